@@ -1,6 +1,5 @@
 """A headless Chromium for the tests of pictures: opened, clicked and typed into as by a user."""
 
-import base64
 import functools
 import json
 import os
@@ -156,8 +155,8 @@ class Page:
         self.mouse("mousePressed", x, y, button="left", clickCount=1)
         self.mouse("mouseReleased", x, y, button="left", clickCount=1)
 
-    def click_on(self, name):
-        x, y = self.js(f"""(() => {{ const b = document.querySelector('.{name}').getBoundingClientRect();
+    def click_on(self, selector):
+        x, y = self.js(f"""(() => {{ const b = document.querySelector("{selector}").getBoundingClientRect();
             return [b.x + b.width / 2, b.y + b.height / 2]; }})()""")
         self.mouse("mouseMoved", x, y)
         self.click_at(x, y)
@@ -166,9 +165,6 @@ class Page:
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers,
                       windowsVirtualKeyCode=code or ord(key.upper()[0]))
-
-    def screenshot(self, path):
-        Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
 
 class PictureTest(unittest.TestCase):

@@ -116,14 +116,12 @@ class FlameGraph(PictureTest):
         page.click("main")  # below
         self.near(page.frames()["parse"]["width"], 1180 * 600 / 800)
         self.assertNotIn("java", page.frames())
-        page.click_on("reset")
+        page.click_on(".reset")
         self.assertEqual(page.frames(), before)
-        page.click("java")
-        page.click("all")
-        self.assertEqual(page.frames(), before)
-        page.click("java")
-        page.key("Escape", code=27)
-        self.assertEqual(page.frames(), before)
+        for back in (lambda: page.click("all"), lambda: page.key("Escape", code=27)):
+            page.click("java")
+            back()
+            self.assertEqual(page.frames(), before)
 
     def test_reset_is_there_only_when_it_does_something(self):
         page = self.open(ORDINARY)
@@ -134,33 +132,25 @@ class FlameGraph(PictureTest):
 
     def test_the_frame_under_the_mouse_is_told(self):
         page = self.open(ORDINARY)
-        page.hover("write")
-        self.assertEqual(page.text("detail"), "20.00% of all, 200 samples: write")
-        page.hover("operator<<(A&&)")
-        self.assertEqual(page.text("detail"), "5.00% of all, 50 samples: operator<<(A&&)")
-        page.click("main")
-        page.hover("write")
-        self.assertEqual(page.text("detail"), "20.00% of all, 25.00% of the zoomed, 200 samples: write")
+        for zoomed, name, told in (("all", "write", "20.00% of all, 200 samples: write"),
+                                   ("all", "operator<<(A&&)", "5.00% of all, 50 samples: operator<<(A&&)"),
+                                   ("main", "write", "20.00% of all, 25.00% of the zoomed, 200 samples: write")):
+            page.click(zoomed)
+            page.hover(name)
+            self.assertEqual(page.text("detail"), told)
 
     def test_search(self):
         page = self.open(ORDINARY)
-        page.search("malloc")
-        self.assertEqual(page.hits(), ["malloc", "malloc_inner"])
-        # 400 + 150: what lies above a hit is not counted twice. "malloc" is there twice, one in each process.
-        self.assertEqual(page.text("found"), "3 frames, 55.00% of all")
-        page.search("^(parse|write)$")
-        self.assertEqual(page.hits(), ["parse", "write"])
-        self.assertEqual(page.text("found"), "2 frames, 80.00% of all")
-        page.search("MAIN")
-        self.assertEqual(page.hits(), [])
-        self.assertEqual(page.text("found"), "0 frames, 0.00% of all")
-        page.search("operator<<(A&&)")  # as a regular expression it does not match itself
-        self.assertEqual(page.hits(), ["operator<<(A&&)"])
-        page.search("operator<<(")  # no regular expression
-        self.assertEqual(page.hits(), ["operator<<(A&&)"])
-        self.assertEqual(page.text("found"), "1 frame, 5.00% of all")
-        page.search("all$")
-        self.assertEqual(page.hits(), [], "the whole is not a name")
+        for words, hits, found in (
+                # 400 + 150: what lies above a hit is not counted twice. "malloc" is there twice, one in each process.
+                ("malloc", ["malloc", "malloc_inner"], "3 frames, 55.00% of all"),
+                ("^(parse|write)$", ["parse", "write"], "2 frames, 80.00% of all"),
+                ("MAIN", [], "0 frames, 0.00% of all"),
+                ("operator<<(A&&)", ["operator<<(A&&)"], "1 frame, 5.00% of all"),  # as a regular expression it does not match itself
+                ("operator<<(", ["operator<<(A&&)"], "1 frame, 5.00% of all"),  # no regular expression
+                ("all$", [], "0 frames, 0.00% of all")):  # the whole is not a name
+            page.search(words)
+            self.assertEqual((page.hits(), page.text("found")), (hits, found), words)
         page.key("Escape", code=27)
         self.assertEqual((page.hits(), page.text("found")), ([], ""))
 
@@ -169,16 +159,14 @@ class FlameGraph(PictureTest):
         page.search("malloc")
         page.click("java")
         self.assertEqual(page.text("found"), "3 frames, 55.00% of all, 75.00% of the zoomed")
-        page.search("java")
-        self.assertEqual(page.text("found"), "1 frame, 20.00% of all, 100.00% of the zoomed")
-        page.search("nginx")
-        self.assertEqual(page.text("found"), "1 frame, 80.00% of all, 0.00% of the zoomed")
+        for words, found in (("java", "1 frame, 20.00% of all, 100.00% of the zoomed"),
+                             ("nginx", "1 frame, 80.00% of all, 0.00% of the zoomed")):
+            page.search(words)
+            self.assertEqual(page.text("found"), found)
 
     def test_the_search_field_takes_the_mouse(self):
         page = self.open(ORDINARY)
-        x, y = page.js("""(() => { const b = document.querySelector("input").getBoundingClientRect();
-            return [b.x + b.width / 2, b.y + b.height / 2]; })()""")
-        page.click_at(x, y)
+        page.click_on("input")
         page.call("Input.insertText", text="vfs_")
         self.assertEqual(page.hits(), ["vfs_write"])
 

@@ -78,10 +78,10 @@ class HeatMap(PictureTest):
     def test_the_cell_under_the_mouse_is_told(self):
         page = self.open(ORDINARY)
         cells = self.cells(page)
-        self.hover(page, cells[0])
-        self.assertEqual(page.text("detail"), "00:00:00.000, 16 to 31 usecs: 10 values, 90.9% of the interval's")
-        self.hover(page, cells[3])
-        self.assertEqual(page.text("detail"), "00:00:03.000, 16 to 31 usecs: 1,000 values, 99.7% of the interval's")
+        for cell, told in ((0, "00:00:00.000, 16 to 31 usecs: 10 values, 90.9% of the interval's"),
+                           (3, "00:00:03.000, 16 to 31 usecs: 1,000 values, 99.7% of the interval's")):
+            self.hover(page, cells[cell])
+            self.assertEqual(page.text("detail"), told)
         plane = self.plane(page)
         page.mouse("mouseMoved", plane["x"] + plane["width"] * 0.6, plane["y"] + 5)
         self.assertEqual(page.text("detail"), "00:00:02.000")
@@ -105,7 +105,7 @@ class HeatMap(PictureTest):
         self.assertTrue(page.text("detail").startswith("00:00:21.000, "))
         self.drag(page, plane, 0.5, 0.7)
         self.near(self.cells(page)[30]["x"], plane["x"])
-        page.click_on("reset")
+        page.click_on(".reset")
         self.assertEqual(self.cells(page), before)
         self.drag(page, plane, 0.9, 0.1)  # to the left too
         self.near(self.cells(page)[10]["x"], plane["x"])

@@ -6,33 +6,25 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 
-static uint64_t wanted = 4, seconds = 20, step = 4;
-static uint64_t unmovable, order;
-static bool manual, force, whole;
-static uint64_t rounds = 1;
+WL_FLAG("manual", manual, "write 1 to vm.compact_memory instead");
+WL_BOUNDED("rounds", rounds, 1, 1, 1000, "this many times (--manual)");
+WL_NUMBER("events", wanted, 4, "go on until compact_stall grew this much");
+WL_BOUNDED("seconds", seconds, 20, 1, 600, "bound for fragmenting, and for compacting");
+WL_BOUNDED("unmovable", unmovable, 0, 0, 4096,
+	   "take so many MiB of unmovable memory, and what is free");
+WL_BOUNDED("order", order, 0, 0, 10, "2^N pages at a time (--unmovable)");
+WL_FLAG("whole", whole, "do not fragment memory first (--unmovable)");
 
-static const char *const vm_keys[] = {
-	"compact_stall",	   "compact_success",	   "compact_fail",
-	"compact_migrate_scanned", "compact_free_scanned", "compact_isolated",
-	"compact_daemon_wake",	   "allocstall*",	   "oom_kill",
-};
+static const char *const vm_keys[] = {"compact_stall", "compact_success", "compact_migrate_scanned",
+				      "compact_free_scanned"};
 
 static const char compact_path[] = "/proc/sys/vm/compact_memory";
-static const char proactive_path[] = "/proc/sys/vm/compaction_proactiveness";
 static const char huge_path[] = "/proc/sys/vm/nr_hugepages";
 
 static struct {
 	volatile uint32_t fragmented;
-	volatile uint64_t touched_bytes, freed_bytes;
+	volatile uint64_t freed_bytes;
 } * shared;
-
-static uint64_t vmstat(const char *key)
-{
-	struct wl_counters c;
-
-	wl_count(&c, "/proc/vmstat", &key, 1);
-	return c.value[0];
-}
 
 /* One compaction run begins for each zone that has pages. */
 static uint64_t print_zones(void)
@@ -43,18 +35,14 @@ static uint64_t print_zones(void)
 	uint64_t count = 0;
 	int node = 0;
 
-	if (!info)
-		wl_die(WL_CANNOT, "/proc/zoneinfo: %m");
+	cannot_if(!info, "/proc/zoneinfo");
 	wl_open("zones", '[');
 	while (fgets(line, sizeof(line), info)) {
 		if (sscanf(line, "Node %d, zone %31s", &node, zone) == 2)
 			continue;
 		if (sscanf(line, " present %llu", &present) == 1 && present) {
-			wl_open(NULL, '{');
-			wl_i64("node", node);
-			wl_str("zone", zone);
-			wl_u64("present_pages", present);
-			wl_close('}');
+			wl_object(NULL, "node %d zone %s present_pages %lu", node, zone,
+				  (uint64_t)present);
 			count++;
 		}
 	}
@@ -80,7 +68,6 @@ static void child_main(uint64_t size, uint64_t reserve)
 		at[done] = 1;
 		done += page;
 	}
-	shared->touched_bytes = done;
 	for (uint64_t i = 0; i + page <= done; i += 2 * page) {
 		madvise((char *)at + i, page, MADV_DONTNEED);
 		shared->freed_bytes += page;
@@ -92,34 +79,23 @@ static void child_main(uint64_t size, uint64_t reserve)
 
 static void report(const struct wl_counters *before, uint64_t took)
 {
-	struct wl_counters after;
+	struct wl_counters grown = wl_grown(before);
 
-	wl_count(&after, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
-	wl_str("mode", manual ? "manual" : "direct");
-	wl_u64("took_ns", took);
-	wl_growth("vmstat", before, &after);
+	wl_fields("mode %s took_ns %lu", manual ? "manual" : "direct", took);
+	wl_growth(&grown);
 }
 
 static void by_hand(void)
 {
-	struct wl_counters before;
-	uint64_t start, zones;
-
-	if (access(compact_path, W_OK))
-		wl_die(WL_CANNOT, "%s: %m", compact_path);
+	can(access(compact_path, W_OK), compact_path);
 	wl_ready();
-	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
-	start = wl_now();
+	struct wl_counters before = wl_count(vm_keys, WL_COUNT(vm_keys));
+	uint64_t start = wl_now();
 	for (uint64_t i = 0; i < rounds; i++)
-		if (!wl_write_file(compact_path, "1"))
-			wl_die(WL_FAILED, "%s: %m", compact_path);
+		check(wl_write_file(compact_path, "1"), compact_path);
 	start = wl_now() - start;
-	wl_line_begin();
 	report(&before, start);
-	zones = print_zones();
-	wl_u64("rounds", rounds);
-	wl_u64("begins_expected", zones * rounds);
-	wl_finish();
+	wl_result("begins_expected %lu rounds %lu", print_zones() * rounds, rounds);
 }
 
 static bool child_ended(pid_t child)
@@ -130,37 +106,23 @@ static bool child_ended(pid_t child)
 }
 
 /* Returns the process that holds every other page. */
-static pid_t fragment_memory(uint64_t *took)
+static pid_t fragment_memory(void)
 {
-	uint64_t start, deadline, total = wl_meminfo("MemTotal");
-	char text[64];
-	pid_t child;
+	uint64_t deadline = wl_now() + seconds * WL_NSEC, total = wl_meminfo("MemTotal");
 
-	if (total > 4 * WL_GIB && !force)
-		wl_die(WL_CANNOT,
-		       "more than 4 GiB of memory to fragment: --manual, --whole, a guest or "
-		       "--force");
-	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		wl_die(WL_FAILED, "%m");
-	start = wl_now();
-	deadline = start + seconds * WL_NSEC;
+	lacks_if(total > 4 * WL_GIB,
+		 "more than 4 GiB of memory to fragment: --manual, --whole or a guest");
+	shared = wl_shared(4096);
 	/* kcompactd would mend the fragments before a task needs to stall for them. */
-	if (wl_slurp(proactive_path, text, sizeof(text)) > 0) {
-		wl_undo(WL_UNDO_WRITE, 0, proactive_path, text);
-		wl_write_file(proactive_path, "0");
-	}
-	child = wl_fork();
+	wl_tune("/proc/sys/vm/compaction_proactiveness", "0");
+	pid_t child = wl_fork();
 	if (child == 0)
 		child_main(wl_meminfo("MemAvailable"), total / 20);
 	while (!shared->fragmented && !child_ended(child)) {
-		if (wl_now() > deadline)
-			wl_die(WL_CANNOT, "memory was not fragmented in time");
+		lacks_if(wl_now() > deadline, "memory was not fragmented in time");
 		wl_nap_ms(10);
 	}
-	if (!shared->fragmented)
-		wl_die(WL_CANNOT, "the process that fragments memory was killed");
-	*took = wl_now() - start;
+	lacks_if(!shared->fragmented, "the process that fragments memory was killed");
 	return child;
 }
 
@@ -168,17 +130,14 @@ static const char types_path[] = "/proc/pagetypeinfo";
 static int rings[4096];
 static size_t ring_count;
 
-/* What is free in unmovable blocks of the order and above: allocations fall back after it is used
- * up.
- */
+/* What is free in unmovable blocks of the order and above is used up before any fall back. */
 static uint64_t free_unmovable(void)
 {
 	FILE *info = fopen(types_path, "re");
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = 0;
 	char line[1024];
 
-	if (!info)
-		wl_die(WL_CANNOT, "%s: %m", types_path);
+	cannot_if(!info, types_path);
 	while (fgets(line, sizeof(line), info)) {
 		char *at = strstr(line, ", type    Unmovable"), *end;
 
@@ -186,10 +145,8 @@ static uint64_t free_unmovable(void)
 			continue;
 		at += strlen(", type    Unmovable");
 		for (uint64_t i = 0; i < 64; i++, at = end) {
-			uint64_t blocks;
-
 			at += strspn(at, " >"); /* more than it would count */
-			blocks = strtoull(at, &end, 10);
+			uint64_t blocks = strtoull(at, &end, 10);
 			if (end == at)
 				break;
 			if (i >= order)
@@ -201,7 +158,7 @@ static uint64_t free_unmovable(void)
 }
 
 /* Blocks of 2^order unmovable pages each: the kernel's side of packet rings that are not used. */
-static uint64_t take_unmovable(uint64_t bytes)
+static void take_unmovable(uint64_t bytes)
 {
 	uint64_t block = (uint64_t)sysconf(_SC_PAGESIZE) << order, taken = 0;
 
@@ -209,43 +166,32 @@ static uint64_t take_unmovable(uint64_t bytes)
 		uint64_t blocks = (bytes - taken + block - 1) / block;
 		struct tpacket_req ring = {.tp_block_size = (unsigned int)block,
 					   .tp_frame_size = 2048};
-		int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-
-		if (fd < 0)
-			wl_die(WL_CANNOT, "a packet socket: %m");
+		int fd = can(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), "a packet socket");
 		rings[ring_count++] = fd;
 		ring.tp_block_nr = blocks < 256 ? (unsigned int)blocks : 256;
 		ring.tp_frame_nr = ring.tp_block_nr * (unsigned int)(block / ring.tp_frame_size);
-		if (setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)))
-			wl_die(WL_CANNOT, "a packet ring: %m");
+		cannot_if(setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)),
+			  "a packet ring");
 		taken += ring.tp_block_nr * block;
 	}
-	return taken;
 }
 
 static void by_fallbacks(void)
 {
-	uint64_t frag_ns = 0, bytes = unmovable << 20, taken;
-	pid_t child = whole ? 0 : fragment_memory(&frag_ns);
-	int one_at_a_time;
+	uint64_t bytes = unmovable << 20;
 
+	if (!whole)
+		fragment_memory();
 	wl_ready();
 	/* What another of us gives back would be there to be taken. */
-	one_at_a_time = open(types_path, O_RDONLY | O_CLOEXEC);
-	if (one_at_a_time < 0 || flock(one_at_a_time, LOCK_EX))
-		wl_die(WL_CANNOT, "%s: %m", types_path);
+	int one_at_a_time = can(open(types_path, O_RDONLY | O_CLOEXEC), types_path);
+	can(flock(one_at_a_time, LOCK_EX), types_path);
 	bytes += free_unmovable();
 	if (bytes > wl_meminfo("MemAvailable") / 2)
-		wl_die(WL_CANNOT, "%llu MiB of unmovable memory: too much",
-		       (unsigned long long)bytes >> 20);
-	taken = take_unmovable(bytes);
-	wl_line_begin();
-	wl_str("mode", whole ? "whole" : "fragmented");
-	wl_u64("taken_bytes", taken);
-	wl_u64("order", order);
-	wl_u64("fragmenting_ns", frag_ns);
-	wl_i64("holder_pid", child);
-	wl_finish(); /* with --linger memory stays as it is */
+		wl_die(WL_CANNOT, "%lu MiB of unmovable memory: too much", bytes >> 20);
+	take_unmovable(bytes);
+	/* With --linger memory stays as it is. */
+	wl_result("mode %s order %lu", whole ? "whole" : "fragmented", order);
 	while (ring_count)
 		close(rings[--ring_count]);
 	close(one_at_a_time);
@@ -253,77 +199,38 @@ static void by_fallbacks(void)
 
 static void by_huge_pages(void)
 {
-	uint64_t start, frag_ns, deadline, old, pages, grown = 0, got = 0;
-	struct wl_counters before;
-	char text[64];
-	pid_t child;
+	uint64_t pages, grown = 0;
 
-	if (wl_slurp(huge_path, text, sizeof(text)) < 0 || access(huge_path, W_OK))
-		wl_die(WL_CANNOT, "%s: %m", huge_path);
-	old = strtoull(text, NULL, 10);
-	child = fragment_memory(&frag_ns);
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)old);
-	wl_undo(WL_UNDO_WRITE, 0, huge_path, text);
+	can(access(huge_path, W_OK), huge_path);
+	uint64_t old = wl_number_in(huge_path);
+	pid_t child = fragment_memory();
+	wl_undo(WL_UNDO_WRITE, 0, huge_path, wl_format("%lu", old));
 
 	wl_ready();
 
-	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
-	start = wl_now();
-	deadline = start + seconds * WL_NSEC;
+	struct wl_counters before = wl_count(vm_keys, WL_COUNT(vm_keys));
+	uint64_t start = wl_now();
+	uint64_t deadline = start + seconds * WL_NSEC;
 	/* At most half of what was freed is taken, so that the machine keeps breathing. */
-	for (pages = old + step; (pages - old) * 2 * WL_MIB < shared->freed_bytes / 2;
-	     pages += step) {
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)pages);
-		if (!wl_write_file(huge_path, text))
+	for (pages = old + 4; (pages - old) * 2 * WL_MIB < shared->freed_bytes / 2; pages += 4) {
+		if (!wl_write_file(huge_path, wl_format("%lu", pages)))
 			break;
-		grown = vmstat("compact_stall") - before.value[0];
+		grown = wl_vmstat("compact_stall") - before.value[0];
 		if (grown >= wanted || wl_now() > deadline || child_ended(child))
 			break;
 	}
 	start = wl_now() - start;
-	if (wl_slurp(huge_path, text, sizeof(text)) > 0)
-		got = strtoull(text, NULL, 10) - old;
 
-	wl_line_begin();
 	report(&before, start);
-	wl_u64("stalls", grown);
-	wl_u64("wanted", wanted);
-	wl_u64("huge_pages_got", got);
-	wl_u64("touched_bytes", shared->touched_bytes);
-	wl_u64("freed_bytes", shared->freed_bytes);
-	wl_u64("fragmenting_ns", frag_ns);
-	wl_i64("holder_pid", child);
 	print_zones();
 	/* Huge pages back and memory free before the truth is out, not when --linger ends. */
 	wl_undo_all();
-	wl_finish();
-	if (!grown)
-		wl_die(WL_CANNOT, "no direct compaction happened");
+	wl_result("stalls %lu wanted %lu", grown, wanted);
+	lacks_if(!grown, "no direct compaction happened");
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"manual", WL_FLAG, &manual, NULL, "write 1 to vm.compact_memory instead"},
-		{"rounds", WL_NUM, &rounds, "M", "this many times (--manual)"},
-		{"events", WL_NUM, &wanted, "N", "go on until compact_stall grew this much"},
-		{"step", WL_NUM, &step, "N", "huge pages asked for at a time"},
-		{"seconds", WL_NUM, &seconds, "S", "bound for fragmenting, and for compacting"},
-		{"unmovable", WL_NUM, &unmovable, "MIB",
-		 "take this much unmovable memory instead, and what is free"},
-		{"order", WL_NUM, &order, "N", "2^N pages at a time (--unmovable)"},
-		{"whole", WL_FLAG, &whole, NULL, "do not fragment memory first (--unmovable)"},
-		{"force", WL_FLAG, &force, NULL, "fragment memory even above 4 GiB"},
-		{0},
-	};
-
-	wl_start(argc, argv, "compaction",
-		 "Makes the kernel compact memory in this process, or fall back on other memory.",
-		 opts);
-	if (seconds < 1 || seconds > 600 || step < 1 || step > 1000 || rounds < 1 || rounds > 1000)
-		wl_die(WL_USAGE, "want 1 to 600 seconds, steps and rounds of 1 to 1000");
-	if (unmovable > 4096 || order > 10)
-		wl_die(WL_USAGE, "want 4096 MiB and order 10 at most");
 	if (manual)
 		by_hand();
 	else if (unmovable)

@@ -29,7 +29,7 @@ struct large {
 
 typedef struct request request_t;
 
-static uint64_t calls = 5;
+WL_NUMBER("calls", calls, 5, "calls of each function");
 static volatile uint64_t sink;
 
 /* As they are declared: nothing is left out, joined or called another way. */
@@ -61,15 +61,8 @@ EXACT request_t *next_of(request_t *r)
 	return r->next;
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"calls", WL_NUM, &calls, "N", "calls of each function"},
-		{0},
-	};
-
-	wl_start(argc, argv, "declared",
-		 "Calls functions whose debug information says what they take.", opts);
 	wl_ready();
 	for (uint64_t i = 0; i < calls; i++) {
 		const int n = (int)i;
@@ -90,8 +83,5 @@ int main(int argc, char **argv)
 		sink += (uint64_t)large_result(n).values[0];
 		sink += (uint64_t)next_of(&first)->number;
 	}
-	wl_line_begin();
-	wl_u64("calls", calls);
-	wl_finish();
-	return WL_OK;
+	return wl_result("calls %lu", calls);
 }

@@ -1,5 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* faulter - makes a known number of page faults of each kind. */
+/* Makes a known number of page faults of each kind. */
 #include "workload.h"
 
 #ifndef MADV_COLLAPSE
@@ -8,26 +7,19 @@
 
 #define HUGE (2 * WL_MIB)
 
-static const char *const vm_keys[] = {"pgfault", "pgmajfault", "thp_fault_alloc",
-				      "thp_fault_fallback", "thp_collapse_alloc"};
-
-static uint64_t anon = 1000, file_pages, major_pages, kernel_pages, thp, hugetlb, collapse;
-static const char *dir;
+WL_NUMBER("anon", anon, 1000, "pages of anonymous memory that are written");
+WL_NUMBER("file", file_pages, 0, "pages of a cached file that are written");
+WL_NUMBER("major", major_pages, 0, "pages of a file, each read from the disk by itself");
+WL_NUMBER("kernel", kernel_pages, 0, "pages that read(2) is the first to write");
+WL_NUMBER("thp", thp, 0, "transparent huge pages");
+WL_NUMBER("hugetlb", hugetlb, 0, "huge pages of hugetlb");
+WL_NUMBER("collapse", collapse, 0, "huge pages, made of small ones afterwards");
 static size_t page;
-
-static void *map(size_t bytes, int flags, int fd)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-
-	if (at == MAP_FAILED)
-		wl_die(errno == ENOMEM ? WL_CANNOT : WL_FAILED, "mmap: %m");
-	return at;
-}
 
 /* Whole huge pages; no other mapping begins within them. */
 static char *map_aligned(uint64_t pages)
 {
-	char *at = map((pages + 1) * HUGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	char *at = wl_anonymous((pages + 1) * HUGE);
 
 	return (char *)(((uintptr_t)at + HUGE - 1) & ~(HUGE - 1));
 }
@@ -46,24 +38,20 @@ __attribute__((noinline)) static void workload_touch(volatile char *at, uint64_t
 
 static char *map_small(uint64_t pages)
 {
-	char *at = map(pages * page, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	char *at = wl_anonymous(pages * page);
 
-	if (madvise(at, pages * page, MADV_NOHUGEPAGE) && errno != EINVAL)
-		wl_die(WL_FAILED, "madvise: %m");
+	fail_if(madvise(at, pages * page, MADV_NOHUGEPAGE) && errno != EINVAL, "madvise");
 	return at;
 }
 
 static int make_file(uint64_t pages, char *path)
 {
-	int fd = wl_temp_file(wl_disk_dir(dir), 0, path, WL_PATH);
+	int fd = wl_temp_file(wl_disk_dir(NULL), 0, path);
 
-	if (posix_fallocate(fd, 0, (off_t)(pages * page)))
-		wl_die(WL_CANNOT, "%s: no room", path);
+	cannot_if(posix_fallocate(fd, 0, (off_t)(pages * page)), path);
 	for (uint64_t i = 0; i < pages; i++)
-		if (pwrite(fd, "x", 1, (off_t)(i * page)) != 1)
-			wl_die(WL_CANNOT, "%s: %m", path);
-	if (fsync(fd))
-		wl_die(WL_FAILED, "%s: %m", path);
+		cannot_if(pwrite(fd, "x", 1, (off_t)(i * page)) != 1, path);
+	fail_if(fsync(fd), path);
 	return fd;
 }
 
@@ -86,159 +74,97 @@ static struct faults since(struct faults before)
 	return (struct faults){after.minor - before.minor, after.major - before.major};
 }
 
-static void say(const char *key, struct faults f)
-{
-	wl_open(key, '{');
-	wl_u64("minor", f.minor);
-	wl_u64("major", f.major);
-	wl_close('}');
-}
-
 /* khugepaged does it where no call can; the number of those that it did. */
 static uint64_t collapse_all(char *at)
 {
 	static const char interval[] =
 		"/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs";
-	uint64_t before, grown = 0, deadline = wl_now() + 60 * WL_NSEC;
-	struct wl_counters c;
-	char old[32];
+	static const char key[] = "thp_collapse_alloc";
+	uint64_t before = wl_vmstat(key), grown = 0, deadline = wl_now() + 60 * WL_NSEC;
 
-	wl_count(&c, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
-	before = c.value[4];
 	if (!madvise(at, collapse * HUGE, MADV_COLLAPSE))
 		return collapse;
-	if (wl_slurp(interval, old, sizeof(old)) < 0)
+	if (!wl_tune(interval, "10"))
 		return 0;
-	wl_undo(WL_UNDO_WRITE, 0, interval, old);
-	if (!wl_write_file(interval, "10"))
-		return 0;
-	for (; grown < collapse && wl_now() < deadline; wl_nap_ms(20)) {
-		wl_count(&c, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
-		grown = c.value[4] - before;
-	}
+	for (; grown < collapse && wl_now() < deadline; wl_nap_ms(20))
+		grown = wl_vmstat(key) - before;
 	return grown;
 }
 
 static void reserve_hugetlb(void)
 {
 	static const char path[] = "/proc/sys/vm/nr_hugepages";
-	char old[32], text[32];
 
-	if (wl_slurp(path, old, sizeof(old)) < 0)
-		wl_die(WL_CANNOT, "no huge pages on this kernel");
-	wl_undo(WL_UNDO_WRITE, 0, path, old);
-	snprintf(text, sizeof(text), "%llu",
-		 (unsigned long long)(strtoull(old, NULL, 10) + hugetlb));
-	if (!wl_write_file(path, text))
-		wl_die(WL_CANNOT, "%s: %m", path);
+	cannot_if(!wl_tune(path, wl_format("%lu", wl_number_in(path) + hugetlb)), path);
 	if (wl_meminfo("HugePages_Free") >> 10 < hugetlb)
-		wl_die(WL_CANNOT, "no memory for %llu huge pages", (unsigned long long)hugetlb);
+		wl_die(WL_CANNOT, "no memory for %lu huge pages", hugetlb);
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"anon", WL_NUM, &anon, "N", "pages of anonymous memory that are written"},
-		{"file", WL_NUM, &file_pages, "N", "pages of a cached file that are written"},
-		{"major", WL_NUM, &major_pages, "N",
-		 "pages of a file that are read from the disk, each by itself"},
-		{"kernel", WL_NUM, &kernel_pages, "N", "pages that read(2) is the first to write"},
-		{"thp", WL_NUM, &thp, "N", "transparent huge pages"},
-		{"hugetlb", WL_NUM, &hugetlb, "N", "huge pages of hugetlb"},
-		{"collapse", WL_NUM, &collapse, "N",
-		 "huge pages that small ones are made into afterwards"},
-		{"dir", WL_STR, &dir, "D", "where files are made (default: one on a disk)"},
-		{0},
-	};
-	char path[WL_PATH] = "", cold_path[WL_PATH] = "";
-	char *small, *cached = NULL, *cold = NULL, *by_kernel = NULL, *huge = NULL, *tlb = NULL,
-		     *joined = NULL;
-	struct faults start, by_anon, by_file, by_major, by_read, by_thp, by_hugetlb, all;
-	struct wl_counters before, after;
-	uint64_t collapsed = 0, took;
-	int zero;
+	char path[WL_PATH] = "", cold_path[WL_PATH] = "", *joined = NULL;
+	struct faults all;
+	uint64_t collapsed = 0;
+	int fd;
 
-	wl_start(argc, argv, "faulter", "Makes page faults of each kind.", opts);
 	page = (size_t)sysconf(_SC_PAGESIZE);
-	small = map_small(anon ? anon : 1);
+	struct {
+		const char *key;
+		uint64_t pages;
+		size_t step;
+		char *at;
+		struct faults by;
+	} kinds[] = {{.key = "anon", anon, page},	 {.key = "file", file_pages, page},
+		     {.key = "cold", major_pages, page}, {.key = "kernel", kernel_pages, page},
+		     {.key = "thp", thp, HUGE},		 {.key = "hugetlb", hugetlb, HUGE}};
+	kinds[0].at = map_small(anon ? anon : 1);
 	if (file_pages)
-		cached = map(file_pages * page, MAP_SHARED, make_file(file_pages, path));
+		kinds[1].at = wl_map(file_pages * page, MAP_SHARED, make_file(file_pages, path));
 	if (major_pages) {
-		int fd = make_file(major_pages, cold_path);
-
-		cold = map(major_pages * page, MAP_SHARED, fd);
-		if (madvise(cold, major_pages * page, MADV_RANDOM))
-			wl_die(WL_FAILED, "madvise: %m");
+		fd = make_file(major_pages, cold_path);
+		kinds[2].at = wl_map(major_pages * page, MAP_SHARED, fd);
+		must(madvise(kinds[2].at, major_pages * page, MADV_RANDOM), "madvise");
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	}
 	if (kernel_pages)
-		by_kernel = map_small(kernel_pages);
-	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+		kinds[3].at = map_small(kernel_pages);
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	if (thp) {
-		huge = map_aligned(thp);
-		if (madvise(huge, thp * HUGE, MADV_HUGEPAGE))
-			wl_die(WL_CANNOT, "no transparent huge pages: %m");
+		kinds[4].at = map_aligned(thp);
+		can(madvise(kinds[4].at, thp * HUGE, MADV_HUGEPAGE), "transparent huge pages");
 	}
 	if (hugetlb) {
 		reserve_hugetlb();
-		tlb = map(hugetlb * HUGE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
+		kinds[5].at = wl_map(hugetlb * HUGE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
 	}
 	if (collapse) {
 		joined = map_aligned(collapse);
 		madvise(joined, collapse * HUGE, MADV_NOHUGEPAGE);
 		workload_touch(joined, collapse * HUGE / page, page, true);
-		if (madvise(joined, collapse * HUGE, MADV_HUGEPAGE))
-			wl_die(WL_CANNOT, "no transparent huge pages: %m");
+		can(madvise(joined, collapse * HUGE, MADV_HUGEPAGE), "transparent huge pages");
 	}
-	wl_ready_begin();
-	wl_str("file", path);
-	wl_str("cold_file", cold_path);
-	wl_ready_end();
+	wl_ready_with("file %s cold_file %s", path, cold_path);
 
-	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
-	took = wl_now();
-	start = now();
-	workload_touch(small, anon, page, true);
-	by_anon = since(start);
-	all = now();
-	workload_touch(cached, file_pages, page, true);
-	by_file = since(all);
-	all = now();
-	workload_touch(cold, major_pages, page, false);
-	by_major = since(all);
-	all = now();
-	for (uint64_t done = 0; done < kernel_pages * page;) {
-		ssize_t got = read(zero, by_kernel + done, kernel_pages * page - done);
-
-		if (got <= 0)
-			wl_die(WL_FAILED, "/dev/zero: %m");
-		done += (uint64_t)got;
+	uint64_t took = wl_now();
+	struct faults start = now();
+	for (size_t i = 0; i < WL_COUNT(kinds); i++) {
+		all = now();
+		for (uint64_t done = 0; i == 3 && done < kernel_pages * page;)
+			done += (uint64_t)must(
+				read(zero, kinds[i].at + done, kernel_pages * page - done), "read");
+		if (i != 3)
+			workload_touch(kinds[i].at, kinds[i].pages, kinds[i].step, i != 2);
+		kinds[i].by = since(all);
 	}
-	by_read = since(all);
-	all = now();
-	workload_touch(huge, thp, HUGE, true);
-	by_thp = since(all);
-	all = now();
-	workload_touch(tlb, hugetlb, HUGE, true);
-	by_hugetlb = since(all);
 	if (collapse)
 		collapsed = collapse_all(joined);
 	took = wl_now() - took;
-	wl_count(&after, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
 
-	wl_line_begin();
-	say("anon", by_anon);
-	say("file", by_file);
-	say("cold", by_major);
-	say("kernel", by_read);
-	say("thp", by_thp);
-	say("hugetlb", by_hugetlb);
-	wl_u64("collapsed", collapsed);
+	for (size_t i = 0; i < WL_COUNT(kinds); i++)
+		wl_object(kinds[i].key, "minor %lu major %lu", kinds[i].by.minor,
+			  kinds[i].by.major);
 	all = since(start);
-	wl_u64("faults", all.minor + all.major);
-	wl_u64("took_ns", took);
-	wl_growth("vmstat", &before, &after);
 	wl_undo_all();
-	wl_finish();
-	return WL_OK;
+	return wl_result("collapsed %lu faults %lu took_ns %lu", collapsed, all.minor + all.major,
+			 took);
 }

@@ -5,36 +5,32 @@
 #include <sys/statfs.h>
 #include <sys/uio.h>
 
-static uint64_t rounds, stats, syncs, syncfs_calls, handles;
-static const char *own_fs;
-static bool scene_wanted;
-static char dir[64], file_path[80], sub_path[80], *late;
-static uint64_t failures, scenes;
+WL_NUMBER("rounds", rounds, 0, "files that are made, written, read and removed");
+WL_NUMBER("stats", stats, 0, "looks at /proc/self/comm in a row");
+WL_NUMBER("syncs", syncs, 0, "flushes of one file in a row");
+WL_NUMBER("syncfs", syncfs_calls, 0, "flushes of a file system on a disk");
+WL_NUMBER("handles", handles, 0,
+	  "opens by handle, on a disk, of a file, and as many of one that is not there");
+WL_FLAG("scene", scene_wanted, "also one of each sort");
+WL_TEXT("mkfs", own_fs, NULL, "in a new one: ext4, xfs, btrfs, f2fs, fuse or nfs");
+static const char *dir, *file_path, *sub_path;
+static char *late;
+static uint64_t failures;
 static const char hostile[] = "\x1b]0;x\a\n\"\\\xff\xc3(, end";
 
-static void must(long result, const char *what)
-{
-	if (result < 0)
-		wl_die(WL_FAILED, "%s: %m", what);
-}
-
-/*
- * 4 reads, 3 writes, 2 flushes, 1 look, 2 opens of which 1 creates, 2 files and 2 directories
- * removed.
- */
+/* 4 reads, 3 writes, 2 flushes, 1 look, 2 opens of which 1 creates, 2 files and 2 directories
+ * removed. */
 static void live(void)
 {
 	char buffer[64] = {0};
 	struct iovec part = {buffer, sizeof(buffer)};
 	struct stat status;
-	int fd;
 
 	must(mkdir(sub_path, 0700), "mkdir");
 	must(mkdirat(AT_FDCWD, file_path, 0700), "mkdirat");
 	must(rmdir(sub_path), "rmdir");
 	must(unlinkat(AT_FDCWD, file_path, AT_REMOVEDIR), "unlinkat");
-	fd = open(file_path, O_RDWR | O_CREAT | O_EXCL, 0600);
-	must(fd, "open");
+	int fd = must(open(file_path, O_RDWR | O_CREAT | O_EXCL, 0600), "open");
 	must(write(fd, buffer, sizeof(buffer)), "write");
 	must(pwrite(fd, buffer, sizeof(buffer), 0), "pwrite");
 	must(writev(fd, &part, 1), "writev");
@@ -43,8 +39,7 @@ static void live(void)
 	must(fstat(fd, &status), "fstat");
 	must(close(fd), "close");
 	must(link(file_path, sub_path), "link");
-	fd = open(file_path, O_RDONLY);
-	must(fd, "open");
+	fd = must(open(file_path, O_RDONLY), "open");
 	must(read(fd, buffer, sizeof(buffer)), "read");
 	must(pread(fd, buffer, sizeof(buffer), 0), "pread");
 	must(readv(fd, &part, 1), "readv");
@@ -58,13 +53,10 @@ static void live(void)
 static void done(const char *call, const char *path, long result, int error)
 {
 	wl_open(NULL, '{');
-	wl_str("call", call);
-	wl_bool("known", path);
-	wl_hex("path_hex", path ? path : "", path ? strlen(path) : 0);
-	wl_i64("ret", result < 0 ? -error : result);
+	wl_fields("call %s known %i path_hex %p ret %ld", call, !!path, path ? path : "",
+		  result < 0 ? -error : result);
 	wl_close('}');
 	failures += result < 0;
-	scenes++;
 }
 
 #define LOOK(call, path, ...)                                                                      \
@@ -114,17 +106,11 @@ static void flush(int fd)
 }
 
 /* An operation that a file system sees; `offset`: -1 but for reads and writes. */
-static void operated(char operation, const char *path, int64_t offset, long result, int error)
+static void operated(const char *operation, const char *path, int64_t offset, long result,
+		     int error)
 {
-	char letter[] = {operation, 0};
-
-	wl_open(NULL, '{');
-	wl_str("operation", letter);
-	wl_str("path", path);
-	wl_i64("offset", offset);
-	wl_i64("ret", result < 0 ? -error : result);
-	wl_close('}');
-	scenes++;
+	wl_object(NULL, "operation %s path %s offset %ld ret %ld", operation, path, offset,
+		  result < 0 ? -error : result);
 }
 
 #define OPERATE(operation, path, offset, call)                                                     \
@@ -144,50 +130,46 @@ static void operate(void)
 	struct statx stx;
 	struct stat status;
 	off_t start = 100;
-	int fd, to, top, ends[2], memory;
-
-	fd = OPERATE('O', file_path, -1, open(file_path, O_RDWR | create, 0600));
-	OPERATE('W', file_path, 0, write(fd, bytes, 3000));
-	OPERATE('W', file_path, 8192, pwrite(fd, bytes, 500, 8192));
-	OPERATE('W', file_path, 4096, pwritev(fd, parts, 2, 4096));
+	int ends[2];
+	int fd = OPERATE("O", file_path, -1, open(file_path, O_RDWR | create, 0600));
+	OPERATE("W", file_path, 0, write(fd, bytes, 3000));
+	OPERATE("W", file_path, 8192, pwrite(fd, bytes, 500, 8192));
+	OPERATE("W", file_path, 4096, pwritev(fd, parts, 2, 4096));
 	/* The flush is a part of it. */
-	OPERATE('W', file_path, 5000, pwritev2(fd, parts, 2, 5000, RWF_DSYNC));
-	OPERATE('R', file_path, 1000, pread(fd, bytes, 700, 1000));
+	OPERATE("W", file_path, 5000, pwritev2(fd, parts, 2, 5000, RWF_DSYNC));
+	OPERATE("R", file_path, 1000, pread(fd, bytes, 700, 1000));
 	must(lseek(fd, 200, SEEK_SET), "lseek");
-	OPERATE('R', file_path, 200, read(fd, bytes, 300));
-	OPERATE('R', file_path, 500, preadv2(fd, parts, 1, -1, 0));
-	OPERATE('R', file_path, 2000, preadv2(fd, parts, 2, 2000, 0));
-	OPERATE('F', file_path, -1, fsync(fd));
-	OPERATE('F', file_path, -1, fdatasync(fd));
-	OPERATE('G', file_path, -1, fstat(fd, &status));
-	OPERATE('G', file_path, -1, statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &stx));
-	to = OPERATE('O', sub_path, -1, open(sub_path, O_WRONLY | create, 0600));
-	OPERATE('R', file_path, 100, sendfile(to, fd, &start, 400));
-	OPERATE('R', file_path, 600, copy_file_range(fd, &in, to, &out, 50, 0));
-	OPERATE('R', sub_path, 400, read(to, bytes, 10));
+	OPERATE("R", file_path, 200, read(fd, bytes, 300));
+	OPERATE("R", file_path, 500, preadv2(fd, parts, 1, -1, 0));
+	OPERATE("R", file_path, 2000, preadv2(fd, parts, 2, 2000, 0));
+	OPERATE("F", file_path, -1, fsync(fd));
+	OPERATE("F", file_path, -1, fdatasync(fd));
+	OPERATE("G", file_path, -1, fstat(fd, &status));
+	OPERATE("G", file_path, -1, statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &stx));
+	int to = OPERATE("O", sub_path, -1, open(sub_path, O_WRONLY | create, 0600));
+	OPERATE("R", file_path, 100, sendfile(to, fd, &start, 400));
+	OPERATE("R", file_path, 600, copy_file_range(fd, &in, to, &out, 50, 0));
+	OPERATE("R", sub_path, 400, read(to, bytes, 10));
 	must(close(to), "close");
-	to = OPERATE('O', sub_path, -1, openat(AT_FDCWD, sub_path, O_WRONLY | O_APPEND));
-	OPERATE('W', sub_path, 400, write(to, bytes, 10));
+	to = OPERATE("O", sub_path, -1, openat(AT_FDCWD, sub_path, O_WRONLY | O_APPEND));
+	OPERATE("W", sub_path, 400, write(to, bytes, 10));
 	must(close(to), "close");
-	to = OPERATE('O', sub_path, -1, open(sub_path, O_WRONLY));
+	to = OPERATE("O", sub_path, -1, open(sub_path, O_WRONLY));
 	must(pipe(ends), "pipe");
-	OPERATE('R', file_path, 20, splice(fd, &from, ends[1], NULL, 30, 0));
+	OPERATE("R", file_path, 20, splice(fd, &from, ends[1], NULL, 30, 0));
 	out = 64;
-	OPERATE('W', sub_path, 64, splice(ends[0], NULL, to, &out, 30, 0));
-	top = OPERATE('O', dir, -1, open(dir, O_RDONLY | O_DIRECTORY));
-	OPERATE('F', dir, -1, fsync(top));
+	OPERATE("W", sub_path, 64, splice(ends[0], NULL, to, &out, 30, 0));
+	int top = OPERATE("O", dir, -1, open(dir, O_RDONLY | O_DIRECTORY));
+	OPERATE("F", dir, -1, fsync(top));
 
 	must(write(ends[1], bytes, 10), "write to a pipe");
 	must(stat(file_path, &status), "stat");
-	memory = memfd_create("filecalls", 0);
-	must(memory, "memfd_create");
+	int memory = must(memfd_create("filecalls", 0), "memfd_create");
 	must(write(memory, bytes, 10), "write to memory");
 }
 
-/*
- * A file by its handle is looked up among the inodes: this one is there. Of one that is removed the
- * inode is read again, each time, to see that.
- */
+/* A file by its handle is looked up among the inodes: this one is there. Of one that is removed the
+ * inode is read again, each time, to see that. */
 struct handle {
 	struct file_handle head;
 	unsigned char bytes[MAX_HANDLE_SZ];
@@ -198,83 +180,43 @@ static void take_handle(const char *path, struct handle *handle)
 	int mount;
 
 	handle->head.handle_bytes = MAX_HANDLE_SZ;
-	if (name_to_handle_at(AT_FDCWD, path, &handle->head, &mount, 0))
-		wl_die(WL_CANNOT, "%s: no handle: %m", path);
+	can(name_to_handle_at(AT_FDCWD, path, &handle->head, &mount, 0), "no handle");
 }
 
 static void open_handles(int at, struct handle *there, struct handle *gone)
 {
 	for (uint64_t i = 0; i < handles; i++) {
-		int fd = open_by_handle_at(at, &there->head, O_RDONLY);
-
-		must(fd, "open_by_handle_at");
-		close(fd);
-		if (open_by_handle_at(at, &gone->head, O_RDONLY) >= 0 || errno != ESTALE)
-			wl_die(WL_CANNOT, "the handle of a removed file: %m");
+		close(must(open_by_handle_at(at, &there->head, O_RDONLY), "open_by_handle_at"));
+		cannot_if(open_by_handle_at(at, &gone->head, O_RDONLY) >= 0 || errno != ESTALE,
+			  "the handle of a removed file");
 	}
 }
 
-/* Each time with a page to write, on a disk. */
-static void flush_system(int fd, uint64_t i)
+static int workload(void)
 {
-	must(pwrite(fd, &i, sizeof(i), 0), "pwrite");
-	must(syncfs(fd), "syncfs");
-}
-
-int main(int argc, char **argv)
-{
-	const struct wl_opt opts[] = {
-		{"rounds", WL_NUM, &rounds, "N", "files that are made, written, read and removed"},
-		{"stats", WL_NUM, &stats, "N", "looks at /proc/self/comm in a row"},
-		{"syncs", WL_NUM, &syncs, "N", "flushes of one file in a row"},
-		{"syncfs", WL_NUM, &syncfs_calls, "N", "flushes of a file system on a disk"},
-		{"handles", WL_NUM, &handles, "N",
-		 "opens by handle, on a disk, of a file that is there, and as many of one that is "
-		 "not"},
-		{"scene", WL_FLAG, &scene_wanted, NULL,
-		 "also a look, a flush or an operation of each sort"},
-		{"mkfs", WL_STR, &own_fs, "TYPE",
-		 "in a new file system: ext4, xfs, btrfs, f2fs, fuse or nfs"},
-		{0},
-	};
-	char st[256], backing_path[WL_PATH], disk_path[WL_PATH];
+	char st[256], path[WL_PATH];
 	struct handle there, gone;
-	const char *parent;
-	int fd, backing, on_disk = -1, removed;
+	int fd = -1, on_disk = -1;
 
-	wl_start(argc, argv, "filecalls", "Makes, looks at and flushes files.", opts);
-	/* Below a path without symbolic links, in memory. */
-	parent = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
-	snprintf(dir, sizeof(dir), "%s/filecalls-%d", parent, getpid());
-	snprintf(file_path, sizeof(file_path), "%s/file", dir);
-	snprintf(sub_path, sizeof(sub_path), "%s/other", dir);
-	must(mkdir(dir, 0700), dir);
-	wl_undo(WL_UNDO_RMDIR, 0, dir, NULL);
+	dir = wl_make_dir(wl_memory_dir());
+	file_path = wl_in(dir, "file");
+	sub_path = wl_in(dir, "other");
 	if (own_fs)
 		mount_own(own_fs, dir);
 	if (rounds) {
 		wl_undo(WL_UNDO_UNLINK, 0, file_path, NULL);
 		wl_undo(WL_UNDO_UNLINK, 0, sub_path, NULL);
-		fd = -1;
 	} else {
-		wl_undo(WL_UNDO_UNLINK, 0, file_path, NULL);
-		fd = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		must(fd, file_path);
+		fd = wl_new_file(file_path);
 	}
-	backing = wl_temp_file(parent, 0, backing_path, sizeof(backing_path));
-	must(write(backing, "/no/where", 10), backing_path);
-	late = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, backing, 0);
-	if (late == MAP_FAILED)
-		wl_die(WL_FAILED, "mmap: %m");
-	close(backing);
+	late = wl_late_text("/no/where");
 	if (syncfs_calls || handles)
-		on_disk = wl_temp_file(wl_disk_dir(NULL), 0, disk_path, sizeof(disk_path));
+		on_disk = wl_temp_file(wl_disk_dir(NULL), 0, path);
 	if (handles) {
-		take_handle(disk_path, &there);
-		removed = wl_temp_file(wl_disk_dir(NULL), 0, disk_path, sizeof(disk_path));
-		take_handle(disk_path, &gone);
-		close(removed);
-		unlink(disk_path);
+		take_handle(path, &there);
+		close(wl_temp_file(wl_disk_dir(NULL), 0, path));
+		take_handle(path, &gone);
+		unlink(path);
 		wl_undo_count = wl_undo_count - 1;
 	}
 	wl_ready();
@@ -285,17 +227,13 @@ int main(int argc, char **argv)
 		must(syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/comm", st, 0), "newfstatat");
 	for (uint64_t i = 0; i < syncs; i++)
 		must(fsync(fd), "fsync");
-	for (uint64_t i = 0; i < syncfs_calls; i++)
-		flush_system(on_disk, i);
+	/* Each time with a page to write, on a disk. */
+	for (uint64_t i = 0; i < syncfs_calls; i++) {
+		must(pwrite(on_disk, &i, sizeof(i), 0), "pwrite");
+		must(syncfs(on_disk), "syncfs");
+	}
 	if (handles)
 		open_handles(on_disk, &there, &gone);
-	wl_line_begin();
-	wl_u64("rounds", rounds);
-	wl_u64("operations", rounds * 17);
-	wl_u64("stats", stats);
-	wl_u64("syncs", syncs);
-	wl_u64("syncfs", syncfs_calls);
-	wl_u64("handles", handles);
 	wl_open("scene", '[');
 	if (scene_wanted && rounds)
 		operate();
@@ -304,8 +242,6 @@ int main(int argc, char **argv)
 	if (scene_wanted && syncs)
 		flush(fd);
 	wl_close(']');
-	wl_u64("scenes", scenes);
-	wl_u64("failures", failures);
-	wl_finish();
-	return WL_OK;
+	return wl_result("rounds %lu operations %lu stats %lu syncs %lu handles %lu failures %lu",
+			 rounds, rounds * 17, stats, syncs, handles, failures);
 }

@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A FUSE file system in memory, in a process of its own, without a library: regular files of up to
- * 64 KiB and directories, by the messages of linux/fuse.h (7.12 and newer).
- */
+/* A FUSE file system in memory, in a process of its own, without a library: regular files of up to
+ * 64 KiB and directories, by the messages of linux/fuse.h (7.12 and newer). */
 #ifndef WORKLOAD_FUSE_SERVER_H
 #define WORKLOAD_FUSE_SERVER_H
 
@@ -117,8 +114,6 @@ static inline void fuse_serve_one(int fd, const struct fuse_in_header *in, const
 	const struct fuse_setattr_in *set = (const void *)body;
 	const struct fuse_read_in *read_in = (const void *)body;
 	const struct fuse_write_in *write_in = (const void *)body;
-	const struct fuse_create_in *create = (const void *)body;
-	const struct fuse_mkdir_in *made = (const void *)body;
 	struct fuse_init_out started = {.major = FUSE_KERNEL_VERSION,
 					.minor = 31,
 					.max_readahead = 65536,
@@ -133,7 +128,9 @@ static inline void fuse_serve_one(int fd, const struct fuse_in_header *in, const
 	struct fuse_statfs_out fs = {.st = {.bsize = 4096, .namelen = 63, .frsize = 4096}};
 	struct fuse_open_out opened = {0};
 	struct fuse_name *name;
-	uint64_t node;
+	uint64_t node = 0, end;
+	size_t size = sizeof(created.entry);
+	int error = ENOSPC;
 
 #define REPLY(value) fuse_reply(fd, in->unique, 0, &(value), sizeof(value))
 #define FAIL(error) fuse_reply(fd, in->unique, error, NULL, 0)
@@ -151,44 +148,36 @@ static inline void fuse_serve_one(int fd, const struct fuse_in_header *in, const
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
 		return;
-	case FUSE_LOOKUP:
-		name = fuse_find(in->nodeid, body);
-		if (!name)
-			return FAIL(ENOENT);
-		created.entry = fuse_entry(name->node);
-		return REPLY(created.entry);
-	case FUSE_GETATTR:
-		attributes.attr = fuse_attributes(in->nodeid);
-		return REPLY(attributes);
 	case FUSE_SETATTR:
+		if (set->valid & FATTR_SIZE && set->size > FUSE_FILE_BYTES)
+			return FAIL(EFBIG);
 		if (set->valid & FATTR_SIZE) {
-			if (set->size > FUSE_FILE_BYTES)
-				return FAIL(EFBIG);
 			if (set->size > n->size)
 				memset(n->data + n->size, 0, set->size - n->size);
 			n->size = set->size;
 		}
+		/* fallthrough */
+	case FUSE_GETATTR:
 		attributes.attr = fuse_attributes(in->nodeid);
 		return REPLY(attributes);
+	case FUSE_LOOKUP:
+		error = ENOENT;
+		name = fuse_find(in->nodeid, body);
+		node = name ? name->node : 0;
+		break;
 	case FUSE_MKDIR:
-		node = fuse_make(in->nodeid, (const char *)(made + 1), S_IFDIR | made->mode);
-		if (!node)
-			return FAIL(ENOSPC);
-		created.entry = fuse_entry(node);
-		return REPLY(created.entry);
+		node = fuse_make(in->nodeid, body + sizeof(struct fuse_mkdir_in),
+				 S_IFDIR | ((const struct fuse_mkdir_in *)body)->mode);
+		break;
 	case FUSE_LINK:
 		node = fuse_name(in->nodeid, body + sizeof(struct fuse_link_in),
 				 *(const uint64_t *)body);
-		if (!node)
-			return FAIL(ENOSPC);
-		created.entry = fuse_entry(node);
-		return REPLY(created.entry);
+		break;
 	case FUSE_CREATE:
-		node = fuse_make(in->nodeid, (const char *)(create + 1), S_IFREG | create->mode);
-		if (!node)
-			return FAIL(ENOSPC);
-		created.entry = fuse_entry(node);
-		return REPLY(created);
+		node = fuse_make(in->nodeid, body + sizeof(struct fuse_create_in),
+				 S_IFREG | ((const struct fuse_create_in *)body)->mode);
+		size = sizeof(created);
+		break;
 	case FUSE_RMDIR:
 	case FUSE_UNLINK:
 		return FAIL(fuse_remove(in->nodeid, body));
@@ -196,18 +185,17 @@ static inline void fuse_serve_one(int fd, const struct fuse_in_header *in, const
 	case FUSE_OPENDIR:
 		return REPLY(opened);
 	case FUSE_READ:
-		if (read_in->offset >= n->size)
-			return FAIL(0);
+		end = read_in->offset + read_in->size < n->size ? read_in->offset + read_in->size
+								: n->size;
 		return fuse_reply(fd, in->unique, 0, n->data + read_in->offset,
-				  read_in->size < n->size - read_in->offset
-					  ? read_in->size
-					  : n->size - read_in->offset);
+				  end > read_in->offset ? end - read_in->offset : 0);
 	case FUSE_WRITE:
-		if (write_in->offset + write_in->size > FUSE_FILE_BYTES)
+		end = write_in->offset + write_in->size;
+		if (end > FUSE_FILE_BYTES)
 			return FAIL(EFBIG);
 		memcpy(n->data + write_in->offset, write_in + 1, write_in->size);
-		if (n->size < write_in->offset + write_in->size)
-			n->size = write_in->offset + write_in->size;
+		if (n->size < end)
+			n->size = end;
 		written.size = write_in->size;
 		return REPLY(written);
 	case FUSE_STATFS:
@@ -222,6 +210,10 @@ static inline void fuse_serve_one(int fd, const struct fuse_in_header *in, const
 	default:
 		return FAIL(ENOSYS);
 	}
+	if (!node)
+		return FAIL(error);
+	created.entry = fuse_entry(node);
+	fuse_reply(fd, in->unique, 0, &created, size);
 #undef REPLY
 #undef FAIL
 }
@@ -232,16 +224,12 @@ static inline void fuse_mount(const char *dir)
 	static char message[FUSE_MIN_READ_BUFFER + (64 << 10)] __attribute__((aligned(8)));
 	char options[128];
 	ssize_t got;
-	int fd;
 
 	wl_modprobe("fuse", NULL);
-	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		wl_die(WL_CANNOT, "/dev/fuse: %m");
+	int fd = can(open("/dev/fuse", O_RDWR | O_CLOEXEC), "/dev/fuse");
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
 	wl_undo(WL_UNDO_UMOUNT, 0, dir, NULL);
-	if (mount("workload", dir, "fuse", MS_NOSUID | MS_NODEV, options))
-		wl_die(WL_CANNOT, "mount fuse: %m");
+	cannot_if(mount("workload", dir, "fuse", MS_NOSUID | MS_NODEV, options), "mount fuse");
 	if (wl_fork() == 0) {
 		fuse_nodes[1] = (struct fuse_node){.mode = S_IFDIR | 0700, .names = 2};
 		for (;;) {

@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Calls one function of its own, or one of the kernel, many times in a row. */
 #include "workload.h"
 
-static uint64_t count = 100, sleep_us;
-static bool reads, where;
+WL_NUMBER("count", count, 100, "how many calls");
+WL_NUMBER("sleep-us", sleep_us, 0, "rest so long after each");
+WL_FLAG("reads", reads, "read a byte of /dev/zero for each instead");
+WL_FLAG("where", where, "make none, but say where the function is");
 static volatile uint64_t sink;
 
 WL_FRAME uint64_t hit(uint64_t number, uint64_t twice)
@@ -28,27 +29,16 @@ static uint64_t file_offset_of(uint64_t address)
 	wl_die(WL_FAILED, "/proc/self/maps does not say where the function is");
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"count", WL_NUM, &count, "N", "how many calls"},
-		{"sleep-us", WL_NUM, &sleep_us, "US", "rest so long after each"},
-		{"reads", WL_FLAG, &reads, NULL, "read a byte of /dev/zero for each instead"},
-		{"where", WL_FLAG, &where, NULL, "make none, but say where the function is"},
-		{0},
-	};
-	uint64_t began, missing = 0;
-	int zero;
+	uint64_t missing = 0;
 	char byte;
 
-	wl_start(argc, argv, "hits", "Calls a function many times in a row.", opts);
-	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	if (zero < 0)
-		wl_die(WL_FAILED, "/dev/zero: %m");
+	int zero = must(open("/dev/zero", O_RDONLY | O_CLOEXEC), "/dev/zero");
 	if (where)
 		count = 0;
 	wl_ready();
-	began = wl_now();
+	uint64_t began = wl_now();
 	for (uint64_t i = 0; i < count; i++) {
 		if (reads)
 			missing += read(zero, &byte, 1) != 1;
@@ -58,11 +48,7 @@ int main(int argc, char **argv)
 			usleep((useconds_t)sleep_us);
 	}
 	began = wl_now() - began;
-	wl_line_begin();
-	wl_u64("hits", count - missing);
-	wl_u64("ns", began);
 	if (where)
 		wl_u64("offset", file_offset_of((uint64_t)hit));
-	wl_finish();
-	return WL_OK;
+	return wl_result("hits %lu ns %lu", count - missing, began);
 }

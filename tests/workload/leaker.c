@@ -4,48 +4,23 @@
 #include <linux/bpf.h>
 #include <sys/eventfd.h>
 
-static uint64_t rounds = 10, threads = 1, blocks, block_bytes = 64, children, churn;
-static uint64_t eventfds, closed, pipes, percpu_maps;
-static bool no_mappings;
+WL_NUMBER("rounds", rounds, 10, "of all kinds of allocations, in each thread");
+WL_BOUNDED("threads", threads, 1, 1, 64, "with 1 the main thread does it");
+WL_FLAG("no-mappings", no_mappings, "no mmap in the rounds");
+WL_NUMBER("blocks", blocks, 0, "blocks of one size, by malloc");
+WL_NUMBER("block-bytes", block_bytes, 64, "that size");
+WL_NUMBER("churn", churn, 0, "blocks that each thread frees again");
+WL_BOUNDED("children", children, 0, 0, 64, "processes that leak the same and end");
+WL_NUMBER("eventfds", eventfds, 0, "kernel memory: event counters");
+WL_NUMBER("closed", closed, 0, "this many of them are closed at once");
+WL_NUMBER("pipes", pipes, 0, "kernel memory: a page each");
+WL_NUMBER("percpu-maps", percpu_maps, 0, "kernel memory: per-CPU arrays");
 
 /* What is held from each function. */
-enum place {
-	MALLOC,
-	CALLOC,
-	GROWN,
-	SHRUNK,
-	FAILED_REALLOC,
-	FAILED_ARRAY,
-	REALLOCARRAY,
-	POSIX_MEMALIGN,
-	ALIGNED_ALLOC,
-	VALLOC,
-	MEMALIGN,
-	PVALLOC,
-	EMPTY,
-	HANDED_OVER,
-	MAPPED,
-	CUT_HEAD,
-	CUT_TAIL,
-	CUT_MIDDLE,
-	REMAPPED,
-	TOY,
-	BLOCKS,
-	PLACES
-};
-
-static const char *const names[PLACES] = {
-	"leak_malloc",	       "leak_calloc",	    "leak_grown",	 "leak_shrunk",
-	"leak_failed_realloc", "leak_failed_array", "leak_reallocarray", "leak_posix_memalign",
-	"leak_aligned_alloc",  "leak_valloc",	    "leak_memalign",	 "leak_pvalloc",
-	"leak_empty",	       "leak_handed_over",  "leak_mapped",	 "leak_cut_head",
-	"leak_cut_tail",       "leak_cut_middle",   "leak_remapped",	 "leak_toy",
-	"leak_blocks",
-};
-
 static struct {
+	const char *function;
 	uint64_t bytes, count;
-} holds[PLACES];
+} holds[32];
 
 /* The compiler must not know what becomes of a block. */
 static __thread void *volatile sink;
@@ -57,20 +32,34 @@ static size_t hide(size_t n)
 	return hidden;
 }
 
-static void hold(enum place place, void *block, uint64_t bytes, uint64_t count)
+static void hold(const char *function, void *block, uint64_t bytes, uint64_t count)
 {
-	if (!block || block == MAP_FAILED)
-		wl_die(WL_FAILED, "%s: %m", names[place]);
+	const char *none = NULL;
+	size_t i = 0;
+
+	fail_if(!block || block == MAP_FAILED, function);
 	sink = block;
-	__atomic_add_fetch(&holds[place].bytes, bytes, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&holds[place].count, count, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&holds[i].function, &none, function, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) &&
+	       none != function) {
+		none = NULL;
+		i++;
+	}
+	__atomic_add_fetch(&holds[i].bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&holds[i].count, count, __ATOMIC_RELAXED);
+}
+
+/* Of a call that cannot have what it asks for. */
+static void refused(bool well)
+{
+	fail_if(!well, "a call gave what it cannot have");
 }
 
 #define FRAMED __attribute__((noinline, noipa))
 
 static FRAMED void leak_malloc(size_t n)
 {
-	hold(MALLOC, malloc(hide(n)), n, 1);
+	hold(__func__, malloc(hide(n)), n, 1);
 	sink = malloc(hide(n));
 	free(sink);
 	free(NULL);
@@ -78,10 +67,9 @@ static FRAMED void leak_malloc(size_t n)
 
 static FRAMED void leak_calloc(size_t n)
 {
-	hold(CALLOC, calloc(3, hide(n)), 3 * n, 1);
+	hold(__func__, calloc(3, hide(n)), 3 * n, 1);
 	sink = calloc(hide(SIZE_MAX / 2), 4);
-	if (sink)
-		wl_die(WL_FAILED, "calloc gave what it cannot have");
+	refused(!sink);
 }
 
 static FRAMED void leak_grown(size_t n)
@@ -89,13 +77,13 @@ static FRAMED void leak_grown(size_t n)
 	sink = malloc(hide(10));
 	for (size_t size = 20; size < n; size *= 2)
 		sink = realloc(sink, hide(size));
-	hold(GROWN, realloc(sink, hide(2 * n)), 2 * n, 1);
+	hold(__func__, realloc(sink, hide(2 * n)), 2 * n, 1);
 }
 
 static FRAMED void leak_shrunk(size_t n)
 {
 	sink = realloc(NULL, hide(8 * n));
-	hold(SHRUNK, realloc(sink, hide(n)), n, 1);
+	hold(__func__, realloc(sink, hide(n)), n, 1);
 	sink = malloc(hide(n));
 	sink = realloc(sink, hide(0)); /* frees */
 }
@@ -104,10 +92,9 @@ static FRAMED void leak_failed_realloc(size_t n)
 {
 	void *block = malloc(hide(n));
 
-	hold(FAILED_REALLOC, block, n, 1);
+	hold(__func__, block, n, 1);
 	sink = realloc(block, hide(SIZE_MAX / 2 - 4096));
-	if (sink)
-		wl_die(WL_FAILED, "realloc gave what it cannot have");
+	refused(!sink);
 }
 
 /* The product is 0, but for its overflow. */
@@ -115,56 +102,44 @@ static FRAMED void leak_failed_array(size_t n)
 {
 	void *block = malloc(hide(n));
 
-	hold(FAILED_ARRAY, block, n, 1);
+	hold(__func__, block, n, 1);
 	sink = reallocarray(block, hide(SIZE_MAX / 2 + 1), 2);
-	if (sink)
-		wl_die(WL_FAILED, "reallocarray gave what it cannot have");
+	refused(!sink);
 }
 
 static FRAMED void leak_reallocarray(size_t n)
 {
 	sink = malloc(hide(n));
-	hold(REALLOCARRAY, reallocarray(sink, 5, hide(n)), 5 * n, 1);
+	hold(__func__, reallocarray(sink, 5, hide(n)), 5 * n, 1);
 }
 
 static FRAMED void leak_posix_memalign(size_t n)
 {
-	void *block = NULL;
+	void *block;
 
-	if (posix_memalign(&block, 64, hide(n)))
-		block = NULL;
-	hold(POSIX_MEMALIGN, block, n, 1);
-	if (!posix_memalign(&block, 3, hide(n)) ||
-	    !posix_memalign(&block, 64, hide(SIZE_MAX / 2 - 8192)))
-		wl_die(WL_FAILED, "posix_memalign gave what it cannot have");
-}
-
-static FRAMED void leak_aligned_alloc(size_t n)
-{
-	hold(ALIGNED_ALLOC, aligned_alloc(64, hide(n)), n, 1);
-}
-
-static FRAMED void leak_valloc(size_t n)
-{
-	hold(VALLOC, valloc(hide(n)), n, 1);
+	check(!posix_memalign(&block, 64, hide(n)), __func__);
+	hold(__func__, block, n, 1);
+	refused(posix_memalign(&block, 3, hide(n)) &&
+		posix_memalign(&block, 64, hide(SIZE_MAX / 2 - 8192)));
 }
 
 void *memalign(size_t alignment, size_t size);
 void *pvalloc(size_t size);
 
-static FRAMED void leak_memalign(size_t n)
-{
-	hold(MEMALIGN, memalign(256, hide(n)), n, 1);
-}
+#define LEAKS(function, block)                                                                     \
+	static FRAMED void leak_##function(size_t n)                                               \
+	{                                                                                          \
+		hold(__func__, block, n, 1);                                                       \
+	}
 
-static FRAMED void leak_pvalloc(size_t n)
-{
-	hold(PVALLOC, pvalloc(hide(n)), n, 1);
-}
+LEAKS(aligned_alloc, aligned_alloc(64, hide(n)))
+LEAKS(valloc, valloc(hide(n)))
+LEAKS(memalign, memalign(256, hide(n)))
+LEAKS(pvalloc, pvalloc(hide(n)))
 
-static FRAMED void leak_empty(void)
+static FRAMED void leak_empty(size_t)
 {
-	hold(EMPTY, malloc(hide(0)), 0, 1);
+	hold(__func__, malloc(hide(0)), 0, 1);
 }
 
 /* An allocator by other names. */
@@ -184,7 +159,7 @@ FRAMED void toy_free(void *block)
 
 static FRAMED void leak_toy(size_t n)
 {
-	hold(TOY, toy_malloc(hide(n)), n, 1);
+	hold(__func__, toy_malloc(hide(n)), n, 1);
 	sink = toy_malloc(hide(n));
 	toy_free(sink);
 }
@@ -202,23 +177,21 @@ static FRAMED void *map(size_t pages)
 
 static void unmap(void *at, size_t pages)
 {
-	if (munmap(at, hide(pages * 4096)))
-		wl_die(WL_FAILED, "munmap: %m");
+	fail_if(munmap(at, hide(pages * 4096)), "munmap");
 }
 
 static FRAMED void leak_mapped(void)
 {
-	hold(MAPPED, map(3), 3 * 4096, 1);
+	hold(__func__, map(3), 3 * 4096, 1);
 	unmap(map(5), 5);
-	if (!munmap((void *)hide(1), 4096))
-		wl_die(WL_FAILED, "munmap took a crooked address");
+	refused(munmap((void *)hide(1), 4096));
 }
 
 static FRAMED void leak_cut_head(void)
 {
 	char *at = map(8);
 
-	hold(CUT_HEAD, at, 6 * 4096, 1);
+	hold(__func__, at, 6 * 4096, 1);
 	unmap(at, 2);
 }
 
@@ -226,25 +199,23 @@ static FRAMED void leak_cut_tail(void)
 {
 	char *at = map(8);
 
-	hold(CUT_TAIL, at, 5 * 4096, 1);
+	hold(__func__, at, 5 * 4096, 1);
 	unmap(at + 5 * 4096, 3);
 }
 
 /* One mapping is two now; where it was goes to another one, which is whole. */
 static FRAMED void leak_cut_middle(void)
 {
+	const int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
 	char *at = map(8), *again;
 
-	hold(CUT_MIDDLE, at, 6 * 4096, 2);
+	hold(__func__, at, 6 * 4096, 2);
 	unmap(at + 3 * 4096, 2);
-	again = mmap(at + 3 * 4096, 2 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		     -1, 0);
-	hold(CUT_MIDDLE, again, 2 * 4096, 1);
+	again = mmap(at + 3 * 4096, 2 * 4096, PROT_READ, fixed, -1, 0);
+	hold(__func__, again, 2 * 4096, 1);
 	/* Two mappings go by one call, the later one having taken a part of the other. */
 	at = map(8);
-	again = mmap(at + 4 * 4096, 4 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		     -1, 0);
-	sink = again;
+	sink = mmap(at + 4 * 4096, 4 * 4096, PROT_READ, fixed, -1, 0);
 	unmap(at, 8);
 }
 
@@ -254,36 +225,26 @@ static FRAMED void leak_remapped(void)
 
 	unmap(room, 64);
 	at = mremap(at, 4 * 4096, hide(40 * 4096), MREMAP_MAYMOVE);
-	hold(REMAPPED, at, 40 * 4096, 1);
-	if (mremap(at, 40 * 4096, hide(SIZE_MAX / 2), 0) != MAP_FAILED)
-		wl_die(WL_FAILED, "mremap gave what it cannot have");
+	hold(__func__, at, 40 * 4096, 1);
+	refused(mremap(at, 40 * 4096, hide(SIZE_MAX / 2), 0) == MAP_FAILED);
 }
 
 /* ---- who calls ---- */
 
 static FRAMED void leaker_middle(size_t n)
 {
-	leak_malloc(n);
-	leak_calloc(n);
-	leak_grown(n);
-	leak_shrunk(n);
-	leak_failed_realloc(n);
-	leak_failed_array(n);
-	leak_reallocarray(n);
-	leak_posix_memalign(n);
-	leak_aligned_alloc(n);
-	leak_valloc(n);
-	leak_memalign(n);
-	leak_pvalloc(n);
-	leak_empty();
-	leak_toy(n);
-	if (no_mappings)
-		return;
-	leak_mapped();
-	leak_cut_head();
-	leak_cut_tail();
-	leak_cut_middle();
-	leak_remapped();
+	static void (*const by_size[])(size_t) = {
+		leak_malloc,	     leak_calloc,	leak_grown,	   leak_shrunk,
+		leak_failed_realloc, leak_failed_array, leak_reallocarray, leak_posix_memalign,
+		leak_aligned_alloc,  leak_valloc,	leak_memalign,	   leak_pvalloc,
+		leak_empty,	     leak_toy};
+	static void (*const by_mapping[])(void) = {leak_mapped, leak_cut_head, leak_cut_tail,
+						   leak_cut_middle, leak_remapped};
+
+	for (size_t i = 0; i < WL_COUNT(by_size); i++)
+		by_size[i](n);
+	for (size_t i = 0; i < WL_COUNT(by_mapping) && !no_mappings; i++)
+		by_mapping[i]();
 }
 
 static FRAMED void leaker_outer(void)
@@ -295,7 +256,7 @@ static FRAMED void leaker_outer(void)
 static FRAMED void leak_blocks(void)
 {
 	for (uint64_t i = 0; i < blocks; i++)
-		hold(BLOCKS, malloc(hide(block_bytes)), block_bytes, 1);
+		hold(__func__, malloc(hide(block_bytes)), block_bytes, 1);
 }
 
 /* Blocks that other threads free: every second one. */
@@ -307,12 +268,11 @@ static FRAMED void leak_handed_over(void)
 		handed[i] = malloc(hide(48));
 }
 
-static void *free_half(void *arg)
+static void *free_half(void *unused)
 {
-	(void)arg;
 	for (size_t i = 0; i < WL_COUNT(handed); i += 2)
 		free(handed[i]);
-	return NULL;
+	return unused;
 }
 
 static FRAMED void churn_blocks(void)
@@ -328,12 +288,11 @@ static FRAMED void churn_blocks(void)
 	free((void *)many);
 }
 
-static void *thread_main(void *arg)
+static void *thread_main(void *unused)
 {
-	(void)arg;
 	leaker_outer();
 	churn_blocks();
-	return NULL;
+	return unused;
 }
 
 /* Gives back what it has inherited and keeps its own; both end with it. */
@@ -352,18 +311,15 @@ static void consume_kernel(void)
 
 	setrlimit(RLIMIT_NOFILE, &files);
 	for (uint64_t i = 0; i < eventfds; i++) {
-		int fd = eventfd(0, EFD_CLOEXEC);
-
-		if (fd < 0)
-			wl_die(WL_CANNOT, "eventfd: %m");
+		int fd = can(eventfd(0, EFD_CLOEXEC), "eventfd");
 		if (i < closed)
 			close(fd);
 	}
 	for (uint64_t i = 0; i < pipes; i++) {
 		int fd[2];
 
-		if (pipe2(fd, O_CLOEXEC) || write(fd[1], "x", 1) != 1)
-			wl_die(WL_CANNOT, "pipe: %m");
+		wl_pipe(fd);
+		wl_tell(fd);
 	}
 	for (uint64_t i = 0; i < percpu_maps; i++) {
 		union bpf_attr attr = {.map_type = BPF_MAP_TYPE_PERCPU_ARRAY,
@@ -371,56 +327,31 @@ static void consume_kernel(void)
 				       .value_size = 8,
 				       .max_entries = 1};
 
-		if (syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)) < 0)
-			wl_die(WL_CANNOT, "percpu array: %m");
+		cannot_if(syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)) < 0,
+			  "percpu array");
 	}
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"rounds", WL_NUM, &rounds, "N", "of all kinds of allocations, in each thread"},
-		{"threads", WL_NUM, &threads, "K", "with 1 the main thread does it"},
-		{"no-mappings", WL_FLAG, &no_mappings, NULL, "no mmap in the rounds"},
-		{"blocks", WL_NUM, &blocks, "N", "blocks of one size, by malloc"},
-		{"block-bytes", WL_NUM, &block_bytes, "BYTES", "that size"},
-		{"churn", WL_NUM, &churn, "N", "blocks that each thread frees again"},
-		{"children", WL_NUM, &children, "N", "processes that leak the same and end"},
-		{"eventfds", WL_NUM, &eventfds, "N", "kernel memory: event counters"},
-		{"closed", WL_NUM, &closed, "N", "this many of them are closed at once"},
-		{"pipes", WL_NUM, &pipes, "N", "kernel memory: a page each"},
-		{"percpu-maps", WL_NUM, &percpu_maps, "N", "kernel memory: per-CPU arrays"},
-		{0},
-	};
-	uint64_t bytes = 0, count = 0, began, took;
-	pthread_t thread[64], freer;
+	uint64_t bytes = 0, count = 0;
 	pid_t pid[64];
 
-	wl_start(argc, argv, "leaker", "Holds a known amount of memory from known functions.",
-		 opts);
-	if (threads < 1 || threads > WL_COUNT(thread) || children > WL_COUNT(pid))
-		wl_die(WL_USAGE, "want 1 to 64 threads and at most 64 children");
 	/* What the machinery itself needs is there before it begins. */
-	if (pthread_create(&freer, NULL, free_half, NULL) || pthread_join(freer, NULL))
-		wl_die(WL_FAILED, "cannot make a thread");
+	wl_threads(1, free_half, NULL, 0);
 	memset(handed, 0, sizeof(handed));
 	wl_ready();
 
-	began = wl_now();
+	uint64_t began = wl_now();
 	if (threads == 1)
 		thread_main(NULL);
-	for (uint64_t i = 0; threads > 1 && i < threads; i++)
-		if (pthread_create(&thread[i], NULL, thread_main, NULL))
-			wl_die(WL_FAILED, "cannot make a thread");
-	for (uint64_t i = 0; threads > 1 && i < threads; i++)
-		pthread_join(thread[i], NULL);
+	else
+		wl_threads(threads, thread_main, NULL, 0);
 	leak_blocks();
 	if (rounds) {
 		leak_handed_over();
-		if (pthread_create(&freer, NULL, free_half, NULL))
-			wl_die(WL_FAILED, "cannot make a thread");
-		pthread_join(freer, NULL);
-		hold(HANDED_OVER, handed, 48 * WL_COUNT(handed) / 2, WL_COUNT(handed) / 2);
+		wl_threads(1, free_half, NULL, 0);
+		hold("leak_handed_over", handed, 48 * WL_COUNT(handed) / 2, WL_COUNT(handed) / 2);
 	}
 	for (uint64_t i = 0; i < children; i++) {
 		pid[i] = wl_fork();
@@ -428,32 +359,18 @@ int main(int argc, char **argv)
 			child(handed[1]);
 	}
 	for (uint64_t i = 0; i < children; i++)
-		if (wl_reap(pid[i]))
-			wl_die(WL_FAILED, "a child failed");
+		check(!wl_reap(pid[i]), "a child");
 	consume_kernel();
-	took = wl_now() - began;
+	uint64_t took = wl_now() - began;
 
-	wl_line_begin();
 	wl_open("holds", '[');
-	for (int i = 0; i < PLACES; i++) {
-		if (!holds[i].count)
-			continue;
-		wl_open(NULL, '{');
-		wl_str("function", names[i]);
-		wl_u64("bytes", holds[i].bytes);
-		wl_u64("count", holds[i].count);
-		wl_close('}');
+	for (size_t i = 0; i < WL_COUNT(holds) && holds[i].function; i++) {
+		wl_object(NULL, "function %s bytes %lu count %lu", holds[i].function,
+			  holds[i].bytes, holds[i].count);
 		bytes += holds[i].bytes;
 		count += holds[i].count;
 	}
 	wl_close(']');
-	wl_open("children", '[');
-	for (uint64_t i = 0; i < children; i++)
-		wl_i64(NULL, pid[i]);
-	wl_close(']');
-	wl_u64("bytes", bytes);
-	wl_u64("count", count);
-	wl_u64("took_ns", took);
-	wl_finish();
-	return WL_OK;
+	wl_pids("children", pid, children, sizeof(*pid));
+	return wl_result("bytes %lu count %lu took_ns %lu", bytes, count, took);
 }

@@ -2,8 +2,9 @@
  * their children and cannot be interrupted. */
 #include "workload.h"
 
-static uint64_t spinning = 2, blocked = 3, run_ms;
-static sem_t arrived;
+WL_BOUNDED("spinning", spinning, 2, 0, 100, "threads that spin");
+WL_BOUNDED("blocked", blocked, 3, 0, 100, "threads in vfork()");
+WL_BOUNDED("ms", run_ms, 0, 0, 60000, "go on so long after the start");
 static volatile bool stop;
 
 struct worker {
@@ -15,8 +16,7 @@ static void *spin_main(void *arg)
 {
 	struct worker *w = arg;
 
-	w->tid = wl_tid();
-	sem_post(&arrived);
+	wl_arrive(&w->tid);
 	while (!stop)
 		workload_spin(100000);
 	return NULL;
@@ -26,84 +26,47 @@ static void *spin_main(void *arg)
 static void *block_main(void *arg)
 {
 	struct worker *w = arg;
-	pid_t child;
 
-	w->tid = wl_tid();
-	sem_post(&arrived);
-	child = vfork();
+	wl_arrive(&w->tid);
+	pid_t child = vfork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		while (!stop)
 			wl_nap_ms(10);
 		_exit(0);
 	}
-	if (child < 0)
-		wl_die(WL_FAILED, "vfork: %m");
+	fail_if(child < 0, "vfork");
 	waitpid(child, NULL, 0);
 	return NULL;
 }
 
 static void await_state(pid_t tid, char wanted)
 {
-	char path[64], text[512], *state;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	for (int i = 0; i < 2000; i++) {
-		if (wl_slurp(path, text, sizeof(text)) < 0)
-			wl_die(WL_FAILED, "%s: %m", path);
-		state = strrchr(text, ')');
-		if (state && state[2] == wanted)
-			return;
+	for (int i = 0; wl_state_of(tid) != wanted; i++) {
+		if (i == 2000)
+			wl_die(WL_FAILED, "thread %d does not come to state %c", tid, wanted);
 		wl_nap_ms(5);
 	}
-	wl_die(WL_FAILED, "thread %d does not come to state %c", tid, wanted);
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"spinning", WL_NUM, &spinning, "K", "threads that spin"},
-		{"blocked", WL_NUM, &blocked, "N", "threads in vfork()"},
-		{"ms", WL_NUM, &run_ms, "T", "go on so long after the start"},
-		{0},
-	};
 	struct worker *workers;
-	uint64_t all;
-
-	wl_start(argc, argv, "load", "Keeps K threads runnable and N uninterruptible.", opts);
-	all = spinning + blocked;
-	if (all < 1 || all > 100 || run_ms > 60000)
-		wl_die(WL_USAGE, "want 1 to 100 threads and at most 60000 ms");
+	uint64_t all = spinning + blocked;
 	workers = calloc(all, sizeof(*workers));
-	sem_init(&arrived, 0, 0);
 	for (uint64_t i = 0; i < all; i++)
-		if (pthread_create(&workers[i].thread, NULL, i < spinning ? spin_main : block_main,
-				   &workers[i]))
-			wl_die(WL_FAILED, "cannot make thread %llu", (unsigned long long)i);
-	for (uint64_t i = 0; i < all; i++)
-		while (sem_wait(&arrived))
-			;
+		workers[i].thread = wl_thread(i < spinning ? spin_main : block_main, &workers[i]);
+	wl_wait(&wl_arrived, all);
 	for (uint64_t i = 0; i < all; i++)
 		await_state(workers[i].tid, i < spinning ? 'R' : 'D');
 
-	wl_ready_begin();
-	wl_open("spinning", '[');
-	for (uint64_t i = 0; i < spinning; i++)
-		wl_i64(NULL, workers[i].tid);
-	wl_close(']');
-	wl_open("blocked", '[');
-	for (uint64_t i = spinning; i < all; i++)
-		wl_i64(NULL, workers[i].tid);
-	wl_close(']');
-	wl_ready_end();
+	wl_pids("spinning", (void *)&workers->tid, spinning, sizeof(*workers));
+	wl_pids("blocked", (void *)&workers[spinning].tid, blocked, sizeof(*workers));
+	wl_ready();
 
-	wl_nap_ms((unsigned int)run_ms);
+	wl_nap_ms(run_ms);
 	stop = true;
 	for (uint64_t i = 0; i < all; i++)
 		pthread_join(workers[i].thread, NULL);
-	wl_line_begin();
-	wl_u64("spinning", spinning);
-	wl_u64("blocked", blocked);
-	wl_finish();
-	return WL_OK;
+	return wl_result("spinning %lu blocked %lu", spinning, blocked);
 }

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Spins in a known chain of a process whose mappings, or whose stack's pages, are unusual. */
+#define WL_OWN_MAIN
 #include "workload.h"
 
 #include <ucontext.h>
@@ -8,40 +8,33 @@
 #define HALF 20 /* calls of each kind */
 #define USE(room) __asm__ volatile("" : : "r"(room) : "memory")
 
-static uint64_t ms = 400, mappings, children;
-static const char *stack_wanted = "own";
-static bool remap;
-static char *code;
-static char *stack;
+WL_NUMBER("ms", ms, 400, "time in the chain");
+WL_NUMBER("mappings", mappings, 0, "executable mappings");
+WL_FLAG("remap", remap, "and one of them changes every millisecond");
+WL_TEXT("stack", stack_wanted, "own",
+	"own; of its pages deep in the chain dropped, or swapped out to a file");
+WL_NUMBER("children", children, 0, "fork this many that each go through the chain");
+static char *code, *stack;
 static ucontext_t caller, callee;
 
 static char *map_stack(void)
 {
 	char name[] = "/tmp/workload-mapper-XXXXXX";
-	int file = -1, flags = MAP_PRIVATE | MAP_ANONYMOUS;
-	char *at;
 
-	if (!strcmp(stack_wanted, "file")) {
-		file = mkstemp(name);
-		if (file < 0 || unlink(name) || ftruncate(file, STACK_BYTES))
-			wl_die(WL_FAILED, "%s: %m", name);
-		flags = MAP_SHARED;
-	}
-	at = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, flags, file, 0);
-	if (at == MAP_FAILED)
-		wl_die(WL_FAILED, "mmap: %m");
-	return at;
+	if (strcmp(stack_wanted, "file"))
+		return wl_anonymous(STACK_BYTES);
+	int file = must(mkstemp(name), name);
+	fail_if(unlink(name) || ftruncate(file, STACK_BYTES), name);
+	return wl_map(STACK_BYTES, MAP_SHARED, file);
 }
 
 /* Each is a mapping of its own, since the pages between are not executable. */
 static void map_code(void)
 {
 	code = mmap(NULL, (mappings + 1) * 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (code == MAP_FAILED)
-		wl_die(WL_CANNOT, "mmap: %m");
+	cannot_if(code == MAP_FAILED, "mmap");
 	for (uint64_t i = 0; i < mappings; i++)
-		if (mprotect(code + i * 8192, 4096, PROT_READ | PROT_EXEC))
-			wl_die(WL_CANNOT, "%llu mappings: %m", (unsigned long long)i);
+		can(mprotect(code + i * 8192, 4096, PROT_READ | PROT_EXEC), "mprotect");
 }
 
 /* The pages of the callers' frames, from the second one above on, are taken away. */
@@ -51,14 +44,14 @@ static void drop_callers(void)
 	char *from = (char *)((uintptr_t)here & ~UINT64_C(4095)) + 8192;
 	size_t size = (size_t)(stack + STACK_BYTES - from);
 
-	if (!strcmp(stack_wanted, "dropped") && madvise(from, size, MADV_DONTNEED))
-		wl_die(WL_FAILED, "MADV_DONTNEED: %m");
+	fail_if(!strcmp(stack_wanted, "dropped") && madvise(from, size, MADV_DONTNEED),
+		"MADV_DONTNEED");
 	if (!strcmp(stack_wanted, "file")) {
 		unsigned char resident[STACK_BYTES / 4096];
 
-		if (msync(stack, STACK_BYTES, MS_SYNC) || madvise(from, size, MADV_PAGEOUT) ||
-		    mincore(from, size, resident))
-			wl_die(WL_CANNOT, "MADV_PAGEOUT: %m");
+		cannot_if(msync(stack, STACK_BYTES, MS_SYNC) || madvise(from, size, MADV_PAGEOUT) ||
+				  mincore(from, size, resident),
+			  "MADV_PAGEOUT");
 	}
 }
 
@@ -87,7 +80,6 @@ WL_FRAME void mapper_inner(int n)
 			drop_callers();
 		mapper_spin();
 		if (stack) { /* the way back is gone */
-			wl_line_begin();
 			wl_finish();
 			_exit(WL_OK);
 		}
@@ -115,19 +107,7 @@ static void begin_chain(void)
 
 int main(int argc, char **argv)
 {
-	const struct wl_opt opts[] = {
-		{"ms", WL_NUM, &ms, "MS", "time in the chain"},
-		{"mappings", WL_NUM, &mappings, "N", "executable mappings"},
-		{"remap", WL_FLAG, &remap, NULL, "and one of them changes every millisecond"},
-		{"stack", WL_STR, &stack_wanted, "KIND",
-		 "own; dropped (its pages deep in the chain are gone), file (they are swapped "
-		 "out)"},
-		{"children", WL_NUM, &children, "N",
-		 "fork this many that each go through the chain"},
-		{0},
-	};
-
-	wl_start(argc, argv, "mapper", "Spins in a process with unusual mappings or stacks.", opts);
+	wl_start(argc, argv);
 	if (mappings)
 		map_code();
 	wl_ready();
@@ -151,7 +131,6 @@ int main(int argc, char **argv)
 		makecontext(&callee, begin_chain, 0);
 		swapcontext(&caller, &callee);
 	}
-	wl_line_begin();
 	wl_finish();
 	return WL_OK;
 }

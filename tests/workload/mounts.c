@@ -1,9 +1,9 @@
 /* Makes calls that mount and unmount in a mount namespace of its own, and says what they were. */
 #include "workload.h"
 
-static uint64_t unmounts;
-static bool scene_wanted;
-static char dir[64], from[80], to[80];
+WL_NUMBER("unmounts", unmounts, 0, "unmounts of what is not there");
+WL_FLAG("scene", scene_wanted, "also a call of each sort");
+static const char *dir, *from, *to;
 static uint64_t calls;
 
 struct attributes {
@@ -21,13 +21,8 @@ static long done(const char *call, long result, const char *source, const char *
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	wl_open(NULL, '{');
-	wl_str("call", call);
-	wl_str("source", source);
-	wl_str("target", target);
-	wl_str("text", text);
-	wl_i64("ret", result < 0 ? -error : result);
-	wl_close('}');
+	wl_object(NULL, "call %s source %s target %s text %s ret %ld", call, source, target, text,
+		  result < 0 ? -error : result);
 	calls++;
 	return result;
 }
@@ -81,41 +76,29 @@ static void newer(void)
 	close(fs);
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"unmounts", WL_NUM, &unmounts, "N", "unmounts of what is not there"},
-		{"scene", WL_FLAG, &scene_wanted, NULL, "also a call of each sort"},
-		{0},
-	};
 	char ns[64] = "";
 
-	wl_start(argc, argv, "mounts", "Mounts and unmounts.", opts);
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		wl_die(errno == EPERM ? WL_CANNOT : WL_FAILED, "a mount namespace: %m");
-	snprintf(dir, sizeof(dir), "/tmp/mounts-%d", getpid());
-	snprintf(from, sizeof(from), "%s/from", dir);
-	snprintf(to, sizeof(to), "%s/to", dir);
-	wl_undo(WL_UNDO_RMDIR, 0, dir, NULL);
+	dir = wl_make_dir("/tmp");
+	from = wl_in(dir, "from");
+	to = wl_in(dir, "to");
 	wl_undo(WL_UNDO_RMDIR, 0, from, NULL);
 	wl_undo(WL_UNDO_RMDIR, 0, to, NULL);
-	if (mkdir(dir, 0700) || mkdir(from, 0700) || mkdir(to, 0700) ||
-	    readlink("/proc/self/ns/mnt", ns, sizeof(ns) - 1) < 0)
-		wl_die(WL_FAILED, "%s: %m", dir);
+	must(mkdir(from, 0700), from);
+	must(mkdir(to, 0700), to);
+	must(readlink("/proc/self/ns/mnt", ns, sizeof(ns) - 1), "a mount namespace");
 	wl_ready();
 
-	wl_line_begin();
-	wl_str("mount_ns", ns);
 	for (uint64_t i = 0; i < unmounts; i++)
 		calls += umount2("/no/where", MNT_FORCE) < 0;
-	wl_u64("unmounts", unmounts);
 	wl_open("scene", '[');
 	if (scene_wanted) {
 		older();
 		newer();
 	}
 	wl_close(']');
-	wl_u64("calls", calls);
-	wl_finish();
-	return WL_OK;
+	return wl_result("mount_ns %s unmounts %lu calls %lu", ns, unmounts, calls);
 }

@@ -1,25 +1,27 @@
-/*
- * Takes mutexes in orders that can deadlock, or cannot, in mutexes_thread -> mutexes_both ->
- * mutexes_take.
- */
+/* Takes mutexes in orders that can deadlock, or cannot, in mutexes_thread -> mutexes_both ->
+ * mutexes_take. */
 #include "workload.h"
 
 enum how { LOCK, TRY, TIMED };
 
-static const char *order = "cycle";
-static uint64_t pairs;
+WL_TEXT("order", order, "cycle",
+	"cycle, three, timed, condition or hang can deadlock; same, gate, try, reuse, "
+	"freed, recursive or condition-free cannot");
+WL_NUMBER("pairs", pairs, 0, "instead: N orders, none of which can");
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER,
 		       c = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t both_hold;
 static uint64_t taken;
 
+static bool is(const char *wanted)
+{
+	return !strcmp(order, wanted);
+}
+
 static struct timespec soon(uint64_t ms)
 {
-	uint64_t at = wl_clock(CLOCK_REALTIME) + ms * 1000000;
-	struct timespec t = {.tv_sec = (time_t)(at / WL_NSEC), .tv_nsec = (long)(at % WL_NSEC)};
-
-	return t;
+	return wl_timespec(wl_clock(CLOCK_REALTIME) + ms * 1000000);
 }
 
 WL_FRAME int mutexes_take(pthread_mutex_t *mutex, enum how how)
@@ -40,8 +42,7 @@ WL_FRAME int mutexes_take(pthread_mutex_t *mutex, enum how how)
 
 WL_FRAME void mutexes_both(pthread_mutex_t *first, pthread_mutex_t *second, enum how how)
 {
-	if (mutexes_take(first, LOCK) || mutexes_take(second, how))
-		wl_die(WL_FAILED, "a mutex is not free");
+	fail_if(mutexes_take(first, LOCK) || mutexes_take(second, how), "a mutex is not free");
 	pthread_mutex_unlock(second);
 	pthread_mutex_unlock(first);
 }
@@ -50,7 +51,6 @@ WL_FRAME void mutexes_both(pthread_mutex_t *first, pthread_mutex_t *second, enum
 struct part {
 	pthread_mutex_t *first, *second;
 	enum how how;
-	bool gated;
 	pid_t tid;
 };
 
@@ -59,21 +59,12 @@ WL_FRAME void *mutexes_thread(void *arg)
 	struct part *p = arg;
 
 	p->tid = wl_tid();
-	if (p->gated)
+	if (is("gate"))
 		mutexes_take(&gate, LOCK);
 	mutexes_both(p->first, p->second, p->how);
-	if (p->gated)
+	if (is("gate"))
 		pthread_mutex_unlock(&gate);
 	return NULL;
-}
-
-static void run(struct part *p)
-{
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, mutexes_thread, p))
-		wl_die(WL_FAILED, "cannot make a thread");
-	pthread_join(thread, NULL);
 }
 
 WL_FRAME void *mutexes_hang(void *arg)
@@ -87,25 +78,24 @@ WL_FRAME void *mutexes_hang(void *arg)
 	return NULL;
 }
 
-static bool is(const char *wanted)
+/* One after the other. */
+static void run(struct part *parts, size_t count)
 {
-	return !strcmp(order, wanted);
+	for (size_t i = 0; i < count; i++) {
+		wl_threads(1, mutexes_thread, &parts[i], 0);
+		check(!is("reuse") || i ||
+			      (!pthread_mutex_destroy(&a) && !pthread_mutex_init(&a, NULL)),
+		      "the mutex");
+	}
 }
 
 static void two(struct part *parts)
 {
-	parts[0] = (struct part){&a, &b, LOCK, is("gate"), 0};
-	parts[1] = (struct part){&b, &a, LOCK, is("gate"), 0};
+	parts[0] = (struct part){&a, &b, LOCK, 0};
+	parts[1] = (struct part){&b, &a, is("try") ? TRY : is("timed") ? TIMED : LOCK, 0};
 	if (is("same"))
 		parts[1] = parts[0];
-	if (is("try"))
-		parts[1].how = TRY;
-	if (is("timed"))
-		parts[1].how = TIMED;
-	run(&parts[0]);
-	if (is("reuse") && (pthread_mutex_destroy(&a) || pthread_mutex_init(&a, NULL)))
-		wl_die(WL_FAILED, "the mutex is not free");
-	run(&parts[1]);
+	run(parts, 2);
 }
 
 /* The second mutex of the same address is never destroyed, as in C++. */
@@ -117,22 +107,20 @@ static void freed(struct part *parts)
 		pthread_mutex_t *mutex = malloc(200);
 
 		*mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-		if (was && (uintptr_t)mutex != was)
-			wl_die(WL_CANNOT, "the memory is not used again");
+		lacks_if(was && (uintptr_t)mutex != was, "the memory is not used again");
 		was = (uintptr_t)mutex;
-		parts[i] = (struct part){i ? &b : mutex, i ? mutex : &b, LOCK, false, 0};
-		run(&parts[i]);
+		parts[i] = (struct part){i ? &b : mutex, i ? mutex : &b, LOCK, 0};
+		run(&parts[i], 1);
 		free(mutex);
 	}
 }
 
 static void three(struct part *parts)
 {
-	parts[0] = (struct part){&a, &b, LOCK, false, 0};
-	parts[1] = (struct part){&b, &c, LOCK, false, 0};
-	parts[2] = (struct part){&c, &a, LOCK, false, 0};
-	for (int i = 0; i < 3; i++)
-		run(&parts[i]);
+	parts[0] = (struct part){&a, &b, LOCK, 0};
+	parts[1] = (struct part){&b, &c, LOCK, 0};
+	parts[2] = (struct part){&c, &a, LOCK, 0};
+	run(parts, 3);
 }
 
 /* Holds the second mutex while the condition gives the first one back and takes it again. */
@@ -175,14 +163,11 @@ static void recurse(void)
 
 static void hang(struct part *parts)
 {
-	pthread_t threads[2];
-
 	pthread_barrier_init(&both_hold, NULL, 2);
-	parts[0] = (struct part){&a, &b, LOCK, false, 0};
-	parts[1] = (struct part){&b, &a, LOCK, false, 0};
+	parts[0] = (struct part){&a, &b, LOCK, 0};
+	parts[1] = (struct part){&b, &a, LOCK, 0};
 	for (int i = 0; i < 2; i++)
-		if (pthread_create(&threads[i], NULL, mutexes_hang, &parts[i]))
-			wl_die(WL_FAILED, "cannot make a thread");
+		wl_thread(mutexes_hang, &parts[i]);
 	wl_nap_ms(300);
 }
 
@@ -199,18 +184,10 @@ static void take_pairs(void)
 	free(all);
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"order", WL_STR, &order, "WHAT",
-		 "cycle, three, timed, condition or hang can deadlock; same, gate, try, reuse, "
-		 "freed, recursive or condition-free cannot"},
-		{"pairs", WL_NUM, &pairs, "N", "instead: N orders, none of which can"},
-		{0},
-	};
 	struct part parts[3] = {{0}};
 
-	wl_start(argc, argv, "mutexes", "Takes mutexes in known orders.", opts);
 	wl_ready();
 	if (pairs)
 		take_pairs();
@@ -226,18 +203,8 @@ int main(int argc, char **argv)
 		freed(parts);
 	else
 		two(parts);
-	wl_line_begin();
-	wl_str("order", order);
-	wl_u64("a", (uint64_t)(uintptr_t)&a);
-	wl_u64("b", (uint64_t)(uintptr_t)&b);
-	wl_u64("c", (uint64_t)(uintptr_t)&c);
-	wl_open("tids", '[');
-	for (size_t i = 0; i < WL_COUNT(parts); i++)
-		wl_i64(NULL, parts[i].tid);
-	wl_close(']');
-	wl_u64("taken", taken);
-	wl_u64("pairs", pairs);
-	wl_finish();
-	fflush(stdout);
+	wl_pids("tids", &parts->tid, WL_COUNT(parts), sizeof(*parts));
+	wl_result("order %s a %lu b %lu c %lu taken %lu pairs %lu", order, (uintptr_t)&a,
+		  (uintptr_t)&b, (uintptr_t)&c, taken, pairs);
 	_exit(WL_OK); /* some threads may hang */
 }

@@ -1,9 +1,6 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The kernel's NFS server in a network namespace of its own, and a mount of it over the loopback:
+/* The kernel's NFS server in a network namespace of its own, and a mount of it over the loopback:
  * version 4.2, without the daemons. What these answer is written to the server's caches before it
- * asks; the formats are those that fs/nfsd/export.c and net/sunrpc/svcauth_unix.c parse.
- */
+ * asks; the formats are those that fs/nfsd/export.c and net/sunrpc/svcauth_unix.c parse. */
 #ifndef WORKLOAD_NFS_SERVER_H
 #define WORKLOAD_NFS_SERVER_H
 
@@ -11,12 +8,6 @@
 
 #define NFSEXP_OF_THIS 0x2402 /* insecure port, no subtree check, a file system id */
 #define NFS_FOR_EVER "2147483647"
-
-static inline void nfs_tell(const char *file, const char *text)
-{
-	if (!wl_write_file(file, text))
-		wl_die(WL_CANNOT, "%s: %m", file);
-}
 
 /* What the server has been told holds the file system that it serves. */
 static inline void nfs_forget_at_the_end(void)
@@ -29,29 +20,22 @@ static inline void nfs_forget_at_the_end(void)
 		wl_undo(WL_UNDO_WRITE, 0, caches[i], "1\n");
 }
 
-/*
- * Since 6.12 a client opens the files of a server on the same machine by itself (LOCALIO), past the
- * network.
- */
+/* Since 6.12 a client opens the files of a server on the same machine by itself (LOCALIO), past the
+ * network. */
 static inline void nfs_over_the_network(void)
 {
 	static const char control[] = "/sys/module/nfs/parameters/localio_enabled";
 	char before[8];
 
-	if (wl_slurp(control, before, sizeof(before)) <= 0 || *before != 'Y')
-		return;
-	wl_undo(WL_UNDO_WRITE, 0, control, before);
-	nfs_tell(control, "N\n");
+	if (wl_slurp(control, before, sizeof(before)) > 0 && *before == 'Y')
+		wl_tune(control, "N\n");
 }
 
-/*
- * Serves one directory to the other. At the end the client goes first, then the server's threads:
- * a client without its server waits for it.
- */
+/* Serves one directory to the other. At the end the client goes first, then the server's threads: a
+ * client without its server waits for it. */
 static inline void nfs_mount(const char *served, const char *dir)
 {
 	static const char control[] = "/proc/fs/nfsd";
-	char line[WL_PATH + 64];
 	struct stat root;
 
 	wl_modprobe("nfsd", NULL);
@@ -59,30 +43,28 @@ static inline void nfs_mount(const char *served, const char *dir)
 	nfs_over_the_network();
 	lo_up();
 	wl_undo(WL_UNDO_UMOUNT_WHOLE, 0, control, NULL);
-	if (mount("nfsd", control, "nfsd", 0, NULL))
-		wl_die(WL_CANNOT, "mount nfsd: %m");
+	cannot_if(mount("nfsd", control, "nfsd", 0, NULL), "mount nfsd");
 	nfs_forget_at_the_end();
-	nfs_tell("/proc/net/rpc/auth.unix.ip/channel",
-		 "nfsd 127.0.0.1 " NFS_FOR_EVER " workload\n");
-	snprintf(line, sizeof(line), "workload %s " NFS_FOR_EVER " %d 65534 65534 0\n", served,
-		 NFSEXP_OF_THIS);
-	nfs_tell("/proc/net/rpc/nfsd.export/channel", line);
-	snprintf(line, sizeof(line), "workload 1 \\x00000000 " NFS_FOR_EVER " %s\n", served);
-	nfs_tell("/proc/net/rpc/nfsd.fh/channel", line);
-	nfs_tell("/proc/fs/nfsd/versions", "-2 -3 +4\n");
+	wl_set("/proc/net/rpc/auth.unix.ip/channel", "nfsd 127.0.0.1 " NFS_FOR_EVER " workload\n");
+	wl_set("/proc/net/rpc/nfsd.export/channel",
+	       wl_format("workload %s " NFS_FOR_EVER " %d 65534 65534 0\n", served,
+			 NFSEXP_OF_THIS));
+	wl_set("/proc/net/rpc/nfsd.fh/channel",
+	       wl_format("workload 1 \\x00000000 " NFS_FOR_EVER " %s\n", served));
+	wl_set("/proc/fs/nfsd/versions", "-2 -3 +4\n");
 	/* For so long the first open waits: seconds, as short as can be. */
-	nfs_tell("/proc/fs/nfsd/nfsv4leasetime", "10\n");
-	nfs_tell("/proc/fs/nfsd/nfsv4gracetime", "10\n");
-	nfs_tell("/proc/fs/nfsd/portlist", "tcp 2049\n");
+	wl_set("/proc/fs/nfsd/nfsv4leasetime", "10\n");
+	wl_set("/proc/fs/nfsd/nfsv4gracetime", "10\n");
+	wl_set("/proc/fs/nfsd/portlist", "tcp 2049\n");
 	wl_undo(WL_UNDO_WRITE, 0, "/proc/fs/nfsd/threads", "0\n");
-	nfs_tell("/proc/fs/nfsd/threads", "2\n");
+	wl_set("/proc/fs/nfsd/threads", "2\n");
 	wl_undo(WL_UNDO_UMOUNT_WHOLE, 0, dir, NULL);
-	if (mount("127.0.0.1:/", dir, "nfs4", 0,
-		  "vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1,sec=sys,soft,timeo=100,retrans=1"))
-		wl_die(WL_CANNOT, "mount nfs4: %m");
+	cannot_if(mount("127.0.0.1:/", dir, "nfs4", 0,
+			"vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1,sec=sys,soft,timeo=100,"
+			"retrans=1"),
+		  "mount nfs4");
 	/* A file that is closed when the server has gone is waited for without end. */
-	if (stat(dir, &root))
-		wl_die(WL_CANNOT, "%s: %m", dir);
+	cannot_if(stat(dir, &root), dir);
 	wl_undo(WL_UNDO_CLOSE_ON, (int)root.st_dev, NULL, NULL);
 }
 

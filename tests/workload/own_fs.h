@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A file system of the workload's own: on a loop device, served by a process, or over the network.
  */
 #ifndef WORKLOAD_OWN_FS_H
@@ -15,23 +14,20 @@ struct own_fs {
 
 static inline void mount_loop(const struct own_fs *fs, const char *dir)
 {
-	char node[64], mkfs[32];
-	pid_t pid;
+	const char *mkfs = strdup(wl_format("mkfs.%s", fs->type));
+	char node[NODE_ROOM];
 
-	make_loop(NULL, fs->mib * WL_MIB, node, sizeof(node));
-	snprintf(mkfs, sizeof(mkfs), "mkfs.%s", fs->type);
-	pid = wl_fork();
+	make_loop(NULL, fs->mib * WL_MIB, node);
+	pid_t pid = wl_fork();
 	if (pid == 0) {
 		dup2(open("/dev/null", O_WRONLY), 1);
 		execlp(mkfs, mkfs, fs->force, node, (char *)NULL);
 		_exit(127);
 	}
-	if (wl_reap(pid))
-		wl_die(WL_CANNOT, "%s failed", mkfs);
+	cannot_if(wl_reap(pid), mkfs);
 	wl_modprobe(fs->type, NULL);
 	wl_undo(WL_UNDO_UMOUNT, 0, dir, NULL);
-	if (mount(node, dir, fs->type, 0, NULL))
-		wl_die(WL_CANNOT, "mount %s: %m", fs->type);
+	can(mount(node, dir, fs->type, 0, NULL), fs->type);
 }
 
 /* In the place of a directory. */
@@ -39,18 +35,16 @@ static inline void mount_own(const char *type, const char *dir)
 {
 	static const struct own_fs known[] = {
 		{"ext4", "-Fq", 8}, {"xfs", "-fq", 320}, {"btrfs", "-fq", 128}, {"f2fs", "-f", 64}};
-	char served[WL_PATH];
+	const char *served;
 
 	for (size_t i = 0; i < WL_COUNT(known); i++)
 		if (!strcmp(type, known[i].type))
 			return mount_loop(&known[i], dir);
 	if (!strcmp(type, "fuse"))
 		return fuse_mount(dir);
-	if (strcmp(type, "nfs"))
-		wl_die(WL_USAGE, "--mkfs: ext4, xfs, btrfs, f2fs, fuse or nfs");
-	snprintf(served, sizeof(served), "%s-served", dir);
-	if (mkdir(served, 0755))
-		wl_die(WL_CANNOT, "%s: %m", served);
+	usage_if(strcmp(type, "nfs"), "--mkfs: ext4, xfs, btrfs, f2fs, fuse or nfs");
+	served = strdup(wl_format("%s-served", dir));
+	cannot_if(mkdir(served, 0755), served);
 	wl_undo(WL_UNDO_RMDIR, 0, served, NULL);
 	mount_loop(&known[0], served);
 	nfs_mount(served, dir);

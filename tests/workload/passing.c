@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Passes descriptors of known files to a child, over a Unix socket, and says which ones. */
 #include "workload.h"
 
@@ -9,20 +8,13 @@
 #define FIRST 3 /* by sendmsg(), then one by sendmmsg(), beside other control data */
 #define FILES (FIRST + 1)
 
-static uint64_t rounds = 1;
+WL_NUMBER("rounds", rounds, 1, "how often");
 static int *received; /* by the child, in the first round */
-static pid_t child;
 
 union control {
 	char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(FILES * sizeof(int))];
 	struct cmsghdr align;
 };
-
-static void check(bool fine, const char *what)
-{
-	if (!fine)
-		wl_die(WL_FAILED, "%s: %m", what);
-}
 
 static size_t put(struct cmsghdr *c, int type, const void *data, size_t size)
 {
@@ -41,11 +33,10 @@ static void pass(int fd, const int files[FILES])
 	struct iovec one = {&byte, 1};
 	struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = &control};
 	struct mmsghdr two[2];
-	size_t size;
 
 	message.msg_controllen = put(&control.align, SCM_RIGHTS, files, FIRST * sizeof(int));
 	check(sendmsg(fd, &message, 0) == 1, "sendmsg");
-	size = put(&control.align, SCM_CREDENTIALS, &own, sizeof(own));
+	size_t size = put(&control.align, SCM_CREDENTIALS, &own, sizeof(own));
 	size += put((struct cmsghdr *)(control.bytes + size), SCM_RIGHTS, &files[FIRST],
 		    sizeof(int));
 	message.msg_controllen = size;
@@ -74,15 +65,15 @@ static void receive(int fd)
 	struct pollfd there = {fd, POLLIN, 0};
 	char bytes[3];
 	struct iovec room[3];
-	struct mmsghdr m[3] = {0};
+	struct mmsghdr m[3];
 	int files[FILES];
 
 	for (int i = 0; i < 3; i++) {
 		room[i] = (struct iovec){&bytes[i], 1};
-		m[i].msg_hdr.msg_iov = &room[i];
-		m[i].msg_hdr.msg_iovlen = 1;
-		m[i].msg_hdr.msg_control = &control[i];
-		m[i].msg_hdr.msg_controllen = sizeof(control[i]);
+		m[i].msg_hdr = (struct msghdr){.msg_iov = &room[i],
+					       .msg_iovlen = 1,
+					       .msg_control = &control[i],
+					       .msg_controllen = sizeof(control[i])};
 	}
 	/* The call itself begins when tracing has begun, too. */
 	check(poll(&there, 1, -1) == 1, "poll");
@@ -97,14 +88,10 @@ static void receive(int fd)
 	}
 }
 
-static int connected(int listener, const struct sockaddr_un *name, socklen_t size)
+static void child_main(int fd)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	char byte;
 
-	if (listener >= 0)
-		return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	check(!connect(fd, (const struct sockaddr *)name, size), "connect");
 	for (uint64_t i = 0; i < rounds; i++) {
 		receive(fd);
 		check(send(fd, "x", 1, 0) == 1, "send");
@@ -113,50 +100,40 @@ static int connected(int listener, const struct sockaddr_un *name, socklen_t siz
 	_exit(0);
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"rounds", WL_NUM, &rounds, "N", "how often"},
-		{0},
-	};
+	const char *names[FILES] = {NULL, "/dev/null", NULL, "/"};
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const char *names[FILES];
-	char path[64], pipe_name[64], byte;
-	int files[FILES], listener, fd, pipes[2];
+	int files[FILES], pipes[2];
 	struct stat status;
-	socklen_t size;
-
-	wl_start(argc, argv, "passing", "Passes descriptors over a Unix socket.", opts);
-	snprintf(path, sizeof(path), "/tmp/passing-%d", getpid());
-	size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
-					    "passing-%d", getpid()));
-	wl_undo(WL_UNDO_UNLINK, 0, path, NULL);
-	received = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	check(received != MAP_FAILED, "mmap");
-	files[0] = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	char byte;
+	const char *path = strdup(wl_format("/tmp/passing-%d", getpid()));
+	received = wl_shared(4096);
+	must(pipe(pipes), "pipe");
+	must(fstat(pipes[0], &status), "pipe");
+	names[0] = path;
+	names[2] = strdup(wl_format("pipe:[%lu]", status.st_ino));
+	files[0] = wl_new_file(path);
 	files[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	check(files[0] >= 0 && !pipe(pipes) && !fstat(pipes[0], &status), path);
 	files[2] = pipes[0];
 	files[3] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	snprintf(pipe_name, sizeof(pipe_name), "pipe:[%lu]", (unsigned long)status.st_ino);
-	names[0] = path;
-	names[1] = "/dev/null";
-	names[2] = pipe_name;
-	names[3] = "/";
-	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	check(!bind(listener, (struct sockaddr *)&name, size) && !listen(listener, 1), "listen");
-	child = wl_fork();
-	if (!child)
-		connected(-1, &name, size);
-	fd = connected(listener, &name, size);
-	check(fd >= 0 && !fstat(fd, &status), "accept");
+	/* The peers' process ids are those of connect() and listen(). */
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				     (size_t)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+						      "passing-%d", getpid()));
+	int listener = must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket");
+	must(bind(listener, (struct sockaddr *)&name, size), "bind");
+	must(listen(listener, 1), "listen");
+	pid_t child = wl_fork();
+	if (!child) {
+		int own = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		must(connect(own, (struct sockaddr *)&name, size), "connect");
+		child_main(own);
+	}
+	int fd = must(accept4(listener, NULL, NULL, SOCK_CLOEXEC), "accept");
+	must(fstat(fd, &status), "accept");
 
-	wl_ready_begin();
-	wl_i64("child", child);
-	wl_i64("socket", fd);
-	wl_u64("socket_inode", status.st_ino);
-	wl_ready_end();
+	wl_ready_with("child %d socket %d socket_inode %lu", child, fd, status.st_ino);
 
 	for (uint64_t i = 0; i < rounds; i++) {
 		pass(fd, files);
@@ -164,17 +141,9 @@ int main(int argc, char **argv)
 	}
 	close(fd);
 	wl_reap(child);
-	wl_line_begin();
 	wl_open("files", '[');
-	for (int i = 0; i < FILES; i++) {
-		wl_open(NULL, '{');
-		wl_str("name", names[i]);
-		wl_i64("sent", files[i]);
-		wl_i64("received", received[i]);
-		wl_close('}');
-	}
+	for (int i = 0; i < FILES; i++)
+		wl_object(NULL, "name %s sent %d received %d", names[i], files[i], received[i]);
 	wl_close(']');
-	wl_u64("sent", rounds * FILES);
-	wl_finish();
-	return WL_OK;
+	return wl_result("sent %lu", rounds * FILES);
 }

@@ -1,41 +1,30 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Does what needs capabilities, with them and without, and says which ones. */
 #include "workload.h"
 
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/fsuid.h>
-#include <sys/wait.h>
 
 #define CHECKS 6
 #define NOBODY 65534
 
-static uint64_t rounds = 1;
+WL_NUMBER("rounds", rounds, 1, "how often");
 
 static void put_effective(uint32_t low, uint32_t high)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct data[2];
 
-	if (syscall(SYS_capget, &header, data))
-		wl_die(WL_FAILED, "capget: %m");
+	fail_if(syscall(SYS_capget, &header, data), "capget");
 	data[0].effective = low & data[0].permitted;
 	data[1].effective = high & data[1].permitted;
-	if (syscall(SYS_capset, &header, data))
-		wl_die(WL_FAILED, "capset: %m");
+	fail_if(syscall(SYS_capset, &header, data), "capset");
 }
 
 static void checked(bool tell, uint64_t capability, const char *call, bool denied, bool failed)
 {
-	if (denied != failed && capability != CAP_SETUID)
-		wl_die(WL_FAILED, "%s: %m", call);
-	if (!tell)
-		return;
-	wl_open(NULL, '{');
-	wl_u64("capability", capability);
-	wl_str("call", call);
-	wl_bool("denied", denied);
-	wl_close('}');
+	fail_if(denied != failed && capability != CAP_SETUID, call);
+	if (tell)
+		wl_object(NULL, "capability %lu call %s denied %i", capability, call, denied);
 }
 
 /* A user id that the process has already needs no capability, but the kernel asks first. */
@@ -63,24 +52,16 @@ static void read_status_of_init(void)
 		fd = open("/proc/1/stat", O_RDONLY | O_CLOEXEC);
 		_exit(fd < 0 || read(fd, line, sizeof(line)) <= 0);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || status)
-		wl_die(WL_FAILED, "/proc/1/stat: %m");
+	fail_if(child < 0 || waitpid(child, &status, 0) != child || status, "/proc/1/stat");
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"rounds", WL_NUM, &rounds, "N", "how often"},
-		{0},
-	};
 	const struct rlimit none = {0, 0};
 
-	wl_start(argc, argv, "privileged", "Uses capabilities that it has, and others.", opts);
-	if (geteuid())
-		wl_die(WL_CANNOT, "not root");
+	lacks_if(geteuid(), "not root");
 	setrlimit(RLIMIT_NICE, &none);
 	wl_ready();
-	wl_line_begin();
 	wl_open("scene", '[');
 	for (uint64_t i = 0; i < rounds; i++) {
 		use_capabilities(i == 0, false);
@@ -90,7 +71,5 @@ int main(int argc, char **argv)
 	}
 	read_status_of_init();
 	wl_close(']');
-	wl_u64("checks", rounds * CHECKS);
-	wl_finish();
-	return WL_OK;
+	return wl_result("checks %lu", rounds * CHECKS);
 }

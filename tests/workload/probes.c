@@ -1,7 +1,7 @@
 /* Calls its functions and passes its USDT probes a known number of times. */
 #include "workload.h"
 
-static uint64_t calls = 100;
+WL_NUMBER("calls", calls, 100, "times that all is done");
 static volatile uint64_t sink;
 
 /* A note as <sys/sdt.h> writes it, which need not be installed. */
@@ -52,14 +52,8 @@ static void pass(uint64_t i)
 	}
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"calls", WL_NUM, &calls, "N", "times that all is done"},
-		{0},
-	};
-
-	wl_start(argc, argv, "probes", "Calls functions and passes USDT probes.", opts);
 	wl_ready();
 	for (uint64_t i = 0; i < calls; i++) {
 		pass(i);
@@ -67,10 +61,5 @@ int main(int argc, char **argv)
 	}
 	if (calls == UINT64_MAX)
 		counted_never(0);
-	wl_line_begin();
-	wl_u64("calls", calls);
-	wl_u64("even", (calls + 1) / 2);
-	wl_u64("gated", gated);
-	wl_finish();
-	return WL_OK;
+	return wl_result("calls %lu even %lu gated %lu", calls, (calls + 1) / 2, gated);
 }

@@ -1,36 +1,25 @@
 /* Makes, renames and removes a known number of files, and says what became of each. */
 #include "workload.h"
 
-static uint64_t files, age_ms, fails;
-static bool scene_wanted, directories_wanted;
-static char dir[WL_PATH];
+WL_NUMBER("files", files, 0, "files that are made, renamed and removed");
+WL_FLAG("scene", scene_wanted, "also a call of each sort");
+WL_FLAG("directories", directories_wanted, "... and of directories");
+WL_NUMBER("age", age_ms, 0, "how long the scene's first file exists");
+WL_TEXT("in", in, NULL, "where; else in memory");
+static const char *dir;
 static uint64_t gone, calls, failures;
-static const char hostile[] = "\x1b]0;x\a\n\"\\(, end", *in;
-
-static void must(long result, const char *what)
-{
-	if (result < 0)
-		wl_die(WL_FAILED, "%s: %m", what);
-}
+static const char hostile[] = "\x1b]0;x\a\n\"\\(, end";
 
 static void make(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-	must(fd, path);
-	close(fd);
+	close(must(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), path));
 }
 
 /* A call; what it was given, and whether a file that was made here ended by it. */
 static void done(const char *call, long result, const char *path, const char *to, bool ended)
 {
-	wl_open(NULL, '{');
-	wl_str("call", call);
-	wl_i64("ret", result < 0 ? -errno : result);
-	wl_hex("path_hex", path, strlen(path));
-	wl_hex("to_hex", to, strlen(to));
-	wl_bool("ended", ended);
-	wl_close('}');
+	wl_object(NULL, "call %s ret %ld path_hex %p to_hex %p ended %i", call,
+		  result < 0 ? -errno : result, path, to, ended);
 	calls++;
 	gone += ended;
 	failures += result < 0;
@@ -83,39 +72,15 @@ static void scene(int at)
 #endif
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"files", WL_NUM, &files, "N", "files that are made, renamed and removed"},
-		{"scene", WL_FLAG, &scene_wanted, NULL, "also a call of each sort"},
-		{"directories", WL_FLAG, &directories_wanted, NULL, "... and of directories"},
-		{"age", WL_NUM, &age_ms, "MS", "how long the scene's first file exists"},
-		{"in", WL_STR, &in, "DIR", "where; else in memory"},
-		{"fails", WL_NUM, &fails, "N", "removals of what is not there"},
-		{0},
-	};
-	int here, at;
-
-	wl_start(argc, argv, "removals", "Makes, renames and removes files.", opts);
-	/* Below a path without symbolic links. */
-	if (!in)
-		in = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
-	snprintf(dir, sizeof(dir), "%s/removals-%d", in, getpid());
-	must(mkdir(dir, 0700), dir);
-	wl_undo(WL_UNDO_RMDIR, 0, dir, NULL);
+	dir = wl_make_dir(in ? in : wl_memory_dir());
 	must(chdir(dir), dir);
 	/* Created before tracing begins. */
 	make("before");
-	here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(here, ".");
-	must(at, dir);
-	wl_ready_begin();
-	wl_str("dir", dir);
-	wl_ready_end();
-
-	wl_line_begin();
-	wl_str("dir", dir);
+	int here = must(open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ".");
+	int at = must(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir);
+	wl_ready_with("dir %s", dir);
 	for (uint64_t i = 0; i < files; i++) {
 		make("file");
 		must(syscall(SYS_renameat2, here, "file", here, "renamed", 0), "renameat2");
@@ -123,9 +88,6 @@ int main(int argc, char **argv)
 	}
 	gone = files;
 	calls = 2 * files;
-	for (uint64_t i = 0; i < fails; i++)
-		failures += unlinkat(here, "none", 0) < 0;
-	calls += fails;
 	wl_open("scene", '[');
 	if (scene_wanted)
 		scene(at);
@@ -133,10 +95,6 @@ int main(int argc, char **argv)
 	CALL(unlinkat, false, dir, "", AT_FDCWD, dir, AT_REMOVEDIR);
 	wl_undo_count = 0;
 	wl_close(']');
-	wl_u64("files", files);
-	wl_u64("gone", gone);
-	wl_u64("calls", calls);
-	wl_u64("failures", failures);
-	wl_finish();
-	return WL_OK;
+	return wl_result("dir %s files %lu gone %lu calls %lu failures %lu", dir, files, gone,
+			 calls, failures);
 }

@@ -2,8 +2,10 @@
  */
 #include "workload.h"
 
-static uint64_t threads = 4, run_ms = 500, cpu = WL_UNSET;
-static sem_t arrived, go, done, leave;
+WL_BOUNDED("threads", threads, 4, 1, 1000, "busy threads");
+WL_BOUNDED("ms", run_ms, 500, 0, 60000, "how long they are busy");
+WL_NUMBER("cpu", cpu, WL_UNSET, "the CPU they share (default: the last allowed)");
+static sem_t done, leave;
 static volatile uint64_t deadline;
 
 struct schedstat {
@@ -13,41 +15,32 @@ struct schedstat {
 struct worker {
 	pthread_t thread;
 	pid_t tid;
-	struct schedstat before, after;
-	struct wl_switches switched_before, switched_after;
+	struct schedstat stat;
+	struct wl_switches switches;
 };
-
-static void wait_for(sem_t *s)
-{
-	while (sem_wait(s))
-		;
-}
 
 static void *worker_main(void *arg)
 {
-	struct worker *w = arg;
-	w->tid = wl_tid();
 	wl_pin((int)cpu);
-	sem_post(&arrived);
-	wait_for(&go);
+	wl_arrive(&((struct worker *)arg)->tid);
+	wl_wait(&wl_gate, 1);
 	while (wl_now() < deadline)
 		workload_spin(100000);
 	sem_post(&done);
-	wait_for(&leave);
+	wl_wait(&leave, 1);
 	return NULL;
 }
 
 static struct schedstat schedstat_of(pid_t tid)
 {
-	char path[64], text[128];
-	unsigned long long on_cpu, delay, slices;
+	struct schedstat s;
+	char text[128];
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
-	if (wl_slurp(path, text, sizeof(text)) < 0)
-		wl_die(WL_CANNOT, "%s: %m", path);
-	if (sscanf(text, "%llu %llu %llu", &on_cpu, &delay, &slices) != 3 || !slices)
-		wl_die(WL_CANNOT, "%s: this kernel keeps no run delays", path);
-	return (struct schedstat){on_cpu, delay, slices};
+	wl_of_thread(tid, "schedstat", text, sizeof(text));
+	lacks_if(sscanf(text, "%lu %lu %lu", &s.on_cpu_ns, &s.run_delay_ns, &s.timeslices) != 3 ||
+			 !s.timeslices,
+		 "this kernel keeps no run delays");
+	return s;
 }
 
 /* A task's wait is added when it gets the CPU, and it says S a little before it leaves it:
@@ -55,16 +48,11 @@ static struct schedstat schedstat_of(pid_t tid)
 static void await_asleep(pid_t tid)
 {
 	struct schedstat last = {0};
-	char path[64], text[512], *state;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
 	for (int i = 0; i < 2000; i++) {
 		struct schedstat now = schedstat_of(tid);
 
-		if (wl_slurp(path, text, sizeof(text)) < 0)
-			wl_die(WL_FAILED, "%s: %m", path);
-		state = strrchr(text, ')');
-		if (state && state[2] == 'S' && !memcmp(&now, &last, sizeof(now)))
+		if (wl_state_of(tid) == 'S' && !memcmp(&now, &last, sizeof(now)))
 			return;
 		last = now;
 		wl_nap_ms(5);
@@ -72,102 +60,67 @@ static void await_asleep(pid_t tid)
 	wl_die(WL_FAILED, "thread %d does not come to rest", tid);
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"threads", WL_NUM, &threads, "K", "busy threads"},
-		{"ms", WL_NUM, &run_ms, "D", "how long they are busy"},
-		{"cpu", WL_NUM, &cpu, "N", "the CPU they share (default: the last allowed)"},
-		{0},
-	};
 	struct schedstat sum = {0};
-	uint64_t voluntary = 0, nonvoluntary = 0, start, took;
+	struct wl_switches all = {0};
 	struct worker *workers;
 	cpu_set_t allowed;
 
-	wl_start(argc, argv, "runqueue", "Keeps K threads busy on one CPU for D milliseconds.",
-		 opts);
-	if (threads < 1 || threads > 1000 || run_ms > 60000)
-		wl_die(WL_USAGE, "want 1 to 1000 threads and at most 60000 ms");
-	if (sched_getaffinity(0, sizeof(allowed), &allowed))
-		wl_die(WL_CANNOT, "affinity: %m");
+	cannot_if(sched_getaffinity(0, sizeof(allowed), &allowed), "affinity");
 	for (int i = 0; cpu == WL_UNSET && i < CPU_SETSIZE; i++)
 		if (CPU_ISSET(CPU_SETSIZE - 1 - i, &allowed))
 			cpu = (uint64_t)(CPU_SETSIZE - 1 - i);
 	workers = calloc(threads, sizeof(*workers));
-	sem_init(&arrived, 0, 0);
-	sem_init(&go, 0, 0);
-	sem_init(&done, 0, 0);
-	sem_init(&leave, 0, 0);
-	for (uint64_t i = 0; i < threads; i++)
-		if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]))
-			wl_die(WL_FAILED, "cannot make thread %llu", (unsigned long long)i);
-	for (uint64_t i = 0; i < threads; i++)
-		wait_for(&arrived);
+	struct worker *end = workers + threads;
+	for (struct worker *w = workers; w < end; w++)
+		w->thread = wl_thread(worker_main, w);
+	wl_wait(&wl_arrived, threads);
 
-	wl_ready_begin();
 	wl_u64("cpu", cpu);
-	wl_open("tids", '[');
-	for (uint64_t i = 0; i < threads; i++)
-		wl_i64(NULL, workers[i].tid);
-	wl_close(']');
-	wl_ready_end();
+	wl_pids("tids", &workers->tid, threads, sizeof(*workers));
+	wl_ready();
 
-	for (uint64_t i = 0; i < threads; i++) {
-		await_asleep(workers[i].tid);
-		workers[i].before = schedstat_of(workers[i].tid);
-		workers[i].switched_before = wl_switches_of(workers[i].tid);
+	for (struct worker *w = workers; w < end; w++) {
+		await_asleep(w->tid);
+		w->stat = schedstat_of(w->tid);
+		w->switches = wl_switches_of(w->tid);
 	}
-	start = wl_now();
+	uint64_t start = wl_now();
 	deadline = start + run_ms * 1000000;
-	for (uint64_t i = 0; i < threads; i++)
-		sem_post(&go);
-	for (uint64_t i = 0; i < threads; i++)
-		wait_for(&done);
-	for (uint64_t i = 0; i < threads; i++)
-		await_asleep(workers[i].tid);
-	took = wl_now() - start;
+	wl_post(&wl_gate, threads);
+	wl_wait(&done, threads);
+	for (struct worker *w = workers; w < end; w++)
+		await_asleep(w->tid);
+	uint64_t took = wl_now() - start;
 
-	wl_line_begin();
-	wl_u64("cpu", cpu);
 	wl_open("threads", '[');
-	for (uint64_t i = 0; i < threads; i++) {
-		struct worker *w = &workers[i];
-		struct wl_switches s;
+	for (struct worker *w = workers; w < end; w++) {
+		struct schedstat s = schedstat_of(w->tid);
 
-		w->after = schedstat_of(w->tid);
-		w->switched_after = wl_switches_of(w->tid);
-		w->after.on_cpu_ns -= w->before.on_cpu_ns;
-		w->after.run_delay_ns -= w->before.run_delay_ns;
-		w->after.timeslices -= w->before.timeslices;
-		s.voluntary = w->switched_after.voluntary - w->switched_before.voluntary;
-		s.nonvoluntary = w->switched_after.nonvoluntary - w->switched_before.nonvoluntary;
-		wl_open(NULL, '{');
-		wl_i64("tid", w->tid);
-		wl_u64("run_delay_ns", w->after.run_delay_ns);
-		wl_u64("timeslices", w->after.timeslices);
-		wl_u64("on_cpu_ns", w->after.on_cpu_ns);
-		wl_u64("voluntary", s.voluntary);
-		wl_u64("nonvoluntary", s.nonvoluntary);
-		wl_close('}');
-		sum.on_cpu_ns += w->after.on_cpu_ns;
-		sum.run_delay_ns += w->after.run_delay_ns;
-		sum.timeslices += w->after.timeslices;
-		voluntary += s.voluntary;
-		nonvoluntary += s.nonvoluntary;
+		w->switches = wl_switches_since(w->switches, w->tid);
+		s.on_cpu_ns -= w->stat.on_cpu_ns;
+		s.run_delay_ns -= w->stat.run_delay_ns;
+		s.timeslices -= w->stat.timeslices;
+		wl_object(NULL,
+			  "tid %d run_delay_ns %lu timeslices %lu on_cpu_ns %lu voluntary %lu "
+			  "nonvoluntary %lu",
+			  w->tid, s.run_delay_ns, s.timeslices, s.on_cpu_ns, w->switches.voluntary,
+			  w->switches.nonvoluntary);
+		sum.on_cpu_ns += s.on_cpu_ns;
+		sum.run_delay_ns += s.run_delay_ns;
+		sum.timeslices += s.timeslices;
+		all.voluntary += w->switches.voluntary;
+		all.nonvoluntary += w->switches.nonvoluntary;
 	}
 	wl_close(']');
-	wl_u64("run_delay_ns", sum.run_delay_ns);
-	wl_u64("timeslices", sum.timeslices);
-	wl_u64("on_cpu_ns", sum.on_cpu_ns);
-	wl_u64("voluntary", voluntary);
-	wl_u64("nonvoluntary", nonvoluntary);
-	wl_u64("took_ns", took);
-	wl_finish();
+	wl_result("cpu %lu run_delay_ns %lu timeslices %lu on_cpu_ns %lu voluntary %lu "
+		  "nonvoluntary %lu took_ns %lu",
+		  cpu, sum.run_delay_ns, sum.timeslices, sum.on_cpu_ns, all.voluntary,
+		  all.nonvoluntary, took);
 
-	for (uint64_t i = 0; i < threads; i++)
-		sem_post(&leave);
-	for (uint64_t i = 0; i < threads; i++)
-		pthread_join(workers[i].thread, NULL);
+	wl_post(&leave, threads);
+	for (struct worker *w = workers; w < end; w++)
+		pthread_join(w->thread, NULL);
 	return WL_OK;
 }

@@ -1,12 +1,12 @@
-/*
- * Has functions with the names that tools look for in servers of databases, TLS libraries and
+/* Has functions with the names that tools look for in servers of databases, TLS libraries and
  * Java's virtual machine, and calls them a known number of times: what the real ones do, without a
- * server.
- */
+ * server. */
 #include "workload.h"
 
-static uint64_t count = 1, ms, threads = 1, server_queries, parses, tls_calls, tls_bytes, pauses;
-static const char *kind = "mysql";
+WL_TEXT("kind", kind, "mysql", "mysql, postgres, tls or java");
+WL_NUMBER("count", count, 1, "rounds of each thread");
+WL_NUMBER("ms", ms, 0, "that each call takes");
+static uint64_t server_queries, parses, tls_calls, tls_bytes, pauses;
 static char longest[20000], beyond[40000];
 
 /* What is traced lasts at least that long. */
@@ -16,20 +16,17 @@ static void work(void)
 		wl_nap_ms((unsigned int)ms);
 }
 
-WL_FRAME void _ZN11Query_cache21send_result_to_clientEP3THDPcj(void *cache, void *thd, char *text,
-							       unsigned int bytes)
+WL_FRAME void _ZN11Query_cache21send_result_to_clientEP3THDPcj(void *, void *, char *, unsigned int)
 {
-	(void)cache, (void)thd, (void)text, (void)bytes;
 	WL_KEEP_FRAME();
 	__asm__ volatile("");
 }
 
 WL_FRAME int _Z16dispatch_command19enum_server_commandP3THDPcjb(int command, void *thd, char *text,
-								unsigned int bytes, bool blocking)
+								unsigned int bytes, bool)
 {
 	static char executed[] = "select 'executed'";
 
-	(void)blocking;
 	WL_KEEP_FRAME();
 	if (command == 23)
 		_ZN11Query_cache21send_result_to_clientEP3THDPcj(NULL, thd, executed,
@@ -40,9 +37,8 @@ WL_FRAME int _Z16dispatch_command19enum_server_commandP3THDPcjb(int command, voi
 	return 0;
 }
 
-WL_FRAME void pgstat_report_activity(int state, const char *text)
+WL_FRAME void pgstat_report_activity(int, const char *)
 {
-	(void)state, (void)text;
 	WL_KEEP_FRAME();
 	__asm__ volatile("");
 }
@@ -54,33 +50,29 @@ WL_FRAME bool PortalRun(void)
 	return true;
 }
 
-WL_FRAME int SSL_read(void *ssl, void *buffer, int bytes)
+WL_FRAME int SSL_read(void *, void *buffer, int bytes)
 {
-	(void)ssl;
 	WL_KEEP_FRAME();
 	memset(buffer, 'r', (size_t)bytes);
 	return bytes;
 }
 
-WL_FRAME int SSL_write(void *ssl, const void *buffer, int bytes)
+WL_FRAME int SSL_write(void *, const void *, int bytes)
 {
-	(void)ssl, (void)buffer;
 	WL_KEEP_FRAME();
 	work();
 	return bytes;
 }
 
-WL_FRAME int SSL_write_ex(void *ssl, const void *buffer, size_t bytes, size_t *written)
+WL_FRAME int SSL_write_ex(void *, const void *, size_t bytes, size_t *written)
 {
-	(void)ssl, (void)buffer;
 	WL_KEEP_FRAME();
 	*written = bytes / 2;
 	return 1;
 }
 
-WL_FRAME void _ZN15VM_GC_Operation15notify_gc_beginEb(bool full)
+WL_FRAME void _ZN15VM_GC_Operation15notify_gc_beginEb(bool)
 {
-	(void)full;
 	WL_KEEP_FRAME();
 	__asm__ volatile("");
 }
@@ -96,18 +88,18 @@ static void java(void)
 	_ZN15VM_GC_Operation15notify_gc_beginEb(true);
 	work();
 	_ZN15VM_GC_Operation13notify_gc_endEv();
-	__atomic_add_fetch(&pauses, 1, __ATOMIC_RELAXED);
+	pauses += 1;
 }
 
 static void ask(int command, const char *text, size_t bytes)
 {
-	static __thread char packet[sizeof(beyond)];
+	static char packet[sizeof(beyond)];
 
 	memcpy(packet, text, bytes);
 	_Z16dispatch_command19enum_server_commandP3THDPcjb(command, NULL, packet,
 							   (unsigned int)bytes, true);
 	if (command != 14)
-		__atomic_add_fetch(&server_queries, 1, __ATOMIC_RELAXED);
+		server_queries += 1;
 }
 
 static void mysql(void)
@@ -137,8 +129,8 @@ static void postgres(void)
 	pgstat_report_activity(1, NULL);
 	pgstat_report_activity(2, "selekt");
 	pgstat_report_activity(1, NULL);
-	__atomic_add_fetch(&server_queries, 4, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&parses, 1, __ATOMIC_RELAXED);
+	server_queries += 4;
+	parses += 1;
 }
 
 static void tls(void)
@@ -149,13 +141,16 @@ static void tls(void)
 	SSL_write(NULL, buffer, 22);
 	SSL_read(NULL, buffer, sizeof(buffer));
 	SSL_write_ex(NULL, buffer, 600, &written);
-	__atomic_add_fetch(&tls_calls, 3, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&tls_bytes, 22 + sizeof(buffer) + 300, __ATOMIC_RELAXED);
+	tls_calls += 3;
+	tls_bytes += 22 + sizeof(buffer) + 300;
 }
 
-static void *serve(void *arg)
+static int workload(void)
 {
-	(void)arg;
+	wl_one_of("kind", kind, "mysql postgres tls java");
+	memset(longest, 'q', sizeof(longest));
+	memset(beyond, 'b', sizeof(beyond));
+	wl_ready();
 	for (uint64_t i = 0; i < count; i++) {
 		if (!strcmp(kind, "mysql"))
 			mysql();
@@ -166,37 +161,6 @@ static void *serve(void *arg)
 		else
 			java();
 	}
-	return NULL;
-}
-
-int main(int argc, char **argv)
-{
-	static const struct wl_opt opts[] = {
-		{"kind", WL_STR, &kind, "NAME", "mysql, postgres, tls or java"},
-		{"count", WL_NUM, &count, "N", "rounds of each thread"},
-		{"ms", WL_NUM, &ms, "MS", "that each call takes"},
-		{"threads", WL_NUM, &threads, "N", "at once"},
-		{0},
-	};
-	pthread_t all[64];
-
-	wl_start(argc, argv, "served", "calls functions of servers that are not there", opts);
-	if (threads < 1 || threads > WL_COUNT(all))
-		wl_die(WL_USAGE, "--threads: want 1 to 64");
-	memset(longest, 'q', sizeof(longest));
-	memset(beyond, 'b', sizeof(beyond));
-	wl_ready();
-	for (uint64_t i = 0; i < threads; i++)
-		if (pthread_create(&all[i], NULL, serve, NULL))
-			wl_die(WL_FAILED, "pthread_create: %m");
-	for (uint64_t i = 0; i < threads; i++)
-		pthread_join(all[i], NULL);
-	wl_line_begin();
-	wl_u64("queries", server_queries);
-	wl_u64("parses", parses);
-	wl_u64("tls_calls", tls_calls);
-	wl_u64("tls_bytes", tls_bytes);
-	wl_u64("pauses", pauses);
-	wl_finish();
-	return WL_OK;
+	return wl_result("queries %lu parses %lu tls_calls %lu tls_bytes %lu pauses %lu",
+			 server_queries, parses, tls_calls, tls_bytes, pauses);
 }

@@ -1,10 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sends signals to a child of its own in all ways, and says what each call returned. */
 #include "workload.h"
 
 #define CALLS 13
 
-static uint64_t rounds = 1;
+WL_NUMBER("rounds", rounds, 1, "rounds of calls");
 static int taken[2];
 static pid_t child, gone;
 
@@ -33,32 +32,20 @@ static long send_queued(int nr, int signal)
 
 static long as_nobody(void)
 {
-	long ret;
-
-	if (setresuid(65534, 65534, 0))
-		wl_die(WL_CANNOT, "setresuid: %m");
-	ret = kill(child, SIGUSR1) ? -errno : 0;
-	if (setresuid(0, 0, 0))
-		wl_die(WL_FAILED, "setresuid: %m");
+	can(setresuid(65534, 65534, 0), "setresuid");
+	long ret = kill(child, SIGUSR1) ? -errno : 0;
+	must(setresuid(0, 0, 0), "setresuid");
 	return ret;
 }
 
 static void said(bool tell, const char *call, int signal, pid_t to, long ret, bool is_taken)
 {
-	char byte;
-
 	if (ret == -1)
 		ret = -errno;
-	if (is_taken && read(taken[0], &byte, 1) != 1)
-		wl_die(WL_FAILED, "the child is gone");
-	if (!tell)
-		return;
-	wl_open(NULL, '{');
-	wl_str("call", call);
-	wl_i64("signal", signal);
-	wl_i64("to", to);
-	wl_i64("ret", ret);
-	wl_close('}');
+	if (is_taken)
+		wl_hear(taken);
+	if (tell)
+		wl_object(NULL, "call %s signal %d to %d ret %ld", call, signal, to, ret);
 }
 
 static void round_of_calls(bool tell, int pidfd)
@@ -81,22 +68,15 @@ static void round_of_calls(bool tell, int pidfd)
 	said(tell, "kill", SIGUSR1, child, as_nobody(), false);
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"rounds", WL_NUM, &rounds, "N", "rounds of calls"},
-		{0},
-	};
 	sigset_t all;
-	int pidfd;
 
-	wl_start(argc, argv, "signals", "Sends signals to a child in all ways.", opts);
 	gone = wl_fork();
 	if (!gone)
 		_exit(0);
 	wl_reap(gone);
-	if (pipe(taken))
-		wl_die(WL_FAILED, "pipe: %m");
+	wl_pipe(taken);
 	/* Before the fork: none comes too early. */
 	sigfillset(&all);
 	sigdelset(&all, SIGALRM);
@@ -113,23 +93,14 @@ int main(int argc, char **argv)
 	}
 	sigprocmask(SIG_UNBLOCK, &all, NULL);
 	said(false, "", 0, 0, 0, true); /* it is ready */
-	pidfd = (int)syscall(SYS_pidfd_open, child, 0);
-	if (pidfd < 0)
-		wl_die(WL_CANNOT, "pidfd_open: %m");
+	int pidfd = can(syscall(SYS_pidfd_open, child, 0), "pidfd_open");
 
-	wl_ready_begin();
-	wl_i64("child", child);
-	wl_i64("gone", gone);
-	wl_ready_end();
-
-	wl_line_begin();
+	wl_ready_with("child %d gone %d", child, gone);
 	wl_open("scene", '[');
 	for (uint64_t i = 0; i < rounds; i++)
 		round_of_calls(i == 0, pidfd);
 	said(true, "kill", SIGKILL, child, kill(child, SIGKILL), false);
 	wl_close(']');
 	wl_reap(child);
-	wl_u64("calls", rounds * CALLS + 1);
-	wl_finish();
-	return WL_OK;
+	return wl_result("calls %lu", rounds * CALLS + 1);
 }

@@ -4,9 +4,10 @@
 
 static const char *const vm_keys[] = {"pswpin", "pswpout", "pgmajfault"};
 
-static const char *make = "zram";
-static uint64_t pages = 200;
+WL_NUMBER("pages", pages, 200, "pages that are swapped out and in");
+WL_TEXT("make", make, "zram", "where they go: zram, which reads each at once, or loop, on a disk");
 static size_t page;
+static bool on_disk;
 
 /* mkswap(8): a page with the number of the last one, and a word in its end. */
 static void write_header(const char *node, uint64_t bytes)
@@ -17,24 +18,21 @@ static void write_header(const char *node, uint64_t bytes)
 
 	memcpy(header + 1024, fields, sizeof(fields));
 	memcpy(header + page - 10, "SWAPSPACE2", 10);
-	if (fd < 0 || write(fd, header, page) != (ssize_t)page || fsync(fd) || close(fd))
-		wl_die(WL_CANNOT, "%s: %m", node);
+	cannot_if(fd < 0 || write(fd, header, page) != (ssize_t)page || fsync(fd) || close(fd),
+		  node);
 }
 
-static void make_swap(char *node, size_t room)
+static void make_swap(char *node)
 {
 	uint64_t bytes = 4 * pages * page + 8 * WL_MIB;
 
-	if (!strcmp(make, "zram"))
-		make_zram(bytes, node, room);
-	else if (!strcmp(make, "loop"))
-		close(make_loop(NULL, bytes, node, room));
+	if (on_disk)
+		close(make_loop(NULL, bytes, node));
 	else
-		wl_die(WL_USAGE, "--make: zram or loop");
+		make_zram(bytes, node);
 	write_header(node, bytes);
 	wl_undo(WL_UNDO_SWAPOFF, 0, node, NULL);
-	if (swapon(node, SWAP_FLAG_PREFER | SWAP_FLAG_PRIO_MASK))
-		wl_die(WL_CANNOT, "swapon: %m");
+	can(swapon(node, SWAP_FLAG_PREFER | SWAP_FLAG_PRIO_MASK), "swapon");
 }
 
 /* Not in order, so that nothing is gained by reading ahead. */
@@ -56,12 +54,8 @@ static void write_all(volatile char *at)
 /* Where no process is left the cgroup can go. */
 static void enter_ourselves(void)
 {
-	char path[WL_PATH + 128], pid[32];
-
 	make_memcg(pages * page / 2 + 4 * WL_MIB, true);
-	snprintf(path, sizeof(path), "%s/cgroup.procs", cg_root);
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	wl_undo(WL_UNDO_WRITE, 0, path, pid);
+	wl_undo(WL_UNDO_WRITE, 0, wl_format("%s/cgroup.procs", cg_root), wl_format("%d", getpid()));
 	enter_memcg(getpid());
 }
 
@@ -73,57 +67,39 @@ static uint64_t majors(void)
 	return (uint64_t)usage.ru_majflt;
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"pages", WL_NUM, &pages, "N", "pages that are swapped out and in"},
-		{"make", WL_STR, &make, "KIND",
-		 "where they go: zram, which reads each at once, or loop, on a disk"},
-		{0},
-	};
-	struct wl_counters before, after;
-	uint64_t major, took;
-	char node[WL_PATH];
-	volatile char *at;
+	char node[NODE_ROOM];
 
-	wl_start(argc, argv, "swapper", "Waits for memory that was swapped out.", opts);
 	page = (size_t)sysconf(_SC_PAGESIZE);
-	if (pages < 1 || pages > 100000 || pages % 7919 == 0)
-		wl_die(WL_USAGE, "--pages: 1 to 100000, and no multiple of 7919");
-	make_swap(node, sizeof(node));
-	if (!strcmp(make, "loop"))
+	usage_if(pages < 1 || pages > 100000 || pages % 7919 == 0,
+		 "--pages: 1 to 100000, and no multiple of 7919");
+	wl_one_of("make", make, "zram loop");
+	on_disk = !strcmp(make, "loop");
+	make_swap(node);
+	if (on_disk)
 		enter_ourselves();
-	at = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == MAP_FAILED)
-		wl_die(WL_FAILED, "mmap: %m");
+	volatile char *at = wl_anonymous(pages * page);
 	madvise((void *)at, pages * page, MADV_NOHUGEPAGE);
 	madvise((void *)at, pages * page, MADV_RANDOM);
 	write_all(at);
 	workload_read_back(at);
-	if (!strcmp(make, "zram") && madvise((void *)at, pages * page, MADV_PAGEOUT))
-		wl_die(WL_CANNOT, "MADV_PAGEOUT: %m");
+	cannot_if(!on_disk && madvise((void *)at, pages * page, MADV_PAGEOUT), "MADV_PAGEOUT");
 
-	wl_ready_begin();
-	wl_str("device", node + strlen("/dev/"));
-	wl_ready_end();
+	wl_ready_with("device %s", node + strlen("/dev/"));
 
-	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
-	major = majors();
-	took = wl_now();
+	struct wl_counters before = wl_count(vm_keys, WL_COUNT(vm_keys));
+	uint64_t major = majors();
+	uint64_t took = wl_now();
 	workload_read_back(at);
 	took = wl_now() - took;
 	major = majors() - major;
-	wl_count(&after, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
+	before = wl_grown(&before);
 
-	wl_line_begin();
-	wl_str("device", node + strlen("/dev/"));
-	wl_u64("major", major);
-	wl_u64("page_bytes", page);
-	wl_u64("took_ns", took);
-	wl_growth("vmstat", &before, &after);
-	wl_finish();
+	wl_growth(&before);
+	wl_result("device %s major %lu page_bytes %lu took_ns %lu", node + strlen("/dev/"), major,
+		  page, took);
 	munmap((void *)at, pages * page);
-	if (!major)
-		wl_die(WL_CANNOT, "nothing was swapped out");
+	lacks_if(!major, "nothing was swapped out");
 	return WL_OK;
 }

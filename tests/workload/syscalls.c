@@ -3,13 +3,17 @@
 
 #include <sys/time.h>
 
-static uint64_t calls = 100, failing = 30, sleeps = 3, sleep_ms = 20, forks = 2, signals = 4;
-static uint64_t restarts = 1, rounds = 1;
-static bool compat;
+static const uint64_t failing = 30, forks = 2;
+WL_NUMBER("calls", calls, 100, "number of getppid() calls");
+WL_NUMBER("sleeps", sleeps, 3, "number of clock_nanosleep() calls");
+WL_NUMBER("ms", sleep_ms, 20, "milliseconds of each");
+WL_NUMBER("signals", signals, 4, "reads that a signal ends");
+WL_NUMBER("restarts", restarts, 1, "sleeps that are stopped in between");
+WL_NUMBER("rounds", rounds, 1, "how often all of this, without stops");
+WL_FLAG("compat", compat, "getppid of the 32-bit table as often");
 
-static void on_alarm(int number)
+static void on_alarm(int)
 {
-	(void)number;
 }
 
 /* Again and again: one may come before the call that it is to interrupt. */
@@ -30,14 +34,12 @@ static void interrupted_reads(uint64_t count)
 
 	if (!count)
 		return;
-	if (pipe2(ends, O_CLOEXEC))
-		wl_die(WL_FAILED, "pipe: %m");
+	wl_pipe(ends);
 	sigaction(SIGALRM, &action, &old);
 	alarms(5);
-	for (uint64_t i = 0; i < count; i++) {
-		if (syscall(SYS_read, ends[0], &byte, 1) != -1 || errno != EINTR)
-			wl_die(WL_FAILED, "a read was not interrupted: %m");
-	}
+	for (uint64_t i = 0; i < count; i++)
+		fail_if(syscall(SYS_read, ends[0], &byte, 1) != -1 || errno != EINTR,
+			"a read was not interrupted");
 	alarms(0);
 	sigaction(SIGALRM, &old, NULL);
 	alarm((unsigned int)wl_timeout_s);
@@ -62,52 +64,33 @@ static uint64_t restarted_sleeps(uint64_t count, unsigned int ms)
 			_exit(0);
 		}
 		before = wl_now();
-		if (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL))
-			wl_die(WL_FAILED, "clock_nanosleep: %m");
+		fail_if(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL),
+			"clock_nanosleep");
 		slept += wl_now() - before;
 		wl_reap(child);
 	}
 	return slept;
 }
 
-#ifdef __x86_64__
 /* By the door that leads to the table for 32-bit programs; its numbers, such as 64: getppid. */
 static long call32(long number)
 {
+#ifdef __x86_64__
 	long result;
 
 	asm volatile("int $0x80" : "=a"(result) : "a"(number) : "r8", "r9", "r10", "r11", "memory");
 	return result;
-}
 #else
-static long call32(long number)
-{
-	(void)number;
-	return -ENOSYS;
-}
+	return -ENOSYS + 0 * number;
 #endif
+}
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"calls", WL_NUM, &calls, "N", "number of getppid() calls"},
-		{"failing", WL_NUM, &failing, "N",
-		 "rmdir() of nothing: ENOENT; half as many: EBADF"},
-		{"sleeps", WL_NUM, &sleeps, "N", "number of clock_nanosleep() calls"},
-		{"ms", WL_NUM, &sleep_ms, "T", "milliseconds of each"},
-		{"forks", WL_NUM, &forks, "N", "children"},
-		{"signals", WL_NUM, &signals, "N", "reads that a signal ends"},
-		{"restarts", WL_NUM, &restarts, "N", "sleeps that are stopped in between"},
-		{"rounds", WL_NUM, &rounds, "N", "how often all of this, without stops"},
-		{"compat", WL_FLAG, &compat, NULL, "getppid of the 32-bit table as often"},
-		{0},
-	};
 	struct timespec t;
 	uint64_t slept = 0, before;
 
-	wl_start(argc, argv, "syscalls", "Makes a known number of system calls.", opts);
-	if (compat && call32(64) != getppid())
-		wl_die(WL_CANNOT, "no table for 32-bit programs here");
+	lacks_if(compat && call32(64) != getppid(), "no table for 32-bit programs here");
 	wl_ready();
 
 	for (uint64_t round = 0; round < rounds; round++) {
@@ -116,14 +99,12 @@ int main(int argc, char **argv)
 		for (uint64_t i = 0; compat && i < calls; i++)
 			call32(64);
 		for (uint64_t i = 0; i < failing; i++)
-			if (syscall(SYS_unlinkat, AT_FDCWD, "/no/such/directory", AT_REMOVEDIR) !=
-			    -1)
-				wl_die(WL_FAILED, "unlinkat did not fail");
+			check(syscall(SYS_unlinkat, AT_FDCWD, "/no/such/directory", AT_REMOVEDIR) ==
+				      -1,
+			      "unlinkat");
 		for (uint64_t i = 0; i < failing / 2; i++)
-			if (syscall(SYS_fchdir, -1) != -1)
-				wl_die(WL_FAILED, "fchdir did not fail");
-		t = (struct timespec){.tv_sec = (time_t)(sleep_ms / 1000),
-				      .tv_nsec = (long)(sleep_ms % 1000) * 1000000};
+			check(syscall(SYS_fchdir, -1) == -1, "fchdir");
+		t = wl_timespec(sleep_ms * 1000000);
 		for (uint64_t i = 0; i < sleeps; i++) {
 			before = wl_now();
 			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
@@ -140,16 +121,10 @@ int main(int argc, char **argv)
 	}
 	slept += restarted_sleeps(restarts, 40);
 
-	wl_line_begin();
-	wl_u64("calls", rounds * calls);
-	wl_u64("failed", rounds * failing);
-	wl_u64("bad_descriptors", rounds * (failing / 2));
-	wl_u64("forks", rounds * forks);
-	wl_u64("sleeps", rounds * sleeps + restarts);
-	wl_u64("asked_ns", (rounds * sleeps * sleep_ms + restarts * 40) * 1000000);
-	wl_u64("slept_ns", slept);
-	wl_u64("interrupted", rounds * signals);
-	wl_u64("stops", restarts);
-	wl_finish();
-	return WL_OK;
+	return wl_result("calls %lu failed %lu bad_descriptors %lu forks %lu sleeps %lu "
+			 "asked_ns %lu slept_ns %lu interrupted %lu stops %lu",
+			 rounds * calls, rounds * failing, rounds * (failing / 2), rounds * forks,
+			 rounds * sleeps + restarts,
+			 (rounds * sleeps * sleep_ms + restarts * 40) * 1000000, slept,
+			 rounds * signals, restarts);
 }

@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Makes threads one after another: by the C library, and without it. */
 #include "workload.h"
 
 #define STACK_BYTES (64 << 10)
-#define MOST 100000
 
-static uint64_t count = 20, raw, ms;
+WL_BOUNDED("count", count, 20, 0, 100000, "threads by pthread_create()");
+WL_BOUNDED("raw", raw, 0, 0, 100000, "then threads by clone()");
+WL_NUMBER("ms", ms, 0, "rest so long before the end");
 static pid_t *tids;
 static pid_t gone; /* 0: the raw thread has ended; the kernel says so */
 
@@ -24,50 +24,26 @@ static int raw_main(void *tid)
 static void make_raw(pid_t *tid, char *stack)
 {
 	gone = 1;
-	if (clone(raw_main, stack + STACK_BYTES,
-		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-			  CLONE_CHILD_CLEARTID,
-		  tid, NULL, NULL, &gone) < 0)
-		wl_die(WL_FAILED, "clone: %m");
+	must(clone(raw_main, stack + STACK_BYTES,
+		   CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			   CLONE_SYSVSEM | CLONE_CHILD_CLEARTID,
+		   tid, NULL, NULL, &gone),
+	     "clone");
 	while (__atomic_load_n(&gone, __ATOMIC_ACQUIRE))
 		sched_yield();
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"count", WL_NUM, &count, "N", "threads by pthread_create()"},
-		{"raw", WL_NUM, &raw, "N", "then threads by clone()"},
-		{"ms", WL_NUM, &ms, "D", "rest so long before the end"},
-		{0},
-	};
-	char *stack;
-
-	wl_start(argc, argv, "threads", "Makes threads one after another.", opts);
-	if (count + raw > MOST)
-		wl_die(WL_USAGE, "want at most %d threads", MOST);
 	tids = calloc(count + raw + 1, sizeof(*tids));
-	stack = malloc(STACK_BYTES);
-	if (!tids || !stack)
-		wl_die(WL_FAILED, "no memory");
+	char *stack = malloc(STACK_BYTES);
+	check(tids && stack, "memory");
 	wl_ready();
-	for (uint64_t i = 0; i < count; i++) {
-		pthread_t thread;
-
-		if (pthread_create(&thread, NULL, threads_main, &tids[i]) ||
-		    pthread_join(thread, NULL))
-			wl_die(WL_FAILED, "cannot make thread %llu", (unsigned long long)i);
-	}
+	for (uint64_t i = 0; i < count; i++)
+		wl_threads(1, threads_main, &tids[i], 0);
 	for (uint64_t i = 0; i < raw; i++)
 		make_raw(&tids[count + i], stack);
-	wl_nap_ms((unsigned int)ms);
-	wl_line_begin();
-	wl_u64("threads", count + raw);
-	wl_u64("by_library", count);
-	wl_open("tids", '[');
-	for (uint64_t i = 0; i < count + raw; i++)
-		wl_i64(NULL, tids[i]);
-	wl_close(']');
-	wl_finish();
-	return WL_OK;
+	wl_nap_ms(ms);
+	wl_pids("tids", tids, count + raw, sizeof(*tids));
+	return wl_result("threads %lu by_library %lu", count + raw, count);
 }

@@ -1,18 +1,15 @@
 /* Processes that are seldom thought of: other roots, other namespaces, absurd names and arguments.
  */
+#define WL_OWN_MAIN
 #include "workload.h"
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 #define BURN_MS 8
 
-static const char *name_wanted = "x\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0d (deleted)";
-static const char *only = "", *dir_wanted;
-static uint64_t rounds = 1;
-static bool jit_wanted;
-static char name[200], dir[WL_PATH], self[WL_PATH];
+WL_TEXT("dir", dir, NULL, "where it happens; a file `decoy` is there");
+WL_TEXT("name", name_wanted, "x\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0d (deleted)",
+	"of files; \\xNN gives any byte");
+WL_FLAG("jit", jit_wanted, "instead of it all a loop in anonymous memory");
+static char name[200];
 
 /* A place to burn time in, known by its name. */
 WL_FRAME static void unruly_burn(unsigned int ms)
@@ -29,16 +26,6 @@ WL_FRAME static void unruly_work(void)
 	unruly_burn(BURN_MS);
 	wl_nap_ms(1);
 	WL_KEEP_FRAME();
-}
-
-static const char *in(const char *directory, const char *entry)
-{
-	static char paths[4][3 * WL_PATH];
-	static unsigned int next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", directory, entry);
-	return path;
 }
 
 static void try_open(const char *path, int flags)
@@ -65,11 +52,8 @@ static void *thread(void *unused)
 /* The first thread ends before the others. */
 static bool leader_ends(void)
 {
-	pthread_t id;
-
 	for (int i = 0; i < 4; i++)
-		if (pthread_create(&id, NULL, thread, NULL))
-			return false;
+		wl_thread(thread, NULL);
 	syscall(SYS_exit, 0);
 	return true;
 }
@@ -93,23 +77,18 @@ static bool executes(char *const argv[])
 {
 	char *const none[] = {NULL};
 
-	execve(in(dir, name), argv, none);
+	execve(wl_at(dir, name), argv, none);
 	return false;
 }
 
 static bool without_arguments(void)
 {
-	char *const argv[] = {NULL};
-
-	return executes(argv);
+	return executes((char *[]){NULL});
 }
 
 static bool with_an_empty_argument(void)
 {
-	char empty[] = "";
-	char *const argv[] = {empty, empty, NULL};
-
-	return executes(argv);
+	return executes((char *[]){"", "", NULL});
 }
 
 static bool with_huge_arguments(void)
@@ -126,10 +105,9 @@ static bool with_huge_arguments(void)
 static bool with_many_arguments(void)
 {
 	static char *argv[3001];
-	static char word[] = "\xff\n";
 
 	for (size_t i = 0; i + 1 < WL_COUNT(argv); i++)
-		argv[i] = word;
+		argv[i] = "\xff\n";
 	return executes(argv);
 }
 
@@ -137,9 +115,9 @@ static bool fails_to_execute(void)
 {
 	char *const argv[] = {name, name, NULL};
 
-	execve(in(dir, "\x1b]0;none\a"), argv, NULL);
+	execve(wl_at(dir, "\x1b]0;none\a"), argv, NULL);
 	execve(dir, argv, NULL);
-	syscall(SYS_execve, in(dir, name), 8, 0);
+	syscall(SYS_execve, wl_at(dir, name), 8, 0);
 	syscall(SYS_execve, 16, argv, 0);
 	return true;
 }
@@ -147,15 +125,10 @@ static bool fails_to_execute(void)
 static bool by_memory_file(void)
 {
 	char *const argv[] = {name, NULL};
-	static char bytes[1 << 20];
 	int from = open("/proc/self/exe", O_RDONLY), to = memfd_create(name, 0);
-	ssize_t n;
 
-	if (from < 0 || to < 0)
+	if (from < 0 || to < 0 || !wl_copy(from, to))
 		return false;
-	while ((n = read(from, bytes, sizeof(bytes))) > 0)
-		if (write(to, bytes, (size_t)n) != n)
-			return false;
 	syscall(SYS_execveat, to, "", argv, argv + 1, AT_EMPTY_PATH);
 	return false;
 }
@@ -176,31 +149,6 @@ static bool unshares(int flag)
 	}
 	try_open("/proc/self/comm", O_RDONLY);
 	return true;
-}
-
-static bool other_mounts(void)
-{
-	return unshares(CLONE_NEWNS);
-}
-static bool other_pids(void)
-{
-	return unshares(CLONE_NEWPID);
-}
-static bool other_users(void)
-{
-	return unshares(CLONE_NEWUSER);
-}
-static bool other_host_name(void)
-{
-	return unshares(CLONE_NEWUTS);
-}
-static bool other_network(void)
-{
-	return unshares(CLONE_NEWNET);
-}
-static bool other_cgroups(void)
-{
-	return unshares(CLONE_NEWCGROUP);
 }
 
 static bool private_mounts(void)
@@ -225,24 +173,23 @@ static bool enters(void)
 /* Another file has the program's path there, a symbol table with lies, and a pipe is its map. */
 static bool make_root(const char *root)
 {
-	char path[2 * WL_PATH], map[64];
+	char path[2 * WL_PATH];
 
-	snprintf(path, sizeof(path), "%s%s", root, self);
+	snprintf(path, sizeof(path), "%s%s", root, wl_self());
 	for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
 		mkdir(path, 0755);
 		*slash = '/';
 	}
-	if (link(in(dir, "decoy"), path) && errno != EXDEV && errno != EEXIST)
+	if (link(wl_at(dir, "decoy"), path) && errno != EXDEV && errno != EEXIST)
 		return false;
-	mkdir(in(root, "tmp"), 0777);
-	snprintf(map, sizeof(map), "tmp/perf-%d.map", getpid());
-	return !mkfifo(in(root, map), 0666) || errno == EEXIST;
+	mkdir(wl_at(root, "tmp"), 0777);
+	return !mkfifo(wl_format("%s/tmp/perf-%d.map", root, getpid()), 0666) || errno == EEXIST;
 }
 
 static bool other_root(void)
 {
-	if (!make_root(in(dir, "root")) || chroot(in(dir, "root")) || chdir("/"))
+	if (!make_root(wl_at(dir, "root")) || chroot(wl_at(dir, "root")) || chdir("/"))
 		return false;
 	try_open("/tmp/no\nsuch\x1b\xff", O_RDONLY);
 	try_open("../../../etc/passwd", O_RDONLY);
@@ -252,13 +199,12 @@ static bool other_root(void)
 
 static bool other_root_mount(void)
 {
-	char root[2 * WL_PATH];
+	const char *root = wl_in(dir, "\x1b[2J\nmount\xff");
 
-	snprintf(root, sizeof(root), "%s", in(dir, "\x1b[2J\nmount\xff"));
 	if (!private_mounts() || (mkdir(root, 0755) && errno != EEXIST) ||
 	    mount("\x1b\n", root, "tmpfs", 0, NULL) || !make_root(root) || chdir(root))
 		return false;
-	try_open(in(root, name), O_RDWR | O_CREAT);
+	try_open(wl_at(root, name), O_RDWR | O_CREAT);
 	mkdir("old\n", 0755);
 	if (syscall(SYS_pivot_root, ".", "old\n") || chdir("/"))
 		return false;
@@ -302,19 +248,17 @@ static bool long_paths(void)
 
 static bool gone_files(void)
 {
-	const char *path = in(dir, "gone (deleted)\n\x1b");
-	char link[64];
+	const char *path = wl_at(dir, "gone (deleted)\n\x1b"), *here = wl_in(dir, "here");
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0 || unlink(path))
 		return false;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	try_open(link, O_RDONLY);
-	if (mkdir(in(dir, "here"), 0700) || chdir(in(dir, "here")) || rmdir(in(dir, "here")))
+	try_open(wl_format("/proc/self/fd/%d", fd), O_RDONLY);
+	if (mkdir(here, 0700) || chdir(here) || rmdir(here))
 		return false;
 	try_open("in nowhere", O_RDWR | O_CREAT);
 	try_open(".", O_RDONLY);
-	try_open(in(dir, "pipe\x1b"), O_RDONLY);
+	try_open(wl_at(dir, "pipe\x1b"), O_RDONLY);
 	syscall(SYS_openat, AT_FDCWD, 8, O_RDONLY);
 	return true;
 }
@@ -323,18 +267,12 @@ static bool gone_files(void)
 static bool decoy_in_place(void)
 {
 	char *const argv[] = {"unruly", "--child", NULL};
-	static char bytes[4 << 20];
-	char path[2 * WL_PATH];
-	int from = open("/proc/self/exe", O_RDONLY), to;
-	ssize_t n;
+	const char *path = wl_in(dir, "swapped");
+	int from = open("/proc/self/exe", O_RDONLY);
+	int to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
 
-	snprintf(path, sizeof(path), "%s", in(dir, "swapped"));
-	to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
-	if (from < 0 || to < 0)
+	if (from < 0 || to < 0 || !wl_copy(from, to))
 		return false;
-	while ((n = read(from, bytes, sizeof(bytes))) > 0)
-		if (write(to, bytes, (size_t)n) != n)
-			return false;
 	close(to);
 	execv(path, argv);
 	return false;
@@ -342,15 +280,12 @@ static bool decoy_in_place(void)
 
 static void swap_own_file(void)
 {
-	char path[WL_PATH];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	const char *path = wl_self(), *name = strrchr(path, '/');
 
-	if (n <= 8 || strncmp(path + n - 8, "/swapped", 8))
+	if (strcmp(name, "/swapped"))
 		return;
-	path[n] = '\0';
 	unlink(path);
-	path[n - 7] = '\0';
-	if (link(in(path, "decoy"), in(path, "swapped")))
+	if (link(wl_format("%.*s/decoy", (int)(name - path), path), path))
 		_exit(WL_FAILED);
 }
 
@@ -384,7 +319,7 @@ static bool maps_of_strange_names(void)
 	bool all = code_in(memfd_create("\x1b[2J\n\xff", 0), NULL);
 
 	for (size_t i = 0; i < WL_COUNT(names); i++) {
-		const char *path = in(dir, names[i]);
+		const char *path = wl_at(dir, names[i]);
 		int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 
 		all &= code_in(fd, path);
@@ -396,29 +331,30 @@ static bool maps_of_strange_names(void)
 static const struct {
 	const char *name;
 	bool (*run)(void);
+	int namespace; /* instead */
 } actions[] = {
-	{"exit", ends_at_once},
-	{"leader", leader_ends},
-	{"rename", renames_itself},
-	{"no-arguments", without_arguments},
-	{"empty-argument", with_an_empty_argument},
-	{"huge-arguments", with_huge_arguments},
-	{"many-arguments", with_many_arguments},
-	{"failing-exec", fails_to_execute},
-	{"memory-file", by_memory_file},
-	{"mounts", other_mounts},
-	{"pids", other_pids},
-	{"users", other_users},
-	{"host-name", other_host_name},
-	{"network", other_network},
-	{"cgroups", other_cgroups},
-	{"setns", enters},
-	{"chroot", other_root},
-	{"pivot-root", other_root_mount},
-	{"paths", long_paths},
-	{"gone-files", gone_files},
-	{"decoy", decoy_in_place},
-	{"maps", maps_of_strange_names},
+	{"exit", .run = ends_at_once},
+	{"leader", .run = leader_ends},
+	{"rename", .run = renames_itself},
+	{"no-arguments", .run = without_arguments},
+	{"empty-argument", .run = with_an_empty_argument},
+	{"huge-arguments", .run = with_huge_arguments},
+	{"many-arguments", .run = with_many_arguments},
+	{"failing-exec", .run = fails_to_execute},
+	{"memory-file", .run = by_memory_file},
+	{"mounts", .namespace = CLONE_NEWNS},
+	{"pids", .namespace = CLONE_NEWPID},
+	{"users", .namespace = CLONE_NEWUSER},
+	{"host-name", .namespace = CLONE_NEWUTS},
+	{"network", .namespace = CLONE_NEWNET},
+	{"cgroups", .namespace = CLONE_NEWCGROUP},
+	{"setns", .run = enters},
+	{"chroot", .run = other_root},
+	{"pivot-root", .run = other_root_mount},
+	{"paths", .run = long_paths},
+	{"gone-files", .run = gone_files},
+	{"decoy", .run = decoy_in_place},
+	{"maps", .run = maps_of_strange_names},
 };
 
 /* For ever, in memory that has no name. */
@@ -429,83 +365,50 @@ static void jit(void)
 #elif defined(__aarch64__)
 	static const uint32_t loop[] = {0x14000000};
 #endif
-	void *place = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *place = wl_anonymous(4096);
 
-	if (place == MAP_FAILED)
-		wl_die(WL_FAILED, "mmap: %m");
 	memcpy(place, loop, sizeof(loop));
-	if (mprotect(place, 4096, PROT_READ | PROT_EXEC))
-		wl_die(WL_CANNOT, "mprotect: %m");
-	wl_ready_begin();
-	wl_u64("address", (uint64_t)place);
-	wl_ready_end();
+	cannot_if(mprotect(place, 4096, PROT_READ | PROT_EXEC), "mprotect");
+	wl_ready_with("address %lu", (uint64_t)place);
 	((void (*)(void))place)();
-}
-
-static bool is_unruly(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n >= 6 && !strcmp(path + n - 6, "unruly");
 }
 
 int main(int argc, char **argv)
 {
-	const struct wl_opt opts[] = {
-		{"dir", WL_STR, &dir_wanted, "D", "where it happens; a file `decoy` is there"},
-		{"name", WL_STR, &name_wanted, "NAME", "of files; \\xNN gives any byte"},
-		{"only", WL_STR, &only, "ACTION", "this alone"},
-		{"rounds", WL_NUM, &rounds, "N", "how often all of it"},
-		{"jit", WL_FLAG, &jit_wanted, NULL, "instead of it all a loop in anonymous memory"},
-		{0},
-	};
 	uint64_t done = 0;
-	ssize_t n;
+	size_t n = argc < 1 ? 0 : strlen(argv[0]);
 
 	/* The programs that it runs are itself; some have no arguments that could tell. */
-	if (argc < 1 || !is_unruly(argv[0]) || (argc > 1 && !strcmp(argv[1], "--child"))) {
+	if (n < 6 || strcmp(argv[0] + n - 6, "unruly") ||
+	    (argc > 1 && !strcmp(argv[1], "--child"))) {
 		swap_own_file();
 		unruly_work();
 		return WL_OK;
 	}
-	wl_start(argc, argv, "unruly", "Does what few processes do.", opts);
+	wl_start(argc, argv);
 	if (jit_wanted)
 		jit();
-	if (!dir_wanted)
-		wl_die(WL_USAGE, "--dir is wanted");
-	snprintf(dir, sizeof(dir), "%s", dir_wanted);
-	if (!wl_unescape(name_wanted, name, sizeof(name)) || strchr(name, '/'))
-		wl_die(WL_USAGE, "--name: not empty, and no slash");
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n < 0)
-		wl_die(WL_FAILED, "/proc/self/exe: %m");
-	self[n] = '\0';
-	if (symlink(self, in(dir, name)) || mkdir(in(dir, "root"), 0755) ||
-	    mkfifo(in(dir, "pipe\x1b"), 0600))
-		wl_die(WL_FAILED, "%s: %m", dir);
+	usage_if(!dir, "--dir is wanted");
+	usage_if(!wl_unescape(name_wanted, name, sizeof(name)) || strchr(name, '/'),
+		 "--name: not empty, and no slash");
+	fail_if(symlink(wl_self(), wl_at(dir, name)) || mkdir(wl_at(dir, "root"), 0755) ||
+			mkfifo(wl_at(dir, "pipe\x1b"), 0600),
+		dir);
 
 	wl_ready();
-	wl_line_begin();
 	wl_open("done", '{');
 	for (size_t i = 0; i < WL_COUNT(actions); i++) {
-		uint64_t well = 0;
+		pid_t pid = wl_fork();
 
-		if (*only && strcmp(only, actions[i].name))
-			continue;
-		for (uint64_t round = 0; round < rounds; round++) {
-			pid_t pid = wl_fork();
-			int status;
-
-			if (!pid)
-				_exit(actions[i].run() ? WL_OK : WL_CANNOT);
-			status = wl_reap(pid);
-			if (WIFSIGNALED(status))
-				wl_die(WL_FAILED, "%s: signal %d", actions[i].name,
-				       WTERMSIG(status));
-			well += WEXITSTATUS(status) == WL_OK;
-		}
-		wl_u64(actions[i].name, well);
-		done += well;
+		if (!pid)
+			_exit((actions[i].run ? actions[i].run() : unshares(actions[i].namespace))
+				      ? WL_OK
+				      : WL_CANNOT);
+		int status = wl_reap(pid);
+		if (WIFSIGNALED(status))
+			wl_die(WL_FAILED, "%s: status %#x", actions[i].name, status);
+		wl_u64(actions[i].name, WEXITSTATUS(status) == WL_OK);
+		done += WEXITSTATUS(status) == WL_OK;
 	}
 	wl_close('}');
 	wl_finish();

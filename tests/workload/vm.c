@@ -1,10 +1,10 @@
 /* A virtual machine whose processor leaves the guest a known number of times. */
-#include "workload.h"
+#include "perf.h"
 
 #include <linux/kvm.h>
-#include <linux/perf_event.h>
 
-static uint64_t cpuids = 100, outs = 50;
+WL_BOUNDED("cpuids", cpuids, 100, 1, 65535, "exits for CPUID, at most 65535");
+WL_BOUNDED("outs", outs, 50, 1, 65535, "exits for writes to a port, at most 65535");
 
 #if defined(__x86_64__)
 #define GUEST_AT 0x1000
@@ -18,84 +18,40 @@ static const unsigned char program[] = {
 	0xf4,					  /* hlt */
 };
 
-/* Counts a tracepoint of this thread, as perf does; -1: there is none of that name. */
-static int count_event(const char *id_file)
+static int workload(void)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
-	char text[32];
-
-	if (wl_slurp(id_file, text, sizeof(text)) <= 0)
-		return -1;
-	attr.config = strtoull(text, NULL, 10);
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-static uint64_t counted(int event)
-{
-	uint64_t n = 0;
-
-	if (event < 0 || read(event, &n, sizeof(n)) != sizeof(n))
-		return 0;
-	return n;
-}
-
-static int made(int fd, const char *what)
-{
-	if (fd < 0)
-		wl_die(WL_CANNOT, "%s: %m", what);
-	return fd;
-}
-
-int main(int argc, char **argv)
-{
-	const struct wl_opt opts[] = {
-		{"cpuids", WL_NUM, &cpuids, "N", "exits for CPUID, at most 65535"},
-		{"outs", WL_NUM, &outs, "N", "exits for writes to a port, at most 65535"},
-		{0},
-	};
 	struct kvm_userspace_memory_region region = {.guest_phys_addr = GUEST_AT,
 						     .memory_size = 4096};
 	struct kvm_regs regs = {.rip = GUEST_AT, .rflags = 2};
-	uint64_t io = 0, halts = 0, exits;
+	uint64_t io = 0, halts = 0;
 	struct kvm_sregs sregs;
-	struct kvm_run *run;
-	unsigned char *memory;
-	int kvm, machine, cpu, size, event;
 
-	wl_start(argc, argv, "vm", "Leaves a guest a known number of times.", opts);
-	if (cpuids < 1 || cpuids > 65535 || outs < 1 || outs > 65535)
-		wl_die(WL_USAGE, "want 1 to 65535 exits of each kind");
-	kvm = made(open("/dev/kvm", O_RDWR | O_CLOEXEC), "/dev/kvm");
-	machine = made(ioctl(kvm, KVM_CREATE_VM, 0), "KVM_CREATE_VM");
-	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		wl_die(WL_FAILED, "mmap: %m");
+	int kvm = can(open("/dev/kvm", O_RDWR | O_CLOEXEC), "/dev/kvm");
+	int machine = can(ioctl(kvm, KVM_CREATE_VM, 0), "KVM_CREATE_VM");
+	unsigned char *memory = wl_shared(4096);
 	memcpy(memory, program, sizeof(program));
 	memory[1] = (unsigned char)cpuids;
 	memory[2] = (unsigned char)(cpuids >> 8);
 	memory[11] = (unsigned char)outs;
 	memory[12] = (unsigned char)(outs >> 8);
 	region.userspace_addr = (uint64_t)(uintptr_t)memory;
-	made(ioctl(machine, KVM_SET_USER_MEMORY_REGION, &region), "KVM_SET_USER_MEMORY_REGION");
-	cpu = made(ioctl(machine, KVM_CREATE_VCPU, 0), "KVM_CREATE_VCPU");
-	size = made(ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0), "KVM_GET_VCPU_MMAP_SIZE");
-	run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, cpu, 0);
-	if (run == MAP_FAILED)
-		wl_die(WL_FAILED, "mmap: %m");
-	made(ioctl(cpu, KVM_GET_SREGS, &sregs), "KVM_GET_SREGS");
+	can(ioctl(machine, KVM_SET_USER_MEMORY_REGION, &region), "KVM_SET_USER_MEMORY_REGION");
+	int cpu = can(ioctl(machine, KVM_CREATE_VCPU, 0), "KVM_CREATE_VCPU");
+	int size = can(ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0), "KVM_GET_VCPU_MMAP_SIZE");
+	struct kvm_run *run = wl_map((size_t)size, MAP_SHARED, cpu);
+	can(ioctl(cpu, KVM_GET_SREGS, &sregs), "KVM_GET_SREGS");
 	sregs.cs.base = 0;
 	sregs.cs.selector = 0;
-	made(ioctl(cpu, KVM_SET_SREGS, &sregs), "KVM_SET_SREGS");
-	made(ioctl(cpu, KVM_SET_REGS, &regs), "KVM_SET_REGS");
+	can(ioctl(cpu, KVM_SET_SREGS, &sregs), "KVM_SET_SREGS");
+	can(ioctl(cpu, KVM_SET_REGS, &regs), "KVM_SET_REGS");
 
-	event = count_event("/sys/kernel/tracing/events/kvm/kvm_exit/id");
+	int event = count_event("/sys/kernel/tracing/events/kvm/kvm_exit/id");
 	wl_ready();
-	exits = counted(event);
+	uint64_t exits = counted(event);
 	while (!halts) {
 		if (ioctl(cpu, KVM_RUN, 0) < 0) {
-			if (errno == EINTR)
-				continue;
-			wl_die(WL_CANNOT, "KVM_RUN: %m");
+			cannot_if(errno != EINTR, "KVM_RUN");
+			continue;
 		}
 		if (run->exit_reason == KVM_EXIT_IO)
 			io++;
@@ -106,24 +62,12 @@ int main(int argc, char **argv)
 			       run->exit_reason);
 	}
 	exits = counted(event) - exits;
-	if (!exits)
-		wl_die(WL_CANNOT, "this kernel's KVM does not trace its exits");
-	wl_line_begin();
-	wl_u64("cpuids", cpuids);
-	wl_u64("outs", io);
-	wl_u64("halts", halts);
-	wl_u64("exits", exits);
-	wl_finish();
-	return WL_OK;
+	lacks_if(!exits, "this kernel's KVM does not trace its exits");
+	return wl_result("cpuids %lu outs %lu halts %lu exits %lu", cpuids, io, halts, exits);
 }
 #else
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {{0}};
-
-	wl_start(argc, argv, "vm", "Leaves a guest a known number of times.", opts);
-	(void)cpuids;
-	(void)outs;
 	wl_die(WL_CANNOT, "made for x86 only");
 }
 #endif

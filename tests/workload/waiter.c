@@ -11,14 +11,16 @@
 #endif
 
 #define WAITV_SECOND 1
+#define NEW_CALL -1 /* not of futex(2) */
 
 struct waiter_waitv {
 	uint64_t val, uaddr;
 	uint32_t flags, reserved;
 };
 
-static uint64_t count = 20, timeout_ms = 2;
-static const char *only, *op;
+WL_NUMBER("count", count, 20, "waits of each kind");
+WL_NUMBER("ms", timeout_ms, 2, "milliseconds of waits that time out");
+WL_TEXT("only", only, NULL, "woken, timeout, changed or interrupted");
 static uint32_t words[8];
 static volatile uint64_t interrupted;
 static pid_t main_tid;
@@ -53,89 +55,45 @@ WL_FRAME long waiter_outer(long nr, long a, long b, long c, long d, long e, long
 	return ret;
 }
 
-static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
-{
-	return waiter_outer(SYS_futex, (long)word, op, value, (long)timeout, 0,
-			    FUTEX_BITSET_MATCH_ANY);
-}
+static const struct way {
+	const char *op, *result;
+	int word, futex;
+	uint32_t value;
+	bool times_out;
+	long ret;
+} ways[] = {
+	{"wait", "woken", 0, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, false, 0},
+	{"wait_bitset", "woken", 1, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, false, 0},
+	{"waitv", "woken", 2 + WAITV_SECOND, NEW_CALL, 0, false, WAITV_SECOND},
+	{"futex_wait", "woken", 4, NEW_CALL, 0, false, 0},
+	{"lock_pi", "woken", 5, FUTEX_LOCK_PI, 0, false, 0},
+	{"wait", "timeout", 0, FUTEX_WAIT, 0, true, -ETIMEDOUT},
+	{"wait_bitset", "timeout", 1, FUTEX_WAIT_BITSET, 0, true, -ETIMEDOUT},
+	{"wait", "changed", 0, FUTEX_WAIT, 1, false, -EAGAIN},
+	{"wait", "interrupted", 6, FUTEX_WAIT, 0, false, -EINTR},
+};
 
-static long wait_woken(void)
+static long wait_in(const struct way *w)
 {
-	return futex(&words[0], FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL);
-}
-
-static long wait_bitset_woken(void)
-{
-	return futex(&words[1], FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, NULL);
-}
-
-static long waitv_woken(void)
-{
+	uint64_t from = w->futex == FUTEX_WAIT_BITSET ? wl_now() : 0;
+	struct timespec limit = wl_timespec(from + timeout_ms * 1000000);
 	struct waiter_waitv list[] = {
 		{0, (uint64_t)(uintptr_t)&words[2], 2 /* 32 bits */, 0},
 		{0, (uint64_t)(uintptr_t)&words[3], 2, 0},
 	};
+	long ret;
 
-	return waiter_outer(SYS_futex_waitv, (long)list, WL_COUNT(list), 0, 0, 0, 0);
-}
-
-static long futex_wait_woken(void)
-{
-	return waiter_outer(SYS_futex_wait, (long)&words[4], 0, UINT32_MAX, 2, 0, 0);
-}
-
-static long lock_pi_woken(void)
-{
-	long ret = futex(&words[5], FUTEX_LOCK_PI, 0, NULL);
-
-	if (!ret)
-		syscall(SYS_futex, &words[5], FUTEX_UNLOCK_PI, 0, NULL, NULL, 0);
+	if (w->word == 4)
+		return waiter_outer(SYS_futex_wait, (long)&words[4], 0, UINT32_MAX, 2, 0, 0);
+	if (w->futex == NEW_CALL)
+		return waiter_outer(SYS_futex_waitv, (long)list, WL_COUNT(list), 0, 0, 0, 0);
+	ret = waiter_outer(SYS_futex, (long)&words[w->word], w->futex, w->value,
+			   w->times_out ? (long)&limit : 0, 0, FUTEX_BITSET_MATCH_ANY);
+	if (w->futex == FUTEX_LOCK_PI && !ret)
+		syscall(SYS_futex, &words[w->word], FUTEX_UNLOCK_PI, 0, NULL, NULL, 0);
+	if (w->ret == -EINTR)
+		interrupted = interrupted + 1;
 	return ret;
-}
-
-static long wait_timeout(void)
-{
-	struct timespec t = {.tv_sec = (time_t)(timeout_ms / 1000),
-			     .tv_nsec = (long)(timeout_ms % 1000 * 1000000)};
-
-	return futex(&words[0], FUTEX_WAIT, 0, &t);
-}
-
-static long wait_bitset_timeout(void)
-{
-	struct timespec t;
-	uint64_t until = wl_now() + timeout_ms * 1000000;
-
-	t.tv_sec = (time_t)(until / WL_NSEC);
-	t.tv_nsec = (long)(until % WL_NSEC);
-	return futex(&words[1], FUTEX_WAIT_BITSET, 0, &t);
-}
-
-static long wait_changed(void)
-{
-	return futex(&words[0], FUTEX_WAIT, 1, NULL);
-}
-
-static long wait_interrupted(void)
-{
-	long ret = futex(&words[6], FUTEX_WAIT, 0, NULL);
-
-	interrupted = interrupted + 1;
-	return ret;
-}
-
-static void tell(int pipe[2])
-{
-	if (write(pipe[1], "x", 1) != 1)
-		wl_die(WL_FAILED, "pipe: %m");
-}
-
-static void hear(int pipe[2])
-{
-	char byte;
-
-	if (read(pipe[0], &byte, 1) != 1)
-		wl_die(WL_FAILED, "pipe: %m");
 }
 
 static void wake(uint32_t *word)
@@ -155,38 +113,20 @@ static void hold_pi(uint32_t *word)
 		free = 0;
 		sched_yield();
 	}
-	tell(to_main);
+	wl_tell(to_main);
 	while (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & FUTEX_WAITERS))
 		sched_yield();
 	syscall(SYS_futex, word, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0);
 }
-
-static const struct way {
-	const char *op, *result;
-	long (*wait)(void);
-	long ret;
-	int word;
-	bool may_lack;
-} ways[] = {
-	{"wait", "woken", wait_woken, 0, 0, false},
-	{"wait_bitset", "woken", wait_bitset_woken, 0, 1, false},
-	{"waitv", "woken", waitv_woken, WAITV_SECOND, 2 + WAITV_SECOND, true},
-	{"futex_wait", "woken", futex_wait_woken, 0, 4, true},
-	{"lock_pi", "woken", lock_pi_woken, 0, 5, false},
-	{"wait", "timeout", wait_timeout, -ETIMEDOUT, 0, false},
-	{"wait_bitset", "timeout", wait_bitset_timeout, -ETIMEDOUT, 1, false},
-	{"wait", "changed", wait_changed, -EAGAIN, 0, false},
-	{"wait", "interrupted", wait_interrupted, -EINTR, 6, false},
-};
 
 static bool wanted(const struct way *w)
 {
 	static int lacks[2] = {-1, -1};
 	int *l = &lacks[w->word == 4];
 
-	if ((only && strcmp(only, w->result)) || (op && strcmp(op, w->op)))
+	if (only && strcmp(only, w->result))
 		return false;
-	if (!w->may_lack)
+	if (w->futex != NEW_CALL)
 		return true;
 	if (*l < 0)
 		*l = syscall(w->word == 4 ? SYS_futex_wait : SYS_futex_waitv, 0, 0, 0, 0, 0, 0) &&
@@ -199,7 +139,7 @@ static void *help(void *unused)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
 
-	hear(to_helper);
+	wl_hear(to_helper);
 	for (const struct way *w = ways; w < ways + WL_COUNT(ways); w++) {
 		if (!wanted(w))
 			continue;
@@ -211,7 +151,7 @@ static void *help(void *unused)
 		}
 		if (strcmp(w->result, "interrupted"))
 			continue;
-		hear(to_helper);
+		wl_hear(to_helper);
 		while (interrupted < count) {
 			syscall(SYS_tgkill, getpid(), main_tid, SIGUSR1);
 			nanosleep(&pause, NULL);
@@ -220,42 +160,25 @@ static void *help(void *unused)
 	return unused;
 }
 
-static void on_signal(int number)
+static void on_signal(int)
 {
-	(void)number;
 }
 
-int main(int argc, char **argv)
+static int workload(void)
 {
-	const struct wl_opt opts[] = {
-		{"count", WL_NUM, &count, "N", "waits of each kind"},
-		{"ms", WL_NUM, &timeout_ms, "T", "milliseconds of waits that time out"},
-		{"only", WL_STR, &only, "RESULT", "woken, timeout, changed or interrupted"},
-		{"op", WL_STR, &op, "NAME", "wait, wait_bitset, waitv, futex_wait or lock_pi"},
-		{0},
-	};
 	struct sigaction action = {.sa_handler = on_signal};
 	uint64_t waits = 0, waited_ns = 0;
-	pthread_t helper;
-	pthread_attr_t detached;
 	sigset_t usr1;
 
-	wl_start(argc, argv, "waiter", "Waits for futexes N times in each way.", opts);
 	main_tid = wl_tid();
 	sigaction(SIGUSR1, &action, NULL);
-	pthread_attr_init(&detached);
-	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	if (pipe2(to_helper, O_CLOEXEC) || pipe2(to_main, O_CLOEXEC))
-		wl_die(WL_FAILED, "pipe: %m");
+	wl_pipe(to_helper);
+	wl_pipe(to_main);
 	for (const struct way *w = ways; w < ways + WL_COUNT(ways); w++)
 		wanted(w); /* asks the kernel now, while nothing traces */
-	if (pthread_create(&helper, &detached, help, NULL))
-		wl_die(WL_FAILED, "cannot make a thread");
-	wl_ready_begin();
-	wl_u64("words", (uint64_t)(uintptr_t)words);
-	wl_ready_end();
-	tell(to_helper);
-	wl_line_begin();
+	pthread_detach(wl_thread(help, NULL));
+	wl_ready_with("words %lu", (uint64_t)(uintptr_t)words);
+	wl_tell(to_helper);
 	wl_open("ways", '[');
 	for (const struct way *w = ways; w < ways + WL_COUNT(ways); w++) {
 		uint64_t start, ns = 0;
@@ -263,25 +186,18 @@ int main(int argc, char **argv)
 		if (!wanted(w))
 			continue;
 		if (!strcmp(w->result, "interrupted"))
-			tell(to_helper);
+			wl_tell(to_helper);
 		for (uint64_t i = 0; i < count; i++) {
-			long ret;
-
 			if (!strcmp(w->op, "lock_pi"))
-				hear(to_main);
+				wl_hear(to_main);
 			start = wl_now();
-			ret = w->wait();
+			long ret = wait_in(w);
 			ns += wl_now() - start;
 			if (ret != w->ret)
 				wl_die(WL_FAILED, "%s %s: %ld", w->op, w->result, ret);
 		}
-		wl_open(NULL, '{');
-		wl_str("op", w->op);
-		wl_str("result", w->result);
-		wl_u64("lock", (uint64_t)(uintptr_t)&words[w->word]);
-		wl_u64("count", count);
-		wl_u64("waited_ns", ns);
-		wl_close('}');
+		wl_object(NULL, "op %s result %s lock %lu count %lu waited_ns %lu", w->op,
+			  w->result, (uint64_t)(uintptr_t)&words[w->word], count, ns);
 		waits += count;
 		waited_ns += ns;
 	}
@@ -289,8 +205,5 @@ int main(int argc, char **argv)
 	sigaddset(&usr1, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &usr1, NULL);
 	wl_close(']');
-	wl_u64("waits", waits);
-	wl_u64("waited_ns", waited_ns);
-	wl_finish();
-	return WL_OK;
+	return wl_result("waits %lu waited_ns %lu", waits, waited_ns);
 }

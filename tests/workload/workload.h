@@ -3,9 +3,7 @@
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
 
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -43,9 +41,38 @@ enum { WL_OK = 0, WL_FAILED = 1, WL_USAGE = 2, WL_CANNOT = 77 };
 #define WL_PATH 1024
 #define WL_UNSET UINT64_MAX
 
-static const char *wl_name = "workload";
-static bool wl_hold_wanted, wl_linger_wanted;
-static uint64_t wl_timeout_s = 120;
+static char wl_name[64];
+
+enum wl_kind { WL_IS_FLAG, WL_IS_NUMBER, WL_IS_TEXT };
+
+struct wl_opt {
+	const char *name;
+	enum wl_kind kind;
+	void *to;
+	const char *help;
+	uint64_t least, most;
+};
+
+/* One after the other in a section of their own, whose bounds the linker knows. */
+#define WL_OPTION(name, type, variable, default, kind, help, ...)                                  \
+	static type variable = default;                                                            \
+	static const struct wl_opt wl_opt_##variable                                               \
+		__attribute__((section("wl_options"), used, aligned(8))) = {name, kind, &variable, \
+									    help, __VA_ARGS__}
+#define WL_BOUNDED(name, variable, default, least, most, help)                                     \
+	WL_OPTION(name, uint64_t, variable, default, WL_IS_NUMBER, help, least, most)
+#define WL_NUMBER(name, variable, default, help)                                                   \
+	WL_BOUNDED(name, variable, default, 0, UINT64_MAX, help)
+#define WL_TEXT(name, variable, default, help)                                                     \
+	WL_OPTION(name, const char *, variable, default, WL_IS_TEXT, help, 0, 0)
+#define WL_FLAG(name, variable, help) WL_OPTION(name, bool, variable, false, WL_IS_FLAG, help, 0, 0)
+
+extern const struct wl_opt __start_wl_options[], __stop_wl_options[];
+
+WL_TEXT("comm", wl_comm_wanted, NULL, "set comm; \\xNN gives any byte");
+WL_FLAG("hold", wl_hold_wanted, "after the ready line wait for a byte or EOF on stdin");
+WL_FLAG("linger", wl_linger_wanted, "wait so again before the end");
+WL_BOUNDED("timeout", wl_timeout_s, 120, 1, 3600, "end with status 1 after so many seconds");
 
 /* ---- ways out ---- */
 
@@ -61,6 +88,64 @@ static inline __attribute__((noreturn, format(printf, 2, 3))) void wl_die(int st
 	va_end(args);
 	fputc('\n', stderr);
 	exit(status);
+}
+
+/* Each ends the program where a call went badly, with what errno says of it. */
+static inline __attribute__((always_inline)) void fail_if(bool bad, const char *what)
+{
+	if (bad)
+		wl_die(WL_FAILED, "%s: %m", what);
+}
+
+static inline __attribute__((always_inline)) void check(bool fine, const char *what)
+{
+	fail_if(!fine, what);
+}
+
+static inline __attribute__((always_inline)) void cannot_if(bool bad, const char *what)
+{
+	if (bad)
+		wl_die(WL_CANNOT, "%s: %m", what);
+}
+
+/* What this machine does not have; errno says nothing of it. */
+static inline __attribute__((always_inline)) void lacks_if(bool lacking, const char *what)
+{
+	if (lacking)
+		wl_die(WL_CANNOT, "%s", what);
+}
+
+static inline __attribute__((always_inline)) void usage_if(bool bad, const char *what)
+{
+	if (bad)
+		wl_die(WL_USAGE, "%s", what);
+}
+
+/* What a call returned that is negative when it fails. */
+static inline __attribute__((always_inline)) int must(long result, const char *what)
+{
+	fail_if(result < 0, what);
+	return (int)result;
+}
+
+static inline __attribute__((always_inline)) int can(long result, const char *what)
+{
+	cannot_if(result < 0, what);
+	return (int)result;
+}
+
+/* Text that is good until a thread asks for the fourth one after it. */
+static inline __attribute__((format(printf, 1, 2))) const char *wl_format(const char *format, ...)
+{
+	static __thread char texts[4][6 * WL_PATH];
+	static __thread unsigned int next;
+	char *text = texts[next++ % WL_COUNT(texts)];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(texts[0]), format, args);
+	va_end(args);
+	return text;
 }
 
 enum wl_undo_kind {
@@ -163,8 +248,7 @@ static inline void wl_undo(enum wl_undo_kind kind, int number, const char *path,
 {
 	struct wl_undo *u = &wl_undos[wl_undo_count];
 
-	if ((size_t)wl_undo_count >= WL_COUNT(wl_undos))
-		wl_die(WL_FAILED, "too many changes to undo");
+	check((size_t)wl_undo_count < WL_COUNT(wl_undos), "changes to undo");
 	u->kind = kind;
 	u->number = number;
 	snprintf(u->path, sizeof(u->path), "%s", path ? path : "");
@@ -204,9 +288,7 @@ static inline pid_t wl_fork(void)
 		wl_undo(WL_UNDO_KILL, pid, NULL, NULL);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (pid < 0)
-		wl_die(WL_FAILED, "fork: %m");
-	return pid;
+	return must(pid, "fork");
 }
 
 /* Waits for a child of wl_fork() and forgets it, so that its reused id is not killed. */
@@ -215,8 +297,7 @@ static inline int wl_reap(pid_t pid)
 	int status = 0;
 
 	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			wl_die(WL_FAILED, "waitpid: %m");
+		check(errno == EINTR, "waitpid");
 	for (int i = 0; i < wl_undo_count; i++)
 		if (wl_undos[i].kind == WL_UNDO_KILL && wl_undos[i].number == pid) {
 			memmove(&wl_undos[i], &wl_undos[i + 1],
@@ -229,10 +310,14 @@ static inline int wl_reap(pid_t pid)
 
 /* ---- JSON ---- */
 
-static bool wl_comma;
+static bool wl_comma, wl_in_line;
+
+static inline void wl_line_begin(void);
 
 static inline void wl_key(const char *key)
 {
+	if (!wl_in_line)
+		wl_line_begin();
 	if (wl_comma)
 		putchar(',');
 	if (key)
@@ -287,6 +372,22 @@ static inline void wl_str(const char *key, const char *text)
 	putchar('"');
 }
 
+static inline pid_t wl_tid(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+/* By the first key, or at the end. */
+static inline void wl_line_begin(void)
+{
+	wl_in_line = true;
+	wl_comma = false;
+	wl_open(NULL, '{');
+	wl_str("workload", wl_name);
+	wl_i64("pid", getpid());
+	wl_i64("tid", wl_tid());
+}
+
 static inline void wl_hex(const char *key, const void *bytes, size_t size)
 {
 	wl_key(key);
@@ -296,25 +397,70 @@ static inline void wl_hex(const char *key, const void *bytes, size_t size)
 	putchar('"');
 }
 
-static inline pid_t wl_tid(void)
+/* By a format of printf(), "pid %d slept_ns %lu name %s denied %i path_hex %p": a key before each
+ * type, %i for true or false, %p for the bytes of a text. */
+static inline void wl_vfields(const char *at, va_list args)
 {
-	return (pid_t)syscall(SYS_gettid);
+	while (*at) {
+		int size = (int)strcspn(at, " ");
+		const char *type = at + size + 2, *text;
+		char key[64];
+
+		snprintf(key, sizeof(key), "%.*s", size, at);
+		if (*type == 'l' && type[1] == 'u') {
+			wl_u64(key, va_arg(args, uint64_t));
+		} else if (*type == 'l') {
+			wl_i64(key, va_arg(args, int64_t));
+		} else if (*type == 'u') {
+			wl_u64(key, va_arg(args, unsigned int));
+		} else if (*type == 'd') {
+			wl_i64(key, va_arg(args, int));
+		} else if (*type == 'i') {
+			wl_bool(key, va_arg(args, int));
+		} else {
+			text = va_arg(args, const char *);
+			*type == 's' ? wl_str(key, text) : wl_hex(key, text, strlen(text));
+		}
+		at = type + strcspn(type, " ");
+		at += *at == ' ';
+	}
 }
 
-static inline void wl_line_begin(void)
+static inline __attribute__((format(printf, 1, 2))) void wl_fields(const char *format, ...)
 {
-	wl_comma = false;
-	wl_open(NULL, '{');
-	wl_str("workload", wl_name);
-	wl_i64("pid", getpid());
-	wl_i64("tid", wl_tid());
+	va_list args;
+
+	va_start(args, format);
+	wl_vfields(format, args);
+	va_end(args);
+}
+
+static inline __attribute__((format(printf, 2, 3))) void wl_object(const char *key,
+								   const char *format, ...)
+{
+	va_list args;
+
+	wl_open(key, '{');
+	va_start(args, format);
+	wl_vfields(format, args);
+	va_end(args);
+	wl_close('}');
+}
+
+/* Numbers that are members of STRIDE bytes: of threads, say. */
+static inline void wl_pids(const char *key, const void *first, size_t count, size_t stride)
+{
+	wl_open(key, '[');
+	for (size_t i = 0; i < count; i++)
+		wl_i64(NULL, *(const pid_t *)((const char *)first + i * stride));
+	wl_close(']');
 }
 
 static inline void wl_line_end(void)
 {
+	wl_in_line = false;
 	puts("}");
-	if (fflush(stdout))
-		wl_die(WL_FAILED, "stdout: %m");
+	must(fflush(stdout), "stdout");
 }
 
 /* ---- handshake ---- */
@@ -327,46 +473,129 @@ static inline void wl_await_stdin(void)
 		;
 }
 
-/* Between these two a workload adds fields to its ready line. */
-static inline void wl_ready_begin(void)
+/* Ends the line of what is said before. */
+static inline void wl_ready(void)
 {
-	wl_line_begin();
 	wl_bool("ready", true);
-}
-
-static inline void wl_ready_end(void)
-{
 	wl_line_end();
 	if (wl_hold_wanted)
 		wl_await_stdin();
 }
 
-static inline void wl_ready(void)
-{
-	wl_ready_begin();
-	wl_ready_end();
-}
-
 static inline void wl_finish(void)
 {
+	if (!wl_in_line)
+		wl_line_begin();
 	wl_line_end();
 	if (wl_linger_wanted)
 		wl_await_stdin();
 }
 
+static inline __attribute__((format(printf, 1, 2))) void wl_ready_with(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	wl_vfields(format, args);
+	va_end(args);
+	wl_ready();
+}
+
+/* What is left to say in the last line. */
+static inline __attribute__((format(printf, 1, 2))) int wl_result(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	wl_vfields(format, args);
+	va_end(args);
+	wl_finish();
+	return WL_OK;
+}
+
+/* ---- threads, pipes and memory ---- */
+
+static inline pthread_t wl_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, run, arg);
+
+	if (error)
+		wl_die(WL_FAILED, "cannot make a thread: %s", strerror(error));
+	return thread;
+}
+
+/* Starts that many, each with its member of STRIDE bytes, and waits until all have ended. */
+static inline void wl_threads(size_t count, void *(*run)(void *), void *first, size_t stride)
+{
+	pthread_t all[count + 1];
+
+	for (size_t i = 0; i < count; i++)
+		all[i] = wl_thread(run, (char *)first + i * stride);
+	for (size_t i = 0; i < count; i++)
+		pthread_join(all[i], NULL);
+}
+
+/* Threads that begin together; glibc's semaphores may begin as zeros. */
+static __attribute__((unused)) sem_t wl_arrived, wl_gate;
+
+static inline void wl_wait(sem_t *s, size_t times)
+{
+	while (times)
+		times -= !sem_wait(s);
+}
+
+static inline void wl_post(sem_t *s, size_t times)
+{
+	while (times--)
+		sem_post(s);
+}
+
+static inline void wl_arrive(volatile pid_t *tid)
+{
+	*tid = wl_tid();
+	sem_post(&wl_arrived);
+}
+
+static inline void wl_pipe(int ends[2])
+{
+	check(!pipe2(ends, O_CLOEXEC), "pipe");
+}
+
+static inline void wl_tell(const int ends[2])
+{
+	check(write(ends[1], "x", 1) == 1, "pipe");
+}
+
+static inline void wl_hear(const int ends[2])
+{
+	char byte;
+
+	while (read(ends[0], &byte, 1) != 1)
+		check(errno == EINTR, "pipe");
+}
+
+static inline void *wl_map(size_t bytes, int flags, int fd)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		wl_die(errno == ENOMEM ? WL_CANNOT : WL_FAILED, "mmap: %m");
+	return at;
+}
+
+static inline void *wl_anonymous(size_t bytes)
+{
+	return wl_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+/* By the processes that are forked afterwards too. */
+static inline void *wl_shared(size_t bytes)
+{
+	return wl_map(bytes, MAP_SHARED | MAP_ANONYMOUS, -1);
+}
+
 /* ---- options ---- */
-
-enum wl_kind { WL_FLAG, WL_NUM, WL_STR };
-
-struct wl_opt {
-	const char *name;
-	enum wl_kind kind;
-	void *to;
-	const char *arg;
-	const char *help;
-};
-
-static const char *wl_comm_wanted;
 
 /* Turns \xNN and \\ into bytes; returns the length.  A NUL cannot be meant and is refused. */
 static inline size_t wl_unescape(const char *from, char *to, size_t room)
@@ -395,10 +624,9 @@ static inline size_t wl_unescape(const char *from, char *to, size_t room)
 static inline uint64_t wl_number(const char *name, const char *text)
 {
 	char *end;
-	unsigned long long value;
 
 	errno = 0;
-	value = strtoull(text, &end, 0);
+	unsigned long long value = strtoull(text, &end, 0);
 	if (end == text || *text == '-' || errno)
 		wl_die(WL_USAGE, "--%s: not a number: %s", name, text);
 	if (*end && !end[1]) {
@@ -414,83 +642,64 @@ static inline uint64_t wl_number(const char *name, const char *text)
 	return value;
 }
 
-static inline void wl_print_options(const struct wl_opt *opts)
+static inline __attribute__((noreturn)) void wl_help(void)
 {
-	for (; opts->name; opts++) {
-		char left[64];
-
-		snprintf(left, sizeof(left), "--%s%s%s", opts->name, opts->arg ? " " : "",
-			 opts->arg ? opts->arg : "");
-		printf("  %-22s %s", left, opts->help);
-		if (opts->kind == WL_NUM && *(uint64_t *)opts->to &&
-		    *(uint64_t *)opts->to != WL_UNSET)
-			printf(" (%llu)", (unsigned long long)*(uint64_t *)opts->to);
-		else if (opts->kind == WL_STR && *(const char **)opts->to)
-			printf(" (%s)", *(const char **)opts->to);
+	printf("usage: %s [OPTION...]\n\n", wl_name);
+	for (const struct wl_opt *o = __start_wl_options; o < __stop_wl_options; o++) {
+		printf("  --%-18s %s", o->name, o->help);
+		if (o->kind == WL_IS_NUMBER && *(uint64_t *)o->to && *(uint64_t *)o->to != WL_UNSET)
+			printf(" (%lu)", *(uint64_t *)o->to);
+		else if (o->kind == WL_IS_TEXT && *(const char **)o->to)
+			printf(" (%s)", *(const char **)o->to);
 		putchar('\n');
 	}
+	puts("\nstatus: 0 events made, 77 this machine cannot, 1 failed, 2 usage");
+	exit(WL_OK);
 }
 
-static inline const struct wl_opt *wl_find(const struct wl_opt *opts, const char *name, size_t size)
+static inline const struct wl_opt *wl_find(const char *name, size_t size)
 {
-	for (; opts->name; opts++)
-		if (strlen(opts->name) == size && !memcmp(opts->name, name, size))
-			return opts;
-	return NULL;
+	for (const struct wl_opt *o = __start_wl_options; o < __stop_wl_options; o++)
+		if (strlen(o->name) == size && !memcmp(o->name, name, size))
+			return o;
+	wl_die(WL_USAGE, "unknown option: --%s (try --help)", name);
 }
 
-static inline void wl_start(int argc, char **argv, const char *name, const char *what,
-			    const struct wl_opt *opts)
+/* The file that is compiled has the workload's name. */
+static inline void wl_start(int argc, char **argv)
 {
-	const struct wl_opt common[] = {
-		{"comm", WL_STR, &wl_comm_wanted, "NAME", "set comm; \\xNN gives any byte"},
-		{"hold", WL_FLAG, &wl_hold_wanted, NULL,
-		 "after the ready line wait for a byte or EOF on stdin"},
-		{"linger", WL_FLAG, &wl_linger_wanted, NULL, "wait so again before the end"},
-		{"timeout", WL_NUM, &wl_timeout_s, "S", "end with status 1 after S seconds"},
-		{0},
-	};
 	struct sigaction action = {.sa_handler = wl_on_signal};
+	const char *slash = strrchr(__BASE_FILE__, '/'), *file = slash ? slash + 1 : __BASE_FILE__;
 
-	wl_name = name;
+	snprintf(wl_name, sizeof(wl_name), "%.*s", (int)strcspn(file, "."), file);
 	for (int i = 1; i < argc; i++) {
-		const char *arg = argv[i], *value;
-		const struct wl_opt *opt;
-		size_t size;
+		const char *arg = argv[i];
 
-		if (!strcmp(arg, "--help") || !strcmp(arg, "-h")) {
-			printf("usage: %s [OPTION...]\n%s\n\n", name, what);
-			wl_print_options(opts);
-			wl_print_options(common);
-			puts("\nstatus: 0 events made, 77 this machine cannot, 1 failed, 2 usage");
-			exit(WL_OK);
-		}
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
+			wl_help();
 		if (strncmp(arg, "--", 2))
 			wl_die(WL_USAGE, "not an option: %s (try --help)", arg);
-		size = strcspn(arg + 2, "=");
-		value = arg[2 + size] ? arg + 3 + size : NULL;
-		opt = wl_find(opts, arg + 2, size);
-		if (!opt)
-			opt = wl_find(common, arg + 2, size);
-		if (!opt)
-			wl_die(WL_USAGE, "unknown option: %s (try --help)", arg);
-		if (opt->kind == WL_FLAG) {
-			if (value)
-				wl_die(WL_USAGE, "--%s takes no value", opt->name);
+		size_t size = strcspn(arg + 2, "=");
+		const char *value = arg[2 + size] ? arg + 3 + size : NULL;
+		const struct wl_opt *opt = wl_find(arg + 2, size);
+		if (opt->kind == WL_IS_FLAG) {
+			usage_if(value, "a flag takes no value");
 			*(bool *)opt->to = true;
 			continue;
 		}
 		if (!value && ++i < argc)
 			value = argv[i];
 		if (!value)
-			wl_die(WL_USAGE, "--%s needs %s", opt->name, opt->arg);
-		if (opt->kind == WL_NUM)
-			*(uint64_t *)opt->to = wl_number(opt->name, value);
-		else
+			wl_die(WL_USAGE, "--%s needs a value", opt->name);
+		if (opt->kind == WL_IS_TEXT) {
 			*(const char **)opt->to = value;
+			continue;
+		}
+		uint64_t number = wl_number(opt->name, value);
+		if (number < opt->least || number > opt->most)
+			wl_die(WL_USAGE, "--%s: want %lu to %lu", opt->name, opt->least, opt->most);
+		*(uint64_t *)opt->to = number;
 	}
-	if (wl_timeout_s < 1 || wl_timeout_s > 3600)
-		wl_die(WL_USAGE, "--timeout: want 1 to 3600 seconds");
 	if (wl_comm_wanted) {
 		char comm[64];
 
@@ -508,6 +717,15 @@ static inline void wl_start(int argc, char **argv, const char *name, const char 
 	alarm(wl_timeout_s);
 }
 
+/* Of the words of a list with spaces between. */
+static inline void wl_one_of(const char *option, const char *value, const char *words)
+{
+	const char *at = strstr(wl_format(" %s ", words), wl_format(" %s ", value));
+
+	if (!at || !*value)
+		wl_die(WL_USAGE, "--%s: want one of %s", option, words);
+}
+
 /* ---- clock and files ---- */
 
 static inline uint64_t wl_clock(clockid_t clock)
@@ -523,9 +741,14 @@ static inline uint64_t wl_now(void)
 	return wl_clock(CLOCK_MONOTONIC);
 }
 
-static inline void wl_nap_ms(unsigned int ms)
+static inline struct timespec wl_timespec(uint64_t ns)
 {
-	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+	return (struct timespec){.tv_sec = (time_t)(ns / WL_NSEC), .tv_nsec = (long)(ns % WL_NSEC)};
+}
+
+static inline void wl_nap_ms(uint64_t ms)
+{
+	struct timespec t = wl_timespec(ms * 1000000);
 
 	while (nanosleep(&t, &t) && errno == EINTR)
 		;
@@ -550,14 +773,34 @@ static inline ssize_t wl_slurp(const char *path, char *text, size_t room)
 static inline bool wl_write_file(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok;
+	bool ok = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
 
-	if (fd < 0)
+	return (fd < 0 || !close(fd)) && ok;
+}
+
+/* The same, for a control of the kernel that this machine may lack. */
+static inline void wl_set(const char *path, const char *value)
+{
+	cannot_if(!wl_write_file(path, value), path);
+}
+
+/* The value that was there comes back at the end. */
+static inline bool wl_tune(const char *path, const char *value)
+{
+	char before[64];
+
+	if (wl_slurp(path, before, sizeof(before)) < 0)
 		return false;
-	ok = write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-	if (close(fd))
-		ok = false;
-	return ok;
+	wl_undo(WL_UNDO_WRITE, 0, path, before);
+	return wl_write_file(path, value);
+}
+
+/* The number that a small file begins with; 0 when there is none. */
+static inline uint64_t wl_number_in(const char *path)
+{
+	char text[64];
+
+	return wl_slurp(path, text, sizeof(text)) < 0 ? 0 : strtoull(text, NULL, 10);
 }
 
 /* The number after KEY at the start of a line of a "KEY VALUE" file; a key that ends in '*' sums.
@@ -595,6 +838,7 @@ static inline uint64_t wl_meminfo(const char *key)
 	return kib << 10;
 }
 
+/* Of /proc/vmstat. */
 struct wl_counters {
 	const char *const *keys;
 	size_t count;
@@ -602,36 +846,62 @@ struct wl_counters {
 	bool known[24];
 };
 
-static inline void wl_count(struct wl_counters *c, const char *path, const char *const *keys,
-			    size_t count)
+static inline struct wl_counters wl_count(const char *const *keys, size_t count)
 {
 	static __thread char text[32768];
+	struct wl_counters c = {.keys = keys, .count = count};
 
-	if (wl_slurp(path, text, sizeof(text)) < 0)
+	if (wl_slurp("/proc/vmstat", text, sizeof(text)) < 0)
 		text[0] = '\0';
-	c->keys = keys;
-	c->count = count;
 	for (size_t i = 0; i < count; i++)
-		c->known[i] = wl_lookup(text, keys[i], &c->value[i]);
+		c.known[i] = wl_lookup(text, keys[i], &c.value[i]);
+	return c;
 }
 
-/* Growth of what this kernel counts; unknown keys are left out, not shown as 0. */
-static inline void wl_growth(const char *key, const struct wl_counters *before,
-			     const struct wl_counters *after)
+static inline uint64_t wl_vmstat(const char *key)
 {
-	wl_open(key, '{');
-	for (size_t i = 0; i < before->count; i++) {
-		char name[64];
+	return wl_count(&key, 1).value[0];
+}
 
-		if (!after->known[i])
-			continue;
-		snprintf(name, sizeof(name), "%s", before->keys[i]);
-		name[strcspn(name, "*")] = '\0';
-		if (*name && name[strlen(name) - 1] == '_')
-			name[strlen(name) - 1] = '\0';
-		wl_i64(name, (int64_t)(after->value[i] - before->value[i]));
+static inline struct wl_counters wl_grown(const struct wl_counters *before)
+{
+	struct wl_counters c = wl_count(before->keys, before->count);
+
+	for (size_t i = 0; i < c.count; i++)
+		c.value[i] -= before->value[i];
+	return c;
+}
+
+/* What this kernel does not count is left out, not shown as 0. */
+static inline void wl_growth(const struct wl_counters *grown)
+{
+	wl_open("vmstat", '{');
+	for (size_t i = 0; i < grown->count; i++) {
+		size_t size = strcspn(grown->keys[i], "*");
+
+		size -= size && grown->keys[i][size - 1] == '_';
+		if (grown->known[i])
+			wl_i64(wl_format("%.*s", (int)size, grown->keys[i]),
+			       (int64_t)grown->value[i]);
 	}
 	wl_close('}');
+}
+
+static inline const char *wl_of_thread(pid_t tid, const char *file, char *text, size_t room)
+{
+	const char *path = wl_format("/proc/self/task/%d/%s", tid, file);
+
+	fail_if(wl_slurp(path, text, room) < 0, path);
+	return text;
+}
+
+/* As the kernel shows it: R, S, D, ... */
+static inline char wl_state_of(pid_t tid)
+{
+	char text[512];
+	const char *state = strrchr(wl_of_thread(tid, "stat", text, sizeof(text)), ')');
+
+	return state ? state[2] : '?';
 }
 
 struct wl_switches {
@@ -641,14 +911,20 @@ struct wl_switches {
 static inline struct wl_switches wl_switches_of(pid_t tid)
 {
 	struct wl_switches s = {0};
-	char path[64], text[4096];
+	char text[4096];
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
-	if (wl_slurp(path, text, sizeof(text)) < 0)
-		wl_die(WL_FAILED, "%s: %m", path);
+	wl_of_thread(tid, "status", text, sizeof(text));
 	wl_lookup(text, "voluntary_ctxt_switches", &s.voluntary);
 	wl_lookup(text, "nonvoluntary_ctxt_switches", &s.nonvoluntary);
 	return s;
+}
+
+static inline struct wl_switches wl_switches_since(struct wl_switches before, pid_t tid)
+{
+	struct wl_switches s = wl_switches_of(tid);
+
+	return (struct wl_switches){s.voluntary - before.voluntary,
+				    s.nonvoluntary - before.nonvoluntary};
 }
 
 static inline void wl_pin(int cpu)
@@ -657,25 +933,19 @@ static inline void wl_pin(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		wl_die(WL_CANNOT, "CPU %d: %m", cpu);
+	cannot_if(sched_setaffinity(0, sizeof(set), &set), wl_format("CPU %d", cpu));
 }
 
 /* ---- places for files ---- */
 
+/* On tmpfs, ramfs or overlay: where this writes is not told, in a guest it is tmpfs. */
 static inline bool wl_keeps_files_in_memory(const char *dir)
 {
 	struct statfs fs;
 
 	if (statfs(dir, &fs))
 		return true;
-	switch ((unsigned int)fs.f_type) {
-	case 0x01021994: /* tmpfs */
-	case 0x858458f6: /* ramfs */
-	case 0x794c7630: /* overlay: where it writes is not told, in a guest it is tmpfs */
-		return true;
-	}
-	return false;
+	return fs.f_type == 0x01021994 || fs.f_type == 0x858458f6 || fs.f_type == 0x794c7630;
 }
 
 /* The directory asked for, or the first usual one whose page cache can be dropped. */
@@ -684,10 +954,8 @@ static inline const char *wl_disk_dir(const char *wanted)
 	static const char *const usual[] = {"/mnt/disk", "/var/tmp", "/tmp", "/root", "."};
 
 	if (wanted) {
-		if (access(wanted, W_OK))
-			wl_die(WL_FAILED, "%s: %m", wanted);
-		if (wl_keeps_files_in_memory(wanted))
-			wl_die(WL_CANNOT, "%s: its files live in memory", wanted);
+		must(access(wanted, W_OK), wanted);
+		lacks_if(wl_keeps_files_in_memory(wanted), "its files live in memory");
 		return wanted;
 	}
 	for (size_t i = 0; i < WL_COUNT(usual); i++)
@@ -696,35 +964,98 @@ static inline const char *wl_disk_dir(const char *wanted)
 	wl_die(WL_CANNOT, "no directory on a disk found (give --dir)");
 }
 
-static inline int wl_temp_file(const char *dir, int flags, char *path, size_t room)
+/* Where files are in memory, below a path without symbolic links. */
+static inline const char *wl_memory_dir(void)
+{
+	return access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+}
+
+/* PATH is of WL_PATH bytes, here and elsewhere. */
+static inline int wl_temp_file(const char *dir, int flags, char *path)
 {
 	static unsigned int serial;
-	int fd;
 
-	if ((size_t)snprintf(path, room, "%s/workload-%s-%d-%u", dir, wl_name, getpid(),
-			     serial++) >= room)
+	if (snprintf(path, WL_PATH, "%s/workload-%s-%d-%u", dir, wl_name, getpid(), serial++) >=
+	    WL_PATH)
 		wl_die(WL_USAGE, "%s: too long", dir);
 	wl_undo(WL_UNDO_UNLINK, 0, path, NULL);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | flags, 0600);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | flags, 0600);
 	if (fd < 0)
 		wl_die(errno == EINVAL || errno == EROFS ? WL_CANNOT : WL_FAILED, "%s: %m", path);
 	return fd;
 }
 
-/* A program under another name, by a link in a directory of its own. */
-static inline void wl_alias(const char *program, const char *dir, const char *name, char *link,
-			    size_t room)
+/* Good as long as the text of wl_format() is. */
+static inline const char *wl_at(const char *dir, const char *name)
 {
-	char own[WL_PATH];
+	return wl_format("%s/%s", dir, name);
+}
 
-	if ((size_t)snprintf(own, sizeof(own), "%s/workload-alias-%d", dir, getpid()) >=
-		    sizeof(own) ||
-	    (size_t)snprintf(link, room, "%s/%s", own, name) >= room)
-		wl_die(WL_USAGE, "the program's name or directory is too long");
+/* Stays. */
+static inline const char *wl_in(const char *dir, const char *name)
+{
+	return strdup(wl_at(dir, name));
+}
+
+/* Text in memory that is not there before somebody reads it. */
+static inline char *wl_late_text(const char *text)
+{
+	char path[WL_PATH];
+	int fd = wl_temp_file(wl_memory_dir(), 0, path);
+
+	must(write(fd, text, strlen(text) + 1), path);
+	char *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	check(at != MAP_FAILED, "mmap");
+	close(fd);
+	return at;
+}
+
+static inline const char *wl_make_dir(const char *parent)
+{
+	static char path[WL_PATH];
+
+	snprintf(path, sizeof(path), "%s/%s-%d", parent, wl_name, getpid());
+	wl_undo(WL_UNDO_RMDIR, 0, path, NULL);
+	must(mkdir(path, 0700), path);
+	return path;
+}
+
+static inline int wl_new_file(const char *path)
+{
+	wl_undo(WL_UNDO_UNLINK, 0, path, NULL);
+	return must(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), path);
+}
+
+static inline const char *wl_self(void)
+{
+	static char path[WL_PATH];
+
+	must(readlink("/proc/self/exe", path, sizeof(path) - 1), "/proc/self/exe");
+	return path;
+}
+
+/* A program under another name, by a link in a directory of its own. */
+static inline const char *wl_alias(const char *program, const char *dir, const char *name)
+{
+	static char link[WL_PATH];
+	const char *own = wl_format("%s/workload-alias-%d", dir, getpid());
+
+	usage_if(snprintf(link, sizeof(link), "%s/%s", own, name) >= WL_PATH, "too long a name");
 	wl_undo(WL_UNDO_RMDIR, 0, own, NULL);
 	wl_undo(WL_UNDO_UNLINK, 0, link, NULL);
-	if (mkdir(own, 0755) || symlink(program, link))
-		wl_die(WL_FAILED, "%s: %m", own);
+	fail_if(mkdir(own, 0755) || symlink(program, link), own);
+	return link;
+}
+
+static inline bool wl_copy(int from, int to)
+{
+	static char bytes[1 << 20];
+	ssize_t n;
+
+	while ((n = read(from, bytes, sizeof(bytes))) > 0)
+		if (write(to, bytes, (size_t)n) != n)
+			return false;
+	return !n;
 }
 
 static inline void wl_modprobe(const char *module, const char *parameter)
@@ -765,7 +1096,7 @@ static inline __attribute__((always_inline)) long wl_syscall3(long nr, long a, l
 			 : "a"(nr), "D"(a), "S"(b), "d"(c)
 			 : "rcx", "r11", "memory");
 	return ret;
-#elif defined(__aarch64__)
+#else
 	register long x8 __asm__("x8") = nr;
 	register long x0 __asm__("x0") = a;
 	register long x1 __asm__("x1") = b;
@@ -773,16 +1104,12 @@ static inline __attribute__((always_inline)) long wl_syscall3(long nr, long a, l
 
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
 	return x0;
-#else
-	long ret = syscall(nr, a, b, c);
-
-	return ret < 0 ? -errno : ret;
 #endif
 }
 
 WL_FRAME void workload_sleep(uint64_t ns)
 {
-	struct timespec t = {.tv_sec = (time_t)(ns / WL_NSEC), .tv_nsec = (long)(ns % WL_NSEC)};
+	struct timespec t = wl_timespec(ns);
 
 	WL_KEEP_FRAME();
 	while (wl_syscall3(SYS_nanosleep, (long)&t, (long)&t, 0) == -EINTR)
@@ -832,5 +1159,16 @@ WL_FRAME void workload_spin(uint64_t ns)
 		for (int i = 0; i < 1000; i++)
 			work = work + 1;
 }
+
+/* What a program does whose main() is here; call chains have no function of that name. */
+#ifndef WL_OWN_MAIN
+static inline __attribute__((always_inline)) int workload(void);
+
+int main(int argc, char **argv)
+{
+	wl_start(argc, argv);
+	return workload();
+}
+#endif
 
 #endif

@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A known chain below main, in a thread and in a signal handler of a program with the musl C
  * library, which has no unwind tables of its own; built without the headers that the other
  * workloads need. */

@@ -1,17 +1,24 @@
 /* Runs in call chains of known names without frame pointers: what happens at the innermost END is
  * reached by 44 functions of all kinds of frames, and these by one of several WAYs.
  * The truth: "stacks", leaf first; "..." stands for any frames, "?" for one. */
+#define WL_OWN_MAIN
 #include "../workload.h"
 
 #include <dlfcn.h>
 #include <linux/sched.h>
 #include <ucontext.h>
 
-static uint64_t ms = 300, times = 100;
-static const char *end_wanted = "spin", *way_wanted = "main", *then, *first, *libraries;
-static const char *place = "here";
-static bool placed, ibt;
-static char self[WL_PATH];
+WL_TEXT("end", end_wanted, "spin", "what happens innermost");
+WL_TEXT("way", way_wanted, "main", "how the chain is called");
+WL_NUMBER("ms", ms, 300, "time of an end that runs");
+WL_NUMBER("times", times, 100, "number of events of an end that counts them");
+WL_TEXT("place", place, "here",
+	"where the program is: here, namespace (a copy seen only there), deleted");
+WL_TEXT("then", then, NULL, "afterwards execute the program again, with this");
+WL_FLAG("ibt", ibt, "a library made for indirect branch tracking");
+WL_FLAG("placed", placed, "given by itself: it is the copy");
+WL_TEXT("first", first, NULL, "given by itself: it was executed again");
+WL_TEXT("libraries", libraries, NULL, "of the program by default");
 static uint64_t ticks_per_ms, deadline;
 
 typedef void work(void);
@@ -119,11 +126,8 @@ static inline __attribute__((always_inline)) void chain(work *end)
 #ifndef UNWIND_STATIC
 static void *open_library(const char *name)
 {
-	char path[WL_PATH + 64];
-	void *library;
+	void *library = dlopen(wl_at(libraries, name), RTLD_LAZY | RTLD_LOCAL);
 
-	snprintf(path, sizeof(path), "%s/%s", libraries, name);
-	library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!library)
 		wl_die(WL_FAILED, "%s", dlerror());
 	return library;
@@ -178,18 +182,16 @@ WL_FRAME void end_vdso(void)
 	}
 }
 
-static void handle(int number, void (*handler)(int, siginfo_t *, void *), int flags)
+static void handle(int number, void (*handler)(int), int flags)
 {
-	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
 
-	if (sigaction(number, &action, NULL))
-		wl_die(WL_FAILED, "sigaction: %m");
+	fail_if(sigaction(number, &action, NULL), "sigaction");
 }
 
-WL_FRAME void on_raise(int number, siginfo_t *info, void *context)
+WL_FRAME void on_raise(int)
 {
 	spin();
-	(void)number, (void)info, (void)context;
 }
 
 WL_FRAME void end_raise(void)
@@ -217,18 +219,17 @@ __asm__(".text\n"
 	".size trap_at_start, . - trap_at_start\n");
 void trap_at_start(void);
 
-WL_FRAME void on_trap(int number, siginfo_t *info, void *context)
+WL_FRAME void on_trap(int, siginfo_t *, void *context)
 {
 	ucontext_t *interrupted = context;
 
 	spin();
 	interrupted->uc_mcontext.gregs[REG_RIP] += 2;
-	(void)number, (void)info;
 }
 
 WL_FRAME void end_trap(void)
 {
-	handle(SIGILL, on_trap, 0);
+	handle(SIGILL, (void *)on_trap, SA_SIGINFO);
 	trap_at_start();
 	__asm__ volatile("");
 }
@@ -236,21 +237,19 @@ WL_FRAME void end_trap(void)
 static volatile sig_atomic_t timer_fired;
 static timer_t timer;
 
-WL_FRAME void on_timer(int number, siginfo_t *info, void *context)
+WL_FRAME void on_timer(int)
 {
 	spin();
 	timer_fired = 1;
-	(void)number, (void)info, (void)context;
 }
 
-WL_FRAME void on_first(int number, siginfo_t *info, void *context)
+WL_FRAME void on_first(int)
 {
 	struct itimerspec soon = {.it_value.tv_nsec = 1000000};
 
 	timer_settime(timer, 0, &soon, NULL);
 	while (!timer_fired)
 		;
-	(void)number, (void)info, (void)context;
 }
 
 WL_FRAME void end_altstack(void)
@@ -260,17 +259,16 @@ WL_FRAME void end_altstack(void)
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
 
 	event._sigev_un._tid = wl_tid();
-	if (sigaltstack(&stack, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer))
-		wl_die(WL_FAILED, "timer or stack: %m");
+	fail_if(sigaltstack(&stack, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer),
+		"timer or stack");
 	handle(SIGUSR2, on_timer, SA_ONSTACK);
 	handle(SIGUSR1, on_first, 0);
 	raise(SIGUSR1);
 	__asm__ volatile("");
 }
 
-WL_FRAME void on_nothing(int number, siginfo_t *info, void *context)
+WL_FRAME void on_nothing(int)
 {
-	(void)number, (void)info, (void)context;
 	__asm__ volatile("");
 }
 
@@ -285,16 +283,15 @@ WL_FRAME void end_returns(void)
 }
 
 #ifndef UNWIND_STATIC
-static const char *lazy_library(void)
+static void *lazy_library(void)
 {
-	return ibt ? "unwind_lazy_ibt.so" : "unwind_lazy.so";
+	return open_library(ibt ? "unwind_lazy_ibt.so" : "unwind_lazy.so");
 }
 
 /* All calls of one function, by its entry of the procedure linkage table. */
 WL_FRAME void end_plt(void)
 {
-	void *library = open_library(lazy_library());
-	void (*plt_calls)(int) = function_of(library, "plt_calls");
+	void (*plt_calls)(int) = function_of(lazy_library(), "plt_calls");
 
 	while (!over())
 		plt_calls(10000);
@@ -304,7 +301,7 @@ WL_FRAME void end_plt(void)
 WL_FRAME void end_lazy(void)
 {
 	for (;;) {
-		void *library = open_library(lazy_library());
+		void *library = lazy_library();
 		work *lazy_calls = function_of(library, "lazy_calls");
 
 		lazy_calls();
@@ -319,8 +316,7 @@ WL_FRAME void end_wake(void)
 {
 	for (uint64_t i = 0; i < times; i++) {
 		wl_nap_ms(2);
-		if (write(wake_pipe[1], "x", 1) != 1)
-			wl_die(WL_FAILED, "pipe: %m");
+		fail_if(write(wake_pipe[1], "x", 1) != 1, "pipe");
 	}
 }
 
@@ -354,8 +350,7 @@ WL_FRAME void end_fork(void)
 
 		if (pid == 0)
 			child_spin();
-		if (wl_reap(pid))
-			wl_die(WL_FAILED, "a child failed");
+		fail_if(wl_reap(pid), "a child failed");
 	}
 }
 
@@ -365,7 +360,6 @@ struct step {
 	work *end;
 	const char *names[10];
 	unsigned int variants; /* the number goes to the names */
-	bool rest;	       /* what is before the names is known too */
 };
 
 static const struct step ends[] = {
@@ -444,10 +438,7 @@ WL_FRAME void *thread_main(void *end)
 
 WL_FRAME void by_thread(work *end)
 {
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, thread_main, (void *)end) || pthread_join(thread, NULL))
-		wl_die(WL_FAILED, "cannot make a thread");
+	wl_threads(1, thread_main, (void *)end, 0);
 }
 
 /* A thread that the C library knows nothing of: it ends where the tables say so. */
@@ -568,14 +559,11 @@ WL_FRAME void by_framed(work *end)
 WL_FRAME void by_dlopen(work *end)
 {
 	for (int i = 0; i < 6; i++) {
-		char name[32];
-		void *library;
+		void *library = open_library(wl_format("unwind_reuse_%d.so", i));
 
-		snprintf(name, sizeof(name), "unwind_reuse_%d.so", i);
-		library = open_library(name);
 		begin(ms / 6);
-		snprintf(name, sizeof(name), "reuse_%d_call", i);
-		((passes_on *)function_of(library, name))(chain_again, end);
+		((passes_on *)function_of(library, wl_format("reuse_%d_call", i)))(chain_again,
+										   end);
 		dlclose(library);
 	}
 }
@@ -593,13 +581,10 @@ WL_FRAME void by_jit(work *end)
 		0x5d,		  /* pop %rbp */
 		0xc3,		  /* ret */
 	};
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = wl_anonymous(4096);
 
-	if (page == MAP_FAILED)
-		wl_die(WL_FAILED, "mmap: %m");
 	memcpy(page, code, sizeof(code));
-	if (mprotect(page, 4096, PROT_READ | PROT_EXEC))
-		wl_die(WL_CANNOT, "executable memory: %m");
+	can(mprotect(page, 4096, PROT_READ | PROT_EXEC), "executable memory");
 	((void (*)(void (*)(work *), work *))page)(chain_again, end);
 	munmap(page, 4096);
 }
@@ -632,42 +617,27 @@ static const struct step *find(const struct step *all, const char *name)
 
 /* ---- other places of the same program ---- */
 
-static void copy_self(const char *to)
-{
-	int from_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	int to_fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-	ssize_t got;
-
-	if (from_fd < 0 || to_fd < 0)
-		wl_die(WL_FAILED, "%s: %m", to);
-	while ((got = read(from_fd, buffer, sizeof(buffer))) > 0)
-		if (write(to_fd, buffer, (size_t)got) != got)
-			wl_die(WL_FAILED, "%s: %m", to);
-	close(from_fd);
-	close(to_fd);
-}
-
 /* Becomes the copy; it finds this directory by its own name. */
 static void move_to_place(int argc, char **argv)
 {
-	char directory[] = "/tmp/workload-unwind-XXXXXX", copy[WL_PATH];
+	char directory[] = "/tmp/workload-unwind-XXXXXX";
 	char **more = calloc((size_t)argc + 4, sizeof(*more));
 	int n = 0;
 
-	if (!mkdtemp(directory))
-		wl_die(WL_FAILED, "%s: %m", directory);
+	fail_if(!mkdtemp(directory), directory);
 	wl_undo(WL_UNDO_RMDIR, 0, directory, NULL);
 	if (!strcmp(place, "namespace")) {
-		if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		    mount("none", directory, "tmpfs", 0, NULL))
-			wl_die(WL_CANNOT, "mount namespace: %m");
+		cannot_if(unshare(CLONE_NEWNS) ||
+				  mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+				  mount("none", directory, "tmpfs", 0, NULL),
+			  "mount namespace");
 		wl_undo(WL_UNDO_UMOUNT, 0, directory, NULL);
-	} else if (strcmp(place, "deleted")) {
-		wl_die(WL_USAGE, "--place: here, namespace or deleted");
 	}
-	snprintf(copy, sizeof(copy), "%s/unwind", directory);
+	const char *copy = wl_in(directory, "unwind");
 	wl_undo(WL_UNDO_UNLINK, 0, copy, NULL);
-	copy_self(copy);
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	fail_if(from < 0 || to < 0 || !wl_copy(from, to) || close(to), copy);
 	for (; n < argc; n++)
 		more[n] = argv[n];
 	more[n++] = "--placed";
@@ -677,32 +647,29 @@ static void move_to_place(int argc, char **argv)
 	wl_die(WL_FAILED, "%s: %m", copy);
 }
 
-static void settle(void)
+static void settle(const char *directory)
 {
-	char directory[WL_PATH];
-
-	snprintf(directory, sizeof(directory), "%s", self);
-	*strrchr(directory, '/') = '\0';
 	if (!strcmp(place, "namespace")) {
 		wl_undo(WL_UNDO_RMDIR, 0, directory, NULL);
 		wl_undo(WL_UNDO_UMOUNT, 0, directory, NULL);
-	} else if (unlink(self) || rmdir(directory)) {
-		wl_die(WL_FAILED, "%s: %m", self);
+	} else {
+		fail_if(unlink(wl_self()) || rmdir(directory), directory);
 	}
 }
 
 /* The same process with another way. */
 static void become_second(void)
 {
-	char ms_text[32], times_text[32];
-	const char *more[] = {self,	  "--end",	 end_wanted, "--way", then,
-			      "--first",  way_wanted,	 "--ms",     ms_text, "--times",
-			      times_text, "--libraries", libraries,  NULL,    NULL};
+	const char *ms_text = wl_format("%lu", ms), *times_text = wl_format("%lu", times);
+	const char *more[] = {wl_self(),  "--end",
+			      end_wanted, "--way",
+			      then,	  "--first",
+			      way_wanted, "--ms",
+			      ms_text,	  "--times",
+			      times_text, "--libraries",
+			      libraries,  wl_linger_wanted ? "--linger" : NULL,
+			      NULL};
 
-	snprintf(ms_text, sizeof(ms_text), "%llu", (unsigned long long)ms);
-	snprintf(times_text, sizeof(times_text), "%llu", (unsigned long long)times);
-	if (wl_linger_wanted)
-		more[WL_COUNT(more) - 2] = "--linger";
 	execv("/proc/self/exe", (char **)more);
 	wl_die(WL_FAILED, "exec: %m");
 }
@@ -743,43 +710,26 @@ WL_FRAME void *reader_main(void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct wl_opt opts[] = {
-		{"end", WL_STR, &end_wanted, "END", "what happens innermost"},
-		{"way", WL_STR, &way_wanted, "WAY", "how the chain is called"},
-		{"ms", WL_NUM, &ms, "MS", "time of an end that runs"},
-		{"times", WL_NUM, &times, "N", "number of events of an end that counts them"},
-		{"place", WL_STR, &place, "PLACE",
-		 "where the program is: here, namespace (a copy seen only there), deleted"},
-		{"then", WL_STR, &then, "WAY", "afterwards execute the program again, with this"},
-		{"ibt", WL_FLAG, &ibt, NULL, "a library made for indirect branch tracking"},
-		{"placed", WL_FLAG, &placed, NULL, "given by itself: it is the copy"},
-		{"first", WL_STR, &first, "WAY", "given by itself: it was executed again"},
-		{"libraries", WL_STR, &libraries, "DIR", "of the program by default"},
-		{0},
-	};
-	static char directory[WL_PATH];
-	const struct step *end, *way;
-	pthread_t reader;
+	char directory[WL_PATH];
 
-	wl_start(argc, argv, "unwind", "Runs in known chains without frame pointers.", opts);
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		wl_die(WL_FAILED, "/proc/self/exe: %m");
-	if (!libraries) {
-		snprintf(directory, sizeof(directory), "%s", self);
-		*strrchr(directory, '/') = '\0';
+	wl_start(argc, argv);
+	wl_one_of("place", place, "here namespace deleted");
+	snprintf(directory, sizeof(directory), "%s", wl_self());
+	*strrchr(directory, '/') = '\0';
+	if (!libraries)
 		libraries = directory;
-	}
-	end = find(ends, end_wanted);
-	way = find(ways, way_wanted);
+	const struct step *end = find(ends, end_wanted);
+	const struct step *way = find(ways, way_wanted);
 	if (strcmp(place, "here")) {
 		if (!placed)
 			move_to_place(argc, argv);
-		settle();
+		settle(directory);
 	}
 	measure_ticks();
-	if (end->end == end_wake &&
-	    (pipe2(wake_pipe, O_CLOEXEC) || pthread_create(&reader, NULL, reader_main, NULL)))
-		wl_die(WL_FAILED, "cannot make a thread with a pipe");
+	if (end->end == end_wake) {
+		wl_pipe(wake_pipe);
+		wl_thread(reader_main, NULL);
+	}
 	if (!first)
 		wl_ready();
 
@@ -788,7 +738,6 @@ int main(int argc, char **argv)
 	if (then)
 		become_second();
 
-	wl_line_begin();
 	wl_open("stacks", '[');
 	tell_stacks(end, way);
 	if (first)
