@@ -1,0 +1,134 @@
+// What tests of files, and of memory, have in common.
+#pragma once
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+#include <future>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+
+/// Blocks that a file system looks its extents up in, and pages of a workload's own code.
+inline constexpr std::uint64_t kFewPages = 64;
+/// Calls by which a workload says its truth, and waits for the test.
+inline constexpr std::uint64_t kFewCalls = 10;
+
+/// The sum of a key over lines, which is known but for a few: from `least` to `most`.
+struct Bounds {
+  const char* key;
+  std::uint64_t least = 0, most = UINT64_MAX;
+};
+inline void expect_within(const std::vector<Json>& lines, std::initializer_list<Bounds> sums,
+                          Location where = Location::current()) {
+  for (auto& [key, least, most] : sums)
+    if (auto shown = sum(lines, key); shown < least || shown > most)
+      ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
+          << key << " sums to " << shown << ", which is not from " << least << " to " << most;
+}
+inline void expect_within(const Report& report, std::initializer_list<Bounds> sums,
+                          Location where = Location::current()) {
+  expect_within(report.body, sums, where);
+}
+
+/// What a tool prints that ends by itself; the first word is its name.
+inline std::string printed(const Strings& words) {
+  require_tool(words.at(0));
+  auto argv = words;
+  argv[0] = tool_path(words[0]);
+  auto result = run(argv);
+  if (result.status) throw std::runtime_error(join(words) + ": " + result.err);
+  return result.out;
+}
+
+/// What a tool says of a thread that does nothing but this work.
+inline Observed observe_thread(const Strings& tool, const std::function<void()>& work) {
+  require_tool(tool.at(0));
+  std::promise<pid_t> id;
+  std::jthread thread([&](const std::stop_token& go) {
+    id.set_value(gettid());
+    while (!go.stop_requested()) nap(std::chrono::milliseconds(1));
+    work();
+  });
+  Strings options(tool.begin() + 1, tool.end());
+  Tracer tracer(tool[0], options + Strings{"-t", std::to_string(id.get_future().get())});
+  thread.request_stop();
+  thread.join();
+  auto text = tracer.stop_text();
+  return {.out = {text}, .err = {tracer.process().err()}};
+}
+
+/// Files that a command maps when it starts: what it says itself, and what a tool says of it.
+struct MappedFiles {
+  Report report;
+  std::set<std::string> mapped, shown;
+};
+inline MappedFiles maps_of_command(const std::string& tool) {
+  MappedFiles maps;
+  std::string json;
+  for (auto& line : lines(printed(tool + " --json -- cat /proc/self/maps"))) {
+    if (line[0] == '{')
+      json += line + "\n";
+    else if (auto path = line.find('/'); path != line.npos)
+      maps.mapped.insert(line.substr(path));
+  }
+  maps.report = parse_report(json, "");
+  for (auto& row : maps.report.body)
+    if (!row["file"].is_null()) maps.shown.insert(row["file"].str());
+  return maps;
+}
+
+// ---- tools that have two ways to see the operations of a file system (bpf/lib/fs_call.bpf.h) ----
+
+struct OnFileSystem : testing::TestWithParam<std::string> {};
+inline const auto kFileSystems = testing::Values("ext4", "xfs", "btrfs", "f2fs", "fuse", "nfs");
+
+/// As /proc/filesystems names it.
+inline std::string type_of_mount(const std::string& type) { return type == "nfs" ? "nfs4" : type; }
+
+/// Did programs at functions make this report?
+inline bool uses_functions(const Report& report) {
+  for (auto& hook : report.header["hooks"].items())
+    for (auto& attached : hook["attached"].strings())
+      if (attached.starts_with("fentry/")) return true;
+  return false;
+}
+
+/// Must they, for a type whose module says what types its functions have?
+inline bool has_functions(const std::string& type) {
+  utsname u{};
+  int major = 0, minor = 0;
+  if (type == "fuse" || type == "nfs" || ::uname(&u) ||
+      std::sscanf(u.release, "%d.%d", &major, &minor) != 2)
+    return false;
+  return (major > 5 || (major == 5 && minor >= 17)) && !slurp("/sys/kernel/btf/" + type).empty();
+}
+
+/// By the names that peers have ("zfsslower"), as a link, of file systems that most kernels have no
+/// module for.
+inline void expect_missing_modules(const std::string& suffix) {
+  TemporaryDirectory links;
+  int absent = 0;
+  for (std::string type : {"zfs", "bcachefs"}) {
+    SCOPED_TRACE(type);
+    if (contains(slurp("/proc/filesystems"), "\t" + type + "\n")) continue;
+    absent++;
+    auto link = links.path() + "/" + type + suffix;
+    ASSERT_EQ(::symlink(tool_path("coretap").c_str(), link.c_str()), 0);
+    for (auto& command : {Strings{link}, Strings{tool_path("coretap"), type + suffix}}) {
+      auto result = run(command);
+      EXPECT_EQ(result.status, 3);
+      EXPECT_EQ(result.out, "");
+      expect_contains(result.err, {"does not know the file system '" + type + "'",
+                                   "hint: load the module (modprobe " + type + ")"});
+    }
+  }
+  if (!absent) throw Skip("this kernel knows them all");
+}
+
+}  // namespace coretap::tooltest
