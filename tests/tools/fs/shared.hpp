@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <future>
+#include <regex>
 #include <set>
 #include <string>
 #include <thread>
@@ -36,6 +37,24 @@ inline void expect_within(const Report& report, std::initializer_list<Bounds> su
   expect_within(report.body, sums, where);
 }
 
+/// A table has these titles, and its rows are like this; how many there are.
+inline std::size_t expect_table(const std::string& text, const Strings& titles,
+                                const std::string& row, Location where = Location::current()) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), text);
+  auto rows = lines(text);
+  EXPECT_EQ(words(text), titles);
+  if (!rows.empty()) rows.erase(rows.begin());
+  for (auto& line : rows) EXPECT_TRUE(std::regex_match(line, std::regex(row))) << line;
+  return rows.size();
+}
+
+/// Lines that have such a frame in the stack under this key.
+inline std::vector<Json> lines_with_frame(std::vector<Json> lines, const char* stack,
+                                          std::string_view part) {
+  std::erase_if(lines, [&](auto& line) { return !has_frame(line, stack, part); });
+  return lines;
+}
+
 /// What a tool prints that ends by itself; the first word is its name.
 inline std::string printed(const Strings& words) {
   require_tool(words.at(0));
@@ -44,6 +63,14 @@ inline std::string printed(const Strings& words) {
   auto result = run(argv);
   if (result.status) throw std::runtime_error(join(words) + ": " + result.err);
   return result.out;
+}
+
+/// What a tool says, with nothing lost, of a workload that is its command.
+inline Report follow_strictly(const Strings& tool, Strings workload) {
+  require_tool(tool.at(0));
+  workload.at(0) = workload_path(workload.at(0));
+  Strings options(tool.begin() + 1, tool.end());
+  return Tracer(tool[0], options + "--json --strict --" + workload, {.attached = false}).finish();
 }
 
 /// What a tool says of a thread that does nothing but this work.
