@@ -1,7 +1,7 @@
 // bufgrow against a process that writes a known number of pages of a device of its own.
 #include <unistd.h>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -12,11 +12,9 @@ TOOL_TEST(Bufgrow, PagesOfADevice) {
                            "bufgrow --json --strict -p {pid}", "bufgrow --json -p 1"},
                           "blockio --make loop --buffered --count 50 --size 64k");
   auto bytes = seen.truth["bytes"].u64();
-  expect_fields(line_with(seen.report().body, {}), {{"comm", "blockio"},
-                                                    {"pid", seen.pid},
-                                                    {"disk", seen.ready["disk"].str()},
-                                                    {"added_bytes", bytes},
-                                                    {"removed_bytes", bytes}});
+  expect_fields(line_with(seen.report().body, {}),
+                {is("comm", "blockio"), is("pid", seen.pid), is("disk", seen.ready["disk"].str()),
+                 is("added_bytes", bytes), is("removed_bytes", bytes)});
   auto all = line_with(seen.report(1).body, {});
   EXPECT_FALSE(all.has("disk"));
   EXPECT_GE(all["added_bytes"].u64(), bytes) << "and a file system's metadata";

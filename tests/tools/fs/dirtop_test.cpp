@@ -1,5 +1,5 @@
 // dirtop against a process that makes a known number of reads and writes in a directory of its own.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -21,11 +21,9 @@ TOOL_TEST(Dirtop, FilesCountForTheirDirectory) {
     SCOPED_TRACE(all[i].first);
     // Of the copies one half reads and the other writes, in the same directory.
     expect_fields(line_with(seen.report(i).body, {}),
-                  {{"directory", all[i].second},
-                   {"reads", of("reads")},
-                   {"writes", of("writes") + of("copies")},
-                   {"read_bytes", of("read_bytes")},
-                   {"write_bytes", of("write_bytes") + of("copy_bytes")}});
+                  {is("directory", all[i].second), is("reads", of("reads")),
+                   is("writes", of("writes") + of("copies")), is("read_bytes", of("read_bytes")),
+                   is("write_bytes", of("write_bytes") + of("copy_bytes"))});
   }
   auto nothing = seen.report(std::size(all));
   EXPECT_TRUE(nothing.body.empty());

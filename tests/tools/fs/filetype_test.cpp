@@ -41,11 +41,9 @@ TOOL_TEST(Filetype, EachTypeOfFile) {
                {"none", 1, 5, 8, 40}};
   EXPECT_EQ(rows.size(), std::size(truth));
   for (auto& [type, reads, writes, read_bytes, write_bytes] : truth)
-    expect_fields(line_with(rows, {{"type_of_file", type}}), {{"pid", getpid()},
-                                                              {"reads", reads},
-                                                              {"writes", writes},
-                                                              {"read_bytes", read_bytes},
-                                                              {"write_bytes", write_bytes}});
+    expect_fields(line_with(rows, {{"type_of_file", type}}),
+                  {is("pid", getpid()), is("reads", reads), is("writes", writes),
+                   is("read_bytes", read_bytes), is("write_bytes", write_bytes)});
 }
 
 TOOL_TEST(Filetype, RowsAreOrderedAndLimited) {

@@ -9,13 +9,11 @@ namespace {
 void expect_operation(const Json& event, const Json& call, const std::string& type) {
   auto ret = call["ret"].i64(), offset = call["offset"].i64();
   const bool moves = offset >= 0;
-  expect_fields(event, {{"fs_type", type_of_mount(type)},
-                        {"comm", "filecalls"},
-                        {"operation", call["operation"].str()},
-                        {"file", call["path"].str()},
-                        {"bytes", moves ? Value(std::max<std::int64_t>(ret, 0)) : Value(nullptr)},
-                        {"offset_bytes", moves ? Value(offset) : Value(nullptr)},
-                        {"error", ret < 0 ? Value("EBADF") : Value(nullptr)}});
+  expect_fields(event, {is("fs_type", type_of_mount(type)), is("comm", "filecalls"),
+                        is("operation", call["operation"].str()), is("file", call["path"].str()),
+                        is("bytes", moves ? Value(std::max<std::int64_t>(ret, 0)) : Value(nullptr)),
+                        is("offset_bytes", moves ? Value(offset) : Value(nullptr)),
+                        is("error", ret < 0 ? Value("EBADF") : Value(nullptr))});
   EXPECT_GT(event["latency_ns"].u64(), 0u);
 }
 

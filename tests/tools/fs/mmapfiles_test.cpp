@@ -18,10 +18,9 @@ TOOL_TEST(Mmapfiles, EachFileAsOftenAsItIsMapped) {
   for (auto& row : report.body) expect_fields(row, {{"pid", seen.pid}, {"comm", "segments"}});
   for (bool file : {true, false})
     expect_fields(line_with(report.body, {{"file", file ? seen.truth["path"].str() : "/"}}),
-                  {{"maps", (file ? 3 : 1) * rounds},
-                   {"executable_maps", file ? rounds : 0},
-                   {"writing_maps", file ? rounds : 0},
-                   {"mapped_bytes", (file ? 4 : 1) * rounds * page}});
+                  {is("maps", (file ? 3 : 1) * rounds), is("executable_maps", file ? rounds : 0),
+                   is("writing_maps", file ? rounds : 0),
+                   is("mapped_bytes", (file ? 4 : 1) * rounds * page)});
   expect_sums(report, seen.truth, {{"maps", "file_maps"}});
 }
 

@@ -20,11 +20,20 @@ inline constexpr std::uint64_t kFewPages = 64;
 /// Calls by which a workload says its truth, and waits for the test.
 inline constexpr std::uint64_t kFewCalls = 10;
 
+/// For expect_fields().
+inline std::pair<const char*, Value> is(const char* key, Value value) { return {key, value}; }
+
 /// The sum of a key over lines, which is known but for a few: from `least` to `most`.
 struct Bounds {
   const char* key;
   std::uint64_t least = 0, most = UINT64_MAX;
 };
+inline Bounds between(const char* key, std::uint64_t least, std::uint64_t most) {
+  return {key, least, most};
+}
+inline Bounds at_least(const char* key, std::uint64_t least) { return {key, least}; }
+inline Bounds at_most(const char* key, std::uint64_t most) { return {key, 0, most}; }
+inline Bounds exactly(const char* key, std::uint64_t n) { return {key, n, n}; }
 inline void expect_within(const std::vector<Json>& lines, std::initializer_list<Bounds> sums,
                           Location where = Location::current()) {
   for (auto& [key, least, most] : sums)

@@ -1,5 +1,5 @@
 // vfssize against a process that reads and writes pieces of a known size.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -18,10 +18,8 @@ TOOL_TEST(Vfssize, EachFileAndOperation) {
     auto total = seen.truth[bytes].u64();
     auto line =
         line_with(report.body, {{"operation", operation}, {"file", seen.truth[file].str()}});
-    expect_fields(line, {{"comm", "fileio"},
-                         {"pid", seen.pid},
-                         {"count", seen.truth[count].u64()},
-                         {"total_bytes", total}});
+    expect_fields(line, {is("comm", "fileio"), is("pid", seen.pid),
+                         is("count", seen.truth[count].u64()), is("total_bytes", total)});
     // Whole pieces, or nothing at the end of the file.
     const bool write = operation[0] == 'W';
     auto slots = line["histogram"].items();

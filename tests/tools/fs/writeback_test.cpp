@@ -4,7 +4,7 @@
 #include <map>
 #include <regex>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -102,11 +102,9 @@ TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
   ASSERT_GE(sleeps, 5u) << "the writer was not slowed down";
   auto row = line_with(seen.report().body, {});
   auto device = row["device"].str();
-  expect_fields(row, {{"sleeps", sleeps},
-                      {"total_ns", total_ms * 1'000'000},
-                      {"max_ns", longest_ms * 1'000'000},
-                      {"comm", "throttled"},
-                      {"pid", seen.pid}});
+  expect_fields(
+      row, {is("sleeps", sleeps), is("total_ns", total_ms * 1'000'000),
+            is("max_ns", longest_ms * 1'000'000), is("comm", "throttled"), is("pid", seen.pid)});
   EXPECT_EQ(bdi_of(device), bdi);
   std::regex table("DEVICE +SLEEPS +TOTAL\\(ms\\) +MAX\\(ms\\) COMM +PID *\n" + device + " +" +
                    std::to_string(sleeps) + " ");

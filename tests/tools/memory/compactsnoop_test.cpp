@@ -55,7 +55,7 @@ void expect_scanned(const Report& report, const Json& truth, const Counters& aro
   auto bounds = [&](const char* key, const char* counter) -> Bounds {
     return {key, all ? truth["vmstat"][counter].u64() : 0, around.growth(counter)};
   };
-  expect_within(report, {{"migrated_pages", 0, around.growth("pgmigrate_success")},
+  expect_within(report, {at_most("migrated_pages", around.growth("pgmigrate_success")),
                          bounds("migrate_scanned_pages", "compact_migrate_scanned"),
                          bounds("free_scanned_pages", "compact_free_scanned")});
 }
@@ -81,11 +81,8 @@ TOOL_TEST(Compactsnoop, ByHand) {
   }
   auto own = report.of_process(static_cast<std::uint64_t>(workload.pid()));
   for (auto& event : own) {
-    expect_fields(event, {{"tid", workload.pid()},
-                          {"comm", "compaction"},
-                          {"kind", "manual"},
-                          {"order", -1},
-                          {"mode", "SYNC"}});
+    expect_fields(event, {is("tid", workload.pid()), is("comm", "compaction"), is("kind", "manual"),
+                          is("order", -1), is("mode", "SYNC")});
     EXPECT_TRUE(has_frame(event, "kernel_stack", "compact_"));
     EXPECT_TRUE(has_frame(event, "kernel_stack", "sysctl_compaction_handler"));
     EXPECT_FALSE(has_frame(event, "kernel_stack", "bpf_")) << "our own frames are left out";

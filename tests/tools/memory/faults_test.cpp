@@ -46,10 +46,9 @@ const std::string kAllKinds = "--anon 3000 --file 300 --major 60 --kernel 200";
 
 TOOL_TEST(Faults, AsManyAsTheKernelCounts) {
   auto seen = of_faulter("--strict --processes", kAllKinds);
-  expect_fields(line_with(seen.report.body, {}), {{"comm", "faulter"},
-                                                  {"minor_faults", seen.minor},
-                                                  {"major_faults", seen.major},
-                                                  {"faults", seen.all()}});
+  expect_fields(line_with(seen.report.body, {}),
+                {is("comm", "faulter"), is("minor_faults", seen.minor),
+                 is("major_faults", seen.major), is("faults", seen.all())});
   EXPECT_GE(seen.minor, 3200u);
   EXPECT_GE(seen.major, 60u);
   EXPECT_GE(seen.all(), 3560u);

@@ -24,14 +24,11 @@ TOOL_TEST(Mmapsnoop, EveryMappingOfAFile) {
     auto& event = report.body[i];
     auto& e = expected[i % 4];
     const bool fails = i % 4 == 3;
-    expect_fields(event, {{"pid", seen.pid},
-                          {"comm", "segments"},
-                          {"protection", e.protection},
-                          {"kind", e.kind},
-                          {"size_bytes", e.pages * page},
-                          {"offset_bytes", e.at_page * page},
-                          {"file", fails ? "/" : seen.truth["path"].str()},
-                          {"error", fails ? Value("ENODEV") : Value(nullptr)}});
+    expect_fields(event, {is("pid", seen.pid), is("comm", "segments"),
+                          is("protection", e.protection), is("kind", e.kind),
+                          is("size_bytes", e.pages * page), is("offset_bytes", e.at_page * page),
+                          is("file", fails ? "/" : seen.truth["path"].str()),
+                          is("error", fails ? Value("ENODEV") : Value(nullptr))});
     ASSERT_EQ(event["address"].is_null(), fails);
     if (fails) continue;
     EXPECT_EQ(event["address"].u64() % page, 0u);

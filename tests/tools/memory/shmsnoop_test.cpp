@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -34,10 +34,8 @@ TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
   for (std::size_t i = 0; i < last.size(); i++) {
     SCOPED_TRACE(i);
     auto& [call, arguments] = calls[i];
-    expect_fields(last[i], {{"call", call},
-                            {"pid", seen.pid},
-                            {"comm", "segments"},
-                            {"error", i < 5 ? Value(nullptr) : Value("EINVAL")}});
+    expect_fields(last[i], {is("call", call), is("pid", seen.pid), is("comm", "segments"),
+                            is("error", i < 5 ? Value(nullptr) : Value("EINVAL"))});
     auto text = last[i]["arguments_text"].str();
     EXPECT_EQ(i == 2 ? text.substr(0, arguments.size()) : i == 5 ? "" : text, arguments);
     if (std::string_view(call) != "SHMDT") expect_fields(last[i], {{"shmid", id}});

@@ -26,13 +26,13 @@ TOOL_TEST(Vmscan, TheMachine) {
   check_runs(report);
   auto stalls = vmstat["allocstall"].u64(), runs = report.sum("direct_runs");
   // Tracepoint and counter stand next to each other: a run may be between them at either end.
-  expect_within(report, {{"direct_runs", 1, around.growth("allocstall*")},
-                         {"direct_reclaimed_pages", 0,
-                          around.growth("pgsteal_direct") + around.growth("pginodesteal") +
-                              around.growth("slabs_scanned") + runs},
-                         {"kswapd_runs", 0, around.growth("pageoutrun") + 8},
-                         {"kswapd_wakeups", 1},
-                         {"written_pages", 0, around.growth("nr_vmscan_write")}});
+  expect_within(report, {between("direct_runs", 1, around.growth("allocstall*")),
+                         at_most("direct_reclaimed_pages",
+                                 around.growth("pgsteal_direct") + around.growth("pginodesteal") +
+                                     around.growth("slabs_scanned") + runs),
+                         at_most("kswapd_runs", around.growth("pageoutrun") + 8),
+                         at_least("kswapd_wakeups", 1),
+                         at_most("written_pages", around.growth("nr_vmscan_write"))});
   if (report.ledger["data_lost"].boolean()) return;
   EXPECT_GE(runs + stalls / 10, stalls);
   EXPECT_GE(report.sum("direct_reclaimed_pages"), vmstat["pgsteal_direct"].u64());
