@@ -6,14 +6,11 @@ namespace {
 
 // The same programs, once summed and once by process.
 TOOL_TEST(Cachetop, AgreesWithCachestat) {
-  require_tool("cachetop");
-  Scene one("pagecache --phase cold,warm,write,mmap");
-  Workload other("pagecache", "--phase cold,warm,write,mmap", kLinger);
-  for (std::string tool : {"cachetop", "cachestat"})
-    one.trace(tool + " --json --strict -p {pid}," + other.id() + " 3600");
-  other.release();
-  other.truth();
-  auto seen = one.finish();
+  const std::string phases = "pagecache --phase cold,warm,write,mmap";
+  auto [seen, other] = observe_beside(phases,
+                                      {"cachetop --json --strict -p {pid},{other} 3600",
+                                       "cachestat --json --strict -p {pid},{other} 3600"},
+                                      phases);
   auto rows = seen.report(0), sums = seen.report(1);
   auto pages = seen.truth["file_pages"].u64();
   ASSERT_EQ(rows.body.size(), 2u);
@@ -29,17 +26,13 @@ TOOL_TEST(Cachetop, AgreesWithCachestat) {
 }
 
 TOOL_TEST(Cachetop, ShareOfHits) {
-  require_tool("cachetop");
-  Scene warm("pagecache --phase warm");
-  Workload cold("pagecache", "--phase cold", kLinger);
-  warm.trace("cachetop --json --strict -s misses -p {pid}," + cold.id() + " 3600");
-  cold.release();
-  cold.truth();
-  auto seen = warm.finish();
+  auto [seen, cold] = observe_beside(
+      "pagecache --phase cold", Strings{"cachetop --json --strict -s misses -p {pid},{other} 3600"},
+      "pagecache --phase warm");
   auto pages = seen.truth["file_pages"].u64();
   auto rows = seen.report().body;
   ASSERT_EQ(rows.size(), 2u);
-  expect_fields(rows[0], {{"pid", cold.pid()}});
+  expect_fields(rows[0], {{"pid", cold["pid"].u64()}});
   expect_within(std::vector{rows[0]}, {{"misses", pages, pages + kFewPages}});
   EXPECT_LT(rows[0]["hit_ratio"].real(), 0.1);
   expect_within(std::vector{rows[1]}, {{"misses", 0, kFewPages}});

@@ -1,7 +1,7 @@
 // dcsnoop against a process that looks up known names.
 #include <fstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -62,10 +62,7 @@ TOOL_TEST(Dcsnoop, AccountsForEachNameOfAStorm) {
   }
 }
 
-TOOL_TEST(Dcsnoop, Columns) {
-  require_tool("dcsnoop");
-  EXPECT_EQ(header_of("dcsnoop", {}), Strings("TIME(s) PID COMM T FILE"));
-}
+TOOL_TEST(Dcsnoop, Columns) { expect_titles("dcsnoop", "TIME(s) PID COMM T FILE"); }
 
 const DeclareTests kDcsnoop{{
     .name = "dcsnoop",

@@ -1,17 +1,14 @@
 // dcstat against a process that looks up known numbers of names.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Dcstat, LookupsOfAProcess) {
-  require_tool("dcstat");
-  Scene scene("lookups --absent 200 --present 300");
-  Workload other("lookups", "--absent 50");
-  scene.trace("dcstat --json --strict -p {pid}");
-  other.release();
-  other.truth();
-  auto report = scene.finish().report();
+  auto [seen, other] =
+      observe_beside("lookups --absent 50", Strings{"dcstat --json --strict -p {pid}"},
+                     "lookups --absent 200 --present 300");
+  auto report = seen.report();
   EXPECT_EQ(report.sum("refs"), 500u);
   EXPECT_EQ(report.sum("slow_refs"), 200u);
   EXPECT_EQ(report.sum("misses"), 200u);

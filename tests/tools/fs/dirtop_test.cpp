@@ -31,15 +31,10 @@ TOOL_TEST(Dirtop, FilesCountForTheirDirectory) {
 }
 
 TOOL_TEST(Dirtop, DirectoriesBelowAnotherAreOneRow) {
-  require_tool("dirtop");
-  Scene one("fileio --count 20");
-  Workload other("fileio", "--count 30", kLinger);
-  auto dir = one.ready()["dir"].str();
-  one.trace("dirtop --json --strict --comm fileio -d " + dir.substr(0, dir.rfind('/')));
-  other.release();
-  auto calls = other.truth()["calls"].u64();
-  auto seen = one.finish();
-  calls += seen.truth["calls"].u64();
+  auto [seen, other] = observe_beside("fileio --count 30",
+                                      Strings{"dirtop --json --strict --comm fileio -d {dir}/.."},
+                                      "fileio --count 20");
+  auto calls = other["calls"].u64() + seen.truth["calls"].u64();
   auto report = seen.report();
   auto row = line_with(report.body, {});
   EXPECT_EQ(row["reads"].u64() + row["writes"].u64(), calls);
@@ -54,17 +49,7 @@ TOOL_TEST(Dirtop, BlocksHaveTheKnownColumns) {
     expect_refused("dirtop " + bad);
 }
 
-const DeclareTests kDirtop{{
-    .name = "dirtop",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "reads+writes",
-               .truth = "calls",
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "10"}},
-}};
+const DeclareTests kDirtop{of_reads_and_writes("dirtop")};
 
 }  // namespace
 }  // namespace coretap::tooltest

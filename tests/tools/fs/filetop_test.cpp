@@ -1,5 +1,5 @@
 // filetop against a process that makes a known number of reads and writes.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -55,17 +55,7 @@ TOOL_TEST(Filetop, BlocksHaveTheKnownColumns) {
   expect_refused("filetop -d /nowhere", {"is not a directory"});
 }
 
-const DeclareTests kFiletop{{
-    .name = "filetop",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "reads+writes",
-               .truth = "calls",
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "10"}},
-}};
+const DeclareTests kFiletop{of_reads_and_writes("filetop")};
 
 }  // namespace
 }  // namespace coretap::tooltest

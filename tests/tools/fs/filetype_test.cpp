@@ -56,18 +56,7 @@ TOOL_TEST(Filetype, RowsAreOrderedAndLimited) {
   EXPECT_FALSE(contains(text, " fifo ")) << text;
 }
 
-const DeclareTests kFiletype{{
-    .name = "filetype",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "reads+writes",
-               .truth = "calls",
-               .tiny = "--max-keys 1",
-               .slack = kFewCalls},
-    .long_run = {{.arguments = "10"}},
-}};
+const DeclareTests kFiletype{of_reads_and_writes("filetype", kFewCalls)};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -22,16 +22,11 @@ void expect_rounds(const std::vector<Json>& lines, std::uint64_t rounds) {
 }
 
 void operations_beside_memory(const std::string& type) {
-  require_tool("fsdist");
-  Scene disk("filecalls --rounds 20 --mkfs " + type);
-  Workload memory("filecalls", "--rounds 30", kLinger);
-  auto both = " -p {pid}," + memory.id();
-  disk.trace("fsdist --json --strict" + both);
-  disk.trace("fsdist --json --strict -t " + type + both);
-  memory.release();
-  auto in_memory = memory.truth()["rounds"].u64();
-  auto seen = disk.finish();
-  auto on_disk = seen.truth["rounds"].u64();
+  auto [seen, memory] = observe_beside("filecalls --rounds 30",
+                                       {"fsdist --json --strict -p {pid},{other}",
+                                        "fsdist --json --strict -t " + type + " -p {pid},{other}"},
+                                       "filecalls --rounds 20 --mkfs " + type);
+  auto in_memory = memory["rounds"].u64(), on_disk = seen.truth["rounds"].u64();
   auto apart = seen.report(0), of_type = seen.report(1);
   expect_rounds(lines_with(apart.body, {{"fs_type", type_of_mount(type)}}), on_disk);
   expect_rounds(lines_with(apart.body, {{"fs_type", "tmpfs"}}), in_memory);

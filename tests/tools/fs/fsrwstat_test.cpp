@@ -50,18 +50,7 @@ TOOL_TEST(Fsrwstat, TextHasRates) {
   EXPECT_NEAR(rate(4), 100 * rate(2), 100) << text;
 }
 
-const DeclareTests kFsrwstat{{
-    .name = "fsrwstat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "reads+writes",
-               .truth = "calls",
-               .tiny = "--max-keys 1",
-               .slack = kFewCalls},
-    .long_run = {{.arguments = "10"}},
-}};
+const DeclareTests kFsrwstat{of_reads_and_writes("fsrwstat", kFewCalls)};
 
 }  // namespace
 }  // namespace coretap::tooltest

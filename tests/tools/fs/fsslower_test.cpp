@@ -51,14 +51,11 @@ void expect_functions(const Report& report, std::size_t first, const std::vector
 }
 
 void every_operation_with_its_file(const std::string& type) {
-  require_tool("fsslower");
   // It lingers, as what it does to unmount NFS would be seen, too.
-  Scene scene("filecalls --rounds 1 --scene --mkfs " + type);
-  Workload other("filecalls", "--rounds 5");
-  scene.trace("fsslower --json --strict 0 -t " + type + " -p {pid}," + other.id());
-  other.release();
-  other.truth();
-  auto seen = scene.finish();
+  auto [seen, other] =
+      observe_beside("filecalls --rounds 5",
+                     Strings{"fsslower --json --strict 0 -t " + type + " -p {pid},{other}"},
+                     "filecalls --rounds 1 --scene --mkfs " + type);
   auto calls = seen.truth["scene"].items();
   auto report = seen.report();
   constexpr std::size_t kRound = 12;  // operations before the scene
@@ -86,10 +83,8 @@ TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
 }
 
 TOOL_TEST(Fsslower, TextHasTheKnownColumns) {
-  require_tool("fsslower");
-  EXPECT_EQ(header_of("fsslower", "-t tmpfs"),
-            Strings("TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME"));
-  EXPECT_EQ(header_of("fsslower", {}), Strings("TIME COMM PID FS T BYTES OFF_KB LAT(ms) FILENAME"));
+  expect_titles("fsslower -t tmpfs", "TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME");
+  expect_titles("fsslower", "TIME COMM PID FS T BYTES OFF_KB LAT(ms) FILENAME");
   expect_refused("fsslower -m 1 2");
 }
 

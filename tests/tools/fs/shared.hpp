@@ -74,6 +74,42 @@ inline std::string printed(const Strings& words) {
   return result.out;
 }
 
+/// The words of the header that a tool prints when nothing happens.
+inline void expect_titles(const Strings& tool, const Strings& titles,
+                          Location where = Location::current()) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), join(tool));
+  require_tool(tool.at(0));
+  EXPECT_EQ(header_of(tool[0], {tool.begin() + 1, tool.end()}), titles);
+}
+
+/// Of a workload, and what another one says that has done its work before; {other} is its process.
+inline std::pair<Observed, Json> observe_beside(const Strings& other, const Strings& tools,
+                                                const Strings& workload,
+                                                const Workload::How& how = kLinger) {
+  for (auto& tool : tools) require_tool(words(tool).at(0));
+  Scene scene(workload, how);
+  auto beside = Workload::of(other, how);
+  for (auto& tool : tools)
+    scene.trace(std::regex_replace(tool, std::regex("\\{other\\}"), beside.id()));
+  beside.release();
+  auto truth = beside.truth();
+  return {scene.finish(), truth};
+}
+
+/// What is declared of a tool that counts the calls by which processes read and write.
+inline ToolTests of_reads_and_writes(const std::string& tool, std::uint64_t slack = 0) {
+  return {.name = tool,
+          .reports = {{ReportKind::aggregate}},
+          .events = {{}, "fileio --count 5"},
+          .stress = {.workload = "fileio --count {n}",
+                     .events = 20000,
+                     .shown = "reads+writes",
+                     .truth = "calls",
+                     .tiny = "--max-keys 1",
+                     .slack = slack},
+          .long_run = {{.arguments = "10"}}};
+}
+
 /// What a tool says, with nothing lost, of a workload that is its command.
 inline Report follow_strictly(const Strings& tool, Strings workload) {
   require_tool(tool.at(0));

@@ -5,13 +5,9 @@ namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Vfsstat, EachOperationOfAProcess) {
-  require_tool("vfsstat");
-  Scene scene("filecalls --rounds 50");
-  Workload other("filecalls", "--rounds 30");
-  scene.trace("vfsstat --json --strict -p {pid}");
-  other.release();
-  other.truth();
-  auto seen = scene.finish();
+  auto [seen, other] =
+      observe_beside("filecalls --rounds 30", Strings{"vfsstat --json --strict -p {pid}"},
+                     "filecalls --rounds 50");
   auto rounds = seen.truth["rounds"].u64();
   auto report = seen.report();
   expect_within(

@@ -121,8 +121,7 @@ TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
 }
 
 TOOL_TEST(Writeback, Text) {
-  require_tool("writeback");
-  EXPECT_EQ(header_of("writeback", {}), Strings("TIME DEVICE PAGES REASON ms COMM PID"));
+  expect_titles("writeback", "TIME DEVICE PAGES REASON ms COMM PID");
   expect_refused("writeback -r nothing");
   expect_refused("writeback --throttle -r sync");
 }
@@ -133,7 +132,6 @@ const DeclareTests kWriteback{{
     .events = {{}, "filecalls --syncfs 3"},
     .stress = {.workload = "filecalls --syncfs {n}",
                .events = 6,
-               .truth = nullptr,
                .tiny = "--ring-size 4096",
                .kernel_event = "writeback/writeback_queue"},
     .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}},

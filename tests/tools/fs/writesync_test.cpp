@@ -70,9 +70,7 @@ TOOL_TEST(Writesync, DirectWritesOfACommand) {
 }
 
 TOOL_TEST(Writesync, TheKnownColumns) {
-  require_tool("writesync");
-  EXPECT_EQ(header_of("writesync", "0.1 1"),
-            Strings("PID COMM SYNC DSYNC REGULAR DIRECT W_Kb FILE"));
+  expect_titles("writesync 0.1 1", "PID COMM SYNC DSYNC REGULAR DIRECT W_Kb FILE");
 }
 
 const DeclareTests kWritesync{{

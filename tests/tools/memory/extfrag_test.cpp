@@ -370,7 +370,6 @@ const DeclareTests kExtfrag{{
                .events = 16,
                .options = "-a -P",
                .shown = "count",
-               .truth = nullptr,
                .tiny = "--max-keys 1",
                .workloads = 1,
                .kernel_event = "kmem/mm_page_alloc_extfrag"},

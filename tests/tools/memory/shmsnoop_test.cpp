@@ -8,14 +8,11 @@ namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
-  require_tool("shmsnoop");
-  Scene scene("segments --shm 30", {});
-  Workload other("segments", "--shm 2");
-  for (std::string options : {"-p {pid}", "-u 54321", "-n egment"})
-    scene.trace("shmsnoop --json --strict " + options);
-  other.release();
-  other.truth();
-  auto seen = scene.finish();
+  auto [seen, other] =
+      observe_beside("segments --shm 2",
+                     {"shmsnoop --json --strict -p {pid}", "shmsnoop --json --strict -u 54321",
+                      "shmsnoop --json --strict -n egment"},
+                     "segments --shm 30", {});
   auto all = seen.report(0).body;
   ASSERT_EQ(all.size(), seen.truth["shm_calls"].u64());
   EXPECT_TRUE(seen.report(1).body.empty());
@@ -45,9 +42,8 @@ TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
 }
 
 TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
-  require_tool("shmsnoop");
-  EXPECT_EQ(header_of("shmsnoop", {}), Strings("PID COMM SYS RET ARGs"));
-  EXPECT_EQ(header_of("shmsnoop", "-T"), Strings("TIME(s) PID COMM SYS RET ARGs"));
+  expect_titles("shmsnoop", "PID COMM SYS RET ARGs");
+  expect_titles("shmsnoop -T", "TIME(s) PID COMM SYS RET ARGs");
   auto seen = observe("shmsnoop -t {pid}", "segments --shm 1", {});
   auto rows = lines(seen.text());
   ASSERT_EQ(rows.size(), 7u) << seen.text();
