@@ -332,32 +332,26 @@ TOOL_TEST(Extfrag, IndexForAnybody) {
 
 TOOL_TEST(Extfrag, WrongCommandLines) {
   auto zone = spans().at(0).zone;
-  for (auto& [words, told] :
-       std::vector<std::pair<Strings, std::string>>{{"-z Nowhere\x1b", zone},
-                                                    {{"-z", ""}, zone},
-                                                    {"-n 4095", "there are: 0"},
-                                                    {"-n x", "there are: 0"},
-                                                    {"-n -1", "there are: 0"},
-                                                    {"-o x", "--order"},
-                                                    {"-i -u", "used together"},
-                                                    {"-e -i", "used together"},
-                                                    {"-i -p 1", "whole machine"},
-                                                    {"-i -- true", "whole machine"},
-                                                    {"-i -a", "--all"},
-                                                    {"-u -o 3", "--order"},
-                                                    {"-i --top 3", "--top"},
-                                                    {"-e -P", "--process"},
-                                                    {"-K", "--events"},
-                                                    {"--raw", "--events"},
-                                                    {"-e --raw --json", "used together"},
-                                                    {"--sort pid", "count"}}) {
-    auto result = run(Strings{tool_path("extfrag")} + words);
-    SCOPED_TRACE(join(words) + ": " + result.err);
-    EXPECT_EQ(result.status, 2);
-    EXPECT_EQ(result.out, "");
-    expect_contains(result.err, {told});
-    EXPECT_TRUE(safe_for_terminals(result.err));
-  }
+  const std::vector<std::pair<std::string, std::vector<Strings>>> wrong{
+      {zone, {"-z Nowhere\x1b", {"-z", ""}}},
+      {"there are: 0", {"-n 4095", "-n x", "-n -1"}},
+      {"used together", {"-i -u", "-e -i", "-e --raw --json"}},
+      {"whole machine", {"-i -p 1", "-i -- true"}},
+      {"--order", {"-o x", "-u -o 3"}},
+      {"--events", {"-K", "--raw"}},
+      {"--all", {"-i -a"}},
+      {"--top", {"-i --top 3"}},
+      {"--process", {"-e -P"}},
+      {"count", {"--sort pid"}}};
+  for (auto& [told, lines] : wrong)
+    for (auto& words : lines) {
+      auto result = run(Strings{tool_path("extfrag")} + words);
+      SCOPED_TRACE(join(words) + ": " + result.err);
+      EXPECT_EQ(result.status, 2);
+      EXPECT_EQ(result.out, "");
+      expect_contains(result.err, {told});
+      EXPECT_TRUE(safe_for_terminals(result.err));
+    }
 }
 
 const DeclareTests kExtfrag{{
