@@ -15,6 +15,7 @@ namespace coretap::tooltest {
 struct FaultedFile {
   explicit FaultedFile(std::string file) : path(std::move(file)) {
     struct stat status {};
+    if (path.empty()) return;  // it maps no such file
     if (::stat(path.c_str(), &status)) throw std::runtime_error(path);
     inode = status.st_ino;
   }
