@@ -174,14 +174,9 @@ TOOL_TEST(Cachestat, TextAndCsv) {
 
 // Beside the kernel's own numbers; others' files come and go meanwhile.
 TOOL_TEST(Cachestat, SizesOfTheCache) {
-  auto meminfo_mb = [](const std::string& key) {
-    for (auto& line : lines(slurp("/proc/meminfo")))
-      if (line.starts_with(key + ":")) return std::stod(line.substr(key.size() + 1)) / 1024;
-    throw std::runtime_error(key + " is not in /proc/meminfo");
-  };
   auto line = line_with(parse_report(printed("cachestat --json 0.1 1"), "").body, {});
-  EXPECT_NEAR(line["buffers_mb"].real(), meminfo_mb("Buffers"), 64);
-  EXPECT_NEAR(line["cached_mb"].real(), meminfo_mb("Cached"), 64);
+  for (auto& [key, name] : {std::pair{"buffers_mb", "Buffers"}, {"cached_mb", "Cached"}})
+    EXPECT_NEAR(line[key].real(), static_cast<double>(meminfo_bytes(name) >> 20), 64) << name;
 }
 
 const DeclareTests kCachestat{{

@@ -64,6 +64,21 @@ inline std::vector<Json> lines_with_frame(std::vector<Json> lines, const char* s
   return lines;
 }
 
+/// A number of /proc/meminfo.
+inline std::uint64_t meminfo_bytes(const std::string& key) {
+  for (auto& line : lines(slurp("/proc/meminfo")))
+    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1)) << 10;
+  throw std::runtime_error(key + " is not in /proc/meminfo");
+}
+
+/// Its stack in the kernel has a frame with each of these, and none of our own programs.
+inline void expect_kernel_frames(const Json& event, std::initializer_list<const char*> parts,
+                                 Location where = Location::current()) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), event.text());
+  for (auto* part : parts) EXPECT_TRUE(has_frame(event, "kernel_stack", part)) << part;
+  EXPECT_FALSE(has_frame(event, "kernel_stack", "bpf_")) << "our own frames are left out";
+}
+
 /// What a tool prints that ends by itself; the first word is its name.
 inline std::string printed(const Strings& words) {
   require_tool(words.at(0));

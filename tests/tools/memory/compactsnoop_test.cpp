@@ -83,9 +83,7 @@ TOOL_TEST(Compactsnoop, ByHand) {
   for (auto& event : own) {
     expect_fields(event, {is("tid", workload.pid()), is("comm", "compaction"), is("kind", "manual"),
                           is("order", -1), is("mode", "SYNC")});
-    EXPECT_TRUE(has_frame(event, "kernel_stack", "compact_"));
-    EXPECT_TRUE(has_frame(event, "kernel_stack", "sysctl_compaction_handler"));
-    EXPECT_FALSE(has_frame(event, "kernel_stack", "bpf_")) << "our own frames are left out";
+    expect_kernel_frames(event, {"compact_", "sysctl_compaction_handler"});
   }
   EXPECT_EQ(own.size(), truth["begins_expected"].u64());
   for (auto& [zone, pages] : zones)
@@ -141,8 +139,7 @@ TOOL_TEST(Compactsnoop, DirectForHugePages) {
   auto direct = report.of_process(seen.pid);
   for (auto& event : direct) {
     expect_fields(event, {{"kind", "direct"}, {"order", 9}, {"comm", "compaction"}});
-    EXPECT_TRUE(has_frame(event, "kernel_stack", "compact_zone"));
-    EXPECT_TRUE(has_frame(event, "kernel_stack", "try_to_compact_pages"));
+    expect_kernel_frames(event, {"compact_zone", "try_to_compact_pages"});
   }
   EXPECT_TRUE(lines_with(report.body, {{"kind", "manual"}}).empty());
   // A stall is a run on each zone that promises something; none begins where a huge page has become

@@ -1,6 +1,4 @@
 // faults against what the kernel itself counts of a process, and a workload that knows its faults.
-#include <sstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -8,16 +6,13 @@ namespace {
 
 /// Of all threads of a process, by /proc/PID/stat.
 struct Faulted {
-  std::uint64_t minor = 0, major = 0;
   explicit Faulted(pid_t pid) {
     auto text = slurp("/proc/" + std::to_string(pid) + "/stat");
-    std::istringstream fields(text.substr(text.rfind(')') + 1));
-    std::string word;
-    for (int i = 3; fields >> word && i <= 12; i++) {
-      if (i == 10) minor = std::stoull(word);
-      if (i == 12) major = std::stoull(word);
-    }
+    auto fields = words(text.substr(text.rfind(')') + 1));  // from the third on
+    minor = std::stoull(fields.at(10 - 3));
+    major = std::stoull(fields.at(12 - 3));
   }
+  std::uint64_t minor, major;
 };
 
 /// What a tool said of a workload, and what the kernel counted meanwhile.

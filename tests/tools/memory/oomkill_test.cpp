@@ -11,7 +11,7 @@
 #include <regex>
 #include <thread>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -104,11 +104,7 @@ TOOL_TEST(Oomkill, TheMachine) {
   auto report = tracer.stop();
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
-  std::ifstream info("/proc/meminfo");
-  std::string key;
-  std::uint64_t kb = 0, all = 0;
-  for (std::string unit; info >> key >> kb; std::getline(info, unit))
-    if (key == "MemTotal:" || key == "SwapTotal:") all += kb << 10;
+  auto all = meminfo_bytes("MemTotal") + meminfo_bytes("SwapTotal");
   auto event = line_with(report.body, {{"pid", pid}});
   expect_fields(event, {{"kind", "machine"}, {"killed", true}, {"limit_bytes", all}});
   EXPECT_GE(event["order"].i64(), 0);

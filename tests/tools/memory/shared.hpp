@@ -2,8 +2,8 @@
 #pragma once
 #include <sys/stat.h>
 
+#include <cctype>
 #include <map>
-#include <sstream>
 #include <string>
 
 #include "../fs/shared.hpp"
@@ -73,12 +73,9 @@ inline std::uint64_t memcg_stalls(stress::Load& load) {
 /// Sizes of their objects by the kernel's own table; empty: it hides the table.
 inline std::map<std::string, std::uint64_t> slab_object_bytes() {
   std::map<std::string, std::uint64_t> sizes;
-  for (auto& line : complete_lines(slurp("/proc/slabinfo"))) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t active = 0, all = 0, size = 0;
-    if (words >> name >> active >> all >> size) sizes[name] = size;
-  }
+  for (auto& line : complete_lines(slurp("/proc/slabinfo")))
+    if (auto cells = words(line); cells.size() > 3 && std::isdigit(cells[3][0]))
+      sizes[cells[0]] = std::stoull(cells[3]);
   return sizes;
 }
 
