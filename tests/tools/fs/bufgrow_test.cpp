@@ -1,49 +1,31 @@
 // bufgrow against a process that writes a known number of pages of a device of its own.
 #include <unistd.h>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 // All pages that it writes are new, and all are dropped at the end.
 TOOL_TEST(Bufgrow, PagesOfADevice) {
-  require_tool("bufgrow");
-  Workload workload("blockio", {"--make", "loop", "--buffered", "--count", "50", "--size", "64k"},
-                    kLinger);
-  auto disk = workload.ready()["disk"].str();
-  Tracer tracer("bufgrow", {"--json", "--strict", "-D", "-p", workload.id(), "-d", disk});
-  Tracer plain("bufgrow", {"--json", "--strict", "-p", workload.id()});
-  Tracer another("bufgrow", {"--json", "-p", std::to_string(::getpid())});
-  workload.release();
-  auto bytes = workload.truth()["bytes"].u64();
-  auto report = tracer.stop(), all = plain.stop(), others = another.stop();
-  workload.end_lingering();
+  auto seen = observe_all(
+      {"bufgrow --json --strict -D -p {pid} -d {disk}", "bufgrow --json --strict -p {pid}",
+       "bufgrow --json -p 1", "bufgrow -D -p {pid} -d {disk}"},
+      "blockio --make loop --buffered --count 50 --size 64k");
+  auto bytes = seen.truth["bytes"].u64();
+  expect_fields(line_with(seen.report().body, {}),
+                {is("comm", "blockio"), is("pid", seen.pid), is("disk", seen.ready["disk"].str()),
+                 is("added_bytes", bytes), is("removed_bytes", bytes)});
+  auto all = line_with(seen.report(1).body, {});
+  EXPECT_FALSE(all.has("disk"));
+  EXPECT_GE(all["added_bytes"].u64(), bytes) << "and a file system's metadata";
+  EXPECT_GE(seen.report(2).lost("filtered"), 50u);
 
-  ASSERT_EQ(report.body.size(), 1u);
-  auto& row = report.body[0];
-  EXPECT_EQ(row["comm"].str(), "blockio");
-  EXPECT_EQ(row["pid"].i64(), workload.pid());
-  EXPECT_EQ(row["disk"].str(), disk);
-  EXPECT_EQ(row["added_bytes"].u64(), bytes);
-  EXPECT_EQ(row["removed_bytes"].u64(), bytes);
-  ASSERT_EQ(all.body.size(), 1u);
-  EXPECT_FALSE(all.body[0].has("disk"));
-  EXPECT_GE(all.body[0]["added_bytes"].u64(), bytes) << "and a file system's metadata";
-  EXPECT_GE(others.lost("filtered"), 50u);
-}
-
-TOOL_TEST(Bufgrow, Columns) {
-  require_tool("bufgrow");
-  Workload workload("blockio", {"--make", "loop", "--buffered", "--count", "8"}, kLinger);
-  Tracer tracer("bufgrow", {"-D", "-p", workload.id(), "-d", workload.ready()["disk"].str()});
-  workload.release();
-  workload.truth();
-  auto rows = lines(tracer.stop_text());
-  ASSERT_GE(rows.size(), 3u);
-  EXPECT_EQ(words(rows[1]), (Strings{"PID", "COMM", "DISK", "KB", "FREED_KB"}));
-  EXPECT_EQ(words(rows[2]),
-            (Strings{workload.id(), "blockio", workload.ready()["disk"].str(), "32", "32"}));
+  auto rows = lines(seen.text(3));
+  auto kilobytes = std::to_string(bytes / 1024);
+  EXPECT_EQ(words(rows.at(1)), Strings("PID COMM DISK KB FREED_KB"));
+  EXPECT_EQ(words(rows.at(2)), (Strings{std::to_string(seen.pid), "blockio",
+                                        seen.ready["disk"].str(), kilobytes, kilobytes}));
 }
 
 const DeclareTests kBufgrow{{

@@ -1,34 +1,23 @@
 // dcstat against a process that looks up known numbers of names.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Dcstat, LookupsOfAProcess) {
-  require_tool("dcstat");
-  Workload workload("lookups", {"--absent", "200", "--present", "300"}, kLinger),
-      other("lookups", {"--absent", "50"}, kLinger);
-  Tracer tracer("dcstat", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  other.release();
-  workload.truth();
-  other.truth();
-  auto report = tracer.stop();
+  auto [seen, other] =
+      observe_beside("lookups --absent 50", Strings{"dcstat --json --strict -p {pid}"},
+                     "lookups --absent 200 --present 300");
+  auto report = seen.report();
   EXPECT_EQ(report.sum("refs"), 500u);
   EXPECT_EQ(report.sum("slow_refs"), 200u);
   EXPECT_EQ(report.sum("misses"), 200u);
 }
 
 TOOL_TEST(Dcstat, TextHasRates) {
-  require_tool("dcstat");
-  EXPECT_EQ(header_of("dcstat", {"0.1", "1"}),
-            (Strings{"TIME", "REFS/s", "SLOW/s", "MISS/s", "HIT%"}));
-  Workload workload("lookups", {"--absent", "100", "--present", "300"}, kLinger);
-  Tracer tracer("dcstat", {"-p", workload.id(), "3600"});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_TRUE(contains(text, " 75.00%")) << text;
+  auto seen = observe("dcstat -p {pid} 3600", "lookups --absent 100 --present 300");
+  EXPECT_EQ(words(seen.text()), Strings("TIME REFS/s SLOW/s MISS/s HIT%"));
+  expect_contains(seen.text(), {" 75.00%"});
 }
 
 const DeclareTests kDcstat{{

@@ -1,96 +1,69 @@
 // filelife against a program that makes, renames and removes files in known ways.
-#include <unistd.h>
+#include <filesystem>
 
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-struct Ended {
-  std::string call, path;
-};
-
-/// Files of the scene that ended, in their order.
-std::vector<Ended> ended(const Json& truth) {
-  std::vector<Ended> all;
+void expect_ends(const std::vector<Json>& events, const Json& truth, const std::string& directory) {
+  std::vector<std::pair<std::string, std::string>> ended(truth["files"].u64(),
+                                                         {"unlinkat", "renamed"});
+  const auto files = ended.size();
   for (auto& call : truth["scene"].items()) {
     if (!call["ended"].boolean()) continue;
     auto to = unhex(call["to_hex"].str());
-    all.push_back({call["call"].str(), to.empty() ? unhex(call["path_hex"].str()) : to});
+    ended.emplace_back(call["call"].str(), to.empty() ? unhex(call["path_hex"].str()) : to);
   }
-  return all;
-}
-
-void expect_all(const Report& report, const Json& truth, const std::string& directory) {
-  auto files = truth["files"].u64();
-  auto scene = ended(truth);
-  ASSERT_EQ(report.body.size(), files + scene.size());
-  EXPECT_EQ(report.body.size(), truth["gone"].u64());
-  for (std::size_t i = 0; i < report.body.size(); i++) {
+  ASSERT_EQ(events.size(), ended.size());
+  EXPECT_EQ(events.size(), truth["gone"].u64());
+  for (std::size_t i = 0; i < events.size(); i++) {
     SCOPED_TRACE(i);
-    auto& event = report.body[i];
-    EXPECT_EQ(event["pid"].u64(), truth["pid"].u64());
-    EXPECT_GT(event["inode"].u64(), 0u);
-    auto expected = i < files ? Ended{"unlinkat", "renamed"} : scene[i - files];
-    EXPECT_EQ(event["call"].str(), expected.call);
-    EXPECT_EQ(event["file"].str(), directory + expected.path);
+    auto& [call, path] = ended[i];
+    expect_fields(events[i],
+                  {{"pid", truth["pid"].u64()}, {"call", call}, {"file", directory + path}});
+    EXPECT_GT(events[i]["inode"].u64(), 0u);
   }
-  EXPECT_GE(report.body[files]["age_ns"].u64(), 150'000'000u);
+  EXPECT_GE(events[files]["age_ns"].u64(), 150'000'000u);
 }
 
 // By renames, hard links and what is replaced; in memory, and on a disk where the directory is.
 TOOL_TEST(Filelife, EveryFileThatEnds) {
   require_tool("filelife");
-  char directory[4096];
-  ASSERT_NE(::getcwd(directory, sizeof directory), nullptr);
-  Strings arguments{"--files", "20", "--scene", "--directories", "--age", "150"};
-  Strings on_disk = arguments;
-  on_disk.insert(on_disk.end(), {"--in", directory});
-  Workload memory("removals", arguments), disk("removals", on_disk);
-  Tracer first("filelife", {"--json", "--strict", "-p", memory.id()});
-  Tracer full("filelife", {"--json", "--strict", "-F", "-p", disk.id()});
-  Tracer young("filelife", {"--json", "--strict", "-m", "149", "-p", memory.id()});
-  memory.release();
-  disk.release();
-  auto truth = memory.truth();
-  expect_all(first.stop(), truth, "");
-  expect_all(full.stop(), disk.truth(), disk.truth()["dir"].str() + "/");
-  auto some = young.stop();
-  EXPECT_EQ(some.body.size(), truth["gone"].u64() - 1);
-  for (auto& event : some.body) EXPECT_LE(event["age_ns"].u64(), 149'000'000u);
+  const Strings scene("removals --files 20 --scene --directories --age 150");
+  Scene memory(scene, {});
+  Scene disk(scene + Strings{"--in", std::filesystem::current_path()}, {});
+  memory.trace("filelife --json --strict -p {pid}");
+  disk.trace("filelife --json --strict -F -p {pid}");
+  memory.trace("filelife --json --strict -m 149 -p {pid}");
+  auto one = memory.finish(), other = disk.finish();
+  expect_ends(one.report().body, one.truth, "");
+  expect_ends(other.report().body, other.truth, other.truth["dir"].str() + "/");
+  auto young = one.report(1).body;
+  EXPECT_EQ(young.size(), one.truth["gone"].u64() - 1);
+  for (auto& event : young) EXPECT_LE(event["age_ns"].u64(), 149'000'000u);
 }
 
 // What io_uring creates and removes is no system call of this kind: its name alone is known.
 TOOL_TEST(Filelife, OfIoUring) {
-  require_tool("filelife");
-  Workload workload("ringio", {"--rounds", "1", "--lives", "20"}, kLinger);
-  Tracer tracer("filelife", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  auto hooks = report.header["hooks"].items();
-  if (hooks.at(0)["attached"].strings().at(0).find("security_file_open") == std::string::npos)
+  auto seen = observe("filelife --json --strict -p {pid}", "ringio --rounds 1 --lives 20");
+  auto report = seen.report();
+  auto hook = report.header["hooks"].items().at(0)["attached"].strings().at(0);
+  if (!contains(hook, "security_file_open"))
     throw Skip("this kernel allows no programs at functions; without them io_uring is not seen");
   ASSERT_EQ(report.body.size(), 20u);
-  auto data = workload.ready()["data"].str();
+  auto data = seen.ready["data"].str();
   for (auto& event : report.body) {
-    EXPECT_EQ(event["call"].str(), "other");
-    EXPECT_EQ(event["file"].str(), data.substr(data.rfind('/') + 1) + ".short-lived");
+    expect_fields(event,
+                  {{"call", "other"}, {"file", data.substr(data.rfind('/') + 1) + ".short-lived"}});
     EXPECT_GT(event["age_ns"].u64(), 0u);
   }
 }
 
 TOOL_TEST(Filelife, Text) {
-  require_tool("filelife");
-  EXPECT_EQ(header_of("filelife", {}), (Strings{"TIME", "PID", "COMM", "AGE(s)", "FILE"}));
-  Workload workload("removals", {"--files", "1", "--scene", "--age", "250"});
-  Tracer tracer("filelife", {"-n", "emovals"});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_TRUE(safe_for_terminals(text));
-  EXPECT_TRUE(contains(text, " removals         0.2")) << text;
-  EXPECT_TRUE(contains(text, " renamed\n")) << text;
+  auto text = observe("filelife -n emovals", "removals --files 1 --scene --age 250", {}).text();
+  EXPECT_EQ(words(text), Strings("TIME PID COMM AGE(s) FILE"));
+  expect_contains(text, {" removals         0.2", " renamed\n"});
 }
 
 const DeclareTests kFilelife{{

@@ -1,55 +1,38 @@
 // fileslower against a process that makes a known number of reads and writes, one of them slowly.
 #include "../harness.hpp"
-#include "../machine.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Fileslower, EveryCallWithItsResult) {
-  require_tool("fileslower");
-  Workload workload("fileio", {"--count", "50", "--size", "3000"}, kLinger);
-  Tracer tracer("fileslower", {"--json", "--strict", "0", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  std::uint64_t reads = 0, writes = 0, read_bytes = 0, failed = 0;
-  for (auto& line : report.body) {
-    EXPECT_EQ(line["file"].str(), truth["data"].str());
-    EXPECT_EQ(line["comm"].str(), "fileio");
-    bool read = line["operation"].str() == "R";
-    if (line["error"].str() == "EBADF") {
-      failed++;
-      EXPECT_EQ(line["bytes"].u64(), 0u);
-      continue;
-    }
-    (read ? reads : writes)++;
-    if (read) read_bytes += line["bytes"].u64();
-  }
-  EXPECT_EQ(reads, truth["reads"].u64());
-  EXPECT_EQ(writes, truth["writes"].u64());
-  EXPECT_EQ(read_bytes, truth["read_bytes"].u64());
-  EXPECT_EQ(failed, truth["failed"].u64());
+  auto seen = observe("fileslower --json --strict 0 -p {pid}", "fileio --count 50 --size 3000");
+  auto events = seen.report().body;
+  for (auto& line : events)
+    expect_fields(line, {{"file", seen.truth["data"].str()}, {"comm", "fileio"}});
+  auto failed = lines_with(events, {{"error", "EBADF"}});
+  std::erase_if(events, [](auto& line) { return Value("EBADF").is(line["error"]); });
+  auto reads = lines_with(events, {{"operation", "R"}});
+  EXPECT_EQ(reads.size(), seen.truth["reads"].u64());
+  EXPECT_EQ(events.size() - reads.size(), seen.truth["writes"].u64());
+  expect_sums(reads, seen.truth, {{"bytes", "read_bytes"}});
+  EXPECT_EQ(failed.size(), seen.truth["failed"].u64());
+  EXPECT_EQ(sum(failed, "bytes"), 0u);
 }
 
 TOOL_TEST(Fileslower, OnlyWhatIsSlow) {
-  require_tool("fileslower");
-  Workload workload("fileio", {"--count", "200", "--delay", "300"}, kLinger);
-  Tracer tracer("fileslower", {"--json", "--strict", "250", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  ASSERT_EQ(report.body.size(), 1u);
-  auto& slow = report.body[0];
-  EXPECT_EQ(slow["file"].str(), truth["data"].str());
-  EXPECT_EQ(slow["operation"].str(), "R");
+  auto seen = observe("fileslower --json --strict 250 -p {pid}", "fileio --count 200 --delay 300");
+  auto report = seen.report();
+  auto slow = line_with(report.body, {});
+  expect_fields(slow, {{"file", seen.truth["data"].str()}, {"operation", "R"}});
   EXPECT_GE(slow["latency_ns"].u64(), 290'000'000u);
   EXPECT_LT(slow["latency_ns"].u64(), 2'000'000'000u);
-  EXPECT_GE(report.ledger["filtered"].u64(), truth["results"].u64() - 1);
+  EXPECT_GE(report.lost("filtered"), seen.truth["results"].u64() - 1);
 }
 
 // A path of more components than a walk takes: the event says so, and the ledger.
 TOOL_TEST(Fileslower, PathsThatAreTooDeep) {
   for (std::string tool : {"fileslower", "fsslower"}) {
+    SCOPED_TRACE(tool);
     require_tool(tool);
     TemporaryDirectory directory;
     auto deep = "cd " + directory.path() +
@@ -57,31 +40,22 @@ TOOL_TEST(Fileslower, PathsThatAreTooDeep) {
     auto result = run({tool_path(tool), "--json", "0", "--", "/bin/sh", "-c", deep});
     auto report = parse_report(result.out, result.err);
     std::uint64_t cut = 0;
-    for (auto& line : report.body) {
+    for (auto& line : lines_with(report.body, {{"comm", "sh"}})) {
       auto file = line["file"].str();
-      if (!file.ends_with("/d/leaf") || line["comm"].str() != "sh") continue;
-      EXPECT_FALSE(file.starts_with("/")) << tool << ": " << file;
+      if (!file.ends_with("/d/leaf")) continue;
+      EXPECT_FALSE(file.starts_with("/")) << file;
       cut++;
     }
-    EXPECT_GE(cut, 1u) << tool;
-    EXPECT_GE(report.ledger["truncated"].u64(), cut) << tool;
+    EXPECT_GE(cut, 1u);
+    EXPECT_GE(report.lost("truncated"), cut);
   }
 }
 
 TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
-  require_tool("fileslower");
-  Workload workload("fileio", {"--count", "1"}, kLinger);
-  Tracer tracer("fileslower", {"0", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_NE(text.find("TIME(s)     COMM             TID     D   BYTES   LAT(ms) FILENAME\n"),
-            std::string::npos)
-      << text;
-  for (auto* bad : {"-1", "x", ""}) {
-    auto result = run({tool_path("fileslower"), "--", bad});
-    EXPECT_NE(result.status, 0) << bad;
-  }
+  auto seen = observe("fileslower 0 -p {pid}", "fileio --count 1");
+  expect_contains(seen.text(),
+                  {"TIME(s)     COMM             TID     D   BYTES   LAT(ms) FILENAME\n"});
+  for (auto* bad : {"-1", "x", ""}) expect_refused({"fileslower", bad});
 }
 
 const DeclareTests kFileslower{{

@@ -4,27 +4,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include <map>
-
-#include "../harness.hpp"
-#include "io_thread.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Of what the workload says, and waits for.
-constexpr std::uint64_t kFew = 10;
-
-struct Counts {
-  std::uint64_t reads, writes, read_bytes, write_bytes;
-};
-
-const std::map<std::string, Counts> kTruth = {
-    {"regular", {0, 3, 0, 300}},   {"fifo", {1, 2, 50, 50}}, {"socket", {4, 1, 40, 40}},
-    {"character", {2, 1, 200, 7}}, {"none", {1, 5, 8, 40}},
-};
-
-void use_each() {
+void use_each_type() {
   char buffer[100] = {};
   int pipes[2], sockets[2];
   int file = memfd_create("coretap-filetype", MFD_CLOEXEC), event = eventfd(0, EFD_CLOEXEC);
@@ -45,54 +30,33 @@ void use_each() {
 }
 
 TOOL_TEST(Filetype, EachTypeOfFile) {
-  require_tool("filetype");
-  IoThread thread(use_each);
-  Tracer tracer("filetype", {"--json", "--strict", "-t", thread.id()});
-  thread.finish();
-  auto report = tracer.stop();
-  std::map<std::string, Counts> seen;
-  for (auto& line : report.body) {
-    EXPECT_EQ(line["pid"].u64(), static_cast<std::uint64_t>(getpid()));
-    seen[line["type_of_file"].str()] = {line["reads"].u64(), line["writes"].u64(),
-                                        line["read_bytes"].u64(), line["write_bytes"].u64()};
-  }
-  EXPECT_EQ(seen.size(), kTruth.size());
-  for (auto& [type, truth] : kTruth) {
-    EXPECT_EQ(seen[type].reads, truth.reads) << type;
-    EXPECT_EQ(seen[type].writes, truth.writes) << type;
-    EXPECT_EQ(seen[type].read_bytes, truth.read_bytes) << type;
-    EXPECT_EQ(seen[type].write_bytes, truth.write_bytes) << type;
-  }
+  auto rows = observe_thread("filetype --json --strict", use_each_type).report().body;
+  const struct {
+    const char* type;
+    int reads, writes, read_bytes, write_bytes;
+  } truth[] = {{"regular", 0, 3, 0, 300},
+               {"fifo", 1, 2, 50, 50},
+               {"socket", 4, 1, 40, 40},
+               {"character", 2, 1, 200, 7},
+               {"none", 1, 5, 8, 40}};
+  EXPECT_EQ(rows.size(), std::size(truth));
+  for (auto& [type, reads, writes, read_bytes, write_bytes] : truth)
+    expect_fields(line_with(rows, {{"type_of_file", type}}),
+                  {is("pid", getpid()), is("reads", reads), is("writes", writes),
+                   is("read_bytes", read_bytes), is("write_bytes", write_bytes)});
 }
 
 TOOL_TEST(Filetype, RowsAreOrderedAndLimited) {
-  require_tool("filetype");
-  IoThread thread(use_each);
-  Tracer tracer("filetype", {"-t", thread.id(), "-s", "writes", "-r", "2"});
-  thread.finish();
-  auto text = tracer.stop_text();
+  auto text = observe_thread("filetype -s writes -r 2", use_each_type).text();
   EXPECT_TRUE(
       text.starts_with("PID     COMM             TYPE        READS WRITES    R_Kb    W_Kb\n"))
       << text;
-  auto none = text.find(" none "), regular = text.find(" regular ");
-  EXPECT_NE(none, text.npos) << text;
-  EXPECT_NE(regular, text.npos) << text;
-  EXPECT_LT(none, regular) << text;
-  EXPECT_EQ(text.find(" fifo "), text.npos) << text;
+  expect_contains(text, {" none ", " regular "});
+  EXPECT_LT(text.find(" none "), text.find(" regular ")) << text;
+  EXPECT_FALSE(contains(text, " fifo ")) << text;
 }
 
-const DeclareTests kFiletype{{
-    .name = "filetype",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "reads+writes",
-               .truth = "calls",
-               .tiny = "--max-keys 1",
-               .slack = kFew},
-    .long_run = {{.arguments = "10"}},
-}};
+const DeclareTests kFiletype{of_reads_and_writes("filetype", kFewCalls)};
 
 }  // namespace
 }  // namespace coretap::tooltest

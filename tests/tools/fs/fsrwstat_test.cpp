@@ -4,16 +4,12 @@
 
 #include <map>
 
-#include "../harness.hpp"
-#include "io_thread.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Of what the workload says, and waits for.
-constexpr std::uint64_t kFew = 10;
-
-void use_each() {
+void use_each_file_system() {
   static char buffer[102400];
   int pipes[2];
   int file = memfd_create("coretap-fsrwstat", MFD_CLOEXEC);
@@ -28,53 +24,33 @@ void use_each() {
 }
 
 TOOL_TEST(Fsrwstat, EachTypeOfFileSystem) {
-  require_tool("fsrwstat");
-  IoThread thread(use_each);
-  Tracer tracer("fsrwstat", {"--json", "--strict", "-t", thread.id(), "3600"});
-  thread.finish();
-  auto report = tracer.stop();
-  std::map<std::string, std::vector<std::uint64_t>> seen;
+  std::map<std::string, std::vector<std::uint64_t>> seen,
+      truth = {{"tmpfs", {20, 40, 20 * 102400, 40 * 102400}},
+               {"pipefs", {1, 1, 10, 10}},
+               {"proc", {3, 0, 12, 0}}};
+  auto report = observe_thread("fsrwstat --json --strict 3600", use_each_file_system).report();
   for (auto& line : report.body)
-    seen[line["fs_type"].str()] = {line["reads"].u64(), line["writes"].u64(),
-                                   line["read_bytes"].u64(), line["write_bytes"].u64()};
-  std::map<std::string, std::vector<std::uint64_t>> truth = {
-      {"tmpfs", {20, 40, 20 * 102400, 40 * 102400}},
-      {"pipefs", {1, 1, 10, 10}},
-      {"proc", {3, 0, 12, 0}}};
+    for (auto* key : {"reads", "writes", "read_bytes", "write_bytes"})
+      seen[line["fs_type"].str()].push_back(line[key].u64());
   EXPECT_EQ(seen, truth);
 }
 
 TOOL_TEST(Fsrwstat, TextHasRates) {
-  require_tool("fsrwstat");
-  IoThread thread(use_each);
-  Tracer tracer("fsrwstat", {"-t", thread.id(), "-r", "1", "3600"});
-  thread.finish();
-  auto text = tracer.stop_text();
-  auto at = text.find("FS ");
-  ASSERT_NE(at, text.npos) << text;
-  EXPECT_EQ(words(text.substr(at)), (Strings{"FS", "READ/s", "WRITE/s", "R_KB/s", "W_KB/s"}));
-  auto row = words(text.substr(text.find('\n', at) + 1));
+  auto text = observe_thread("fsrwstat -r 1 3600", use_each_file_system).text();
+  auto rows = lines(text.substr(text.find("FS ")));
+  EXPECT_EQ(words(rows.at(0)), Strings("FS READ/s WRITE/s R_KB/s W_KB/s"));
+  auto row = words(rows.at(1));
   ASSERT_EQ(row.size(), 5u) << text;
   EXPECT_EQ(row[0], "tmpfs");
   // All in one time: rates are as the numbers are to each other.
-  EXPECT_GT(std::stod(row[2]), 0) << text;
-  EXPECT_NEAR(std::stod(row[2]), 2 * std::stod(row[1]), 2) << text;
-  EXPECT_NEAR(std::stod(row[4]), 2 * std::stod(row[3]), 2) << text;
-  EXPECT_NEAR(std::stod(row[4]), 100 * std::stod(row[2]), 100) << text;
+  auto rate = [&](std::size_t column) { return std::stod(row[column]); };
+  EXPECT_GT(rate(2), 0) << text;
+  EXPECT_NEAR(rate(2), 2 * rate(1), 2) << text;
+  EXPECT_NEAR(rate(4), 2 * rate(3), 2) << text;
+  EXPECT_NEAR(rate(4), 100 * rate(2), 100) << text;
 }
 
-const DeclareTests kFsrwstat{{
-    .name = "fsrwstat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "reads+writes",
-               .truth = "calls",
-               .tiny = "--max-keys 1",
-               .slack = kFew},
-    .long_run = {{.arguments = "10"}},
-}};
+const DeclareTests kFsrwstat{of_reads_and_writes("fsrwstat", kFewCalls)};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,18 +1,14 @@
 // icstat against a program that opens files by their handles: each is one look-up of an inode.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Icstat, LookUpsAndMisses) {
-  require_tool("icstat");
-  Workload workload("filecalls", {"--handles", "200"}, kLinger);
-  Tracer tracer("icstat", {"--json", "--strict", "-p", workload.id()});
-  Tracer nobody("icstat", {"--json", "--strict", "-u", "54321"});
-  workload.release();
-  auto handles = workload.truth()["handles"].u64();
-  auto report = tracer.stop(), none = nobody.stop();
-  workload.end_lingering();
+  auto seen = observe_all({"icstat --json --strict -p {pid}", "icstat --json --strict -u 54321"},
+                          "filecalls --handles 200");
+  auto handles = seen.truth["handles"].u64();
+  auto report = seen.report(0), none = seen.report(1);
   // Half of them are of a file that is no more.
   EXPECT_EQ(report.sum("lookups"), 2 * handles);
   EXPECT_EQ(report.sum("misses"), handles);
@@ -20,12 +16,7 @@ TOOL_TEST(Icstat, LookUpsAndMisses) {
   EXPECT_GE(none.lost("filtered"), 2 * handles);
 }
 
-TOOL_TEST(Icstat, Columns) {
-  require_tool("icstat");
-  auto text = run({tool_path("icstat"), "-T", "0.2", "1"});
-  ASSERT_EQ(text.status, 0) << text.err;
-  EXPECT_EQ(words(lines(text.out)[0]), (Strings{"TIME", "REFS", "MISSES", "HIT%"}));
-}
+TOOL_TEST(Icstat, Columns) { expect_titles("icstat -T 0.1 1", "TIME REFS MISSES HIT%"); }
 
 const DeclareTests kIcstat{{
     .name = "icstat",

@@ -5,51 +5,44 @@
 
 #include <algorithm>
 #include <regex>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-// Blocks that the file system looks its extents up in, and pages of the workload's own code.
-constexpr std::uint64_t kFew = 64;
-
-/// What the counters of a report say of each other.
-void check(const Json& line) {
-  EXPECT_EQ(line["type"].str(), "histogram");
+/// The only one; its counters are as they must be to each other.
+Json histogram_of(const Report& report) {
+  auto line = line_with(report.body, {});
   check_histogram(line, 1'000'000);
-  auto read = line["read_pages"].u64(), used = line["used_pages"].u64(),
-       dropped = line["dropped_pages"].u64();
-  EXPECT_EQ(line["unused_pages"].u64(), read > used + dropped ? read - used - dropped : 0);
+  auto read = line["read_pages"].u64(),
+       gone = line["used_pages"].u64() + line["dropped_pages"].u64();
+  expect_fields(line, {{"type", "histogram"}, {"unused_pages", read > gone ? read - gone : 0}});
   EXPECT_LE(line["count"].u64(), read);
+  return line;
 }
 
-struct Observed {
+struct ReadAhead {
   Json line, truth;
   std::uint64_t pages;
 };
 
-Observed observe(Strings arguments) {
-  require_tool("readahead");
-  Workload workload("pagecache", std::move(arguments), kLinger);
-  Tracer tracer("readahead", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  if (report.body.size() != 1) throw std::runtime_error("one report was expected");
-  check(report.body[0]);
-  return {report.body[0], truth, truth["file_pages"].u64()};
+ReadAhead read_ahead(const std::string& options) {
+  auto seen = observe("readahead --json --strict -p {pid}", "pagecache " + options);
+  return {histogram_of(seen.report()), seen.truth, seen.truth["file_pages"].u64()};
+}
+
+void expect_all_used(const ReadAhead& seen) {
+  expect_within(std::vector{seen.line},
+                {between("read_pages", seen.pages, seen.pages + kFewPages),
+                 at_least("used_pages", seen.pages), at_most("unused_pages", kFewPages)});
 }
 
 TOOL_TEST(Readahead, ReadsUseAllOfIt) {
-  for (auto* size : {"4096", "65536", "1m"}) {
+  for (std::string size : {"4096", "65536", "1m"}) {
     SCOPED_TRACE(size);
-    auto seen = observe({"--phase", "cold", "--read-size", size});
-    EXPECT_GE(seen.line["read_pages"].u64(), seen.pages);
-    EXPECT_LE(seen.line["read_pages"].u64(), seen.pages + kFew);
-    EXPECT_GE(seen.line["used_pages"].u64(), seen.pages);
-    EXPECT_LE(seen.line["unused_pages"].u64(), kFew);
+    auto seen = read_ahead("--phase cold --read-size " + size);
+    expect_all_used(seen);
     EXPECT_EQ(seen.line["count"].u64(), seen.line["used_pages"].u64());
     // The oldest page is no older than the reading took.
     EXPECT_LE(seen.line["total_ns"].u64(),
@@ -57,26 +50,19 @@ TOOL_TEST(Readahead, ReadsUseAllOfIt) {
   }
 }
 
-TOOL_TEST(Readahead, FaultsUseIt) {
-  auto seen = observe({"--phase", "mmap-cold"});
-  EXPECT_GE(seen.line["read_pages"].u64(), seen.pages);
-  EXPECT_LE(seen.line["read_pages"].u64(), seen.pages + kFew);
-  EXPECT_GE(seen.line["used_pages"].u64(), seen.pages);
-  EXPECT_LE(seen.line["unused_pages"].u64(), kFew);
-}
+TOOL_TEST(Readahead, FaultsUseIt) { expect_all_used(read_ahead("--phase mmap-cold")); }
 
 TOOL_TEST(Readahead, WarmReadsAndWritesReadNothing) {
-  for (auto* phase : {"warm", "write"}) {
+  for (std::string phase : {"warm", "write"}) {
     SCOPED_TRACE(phase);
-    auto seen = observe({"--phase", phase});
-    EXPECT_LE(seen.line["read_pages"].u64(), kFew);
+    EXPECT_LE(read_ahead("--phase " + phase).line["read_pages"].u64(), kFewPages);
   }
 }
 
 /// A file on a disk, none of it in the cache.
 class ColdFile {
  public:
-  explicit ColdFile(std::size_t bytes) {
+  explicit ColdFile(std::size_t bytes) : bytes_(bytes) {
     for (std::string directory : {"/mnt/disk", "/var/tmp", "/tmp"}) {
       auto path = directory + "/coretap-readahead-XXXXXX";
       fd_ = ::mkostemp(path.data(), O_CLOEXEC);
@@ -85,12 +71,7 @@ class ColdFile {
       std::string content(bytes, 'x');
       if (::write(fd_, content.data(), bytes) != static_cast<ssize_t>(bytes) || ::fsync(fd_))
         throw std::runtime_error("cannot write " + path);
-      bytes_ = bytes;
-      for (int i = 0; i < 50 && cached(); i++) {
-        drop();
-        ::usleep(10'000);
-      }
-      if (!cached()) return;
+      if (drop() == 0) return;
       ::close(fd_);
     }
     throw Skip("no directory on a disk whose files leave the cache");
@@ -100,21 +81,26 @@ class ColdFile {
   ColdFile& operator=(const ColdFile&) = delete;
 
   int fd() const { return fd_; }
-  void drop() const { ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED); }
+  /// Out of the cache; how many pages stay.
+  std::uint64_t drop() const {
+    for (int i = 0; i < 50 && cached(); i++) {
+      ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+      ::usleep(10'000);
+    }
+    return cached();
+  }
   std::uint64_t cached() const {
-    auto pages = bytes_ / static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    std::vector<unsigned char> in_core(pages);
+    std::vector<unsigned char> in_core(bytes_ / static_cast<std::size_t>(::getpagesize()));
     auto* at = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd_, 0);
     if (at == MAP_FAILED || ::mincore(at, bytes_, in_core.data()))
       throw std::runtime_error("mincore");
     ::munmap(at, bytes_);
-    return static_cast<std::uint64_t>(
-        std::count_if(in_core.begin(), in_core.end(), [](auto c) { return c & 1; }));
+    return static_cast<std::uint64_t>(std::ranges::count_if(in_core, [](auto c) { return c & 1; }));
   }
 
  private:
   int fd_ = -1;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_;
 };
 
 // Read ahead on advice, left for a while, used in part, and the rest dropped.
@@ -135,71 +121,48 @@ TOOL_TEST(Readahead, UnusedAndDropped) {
   char page[4096];
   for (off_t at = 0; at < 1 << 18; at += sizeof page)
     ASSERT_EQ(::pread(file.fd(), page, sizeof page, at), static_cast<ssize_t>(sizeof page));
-  auto wanted = (1u << 18) / static_cast<unsigned>(::sysconf(_SC_PAGESIZE));
+  auto wanted = (1u << 18) / static_cast<unsigned>(::getpagesize());
   auto grown = file.cached();  // a page read may begin more read-ahead
-  for (int i = 0; i < 50 && file.cached(); i++) {
-    file.drop();
-    ::usleep(10'000);
-  }
-  auto left = file.cached();
-  auto report = tracer.stop();
-  ASSERT_EQ(report.body.size(), 1u);
-  auto line = report.body[0];
-  check(line);
-  EXPECT_GE(line["read_pages"].u64(), grown);
-  EXPECT_LE(line["read_pages"].u64(), grown + kFew);
-  EXPECT_GE(line["used_pages"].u64(), wanted);
-  EXPECT_LE(line["used_pages"].u64(), wanted + kFew) << "a large folio is used as a whole";
-  EXPECT_GE(line["dropped_pages"].u64() + left + kFew, grown - wanted);
-  EXPECT_LE(line["dropped_pages"].u64(), grown - wanted + kFew);
+  auto left = file.drop();
+  auto line = histogram_of(tracer.stop());
+  expect_within(std::vector{line},
+                {{"read_pages", grown, grown + kFewPages},
+                 {"used_pages", wanted, wanted + kFewPages},  // a large folio is used as a whole
+                 {"dropped_pages", 0, grown - wanted + kFewPages}});
+  EXPECT_GE(line["dropped_pages"].u64() + left + kFewPages, grown - wanted);
   std::uint64_t old = 0;
   for (auto& slot : line["histogram"].items())
     if (slot["from_ns"].u64() >= 100'000'000) old += slot["count"].u64();
-  EXPECT_GE(old + kFew, wanted) << "they lay unused for 200 ms";
+  EXPECT_GE(old + kFewPages, wanted) << "they lay unused for 200 ms";
   EXPECT_GT(old, 0u);
 }
 
 // The totals of each report are in CSV as in JSON; of one without values too.
-TOOL_TEST(Readahead, TotalsInCsv) {
-  require_tool("readahead");
-  Workload workload("pagecache", {"--phase", "cold"}, kLinger);
-  Tracer json("readahead", {"--json", "-p", workload.id()});
-  Tracer csv("readahead", {"--csv", "-p", workload.id()});
-  Tracer nobody("readahead", {"--csv", "-u", "54321"});
-  workload.release();
-  workload.truth();
-  auto line = json.stop().body.at(0);
-  std::istringstream lines(csv.stop_text());
-  std::string text;
-  ASSERT_TRUE(std::getline(lines, text));
-  EXPECT_EQ(text, "time,unused_pages,read_pages,used_pages,dropped_pages,from_ns,below_ns,count");
-  std::uint64_t count = 0, rows = 0;
-  for (; std::getline(lines, text); rows++) {
-    auto cells = csv_fields(text);
-    ASSERT_EQ(cells.size(), 8u) << text;
-    EXPECT_EQ(cells[1], std::to_string(line["unused_pages"].u64()));
-    EXPECT_EQ(cells[2], std::to_string(line["read_pages"].u64()));
-    EXPECT_EQ(cells[3], std::to_string(line["used_pages"].u64()));
-    EXPECT_EQ(cells[4], std::to_string(line["dropped_pages"].u64()));
+TOOL_TEST(Readahead, TextCsvAndFilters) {
+  auto seen = observe_all(
+      {"readahead --json -p {pid}", "readahead --csv -p {pid}", "readahead --csv -u 54321",
+       "readahead -p {pid}", "readahead --json --strict -u 54321"},
+      "pagecache --phase cold");
+  auto line = seen.report().body.at(0);
+  auto rows = lines(seen.text(1));
+  const auto columns = csv_fields(rows.at(0));
+  EXPECT_EQ(join(columns),
+            "time unused_pages read_pages used_pages dropped_pages from_ns below_ns count");
+  std::uint64_t count = 0;
+  for (auto row = rows.begin() + 1; row != rows.end(); ++row) {
+    auto cells = csv_fields(*row);
+    ASSERT_EQ(cells.size(), columns.size()) << *row;
+    for (std::size_t i = 1; i < 5; i++)
+      EXPECT_EQ(cells[i], std::to_string(line[columns[i].c_str()].u64())) << columns[i];
     count += std::stoull(cells[7]);
   }
-  EXPECT_EQ(rows, line["histogram"].items().size());
+  EXPECT_EQ(rows.size() - 1, line["histogram"].items().size());
   EXPECT_EQ(count, line["count"].u64());
-  EXPECT_TRUE(nobody.stop_text().ends_with(",0,0,0,0,,,0\n"));
-}
-
-TOOL_TEST(Readahead, TextAndFilters) {
-  require_tool("readahead");
-  Workload workload("pagecache", {"--phase", "cold"}, kLinger);
-  Tracer text("readahead", {"-p", workload.id()});
-  Tracer nobody("readahead", {"--json", "--strict", "-u", "54321"});
-  workload.release();
-  workload.truth();
-  auto shown = text.stop_text();
-  static const std::regex whole(
+  EXPECT_TRUE(seen.text(2).ends_with(",0,0,0,0,,,0\n"));
+  const std::regex whole(
       R"(\nReadahead unused/total pages: \d+/\d+\n +msecs +: count +distribution\n( +\d+ -> \d+ +: \d+ +\|.*\n)+)");
-  EXPECT_TRUE(std::regex_match(shown, whole)) << shown;
-  EXPECT_EQ(nobody.stop().body.at(0)["read_pages"].u64(), 0u);
+  EXPECT_TRUE(std::regex_match(seen.text(3), whole)) << seen.text(3);
+  expect_fields(seen.report(4).body.at(0), {{"read_pages", 0}});
 }
 
 const DeclareTests kReadahead{{
@@ -210,7 +173,7 @@ const DeclareTests kReadahead{{
                .events = 2,
                .shown = "used_pages",
                .truth = "page_accesses",
-               .slack = kFew},
+               .slack = kFewPages},
     .long_run = {{.arguments = "10"}},
 }};
 

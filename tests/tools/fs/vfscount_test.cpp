@@ -1,46 +1,27 @@
 // vfscount against a program that makes a known number of calls on files.
-#include <map>
-
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
-  require_tool("vfscount");
-  Workload workload("filecalls", {"--rounds", "50"}, kLinger);
-  Tracer tracer("vfscount", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  auto rounds = truth["rounds"].u64();
-  std::map<std::string, std::uint64_t> calls;
-  for (auto& row : report.body) {
+  auto seen = observe("vfscount --json --strict -p {pid}", "filecalls --rounds 50");
+  auto rows = seen.report().body;
+  for (auto& row : rows)
     EXPECT_TRUE(row["target"].str().starts_with("vfs_")) << row["target"].str();
-    calls[row["target"].str()] += row["count"].u64();
-  }
   // In each round two, by read and pread, and two writes; at the end it prints some lines, and
   // waits for input.
-  EXPECT_GE(calls["vfs_read"], 2 * rounds);
-  EXPECT_LE(calls["vfs_read"], 2 * rounds + 2);
-  EXPECT_GE(calls["vfs_write"], 2 * rounds + 1);
-  EXPECT_LE(calls["vfs_write"], 2 * rounds + 20);
+  auto calls = 2 * seen.truth["rounds"].u64();
+  expect_within(lines_with(rows, {{"target", "vfs_read"}}), {{"count", calls, calls + 2}});
+  expect_within(lines_with(rows, {{"target", "vfs_write"}}), {{"count", calls + 1, calls + 20}});
 }
 
-TOOL_TEST(Vfscount, Columns) {
-  require_tool("vfscount");
-  auto text = run({tool_path("vfscount"), "0.2"});
-  ASSERT_EQ(text.status, 0) << text.err;
-  EXPECT_NE(text.out.find("FUNC"), std::string::npos) << text.out;
-  EXPECT_NE(text.out.find("vfs_read"), std::string::npos) << text.out;
-}
+TOOL_TEST(Vfscount, Columns) { expect_contains(printed("vfscount 0.2"), {"FUNC", "vfs_read"}); }
 
 // Where functions cannot be traced the user learns what to use.
 TOOL_TEST(Vfscount, WhatToUseInstead) {
-  auto text = run({tool_path("vfscount"), "0.1"});
-  if (text.status == 0) throw Skip("functions can be traced here");
-  EXPECT_EQ(text.status, 3);
-  EXPECT_TRUE(contains(text.err, "vfsstat")) << text.err;
+  if (run({tool_path("vfscount"), "0.1"}).status == 0) throw Skip("functions can be traced here");
+  expect_refused("vfscount 0.1", {"vfsstat"}, 3);
 }
 
 const DeclareTests kVfscount{{

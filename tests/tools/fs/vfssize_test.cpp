@@ -1,57 +1,46 @@
 // vfssize against a process that reads and writes pieces of a known size.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Vfssize, EachFileAndOperation) {
-  require_tool("vfssize");
-  Workload workload("fileio", {"--count", "50", "--size", "3000"}, kLinger);
-  Tracer tracer("vfssize", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
+  auto seen = observe("vfssize --json --strict -p {pid}", "fileio --count 50 --size 3000");
+  auto report = seen.report();
   ASSERT_EQ(report.body.size(), 3u);
-  for (auto& line : report.body) {
-    bool write = line["operation"].str() == "W", copy = line["file"].str() == truth["copy"].str();
-    EXPECT_EQ(line["comm"].str(), "fileio");
-    EXPECT_EQ(line["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-    EXPECT_TRUE(copy || line["file"].str() == truth["data"].str()) << line["file"].str();
-    EXPECT_EQ(line["count"].u64(), truth[copy ? "copies" : write ? "writes" : "reads"].u64());
-    EXPECT_EQ(line["total_bytes"].u64(), truth[copy    ? "copy_bytes"
-                                               : write ? "write_bytes"
-                                                       : "read_bytes"]
-                                             .u64());
+  const struct {
+    const char *operation, *file, *count, *bytes;
+  } all[] = {{"R", "data", "reads", "read_bytes"},
+             {"W", "data", "writes", "write_bytes"},
+             {"W", "copy", "copies", "copy_bytes"}};
+  for (auto& [operation, file, count, bytes] : all) {
+    SCOPED_TRACE(count);
+    auto total = seen.truth[bytes].u64();
+    auto line =
+        line_with(report.body, {{"operation", operation}, {"file", seen.truth[file].str()}});
+    expect_fields(line, {is("comm", "fileio"), is("pid", seen.pid),
+                         is("count", seen.truth[count].u64()), is("total_bytes", total)});
     // Whole pieces, or nothing at the end of the file.
+    const bool write = operation[0] == 'W';
     auto slots = line["histogram"].items();
     ASSERT_EQ(slots.size(), write ? 1u : 2u);
-    auto& pieces = slots.back();
-    EXPECT_EQ(pieces["from_bytes"].u64(), 2048u);
-    EXPECT_EQ(pieces["below_bytes"].u64(), 4096u);
-    EXPECT_EQ(pieces["count"].u64(), line["total_bytes"].u64() / 3000);
-    EXPECT_EQ(slots[0]["from_bytes"].u64(), write ? 2048u : 0u);
+    expect_fields(slots[0], {{"from_bytes", write ? 2048 : 0}});
+    expect_fields(slots.back(),
+                  {{"from_bytes", 2048}, {"below_bytes", 4096}, {"count", total / 3000}});
   }
 }
 
 TOOL_TEST(Vfssize, OnlyWhatIsAskedFor) {
-  require_tool("vfssize");
-  Workload workload("fileio", {"--count", "5"}, kLinger);
-  Tracer writes("vfssize", {"--json", "-p", workload.id(), "--write-only"});
-  Tracer all("vfssize", {"--json", "-p", workload.id(), "-a"});
-  Tracer text("vfssize", {"-p", workload.id(), "--read-only"});
-  workload.release();
-  auto truth = workload.truth();
-  auto only_writes = writes.stop(), more = all.stop();
-  for (auto& line : only_writes.body) EXPECT_EQ(line["operation"].str(), "W");
-  EXPECT_EQ(only_writes.body.size(), 2u);
-  bool pipes = false;
-  for (auto& line : more.body) pipes |= line["file"].str().starts_with("pipe:[");
-  EXPECT_TRUE(pipes);
-  auto title = "comm = fileio, pid = " + workload.id() +
-               ", operation = R, file = " + truth["data"].str() + "\n";
-  auto shown = text.stop_text();
-  EXPECT_NE(shown.find(title), std::string::npos) << shown;
-  EXPECT_NE(shown.find("bytes"), std::string::npos) << shown;
+  auto seen = observe_all({"vfssize --json -p {pid} --write-only", "vfssize --json -p {pid} -a",
+                           "vfssize -p {pid} --read-only"},
+                          "fileio --count 5");
+  auto writes = seen.report().body;
+  EXPECT_EQ(writes.size(), 2u);
+  for (auto& line : writes) expect_fields(line, {{"operation", "W"}});
+  expect_contains(seen.text(1), {"\"file\":\"pipe:["});
+  expect_contains(seen.text(2), {"comm = fileio, pid = " + std::to_string(seen.pid) +
+                                     ", operation = R, file = " + seen.truth["data"].str() + "\n",
+                                 "bytes"});
 }
 
 const DeclareTests kVfssize{{

@@ -1,56 +1,31 @@
 // vfsstat against a process that makes known numbers of calls on files.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// It says its truth, and reads when to begin and to end.
-constexpr std::uint64_t kFew = 10;
-
-std::uint64_t operations(const Json& line) {
-  std::uint64_t sum = 0;
-  for (auto* key : {"reads", "writes", "fsyncs", "opens", "unlinks", "mkdirs", "rmdirs"})
-    sum += line[key].u64();
-  return sum;
-}
-
 TOOL_TEST(Vfsstat, EachOperationOfAProcess) {
-  require_tool("vfsstat");
-  Workload workload("filecalls", {"--rounds", "50"}, kLinger),
-      other("filecalls", {"--rounds", "30"}, kLinger);
-  Tracer tracer("vfsstat", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  other.release();
-  auto rounds = workload.truth()["rounds"].u64();
-  other.truth();
-  auto report = tracer.stop();
-  EXPECT_GE(report.sum("reads"), 4 * rounds);
-  EXPECT_LE(report.sum("reads"), 4 * rounds + kFew);
-  EXPECT_GE(report.sum("writes"), 3 * rounds);
-  EXPECT_LE(report.sum("writes"), 3 * rounds + kFew);
-  EXPECT_EQ(report.sum("fsyncs"), 2 * rounds);
-  EXPECT_EQ(report.sum("opens"), 2 * rounds);
-  EXPECT_EQ(report.sum("creates"), rounds);
-  EXPECT_EQ(report.sum("unlinks"), 2 * rounds);
-  EXPECT_EQ(report.sum("mkdirs"), 2 * rounds);
-  EXPECT_EQ(report.sum("rmdirs"), 2 * rounds);
+  auto [seen, other] =
+      observe_beside("filecalls --rounds 30", Strings{"vfsstat --json --strict -p {pid}"},
+                     "filecalls --rounds 50");
+  auto rounds = seen.truth["rounds"].u64();
+  auto report = seen.report();
+  expect_within(
+      report, {between("reads", 4 * rounds, 4 * rounds + kFewCalls),
+               between("writes", 3 * rounds, 3 * rounds + kFewCalls), exactly("creates", rounds)});
+  for (auto* key : {"fsyncs", "opens", "unlinks", "mkdirs", "rmdirs"})
+    EXPECT_EQ(report.sum(key), 2 * rounds) << key;
 }
 
 TOOL_TEST(Vfsstat, TextHasRates) {
-  require_tool("vfsstat");
-  EXPECT_EQ(header_of("vfsstat", {"0.1", "1"}),
-            (Strings{"TIME", "READ/s", "WRITE/s", "FSYNC/s", "OPEN/s", "CREATE/s", "UNLINK/s",
-                     "MKDIR/s", "RMDIR/s"}));
-  Workload workload("filecalls", {"--rounds", "50"}, kLinger);
-  Tracer tracer("vfsstat", {"-p", workload.id(), "3600"});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  auto line = words(text.substr(text.find('\n') + 1));
-  ASSERT_EQ(line.size(), 9u) << text;
+  auto text = observe("vfsstat -p {pid} 3600", "filecalls --rounds 50").text();
+  EXPECT_EQ(words(text), Strings("TIME READ/s WRITE/s FSYNC/s OPEN/s CREATE/s UNLINK/s MKDIR/s "
+                                 "RMDIR/s"));
+  auto row = words(lines(text).at(1));
+  ASSERT_EQ(row.size(), 9u) << text;
   // All in one time: rates are as the numbers are to each other.
-  EXPECT_NEAR(std::stod(line[4]), 2 * std::stod(line[5]), 2) << text;
-  EXPECT_GT(std::stod(line[1]), std::stod(line[3])) << text;
+  EXPECT_NEAR(std::stod(row[4]), 2 * std::stod(row[5]), 2) << text;
+  EXPECT_GT(std::stod(row[1]), std::stod(row[3])) << text;
 }
 
 const DeclareTests kVfsstat{{
@@ -59,9 +34,9 @@ const DeclareTests kVfsstat{{
     .events = {{}, "filecalls --rounds 5"},
     .stress = {.workload = "filecalls --rounds {n}",
                .events = 2000,
-               .shown = operations,
+               .shown = "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs",
                .truth = "operations",
-               .slack = kFew},
+               .slack = kFewCalls},
     .long_run = {{.arguments = "5"}},
 }};
 

@@ -1,21 +1,31 @@
 // writeback against the kernel's own trace of its flusher threads.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <regex>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-constexpr int kFlushes = 5;
-
 /// Pages by pass, from the trace: what a flusher had to write before less what it had after.
 using Works = std::map<std::string, std::uint64_t>;
 
+std::string bdi_of(const Trace::Event& event) {
+  auto text = event.words.substr(std::string("bdi ").size());
+  return text.substr(0, text.find(": "));
+}
+
+/// What the trace calls a device: "259:0" where it is a disk.
+std::string bdi_of(const std::string& device) {
+  auto file = "/sys/block/" + device + "/dev";
+  return std::filesystem::exists(file) ? lines(slurp(file)).at(0) : device;
+}
+
 /// What the tool says of one work is in the trace as one or more passes: sums by device and reason
 /// are the same where all of it is in both.
-Works traced(const Trace& trace) {
+Works traced_works(const Trace& trace) {
   Works all;
   std::map<pid_t, std::int64_t> before;
   for (auto& e : trace.events()) {
@@ -23,125 +33,97 @@ Works traced(const Trace& trace) {
     if (e.name == "writeback_start") {
       before[e.task] = left;
     } else if (auto start = before.find(e.task); start != before.end()) {
-      auto bdi = e.words.substr(std::string("bdi ").size());
-      all[bdi.substr(0, bdi.find(": ")) + " " + e.value("reason")] +=
-          static_cast<std::uint64_t>(start->second - left);
+      all[bdi_of(e) + " " + e.value("reason")] += static_cast<std::uint64_t>(start->second - left);
       before.erase(start);
     }
   }
   return all;
 }
 
-/// What the trace calls a device: "259:0" where it is a disk.
-std::string bdi_of(const std::string& device) {
-  auto file = "/sys/block/" + device + "/dev";
-  if (!std::filesystem::exists(file)) return device;
-  auto text = slurp(file);
-  return text.substr(0, text.find('\n'));
-}
-
 TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
   require_tool("writeback");
-  Workload workload("filecalls", {"--syncfs", std::to_string(kFlushes)}, kLinger);
+  constexpr std::uint64_t kFlushes = 5;
+  Scene scene("filecalls --syncfs " + std::to_string(kFlushes));
   Trace trace(Strings{"writeback/writeback_start", "writeback/writeback_written"});
-  Tracer all("writeback", {"--json", "--strict"});
-  Tracer asked("writeback", {"--json", "--strict", "-p", workload.id(), "-r", "sync"});
-  Tracer other("writeback", {"--json", "-p", workload.id(), "-r", "background"});
-  workload.release();
-  workload.truth();
-  auto report = asked.stop(), everything = all.stop(), none = other.stop();
+  scene.trace("writeback --json --strict");
+  scene.trace("writeback --json --strict -p {pid} -r sync");
+  scene.trace("writeback --json -p {pid} -r background");
+  auto seen = scene.finish();
   trace.stop();
-  workload.end_lingering();
+  auto everything = seen.report(0), asked = seen.report(1), none = seen.report(2);
 
   // Each flush writes the page that is dirty, and all others of the file system.
-  std::uint64_t pages = 0;
-  ASSERT_GE(report.body.size(), static_cast<std::size_t>(kFlushes));
-  for (auto& event : report.body) {
-    EXPECT_EQ(event["comm"].str(), "filecalls");
-    EXPECT_EQ(event["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-    EXPECT_EQ(event["reason"].str(), "sync");
-    EXPECT_EQ(event["device"].str(), report.body[0]["device"].str());
-    pages += event["written_pages"].u64();
-  }
-  EXPECT_GE(pages, static_cast<std::uint64_t>(kFlushes));
+  ASSERT_GE(asked.body.size(), kFlushes);
+  auto device = asked.body[0]["device"].str();
+  for (auto& event : asked.body)
+    expect_fields(
+        event, {{"comm", "filecalls"}, {"pid", seen.pid}, {"reason", "sync"}, {"device", device}});
+  auto pages = asked.sum("written_pages");
+  EXPECT_GE(pages, kFlushes);
   EXPECT_TRUE(none.body.empty());
-  EXPECT_GE(none.lost("filtered"), static_cast<std::uint64_t>(kFlushes));
+  EXPECT_GE(none.lost("filtered"), kFlushes);
 
   // The trace began before the tool and ended after it.
-  auto kernel = traced(trace);
+  auto kernel = traced_works(trace);
   Works tool;
   for (auto& event : everything.body)
     tool[bdi_of(event["device"].str()) + " " + event["reason"].str()] +=
         event["written_pages"].u64();
   EXPECT_FALSE(tool.empty());
-  for (auto& [work, n] : tool) {
-    EXPECT_LE(n, kernel[work]) << work;
-  }
-  EXPECT_GE(tool[bdi_of(report.body[0]["device"].str()) + " sync"], pages);
+  for (auto& [work, n] : tool) EXPECT_LE(n, kernel[work]) << work;
+  EXPECT_GE(tool[bdi_of(device) + " sync"], pages);
 }
 
 TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
   require_tool("writeback");
   if (!in_guest()) throw Skip("few dirty pages for the whole machine: a guest's only");
-  Workload workload("throttled", {}, kLinger);
+  Scene scene("throttled");
   Trace trace("writeback/balance_dirty_pages");
-  Tracer mine("writeback", {"--throttle", "--json", "--strict", "-p", workload.id()});
-  Tracer all("writeback", {"--throttle", "--json", "--strict"});
-  Tracer other("writeback", {"--throttle", "--json", "-p", "1"});
-  Tracer text("writeback", {"--throttle", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = mine.stop(), everybody = all.stop(), none = other.stop();
-  auto table = text.stop_text();
+  for (std::string options :
+       {"--json --strict -p {pid}", "--json --strict", "--json -p 1", "-p {pid}"})
+    scene.trace("writeback --throttle " + options);
+  auto seen = scene.finish();
   trace.stop();
-  workload.end_lingering();
 
   std::uint64_t sleeps = 0, total_ms = 0, longest_ms = 0;
   std::string bdi;
-  for (auto& e : trace.events(workload.pid())) {
-    auto ms = std::stoll(e.value(" pause"));  // not paused, dirtied_pause
-    if (ms <= 0) continue;
+  for (auto& e : trace.events(static_cast<pid_t>(seen.pid))) {
+    auto pause = std::stoll(e.value(" pause"));  // not paused, dirtied_pause
+    if (pause <= 0) continue;
+    auto ms = static_cast<std::uint64_t>(pause);
     sleeps++;
-    total_ms += static_cast<std::uint64_t>(ms);
-    longest_ms = std::max(longest_ms, static_cast<std::uint64_t>(ms));
-    bdi = e.words.substr(std::string("bdi ").size());
-    bdi.resize(bdi.find(": "));
+    total_ms += ms;
+    longest_ms = std::max(longest_ms, ms);
+    bdi = bdi_of(e);
   }
+  auto off_cpu = seen.truth["off_cpu_ns"].u64();
   std::printf("%ju sleeps of %ju ms, in %ju writes, %ju ms off the CPU\n", sleeps, total_ms,
-              truth["writes"].u64(), truth["off_cpu_ns"].u64() / 1'000'000);
+              seen.truth["writes"].u64(), off_cpu / 1'000'000);
   ASSERT_GE(sleeps, 5u) << "the writer was not slowed down";
-  ASSERT_EQ(report.body.size(), 1u);
-  auto& row = report.body[0];
-  EXPECT_EQ(row["sleeps"].u64(), sleeps);
-  EXPECT_EQ(row["total_ns"].u64(), total_ms * 1'000'000);
-  EXPECT_EQ(row["max_ns"].u64(), longest_ms * 1'000'000);
-  EXPECT_EQ(row["comm"].str(), "throttled");
-  EXPECT_EQ(row["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-  EXPECT_EQ(bdi_of(row["device"].str()), bdi);
-  EXPECT_TRUE(std::regex_search(
-      table, std::regex("DEVICE +SLEEPS +TOTAL\\(ms\\) +MAX\\(ms\\) COMM +PID *\n" +
-                        row["device"].str() + " +" + std::to_string(sleeps) + " ")))
-      << table;
+  auto row = line_with(seen.report().body, {});
+  auto device = row["device"].str();
+  expect_fields(
+      row, {is("sleeps", sleeps), is("total_ns", total_ms * 1'000'000),
+            is("max_ns", longest_ms * 1'000'000), is("comm", "throttled"), is("pid", seen.pid)});
+  EXPECT_EQ(bdi_of(device), bdi);
+  std::regex table("DEVICE +SLEEPS +TOTAL\\(ms\\) +MAX\\(ms\\) COMM +PID *\n" + device + " +" +
+                   std::to_string(sleeps) + " ");
+  EXPECT_TRUE(std::regex_search(seen.text(3), table)) << seen.text(3);
 
   // By the writer's own clocks it was off the CPU for it; a sleep may end a tick (10 ms at most)
   // early, and the writer waits for other things, too.
-  auto off_cpu = truth["off_cpu_ns"].u64();
   EXPECT_LE(row["total_ns"].u64(), off_cpu + sleeps * 10'000'000);
   EXPECT_GE(row["total_ns"].u64(), off_cpu / 4);
 
-  bool found = false;
-  for (auto& line : everybody.body) found |= line["pid"].u64() == row["pid"].u64();
-  EXPECT_TRUE(found);
-  EXPECT_TRUE(none.body.empty());
-  EXPECT_GE(none.lost("filtered"), sleeps);
+  EXPECT_FALSE(seen.report(1).of_process(seen.pid).empty());
+  EXPECT_TRUE(seen.report(2).body.empty());
+  EXPECT_GE(seen.report(2).lost("filtered"), sleeps);
 }
 
 TOOL_TEST(Writeback, Text) {
-  require_tool("writeback");
-  EXPECT_EQ(header_of("writeback", {}),
-            (Strings{"TIME", "DEVICE", "PAGES", "REASON", "ms", "COMM", "PID"}));
-  EXPECT_EQ(run({tool_path("writeback"), "-r", "nothing"}).status, 2);
-  EXPECT_EQ(run({tool_path("writeback"), "--throttle", "-r", "sync"}).status, 2);
+  expect_titles("writeback", "TIME DEVICE PAGES REASON ms COMM PID");
+  expect_refused("writeback -r nothing");
+  expect_refused("writeback --throttle -r sync");
 }
 
 const DeclareTests kWriteback{{
@@ -150,7 +132,6 @@ const DeclareTests kWriteback{{
     .events = {{}, "filecalls --syncfs 3"},
     .stress = {.workload = "filecalls --syncfs {n}",
                .events = 6,
-               .truth = nullptr,
                .tiny = "--ring-size 4096",
                .kernel_event = "writeback/writeback_queue"},
     .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}},

@@ -3,10 +3,8 @@
 #include <sys/uio.h>
 
 #include <filesystem>
-#include <map>
 
-#include "../harness.hpp"
-#include "io_thread.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -15,7 +13,7 @@ struct Use {
   std::string name;
   int open_flags, call_flags;
   std::uint64_t writes;
-  const char* counted_as;
+  std::string counted_as;
 };
 
 const std::vector<Use> kUses = {
@@ -41,24 +39,17 @@ void use_all(const std::string& directory) {
 }
 
 TOOL_TEST(Writesync, EachFlag) {
-  require_tool("writesync");
-  TemporaryDirectory directory;
-  IoThread thread([&] { use_all(directory.path()); });
-  Tracer tracer("writesync", {"--json", "--strict", "-t", thread.id()});
-  thread.finish();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.body.size(), kUses.size());
-  std::map<std::string, Json> lines;
-  for (auto& line : report.body) lines[line["file"].str()] = line;
+  TemporaryDirectory temporary;
+  auto directory = std::filesystem::canonical(temporary.path()).string();
+  auto rows =
+      observe_thread("writesync --json --strict", [&] { use_all(directory); }).report().body;
+  EXPECT_EQ(rows.size(), kUses.size());
   for (auto& use : kUses) {
-    auto path = std::filesystem::canonical(directory.path()).string() + "/" + use.name;
-    ASSERT_TRUE(lines.contains(path)) << path;
-    auto& line = lines[path];
+    SCOPED_TRACE(use.name);
+    auto line = line_with(rows, {{"file", directory + "/" + use.name}});
     for (auto* key : {"sync_writes", "dsync_writes", "regular_writes"})
-      EXPECT_EQ(line[key].u64(), std::string(key) == use.counted_as ? use.writes : 0)
-          << use.name << " " << key;
-    EXPECT_EQ(line["writes"].u64(), use.writes);
-    EXPECT_EQ(line["write_bytes"].u64(), use.writes * kBytes);
+      expect_fields(line, {{key, use.counted_as == key ? use.writes : 0}});
+    expect_fields(line, {{"writes", use.writes}, {"write_bytes", use.writes * kBytes}});
   }
 }
 
@@ -70,25 +61,16 @@ TOOL_TEST(Writesync, DirectWritesOfACommand) {
   int fd = open(file.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);
   if (fd < 0) throw Skip("no O_DIRECT in " + directory.path());
   close(fd);
-  Tracer tracer("writesync",
-                {"--json", "--strict", "--", "dd", "if=/dev/zero", "of=" + file, "bs=4096",
-                 "count=7", "conv=notrunc", "oflag=direct,dsync", "status=none"},
-                {.attached = false});
-  auto report = tracer.finish();
-  std::uint64_t direct = 0, dsync = 0;
-  for (auto& line : report.body) {
-    if (!line["file"].str().ends_with("/direct")) continue;
-    direct += line["direct_writes"].u64();
-    dsync += line["dsync_writes"].u64();
-  }
-  EXPECT_EQ(direct, 7u);
-  EXPECT_EQ(dsync, 7u);
+  Strings words("--json --strict -- dd if=/dev/zero of=" + file +
+                " bs=4096 count=7 conv=notrunc oflag=direct,dsync status=none");
+  auto rows = Tracer("writesync", words, {.attached = false}).finish().body;
+  std::erase_if(rows, [](auto& line) { return !line["file"].str().ends_with("/direct"); });
+  EXPECT_EQ(sum(rows, "direct_writes"), 7u);
+  EXPECT_EQ(sum(rows, "dsync_writes"), 7u);
 }
 
 TOOL_TEST(Writesync, TheKnownColumns) {
-  require_tool("writesync");
-  EXPECT_EQ(header_of("writesync", {"0.1", "1"}),
-            (Strings{"PID", "COMM", "SYNC", "DSYNC", "REGULAR", "DIRECT", "W_Kb", "FILE"}));
+  expect_titles("writesync 0.1 1", "PID COMM SYNC DSYNC REGULAR DIRECT W_Kb FILE");
 }
 
 const DeclareTests kWritesync{{

@@ -1,79 +1,43 @@
 // brkstack against a process that moves the end of its heap a known number of times.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-bool has_frame(const Json& line, std::string_view name) {
-  for (auto& frame : line["user_stack"].strings())
-    if (contains(frame, name)) return true;
-  return false;
-}
-
-std::uint64_t sum_of(const Report& report, const char* frame, const char* key) {
-  std::uint64_t sum = 0;
-  for (auto& line : report.body)
-    if (has_frame(line, frame)) sum += line[key].u64();
-  return sum;
-}
-
-struct Seen {
-  Report report;
-  Json truth;
-};
-Seen see(Strings options) {
-  require_tool("brkstack");
-  Workload workload("grower", {}, kLinger);
-  options.insert(options.end(), {"--json", "--strict", "-p", workload.id()});
-  Tracer tracer("brkstack", options);
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  workload.end_lingering();
-  return {std::move(report), truth};
-}
-
 TOOL_TEST(Brkstack, EachChangeWithItsBytes) {
-  auto seen = see({});
-  for (auto* key : {"grows", "grown_bytes"})
-    EXPECT_EQ(sum_of(seen.report, "workload_grow", key), seen.truth[key].u64()) << key;
-  for (auto* key : {"shrinks", "shrunk_bytes"})
-    EXPECT_EQ(sum_of(seen.report, "workload_shrink", key), seen.truth[key].u64()) << key;
-  EXPECT_EQ(sum_of(seen.report, "workload_grow", "shrinks"), 0u);
-  EXPECT_EQ(sum_of(seen.report, "workload_shrink", "grows"), 0u);
-  for (auto& line : seen.report.body) {
-    EXPECT_EQ(line["call"].str(), "brk");
-    EXPECT_EQ(line["comm"].str(), "grower");
-  }
+  auto seen = observe("brkstack --json --strict -p {pid}", "grower");
+  auto all = seen.report().body;
+  auto grow = lines_with_frame(all, "user_stack", "workload_grow"),
+       shrink = lines_with_frame(all, "user_stack", "workload_shrink");
+  expect_sums(grow, seen.truth, {"grows", "grown_bytes"});
+  expect_sums(shrink, seen.truth, {"shrinks", "shrunk_bytes"});
+  EXPECT_EQ(sum(grow, "shrinks"), 0u);
+  EXPECT_EQ(sum(shrink, "grows"), 0u);
+  for (auto& line : all) expect_fields(line, {{"call", "brk"}, {"comm", "grower"}});
 }
 
-TOOL_TEST(Brkstack, MappingsIfAsked) {
-  auto seen = see({"--mmap"});
-  EXPECT_EQ(sum_of(seen.report, "workload_map", "grows"), seen.truth["maps"].u64());
-  EXPECT_EQ(sum_of(seen.report, "workload_map", "grown_bytes"), seen.truth["mapped_bytes"].u64());
-  EXPECT_EQ(sum_of(seen.report, "workload_grow", "grows"), seen.truth["grows"].u64());
-}
-
-TOOL_TEST(Brkstack, SmallChangesLeftOut) {
-  auto seen = see({"-m", "65537"});
-  EXPECT_TRUE(seen.report.body.empty());
-  EXPECT_GE(seen.report.lost("filtered"), seen.truth["changes"].u64());
+TOOL_TEST(Brkstack, MappingsIfAskedAndNoSmallChanges) {
+  auto seen = observe_all(
+      {"brkstack --json --strict --mmap -p {pid}", "brkstack --json --strict -m 65537 -p {pid}"},
+      "grower");
+  auto all = seen.report().body;
+  expect_sums(lines_with_frame(all, "user_stack", "workload_map"), seen.truth,
+              {{"grows", "maps"}, {"grown_bytes", "mapped_bytes"}});
+  expect_sums(lines_with_frame(all, "user_stack", "workload_grow"), seen.truth, {"grows"});
+  auto large = seen.report(1);
+  EXPECT_TRUE(large.body.empty());
+  EXPECT_GE(large.lost("filtered"), seen.truth["changes"].u64());
 }
 
 TOOL_TEST(Brkstack, BytesForFlameGraphs) {
-  require_tool("brkstack");
-  Workload workload("grower", {}, kLinger);
-  Tracer tracer("brkstack", {"-f", "-p", workload.id()});
-  workload.release();
-  auto grown = workload.truth()["grown_bytes"].u64();
-  auto text = tracer.stop_text();
-  EXPECT_TRUE(contains(text, "grower;")) << text;
-  EXPECT_FALSE(contains(text, "workload_shrink")) << text;
+  auto seen = observe("brkstack -f -p {pid}", "grower");
+  expect_contains(seen.text(), {"grower;"});
+  EXPECT_FALSE(contains(seen.text(), "workload_shrink")) << seen.text();
   std::uint64_t sum = 0;
-  for (auto& line : lines(text))
+  for (auto& line : lines(seen.text()))
     if (contains(line, ";workload_grow")) sum += std::stoull(line.substr(line.rfind(' ') + 1));
-  EXPECT_EQ(sum, grown);
-  EXPECT_EQ(run({tool_path("brkstack"), "-f", "--top", "3"}).status, 2);
+  EXPECT_EQ(sum, seen.truth["grown_bytes"].u64());
+  expect_refused("brkstack -f --top 3");
 }
 
 const DeclareTests kBrkstack{{

@@ -1,128 +1,100 @@
 // extfrag against the kernel's own trace of the event, and its files in debugfs.
-#include <grp.h>
-#include <sys/mount.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <map>
 #include <regex>
 #include <set>
+#include <span>
 #include <sstream>
-#include <tuple>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Page frame, orders (of the allocation, the block, page blocks), types (of the allocation, of the
-/// block), fragmenting, change_ownership.
-using Fallback = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
-                            std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
-std::uint64_t pfn_of(const Fallback& f) { return std::get<0>(f); }
-std::uint64_t order_of(const Fallback& f) { return std::get<1>(f); }
-bool fragments(const Fallback& f) { return std::get<6>(f); }
+/// Of an event; the first six are what a row of the table tells apart.
+constexpr const char* kKeys[] = {
+    "alloc_migratetype", "fallback_migratetype", "alloc_order",     "fallback_order",
+    "fragmenting",       "change_ownership",     "pageblock_order", "pfn"};
+constexpr std::size_t kOrder = 2, kFragmenting = 4, kOfRows = 6, kFrame = 7;
+using Fallback = std::vector<std::uint64_t>;
+bool fragments(const Fallback& f) { return f[kFragmenting]; }
 
 /// In the words of the kernel's trace output; 5.10 writes page frames in decimal.
-Fallback parse_traced(const std::string& text) {
-  auto number = [&](const char* key) {
-    auto at = text.find(std::string(key) + '=');
-    if (at == std::string::npos) throw std::runtime_error(key + (": " + text));
-    return std::strtoull(text.c_str() + at + std::strlen(key) + 1, nullptr, 0);
-  };
-  return {number("pfn"),
-          number("alloc_order"),
-          number("fallback_order"),
-          number("pageblock_order"),
-          number("alloc_migratetype"),
-          number("fallback_migratetype"),
-          number("fragmenting"),
-          number("change_ownership")};
+Fallback parse_traced(const Trace::Event& event) {
+  Fallback all;
+  for (auto* key : kKeys) all.push_back(std::stoull(event.value(key), nullptr, 0));
+  return all;
 }
 
 struct Fallbacks : Trace {
   Fallbacks() : Trace("kmem/mm_page_alloc_extfrag") {}
   std::vector<Fallback> of(std::optional<pid_t> task = {}) const {
     std::vector<Fallback> all;
-    for (auto& line : lines(task)) all.push_back(parse_traced(line));
+    for (auto& event : events(task)) all.push_back(parse_traced(event));
     return all;
   }
-  std::uint64_t count() const { return lines().size(); }
 };
 
 /// Names of migrate types by number, as the kernel's own table has them.
 std::map<std::string, std::uint64_t> migrate_types() {
   auto text = slurp("/proc/pagetypeinfo");
   const std::string title = "Number of blocks type";
-  std::istringstream words(text.substr(text.find(title) + title.size()));
-  std::string line;
-  std::getline(words, line);
-  std::istringstream names(line);
   std::map<std::string, std::uint64_t> all;
-  for (std::string name; names >> name;) {
+  for (auto name : words(text.substr(text.find(title) + title.size()))) {
     std::ranges::transform(name, name.begin(), ::tolower);
     all.emplace(name, all.size());
   }
   return all;
 }
 
-Fallback parse_event(const Json& event) {
+Fallback parse_json(const Json& line, std::size_t keys) {
   static const auto types = migrate_types();
-  auto type = [&](const char* key) { return types.at(event[key].str()); };
-  return {event["pfn"].u64(),
-          event["alloc_order"].u64(),
-          event["fallback_order"].u64(),
-          event["pageblock_order"].u64(),
-          type("alloc_migratetype"),
-          type("fallback_migratetype"),
-          event["fragmenting"].boolean(),
-          event["change_ownership"].boolean()};
-}
-
-/// What a row of the table tells apart.
-using Kind = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, bool, bool>;
-using Kinds = std::map<Kind, std::uint64_t>;
-
-Kinds kinds_of(const std::vector<Fallback>& fallbacks) {
-  Kinds all;
-  for (auto& [pfn, order, from, block, type, other, fragmenting, ownership] : fallbacks)
-    all[{type, other, order, from, fragmenting, ownership}]++;
-  return all;
-}
-
-Kinds kinds_of(const Report& report, std::optional<pid_t> pid = {}) {
-  static const auto types = migrate_types();
-  Kinds all;
-  for (auto& row : report.body) {
-    if (pid && row["pid"].i64() != *pid) continue;
-    auto& count =
-        all[{types.at(row["alloc_migratetype"].str()), types.at(row["fallback_migratetype"].str()),
-             row["alloc_order"].u64(), row["fallback_order"].u64(), row["fragmenting"].boolean(),
-             row["change_ownership"].boolean()}];
-    EXPECT_EQ(count, 0u) << "two rows of one kind";
-    count = row["count"].u64();
+  Fallback all;
+  for (auto* key : std::span(kKeys).first(keys)) {
+    auto value = line[key];
+    all.push_back(value.is_string()  ? types.at(value.str())
+                  : value.is_count() ? value.u64()
+                                     : value.boolean());
   }
   return all;
 }
 
-std::vector<Fallback> events_of(const Report& report) {
+std::vector<Fallback> fallbacks_of(const Report& report) {
   std::vector<Fallback> all;
-  for (auto& event : report.body) all.push_back(parse_event(event));
+  for (auto& event : report.body) all.push_back(parse_json(event, std::size(kKeys)));
   return all;
 }
 
-template <class Condition>
-std::vector<Fallback> those(std::vector<Fallback> all, Condition condition) {
+/// How many of each row.
+using Kinds = std::map<Fallback, std::uint64_t>;
+
+Kinds kinds_of(std::vector<Fallback> fallbacks) {
+  Kinds all;
+  for (auto& f : fallbacks) {
+    f.resize(kOfRows);
+    all[f]++;
+  }
+  return all;
+}
+
+Kinds kinds_of(const std::vector<Json>& rows) {
+  Kinds all;
+  for (auto& row : rows)
+    EXPECT_TRUE(all.emplace(parse_json(row, kOfRows), row["count"].u64()).second)
+        << "two rows of one kind";
+  return all;
+}
+
+using Condition = std::function<bool(const Fallback&)>;
+std::vector<Fallback> those(std::vector<Fallback> all, const Condition& condition) {
   std::erase_if(all, [&](auto& f) { return !condition(f); });
   return all;
 }
 
 struct Span {
-  std::uint64_t node;
-  std::string zone;
+  std::string node, zone;
   std::uint64_t first, end;
 };
 /// Zones that have memory.
@@ -134,7 +106,7 @@ std::vector<Span> spans() {
   Span now{};
   std::uint64_t spanned = 0;
   for (std::sregex_iterator m(text.begin(), text.end(), zone), end; m != end; ++m) {
-    if ((*m)[1].matched) now = {std::stoull((*m)[1]), (*m)[2], 0, 0};
+    if ((*m)[1].matched) now = {(*m)[1], (*m)[2], 0, 0};
     if ((*m)[3].matched) spanned = std::stoull((*m)[3]);
     if ((*m)[4].matched && spanned) {
       now.first = std::stoull((*m)[4]);
@@ -145,114 +117,90 @@ std::vector<Span> spans() {
   return all;
 }
 
-std::unique_ptr<Tracer> start(Strings options) {
-  options.insert(options.begin(), {"--json", "--strict"});
-  return std::make_unique<Tracer>("extfrag", options);
-}
-
-bool has_frame(const Json& event, std::string_view part) {
-  auto frames = event["kernel_stack"].strings();
-  return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
-}
+const std::string kJson = "extfrag --json --strict ";
+const std::string kWholeBlocks = "compaction --unmovable 16 --order 8 --whole";
 
 // Whole page blocks change their type: that is possible on any machine.
 TOOL_TEST(Extfrag, WholeBlocks) {
   require_tool("extfrag");
-  Workload workload("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
+  Scene scene(kWholeBlocks, {});
   Fallbacks trace;
-  auto id = workload.id();
-  auto all = start({"-e", "-a", "-K", "-p", id}), table = start({"-a", "-p", id}),
-       processes = start({"-a", "-P"}), usual = start({"-p", id}), usual_events = start({"-e"}),
-       large = start({"-a", "-o", "8", "-p", id}), none = start({"-a", "-e", "-o", "11", "-p", id}),
-       other = start({"-a", "--comm", "no-such-name"});
-  std::vector<std::pair<Span, std::unique_ptr<Tracer>>> zones;
-  for (auto& span : spans())
-    zones.emplace_back(
-        span, start({"-a", "-p", id, "-n", std::to_string(span.node), "-z", "ZONE_" + span.zone}));
-  Tracer text("extfrag", {"-a", "-e", "-T", "-p", id}), raw("extfrag", {"-aep", id, "--raw"});
-  workload.release();
-  workload.truth();
+  std::vector<std::pair<std::string, Condition>> tables{
+      {"-a -p {pid}", [](auto&) { return true; }},
+      {"-a -P", [](auto&) { return true; }},
+      {"-p {pid}", fragments},
+      {"-a -o 8 -p {pid}", [](auto& f) { return f[kOrder] >= 8; }},
+      {"-a --comm no-such-name", [](auto&) { return false; }}};
+  auto zones = spans();
+  for (auto& zone : zones)
+    tables.emplace_back("-a -p {pid} -n " + zone.node + " -z ZONE_" + zone.zone, [zone](auto& f) {
+      return f[kFrame] >= zone.first && f[kFrame] < zone.end;
+    });
+  for (auto& [options, condition] : tables) scene.trace(kJson + options);
+  for (std::string options : {"-e -a -K -p {pid}", "-e", "-a -e -o 11 -p {pid}"})
+    scene.trace(kJson + options);
+  scene.trace("extfrag -a -e -T -p {pid}");
+  scene.trace("extfrag -aep {pid} --raw");
+  auto seen = scene.finish();
   trace.stop();
-  auto truth = trace.of(workload.pid());
+  auto truth = trace.of(static_cast<pid_t>(seen.pid));
   if (truth.empty()) throw Skip("this kernel found unmovable memory without falling back");
 
-  auto events = all->stop();
-  EXPECT_EQ(events_of(events), truth);
+  std::size_t at = 0;
+  for (auto& [options, condition] : tables) {
+    SCOPED_TRACE(options);
+    auto report = seen.report(at++);
+    EXPECT_EQ(kinds_of(options == "-a -P" ? report.of_process(seen.pid) : report.body),
+              kinds_of(those(truth, condition)));
+  }
+  auto events = seen.report(at++);
+  EXPECT_EQ(fallbacks_of(events), truth);
   for (auto& event : events.body) {
-    EXPECT_EQ(event["pid"].i64(), workload.pid());
-    EXPECT_EQ(event["tid"].i64(), workload.pid());
-    EXPECT_EQ(event["comm"].str(), "compaction");
-    EXPECT_TRUE(has_frame(event, "packet_set")) << "a packet ring is what it asks for";
+    SCOPED_TRACE(event.text());
+    expect_fields(event, {{"pid", seen.pid}, {"tid", seen.pid}, {"comm", "compaction"}});
+    EXPECT_TRUE(has_frame(event, "kernel_stack", "packet_set")) << "it asks for a packet ring";
     auto pfn = event["pfn"].u64();
-    bool found = false;
-    for (auto& [span, tracer] : zones)
-      found |= event["node"].u64() == span.node && event["zone"].str() == span.zone &&
-               pfn >= span.first && pfn < span.end;
-    EXPECT_TRUE(found) << pfn << event["zone"].str();
+    EXPECT_TRUE(std::ranges::any_of(zones, [&](auto& zone) {
+      return event["node"].text() == zone.node && event["zone"].str() == zone.zone &&
+             pfn >= zone.first && pfn < zone.end;
+    }));
   }
-  auto kinds = kinds_of(truth);
-  EXPECT_EQ(kinds_of(table->stop()), kinds);
-  EXPECT_EQ(kinds_of(processes->stop(), workload.pid()), kinds);
-  EXPECT_EQ(kinds_of(usual->stop()), kinds_of(those(truth, fragments)));
-  for (auto& event : usual_events->stop().body) EXPECT_TRUE(event["fragmenting"].boolean());
-  EXPECT_EQ(kinds_of(large->stop()),
-            kinds_of(those(truth, [](auto& f) { return order_of(f) >= 8; })));
-  EXPECT_TRUE(none->stop().body.empty());
-  EXPECT_TRUE(other->stop().body.empty());
-  for (auto& [span, tracer] : zones) {
-    SCOPED_TRACE(span.zone);
-    auto here =
-        those(truth, [&](auto& f) { return pfn_of(f) >= span.first && pfn_of(f) < span.end; });
-    EXPECT_EQ(kinds_of(tracer->stop()), kinds_of(here));
-  }
-
-  static const std::regex row(
-      R"(\d+\.\d{6} +compaction +\d+ +\d+ +\w+ +\d+ +\d+ +\d+ +[a-z]+ +[a-z]+ +(yes|no) +(yes|no))");
-  std::istringstream lines(text.stop_text());
-  std::string line;
-  std::getline(lines, line);
-  EXPECT_TRUE(
-      std::regex_match(line, std::regex("TIME\\(s\\) +COMM +PID +NODE +ZONE +AORDER +FORDER "
-                                        "+PBORDER +AMIGTYPE +FMIGTYPE +FRAGMENTING "
-                                        "+OWNERSHIP")))
-      << line;
-  std::size_t rows = 0;
-  for (; std::getline(lines, line); rows++) EXPECT_TRUE(std::regex_match(line, row)) << line;
-  EXPECT_EQ(rows, truth.size());
+  for (auto& event : seen.report(at++).body) expect_fields(event, {{"fragmenting", true}});
+  EXPECT_TRUE(seen.report(at++).body.empty());
+  EXPECT_EQ(
+      expect_table(
+          seen.text(at++),
+          "TIME(s) COMM PID NODE ZONE AORDER FORDER PBORDER AMIGTYPE FMIGTYPE FRAGMENTING "
+          "OWNERSHIP",
+          R"(\d+\.\d{6} +compaction +\d+ +\d+ +\w+ +\d+ +\d+ +\d+ +[a-z]+ +[a-z]+ +(yes|no) +(yes|no))"),
+      truth.size());
 
   std::vector<Fallback> read;
-  std::istringstream traced(raw.stop_text());
-  std::getline(traced, line);
-  while (std::getline(traced, line)) read.push_back(parse_traced(line));
+  auto raw = lines(seen.text(at));
+  for (auto line = raw.begin() + 1; line != raw.end(); ++line)
+    read.push_back(parse_traced({.words = *line}));
   EXPECT_EQ(read, truth);
 }
 
 // One after the other of ours and the kernel's begin, and end in the other order.
 TOOL_TEST(Extfrag, AllThatTheKernelCounts) {
   require_tool("extfrag");
-  Workload workload("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
+  auto workload = Workload::of(kWholeBlocks, {});
   Fallbacks outer;
-  auto tracer = start({"-a", "--max-keys", "4096"});
+  Tracer tracer("extfrag", "--json --strict -a --max-keys 4096");
   Fallbacks inner;
   workload.release();
   workload.truth();
   inner.stop();
-  auto report = tracer->stop();
+  auto report = tracer.stop();
   outer.stop();
-  if (!outer.count()) throw Skip("nothing fell back");
-  EXPECT_GE(report.sum("count"), inner.count());
-  EXPECT_LE(report.sum("count"), outer.count());
+  auto most = outer.of().size();
+  if (!most) throw Skip("nothing fell back");
+  expect_within(report, {{"count", inner.of().size(), most}});
   EXPECT_EQ(report.sum("count"), report.ledger["shown"].u64());
 }
 
 // ---- the indices ----
-
-Strings lines_of(const std::string& text) {
-  Strings all;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) all.push_back(line);
-  return all;
-}
 
 /// "Node 0, zone   Normal" of a line.
 std::string zone_of(const std::string& line) {
@@ -267,28 +215,27 @@ std::string without_sign_column(const std::string& line) {
   return line.substr(0, numbers) + std::regex_replace(line.substr(numbers), std::regex("  +"), " ");
 }
 
-void like_debugfs(const std::string& file, const char* option) {
+void like_debugfs(const std::string& file, const std::string& option) {
   require_tool("extfrag");
   Mounted debugfs("debugfs");
   auto path = debugfs.path() + "/extfrag/" + file;
   if (!std::filesystem::exists(path)) throw Skip("this kernel has no debugfs extfrag");
   std::set<std::string> wanted, equal;
   std::string last;
-  for (auto& line : lines_of(slurp(path))) wanted.insert(zone_of(line));
+  for (auto& line : lines(slurp(path))) wanted.insert(zone_of(line));
   ASSERT_FALSE(wanted.empty());
   // Memory changes all the time: a line counts when the kernel's is the same before and after.
   for (int i = 0; i < 200 && equal != wanted; i++) {
-    auto before = lines_of(slurp(path));
-    auto ours = run({tool_path("extfrag"), option});
-    ASSERT_EQ(ours.status, 0) << ours.err;
-    EXPECT_EQ(ours.err, "");
-    auto after = lines_of(slurp(path)), all = lines_of(ours.out);
-    ASSERT_EQ(all.size(), after.size());
-    for (std::size_t n = 0; n < all.size(); n++)
-      if (before[n] == after[n] && (all[n] == after[n] || without_sign_column(all[n]) == after[n]))
-        equal.insert(zone_of(all[n]));
-      else if (before[n] == after[n])
-        last = all[n] + "\n" + after[n];
+    auto before = lines(slurp(path)), ours = lines(printed("extfrag " + option)),
+         after = lines(slurp(path));
+    ASSERT_EQ(ours.size(), after.size());
+    for (std::size_t n = 0; n < ours.size(); n++) {
+      if (before[n] != after[n]) continue;
+      if (ours[n] == after[n] || without_sign_column(ours[n]) == after[n])
+        equal.insert(zone_of(ours[n]));
+      else
+        last = ours[n] + "\n" + after[n];
+    }
   }
   EXPECT_EQ(equal, wanted) << last;
 }
@@ -299,69 +246,61 @@ TOOL_TEST(Extfrag, UnusableLikeDebugfs) { like_debugfs("unusable_index", "-u"); 
 // To fragment a machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Extfrag, Fragmenting) {
   require_tool("extfrag");
-  Workload workload("compaction", {"--unmovable", "112", "--order", "0"}, kLinger);
+  Scene scene("compaction --unmovable 112 --order 0");
   Fallbacks trace;
-  auto id = workload.id();
-  auto usual = start({"-P"}), table = start({"-p", id}),
-       events = start({"-e", "-p", id, "--ring-size", "8M"});
-  Tracer text("extfrag", {"-P", "--top", "1"});
-  workload.release();
-  workload.truth();
+  for (std::string options : {"-P", "-p {pid}", "-e -p {pid} --ring-size 8M"})
+    scene.trace(kJson + options);
+  scene.trace("extfrag -P --top 1");
+  auto seen = scene.finish();
   trace.stop();
-  auto truth = those(trace.of(workload.pid()), fragments);
+  auto truth = those(trace.of(static_cast<pid_t>(seen.pid)), fragments);
   if (truth.empty()) throw Skip("memory was not short enough to fragment a page block");
-  EXPECT_EQ(kinds_of(usual->stop(), workload.pid()), kinds_of(truth));
-  EXPECT_EQ(kinds_of(table->stop()), kinds_of(truth));
-  EXPECT_EQ(events_of(events->stop()), truth);
+  EXPECT_EQ(kinds_of(seen.report(0).of_process(seen.pid)), kinds_of(truth));
+  EXPECT_EQ(kinds_of(seen.report(1).body), kinds_of(truth));
+  EXPECT_EQ(fallbacks_of(seen.report(2)), truth);
+  EXPECT_EQ(lines(seen.text(3)).size(), 4u) << seen.text(3);  // time, titles, row, none
   like_debugfs("extfrag_index", "-i");
   like_debugfs("unusable_index", "-u");
-  auto index = run({tool_path("extfrag"), "-i"});
-  EXPECT_TRUE(contains(index.out, " 0.")) << "some order would fail for fragmentation:\n"
-                                          << index.out;
-  workload.end_lingering();
-  auto shown = text.stop_text();
-  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 4) << shown;  // time, titles, row, none
+  expect_contains(printed("extfrag -i"), {" 0."});  // some order would fail for fragmentation
 }
 
-/// The numbers of each line of text.
-std::vector<double> numbers(const std::string& line) {
-  std::istringstream words(line.substr(zone_of(line).size()));
+std::vector<double> numbers_of(const Strings& words) {
   std::vector<double> all;
-  for (double number; words >> number;) all.push_back(number);
+  for (auto& word : words) all.push_back(std::stod(word));
   return all;
+}
+/// The numbers of each line of text.
+std::vector<double> numbers_of(const std::string& line) {
+  return numbers_of(words(line.substr(zone_of(line).size())));
 }
 
 TOOL_TEST(Extfrag, IndexAsData) {
-  auto orders = numbers(lines_of(slurp("/proc/buddyinfo")).at(0)).size();
-  auto zones = lines_of(slurp("/proc/buddyinfo")).size();
-  auto tool = tool_path("extfrag");
-  for (auto& [option, key] :
-       {std::pair{"-i", "fragmentation_indices"}, {"-u", "unusable_indices"}}) {
+  auto buddies = lines(slurp("/proc/buddyinfo"));
+  auto zones = buddies.size(), orders = numbers_of(buddies.at(0)).size();
+  for (std::string option : {"-i", "-u"}) {
     SCOPED_TRACE(option);
+    auto* key = option == "-i" ? "fragmentation_indices" : "unusable_indices";
+    auto tool = "extfrag " + option;
     bool same = false;
     for (int i = 0; i < 200 && !same; i++) {
-      auto before = run({tool, option}), json = run({tool, option, "--json"}),
-           csv = run({tool, option, "--csv"}), after = run({tool, option});
-      if (before.out != after.out) continue;
-      auto report = parse_report(json.out, json.err);
-      auto text = lines_of(before.out), table = lines_of(csv.out);
+      auto before = printed(tool), json = printed(tool + " --json"), csv = printed(tool + " --csv");
+      if (before != printed(tool)) continue;
+      auto rows = parse_report(json, "").body;
+      auto text = lines(before), table = lines(csv);
       ASSERT_EQ(text.size(), zones);
-      ASSERT_EQ(report.body.size(), zones);
+      ASSERT_EQ(rows.size(), zones);
       ASSERT_EQ(table.size(), zones + 1);
       EXPECT_TRUE(table[0].starts_with("time,node,zone,order_0,order_1,")) << table[0];
       same = true;
       for (std::size_t n = 0; n < zones; n++) {
-        auto expected = numbers(text[n]);
+        auto expected = numbers_of(text[n]);
         EXPECT_EQ(expected.size(), orders);
         std::vector<double> found;
-        for (auto& value : report.body[n][key].items()) found.push_back(value.real());
-        std::istringstream cells(table[n + 1]);
-        std::vector<double> of_csv;
-        std::string cell;
-        for (int skipped = 0; skipped < 3; skipped++) std::getline(cells, cell, ',');
-        while (std::getline(cells, cell, ',')) of_csv.push_back(std::stod(cell));
-        same &= found == expected && of_csv == expected;
-        EXPECT_TRUE(contains(text[n], report.body[n]["zone"].str()));
+        for (auto& value : rows[n][key].items()) found.push_back(value.real());
+        auto cells = csv_fields(table[n + 1]);
+        cells.erase(cells.begin(), cells.begin() + 3);
+        same &= found == expected && numbers_of(cells) == expected;
+        expect_contains(text[n], {rows[n]["zone"].str()});
       }
     }
     EXPECT_TRUE(same) << "never the same twice";
@@ -369,74 +308,50 @@ TOOL_TEST(Extfrag, IndexAsData) {
 }
 
 TOOL_TEST(Extfrag, IndexEachInterval) {
-  auto tool = tool_path("extfrag");
-  auto zones = lines_of(slurp("/proc/buddyinfo")).size();
-  auto json = run({tool, "-i", "--json", "0.05", "3"});
-  EXPECT_EQ(json.status, 0) << json.err;
-  auto report = parse_report(json.out, json.err);
+  auto zones = lines(slurp("/proc/buddyinfo")).size();
+  auto report = parse_report(printed("extfrag -i --json 0.05 3"), "");
   EXPECT_EQ(report.body.size(), 3 * zones);
   EXPECT_EQ(report.ledger["shown"].u64(), 3 * zones);
   EXPECT_TRUE(report.header["hooks"].items().empty());
-  auto text = run({tool, "-u", "-T", "0.05", "2"});
-  EXPECT_EQ(lines_of(text.out).size(), 2 * (zones + 1) + 1) << text.out;
-  EXPECT_TRUE(std::regex_search(text.out, std::regex(R"(^\[\d\d:\d\d:\d\d\]\n)"))) << text.out;
-  auto one = run({tool, "-i", "-z", spans().at(0).zone, "-n", "0"});
-  EXPECT_EQ(lines_of(one.out).size(), 1u) << one.out;
-  // It goes on until it is asked to end, and says no more then.
-  Process endless({.argv = {tool, "-i", "0.05"}});
-  ASSERT_TRUE(endless.await([](auto& out, auto&) { return contains(out, "\n\n"); }));
-  endless.signal(SIGINT);
-  EXPECT_EQ(endless.wait(), 0) << endless.err();
-  EXPECT_TRUE(contains(run({tool, "-i", "--explain"}).out, "/proc/buddyinfo"));
-  EXPECT_EQ(run({tool, "-i"}, {}, "/dev/full").status, 1);
+  auto text = printed("extfrag -u -T 0.05 2");
+  EXPECT_EQ(lines(text).size(), 2 * (zones + 1) + 1) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex(R"(^\[\d\d:\d\d:\d\d\]\n)"))) << text;
+  EXPECT_EQ(lines(printed("extfrag -i -n 0 -z " + spans().at(0).zone)).size(), 1u);
+  expect_contains(printed("extfrag -i --explain"), {"/proc/buddyinfo"});
 }
 
 TOOL_TEST(Extfrag, IndexForAnybody) {
-  auto become_nobody = [] {
-    constexpr uid_t kNobody = 65534;
-    if (::setgroups(0, nullptr) || ::setresgid(kNobody, kNobody, kNobody) ||
-        ::setresuid(kNobody, kNobody, kNobody))
-      ::_exit(126);
-  };
   for (auto* option : {"-i", "-u"}) {
-    auto result = run({tool_path("extfrag"), option}, become_nobody);
+    auto result = run({tool_path("extfrag"), option}, as_nobody({}));
     if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(result.err, "");
-    EXPECT_EQ(lines_of(result.out).size(), lines_of(slurp("/proc/buddyinfo")).size());
+    EXPECT_EQ(lines(result.out).size(), lines(slurp("/proc/buddyinfo")).size());
   }
 }
 
 TOOL_TEST(Extfrag, WrongCommandLines) {
   auto zone = spans().at(0).zone;
-  for (auto& [words, told] :
-       std::vector<std::pair<Strings, std::string>>{{{"-z", "Nowhere\x1b"}, zone},
-                                                    {{"-z", ""}, zone},
-                                                    {{"-n", "4095"}, "there are: 0"},
-                                                    {{"-n", "x"}, "there are: 0"},
-                                                    {{"-n", "-1"}, "there are: 0"},
-                                                    {{"-o", "x"}, "--order"},
-                                                    {{"-i", "-u"}, "used together"},
-                                                    {{"-e", "-i"}, "used together"},
-                                                    {{"-i", "-p", "1"}, "whole machine"},
-                                                    {{"-i", "--", "true"}, "whole machine"},
-                                                    {{"-i", "-a"}, "--all"},
-                                                    {{"-u", "-o", "3"}, "--order"},
-                                                    {{"-i", "--top", "3"}, "--top"},
-                                                    {{"-e", "-P"}, "--process"},
-                                                    {{"-K"}, "--events"},
-                                                    {{"--raw"}, "--events"},
-                                                    {{"-e", "--raw", "--json"}, "used together"},
-                                                    {{"--sort", "pid"}, "count"}}) {
-    SCOPED_TRACE(::testing::PrintToString(words));
-    auto argv = words;
-    argv.insert(argv.begin(), tool_path("extfrag"));
-    auto result = run(argv);
-    EXPECT_EQ(result.status, 2) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(contains(result.err, told)) << result.err;
-    EXPECT_TRUE(safe_for_terminals(result.err));
-  }
+  const std::vector<std::pair<std::string, std::vector<Strings>>> wrong{
+      {zone, {"-z Nowhere\x1b", {"-z", ""}}},
+      {"there are: 0", {"-n 4095", "-n x", "-n -1"}},
+      {"used together", {"-i -u", "-e -i", "-e --raw --json"}},
+      {"whole machine", {"-i -p 1", "-i -- true"}},
+      {"--order", {"-o x", "-u -o 3"}},
+      {"--events", {"-K", "--raw"}},
+      {"--all", {"-i -a"}},
+      {"--top", {"-i --top 3"}},
+      {"--process", {"-e -P"}},
+      {"count", {"--sort pid"}}};
+  for (auto& [told, lines] : wrong)
+    for (auto& words : lines) {
+      auto result = run(Strings{tool_path("extfrag")} + words);
+      SCOPED_TRACE(join(words) + ": " + result.err);
+      EXPECT_EQ(result.status, 2);
+      EXPECT_EQ(result.out, "");
+      expect_contains(result.err, {told});
+      EXPECT_TRUE(safe_for_terminals(result.err));
+    }
 }
 
 const DeclareTests kExtfrag{{
@@ -449,7 +364,6 @@ const DeclareTests kExtfrag{{
                .events = 16,
                .options = "-a -P",
                .shown = "count",
-               .truth = nullptr,
                .tiny = "--max-keys 1",
                .workloads = 1,
                .kernel_event = "kmem/mm_page_alloc_extfrag"},

@@ -1,65 +1,45 @@
 // hfaults against a workload that asks for huge pages of each kind, and /proc/vmstat.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Hfaults, TransparentOnes) {
   require_tool("hfaults");
-  Workload workload("faulter", {"--anon", "2000", "--thp", "6"}, kLinger);
+  Scene scene("faulter --anon 2000 --thp 6");
   Counters around;
-  Tracer tracer("hfaults", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
+  scene.trace("hfaults --json --strict -p {pid}");
+  auto seen = scene.finish();
+  auto report = seen.report();
   EXPECT_EQ(report.sum("thp") + report.sum("fallbacks"), 6u);
-  EXPECT_LE(report.sum("thp"), around.growth("thp_fault_alloc"));
-  EXPECT_LE(report.sum("fallbacks"), around.growth("thp_fault_fallback"));
+  expect_within(report, {at_most("thp", around.growth("thp_fault_alloc")),
+                         at_most("fallbacks", around.growth("thp_fault_fallback")),
+                         exactly("hugetlb", 0), exactly("collapses", 0)});
   // A huge page has one fault, a small one 512.
-  EXPECT_EQ(truth["thp"]["minor"].u64(), 6u);
-  EXPECT_EQ(report.sum("hugetlb") + report.sum("collapses"), 0u);
-  for (auto& row : report.body) EXPECT_EQ(row["comm"].str(), "faulter");
-  workload.end_lingering();
+  EXPECT_EQ(seen.truth["thp"]["minor"].u64(), 6u);
+  for (auto& row : report.body) expect_fields(row, {{"comm", "faulter"}});
 }
 
 TOOL_TEST(Hfaults, ThoseOfHugetlb) {
-  require_tool("hfaults");
-  Workload workload("faulter", {"--anon", "100", "--hugetlb", "4"}, kLinger);
-  Tracer tracer("hfaults", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(truth["hugetlb"]["minor"].u64(), 4u);
-  EXPECT_EQ(report.sum("hugetlb"), 4u);
-  EXPECT_EQ(report.sum("thp") + report.sum("fallbacks") + report.sum("collapses"), 0u);
-  workload.end_lingering();
+  auto seen = observe("hfaults --json --strict -p {pid}", "faulter --anon 100 --hugetlb 4");
+  EXPECT_EQ(seen.truth["hugetlb"]["minor"].u64(), 4u);
+  expect_within(seen.report(),
+                {{"hugetlb", 4, 4}, {"thp", 0, 0}, {"fallbacks", 0, 0}, {"collapses", 0, 0}});
 }
 
 TOOL_TEST(Hfaults, CollapsesAreTheOwners) {
-  require_tool("hfaults");
-  Workload workload("faulter", {"--collapse", "3"}, kLinger);
-  Tracer tracer("hfaults", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  if (!truth["collapsed"].u64()) throw Skip("khugepaged collapsed nothing");
-  EXPECT_EQ(report.sum("collapses"), truth["collapsed"].u64());
-  EXPECT_EQ(report.sum("thp"), 0u) << "no fault did that";
-  ASSERT_EQ(report.body.size(), 1u);
-  EXPECT_EQ(report.body[0]["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-  workload.end_lingering();
+  auto seen = observe("hfaults --json --strict -p {pid}", "faulter --collapse 3");
+  auto collapsed = seen.truth["collapsed"].u64();
+  if (!collapsed) throw Skip("khugepaged collapsed nothing");
+  expect_fields(line_with(seen.report().body, {}),
+                {{"collapses", collapsed}, {"thp", 0}, {"pid", seen.pid}});  // no fault did that
 }
 
 TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {
-  require_tool("hfaults");
-  Workload workload("faulter", {"--anon", "3000", "--file", "100"}, kLinger);
-  Tracer tracer("hfaults", {"--json", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  EXPECT_TRUE(tracer.stop().body.empty());
-  auto text = lines(run({tool_path("hfaults"), "0.1", "1"}).out);
-  ASSERT_GE(text.size(), 2u);
-  EXPECT_EQ(words(text[1]), (Strings{"PID", "COMM", "HUGETLB", "THP", "FALLBACK", "COLLAPSED"}));
+  auto seen = observe("hfaults --json -p {pid}", "faulter --anon 3000 --file 100");
+  EXPECT_TRUE(seen.report().body.empty());
+  EXPECT_EQ(words(lines(printed("hfaults 0.1 1")).at(1)),
+            Strings("PID COMM HUGETLB THP FALLBACK COLLAPSED"));
 }
 
 const DeclareTests kHfaults{{

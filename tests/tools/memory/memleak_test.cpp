@@ -7,29 +7,23 @@
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 using namespace std::chrono_literals;
 
-struct Sum {
-  std::uint64_t bytes = 0, count = 0;
-  bool operator==(const Sum&) const = default;
-};
-std::ostream& operator<<(std::ostream& out, const Sum& sum) {
-  return out << sum.bytes << " bytes in " << sum.count;
-}
-using Sums = std::map<std::string, Sum>;
+/// Bytes, and in how many.
+using Held = std::pair<std::uint64_t, std::uint64_t>;
+using HeldBy = std::map<std::string, Held>;
 
-Sums truth_of(const Json& truth) {
-  Sums sums;
+HeldBy truth_of(const Json& truth) {
+  HeldBy held;
   for (auto& place : truth["holds"].items())
-    sums[place["function"].str()] = {place["bytes"].u64(), place["count"].u64()};
-  return sums;
+    held[place["function"].str()] = {place["bytes"].u64(), place["count"].u64()};
+  return held;
 }
 
 /// The workload's function that a stack leads to: leak_*, called by what is known.
@@ -42,242 +36,170 @@ std::string place_of(const Json& line) {
 
 bool in_known_chain(const Json& line) {
   auto frames = line["user_stack"].strings();
-  auto at = std::find(frames.begin(), frames.end(), "leaker_middle");
+  auto at = std::ranges::find(frames, "leaker_middle");
   return at != frames.end() && at + 1 != frames.end() && at[1] == "leaker_outer";
 }
 
-template <class Condition>
-Sums sums_of(const Report& report, Condition condition) {
-  Sums sums;
-  for (auto& line : report.body) {
-    auto place = place_of(line);
-    if (place.empty() || !condition(line)) continue;
-    sums[place].bytes += line["bytes"].u64();
-    sums[place].count += line["count"].u64();
-  }
-  return sums;
-}
-Sums sums_of(const Report& report, pid_t pid) {
-  return sums_of(report, [&](auto& line) { return line["pid"].i64() == pid; });
+Held sum_of(const std::vector<Json>& lines) { return {sum(lines, "bytes"), sum(lines, "count")}; }
+
+HeldBy held_by(const std::vector<Json>& lines) {
+  std::map<std::string, std::vector<Json>> by_place;
+  for (auto& line : lines) by_place[place_of(line)].push_back(line);
+  by_place.erase("");
+  HeldBy held;
+  for (auto& [place, own] : by_place) held[place] = sum_of(own);
+  return held;
 }
 
 void expect_nothing_lost(const Report& report) {
-  EXPECT_EQ(report.lost("lost") + report.lost("untracked") + report.lost("unmatched") +
-                report.lost("missed") + report.lost("stacks_failed"),
-            0u);
+  for (auto* cause : {"lost", "untracked", "unmatched", "missed", "stacks_failed"})
+    EXPECT_EQ(report.lost(cause), 0u) << cause;
 }
 
-const Strings kAll{"--json", "-o", "0", "-i", "1000"};
-
-Strings all_with(Strings more) {
-  more.insert(more.begin(), kAll.begin(), kAll.end());
-  return more;
-}
+const std::string kAll = "memleak --json -o 0 -i 1000 ", kOfProcess = kAll + "-p {pid} ";
 
 TOOL_TEST(Memleak, OutstandingOfEachFunction) {
-  require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "20"}, kLinger);
-  Tracer tracer("memleak", all_with({"-p", workload.id()}));
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(sums_of(report, workload.pid()), truth_of(truth));
+  auto seen = observe(kOfProcess, "leaker --rounds 20");
+  auto report = seen.report();
+  EXPECT_EQ(held_by(report.body), truth_of(seen.truth));
   expect_nothing_lost(report);
   for (auto& line : report.body) {
-    EXPECT_EQ(line["pid"].i64(), workload.pid());
-    EXPECT_EQ(line["comm"].str(), "leaker");
-    EXPECT_FALSE(line["exited"].boolean());
-    EXPECT_EQ(line["sample_rate"].u64(), 1u);
+    expect_fields(line,
+                  {{"pid", seen.pid}, {"comm", "leaker"}, {"exited", false}, {"sample_rate", 1}});
     EXPECT_TRUE(line["kernel_stack"].items().empty());
     EXPECT_GE(line["oldest_age_ns"].u64(), line["newest_age_ns"].u64());
     auto place = place_of(line);
-    if (!place.empty() && place != "leak_handed_over") {
-      EXPECT_TRUE(in_known_chain(line)) << place;
-    }
+    EXPECT_TRUE(place.empty() || place == "leak_handed_over" || in_known_chain(line)) << place;
   }
   // Ascending, as the text has it.
-  for (std::size_t i = 1; i < report.body.size(); i++)
-    EXPECT_LE(report.body[i - 1]["bytes"].u64(), report.body[i]["bytes"].u64());
+  EXPECT_TRUE(std::ranges::is_sorted(report.body, {}, [](auto& l) { return l["bytes"].u64(); }));
 }
 
 TOOL_TEST(Memleak, ThreadsAndBlocksThatGo) {
-  require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "30", "--threads", "8", "--churn", "2000"}, kLinger);
-  Tracer tracer("memleak", all_with({"-p", workload.id()}));
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(sums_of(report, workload.pid()), truth_of(truth));
+  auto seen = observe(kOfProcess, "leaker --rounds 30 --threads 8 --churn 2000");
+  auto report = seen.report();
+  EXPECT_EQ(held_by(report.of_process(seen.pid)), truth_of(seen.truth));
   expect_nothing_lost(report);
   for (auto& line : report.body)
-    for (auto& frame : line["user_stack"].strings()) EXPECT_NE(frame, "churn_blocks");
+    EXPECT_FALSE(std::ranges::count(line["user_stack"].strings(), "churn_blocks"));
 }
 
 TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
-  require_tool("memleak");
-  Workload workload(
-      "leaker", {"--rounds", "20", "--threads", "4", "--no-mappings", "--churn", "1000"}, kLinger);
-  Tracer sums("memleak", {"--json", "-C", "-i", "1000", "-p", workload.id()});
-  Tracer sized("memleak", all_with({"-z", "100", "-Z", "148", "-p", workload.id()}));
-  workload.release();
-  auto truth = workload.truth();
-  auto report = sums.stop();
-  EXPECT_EQ(sums_of(report, workload.pid()), truth_of(truth));
-  for (auto& line : report.body) EXPECT_TRUE(line["oldest_age_ns"].is_null());
+  auto seen = observe_all({"memleak --json -C -i 1000 -p {pid}", kOfProcess + "-z 100 -Z 148"},
+                          "leaker --rounds 20 --threads 4 --no-mappings --churn 1000");
+  auto sums = seen.report(0), sized = seen.report(1);
+  EXPECT_EQ(held_by(sums.of_process(seen.pid)), truth_of(seen.truth));
+  for (auto& line : sums.body) expect_fields(line, {{"oldest_age_ns", nullptr}});
   // All others are of one size, larger or smaller.
-  std::uint64_t blocks = 0;
-  for (auto& line : sized.stop().body) {
+  for (auto& line : sized.body) {
     EXPECT_GE(line["bytes"].u64(), 100 * line["count"].u64());
     EXPECT_LE(line["bytes"].u64(), 148 * line["count"].u64());
-    if (in_known_chain(line)) blocks += line["count"].u64();
   }
-  EXPECT_EQ(blocks, 10u * 20 * 4);
+  std::erase_if(sized.body, [](auto& line) { return !in_known_chain(line); });
+  EXPECT_EQ(sized.sum("count"), 10u * 20 * 4);
 }
 
 // Ends of processes: shown once, and their children's own memory apart from theirs.
 TOOL_TEST(Memleak, CommandsAndTheirChildren) {
   require_tool("memleak");
-  for (auto* command : {"--command", "--"}) {
-    auto words = all_with({"--ring-size"});
-    words.pop_back();
-    Strings workload{workload_path("leaker"), "--rounds", "10", "--children", "3"};
-    if (std::string(command) == "--") {
-      words.emplace_back("--");
-      words.insert(words.end(), workload.begin(), workload.end());
-    } else {
-      std::string one;
-      for (auto& w : workload) one += "  " + w;
-      words.insert(words.end(), {"-c", one});
-    }
-    Tracer tracer("memleak", words, {.attached = false});
-    auto report = tracer.finish();
-    ASSERT_TRUE(report.truth);
-    auto truth = truth_of(*report.truth);
-    EXPECT_EQ(sums_of(report, static_cast<pid_t>((*report.truth)["pid"].i64())), truth);
+  auto command = "  " + workload_path("leaker") + "  --rounds 10  --children 3";
+  for (auto& words : {Strings{"-c", command}, Strings{"--"} + Strings(command)}) {
+    auto report = Tracer("memleak", "--json -o 0 -i 1000" + words, {.attached = false}).finish();
+    auto& said = report.truth.value();
+    auto truth = truth_of(said);
+    EXPECT_EQ(held_by(report.of_process(said["pid"].u64())), truth);
     truth.erase("leak_handed_over");
-    for (auto& child : (*report.truth)["children"].items())
-      EXPECT_EQ(sums_of(report, static_cast<pid_t>(child.i64())), truth);
-    for (auto& line : report.body) EXPECT_TRUE(line["exited"].boolean());
+    for (auto& child : said["children"].items())
+      EXPECT_EQ(held_by(report.of_process(child.u64())), truth);
+    for (auto& line : report.body) expect_fields(line, {{"exited", true}});
     expect_nothing_lost(report);
   }
 }
 
 TOOL_TEST(Memleak, EndsAreShownOnce) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "5"});
-  Tracer tracer("memleak", {"--json", "-o", "0", "-i", "0.3", "-p", workload.id()});
+  Workload workload("leaker", "--rounds 5");
+  Tracer tracer("memleak", "--json -o 0 -i 0.3 -p " + workload.id());
   workload.release();
   auto truth = workload.truth();  // it has ended
   tracer.process().await([](auto& out, auto&) { return contains(out, "\"exited\":true"); });
   std::this_thread::sleep_for(700ms);
   auto report = tracer.stop();
-  auto ended = sums_of(report, [](auto& line) { return line["exited"].boolean(); });
-  EXPECT_EQ(ended, truth_of(truth));
-  std::set<std::string> reports;
-  for (auto& line : report.body)
-    if (line["exited"].boolean()) reports.insert(line["time"].str());
-  EXPECT_EQ(reports.size(), 1u);
-  EXPECT_TRUE(report.body.back()["exited"].boolean());
+  auto ended = lines_with(report.body, {{"exited", true}});
+  EXPECT_EQ(held_by(ended), truth_of(truth));
+  for (auto& line : ended) expect_fields(line, {{"time", ended[0]["time"].str()}});
+  expect_fields(report.body.back(), {{"exited", true}});
 }
 
 // The chosen addresses are others in each run; six standard deviations are enough for ever.
 TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
-  require_tool("memleak");
   constexpr double kBlocks = 20000, kRate = 10;
-  Workload workload("leaker", {"--rounds", "0", "--blocks", "20000"}, kLinger);
-  Tracer every("memleak", all_with({"-p", workload.id()}));
-  Tracer some("memleak", all_with({"-s", "10", "-a", "-p", workload.id()}));
-  Tracer sums("memleak", {"--json", "-C", "-s", "10", "-i", "1000", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  EXPECT_EQ(sums_of(every.stop(), workload.pid())["leak_blocks"], (Sum{64 * 20000, 20000}));
-  auto report = some.stop();
-  for (auto& all : {report, sums.stop()}) {
-    auto sum = sums_of(all, workload.pid())["leak_blocks"];
-    EXPECT_NEAR(static_cast<double>(sum.count), kBlocks, 6 * std::sqrt(kBlocks * (kRate - 1)));
-    EXPECT_EQ(sum.bytes, 64 * sum.count);
-    EXPECT_EQ(sum.count % 10, 0u);
+  auto seen =
+      observe_all({kOfProcess, kOfProcess + "-s 10 -a", "memleak --json -C -s 10 -i 1000 -p {pid}"},
+                  "leaker --rounds 0 --blocks 20000");
+  EXPECT_EQ(held_by(seen.report(0).body)["leak_blocks"], Held(64 * 20000, 20000));
+  for (std::size_t i : {1, 2}) {
+    auto [bytes, count] = held_by(seen.report(i).body)["leak_blocks"];
+    EXPECT_NEAR(static_cast<double>(count), kBlocks, 6 * std::sqrt(kBlocks * (kRate - 1)));
+    EXPECT_EQ(bytes, 64 * count);
+    EXPECT_EQ(count % 10, 0u);
   }
-  for (auto& line : report.body) {
-    EXPECT_EQ(line["sample_rate"].u64(), 10u);
-    EXPECT_EQ(line["allocations"].items().size() * 10, line["count"].u64());
-  }
+  for (auto& line : seen.report(1).body)
+    expect_fields(line, {{"sample_rate", 10}, {"count", line["allocations"].items().size() * 10}});
 }
 
 TOOL_TEST(Memleak, OlderAndEachAllocation) {
-  require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "3"}, kLinger);
-  Tracer young("memleak", {"--json", "-o", "3600000", "-i", "1000", "-p", workload.id()});
-  Tracer blocks("memleak", all_with({"-a", "-p", workload.id()}));
-  workload.release();
-  workload.truth();
-  EXPECT_TRUE(young.stop().body.empty());
-  auto report = blocks.stop();
+  auto seen = observe_all({"memleak --json -o 3600000 -i 1000 -p {pid}", kOfProcess + "-a"},
+                          "leaker --rounds 3");
+  EXPECT_TRUE(seen.report(0).body.empty());
+  auto report = seen.report(1);
   ASSERT_FALSE(report.body.empty());
   std::set<std::uint64_t> addresses;
   for (auto& line : report.body) {
-    std::uint64_t bytes = 0, oldest = 0;
+    std::uint64_t oldest = 0;
     auto all = line["allocations"].items();
-    EXPECT_EQ(all.size(), line["count"].u64());
     for (auto& one : all) {
-      bytes += one["bytes"].u64();
       oldest = std::max(oldest, one["age_ns"].u64());
       EXPECT_TRUE(addresses.insert(one["address"].u64()).second);
     }
-    EXPECT_EQ(bytes, line["bytes"].u64());
-    EXPECT_EQ(oldest, line["oldest_age_ns"].u64());
+    expect_fields(line,
+                  {{"count", all.size()}, {"bytes", sum(all, "bytes")}, {"oldest_age_ns", oldest}});
   }
 }
 
 TOOL_TEST(Memleak, TextAsItsUsersKnowIt) {
-  require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "4"}, kLinger);
-  Tracer tracer("memleak", {"-o", "0", "-a", "-T", "3", "-i", "1000", "-p", workload.id()});
-  Tracer folded("memleak", {"-o", "0", "-f", "-i", "1000", "-p", workload.id()});
-  workload.release();
-  auto truth = truth_of(workload.truth());
-  auto text = tracer.stop_text();
-  std::istringstream in(text);
-  Strings lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  ASSERT_GT(lines.size(), 3u);
+  auto seen =
+      observe_all({"memleak -o 0 -a -T 3 -i 1000 -p {pid}", "memleak -o 0 -f -i 1000 -p {pid}"},
+                  "leaker --rounds 4");
+  SCOPED_TRACE(seen.text());
+  auto all = lines(seen.text());
   EXPECT_TRUE(std::regex_match(
-      lines[0], std::regex(R"(\[\d\d:\d\d:\d\d\] Top 3 stacks with outstanding allocations:)")))
-      << text;
+      all.at(0), std::regex(R"(\[\d\d:\d\d:\d\d\] Top 3 stacks with outstanding allocations:)")));
+  const std::regex stack(R"(\t(\d+) bytes in (\d+) allocations from stack)"),
+      block(R"(\t\taddr = 0x[0-9a-f]+ size = \d+)"),
+      frame(R"(\t\tleaker_middle\+0x[0-9a-f]+ \[leaker\])");
   std::vector<std::uint64_t> sizes;
-  std::size_t addresses = 0, count = 0;
+  std::size_t addresses = 0, count = 0, frames = 0;
   std::smatch found;
-  for (auto& line : lines) {
-    if (std::regex_match(line, found,
-                         std::regex(R"(\t(\d+) bytes in (\d+) allocations from stack)"))) {
+  for (auto& line : all) {
+    if (std::regex_match(line, found, stack)) {
       sizes.push_back(std::stoull(found[1]));
       count += std::stoull(found[2]);
     }
-    addresses += std::regex_match(line, std::regex(R"(\t\taddr = 0x[0-9a-f]+ size = \d+)"));
+    addresses += std::regex_match(line, block);
+    frames += std::regex_match(line, frame);
   }
-  EXPECT_EQ(sizes.size(), 3u) << text;
-  EXPECT_TRUE(std::is_sorted(sizes.begin(), sizes.end())) << text;
+  EXPECT_EQ(sizes.size(), 3u);
+  EXPECT_TRUE(std::ranges::is_sorted(sizes));
   EXPECT_EQ(addresses, count);
-  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](auto& line) {
-    return std::regex_match(line, std::regex(R"(\t\tleaker_middle\+0x[0-9a-f]+ \[leaker\])"));
-  })) << text;
-
-  auto stacks = folded.stop_text();
-  auto wanted = ";main;leaker_outer;leaker_middle;leak_malloc " +
-                std::to_string(truth["leak_malloc"].bytes) + "\n";
-  EXPECT_TRUE(contains(stacks, wanted) ||
-              contains(stacks, ";thread_main;leaker_outer;leaker_middle;leak_malloc " +
-                                   std::to_string(truth["leak_malloc"].bytes) + "\n"))
-      << stacks;
+  EXPECT_GT(frames, 0u);
+  const std::regex folded(";(thread_)?main;leaker_outer;leaker_middle;leak_malloc " +
+                          std::to_string(truth_of(seen.truth)["leak_malloc"].first) + "\n");
+  EXPECT_TRUE(std::regex_search(seen.text(1), folded)) << seen.text(1);
 }
 
 TOOL_TEST(Memleak, EachCall) {
-  require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "2"}, kLinger);
-  Tracer tracer("memleak", {"--json", "-t", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
+  auto report = observe("memleak --json -t -p {pid}", "leaker --rounds 2").report();
   expect_nothing_lost(report);
   std::map<std::string, int> calls;
   std::map<std::uint64_t, std::uint64_t> held;
@@ -294,144 +216,109 @@ TOOL_TEST(Memleak, EachCall) {
       held[address] = event["bytes"].u64();
     }
   }
-  EXPECT_EQ(calls["posix_memalign"], 3 * 2);
+  calls["aligned_alloc"] += calls["memalign"];  // may be one function
+  for (auto& [function, count] : std::map<std::string, int>{{"posix_memalign", 6},
+                                                            {"reallocarray", 4},
+                                                            {"aligned_alloc", 4},
+                                                            {"valloc", 2},
+                                                            {"pvalloc", 2},
+                                                            {"mremap", 4}})
+    EXPECT_EQ(calls[function], count) << function;
   EXPECT_GE(calls["calloc"], 2 * 2);
-  EXPECT_EQ(calls["reallocarray"], 2 * 2);
-  EXPECT_EQ(calls["aligned_alloc"] + calls["memalign"], 2 * 2) << "may be one function";
-  EXPECT_EQ(calls["valloc"], 2);
-  EXPECT_EQ(calls["pvalloc"], 2);
-  EXPECT_EQ(calls["mremap"], 2 * 2);
   EXPECT_GE(held.size(), 500u);
 }
 
 TOOL_TEST(Memleak, AnotherAllocator) {
-  require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "6"}, kLinger);
-  Tracer tracer("memleak",
-                all_with({"-O", workload_path("leaker"), "-S", "toy_", "-p", workload.id()}));
-  workload.release();
-  auto truth = truth_of(workload.truth());
-  EXPECT_EQ(sums_of(tracer.stop(), workload.pid()), (Sums{{"leak_toy", truth["leak_toy"]}}));
+  auto seen = observe(kOfProcess + "-S toy_ -O " + workload_path("leaker"), "leaker --rounds 6");
+  EXPECT_EQ(held_by(seen.report().body),
+            (HeldBy{{"leak_toy", truth_of(seen.truth).at("leak_toy")}}));
 }
 
 TOOL_TEST(Memleak, ProgramsWithoutASharedLibrary) {
-  require_tool("memleak");
   if (!std::filesystem::exists(workload_path("leaker_static")))
     throw Skip("built without a static C library");
-  Workload workload("leaker_static", {"--rounds", "6"}, kLinger);
-  Tracer tracer("memleak", all_with({"-p", workload.id()}));
-  workload.release();
-  auto truth = truth_of(workload.truth());
-  EXPECT_EQ(sums_of(tracer.stop(), workload.pid()), truth);
+  auto seen = observe(kOfProcess, "leaker_static --rounds 6");
+  EXPECT_EQ(held_by(seen.report().body), truth_of(seen.truth));
 }
 
 // ---- the kernel ----
 
-/// Size of a slab cache's objects by the kernel's own table; 0: it hides the table or the cache.
-std::uint64_t object_size(const std::string& cache) {
-  std::istringstream in(slurp("/proc/slabinfo"));
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t active = 0, all = 0, size = 0;
-    if (words >> name >> active >> all >> size && name == cache) return size;
-  }
-  return 0;
-}
-
 bool has(const Strings& frames, std::string_view part) {
-  return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
+  return std::ranges::any_of(frames, [&](auto& f) { return contains(f, part); });
 }
 
+/// By stacks whose second frame holds one of these, and that are like this.
 template <class Condition>
-Sum kernel_sum(const Report& report, Condition condition) {
-  Sum sum;
-  for (auto& line : report.body) {
-    EXPECT_TRUE(line["user_stack"].items().empty());
-    if (!condition(line["kernel_stack"].strings())) continue;
-    sum.bytes += line["bytes"].u64();
-    sum.count += line["count"].u64();
-  }
-  return sum;
+Held held_by_kernel(std::vector<Json> lines, const Strings& second, Condition condition) {
+  for (auto& line : lines) EXPECT_TRUE(line["user_stack"].items().empty());
+  std::erase_if(lines, [&](auto& line) {
+    auto frames = line["kernel_stack"].strings();
+    return frames.size() < 2 || !condition(frames) ||
+           std::ranges::none_of(second, [&](auto& part) { return contains(frames[1], part); });
+  });
+  return sum_of(lines);
 }
 
 /// Others on this machine open some files too.
-void expect_some_more(const Sum& sum, std::uint64_t count) {
-  EXPECT_GE(sum.count, count);
-  EXPECT_LE(sum.count, count + 40);
+void expect_some_more(const Held& held, std::uint64_t count) {
+  EXPECT_GE(held.second, count);
+  EXPECT_LE(held.second, count + 40);
 }
 
 TOOL_TEST(Memleak, KernelObjectsOfOpenFiles) {
   require_tool("memleak");
-  Workload workload("leaker",
-                    {"--rounds", "0", "--eventfds", "300", "--closed", "100", "--pipes", "70"},
-                    kLinger);
-  Tracer tracer("memleak", kAll);
-  Tracer sums("memleak", {"--json", "-C", "-i", "1000"});
+  Workload workload("leaker", "--rounds 0 --eventfds 300 --closed 100 --pipes 70", kLinger);
+  Tracer tracer("memleak", "--json -o 0 -i 1000");
+  Tracer sums("memleak", "--json -C -i 1000");
   workload.release();
   workload.truth();
   std::this_thread::sleep_for(300ms);  // files are freed after a grace period
   for (auto& report : {tracer.stop(), sums.stop()}) {
     // Each counter is one object of kmalloc, and a file.
-    auto counters = kernel_sum(
-        report, [](auto frames) { return frames.size() > 1 && contains(frames[1], "eventfd"); });
+    auto of_eventfd = [](const Strings& frames) { return has(frames, "eventfd"); };
+    auto counters = held_by_kernel(report.body, Strings{"eventfd"}, of_eventfd);
     expect_some_more(counters, 200);
-    EXPECT_EQ(counters.bytes % std::max<std::uint64_t>(1, counters.count), 0u);
-    auto files = kernel_sum(report, [](auto frames) {
-      return frames.size() > 1 &&
-             (contains(frames[1], "alloc_empty_file") || contains(frames[1], "__alloc_file")) &&
-             has(frames, "eventfd");
-    });
+    EXPECT_EQ(counters.first % std::max<std::uint64_t>(1, counters.second), 0u);
+    auto files = held_by_kernel(report.body, {"alloc_empty_file", "__alloc_file"}, of_eventfd);
     expect_some_more(files, 200);
-    if (auto size = object_size("filp")) {
-      EXPECT_EQ(files.bytes, files.count * size);
+    if (auto size = slab_object_bytes()["filp"]) {
+      EXPECT_EQ(files.first, files.second * size);
     }
-    auto pages = kernel_sum(report, [](auto frames) {
-      return frames.size() > 1 && contains(frames[0], "alloc") && has(frames, "pipe_write") &&
+    auto pages = held_by_kernel(report.body, Strings{""}, [](const Strings& frames) {
+      return contains(frames[0], "alloc") && has(frames, "pipe_write") &&
              !has(frames, "bpf_mem_refill");
     });
     expect_some_more(pages, 70);
-    EXPECT_EQ(pages.bytes, pages.count * static_cast<std::uint64_t>(::getpagesize()));
+    EXPECT_EQ(pages.first, pages.second * static_cast<std::uint64_t>(::getpagesize()));
     EXPECT_EQ(report.lost("lost") + report.lost("untracked") + report.lost("stacks_failed"), 0u);
   }
 }
 
 TOOL_TEST(Memleak, KernelMemoryOfEachCpu) {
-  require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "0", "--percpu-maps", "50"}, kLinger);
-  Tracer tracer("memleak", all_with({"-P"}));
-  workload.release();
-  workload.truth();
-  auto sum = kernel_sum(tracer.stop(), [](auto frames) { return has(frames, "array_map_alloc"); });
-  EXPECT_EQ(sum, (Sum{50 * 8, 50}));
+  auto report = observe(kAll + "-P", "leaker --rounds 0 --percpu-maps 50").report();
+  auto maps = held_by_kernel(report.body, Strings{""},
+                             [](const Strings& frames) { return has(frames, "array_map_alloc"); });
+  EXPECT_EQ(maps, Held(50 * 8, 50));
 }
 
 // ---- what is refused ----
 
 TOOL_TEST(Memleak, RefusesWhatMakesNoSense) {
   require_tool("memleak");
-  auto pid = std::to_string(::getpid());
-  for (auto& wrong : std::vector<Strings>{{"-P", "-p", pid},
-                                          {"-C", "-a"},
-                                          {"-C", "-o", "1"},
-                                          {"-t", "-C"},
-                                          {"-f", "-j"},
-                                          {"-s", "0"},
-                                          {"--sort", "age"},
-                                          {"-z", "10", "-Z", "9"},
+  auto of_us = "-p " + std::to_string(::getpid());
+  for (auto& wrong : std::vector<Strings>{"-P " + of_us,
+                                          "-C -a",
+                                          "-C -o 1",
+                                          "-t -C",
+                                          "-f -j",
+                                          "-s 0",
+                                          "--sort age",
+                                          "-z 10 -Z 9",
                                           {"-c", " "},
-                                          {"-c", "true", "--", "true"},
-                                          {"-o", "x"}}) {
-    SCOPED_TRACE(::testing::PrintToString(wrong));
-    auto words = wrong;
-    words.insert(words.begin(), tool_path("memleak"));
-    auto result = run(words);
-    EXPECT_EQ(result.status, 2) << result.err;
-    EXPECT_EQ(result.out, "");
-  }
-  auto nowhere = run({tool_path("memleak"), "-S", "no_such_", "-p", pid});
-  EXPECT_EQ(nowhere.status, 3) << nowhere.err;
-  EXPECT_TRUE(contains(nowhere.err, "no_such_malloc")) << nowhere.err;
+                                          "-c true -- true",
+                                          "-o x"})
+    expect_refused(Strings{"memleak"} + wrong);
+  expect_refused("memleak -S no_such_ " + of_us, {"no_such_malloc"}, 3);
 }
 
 const DeclareTests kMemleak{{

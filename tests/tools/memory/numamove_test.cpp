@@ -1,21 +1,11 @@
 // numamove against pages that NUMA balancing moves, and pages that others move.
-#include <algorithm>
-#include <regex>
-#include <sstream>
-
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-bool has_limit(const Report& report, std::string_view words) {
-  auto limits = report.header["limits"].strings();
-  return std::any_of(limits.begin(), limits.end(), [&](auto& l) { return contains(l, words); });
-}
-
-void check_lines(const Report& report) {
+void check_moves(const Report& report) {
   for (auto& line : report.body) {
-    EXPECT_EQ(line["type"].str(), "interval");
     auto migrations = line["migrations"].u64(), timed = line["timed_migrations"].u64();
     EXPECT_LE(timed, migrations);
     if (migrations && !timed) {
@@ -29,119 +19,85 @@ void check_lines(const Report& report) {
   }
 }
 
+void require_moved(const Json& truth, std::uint64_t pages) {
+  if (truth["moved"].u64() != pages) throw Skip("NUMA balancing did not move all of the pages");
+}
+
 // ---- two nodes; one migrates nothing ----
 
 TOOL_TEST(Numamove, TwoNodesPagesAndTime) {
   require_tool("numamove");
-  Workload workload("numa", {"--pages", "400"});
+  Scene scene("numa --pages 400", {});
   Counters around;
-  Tracer all("numamove", {"--json", "--strict", "1000"});
-  Tracer often("numamove", {"--json", "--strict", "0.1"});
-  Tracer own("numamove", {"--json", "--strict", "-p", workload.id()});
-  Tracer nobody("numamove", {"--json", "--strict", "-u", "54321"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = all.stop(), parts = often.stop(), mine = own.stop(), none = nobody.stop();
-  for (auto* r : {&report, &parts, &mine, &none}) check_lines(*r);
-  if (truth["moved"].u64() != 400) throw Skip("NUMA balancing did not move all of the pages");
+  for (std::string options : {"1000", "0.1", "-p {pid}", "-u 54321"})
+    scene.trace("numamove --json --strict " + options);
+  scene.trace("numamove -p {pid} 1000");
+  auto seen = scene.finish();
+  auto report = seen.report(0), parts = seen.report(1), mine = seen.report(2),
+       none = seen.report(3);
+  for (auto* r : {&report, &parts, &mine, &none}) check_moves(*r);
+  require_moved(seen.truth, 400);
 
-  EXPECT_GE(report.sum("moved_pages"), truth["vmstat"]["numa_pages_migrated"].u64());
-  EXPECT_LE(report.sum("moved_pages"), around.growth("numa_pages_migrated"));
-  EXPECT_LE(report.sum("failed_pages"), around.growth("pgmigrate_fail"));
-  EXPECT_GE(mine.sum("moved_pages"), 400u);
-  EXPECT_LE(mine.sum("moved_pages"), report.sum("moved_pages"));
-  EXPECT_EQ(none.sum("moved_pages") + none.sum("migrations"), 0u);
+  expect_within(report, {between("moved_pages", seen.truth["vmstat"]["numa_pages_migrated"].u64(),
+                                 around.growth("numa_pages_migrated")),
+                         at_most("failed_pages", around.growth("pgmigrate_fail"))});
+  expect_within(none, {{"moved_pages", 0, 0}, {"migrations", 0, 0}});
   for (auto* key : {"migrations", "timed_migrations", "moved_pages", "failed_pages"})
     EXPECT_EQ(report.sum(key), parts.sum(key)) << key;
 
   // One page each: well below a millisecond, and no less counted for that.
-  EXPECT_GE(mine.sum("migrations"), 400u);
-  EXPECT_EQ(mine.sum("timed_migrations"), mine.sum("migrations"));
-  EXPECT_GT(mine.sum("time_ns"), mine.sum("migrations") * 100);
-  EXPECT_LT(mine.sum("time_ns"), truth["took_ns"].u64());
+  auto moves = mine.sum("migrations");
+  expect_within(mine, {between("moved_pages", 400, report.sum("moved_pages")),
+                       at_least("migrations", 400), exactly("timed_migrations", moves),
+                       between("time_ns", moves * 100 + 1, seen.truth["took_ns"].u64() - 1)});
+
+  auto cells = words(lines(seen.text(4)).at(1));
+  ASSERT_EQ(cells.size(), 5u) << seen.text(4);
+  EXPECT_GE(std::stoull(cells[1]), 400u);
+  EXPECT_GT(std::stod(cells[2]), 0.0) << seen.text(4);
+  EXPECT_GE(std::stoull(cells[3]), 400u);
 }
 
 TOOL_TEST(Numamove, TwoNodesHugePages) {
-  require_tool("numamove");
-  Workload workload("numa", {"--huge", "--pages", "2048"});
-  Tracer tracer("numamove", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  check_lines(report);
-  if (has_limit(report, "huge pages")) throw Skip(report.header["limits"].strings().at(0));
-  if (truth["moved"].u64() != 2048) throw Skip("NUMA balancing did not move all of the pages");
-  EXPECT_GE(report.sum("moved_pages"), 2048u);
-  EXPECT_LE(report.sum("moved_pages"), 2048u + 256) << "its stack, its code";
-  EXPECT_LE(report.sum("migrations"), 4u + 256) << "huge pages move as one";
+  auto seen = observe("numamove --json --strict -p {pid}", "numa --huge --pages 2048", {});
+  auto report = seen.report();
+  check_moves(report);
+  auto limits = report.header["limits"].strings();
+  if (contains(join(limits), "huge pages")) throw Skip(limits[0]);
+  require_moved(seen.truth, 2048);
+  expect_within(report, {{"moved_pages", 2048, 2048 + 256},  // its stack, its code
+                         {"migrations", 0, 4 + 256}});       // huge pages move as one
 }
 
 TOOL_TEST(Numamove, TwoNodesMovedByACall) {
-  require_tool("numamove");
-  Workload workload("numa", {"--call", "--pages", "512", "--rounds", "4"});
-  Tracer tracer("numamove", {"--json", "--strict"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(truth["moved"].u64(), 4 * 512u);
-  EXPECT_GE(truth["vmstat"]["pgmigrate_success"].u64(), 4 * 512u);
-  EXPECT_EQ(report.sum("migrations"), 0u) << "that was no NUMA balancing";
-  EXPECT_EQ(report.sum("moved_pages"), 0u);
-}
-
-TOOL_TEST(Numamove, TwoNodesText) {
-  require_tool("numamove");
-  Workload workload("numa", {"--pages", "400"});
-  Tracer tracer("numamove", {"-p", workload.id(), "1000"});
-  workload.release();
-  if (workload.truth()["moved"].u64() != 400)
-    throw Skip("NUMA balancing did not move all of the pages");
-  std::istringstream lines(tracer.stop_text());
-  std::string header, row;
-  std::getline(lines, header);
-  std::getline(lines, row);
-  auto cells = words(row);
-  ASSERT_EQ(cells.size(), 5u) << row;
-  EXPECT_GE(std::stoull(cells[1]), 400u);
-  EXPECT_GT(std::stod(cells[2]), 0.0) << row;
-  EXPECT_GE(std::stoull(cells[3]), 400u);
+  auto seen = observe("numamove --json --strict", "numa --call --pages 512 --rounds 4", {});
+  EXPECT_EQ(seen.truth["moved"].u64(), 4 * 512u);
+  EXPECT_GE(seen.truth["vmstat"]["pgmigrate_success"].u64(), 4 * 512u);
+  // That was no NUMA balancing.
+  expect_within(seen.report(), {{"migrations", 0, 0}, {"moved_pages", 0, 0}});
 }
 
 // ---- anywhere ----
 
 TOOL_TEST(Numamove, CompactionIsNotCounted) {
   require_tool("numamove");
-  Workload workload("compaction", {"--manual"});
+  Workload workload("compaction", "--manual");
   Counters around;
-  Tracer tracer("numamove", {"--json", "--strict", "-p", workload.id()});
+  Tracer tracer("numamove", "--json --strict -p " + workload.id());
   workload.release();
   workload.truth();
   if (!around.growth("pgmigrate_success")) throw Skip("compaction had nothing to migrate");
   auto report = tracer.stop();
-  check_lines(report);
+  check_moves(report);
   EXPECT_EQ(report.sum("migrations"), 0u);
 }
 
 TOOL_TEST(Numamove, TextAndCsv) {
-  require_tool("numamove");
-  auto text = run({tool_path("numamove"), "0.1", "2"});
-  ASSERT_EQ(text.status, 0) << text.err;
-  EXPECT_TRUE(safe_for_terminals(text.out));
-  std::istringstream lines(text.out);
-  std::string line;
-  ASSERT_TRUE(std::getline(lines, line));
-  EXPECT_EQ(words(line),
-            (Strings{"TIME", "NUMA_migrations", "NUMA_migrations_ms", "PAGES", "FAILED"}));
-  static const std::regex row(R"(\d\d:\d\d:\d\d +\d+ +\d+\.\d{3} +\d+ +\d+)");
-  int rows = 0;
-  for (; std::getline(lines, line); rows++) EXPECT_TRUE(std::regex_match(line, row)) << line;
-  EXPECT_EQ(rows, 2);
-  auto csv = run({tool_path("numamove"), "--csv", "0.1", "1"});
-  ASSERT_EQ(csv.status, 0) << csv.err;
-  EXPECT_TRUE(
-      csv.out.starts_with("time,migrations,time_ns,moved_pages,failed_pages,timed_migrations\n"))
-      << csv.out;
-  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 2);
+  EXPECT_EQ(expect_table(printed("numamove 0.1 2"),
+                         "TIME NUMA_migrations NUMA_migrations_ms PAGES FAILED",
+                         R"(\d\d:\d\d:\d\d +\d+ +\d+\.\d{3} +\d+ +\d+)"),
+            2u);
+  EXPECT_EQ(lines(printed("numamove --csv 0.1 1")).size(), 2u);
 }
 
 const DeclareTests kNumamove{{

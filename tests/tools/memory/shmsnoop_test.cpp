@@ -2,83 +2,64 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <sstream>
-
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
-  require_tool("shmsnoop");
-  Workload workload("segments", {"--shm", "30"}), other("segments", {"--shm", "2"});
-  Tracer own("shmsnoop", {"--json", "--strict", "-p", workload.id()});
-  Tracer nobody("shmsnoop", {"--json", "--strict", "-u", "54321"});
-  Tracer named("shmsnoop", {"--json", "--strict", "-n", "egment"});
-  other.release();
-  other.truth();
-  workload.release();
-  auto truth = workload.truth();
-  auto report = own.stop();
-  ASSERT_EQ(report.body.size(), truth["shm_calls"].u64());
-  EXPECT_TRUE(nobody.stop().body.empty());
-  EXPECT_EQ(named.stop().body.size(), report.body.size() + 12);
+  auto [seen, other] =
+      observe_beside("segments --shm 2",
+                     {"shmsnoop --json --strict -p {pid}", "shmsnoop --json --strict -u 54321",
+                      "shmsnoop --json --strict -n egment"},
+                     "segments --shm 30", {});
+  auto all = seen.report(0).body;
+  ASSERT_EQ(all.size(), seen.truth["shm_calls"].u64());
+  EXPECT_TRUE(seen.report(1).body.empty());
+  EXPECT_EQ(seen.report(2).body.size(), all.size() + 12);
 
-  const std::vector<Json> last(report.body.end() - 6, report.body.end());
-  const char* calls[] = {"SHMGET", "SHMAT", "SHMCTL", "SHMDT", "SHMCTL", "SHMDT"};
-  for (std::size_t i = 0; i < last.size(); i++) {
-    EXPECT_EQ(last[i]["call"].str(), calls[i]);
-    EXPECT_EQ(last[i]["pid"].i64(), workload.pid());
-    EXPECT_EQ(last[i]["comm"].str(), "segments");
-    EXPECT_EQ(last[i]["error"].is_null(), i < 5);
-    if (i != 3 && i != 5) {
-      EXPECT_EQ(last[i]["shmid"].u64(), truth["shmid"].u64());
-    }
-  }
-  auto id = truth["shmid"].u64(), at = truth["address"].u64();
+  auto id = seen.truth["shmid"].u64(), at = seen.truth["address"].u64();
   auto bytes = 2 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  EXPECT_EQ(last[0]["size_bytes"].u64(), bytes);
-  EXPECT_EQ(last[0]["arguments_text"].str(),
-            fmt::format("key: 0x0, size: {}, shmflg: 0x3a0 (IPC_CREAT|0640)", bytes));
-  EXPECT_EQ(last[1]["address"].u64(), at);
-  EXPECT_EQ(last[1]["arguments_text"].str(),
-            fmt::format("shmid: {:#x}, shmaddr: 0x0, shmflg: 0x1000 (SHM_RDONLY)", id));
-  EXPECT_TRUE(last[2]["arguments_text"].str().starts_with(
-      fmt::format("shmid: {:#x}, cmd: 2 (IPC_STAT), buf: 0x", id)));
-  EXPECT_EQ(last[3]["address"].u64(), at);
-  EXPECT_EQ(last[3]["arguments_text"].str(), fmt::format("shmaddr: {:#x}", at));
-  EXPECT_EQ(last[4]["arguments_text"].str(),
-            fmt::format("shmid: {:#x}, cmd: 0 (IPC_RMID), buf: 0x0", id));
-  EXPECT_EQ(last[5]["error"].str(), "EINVAL");
+  const std::pair<const char*, std::string> calls[] = {
+      {"SHMGET", fmt::format("key: 0x0, size: {}, shmflg: 0x3a0 (IPC_CREAT|0640)", bytes)},
+      {"SHMAT", fmt::format("shmid: {:#x}, shmaddr: 0x0, shmflg: 0x1000 (SHM_RDONLY)", id)},
+      {"SHMCTL", fmt::format("shmid: {:#x}, cmd: 2 (IPC_STAT), buf: 0x", id)},
+      {"SHMDT", fmt::format("shmaddr: {:#x}", at)},
+      {"SHMCTL", fmt::format("shmid: {:#x}, cmd: 0 (IPC_RMID), buf: 0x0", id)},
+      {"SHMDT", ""}};
+  const std::vector<Json> last(all.end() - 6, all.end());
+  for (std::size_t i = 0; i < last.size(); i++) {
+    SCOPED_TRACE(i);
+    auto& [call, arguments] = calls[i];
+    expect_fields(last[i], {is("call", call), is("pid", seen.pid), is("comm", "segments"),
+                            is("error", i < 5 ? Value(nullptr) : Value("EINVAL"))});
+    auto text = last[i]["arguments_text"].str();
+    EXPECT_EQ(i == 2 ? text.substr(0, arguments.size()) : i == 5 ? "" : text, arguments);
+    if (std::string_view(call) != "SHMDT") expect_fields(last[i], {{"shmid", id}});
+  }
+  expect_fields(last[0], {{"size_bytes", bytes}});
+  for (std::size_t i : {1, 3}) expect_fields(last[i], {{"address", at}});
 }
 
 TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
-  require_tool("shmsnoop");
-  EXPECT_EQ(header_of("shmsnoop", {}), (Strings{"PID", "COMM", "SYS", "RET", "ARGs"}));
-  EXPECT_EQ(header_of("shmsnoop", {"-T"}),
-            (Strings{"TIME(s)", "PID", "COMM", "SYS", "RET", "ARGs"}));
-  Workload workload("segments", {"--shm", "1"});
-  EXPECT_EQ(header_of("shmsnoop", {"-t", workload.id()}),
-            (Strings{"TID", "COMM", "SYS", "RET", "ARGs"}));
-  Tracer tracer("shmsnoop", {"-t", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  std::istringstream lines(tracer.stop_text());
-  std::string line;
-  std::getline(lines, line);
-  for (auto [call, ret] : {std::pair{"SHMGET", fmt::format("{:x}", truth["shmid"].u64())},
-                           {"SHMAT", fmt::format("{:x}", truth["address"].u64())},
-                           {"SHMCTL", std::string("0")},
-                           {"SHMDT", std::string("0")},
-                           {"SHMCTL", std::string("0")},
-                           {"SHMDT", std::string("-EINVAL")}}) {
-    ASSERT_TRUE(std::getline(lines, line));
-    auto cells = words(line);
-    ASSERT_GE(cells.size(), 6u) << line;
-    EXPECT_EQ((Strings{cells[0], cells[1], cells[2], cells[3]}),
-              (Strings{workload.id(), "segments", call, ret}));
+  expect_titles("shmsnoop", "PID COMM SYS RET ARGs");
+  expect_titles("shmsnoop -T", "TIME(s) PID COMM SYS RET ARGs");
+  auto seen = observe("shmsnoop -t {pid}", "segments --shm 1", {});
+  auto rows = lines(seen.text());
+  ASSERT_EQ(rows.size(), 7u) << seen.text();
+  EXPECT_EQ(words(rows[0]), Strings("TID COMM SYS RET ARGs"));
+  const Strings calls[] = {{"SHMGET", fmt::format("{:x}", seen.truth["shmid"].u64())},
+                           {"SHMAT", fmt::format("{:x}", seen.truth["address"].u64())},
+                           "SHMCTL 0",
+                           "SHMDT 0",
+                           "SHMCTL 0",
+                           "SHMDT -EINVAL"};
+  for (std::size_t i = 0; i < 6; i++) {
+    auto cells = words(rows[i + 1]);
+    ASSERT_GE(cells.size(), 6u) << rows[i + 1];
+    cells.resize(4);
+    EXPECT_EQ(cells, (Strings{std::to_string(seen.pid), "segments"} + calls[i]));
   }
-  EXPECT_FALSE(std::getline(lines, line)) << line;
 }
 
 const DeclareTests kShmsnoop{{

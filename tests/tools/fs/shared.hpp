@@ -1,0 +1,221 @@
+// What tests of files, and of memory, have in common.
+#pragma once
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+#include <future>
+#include <regex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+
+/// Blocks that a file system looks its extents up in, and pages of a workload's own code.
+inline constexpr std::uint64_t kFewPages = 64;
+/// Calls by which a workload says its truth, and waits for the test.
+inline constexpr std::uint64_t kFewCalls = 10;
+
+/// For expect_fields().
+inline std::pair<const char*, Value> is(const char* key, Value value) { return {key, value}; }
+
+/// The sum of a key over lines, which is known but for a few: from `least` to `most`.
+struct Bounds {
+  const char* key;
+  std::uint64_t least = 0, most = UINT64_MAX;
+};
+inline Bounds between(const char* key, std::uint64_t least, std::uint64_t most) {
+  return {key, least, most};
+}
+inline Bounds at_least(const char* key, std::uint64_t least) { return {key, least}; }
+inline Bounds at_most(const char* key, std::uint64_t most) { return {key, 0, most}; }
+inline Bounds exactly(const char* key, std::uint64_t n) { return {key, n, n}; }
+inline void expect_within(const std::vector<Json>& lines, std::initializer_list<Bounds> sums,
+                          Location where = Location::current()) {
+  for (auto& [key, least, most] : sums)
+    if (auto shown = sum(lines, key); shown < least || shown > most)
+      ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
+          << key << " sums to " << shown << ", which is not from " << least << " to " << most;
+}
+inline void expect_within(const Report& report, std::initializer_list<Bounds> sums,
+                          Location where = Location::current()) {
+  expect_within(report.body, sums, where);
+}
+
+/// A table has these titles, and its rows are like this; how many there are.
+inline std::size_t expect_table(const std::string& text, const Strings& titles,
+                                const std::string& row, Location where = Location::current()) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), text);
+  auto rows = lines(text);
+  EXPECT_EQ(words(text), titles);
+  if (!rows.empty()) rows.erase(rows.begin());
+  for (auto& line : rows) EXPECT_TRUE(std::regex_match(line, std::regex(row))) << line;
+  return rows.size();
+}
+
+/// Lines that have such a frame in the stack under this key.
+inline std::vector<Json> lines_with_frame(std::vector<Json> lines, const char* stack,
+                                          std::string_view part) {
+  std::erase_if(lines, [&](auto& line) { return !has_frame(line, stack, part); });
+  return lines;
+}
+
+/// A number of /proc/meminfo.
+inline std::uint64_t meminfo_bytes(const std::string& key) {
+  for (auto& line : lines(slurp("/proc/meminfo")))
+    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1)) << 10;
+  throw std::runtime_error(key + " is not in /proc/meminfo");
+}
+
+/// Its stack in the kernel has a frame with each of these, and none of our own programs.
+inline void expect_kernel_frames(const Json& event, std::initializer_list<const char*> parts,
+                                 Location where = Location::current()) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), event.text());
+  for (auto* part : parts) EXPECT_TRUE(has_frame(event, "kernel_stack", part)) << part;
+  EXPECT_FALSE(has_frame(event, "kernel_stack", "bpf_")) << "our own frames are left out";
+}
+
+/// What a tool prints that ends by itself; the first word is its name.
+inline std::string printed(const Strings& words) {
+  require_tool(words.at(0));
+  auto argv = words;
+  argv[0] = tool_path(words[0]);
+  auto result = run(argv);
+  if (result.status) throw std::runtime_error(join(words) + ": " + result.err);
+  return result.out;
+}
+
+/// The words of the header that a tool prints when nothing happens.
+inline void expect_titles(const Strings& tool, const Strings& titles,
+                          Location where = Location::current()) {
+  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), join(tool));
+  require_tool(tool.at(0));
+  EXPECT_EQ(header_of(tool[0], {tool.begin() + 1, tool.end()}), titles);
+}
+
+/// Of a workload, and what another one says that has done its work before; {other} is its process.
+inline std::pair<Observed, Json> observe_beside(const Strings& other, const Strings& tools,
+                                                const Strings& workload,
+                                                const Workload::How& how = kLinger) {
+  for (auto& tool : tools) require_tool(words(tool).at(0));
+  Scene scene(workload, how);
+  auto beside = Workload::of(other, how);
+  for (auto& tool : tools)
+    scene.trace(std::regex_replace(tool, std::regex("\\{other\\}"), beside.id()));
+  beside.release();
+  auto truth = beside.truth();
+  return {scene.finish(), truth};
+}
+
+/// What is declared of a tool that counts the calls by which processes read and write.
+inline ToolTests of_reads_and_writes(const std::string& tool, std::uint64_t slack = 0) {
+  return {.name = tool,
+          .reports = {{ReportKind::aggregate}},
+          .events = {{}, "fileio --count 5"},
+          .stress = {.workload = "fileio --count {n}",
+                     .events = 20000,
+                     .shown = "reads+writes",
+                     .truth = "calls",
+                     .tiny = "--max-keys 1",
+                     .slack = slack},
+          .long_run = {{.arguments = "10"}}};
+}
+
+/// What a tool says, with nothing lost, of a workload that is its command.
+inline Report follow_strictly(const Strings& tool, Strings workload) {
+  require_tool(tool.at(0));
+  workload.at(0) = workload_path(workload.at(0));
+  Strings options(tool.begin() + 1, tool.end());
+  return Tracer(tool[0], options + "--json --strict --" + workload, {.attached = false}).finish();
+}
+
+/// What a tool says of a thread that does nothing but this work.
+inline Observed observe_thread(const Strings& tool, const std::function<void()>& work) {
+  require_tool(tool.at(0));
+  std::promise<pid_t> id;
+  std::jthread thread([&](const std::stop_token& go) {
+    id.set_value(gettid());
+    while (!go.stop_requested()) nap(std::chrono::milliseconds(1));
+    work();
+  });
+  Strings options(tool.begin() + 1, tool.end());
+  Tracer tracer(tool[0], options + Strings{"-t", std::to_string(id.get_future().get())});
+  thread.request_stop();
+  thread.join();
+  auto text = tracer.stop_text();
+  return {.out = {text}, .err = {tracer.process().err()}};
+}
+
+/// Files that a command maps when it starts: what it says itself, and what a tool says of it.
+struct MappedFiles {
+  Report report;
+  std::set<std::string> mapped, shown;
+};
+inline MappedFiles maps_of_command(const std::string& tool) {
+  MappedFiles maps;
+  std::string json;
+  for (auto& line : lines(printed(tool + " --json -- cat /proc/self/maps"))) {
+    if (line[0] == '{')
+      json += line + "\n";
+    else if (auto path = line.find('/'); path != line.npos)
+      maps.mapped.insert(line.substr(path));
+  }
+  maps.report = parse_report(json, "");
+  for (auto& row : maps.report.body)
+    if (!row["file"].is_null()) maps.shown.insert(row["file"].str());
+  return maps;
+}
+
+// ---- tools that have two ways to see the operations of a file system (bpf/lib/fs_call.bpf.h) ----
+
+struct OnFileSystem : testing::TestWithParam<std::string> {};
+inline const auto kFileSystems = testing::Values("ext4", "xfs", "btrfs", "f2fs", "fuse", "nfs");
+
+/// As /proc/filesystems names it.
+inline std::string type_of_mount(const std::string& type) { return type == "nfs" ? "nfs4" : type; }
+
+/// Did programs at functions make this report?
+inline bool uses_functions(const Report& report) {
+  for (auto& hook : report.header["hooks"].items())
+    for (auto& attached : hook["attached"].strings())
+      if (attached.starts_with("fentry/")) return true;
+  return false;
+}
+
+/// Must they, for a type whose module says what types its functions have?
+inline bool has_functions(const std::string& type) {
+  utsname u{};
+  int major = 0, minor = 0;
+  if (type == "fuse" || type == "nfs" || ::uname(&u) ||
+      std::sscanf(u.release, "%d.%d", &major, &minor) != 2)
+    return false;
+  return (major > 5 || (major == 5 && minor >= 17)) && !slurp("/sys/kernel/btf/" + type).empty();
+}
+
+/// By the names that peers have ("zfsslower"), as a link, of file systems that most kernels have no
+/// module for.
+inline void expect_missing_modules(const std::string& suffix) {
+  TemporaryDirectory links;
+  int absent = 0;
+  for (std::string type : {"zfs", "bcachefs"}) {
+    SCOPED_TRACE(type);
+    if (contains(slurp("/proc/filesystems"), "\t" + type + "\n")) continue;
+    absent++;
+    auto link = links.path() + "/" + type + suffix;
+    ASSERT_EQ(::symlink(tool_path("coretap").c_str(), link.c_str()), 0);
+    for (auto& command : {Strings{link}, Strings{tool_path("coretap"), type + suffix}}) {
+      auto result = run(command);
+      EXPECT_EQ(result.status, 3);
+      EXPECT_EQ(result.out, "");
+      expect_contains(result.err, {"does not know the file system '" + type + "'",
+                                   "hint: load the module (modprobe " + type + ")"});
+    }
+  }
+  if (!absent) throw Skip("this kernel knows them all");
+}
+
+}  // namespace coretap::tooltest
