@@ -28,16 +28,14 @@ struct Scarce {
   double idle, run_delay;
   double own;  ///< run delay of the workload
 };
-Scarce scarce(const Strings& options, const std::string& ms) {
-  Workload workload("runqueue", "--threads 3 --ms " + ms, kLinger);
+Scarce scarce(const Strings& options) {
+  Workload workload("runqueue", "--threads 3 --ms 1500", kLinger);
   Tracer tracer("cpuunclaimed", "--json 600" + options);
   auto before = machine();
   workload.release();
   auto truth = workload.truth();
   auto after = machine();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.body.size(), 1u);
-  return {report.body.at(0), truth, after.idle - before.idle,
+  return {line_with(tracer.stop().body, {}), truth, after.idle - before.idle,
           after.run_delay > 0 ? after.run_delay - before.run_delay : -1,
           seconds(truth, "run_delay_ns")};
 }
@@ -53,7 +51,7 @@ void expect_consistent(const Json& line) {
 // The other CPUs, where they are idle, must not serve them.
 TOOL_TEST(Cpuunclaimed, WaitsForOneCpu) {
   require_tool("cpuunclaimed");
-  auto [line, truth, idle, run_delay, own] = scarce("--strict", "1500");
+  auto [line, truth, idle, run_delay, own] = scarce("--strict");
   expect_consistent(line);
   // The tool traced a little longer. The kernel adds a wait when it ends.
   if (run_delay >= 0)
@@ -72,9 +70,7 @@ TOOL_TEST(Cpuunclaimed, WaitsForOneCpu) {
 /// Of one process: what it waits, and no more.
 TOOL_TEST(Cpuunclaimed, OfOneProcess) {
   auto seen = observe("cpuunclaimed --json -p {pid} 600", "runqueue --threads 3 --ms 500");
-  auto report = seen.report();
-  ASSERT_EQ(report.body.size(), 1u);
-  auto& line = report.body[0];
+  auto line = line_with(seen.report().body, {});
   auto own = seconds(seen.truth, "run_delay_ns");
   // Its first thread waits too. These may not use other CPUs.
   expect_between(seconds(line, "waiting_ns"), 0.97 * own, 1.05 * own + 0.1);
@@ -83,7 +79,7 @@ TOOL_TEST(Cpuunclaimed, OfOneProcess) {
 
 /// On all kernels.
 TOOL_TEST(Cpuunclaimed, Samples) {
-  auto [line, truth, idle, run_delay, own] = scarce("--strict --sampled -F 997", "1500");
+  auto [line, truth, idle, run_delay, own] = scarce("--strict --sampled -F 997");
   expect_consistent(line);
   expect_fields(line, {{"barred_ns", nullptr}, {"barred_ratio", nullptr}});
   EXPECT_GE(seconds(line, "waiting_ns"), 0.85 * own);

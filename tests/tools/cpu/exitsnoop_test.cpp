@@ -67,20 +67,17 @@ void expect_status(const std::vector<Json>& events, const Child& child) {
   EXPECT_EQ(event["max_rss_bytes"].i64() / 1024, child.usage.ru_maxrss);
 }
 
-class ExitsnoopStatus : public testing::TestWithParam<void (*)()> {};
-
-void as_wait_says(void (*body)()) {
-  Child child(body);
-  expect_status(end_of(child), child);
+TOOL_TEST(Exitsnoop, AsWaitSays) {
+  const std::function<void()> ways[] = {[] { ::_exit(0); },         [] { ::_exit(3); },
+                                        [] { ::_exit(255); },       [] { kill_with(SIGKILL); },
+                                        [] { kill_with(SIGTERM); }, touch_memory,
+                                        first_thread_ends};
+  for (auto& way : ways) {
+    SCOPED_TRACE(&way - ways);
+    Child child(way);
+    expect_status(end_of(child), child);
+  }
 }
-
-TEST_P(ExitsnoopStatus, AsWaitSays){TOOL_TEST_BODY(as_wait_says(GetParam()))}
-
-INSTANTIATE_TEST_SUITE_P(Ways, ExitsnoopStatus,
-                         testing::Values([] { ::_exit(0); }, [] { ::_exit(3); },
-                                         [] { ::_exit(255); }, [] { kill_with(SIGKILL); },
-                                         [] { kill_with(SIGTERM); }, touch_memory,
-                                         first_thread_ends));
 
 TOOL_TEST(Exitsnoop, CoreDumpsAndNone) {
   for (rlim_t limit : {RLIM_INFINITY, rlim_t{0}}) {

@@ -28,7 +28,7 @@ TOOL_TEST(Hardirqs, AsTheKernel) {
 
 TOOL_TEST(Hardirqs, LongestIsOfItsInterval) {
   require_tool("hardirqs");
-  auto result = run({tool_path("hardirqs"), "--vectors", "--json", "0.3", "4"});
+  auto result = result_of("hardirqs --vectors --json 0.3 4");
   if (result.status == 3) throw Skip(result.err);
   ASSERT_EQ(result.status, 0) << result.err;
   auto report = parse_report(result.out, result.err);

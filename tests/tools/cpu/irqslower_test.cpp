@@ -74,7 +74,7 @@ TOOL_TEST(Irqslower, HandlersOfDevices) {
 
 TOOL_TEST(Irqslower, TextHasTheKnownColumns) {
   require_tool("irqslower");
-  auto result = run({tool_path("irqslower"), "--vectors", "--duration", "0.5", "0"});
+  auto result = result_of("irqslower --vectors --duration 0.5 0");
   if (result.status == 3) throw Skip(result.err);
   EXPECT_EQ(result.status, 0) << result.err;
   expect_contains(result.out.substr(0, 300),

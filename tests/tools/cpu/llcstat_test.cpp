@@ -27,7 +27,7 @@ namespace {
 
 constexpr char kName[] = "llc test";
 constexpr std::size_t kPages = 1000;
-constexpr int kSleeps = 50;
+constexpr int kNaps = 50;
 
 /// Faults and switches of a process on CPU 0, between two waits for a word.
 class Worker {
@@ -71,7 +71,7 @@ class Worker {
       ::madvise(memory, kPages * page, MADV_NOHUGEPAGE);
       for (std::size_t i = 0; i < kPages; i++) *static_cast<volatile char*>(memory + i * page) = 1;
       ::munmap(memory, kPages * page);
-      for (int i = 0; i < kSleeps; i++) ::usleep(100);
+      for (int i = 0; i < kNaps; i++) ::usleep(100);
       auto after = now();
       ::dprintf(1, "%lu %lu\n", after.faults - before.faults, after.switches - before.switches);
       if (::read(0, &word, 1) != 1) ::_exit(1);
@@ -149,7 +149,7 @@ void expect_near(std::uint64_t seen, std::uint64_t truth) {
 TOOL_TEST(Llcstat, CountsOfItsOwnProgram) {
   auto seen = see("--json");
   EXPECT_GE(seen.truth.faults, kPages);
-  EXPECT_GE(seen.truth.switches, static_cast<std::uint64_t>(kSleeps));
+  EXPECT_GE(seen.truth.switches, static_cast<std::uint64_t>(kNaps));
   ASSERT_EQ(lines(seen.out).size(), 1u) << "one process, one CPU: " << seen.out;
   auto line = Json::parse(seen.out);
   expect_fields(line, {{"type", "row"}, {"comm", kName}, {"cpu", num(0)}});
@@ -201,7 +201,7 @@ TOOL_TEST(Llcstat, PeriodsThatWouldHoldACpu) {
   for (auto* bad : {"0", "1", "99", "10000000001", "x", ""})
     expect_refused({"llcstat", "-c", bad, "1"}, {"is not a number from 100 to 10000000000"});
   // As bcc spells them.
-  auto help = run({tool_path("llcstat"), "--sample_period", "100", "--tid", "--help"});
+  auto help = result_of("llcstat --sample_period 100 --tid --help");
   EXPECT_EQ(help.status, 0) << help.err;
 }
 

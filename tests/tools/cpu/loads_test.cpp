@@ -134,13 +134,8 @@ TOOL_TEST(Loads, Csv) {
   Workload load("load", kLoad);
   auto text = output_of("loads --csv 0.05 2 -p " + load.id());
   EXPECT_GE(check_csv(text), 4u);
-  auto table = lines(text);
-  EXPECT_EQ(table[0],
-            "time,load_1m,load_5m,load_15m,runnable_tasks,uninterruptible_tasks,system_running,"
-            "system_tasks,"
-            "state,comm,count,kernel_stack");
   int blocked = 0;
-  for (auto& line : table) {
+  for (auto& line : lines(text)) {
     auto cells = csv_fields(line);
     if (cells.at(8) != "D") continue;
     blocked++;

@@ -18,10 +18,14 @@ namespace coretap::tooltest::inline cpu {
 
 // ---- tools ----
 
+inline Result result_of(Strings tool) {
+  tool.at(0) = tool_path(tool.at(0));
+  return run(tool);
+}
 /// What a tool prints until it ends by itself.
 inline std::string output_of(const Strings& tool) {
   require_tool(tool.at(0));
-  auto result = run(Strings{tool_path(tool[0])} + Strings(tool.begin() + 1, tool.end()));
+  auto result = result_of(tool);
   EXPECT_EQ(result.status, 0) << join(tool) << ": " << result.err;
   return result.out;
 }
@@ -39,7 +43,7 @@ inline Strings as_command(const Strings& workload) {
 /// It does not run, says why, and prints nothing else; 3: it cannot run here.
 inline void expect_silent_refusal(const Strings& tool, std::initializer_list<std::string> parts,
                                   int status = 3, Location where = Location::current()) {
-  auto result = run(Strings{tool_path(tool.at(0))} + Strings(tool.begin() + 1, tool.end()));
+  auto result = result_of(tool);
   EXPECT_EQ(result.status, status) << join(tool);
   EXPECT_EQ(result.out, "");
   expect_contains(result.err, parts, where);
