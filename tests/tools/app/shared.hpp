@@ -2,6 +2,9 @@
 #pragma once
 #include <unistd.h>
 
+#include <concepts>
+#include <memory>
+
 #include "../harness.hpp"
 
 namespace coretap::tooltest::inline app {

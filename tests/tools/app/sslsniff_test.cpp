@@ -1,4 +1,5 @@
 // sslsniff with real clients of OpenSSL, GnuTLS and NSS, and a server of OpenSSL, on loopback.
+#include <algorithm>
 #include <csignal>
 #include <sstream>
 

@@ -1,4 +1,5 @@
 // hardirqs against /proc/interrupts.
+#include <algorithm>
 #include <set>
 
 #include "shared.hpp"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <concepts>
 #include <csignal>
 #include <functional>
 #include <map>
