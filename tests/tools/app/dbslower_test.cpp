@@ -1,97 +1,63 @@
 // dbslower and dbstat against real servers and what these log themselves, and against a program
 // that counts what it calls.
-#include <map>
+#include <algorithm>
 
-#include "../harness.hpp"
 #include "servers.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 std::vector<Json> with_text(const Report& report, const std::string& text) {
-  std::vector<Json> found;
-  for (auto& event : report.body)
-    if (event["query"].is_null() ? text.empty() : event["query"].str() == text)
-      found.push_back(event);
-  return found;
+  return lines_with(report.body, {{"query", text}});
+}
+std::size_t count_of(const std::vector<Json>& queries, const char* command,
+                     std::uint64_t least_ns = 0) {
+  auto all = lines_with(queries, {{"command", command}});
+  return std::ranges::count_if(all, [&](auto& q) { return q["latency_ns"].u64() >= least_ns; });
 }
 
-/// Of this process alone.
-std::vector<Json> of_process(std::vector<Json> events, const std::string& pid) {
-  std::erase_if(events, [&](auto& event) { return std::to_string(event["pid"].u64()) != pid; });
-  return events;
+void expect_as_logged(const DatabaseServer& server, const Json& event, const std::string& text) {
+  auto logged = server.logged_seconds(text);
+  EXPECT_GE(event["latency_ns"].real(), logged * 1e9 * 0.95);
+  EXPECT_GE(logged, 0.03);
 }
 
-/// The server's own log has about the same time: its clock starts a moment earlier.
-void expect_as_logged(const Mariadb& server, const Json& event, const std::string& text) {
-  auto log = server.slow_log();
-  auto at = log.find("\n" + text);
-  ASSERT_NE(at, log.npos) << log;
-  constexpr std::string_view kTime = "Query_time: ";
-  auto logged_s = std::stod(log.substr(log.rfind(kTime, at) + kTime.size()));
-  EXPECT_GE(static_cast<double>(event["latency_ns"].u64()), logged_s * 1e9 * 0.95);
-  EXPECT_GE(logged_s, 0.03);
-}
-void expect_as_logged(const Postgres& server, const Json& event, const std::string& text) {
-  auto said = server.said();
-  auto at = said.find("ms  statement: " + text);
-  ASSERT_NE(at, said.npos) << said;
-  auto logged_ms = std::stod(said.substr(said.rfind(':', at) + 1));
-  EXPECT_GE(static_cast<double>(event["latency_ns"].u64()), logged_ms * 1e6 * 0.95);
-  EXPECT_GE(logged_ms, 30.0);
-}
-
-std::uint64_t all_counts(const Report& report) {
-  std::uint64_t all = 0;
-  for (auto& line : report.body) all += line["count"].u64();
-  return all;
+/// With these options beside those that find the program.
+Strings of_served(const char* options) {
+  return options + Strings{"--json", "-p", "{pid}", "-x", workload_path("served")};
 }
 
 TOOL_TEST(Dbslower, EveryQueryOfAProgramThatCounts) {
-  Workload workload("served", {"--count", "3"});
-  auto path = workload_path("served");
-  Tracer tracer("dbslower", {"--json", "-m", "0", "-p", workload.id(), "-x", path});
-  Tracer cut("dbslower", {"--json", "-m", "0", "-p", workload.id(), "-x", path, "--text-size", "6",
-                          "--all-commands"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.body.size(), truth["queries"].u64());
-  EXPECT_EQ(with_text(report, "select '\x1b[31m', '\n', '\xef\xbf\xbd'").size(), 3u);
-  EXPECT_EQ(with_text(report, "select ?").size(), 3u);
-  EXPECT_EQ(with_text(report, "select 'executed'").size(), 3u);
-  EXPECT_EQ(with_text(report, std::string(20000, 'q')).size(), 3u);
-  EXPECT_EQ(with_text(report, std::string(32000, 'b')).size(), 3u) << "cut, and the ledger tells";
+  auto seen = observe_with(
+      {of_served("dbslower -m 0"), of_served("dbslower -m 0 --text-size 6 --all-commands")},
+      "served --count 3");
+  auto report = seen.report(0), cut = seen.report(1);
+  EXPECT_EQ(report.body.size(), seen.truth["queries"].u64());
+  // The last one is cut, and the ledger tells.
+  for (auto& text :
+       {std::string("select '\x1b[31m', '\n', '\xef\xbf\xbd'"), std::string("select ?"),
+        std::string("select 'executed'"), std::string(20000, 'q'), std::string(32000, 'b')})
+    EXPECT_EQ(with_text(report, text).size(), 3u) << text;
   EXPECT_EQ(report.lost("truncated"), 3u);
-  EXPECT_EQ(report.lost("lost") + report.lost("unmatched") + report.lost("untracked"), 0u);
-  auto short_ones = cut.stop();
-  EXPECT_EQ(short_ones.body.size(), truth["queries"].u64() + 3) << "ping, too";
-  EXPECT_EQ(with_text(short_ones, "qqqqqq").size(), 3u);
+  expect_all(report);
+  EXPECT_EQ(cut.body.size(), seen.truth["queries"].u64() + 3) << "ping, too";
+  EXPECT_EQ(with_text(cut, "qqqqqq").size(), 3u);
 }
 
 TOOL_TEST(Dbslower, PartsOfPostgresAreOneQuery) {
-  Workload workload("served", {"--kind", "postgres", "--ms", "20", "--count", "2"});
-  auto path = workload_path("served");
-  Tracer tracer("dbslower", {"--json", "-m", "0", "-p", workload.id(), "-x", path});
-  Tracer slow("dbslower", {"--json", "-m", "10", "-p", workload.id(), "-x", path});
-  Tracer counts("dbstat", {"--json", "-C", "-p", workload.id(), "-x", path});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.body.size(), truth["queries"].u64());
-  std::map<std::string, std::uint64_t> commands;
-  for (auto& event : report.body) {
-    commands[event["command"].str()]++;
-    if (event["command"].str() == "query") {
-      EXPECT_GE(event["latency_ns"].u64(), 20'000'000u);
-    }
-    EXPECT_EQ(event["database"].str(), "postgres");
-  }
-  EXPECT_EQ(commands["parse"], truth["parses"].u64());
+  auto seen = observe_with(
+      {of_served("dbslower -m 0"), of_served("dbslower -m 10"), of_served("dbstat -C")},
+      "served --kind postgres --ms 20 --count 2");
+  auto report = seen.report(0);
+  auto queries = seen.truth["queries"].u64(), parses = seen.truth["parses"].u64();
+  EXPECT_EQ(report.body.size(), queries);
+  for (auto& event : report.body) expect_fields(event, {{"database", "postgres"}});
+  EXPECT_EQ(count_of(report.body, "query", 20'000'000), count_of(report.body, "query"));
+  EXPECT_EQ(count_of(report.body, "parse"), parses);
   for (auto* text : {"select 'simple'", "select $1", "select 'next'", "selekt"})
     EXPECT_EQ(with_text(report, text).size(), 2u) << text;
-  EXPECT_EQ(slow.stop().body.size(), truth["queries"].u64() - truth["parses"].u64());
-  EXPECT_EQ(all_counts(counts.stop()), truth["queries"].u64());
+  EXPECT_EQ(seen.report(1).body.size(), queries - parses);
+  EXPECT_EQ(seen.report(2).sum("count"), queries);
 }
 
 TOOL_TEST(Dbslower, RealPostgres) {
@@ -99,28 +65,26 @@ TOOL_TEST(Dbslower, RealPostgres) {
   Postgres server;
   const std::string sleeps = "select pg_sleep(0.03)";
   const auto longest = "select '" + std::string(9000, 'x') + "'";
-  Tracer tracer("dbslower", {"--json", "postgres", "-m", "0", "--comm", "postgres"});
-  Tracer slow("dbslower", {"--json", "postgres", "-m", "20", "--comm", "postgres"});
-  Tracer counts("dbstat", {"--json", "postgres", "-m", "20", "--comm", "postgres"});
+  Tracer tracer("dbslower", "--json postgres -m 0 --comm postgres");
+  Tracer slow("dbslower", "--json postgres -m 20 --comm postgres");
+  Tracer counts("dbstat", "--json postgres -m 20 --comm postgres");
   EXPECT_EQ(server.sql(sleeps).status, 0);
   EXPECT_EQ(server.sql(longest).status, 0);
   EXPECT_NE(server.sql("selekt").status, 0);
   auto prepared = server.prepared("select pg_sleep(0.025)", 2);
   EXPECT_EQ(prepared.status, 0) << prepared.err;
   auto report = tracer.stop();
-  ASSERT_EQ(with_text(report, sleeps).size(), 1u);
   EXPECT_EQ(with_text(report, longest).size(), 1u);
-  ASSERT_EQ(with_text(report, "selekt").size(), 1u);
-  EXPECT_EQ(with_text(report, "selekt")[0]["command"].str(), "parse");
-  expect_as_logged(server, with_text(report, sleeps)[0], sleeps);
+  expect_fields(line_with(report.body, {{"query", "selekt"}}), {{"command", "parse"}});
+  expect_as_logged(server, line_with(report.body, {{"query", sleeps}}), sleeps);
   std::size_t executed = 0;
   for (auto& event : with_text(report, "select pg_sleep(0.025);"))
     executed += event["latency_ns"].u64() >= 25'000'000;
   EXPECT_EQ(executed, 2u);
-  EXPECT_EQ(report.lost("lost") + report.lost("untracked") + report.lost("unmatched"), 0u);
+  expect_all(report);
   auto slow_ones = slow.stop().body.size();
   EXPECT_GE(slow_ones, 3u);
-  EXPECT_EQ(all_counts(counts.stop()), slow_ones);
+  EXPECT_EQ(counts.stop().sum("count"), slow_ones);
 }
 
 TOOL_TEST(Dbslower, RealMariadb) {
@@ -128,64 +92,62 @@ TOOL_TEST(Dbslower, RealMariadb) {
   Mariadb server;
   const std::string sleeps = "select sleep(0.03)", executes = "select sleep(0.025)";
   const auto longest = "select '" + std::string(9000, 'x') + "'";
-  Tracer tracer("dbslower", {"--json", "mysql", "-m", "0", "-p", server.id()});
-  Tracer peers("coretap", {"mysqld_qslower", "--json", server.id(), "20"});
-  Tracer counts("dbstat", {"--json", "mysql", "-m", "20", "-p", server.id()});
+  Tracer tracer("dbslower", "--json mysql -m 0 -p " + server.id());
+  Tracer peers("coretap", "mysqld_qslower --json " + server.id() + " 20");
+  Tracer counts("dbstat", "--json mysql -m 20 -p " + server.id());
   EXPECT_EQ(server.sql(sleeps).status, 0);
   EXPECT_EQ(server.sql(longest).status, 0);
   auto prepared = server.prepared(executes, 2);
   EXPECT_EQ(prepared.status, 0) << prepared.err;
   auto report = tracer.stop();
-  ASSERT_EQ(with_text(report, sleeps).size(), 1u);
   EXPECT_EQ(with_text(report, longest).size(), 1u);
-  std::map<std::string, std::size_t> commands;
-  for (auto& event : with_text(report, executes)) {
-    commands[event["command"].str()]++;
-    if (event["command"].str() == "execute") {
-      EXPECT_GE(event["latency_ns"].u64(), 25'000'000u);
-    }
-  }
-  EXPECT_EQ(commands["prepare"], 1u);
-  EXPECT_EQ(commands["execute"], 2u);
-  expect_as_logged(server, with_text(report, sleeps)[0], sleeps);
-  EXPECT_EQ(report.lost("lost") + report.lost("untracked") + report.lost("unmatched"), 0u);
+  auto own = with_text(report, executes);
+  EXPECT_EQ(count_of(own, "prepare"), 1u);
+  EXPECT_EQ(count_of(own, "execute"), 2u);
+  EXPECT_EQ(count_of(own, "execute", 25'000'000), 2u);
+  expect_as_logged(server, line_with(report.body, {{"query", sleeps}}), sleeps);
+  expect_all(report);
   auto slow_ones = peers.stop().body.size();
   EXPECT_GE(slow_ones, 3u);
-  EXPECT_EQ(all_counts(counts.stop()), slow_ones);
+  EXPECT_EQ(counts.stop().sum("count"), slow_ones);
+}
+
+/// Three of the same query, which the server logs.
+void run_thrice(const DatabaseServer& server, const std::string& text) {
+  ASSERT_NE(::access(server.path("root/opt").c_str(), F_OK), 0) << "its program has a name here";
+  for (int i = 0; i < 3; i++) EXPECT_EQ(server.sql(text).status, 0);
+}
+void expect_thrice(const DatabaseServer& server, const std::vector<Json>& events,
+                   const std::string& text) {
+  ASSERT_EQ(events.size(), 3u);
+  expect_as_logged(server, events[0], text);
 }
 
 // What the server runs is in no directory of this system.
 TOOL_TEST(Dbslower, MariadbInAContainer) {
   require_tool("dbslower");
   Mariadb server(Where::in_a_container);
-  ASSERT_NE(::access(server.path("root/opt").c_str(), F_OK), 0) << "its program has a name here";
   const std::string sleeps = "select sleep(0.03)";
-  Tracer by_pid("dbslower", {"--json", "-m", "0", "-p", server.id()});
-  Tracer by_name("dbslower", {"--json", "mysql", "-m", "0"});
-  Tracer counts("dbstat", {"--json", "mysql", "-m", "20", "-p", server.id()});
-  for (int i = 0; i < 3; i++) EXPECT_EQ(server.sql(sleeps).status, 0);
-  auto of_pid = with_text(by_pid.stop(), sleeps);
-  auto of_name = of_process(with_text(by_name.stop(), sleeps), server.id());
-  ASSERT_EQ(of_pid.size(), 3u);
-  ASSERT_EQ(of_name.size(), 3u);
-  expect_as_logged(server, of_pid[0], sleeps);
-  expect_as_logged(server, of_name[0], sleeps);
-  EXPECT_EQ(all_counts(counts.stop()), 3u);
+  Tracer by_pid("dbslower", "--json -m 0 -p " + server.id());
+  Tracer by_name("dbslower", "--json mysql -m 0");
+  Tracer counts("dbstat", "--json mysql -m 20 -p " + server.id());
+  run_thrice(server, sleeps);
+  expect_thrice(server, with_text(by_pid.stop(), sleeps), sleeps);
+  auto pid = num(std::stoul(server.id()));
+  expect_thrice(server, lines_with(by_name.stop().body, {{"query", sleeps}, {"pid", pid}}), sleeps);
+  EXPECT_EQ(counts.stop().sum("count"), 3u);
 }
 
 // Its backends are processes of their own, which have mapped the program as well.
 TOOL_TEST(Dbslower, PostgresInAContainer) {
   require_tool("dbslower");
   Postgres server(Where::in_a_container);
-  ASSERT_NE(::access(server.path("root/opt").c_str(), F_OK), 0) << "its program has a name here";
   const std::string sleeps = "select pg_sleep(0.03)";
-  Tracer by_name("dbslower", {"--json", "postgres", "-m", "0", "--comm", "postgres"});
-  Tracer counts("dbstat", {"--json", "postgres", "-m", "20", "--comm", "postgres"});
-  for (int i = 0; i < 3; i++) EXPECT_EQ(server.sql(sleeps).status, 0);
-  auto events = with_text(by_name.stop(), sleeps);
-  ASSERT_EQ(events.size(), 3u);
-  expect_as_logged(server, events[0], sleeps);
-  EXPECT_GE(all_counts(counts.stop()), 3u);
+  Tracer by_name("dbslower", "--json postgres -m 0 --comm postgres");
+  Tracer counts("dbstat", "--json postgres -m 20 --comm postgres");
+  run_thrice(server, sleeps);
+  expect_thrice(server, with_text(by_name.stop(), sleeps), sleeps);
+  EXPECT_GE(counts.stop().sum("count"), 3u);
 }
 
 const DeclareTests kDbslower{{

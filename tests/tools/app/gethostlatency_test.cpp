@@ -1,15 +1,12 @@
 // gethostlatency against programs that count what they ask.
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -23,110 +20,76 @@ std::uint64_t calls_of(const Json& truth) {
   return all;
 }
 
-/// A directory of our own with a copy of the C library.
-struct OwnLibrary {
-  std::string directory = "/tmp/coretap-libc-XXXXXX", file;
-  static std::string system() {
-    std::istringstream maps(slurp("/proc/self/maps"));
-    for (std::string line; std::getline(maps, line);)
-      if (line.ends_with("/libc.so.6")) return line.substr(line.find('/'));
-    throw Skip("this machine's C library is not glibc");
-  }
-  OwnLibrary() {
-    if (!::mkdtemp(directory.data())) throw std::runtime_error("mkdtemp");
-    file = directory + "/copy";
-    std::filesystem::copy_file(system(), file);
-  }
-  ~OwnLibrary() { remove(); }
-  void remove() {
-    std::error_code error;
-    std::filesystem::remove_all(directory, error);
-  }
-};
+std::string c_library() {
+  for (auto& line : lines(slurp("/proc/self/maps")))
+    if (line.ends_with("/libc.so.6")) return line.substr(line.find('/'));
+  throw Skip("this machine's C library is not glibc");
+}
 
 TOOL_TEST(Gethostlatency, EveryCallWithItsName) {
-  require_tool("gethostlatency");
-  Workload workload("resolver", {"--count", "7"});
-  Tracer tracer("gethostlatency", {"--json", "-p", workload.id()});
-  Tracer failed("gethostlatency", {"--json", "-x", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  std::map<std::string, std::uint64_t> calls;
-  std::uint64_t failures = 0, nameless = 0, hostile = 0, longest = 0, took = 0;
-  auto bytes = truth["name_hex"].str().size() / 2;
+  auto seen = observe_all({"gethostlatency --json -p {pid}", "gethostlatency --json -x -p {pid}"},
+                          "resolver --count 7", {});
+  auto report = seen.report(0), failed = seen.report(1);
+  auto& truth = seen.truth;
   for (auto& event : report.body) {
-    calls[event["function"].str()]++;
-    failures += !event["error"].is_null();
-    EXPECT_EQ(event["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-    EXPECT_EQ(event["tid"].u64(), event["pid"].u64());
-    EXPECT_EQ(event["comm"].str(), "resolver");
+    expect_fields(event, {{"pid", num(seen.pid)}, {"tid", num(seen.pid)}, {"comm", "resolver"}});
     EXPECT_GT(event["latency_ns"].u64(), 0u);
-    if (event["function"].str() == "getaddrinfo") took += event["latency_ns"].u64();
-    if (event["host"].is_null()) {
-      nameless++;
-      continue;
-    }
-    auto host = event["host"].str();
-    hostile += host == "\x1b[31m\n\xef\xbf\xbd\"\\x.invalid";
-    longest += host == std::string(256, 'a');
-    if (host == "not-a-number.invalid") {
-      EXPECT_EQ(event["error"].str(), "EAI_NONAME");
-    }
-    if (host == "127.0.0.5") {
-      EXPECT_EQ(event["error"].str(), "ERANGE");
-    }
   }
-  for (auto* function : kFunctions) EXPECT_EQ(calls[function], truth[function].u64()) << function;
-  EXPECT_EQ(failures, truth["failures"].u64());
-  EXPECT_EQ(nameless, truth["nameless"].u64());
-  EXPECT_EQ(hostile, 7u);
-  EXPECT_GT(bytes, 0u);
-  EXPECT_EQ(longest, 7u) << "cut, and the ledger tells";
+  auto count = [&](const char* key, const Value& value) {
+    return lines_with(report.body, {{key, value}}).size();
+  };
+  for (auto* function : kFunctions)
+    EXPECT_EQ(count("function", function), truth[function].u64()) << function;
+  EXPECT_EQ(count("host", nullptr), truth["nameless"].u64());
+  EXPECT_EQ(count("host", "\x1b[31m\n\xef\xbf\xbd\"\\x.invalid"), 7u);
+  EXPECT_EQ(count("host", std::string(256, 'a')), 7u) << "cut, and the ledger tells";
+  for (auto& [host, error] :
+       {std::pair("not-a-number.invalid", "EAI_NONAME"), std::pair("127.0.0.5", "ERANGE")})
+    for (auto& event : lines_with(report.body, {{"host", host}}))
+      expect_fields(event, {{"error", error}});
+  EXPECT_GT(truth["name_hex"].str().size(), 1u);
   EXPECT_EQ(report.lost("truncated"), 7u);
-  EXPECT_EQ(report.lost("unmatched") + report.lost("lost") + report.lost("untracked"), 0u);
-  EXPECT_LE(took, truth["took_ns"].u64());
+  expect_all(report);
+  EXPECT_LE(sum(lines_with(report.body, {{"function", "getaddrinfo"}}), "latency_ns"),
+            truth["took_ns"].u64());
 
-  auto failures_only = failed.stop();
-  EXPECT_EQ(failures_only.body.size(), failures);
-  EXPECT_EQ(failures_only.lost("filtered"), calls_of(truth) - failures);
+  EXPECT_EQ(report.body.size() - count("error", nullptr), truth["failures"].u64());
+  EXPECT_EQ(failed.body.size(), truth["failures"].u64());
+  EXPECT_EQ(failed.lost("filtered"), calls_of(truth) - truth["failures"].u64());
 }
 
 TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
   require_tool("gethostlatency");
-  Workload workload("resolver", {"--count", "30", "--threads", "8", "--short-lived", "40"});
-  Workload other("resolver", {"--count", "2"});
-  Tracer own("gethostlatency", {"--json", "-p", workload.id(), "--ring-size", "1M"});
-  Tracer main_thread("gethostlatency", {"--json", "-t", workload.id(), "--ring-size", "1M"});
-  Tracer all("gethostlatency", {"--json", "--comm", "resolver", "--ring-size", "1M"});
-  workload.release();
+  Workload other("resolver", "--count 2");
+  Scene scene("resolver --count 30 --threads 8 --short-lived 40", {});
+  for (auto* whose : {"-p {pid}", "-t {pid}", "--comm resolver"})
+    scene.trace(Strings("gethostlatency --json --ring-size 1M") + whose);
   other.release();
-  auto truth = workload.truth();
+  auto seen = scene.finish();
   auto others = calls_of(other.truth());
-  auto report = own.stop();
-  EXPECT_EQ(report.body.size(), calls_of(truth));
-  EXPECT_EQ(main_thread.stop().body.size(), 30u * 11);
-  auto everybody = all.stop();
-  EXPECT_EQ(everybody.of_process(static_cast<std::uint64_t>(workload.pid())).size(),
-            calls_of(truth));
-  EXPECT_EQ(everybody.of_process(static_cast<std::uint64_t>(other.pid())).size(), others);
+  EXPECT_EQ(seen.report(0).body.size(), calls_of(seen.truth));
+  EXPECT_EQ(seen.report(1).body.size(), 30u * 11);
+  auto all = seen.report(2);
+  EXPECT_EQ(all.of_process(seen.pid).size(), calls_of(seen.truth));
+  EXPECT_EQ(all.of_process(static_cast<std::uint64_t>(other.pid())).size(), others);
 }
 
 // As in a container: under the system's path lies another file, whose name is gone here.
 TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
   require_tool("gethostlatency");
-  OwnLibrary copy;
-  auto path = OwnLibrary::system();
-  Workload inside("resolver", {"--count", "3"}, {.in_child = [&] {
+  TemporaryDirectory directory;
+  auto copy = directory.path() + "/copy", path = c_library();
+  std::filesystem::copy_file(path, copy);
+  Workload inside("resolver", "--count 3", {.in_child = [&] {
                     if (::unshare(CLONE_NEWNS) || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") ||
-                        ::mount(copy.file.c_str(), path.c_str(), "", MS_BIND, ""))
+                        ::mount(copy.c_str(), path.c_str(), "", MS_BIND, ""))
                       ::_exit(77);
                   }});
-  Workload outside("resolver", {"--count", "2"});
-  copy.remove();
-  Tracer own("gethostlatency", {"--json", "-p", inside.id()});
-  Tracer all("gethostlatency", {"--json", "--comm", "resolver"});
-  Tracer system("gethostlatency", {"--json", "--comm", "resolver", "-l", path});
+  Workload outside("resolver", "--count 2");
+  std::filesystem::remove(copy);
+  Tracer own("gethostlatency", "--json -p " + inside.id());
+  Tracer all("gethostlatency", "--json --comm resolver");
+  Tracer system("gethostlatency", "--json --comm resolver -l " + path);
   inside.release();
   outside.release();
   auto wanted = calls_of(inside.truth()), others = calls_of(outside.truth());
@@ -138,62 +101,54 @@ TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
   EXPECT_EQ(everybody.of_process(out).size(), others);
   EXPECT_EQ(by_path.of_process(in).size(), 0u);
   EXPECT_EQ(by_path.of_process(out).size(), others);
-  auto files = by_path.header["hooks"].items().at(0)["files"].strings();
-  EXPECT_EQ(files, Strings{path});
+  EXPECT_EQ(by_path.header["hooks"].items().at(0)["files"].strings(), Strings{path});
+}
+
+/// With a hint, and without output.
+void expect_no_library(const std::string& library, int status, const std::string& why = {}) {
+  auto result = run({tool_path("gethostlatency"), "--library", library});
+  EXPECT_EQ(result.status, status) << library;
+  EXPECT_EQ(result.out, "");
+  expect_contains(result.err, {"hint: ", why});
+  EXPECT_TRUE(safe_for_terminals(result.err)) << result.err;
 }
 
 TOOL_TEST(Gethostlatency, ProgramsWithoutASharedLibrary) {
   require_tool("gethostlatency");
   auto path = workload_path("resolver_static");
   if (!std::filesystem::exists(path)) throw Skip("built without a static C library");
-  Workload workload("resolver_static", {"--count", "2"});
-  Tracer tracer("gethostlatency", {"--json", "-p", workload.id()});
-  Tracer slow("gethostlatency", {"--json", "-l", path, "-m", "600000"});
-  workload.release();
-  auto truth = workload.truth();
-  EXPECT_EQ(tracer.stop().body.size(), calls_of(truth));
-  auto nothing = slow.stop();
-  EXPECT_TRUE(nothing.body.empty());
-  EXPECT_EQ(nothing.lost("filtered"), calls_of(truth));
+  auto seen = observe_all(
+      {"gethostlatency --json -p {pid}", "gethostlatency --json -m 600000 -l" + Strings{path}},
+      "resolver_static --count 2", {});
+  EXPECT_EQ(seen.report(0).body.size(), calls_of(seen.truth));
+  EXPECT_TRUE(seen.report(1).body.empty());
+  EXPECT_EQ(seen.report(1).lost("filtered"), calls_of(seen.truth));
 
   // Without section headers there are no names.
-  OwnLibrary scratch;
+  TemporaryDirectory scratch;
   auto image = slurp(path);
   for (int at : {0x28, 0x3c, 0x3e}) std::fill_n(image.begin() + at, at == 0x28 ? 8 : 2, '\0');
-  auto bare = scratch.directory + "/stripped";
+  auto bare = scratch.path() + "/stripped";
   std::ofstream(bare, std::ios::binary) << image;
-  auto refused = run({tool_path("gethostlatency"), "-l", bare});
-  EXPECT_EQ(refused.status, 3) << refused.err;
-  EXPECT_EQ(refused.out, "");
-  EXPECT_TRUE(contains(refused.err, "stripped")) << refused.err;
-  EXPECT_TRUE(contains(refused.err, "hint: ")) << refused.err;
+  expect_no_library(bare, 3, "stripped");
 }
 
 TOOL_TEST(Gethostlatency, RefusesWhatCannotBeProbed) {
   require_tool("gethostlatency");
-  auto refused = [](const std::string& library) {
-    auto result = run({tool_path("gethostlatency"), "--library", library});
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(contains(result.err, "hint: ")) << result.err;
-    EXPECT_TRUE(safe_for_terminals(result.err)) << result.err;
-    return result.status;
-  };
-  EXPECT_EQ(refused("/nowhere/\x1b[31mlibc.so.6"), 2);
-  EXPECT_EQ(refused("/tmp"), 2);
-  EXPECT_EQ(refused("/dev/zero"), 2);
-  EXPECT_EQ(refused("/etc/passwd"), 3);
-  EXPECT_EQ(refused(workload_path("sleeper")), 3);
-  EXPECT_EQ(refused("libnosuch.so.1"), 3);
+  for (auto* library : {"/nowhere/\x1b[31mlibc.so.6", "/tmp", "/dev/zero"})
+    expect_no_library(library, 2);
+  for (auto& library :
+       {std::string("/etc/passwd"), workload_path("sleeper"), std::string("libnosuch.so.1")})
+    expect_no_library(library, 3);
 }
 
 TOOL_TEST(Gethostlatency, ColumnsAndExplain) {
   require_tool("gethostlatency");
-  EXPECT_EQ(header_of("gethostlatency", {"-e", "-U"}),
-            (Strings{"TIME", "UID", "PID", "TID", "COMM", "LATms", "FUNCTION", "ERROR", "HOST"}));
-  auto explained = run({tool_path("gethostlatency"), "--explain", "--libc", OwnLibrary::system()});
+  EXPECT_EQ(header_of("gethostlatency", "-e -U"),
+            Strings("TIME UID PID TID COMM LATms FUNCTION ERROR HOST"));
+  auto explained = run({tool_path("gethostlatency"), "--explain", "--libc", c_library()});
   EXPECT_EQ(explained.status, 0);
-  EXPECT_TRUE(contains(explained.out, "      " + OwnLibrary::system() + ":getaddrinfo at 0x"))
-      << explained.out;
+  expect_contains(explained.out, {"      " + c_library() + ":getaddrinfo at 0x"});
 }
 
 const DeclareTests kGethostlatency{{
@@ -201,14 +156,7 @@ const DeclareTests kGethostlatency{{
     .events = {"-e", "resolver --count 2"},
     .stress = {.workload = "resolver --count {n}",
                .events = 100,
-               .truth =
-                   [](stress::Load& load) {
-                     std::uint64_t calls = 0;
-                     for (auto* function : {"getaddrinfo", "gethostbyname", "gethostbyname2",
-                                            "gethostbyname_r", "gethostbyname2_r"})
-                       calls += load.truth(function);
-                     return calls;
-                   },
+               .truth = "getaddrinfo+gethostbyname+gethostbyname2+gethostbyname_r+gethostbyname2_r",
                .tiny = "--ring-size 4096",
                .copies = 6},
 }};

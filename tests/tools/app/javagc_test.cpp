@@ -1,38 +1,32 @@
 // javagc against a program that counts, and against what a real virtual machine logs.
-#include <unistd.h>
-
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Javagc, FunctionsWithoutProbes) {
-  auto path = workload_path("served");
-  Workload workload("served", {"--kind", "java", "--count", "5", "--ms", "4"});
-  Tracer tracer("javagc", {"--json", "-p", workload.id(), "--library", path});
-  Tracer above("javagc", {"--json", "-t", "60000000", "-p", workload.id(), "--library", path});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.body.size(), truth["pauses"].u64());
+  auto tool = "javagc --json -p {pid} --library" + Strings{workload_path("served")};
+  auto seen = observe_with({tool, tool + "-t 60000000"}, "served --kind java --count 5 --ms 4");
+  auto report = seen.report();
+  EXPECT_EQ(report.body.size(), seen.truth["pauses"].u64());
   for (auto& event : report.body) {
-    EXPECT_EQ(event["kind"].str(), "pause");
+    expect_fields(event, {{"kind", "pause"}});
     EXPECT_GE(event["gc_ns"].u64(), 4'000'000u);
   }
-  EXPECT_EQ(above.stop().lost("filtered"), truth["pauses"].u64());
+  EXPECT_EQ(seen.report(1).lost("filtered"), seen.truth["pauses"].u64());
 }
 
+/// Where a virtual machine is.
 std::string java() {
-  std::error_code error;
-  for (std::filesystem::directory_iterator i("/usr/lib/jvm", error), end; !error && i != end;
-       i.increment(error))
-    if (auto path = i->path().string();
-        ::access((path + "/bin/java").c_str(), X_OK) == 0 &&
-        ::access((path + "/lib/server/libjvm.so").c_str(), R_OK) == 0)
-      return path;
+  std::error_code none;
+  for (auto& entry : std::filesystem::directory_iterator("/usr/lib/jvm", none))
+    if (auto home = entry.path().string();
+        ::access((home + "/bin/java").c_str(), X_OK) == 0 &&
+        ::access((home + "/lib/server/libjvm.so").c_str(), R_OK) == 0)
+      return home;
   throw Skip("there is no Java here");
 }
 
@@ -42,45 +36,20 @@ TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
   TemporaryDirectory directory;
   auto log = directory.path() + "/gc";
   Tracer tracer("javagc",
-                {"--json",
-                 "-t",
-                 "0",
-                 "--library",
-                 home + "/lib/server/libjvm.so",
-                 "--",
-                 home + "/bin/java",
-                 "-XX:+UseSerialGC",
-                 "-Xmx32m",
-                 "-Xmn1m",
-                 "-XX:TieredStopAtLevel=1",
-                 "-Xlog:gc:file=" + log,
-                 "-m",
-                 "java.base/sun.security.tools.keytool.Main",
-                 "-genkeypair",
-                 "-alias",
-                 "a",
-                 "-keyalg",
-                 "RSA",
-                 "-keysize",
-                 "1024",
-                 "-dname",
-                 "CN=x",
-                 "-keystore",
-                 directory.path() + "/keys",
-                 "-storepass",
-                 "abcdef"},
+                "--json -t 0 --library " + home + "/lib/server/libjvm.so -- " + home +
+                    "/bin/java -XX:+UseSerialGC -Xmx32m -Xmn1m -XX:TieredStopAtLevel=1 "
+                    "-Xlog:gc:file=" +
+                    log +
+                    " -m java.base/sun.security.tools.keytool.Main "
+                    "-genkeypair -alias a -keyalg RSA -keysize 1024 -dname CN=x -keystore " +
+                    directory.path() + "/keys -storepass abcdef",
                 {.attached = false});
   auto report = tracer.finish();
-  std::uint64_t logged = 0;
-  std::ifstream lines(log);
-  for (std::string line; std::getline(lines, line);) logged += contains(line, "Pause ");
-  ASSERT_GE(logged, 1u);
-  std::uint64_t pauses = 0;
-  for (auto& event : report.body) {
-    if (event["kind"].str() == "pause") pauses++;
-    EXPECT_GT(event["gc_ns"].u64(), 0u);
-  }
-  EXPECT_EQ(pauses, logged);
+  auto logged =
+      std::ranges::count_if(lines(slurp(log)), [](auto& line) { return contains(line, "Pause "); });
+  ASSERT_GE(logged, 1);
+  EXPECT_EQ(std::ssize(lines_with(report.body, {{"kind", "pause"}})), logged);
+  for (auto& event : report.body) EXPECT_GT(event["gc_ns"].u64(), 0u);
 }
 
 const DeclareTests kJavagc{{

@@ -1,26 +1,14 @@
 // Real servers of databases, on a socket in a directory of their own, as an unprivileged user.
 #pragma once
 #include <grp.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <memory>
-#include <sstream>
-#include <string>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
-namespace coretap::tooltest {
-
-/// The first of these programs that is there.
-inline std::string first_program(const Strings& paths, const std::string& what) {
-  for (auto& path : paths)
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  throw Skip(what + " is not installed");
-}
+namespace coretap::tooltest::inline app {
 
 /// In a container a server has a mount and a PID namespace, and a root directory of its own, in
 /// which its program is a copy that has no name outside.
@@ -53,9 +41,14 @@ class DatabaseServer {
  public:
   virtual ~DatabaseServer() = default;
   /// As the namespace of this test has it.
-  std::string id() const { return std::to_string(where_ == Where::here ? server_->pid() : inner_); }
-  std::string log() const { return slurp(directory_.path() + "/log"); }
+  std::string id() const { return std::to_string(inner_ ? inner_ : server_->pid()); }
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+
+  virtual Result sql(const std::string& text) const = 0;
+  /// By the protocol's prepared statements.
+  virtual Result prepared(const std::string& text, int times) const = 0;
+  /// How long this query took by the server's own log; its clock starts a moment earlier.
+  virtual double logged_seconds(const std::string& text) const = 0;
 
  protected:
   static constexpr unsigned kNobody = 65534;
@@ -68,38 +61,26 @@ class DatabaseServer {
     if (::setgroups(0, nullptr) || ::setgid(kNobody) || ::setuid(kNobody) || ::chdir("/"))
       ::_exit(126);
   }
-  void start(Strings argv) {
-    const bool here = where_ == Where::here;
-    if (!here) {
-      Strings outer{first_program({"/usr/bin/unshare"}, "unshare"),
-                    "--mount",
-                    "--pid",
-                    "--fork",
-                    "--kill-child",
-                    "sh",
-                    "-c",
-                    kContainer,
-                    "container",
-                    directory_.path()};
-      argv.insert(argv.begin(), outer.begin(), outer.end());
-    }
-    server_ = std::make_unique<Process>(
-        Spawn{.argv = argv,
-              .stdout_path = directory_.path() + "/out",
-              .in_child = here ? std::function<void()>(unprivileged) : nullptr,
-              .death_signal = SIGKILL});
-  }
-  /// When it answers: the shell is the child of unshare(1), and the server that of the shell.
-  void started() {
-    if (where_ == Where::here) return;
-    inner_ = first_child(first_child(server_->pid()));
+  /// Until it answers.
+  void start(const Strings& argv) {
+    Spawn spawn{.argv = argv, .stdout_path = path("out"), .death_signal = SIGKILL};
+    if (where_ == Where::here)
+      spawn.in_child = unprivileged;
+    else
+      spawn.argv = "/usr/bin/unshare --mount --pid --fork --kill-child sh -c" +
+                   Strings{kContainer, "container", directory_.path()} + argv;
+    first_program({spawn.argv[0]}, spawn.argv[0]);
+    server_ = std::make_unique<Process>(spawn);
+    if (!until([this] { return sql("select 1").status == 0; }))
+      throw std::runtime_error(argv[0] + " does not answer: " + server_->err());
+    // The shell is the child of unshare(1), and the server that of the shell.
+    if (where_ == Where::in_a_container) inner_ = first_child(first_child(server_->pid()));
   }
   static pid_t first_child(pid_t of) {
-    auto process = "/proc/" + std::to_string(of);
-    std::istringstream children(slurp(process + "/task/" + std::to_string(of) + "/children"));
-    pid_t child = 0;
-    if (!(children >> child)) throw Skip("this kernel does not list children of a process");
-    return child;
+    auto id = std::to_string(of);
+    auto children = words(slurp("/proc/" + id + "/task/" + id + "/children"));
+    if (children.empty()) throw Skip("this kernel does not list children of a process");
+    return std::stoi(children[0]);
   }
   void signal(int number) const {
     if (inner_)
@@ -119,43 +100,42 @@ class Postgres : public DatabaseServer {
   explicit Postgres(Where where = Where::here) : DatabaseServer(where) {
     auto server = first_program(installed("postgres"), "PostgreSQL's server");
     bin_ = server.substr(0, server.rfind('/'));
-    auto made = run({bin_ + "/initdb", "-D", path("data"), "-A", "trust", "-N", "-U", "postgres",
-                     "--no-instructions", "--locale=C"},
+    auto made = run(Strings{bin_ + "/initdb", "-D", path("data")} +
+                        "-A trust -N -U postgres --no-instructions --locale=C",
                     unprivileged);
     if (made.status) throw std::runtime_error("initdb: " + made.err);
-    start({server, "-D", path("data"), "-k", directory_.path(), "-c", "listen_addresses=", "-c",
-           "fsync=off", "-c", "autovacuum=off", "-c", "log_min_duration_statement=0", "-c",
-           "logging_collector=off"});
-    if (!until([&] { return sql("select 1").status == 0; }))
-      throw std::runtime_error("postgres does not answer: " + server_->err());
-    started();
+    start(Strings{server, "-D", path("data"), "-k", directory_.path()} +
+          "-c listen_addresses= -c fsync=off -c autovacuum=off -c log_min_duration_statement=0 "
+          "-c logging_collector=off");
   }
   ~Postgres() override {
     signal(SIGINT);
     until([&] { return server_->ended(); });  // it removes its shared memory
   }
 
-  Result sql(const std::string& text) const {
+  Result sql(const std::string& text) const override {
     return run({bin_ + "/psql", "-X", "-h", directory_.path(), "-U", "postgres", "-q", "-c", text});
   }
-  /// By the protocol's prepared statements.
-  Result prepared(const std::string& text, int times) const {
+  Result prepared(const std::string& text, int times) const override {
     auto script = path("script");
     std::ofstream(script) << text << ";\n";
     return run({first_program({bin_ + "/pgbench"}, "pgbench"), "-n", "-M", "prepared", "-t",
                 std::to_string(times), "-f", script, "-h", directory_.path(), "-U", "postgres",
                 "postgres"});
   }
-  std::string said() const { return server_->err(); }
+  double logged_seconds(const std::string& text) const override {
+    auto log = server_->err();
+    auto at = log.find("ms  statement: " + text);
+    if (at == log.npos) throw std::runtime_error("not logged: " + log);
+    return std::stod(log.substr(log.rfind(':', at) + 1)) / 1e3;
+  }
 
  private:
   static Strings installed(const std::string& program) {
-    Strings all;
-    std::error_code error;
-    for (std::filesystem::directory_iterator i("/usr/lib/postgresql", error), end;
-         !error && i != end; i.increment(error))
-      all.push_back(i->path().string() + "/bin/" + program);
-    all.push_back("/usr/bin/" + program);
+    Strings all{"/usr/bin/" + program};
+    std::error_code none;
+    for (auto& version : std::filesystem::directory_iterator("/usr/lib/postgresql", none))
+      all.insert(all.begin(), version.path().string() + "/bin/" + program);
     return all;
   }
   std::string bin_;
@@ -172,17 +152,13 @@ class Mariadb : public DatabaseServer {
            "--pid-file=" + path("pid"), "--skip-networking", "--skip-grant-tables", "--skip-innodb",
            "--default-storage-engine=memory", "--slow-query-log",
            "--slow-query-log-file=" + path("slow"), "--long-query-time=0"});
-    if (!until([&] { return sql("select 1").status == 0; }))
-      throw std::runtime_error("mariadbd does not answer: " + server_->err());
-    started();
   }
   ~Mariadb() override { signal(SIGKILL); }
 
-  Result sql(const std::string& text) const {
+  Result sql(const std::string& text) const override {
     return run({client_, "--no-defaults", "-u", "root", "-S", path("socket"), "-e", text});
   }
-  /// By the protocol's prepared statements.
-  Result prepared(const std::string& text, int times) const {
+  Result prepared(const std::string& text, int times) const override {
     static constexpr char kScript[] = R"(
 import ctypes, sys
 lib = ctypes.CDLL("libmariadb.so.3")
@@ -202,10 +178,16 @@ for _ in range(int(sys.argv[3])):
 )";
     return run({"python3", "-c", kScript, path("socket"), text, std::to_string(times)});
   }
-  std::string slow_log() const { return slurp(path("slow")); }
+  double logged_seconds(const std::string& text) const override {
+    constexpr std::string_view kTime = "Query_time: ";
+    auto log = slurp(path("slow"));
+    auto at = log.find("\n" + text);
+    if (at == log.npos) throw std::runtime_error("not logged: " + log);
+    return std::stod(log.substr(log.rfind(kTime, at) + kTime.size()));
+  }
 
  private:
   std::string client_;
 };
 
-}  // namespace coretap::tooltest
+}  // namespace coretap::tooltest::inline app

@@ -1,18 +1,15 @@
 // sslsniff with real clients of OpenSSL, GnuTLS and NSS, and a server of OpenSSL, on loopback.
-#include <unistd.h>
-
+#include <algorithm>
 #include <csignal>
 #include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 std::string program(const std::string& name) {
-  for (auto* directory : {"/usr/bin/", "/usr/local/bin/", "/bin/"})
-    if (auto path = directory + name; ::access(path.c_str(), X_OK) == 0) return path;
-  throw Skip("there is no " + name + " here");
+  return first_program({"/usr/bin/" + name, "/usr/local/bin/" + name, "/bin/" + name}, name);
 }
 
 /// Answers each request with a page about the connection.
@@ -21,13 +18,13 @@ class TlsServer {
   TlsServer() {
     auto openssl = program("openssl");
     auto key = directory_.path() + "/key", certificate = directory_.path() + "/certificate";
-    auto made = run({openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                     "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-days", "1",
-                     "-keyout", key, "-out", certificate});
+    auto made = run(Strings{openssl, "req", "-keyout", key, "-out", certificate} +
+                    "-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost "
+                    "-days 1");
     if (made.status) throw std::runtime_error("openssl req: " + made.err);
-    server_ =
-        std::make_unique<Process>(Spawn{.argv = {openssl, "s_server", "-accept", "127.0.0.1:0",
-                                                 "-key", key, "-cert", certificate, "-www"}});
+    server_ = std::make_unique<Process>(
+        Spawn{.argv = Strings{openssl, "s_server", "-key", key, "-cert", certificate} +
+                      "-accept 127.0.0.1:0 -www"});
     constexpr std::string_view kAccepts = "ACCEPT 127.0.0.1:";
     if (!server_->await([&](auto& out, auto&) {
           auto at = out.find(kAccepts);
@@ -50,10 +47,10 @@ struct Sums {
   bool secret = false;
 };
 
-Sums sums_of(const Report& report, const std::string& comm, const std::string& functions) {
+Sums sums_of(const Report& report, const char* comm, const char* functions) {
   Sums sums;
-  for (auto& event : report.body) {
-    if (event["comm"].str() != comm || event["function"].str().rfind(functions, 0)) continue;
+  for (auto& event : lines_with(report.body, {{"comm", comm}})) {
+    if (!event["function"].str().starts_with(functions)) continue;
     auto direction = event["direction"].str();
     (direction == "read" ? sums.read : sums.written) += event["size_bytes"].u64();
     sums.shakes += direction == "handshake";
@@ -68,9 +65,9 @@ TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
   auto curl = program("curl");
   if (!contains(run({curl, "--version"}).out, "OpenSSL")) throw Skip("curl has no OpenSSL");
   TlsServer server;
-  Tracer tracer("sslsniff", {"--json", "--handshake", "-c", "curl"});
-  Tracer data("sslsniff", {"--json", "-c", "curl", "--show-data"});
-  Tracer text("sslsniff", {"-c", "curl"});
+  Tracer tracer("sslsniff", "--json --handshake -c curl");
+  Tracer data("sslsniff", "--json -c curl --show-data");
+  Tracer text("sslsniff", "-c curl");
   auto client = run({curl, "-sk", "--http1.1", "-o", "/dev/null", "-w",
                      "%{size_request} %{size_header} %{size_download}",
                      "https://127.0.0.1:" + server.port() + "/secret-path"});
@@ -82,26 +79,24 @@ TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
   EXPECT_EQ(sums.written, request);
   EXPECT_EQ(sums.read, header + body);
   EXPECT_GE(sums.shakes, 1u);
-  EXPECT_FALSE(sums.secret);
   for (auto& event : report.body) EXPECT_FALSE(event.has("data"));
   auto shown = data.stop();
   EXPECT_TRUE(sums_of(shown, "curl", "SSL_").secret);
-  EXPECT_EQ(shown.lost("truncated") + shown.lost("lost"), 0u);
+  expect_fields(shown.ledger, {{"truncated", num(0)}, {"lost", num(0)}});
   auto lines = text.stop_text();
-  EXPECT_TRUE(contains(lines, "SSL_write")) << lines;
+  expect_contains(lines, {"SSL_write"});
   EXPECT_FALSE(contains(lines, "secret")) << lines;
 }
 
 TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
   require_tool("sslsniff");
-  Strings clients[] = {{program("gnutls-cli"), "--insecure", "--no-ocsp", "-p"},
-                       {program("tstclnt"), "-D", "-o", "-h", "127.0.0.1", "-p"}};
+  Strings gnutls = program("gnutls-cli"), nss = program("tstclnt");
   TlsServer server;
-  Tracer tracer("sslsniff", {"--json", "-o"});
+  gnutls = gnutls + "--insecure --no-ocsp -p" + server.port() + "127.0.0.1";
+  nss = nss + "-D -o -h 127.0.0.1 -p" + server.port();
+  Tracer tracer("sslsniff", "--json -o");
   const std::string request = "GET /secret-path HTTP/1.0\r\n\r\n";
-  for (auto argv : clients) {
-    argv.push_back(server.port());
-    if (contains(argv[0], "gnutls")) argv.push_back("127.0.0.1");
+  for (auto& argv : {gnutls, nss}) {
     Process client(Spawn{.argv = argv, .stdin_pipe = true});
     client.write_stdin(request);
     EXPECT_TRUE(client.await([](auto& out, auto&) {
@@ -112,29 +107,23 @@ TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
     client.wait();
   }
   auto report = tracer.stop();
-  auto gnutls = sums_of(report, "gnutls-cli", "gnutls_");
-  auto nss = sums_of(report, "tstclnt", "PR_");
-  EXPECT_EQ(gnutls.written, request.size());
-  EXPECT_GT(gnutls.read, 100u);
-  EXPECT_EQ(nss.written, request.size());
-  EXPECT_GT(nss.read, 100u);
+  for (auto& sums : {sums_of(report, "gnutls-cli", "gnutls_"), sums_of(report, "tstclnt", "PR_")}) {
+    EXPECT_EQ(sums.written, request.size());
+    EXPECT_GT(sums.read, 100u);
+  }
 }
 
 TOOL_TEST(Sslsniff, BytesAndDataOfAProgramThatCounts) {
-  require_tool("sslsniff");
-  auto path = workload_path("served");
-  Workload workload("served", {"--kind", "tls", "--count", "3"});
   // The program has the functions itself.
-  Tracer tracer("sslsniff", {"--json", "-p", workload.id()});
-  Tracer data("sslsniff", {"--json", "-o", "--extra-lib", "openssl:" + path, "--show-data",
-                           "--hexdump", "--max-buffer-size", "1000", "-c", "served"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.body.size(), truth["tls_calls"].u64());
-  EXPECT_EQ(report.sum("size_bytes"), truth["tls_bytes"].u64());
-  auto shown = data.stop();
-  ASSERT_EQ(shown.body.size(), truth["tls_calls"].u64());
+  auto seen = observe_all({"sslsniff --json -p {pid}",
+                           "sslsniff --json -o --show-data --hexdump --max-buffer-size 1000 "
+                           "-c served --extra-lib" +
+                               Strings{"openssl:" + workload_path("served")}},
+                          "served --kind tls --count 3", {});
+  EXPECT_EQ(seen.report().body.size(), seen.truth["tls_calls"].u64());
+  expect_sums(seen.report(), seen.truth, {{"size_bytes", "tls_bytes"}});
+  auto shown = seen.report(1);
+  ASSERT_EQ(shown.body.size(), seen.truth["tls_calls"].u64());
   for (auto& event : shown.body) {
     auto bytes = std::min<std::uint64_t>(event["size_bytes"].u64(), 1000);
     EXPECT_EQ(event["data"].str().size(), 2 * bytes);
@@ -146,11 +135,10 @@ TOOL_TEST(Sslsniff, BytesAndDataOfAProgramThatCounts) {
 }
 
 TOOL_TEST(Sslsniff, ContentsNeedConsent) {
-  EXPECT_EQ(run({tool_path("sslsniff"), "--hexdump"}).status, 2);
-  EXPECT_EQ(run({tool_path("sslsniff"), "--max-buffer-size", "10"}).status, 2);
-  EXPECT_EQ(run({tool_path("sslsniff"), "--extra-lib", "rustls:/usr/bin/env"}).status, 2);
-  auto page = run({tool_path("coretap"), "man", "sslsniff"});
-  EXPECT_TRUE(contains(page.out, "show-data")) << page.err;
+  for (auto* bad : {"sslsniff --hexdump", "sslsniff --max-buffer-size 10",
+                    "sslsniff --extra-lib rustls:/usr/bin/env"})
+    expect_refused(bad);
+  expect_contains(run({tool_path("coretap"), "man", "sslsniff"}).out, {"show-data"});
 }
 
 const DeclareTests kSslsniff{{

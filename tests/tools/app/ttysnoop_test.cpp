@@ -1,25 +1,22 @@
 // ttysnoop against a program that writes known bytes to a terminal of its own.
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Ttysnoop, EachWrite) {
-  require_tool("ttysnoop");
-  Workload workload("screen", {});
-  auto tty = workload.ready()["tty"].str();
-  Tracer lines("ttysnoop", {"--json", "--strict", tty}),
-      raw("ttysnoop", {"--raw", "--strict", tty.substr(sizeof("/dev/") - 1)}),
-      cut("ttysnoop", {"--json", "-s", "4", "-c", "2", "-p", workload.id(), tty}),
-      text("ttysnoop", {"-T", tty}), any("ttysnoop", {"--json", "-p", workload.id()}),
-      exact("ttysnoop", {"--json", "--raw", tty});
-  workload.release();
-  auto scene = workload.truth()["scene"].items();
-  auto report = lines.stop();
-  std::string all, bytes;
+  Scene scene("screen", {});
+  auto tty = scene.ready()["tty"].str();
+  for (auto* options : {"--json --strict {tty}", "--json --raw {tty}",
+                        "--json -s 4 -c 2 -p {pid} {tty}", "--json -p {pid}", "-T {tty}"})
+    scene.trace(Strings("ttysnoop") + options);
+  scene.trace("ttysnoop --raw --strict " + tty.substr(sizeof("/dev/") - 1));
+  auto seen = scene.finish();
+  auto report = seen.report();
+  std::string all;
   std::size_t next = 0;
-  for (auto& write : scene) {
-    bytes = unhex(write["hex"].str());
+  for (auto& write : seen.truth["scene"].items()) {
+    auto bytes = unhex(write["hex"].str());
     all += bytes;
     for (std::size_t part = 0, done = 0; done < bytes.size(); part++) {
       SCOPED_TRACE(next);
@@ -27,42 +24,35 @@ TOOL_TEST(Ttysnoop, EachWrite) {
       auto& event = report.body[next++];
       auto size = event["bytes"].u64();
       ASSERT_GT(size, 0u);
-      EXPECT_EQ(event["pid"].i64(), write["pid"].i64());
-      EXPECT_EQ(event["comm"].str(), "screen");
-      EXPECT_EQ("/dev/" + event["tty"].str(), tty);
-      EXPECT_EQ(event["part_number"].u64(), part);
       // What is no UTF-8 cannot be in JSON.
       auto expected = bytes.substr(done, size);
       if (auto at = expected.find('\x80'); at != expected.npos) expected.replace(at, 1, "\ufffd");
-      EXPECT_EQ(event["data"].str(), expected);
+      expect_fields(event, {{"pid", num(write["pid"].i64())},
+                            {"comm", "screen"},
+                            {"tty", tty.substr(sizeof("/dev/") - 1)},
+                            {"part_number", num(part)},
+                            {"data", expected}});
       done += size;
     }
   }
   EXPECT_EQ(next, report.body.size()) << "nothing of other files";
-  EXPECT_EQ(raw.stop_text(), all);
   std::string hex;
-  for (auto& line : exact.stop().body) hex += unhex(line["data_hex"].str());
+  for (auto& line : seen.report(1).body) hex += unhex(line["data_hex"].str());
   EXPECT_EQ(hex, all);
-  auto few = cut.stop();
+  auto few = seen.report(2);
   EXPECT_EQ(few.body.size(), 8u) << "two of each, and no other process";
-  EXPECT_EQ(few.lost("truncated"), 3u);
-  EXPECT_EQ(few.lost("filtered"), 1u);
-  std::size_t elsewhere = 0;
-  for (auto& event : any.stop().body) elsewhere += event["data"].str() == "elsewhere\n";
-  EXPECT_EQ(elsewhere, 1u) << "the other terminal";
-  auto shown = text.stop_text();
-  EXPECT_TRUE(safe_for_terminals(shown));
-  EXPECT_TRUE(contains(shown, "hello")) << shown;
+  expect_fields(few.ledger, {{"truncated", num(3)}, {"filtered", num(1)}});
+  EXPECT_EQ(lines_with(seen.report(3).body, {{"data", "elsewhere\n"}}).size(), 1u)
+      << "the other terminal";
+  EXPECT_TRUE(safe_for_terminals(seen.text(4)));
+  expect_contains(seen.text(4), {"hello"});
+  EXPECT_EQ(seen.text(5), all);
 }
 
 TOOL_TEST(Ttysnoop, WrongWords) {
   require_tool("ttysnoop");
-  for (auto& wrong :
-       std::vector<Strings>{{"/dev/null"}, {"pts/none"}, {"4000000"}, {"-C"}, {"--raw"}, {""}}) {
-    auto words = wrong;
-    words.insert(words.begin(), tool_path("ttysnoop"));
-    EXPECT_EQ(run(words).status, 2);
-  }
+  for (auto* wrong : {"/dev/null", "pts/none", "4000000", "-C", "--raw", ""})
+    expect_refused({"ttysnoop", wrong});
 }
 
 const DeclareTests kTtysnoop{{

@@ -1,20 +1,17 @@
 // cpufreq against clocks that a test makes up: files in the place of the driver's, and changes that
 // are handed to the program as its tracepoint would.
 #include <bpf/bpf.h>
-#include <sched.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 constexpr char kCpus[] = "/sys/devices/system/cpu";
-bool has_driver() { return std::filesystem::exists(std::string(kCpus) + "/cpu0/cpufreq"); }
 
 /// What lies at kCpus for those that look through mount(): CPU n runs at 1.0 + n/2 GHz.
 class MadeUpClocks {
@@ -77,28 +74,24 @@ std::uint64_t samples_at(const Json& line, std::uint64_t mhz) {
 /// Of a workload on one CPU; `meanwhile` is called while the tool runs, before the workload does.
 void clocks_of_workload(const std::function<std::uint64_t(Tracer&, std::uint64_t cpu)>& meanwhile) {
   MadeUpClocks clocks;
-  Workload workload("runqueue", {"--threads", "1", "--ms", "1000"}, kLinger);
-  auto cpu = workload.ready()["cpu"].u64();
-  auto tid = workload.ready()["tids"].items().at(0).u64();
-  Tracer tracer("cpufreq", {"--json", "--strict", "-f", "500", "-t", std::to_string(tid)},
-                {.in_child = clocks.mount()});
-  auto mhz = meanwhile(tracer, cpu);
+  Workload workload("runqueue", "--threads 1 --ms 1000", kLinger);
+  auto tid = workload.ready()["tids"].items().at(0).text();
+  Tracer tracer("cpufreq", "--json --strict -f 500 -t " + tid, {.in_child = clocks.mount()});
+  auto mhz = meanwhile(tracer, workload.ready()["cpu"].u64());
   workload.release();
-  auto on_cpu = workload.truth()["on_cpu_ns"].u64();
+  auto due = workload.truth()["on_cpu_ns"].real() / 1e9 * 500;
   auto report = tracer.stop();
   ASSERT_EQ(report.body.size(), 2u);
   auto &all = report.body[0], &one = report.body[1];
-  EXPECT_TRUE(all["syswide"].boolean());
-  EXPECT_FALSE(one["syswide"].boolean());
-  EXPECT_EQ(one["comm"].str(), "runqueue");
   auto samples = samples_at(one, mhz);
   EXPECT_EQ(samples_at(all, mhz), samples);
-  EXPECT_EQ(one["count"].u64(), samples);
-  EXPECT_EQ(one["total_mhz"].u64(), samples * mhz);
+  expect_fields(all, {{"syswide", true}});
+  expect_fields(one, {{"syswide", false},
+                      {"comm", "runqueue"},
+                      {"count", num(samples)},
+                      {"total_mhz", num(samples * mhz)}});
   // Ticks of a busy guest come late.
-  auto due = static_cast<double>(on_cpu) / 1e9 * 500;
-  EXPECT_GT(static_cast<double>(samples), 0.5 * due);
-  EXPECT_LT(static_cast<double>(samples), 1.3 * due + 10);
+  expect_between(samples, 0.5 * due, 1.3 * due + 10);
 }
 
 TOOL_TEST(Cpufreq, TheClockThatWasSetBefore) {
@@ -118,10 +111,7 @@ TOOL_TEST(Cpufreq, MeasuredClocks) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   clocks_of_workload([](Tracer& tracer, std::uint64_t cpu) {
-    cpu_set_t there;
-    CPU_ZERO(&there);
-    CPU_SET(cpu, &there);
-    EXPECT_EQ(::sched_setaffinity(0, sizeof there, &there), 0);
+    EXPECT_TRUE(stay_on(static_cast<int>(cpu)));
     call(tracer, "on_pstate", {0, 0, 0, 0, 0, 0, 0, 3'712'000, 0});
     return std::uint64_t{3712};
   });
@@ -130,33 +120,24 @@ TOOL_TEST(Cpufreq, MeasuredClocks) {
 
 TOOL_TEST(Cpufreq, TextIsTheKnownHistogram) {
   MadeUpClocks clocks;
-  Workload workload("runqueue", {"--threads", "1", "--ms", "300"}, kLinger);
-  Tracer tracer("cpufreq", {"-p", workload.id()}, {.in_child = clocks.mount()});
+  Workload workload("runqueue", "--threads 1 --ms 300", kLinger);
+  Tracer tracer("cpufreq", "-p " + workload.id(), {.in_child = clocks.mount()});
   workload.release();
   workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_NE(text.find("syswide\n       mhz : count    distribution\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("runqueue\n       mhz : count    distribution\n"), std::string::npos) << text;
+  expect_contains(tracer.stop_text(), {"syswide\n       mhz : count    distribution\n",
+                                       "runqueue\n       mhz : count    distribution\n"});
 }
 
 TOOL_TEST(Cpufreq, SaysThatTheClocksAreNotKnown) {
-  if (has_driver()) throw Skip("this machine has a cpufreq driver");
-  for (auto* option : {"--json", "--explain"}) {
-    auto refused = run({tool_path("cpufreq"), option, "-d", "1"});
-    EXPECT_EQ(refused.status, 3) << refused.out;
-    EXPECT_TRUE(contains(refused.err, "does not know the clocks")) << refused.err;
-    EXPECT_TRUE(contains(refused.err, "perf stat -e cycles")) << refused.err;
-    EXPECT_EQ(refused.out, "");
-  }
+  if (std::filesystem::exists(std::string(kCpus) + "/cpu0/cpufreq"))
+    throw Skip("this machine has a cpufreq driver");
+  for (auto* words : {"cpufreq --json -d 1", "cpufreq --explain -d 1"})
+    expect_silent_refusal(words, {"does not know the clocks", "perf stat -e cycles"});
 }
 
 TOOL_TEST(Cpufreq, ClocksOfThisMachine) {
-  require_tool("cpufreq");  // needs a driver
-  Workload workload("runqueue", {"--threads", "1", "--ms", "500"}, kLinger);
-  Tracer tracer("cpufreq", {"--json", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
+  // Needs a driver.
+  auto report = observe("cpufreq --json -p {pid}", "runqueue --threads 1 --ms 500").report();
   ASSERT_EQ(report.body.size(), 2u);
   EXPECT_GT(report.body[0]["count"].u64(), 10u);
 }
@@ -166,19 +147,14 @@ const DeclareTests kCpufreq{{
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "runqueue --threads 2 --ms 60"},
     .nothing_when_idle = true,
-    .stress = {
-        .workload = "runqueue --threads 1 --ms {n}",
-        .events = 600,
-        .options = "-f 500",
-        .shown =
-            [](const Json& line) { return line["syswide"].boolean() ? line["count"].u64() : 0; },
-        .truth =
-            [](stress::Load& load) {
-              return load.grown([](const stress::Rest::Thread& t) { return t.on_cpu_ns; }) /
-                     2'000'000;
-            },
-        .tiny = "--max-keys 1",
-        .tolerance = 0.5},
+    .stress = {.workload = "runqueue --threads 1 --ms {n}",
+               .events = 600,
+               .options = "-f 500",
+               .shown =
+                   [](auto& line) { return line["syswide"].boolean() ? line["count"].u64() : 0; },
+               .truth = samples_each(2'000'000),
+               .tiny = "--max-keys 1",
+               .tolerance = 0.5},
 }};
 
 }  // namespace

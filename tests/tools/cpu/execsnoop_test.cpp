@@ -1,11 +1,9 @@
 // execsnoop against a program that knows what it ran and what it could not run.
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -23,38 +21,31 @@ Strings taken(const Strings& hex) {
   return words;
 }
 
-std::vector<Json> children_of(const Report& report, std::uint64_t pid) {
-  std::vector<Json> own;
-  for (auto& event : report.body)
-    if (event["ppid"].u64() == pid) own.push_back(event);
-  return own;
-}
-
 TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
-  require_tool("execsnoop");
-  Workload workload("runner", {"--count", "0"});
-  Tracer all("execsnoop", {"--json", "-x"}), good("execsnoop", {"--json"});
-  Tracer named("execsnoop", {"--json", "-l", "two words"});
-  Tracer few("execsnoop", {"--json", "--max-args", "2", "-q"});
-  Tracer csv("execsnoop", {"--csv", "--max-args", "2", "-q"});
-  Tracer text("execsnoop", {"-T", "-t", "-U", "-M", "-n", "runner"});
-  workload.release();
-  auto truth = workload.truth();
-  auto pid = truth["pid"].u64();
-  auto tries = truth["tries"].items();
-  auto report = all.stop();
+  auto seen = observe_all({"execsnoop --json -x",
+                           "execsnoop --json",
+                           {"execsnoop", "--json", "-l", "two words"},
+                           "execsnoop --json --max-args 2 -q",
+                           "execsnoop --csv --max-args 2 -q",
+                           "execsnoop -T -t -U -M -n runner"},
+                          "runner --count 0", {});
+  auto children = [&](std::size_t tool) {
+    return lines_with(seen.report(tool).body, {{"ppid", num(seen.pid)}});
+  };
+  auto tries = seen.truth["tries"].items();
+  auto report = seen.report(0);
   EXPECT_EQ(report.lost("lost"), 0u);
-  auto events = children_of(report, pid);
+  auto events = children(0);
   ASSERT_EQ(events.size(), tries.size());
   for (std::size_t i = 0; i < tries.size(); i++) {
     SCOPED_TRACE(i);
     auto& event = events[i];
-    EXPECT_EQ(event["pid"].u64(), tries[i]["pid"].u64());
-    EXPECT_EQ(event["tid"].u64(), tries[i]["pid"].u64());
-    EXPECT_EQ(event["ret"].i64(), -tries[i]["error"].i64());
-    EXPECT_EQ(event["comm"].str(), "runner");
-    EXPECT_EQ(event["parent_comm"].str(), "runner");
-    EXPECT_EQ(event["file"].str(), unhex(tries[i]["file_hex"].str()));
+    expect_fields(event, {{"pid", num(tries[i]["pid"].u64())},
+                          {"tid", num(tries[i]["pid"].u64())},
+                          {"ret", num(-tries[i]["error"].i64())},
+                          {"comm", "runner"},
+                          {"parent_comm", "runner"},
+                          {"file", unhex(tries[i]["file_hex"].str())}});
     EXPECT_EQ(event["error"].is_null(), event["ret"].i64() == 0);
     std::size_t bytes = 0;
     auto args = tries[i]["args_hex"].strings();
@@ -63,37 +54,32 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
     EXPECT_EQ(event["args"].strings(), taken(args));
   }
   EXPECT_GE(report.lost("truncated"), 1u);
-  EXPECT_EQ(children_of(good.stop(), pid).size(), truth["execs"].u64());
-  auto lines = children_of(named.stop(), pid);
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0]["pid"].u64(), tries[0]["pid"].u64());
-  auto first = children_of(few.stop(), pid).at(0);
+  EXPECT_EQ(children(1).size(), seen.truth["execs"].u64());
+  ASSERT_EQ(children(2).size(), 1u);
+  expect_fields(children(2)[0], {{"pid", num(tries[0]["pid"].u64())}});
+  auto first = children(3).at(0);
   EXPECT_EQ(first["args"].strings(), (Strings{"--child", "two words"}));
   EXPECT_TRUE(first["incomplete"].boolean());
-  EXPECT_TRUE(contains(csv.stop_text(), "\"\"\"--child\"\" \"\"two words\"\" ...\"\n"));
-  auto shown = text.stop_text();
+  expect_contains(seen.text(4), {"\"\"\"--child\"\" \"\"two words\"\" ...\"\n"});
+  auto& shown = seen.text(5);
   EXPECT_TRUE(safe_for_terminals(shown));
   EXPECT_TRUE(shown.starts_with("TIME ")) << shown;
-  for (auto* word : {"TIME(s)", "UID", "PCOMM", "PARENT", "PID", "PPID", "RET", "ARGS"})
-    EXPECT_TRUE(contains(shown, word)) << word;
-  EXPECT_TRUE(contains(
-      shown, unhex(tries[0]["file_hex"].str()) + " two words  \\x1b]0;x\\x07\\x0a\"\\\\xff\n"))
-      << shown;
+  expect_contains(
+      shown, {"TIME(s)", "UID", "PCOMM", "PARENT", "PID", "PPID", "RET", "ARGS",
+              unhex(tries[0]["file_hex"].str()) + " two words  \\x1b]0;x\\x07\\x0a\"\\\\xff\n"});
 }
 
 TOOL_TEST(Execsnoop, OfOneParent) {
-  require_tool("execsnoop");
-  Workload wanted("runner", {"--count", "5"}), other("runner", {"--count", "5"});
-  Tracer tracer("execsnoop", {"--json", "-x", "-P", wanted.id()});
-  wanted.release();
+  Workload other("runner", "--count 5");
+  Scene scene("runner --count 5", {});
+  scene.trace("execsnoop --json -x -P {pid}");
   other.release();
-  auto tries = wanted.truth()["tries"].items().size();
+  auto seen = scene.finish();
   other.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.body.size(), 5 + tries);
-  for (auto& event : report.body) {
-    EXPECT_EQ(event["ppid"].u64(), static_cast<std::uint64_t>(wanted.pid()));
-    EXPECT_LT(event["cpu"].u64(), static_cast<std::uint64_t>(::sysconf(_SC_NPROCESSORS_CONF)));
+  EXPECT_EQ(seen.report().body.size(), 5 + seen.truth["tries"].items().size());
+  for (auto& event : seen.report().body) {
+    expect_fields(event, {{"ppid", num(seen.pid)}});
+    EXPECT_LT(event["cpu"].i64(), ::sysconf(_SC_NPROCESSORS_CONF));
   }
 }
 
@@ -108,38 +94,28 @@ TOOL_TEST(Execsnoop, FilesInText) {
                      "-c", script + " word; exec env echo by name"});
   ASSERT_EQ(result.status, 0) << result.err;
   auto lines = slurp(directory.path() + "/lines");
-  EXPECT_TRUE(contains(lines, " /bin/sh -e " + script + " word\n")) << lines;
-  EXPECT_TRUE(contains(lines, " /bin/echo of the script\n")) << lines;
-  EXPECT_TRUE(contains(lines, "/env echo by name\n")) << lines;
+  expect_contains(lines, {" /bin/sh -e " + script + " word\n", " /bin/echo of the script\n",
+                          "/env echo by name\n"});
   EXPECT_FALSE(contains(lines, " 0 env echo")) << lines;
 }
 
 TOOL_TEST(Execsnoop, LosesNothingInAStorm) {
   require_tool("execsnoop");
   const std::uint64_t count = slowness() > 3 ? 100 : 600;
-  Workload workload("runner", {"--count", std::to_string(count)});
-  Tracer tracer("execsnoop", {"--json"});
-  Tracer nobody("execsnoop", {"--json", "--strict", "-u", "54321"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
+  auto seen = observe_all({"execsnoop --json", "execsnoop --json --strict -u 54321"},
+                          "runner --count " + std::to_string(count), {});
+  auto report = seen.report();
   EXPECT_EQ(report.lost("lost"), 0u);
-  auto events = children_of(report, truth["pid"].u64());
-  auto storm = std::count_if(events.begin(), events.end(), [](auto& e) {
-    return e["args"].strings() == Strings{"--child", "storm"};
+  auto storm = lines_where(report, [&](auto& event) {
+    return event["ppid"].u64() == seen.pid && event["args"].strings() == Strings("--child storm");
   });
-  EXPECT_EQ(static_cast<std::uint64_t>(storm), count);
-  EXPECT_TRUE(nobody.stop().body.empty());
+  EXPECT_EQ(storm.size(), count);
+  EXPECT_TRUE(seen.report(1).body.empty());
 }
 
 TOOL_TEST(Execsnoop, FollowsACommand) {
-  require_tool("execsnoop");
-  Tracer tracer("execsnoop", {"--json", "--", workload_path("runner"), "--count", "3"},
-                {.attached = false});
-  ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
-  auto report = parse_report(tracer.process().out(), tracer.process().err());
-  ASSERT_TRUE(report.truth);
-  EXPECT_EQ(report.body.size(), 1 + 3 + (*report.truth)["execs"].u64());
+  auto report = report_of("execsnoop --json" + as_command("runner --count 3"));
+  EXPECT_EQ(report.body.size(), 1 + 3 + report.truth.value()["execs"].u64());
 }
 
 const DeclareTests kExecsnoop{{

@@ -1,61 +1,15 @@
 // exitsnoop against what wait4(2) says of children that end in all ways.
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <regex>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
-
-/// Waits until it is let go, then runs `body` and ends with 0 if that returns.
-class Child {
- public:
-  explicit Child(void (*body)()) {
-    if (::pipe2(gate_, O_CLOEXEC)) throw std::runtime_error("pipe");
-    pid_ = ::fork();
-    if (pid_) {
-      ::close(gate_[0]);
-      return;
-    }
-    ::close(gate_[1]);
-    char byte;
-    while (::read(gate_[0], &byte, 1) < 0) {
-    }
-    body();
-    ::_exit(0);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (status >= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::close(gate_[1]);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  std::string id() const { return std::to_string(pid_); }
-  void end() {
-    if (::write(gate_[1], "x", 1) != 1) throw std::runtime_error("write");
-    ::close(gate_[1]);
-    if (::wait4(pid_, &status, 0, &usage) != pid_) throw std::runtime_error("wait4");
-  }
-
-  int status = -1;
-  rusage usage{};
-
- private:
-  int gate_[2];
-  pid_t pid_;
-};
 
 void kill_with(int signal) {
   ::signal(signal, SIG_DFL);
@@ -87,100 +41,88 @@ void touch_memory() {
 }
 
 /// What one child's end looks like, with these options beside --json.
-std::vector<Json> end_of(Child& child, Strings options) {
-  options.insert(options.end(), {"--json", "--strict", "-p", child.id()});
-  Tracer tracer("exitsnoop", options);
+std::vector<Json> end_of(Child& child, const Strings& options = {}) {
+  require_tool("exitsnoop");
+  Tracer tracer("exitsnoop", options + "--json --strict -p " + child.id());
   child.end();
   return tracer.stop().body;
 }
 
-void expect_status(const Json& event, const Child& child) {
-  EXPECT_EQ(std::to_string(event["pid"].u64()), child.id());
-  EXPECT_EQ(event["ppid"].i64(), ::getpid());
+void expect_status(const std::vector<Json>& events, const Child& child) {
+  ASSERT_EQ(events.size(), 1u);
+  auto& event = events[0];
+  Value status = nullptr, signal = nullptr;
+  if (WIFEXITED(child.status))
+    status = num(WEXITSTATUS(child.status));
+  else
+    signal = ::sigabbrev_np(WTERMSIG(child.status));
+  expect_fields(event, {{"pid", num(child.pid())},
+                        {"ppid", num(::getpid())},
+                        {"process_ended", true},
+                        {"core_dumped", WIFSIGNALED(child.status) && WCOREDUMP(child.status)},
+                        {"exit_status", status},
+                        {"signal", signal}});
   EXPECT_EQ(event["comm"].str() + "\n", slurp("/proc/self/comm"));
-  EXPECT_TRUE(event["process_ended"].boolean());
-  EXPECT_EQ(event["core_dumped"].boolean(), WIFSIGNALED(child.status) && WCOREDUMP(child.status));
-  if (WIFEXITED(child.status)) {
-    EXPECT_EQ(event["exit_status"].i64(), WEXITSTATUS(child.status));
-    EXPECT_TRUE(event["signal"].is_null());
-  } else {
-    EXPECT_TRUE(event["exit_status"].is_null());
-    EXPECT_EQ(event["signal"].str(), ::sigabbrev_np(WTERMSIG(child.status)));
-  }
   // The kernel says it in whole kilobytes.
   EXPECT_EQ(event["max_rss_bytes"].i64() / 1024, child.usage.ru_maxrss);
 }
 
-class ExitsnoopStatus : public testing::TestWithParam<void (*)()> {};
-
-void as_wait_says(void (*body)()) {
-  require_tool("exitsnoop");
-  Child child(body);
-  auto events = end_of(child, {});
-  ASSERT_EQ(events.size(), 1u);
-  expect_status(events[0], child);
+TOOL_TEST(Exitsnoop, AsWaitSays) {
+  const std::function<void()> ways[] = {[] { ::_exit(0); },         [] { ::_exit(3); },
+                                        [] { ::_exit(255); },       [] { kill_with(SIGKILL); },
+                                        [] { kill_with(SIGTERM); }, touch_memory,
+                                        first_thread_ends};
+  for (auto& way : ways) {
+    SCOPED_TRACE(&way - ways);
+    Child child(way);
+    expect_status(end_of(child), child);
+  }
 }
 
-TEST_P(ExitsnoopStatus, AsWaitSays){TOOL_TEST_BODY(as_wait_says(GetParam()))}
-
-INSTANTIATE_TEST_SUITE_P(Ways, ExitsnoopStatus,
-                         testing::Values([] { ::_exit(0); }, [] { ::_exit(3); },
-                                         [] { ::_exit(255); }, [] { kill_with(SIGKILL); },
-                                         [] { kill_with(SIGTERM); }, touch_memory,
-                                         first_thread_ends));
-
-std::string dump_place;
-
 TOOL_TEST(Exitsnoop, CoreDumpsAndNone) {
-  require_tool("exitsnoop");
-  for (bool dumps : {true, false}) {
+  for (rlim_t limit : {RLIM_INFINITY, rlim_t{0}}) {
     TemporaryDirectory place;
-    dump_place = place.path();
-    Child child(dumps ? [] {
-      rlimit all{RLIM_INFINITY, RLIM_INFINITY};
-      if (::setrlimit(RLIMIT_CORE, &all) || ::chdir(dump_place.c_str())) ::_exit(1);
-      kill_with(SIGABRT);
-    } : [] {
-      rlimit none{0, 0};
-      if (::setrlimit(RLIMIT_CORE, &none)) ::_exit(1);
+    Child child([&] {
+      rlimit core{limit, limit};
+      if (::setrlimit(RLIMIT_CORE, &core) || ::chdir(place.path().c_str())) ::_exit(1);
       kill_with(SIGABRT);
     });
-    auto events = end_of(child, {"-x"});
-    ASSERT_EQ(events.size(), 1u);
-    EXPECT_EQ(events[0]["signal"].str(), "ABRT");
-    expect_status(events[0], child);
+    auto events = end_of(child, "-x");
+    expect_status(events, child);
+    expect_fields(events.at(0), {{"signal", "ABRT"}});
   }
 }
 
 TOOL_TEST(Exitsnoop, ProcessEndsWithItsLastThread) {
-  require_tool("exitsnoop");
   Child whole(first_thread_ends), threads(first_thread_ends);
-  auto process = end_of(whole, {}), each = end_of(threads, {"-T"});
+  auto process = end_of(whole), each = end_of(threads, "-T");
   ASSERT_EQ(process.size(), 1u);
+  auto pid = num(whole.pid()), first = num(threads.pid());
   // The first thread's, long ago; newer kernels give the last one's.
-  EXPECT_EQ(process[0]["exit_status"].i64(), WEXITSTATUS(whole.status));
-  EXPECT_EQ(process[0]["tid"].u64(), process[0]["pid"].u64());
+  expect_fields(process[0],
+                {{"exit_status", num(WEXITSTATUS(whole.status))}, {"tid", pid}, {"pid", pid}});
   EXPECT_GE(process[0]["age_ns"].u64(), 300'000'000u);
   ASSERT_EQ(each.size(), 2u);
-  EXPECT_EQ(each[0]["tid"].u64(), each[0]["pid"].u64());
-  EXPECT_EQ(each[0]["exit_status"].u64(), 7u);
-  EXPECT_FALSE(each[0]["process_ended"].boolean());
-  EXPECT_TRUE(each[0]["max_rss_bytes"].is_null());
+  expect_fields(each[0], {{"pid", first},
+                          {"tid", first},
+                          {"exit_status", num(7)},
+                          {"process_ended", false},
+                          {"max_rss_bytes", nullptr}});
+  expect_fields(each[1], {{"pid", first}, {"exit_status", num(9)}, {"process_ended", true}});
   EXPECT_NE(each[1]["tid"].u64(), each[1]["pid"].u64());
-  EXPECT_EQ(each[1]["exit_status"].u64(), 9u);
-  EXPECT_TRUE(each[1]["process_ended"].boolean());
   EXPECT_LT(each[1]["age_ns"].u64(), process[0]["age_ns"].u64() * kPatience.count());
 }
 
 TOOL_TEST(Exitsnoop, AgeIsTheTimeSinceTheFork) {
   require_tool("exitsnoop");
-  auto before = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  auto before = Clock::now();
   Child child([] { ::usleep(200'000); });
-  auto forked = std::chrono::steady_clock::now();
-  Tracer tracer("exitsnoop", {"--json", "--strict", "-p", child.id()});
-  auto release = std::chrono::steady_clock::now();
+  auto forked = Clock::now();
+  Tracer tracer("exitsnoop", "--json --strict -p " + child.id());
+  auto release = Clock::now();
   child.end();
-  auto after = std::chrono::steady_clock::now();
+  auto after = Clock::now();
   auto report = tracer.stop();
   ASSERT_EQ(report.body.size(), 1u);
   auto age = std::chrono::nanoseconds(report.body[0]["age_ns"].u64());
@@ -189,28 +131,21 @@ TOOL_TEST(Exitsnoop, AgeIsTheTimeSinceTheFork) {
 }
 
 TOOL_TEST(Exitsnoop, OnlyThoseThatFail) {
-  require_tool("exitsnoop");
-  Tracer tracer("exitsnoop",
-                {"--json", "-x", "--", "sh", "-c", "sleep 0.01; (exit 3); true; kill -9 $$"},
-                {.attached = false});
-  auto report = tracer.finish();
+  auto report =
+      report_of("exitsnoop --json -x -- sh -c" + Strings{"sleep 0.01; (exit 3); true; kill -9 $$"});
   ASSERT_EQ(report.body.size(), 2u);
-  EXPECT_EQ(report.body[0]["exit_status"].u64(), 3u);
-  EXPECT_EQ(report.body[1]["signal"].str(), "KILL");
-  EXPECT_EQ(report.body[0]["ppid"].u64(), report.body[1]["pid"].u64());
+  expect_fields(report.body[0],
+                {{"exit_status", num(3)}, {"ppid", num(report.body[1]["pid"].u64())}});
+  expect_fields(report.body[1], {{"signal", "KILL"}});
   EXPECT_GE(report.lost("filtered"), 1u);
 }
 
 TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
   require_tool("exitsnoop");
-  const Strings usual{"PCOMM", "PID", "PPID", "TID", "AGE(s)", "EXIT_CODE"};
+  const Strings usual = "PCOMM PID PPID TID AGE(s) EXIT_CODE";
   EXPECT_EQ(header_of("exitsnoop", {}), usual);
-  auto with = [&](Strings first) {
-    first.insert(first.end(), usual.begin(), usual.end());
-    return first;
-  };
-  EXPECT_EQ(header_of("exitsnoop", {"-t"}), with({"TIME"}));
-  EXPECT_EQ(header_of("exitsnoop", {"--utc", "--label", "x"}), with({"TIME-UTC", "LABEL"}));
+  EXPECT_EQ(header_of("exitsnoop", "-t"), "TIME" + usual);
+  EXPECT_EQ(header_of("exitsnoop", "--utc --label x"), "TIME-UTC LABEL" + usual);
   Child child([] { kill_with(SIGKILL); });
   ::setenv("TZ", "UTC-5", 1);
   Tracer tracer("exitsnoop", {"-t", "--utc", "--label", "web 1", "-p", child.id()});
@@ -218,10 +153,7 @@ TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
   auto from = ::time(nullptr);
   child.end();
   auto until = ::time(nullptr);
-  std::istringstream lines(tracer.stop_text());
-  std::string header, line;
-  std::getline(lines, header);
-  ASSERT_TRUE(std::getline(lines, line));
+  auto line = lines(tracer.stop_text()).at(1);
   static const std::regex row(
       R"((\d\d):(\d\d:\d\d)\.\d{3} (\d\d):(\d\d:\d\d)\.\d{3} web 1 +\S+ +\d+ +\d+ +\d+ +\d+\.\d\d +signal 9 \(KILL\) *)");
   std::smatch part;

@@ -4,17 +4,14 @@
 // references, context switches for misses. Only the names of the events are the test's.
 #include <bpf/libbpf.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <sstream>
 
-#include "../harness.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "program/attach.hpp"
@@ -23,49 +20,35 @@
 #include "program/maps.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 constexpr char kName[] = "llc test";
 constexpr std::size_t kPages = 1000;
-constexpr int kSleeps = 50;
+constexpr int kNaps = 50;
 
 /// Faults and switches of a process on CPU 0, between two waits for a word.
 class Worker {
  public:
   struct Counts {
-    std::uint64_t faults, switches;
+    std::uint64_t faults = 0, switches = 0;
   };
 
-  Worker() {
-    if (::pipe(in_) || ::pipe(out_)) throw std::runtime_error("pipe");
-    pid_ = ::fork();
-    if (pid_ == 0) work();
-    ::close(in_[0]);
-    ::close(out_[1]);
-    read_counts();  // it is at rest, and has gone through its code once
-  }
-  ~Worker() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    ::close(in_[1]);
-    ::close(out_[0]);
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-
-  std::string id() const { return std::to_string(pid_); }
+  Worker() { read_counts(); }  // it is at rest then, and has gone through its code once
+  std::string id() const { return std::to_string(process_.pid()); }
   Counts round() {
-    if (::write(in_[1], "x", 1) != 1) throw std::runtime_error("the worker is gone");
+    process_.write_stdin("x");
     return read_counts();
   }
 
  private:
   Counts read_counts() {
-    Counts counts{};
-    if (::read(out_[0], &counts, sizeof counts) != sizeof counts)
-      throw std::runtime_error("the worker says nothing");
+    auto said = [this](auto& out, auto&) { return complete_lines(out).size() > rounds_; };
+    if (!process_.await(said)) throw std::runtime_error("the worker says nothing");
+    Counts counts;
+    std::istringstream(process_.out_lines()[rounds_++]) >> counts.faults >> counts.switches;
     return counts;
   }
 
@@ -76,32 +59,27 @@ class Worker {
             static_cast<std::uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw)};
   }
 
-  [[noreturn]] void work() {
+  static void work() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_NAME, kName);
-    cpu_set_t first;
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    if (::sched_setaffinity(0, sizeof first, &first)) ::_exit(1);
+    if (!stay_on(0)) ::_exit(1);
     auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    while (true) {
+    for (char word = 0; true;) {
       auto before = now();
       auto* memory = static_cast<char*>(::mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE,
                                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
       ::madvise(memory, kPages * page, MADV_NOHUGEPAGE);
       for (std::size_t i = 0; i < kPages; i++) *static_cast<volatile char*>(memory + i * page) = 1;
       ::munmap(memory, kPages * page);
-      for (int i = 0; i < kSleeps; i++) ::usleep(100);
+      for (int i = 0; i < kNaps; i++) ::usleep(100);
       auto after = now();
-      Counts counts{after.faults - before.faults, after.switches - before.switches};
-      char word = 0;
-      if (::write(out_[1], &counts, sizeof counts) != sizeof counts) ::_exit(1);
-      if (::read(in_[0], &word, 1) != 1) ::_exit(1);
+      ::dprintf(1, "%lu %lu\n", after.faults - before.faults, after.switches - before.switches);
+      if (::read(0, &word, 1) != 1) ::_exit(1);
     }
   }
 
-  pid_t pid_ = -1;
-  int in_[2], out_[2];
+  Process process_{{.argv = {"/bin/true"}, .stdin_pipe = true, .in_child = work}};
+  std::size_t rounds_ = 0;
 };
 
 void must(const coretap::Result<void>& result) {
@@ -169,45 +147,38 @@ void expect_near(std::uint64_t seen, std::uint64_t truth) {
 }
 
 TOOL_TEST(Llcstat, CountsOfItsOwnProgram) {
-  auto seen = see({"--json"});
+  auto seen = see("--json");
   EXPECT_GE(seen.truth.faults, kPages);
-  EXPECT_GE(seen.truth.switches, static_cast<std::uint64_t>(kSleeps));
-  auto line = Json::parse(seen.out.substr(0, seen.out.find('\n')));
-  EXPECT_EQ(seen.out.find('\n') + 1, seen.out.size()) << "one process, one CPU: " << seen.out;
-  EXPECT_EQ(line["type"].str(), "row");
-  EXPECT_EQ(line["comm"].str(), kName);
-  EXPECT_EQ(line["cpu"].u64(), 0u);
+  EXPECT_GE(seen.truth.switches, static_cast<std::uint64_t>(kNaps));
+  ASSERT_EQ(lines(seen.out).size(), 1u) << "one process, one CPU: " << seen.out;
+  auto line = Json::parse(seen.out);
+  expect_fields(line, {{"type", "row"}, {"comm", kName}, {"cpu", num(0)}});
   EXPECT_FALSE(line.has("tid"));
   auto references = line["references"].u64(), misses = line["misses"].u64();
   expect_near(references, seen.truth.faults);
   expect_near(misses, seen.truth.switches);
   EXPECT_EQ(seen.ledger_shown, references + misses);
-  EXPECT_NEAR(line["hit_ratio"].real(),
-              1 - static_cast<double>(misses) / static_cast<double>(references), 1e-6);
+  EXPECT_NEAR(line["hit_ratio"].real(), 1 - line["misses"].real() / line["references"].real(),
+              1e-6);
 }
 
 TOOL_TEST(Llcstat, ThreadsAndTotal) {
-  auto seen = see({"-t"});
-  std::istringstream lines(seen.out);
-  std::string time, titles, row, total;
-  std::getline(lines, time);
-  std::getline(lines, titles);
-  std::getline(lines, row);
-  std::getline(lines, total);
-  EXPECT_EQ(words(titles), (Strings{"PID", "TID", "NAME", "CPU", "REFERENCE", "MISS", "HIT%"}));
-  auto cells = words(row);  // the name has two words
-  ASSERT_EQ(cells.size(), 8u) << row;
+  auto seen = see("-t");
+  auto shown = lines(seen.out);
+  ASSERT_GE(shown.size(), 4u) << seen.out;
+  EXPECT_EQ(words(shown[1]), Strings("PID TID NAME CPU REFERENCE MISS HIT%"));
+  auto cells = words(shown[2]);  // the name has two words
+  ASSERT_EQ(cells.size(), 8u) << shown[2];
   EXPECT_EQ(cells[0], cells[1]) << "its only thread";
-  EXPECT_EQ(total, "Total References: " + cells[5] + " Total Misses: " + cells[6] +
-                       " Hit Rate: " + cells[7])
-      << row;
+  EXPECT_EQ(shown[3], "Total References: " + cells[5] + " Total Misses: " + cells[6] +
+                          " Hit Rate: " + cells[7]);
   expect_near(std::stoull(cells[5]), seen.truth.faults);
 }
 
 // A sample stands for as many events as the period has.
 TOOL_TEST(Llcstat, PeriodIsWhatASampleStandsFor) {
-  auto seen = see({"--json"}, every(10));
-  auto references = Json::parse(seen.out.substr(0, seen.out.find('\n')))["references"].u64();
+  auto seen = see("--json", every(10));
+  auto references = Json::parse(lines(seen.out).at(0))["references"].u64();
   EXPECT_EQ(references % 10, 0u);
   // Other processes on this CPU have samples of theirs, in proportion.
   EXPECT_GT(references, seen.truth.faults / 2);
@@ -216,34 +187,21 @@ TOOL_TEST(Llcstat, PeriodIsWhatASampleStandsFor) {
 
 TOOL_TEST(Llcstat, SaysThatThereAreNoCounters) {
   if (has_hardware_counters()) throw Skip("this machine has hardware counters");
-  for (auto* option : {"--json", "--explain"}) {
-    auto refused = run({tool_path("llcstat"), option, "1"});
-    EXPECT_EQ(refused.status, 3) << refused.out;
-    EXPECT_TRUE(contains(refused.err, "no hardware counter for cache-references")) << refused.err;
-    EXPECT_TRUE(contains(refused.err, "virtual PMU")) << refused.err;
-    EXPECT_EQ(refused.out, "");
-  }
+  for (auto* words : {"llcstat --json 1", "llcstat --explain 1"})
+    expect_silent_refusal(words, {"no hardware counter for cache-references", "virtual PMU"});
 }
 
 TOOL_TEST(Llcstat, BusyProcess) {
-  require_tool("llcstat");  // needs counters
-  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, kLinger);
-  Tracer tracer("llcstat", {"--json", "--pid", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  EXPECT_GT(report.sum("references"), 0u);
-  workload.end_lingering();
+  // Needs counters.
+  auto seen = observe("llcstat --json --pid {pid}", "sleeper --sleeps 1 --spin 500");
+  EXPECT_GT(seen.report().sum("references"), 0u);
 }
 
 TOOL_TEST(Llcstat, PeriodsThatWouldHoldACpu) {
-  for (auto* bad : {"0", "1", "99", "10000000001", "x", ""}) {
-    auto refused = run({tool_path("llcstat"), "-c", bad, "1"});
-    EXPECT_EQ(refused.status, 2) << bad;
-    EXPECT_TRUE(contains(refused.err, "is not a number from 100 to 10000000000")) << refused.err;
-  }
+  for (auto* bad : {"0", "1", "99", "10000000001", "x", ""})
+    expect_refused({"llcstat", "-c", bad, "1"}, {"is not a number from 100 to 10000000000"});
   // As bcc spells them.
-  auto help = run({tool_path("llcstat"), "--sample_period", "100", "--tid", "--help"});
+  auto help = result_of("llcstat --sample_period 100 --tid --help");
   EXPECT_EQ(help.status, 0) << help.err;
 }
 

@@ -4,28 +4,15 @@
 #include <regex>
 #include <set>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::uint64_t kSpinning = 4, kBlocked = 3;
+constexpr char kLoad[] = "--spinning 4 --blocked 3 --comm theload";
 /// All threads in vfork() wait in it.
-constexpr char kFunction[] = "kernel_clone+0x";
-
-Workload start_load() {
-  return Workload("load", {"--spinning", std::to_string(kSpinning), "--blocked",
-                           std::to_string(kBlocked), "--comm", "theload"});
-}
-
-std::vector<Json> lines_of_type(const Report& report, const std::string& type) {
-  std::vector<Json> all;
-  for (auto& line : report.body)
-    if (line["type"].str() == type) all.push_back(line);
-  return all;
-}
+constexpr char kVfork[] = "kernel_clone+0x";
 
 std::set<std::uint64_t> ids(const Json& list) {
   std::set<std::uint64_t> all;
@@ -33,29 +20,18 @@ std::set<std::uint64_t> ids(const Json& list) {
   return all;
 }
 
-std::string result_of(const Strings& words) {
-  auto argv = words;
-  argv.insert(argv.begin(), tool_path("loads"));
-  auto result = run(argv);
-  EXPECT_EQ(result.status, 0) << result.err;
-  return result.out;
-}
-
-bool has_function(const Strings& frames) {
-  return std::any_of(frames.begin(), frames.end(),
-                     [](auto& frame) { return frame.starts_with(kFunction); });
+bool in_vfork(const Strings& frames) {
+  return std::ranges::any_of(frames, [](auto& frame) { return frame.starts_with(kVfork); });
 }
 
 TOOL_TEST(Loads, Groups) {
-  require_tool("loads");
-  auto load = start_load();
-  Tracer tracer("loads", {"--json", "-p", load.id(), "0.05", "5"}, {.attached = false});
-  auto report = tracer.finish();
-  auto averages = lines_of_type(report, "averages");
+  Workload load("load", kLoad);
+  auto report = report_of("loads --json 0.05 5 -p " + load.id());
+  auto averages = lines_with(report.body, {{"type", "averages"}});
   ASSERT_EQ(averages.size(), 5u);
   for (auto& a : averages) {
-    EXPECT_EQ(a["runnable_tasks"].u64(), kSpinning);
-    EXPECT_EQ(a["uninterruptible_tasks"].u64(), kBlocked);
+    expect_fields(a,
+                  {{"runnable_tasks", num(kSpinning)}, {"uninterruptible_tasks", num(kBlocked)}});
     EXPECT_GE(a["system_running"].u64(), kSpinning);
     EXPECT_GT(a["system_tasks"].u64(), kSpinning + kBlocked);
   }
@@ -66,41 +42,40 @@ TOOL_TEST(Loads, Groups) {
       before = UINT64_MAX;
       continue;
     }
-    EXPECT_EQ(line["comm"].str(), "theload");
+    expect_fields(line, {{"comm", "theload"}});
     EXPECT_LE(line["count"].u64(), before) << "the largest group first";
     before = line["count"].u64();
     if (line["state"].str() == "R") {
       runnable += line["count"].u64();
     } else {
-      EXPECT_EQ(line["state"].str(), "D");
-      EXPECT_EQ(line["count"].u64(), kBlocked) << "one stack, one group";
-      EXPECT_TRUE(has_function(line["kernel_stack"].strings()));
+      // One stack, one group.
+      expect_fields(line, {{"state", "D"}, {"count", num(kBlocked)}});
+      EXPECT_TRUE(in_vfork(line["kernel_stack"].strings()));
       blocked++;
     }
   }
   EXPECT_EQ(runnable, 5 * kSpinning);
   EXPECT_EQ(blocked, 5u);
-  EXPECT_EQ(report.ledger["shown"].u64(), 5 * (kSpinning + kBlocked));
-  EXPECT_FALSE(report.ledger["data_lost"].boolean());
+  expect_fields(report.ledger, {{"shown", num(5 * (kSpinning + kBlocked))}, {"data_lost", false}});
   load.release();
   load.truth();
 }
 
 TOOL_TEST(Loads, EachTask) {
   require_tool("loads");
-  auto begun = Clock::now();
-  auto load = start_load();
-  auto spinning = ids(load.ready()["spinning"]), blocked = ids(load.ready()["blocked"]);
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  auto report =
-      Tracer("loads", {"--json", "-e", "-p", load.id(), "1", "1"}, {.attached = false}).finish();
-  auto passed = static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(Clock::now() - begun + std::chrono::milliseconds(50)).count());
+  auto begun = std::chrono::steady_clock::now();
+  Workload load("load", kLoad);
+  nap(std::chrono::milliseconds(500));
+  auto snapshot = [&](const std::string& options) {
+    auto report = report_of("loads --json -e 1 1 -p " + load.id() + options);
+    return lines_with(report.body, {{"type", "snapshot"}});
+  };
+  auto tasks = snapshot("");
+  auto passed = std::chrono::steady_clock::now() - begun + std::chrono::milliseconds(50);
   std::set<std::uint64_t> runnable, waiting;
-  std::uint64_t running = 0;
-  for (auto& task : lines_of_type(report, "snapshot")) {
-    EXPECT_EQ(task["pid"].u64(), static_cast<std::uint64_t>(load.pid()));
-    EXPECT_EQ(task["comm"].str(), "theload");
+  long running = 0;
+  for (auto& task : tasks) {
+    expect_fields(task, {{"pid", num(load.pid())}, {"comm", "theload"}});
     auto frames = task["kernel_stack"].strings();
     if (task["running"].boolean()) {
       running++;
@@ -108,37 +83,29 @@ TOOL_TEST(Loads, EachTask) {
     }
     if (task["state"].str() == "R") {
       runnable.insert(task["tid"].u64());
-    } else {
-      waiting.insert(task["tid"].u64());
-      EXPECT_FALSE(task["running"].boolean());
-      EXPECT_TRUE(has_function(frames));
-      EXPECT_GE(task["in_state_ns"].u64(), 250'000'000u) << "since it was ready";
-      EXPECT_LE(task["in_state_ns"].u64(), passed);
+      continue;
     }
+    waiting.insert(task["tid"].u64());
+    EXPECT_FALSE(task["running"].boolean());
+    EXPECT_TRUE(in_vfork(frames));
+    EXPECT_GE(task["in_state_ns"].u64(), 250'000'000u) << "since it was ready";
+    EXPECT_LE(std::chrono::nanoseconds(task["in_state_ns"].u64()), passed);
   }
-  EXPECT_EQ(runnable, spinning);
-  EXPECT_EQ(waiting, blocked);
-  EXPECT_LT(running, static_cast<std::uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)))
-      << "loads runs on one";
-  auto cut = Tracer("loads", {"--json", "-e", "--top", "2", "-p", load.id(), "1", "1"},
-                    {.attached = false})
-                 .finish();
-  auto first = lines_of_type(cut, "snapshot");
+  EXPECT_EQ(runnable, ids(load.ready()["spinning"]));
+  EXPECT_EQ(waiting, ids(load.ready()["blocked"]));
+  EXPECT_LT(running, ::sysconf(_SC_NPROCESSORS_ONLN)) << "loads runs on one";
+  auto first = snapshot(" --top 2");
   ASSERT_EQ(first.size(), 2u);
-  EXPECT_EQ(first[0]["state"].str(), "D");
+  expect_fields(first[0], {{"state", "D"}});
   EXPECT_GE(first[0]["in_state_ns"].u64(), first[1]["in_state_ns"].u64());
-  auto shallow =
-      Tracer("loads", {"--json", "-e", "--perf-max-stack-depth", "2", "-p", load.id(), "1", "1"},
-             {.attached = false})
-          .finish();
-  for (auto& task : lines_of_type(shallow, "snapshot"))
+  for (auto& task : snapshot(" --perf-max-stack-depth 2"))
     EXPECT_LE(task["kernel_stack"].items().size(), 2u);
 }
 
 TOOL_TEST(Loads, Text) {
   require_tool("loads");
-  auto load = start_load();
-  auto text = lines(result_of({"-p", load.id(), "0.05", "2"}));
+  Workload load("load", kLoad);
+  auto text = lines(output_of("loads 0.05 2 -p " + load.id()));
   const std::regex head(R"(\d\d:\d\d:\d\d load averages: \d+\.\d\d \d+\.\d\d \d+\.\d\d)");
   int reports = 0, groups = 0;
   for (std::size_t i = 0; i < text.size(); i++) {
@@ -152,47 +119,39 @@ TOOL_TEST(Loads, Text) {
     Strings frames;
     while (i + 1 < text.size() && text[i + 1].starts_with("        "))
       frames.push_back(text[++i].substr(8));
-    EXPECT_TRUE(has_function(frames));
+    EXPECT_TRUE(in_vfork(frames));
   }
   EXPECT_EQ(reports, 2);
   EXPECT_EQ(groups, 2);
 
-  auto summary = lines(result_of({"-s", "-p", load.id(), "0.05", "2"}));
+  auto summary = lines(output_of("loads -s 0.05 2 -p " + load.id()));
   ASSERT_EQ(summary.size(), 2u);
   for (auto& line : summary) EXPECT_TRUE(line.ends_with(" runnable: 4 uninterruptible: 3")) << line;
 }
 
 TOOL_TEST(Loads, Csv) {
   require_tool("loads");
-  auto load = start_load();
-  auto text = result_of({"--csv", "-p", load.id(), "0.05", "2"});
+  Workload load("load", kLoad);
+  auto text = output_of("loads --csv 0.05 2 -p " + load.id());
   EXPECT_GE(check_csv(text), 4u);
-  auto table = lines(text);
-  EXPECT_EQ(table[0],
-            "time,load_1m,load_5m,load_15m,runnable_tasks,uninterruptible_tasks,system_running,"
-            "system_tasks,"
-            "state,comm,count,kernel_stack");
   int blocked = 0;
-  for (auto& line : table) {
+  for (auto& line : lines(text)) {
     auto cells = csv_fields(line);
     if (cells.at(8) != "D") continue;
     blocked++;
-    EXPECT_EQ(cells[4], "4");
-    EXPECT_EQ(cells[5], "3");
-    EXPECT_EQ(cells[10], "3");
-    EXPECT_TRUE(contains(cells[11], std::string(";") + kFunction)) << cells[11];
+    EXPECT_EQ((Strings{cells[4], cells[5], cells[10]}), Strings("4 3 3"));
+    expect_contains(cells[11], {std::string(";") + kVfork});
   }
   EXPECT_EQ(blocked, 2);
-  auto idle = result_of({"--csv", "--comm", "no such task", "1", "1"});
+  auto idle = output_of({"loads", "--csv", "--comm", "no such task", "1", "1"});
   EXPECT_EQ(check_csv(idle), 1u) << "the averages, and no task:\n" << idle;
-  EXPECT_EQ(check_csv(result_of({"--csv", "-s", "0.05", "2"})), 2u);
+  EXPECT_EQ(check_csv(output_of("loads --csv -s 0.05 2")), 2u);
 }
 
 TOOL_TEST(Loads, AveragesOfTheKernel) {
-  require_tool("loads");
   for (int i = 0; i < 20; i++) {
     auto before = words(slurp("/proc/loadavg"));
-    auto report = Tracer("loads", {"--json", "-s", "1", "1"}, {.attached = false}).finish();
+    auto report = report_of("loads --json -s 1 1");
     auto after = words(slurp("/proc/loadavg"));
     before.resize(3);
     after.resize(3);
@@ -209,12 +168,11 @@ TOOL_TEST(Loads, AveragesOfTheKernel) {
 // Both look a moment apart, and the kernel sees loads too.
 TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
   require_tool("loads");
-  auto load = start_load();
-  auto report = Tracer("loads", {"--json", "-s", "0.02", "50"}, {.attached = false}).finish();
-  auto same = std::count_if(report.body.begin(), report.body.end(), [](auto& a) {
-    return a["system_running"].u64() == a["runnable_tasks"].u64() + 1;
-  });
-  EXPECT_GT(same, 0);
+  Workload load("load", kLoad);
+  auto report = report_of("loads --json -s 0.02 50");
+  auto same = lines_where(
+      report, [](auto& a) { return a["system_running"].u64() == a["runnable_tasks"].u64() + 1; });
+  EXPECT_FALSE(same.empty());
   for (auto& a : report.body) {
     EXPECT_GE(a["runnable_tasks"].u64(), kSpinning);
     EXPECT_GE(a["uninterruptible_tasks"].u64(), kBlocked);
@@ -222,15 +180,9 @@ TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
 }
 
 TOOL_TEST(Loads, WrongCommandLines) {
-  for (auto& [arguments, told] : std::vector<std::pair<Strings, std::string>>{
-           {{"-e", "-s"}, "together"}, {{"-s", "--top", "3"}, "together"}, {{"0"}, "INTERVAL"}}) {
-    auto argv = arguments;
-    argv.insert(argv.begin(), tool_path("loads"));
-    auto result = run(argv);
-    EXPECT_EQ(result.status, 2) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(contains(result.err, told)) << result.err;
-  }
+  expect_silent_refusal("loads -e -s", {"together"}, 2);
+  expect_silent_refusal("loads -s --top 3", {"together"}, 2);
+  expect_silent_refusal("loads 0", {"INTERVAL"}, 2);
 }
 
 const DeclareTests kLoads{{

@@ -1,166 +1,99 @@
 // numasched against a task that is sent from node to node, and the kernel's own trace.
-#include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <fstream>
-#include <optional>
+#include <filesystem>
 #include <regex>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// The node of a CPU that is online, by the lists of its nodes.
-std::optional<int> node_of(int cpu) {
-  for (int node = 0; node < 64; node++) {
-    std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
-    int first = 0, last = 0;
-    while (file >> first) {
-      last = first;
-      if (file.peek() == '-') file.ignore() >> last;
-      if (cpu >= first && cpu <= last) return node;
-      file.ignore();
-    }
-  }
+/// The directory of its node has this CPU; empty: there is none.
+std::string node_of(int cpu) {
+  std::error_code none;
+  auto path = "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
+  for (auto& entry : std::filesystem::directory_iterator(path, none))
+    if (auto name = entry.path().filename().string(); name.starts_with("node")) return name;
   return {};
 }
 
-std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  std::vector<int> cpus;
-  if (::sched_getaffinity(0, sizeof set, &set)) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
-
-void stay_on(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  if (::sched_setaffinity(0, sizeof one, &one)) ::_exit(1);
-}
-
-/// A child on one CPU that goes to another one and back, `rounds` times.
-class Traveller {
- public:
-  Traveller(int home, int away, int rounds) {
-    if (::pipe(gate_)) throw std::runtime_error("pipe");
-    pid_ = ::fork();
-    if (pid_) return;
-    ::close(gate_[1]);
-    stay_on(home);
-    char byte = 0;
-    if (::read(gate_[0], &byte, 1) != 1) ::_exit(2);
-    for (int i = 0; i < rounds; i++) {
-      stay_on(away);
-      stay_on(home);
-    }
-    ::_exit(0);
-  }
-  ~Traveller() {
-    ::close(gate_[0]);
-    ::close(gate_[1]);
-    if (!ended_) ::kill(pid_, SIGKILL), ::waitpid(pid_, nullptr, 0);
-  }
-  Traveller(const Traveller&) = delete;
-  Traveller& operator=(const Traveller&) = delete;
-  pid_t pid() const { return pid_; }
-  std::string id() const { return std::to_string(pid_); }
-  void travel() {
-    int status = -1;
-    if (::write(gate_[1], "x", 1) != 1) throw std::runtime_error("write");
-    ::waitpid(pid_, &status, 0);
-    ended_ = true;
-    ASSERT_EQ(status, 0);
-  }
-
- private:
-  int gate_[2];
-  pid_t pid_;
-  bool ended_ = false;
-};
-
-/// Two CPUs of one node.
+/// Two CPUs of one node on which we may run.
 std::pair<int, int> neighbours() {
-  auto cpus = allowed_cpus();
-  for (int a : cpus)
-    for (int b : cpus)
-      if (a < b && node_of(a) && node_of(a) == node_of(b)) return {a, b};
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed)) throw std::runtime_error("no CPUs");
+  std::map<std::string, int> known;
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    if (!CPU_ISSET(static_cast<std::size_t>(cpu), &allowed) || node_of(cpu).empty()) continue;
+    auto [other, fresh] = known.emplace(node_of(cpu), cpu);
+    if (!fresh) return {other->second, cpu};
+  }
   throw Skip("no two CPUs of one node");
 }
 
 TOOL_TEST(Numasched, TwoNodesThereAndBack) {
   require_tool("numasched");
-  Workload workload("numa", {"--travel", "51"}), other("numa", {"--travel", "8"});
+  Workload other("numa", "--travel 8");
+  Scene scene("numa --travel 51", {});
   Trace around("sched/sched_migrate_task");
-  Tracer own("numasched", {"--json", "--strict", "-p", workload.id()});
-  Tracer nobody("numasched", {"--json", "--strict", "-u", "54321"});
-  Tracer text("numasched", {"-p", workload.id(), "-e"});
+  for (auto* options : {"--json --strict -p {pid}", "--json --strict -u 54321", "-p {pid} -e"})
+    scene.trace(Strings("numasched") + options);
   other.release();
   other.truth();
-  workload.release();
-  auto truth = workload.truth();
-  auto report = own.stop();
+  auto seen = scene.finish();
   around.stop();
+  auto report = seen.report();
+  auto& truth = seen.truth;
   std::size_t moves = 0;
-  for (auto& line : around.lines()) moves += contains(line, "pid=" + workload.id() + " ");
+  for (auto& line : around.lines())
+    moves += contains(line, "pid=" + std::to_string(seen.pid) + " ");
   ASSERT_EQ(report.body.size(), truth["moves"].u64());
   EXPECT_EQ(moves, truth["moves"].u64());
   for (std::size_t i = 0; i < report.body.size(); i++) {
-    auto& event = report.body[i];
-    EXPECT_EQ(event["pid"].i64(), workload.pid());
-    EXPECT_EQ(event["comm"].str(), "numa");
-    EXPECT_EQ(event["from_cpu"].u64(), truth[i % 2 ? "other_cpu" : "cpu"].u64());
-    EXPECT_EQ(event["to_cpu"].u64(), truth[i % 2 ? "cpu" : "other_cpu"].u64());
-    EXPECT_EQ(event["from_node"].u64(), truth[i % 2 ? "other_node" : "node"].u64());
-    EXPECT_EQ(event["to_node"].u64(), truth[i % 2 ? "node" : "other_node"].u64());
-    EXPECT_FALSE(event["numa_balancing"].boolean());
+    bool back = i % 2;
+    expect_fields(report.body[i], {{"pid", num(seen.pid)},
+                                   {"comm", "numa"},
+                                   {"from_cpu", num(truth[back ? "other_cpu" : "cpu"].u64())},
+                                   {"to_cpu", num(truth[back ? "cpu" : "other_cpu"].u64())},
+                                   {"from_node", num(truth[back ? "other_node" : "node"].u64())},
+                                   {"to_node", num(truth[back ? "node" : "other_node"].u64())},
+                                   {"numa_balancing", false}});
   }
-  EXPECT_TRUE(nobody.stop().body.empty());
-  std::istringstream lines(text.stop_text());
-  std::string line;
-  std::getline(lines, line);
+  EXPECT_TRUE(seen.report(1).body.empty());
   static const std::regex row(
       R"(\d\d:\d\d:\d\d\.\d{3} +\d+ +\d+ +\d+ +-> \d+ +\d+ +\d+ +(no|false) +numa *)");
-  std::uint64_t rows = 0;
-  for (; std::getline(lines, line); rows++) EXPECT_TRUE(std::regex_match(line, row)) << line;
-  EXPECT_EQ(rows, truth["moves"].u64());
+  auto rows = lines(seen.text(2));
+  EXPECT_EQ(rows.size(), 1 + truth["moves"].u64());
+  for (std::size_t i = 1; i < rows.size(); i++)
+    EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
 }
 
 // The kernel traces the decision before the move; some moves then cannot be made.
 TOOL_TEST(Numasched, TwoNodesByBalancing) {
   require_tool("numasched");
   Trace moves("sched/sched_move_numa"), swaps("sched/sched_swap_numa");
-  Workload workload("numa", {"--pages", "400"});
-  Tracer tracer("numasched", {"--json", "--strict"});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  std::size_t balanced = 0;
-  for (auto& event : report.body) balanced += event["numa_balancing"].boolean();
-  EXPECT_LE(balanced, moves.lines().size() + 2 * swaps.lines().size());
+  auto report = observe("numasched --json --strict", "numa --pages 400", {}).report();
+  EXPECT_LE(lines_with(report.body, {{"numa_balancing", true}}).size(),
+            moves.lines().size() + 2 * swaps.lines().size());
 }
 
 TOOL_TEST(Numasched, MovesWithinANodeAreNone) {
   require_tool("numasched");
   auto [here, there] = neighbours();
-  Traveller traveller(here, there, 25);
-  Tracer tracer("numasched", {"--json", "--strict", "-p", traveller.id()});
-  traveller.travel();
+  Child traveller([home = here, away = there] {
+    for (int i = 0; i < 25; i++)
+      if (!stay_on(away) || !stay_on(home)) ::_exit(1);
+  });
+  ASSERT_TRUE(stay_on(here, traveller.pid()));
+  Tracer tracer("numasched", "--json --strict -p " + traveller.id());
+  traveller.end();
+  EXPECT_EQ(traveller.status, 0);
   EXPECT_TRUE(tracer.stop().body.empty());
 }
 
 TOOL_TEST(Numasched, ColumnsOfThePeer) {
   require_tool("numasched");
-  const Strings usual{"TIME", "PID", "TID", "SRC_NID", "DST_NID", "COMM"};
-  EXPECT_EQ(header_of("numasched", {}), usual);
-  EXPECT_EQ(header_of("numasched", {"-e"}), (Strings{"TIME", "PID", "TID", "SRC_NID", "DST_NID",
-                                                     "SRC_CPU", "DST_CPU", "NUMA", "COMM"}));
+  EXPECT_EQ(header_of("numasched", {}), Strings("TIME PID TID SRC_NID DST_NID COMM"));
+  EXPECT_EQ(header_of("numasched", "-e"),
+            Strings("TIME PID TID SRC_NID DST_NID SRC_CPU DST_CPU NUMA COMM"));
 }
 
 const DeclareTests kNumasched{{

@@ -1,19 +1,13 @@
 // offcputime against processes that sleep a known number of times in known functions.
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -21,7 +15,6 @@ namespace {
 // ---- a child of our own: a different stack for each sleep ----
 
 constexpr int kLevels = 11;  // 2^11 ways down
-constexpr char kChildVariable[] = "CORETAP_TOOLTEST_STACKS";
 
 /// Raw and always inlined: the C library has no frame pointers, or none in a function so small.
 __attribute__((always_inline)) inline void short_sleep() {
@@ -62,9 +55,7 @@ FRAMED void many_ways(unsigned way, int level) {
   asm volatile("");
 }
 
-// Before main: this executable is the child's as well.
-__attribute__((constructor)) void act_as_child() {
-  if (!::getenv(kChildVariable)) return;
+void go_all_ways() {
   char byte;
   (void)!::write(1, "ready\n", 6);
   (void)!::read(0, &byte, 1);
@@ -78,59 +69,44 @@ __attribute__((constructor)) void act_as_child() {
 
 // ---- what the reports say ----
 
-bool in_known_chain(const Json& line) {
+/// What the workload sleeps in.
+bool is_sleep(const Json& line) {
   auto frames = line["user_stack"].strings();
-  return frames.size() >= 3 && frames[0] == "workload_sleep" && frames[1] == "workload_middle" &&
-         frames[2] == "workload_outer";
+  return !line["runnable"].boolean() && frames.size() >= 3 && frames[0] == "workload_sleep" &&
+         frames[1] == "workload_middle" && frames[2] == "workload_outer";
+}
+bool in_nanosleep(const Json& line) {
+  return !line["runnable"].boolean() && has_frame(line, "kernel_stack", "nanosleep");
 }
 
-struct Sum {
-  std::uint64_t ns = 0, count = 0;
-};
+/// How often these lines were, by task.
+using ByTask = std::map<std::uint64_t, std::uint64_t>;
 template <class Condition>
-Sum sum_of(const Report& report, Condition condition) {
-  Sum sum;
-  for (auto& line : report.body)
-    if (condition(line)) {
-      sum.ns += line["total_ns"].u64();
-      sum.count += line["count"].u64();
-    }
-  return sum;
-}
-
-Sum blocked_in_chain(const Report& report) {
-  return sum_of(report,
-                [](auto& line) { return !line["runnable"].boolean() && in_known_chain(line); });
-}
-
-bool has_frame(const Strings& frames, std::string_view part) {
-  return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
+ByTask counts_by_task(const Report& report, const char* key, Condition condition) {
+  ByTask all;
+  for (auto& line : lines_where(report, condition)) all[line[key].u64()] += line["count"].u64();
+  return all;
 }
 
 /// Each sleep of the workload is one voluntary switch, off the CPU nearly all of the time: the
 /// timer runs from before the switch on. A tenth is room for what an emulated CPU needs to get
 /// there.
 void expect_sleeps(const Report& report, const Json& truth, std::uint64_t ms) {
-  auto blocked = blocked_in_chain(report);
-  EXPECT_EQ(blocked.count, truth["voluntary"].u64());
-  EXPECT_LE(blocked.ns, truth["slept_ns"].u64());
-  EXPECT_GE(blocked.ns, blocked.count * ms * 900'000);
+  auto sleeps = lines_where(report, is_sleep);
+  expect_sums(sleeps, truth, {{"count", "voluntary"}});
+  EXPECT_LE(sum(sleeps, "total_ns"), truth["slept_ns"].u64());
+  EXPECT_GE(sum(sleeps, "total_ns"), sum(sleeps, "count") * ms * 900'000);
 }
 
 TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
-  require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "20", "--ms", "10"});
-  Tracer tracer("offcputime", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();  // the process is gone now
-  auto report = tracer.stop();
-  expect_sleeps(report, truth, 10);
-  for (auto& line : report.body) {
-    EXPECT_EQ(line["pid"].i64(), workload.pid());
-    EXPECT_EQ(line["comm"].str(), "sleeper");
+  auto seen =  // the process is gone at the end
+      observe("offcputime --json --strict -p {pid}", "sleeper --sleeps 20 --ms 10", {});
+  expect_sleeps(seen.report(), seen.truth, 10);
+  for (auto& line : seen.report().body) {
+    expect_fields(line, {{"pid", num(seen.pid)}, {"comm", "sleeper"}});
     EXPECT_FALSE(line["kernel_stack"].items().empty());
-    if (!line["runnable"].boolean() && in_known_chain(line)) {
-      EXPECT_TRUE(has_frame(line["kernel_stack"].strings(), "nanosleep"));
+    if (is_sleep(line)) {
+      EXPECT_TRUE(in_nanosleep(line));
     }
     for (auto& frame : line["kernel_stack"].strings())
       EXPECT_FALSE(frame.starts_with("bpf_") || contains(frame, "__traceiter")) << frame;
@@ -138,106 +114,79 @@ TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
 }
 
 TOOL_TEST(Offcputime, WhileTheProcessLives) {
-  require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10", "--threads", "3"}, kLinger);
-  Tracer tracer("offcputime", {"--json", "--strict", "-s", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  for (auto& thread : truth["threads"].items()) {
-    auto sum = sum_of(report, [&](auto& line) {
+  auto seen =
+      observe("offcputime --json --strict -s -p {pid}", "sleeper --sleeps 10 --ms 10 --threads 3");
+  for (auto& thread : seen.truth["threads"].items()) {
+    auto sleeps = lines_where(seen.report(), [&](auto& line) {
       auto frames = line["user_stack"].strings();
       return line["tid"].u64() == thread["tid"].u64() && !line["runnable"].boolean() &&
              frames.size() > 2 && frames[0].starts_with("workload_sleep+0x") &&
              frames[1].starts_with("workload_middle+0x") &&
              frames[2].starts_with("workload_outer+0x");
     });
-    EXPECT_EQ(sum.count, thread["voluntary"].u64());
-    EXPECT_LE(sum.ns, thread["slept_ns"].u64());
+    expect_sums(sleeps, thread, {{"count", "voluntary"}});
+    EXPECT_LE(sum(sleeps, "total_ns"), thread["slept_ns"].u64());
   }
 }
 
 TOOL_TEST(Offcputime, ThresholdsStatesAndParts) {
-  require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10"});
-  auto with = [&](Strings options) {
-    options.insert(options.end(), {"--json", "-p", workload.id()});
-    return std::make_unique<Tracer>("offcputime", options);
-  };
-  auto above = with({"-m", "5000"}), far_above = with({"-m", "60000000"}),
-       below = with({"-M", "1000"});
-  auto interruptible = with({"--state", "1"}), uninterruptible = with({"--state", "2"});
-  auto runnable = with({"--state", "0"});
-  auto kernel = with({"-K"}), user = with({"-U", "--state", "1"});
-  workload.release();
-  auto truth = workload.truth();
-  expect_sleeps(above->stop(), truth, 10);
-  EXPECT_TRUE(far_above->stop().body.empty());
-  EXPECT_EQ(blocked_in_chain(below->stop()).count, 0u);
-  expect_sleeps(interruptible->stop(), truth, 10);
-  EXPECT_EQ(blocked_in_chain(uninterruptible->stop()).count, 0u);
-  for (auto& line : runnable->stop().body) EXPECT_TRUE(line["runnable"].boolean());
-  auto kernel_only = kernel->stop();
-  auto sleeps = sum_of(kernel_only, [](auto& line) {
-    EXPECT_TRUE(line["user_stack"].items().empty());
-    return !line["runnable"].boolean() && has_frame(line["kernel_stack"].strings(), "nanosleep");
-  });
-  EXPECT_EQ(sleeps.count, truth["voluntary"].u64());
-  auto user_only = user->stop();
-  for (auto& line : user_only.body) EXPECT_TRUE(line["kernel_stack"].items().empty());
-  expect_sleeps(user_only, truth, 10);
+  std::vector<Strings> tools;
+  enum { above, far_above, below, interruptible, uninterruptible, runnable, kernel, user };
+  for (auto* options : {"-m 5000", "-m 60000000", "-M 1000", "--state 1", "--state 2", "--state 0",
+                        "-K", "-U --state 1"})
+    tools.push_back(Strings("offcputime --json -p {pid}") + options);
+  auto seen = observe_all(tools, "sleeper --sleeps 10 --ms 10", {});
+  for (auto tool : {above, interruptible, user}) expect_sleeps(seen.report(tool), seen.truth, 10);
+  EXPECT_TRUE(seen.report(far_above).body.empty());
+  for (auto tool : {below, uninterruptible})
+    EXPECT_TRUE(lines_where(seen.report(tool), is_sleep).empty());
+  for (auto& line : seen.report(runnable).body) EXPECT_TRUE(line["runnable"].boolean());
+  auto kernel_only = seen.report(kernel);
+  expect_sums(lines_where(kernel_only, in_nanosleep), seen.truth, {{"count", "voluntary"}});
+  for (auto& line : kernel_only.body) EXPECT_TRUE(line["user_stack"].items().empty());
+  for (auto& line : seen.report(user).body) EXPECT_TRUE(line["kernel_stack"].items().empty());
 }
 
 TOOL_TEST(Offcputime, FoldedAndDelimited) {
-  require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10"});
-  Tracer folded("offcputime", {"-f", "-d", "-p", workload.id()});
-  Tracer text("offcputime", {"-d", "-p", workload.id()});
-  Tracer csv("offcputime", {"--csv", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
+  auto seen = observe_all(
+      {"offcputime -f -d -p {pid}", "offcputime -d -p {pid}", "offcputime --csv -p {pid}"},
+      "sleeper --sleeps 10 --ms 10", {});
+  auto pid = std::to_string(seen.pid);
 
-  std::istringstream lines(folded.stop_text());
   static const std::regex shape("([^ ].*) ([0-9]+)");
-  std::uint64_t in_chain = 0;
-  for (std::string line; std::getline(lines, line);) {
+  std::uint64_t sleeps_us = 0;
+  for (auto& line : lines(seen.text(0))) {
     std::smatch parts;
     ASSERT_TRUE(std::regex_match(line, parts, shape)) << line;
     auto frames = parts[1].str();
     EXPECT_TRUE(frames.starts_with("sleeper;")) << line;
     if (!contains(frames, ";workload_outer;workload_middle;workload_sleep;-;")) continue;
     EXPECT_TRUE(contains(frames, "nanosleep")) << line;
-    if (!frames.ends_with(";[runnable]")) in_chain += std::stoull(parts[2]);
+    if (!frames.ends_with(";[runnable]")) sleeps_us += std::stoull(parts[2]);
   }
-  EXPECT_LE(in_chain * 1000, truth["slept_ns"].u64());
-  EXPECT_GE(in_chain * 1000, truth["voluntary"].u64() * 9'000'000);
+  EXPECT_LE(sleeps_us * 1000, seen.truth["slept_ns"].u64());
+  EXPECT_GE(sleeps_us * 1000, seen.truth["voluntary"].u64() * 9'000'000);
 
-  auto shown = text.stop_text();
-  EXPECT_TRUE(
-      contains(shown, "    --\n    workload_sleep\n    workload_middle\n    workload_outer\n"))
-      << shown;
-  EXPECT_TRUE(std::regex_search(shown, std::regex("\n    -                sleeper \\(" +
-                                                  workload.id() + "\\)\n        [0-9]+\n")))
+  auto& shown = seen.text(1);
+  expect_contains(shown, {"    --\n    workload_sleep\n    workload_middle\n    workload_outer\n"});
+  EXPECT_TRUE(std::regex_search(
+      shown, std::regex("\n    -                sleeper \\(" + pid + "\\)\n        [0-9]+\n")))
       << shown;
 
-  std::istringstream rows(csv.stop_text());
-  std::string row;
-  ASSERT_TRUE(std::getline(rows, row));
-  EXPECT_EQ(row, "comm,pid,tid,runnable,still_waiting,total_ns,count,stack");
-  bool found = false;
-  while (std::getline(rows, row))
-    found |= row.starts_with("sleeper," + workload.id() + "," + workload.id() + ",false,false,") &&
-             contains(row, "workload_outer;workload_middle;workload_sleep");
-  EXPECT_TRUE(found);
+  EXPECT_TRUE(std::ranges::any_of(lines(seen.text(2)), [&](auto& row) {
+    return row.starts_with("sleeper," + pid + "," + pid + ",false,false,") &&
+           contains(row, "workload_outer;workload_middle;workload_sleep");
+  }));
 }
 
 // Two that never block share a CPU: each is off it because of the other only.
 TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
   require_tool("offcputime");
-  Strings spin{"--sleeps", "0", "--spin", "200", "--cpu", "0"};
+  Strings spin = "--sleeps 0 --spin 200 --cpu 0";
   Workload one("sleeper", spin, kLinger), two("sleeper", spin, kLinger);
-  Tracer tracer("offcputime", {"--json", "--strict", "-p", one.id() + "," + two.id()});
-  Tracer folded("offcputime", {"-f", "-p", one.id() + "," + two.id()});
+  auto both = "-p " + one.id() + "," + two.id();
+  Tracer tracer("offcputime", "--json --strict" + Strings(both));
+  Tracer folded("offcputime", "-f" + Strings(both));
   one.release();
   two.release();
   auto first = one.truth(), second = two.truth();
@@ -245,136 +194,96 @@ TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
     throw Skip("neither was preempted");
   auto report = tracer.stop();
   for (auto* truth : {&first, &second}) {
-    auto pid = (*truth)["pid"].u64();
-    auto preempted = sum_of(
-        report, [&](auto& line) { return line["pid"].u64() == pid && line["runnable"].boolean(); });
-    EXPECT_GE(preempted.count, (*truth)["nonvoluntary"].u64());
-    auto spinning = sum_of(report, [&](auto& line) {
-      return line["pid"].u64() == pid && has_frame(line["user_stack"].strings(), "workload_spin");
-    });
-    auto blocked_spinning = sum_of(report, [&](auto& line) {
-      return line["pid"].u64() == pid && !line["runnable"].boolean() &&
-             has_frame(line["user_stack"].strings(), "workload_spin");
-    });
-    if ((*truth)["nonvoluntary"].u64() > 2) {
-      EXPECT_GT(spinning.ns, 0u);
+    auto own = lines_with(report.body, {{"pid", num((*truth)["pid"].u64())}});
+    auto preempted = (*truth)["nonvoluntary"].u64();
+    EXPECT_GE(sum(lines_with(own, {{"runnable", true}}), "count"), preempted);
+    if (preempted > 2) {
+      EXPECT_GT(sum_with_frame(own, "user_stack", "workload_spin", "total_ns"), 0u);
     }
-    EXPECT_EQ(blocked_spinning.count, 0u) << "a spinning task never blocks";
+    auto blocked = lines_with(own, {{"runnable", false}});
+    EXPECT_EQ(sum_with_frame(blocked, "user_stack", "workload_spin"), 0u)
+        << "a spinning task never blocks";
   }
-  EXPECT_TRUE(contains(folded.stop_text(), ";[runnable] "));
+  expect_contains(folded.stop_text(), {";[runnable] "});
 }
 
 TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
   require_tool("offcputime");
-  Strings some{"--sleeps", "5", "--ms", "5", "--threads", "2"};
+  Strings some = "--sleeps 5 --ms 5 --threads 2";
   Workload one("sleeper", some), two("sleeper", some), three("sleeper", some);
   auto tid = [](const Workload& v, std::size_t i) { return v.ready()["tids"].items().at(i).u64(); };
-  Tracer pids("offcputime", {"--json", "-p", one.id() + "," + two.id()});
-  Tracer tids("offcputime",
-              {"--json", "-t", std::to_string(tid(one, 1)) + "," + std::to_string(tid(three, 0))});
+  auto second = tid(one, 1), fifth = tid(three, 0);
+  Tracer pids("offcputime", "--json -p " + one.id() + "," + two.id());
+  Tracer tids("offcputime", "--json -t " + std::to_string(second) + "," + std::to_string(fifth));
   for (auto* v : {&one, &two, &three}) v->release();
   for (auto* v : {&one, &two, &three}) v->truth();
-
-  std::map<std::uint64_t, std::uint64_t> sleeps;
   auto by_pid = pids.stop();
-  for (auto& line : by_pid.body)
-    if (!line["runnable"].boolean() && in_known_chain(line))
-      sleeps[line["pid"].u64()] += line["count"].u64();
-  std::map<std::uint64_t, std::uint64_t> expected{{one.pid(), 10}, {two.pid(), 10}};
-  EXPECT_EQ(sleeps, expected);
+  EXPECT_EQ(counts_by_task(by_pid, "pid", is_sleep), (ByTask{{one.pid(), 10}, {two.pid(), 10}}));
   for (auto& line : by_pid.body) EXPECT_NE(line["pid"].i64(), three.pid());
-
-  sleeps.clear();
-  for (auto& line : tids.stop().body)
-    if (!line["runnable"].boolean() && in_known_chain(line))
-      sleeps[line["tid"].u64()] += line["count"].u64();
-  expected = {{tid(one, 1), 5}, {tid(three, 0), 5}};
-  EXPECT_EQ(sleeps, expected);
+  EXPECT_EQ(counts_by_task(tids.stop(), "tid", is_sleep), (ByTask{{second, 5}, {fifth, 5}}));
 }
 
 TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
-  require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "10", "--ms", "20"}, kLinger);
-  Tracer kernel("offcputime", {"--json", "-k"}), user("offcputime", {"--json", "-u"});
-  workload.release();
-  workload.truth();
-  auto kernel_threads = kernel.stop(), user_threads = user.stop();
+  auto seen =
+      observe_all({"offcputime --json -k", "offcputime --json -u"}, "sleeper --sleeps 10 --ms 20");
+  auto kernel_threads = seen.report(0), user_threads = seen.report(1);
+  std::set<std::uint64_t> users;
+  for (auto& line : user_threads.body) users.insert(line["tid"].u64());
   EXPECT_FALSE(kernel_threads.body.empty());
   for (auto& line : kernel_threads.body) {
     EXPECT_TRUE(line["user_stack"].items().empty());
-    EXPECT_NE(line["pid"].i64(), workload.pid());
+    EXPECT_NE(line["pid"].u64(), seen.pid);
     EXPECT_NE(line["tid"].u64(), 0u) << "idle tasks do not block";
+    EXPECT_FALSE(users.contains(line["tid"].u64()));
   }
-  EXPECT_GT(blocked_in_chain(user_threads).count, 0u);
-  std::set<std::uint64_t> both;
-  for (auto& line : user_threads.body) both.insert(line["tid"].u64());
-  for (auto& line : kernel_threads.body) EXPECT_FALSE(both.contains(line["tid"].u64()));
+  EXPECT_GT(sum(lines_where(user_threads, is_sleep), "count"), 0u);
 }
 
 TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
   require_tool("offcputime");
-  Process child({.argv = {"/usr/bin/env", std::string(kChildVariable) + "=1",
-                          std::filesystem::read_symlink("/proc/self/exe").string()},
-                 .stdin_pipe = true});
+  Process child({.argv = {"/bin/true"}, .stdin_pipe = true, .in_child = go_all_ways});
   ASSERT_TRUE(child.await([](auto& out, auto&) { return out == "ready\n"; })) << child.err();
-  Tracer tracer("offcputime",
-                {"--json", "--strict", "--state", "1", "-p", std::to_string(child.pid())});
+  Tracer tracer("offcputime", "--json --strict --state 1 -p " + std::to_string(child.pid()));
   child.write_stdin("x");
   ASSERT_EQ(child.wait(), 0);
   auto report = tracer.stop();
   EXPECT_EQ(report.lost("stacks_failed"), 0u);
-  std::uint64_t stacks = 0, count = 0;
-  for (auto& line : report.body) {
-    auto frames = line["user_stack"].strings();
-    EXPECT_FALSE(has_frame(frames, "[Missed")) << "a stack was lost";
-    EXPECT_FALSE(has_frame(line["kernel_stack"].strings(), "[Missed")) << "a stack was lost";
-    if (std::count_if(frames.begin(), frames.end(),
-                      [](auto& f) { return contains(f, "many_ways"); }) != kLevels + 1)
-      continue;
-    stacks++;
-    count += line["count"].u64();
-  }
+  for (auto& line : report.body)
+    for (auto* stack : {"user_stack", "kernel_stack"})
+      EXPECT_FALSE(has_frame(line, stack, "[Missed")) << "a stack was lost";
+  auto whole = lines_where(report, [](auto& line) {
+    return std::ranges::count_if(line["user_stack"].strings(), [](auto& frame) {
+             return contains(frame, "many_ways");
+           }) == kLevels + 1;
+  });
   // A sleep that is over before the switch is none: the kernel's number of switches is the truth.
-  auto lines = child.out_lines();
-  ASSERT_EQ(lines.size(), 2u);
-  auto blocked = std::stoull(lines[1]);
+  auto said = child.out_lines();
+  ASSERT_EQ(said.size(), 2u);
+  auto blocked = std::stoull(said[1]);
   EXPECT_GT(blocked, 1u << (kLevels - 1)) << "too few of the sleeps were any";
-  EXPECT_EQ(stacks, count) << "each sleep has its own stack";
-  EXPECT_LE(stacks, blocked);
+  EXPECT_EQ(whole.size(), sum(whole, "count")) << "each sleep has its own stack";
+  EXPECT_LE(whole.size(), blocked);
   // A tool whose stacks push each other out loses hundreds; a kernel that leaves out switches, few.
-  EXPECT_GE(stacks, blocked * 97 / 100);
+  EXPECT_GE(whole.size(), blocked * 97 / 100);
 }
 
 // Children live for 400 ms: in an emulated guest the tool needs some to read what they have mapped.
 TOOL_TEST(Offcputime, FollowsACommandsChildren) {
-  require_tool("offcputime");
-  Tracer tracer("offcputime",
-                {"--json", "--strict", "--", workload_path("forker"), "--children", "20", "--depth",
-                 "2", "--sleeps", "2", "--ms", "200"},
-                {.attached = false});
-  auto report = tracer.finish();
-  ASSERT_TRUE(report.truth);
-  auto asleep = [](const Json& line) {
-    return !line["runnable"].boolean() && has_frame(line["kernel_stack"].strings(), "nanosleep");
-  };
-  std::map<std::uint64_t, std::uint64_t> sleeps, named, expected;
-  for (auto& process : (*report.truth)["processes"].items()) expected[process["pid"].u64()] = 2;
-  for (auto& line : report.body) {
-    if (asleep(line)) sleeps[line["pid"].u64()] += line["count"].u64();
-    if (asleep(line) && in_known_chain(line)) named[line["pid"].u64()] += line["count"].u64();
-  }
-  EXPECT_EQ(sleeps, expected) << "children are followed";
-  EXPECT_EQ(named, expected) << "and their symbols are known when they are gone";
-  EXPECT_LE(blocked_in_chain(report).ns, (*report.truth)["slept_ns"].u64());
+  auto report = report_of("offcputime --json --strict" +
+                          as_command("forker --children 20 --depth 2 --sleeps 2 --ms 200"));
+  auto truth = report.truth.value();
+  ByTask expected;
+  for (auto& process : truth["processes"].items()) expected[process["pid"].u64()] = 2;
+  EXPECT_EQ(counts_by_task(report, "pid", in_nanosleep), expected) << "children are followed";
+  auto named = [](auto& line) { return in_nanosleep(line) && is_sleep(line); };
+  EXPECT_EQ(counts_by_task(report, "pid", named), expected)
+      << "and their symbols are known when they are gone";
+  EXPECT_LE(sum(lines_where(report, is_sleep), "total_ns"), truth["slept_ns"].u64());
 }
 
 TOOL_TEST(Offcputime, RefusesContradictions) {
-  for (auto& words : std::vector<Strings>{
-           {"-u", "-k"}, {"-U", "-K"}, {"-f", "--json"}, {"-m", "10", "-M", "5"}}) {
-    Strings argv{tool_path("offcputime")};
-    argv.insert(argv.end(), words.begin(), words.end());
-    EXPECT_EQ(run(argv).status, 2) << words[0] << " " << words[1];
-  }
+  for (auto* both : {"-u -k", "-U -K", "-f --json", "-m 10 -M 5"})
+    expect_refused(Strings("offcputime") + both);
 }
 
 const DeclareTests kOffcputime{{

@@ -5,49 +5,33 @@ namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Offwaketime, BothStacks) {
-  auto run = run_with("offwaketime", {});
-  expect_reads(run, sum_of(run, [&](auto& line) {
-                 auto wakers = line["wakers"].items();
-                 return line["tid"].i64() == run.target &&
-                        has_frame(line, "user_stack", "workload_middle") &&
-                        has_frame(line, "kernel_stack", "pipe_read") && wakers.size() == 1 &&
-                        wakers[0]["tid"].i64() == run.waker &&
-                        has_frame(wakers[0], "user_stack", "workload_wake") &&
-                        has_frame(wakers[0], "kernel_stack", "pipe_write");
-               }));
-  for (auto& line : run.report.body) {
-    EXPECT_FALSE(line["runnable"].boolean());
-    EXPECT_EQ(line["pid"].u64(), run.report.body[0]["pid"].u64());
-  }
+  auto waits = waits_by("offwaketime");
+  expect_reads(waits, [&](auto& line) {
+    auto wakers = line["wakers"].items();
+    return line["tid"].i64() == waits.target && has_frame(line, "user_stack", "workload_middle") &&
+           has_frame(line, "kernel_stack", "pipe_read") && wakers.size() == 1 &&
+           wakers[0]["tid"].i64() == waits.waker &&
+           has_frame(wakers[0], "user_stack", "workload_wake") &&
+           has_frame(wakers[0], "kernel_stack", "pipe_write");
+  });
+  for (auto& line : waits.report.body)
+    expect_fields(line, {{"runnable", false}, {"pid", num(waits.report.body[0]["pid"].u64())}});
 }
 
 TOOL_TEST(Offwaketime, PartsOfTheStacks) {
-  auto kernel = run_with("offwaketime", {"-K"});
-  for (auto& line : kernel.report.body) {
+  for (auto& line : waits_by("offwaketime -K").report.body) {
     EXPECT_TRUE(line["user_stack"].strings().empty());
     for (auto& waker : line["wakers"].items()) EXPECT_TRUE(waker["user_stack"].strings().empty());
   }
-  auto user = run_with("offwaketime", {"-U", "-m", "1000"});
-  expect_reads(user, sum_of(user, [&](auto& line) {
-                 auto wakers = line["wakers"].items();
-                 return line["kernel_stack"].strings().empty() && wakers.size() == 1 &&
-                        !wakers[0]["tid"].is_null() &&
-                        has_frame(wakers[0], "user_stack", "workload_wake");
-               }));
+  auto user = waits_by("offwaketime -U -m 1000");
+  expect_reads(user, [](auto& line) {
+    auto wakers = line["wakers"].items();
+    return line["kernel_stack"].strings().empty() && wakers.size() == 1 &&
+           !wakers[0]["tid"].is_null() && has_frame(wakers[0], "user_stack", "workload_wake");
+  });
 }
 
-const DeclareTests kOffwaketime{{
-    .name = "offwaketime",
-    .reports = {{ReportKind::stacks}},
-    .events = {{}, "sleeper --sleeps 3"},
-    .stress = {.workload = stress::sleeps(),
-               .events = 3000,
-               .options = "--state 3",
-               .shown = "count",
-               .truth = stress::waits,
-               .tiny = "--stack-storage-size 1"},
-    .long_run = {{.arguments = "-m 1000 --unwind-memory 4M", .holds_results = true}},
-}};
+const DeclareTests kOffwaketime{tests_of_waits("offwaketime", "-m 1000 --unwind-memory 4M")};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,50 +1,33 @@
 // runqslower against the kernel's own sums of run delay, and tasks that take the CPU from others.
-#include <map>
 #include <regex>
-#include <set>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// By thread: the waits of a report.
-std::map<std::uint64_t, std::vector<Json>> by_tid(const Report& report) {
-  std::map<std::uint64_t, std::vector<Json>> all;
-  for (auto& event : report.body) all[event["tid"].u64()].push_back(event);
-  return all;
+std::vector<Json> waits_of(const Report& report, std::uint64_t tid) {
+  return lines_with(report.body, {{"tid", num(tid)}});
 }
 
 TOOL_TEST(Runqslower, AllWaitsAreTheKernelsRunDelay) {
-  require_tool("runqslower");
-  Workload workload("runqueue", {"--threads", "3", "--ms", "400"}, kLinger);
-  Tracer all("runqslower", {"--json", "--strict", "0", "-p", workload.id()});
-  Tracer slow("runqslower", {"--json", "--strict", "2000", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = all.stop(), longer = slow.stop();
-  // The other way takes times of its own: see runqlat's test.
-  bool accounting = report.header["hooks"].items().at(0)["attached"].items().size() == 1;
-  auto threads = by_tid(report);
-  for (auto& thread : truth["threads"].items()) {
-    std::uint64_t waited = 0;
-    auto& events = threads[thread["tid"].u64()];
-    for (auto& event : events) waited += event["latency_ns"].u64();
-    auto delay = static_cast<double>(thread["run_delay_ns"].u64());
-    EXPECT_GE(static_cast<double>(waited), delay * (accounting ? 1 : 0.97));
-    EXPECT_LE(static_cast<double>(waited), delay * (accounting ? 1 : 1.03));
-    EXPECT_EQ(events.size(), thread["timeslices"].u64());
+  auto seen = observe_all(
+      {"runqslower --json --strict 0 -p {pid}", "runqslower --json --strict 2000 -p {pid}"},
+      "runqueue --threads 3 --ms 400");
+  auto report = seen.report(0), longer = seen.report(1);
+  for (auto& thread : seen.truth["threads"].items()) {
+    auto waits = waits_of(report, thread["tid"].u64());
+    expect_run_delay(report, sum(waits, "latency_ns"), thread);
+    EXPECT_EQ(waits.size(), thread["timeslices"].u64());
   }
-  std::size_t expected = 0;
-  for (auto& event : report.body) {
-    EXPECT_EQ(event["comm"].str(), "runqueue");
-    EXPECT_EQ(std::to_string(event["pid"].u64()), workload.id());
-    expected += event["latency_ns"].u64() >= 2'000'000;
-  }
-  for (auto& event : longer.body) EXPECT_GE(event["latency_ns"].u64(), 2'000'000u);
-  if (accounting) {
-    EXPECT_EQ(longer.body.size(), expected);
+  for (auto& wait : report.body)
+    expect_fields(wait, {{"comm", "runqueue"}, {"pid", num(seen.pid)}});
+  auto long_waits =
+      lines_where(report, [](auto& wait) { return wait["latency_ns"].u64() >= 2'000'000; });
+  for (auto& wait : longer.body) EXPECT_GE(wait["latency_ns"].u64(), 2'000'000u);
+  // The other way takes times of its own.
+  if (has_accounting(report)) {
+    EXPECT_EQ(longer.body.size(), long_waits.size());
   }
   EXPECT_GT(report.lost("filtered"), 0u) << "other tasks wait, too";
 }
@@ -53,65 +36,48 @@ TOOL_TEST(Runqslower, AllWaitsAreTheKernelsRunDelay) {
 // other runs.
 TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
   require_tool("runqslower");
-  Workload wanted("runqueue", {"--threads", "1", "--ms", "500", "--comm", "rq-wanted"}, kLinger);
-  Workload rival("runqueue", {"--threads", "1", "--ms", "500"}, kLinger);
+  Workload wanted("runqueue", "--threads 1 --ms 500 --comm rq-wanted", kLinger);
+  Workload rival("runqueue", "--threads 1 --ms 500", kLinger);
   ASSERT_EQ(wanted.ready()["cpu"].u64(), rival.ready()["cpu"].u64());
-  auto wanted_tid = wanted.ready()["tids"].items().at(0).u64();
-  auto rival_tid = rival.ready()["tids"].items().at(0).u64();
-  Tracer tracer("runqslower", {"--json", "--strict", "500", "-t", std::to_string(wanted_tid)});
+  auto tid = [](auto& workload) { return workload.ready()["tids"].items().at(0).u64(); };
+  Tracer tracer("runqslower", "--json --strict 500 -t " + std::to_string(tid(wanted)));
   rival.release();
   wanted.release();
   wanted.truth();
   rival.truth();
   auto report = tracer.stop();
-  ASSERT_GT(report.body.size(), 0u);
-  std::uint64_t latency = 0, by_rival = 0;
-  for (auto& event : report.body) {
-    EXPECT_EQ(event["tid"].u64(), wanted_tid);
-    EXPECT_EQ(event["cpu"].u64(), wanted.ready()["cpu"].u64());
-    latency += event["latency_ns"].u64();
-    if (event["longest_tid"].is_null()) continue;
-    EXPECT_LE(event["longest_ns"].u64(), event["latency_ns"].u64());
-    if (event["longest_tid"].u64() != rival_tid) continue;
-    EXPECT_EQ(event["longest_comm"].str(), "runqueue");
-    by_rival += event["longest_ns"].u64();
+  std::uint64_t by_rival = 0;
+  for (auto& wait : report.body) {
+    expect_fields(wait, {{"tid", num(tid(wanted))}, {"cpu", num(wanted.ready()["cpu"].u64())}});
+    if (wait["longest_tid"].is_null()) continue;
+    EXPECT_LE(wait["longest_ns"].u64(), wait["latency_ns"].u64());
+    if (wait["longest_tid"].u64() != tid(rival)) continue;
+    expect_fields(wait, {{"longest_comm", "runqueue"}});
+    by_rival += wait["longest_ns"].u64();
   }
   // Elsewhere on this machine others may want the CPU as well.
-  EXPECT_GE(by_rival, latency / 4);
+  EXPECT_GE(by_rival, report.sum("latency_ns") / 4);
   EXPECT_GT(by_rival, 0u);
 }
 
 TOOL_TEST(Runqslower, FollowsACommand) {
-  require_tool("runqslower");
-  Tracer tracer("runqslower",
-                {"--json", "0", "--", workload_path("runqueue"), "--threads", "3", "--ms", "200"},
-                {.attached = false});
-  ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
-  auto report = parse_report(tracer.process().out(), tracer.process().err());
-  ASSERT_TRUE(report.truth);
-  auto threads = by_tid(report);
-  for (auto& thread : (*report.truth)["threads"].items())
-    EXPECT_GE(threads[thread["tid"].u64()].size(), thread["timeslices"].u64());
+  auto report = report_of("runqslower --json 0" + as_command("runqueue --threads 3 --ms 200"));
+  for (auto& thread : report.truth.value()["threads"].items())
+    EXPECT_GE(waits_of(report, thread["tid"].u64()).size(), thread["timeslices"].u64());
 }
 
 TOOL_TEST(Runqslower, ColumnsOfThePeers) {
   require_tool("runqslower");
-  EXPECT_EQ(header_of("runqslower", {}), (Strings{"TIME", "COMM", "TID", "LAT(us)"}));
-  EXPECT_EQ(header_of("runqslower", {"-P"}),
-            (Strings{"TIME", "COMM", "TID", "LAT(us)", "PREV", "COMM", "PREV", "TID", "RAN(us)"}));
-  Workload workload("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
-  Tracer tracer("runqslower", {"500", "-P", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  std::istringstream lines(tracer.stop_text());
-  std::string line;
-  std::getline(lines, line);
+  const Strings usual = "TIME COMM TID LAT(us)";
+  EXPECT_EQ(header_of("runqslower", {}), usual);
+  EXPECT_EQ(header_of("runqslower", "-P"), usual + "PREV COMM PREV TID RAN(us)");
+  auto rows = lines(observe("runqslower 500 -P -p {pid}", "runqueue --threads 3 --ms 300").text());
   static const std::regex row(
       R"(\d\d:\d\d:\d\d\.\d{3} +runqueue +\d+ +\d+ +\S.* +(\d+|-) +(\d+|-) *)");
-  int rows = 0;
-  for (; std::getline(lines, line); rows++) EXPECT_TRUE(std::regex_match(line, row)) << line;
-  EXPECT_GT(rows, 0);
-  EXPECT_EQ(run({tool_path("runqslower"), "x"}).status, 2);
+  EXPECT_GT(rows.size(), 1u);
+  for (std::size_t i = 1; i < rows.size(); i++)
+    EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
+  expect_refused("runqslower x");
 }
 
 const DeclareTests kRunqslower{{
@@ -120,10 +86,7 @@ const DeclareTests kRunqslower{{
     .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
                .options = "0",
-               .truth =
-                   [](stress::Load& load) {
-                     return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
-                   },
+               .truth = slices,
                .tiny = "--ring-size 4096",
                // As runqlat's.
                .slack = 1},

@@ -1,61 +1,47 @@
 // A thread that reads a pipe, another one that sleeps, then writes, and the timer that wakes that
 // one.
 #pragma once
-#include <algorithm>
+#include "shared.hpp"
 
-#include "../harness.hpp"
+namespace coretap::tooltest::inline cpu {
 
-namespace coretap::tooltest {
+inline constexpr std::uint64_t kSleeps = 15;
 
-inline constexpr std::uint64_t kSleeps = 15, kMs = 10;
-
-struct Run {
+struct Waits {
   Report report;
   std::int64_t target, waker;
   std::uint64_t slept_ns;
 };
 
-inline Run run_with(const char* tool, Strings options) {
-  require_tool(tool);
-  Workload workload(
-      "sleeper",
-      {"--sleeps", std::to_string(kSleeps), "--ms", std::to_string(kMs), "--block-on", "pipe"},
-      {.linger = true});
-  options.insert(options.end(), {"--json", "--strict", "-p", workload.id()});
-  Tracer tracer(tool, options);
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  workload.end_lingering();
-  auto thread = truth["threads"].items().at(0);
-  return {std::move(report), thread["tid"].i64(), thread["waker_tid"].i64(),
-          thread["slept_ns"].u64()};
+inline Waits waits_by(const Strings& tool) {
+  auto seen = observe(tool + "--json --strict -p {pid}",
+                      "sleeper --ms 10 --block-on pipe --sleeps " + std::to_string(kSleeps));
+  auto thread = seen.truth["threads"].items().at(0);
+  return {seen.report(), thread["tid"].i64(), thread["waker_tid"].i64(), thread["slept_ns"].u64()};
 }
 
-inline bool has_frame(const Json& party, const char* stack, std::string_view part) {
-  auto frames = party[stack].strings();
-  return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
-}
-
-struct Sum {
-  std::uint64_t ns = 0, count = 0;
-};
+/// These lines are all reads of the pipe, for nearly as long as the workload says.
 template <class Condition>
-Sum sum_of(const Run& run, Condition condition) {
-  Sum sum;
-  for (auto& line : run.report.body)
-    if (condition(line)) {
-      sum.ns += line["total_ns"].u64();
-      sum.count += line["count"].u64();
-    }
-  return sum;
+void expect_reads(const Waits& waits, Condition condition) {
+  auto reads = lines_where(waits.report, condition);
+  EXPECT_EQ(sum(reads, "count"), kSleeps);
+  EXPECT_LE(sum(reads, "total_ns"), waits.slept_ns);
+  EXPECT_GE(sum(reads, "total_ns"), waits.slept_ns / 10 * 8);
 }
 
-/// All reads of the pipe, for nearly as long as the workload says.
-inline void expect_reads(const Run& run, const Sum& sum) {
-  EXPECT_EQ(sum.count, kSleeps);
-  EXPECT_LE(sum.ns, run.slept_ns);
-  EXPECT_GE(sum.ns, run.slept_ns / 10 * 8);
+inline ToolTests tests_of_waits(const char* tool, const char* long_run = "-m 1000") {
+  return {
+      .name = tool,
+      .reports = {{ReportKind::stacks}},
+      .events = {{}, "sleeper --sleeps 3"},
+      .stress = {.workload = stress::sleeps(),
+                 .events = 3000,
+                 .options = "--state 3",
+                 .shown = "count",
+                 .truth = stress::waits,
+                 .tiny = "--stack-storage-size 1"},
+      .long_run = {{.arguments = long_run, .holds_results = true}},
+  };
 }
 
-}  // namespace coretap::tooltest
+}  // namespace coretap::tooltest::inline cpu

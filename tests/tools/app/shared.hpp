@@ -1,0 +1,49 @@
+// What the tests of several of these tools say.
+#pragma once
+#include <unistd.h>
+
+#include <concepts>
+#include <memory>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest::inline app {
+
+/// The first of these programs that is there.
+inline std::string first_program(const Strings& paths, const std::string& what) {
+  for (auto& path : paths)
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  throw Skip(what + " is not installed");
+}
+
+/// For Fields: Value's own constructors are ambiguous for integers.
+template <std::integral T>
+Value num(T number) {
+  if (number < 0) return Value(std::in_place_type<std::int64_t>, number);
+  return Value(std::in_place_type<std::uint64_t>, number);
+}
+
+/// As observe_all(), of a workload that ends, with tools that run here only with options: they are
+/// not tried before.
+inline Observed observe_with(const std::vector<Strings>& tools, const Strings& workload) {
+  Scene scene(workload, {});
+  std::vector<std::unique_ptr<Tracer>> tracers;
+  for (auto& tool : tools) {
+    auto words = scene.filled(tool);
+    tracers.push_back(
+        std::make_unique<Tracer>(words.at(0), Strings(words.begin() + 1, words.end())));
+  }
+  auto seen = scene.finish();
+  for (auto& tracer : tracers) {
+    seen.out.push_back(tracer->stop_text());
+    seen.err.push_back(tracer->process().err());
+  }
+  return seen;
+}
+
+/// Nothing that happened is missing, but for texts that are cut.
+inline void expect_all(const Report& report) {
+  expect_fields(report.ledger, {{"lost", num(0)}, {"unmatched", num(0)}, {"untracked", num(0)}});
+}
+
+}  // namespace coretap::tooltest::inline app

@@ -1,0 +1,235 @@
+// What the tests of several of these tools say.
+#pragma once
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <concepts>
+#include <csignal>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest::inline cpu {
+
+// ---- tools ----
+
+inline Result result_of(Strings tool) {
+  tool.at(0) = tool_path(tool.at(0));
+  return run(tool);
+}
+/// What a tool prints until it ends by itself.
+inline std::string output_of(const Strings& tool) {
+  require_tool(tool.at(0));
+  auto result = result_of(tool);
+  EXPECT_EQ(result.status, 0) << join(tool) << ": " << result.err;
+  return result.out;
+}
+inline Report report_of(const Strings& tool) {
+  require_tool(tool.at(0));
+  Strings options(tool.begin() + 1, tool.end());
+  return Tracer(tool[0], options, {.attached = false}).finish();
+}
+/// For a tool's words: a workload is its command.
+inline Strings as_command(const Strings& workload) {
+  return Strings{"--", workload_path(workload.at(0))} +
+         Strings(workload.begin() + 1, workload.end());
+}
+
+/// It does not run, says why, and prints nothing else; 3: it cannot run here.
+inline void expect_silent_refusal(const Strings& tool, std::initializer_list<std::string> parts,
+                                  int status = 3, Location where = Location::current()) {
+  auto result = result_of(tool);
+  EXPECT_EQ(result.status, status) << join(tool);
+  EXPECT_EQ(result.out, "");
+  expect_contains(result.err, parts, where);
+}
+
+// ---- lines ----
+
+inline void expect_between(double shown, double least, double most,
+                           Location where = Location::current()) {
+  if (shown < least || shown > most)
+    ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
+        << shown << " is not from " << least << " to " << most;
+}
+
+/// For Fields: Value's own constructors are ambiguous for integers.
+template <std::integral T>
+Value num(T number) {
+  if (number < 0) return Value(std::in_place_type<std::int64_t>, number);
+  return Value(std::in_place_type<std::uint64_t>, number);
+}
+
+template <class Condition>
+std::vector<Json> lines_where(const Report& report, Condition condition) {
+  std::vector<Json> all;
+  for (auto& line : report.body)
+    if (condition(line)) all.push_back(line);
+  return all;
+}
+
+using Counts = std::map<std::string, std::uint64_t>;
+inline Counts counts_by(const Report& report, const char* key) {
+  Counts all;
+  for (auto& line : report.body)
+    all[line[key].is_string() ? line[key].str() : line[key].text()] += line["count"].u64();
+  return all;
+}
+
+/// The longest of some, and all of them together.
+inline void expect_longest_of_all(const Json& line) {
+  auto count = line["count"].u64(), total = line["total_ns"].u64(), most = line["max_ns"].u64();
+  EXPECT_LE(most, total);
+  EXPECT_GE(most * count, total);
+  EXPECT_GT(most, 0u);
+}
+
+// ---- time on a CPU, and until it ----
+
+/// Where the tool reads the kernel's accounting it adds the very same numbers: any difference is an
+/// error. Timestamps of wakeups (the other way) are taken a little later than the kernel's, and
+/// before a task is queued; 3% covers that in emulated guests, whose waits are long.
+inline bool has_accounting(const Report& report) {
+  return report.header["hooks"].items().at(0)["attached"].items().size() == 1;
+}
+inline void expect_run_delay(const Report& report, std::uint64_t waited_ns, const Json& truth,
+                             Location where = Location::current()) {
+  auto delay = truth["run_delay_ns"].real(), slack = has_accounting(report) ? 0 : 0.03;
+  expect_between(waited_ns, delay * (1 - slack), delay * (1 + slack), where);
+}
+
+// For Row::truth.
+inline std::uint64_t slices(stress::Load& load) {
+  return load.grown([](auto& thread) { return thread.slices; });
+}
+inline auto samples_each(std::uint64_t period_ns) {
+  return [period_ns](stress::Load& load) {
+    return load.grown([](auto& thread) { return thread.on_cpu_ns; }) / period_ns;
+  };
+}
+
+// ---- interrupts ----
+
+inline std::string lower(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(c));
+  return name;
+}
+
+/// Of /proc/interrupts or /proc/softirqs: what came so far, on all CPUs, by what its line starts
+/// with ("24", "loc", "net_rx").
+inline Counts counts_in(const std::string& path) {
+  Counts all;
+  for (auto& line : lines(slurp(path))) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    if (!name.ends_with(':')) continue;
+    name.pop_back();
+    for (std::uint64_t n; words >> n;) all[lower(name)] += n;
+  }
+  return all;
+}
+
+/// A tool beside counts of the kernel's.
+struct Counted {
+  Report report;
+  Counts at[4];  ///< before it starts, when it traces, before it ends, when it has ended
+
+  /// No more than came while the tool was started and ended, and no less than came while it
+  /// certainly traced.
+  void expect(const std::string& name, std::uint64_t shown) const {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(at[0].contains(name));
+    EXPECT_GE(shown, at[2].at(name) - at[1].at(name));
+    EXPECT_LE(shown, at[3].at(name) - at[0].at(name));
+  }
+};
+inline Counted count(const Strings& tool, const char* path, const std::function<void()>& work) {
+  require_tool(tool.at(0));
+  Counted counted;
+  counted.at[0] = counts_in(path);
+  Tracer tracer(tool[0], Strings(tool.begin() + 1, tool.end()) + "--json --strict");
+  counted.at[1] = counts_in(path);
+  work();
+  counted.at[2] = counts_in(path);
+  counted.report = tracer.stop();
+  counted.at[3] = counts_in(path);
+  return counted;
+}
+
+/// Where files are on a disk that interrupts.
+inline void write_to_disk() {
+  run({"sh", "-c",
+       "for i in $(seq 30); do dd if=/dev/zero of=interrupts.$$ bs=64k count=1 "
+       "conv=fsync 2>/dev/null; done; rm interrupts.$$"});
+}
+
+/// By name, those that interrupted a task: "softirq_exit: vec=9 [action=RCU]".
+inline Counts softirqs_of(const Trace& trace, pid_t task) {
+  Counts all;
+  for (auto& event : trace.events(task)) {
+    auto name = event.value("action");
+    all[lower(name.substr(0, name.find(']')))]++;
+  }
+  if (all.empty()) throw Skip("no softirq interrupted the process");
+  return all;
+}
+
+// ---- children ----
+
+/// Waits until it is let go, then runs `body` and ends with 0 if that returns.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& body) {
+    if (::pipe2(gate_, O_CLOEXEC)) throw std::runtime_error("pipe");
+    pid_ = ::fork();
+    if (pid_) {
+      ::close(gate_[0]);
+      return;
+    }
+    ::close(gate_[1]);
+    char byte;
+    while (::read(gate_[0], &byte, 1) < 0) {
+    }
+    body();
+    ::_exit(0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (status >= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::close(gate_[1]);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+  std::string id() const { return std::to_string(pid_); }
+  void end() {
+    if (::write(gate_[1], "x", 1) != 1) throw std::runtime_error("write");
+    ::close(gate_[1]);
+    if (::wait4(pid_, &status, 0, &usage) != pid_) throw std::runtime_error("wait4");
+  }
+
+  int status = -1;
+  rusage usage{};
+
+ private:
+  int gate_[2];
+  pid_t pid_;
+};
+
+/// Of a task, 0: this one.
+inline bool stay_on(int cpu, pid_t task = 0) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(cpu), &one);
+  return ::sched_setaffinity(task, sizeof one, &one) == 0;
+}
+
+}  // namespace coretap::tooltest::inline cpu
