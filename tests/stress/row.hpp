@@ -50,6 +50,7 @@ struct Shown : std::function<std::uint64_t(const Json& line)> {
 /// How many events there were: the sum of the numbers "a+b" that the workload says.
 struct Truth : std::function<std::uint64_t(Load& load)> {
   Truth() = default;
+  Truth(std::nullptr_t) = delete;  // not the empty list of keys
   Truth(const char* keys);
   template <std::invocable<Load&> F>
   Truth(F f) : function(std::move(f)) {}

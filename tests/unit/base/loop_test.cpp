@@ -1,5 +1,6 @@
 #include "base/loop.hpp"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
@@ -33,7 +34,7 @@ class LoopTest : public testing::Test {
 TEST_F(LoopTest, OnceFiresOnceAndNotEarly) {
   loop.once(0.02, [&] { fired++; });
   loop.once(0.1, stop());
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_EQ(fired, 1);
   EXPECT_GE(seconds_since(start), 0.1);
   EXPECT_EQ(loop.signal(), 0);
@@ -56,7 +57,7 @@ TEST(Loop, EveryRepeatsWithoutDrift) {
       if (++fired == kTimes) return loop.stop();
       usleep(static_cast<useconds_t>(kWork * 1e6));
     });
-    loop.run();
+    EXPECT_TRUE(loop.run());
     took = seconds_since(start);
     ASSERT_EQ(fired, kTimes);
     EXPECT_GE(took, kTimes * kPeriod);
@@ -68,21 +69,21 @@ TEST_F(LoopTest, TimersThatWereMissedCountOnce) {
   loop.every(0.01, [&] { fired++; });
   loop.once(0.015, [] { usleep(200'000); });
   loop.once(0.03, stop());
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_LT(fired, 10) << "no burst of stale reports";
 }
 
 TEST_F(LoopTest, TheShortestTimeStillFires) {
   loop.once(1e-12, [&] { fired++, loop.stop(); });
   loop.once(5, stop());
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_EQ(fired, 1);
 }
 
 TEST_F(LoopTest, TimersMayBeMadeWhileItRuns) {
   std::function<void()> again = [&] { loop.once(0.001, ++fired < 20 ? again : stop()); };
   loop.once(0.001, again);
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_EQ(fired, 20);
 }
 
@@ -90,9 +91,9 @@ TEST_F(LoopTest, StopEndsItAtOnce) {
   // Both are ready in the same round.
   for (int i = 0; i < 2; i++) loop.once(0.01, [&] { fired++, loop.stop(); });
   usleep(20'000);
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_EQ(fired, 1);
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_EQ(fired, 1) << "stays stopped";
 }
 
@@ -104,7 +105,7 @@ TEST_F(LoopTest, DescriptorsThatCanBeRead) {
     if (got.size() == 3) loop.stop();
   });
   ASSERT_EQ(write(pipe.writer, "abc", 3), 3);
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_EQ(got, "abc");
 }
 
@@ -116,7 +117,7 @@ TEST_F(LoopTest, HangUpOfAReader) {
     Pipe::shut(pipe.reader);
   });
   loop.once(10, stop());
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_EQ(fired, 1);
   EXPECT_LT(seconds_since(start), 5);
 }
@@ -128,7 +129,7 @@ TEST_F(LoopTest, HangUpOfAWriter) {
     loop.stop();
   });
   Pipe::shut(pipe.writer);
-  loop.run();
+  EXPECT_TRUE(loop.run());
   EXPECT_TRUE(ended);
 }
 
@@ -137,7 +138,7 @@ TEST_F(LoopTest, FilesAndNoDescriptorsAreNoTrouble) {
   loop.watch(file, 0, [] { FAIL() << "a file is always ready: nothing to wait for"; });
   loop.watch(-1, 0, [] { FAIL(); });
   loop.once(0.01, stop());
-  loop.run();
+  EXPECT_TRUE(loop.run());
   close(file);
 }
 
@@ -181,9 +182,36 @@ int ends_by(int expected, double seconds, std::function<void()> soon = {}) {
   Loop loop;
   if (!loop.open()) return 1;
   if (soon) loop.once(0.01, soon);
-  loop.once(seconds, [&] { loop.stop(); });
-  loop.run();
+  loop.stop_after(seconds);
+  if (!loop.run()) return 3;
   return loop.signal() == expected ? 0 : 2;
+}
+
+// Work in steps: timers and ends have their turn between them.
+TEST_F(LoopTest, SoonLeavesTurnsToOthers) {
+  std::function<void()> step = [&] {
+    fired++;
+    loop.soon(step);
+  };
+  step();
+  loop.stop_after(0.05);
+  EXPECT_TRUE(loop.run());
+  EXPECT_GT(fired, 2);
+}
+
+TEST_F(LoopTest, EndsCanBeReadWhenOneIsDue) {
+  pollfd ends{loop.ends(), POLLIN, 0};
+  loop.stop_after(0.02);
+  EXPECT_EQ(poll(&ends, 1, 0), 0);
+  EXPECT_EQ(poll(&ends, 1, 10'000), 1);
+  EXPECT_TRUE(loop.run());
+}
+
+TEST_F(LoopTest, SaysWhatItCannotWaitFor) {
+  loop.watch(1 << 20, EPOLLIN, [] {});  // no such descriptor
+  auto ran = loop.run();
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().what, "cannot wait for events");
 }
 
 TEST(Signals, EachThatAsksToEndEndsTheLoop) {
@@ -192,16 +220,24 @@ TEST(Signals, EachThatAsksToEndEndsTheLoop) {
       ::signal(signal, SIG_DFL);  // what runs the tests may ignore it
       return ends_by(signal, 10, [signal] { raise(signal); });
     };
-    auto ignored_at_start = [signal] {
-      ::signal(signal, SIG_IGN);
-      const int ended = ends_by(0, 0.1, [signal] { raise(signal); });
-      let_signals_kill();
-      raise(signal);
-      return ended;
-    };
     EXPECT_EQ(in_child(normal), 0) << signal;
-    EXPECT_EQ(in_child(ignored_at_start), 0) << signal << " stays ignored";
   }
+}
+
+// SIGHUP stays so, for nohup; a child gets the others back.
+TEST(Signals, ThatWereIgnoredAtStart) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+    EXPECT_EQ(in_child([signal] {
+                ::signal(signal, SIG_IGN);
+                const int ended = signal == SIGHUP
+                                      ? ends_by(0, 0.1, [signal] { raise(signal); })
+                                      : ends_by(signal, 10, [signal] { raise(signal); });
+                unblock_signals();
+                raise(signal);
+                return ended;
+              }),
+              0)
+        << signal;
 }
 
 TEST(Signals, BeforeTheLoopIsThereIsNotForgotten) {

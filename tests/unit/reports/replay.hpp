@@ -52,6 +52,7 @@ class MadeSource : public Source {
       chance_.fill(record.data(), record_size_);
       take_(record.data(), record_size_ + (stacks_ ? sizeof(stack) : 0));
     }
+    return false;
   }
 
   Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override {
