@@ -96,7 +96,7 @@ TEST(Ledger, JsonHasEveryCause) {
   EXPECT_EQ(d["stacks_truncated_by"]["exiting"].GetUint64(), 6u);
   EXPECT_EQ(d["stacks_truncated_by"].MemberCount(), 2u);
   EXPECT_TRUE(d["data_lost"].GetBool());
-  EXPECT_EQ(d.MemberCount(), 7u + LEDGER_CAUSES);
+  EXPECT_EQ(d.MemberCount(), 8u + LEDGER_CAUSES);
 }
 
 }  // namespace
