@@ -35,8 +35,9 @@ inline std::vector<OfTool> all_reports() {
 /// Options that a condition names, as Config::holds reads it.
 inline Words options_of(std::string_view condition) {
   Words all;
-  std::istringstream in(std::string(condition.substr(condition.starts_with('!'))));
-  for (std::string word; std::getline(in, word, '|');) all.push_back(word);
+  std::istringstream in{std::string(condition)};
+  for (std::string word; std::getline(in, word, '|');)
+    all.push_back(word.substr(word.starts_with('!')));
   return all;
 }
 
