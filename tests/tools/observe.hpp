@@ -20,7 +20,9 @@ namespace coretap::tooltest {
 
 /// A value of JSON to compare with; nullptr: null.
 struct Value : std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, std::string> {
-  using variant::variant;
+  Value(std::nullptr_t) {}
+  Value(bool truth) : variant(truth) {}
+  Value(std::string text) : variant(std::move(text)) {}
   Value(const char* text) : variant(std::string(text)) {}
   template <std::integral T>
   requires(!std::same_as<T, bool>) Value(T number) {

@@ -1,36 +1,30 @@
 // nvmelatency against a process that writes to an NVMe disk that no other process uses.
-#include "../harness.hpp"
+#include "disks.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 // Kernels may hand commands over from threads of their own.
-const Strings kWrites = {"--make", "nvme", "--count", "30"};
-
 TOOL_TEST(Nvmelatency, CommandsOfADisk) {
   if (!in_guest()) throw Skip("an NVMe disk to write to is in guests only");
-  Workload workload("blockio", kWrites, kLinger);
-  auto disk = workload.ready()["disk"].str();
-  Tracer tracer("nvmelatency", {"--json", "--strict", "-d", disk, "--status"}),
-      own("nvmelatency", {"--json", "-p", workload.id()}),
-      other("nvmelatency", {"--json", "-p", "1"}), text("nvmelatency", {});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  ASSERT_EQ(report.body.size(), 1u);
-  auto& line = report.body[0];
-  EXPECT_EQ(line["disk"].str(), disk);
-  EXPECT_EQ(line["command"].str(), "nvme_cmd_write");
-  EXPECT_EQ(line["status"].str(), "success");
-  EXPECT_EQ(line["count"].u64(), truth["count"].u64());
-  EXPECT_EQ(line["count"].u64(), truth["diskstats"]["writes"].u64());
-  EXPECT_LE(line["total_ns"].u64(), truth["took_ns"].u64());
-  auto of_process = own.stop();
-  ASSERT_EQ(of_process.body.size(), 1u);
-  EXPECT_EQ(of_process.body[0]["count"].u64(), truth["count"].u64());
-  EXPECT_TRUE(other.stop().body.empty());
-  auto shown = text.stop_text();
-  EXPECT_TRUE(contains(shown, "\ndisk = " + disk + ", command = nvme_cmd_write\n")) << shown;
+  Scene scene("blockio --make nvme --count 30");
+  scene.trace("nvmelatency --json --strict -d {disk} --status");
+  scene.trace("nvmelatency --json -p {pid}");
+  scene.trace("nvmelatency --json -p 1");
+  scene.trace("nvmelatency");
+  auto seen = scene.finish();
+  auto rows = seen.report(0).body, of_process = seen.report(1).body;
+  ASSERT_EQ(rows.size(), 1u);
+  expect_fields(rows[0], {{"command", "nvme_cmd_write"}, {"status", "success"}});
+  expect_same(rows[0], seen.truth, {"count"});
+  expect_same(rows[0], seen.truth["diskstats"], {{"count", "writes"}});
+  expect_same(rows[0], seen.ready, {"disk"});
+  EXPECT_LE(rows[0]["total_ns"].u64(), seen.truth["took_ns"].u64());
+  ASSERT_EQ(of_process.size(), 1u);
+  expect_same(of_process[0], seen.truth, {"count"});
+  EXPECT_TRUE(seen.report(2).body.empty());
+  expect_contains(seen.text(3),
+                  {"\ndisk = " + seen.ready["disk"].str() + ", command = nvme_cmd_write\n"});
 }
 
 const DeclareTests kNvmelatency{{
