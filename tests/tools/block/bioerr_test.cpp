@@ -50,8 +50,7 @@ TOOL_TEST(Bioerr, StackOfTheSubmitter) {
 }
 
 TOOL_TEST(Bioerr, Text) {
-  require_tool("bioerr");
-  EXPECT_EQ(header_of("bioerr", {}), Strings("TIME DISK T SECTOR BYTES ERROR COMM PID"));
+  expect_columns("bioerr", {{"", "TIME DISK T SECTOR BYTES ERROR COMM PID"}});
   auto seen = of_failing_reads({"bioerr -a -p {pid}"});
   expect_contains(seen.text(), {" 96     4096 EIO         blockio "});
 }
@@ -59,10 +58,8 @@ TOOL_TEST(Bioerr, Text) {
 const DeclareTests kBioerr{{
     .name = "bioerr",
     .events = {"-a", "blockio --make loop --op read --count 5 --lost 8k"},
-    .stress = {.workload = "blockio --make loop --op read --count {n} --span 4m --lost 4m",
-               .events = 1500,
-               .truth = "failed",
-               .tiny = "--ring-size 4096"},
+    .stress =
+        event_row("blockio --make loop --op read --count {n} --span 4m --lost 4m", 1500, "failed"),
 }};
 
 }  // namespace

@@ -9,8 +9,7 @@ TOOL_TEST(Biopattern, SequentialAndRandom) {
     SCOPED_TRACE(pattern);
     auto seen = on_loop({"biopattern --json --strict -d {disk}"},
                         "--count 60 --span 8m --pattern " + pattern);
-    ASSERT_EQ(seen.shown(0), 1u);
-    auto line = seen.body()[0];
+    auto line = only(seen.body());
     expect_same(line, seen.truth, {"disk", {"ios", "count"}, {"total_bytes", "bytes"}});
     auto random = line["random"].u64(), sequential = line["sequential"].u64();
     EXPECT_EQ(random + sequential, seen.number("count") - 1) << "the first is neither";

@@ -43,6 +43,7 @@ TOOL_TEST(Biotop, SortKeysAreChecked) { expect_refusals("biotop", {{"-s nothing"
 class OnTerminal {
  public:
   OnTerminal(unsigned short columns, unsigned short rows, const Strings& options) {
+    require_tool("biotop");
     winsize size{rows, columns, 0, 0};
     auto words = Strings{tool_path("biotop")} + options;
     std::vector<char*> argv;
@@ -98,6 +99,11 @@ class OnTerminal {
     return status;
   }
 
+  void quit() {
+    press("q");
+    EXPECT_EQ(status(), 0);
+  }
+
   bool restored() const {
     termios now{};
     tcgetattr(slave_, &now);
@@ -123,41 +129,34 @@ class OnTerminal {
 constexpr std::string_view kShowCursor = "\033[?25h", kHideCursor = "\033[?25l", kHome = "\033[H";
 
 TOOL_TEST(BiotopScreen, RedrawsInPlaceAndEndsWithQ) {
-  require_tool("biotop");
   OnTerminal top(60, 10, {"0.2"});
   EXPECT_TRUE(contains(top.read_until("Kbytes"), kHideCursor));
   top.read_until(kHome);
   EXPECT_FALSE(top.restored()) << "keys are read singly";
-  top.press("q");
-  EXPECT_EQ(top.status(), 0);
+  top.quit();
   EXPECT_TRUE(top.restored());
   EXPECT_TRUE(contains(top.seen(), kShowCursor));
 }
 
 TOOL_TEST(BiotopScreen, FitsTheTerminal) {
-  require_tool("biotop");
   OnTerminal top(30, 8, {"0.2"});
   top.read_until("PID     COMM             D  MA");
   top.resize(100, 30);
   top.read_until("AVGms");  // beyond the 30th column
-  top.press("q");
-  EXPECT_EQ(top.status(), 0);
+  top.quit();
 }
 
 TOOL_TEST(BiotopScreen, PausesAndGoesOn) {
-  require_tool("biotop");
   OnTerminal top(100, 30, {"0.2"});
   top.read_until("AVGms");
   top.press("p");
   top.read_until("[paused]");
   top.press("rs ");
   top.read_until(kHome);
-  top.press("q");
-  EXPECT_EQ(top.status(), 0);
+  top.quit();
 }
 
 TOOL_TEST(BiotopScreen, TheTerminalIsRestoredByEverySignal) {
-  require_tool("biotop");
   for (int number : {SIGINT, SIGTERM, SIGSEGV, SIGABRT}) {
     SCOPED_TRACE(number);
     OnTerminal top(80, 24, {"0.2"});
@@ -174,7 +173,6 @@ TOOL_TEST(BiotopScreen, TheTerminalIsRestoredByEverySignal) {
 }
 
 TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
-  require_tool("biotop");
   OnTerminal top(100, 30, "-C 0.2 2");
   EXPECT_EQ(top.status(), 0);
   EXPECT_FALSE(contains(top.seen(), kHome));

@@ -10,31 +10,27 @@ TOOL_TEST(Bitesize, SizesOfTheWritesOfAProcess) {
   for (std::string size : {"4k", "16k", "64k"}) {
     SCOPED_TRACE(size);
     auto seen = on_loop({kOfProcess}, "--count 40 --size " + size);
-    ASSERT_EQ(seen.shown(0), 1u);
-    auto line = seen.body()[0];
+    auto line = only(seen.body());
     auto bytes = seen.number("size"), count = seen.number("count");
     expect_fields(line, {{"comm", "blockio"}, {"count", count}, {"total_bytes", count * bytes}});
-    auto slots = line["histogram"].items();
-    ASSERT_EQ(slots.size(), 1u) << "all have one size";
-    EXPECT_LE(slots[0]["from_bytes"].u64(), bytes);
-    EXPECT_GT(slots[0]["below_bytes"].u64(), bytes);
+    auto slot = only(line["histogram"].items());  // all have one size
+    EXPECT_LE(slot["from_bytes"].u64(), bytes);
+    EXPECT_GT(slot["below_bytes"].u64(), bytes);
     expect_same(seen.report().ledger, seen.truth, {{"shown", "count"}});
   }
 }
 
 TOOL_TEST(Bitesize, OperationsAndDisksApart) {
   auto seen = on_loop({kOfProcess + "-F -D"}, "--op read --count 30");
-  ASSERT_EQ(seen.shown(0), 1u);
-  expect_fields(seen.body()[0], {{"operation", "Read"}});
-  expect_same(seen.body()[0], seen.truth, {"disk", "count"});
+  expect_fields(only(seen.body()), "operation Read");
+  expect_same(only(seen.body()), seen.truth, {"disk", "count"});
 }
 
 TOOL_TEST(Bitesize, FilterByComm) {
   auto [named, other] = watch_each({{"blockio --make loop --count 30 --comm bite-by-name",
                                      {"bitesize --json -c bite-by-name -d {disk}"}},
                                     {"blockio --make loop --count 20"}});
-  ASSERT_EQ(named.shown(0), 1u);
-  expect_fields(named.body()[0], {{"comm", "bite-by-name"}, {"count", named.number("count")}});
+  expect_fields(only(named.body()), named.filled("comm bite-by-name count {count}"));
 }
 
 // A CPU that keeps the row of the one must not take it for the other's.

@@ -47,14 +47,14 @@ inline std::vector<std::uint64_t> traced(const Trace& trace, const std::string& 
 }
 
 /// A row of the stress tests: writes, each of which is counted under the key.
-inline stress::Row writes_to_loop(const char* shown, const Strings& options = {},
-                                  const Strings& tiny = "--max-keys 1") {
-  return {.workload = "blockio --make loop --count {n} --span 4m",
-          .events = 1500,
-          .options = options,
-          .shown = shown,
-          .truth = "count",
-          .tiny = tiny};
+inline stress::Row writes_to_loop(const char* shown, const Strings& options = {}) {
+  return count_row("blockio --make loop --count {n} --span 4m", 1500, shown, "count", options);
+}
+
+/// Of a disk that there is but one of.
+inline stress::Row on_one_disk(stress::Row row) {
+  row.workloads = 1;
+  return row;
 }
 
 }  // namespace coretap::tooltest

@@ -22,14 +22,13 @@ TOOL_TEST(Iosched, WhatTheKernelTraces) {
   scene.workload().release();
   auto count = scene.workload().truth()["count"].u64();
   trace.stop();
-  auto rows = tool.stop().body;
+  auto row = only(tool.stop().body);
   auto waits = traced(trace, disk, "block_rq_insert");
   EXPECT_GE(waits.size(), count);
-  ASSERT_EQ(rows.size(), 1u);
-  expect_fields(rows[0], {{"scheduler", "mq-deadline"}, {"disk", disk}, {"count", waits.size()}});
+  expect_fields(row, {{"scheduler", "mq-deadline"}, {"disk", disk}, {"count", waits.size()}});
   // The trace has microseconds; the programs run a little before it where a wait starts, and behind
   // it where it ends, which takes long in an emulated guest.
-  auto total = static_cast<double>(rows[0]["total_ns"].u64());
+  auto total = static_cast<double>(row["total_ns"].u64());
   auto seen = std::accumulate(waits.begin(), waits.end(), 0.0);
   auto waited = static_cast<double>(waits.size());
   EXPECT_GE(total, seen * 0.75 - waited * 4e3);
@@ -46,13 +45,7 @@ const DeclareTests kIosched{{
     .reports = {{ReportKind::aggregate}},
     .events = {{"-D"}, writes("5")},
     .nothing_when_idle = true,
-    .stress = {.workload = writes("{n}"),
-               .events = 1500,
-               .options = "-D",
-               .shown = "count",
-               .truth = "count",
-               .tiny = "--max-keys 1",
-               .workloads = 1},
+    .stress = on_one_disk(count_row(writes("{n}"), 1500, "count", "count", "-D")),
     .long_run = {{.arguments = "-D 10"}},
 }};
 

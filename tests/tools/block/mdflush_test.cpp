@@ -24,11 +24,8 @@ TOOL_TEST(Mdflush, EachFlushOfAnArray) {
 const DeclareTests kMdflush{{
     .name = "mdflush",
     .events = {"-l", "blockio --make md --op flush --count 5"},
-    .stress = {.workload = "blockio --make md --op flush --span 4m --count {n}",
-               .events = 300,
-               .truth = "fsyncs",
-               .tiny = "--ring-size 4096",
-               .workloads = 1},
+    .stress =
+        on_one_disk(event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")),
 }};
 
 }  // namespace

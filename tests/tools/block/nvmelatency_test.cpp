@@ -13,15 +13,13 @@ TOOL_TEST(Nvmelatency, CommandsOfADisk) {
   scene.trace("nvmelatency --json -p 1");
   scene.trace("nvmelatency");
   auto seen = scene.finish();
-  auto rows = seen.report(0).body, of_process = seen.report(1).body;
-  ASSERT_EQ(rows.size(), 1u);
-  expect_fields(rows[0], {{"command", "nvme_cmd_write"}, {"status", "success"}});
-  expect_same(rows[0], seen.truth, {"count"});
-  expect_same(rows[0], seen.truth["diskstats"], {{"count", "writes"}});
-  expect_same(rows[0], seen.ready, {"disk"});
-  EXPECT_LE(rows[0]["total_ns"].u64(), seen.truth["took_ns"].u64());
-  ASSERT_EQ(of_process.size(), 1u);
-  expect_same(of_process[0], seen.truth, {"count"});
+  auto row = only(seen.report(0).body);
+  expect_fields(row, "command nvme_cmd_write status success");
+  expect_same(row, seen.truth, {"count"});
+  expect_same(row, seen.truth["diskstats"], {{"count", "writes"}});
+  expect_same(row, seen.ready, {"disk"});
+  EXPECT_LE(row["total_ns"].u64(), seen.truth["took_ns"].u64());
+  expect_same(only(seen.report(1).body), seen.truth, {"count"});
   EXPECT_TRUE(seen.report(2).body.empty());
   expect_contains(seen.text(3),
                   {"\ndisk = " + seen.ready["disk"].str() + ", command = nvme_cmd_write\n"});
@@ -32,12 +30,8 @@ const DeclareTests kNvmelatency{{
     .reports = {{ReportKind::aggregate}},
     .events = {"--status", "blockio --make nvme --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio --make nvme --span 4m --count {n}",
-               .events = 500,
-               .shown = "count",
-               .truth = "count",
-               .tiny = "--max-keys 1",
-               .workloads = 1},
+    .stress =
+        on_one_disk(count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")),
     .long_run = {{.arguments = "10"}},
 }};
 

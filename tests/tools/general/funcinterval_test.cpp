@@ -29,20 +29,15 @@ std::uint64_t below(const Json& histogram, std::uint64_t ns) {
   return n;
 }
 
-/// On the first or second CPU that this process may use.
-Workload::How on_cpu(std::size_t which) {
+/// The first two that this process may use.
+std::vector<int> two_cpus() {
   std::vector<int> all;
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed)) throw Skip("no CPUs are known");
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
     if (CPU_ISSET(cpu, &allowed)) all.push_back(cpu);
-  if (all.size() <= which) throw Skip("one CPU");
-  return {.linger = true, .in_child = [cpu = all[which]] {
-            cpu_set_t one;
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            if (sched_setaffinity(0, sizeof one, &one)) _exit(1);
-          }};
+  if (all.size() < 2) throw Skip("one CPU");
+  return all;
 }
 
 /// Two processes that call at the same time, each on a CPU of its own.
@@ -53,17 +48,17 @@ struct Pair {
 
 Pair of_pair(const std::string& words, const std::string& rounds) {
   require_tool("funcinterval");
-  Scene first("probes --calls " + rounds, on_cpu(0)), second("probes --calls " + rounds, on_cpu(1));
+  auto cpus = two_cpus();
+  stress::Load first("probes", "--calls " + rounds, cpus[0]);
+  stress::Load second("probes", "--calls " + rounds, cpus[1]);
   auto ids = first.workload().id() + "," + second.workload().id();
-  auto& tracer = first.trace("funcinterval --json --strict -p " + ids + " " + words);
-  Pair seen;
+  Tracer tracer("funcinterval", "--json --strict -p " + ids + " " + words);
   auto start = std::chrono::steady_clock::now();
-  for (auto* scene : {&first, &second}) scene->workload().release();
-  for (auto* scene : {&first, &second}) seen.calls += scene->workload().truth()["calls"].u64();
-  seen.elapsed_ns = static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-  seen.report = tracer.stop();
-  return seen;
+  first.release();
+  second.release();
+  auto calls = first.truth("calls") + second.truth("calls");
+  std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - start;
+  return {calls, static_cast<std::uint64_t>(elapsed.count()), tracer.stop()};
 }
 
 TOOL_TEST(Funcinterval, IntervalsLastAsLongAsTheSleepsInThem) {

@@ -41,20 +41,14 @@ TOOL_TEST(Funcslower, SystemCalls) {
 }
 
 TOOL_TEST(Funcslower, Columns) {
-  require_tool("funcslower");
-  EXPECT_EQ(header_of("funcslower", {}), Strings("COMM PID LAT(ms) RVAL FUNC"));
-  EXPECT_EQ(header_of("funcslower", "-T -u 10 -a 2"),
-            Strings("TIME COMM PID LAT(us) RVAL FUNC ARGS"));
+  expect_columns("funcslower", {{"", "COMM PID LAT(ms) RVAL FUNC"},
+                                {"-T -u 10 -a 2", "TIME COMM PID LAT(us) RVAL FUNC ARGS"}});
 }
 
 const DeclareTests kFuncslower{{
     .name = "funcslower",
     .events = {"-u 50 sys_clock_nanosleep", "calls --calls 5 --sleep-us 500"},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 100000,
-               .options = "-u 0 sys_getppid",
-               .truth = "calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("probes --calls {n}", 100000, "calls", "-u 0 sys_getppid"),
     .long_run = {{.arguments = "-m 500"}},
 }};
 

@@ -30,9 +30,9 @@ inline std::string Seen::filled(std::string words) const {
   for (auto begin = words.find('{'); begin != words.npos; begin = words.find('{')) {
     auto end = words.find('}', begin);
     auto key = words.substr(begin + 1, end - begin - 1);
-    auto text = key == "pid" ? std::to_string(pid) : of(key.c_str()).text();
-    if (text.front() == '[') text = of(key.c_str()).items().at(0).text();
-    words.replace(begin, end - begin + 1, text);
+    auto value = key == "pid" ? Json::parse(std::to_string(pid)) : of(key.c_str());
+    if (value.text().starts_with('[')) value = value.items().at(0);
+    words.replace(begin, end - begin + 1, value.is_string() ? value.str() : value.text());
   }
   return words;
 }
@@ -85,6 +85,9 @@ std::array<Seen, N> watch_each(const Watched (&all)[N], const Workload::How& how
   return each;
 }
 
+/// The only line; throws where there is none, or another one.
+inline Json only(const std::vector<Json>& lines) { return line_with(lines, {}); }
+
 /// The values are those under the same keys of another line, or under {key, key of that one}.
 inline void expect_same(const Json& line, const Json& other, std::initializer_list<SameSum> keys,
                         Location where = Location::current()) {
@@ -92,6 +95,20 @@ inline void expect_same(const Json& line, const Json& other, std::initializer_li
     if (auto shown = line[key].text(), known = other[of].text(); shown != known)
       ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
           << key << " is " << shown << ", not " << known << " in " << line.text();
+}
+
+/// The same as expect_fields({{"comm", "tcp"}, ...}) in words, "comm tcp uid 0 error null".
+inline void expect_fields(const Json& line, const Strings& words,
+                          Location where = Location::current()) {
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    auto value = line[words[i].c_str()];
+    const auto& wanted = words.at(i + 1);
+    bool bare = wanted == "null" || wanted == "true" || wanted == "false" ||
+                wanted.find_first_not_of("0123456789") == wanted.npos;
+    if (bare == value.is_string() || (bare ? value.text() : value.str()) != wanted)
+      ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
+          << words[i] << " is not " << wanted << " in " << line.text();
+  }
 }
 
 /// As tools show an error; 0 is none.
@@ -129,6 +146,40 @@ inline void expect_refusals(const std::string& tool, const std::vector<Refusal>&
           << ::testing::PrintToString(words) << " ended with " << result.status << ", not "
           << status << " and '" << says << "': " << result.err << result.out;
   }
+}
+
+/// The same of some that all say this.
+inline void expect_all_refused(const std::string& tool, const std::vector<Strings>& all,
+                               const std::string& says = {}, Location where = Location::current()) {
+  for (auto& words : all) expect_refusals(tool, {{words, says}}, where);
+}
+
+/// The titles of columns with each of these options.
+inline void expect_columns(const std::string& tool,
+                           const std::vector<std::pair<Strings, Strings>>& all) {
+  require_tool(tool);
+  for (auto& [options, titles] : all) EXPECT_EQ(header_of(tool, options), titles) << join(options);
+}
+
+// Rows of the stress tests: of tools that show each event, and of those that count.
+
+inline stress::Row event_row(const Strings& workload, std::uint64_t events,
+                             const stress::Truth& truth, const Strings& options = {}) {
+  return {.workload = workload,
+          .events = events,
+          .options = options,
+          .truth = truth,
+          .tiny = "--ring-size 4096"};
+}
+inline stress::Row count_row(const Strings& workload, std::uint64_t events,
+                             const stress::Shown& shown, const stress::Truth& truth,
+                             const Strings& options = {}) {
+  return {.workload = workload,
+          .events = events,
+          .options = options,
+          .shown = shown,
+          .truth = truth,
+          .tiny = "--max-keys 1"};
 }
 
 }  // namespace coretap::tooltest

@@ -211,9 +211,7 @@ TOOL_TEST(Trace, MessagesAreFiltered) {
 }
 
 TOOL_TEST(Trace, Columns) {
-  require_tool("trace");
-  EXPECT_EQ(header_of("trace", {}), Strings("PID TID COMM FUNC -"));
-  EXPECT_EQ(header_of("trace", "-T -C"), Strings("TIME PID TID COMM CPU FUNC -"));
+  expect_columns("trace", {{"", "PID TID COMM FUNC -"}, {"-T -C", "TIME PID TID COMM CPU FUNC -"}});
 }
 
 TOOL_TEST(Trace, ErrorsShowTheirPlace) {
@@ -309,11 +307,7 @@ TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
 const DeclareTests kTrace{{
     .name = "trace",
     .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 100000,
-               .options = {"sys_getppid \"%d\", $pid"},
-               .truth = "calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("probes --calls {n}", 100000, "calls", {"sys_getppid \"%d\", $pid"}),
     .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}},
 }};
 

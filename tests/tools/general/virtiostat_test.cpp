@@ -47,12 +47,7 @@ const DeclareTests kVirtiostat{{
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio --count {n} --span 4m",
-               .events = 1500,
-               .options = "-d virtio_blk",
-               .shown = "buffers",
-               .truth = "count",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("blockio --count {n} --span 4m", 1500, "buffers", "count", "-d virtio_blk"),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -41,23 +41,28 @@ TOOL_TEST(AcceptedOwners, Tcpstates) {
   }
 }
 
+/// So many lines of the sockets at least, and with -p of the server as many.
+void expect_owned(const Seen& seen, std::size_t least) {
+  auto lines = accepted(seen, 0);
+  EXPECT_GE(lines.size(), least);
+  expect_accepter(seen, lines);
+  EXPECT_EQ(accepted(seen, 1).size(), lines.size());
+}
+
 TOOL_TEST(AcceptedOwners, Tcplife) {
   for (std::string closer : {"client", "server", "reset"}) {
     SCOPED_TRACE(closer);
     auto seen = watch_server("tcplife", "--sessions 5 --handed --closer " + closer);
+    expect_owned(seen, 5);
     EXPECT_EQ(accepted(seen, 0).size(), 5u);
-    expect_accepter(seen, accepted(seen, 0));
-    EXPECT_EQ(accepted(seen, 1).size(), 5u);
   }
 }
 
 TOOL_TEST(AcceptedOwners, Tcpretrans) {
   auto seen = watch_server("tcpretrans -l", "--sessions 2 --server-lost 3 --server-bytes 100");
-  auto lines = accepted(seen, 0);
+  expect_owned(seen, 2);
   EXPECT_EQ(own(seen).size(), seen.number("retransmits"));
-  EXPECT_GE(lines.size(), 2u);
-  expect_accepter(seen, lines);
-  EXPECT_EQ(own(seen, 1).size(), lines.size());
+  EXPECT_EQ(own(seen, 1).size(), accepted(seen, 1).size());
 }
 
 // The server's socket does not take what the client sends.
@@ -65,11 +70,9 @@ TOOL_TEST(AcceptedOwners, Tcpdrop) {
   for (auto& family : {kFour, kSix, kMapped}) {
     SCOPED_TRACE(family.name);
     auto seen = watch_server("tcpdrop --no-stack", "--sessions 2 --lost 2 --handed", family);
-    auto lines = accepted(seen, 0);
-    if (lines.empty()) throw Skip("this kernel does not tell what a socket's filter drops");
-    EXPECT_GE(lines.size(), 4u);
-    expect_accepter(seen, lines);
-    EXPECT_EQ(accepted(seen, 1).size(), lines.size());
+    if (accepted(seen, 0).empty())
+      throw Skip("this kernel does not tell what a socket's filter drops");
+    expect_owned(seen, 4);
   }
 }
 
@@ -89,12 +92,9 @@ TOOL_TEST(AcceptedOwners, Tcpcong) {
   auto seen =
       watch({"tcpcong --json --strict --netns {pid}", "tcpcong --json --strict -p {server_pid}"},
             "tcp --sessions 1 --server-lost 3 --server-bytes 100");
-  auto each = accepted(seen, 0), of_server = own(seen, 1);
-  ASSERT_EQ(each.size(), 1u);
-  ASSERT_EQ(of_server.size(), 1u);
-  expect_fields(of_server[0], {{"local_port", seen.number("server_port")},
-                               {"changes", each[0]["changes"].u64()}});
-  EXPECT_GT(of_server[0]["loss_ns"].u64(), 0u);
+  auto of_server = only(own(seen, 1));
+  expect_same(of_server, only(accepted(seen, 0)), {"changes", "local_port"});
+  EXPECT_GT(of_server["loss_ns"].u64(), 0u);
 }
 
 // What is received and sent is counted for the task that does it, from the first byte on.

@@ -33,21 +33,15 @@ TOOL_TEST(Bindsnoop, EachCall) {
 }
 
 TOOL_TEST(Bindsnoop, Columns) {
-  require_tool("bindsnoop");
-  EXPECT_EQ(header_of("bindsnoop", {}), Strings("PID COMM PROT ADDR PORT OPTS IF"));
-  EXPECT_EQ(header_of("bindsnoop", "-t -U -E"),
-            Strings("TIME(s) UID RC PID COMM PROT ADDR PORT OPTS IF"));
+  expect_columns("bindsnoop", {{"", "PID COMM PROT ADDR PORT OPTS IF"},
+                               {"-t -U -E", "TIME(s) UID RC PID COMM PROT ADDR PORT OPTS IF"}});
 }
 
 const DeclareTests kBindsnoop{{
     .name = "bindsnoop",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},
     .events = {"-E", "sockets"},
-    .stress = {.workload = "sockets --rounds {n/9}",
-               .events = 1800,
-               .options = "-E",
-               .truth = "bind_calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("sockets --rounds {n/9}", 1800, "bind_calls", "-E"),
 }};
 
 }  // namespace

@@ -11,6 +11,11 @@ namespace coretap::tooltest {
 struct Family {
   std::string name, address;
   std::uint64_t ip;
+  /// What lines say of both ends of a connection.
+  std::string ends() const {
+    return "ip " + std::to_string(ip) + " local_address " + address + " remote_address " + address +
+           " ";
+  }
 };
 inline const Family kFour{"4", "127.0.0.1", 4}, kSix{"6", "::1", 6},
     kMapped{"mapped", "127.0.0.1", 4};
@@ -47,11 +52,10 @@ inline stress::Truth for_each_client(std::uint64_t lines) {
 }
 inline stress::Row sessions(std::uint64_t events, std::uint64_t lines, const Strings& pids = {},
                             const std::string& more = "") {
-  return {.workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10 " + more,
-          .events = events,
-          .truth = for_each_client(lines),
-          .tiny = "--ring-size 4096",
-          .pids = pids};
+  auto row = event_row("tcp --sessions {n} --client-bytes 10 --server-bytes 10 " + more, events,
+                       for_each_client(lines));
+  row.pids = pids;
+  return row;
 }
 
 }  // namespace coretap::tooltest

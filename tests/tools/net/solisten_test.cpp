@@ -40,19 +40,14 @@ TOOL_TEST(Solisten, EachCall) {
 }
 
 TOOL_TEST(Solisten, Columns) {
-  require_tool("solisten");
-  EXPECT_EQ(header_of("solisten", {}), Strings("PID COMM RET BACKLOG PROTO PORT ADDR"));
-  EXPECT_EQ(header_of("solisten", "--show-netns"),
-            Strings("PID COMM NETNS RET BACKLOG PROTO PORT ADDR"));
+  expect_columns("solisten", {{"", "PID COMM RET BACKLOG PROTO PORT ADDR"},
+                              {"--show-netns", "PID COMM NETNS RET BACKLOG PROTO PORT ADDR"}});
 }
 
 const DeclareTests kSolisten{{
     .name = "solisten",
     .events = {"-w", "sockets"},
-    .stress = {.workload = "sockets --rounds {n/3}",
-               .events = 600,
-               .truth = "listen_calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("sockets --rounds {n/3}", 600, "listen_calls"),
 }};
 
 }  // namespace

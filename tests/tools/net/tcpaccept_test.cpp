@@ -17,12 +17,8 @@ TOOL_TEST(Tcpaccept, EachConnection) {
     auto ports = client_ports(server.truth);
     ASSERT_EQ(server.shown(0), ports.size());
     for (auto& event : server.body()) {
-      expect_fields(event, {{"pid", server.number("server_pid")},
-                            {"comm", "tcp"},
-                            {"ip", families[i].ip},
-                            {"remote_address", families[i].address},
-                            {"local_address", families[i].address},
-                            {"local_port", server.number("server_port")}});
+      expect_fields(event, server.filled(families[i].ends() +
+                                         "pid {server_pid} comm tcp local_port {server_port}"));
       EXPECT_EQ(std::ranges::count(ports, event["remote_port"].u64()), 1);
     }
   }
@@ -32,10 +28,8 @@ TOOL_TEST(Tcpaccept, EachConnection) {
 }
 
 TOOL_TEST(Tcpaccept, Columns) {
-  require_tool("tcpaccept");
-  EXPECT_EQ(header_of("tcpaccept", {}), Strings("PID COMM IP RADDR RPORT LADDR LPORT"));
-  EXPECT_EQ(header_of("tcpaccept", "-T -t"),
-            Strings("TIME TIME(s) PID COMM IP RADDR RPORT LADDR LPORT"));
+  expect_columns("tcpaccept", {{"", "PID COMM IP RADDR RPORT LADDR LPORT"},
+                               {"-T -t", "TIME TIME(s) PID COMM IP RADDR RPORT LADDR LPORT"}});
 }
 
 const DeclareTests kTcpaccept{{

@@ -19,13 +19,11 @@ TOOL_TEST(Tcprtt, ARoundTripOfKnownLength) {
                     "tcp --sessions 1 --delayed 70");
   if (seen.number("retransmits")) throw Skip("too slow: the segment was sent again");
   auto segments = seen.number("segments_in"), smoothed = seen.number("smoothed_us") * 1000;
-  auto all = seen.body(0), each = seen.body(1);
-  ASSERT_EQ(all.size(), 1u);
-  ASSERT_EQ(each.size(), 1u);
-  EXPECT_EQ(all[0]["count"].u64(), segments);
-  EXPECT_GE(in_ranges(all[0], smoothed, smoothed), 1u);
-  EXPECT_EQ(in_ranges(each[0], 65'536'000), 1u);
-  EXPECT_LT(each[0]["count"].u64(), segments);
+  auto all = only(seen.body(0)), each = only(seen.body(1));
+  EXPECT_EQ(all["count"].u64(), segments);
+  EXPECT_GE(in_ranges(all, smoothed, smoothed), 1u);
+  EXPECT_EQ(in_ranges(each, 65'536'000), 1u);
+  EXPECT_LT(each["count"].u64(), segments);
   EXPECT_GE(seen.number("round_trip_ns"), 70'000'000u);
   EXPECT_EQ(seen.body(2).at(0)["count"].u64(), 0u);
   EXPECT_GE(seen.report(2).lost("filtered"), segments);
@@ -38,22 +36,18 @@ TOOL_TEST(Tcprtt, PerAddress) {
                   {"tcp --family mapped",
                    {"tcprtt --json -B -4 --netns {pid} -A 127.0.0.0/8 -P {server_port}"}}},
                  {});
-  auto local = four.body(), of_six = six.body(), of_mapped = mapped.body();
+  auto local = four.body();
   for (auto& h : local) EXPECT_FALSE(h.has("remote_address"));
   for (auto* address : {"127.0.0.1", "::1"})
     EXPECT_EQ(lines_with(local, {{"local_address", address}}).size(), 1u) << address;
-  ASSERT_EQ(of_six.size(), 1u);
-  expect_fields(of_six[0], {{"local_address", "::1"}, {"remote_address", "::1"}});
-  ASSERT_EQ(of_mapped.size(), 1u);
-  expect_fields(of_mapped[0],
-                {{"remote_address", "127.0.0.1"}, {"count", mapped.number("segments_in")}});
+  expect_fields(only(six.body()), "local_address ::1 remote_address ::1");
+  expect_fields(only(mapped.body()), mapped.filled("remote_address 127.0.0.1 count {segments_in}"));
 }
 
 TOOL_TEST(Tcprtt, Owner) {
   auto [own, other] = watch_each(
       {{"tcp --sessions 2", {"tcprtt --json --strict -p {pid}"}}, {"tcp --sessions 2"}}, {});
-  ASSERT_EQ(own.shown(0), 1u);
-  expect_same(own.body()[0], own.truth, {{"count", "segments_in"}});
+  expect_same(only(own.body()), own.truth, {{"count", "segments_in"}});
 }
 
 TOOL_TEST(Tcprtt, Text) {
@@ -69,7 +63,7 @@ TOOL_TEST(Tcprtt, APortForAProcess) {
   EXPECT_EQ(result.status, 2);
   // There are processes with larger numbers than ports have.
   EXPECT_EQ(contains(result.err, "-L " + id), gone.pid() <= 65535) << result.err;
-  expect_refusals("tcprtt", {{"-L 65536"}, {"-L 80-"}, {"-L x"}, {"-L 90-80"}});
+  expect_all_refused("tcprtt", {"-L 65536", "-L 80-", "-L x", "-L 90-80"});
 }
 
 const DeclareTests kTcprtt{{

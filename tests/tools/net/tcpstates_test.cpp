@@ -70,10 +70,7 @@ TOOL_TEST(Tcpstates, TimeInStates) {
 const DeclareTests kTcpstates{{
     .name = "tcpstates",
     .events = {"-w", "tcp"},
-    .stress = {.workload = "tcp --refused --sessions {n}",
-               .events = 400,
-               .truth = for_each_client(2),
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("tcp --refused --sessions {n}", 400, for_each_client(2)),
 }};
 
 }  // namespace

@@ -18,19 +18,16 @@ void expect_queue(const Family& family, const std::string& ip, const std::string
   const std::string here = "tcpsynbl --json --strict --netns {pid} ";
   auto seen = watch({here + ip + " --by-port -L {server_port}", here, here + other},
                     "--queued 7 --backlog 50", family);
-  auto rows = seen.body(0), all = seen.body(1), nothing = seen.body(2);
-  ASSERT_EQ(rows.size(), 1u);
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_FALSE(all[0].has("local_port"));
-  for (auto& h : {rows[0], all[0]}) {
+  auto of_port = only(seen.body(0)), all = only(seen.body(1));
+  EXPECT_FALSE(all.has("local_port"));
+  for (auto& h : {of_port, all}) {
     expect_fields(h, {{"backlog_max", 50}, {"count", 7}, {"total", 0 + 1 + 2 + 3 + 4 + 5 + 6}});
     EXPECT_EQ(counted_from(h, 0), 2u);
     EXPECT_EQ(counted_from(h, 2), 2u);
     EXPECT_EQ(counted_from(h, 4), 3u);
   }
-  expect_same(rows[0], seen.ready, {{"local_port", "server_port"}});
-  ASSERT_EQ(nothing.size(), 1u) << "for the counters";
-  expect_fields(nothing[0], {{"count", 0}, {"backlog_max", nullptr}});
+  expect_same(of_port, seen.ready, {{"local_port", "server_port"}});
+  expect_fields(only(seen.body(2)), "count 0 backlog_max null");  // for the counters
 }
 
 TOOL_TEST(Tcpsynbl, Queue) { expect_queue(kFour, "-4", "-6"); }
@@ -49,13 +46,11 @@ TOOL_TEST(Tcpsynbl, Refused) {
   scene.trace("tcpsynbl --json --strict --netns {pid}", {.in_child = there});
   scene.trace("tcpsynbl --netns {pid}", {.in_child = there});
   auto seen = scene.finish();
-  auto rows = seen.report().body;
+  auto row = only(seen.report().body);
   auto overflows = seen.truth["listen_overflows"].u64(), drops = seen.truth["listen_drops"].u64();
   EXPECT_GE(overflows, 5u);
-  ASSERT_EQ(rows.size(), 1u);
-  expect_fields(
-      rows[0],
-      {{"backlog_max", 3}, {"count", 4}, {"listen_overflows", overflows}, {"listen_drops", drops}});
+  expect_fields(row, "backlog_max 3 count 4");
+  expect_same(row, seen.truth, {"listen_overflows", "listen_drops"});
   expect_contains(seen.text(1), {"ListenOverflows/ListenDrops: " + std::to_string(overflows) + "/" +
                                      std::to_string(drops) + "\n",
                                  "\nbacklog_max = 3\n", "backlog  "});
@@ -78,12 +73,8 @@ const DeclareTests kTcpsynbl{{
     .name = "tcpsynbl",
     .reports = {{ReportKind::aggregate}},
     .events = {"--by-port", "tcp --queued 3"},
-    .stress = {.workload = "tcp --queued {n} --backlog 1000 --listens-late",
-               .events = 400,
-               .options = "--by-port",
-               .shown = "count",
-               .truth = for_each_client(1),
-               .tiny = "--max-keys 1"},
+    .stress = count_row("tcp --queued {n} --backlog 1000 --listens-late", 400, "count",
+                        for_each_client(1), "--by-port"),
     .long_run = {{.arguments = "--by-port"}},
 }};
 

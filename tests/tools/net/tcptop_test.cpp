@@ -31,15 +31,10 @@ TOOL_TEST(Tcptop, ARowForEachEnd) {
   auto of_reader = seen.number("port"), of_writer = seen.truth["port"].u64();
   for (auto& line : seen.body()) {
     bool writer = line["pid"].u64() == seen.pid;
-    expect_fields(line, {{"comm", "tcpio"},
-                         {"uid", 0},
-                         {"ip", 4},
-                         {"netns", seen.netns},
-                         {"local_address", "127.0.0.1"},
-                         {"remote_address", "127.0.0.1"},
+    expect_fields(line, kFour.ends() + "comm tcpio uid 0 total_bytes 3000");
+    expect_fields(line, {{"netns", seen.netns},
                          {"local_port", writer ? of_writer : of_reader},
-                         {"remote_port", writer ? of_reader : of_writer},
-                         {"total_bytes", 3000}});
+                         {"remote_port", writer ? of_reader : of_writer}});
   }
 }
 
@@ -53,8 +48,7 @@ TOOL_TEST(Tcptop, Filters) {
   ASSERT_EQ(four.shown(0), 1u);
   EXPECT_EQ(four.report(0).sum("tx_bytes"), 10'000u);
   EXPECT_GE(four.report(0).lost("filtered"), 30u);
-  ASSERT_EQ(four.shown(1), 1u);
-  expect_same(four.body(1)[0], four.ready, {{"pid", "reader_pid"}});
+  expect_same(only(four.body(1)), four.ready, {{"pid", "reader_pid"}});
   EXPECT_EQ(four.shown(2), 0u);
   EXPECT_EQ(six.shown(0), 2u);
   for (auto& line : six.body()) EXPECT_EQ(line["local_address"].str(), "::1");

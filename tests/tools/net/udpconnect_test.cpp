@@ -27,19 +27,15 @@ TOOL_TEST(Udpconnect, EachCall) {
 }
 
 TOOL_TEST(Udpconnect, Columns) {
-  require_tool("udpconnect");
-  EXPECT_EQ(header_of("udpconnect", {}), Strings("PID COMM IP RADDR RPORT RET"));
-  EXPECT_EQ(header_of("udpconnect", "-t -U -w"),
-            Strings("TIME(s) UID PID COMM IP RADDR RPORT LADDR LPORT RET"));
+  expect_columns("udpconnect",
+                 {{"", "PID COMM IP RADDR RPORT RET"},
+                  {"-t -U -w", "TIME(s) UID PID COMM IP RADDR RPORT LADDR LPORT RET"}});
 }
 
 const DeclareTests kUdpconnect{{
     .name = "udpconnect",
     .events = {"-w", "sockets"},
-    .stress = {.workload = "sockets --rounds {n/4}",
-               .events = 800,
-               .truth = "connect_calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("sockets --rounds {n/4}", 800, "connect_calls"),
 }};
 
 }  // namespace

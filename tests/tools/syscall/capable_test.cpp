@@ -52,21 +52,17 @@ TOOL_TEST(Capable, NotAudited) {
 }
 
 TOOL_TEST(Capable, Columns) {
-  require_tool("capable");
-  EXPECT_EQ(header_of("capable", {}), Strings("TIME UID PID COMM CAP NAME AUDIT VERDICT"));
-  EXPECT_EQ(header_of("capable", "-x"),
-            Strings("TIME UID PID TID COMM CAP NAME AUDIT INSETID VERDICT USERNS SYSCALL"));
+  expect_columns("capable",
+                 {{"", "TIME UID PID COMM CAP NAME AUDIT VERDICT"},
+                  {"-x", "TIME UID PID TID COMM CAP NAME AUDIT INSETID VERDICT USERNS SYSCALL"}});
   expect_refusals("capable", {{"--unique uid"}, {"--capability CAP_NONE"}});
 }
 
 const DeclareTests kCapable{{
     .name = "capable",
     .events = {"-x", "privileged"},
-    .stress = {.workload = "privileged --rounds {n/6}",
-               .events = 6000,
-               .options = {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"},
-               .truth = "checks",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("privileged --rounds {n/6}", 6000, "checks",
+                        {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"}),
 }};
 
 }  // namespace

@@ -70,8 +70,7 @@ TOOL_TEST(Futexctn, OneLockByThread) {
   scene.trace("futexctn --json -s --per-thread -p {pid} -l " + address.str());
   auto seen = scene.finish();
   auto report = seen.report();
-  ASSERT_EQ(report.body.size(), 1u);
-  expect_fields(report.body[0],
+  expect_fields(only(report.body),
                 {{"op", "wait_bitset"}, {"lock", lock}, {"tid", seen.pid}, {"timeouts", 5}});
   EXPECT_GE(report.lost("filtered"), 5u) << "the other lock, and other processes";
 }
@@ -99,11 +98,7 @@ const DeclareTests kFutexctn{{
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--summary"}}},
     .events = {{}, "waiter --count 3"},
     .nothing_when_idle = true,
-    .stress = {.workload = "waiter --only woken --count {n/5}",
-               .events = 20000,
-               .shown = "count",
-               .truth = "waits",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("waiter --only woken --count {n/5}", 20000, "count", "waits"),
     .long_run = {{.arguments = "60"}, {.arguments = "-s 60", .of = "summary"}},
 }};
 

@@ -39,8 +39,7 @@ TOOL_TEST(Mountsnoop, EveryCallWithItsArguments) {
 }
 
 TOOL_TEST(Mountsnoop, Text) {
-  require_tool("mountsnoop");
-  EXPECT_EQ(header_of("mountsnoop", {}), Strings("COMM PID TID MNT_NS CALL"));
+  expect_columns("mountsnoop", {{"", "COMM PID TID MNT_NS CALL"}});
   auto text = watch_calls({"mountsnoop -t -P -p {pid}"}, "mounts --unmounts 1 --scene").text();
   expect_row(lines(text).at(0), "TIME(s) COMM PID TID PCOMM PPID MNT_NS CALL");
   EXPECT_TRUE(safe_for_terminals(text));
@@ -50,10 +49,7 @@ TOOL_TEST(Mountsnoop, Text) {
 const DeclareTests kMountsnoop{{
     .name = "mountsnoop",
     .events = {{}, "mounts --unmounts 3"},
-    .stress = {.workload = "mounts --unmounts {n}",
-               .events = 20000,
-               .truth = "calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("mounts --unmounts {n}", 20000, "calls"),
 }};
 
 }  // namespace

@@ -59,17 +59,12 @@ TOOL_TEST(Sigsnoop, CallsAndSignals) {
     auto& signal = sent[next++];
     EXPECT_TRUE(signal["call"].is_null());
     for (auto* of : {&event, &signal})
-      expect_fields(*of, {{"target_pid", child},
-                          {"target_comm", "signals"},
-                          {"target_tid", child},
-                          {"target_uid", 0},
-                          {"pidns", own.st_ino},
-                          {"target_pidns", own.st_ino},
-                          {"receivers", 1},
-                          {"from_kernel", false},
-                          {"signal_name", name_of_signal(number)},
-                          {"outcome", outcome_of(number, before)},
-                          {"si_code", si_code_of(call["call"].str())}});
+      expect_fields(
+          *of, fmt::format("target_comm signals target_uid 0 receivers 1 from_kernel false "
+                           "target_pid {0} target_tid {0} pidns {1} target_pidns {1} "
+                           "signal_name {2} outcome {3} si_code {4}",
+                           child, own.st_ino, name_of_signal(number), outcome_of(number, before),
+                           si_code_of(call["call"].str())));
     before = number;
   }
   EXPECT_EQ(next, sent.size());
@@ -94,17 +89,13 @@ TOOL_TEST(Sigsnoop, Columns) {
   const Strings columns("TIME PID COMM SIG TPID TCOMM RESULT");
   EXPECT_EQ(header_of("sigsnoop", {}), columns);
   EXPECT_EQ(header_of("sigsnoop", "-k -n"), columns);
-  expect_refusals("sigsnoop", {{"-s KILLED"}, {"-s 65"}, {{"-s", ""}}, {"-s 9,"}});
+  expect_all_refused("sigsnoop", {"-s KILLED", "-s 65", {"-s", ""}, "-s 9,"});
 }
 
 const DeclareTests kSigsnoop{{
     .name = "sigsnoop",
     .events = {"-k", "signals"},
-    .stress = {.workload = "signals --rounds {n/13}",
-               .events = 2600,
-               .options = "-k",
-               .truth = "calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("signals --rounds {n/13}", 2600, "calls", "-k"),
 }};
 
 }  // namespace

@@ -31,18 +31,13 @@ TOOL_TEST(Sofdsnoop, EachDescriptor) {
 }
 
 TOOL_TEST(Sofdsnoop, Columns) {
-  require_tool("sofdsnoop");
-  EXPECT_EQ(header_of("sofdsnoop", "-T -n passing"),
-            Strings("TIME(s) ACTION TID COMM SOCKET FD NAME"));
+  expect_columns("sofdsnoop", {{"-T -n passing", "TIME(s) ACTION TID COMM SOCKET FD NAME"}});
 }
 
 const DeclareTests kSofdsnoop{{
     .name = "sofdsnoop",
     .events = {"-T", "passing"},
-    .stress = {.workload = "passing --rounds {n/4}",
-               .events = 2000,
-               .truth = "sent",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("passing --rounds {n/4}", 2000, "sent"),
 }};
 
 }  // namespace

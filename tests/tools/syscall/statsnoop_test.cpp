@@ -41,9 +41,8 @@ TOOL_TEST(Statsnoop, LosesNothingInAStorm) {
 }
 
 TOOL_TEST(Statsnoop, Columns) {
-  require_tool("statsnoop");
-  EXPECT_EQ(header_of("statsnoop", {}), Strings("PID COMM RET ERR PATH"));
-  EXPECT_EQ(header_of("statsnoop", "-t -s"), Strings("TIME(s) PID COMM RET ERR SYSCALL PATH"));
+  expect_columns("statsnoop", {{"", "PID COMM RET ERR PATH"},
+                               {"-t -s", "TIME(s) PID COMM RET ERR SYSCALL PATH"}});
 }
 
 const DeclareTests kStatsnoop{{

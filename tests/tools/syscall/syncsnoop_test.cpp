@@ -25,8 +25,7 @@ TOOL_TEST(Syncsnoop, EveryCallWithItsFile) {
 }
 
 TOOL_TEST(Syncsnoop, Text) {
-  require_tool("syncsnoop");
-  EXPECT_EQ(header_of("syncsnoop", {}), Strings("TIME(s) COMM PID CALL LAT(ms) ERROR FILE"));
+  expect_columns("syncsnoop", {{"", "TIME(s) COMM PID CALL LAT(ms) ERROR FILE"}});
   auto seen = watch_calls({"syncsnoop -T -p {pid}"}, "filecalls --syncs 1 --scene");
   expect_contains(seen.text(), {"/filecalls-" + std::to_string(seen.pid) + "/file\n", " EBADF ",
                                 " sync_file_range "});
@@ -35,10 +34,7 @@ TOOL_TEST(Syncsnoop, Text) {
 const DeclareTests kSyncsnoop{{
     .name = "syncsnoop",
     .events = {{}, "filecalls --syncs 3"},
-    .stress = {.workload = "filecalls --syncs {n}",
-               .events = 20000,
-               .truth = "syncs",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("filecalls --syncs {n}", 20000, "syncs"),
 }};
 
 }  // namespace

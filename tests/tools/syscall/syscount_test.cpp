@@ -101,8 +101,7 @@ TOOL_TEST(Syscount, Latency) {
 
 TOOL_TEST(Syscount, ByProcess) {
   auto seen = count_calls({"-P", {}}, "--comm sc-workload");
-  ASSERT_EQ(seen.shown(0), 1u);
-  auto row = seen.body()[0];
+  auto row = only(seen.body());
   expect_same(row, seen.truth, {"pid"});
   EXPECT_EQ(row["comm"].str(), "sc-workload");
   EXPECT_FALSE(row.has("syscall"));
@@ -203,33 +202,18 @@ TOOL_TEST(Syscount, TopAndText) {
   expect_match(processes.at(2), R"(\d+ +\S+ +\d+)");
 }
 
-TOOL_TEST(Syscount, Csv) {
-  require_tool("syscount");
-  const std::pair<Strings, std::string> headers[] = {{{}, "time,syscall,abi,count"},
-                                                     {"-L", "time,syscall,abi,count,total_ns"},
-                                                     {"-P", "time,pid,comm,count"},
-                                                     {"-P -L -m", "time,pid,comm,count,total_ns"}};
-  for (auto& [options, header] : headers) {
-    auto result =
-        run(Strings{tool_path("syscount"), "--csv", "--exit-status"} + options + "-- true");
-    EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(lines(result.out).at(0), header);
-    EXPECT_GE(lines(result.out).size(), 2u);
-  }
-}
-
 TOOL_TEST(Syscount, ListAndNames) {
   auto list = run({tool_path("syscount"), "-l"});
   EXPECT_EQ(list.status, 0) << list.err;
   expect_contains(list.out, {": read\n", ": clock_nanosleep\n", ": futex_waitv\n", ": mseal\n"});
-  expect_refusals("syscount", {{"--syscall no_such_call"},
-                               {"--syscall read,"},
-                               {{"--syscall", ""}},
-                               {"-e ENOSUCH"},
-                               {"-e 0"},
-                               {"-e 5000"},
-                               {"--ppid 0"},
-                               {"--sort total_ns"}});
+  expect_all_refused("syscount", {"--syscall no_such_call",
+                                  "--syscall read,",
+                                  {"--syscall", ""},
+                                  "-e ENOSUCH",
+                                  "-e 0",
+                                  "-e 5000",
+                                  "--ppid 0",
+                                  "--sort total_ns"});
 }
 
 // What another tracer says of the same program.
@@ -258,12 +242,8 @@ const DeclareTests kSyscount{{
     .name = "syscount",
     .reports = {{ReportKind::aggregate}},
     .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
-    .stress = {.workload = "syscalls --calls {n} --restarts 0",
-               .events = 500000,
-               .options = "-P --syscall getppid",
-               .shown = "count",
-               .truth = "calls",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
+                        "-P --syscall getppid"),
     .long_run = {{.arguments = "-P -L 10"}},
 }};
 
