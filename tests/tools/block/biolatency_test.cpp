@@ -74,9 +74,6 @@ TOOL_TEST(Biolatency, FilterByDisk) {
   if (!other.empty()) {
     EXPECT_EQ(seen.report(2).sum("count"), 0u) << other << " instead of " << disk;
   }
-}
-
-TOOL_TEST(Biolatency, UnknownDiskIsAUsageError) {
   expect_refusals("biolatency", {{"-d no-such-disk", "no-such-disk"}});
 }
 

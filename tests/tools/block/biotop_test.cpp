@@ -138,17 +138,11 @@ TOOL_TEST(BiotopScreen, RedrawsInPlaceAndEndsWithQ) {
   EXPECT_TRUE(contains(top.seen(), kShowCursor));
 }
 
-TOOL_TEST(BiotopScreen, FitsTheTerminal) {
+TOOL_TEST(BiotopScreen, FitsTheTerminalAndPauses) {
   OnTerminal top(30, 8, {"0.2"});
   top.read_until("PID     COMM             D  MA");
   top.resize(100, 30);
   top.read_until("AVGms");  // beyond the 30th column
-  top.quit();
-}
-
-TOOL_TEST(BiotopScreen, PausesAndGoesOn) {
-  OnTerminal top(100, 30, {"0.2"});
-  top.read_until("AVGms");
   top.press("p");
   top.read_until("[paused]");
   top.press("rs ");

@@ -2,7 +2,6 @@
 // writer's, a child of it reads), `sockets` and `queues`: each in a network namespace of its own.
 #pragma once
 #include <algorithm>
-#include <set>
 
 #include "../general/seen.hpp"
 
@@ -52,10 +51,8 @@ inline stress::Truth for_each_client(std::uint64_t lines) {
 }
 inline stress::Row sessions(std::uint64_t events, std::uint64_t lines, const Strings& pids = {},
                             const std::string& more = "") {
-  auto row = event_row("tcp --sessions {n} --client-bytes 10 --server-bytes 10 " + more, events,
-                       for_each_client(lines));
-  row.pids = pids;
-  return row;
+  return event_row("tcp --sessions {n} --client-bytes 10 --server-bytes 10 " + more, events,
+                   for_each_client(lines), {}, pids);
 }
 
 }  // namespace coretap::tooltest

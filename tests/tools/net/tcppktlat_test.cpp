@@ -1,6 +1,4 @@
 // tcppktlat against a reader that lets messages wait, and says for how long at least and at most.
-#include <map>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -92,11 +90,7 @@ const DeclareTests kTcppktlat{{
     .name = "tcppktlat",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-H"}}},
     .events = {{}, "tcpio"},
-    .stress = {.workload = "tcpio --messages {n}",
-               .events = 1000,
-               .truth = "messages",
-               .tiny = "--ring-size 4096",
-               .pids = "reader_pid"},
+    .stress = event_row("tcpio --messages {n}", 1000, "messages", {}, "reader_pid"),
     .long_run = {{.arguments = "-H"}},
 }};
 

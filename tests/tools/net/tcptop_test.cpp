@@ -83,12 +83,8 @@ const DeclareTests kTcptop{{
     .name = "tcptop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "tcpio"},
-    .stress = {.workload = "tcpio --messages {n/2}",
-               .events = 1500,
-               .shown = "sends+receives",
-               .truth = "calls",
-               .tiny = "--max-keys 1",
-               .pids = "pid reader_pid"},
+    .stress =
+        count_row("tcpio --messages {n/2}", 1500, "sends+receives", "calls", {}, "pid reader_pid"),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -4,11 +4,6 @@
 
 namespace coretap::tooltest {
 
-/// For tools that follow a workload to its end.
-inline Observed watch_calls(const std::vector<Strings>& tools, const Strings& workload) {
-  return observe_all(tools, workload, {});
-}
-
 /// A call of the scene of `filecalls`, as two tools show it; `path`: their key for what it names.
 inline void expect_file_call(const Json& event, const Json& call, const char* path) {
   expect_same(event, call, {"call"});

@@ -5,9 +5,9 @@ namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
-  auto seen = watch_calls(
+  auto seen = observe_all(
       {"statsnoop --json -p {pid}", "statsnoop --json -x -p {pid}", "statsnoop -t -s -n filecalls"},
-      "filecalls --stats 20 --scene");
+      "filecalls --stats 20 --scene", {});
   auto calls = seen.truth["scene"].items();
   auto bulk = seen.truth["stats"].u64();
   auto report = seen.report();
@@ -22,9 +22,9 @@ TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
   for (std::size_t i = 0; i < calls.size(); i++) {
     SCOPED_TRACE(i);
     expect_file_call(events[bulk + i], calls[i], "path");
+    auto path = unhex(calls[i]["path_hex"].str());
     if (calls[i]["known"].boolean())
-      expect_fields(events[bulk + i],
-                    {{"incomplete", unhex(calls[i]["path_hex"].str()).size() > 4095}});
+      expect_fields(events[bulk + i], {{"incomplete", path.size() > 4095}});
   }
   EXPECT_EQ(seen.report(1).body.size(), seen.truth["failures"].u64());
   EXPECT_TRUE(safe_for_terminals(seen.text(2)));
