@@ -20,10 +20,8 @@ TOOL_TEST(Bioerr, EachReadThatFails) {
     for (auto& event : seen.body(tool)) {
       EXPECT_EQ(event["rwbs"].str().front(), 'R');
       expect_same(event, seen.ready, {"disk"});
-      expect_fields(event, {{"sector", sector},
-                            {"bytes", size},
-                            {"error", "EIO"},
-                            {"pid", or_null(tool != 2, seen.pid)}});
+      expect_fields(event, {{"pid", or_null(tool != 2, seen.pid)}, {"error", "EIO"}});
+      expect_fields(event, {{"sector", sector}, {"bytes", size}});
       if (tool != 2) expect_fields(event, {{"comm", "blockio"}});
       sector += size / kSector;
     }
