@@ -1,230 +1,133 @@
 // biolatency against a process that makes a known number of direct reads and writes, one at a time.
 #include <filesystem>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "disks.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-// A loop device each: no other process uses it, and the file system's own I/O is elsewhere.
-// The workloads linger until the tracers have ended: removing a workload's file is I/O of its own.
 constexpr std::uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000;
 
-std::string disk_of(const Workload& workload) { return workload.ready()["disk"].str(); }
-
-Report trace(Workload& workload, Strings options, Json* truth) {
-  options.insert(options.end(),
-                 {"--json", "--strict", "-p", workload.id(), "-d", disk_of(workload)});
-  Tracer tracer("biolatency", options);
-  workload.release();
-  *truth = workload.truth();
-  return tracer.stop();
-}
-
-std::string another_disk(const std::string& disk) {
-  for (auto& entry : std::filesystem::directory_iterator("/sys/block"))
-    if (entry.path().filename() != disk) return entry.path().filename();
-  return {};
-}
+const std::string kOwn = "biolatency --json --strict -p {pid} -d {disk} ";
 
 TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
-  Json truth;
-  auto report = trace(workload, {}, &truth);
-  ASSERT_EQ(report.body.size(), 1u);
-  auto& histogram = report.body[0];
-  EXPECT_EQ(histogram["type"].str(), "histogram");
+  auto seen = on_loop({kOwn}, "--count 40");
+  auto report = seen.report();
+  auto histogram = only(report.body);
   check_histogram(histogram, kMicrosecond);
   // One process writes a block at a time: no merge, no split.
-  EXPECT_EQ(histogram["count"].u64(), truth["count"].u64());
-  EXPECT_LE(histogram["count"].u64(), truth["diskstats"]["writes"].u64());
-  EXPECT_LE(histogram["total_ns"].u64(), truth["took_ns"].u64());
+  auto count = seen.number("count");
+  expect_fields(histogram, {{"type", "histogram"}, {"count", count}});
+  EXPECT_LE(count, seen.truth["diskstats"]["writes"].u64());
+  EXPECT_LE(histogram["total_ns"].u64(), seen.number("took_ns"));
   EXPECT_GT(histogram["total_ns"].u64(), 0u);
-  EXPECT_EQ(report.ledger["shown"].u64(), truth["count"].u64());
-  EXPECT_FALSE(report.ledger["data_lost"].boolean());
-}
-
-TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
-  require_tool("biolatency");
-  Workload workload("blockio",
-                    {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random"},
-                    kLinger);
-  Json truth;
-  auto report = trace(workload, {"-F"}, &truth);
-  ASSERT_EQ(report.body.size(), 1u) << "only reads were made";
-  EXPECT_EQ(report.sum("count"), truth["count"].u64());
-  EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
-  EXPECT_TRUE(report.body[0]["flags"].str().ends_with("Read")) << report.body[0]["flags"].str();
+  expect_fields(report.ledger, {{"shown", count}, {"data_lost", false}});
 }
 
 // Requests larger than the device takes are split; each part is one request, and complete only
 // once.
 TOOL_TEST(Biolatency, CountsWholeRequests) {
-  require_tool("biolatency");
-  Workload workload(
-      "blockio",
-      {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"}, kLinger);
-  Json truth;
-  auto report = trace(workload, {}, &truth);
-  auto largest = truth["max_sectors_kb"].u64() * 1024;
-  auto least = truth["count"].u64() * ((truth["size"].u64() + largest - 1) / largest);
-  EXPECT_GE(report.sum("count"), least);
-  EXPECT_LE(report.sum("count"), truth["diskstats"]["reads"].u64());
+  auto seen = on_loop({kOwn}, "--op read --count 4 --size 6m --span 12m");
+  auto largest = seen.number("max_sectors_kb") * 1024;
+  auto least = seen.number("count") * ((seen.number("size") + largest - 1) / largest);
+  EXPECT_GE(seen.report().sum("count"), least);
+  EXPECT_LE(seen.report().sum("count"), seen.truth["diskstats"]["reads"].u64());
 }
 
 // Flushes that the kernel makes of what a process submits are that process's.
 TOOL_TEST(Biolatency, FlushesAreTheSubmitters) {
-  require_tool("biolatency");
-  for (const Strings& how : {Strings{"--op", "flush"}, Strings{"--sync"}}) {
-    SCOPED_TRACE(how[0]);
-    Strings arguments{"--make", "loop", "--count", "20"};
-    arguments.insert(arguments.end(), how.begin(), how.end());
-    Workload workload("blockio", arguments, kLinger);
-    Json truth;
-    auto report = trace(workload, {"-F"}, &truth);
-    auto flushes = truth["diskstats"]["flushes"].u64();
+  for (std::string how : {"--op flush", "--sync"}) {
+    SCOPED_TRACE(how);
+    auto seen = on_loop({kOwn + "-F"}, "--count 20 " + how);
+    auto flushes = seen.truth["diskstats"]["flushes"].u64();
     if (!flushes) throw Skip("this loop device has no cache to flush");
-    std::uint64_t shown = 0;
-    for (auto& line : report.body)
-      if (line["flags"].str().ends_with("Flush")) shown += line["count"].u64();
-    EXPECT_EQ(shown, flushes);
-    EXPECT_EQ(report.sum("count"), truth["count"].u64() + flushes);
+    EXPECT_EQ(sum(lines_ending(seen.body(), "flags", "Flush"), "count"), flushes);
+    EXPECT_EQ(seen.report().sum("count"), seen.number("count") + flushes);
   }
-}
-
-TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
-  auto disk = workload.ready()["disk"].str();
-  auto before = diskstats_requests(disk);
-  Tracer tracer("biolatency", {"--json", "--strict", "-d", disk});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  auto growth = diskstats_requests(disk) - before;
-  EXPECT_GE(report.sum("count"), truth["count"].u64());
-  EXPECT_LE(report.sum("count"), growth + 2) << "requests under way at either end";
 }
 
 TOOL_TEST(Biolatency, NamesDisksAndFlags) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "20"}, kLinger);
-  Json truth;
-  auto report = trace(workload, {"-D", "-F"}, &truth);
-  ASSERT_EQ(report.body.size(), 1u);
-  EXPECT_EQ(report.body[0]["disk"].str(), truth["disk"].str());
-  auto flags = report.body[0]["flags"].str();
-  EXPECT_TRUE(flags.ends_with("Write")) << flags;
-  EXPECT_TRUE(contains(flags, "Sync-")) << flags;
-  EXPECT_FALSE(contains(flags, "0x")) << "a flag without a name: " << flags;
-  EXPECT_EQ(report.body[0]["count"].u64(), truth["count"].u64());
-}
-
-TOOL_TEST(Biolatency, FilterByDisk) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "20"}, kLinger);
-  auto disk = workload.ready()["disk"].str();
-  auto number = std::to_string(workload.ready()["major"].u64()) + ":" +
-                std::to_string(workload.ready()["minor"].u64());
-  auto other = another_disk(disk);
-  Tracer by_name("biolatency", {"--json", "-p", workload.id(), "-d", disk});
-  Tracer by_number("biolatency", {"--json", "-p", workload.id(), "--disk", number});
-  std::unique_ptr<Tracer> elsewhere;
-  if (!other.empty())
-    elsewhere =
-        std::make_unique<Tracer>("biolatency", Strings{"--json", "-p", workload.id(), "-d", other});
-  workload.release();
-  auto count = workload.truth()["count"].u64();
-  EXPECT_EQ(by_name.stop().sum("count"), count);
-  EXPECT_EQ(by_number.stop().sum("count"), count);
-  if (elsewhere) {
-    EXPECT_EQ(elsewhere->stop().sum("count"), 0u) << other << " instead of " << disk;
+  for (auto& [options, end] :
+       {std::pair{"--op read --pattern random", "Read"}, {"", "Sync-Write"}}) {
+    auto seen = on_loop({kOwn + "-D -F"}, std::string("--count 40 ") + options);
+    auto report = seen.report();
+    expect_same(only(report.body), seen.truth, {"disk", "count"});
+    EXPECT_LE(report.sum("total_ns"), seen.number("took_ns"));
+    auto flags = report.body[0]["flags"].str();
+    EXPECT_TRUE(flags.ends_with(end)) << flags;
+    EXPECT_FALSE(contains(flags, "0x")) << "a flag without a name: " << flags;
   }
 }
 
-TOOL_TEST(Biolatency, UnknownDiskIsAUsageError) {
-  auto result = run({tool_path("biolatency"), "-d", "no-such-disk"});
-  EXPECT_EQ(result.status, 2);
-  EXPECT_EQ(result.out, "");
-  EXPECT_TRUE(contains(result.err, "no-such-disk")) << result.err;
+TOOL_TEST(Biolatency, FilterByDisk) {
+  Scene scene("blockio --make loop --count 20");
+  auto disk = scene.ready()["disk"].str();
+  scene.trace("biolatency --json -p {pid} -d {disk}");
+  scene.trace("biolatency --json -p {pid} --disk {major}:{minor}");
+  std::string other;
+  for (auto& entry : std::filesystem::directory_iterator("/sys/block"))
+    if (entry.path().filename() != disk) other = entry.path().filename();
+  if (!other.empty()) scene.trace("biolatency --json -p {pid} -d " + other);
+  auto seen = scene.finish();
+  expect_sums(seen.report(0), seen.truth, {"count"});
+  expect_sums(seen.report(1), seen.truth, {"count"});
+  if (!other.empty()) {
+    EXPECT_EQ(seen.report(2).sum("count"), 0u) << other << " instead of " << disk;
+  }
+  expect_refusals("biolatency", {{"-d no-such-disk", "no-such-disk"}});
 }
 
 // Both watch the same requests.
 TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
-  Tracer plain("biolatency", {"--json", "-p", workload.id(), "-d", disk_of(workload)});
-  Tracer queued("biolatency", {"--json", "-Q", "-p", workload.id(), "-d", disk_of(workload)});
-  workload.release();
-  auto truth = workload.truth();
-  auto without = plain.stop(), with = queued.stop();
-  EXPECT_EQ(without.sum("count"), truth["count"].u64());
-  EXPECT_EQ(with.sum("count"), truth["count"].u64());
+  auto seen =
+      on_loop({"biolatency --json -p {pid} -d {disk}", "biolatency --json -Q -p {pid} -d {disk}"},
+              "--count 40");
+  auto without = seen.report(0), with = seen.report(1);
+  expect_sums(without, seen.truth, {"count"});
+  expect_sums(with, seen.truth, {"count"});
   // Without a scheduler both begin at the issue, one program after the other, in any order.
   EXPECT_GE(with.sum("total_ns") * 100, without.sum("total_ns") * 95);
-  EXPECT_LE(with.sum("total_ns"), truth["took_ns"].u64());
+  EXPECT_LE(with.sum("total_ns"), seen.number("took_ns"));
 }
 
 TOOL_TEST(Biolatency, UnitsCsvAndText) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "25"}, kLinger);
-  Tracer json("biolatency", {"--json", "-m", "-p", workload.id(), "-d", disk_of(workload)});
-  Tracer csv("biolatency", {"--csv", "-D", "-p", workload.id(), "-d", disk_of(workload)});
-  Tracer text("biolatency", {"-m", "-e", "-p", workload.id(), "-d", disk_of(workload)});
-  workload.release();
-  auto count = workload.truth()["count"].u64();
+  auto seen =
+      on_loop({"biolatency --json -m -p {pid} -d {disk}", "biolatency --csv -D -p {pid} -d {disk}",
+               "biolatency -m -e -p {pid} -d {disk}"},
+              "--count 25");
+  check_histogram(only(seen.body()), kMillisecond);
+  expect_sums(seen.report(), seen.truth, {"count"});
 
-  auto report = json.stop();
-  ASSERT_EQ(report.body.size(), 1u);
-  check_histogram(report.body[0], kMillisecond);
-  EXPECT_EQ(report.sum("count"), count);
-
-  std::istringstream rows(csv.stop_text());
-  std::string row;
-  ASSERT_TRUE(std::getline(rows, row));
-  EXPECT_EQ(row, "time,disk,from_ns,below_ns,count");
+  auto rows = lines(seen.text(1));
   std::uint64_t total = 0;
-  while (std::getline(rows, row)) total += std::stoull(row.substr(row.rfind(',') + 1));
-  EXPECT_EQ(total, count);
+  for (std::size_t i = 1; i < rows.size(); i++) total += std::stoull(csv_fields(rows[i]).back());
+  EXPECT_EQ(total, seen.number("count"));
 
-  auto shown = text.stop_text();
-  EXPECT_TRUE(contains(shown, "msecs")) << shown;
-  EXPECT_TRUE(contains(shown, "distribution")) << shown;
-  EXPECT_TRUE(contains(shown, "avg = ")) << shown;
-  EXPECT_TRUE(contains(shown, "count: " + std::to_string(count) + "\n")) << shown;
+  expect_contains(seen.text(2),
+                  {"msecs", "distribution", "avg = ", seen.filled("count: {count}\n")});
 }
 
 TOOL_TEST(Biolatency, IntervalsLoseAndDoubleNothing) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "300", "--pause", "1"}, kLinger);
-  Tracer keyed("biolatency",
-               {"--json", "-D", "-p", workload.id(), "-d", disk_of(workload), "0.05"});
-  Tracer plain("biolatency",
-               {"--json", "-p", workload.id(), "-d", disk_of(workload), "-i", "50ms"});
-  workload.release();
-  auto truth = workload.truth();
-  for (auto* tracer : {&keyed, &plain}) {
-    auto report = tracer->stop();
+  auto seen = on_loop({"biolatency --json -D -p {pid} -d {disk} 0.05",
+                       "biolatency --json -p {pid} -d {disk} -i 50ms"},
+                      "--count 300 --pause 1");
+  for (std::size_t tool : {0, 1}) {
+    auto report = seen.report(tool);
     EXPECT_GT(report.body.size(), 3u) << "several reports while it went on";
-    EXPECT_EQ(report.sum("count"), truth["count"].u64());
-    EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
+    expect_sums(report, seen.truth, {"count"});
+    EXPECT_LE(report.sum("total_ns"), seen.number("took_ns"));
     for (auto& line : report.body) check_histogram(line, kMicrosecond);
   }
 }
 
 TOOL_TEST(Biolatency, HeatMapsHaveAllValues) {
-  require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "100", "--pause", "1"}, kLinger);
   TemporaryDirectory scratch;
   auto svg = scratch.path() + "/heat.svg";
-  Tracer lines("biolatency", {"--heatmap", "-p", workload.id(), "-d", disk_of(workload), "0.05"});
-  Tracer file("biolatency", {"--json", "--heatmap", svg, "-D", "-p", workload.id(), "-d",
-                             disk_of(workload), "0.05"});
-  workload.release();
-  auto count = workload.truth()["count"].u64();
-  auto report = file.stop();
+  auto seen = on_loop({"biolatency --heatmap -p {pid} -d {disk} 0.05",
+                       "biolatency --json --heatmap " + svg + " -D -p {pid} -d {disk} 0.05"},
+                      "--count 100 --pause 1");
+  auto count = seen.number("count");
+  auto report = seen.report(1);
   EXPECT_EQ(report.sum("count"), count - report.lost("unmatched"));
 
   std::uint64_t drawn = 0, printed = 0;
@@ -232,16 +135,13 @@ TOOL_TEST(Biolatency, HeatMapsHaveAllValues) {
   for (std::size_t at = 0; (at = picture.find("data-n=\"", at)) != picture.npos; at += 8)
     drawn += std::stoull(picture.substr(at + 8));
   EXPECT_EQ(drawn, report.sum("count"));
-  EXPECT_TRUE(contains(picture, ">disk = " + disk_of(workload) + "</text>"));
+  expect_contains(picture, {seen.filled(">disk = {disk}</text>")});
 
-  std::istringstream rows(lines.stop_text());
-  std::string row;
-  ASSERT_TRUE(std::getline(rows, row));
-  EXPECT_EQ(words(row).front() + words(row).back(), "TIMECOUNT");
-  auto width = row.size();
-  while (std::getline(rows, row)) {
+  auto rows = lines(seen.text(0));
+  EXPECT_EQ(words(rows.at(0)).front() + words(rows[0]).back(), "TIMECOUNT");
+  for (auto& row : rows) {
     if (row.starts_with("TIME")) continue;
-    ASSERT_EQ(row.size(), width) << row;
+    ASSERT_EQ(row.size(), rows[0].size()) << row;
     printed += std::stoull(words(row).back());
   }
   EXPECT_NEAR(static_cast<double>(printed), static_cast<double>(count), 1);
@@ -249,44 +149,31 @@ TOOL_TEST(Biolatency, HeatMapsHaveAllValues) {
 
 TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
   require_tool("biolatency");
-  Tracer tracer("biolatency", {"--json", "0.1", "3"});
-  auto report = tracer.finish();
-  EXPECT_GE(report.body.size(), 3u);
-  Tracer text("biolatency", {"-T", "0.1", "2"});
-  EXPECT_EQ(text.process().wait(), 0);
+  EXPECT_GE(Tracer("biolatency", "--json 0.1 3").finish().body.size(), 3u);
+  EXPECT_EQ(Tracer("biolatency", "-T 0.1 2").process().wait(), 0);
 }
 
 TOOL_TEST(Biolatency, FilterByCgroup) {
-  require_tool("biolatency");
   Cgroup cgroup;
-  Workload inside("blockio", {"--make", "loop", "--count", "30"}, kLinger),
-      outside("blockio", {"--make", "loop", "--count", "50"});
-  cgroup.add(inside.pid());
-  Tracer tracer("biolatency", {"--json", "--strict", "-c", cgroup.path(), "-d", disk_of(inside)});
-  outside.release();
-  inside.release();
-  auto truth = inside.truth();
-  outside.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(report.sum("count"), truth["count"].u64());
-  EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
+  Scene inside("blockio --make loop --count 30"), outside("blockio --make loop --count 50");
+  cgroup.add(inside.workload().pid());
+  inside.trace("biolatency --json --strict -d {disk} -c " + cgroup.path());
+  outside.finish();
+  auto seen = inside.finish();
+  expect_sums(seen.report(), seen.truth, {"count"});
+  EXPECT_LE(seen.report().sum("total_ns"), seen.truth["took_ns"].u64());
 }
 
 TOOL_TEST(Biolatency, FilterByComm) {
-  require_tool("biolatency");
-  Workload named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"}, kLinger),
-      other("blockio", {"--make", "loop", "--count", "20"});
-  Tracer tracer("biolatency", {"--json", "--comm", "bio-by-name", "-d", disk_of(named)});
-  other.release();
-  named.release();
-  auto count = named.truth()["count"].u64();
-  other.truth();
-  EXPECT_EQ(tracer.stop().sum("count"), count);
+  auto [named, other] = watch_each({{"blockio --make loop --count 30 --comm bio-by-name",
+                                     {"biolatency --json --comm bio-by-name -d {disk}"}},
+                                    {"blockio --make loop --count 20"}});
+  expect_sums(named.report(), named.truth, {"count"});
 }
 
 TOOL_TEST(Biolatency, FollowsACommand) {
   require_tool("biolatency");
-  auto report = follow("biolatency", "blockio", {"--count", "30"});
+  auto report = follow("biolatency", "blockio", "--count 30");
   // It writes as many blocks before, to make the file.
   EXPECT_GE(report.sum("count"), 2 * (*report.truth)["count"].u64());
 }
@@ -295,12 +182,7 @@ const DeclareTests kBiolatency{{
     .name = "biolatency",
     .reports = {{ReportKind::aggregate}},
     .events = {"-D -F", "blockio --count 5"},
-    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
-               .events = 1500,
-               .options = "-D",
-               .shown = "count",
-               .truth = "count",
-               .tiny = "--max-keys 1"},
+    .stress = writes_to_loop("count", "-D"),
     .long_run = {{.arguments = "-D -F 10"}},
 }};
 

@@ -1,327 +1,184 @@
 // biosnoop against a process that makes a known number of direct reads and writes, one at a time.
-#include <algorithm>
-#include <filesystem>
 #include <regex>
-#include <sstream>
 
-#include "../harness.hpp"
+#include <fmt/format.h>
+
+#include "disks.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-// A loop device each: no other process uses it, and its sectors begin at 0. The workloads linger
-// until the tracers have ended: removing a workload's file is I/O of its own.
-constexpr std::uint64_t kSector = 512;
+const std::string kSnoop = "biosnoop --json -p {pid} -d {disk} ", kStrict = kSnoop + "--strict ";
 
-std::string disk_of(const Workload& workload) { return workload.ready()["disk"].str(); }
-
-std::unique_ptr<Tracer> tracer(const Workload& workload, Strings options,
-                               const char* format = "--json") {
-  if (*format) options.insert(options.begin(), format);
-  options.insert(options.end(), {"-d", disk_of(workload)});
-  return std::make_unique<Tracer>("biosnoop", options);
-}
-std::unique_ptr<Tracer> of_process(const Workload& workload, Strings options,
-                                   const char* format = "--json") {
-  options.insert(options.end(), {"-p", workload.id()});
-  return tracer(workload, options, format);
-}
-
-/// What holds for all I/O of a process that is called as its program.
-void expect_owner(const Json& event, const Workload& workload, const char* comm = "blockio") {
-  EXPECT_EQ(event["type"].str(), "event");
-  EXPECT_EQ(event["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-  EXPECT_EQ(event["tid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-  EXPECT_EQ(event["uid"].u64(), 0u);
-  EXPECT_EQ(event["comm"].str(), comm);
-  EXPECT_EQ(event["disk"].str(), disk_of(workload));
-  EXPECT_TRUE(event["error"].is_null());
-  EXPECT_GT(event["latency_ns"].u64(), 0u);
-  EXPECT_TRUE(event["flags"].str().find("0x") == std::string::npos) << event["flags"].str();
+/// What holds for all I/O of a process that is called as its program, and its letters.
+void expect_owner(const Observed& seen, const std::vector<Json>& events,
+                  const std::string& rwbs = "", const std::string& flag = "",
+                  const char* comm = "blockio") {
+  for (auto& event : events) {
+    expect_fields(event,
+                  fmt::format("type event pid {0} tid {0} uid 0 comm {1} disk {2} error null",
+                              seen.pid, comm, seen.ready["disk"].str()));
+    EXPECT_GT(event["latency_ns"].u64(), 0u);
+    auto flags = event["flags"].str();
+    EXPECT_TRUE(!contains(flags, "0x") && flags.ends_with(flag)) << flags;
+    EXPECT_TRUE(event["rwbs"].str().starts_with(rwbs)) << event["rwbs"].str();
+  }
 }
 
-bool is_flush(const Json& event) { return event["flags"].str().ends_with("Flush"); }
-
-std::size_t lines_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+std::size_t with_pattern(const std::vector<Json>& events, const char* pattern) {
+  return lines_with(events, {{"pattern", pattern}}).size();
 }
 
 TOOL_TEST(Biosnoop, ShowsEveryWriteOfAProcess) {
-  require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
-  auto full = of_process(workload, {"--strict", "-Q", "-P"}), plain = of_process(workload, {});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = full->stop(), bare = plain->stop();
-  ASSERT_EQ(report.body.size(), truth["count"].u64());
-  EXPECT_EQ(bare.body.size(), truth["count"].u64());
-  EXPECT_EQ(report.ledger["shown"].u64(), truth["count"].u64());
-  std::uint64_t next = 0, took = 0, last = 0, sequential = 0;
-  for (auto& event : report.body) {
-    expect_owner(event, workload);
-    EXPECT_EQ(event["rwbs"].str(), "WS");
-    EXPECT_TRUE(event["flags"].str().ends_with("Write")) << event["flags"].str();
-    EXPECT_TRUE(contains(event["flags"].str(), "Sync-"));
-    EXPECT_EQ(event["bytes"].u64(), truth["size"].u64());
-    EXPECT_EQ(event["sector"].u64(), next);
-    EXPECT_GT(event["monotonic_ns"].u64(), last);
-    last = event["monotonic_ns"].u64();
-    next += truth["size"].u64() / kSector;
-    took += event["latency_ns"].u64() + event["queued_ns"].u64();
-    sequential += !event["pattern"].is_null() && event["pattern"].str() == "S";
+  auto seen = on_loop({kStrict + "-Q -P", kSnoop}, "--count 40");
+  auto events = seen.body(), bare = seen.body(1);
+  const auto count = seen.number("count"), size = seen.number("size");
+  ASSERT_EQ(events.size(), count);
+  EXPECT_EQ(bare.size(), count);
+  EXPECT_EQ(seen.report().ledger["shown"].u64(), count);
+  expect_owner(seen, events, "WS", "Write");
+  for (std::size_t i = 0; i < count; i++) {
+    expect_fields(events[i], {{"rwbs", "WS"}, {"bytes", size}, {"sector", i * size / kSector}});
+    EXPECT_TRUE(contains(events[i]["flags"].str(), "Sync-"));
+    EXPECT_TRUE(!i || events[i]["monotonic_ns"].u64() > events[i - 1]["monotonic_ns"].u64());
   }
-  EXPECT_LE(took, truth["took_ns"].u64()) << "one at a time";
-  EXPECT_GE(sequential + 3, truth["count"].u64()) << "the first has none before it";
-  for (auto& event : bare.body) {
-    EXPECT_TRUE(event["queued_ns"].is_null()) << "not measured";
-    EXPECT_TRUE(event["pattern"].is_null());
-  }
+  EXPECT_LE(sum(events, "latency_ns") + sum(events, "queued_ns"), seen.number("took_ns"))
+      << "one at a time";
+  EXPECT_GE(with_pattern(events, "S") + 3, count) << "the first has none before it";
+  for (auto& event : bare) expect_fields(event, {{"queued_ns", nullptr}, {"pattern", nullptr}});
 }
 
 TOOL_TEST(Biosnoop, TimeInTheQueueOfAScheduler) {
-  require_tool("biosnoop");
   // Loop devices have no schedulers before 5.15.
-  Workload workload("blockio", {"--make", "loop", "--scheduler", "mq-deadline", "--count", "20"},
-                    kLinger);
-  auto queued = of_process(workload, {"--strict", "-Q"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = queued->stop();
-  ASSERT_EQ(report.body.size(), truth["count"].u64());
-  std::uint64_t took = 0;
-  for (auto& event : report.body) {
-    EXPECT_GT(event["queued_ns"].u64(), 0u);
-    took += event["latency_ns"].u64() + event["queued_ns"].u64();
-  }
-  EXPECT_LE(took, truth["took_ns"].u64());
+  auto seen = on_loop({kStrict + "-Q"}, "--scheduler mq-deadline --count 20");
+  auto events = seen.body();
+  ASSERT_EQ(events.size(), seen.number("count"));
+  for (auto& event : events) EXPECT_GT(event["queued_ns"].u64(), 0u);
+  EXPECT_LE(sum(events, "latency_ns") + sum(events, "queued_ns"), seen.number("took_ns"));
 }
 
 TOOL_TEST(Biosnoop, RandomReads) {
-  require_tool("biosnoop");
-  Workload workload(
-      "blockio",
-      {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random", "--span", "16m"},
-      kLinger);
-  auto traced = of_process(workload, {"--strict", "--pattern"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = traced->stop();
-  ASSERT_EQ(report.body.size(), truth["count"].u64());
-  std::uint64_t random = 0;
-  for (auto& event : report.body) {
-    expect_owner(event, workload);
-    EXPECT_TRUE(event["rwbs"].str().starts_with("R")) << event["rwbs"].str();
-    EXPECT_EQ(event["bytes"].u64(), truth["size"].u64());
-    random += !event["pattern"].is_null() && event["pattern"].str() == "R";
-  }
-  EXPECT_GT(random, truth["count"].u64() / 2);
+  auto seen = on_loop({kStrict + "--pattern"}, "--op read --count 40 --pattern random --span 16m");
+  auto events = seen.body();
+  ASSERT_EQ(events.size(), seen.number("count"));
+  expect_owner(seen, events, "R");
+  for (auto& event : events) expect_same(event, seen.truth, {{"bytes", "size"}});
+  EXPECT_GT(with_pattern(events, "R"), seen.number("count") / 2);
 }
 
 // Each part that a large request is split into is one I/O, and shown once, with its whole length.
 TOOL_TEST(Biosnoop, WholeRequests) {
-  require_tool("biosnoop");
-  Workload workload(
-      "blockio",
-      {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"}, kLinger);
-  auto traced = of_process(workload, {"--strict"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = traced->stop();
-  EXPECT_EQ(report.sum("bytes"), truth["bytes"].u64());
-  EXPECT_LE(report.body.size(), truth["diskstats"]["reads"].u64());
-  for (auto& event : report.body) expect_owner(event, workload);
-}
-
-TOOL_TEST(Biosnoop, UnfilteredShowsWhatDiskstatsCounts) {
-  require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "40", "--fsync"}, kLinger);
-  auto disk = disk_of(workload);
-  auto before = diskstats_requests(disk);
-  auto traced = tracer(workload, {"--strict"});
-  Tracer latency("biolatency", {"--json", "--strict", "-d", disk});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = traced->stop();
-  auto histogram = latency.stop();
-  auto growth = diskstats_requests(disk) - before;
-  EXPECT_GE(report.body.size(), truth["count"].u64());
-  EXPECT_LE(report.body.size(), growth + 2) << "requests under way at either end";
-  // Both count the same requests; they look at the clock one after the other.
-  EXPECT_EQ(report.body.size(), histogram.sum("count"));
-  EXPECT_GE(2 * report.sum("latency_ns"), histogram.sum("total_ns"));
-  EXPECT_LE(report.sum("latency_ns"), 2 * histogram.sum("total_ns"));
+  auto seen = on_loop({kStrict}, "--op read --count 4 --size 6m --span 12m");
+  expect_sums(seen.report(), seen.truth, {"bytes"});
+  EXPECT_LE(seen.shown(0), seen.truth["diskstats"]["reads"].u64());
+  expect_owner(seen, seen.body());
 }
 
 // A flush that the kernel makes is its submitter's, and has no place on the disk.
 TOOL_TEST(Biosnoop, FlushesAreTheSubmitters) {
-  require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--op", "flush", "--count", "20"}, kLinger);
-  auto traced = of_process(workload, {"--strict"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = traced->stop();
-  auto flushes = truth["diskstats"]["flushes"].u64();
+  auto seen = on_loop({kStrict}, "--op flush --count 20");
+  auto flushes = seen.truth["diskstats"]["flushes"].u64();
   if (!flushes) throw Skip("this loop device has no cache to flush");
-  EXPECT_EQ(report.body.size(), truth["count"].u64() + flushes);
-  std::uint64_t shown = 0;
-  for (auto& event : report.body) {
-    expect_owner(event, workload);
-    if (!is_flush(event)) continue;
-    shown++;
-    EXPECT_TRUE(event["sector"].is_null());
-    EXPECT_EQ(event["bytes"].u64(), 0u);
-    EXPECT_TRUE(event["rwbs"].str().starts_with("F")) << event["rwbs"].str();
-  }
-  EXPECT_EQ(shown, flushes);
+  EXPECT_EQ(seen.shown(0), seen.number("count") + flushes);
+  expect_owner(seen, seen.body());
+  auto shown = lines_ending(seen.body(), "flags", "Flush");
+  EXPECT_EQ(shown.size(), flushes);
+  expect_owner(seen, shown, "F");
+  for (auto& event : shown) expect_fields(event, {{"sector", nullptr}, {"bytes", 0}});
 }
 
 // The flush behind the data of a synchronous write is its submitter's too.
 TOOL_TEST(Biosnoop, SynchronousWrites) {
-  require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--sync", "--count", "20"}, kLinger);
-  auto traced = of_process(workload, {"--strict"}), everybody = tracer(workload, {"--strict"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = traced->stop();
-  auto writes = std::count_if(report.body.begin(), report.body.end(),
-                              [](auto& event) { return !is_flush(event); });
-  EXPECT_EQ(static_cast<std::uint64_t>(writes), truth["count"].u64());
-  EXPECT_EQ(report.body.size() - truth["count"].u64(), truth["diskstats"]["flushes"].u64());
-  for (auto& event : report.body) expect_owner(event, workload);
-  EXPECT_EQ(everybody->stop().body.size(), report.body.size());
+  auto seen = on_loop({kStrict, "biosnoop --json --strict -d {disk}"}, "--sync --count 20");
+  auto events = seen.body();
+  auto count = seen.number("count");
+  EXPECT_EQ(events.size() - lines_ending(events, "flags", "Flush").size(), count);
+  EXPECT_EQ(events.size() - count, seen.truth["diskstats"]["flushes"].u64());
+  expect_owner(seen, events);
+  EXPECT_EQ(seen.shown(1), events.size());
 }
 
 TOOL_TEST(Biosnoop, Discards) {
-  require_tool("biosnoop");
-  Workload workload(
-      "blockio", {"--make", "loop", "--op", "discard", "--count", "10", "--size", "64k"}, kLinger);
-  auto traced = of_process(workload, {"--strict"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = traced->stop();
-  EXPECT_EQ(report.sum("bytes"), truth["bytes"].u64());
-  for (auto& event : report.body) {
-    expect_owner(event, workload);
-    EXPECT_TRUE(event["rwbs"].str().starts_with("D")) << event["rwbs"].str();
-    EXPECT_TRUE(event["flags"].str().ends_with("Discard")) << event["flags"].str();
-  }
+  auto seen = on_loop({kStrict}, "--op discard --count 10 --size 64k");
+  expect_sums(seen.report(), seen.truth, {"bytes"});
+  expect_owner(seen, seen.body(), "D", "Discard");
 }
 
 TOOL_TEST(Biosnoop, MinimumLatency) {
-  require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "60"}, kLinger);
-  auto all = of_process(workload, {"-m", "0"}), some = of_process(workload, {"-m", "1"}),
-       none = of_process(workload, {"--min", "600000", "--strict"});
-  workload.release();
-  auto count = workload.truth()["count"].u64();
-  auto each = all->stop(), slow = some->stop(), nothing = none->stop();
-  EXPECT_EQ(each.body.size(), count);
-  EXPECT_TRUE(nothing.body.empty());
-  EXPECT_GE(nothing.lost("filtered"), count);
-  for (auto& event : slow.body) EXPECT_GE(event["latency_ns"].u64(), 1'000'000u);
+  auto seen = on_loop({kSnoop + "-m 0", kSnoop + "-m 1", kStrict + "--min 600000"}, "--count 60");
+  auto each = seen.body(0), slow = seen.body(1);
+  EXPECT_EQ(each.size(), seen.number("count"));
+  EXPECT_TRUE(seen.body(2).empty());
+  EXPECT_GE(seen.report(2).lost("filtered"), seen.number("count"));
+  for (auto& event : slow) EXPECT_GE(event["latency_ns"].u64(), 1'000'000u);
   auto above = [&](std::uint64_t ns) {
-    return static_cast<std::size_t>(
-        std::count_if(each.body.begin(), each.body.end(),
-                      [&](auto& event) { return event["latency_ns"].u64() >= ns; }));
+    return std::ranges::count_if(each, [&](auto& e) { return e["latency_ns"].u64() >= ns; });
   };
-  EXPECT_GE(slow.body.size(), above(2'000'000));
-  EXPECT_LE(slow.body.size(), above(500'000));
+  EXPECT_GE(std::ssize(slow), above(2'000'000));
+  EXPECT_LE(std::ssize(slow), above(500'000));
 }
 
 TOOL_TEST(Biosnoop, Filters) {
   require_tool("biosnoop");
   Cgroup cgroup;
-  Workload workload("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"},
-                    kLinger),
-      other("blockio", {"--make", "loop", "--count", "20"}, kLinger);
-  cgroup.add(workload.pid());
-  std::vector<std::unique_ptr<Tracer>> finding, missing;
-  auto find = [&](Strings options) {
-    options.insert(options.begin(), {"--json", "--strict"});
-    finding.push_back(std::make_unique<Tracer>("biosnoop", options));
+  Scene scene("blockio --make loop --count 30 --comm bio-by-name");
+  Scene other("blockio --make loop --count 20");
+  cgroup.add(scene.workload().pid());
+  auto id = other.workload().id();
+  const Strings finding[] = {
+      "-n bio-by-name",
+      "--tid {pid}",
+      "-d {disk} -c " + cgroup.path(),
   };
-  auto miss = [&](Strings options) {
-    options.insert(options.begin(), "--json");
-    missing.push_back(std::make_unique<Tracer>("biosnoop", options));
-  };
-  find({"-n", "bio-by-name"});
-  find({"--tid", workload.id()});
-  find({"-c", cgroup.path(), "-d", disk_of(workload)});
-  miss({"-p", other.id(), "-d", disk_of(workload)});
-  miss({"-p", other.id(), "-c", cgroup.path()});
-  miss({"-u", "54321", "-d", disk_of(workload)});
-  other.release();
-  other.truth();
-  workload.release();
-  auto count = workload.truth()["count"].u64();
-  for (std::size_t i = 0; i < finding.size(); i++) {
+  const Strings missing[] = {"-d {disk} -p " + id, "-p " + id + " -c " + cgroup.path(),
+                             "-d {disk} -u 54321"};
+  for (auto& options : finding) scene.trace("biosnoop --json --strict" + options);
+  for (auto& options : missing) scene.trace("biosnoop --json" + options);
+  other.finish();
+  auto seen = scene.finish();
+  for (std::size_t i = 0; i < 3; i++) {
     SCOPED_TRACE(i);
-    auto report = finding[i]->stop();
-    EXPECT_EQ(report.body.size(), count);
-    for (auto& event : report.body) expect_owner(event, workload, "bio-by-name");
-  }
-  for (std::size_t i = 0; i < missing.size(); i++) {
-    SCOPED_TRACE(i);
-    EXPECT_TRUE(missing[i]->stop().body.empty());
+    auto found = seen.report(i).body;
+    EXPECT_EQ(found.size(), seen.truth["count"].u64());
+    expect_owner(seen, found, "", "", "bio-by-name");
+    EXPECT_TRUE(seen.report(3 + i).body.empty());
   }
 }
 
 TOOL_TEST(Biosnoop, FollowsACommand) {
   require_tool("biosnoop");
-  auto report = follow("biosnoop", "blockio", {"--count", "30"});
+  auto report = follow("biosnoop", "blockio", "--count 30");
   // It writes as much before, to make the file.
   EXPECT_GE(report.sum("bytes"), 2 * (*report.truth)["bytes"].u64());
 }
 
 TOOL_TEST(Biosnoop, Columns) {
-  require_tool("biosnoop");
-  EXPECT_EQ(header_of("biosnoop", {}),
-            (Strings{"TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"}));
-  EXPECT_EQ(header_of("biosnoop", {"-Q"}), (Strings{"TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR",
-                                                    "BYTES", "QUE(ms)", "LAT(ms)"}));
-  EXPECT_EQ(header_of("biosnoop", {"-t", "-P"}),
-            (Strings{"TIMESTAMP", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "P", "LAT(ms)"}));
+  expect_columns("biosnoop", {{"", "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)"},
+                              {"-Q", "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)"},
+                              {"-t -P", "TIMESTAMP COMM PID DISK T SECTOR BYTES P LAT(ms)"}});
 }
 
-TOOL_TEST(Biosnoop, TextAndCsv) {
-  require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "25"}, kLinger);
-  auto text = of_process(workload, {}, ""), full = of_process(workload, {"-t", "-Q", "-P"}, "");
-  auto csv = of_process(workload, {}, "--csv");
-  workload.release();
-  auto count = workload.truth()["count"].u64();
-  auto check = [&](const std::string& shown, const std::string& times, const std::string& more) {
-    EXPECT_TRUE(safe_for_terminals(shown));
-    EXPECT_EQ(lines_of(shown), count + 1) << shown;
-    std::regex row(times + " +blockio +" + workload.id() + " +" + disk_of(workload) +
-                   R"( +WS +\d+ +4096 +)" + more + R"(\d+\.\d{3})");
-    std::istringstream rows(shown);
-    std::string line;
-    std::getline(rows, line);
-    while (std::getline(rows, line)) EXPECT_TRUE(std::regex_match(line, row)) << line;
+TOOL_TEST(Biosnoop, Text) {
+  const std::string own = " -p {pid} -d {disk}";
+  auto seen = on_loop({"biosnoop" + own, "biosnoop -t -Q -P" + own}, "--count 25");
+  auto expect_rows = [&](const std::string& text, const std::string& times,
+                         const std::string& more) {
+    EXPECT_TRUE(safe_for_terminals(text));
+    auto rows = lines(text);
+    EXPECT_EQ(rows.size(), seen.number("count") + 1) << text;
+    std::regex row(times + seen.filled(" +blockio +{pid} +{disk}") + R"( +WS +\d+ +4096 +)" + more +
+                   R"(\d+\.\d{3})");
+    for (std::size_t i = 1; i < rows.size(); i++)
+      EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
   };
-  check(text->stop_text(), R"(\d+\.\d{6})", "");
-  check(full->stop_text(), R"(\d\d:\d\d:\d\d\.\d{3})", R"([-SR] +\d+\.\d{3} +)");
-
-  auto table = csv->stop_text();
-  EXPECT_EQ(lines_of(table), count + 1);
-  EXPECT_TRUE(table.starts_with(
-      "time,monotonic_ns,comm,pid,disk,rwbs,sector,bytes,pattern,"
-      "queued_ns,latency_ns,error,flags,tid,uid,cgroup_id,cgroup,container,container_id,"
-      "pod,unit\n"))
-      << table.substr(0, table.find('\n'));
-  EXPECT_TRUE(
-      contains(table, ",blockio," + workload.id() + "," + disk_of(workload) + ",WS,0,4096,,,"))
-      << table;
+  expect_rows(seen.text(0), R"(\d+\.\d{6})", "");
+  expect_rows(seen.text(1), R"(\d\d:\d\d:\d\d\.\d{3})", R"([-SR] +\d+\.\d{3} +)");
 }
 
 const DeclareTests kBiosnoop{{
     .name = "biosnoop",
     .events = {"-Q -P", "blockio --count 5"},
-    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
-               .events = 1500,
-               .truth = "count",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("blockio --make loop --count {n} --span 4m", 1500, "count"),
     .long_run = {{.arguments = "-Q"}},
 }};
 

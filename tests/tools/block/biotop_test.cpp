@@ -11,64 +11,43 @@
 #include <chrono>
 #include <csignal>
 
-#include "../harness.hpp"
+#include "disks.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Biotop, CountsTheRequestsOfAProcess) {
-  require_tool("biotop");
-  Workload workload("blockio", {"--make", "loop", "--count", "40", "--size", "16k"}, kLinger);
-  Tracer tracer("biotop",
-                {"--json", "--strict", "-p", workload.id(), "-d", workload.ready()["disk"].str()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
+  auto seen = on_loop({"biotop --json --strict -p {pid} -d {disk}"}, "--count 40 --size 16k");
+  auto report = seen.report();
   ASSERT_FALSE(report.body.empty());
-  EXPECT_EQ(report.sum("ios"), truth["count"].u64());
-  EXPECT_EQ(report.sum("bytes"), truth["count"].u64() * truth["size"].u64());
+  expect_sums(report, seen.truth, {{"ios", "count"}});
+  EXPECT_EQ(report.sum("bytes"), seen.number("count") * seen.number("size"));
   EXPECT_GT(report.sum("time_ns"), 0u);
-  EXPECT_LE(report.sum("time_ns"), truth["took_ns"].u64());
+  EXPECT_LE(report.sum("time_ns"), seen.number("took_ns"));
   for (auto& line : report.body) {
-    EXPECT_EQ(line["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-    EXPECT_EQ(line["comm"].str(), "blockio");
-    EXPECT_EQ(line["operation"].str(), "W");
-    EXPECT_EQ(line["disk"].str(), truth["disk"].str());
+    expect_fields(line, {{"pid", seen.pid}, {"comm", "blockio"}, {"operation", "W"}});
+    expect_same(line, seen.truth, {"disk"});
   }
 }
 
 TOOL_TEST(Biotop, BlocksHaveTheKnownColumns) {
-  require_tool("biotop");
-  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "10"}, kLinger);
-  Tracer tracer("biotop", {"-p", workload.id(), "10"});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_NE(text.find(" loadavg: "), std::string::npos) << text;
-  EXPECT_NE(text.find("PID     COMM             D  MAJ MIN DISK       I/O  Kbytes    AVGms\n"),
-            std::string::npos)
-      << text;
-  EXPECT_EQ(text.find('\033'), std::string::npos) << "no terminal, no control sequences";
+  auto text = on_loop({"biotop -p {pid} 10"}, "--op read --count 10").text();
+  expect_contains(text, {" loadavg: ",
+                         "PID     COMM             D  MAJ MIN DISK       I/O  Kbytes    AVGms\n"});
+  EXPECT_FALSE(contains(text, "\033")) << "no terminal, no control sequences";
 }
 
-TOOL_TEST(Biotop, SortKeysAreChecked) {
-  auto result = run({tool_path("biotop"), "-s", "nothing"});
-  EXPECT_EQ(result.status, 2);
-  EXPECT_NE(result.err.find("ios"), std::string::npos) << result.err;
-}
-
-// --- the screen
-// ------------------------------------------------------------------------------------
+TOOL_TEST(Biotop, SortKeysAreChecked) { expect_refusals("biotop", {{"-s nothing", "ios"}}); }
 
 /// biotop on a terminal of its own.
 class OnTerminal {
  public:
   OnTerminal(unsigned short columns, unsigned short rows, const Strings& options) {
+    require_tool("biotop");
     winsize size{rows, columns, 0, 0};
-    auto path = tool_path("biotop");
-    std::vector<char*> argv{path.data()};
-    auto copies = options;
-    for (auto& word : copies) argv.push_back(word.data());
+    auto words = Strings{tool_path("biotop")} + options;
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     // The test keeps the other end open, so that the terminal's settings can be read afterwards.
     if (openpty(&master_, &slave_, nullptr, nullptr, &size)) throw std::runtime_error("openpty");
@@ -91,7 +70,7 @@ class OnTerminal {
   }
 
   pid_t pid() const { return pid_; }
-  void press(char key) const { (void)!write(master_, &key, 1); }
+  void press(std::string_view keys) const { (void)!write(master_, keys.data(), keys.size()); }
   void resize(unsigned short columns, unsigned short rows) const {
     winsize size{rows, columns, 0, 0};
     ioctl(master_, TIOCSWINSZ, &size);
@@ -120,6 +99,11 @@ class OnTerminal {
     return status;
   }
 
+  void quit() {
+    press("q");
+    EXPECT_EQ(status(), 0);
+  }
+
   bool restored() const {
     termios now{};
     tcgetattr(slave_, &now);
@@ -145,44 +129,28 @@ class OnTerminal {
 constexpr std::string_view kShowCursor = "\033[?25h", kHideCursor = "\033[?25l", kHome = "\033[H";
 
 TOOL_TEST(BiotopScreen, RedrawsInPlaceAndEndsWithQ) {
-  require_tool("biotop");
   OnTerminal top(60, 10, {"0.2"});
-  auto first = top.read_until("Kbytes");
-  EXPECT_NE(first.find(kHideCursor), std::string::npos);
+  EXPECT_TRUE(contains(top.read_until("Kbytes"), kHideCursor));
   top.read_until(kHome);
   EXPECT_FALSE(top.restored()) << "keys are read singly";
-  top.press('q');
-  EXPECT_EQ(top.status(), 0);
+  top.quit();
   EXPECT_TRUE(top.restored());
-  EXPECT_NE(top.seen().find(kShowCursor), std::string::npos);
+  EXPECT_TRUE(contains(top.seen(), kShowCursor));
 }
 
-TOOL_TEST(BiotopScreen, FitsTheTerminal) {
-  require_tool("biotop");
+TOOL_TEST(BiotopScreen, FitsTheTerminalAndPauses) {
   OnTerminal top(30, 8, {"0.2"});
   top.read_until("PID     COMM             D  MA");
   top.resize(100, 30);
   top.read_until("AVGms");  // beyond the 30th column
-  top.press('q');
-  EXPECT_EQ(top.status(), 0);
-}
-
-TOOL_TEST(BiotopScreen, PausesAndGoesOn) {
-  require_tool("biotop");
-  OnTerminal top(100, 30, {"0.2"});
-  top.read_until("AVGms");
-  top.press('p');
+  top.press("p");
   top.read_until("[paused]");
-  top.press('r');
-  top.press('s');
-  top.press(' ');
+  top.press("rs ");
   top.read_until(kHome);
-  top.press('q');
-  EXPECT_EQ(top.status(), 0);
+  top.quit();
 }
 
 TOOL_TEST(BiotopScreen, TheTerminalIsRestoredByEverySignal) {
-  require_tool("biotop");
   for (int number : {SIGINT, SIGTERM, SIGSEGV, SIGABRT}) {
     SCOPED_TRACE(number);
     OnTerminal top(80, 24, {"0.2"});
@@ -194,27 +162,22 @@ TOOL_TEST(BiotopScreen, TheTerminalIsRestoredByEverySignal) {
     else
       EXPECT_EQ(status, 0);
     EXPECT_TRUE(top.restored());
-    EXPECT_NE(top.seen().find(kShowCursor), std::string::npos);
+    EXPECT_TRUE(contains(top.seen(), kShowCursor));
   }
 }
 
 TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
-  require_tool("biotop");
-  OnTerminal top(100, 30, {"-C", "0.2", "2"});
+  OnTerminal top(100, 30, "-C 0.2 2");
   EXPECT_EQ(top.status(), 0);
-  EXPECT_EQ(top.seen().find(kHome), std::string::npos);
-  EXPECT_NE(top.seen().find("loadavg"), std::string::npos);
+  EXPECT_FALSE(contains(top.seen(), kHome));
+  EXPECT_TRUE(contains(top.seen(), "loadavg"));
 }
 
 const DeclareTests kBiotop{{
     .name = "biotop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "blockio --count 5"},
-    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
-               .events = 1500,
-               .shown = "ios",
-               .truth = "count",
-               .tiny = "--max-keys 1"},
+    .stress = writes_to_loop("ios"),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -1,54 +1,32 @@
 // seeksize against a process that reads a device of its own in a known order.
-#include "../harness.hpp"
+#include "disks.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Seeksize, SequentialReads) {
-  require_tool("seeksize");
-  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "60"}, kLinger);
-  Tracer tracer("seeksize", {"--json", "--strict", "-D", "-p", workload.id(), "-d",
-                             workload.ready()["disk"].str()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  ASSERT_EQ(report.body.size(), 1u);
-  auto& line = report.body[0];
-  EXPECT_EQ(line["comm"].str(), "blockio");
-  EXPECT_EQ(line["disk"].str(), truth["disk"].str());
-  EXPECT_EQ(line["count"].u64(), truth["count"].u64() - 1) << "the first has none before it";
-  EXPECT_EQ(line["total_sectors"].u64(), 0u);
-  ASSERT_EQ(line["histogram"].items().size(), 1u);
-  EXPECT_EQ(line["histogram"].items().at(0)["from_sectors"].u64(), 0u);
+  auto seen = on_loop({"seeksize --json --strict -D -p {pid} -d {disk}"}, "--op read --count 60");
+  auto line = only(seen.body());
+  expect_same(line, seen.truth, {"disk"});
+  expect_fields(line, "comm blockio total_sectors 0");
+  EXPECT_EQ(line["count"].u64(), seen.number("count") - 1) << "the first has none before it";
+  expect_fields(only(line["histogram"].items()), "from_sectors 0");
 }
 
 // Two blocks in turns: the distance is from the end of the one to the start of the other.
 TOOL_TEST(Seeksize, ForwardsAndBackwards) {
-  require_tool("seeksize");
-  Workload workload(
-      "blockio", {"--make", "loop", "--count", "41", "--size", "64k", "--span", "128k"}, kLinger);
-  Tracer tracer("seeksize", {"--json", "--strict", "--signed", "-p", workload.id(), "-d",
-                             workload.ready()["disk"].str()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  ASSERT_EQ(report.body.size(), 2u);
-  for (auto& line : report.body) {
+  auto seen = on_loop({"seeksize --json --strict --signed -p {pid} -d {disk}"},
+                      "--count 41 --size 64k --span 128k");
+  ASSERT_EQ(seen.shown(0), 2u);
+  for (auto& line : seen.body()) {
     bool back = line["direction"].str() == "backwards";
-    EXPECT_EQ(line["count"].u64(), 20u) << line["direction"].str();
-    EXPECT_EQ(line["total_sectors"].u64(), back ? 20u * 256 : 0u);
+    expect_fields(line, {{"count", 20}, {"total_sectors", back ? 20 * 256 : 0}});
   }
 }
 
 TOOL_TEST(Seeksize, TextHasTheKnownTitles) {
-  require_tool("seeksize");
-  Workload workload("blockio", {"--make", "loop", "--count", "10"}, kLinger);
-  Tracer tracer("seeksize", {"-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_TRUE(contains(text, "Process Name = blockio\n")) << text;
-  EXPECT_TRUE(contains(text, " sectors ")) << text;
+  auto seen = on_loop({"seeksize -p {pid}"}, "--count 10");
+  expect_contains(seen.text(), {"Process Name = blockio\n", " sectors "});
 }
 
 const DeclareTests kSeeksize{{

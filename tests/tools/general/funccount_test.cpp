@@ -1,253 +1,175 @@
 // funccount against programs that do a known number of things.
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <map>
-#include <memory>
-#include <sstream>
-
-#include "../harness.hpp"
-#include "instructions.hpp"
+#include "probes.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-using Counts = std::map<std::string, std::uint64_t>;
+#ifdef __aarch64__
+const std::string kGetppid = "__arm64_sys_getppid";
+const Strings kBehindTheEntry{"+0xc", "+0x10"};
+#else
+const std::string kGetppid = "__x64_sys_getppid";
+const Strings kBehindTheEntry{"+0x5", "+0x9"};
+#endif
 
-Counts counts(const Report& report) {
-  Counts all;
+using Functions = std::map<std::string, std::uint64_t>;
+
+Functions function_counts(const Report& report) {
+  Functions all;
   for (auto& row : report.body) all[row["target"].str()] += row["count"].u64();
   return all;
 }
 
-struct Observed {
-  Counts counts;
-  Json truth;
-  Report report;
+/// What one workload does until it says its truth.
+struct Counted : Observed {
+  Functions counts = function_counts(report());
+  std::uint64_t of(const char* key) const { return truth[key].u64(); }
 };
 
-/// What one workload does until it says its truth.
-Observed observe(const Strings& patterns, const Strings& arguments = {"--calls", "1001"},
-                 const std::string& workload_name = "probes", const Strings& more = {}) {
-  require_tool("funccount");
-  Workload workload(workload_name, arguments, kLinger);
-  Strings options{"--json", "--strict", "-p", workload.id()};
-  options.insert(options.end(), more.begin(), more.end());
-  options.insert(options.end(), patterns.begin(), patterns.end());
-  Tracer tracer("funccount", options);
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  return {counts(report), truth, report};
+Counted count(const Strings& words, const std::string& workload = "probes --calls 1001") {
+  return {observe("funccount --json --strict -p {pid}" + words, workload)};
 }
 
-std::string probes() { return workload_path("probes"); }
-
-/// Exit status and words of a command line that is refused.
-Result refused(Strings options) {
-  options.insert(options.begin(), tool_path("funccount"));
-  options.insert(options.end(), {"--duration", "0.1"});
-  return run(options);
-}
-
-bool has_kprobes() {
-  struct stat st {};
-  return ::stat("/sys/bus/event_source/devices/kprobe/type", &st) == 0;
-}
-
-TOOL_TEST(Funccount, UserFunctions) {
-  auto seen = observe({probes() + ":counted_*"});
-  EXPECT_EQ(seen.counts, (Counts{{"counted_each", seen.truth["calls"].u64()},
-                                 {"counted_even", seen.truth["even"].u64()}}))
-      << "what is never called has no row";
-  EXPECT_EQ(seen.report.ledger["shown"].u64(),
-            seen.truth["calls"].u64() + seen.truth["even"].u64());
-}
-
-TOOL_TEST(Funccount, Returns) {
-  auto seen = observe({"r:" + probes() + ":counted_each"});
-  EXPECT_EQ(seen.counts, (Counts{{"counted_each", seen.truth["calls"].u64()}}));
+// What is never called has no row.
+TOOL_TEST(Funccount, EachKindOfTarget) {
+  struct {
+    Strings words;
+    std::map<std::string, const char*> rows;  ///< by functions, what the workload calls them
+  } cases[] = {
+      {probes() + ":counted_*", {{"counted_each", "calls"}, {"counted_even", "even"}}},
+      {"r:" + probes() + ":counted_each", {{"counted_each", "calls"}}},
+      {"-r " + probes() + ":counted_(even|never)$", {{"counted_even", "even"}}},
+      {"u::plain", {{"coretap_test:plain", "calls"}}},
+      {"u:" + probes() + ":*", {{"coretap_test:plain", "calls"}, {"coretap_test:gated", "calls"}}},
+      {"t:syscalls:sys_*_getppid t:syscalls:sys_enter_close_range",
+       {{"syscalls:sys_enter_getppid", "calls"}, {"syscalls:sys_exit_getppid", "calls"}}}};
+  for (auto& [words, rows] : cases) {
+    SCOPED_TRACE(join(words));
+    auto seen = count(words);
+    Functions wanted;
+    for (auto& [name, key] : rows) wanted[name] = seen.of(key);
+    EXPECT_EQ(seen.counts, wanted);
+    EXPECT_EQ(seen.report().ledger["shown"].u64(), seen.report().sum("count"));
+  }
 }
 
 TOOL_TEST(Funccount, PlacesWithinUserFunctions) {
   auto place = last_place_of(probes(), "counted_even");
-  auto seen = observe({place, probes() + ":counted_each"});
-  EXPECT_EQ(seen.counts, (Counts{{place.substr(place.rfind(':') + 1), seen.truth["even"].u64()},
-                                 {"counted_each", seen.truth["calls"].u64()}}));
+  auto seen = count({place, probes() + ":counted_each"});
+  EXPECT_EQ(seen.counts, (Functions{{place.substr(place.rfind(':') + 1), seen.of("even")},
+                                    {"counted_each", seen.of("calls")}}));
 }
 
 TOOL_TEST(Funccount, PlacesWithinKernelFunctions) {
-  if (!has_kprobes()) GTEST_SKIP() << "no kprobes on this kernel: guests have them";
-#if defined(__x86_64__)
-  const std::string function = "__x64_sys_getppid";
+  need_kprobes();
   // Behind the call that tracing patches, without or with a landing pad before it.
-  const Strings offsets{"+0x5", "+0x9"};
-#else
-  const std::string function = "__arm64_sys_getppid";
-  const Strings offsets{"+0xc", "+0x10"};
-#endif
   std::size_t accepted = 0;
-  for (auto& offset : offsets) {
-    auto result = refused({function + offset});
+  for (auto& offset : kBehindTheEntry) {
+    auto result = run({tool_path("funccount"), kGetppid + offset, "--duration", "0.1"});
     if (result.status != 0) {
-      EXPECT_TRUE(contains(result.err, "no instruction begins there")) << result.err;
+      expect_contains(result.err, {"no instruction begins there"});
       continue;
     }
     accepted++;
-    auto seen = observe({function + offset, function});
-    EXPECT_EQ(seen.counts, (Counts{{function + offset, seen.truth["calls"].u64()},
-                                   {function, seen.truth["calls"].u64()}}));
+    auto seen = count({kGetppid + offset, kGetppid});
+    EXPECT_EQ(seen.counts,
+              (Functions{{kGetppid + offset, seen.of("calls")}, {kGetppid, seen.of("calls")}}));
   }
   EXPECT_GE(accepted, 1U);
-  auto inside = refused({function + "+0x1"});
-  EXPECT_EQ(inside.status, 2);
-  EXPECT_TRUE(contains(inside.err, "no instruction begins there")) << inside.err;
-  auto beyond = refused({function + "+0x10000"});
-  EXPECT_EQ(beyond.status, 2);
-  EXPECT_TRUE(contains(beyond.err, function + " has 0x")) << beyond.err;
-}
-
-TOOL_TEST(Funccount, RegularExpressions) {
-  auto seen = observe({probes() + ":counted_(even|never)$"}, {"--calls", "500"}, "probes", {"-r"});
-  EXPECT_EQ(seen.counts, (Counts{{"counted_even", seen.truth["even"].u64()}}));
+  expect_refusals("funccount", {{kGetppid + "+0x1", "no instruction begins there"},
+                                {kGetppid + "+0x10000", kGetppid + " has 0x"}});
 }
 
 // A probe with a semaphore is passed only while somebody traces it.
-TOOL_TEST(Funccount, UsdtProbes) {
-  auto seen = observe({"u:" + probes() + ":*"});
-  EXPECT_EQ(seen.truth["gated"].u64(), seen.truth["calls"].u64());
-  EXPECT_EQ(seen.counts, (Counts{{"coretap_test:plain", seen.truth["calls"].u64()},
-                                 {"coretap_test:gated", seen.truth["gated"].u64()}}));
-  auto plain = observe({"u:" + probes() + ":coretap_test:plain"});
-  EXPECT_EQ(plain.truth["gated"].u64(), 0u) << "somebody else's semaphore was raised";
-  EXPECT_EQ(plain.counts, (Counts{{"coretap_test:plain", plain.truth["calls"].u64()}}));
+TOOL_TEST(Funccount, OneOfTwoUsdtProbes) {
+  auto plain = count("u:" + probes() + ":coretap_test:plain");
+  EXPECT_EQ(plain.of("gated"), 0u) << "somebody else's semaphore was raised";
+  EXPECT_EQ(plain.counts, (Functions{{"coretap_test:plain", plain.of("calls")}}));
 }
 
-TOOL_TEST(Funccount, UsdtProbesOfAProcess) {
-  auto seen = observe({"u::plain"});
-  EXPECT_EQ(seen.counts, (Counts{{"coretap_test:plain", seen.truth["calls"].u64()}}));
-}
-
-TOOL_TEST(Funccount, SystemCalls) {
-  auto seen = observe({"t:syscalls:sys_*_getppid", "t:syscalls:sys_enter_close_range"});
-  EXPECT_EQ(seen.counts, (Counts{{"syscalls:sys_enter_getppid", seen.truth["calls"].u64()},
-                                 {"syscalls:sys_exit_getppid", seen.truth["calls"].u64()}}));
-  auto unnamed = observe({});
-  EXPECT_EQ(unnamed.counts["syscalls:sys_enter_getppid"], unnamed.truth["calls"].u64());
+TOOL_TEST(Funccount, AllSystemCalls) {
+  auto unnamed = count({});
+  EXPECT_EQ(unnamed.counts["syscalls:sys_enter_getppid"], unnamed.of("calls"));
   EXPECT_GE(unnamed.counts.size(), 2u) << "all system calls";
 }
 
-TOOL_TEST(Funccount, Tracepoints) {
-  auto seen = observe({"t:sched:sched_process_fork", "t:raw_syscalls:sys_enter"},
-                      {"--signals", "0", "--restarts", "0"}, "syscalls");
-  EXPECT_EQ(seen.counts["sched:sched_process_fork"],
-            seen.truth["forks"].u64() + seen.truth["stops"].u64());
-  EXPECT_GE(seen.counts["raw_syscalls:sys_enter"], seen.truth["calls"].u64());
-}
-
 // The kernel's own trace counts the same events of the same task.
-TOOL_TEST(Funccount, AgreesWithTheKernelsTrace) {
+TOOL_TEST(Funccount, Tracepoints) {
   require_tool("funccount");
-  Workload workload("syscalls", {"--signals", "0", "--restarts", "0"}, kLinger);
+  Scene scene("syscalls --signals 0 --restarts 0");
   Trace trace("sched/sched_process_fork");
-  Tracer tracer("funccount", {"--json", "-p", workload.id(), "t:sched:sched_process_fork"});
-  workload.release();
-  workload.truth();
-  auto seen = counts(tracer.stop());
+  scene.trace(
+      "funccount --json --strict -p {pid} t:sched:sched_process_fork t:raw_syscalls:sys_enter");
+  Counted seen{scene.finish()};
   trace.stop();
-  EXPECT_EQ(seen["sched:sched_process_fork"], trace.lines(workload.pid()).size());
-  EXPECT_GT(seen["sched:sched_process_fork"], 0u);
+  auto forks = seen.counts["sched:sched_process_fork"];
+  EXPECT_EQ(forks, seen.of("forks") + seen.of("stops"));
+  EXPECT_EQ(forks, trace.lines(static_cast<pid_t>(seen.pid)).size());
+  EXPECT_GT(forks, 0u);
+  EXPECT_GE(seen.counts["raw_syscalls:sys_enter"], seen.of("calls"));
 }
 
 TOOL_TEST(Funccount, KernelFunctions) {
   require_tool("funccount");
   if (!has_kprobes()) {
-    auto result = refused({"vfs_write"});
-    EXPECT_EQ(result.status, 3) << result.err;
-    EXPECT_TRUE(contains(result.err, "CONFIG_KPROBES")) << result.err;
-    EXPECT_TRUE(contains(result.err, "t:syscalls:sys_enter_write")) << result.err;
-    auto call = observe({"sys_getppid", "r::sys_getppid"});
-    EXPECT_EQ(call.counts, (Counts{{"sys_getppid", 2 * call.truth["calls"].u64()}}));
+    expect_refusals("funccount", {{"vfs_write", "CONFIG_KPROBES", 3},
+                                  {"vfs_write", "t:syscalls:sys_enter_write", 3}});
+    auto call = count("sys_getppid r::sys_getppid");
+    EXPECT_EQ(call.counts, (Functions{{"sys_getppid", 2 * call.of("calls")}}));
     return;
   }
-#ifdef __aarch64__
-  const std::string function = "__arm64_sys_getppid";
-#else
-  const std::string function = "__x64_sys_getppid";
-#endif
-  auto seen = observe({function, "r::" + function});
-  EXPECT_EQ(seen.counts, (Counts{{function, 2 * seen.truth["calls"].u64()}}));
-  auto call = observe({"sys_getppid"});
-  EXPECT_EQ(call.counts, (Counts{{"sys_getppid", call.truth["calls"].u64()}}));
-  auto many = observe({"vfs_*"});
+  auto seen = count({kGetppid, "r::" + kGetppid});
+  EXPECT_EQ(seen.counts, (Functions{{kGetppid, 2 * seen.of("calls")}}));
+  auto call = count("sys_getppid");
+  EXPECT_EQ(call.counts, (Functions{{"sys_getppid", call.of("calls")}}));
+  auto many = count("vfs_*");
   EXPECT_GE(many.counts["vfs_write"], 1u);
   EXPECT_EQ(many.counts.count("vfs_mkdir"), 0u);
 }
 
 TOOL_TEST(Funccount, OfOneCpu) {
   require_tool("funccount");
-  EXPECT_EQ(refused({"-c", "9999", probes() + ":counted_each"}).status, 2);
-  Workload workload("probes", {"--calls", "100"}, kLinger);
-  std::vector<std::unique_ptr<Tracer>> of_cpus;
+  expect_refusals("funccount", {{"-c 9999 " + probes() + ":counted_each"}});
+  std::vector<Strings> of_cpus;
   for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
-    of_cpus.push_back(std::make_unique<Tracer>(
-        "funccount", Strings{"--json", "--strict", "-p", workload.id(), "-c", std::to_string(cpu),
-                             probes() + ":counted_each"}));
-  workload.release();
-  auto calls = workload.truth()["calls"].u64();
+    of_cpus.push_back("funccount --json --strict -p {pid} -c " + std::to_string(cpu) + " " +
+                      probes() + ":counted_each");
+  auto seen = observe_all(of_cpus, "probes --calls 100");
   std::uint64_t shown = 0, filtered = 0;
-  for (auto& tracer : of_cpus) {
-    auto report = tracer->stop();
-    shown += counts(report)["counted_each"];
-    filtered += report.lost("filtered");
+  for (std::size_t i = 0; i < of_cpus.size(); i++) {
+    shown += seen.report(i).sum("count");
+    filtered += seen.report(i).lost("filtered");
   }
-  EXPECT_EQ(shown, calls);
-  EXPECT_EQ(filtered, (of_cpus.size() - 1) * calls);
+  EXPECT_EQ(shown, 100u);
+  EXPECT_EQ(filtered, (of_cpus.size() - 1) * 100);
 }
 
 TOOL_TEST(Funccount, TextIsAsBccHasIt) {
-  require_tool("funccount");
-  Workload workload("probes", {"--calls", "1000"}, kLinger);
-  Tracer tracer("funccount", {"-T", "-p", workload.id(), probes() + ":counted_*"});
-  workload.release();
-  workload.truth();
-  auto out = lines(tracer.stop_text());
+  auto seen = observe("funccount -T -p {pid} " + probes() + ":counted_*", "probes --calls 1000");
+  auto out = lines(seen.text());
   ASSERT_EQ(out.size(), 5u);
   EXPECT_EQ(out[0].front(), '[');
-  EXPECT_EQ(words(out[1]), (Strings{"FUNC", "COUNT"}));
-  EXPECT_EQ(words(out[2]), (Strings{"counted_even", "500"})) << "the largest come last";
-  EXPECT_EQ(words(out[3]), (Strings{"counted_each", "1000"}));
-  EXPECT_TRUE(contains(tracer.process().err(), "tracing user functions: 3"));
+  expect_row(out[1], "FUNC COUNT");
+  expect_row(out[2], "counted_even 500");  // the largest come last
+  expect_row(out[3], "counted_each 1000");
+  expect_contains(seen.err[0], {"tracing user functions: 3"});
 }
 
 TOOL_TEST(Funccount, SaysWhatIsWrong) {
   require_tool("funccount");
-  struct Case {
-    Strings words;
-    int status;
-    std::string says;
-  };
-  for (auto& c : std::vector<Case>{
-           {{""}, 2, "empty"},
-           {{"t:sched"}, 2, "category and a name"},
-           {{"p:vfs_read"}, 2, "p::vfs_read"},
-           {{"c:"}, 2, "last colon"},
-           {{"u::plain"}, 2, "--pid"},
-           {{"t:sched:sched_swich"}, 2, "t:sched:sched_switch"},
-           {{"sys_getpid_"}, 2, "sys_getpid"},
-           {{probes() + ":counted_eve"}, 2, "did you mean 'counted_even'"},
-           {{"u:" + probes() + ":gatet"}, 2, "gated"},
-           {{"/no/such/file:main"}, 2, "No such file"},
-           {{"no-such-library:main"}, 2, "no kernel module, library or program"},
-           {{"-r", "t:sched:("}, 2, "regular expression"},
-           {{"--max-probes", "3", "t:sched:*"}, 2, "--max-probes"},
-       }) {
-    auto result = refused(c.words);
-    SCOPED_TRACE(c.words.back() + ": " + result.err);
-    EXPECT_EQ(result.status, c.status);
-    EXPECT_TRUE(contains(result.err, c.says)) << "not: " << c.says;
-    EXPECT_TRUE(result.out.empty());
-  }
+  expect_refusals("funccount", {{{""}, "empty"},
+                                {"t:sched", "category and a name"},
+                                {"p:vfs_read", "p::vfs_read"},
+                                {"c:", "last colon"},
+                                {"u::plain", "--pid"},
+                                {"t:sched:sched_swich", "t:sched:sched_switch"},
+                                {"sys_getpid_", "sys_getpid"},
+                                {probes() + ":counted_eve", "did you mean 'counted_even'"},
+                                {"u:" + probes() + ":gatet", "gated"},
+                                {"/no/such/file:main", "No such file"},
+                                {"no-such-library:main", "no kernel module, library or program"},
+                                {"-r t:sched:(", "regular expression"},
+                                {"--max-probes 3 t:sched:*", "--max-probes"}});
 }
 
 const DeclareTests kFunccount{{

@@ -1,15 +1,9 @@
 // funcinterval against programs that make a known number of calls, at least a known time apart.
 #include <sched.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <functional>
-#include <map>
 
-#include <vector>
-
-#include "../harness.hpp"
+#include "probes.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -17,37 +11,15 @@ namespace {
 constexpr std::uint64_t kSleepUs = 2000;
 constexpr std::uint64_t kSleepsBetweenNs = 3 * kSleepUs * 1000;  // from one round to the next
 
-std::string calls(const std::string& function) { return workload_path("calls") + ":" + function; }
-
-using Histograms = std::map<std::string, Json>;
-
-Histograms by_target(const Report& report) {
-  Histograms all;
-  for (auto& histogram : report.body) {
-    check_histogram(histogram, 1);
-    all.emplace(histogram["target"].str(), histogram);
-  }
-  return all;
-}
-
-struct Observed {
-  Histograms histograms;
-  Json truth;
-  Report report;
+struct Intervals : Observed {
+  std::map<std::string, Json> histograms = by_target(report());
+  std::uint64_t calls = truth["calls"].u64();
 };
 
-Observed observe(const Strings& words, const std::string& workload_name = "calls",
-                 const Strings& arguments = {"--calls", "20", "--sleep-us",
-                                             std::to_string(kSleepUs)}) {
-  require_tool("funcinterval");
-  Workload workload(workload_name, arguments, kLinger);
-  Strings options{"--json", "--strict", "-p", workload.id()};
-  options.insert(options.end(), words.begin(), words.end());
-  Tracer tracer("funcinterval", options);
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  return {by_target(report), truth, report};
+Intervals intervals(const Strings& words,
+                    const std::string& workload = fmt::format("calls --calls 20 --sleep-us {}",
+                                                              kSleepUs)) {
+  return {observe("funcinterval --json --strict -p {pid}" + words, workload)};
 }
 
 std::uint64_t below(const Json& histogram, std::uint64_t ns) {
@@ -57,187 +29,142 @@ std::uint64_t below(const Json& histogram, std::uint64_t ns) {
   return n;
 }
 
-/// The first two that this process may use; fewer where there is one.
+/// The first two that this process may use.
 std::vector<int> two_cpus() {
   std::vector<int> all;
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed)) return all;
-  for (int cpu = 0; cpu < CPU_SETSIZE && all.size() < 2; cpu++)
+  if (sched_getaffinity(0, sizeof allowed, &allowed)) throw Skip("no CPUs are known");
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
     if (CPU_ISSET(cpu, &allowed)) all.push_back(cpu);
+  if (all.size() < 2) throw Skip("one CPU");
   return all;
-}
-
-std::function<void()> on_cpu(int cpu) {
-  return [cpu] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one)) _exit(1);
-  };
 }
 
 /// Two processes that call at the same time, each on a CPU of its own.
 struct Pair {
   std::uint64_t calls = 0, elapsed_ns = 0;
-  Histograms histograms;
   Report report;
 };
 
-Pair observe_pair(const Strings& words, const std::string& rounds) {
+Pair of_pair(const std::string& words, const std::string& rounds) {
   require_tool("funcinterval");
   auto cpus = two_cpus();
-  if (cpus.size() < 2) throw Skip("one CPU");
-  Workload first("probes", {"--calls", rounds}, {.linger = true, .in_child = on_cpu(cpus[0])});
-  Workload second("probes", {"--calls", rounds}, {.linger = true, .in_child = on_cpu(cpus[1])});
-  Strings options{"--json", "--strict", "-p", first.id() + "," + second.id()};
-  options.insert(options.end(), words.begin(), words.end());
-  Tracer tracer("funcinterval", options);
-  Pair seen;
+  stress::Load first("probes", "--calls " + rounds, cpus[0]);
+  stress::Load second("probes", "--calls " + rounds, cpus[1]);
+  auto ids = first.workload().id() + "," + second.workload().id();
+  Tracer tracer("funcinterval", "--json --strict -p " + ids + " " + words);
   auto start = std::chrono::steady_clock::now();
   first.release();
   second.release();
-  seen.calls = first.truth()["calls"].u64() + second.truth()["calls"].u64();
-  seen.elapsed_ns = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
-          .count());
-  seen.report = tracer.stop();
-  seen.histograms = by_target(seen.report);
-  return seen;
+  auto calls = first.truth("calls") + second.truth("calls");
+  std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - start;
+  return {calls, static_cast<std::uint64_t>(elapsed.count()), tracer.stop()};
 }
 
 TOOL_TEST(Funcinterval, IntervalsLastAsLongAsTheSleepsInThem) {
-  auto seen = observe({calls("timed_call"), calls("inner_call")});
-  const auto n = seen.truth["calls"].u64();
+  auto seen = intervals({calls("timed_call"), calls("inner_call")});
   ASSERT_EQ(seen.histograms.size(), 2u) << "each target has its own";
   for (auto& [name, histogram] : seen.histograms) {
-    EXPECT_EQ(histogram["count"].u64(), n - 1) << name;
-    EXPECT_GE(histogram["total_ns"].u64(), (n - 1) * kSleepsBetweenNs) << name;
+    EXPECT_EQ(histogram["count"].u64(), seen.calls - 1) << name;
+    EXPECT_GE(histogram["total_ns"].u64(), (seen.calls - 1) * kSleepsBetweenNs) << name;
     EXPECT_EQ(below(histogram, kSleepsBetweenNs), 0u) << name;
   }
-  EXPECT_EQ(seen.report.ledger["shown"].u64(), 2 * (n - 1));
+  EXPECT_EQ(seen.report().ledger["shown"].u64(), 2 * (seen.calls - 1));
 }
 
 TOOL_TEST(Funcinterval, LongIntervalsAmongShortOnes) {
-  auto seen = observe({calls("recursive_call")});
-  const auto n = seen.truth["calls"].u64();
-  auto& histogram = seen.histograms["recursive_call"];
+  auto seen = intervals(calls("recursive_call"));
+  auto& histogram = seen.histograms.at("recursive_call");
   EXPECT_EQ(histogram["count"].u64(), seen.truth["recursive"].u64() - 1);
-  EXPECT_GE(histogram["total_ns"].u64(), (n - 1) * kSleepsBetweenNs);
-  EXPECT_GE(histogram["count"].u64() - below(histogram, kSleepsBetweenNs), n - 1);
+  EXPECT_GE(histogram["total_ns"].u64(), (seen.calls - 1) * kSleepsBetweenNs);
+  EXPECT_GE(histogram["count"].u64() - below(histogram, kSleepsBetweenNs), seen.calls - 1);
 }
 
 TOOL_TEST(Funcinterval, TracepointsAndProbes) {
-  const auto probes = workload_path("probes");
-  auto seen = observe({"t:syscalls:sys_*_getppid", "u:" + probes + ":plain",
-                       probes + ":counted_even", "r:" + probes + ":counted_each"},
-                      "probes", {"--calls", "1001"});
-  const auto n = seen.truth["calls"].u64(), even = seen.truth["even"].u64();
-  EXPECT_EQ(seen.histograms["syscalls:sys_enter_getppid"]["count"].u64(), n - 1);
-  EXPECT_EQ(seen.histograms["syscalls:sys_exit_getppid"]["count"].u64(), n - 1);
-  EXPECT_EQ(seen.histograms["coretap_test:plain"]["count"].u64(), n - 1);
-  EXPECT_EQ(seen.histograms["counted_each"]["count"].u64(), n - 1);
-  EXPECT_EQ(seen.histograms["counted_even"]["count"].u64(), even - 1);
+  auto seen = intervals({"t:syscalls:sys_*_getppid", "u:" + probes() + ":plain",
+                         probes() + ":counted_even", "r:" + probes() + ":counted_each"},
+                        "probes --calls 1001");
+  for (auto* target : {"syscalls:sys_enter_getppid", "syscalls:sys_exit_getppid",
+                       "coretap_test:plain", "counted_each", "counted_even"}) {
+    bool even = std::string_view(target) == "counted_even";
+    EXPECT_EQ(seen.histograms.at(target)["count"].u64(),
+              (even ? seen.truth["even"].u64() : seen.calls) - 1)
+        << target;
+  }
 }
 
 TOOL_TEST(Funcinterval, KernelFunctions) {
-  struct stat st {};
-  if (::stat("/sys/bus/event_source/devices/kprobe/type", &st)) {
-    require_tool("funcinterval");
-    auto result = run({tool_path("funcinterval"), "-d", "0.1", "vfs_read"});
-    EXPECT_EQ(result.status, 3);
-    EXPECT_TRUE(contains(result.err, "CONFIG_KPROBES")) << result.err;
-    return;
-  }
-  auto seen = observe({"hrtimer_nanosleep", "r::do_nanosleep"});
-  const auto n = 3 * seen.truth["calls"].u64();
+  require_tool("funcinterval");
+  if (!has_kprobes()) return expect_refusals("funcinterval", {{"vfs_read", "CONFIG_KPROBES", 3}});
+  auto seen = intervals("hrtimer_nanosleep r::do_nanosleep");
   ASSERT_EQ(seen.histograms.size(), 2u);
   for (auto& [name, histogram] : seen.histograms) {
-    EXPECT_EQ(histogram["count"].u64(), n - 1) << name;
+    EXPECT_EQ(histogram["count"].u64(), 3 * seen.calls - 1) << name;
     EXPECT_EQ(below(histogram, kSleepUs * 1000), 0u) << name;
   }
 }
 
 // Intervals of all CPUs together are parts of the time that has passed: none counts twice.
 TOOL_TEST(Funcinterval, CallsOfTwoCpusShareTheTime) {
-  auto seen = observe_pair({"t:syscalls:sys_enter_getppid"}, "200000");
-  auto& histogram = seen.histograms["syscalls:sys_enter_getppid"];
+  auto seen = of_pair("t:syscalls:sys_enter_getppid", "200000");
+  auto histogram = by_target(seen.report).at("syscalls:sys_enter_getppid");
   EXPECT_EQ(histogram["count"].u64(), seen.calls - 1);
-  if (seen.report.header["limits"].strings().empty())
+  auto limits = seen.report.header["limits"].strings();
+  if (limits.empty())
     EXPECT_LE(histogram["total_ns"].u64(), seen.elapsed_ns);
   else
-    EXPECT_TRUE(contains(seen.report.header["limits"].strings()[0], "no atomic exchange"));
+    EXPECT_TRUE(contains(limits[0], "no atomic exchange"));
 }
 
 TOOL_TEST(Funcinterval, PerThreadAndPerCpu) {
-  for (auto& option : {"--per-thread", "--per-cpu"}) {
-    auto seen = observe_pair(
-        {option, "t:syscalls:sys_enter_getppid", "t:syscalls:sys_exit_getppid"}, "5000");
-    ASSERT_EQ(seen.histograms.size(), 2u) << option;
-    for (auto& [name, histogram] : seen.histograms) {
-      EXPECT_EQ(histogram["count"].u64(), seen.calls - 2) << option << ' ' << name;
-      EXPECT_LE(histogram["total_ns"].u64(), 2 * seen.elapsed_ns) << option << ' ' << name;
+  for (std::string option : {"--per-thread", "--per-cpu"}) {
+    SCOPED_TRACE(option);
+    auto seen =
+        of_pair(option + " t:syscalls:sys_enter_getppid t:syscalls:sys_exit_getppid", "5000");
+    auto histograms = by_target(seen.report);
+    ASSERT_EQ(histograms.size(), 2u);
+    for (auto& [name, histogram] : histograms) {
+      EXPECT_EQ(histogram["count"].u64(), seen.calls - 2) << name;
+      EXPECT_LE(histogram["total_ns"].u64(), 2 * seen.elapsed_ns) << name;
     }
-    EXPECT_EQ(seen.report.header["limits"].strings(), Strings{}) << option;
+    EXPECT_EQ(seen.report.header["limits"].strings(), Strings{});
   }
 }
 
 // What is filtered does not end the intervals of what is not.
 TOOL_TEST(Funcinterval, OfOneProcess) {
   require_tool("funcinterval");
-  Workload other("calls", {"--calls", "50", "--sleep-us", "500"}, kLinger);
-  other.release();
-  auto seen = observe({"sys_getppid"});
-  other.truth();
-  const auto n = seen.truth["calls"].u64();
+  Scene other("calls --calls 50 --sleep-us 500");
+  other.workload().release();
+  auto seen = intervals("sys_getppid");
+  other.workload().truth();
   ASSERT_EQ(seen.histograms.size(), 1u);
   auto& histogram = seen.histograms.begin()->second;
-  EXPECT_EQ(histogram["count"].u64(), n - 1);
+  EXPECT_EQ(histogram["count"].u64(), seen.calls - 1);
   EXPECT_EQ(below(histogram, kSleepsBetweenNs), 0u);
 }
 
 TOOL_TEST(Funcinterval, EachReportHasItsOwn) {
-  require_tool("funcinterval");
-  Workload workload("calls", {"--calls", "100", "--sleep-us", "5000"}, kLinger);
-  Tracer tracer("funcinterval",
-                {"--json", "--strict", "-i", "0.3", "-p", workload.id(), calls("timed_call")});
-  workload.release();
-  const auto n = workload.truth()["calls"].u64();
-  auto report = tracer.stop();
-  EXPECT_GE(report.body.size(), 2u);
-  EXPECT_EQ(report.sum("count"), n - 1);
+  auto seen = observe("funcinterval --json --strict -i 0.3 -p {pid} " + calls("timed_call"),
+                      "calls --calls 100 --sleep-us 5000");
+  EXPECT_GE(seen.report().body.size(), 2u);
+  EXPECT_EQ(seen.report().sum("count"), seen.truth["calls"].u64() - 1);
 }
 
 TOOL_TEST(Funcinterval, TextIsAsBccHasIt) {
-  require_tool("funcinterval");
-  Workload workload("calls", {"--calls", "4"}, kLinger);
-  Tracer tracer("funcinterval", {"-u", "-T", "-p", workload.id(), calls("timed_call")});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_TRUE(contains(text, "Function = timed_call")) << text;
-  EXPECT_TRUE(contains(text, "     usecs               : count    distribution\n")) << text;
-  EXPECT_TRUE(contains(text, ", count: 3\n")) << text;
+  auto seen = observe("funcinterval -u -T -p {pid} " + calls("timed_call"), "calls --calls 4");
+  expect_contains(seen.text(),
+                  {"Function = timed_call", "     usecs               : count    distribution\n",
+                   ", count: 3\n"});
 }
 
 TOOL_TEST(Funcinterval, SaysWhatIsWrong) {
   require_tool("funcinterval");
-  struct Case {
-    Strings words;
-    std::string says;
-  };
-  for (auto& c : std::vector<Case>{{{"--per-thread", "t:syscalls:sys_enter_*"}, "room for 64"},
-                                   {{"--per-thread", "--per-cpu"}, "--per-cpu"},
-                                   {{"-c", "9999"}, "CPU"},
-                                   {{"t:sched"}, "category and a name"},
-                                   {{calls("timed_cal")}, "did you mean 'timed_call'"}}) {
-    Strings words{tool_path("funcinterval"), "-d", "0.1"};
-    words.insert(words.end(), c.words.begin(), c.words.end());
-    auto result = run(words);
-    SCOPED_TRACE(c.words.back() + ": " + result.err);
-    EXPECT_EQ(result.status, 2);
-    EXPECT_TRUE(contains(result.err, c.says)) << "not: " << c.says;
-    EXPECT_TRUE(result.out.empty());
-  }
+  expect_refusals("funcinterval", {{"--per-thread t:syscalls:sys_enter_*", "room for 64"},
+                                   {"--per-thread --per-cpu", "--per-cpu"},
+                                   {"-c 9999", "CPU"},
+                                   {"t:sched", "category and a name"},
+                                   {calls("timed_cal"), "did you mean 'timed_call'"}});
 }
 
 const DeclareTests kFuncinterval{{

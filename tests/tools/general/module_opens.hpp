@@ -1,12 +1,10 @@
 // Calls of a module's function whose number is known: opens of a file on a 9p file system, as
 // guests have it. Other files are opened too, to run a command, but fewer times.
 #pragma once
+#include <algorithm>
 #include <fstream>
-#include <map>
-#include <sstream>
-#include <string>
 
-#include "../harness.hpp"
+#include "probes.hpp"
 
 namespace coretap::tooltest {
 
@@ -20,20 +18,17 @@ struct ModuleOpens {
   bool has_types = access("/sys/kernel/btf/9pnet", R_OK) == 0;
 
   ModuleOpens() {
-    if (access("/sys/bus/event_source/devices/kprobe/type", R_OK) != 0)
-      throw Skip("no kprobes on this kernel: guests have them");
+    need_kprobes();
     if (access("/sys/module/9pnet/coresize", R_OK) != 0)
       throw Skip("no module 9pnet here: guests have it");
     std::ifstream mounts("/proc/mounts");
-    for (std::string line; file.empty() && std::getline(mounts, line);) {
-      std::istringstream words(line);
-      std::string device, directory, type, options;
-      words >> device >> directory >> type >> options;
+    for (std::string device, directory, type, options, rest;
+         file.empty() && mounts >> device >> directory >> type >> options;) {
+      std::getline(mounts, rest);
       auto bytes = options.find("msize=");
-      if (type != "9p" || bytes == options.npos ||
-          access((directory + "/modules.dep").c_str(), R_OK))
-        continue;
-      file = directory + "/modules.dep";
+      auto modules = directory + "/modules.dep";
+      if (type != "9p" || bytes == options.npos || access(modules.c_str(), R_OK)) continue;
+      file = modules;
       message_bytes = options.substr(bytes + 6, options.find(',', bytes) - bytes - 6);
     }
     if (file.empty()) throw Skip("no 9p file system with kernel modules here: guests have it");
@@ -41,15 +36,13 @@ struct ModuleOpens {
 
   Strings command() const {
     return {"sh", "-c",
-            "i=0; while [ $i -lt " + std::to_string(kOpensOf9p) + " ]; do : <" + file +
-                "; i=$((i+1)); done"};
+            fmt::format("i=0; while [ $i -lt {} ]; do : <{}; i=$((i+1)); done", kOpensOf9p, file)};
   }
 
   /// By what identifies each file: how many were opened the known number of times?
   static std::size_t opened(const std::map<std::string, std::uint64_t>& times) {
-    std::size_t files = 0;
-    for (auto& [file, n] : times) files += n == kOpensOf9p;
-    return files;
+    return static_cast<std::size_t>(
+        std::ranges::count_if(times, [](auto& file) { return file.second == kOpensOf9p; }));
   }
 };
 

@@ -1,102 +1,74 @@
 // stackcount against a program that reaches functions in known stacks a known number of times.
 #include <algorithm>
 
-#include "../harness.hpp"
-#include "instructions.hpp"
+#include "probes.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-std::string calls(const std::string& function) { return workload_path("calls") + ":" + function; }
-
-struct Observed {
-  Json truth;
-  Report report;
-};
-
-Observed observe(const Strings& options, const Strings& arguments = {"--calls", "20"}) {
-  require_tool("stackcount");
-  Workload workload("calls", arguments, kLinger);
-  Strings words{"--json", "--strict", "-p", workload.id()};
-  words.insert(words.end(), options.begin(), options.end());
-  Tracer tracer("stackcount", words);
-  workload.release();
-  auto truth = workload.truth();
-  return {truth, tracer.stop()};
+Observed count_stacks(const std::string& words, const std::string& workload = "calls --calls 20") {
+  return observe("stackcount --json --strict -p {pid} " + words, workload);
 }
 
 bool is_called_by(const Json& line, const Strings& callers) {
   auto frames = line["user_stack"].strings();
-  return std::search(frames.begin(), frames.end(), callers.begin(), callers.end(),
-                     [](auto& frame, auto& name) { return contains(frame, name); }) != frames.end();
+  auto has = [](auto& frame, auto& name) { return contains(frame, name); };
+  return !std::ranges::search(frames, callers, has).empty();
 }
 
-std::uint64_t count(const Report& report) { return report.sum("count"); }
-
 TOOL_TEST(Stackcount, UserFunctionsByTheirCallers) {
-  auto seen = observe({calls("recursive_call")});
+  auto seen = count_stacks(calls("recursive_call"));
+  auto rows = seen.report().body;
   const auto n = seen.truth["calls"].u64();
   std::uint64_t whole = 0;
-  for (auto& line : seen.report.body) {
+  for (auto& line : rows) {
     EXPECT_TRUE(line["kernel_stack"].strings().empty()) << "that of the trap";
-    EXPECT_TRUE(is_called_by(line, {"recursive_call"}));
-    if (is_called_by(line, {"recursive_call", "recursive_call", "main"})) whole++;
+    EXPECT_TRUE(is_called_by(line, "recursive_call"));
+    whole += is_called_by(line, "recursive_call recursive_call main");
     EXPECT_EQ(line["count"].u64(), n);
   }
-  EXPECT_EQ(seen.report.body.size(), seen.truth["recursive"].u64() / n) << "a stack per depth";
-  EXPECT_EQ(whole, seen.report.body.size() - 1);
+  EXPECT_EQ(rows.size(), seen.truth["recursive"].u64() / n) << "a stack per depth";
+  EXPECT_EQ(whole, rows.size() - 1);
 }
 
 TOOL_TEST(Stackcount, PlacesWithinFunctions) {
-  require_tool("stackcount");
-  auto place = last_place_of(workload_path("probes"), "counted_each");
-  Workload workload("probes", {"--calls", "20"}, kLinger);
-  Tracer tracer("stackcount", {"--json", "--strict", "-p", workload.id(), place});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  EXPECT_EQ(count(report), 20U);
-  for (auto& line : report.body) EXPECT_TRUE(is_called_by(line, {"main"}));
+  auto report = count_stacks(last_place_of(probes(), "counted_each"), "probes --calls 20").report();
+  EXPECT_EQ(report.sum("count"), 20U);
+  for (auto& line : report.body) EXPECT_TRUE(is_called_by(line, "main"));
 }
 
 TOOL_TEST(Stackcount, SystemCallsWithBothStacks) {
-  auto seen = observe({"sys_clock_nanosleep"});
+  auto seen = count_stacks("sys_clock_nanosleep");
   const auto n = seen.truth["calls"].u64();
-  EXPECT_EQ(count(seen.report), 3 * n);
-  std::uint64_t timed = 0;
-  for (auto& line : seen.report.body) {
+  EXPECT_EQ(seen.report().sum("count"), 3 * n);
+  for (auto& line : seen.report().body) {
     EXPECT_FALSE(line["kernel_stack"].strings().empty());
     EXPECT_EQ(line["comm"].str(), "calls");
-    if (is_called_by(line, {"timed_call", "main"})) timed += line["count"].u64();
   }
-  auto kernel = observe({"-K", "sys_clock_nanosleep"}), user = observe({"-U", "sys_getppid"});
-  EXPECT_EQ(count(kernel.report), 3 * n);
-  EXPECT_EQ(kernel.report.body.size(), 1u) << "the kernel's stack is the same for each caller";
-  EXPECT_EQ(count(user.report), n);
-  for (auto& line : user.report.body)
-    EXPECT_TRUE(is_called_by(line, {"main"}) && line["kernel_stack"].strings().empty());
+  auto kernel = count_stacks("-K sys_clock_nanosleep").report(),
+       user = count_stacks("-U sys_getppid").report();
+  EXPECT_EQ(kernel.sum("count"), 3 * n);
+  EXPECT_EQ(kernel.body.size(), 1u) << "the kernel's stack is the same for each caller";
+  EXPECT_EQ(user.sum("count"), n);
+  for (auto& line : user.body)
+    EXPECT_TRUE(is_called_by(line, "main") && line["kernel_stack"].strings().empty());
 }
 
 // Each report has what was added since the one before.
 TOOL_TEST(Stackcount, Intervals) {
-  auto seen = observe({"-i", "0.1", calls("inner_call")}, {"--calls", "40", "--sleep-us", "3000"});
-  EXPECT_GT(seen.report.body.size(), 2u) << "one line per interval";
-  EXPECT_EQ(count(seen.report), seen.truth["calls"].u64());
+  auto seen = count_stacks("-i 0.1 " + calls("inner_call"), "calls --calls 40 --sleep-us 3000");
+  EXPECT_GT(seen.report().body.size(), 2u) << "one line per interval";
+  EXPECT_EQ(seen.report().sum("count"), seen.truth["calls"].u64());
 }
 
 TOOL_TEST(Stackcount, FoldedAndText) {
-  require_tool("stackcount");
-  Workload workload("calls", {"--calls", "7"}, kLinger);
-  Tracer folded("stackcount", {"-f", "-U", "-p", workload.id(), "sys_getppid"}),
-      text("stackcount", {"-U", "-p", workload.id(), "sys_getppid"});
-  workload.release();
-  workload.truth();
-  auto line = folded.stop_text(), shown = text.stop_text();
-  EXPECT_TRUE(line.starts_with("calls;")) << line;
-  EXPECT_TRUE(contains(line, ";main;")) << line;
-  EXPECT_TRUE(line.ends_with(" 7\n")) << line;
-  EXPECT_TRUE(contains(shown, "    main\n")) << shown;
-  EXPECT_TRUE(contains(shown, "calls (" + workload.id() + ")\n        7\n")) << shown;
+  auto seen =
+      observe_all({"stackcount -f -U -p {pid} sys_getppid", "stackcount -U -p {pid} sys_getppid"},
+                  "calls --calls 7");
+  auto& line = seen.text(0);
+  EXPECT_TRUE(line.starts_with("calls;") && line.ends_with(" 7\n")) << line;
+  expect_contains(line, {";main;"});
+  expect_contains(seen.text(1), {"    main\n", fmt::format("calls ({})\n        7\n", seen.pid)});
 }
 
 const DeclareTests kStackcount{{

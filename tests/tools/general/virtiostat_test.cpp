@@ -1,7 +1,7 @@
 // virtiostat against what the kernel counts of a virtio disk. Only guests are sure to have one.
 #include <filesystem>
 
-#include "../harness.hpp"
+#include "seen.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -12,44 +12,34 @@ struct Handed {
   std::uint64_t in = 0, out = 0;
 };
 Handed handed(const DiskNumbers& d) {
-  constexpr std::uint64_t kSector = 512, kHeader = 16;
+  constexpr std::uint64_t kBytes = 512, kHeader = 16;
   auto requests = d[0] + d[4] + d[15];  // reads, writes (flushes among them), flushes
-  return {d[2] * kSector + requests, d[6] * kSector + requests * kHeader};
-}
-
-struct Disk {
-  std::string name, device;
-};
-Disk virtio_disk() {
-  if (!in_guest()) throw Skip("a virtio disk that only this test uses is in guests");
-  auto device = std::filesystem::canonical("/sys/block/vda/device").filename().string();
-  return {"vda", device};
+  return {d[2] * kBytes + requests, d[6] * kBytes + requests * kHeader};
 }
 
 TOOL_TEST(Virtiostat, DataOfADisk) {
   require_tool("virtiostat");
-  auto disk = virtio_disk();
-  Workload workload("blockio", {"--path", "/mnt/disk", "--count", "40", "--size", "64k"}, kLinger);
-  ASSERT_EQ(workload.ready()["disk"].str(), disk.name);
-  auto before = handed(*diskstats(disk.name));
-  Tracer tracer("virtiostat", {"--json", "--strict", "-d", "virtio_blk", "-n", disk.device, "600"}),
-      other("virtiostat", {"--json", "-d", "virtio"});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
-  auto after = handed(*diskstats(disk.name));
-  auto count = truth["count"].u64();
+  if (!in_guest()) throw Skip("a virtio disk that only this test uses is in guests");
+  auto device = std::filesystem::canonical("/sys/block/vda/device").filename().string();
+  Scene scene("blockio --path /mnt/disk --count 40 --size 64k");
+  ASSERT_EQ(scene.ready()["disk"].str(), "vda");
+  auto before = handed(*diskstats("vda"));
+  scene.trace("virtiostat --json --strict -d virtio_blk 600 -n " + device);
+  scene.trace("virtiostat --json -d virtio");
+  auto seen = scene.finish();
+  auto report = seen.report();
+  auto after = handed(*diskstats("vda"));
+  auto count = seen.truth["count"].u64();
   EXPECT_GE(report.sum("buffers"), count);
-  EXPECT_GE(report.sum("out_bytes"), truth["bytes"].u64() + 16 * count);
+  EXPECT_GE(report.sum("out_bytes"), seen.truth["bytes"].u64() + 16 * count);
   EXPECT_LE(report.sum("out_bytes"), after.out - before.out);
   EXPECT_GE(report.sum("in_bytes"), count);
   EXPECT_LE(report.sum("in_bytes"), after.in - before.in);
   for (auto& line : report.body) {
-    EXPECT_EQ(line["driver"].str(), "virtio_blk");
-    EXPECT_EQ(line["device"].str(), disk.device);
+    expect_fields(line, {{"driver", "virtio_blk"}, {"device", device}});
     EXPECT_TRUE(line["queue"].str().starts_with("req")) << line["queue"].str();
   }
-  EXPECT_TRUE(other.stop().body.empty()) << "part of a driver's name";
+  EXPECT_TRUE(seen.report(1).body.empty()) << "part of a driver's name";
 }
 
 const DeclareTests kVirtiostat{{
@@ -57,12 +47,7 @@ const DeclareTests kVirtiostat{{
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio --count {n} --span 4m",
-               .events = 1500,
-               .options = "-d virtio_blk",
-               .shown = "buffers",
-               .truth = "count",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("blockio --count {n} --span 4m", 1500, "buffers", "count", "-d virtio_blk"),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -1,34 +1,58 @@
-// The workload `tcp`, which makes connections in a network namespace of its own.
+// The workloads `tcp` (its pid is the client's, a child of it serves), `tcpio` (its pid is the
+// writer's, a child of it reads), `sockets` and `queues`: each in a network namespace of its own.
 #pragma once
-#include <sys/stat.h>
+#include <algorithm>
 
-#include <cstdint>
-#include <utility>
-#include <vector>
-
-#include "../harness.hpp"
+#include "../general/seen.hpp"
 
 namespace coretap::tooltest {
 
-/// Its pid is the client's; a child of it serves.
-struct Connections : Workload {
-  explicit Connections(Strings options) : Workload("tcp", std::move(options)) {
-    struct stat st {};
-    if (::stat(("/proc/" + id() + "/ns/net").c_str(), &st)) throw Skip("no network namespaces");
-    netns = st.st_ino;
-    server_pid = ready()["server_pid"].u64();
-    server_port = ready()["server_port"].u64();
+struct Family {
+  std::string name, address;
+  std::uint64_t ip;
+  /// What lines say of both ends of a connection.
+  std::string ends() const {
+    return "ip " + std::to_string(ip) + " local_address " + address + " remote_address " + address +
+           " ";
   }
-
-  /// The lines about its own connections.
-  std::vector<Json> own(const Report& report) const {
-    std::vector<Json> lines;
-    for (auto& line : report.body)
-      if (line["netns"].u64() == netns) lines.push_back(line);
-    return lines;
-  }
-
-  std::uint64_t netns, server_pid, server_port;
 };
+inline const Family kFour{"4", "127.0.0.1", 4}, kSix{"6", "::1", 6},
+    kMapped{"mapped", "127.0.0.1", 4};
+
+inline Seen watch(const std::vector<Strings>& tools, const Strings& workload) {
+  return watch_all({{workload, tools}}, {})[0];
+}
+inline Seen watch(const std::vector<Strings>& tools, const std::string& options,
+                  const Family& family) {
+  return watch(tools, "tcp " + options + " --family " + family.name);
+}
+
+/// The lines about its own connections.
+inline std::vector<Json> own(const Seen& seen, const Report& report) {
+  return lines_with(report.body, {{"netns", seen.netns}});
+}
+inline std::vector<Json> own(const Seen& seen, std::size_t tool = 0) {
+  return own(seen, seen.report(tool));
+}
+
+/// Of the clients, in the order of the sessions.
+inline std::vector<std::uint64_t> client_ports(const Json& truth) {
+  std::vector<std::uint64_t> ports;
+  for (auto& port : truth["client_ports"].items()) ports.push_back(port.u64());
+  return ports;
+}
+inline std::uint64_t client_port(const Seen& seen) { return client_ports(seen.truth).at(0); }
+
+// For rows of the stress tests.
+
+inline stress::Truth for_each_client(std::uint64_t lines) {
+  return
+      [lines](stress::Load& load) { return lines * client_ports(load.workload().truth()).size(); };
+}
+inline stress::Row sessions(std::uint64_t events, std::uint64_t lines, const Strings& pids = {},
+                            const std::string& more = "") {
+  return event_row("tcp --sessions {n} --client-bytes 10 --server-bytes 10 " + more, events,
+                   for_each_client(lines), {}, pids);
+}
 
 }  // namespace coretap::tooltest

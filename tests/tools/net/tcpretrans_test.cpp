@@ -1,141 +1,90 @@
 // tcpretrans against the namespace's own count of segments sent again (RetransSegs). A filter on a
 // socket drops what it should receive, so that the other end has to send again.
-#include <algorithm>
-#include <sstream>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 std::size_t of_kind(const std::vector<Json>& events, const char* kind) {
-  return static_cast<std::size_t>(std::count_if(events.begin(), events.end(),
-                                                [&](auto& e) { return e["kind"].str() == kind; }));
+  return lines_with(events, {{"kind", kind}}).size();
 }
 
-void expect_retransmits(const Strings& options, const std::string& address, std::uint64_t ip) {
-  require_tool("tcpretrans");
-  Connections workload(options);
-  Tracer all("tcpretrans", {"--json", "--strict", "-l"}), usual("tcpretrans", {"--json"});
-  Tracer counted("tcpretrans", {"--json", "--strict", "-l", "-c"});
-  workload.release();
-  auto truth = workload.truth();
-  auto events = workload.own(all.stop()), rows = workload.own(counted.stop());
-  auto without_probes = usual.stop();
-  std::uint64_t segments = 0;
+void expect_retransmits(const std::string& lost, const Family& family) {
+  auto seen = watch(
+      {"tcpretrans --json --strict -l", "tcpretrans --json", "tcpretrans --json --strict -l -c"},
+      "--sessions 1 --lost " + lost, family);
+  auto events = own(seen);
+
   for (auto& e : events) {
-    segments += e["segments"].u64();
-    EXPECT_EQ(e["type"].str(), "event");
-    EXPECT_EQ(e["ip"].u64(), ip);
-    EXPECT_EQ(e["local_address"].str(), address);
-    EXPECT_EQ(e["remote_address"].str(), address);
-    EXPECT_EQ(e["remote_port"].u64(), workload.server_port);
-    EXPECT_EQ(e["local_port"].u64(), truth["client_ports"].items()[0].u64());
-    EXPECT_EQ(e["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-    EXPECT_EQ(e["comm"].str(), "tcp");
-    EXPECT_EQ(e["state"].str(), "ESTABLISHED");
-    EXPECT_EQ(e["length_bytes"].u64(), truth["client_bytes"].u64());
-    EXPECT_EQ(e["sequence"].u64(), events[0]["sequence"].u64()) << "the same segment";
-    if (e["kind"].str() == "retransmit") {
-      EXPECT_EQ(e["congestion_state"].str(), "loss");
-    }
+    expect_fields(e,
+                  seen.filled(family.ends() + "type event local_port {client_ports} remote_port "
+                                              "{server_port} pid {pid} comm tcp state ESTABLISHED "
+                                              "length_bytes {client_bytes}"));
+    expect_same(e, events[0], {"sequence"});  // the same segment
+    if (e["kind"].str() == "retransmit") expect_fields(e, {{"congestion_state", "loss"}});
   }
-  EXPECT_EQ(segments, truth["retransmits"].u64());
+  expect_sums(events, seen.truth, {{"segments", "retransmits"}});
   EXPECT_EQ(of_kind(events, "loss_probe"), 1u) << "the first comes before the timeout";
   EXPECT_EQ(of_kind(events, "retransmit"), events.size() - 1);
-  EXPECT_EQ(workload.own(without_probes).size(), events.size() - 1);
-  EXPECT_GE(without_probes.lost("filtered"), 1u);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0]["type"].str(), "row");
-  EXPECT_EQ(rows[0]["retransmits"].u64(), events.size());
-  EXPECT_EQ(rows[0]["sent_again_bytes"].u64(), events.size() * truth["client_bytes"].u64());
-  EXPECT_EQ(rows[0]["remote_port"].u64(), workload.server_port);
-  EXPECT_EQ(rows[0]["local_address"].str(), address);
+  EXPECT_EQ(own(seen, 1).size(), events.size() - 1);
+  EXPECT_GE(seen.report(1).lost("filtered"), 1u);
+  auto row = only(own(seen, 2));
+  expect_fields(row, seen.filled(family.ends() + "type row remote_port {server_port}"));
+  expect_fields(row, {{"retransmits", events.size()},
+                      {"sent_again_bytes", events.size() * seen.number("client_bytes")}});
 }
 
-TOOL_TEST(Tcpretrans, Ipv4) {
-  expect_retransmits({"--sessions", "1", "--lost", "3"}, "127.0.0.1", 4);
-}
-TOOL_TEST(Tcpretrans, Ipv6) {
-  expect_retransmits({"--sessions", "1", "--lost", "2", "--family", "6"}, "::1", 6);
-}
-TOOL_TEST(Tcpretrans, MappedAddresses) {
-  expect_retransmits({"--sessions", "1", "--lost", "2", "--family", "mapped"}, "127.0.0.1", 4);
-}
+TOOL_TEST(Tcpretrans, Ipv4) { expect_retransmits("3", kFour); }
+TOOL_TEST(Tcpretrans, Ipv6) { expect_retransmits("2", kSix); }
+TOOL_TEST(Tcpretrans, MappedAddresses) { expect_retransmits("2", kMapped); }
 
 // An answer to a SYN has no owner yet; that is said rather than guessed.
 TOOL_TEST(Tcpretrans, Handshakes) {
-  require_tool("tcpretrans");
-  Connections workload({"--handshake"});
-  Tracer tracer("tcpretrans", {"--json", "--strict"});
-  Tracer own("tcpretrans", {"--json", "-p", workload.id()}), six("tcpretrans", {"--json", "-6"});
-  workload.release();
-  auto truth = workload.truth();
-  auto events = workload.own(tracer.stop());
-  EXPECT_EQ(events.size(), truth["retransmits"].u64());
+  auto seen =
+      watch({"tcpretrans --json --strict", "tcpretrans --json -p {pid}", "tcpretrans --json -6"},
+            "tcp --handshake");
+  auto events = own(seen);
+  EXPECT_EQ(events.size(), seen.number("retransmits"));
   EXPECT_GE(of_kind(events, "syn_ack"), 1u);
   EXPECT_GE(of_kind(events, "retransmit"), 1u);
   for (auto& e : events) {
     bool answer = e["kind"].str() == "syn_ack";
-    EXPECT_EQ(e[answer ? "local_port" : "remote_port"].u64(), workload.server_port);
-    EXPECT_EQ(e[answer ? "remote_port" : "local_port"].u64(),
-              truth["client_ports"].items()[0].u64());
-    EXPECT_EQ(e["state"].str(), answer ? "SYN_RECV" : "SYN_SENT");
+    expect_fields(e, {{answer ? "local_port" : "remote_port", seen.number("server_port")},
+                      {answer ? "remote_port" : "local_port", client_port(seen)},
+                      {"state", answer ? "SYN_RECV" : "SYN_SENT"}});
     EXPECT_EQ(e["pid"].is_null(), answer);
   }
-  EXPECT_EQ(workload.own(own.stop()).size(), of_kind(events, "retransmit"));
-  EXPECT_EQ(workload.own(six.stop()).size(), 0u);
+  EXPECT_EQ(own(seen, 1).size(), of_kind(events, "retransmit"));
+  EXPECT_EQ(own(seen, 2).size(), 0u);
 }
 
 TOOL_TEST(Tcpretrans, Text) {
-  require_tool("tcpretrans");
-  Connections workload({"--sessions", "1", "--lost", "1", "--family", "6"});
-  Tracer lines("tcpretrans", {"-l", "-s", "-p", workload.id()});
-  Tracer table("tcpretrans", {"-l", "-c", "-p", workload.id()});
-  Tracer csv("tcpretrans", {"-l", "-c", "--csv", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto port = std::to_string(truth["client_ports"].items()[0].u64());
-  auto from = "[::1]:" + port, to = "[::1]:" + std::to_string(workload.server_port);
-  std::istringstream shown(lines.stop_text()), counted(table.stop_text()), rows(csv.stop_text());
-  std::string line;
-  ASSERT_TRUE(std::getline(shown, line));
-  EXPECT_EQ(words(line),
-            (Strings{"TIME", "PID", "IP", "LADDR:LPORT", "T>", "RADDR:RPORT", "STATE", "SEQ"}));
-  ASSERT_TRUE(std::getline(shown, line));
-  auto cells = words(line);
-  ASSERT_EQ(cells.size(), 8u) << line;
-  EXPECT_EQ(Strings(cells.begin() + 1, cells.begin() + 7),
-            (Strings{workload.id(), "6", from, "L>", to, "ESTABLISHED"}));
-  ASSERT_TRUE(std::getline(counted, line)) << "the time";
-  ASSERT_TRUE(std::getline(counted, line));
-  EXPECT_EQ(words(line), (Strings{"LADDR:LPORT", "RADDR:RPORT", "RETRANSMITS"}));
-  ASSERT_TRUE(std::getline(counted, line));
-  cells = words(line);
-  ASSERT_EQ(cells.size(), 4u) << line;
-  EXPECT_EQ(Strings(cells.begin(), cells.begin() + 3), (Strings{from, "<->", to}));
-  ASSERT_TRUE(std::getline(rows, line));
-  EXPECT_TRUE(line.starts_with("time,retransmits,sent_again_bytes,ip,netns,local_address,"))
-      << line;
-  ASSERT_TRUE(std::getline(rows, line));
-  EXPECT_TRUE(contains(line, ",::1," + port + ",::1,")) << line;
+  auto seen = watch(
+      {"tcpretrans -l -s -p {pid}", "tcpretrans -l -c -p {pid}", "tcpretrans -l -c --csv -p {pid}"},
+      "tcp --sessions 1 --lost 1 --family 6");
+  auto shown = lines(seen.text()), counted = lines(seen.text(1));
+  expect_row(shown.at(0), "TIME PID IP LADDR:LPORT T> RADDR:RPORT STATE SEQ");
+  expect_row(shown.at(1),
+             seen.filled("* {pid} 6 [::1]:{client_ports} L> [::1]:{server_port} ESTABLISHED *"));
+  expect_row(counted.at(1), "LADDR:LPORT RADDR:RPORT RETRANSMITS");  // behind the time
+  expect_row(counted.at(2), seen.filled("[::1]:{client_ports} <-> [::1]:{server_port} *"));
+  expect_contains(seen.text(2), {seen.filled(",::1,{client_ports},::1,")});
 }
 
 const DeclareTests kTcpretrans{{
     .name = "tcpretrans",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
     .events = {"-w -l", "tcp --sessions 1 --lost 1"},
-    .stress =
-        {// Small, so that each is one segment: those are what the kernel counts.
-         .workload = "tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10",
-         .events = 4,
-         .options = "-l",
-         .shown = [](const Json& line) -> std::uint64_t {
-           return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
-         },
-         .truth = "retransmits",
-         .tiny = "-c --max-keys 1",
-         .pids = "pid server_pid"},
+    // Small, so that each is one segment: those are what the kernel counts.
+    .stress = {.workload = "tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10",
+               .events = 4,
+               .options = "-l",
+               .shown = [](const Json& line) -> std::uint64_t {
+                 return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
+               },
+               .truth = "retransmits",
+               .tiny = "-c --max-keys 1",
+               .pids = "pid server_pid"},
     .long_run = {{.arguments = "-l"}},
 }};
 

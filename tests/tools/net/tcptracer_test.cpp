@@ -1,6 +1,5 @@
 // tcptracer against sessions whose two ends belong to known processes.
 #include <map>
-#include <sstream>
 
 #include "connections.hpp"
 
@@ -8,80 +7,52 @@ namespace coretap::tooltest {
 namespace {
 
 /// Each end of each session has its own two lines, with its process.
-void expect_both_ends(const Strings& options, const std::string& address, std::uint64_t ip) {
-  require_tool("tcptracer");
-  Connections workload(options);
-  Tracer tracer("tcptracer", {"--json", "--strict"});
-  workload.release();
-  auto truth = workload.truth();
+void expect_both_ends(const std::string& options, const Family& family) {
+  auto seen = watch({"tcptracer --json --strict"}, options, family);
+  const auto server = seen.number("server_port");
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> kinds;
-  for (auto& e : workload.own(tracer.stop())) {
-    bool client = e["remote_port"].u64() == workload.server_port;
+  for (auto& e : own(seen)) {
+    bool client = e["remote_port"].u64() == server;
     kinds[{e["local_port"].u64(), e["remote_port"].u64()}] += " " + e["kind"].str();
-    EXPECT_EQ(e["pid"].u64(), client ? truth["client_pid"].u64() : workload.server_pid);
-    EXPECT_EQ(e["comm"].str(), "tcp");
-    EXPECT_EQ(e["ip"].u64(), ip);
-    EXPECT_EQ(e["local_address"].str(), address);
-    EXPECT_EQ(e["remote_address"].str(), address);
+    expect_fields(e, seen.filled(family.ends() + "comm tcp pid " +
+                                 (client ? "{client_pid}" : "{server_pid}")));
   }
-  auto ports = truth["client_ports"].items();
+  auto ports = client_ports(seen.truth);
   EXPECT_EQ(kinds.size(), 2 * ports.size());
   for (auto& port : ports) {
-    EXPECT_EQ((kinds[{port.u64(), workload.server_port}]), " connect close");
-    EXPECT_EQ((kinds[{workload.server_port, port.u64()}]), " accept close");
+    EXPECT_EQ((kinds[{port, server}]), " connect close");
+    EXPECT_EQ((kinds[{server, port}]), " accept close");
   }
 }
 
-TOOL_TEST(Tcptracer, ClientCloses) {
-  expect_both_ends({"--sessions", "10", "--unbound"}, "127.0.0.1", 4);
-}
+TOOL_TEST(Tcptracer, ClientCloses) { expect_both_ends("--sessions 10 --unbound", kFour); }
 TOOL_TEST(Tcptracer, ServerClosesWithoutBlockingByIpv6) {
-  expect_both_ends({"--closer", "server", "--nonblocking", "--family", "6"}, "::1", 6);
+  expect_both_ends("--closer server --nonblocking", kSix);
 }
-TOOL_TEST(Tcptracer, ResetByTheOtherEnd) {
-  expect_both_ends({"--closer", "reset", "--family", "mapped"}, "127.0.0.1", 4);
-}
+TOOL_TEST(Tcptracer, ResetByTheOtherEnd) { expect_both_ends("--closer reset", kMapped); }
 
 TOOL_TEST(Tcptracer, FiltersAndText) {
-  require_tool("tcptracer");
-  Connections workload({"--sessions", "1"}), refused({"--refused", "--sessions", "2"});
-  Tracer server("tcptracer", {"--json", "-p", std::to_string(workload.server_pid)});
-  Tracer six("tcptracer", {"--json", "-6", "-N", workload.id()});
-  Tracer failed("tcptracer", {"--json", "-N", std::to_string(refused.netns)});
-  Tracer text("tcptracer", {"-t", "-U", "-p", workload.id()});
-  for (auto* w : {&workload, &refused}) w->release();
-  auto port = std::to_string(workload.truth()["client_ports"].items()[0].u64());
-  refused.truth();
-  EXPECT_EQ(server.stop().body.size(), 2u);
-  auto other = six.stop();
-  EXPECT_EQ(other.body.size(), 0u);
-  EXPECT_GE(other.lost("filtered"), 4u);
-  EXPECT_EQ(failed.stop().body.size(), 0u) << "what fails was no connection";
-  std::istringstream lines(text.stop_text());
-  std::string line;
-  ASSERT_TRUE(std::getline(lines, line));
-  EXPECT_EQ(words(line), (Strings{"TIME(s)", "UID", "T", "PID", "COMM", "IP", "SADDR", "DADDR",
-                                  "SPORT", "DPORT"}));
-  for (auto* sign : {"C", "X"}) {
-    ASSERT_TRUE(std::getline(lines, line));
-    auto cells = words(line);
-    ASSERT_EQ(cells.size(), 10u) << line;
-    EXPECT_EQ(Strings(cells.begin() + 1, cells.end()),
-              (Strings{"0", sign, workload.id(), "tcp", "4", "127.0.0.1", "127.0.0.1", port,
-                       std::to_string(workload.server_port)}));
-  }
+  auto [seen, refused] =
+      watch_each({{"tcp --sessions 1",
+                   {"tcptracer --json -p {server_pid}", "tcptracer --json -6 -N {pid}",
+                    "tcptracer -t -U -p {pid}"}},
+                  {"tcp --refused --sessions 2", {"tcptracer --json -N {netns}"}}},
+                 {});
+  EXPECT_EQ(seen.shown(0), 2u);
+  EXPECT_EQ(seen.shown(1), 0u);
+  EXPECT_GE(seen.report(1).lost("filtered"), 4u);
+  EXPECT_EQ(refused.shown(0), 0u) << "what fails was no connection";
+  auto rows = lines(seen.text(2));
+  expect_row(rows.at(0), "TIME(s) UID T PID COMM IP SADDR DADDR SPORT DPORT");
+  const std::string ends = " {pid} tcp 4 127.0.0.1 127.0.0.1 {client_ports} {server_port}";
+  expect_row(rows.at(1), seen.filled("* 0 C" + ends));
+  expect_row(rows.at(2), seen.filled("* 0 X" + ends));
 }
 
 const DeclareTests kTcptracer{{
     .name = "tcptracer",
     .events = {"-U", "tcp"},
-    .stress = {.workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10",
-               .events = 200,
-               .truth = [](stress::Load& load) -> std::uint64_t {
-                 return 4 * load.workload().truth()["client_ports"].items().size();
-               },
-               .tiny = "--ring-size 4096",
-               .pids = "pid server_pid"},
+    .stress = sessions(200, 4, "pid server_pid"),
 }};
 
 }  // namespace

@@ -3,121 +3,89 @@
 #include <map>
 #include <sstream>
 
-#include "../harness.hpp"
+#include "calls.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-using Way = std::pair<std::string, std::string>;
-
-struct Truth {
-  std::uint64_t lock = 0, count = 0, waited_ns = 0;
-};
-
-std::map<Way, Truth> ways_of(const Json& truth) {
-  std::map<Way, Truth> all;
-  for (auto& w : truth["ways"].items())
-    all[{w["op"].str(), w["result"].str()}] = {w["lock"].u64(), w["count"].u64(),
-                                               w["waited_ns"].u64()};
+/// By "OP RESULT".
+std::map<std::string, Json> ways_of(const Json& truth) {
+  std::map<std::string, Json> all;
+  for (auto& w : truth["ways"].items()) all.emplace(w["op"].str() + " " + w["result"].str(), w);
   return all;
 }
 
-bool has_frame(const Json& stack, const std::string& name) {
-  for (auto& frame : stack.strings())
-    if (contains(frame, name)) return true;
-  return false;
-}
-
 TOOL_TEST(Futexctn, EveryWayToWaitWithItsStack) {
-  require_tool("futexctn");
-  Workload workload("waiter", {"--count", "30"}, kLinger);
-  Tracer tracer("futexctn", {"--json", "--strict", "-p", workload.id()});
-  workload.release();
-  auto ways = ways_of(workload.truth());
-  auto report = tracer.stop();
-  std::map<Way, Truth> seen;
+  auto seen = observe("futexctn --json --strict -p {pid}", "waiter --count 30");
+  auto ways = ways_of(seen.truth);
+  auto report = seen.report();
+  std::map<std::string, std::vector<Json>> shown;
   for (auto& line : report.body) {
-    EXPECT_EQ(line["comm"].str(), "waiter");
-    EXPECT_EQ(line["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-    EXPECT_TRUE(has_frame(line["user_stack"], "waiter_wait"));
-    EXPECT_TRUE(has_frame(line["user_stack"], "waiter_outer"));
-    EXPECT_TRUE(has_frame(line["user_stack"], "main"));
-    auto& s = seen[{line["op"].str(), line["outcome"].str()}];
-    s.lock = line["lock"].u64();
-    s.count += line["count"].u64();
-    s.waited_ns += line["total_ns"].u64();
+    expect_fields(line, {{"comm", "waiter"}, {"pid", seen.pid}});
+    for (auto* frame : {"waiter_wait", "waiter_outer", "main"})
+      EXPECT_TRUE(has_frame(line, "user_stack", frame)) << frame;
+    shown[line["op"].str() + " " + line["outcome"].str()].push_back(line);
   }
-  ASSERT_EQ(seen.size(), ways.size());
+  ASSERT_EQ(shown.size(), ways.size());
   for (auto& [way, truth] : ways) {
-    SCOPED_TRACE(way.first + " " + way.second);
-    ASSERT_TRUE(seen.contains(way));
-    EXPECT_EQ(seen[way].lock, truth.lock);
-    EXPECT_EQ(seen[way].count, truth.count);
-    EXPECT_LE(seen[way].waited_ns, truth.waited_ns);
-    if (way.second == "timeout") {
-      EXPECT_GE(seen[way].waited_ns, truth.count * 1'900'000);
+    SCOPED_TRACE(way);
+    ASSERT_TRUE(shown.contains(way));
+    for (auto& line : shown[way]) expect_same(line, truth, {"lock"});
+    expect_sums(shown[way], truth, {"count"});
+    auto waited = sum(shown[way], "total_ns");
+    EXPECT_LE(waited, truth["waited_ns"].u64());
+    if (way.ends_with(" timeout")) {
+      EXPECT_GE(waited, truth["count"].u64() * 1'900'000);
     }
   }
   EXPECT_EQ(report.lost("stacks_failed"), 0u);
 }
 
 TOOL_TEST(Futexctn, SummaryCountsResults) {
-  require_tool("futexctn");
-  Workload workload("waiter", {"--count", "30"}, kLinger);
-  Tracer tracer("futexctn", {"--json", "--strict", "-s", "-p", workload.id()});
-  workload.release();
-  auto ways = ways_of(workload.truth());
-  auto report = tracer.stop();
-  std::map<Way, std::uint64_t> seen;
-  for (auto& line : report.body) {
-    auto op = line["op"].str();
-    auto woken = line["count"].u64();
-    for (auto& [key, result] :
-         {Way{"timeouts", "timeout"}, {"interrupted", "interrupted"}, {"changed", "changed"}}) {
-      auto n = line[key.c_str()].u64();
-      woken -= n;
-      if (n) seen[{op, result}] += n;
-    }
+  auto seen = observe("futexctn --json --strict -s -p {pid}", "waiter --count 30");
+  std::map<std::string, std::uint64_t> shown, known;
+  for (auto& [way, truth] : ways_of(seen.truth)) known[way] = truth["count"].u64();
+  for (auto& line : seen.report().body) {
+    auto op = line["op"].str() + " ";
+    auto timeouts = line["timeouts"].u64(), interrupted = line["interrupted"].u64(),
+         changed = line["changed"].u64();
+    shown[op + "timeout"] += timeouts;
+    shown[op + "interrupted"] += interrupted;
+    shown[op + "changed"] += changed;
+    shown[op + "woken"] += line["count"].u64() - timeouts - interrupted - changed;
     EXPECT_EQ(line["failed"].u64(), 0u);
-    if (woken) seen[{op, "woken"}] += woken;
     EXPECT_LE(line["max_ns"].u64(), line["total_ns"].u64());
     EXPECT_GE(line["max_ns"].u64(), line["average_ns"].u64());
     EXPECT_FALSE(line.has("user_stack"));
   }
-  ASSERT_EQ(seen.size(), ways.size());
-  for (auto& [way, truth] : ways) EXPECT_EQ(seen[way], truth.count) << way.first << way.second;
+  std::erase_if(shown, [](auto& way) { return way.second == 0; });
+  EXPECT_EQ(shown, known);
 }
 
 TOOL_TEST(Futexctn, OneLockByThread) {
-  require_tool("futexctn");
-  Workload workload("waiter", {"--count", "5", "--only", "timeout"}, kLinger);
-  auto lock = workload.ready()["words"].u64() + 4;
+  Scene scene("waiter --count 5 --only timeout");
+  auto lock = scene.ready()["words"].u64() + 4;
   std::ostringstream address;
   address << std::hex << std::showbase << lock;
-  Tracer tracer("futexctn",
-                {"--json", "-s", "--per-thread", "-p", workload.id(), "-l", address.str()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  ASSERT_EQ(report.body.size(), 1u);
-  EXPECT_EQ(report.body[0]["op"].str(), "wait_bitset");
-  EXPECT_EQ(report.body[0]["lock"].u64(), lock);
-  EXPECT_EQ(report.body[0]["tid"].u64(), static_cast<std::uint64_t>(workload.pid()));
-  EXPECT_EQ(report.body[0]["timeouts"].u64(), 5u);
+  scene.trace("futexctn --json -s --per-thread -p {pid} -l " + address.str());
+  auto seen = scene.finish();
+  auto report = seen.report();
+  expect_fields(only(report.body),
+                {{"op", "wait_bitset"}, {"lock", lock}, {"tid", seen.pid}, {"timeouts", 5}});
   EXPECT_GE(report.lost("filtered"), 5u) << "the other lock, and other processes";
 }
 
 /// Stopped and continued, a wait with a timeout goes on by restart_syscall().
 TOOL_TEST(Futexctn, WaitsGoOnAfterASignal) {
-  require_tool("futexctn");
-  Workload workload("waiter", {"--count", "1", "--only", "timeout", "--ms", "3000"}, kLinger);
-  Tracer tracer("futexctn", {"--json", "--strict", "-s", "-p", workload.id()});
+  Scene scene("waiter --count 1 --only timeout --ms 3000");
+  auto& tracer = scene.trace("futexctn --json --strict -s -p {pid}");
+  auto& workload = scene.workload();
   workload.release();
   ASSERT_TRUE(await_sleep(workload.pid()));
   kill(workload.pid(), SIGSTOP);
   ASSERT_TRUE(until([&] { return state_of(workload.pid()) == 'T'; }));
   kill(workload.pid(), SIGCONT);
-  auto ways = ways_of(workload.truth());
+  workload.truth();
   auto report = tracer.stop();
   EXPECT_EQ(report.sum("timeouts"), 2u);
   EXPECT_EQ(report.sum("interrupted"), 1u);
@@ -130,11 +98,7 @@ const DeclareTests kFutexctn{{
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--summary"}}},
     .events = {{}, "waiter --count 3"},
     .nothing_when_idle = true,
-    .stress = {.workload = "waiter --only woken --count {n/5}",
-               .events = 20000,
-               .shown = "count",
-               .truth = "waits",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("waiter --only woken --count {n/5}", 20000, "count", "waits"),
     .long_run = {{.arguments = "60"}, {.arguments = "-s 60", .of = "summary"}},
 }};
 

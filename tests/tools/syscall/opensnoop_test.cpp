@@ -3,80 +3,48 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
-#include <sstream>
 
-#include "../harness.hpp"
+#include "calls.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-bool is_null(const Json& event, const char* key) { return event[key].is_null(); }
-
-struct Scene {
-  Workload workload{"opener", {"--scene", "--count", "20"}};
-  std::string pid = workload.id();
-  std::unique_ptr<Tracer> with(Strings options) const {
-    options.insert(options.begin(), {"--json", "--strict", "-p", pid});
-    return std::make_unique<Tracer>("opensnoop", options);
-  }
-};
-
 /// What one call of the scene is known to be; `whole`: with --full-path.
 void expect_call(const Json& event, const Json& truth, bool whole) {
-  EXPECT_EQ(event["call"].str(), truth["call"].str());
-  EXPECT_EQ(event["fd"].i64(), truth["fd"].i64());
-  if (auto error = static_cast<int>(truth["error"].i64()))
-    EXPECT_EQ(event["error"].str(), ::strerrorname_np(error));
-  else
-    EXPECT_TRUE(is_null(event, "error"));
-  EXPECT_EQ(event["open_flags"].u64(), truth["flags"].u64());
-  if (truth["mode"].u64())
-    EXPECT_EQ(event["open_mode"].u64(), truth["mode"].u64());
-  else
-    EXPECT_TRUE(is_null(event, "open_mode"));
+  auto mode = truth["mode"].u64();
+  expect_same(event, truth, {"call", "fd", {"open_flags", "flags"}});
+  expect_fields(event,
+                {{"error", error_name(truth["error"].i64())}, {"open_mode", or_null(mode, mode)}});
   EXPECT_GT(event["latency_ns"].u64(), 0u);
   auto given = unhex(truth["given_hex"].str()), full = unhex(truth["full_hex"].str());
-  if (given == "?") {
-    EXPECT_TRUE(is_null(event, "path"));
-    return;
-  }
-  if (given.size() > 4095) {
-    EXPECT_TRUE(event["incomplete"].boolean());
-    EXPECT_EQ(event["argument"].str(), given.substr(0, 4095) + "...");
-    EXPECT_EQ(event["path"].str(), whole ? full.substr(0, full.size() - given.size() + 4095) + "..."
-                                         : event["argument"].str());
-    return;
-  }
-  EXPECT_FALSE(event["incomplete"].boolean());
-  EXPECT_EQ(event["argument"].str(), in_json(given));
-  EXPECT_EQ(event["path"].str(), in_json(whole ? full : given));
+  if (given == "?") return expect_fields(event, {{"path", nullptr}});
+  bool cut = given.size() > 4095;
+  auto beyond = full.size() - given.size() + 4095;
+  auto shown = [&](const std::string& path, std::size_t size) {
+    return cut ? path.substr(0, size) + "..." : in_json(path);
+  };
+  expect_fields(event, {{"incomplete", cut},
+                        {"argument", shown(given, 4095)},
+                        {"path", whole ? shown(full, beyond) : shown(given, 4095)}});
 }
 
 TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
-  require_tool("opensnoop");
-  Scene scene;
-  auto given = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-p", scene.pid});
-  auto full = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-F", "-p", scene.pid});
-  auto failed = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-x", "-p", scene.pid});
-  auto writers = scene.with({"-f", "O_WRONLY", "-f", "O_EXCL"});
-  auto text =
-      std::make_unique<Tracer>("opensnoop", Strings{"-T", "-U", "-e", "-L", "-n", "opener"});
-  scene.workload.release();
-  auto truth = scene.workload.truth();
-  auto calls = truth["scene"].items();
-  auto bulk = truth["bulk"].u64(), pid = truth["pid"].u64();
-  ASSERT_EQ(calls.size(), truth["scene_opens"].u64());
-  for (auto* tracer : {given.get(), full.get()}) {
-    bool whole = tracer == full.get();
-    auto report = tracer->stop();
+  auto seen = observe_all(
+      {"opensnoop --json -p {pid}", "opensnoop --json -F -p {pid}", "opensnoop --json -x -p {pid}",
+       "opensnoop --json --strict -p {pid} -f O_WRONLY -f O_EXCL",
+       "opensnoop -T -U -e -L -n opener"},
+      "opener --scene --count 20", {});
+  auto calls = seen.truth["scene"].items();
+  auto bulk = seen.truth["bulk"].u64();
+  ASSERT_EQ(calls.size(), seen.truth["scene_opens"].u64());
+  for (bool whole : {false, true}) {
+    auto report = seen.report(whole ? 1 : 0);
     EXPECT_EQ(report.lost("lost"), 0u);
-    auto events = report.of_process(pid);
+    auto events = report.of_process(seen.truth["pid"].u64());
     ASSERT_EQ(events.size(), bulk + calls.size());
-    for (std::uint64_t i = 0; i < bulk; i++)
-      EXPECT_EQ(events[i]["path"].str(),
-                whole ? "/proc/" + scene.pid + "/comm" : "/proc/self/comm");
+    auto own = "/proc/" + (whole ? std::to_string(seen.pid) : "self") + "/comm";
+    for (std::uint64_t i = 0; i < bulk; i++) EXPECT_EQ(events[i]["path"].str(), own);
     for (std::size_t i = 0; i < calls.size(); i++) {
       SCOPED_TRACE(i);
       expect_call(events[bulk + i], calls[i], whole);
@@ -84,93 +52,63 @@ TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
     // The path that is too long for the kernel too is shortened, and that is reported.
     EXPECT_EQ(report.lost("truncated"), 1u);
   }
-  auto failures = failed->stop();
-  EXPECT_EQ(failures.body.size(), truth["failures"].u64());
-  for (auto& event : failures.body) EXPECT_FALSE(is_null(event, "error"));
+  auto failures = seen.report(2).body;
+  EXPECT_EQ(failures.size(), seen.truth["failures"].u64());
+  for (auto& event : failures) EXPECT_FALSE(event["error"].is_null());
   std::size_t writes = 0;
   for (auto& call : calls)
     writes += (call["flags"].u64() & O_ACCMODE) == O_WRONLY || call["flags"].u64() & O_EXCL;
-  EXPECT_EQ(writers->stop().body.size(), writes);
+  EXPECT_EQ(seen.report(3).body.size(), writes);
 
-  auto shown = text->stop_text();
+  auto shown = seen.text(4);
   EXPECT_TRUE(safe_for_terminals(shown));
-  std::istringstream lines(shown);
-  std::string line;
-  std::getline(lines, line);
-  std::istringstream title(line);
-  Strings titles;
-  for (std::string word; title >> word;) titles.push_back(word);
-  EXPECT_EQ(titles, (Strings{"TIME(s)", "UID", "PID", "COMM", "FD", "ERR", "FLAGS", "MODE",
-                             "LAT(us)", "PATH"}));
-  EXPECT_TRUE(contains(shown, "\\x1b]0;x\\x07\\x0a\"\\\\xff\\xc3(, end\n"));
-  EXPECT_TRUE(contains(shown, " 00001101 0604 "));
+  expect_row(lines(shown).at(0), "TIME(s) UID PID COMM FD ERR FLAGS MODE LAT(us) PATH");
+  expect_contains(shown, {"\\x1b]0;x\\x07\\x0a\"\\\\xff\\xc3(, end\n", " 00001101 0604 "});
 }
 
 // A long row without a pause: all of it arrives.
 TOOL_TEST(Opensnoop, LosesNothingInAStorm) {
   require_tool("opensnoop");
   const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
-  Workload workload("opener", {"--count", std::to_string(count)});
-  Tracer tracer("opensnoop", {"--strict", "-p", workload.id()}, {.stdout_path = "/dev/null"});
-  Tracer other("opensnoop", {"--json", "--strict", "-f", "O_TMPFILE", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto err = [&] {
-    tracer.process().signal(2);
-    EXPECT_EQ(tracer.process().wait(), 0) << tracer.process().err();
-    return tracer.process().err();
-  }();
-  EXPECT_TRUE(contains(err, std::to_string(count) + " shown")) << err;
-  auto report = other.stop();
-  EXPECT_TRUE(report.body.empty());
-  EXPECT_GE(report.lost("filtered"), count);
+  Scene scene("opener --count " + std::to_string(count), {});
+  scene.trace("opensnoop --strict -p {pid}", {.stdout_path = "/dev/null"});
+  scene.trace("opensnoop --json --strict -f O_TMPFILE -p {pid}");
+  auto seen = scene.finish();
+  expect_contains(seen.err[0], {std::to_string(count) + " shown"});
+  EXPECT_FALSE(contains(seen.err[0], "missed: ")) << seen.err[0];
+  EXPECT_TRUE(seen.report(1).body.empty());
+  EXPECT_GE(seen.report(1).lost("filtered"), count);
 }
 
 TOOL_TEST(Opensnoop, Filters) {
-  require_tool("opensnoop");
-  Workload wanted("opener", {"--count", "7"}),
-      other("opener", {"--comm", "op-other", "--count", "3"});
-  auto with = [](Strings options) {
-    options.insert(options.begin(), {"--json", "--strict"});
-    return std::make_unique<Tracer>("opensnoop", options);
-  };
-  auto by_pid = with({"-p", wanted.id()}), by_tid = with({"-t", wanted.id()});
-  auto by_name = with({"-n", "opener"}), both = with({"-p", wanted.id() + "," + other.id()});
-  auto nobody = with({"-u", "54321"});
-  // Parts of names, whole names, lists and repetition.
-  std::pair<Strings, std::size_t> lists[] = {
-      {{"-n", "pene"}, 7},
-      {{"-n", "p-oth"}, 3},
-      {{"-n", "p-othx"}, 0},
-      {{"-n", "opener", "--name", "-other"}, 10},
-      {{"--comm", "pene"}, 0},
-      {{"--comm", "op-other"}, 3},
-      {{"--comm", "op-other,opener"}, 10},
-      {{"--comm", "opener", "--comm", "op-other"}, 10},
-      {{"--comm", "op-other,opener", "-n", "pen"}, 7},
-      {{"-n", "o", "--not-pid", wanted.id()}, 3},
-      {{"-n", "o", "--not-pid", wanted.id() + "," + other.id()}, 0},
-      {{"-p", wanted.id() + "," + other.id(), "--not-comm", "op-other"}, 7},
-      {{"-p", wanted.id() + "," + other.id(), "--not-comm", "opener,op-other"}, 0},
-      {{"-u", "54321,54322"}, 0},
-      {{"-u", "54321", "-u", std::to_string(::getuid()), "--comm", "op-other"}, 3}};
-  std::vector<std::unique_ptr<Tracer>> by_list;
-  for (auto& [options, expected] : lists) by_list.push_back(with(options));
-  wanted.release();
-  other.release();
-  wanted.truth();
-  other.truth();
-  for (std::size_t i = 0; i < std::size(lists); i++) {
-    auto report = by_list[i]->stop();
-    auto shown = report.of_process(static_cast<std::uint64_t>(wanted.pid())).size() +
-                 report.of_process(static_cast<std::uint64_t>(other.pid())).size();
-    EXPECT_EQ(shown, lists[i].second) << ::testing::PrintToString(lists[i].first);
-  }
-  EXPECT_EQ(by_pid->stop().body.size(), 7u);
-  EXPECT_EQ(by_tid->stop().body.size(), 7u);
-  EXPECT_EQ(by_name->stop().of_process(static_cast<std::uint64_t>(wanted.pid())).size(), 7u);
-  EXPECT_EQ(both->stop().body.size(), 10u);
-  EXPECT_TRUE(nobody->stop().body.empty());
+  // Parts of names, whole names, lists and repetition. Other processes may have such names, too.
+  struct {
+    bool named;
+    std::size_t shown;
+    std::vector<Strings> options;
+  } filters[] = {
+      {false, 7, {"-p {0}", "-t {0}", "-p {0},{1} --not-comm op-other"}},
+      {false, 10, {"-p {0},{1}"}},
+      {false, 0, {"-u 54321", "-u 54321,54322", "-p {0},{1} --not-comm opener,op-other"}},
+      {true, 7, {"-n opener", "-n pene", "--comm op-other,opener -n pen"}},
+      {true, 3, {"-n p-oth", "--comm op-other", "-n o --not-pid {0}"}},
+      {true, 3, {"--comm op-other -u 54321 -u " + std::to_string(::getuid())}},
+      {true, 10, {"-n opener --name -other", "--comm op-other,opener"}},
+      {true, 10, {"--comm opener --comm op-other"}},
+      {true, 0, {"-n p-othx", "--comm pene", "-n o --not-pid {0},{1}"}}};
+  std::vector<Strings> tools;
+  for (auto& filter : filters)
+    for (auto& options : filter.options) tools.push_back("opensnoop --json --strict" + options);
+  auto [wanted, other] =
+      watch_each({{"opener --count 7", tools}, {"opener --comm op-other --count 3"}}, {});
+  std::size_t next = 0;
+  for (auto& [named, shown, all] : filters)
+    for (auto& options : all) {
+      SCOPED_TRACE(join(options));
+      auto report = wanted.report(next++);
+      EXPECT_EQ(report.of_process(wanted.pid).size() + report.of_process(other.pid).size(), shown);
+      EXPECT_TRUE(named || report.body.size() == shown);
+    }
 }
 
 // A cgroup as a runtime would make it; its name is not known, as no runtime runs here.
@@ -180,65 +118,55 @@ TOOL_TEST(Opensnoop, ContainersAndUnits) {
   Cgroup container, unit("-test.service");
   auto scope = container.path() + "/docker-" + id + ".scope";
   ASSERT_EQ(::mkdir(scope.c_str(), 0755), 0);
-  Workload inside("opener", {"--count", "5"}), served("opener", {"--count", "3"});
-  std::ofstream(scope + "/cgroup.procs") << inside.id() << std::flush;
-  unit.add(served.pid());
-  Tracer all("opensnoop", {"--json", "--strict", "-p", inside.id() + "," + served.id()});
-  Tracer by_id("opensnoop", {"--json", "--strict", "--container", id.substr(0, 12)});
-  Tracer text("opensnoop", {"--containers", "-p", served.id()});
-  inside.release();
-  served.release();
-  inside.truth();
-  served.truth();
-  auto report = all.stop();
-  for (auto& line : report.of_process(static_cast<std::uint64_t>(inside.pid()))) {
-    EXPECT_EQ(line["container_id"].str(), id);
-    EXPECT_TRUE(line["container"].is_null());
-    EXPECT_TRUE(line["unit"].is_null());
+  Scene inside("opener --count 5", {}), served("opener --count 3", {});
+  std::ofstream(scope + "/cgroup.procs") << inside.workload().id() << std::flush;
+  unit.add(served.workload().pid());
+  served.trace("opensnoop --json --strict -p {pid}," + inside.workload().id());
+  served.trace("opensnoop --json --strict --container " + id.substr(0, 12));
+  served.trace("opensnoop --containers -p {pid}");
+  auto of_inside = inside.finish(), seen = served.finish();
+  auto report = seen.report();
+  for (auto& line : report.of_process(of_inside.pid)) {
+    expect_fields(line, {{"container_id", id}, {"container", nullptr}, {"unit", nullptr}});
     EXPECT_TRUE(line["cgroup"].str().ends_with("/docker-" + id + ".scope"));
   }
-  for (auto& line : report.of_process(static_cast<std::uint64_t>(served.pid()))) {
+  for (auto& line : report.of_process(seen.pid)) {
     EXPECT_TRUE(line["unit"].str().ends_with("-test.service"));
     EXPECT_TRUE(line["container_id"].is_null());
   }
   EXPECT_EQ(report.body.size(), 8u);
-  EXPECT_EQ(by_id.stop().body.size(), 5u);
-  EXPECT_TRUE(contains(text.stop_text(), "-test.service"));
-  auto none = run({tool_path("opensnoop"), "--container", "no-such"});
-  EXPECT_EQ(none.status, 2);
-  EXPECT_TRUE(contains(none.err, "--container no-such: there is none here")) << none.err;
+  EXPECT_EQ(seen.report(1).body.size(), 5u);
+  expect_contains(seen.text(2), {"-test.service"});
+  expect_refusals("opensnoop",
+                  {{"--container no-such", "--container no-such: there is none here"}});
   ::rmdir(scope.c_str());
 }
 
 TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
   auto result = run({tool_path("opensnoop"), "-f", "O_NOSUCH\x1b"});
   EXPECT_EQ(result.status, 2);
-  EXPECT_TRUE(contains(result.err, "hint: ")) << result.err;
+  expect_contains(result.err, {"hint: "});
   EXPECT_TRUE(safe_for_terminals(result.err));
 }
 
 // The workload's calls come from its main(), through syscall(), which keeps no frame pointer.
 TOOL_TEST(Opensnoop, Callers) {
-  require_tool("opensnoop");
-  Workload workload("opener", {"--count", "20"});
-  Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
+  auto seen = observe_all({"opensnoop --json --callers -p {pid}"}, "opener --count 20", {});
+  auto report = seen.report();
   std::uint64_t cut = 0;
   for (auto& event : report.body) {
     EXPECT_FALSE(event["user_stack"].strings().empty());
     cut += !event["user_stack_truncated"].is_null();
   }
-  EXPECT_GE(report.body.size(), truth["bulk"].u64());
+  EXPECT_GE(report.body.size(), seen.truth["bulk"].u64());
   EXPECT_EQ(report.lost("stacks_truncated"), cut);
   EXPECT_EQ(report.lost("stacks_failed"), 0u);
-  auto text = run({tool_path("opensnoop"), "--callers", "--", "cat", "/dev/null"});
-  EXPECT_TRUE(contains(text.out, "\n        ")) << text.out;
+  auto text = run({tool_path("opensnoop"), "--callers", "--", "cat", "/dev/null"}).out;
+  expect_contains(text, {"\n        "});
 #ifdef __x86_64__
   // The files of a command are read before it starts: all its stacks are whole, with names.
-  EXPECT_TRUE(contains(text.out, "        __libc_start_main")) << text.out;
-  EXPECT_FALSE(contains(text.out, "[truncated: ")) << text.out;
+  expect_contains(text, {"        __libc_start_main"});
+  EXPECT_FALSE(contains(text, "[truncated: ")) << text;
 #endif
 }
 

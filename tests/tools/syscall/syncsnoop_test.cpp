@@ -1,65 +1,40 @@
 // syncsnoop against a program that flushes files in known ways.
-#include "../harness.hpp"
+#include "calls.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Syncsnoop, EveryCallWithItsFile) {
-  require_tool("syncsnoop");
-  Workload workload("filecalls", {"--syncs", "20", "--scene"}),
-      other("filecalls", {"--syncs", "10"});
-  Tracer tracer("syncsnoop", {"--json", "--strict", "-p", workload.id()});
-  Tracer slow("syncsnoop", {"--json", "-m", "600000", "-p", workload.id()});
-  workload.release();
-  other.release();
-  auto truth = workload.truth();
-  other.truth();
-  auto calls = truth["scene"].items();
-  auto bulk = truth["syncs"].u64();
-  auto report = tracer.stop();
-  ASSERT_EQ(report.body.size(), bulk + calls.size());
-  for (std::size_t i = 0; i < report.body.size(); i++) {
+  auto [seen, other] =
+      watch_each({{"filecalls --syncs 20 --scene",
+                   {"syncsnoop --json --strict -p {pid}", "syncsnoop --json -m 600000 -p {pid}"}},
+                  {"filecalls --syncs 10"}},
+                 {});
+  auto calls = seen.truth["scene"].items();
+  auto bulk = seen.number("syncs");
+  auto events = seen.body();
+  ASSERT_EQ(events.size(), bulk + calls.size());
+  for (std::size_t i = 0; i < events.size(); i++) {
     SCOPED_TRACE(i);
-    auto& event = report.body[i];
+    expect_same(events[i], seen.truth, {"pid"});
     // Those of the bulk are as the first of the scene.
-    auto& call = calls[i < bulk ? 0 : i - bulk];
-    EXPECT_EQ(event["pid"].u64(), truth["pid"].u64());
-    EXPECT_EQ(event["call"].str(), call["call"].str());
-    EXPECT_GT(event["latency_ns"].u64(), 0u);
-    if (call["ret"].i64() < 0)
-      EXPECT_EQ(event["error"].str(), ::strerrorname_np(static_cast<int>(-call["ret"].i64())));
-    else
-      EXPECT_TRUE(event["error"].is_null());
-    ASSERT_EQ(event["file"].is_null(), !call["known"].boolean());
-    if (!call["known"].boolean()) continue;
-    EXPECT_EQ(event["file"].str(), unhex(call["path_hex"].str()));
+    expect_file_call(events[i], calls[i < bulk ? 0 : i - bulk], "file");
   }
-  auto none = slow.stop();
-  EXPECT_TRUE(none.body.empty());
-  EXPECT_GE(none.lost("filtered"), bulk + calls.size());
+  EXPECT_TRUE(seen.body(1).empty());
+  EXPECT_GE(seen.report(1).lost("filtered"), events.size());
 }
 
 TOOL_TEST(Syncsnoop, Text) {
-  require_tool("syncsnoop");
-  EXPECT_EQ(header_of("syncsnoop", {}),
-            (Strings{"TIME(s)", "COMM", "PID", "CALL", "LAT(ms)", "ERROR", "FILE"}));
-  Workload workload("filecalls", {"--syncs", "1", "--scene"});
-  Tracer tracer("syncsnoop", {"-T", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto text = tracer.stop_text();
-  EXPECT_TRUE(contains(text, "/filecalls-" + workload.id() + "/file\n")) << text;
-  EXPECT_TRUE(contains(text, " EBADF ")) << text;
-  EXPECT_TRUE(contains(text, " sync_file_range ")) << text;
+  expect_columns("syncsnoop", {{"", "TIME(s) COMM PID CALL LAT(ms) ERROR FILE"}});
+  auto seen = observe_all({"syncsnoop -T -p {pid}"}, "filecalls --syncs 1 --scene", {});
+  expect_contains(seen.text(), {"/filecalls-" + std::to_string(seen.pid) + "/file\n", " EBADF ",
+                                " sync_file_range "});
 }
 
 const DeclareTests kSyncsnoop{{
     .name = "syncsnoop",
     .events = {{}, "filecalls --syncs 3"},
-    .stress = {.workload = "filecalls --syncs {n}",
-               .events = 20000,
-               .truth = "syncs",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("filecalls --syncs {n}", 20000, "syncs"),
 }};
 
 }  // namespace
