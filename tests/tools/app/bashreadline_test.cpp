@@ -82,6 +82,7 @@ TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
 const DeclareTests kBashreadline{{
     .name = "bashreadline",
     .events = {"-e", "typist --lines 3"},
+    .alone = true,
     .stress = {.workload = "typist --lines {n}",
                .events = 100,
                .truth = [](stress::Load& load) { return load.truth("lines") + 1; },

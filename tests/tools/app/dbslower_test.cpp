@@ -133,7 +133,7 @@ TOOL_TEST(Dbslower, MariadbInAContainer) {
   Tracer counts("dbstat", "--json mysql -m 20 -p " + server.id());
   run_thrice(server, sleeps);
   expect_thrice(server, with_text(by_pid.stop(), sleeps), sleeps);
-  auto pid = num(std::stoul(server.id()));
+  auto pid = std::stoul(server.id());
   expect_thrice(server, lines_with(by_name.stop().body, {{"query", sleeps}, {"pid", pid}}), sleeps);
   EXPECT_EQ(counts.stop().sum("count"), 3u);
 }

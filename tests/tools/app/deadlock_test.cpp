@@ -39,7 +39,7 @@ TOOL_TEST(Deadlock, TwoThreadsTwoOrders) {
   for (auto& order : found[0]["orders"].items()) {
     threads.insert(order["tid"].u64());
     mutexes.insert(order["first_address"].u64());
-    expect_fields(order, {{"comm", "mutexes"}, {"created_by", num(truth["pid"].u64())}});
+    expect_fields(order, {{"comm", "mutexes"}, {"created_by", truth["pid"].u64()}});
     for (auto* stack : {"first_stack", "second_stack"})
       for (auto* function : {"mutexes_take", "mutexes_both", "mutexes_thread"})
         EXPECT_TRUE(has_frame(order, stack, function)) << stack << ": " << function;
@@ -47,7 +47,7 @@ TOOL_TEST(Deadlock, TwoThreadsTwoOrders) {
   }
   EXPECT_EQ(threads, (std::set{tids[0].u64(), tids[1].u64()}));
   EXPECT_EQ(mutexes, (std::set{truth["a"].u64(), truth["b"].u64()}));
-  expect_fields(graph, {{"mutexes", num(2)}, {"order_count", num(2)}, {"deadlocks", num(1)}});
+  expect_fields(graph, {{"mutexes", 2}, {"order_count", 2}, {"deadlocks", 1}});
 }
 
 TOOL_TEST(Deadlock, ThreeThreads) { cycle_of("three", 3); }
@@ -80,7 +80,7 @@ TOOL_TEST(Deadlock, WhereThereIsNone) {
     SCOPED_TRACE(order);
     auto seen = watch(order);
     EXPECT_TRUE(seen.deadlocks.empty());
-    expect_fields(seen.graph, {{"order_count", num(orders)}, {"deadlocks", num(0)}});
+    expect_fields(seen.graph, {{"order_count", orders}, {"deadlocks", 0}});
   }
 }
 
@@ -88,7 +88,7 @@ TOOL_TEST(Deadlock, MemoryThatIsUsedAgain) {
   EXPECT_EQ(watch("freed").deadlocks.size(), 1u) << "there is nothing to tell them apart";
   auto seen = watch("freed", "--free");
   EXPECT_TRUE(seen.deadlocks.empty());
-  expect_fields(seen.graph, {{"mutexes", num(3)}});
+  expect_fields(seen.graph, {{"mutexes", 3}});
 }
 
 TOOL_TEST(Deadlock, GraphForGraphviz) {

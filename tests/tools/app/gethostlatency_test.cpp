@@ -32,7 +32,7 @@ TOOL_TEST(Gethostlatency, EveryCallWithItsName) {
   auto report = seen.report(0), failed = seen.report(1);
   auto& truth = seen.truth;
   for (auto& event : report.body) {
-    expect_fields(event, {{"pid", num(seen.pid)}, {"tid", num(seen.pid)}, {"comm", "resolver"}});
+    expect_fields(event, {{"pid", seen.pid}, {"tid", seen.pid}, {"comm", "resolver"}});
     EXPECT_GT(event["latency_ns"].u64(), 0u);
   }
   auto count = [&](const char* key, const Value& value) {

@@ -82,7 +82,7 @@ TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
   for (auto& event : report.body) EXPECT_FALSE(event.has("data"));
   auto shown = data.stop();
   EXPECT_TRUE(sums_of(shown, "curl", "SSL_").secret);
-  expect_fields(shown.ledger, {{"truncated", num(0)}, {"lost", num(0)}});
+  expect_fields(shown.ledger, {{"truncated", 0}, {"lost", 0}});
   auto lines = text.stop_text();
   expect_contains(lines, {"SSL_write"});
   EXPECT_FALSE(contains(lines, "secret")) << lines;

@@ -27,10 +27,10 @@ TOOL_TEST(Ttysnoop, EachWrite) {
       // What is no UTF-8 cannot be in JSON.
       auto expected = bytes.substr(done, size);
       if (auto at = expected.find('\x80'); at != expected.npos) expected.replace(at, 1, "\ufffd");
-      expect_fields(event, {{"pid", num(write["pid"].i64())},
+      expect_fields(event, {{"pid", write["pid"].i64()},
                             {"comm", "screen"},
                             {"tty", tty.substr(sizeof("/dev/") - 1)},
-                            {"part_number", num(part)},
+                            {"part_number", part},
                             {"data", expected}});
       done += size;
     }
@@ -41,7 +41,7 @@ TOOL_TEST(Ttysnoop, EachWrite) {
   EXPECT_EQ(hex, all);
   auto few = seen.report(2);
   EXPECT_EQ(few.body.size(), 8u) << "two of each, and no other process";
-  expect_fields(few.ledger, {{"truncated", num(3)}, {"filtered", num(1)}});
+  expect_fields(few.ledger, {{"truncated", 3}, {"filtered", 1}});
   EXPECT_EQ(lines_with(seen.report(3).body, {{"data", "elsewhere\n"}}).size(), 1u)
       << "the other terminal";
   EXPECT_TRUE(safe_for_terminals(seen.text(4)));

@@ -10,7 +10,7 @@ TOOL_TEST(Cpudist, EveryStintOfEachThread) {
   auto seen = observe("cpudist --json --strict -L -p {pid}", "runqueue --threads 3 --ms 400");
   auto report = seen.report();
   for (auto& thread : seen.truth["threads"].items()) {
-    auto line = line_with(report.body, {{"tid", num(thread["tid"].u64())}});
+    auto line = line_with(report.body, {{"tid", thread["tid"].u64()}});
     // A clock of the scheduler leaves interrupts out where the kernel accounts for their time, and
     // starts a little before or after the switch.
     auto truth = thread["on_cpu_ns"].real();
@@ -92,6 +92,7 @@ const DeclareTests kCpudist{{
     .name = "cpudist",
     .reports = {{ReportKind::aggregate}},
     .events = {"-L", "runqueue --threads 2 --ms 60"},
+    .alone = true,
     .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
                .options = "-L",

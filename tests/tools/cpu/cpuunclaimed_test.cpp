@@ -98,6 +98,7 @@ const DeclareTests kCpuunclaimed{{
     .name = "cpuunclaimed",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "runqueue --threads 2 --ms 60"},
+    .alone = true,
     .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
                .shown = "waits",

@@ -17,7 +17,7 @@ TOOL_TEST(Cpuwalk, BusyOnTheCpuOfTheTasks) {
       EXPECT_LE(line["busy_ns"].real(), 0.2 * expected) << "its main thread";
     }
   }
-  auto its = line_with(report.body, {{"cpu", num(seen.truth["cpu"].u64())}});
+  auto its = line_with(report.body, {{"cpu", seen.truth["cpu"].u64()}});
   // The kernel's own sum leaves interrupts out; its main thread may run here too.
   expect_between(its["busy_ns"].real(), 0.97 * expected, 1.10 * expected + 5e7);
 }
@@ -49,8 +49,8 @@ TOOL_TEST(Cpuwalk, AllTasksAsInProcStat) {
   auto truth = busy_seconds(cpu) - before;
   for (auto* tracer : {&whole, &intervals}) {
     auto report = tracer->stop();
-    auto own = lines_with(report.body, {{"cpu", num(cpu)}});
-    auto first = lines_with(report.body, {{"cpu", num(report.body.at(0)["cpu"].u64())}});
+    auto own = lines_with(report.body, {{"cpu", cpu}});
+    auto first = lines_with(report.body, {{"cpu", report.body.at(0)["cpu"].u64()}});
     // /proc/stat counts in ticks; the tool traced a little longer.
     expect_between(static_cast<double>(sum(own, "busy_ns")) / 1e9, 0.95 * truth - 0.05,
                    1.05 * truth + 0.3 * slowness());
@@ -95,6 +95,7 @@ const DeclareTests kCpuwalk{{
     .name = "cpuwalk",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "runqueue --threads 2 --ms 60"},
+    .alone = true,
     .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
                .shown = "stints",

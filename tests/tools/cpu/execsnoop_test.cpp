@@ -30,7 +30,7 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
                            "execsnoop -T -t -U -M -n runner"},
                           "runner --count 0", {});
   auto children = [&](std::size_t tool) {
-    return lines_with(seen.report(tool).body, {{"ppid", num(seen.pid)}});
+    return lines_with(seen.report(tool).body, {{"ppid", seen.pid}});
   };
   auto tries = seen.truth["tries"].items();
   auto report = seen.report(0);
@@ -40,9 +40,9 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   for (std::size_t i = 0; i < tries.size(); i++) {
     SCOPED_TRACE(i);
     auto& event = events[i];
-    expect_fields(event, {{"pid", num(tries[i]["pid"].u64())},
-                          {"tid", num(tries[i]["pid"].u64())},
-                          {"ret", num(-tries[i]["error"].i64())},
+    expect_fields(event, {{"pid", tries[i]["pid"].u64()},
+                          {"tid", tries[i]["pid"].u64()},
+                          {"ret", -tries[i]["error"].i64()},
                           {"comm", "runner"},
                           {"parent_comm", "runner"},
                           {"file", unhex(tries[i]["file_hex"].str())}});
@@ -56,7 +56,7 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   EXPECT_GE(report.lost("truncated"), 1u);
   EXPECT_EQ(children(1).size(), seen.truth["execs"].u64());
   ASSERT_EQ(children(2).size(), 1u);
-  expect_fields(children(2)[0], {{"pid", num(tries[0]["pid"].u64())}});
+  expect_fields(children(2)[0], {{"pid", tries[0]["pid"].u64()}});
   auto first = children(3).at(0);
   EXPECT_EQ(first["args"].strings(), (Strings{"--child", "two words"}));
   EXPECT_TRUE(first["incomplete"].boolean());
@@ -78,7 +78,7 @@ TOOL_TEST(Execsnoop, OfOneParent) {
   other.truth();
   EXPECT_EQ(seen.report().body.size(), 5 + seen.truth["tries"].items().size());
   for (auto& event : seen.report().body) {
-    expect_fields(event, {{"ppid", num(seen.pid)}});
+    expect_fields(event, {{"ppid", seen.pid}});
     EXPECT_LT(event["cpu"].i64(), ::sysconf(_SC_NPROCESSORS_CONF));
   }
 }

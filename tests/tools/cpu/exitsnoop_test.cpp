@@ -53,11 +53,11 @@ void expect_status(const std::vector<Json>& events, const Child& child) {
   auto& event = events[0];
   Value status = nullptr, signal = nullptr;
   if (WIFEXITED(child.status))
-    status = num(WEXITSTATUS(child.status));
+    status = WEXITSTATUS(child.status);
   else
     signal = ::sigabbrev_np(WTERMSIG(child.status));
-  expect_fields(event, {{"pid", num(child.pid())},
-                        {"ppid", num(::getpid())},
+  expect_fields(event, {{"pid", child.pid()},
+                        {"ppid", ::getpid()},
                         {"process_ended", true},
                         {"core_dumped", WIFSIGNALED(child.status) && WCOREDUMP(child.status)},
                         {"exit_status", status},
@@ -97,18 +97,18 @@ TOOL_TEST(Exitsnoop, ProcessEndsWithItsLastThread) {
   Child whole(first_thread_ends), threads(first_thread_ends);
   auto process = end_of(whole), each = end_of(threads, "-T");
   ASSERT_EQ(process.size(), 1u);
-  auto pid = num(whole.pid()), first = num(threads.pid());
+  auto pid = whole.pid(), first = threads.pid();
   // The first thread's, long ago; newer kernels give the last one's.
   expect_fields(process[0],
-                {{"exit_status", num(WEXITSTATUS(whole.status))}, {"tid", pid}, {"pid", pid}});
+                {{"exit_status", WEXITSTATUS(whole.status)}, {"tid", pid}, {"pid", pid}});
   EXPECT_GE(process[0]["age_ns"].u64(), 300'000'000u);
   ASSERT_EQ(each.size(), 2u);
   expect_fields(each[0], {{"pid", first},
                           {"tid", first},
-                          {"exit_status", num(7)},
+                          {"exit_status", 7},
                           {"process_ended", false},
                           {"max_rss_bytes", nullptr}});
-  expect_fields(each[1], {{"pid", first}, {"exit_status", num(9)}, {"process_ended", true}});
+  expect_fields(each[1], {{"pid", first}, {"exit_status", 9}, {"process_ended", true}});
   EXPECT_NE(each[1]["tid"].u64(), each[1]["pid"].u64());
   EXPECT_LT(each[1]["age_ns"].u64(), process[0]["age_ns"].u64() * kPatience.count());
 }
@@ -134,8 +134,7 @@ TOOL_TEST(Exitsnoop, OnlyThoseThatFail) {
   auto report =
       report_of("exitsnoop --json -x -- sh -c" + Strings{"sleep 0.01; (exit 3); true; kill -9 $$"});
   ASSERT_EQ(report.body.size(), 2u);
-  expect_fields(report.body[0],
-                {{"exit_status", num(3)}, {"ppid", num(report.body[1]["pid"].u64())}});
+  expect_fields(report.body[0], {{"exit_status", 3}, {"ppid", report.body[1]["pid"].u64()}});
   expect_fields(report.body[1], {{"signal", "KILL"}});
   EXPECT_GE(report.lost("filtered"), 1u);
 }

@@ -54,6 +54,7 @@ const DeclareTests kHardirqs{{
     .name = "hardirqs",
     .reports = {{ReportKind::aggregate}},
     .events = {"--vectors", "sleeper --sleeps 1 --spin 100"},
+    .alone = true,
     .nothing_when_idle = true,
     .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 500,

@@ -59,7 +59,7 @@ TOOL_TEST(Klockstat, OneCallerOfOneThread) {
   auto seen = observe("klockstat --json -t {pid} --per-thread --per-lock -c " + writer, kContender);
   auto report = seen.report();
   for (auto& line : report.body) {
-    expect_fields(line, {{"tid", num(seen.pid)}, {"comm", "contender"}});
+    expect_fields(line, {{"tid", seen.pid}, {"comm", "contender"}});
     EXPECT_NE(line["lock"].u64(), 0u);
     EXPECT_TRUE(line["caller"].str().starts_with(writer));
   }

@@ -19,7 +19,7 @@ TOOL_TEST(Kvmexit, EveryExitByReason) {
   auto seen = observe("kvmexit --json --strict -L -t {pid}", kGuest);
   expect_reasons(seen.report(), seen.truth);
   for (auto& line : seen.report().body) {
-    expect_fields(line, {{"pid", num(seen.pid)}, {"tid", num(seen.pid)}, {"vcpu", num(0)}});
+    expect_fields(line, {{"pid", seen.pid}, {"tid", seen.pid}, {"vcpu", 0}});
     EXPECT_LE(line["max_ns"].u64(), line["total_ns"].u64());
     auto name = line["reason"].str();
     if (name == "io" || name == "IO_INSTRUCTION") {

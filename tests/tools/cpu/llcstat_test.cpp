@@ -152,7 +152,7 @@ TOOL_TEST(Llcstat, CountsOfItsOwnProgram) {
   EXPECT_GE(seen.truth.switches, static_cast<std::uint64_t>(kNaps));
   ASSERT_EQ(lines(seen.out).size(), 1u) << "one process, one CPU: " << seen.out;
   auto line = Json::parse(seen.out);
-  expect_fields(line, {{"type", "row"}, {"comm", kName}, {"cpu", num(0)}});
+  expect_fields(line, {{"type", "row"}, {"comm", kName}, {"cpu", 0}});
   EXPECT_FALSE(line.has("tid"));
   auto references = line["references"].u64(), misses = line["misses"].u64();
   expect_near(references, seen.truth.faults);

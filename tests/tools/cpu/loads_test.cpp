@@ -30,8 +30,7 @@ TOOL_TEST(Loads, Groups) {
   auto averages = lines_with(report.body, {{"type", "averages"}});
   ASSERT_EQ(averages.size(), 5u);
   for (auto& a : averages) {
-    expect_fields(a,
-                  {{"runnable_tasks", num(kSpinning)}, {"uninterruptible_tasks", num(kBlocked)}});
+    expect_fields(a, {{"runnable_tasks", kSpinning}, {"uninterruptible_tasks", kBlocked}});
     EXPECT_GE(a["system_running"].u64(), kSpinning);
     EXPECT_GT(a["system_tasks"].u64(), kSpinning + kBlocked);
   }
@@ -49,14 +48,14 @@ TOOL_TEST(Loads, Groups) {
       runnable += line["count"].u64();
     } else {
       // One stack, one group.
-      expect_fields(line, {{"state", "D"}, {"count", num(kBlocked)}});
+      expect_fields(line, {{"state", "D"}, {"count", kBlocked}});
       EXPECT_TRUE(in_vfork(line["kernel_stack"].strings()));
       blocked++;
     }
   }
   EXPECT_EQ(runnable, 5 * kSpinning);
   EXPECT_EQ(blocked, 5u);
-  expect_fields(report.ledger, {{"shown", num(5 * (kSpinning + kBlocked))}, {"data_lost", false}});
+  expect_fields(report.ledger, {{"shown", 5 * (kSpinning + kBlocked)}, {"data_lost", false}});
   load.release();
   load.truth();
 }
@@ -75,7 +74,7 @@ TOOL_TEST(Loads, EachTask) {
   std::set<std::uint64_t> runnable, waiting;
   long running = 0;
   for (auto& task : tasks) {
-    expect_fields(task, {{"pid", num(load.pid())}, {"comm", "theload"}});
+    expect_fields(task, {{"pid", load.pid()}, {"comm", "theload"}});
     auto frames = task["kernel_stack"].strings();
     if (task["running"].boolean()) {
       running++;
@@ -189,6 +188,7 @@ const DeclareTests kLoads{{
     .name = "loads",
     .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},
     .events = {.options = "0.1", .command = "load --ms 1000"},
+    .alone = true,
     .long_run = {{.arguments = "1"}},
 }};
 

@@ -49,12 +49,12 @@ TOOL_TEST(Numasched, TwoNodesThereAndBack) {
   EXPECT_EQ(moves, truth["moves"].u64());
   for (std::size_t i = 0; i < report.body.size(); i++) {
     bool back = i % 2;
-    expect_fields(report.body[i], {{"pid", num(seen.pid)},
+    expect_fields(report.body[i], {{"pid", seen.pid},
                                    {"comm", "numa"},
-                                   {"from_cpu", num(truth[back ? "other_cpu" : "cpu"].u64())},
-                                   {"to_cpu", num(truth[back ? "cpu" : "other_cpu"].u64())},
-                                   {"from_node", num(truth[back ? "other_node" : "node"].u64())},
-                                   {"to_node", num(truth[back ? "node" : "other_node"].u64())},
+                                   {"from_cpu", truth[back ? "other_cpu" : "cpu"].u64()},
+                                   {"to_cpu", truth[back ? "cpu" : "other_cpu"].u64()},
+                                   {"from_node", truth[back ? "other_node" : "node"].u64()},
+                                   {"to_node", truth[back ? "node" : "other_node"].u64()},
                                    {"numa_balancing", false}});
   }
   EXPECT_TRUE(seen.report(1).body.empty());

@@ -103,7 +103,7 @@ TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
       observe("offcputime --json --strict -p {pid}", "sleeper --sleeps 20 --ms 10", {});
   expect_sleeps(seen.report(), seen.truth, 10);
   for (auto& line : seen.report().body) {
-    expect_fields(line, {{"pid", num(seen.pid)}, {"comm", "sleeper"}});
+    expect_fields(line, {{"pid", seen.pid}, {"comm", "sleeper"}});
     EXPECT_FALSE(line["kernel_stack"].items().empty());
     if (is_sleep(line)) {
       EXPECT_TRUE(in_nanosleep(line));
@@ -194,7 +194,7 @@ TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
     throw Skip("neither was preempted");
   auto report = tracer.stop();
   for (auto* truth : {&first, &second}) {
-    auto own = lines_with(report.body, {{"pid", num((*truth)["pid"].u64())}});
+    auto own = lines_with(report.body, {{"pid", (*truth)["pid"].u64()}});
     auto preempted = (*truth)["nonvoluntary"].u64();
     EXPECT_GE(sum(lines_with(own, {{"runnable", true}}), "count"), preempted);
     if (preempted > 2) {
@@ -290,6 +290,7 @@ const DeclareTests kOffcputime{{
     .name = "offcputime",
     .reports = {{ReportKind::stacks}},
     .events = {{}, "sleeper --sleeps 3"},
+    .alone = true,
     .stress = {.workload = stress::sleeps(),
                .events = 3000,
                .shown = "count",

@@ -15,7 +15,7 @@ TOOL_TEST(Offwaketime, BothStacks) {
            has_frame(wakers[0], "kernel_stack", "pipe_write");
   });
   for (auto& line : waits.report.body)
-    expect_fields(line, {{"runnable", false}, {"pid", num(waits.report.body[0]["pid"].u64())}});
+    expect_fields(line, {{"runnable", false}, {"pid", waits.report.body[0]["pid"].u64()}});
 }
 
 TOOL_TEST(Offwaketime, PartsOfTheStacks) {

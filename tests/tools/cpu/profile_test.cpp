@@ -122,6 +122,7 @@ const DeclareTests kProfile{{
     .name = "profile",
     .reports = {{ReportKind::stacks}},
     .events = {"-F 999", "sleeper --sleeps 1 --spin 200"},
+    .alone = true,
     .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,
                .options = "--period 5000000",

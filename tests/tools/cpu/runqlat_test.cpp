@@ -12,7 +12,7 @@ namespace {
 
 /// A thread that changes its name has a histogram for each: the one that it waited most in.
 Json waits_of(const Report& report, const Json& thread) {
-  auto own = lines_with(report.body, {{"tid", num(thread["tid"].u64())}});
+  auto own = lines_with(report.body, {{"tid", thread["tid"].u64()}});
   if (own.empty()) throw std::runtime_error("thread " + thread["tid"].text() + " is missing");
   return std::ranges::max(own, {}, [](auto& line) { return line["total_ns"].u64(); });
 }
@@ -78,7 +78,7 @@ TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
     expect_same_sums(report, seen.truth);
     check_histogram(report.body[0], i == 2 ? 1'000'000 : 1000);
   }
-  expect_fields(seen.report(1).body[0], {{"pid", num(seen.pid)}, {"comm", "runqueue"}});
+  expect_fields(seen.report(1).body[0], {{"pid", seen.pid}, {"comm", "runqueue"}});
 }
 
 TOOL_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
@@ -146,7 +146,7 @@ TOOL_TEST(Runqlat, ByPidNamespace) {
   auto seen = observe("runqlat --json --pidnss -p {pid}", "runqueue --threads 2 --ms 100");
   auto report = seen.report();
   ASSERT_EQ(report.body.size(), 1u);
-  expect_fields(report.body[0], {{"pid_namespace", num(own.st_ino)}});
+  expect_fields(report.body[0], {{"pid_namespace", own.st_ino}});
   EXPECT_GE(report.sum("count"), seen.truth["timeslices"].u64());
 }
 

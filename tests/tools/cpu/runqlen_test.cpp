@@ -9,7 +9,7 @@ constexpr double kHz = 999;
 
 /// Of the CPU that the workload keeps busy.
 Json of_busy_cpu(const Observed& seen) {
-  return line_with(seen.report().body, {{"cpu", num(seen.truth["cpu"].u64())}});
+  return line_with(seen.report().body, {{"cpu", seen.truth["cpu"].u64()}});
 }
 
 TOOL_TEST(Runqlen, TotalIsWhatTasksWaited) {
@@ -51,6 +51,7 @@ const DeclareTests kRunqlen{{
     .name = "runqlen",
     .reports = {{ReportKind::aggregate}},
     .events = {"-C", "runqueue --threads 2 --ms 60"},
+    .alone = true,
     .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,
                .options = "-C --period 5000000",

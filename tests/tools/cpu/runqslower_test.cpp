@@ -7,7 +7,7 @@ namespace coretap::tooltest {
 namespace {
 
 std::vector<Json> waits_of(const Report& report, std::uint64_t tid) {
-  return lines_with(report.body, {{"tid", num(tid)}});
+  return lines_with(report.body, {{"tid", tid}});
 }
 
 TOOL_TEST(Runqslower, AllWaitsAreTheKernelsRunDelay) {
@@ -20,8 +20,7 @@ TOOL_TEST(Runqslower, AllWaitsAreTheKernelsRunDelay) {
     expect_run_delay(report, sum(waits, "latency_ns"), thread);
     EXPECT_EQ(waits.size(), thread["timeslices"].u64());
   }
-  for (auto& wait : report.body)
-    expect_fields(wait, {{"comm", "runqueue"}, {"pid", num(seen.pid)}});
+  for (auto& wait : report.body) expect_fields(wait, {{"comm", "runqueue"}, {"pid", seen.pid}});
   auto long_waits =
       lines_where(report, [](auto& wait) { return wait["latency_ns"].u64() >= 2'000'000; });
   for (auto& wait : longer.body) EXPECT_GE(wait["latency_ns"].u64(), 2'000'000u);
@@ -48,7 +47,7 @@ TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
   auto report = tracer.stop();
   std::uint64_t by_rival = 0;
   for (auto& wait : report.body) {
-    expect_fields(wait, {{"tid", num(tid(wanted))}, {"cpu", num(wanted.ready()["cpu"].u64())}});
+    expect_fields(wait, {{"tid", tid(wanted)}, {"cpu", wanted.ready()["cpu"].u64()}});
     if (wait["longest_tid"].is_null()) continue;
     EXPECT_LE(wait["longest_ns"].u64(), wait["latency_ns"].u64());
     if (wait["longest_tid"].u64() != tid(rival)) continue;
@@ -83,6 +82,7 @@ TOOL_TEST(Runqslower, ColumnsOfThePeers) {
 const DeclareTests kRunqslower{{
     .name = "runqslower",
     .events = {"0 -P", "runqueue --threads 2 --ms 60"},
+    .alone = true,
     .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
                .options = "0",

@@ -59,13 +59,6 @@ inline void expect_between(double shown, double least, double most,
         << shown << " is not from " << least << " to " << most;
 }
 
-/// For Fields: Value's own constructors are ambiguous for integers.
-template <std::integral T>
-Value num(T number) {
-  if (number < 0) return Value(std::in_place_type<std::int64_t>, number);
-  return Value(std::in_place_type<std::uint64_t>, number);
-}
-
 template <class Condition>
 std::vector<Json> lines_where(const Report& report, Condition condition) {
   std::vector<Json> all;

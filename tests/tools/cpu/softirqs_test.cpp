@@ -116,6 +116,7 @@ const DeclareTests kSoftirqs{{
     .name = "softirqs",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "sleeper --sleeps 1 --spin 300"},
+    .alone = true,
     .nothing_when_idle = true,
     .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,

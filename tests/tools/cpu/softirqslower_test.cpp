@@ -60,7 +60,7 @@ TOOL_TEST(Softirqslower, EveryRun) {
   Counts ran;
   std::uint64_t waits = 0, all = 0;
   for (auto& line : seen.report().body) {
-    expect_fields(line, {{"comm", "sleeper"}, {"pid", num(seen.pid)}});
+    expect_fields(line, {{"comm", "sleeper"}, {"pid", seen.pid}});
     EXPECT_LT(line["latency_ns"].u64(), 10'000'000'000u);
     if (runs(line)) {
       ran[line["name"].str()]++;

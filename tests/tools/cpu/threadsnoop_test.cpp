@@ -24,9 +24,9 @@ TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
     // Without it no pthread_create() is under way.
     Value function = nullptr;
     if (i < seen.truth["by_library"].u64()) function = "threads_main";
-    expect_fields(report.body[i], {{"thread_tid", num(tids[i].u64())},
-                                   {"pid", num(seen.pid)},
-                                   {"caller_tid", num(seen.pid)},
+    expect_fields(report.body[i], {{"thread_tid", tids[i].u64()},
+                                   {"pid", seen.pid},
+                                   {"caller_tid", seen.pid},
                                    {"comm", "threads"},
                                    {"function", function}});
   }

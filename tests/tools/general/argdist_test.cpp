@@ -127,6 +127,7 @@ const DeclareTests kArgdist{{
     .name = "argdist",
     .reports = {{ReportKind::aggregate, {"-C", "p::sys_read()"}}},
     .events = {"-C p::sys_getppid():char*:$COMM", "probes --calls 5"},
+    .alone = true,
     .nothing_when_idle = true,
     .stress = {.workload = "probes --calls {n}",
                .events = 100000,

@@ -46,6 +46,7 @@ const DeclareTests kHfaults{{
     .name = "hfaults",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "faulter --thp 3"},
+    .alone = true,
     .stress = {.workload = "faulter --anon 10000 --thp {n}",
                .events = 20,
                .shown = "thp+fallbacks",
