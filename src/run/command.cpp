@@ -76,10 +76,10 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
   if (pid_ < 0) return Error{"cannot start the command", strerror(errno)};
   if (pid_ == 0) {
     close(go[1]);
+    restore_descriptor_limit();  // now: what it does after the start is traced
     char byte = 0;
     if (read(go[0], &byte, 1) != 1) _exit(127);
     unblock_signals();
-    restore_descriptor_limit();
     execvp(argv[0], argv.data());
     int error = errno;
     (void)!write(failed[1], &error, sizeof error);
