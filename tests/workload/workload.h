@@ -668,6 +668,10 @@ static inline const struct wl_opt *wl_find(const char *name, size_t size)
 /* The file that is compiled has the workload's name. */
 static inline void wl_start(int argc, char **argv)
 {
+	static char room[1 << 16];
+
+	/* A result goes out at once: a tool's lines may come into the same pipe. */
+	setvbuf(stdout, room, _IOFBF, sizeof(room));
 	struct sigaction action = {.sa_handler = wl_on_signal};
 	const char *slash = strrchr(__BASE_FILE__, '/'), *file = slash ? slash + 1 : __BASE_FILE__;
 
