@@ -22,7 +22,7 @@ from testlib import clock, parts, run as running  # noqa: E402
 from testlib.history import DAYS, History, Records  # noqa: E402
 from testlib.totals import Totals  # noqa: E402
 
-loader = importlib.machinery.SourceFileLoader("scripts_test", str(ROOT / "scripts/test"))
+loader = importlib.machinery.SourceFileLoader("scripts_test", str(ROOT / "scripts/testlib/main.py"))
 program = importlib.util.module_from_spec(importlib.util.spec_from_loader("scripts_test", loader))
 loader.exec_module(program)
 
