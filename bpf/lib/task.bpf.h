@@ -192,8 +192,8 @@ inline_ u32 switched_state(u64 *ctx)
 }
 
 /*
- * At sched_process_exit: do no other threads of the process go on? 6.18 says whether this one is the
- * last; before, several threads that end together are (process_end.bpf.h).
+ * At sched_process_exit: do no other threads of the process go on? 6.18 says whether this one is
+ * the last; before, several threads that end together are (process_end.bpf.h).
  */
 TP_ARGS(sched_process_exit);
 

@@ -44,7 +44,7 @@ struct ToolTests {
   std::string name;
   std::vector<Report> reports = {{ReportKind::events}};
   Events events;
-  bool alone = false;  ///< its tests measure the machine: none runs beside them
+  bool alone = false;              ///< its tests measure the machine: none runs beside them
   bool nothing_when_idle = false;  ///< histograms by key: none where nothing happened
   stress::Row stress;
   std::vector<LongRun> long_run = {{}};
