@@ -55,7 +55,6 @@ struct Listener {
   Collector collector;
   Fd news;
   event_base* base = nullptr;
-  evconnlistener* accepting = nullptr;
   event* told = nullptr;  ///< news can be read
   std::string page;
   std::uint64_t made_ns = 0;
@@ -278,16 +277,15 @@ void take_news(evutil_socket_t socket, short, void* context) {
 }
 
 /// Where there are as many connections as there may be, others wait in the kernel.
-void too_many(evconnlistener* accepting, void* context) {
-  auto& l = *static_cast<Listener*>(context);
+void too_many(evconnlistener* accepting, void*) {  // the context is libevent's own
   evconnlistener_disable(accepting);
   timeval wait{0, 100'000};
   event_base_once(
-      l.base, -1, EV_TIMEOUT,
+      evconnlistener_get_base(accepting), -1, EV_TIMEOUT,
       [](evutil_socket_t, short, void* c) {
-        evconnlistener_enable(static_cast<Listener*>(c)->accepting);
+        evconnlistener_enable(static_cast<evconnlistener*>(c));
       },
-      context, &wait);
+      accepting, &wait);
 }
 
 /// All others fail: the process goes on without what it should not do.
@@ -422,8 +420,7 @@ void run_listener(Fd socket, Fd news, const std::optional<Otlp>& otlp,
   evutil_make_socket_nonblocking(socket.get());
   auto* bound = evhttp_accept_socket_with_handle(http, socket.get());
   if (!bound) _exit(kFailed);
-  l.accepting = evhttp_bound_socket_get_listener(bound);
-  evconnlistener_set_error_cb(l.accepting, too_many);
+  evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), too_many);
   l.told = event_new(l.base, l.news.get(), EV_READ | EV_PERSIST, take_news, &l);
   if (!l.told || event_add(l.told, nullptr) != 0) _exit(kFailed);
   Fd next(dup(l.news.get()));
