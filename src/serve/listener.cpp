@@ -44,7 +44,7 @@ namespace {
 
 constexpr int kIdleSeconds = 5;
 constexpr int kHeaderBytes = 4096, kBodyBytes = 1 << 20;
-constexpr rlim_t kConnections = 8;
+constexpr rlim_t kConnections = 16;
 constexpr int kBacklog = 64;
 constexpr std::size_t kProfiles = 4;               // that are waited for; others may come later
 constexpr std::uint64_t kMostSeconds = 60;         // of a profile
