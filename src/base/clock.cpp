@@ -1,9 +1,9 @@
 #include "base/clock.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -23,10 +23,12 @@ std::int64_t nanoseconds(clockid_t clock) {
 /// (time_namespaces(7)).
 std::int64_t namespace_offset() {
   static const std::int64_t offset = [] {
-    long long seconds = 0, ns = 0;
+    constexpr std::string_view kFirst = "monotonic";
     auto text = read_file("/proc/self/timens_offsets", 256);  // "monotonic    86400    0"
-    if (!text || std::sscanf(text->c_str(), "monotonic %lld %lld", &seconds, &ns) != 2) return 0LL;
-    return seconds * 1'000'000'000 + ns;
+    if (!text || !text->starts_with(kFirst)) return 0LL;
+    char* rest = text->data() + kFirst.size();
+    const auto seconds = std::strtoll(rest, &rest, 10);
+    return seconds * 1'000'000'000 + std::strtoll(rest, nullptr, 10);
   }();
   return offset;
 }

@@ -8,7 +8,8 @@
 
 #include "shared.hpp"
 
-namespace coretap::tooltest::inline app {
+namespace coretap::tooltest {
+inline namespace app {
 
 /// In a container a server has a mount and a PID namespace, and a root directory of its own, in
 /// which its program is a copy that has no name outside.
@@ -190,4 +191,5 @@ for _ in range(int(sys.argv[3])):
   std::string client_;
 };
 
-}  // namespace coretap::tooltest::inline app
+}  // namespace app
+}  // namespace coretap::tooltest

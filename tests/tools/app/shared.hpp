@@ -7,7 +7,8 @@
 
 #include "../harness.hpp"
 
-namespace coretap::tooltest::inline app {
+namespace coretap::tooltest {
+inline namespace app {
 
 /// The first of these programs that is there.
 inline std::string first_program(const Strings& paths, const std::string& what) {
@@ -39,4 +40,5 @@ inline void expect_all(const Report& report) {
   expect_fields(report.ledger, {{"lost", 0}, {"unmatched", 0}, {"untracked", 0}});
 }
 
-}  // namespace coretap::tooltest::inline app
+}  // namespace app
+}  // namespace coretap::tooltest

@@ -15,7 +15,8 @@
 
 #include "../harness.hpp"
 
-namespace coretap::tooltest::inline cpu {
+namespace coretap::tooltest {
+inline namespace cpu {
 
 // ---- tools ----
 
@@ -225,4 +226,5 @@ inline bool stay_on(int cpu, pid_t task = 0) {
   return ::sched_setaffinity(task, sizeof one, &one) == 0;
 }
 
-}  // namespace coretap::tooltest::inline cpu
+}  // namespace cpu
+}  // namespace coretap::tooltest

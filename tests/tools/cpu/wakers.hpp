@@ -3,7 +3,8 @@
 #pragma once
 #include "shared.hpp"
 
-namespace coretap::tooltest::inline cpu {
+namespace coretap::tooltest {
+inline namespace cpu {
 
 inline constexpr std::uint64_t kSleeps = 15;
 
@@ -44,4 +45,5 @@ inline ToolTests tests_of_waits(const char* tool, const char* long_run = "-m 100
   };
 }
 
-}  // namespace coretap::tooltest::inline cpu
+}  // namespace cpu
+}  // namespace coretap::tooltest
