@@ -166,7 +166,10 @@ Result<void> LiveSource::open_records(TakeRecord take) {
         self.take_(data, size);
         // libbpf goes on as long as records come, and programs may make them faster than they are
         // taken. It leaves after a record whose callback returns an error.
-        return ++self.taken_ % kLook == 0 && monotonic_ns() >= self.take_until_ ? -EAGAIN : 0;
+        return ++self.taken_ % kLook == 0 && self.taken_ >= self.take_least_ &&
+                       monotonic_ns() >= self.take_until_
+                   ? -EAGAIN
+                   : 0;
       },
       this, nullptr));
   if (!ring_) return Error{"cannot read the ring buffer", strerror(errno)};
@@ -175,7 +178,9 @@ Result<void> LiveSource::open_records(TakeRecord take) {
 
 int LiveSource::records_fd() const { return ring_ ? ring_buffer__epoll_fd(ring_.get()) : -1; }
 
-bool LiveSource::take_records(std::chrono::nanoseconds most) {
+bool LiveSource::take_records(std::chrono::nanoseconds most, std::uint64_t least) {
+  taken_ = 0;
+  take_least_ = least;
   take_until_ = monotonic_ns() + static_cast<std::uint64_t>(most.count());
   return ring_ && ring_buffer__consume(ring_.get()) == -EAGAIN;
 }

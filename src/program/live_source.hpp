@@ -27,7 +27,7 @@ class LiveSource : public Source {
   Result<void> open() override;
   Result<void> open_records(TakeRecord take) override;
   int records_fd() const override;
-  bool take_records(std::chrono::nanoseconds most) override;
+  bool take_records(std::chrono::nanoseconds most, std::uint64_t least) override;
   Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override;
   void each_entry(std::string_view map, const VisitEntry& visit) override;
   void erase(std::string_view map, const void* key) override;
@@ -43,7 +43,7 @@ class LiveSource : public Source {
 
   Session& s_;
   TakeRecord take_;
-  std::uint64_t taken_ = 0, take_until_ = 0;
+  std::uint64_t taken_ = 0, take_least_ = 0, take_until_ = 0;
   std::unique_ptr<ring_buffer, RingDeleter> ring_;
   std::map<std::string, Iterator, std::less<>> iterators_;
   CpuSlots ledger_;

@@ -61,9 +61,9 @@ class Source {
   virtual Result<void> open_records(TakeRecord take) = 0;
   /// Can be read when there are records; -1: none ever come.
   virtual int records_fd() const { return -1; }
-  /// Hands over the records that are there, some of them where that would take longer than `most`.
-  /// -> whether others are left
-  virtual bool take_records(std::chrono::nanoseconds most) = 0;
+  /// Hands over the records that are there: where that would take longer than `most`, some of them,
+  /// and not fewer than `least`. -> whether others are left
+  virtual bool take_records(std::chrono::nanoseconds most, std::uint64_t least) = 0;
 
   /// After load. Lives no longer than this source.
   virtual Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) = 0;

@@ -38,9 +38,11 @@ constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first
 // Records are taken in steps, between which signals, timers and requests have their turn.
 constexpr std::chrono::milliseconds kStep{20};
 constexpr std::chrono::milliseconds kStepOfReport{
-    50};                                            // of which a report needs all that came before
-constexpr std::chrono::milliseconds kLastStep{80};  // after the end; the rest is counted
-constexpr double kCollectSeconds = 15;              // without requests: maps of keys do not fill up
+    50};  // of which a report needs all that came before
+// After the end, and so many records at least; the rest is counted.
+constexpr std::chrono::milliseconds kLastStep{80};
+constexpr std::uint64_t kLastRecords = 500;
+constexpr double kCollectSeconds = 15;  // without requests: maps of keys do not fill up
 
 /// CPUs that come online while perf events are sampled get theirs. A CPU that goes takes its events
 /// with it, so that one that comes back at once needs new ones, too: the kernel's messages tell
@@ -171,8 +173,8 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   auto check_output = [&] {
     if (!wanted() || s.out.failed() || reporter.wants_end()) loop.stop();
   };
-  auto take = [&](std::chrono::nanoseconds most) {
-    bool more = s.source->take_records(most);
+  auto take = [&](std::chrono::nanoseconds most, std::uint64_t least = 0) {
+    bool more = s.source->take_records(most, least);
     reporter.poll(s);
     s.out.flush();
     if (s.exporter) s.exporter->send_events();
@@ -263,7 +265,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   set_live(s, "tracing_stopped", &stopped, sizeof stopped);
   s.ledger.count[LEDGER_MISSED] += missed_at(s.links);
   leave(s.links);
-  if (wanted() && take(kLastStep)) {
+  if (wanted() && take(kLastStep, kLastRecords)) {
     reporter.hurry();
     while (take(kLastStep)) {
     }

@@ -43,7 +43,7 @@ class MadeSource : public Source {
     take_ = std::move(take);
     return {};
   }
-  bool take_records(std::chrono::nanoseconds) override {
+  bool take_records(std::chrono::nanoseconds, std::uint64_t) override {
     // Texts may lie anywhere behind a record, with what follows it.
     static std::string record(kRoom, 'x');
     const stack none{};
@@ -157,7 +157,7 @@ struct Replayed {
     (void)source->open_records(
         [&](const void* record, std::size_t bytes) { reporter->record(session, record, bytes); });
     reporter->begin(session);
-    if (tool.report->name() == "event") source->take_records({});
+    if (tool.report->name() == "event") source->take_records({}, 0);
     for (int i = 0; i < reports; i++) reporter->report(session);
     auto finished = reporter->finish(session);
     EXPECT_TRUE(finished) << (finished ? "" : finished.error().what);
