@@ -259,7 +259,7 @@ void Exporter::ledger_page(Page& page, const Ledger& ledger) const {
   page.family("coretap_events_total", Type::counter,
               "events that hooks saw, by what became of them; their sum is all that were seen");
   for (auto& o : ledger.outcomes())
-    page.sample("coretap_events_total", labels("outcome", o.name), o.count);
+    if (!o.at_end) page.sample("coretap_events_total", labels("outcome", o.name), o.count);
   page.family("coretap_events_degraded_total", Type::counter,
               "events that are shown with less than all of their data");
   for (auto& o : reasons)

@@ -41,7 +41,7 @@ constexpr std::chrono::milliseconds kStepOfReport{
     50};  // of which a report needs all that came before
 // After the end, and so many records at least; the rest is counted.
 constexpr std::chrono::milliseconds kLastStep{80};
-constexpr std::uint64_t kLastRecords = 500;
+constexpr std::uint64_t kLastRecords = 10'000;
 constexpr double kCollectSeconds = 15;  // without requests: maps of keys do not fill up
 
 /// CPUs that come online while perf events are sampled get theirs. A CPU that goes takes its events

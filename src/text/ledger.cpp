@@ -45,7 +45,7 @@ std::vector<Ledger::Outcome> Ledger::outcomes() const {
   std::vector<Outcome> all{{"shown", shown}};
   for (int i = 0; i < LEDGER_CAUSES; i++)
     if (!kCauses[i].shown) all.push_back({kCauses[i].name, count[i]});
-  for (auto& c : kCounted) all.push_back({c.name, this->*c.count});
+  for (auto& c : kCounted) all.push_back({c.name, this->*c.count, c.count == &Ledger::unread});
   return all;
 }
 

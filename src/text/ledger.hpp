@@ -23,6 +23,7 @@ struct Ledger {
   struct Outcome {
     std::string_view name;
     std::uint64_t count;
+    bool at_end = false;  ///< known when the run ends, and 0 until then
   };
   std::vector<Outcome> outcomes() const;
   std::uint64_t seen() const;

@@ -15,7 +15,8 @@
 namespace coretap::stress {
 
 /// What a ledger's causes are called that stand for events which are not shown.
-inline constexpr const char* kNotShown[] = {"lost", "untracked", "unmatched", "overwritten"};
+inline constexpr const char* kNotShown[] = {"lost", "untracked", "unmatched", "overwritten",
+                                            "unread"};
 
 struct Outcome {
   std::string tool, trouble, result, reason;
