@@ -73,7 +73,9 @@ const DeclareTests kTcprtt{{
     .stress = {.workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10",
                .events = 400,
                .shown = "count",
-               .truth = "segments_in"},
+               .truth = "segments_in",
+               // The kernel joins segments that come while the socket is in use (tcp_add_backlog).
+               .slack = 2},
 }};
 
 }  // namespace
