@@ -58,7 +58,7 @@ inline_ bool emit_copy_if_room(void *record, u64 size)
 								BPF_RB_NO_WAKEUP);
 }
 
-/* The same for what is an event of its own: without room it is lost. */
+/* The same for an event: without room it is lost. */
 inline_ bool emit_copy(void *record, u64 size)
 {
 	if (emit_copy_if_room(record, size))

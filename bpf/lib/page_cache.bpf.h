@@ -52,7 +52,7 @@ inline_ u64 bits_of(u64 number, u64 first, u64 last)
 	return (~0ULL >> (CHUNK_PAGES - 1 - (to & 63))) & (~0ULL << (from & 63));
 }
 
-/* Bits are set and taken by whoever holds the word: what comes in between is added to it. */
+/* The word is 0 while a task changes its bits; bits that other tasks set meanwhile are added. */
 inline_ void set_bits(u64 *word, u64 bits)
 {
 	bits |= exchange(word, 0);

@@ -10,7 +10,7 @@ struct ended_process {
 	u64 tgid;
 };
 
-/* Processes of several threads whose end one of these has reported. */
+/* Processes whose end one of their threads has reported. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);

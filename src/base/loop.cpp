@@ -15,51 +15,46 @@ namespace coretap {
 
 namespace {
 
-/// SIGHUP that was ignored at start stays ignored, for nohup. SIGINT does not: shells ignore it for
-/// what a script runs in the background, which `kill -INT` is to end all the same.
-sigset_t handled() {
+constexpr int kEnding[] = {SIGINT, SIGTERM, SIGQUIT};  ///< beside SIGHUP
+
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+sigset_t none() noexcept {
   sigset_t set;
   sigemptyset(&set);
-  for (int s : {SIGINT, SIGTERM, SIGQUIT}) sigaddset(&set, s);
-  struct sigaction action {};
-  if (sigaction(SIGHUP, nullptr, &action) || action.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
-/// Signals that were ignored at start, and that a child ignores again.
-sigset_t& ignored_at_start() {
-  static sigset_t set = [] {
-    sigset_t none;
-    sigemptyset(&none);
-    return none;
-  }();
+/// SIGHUP that was ignored at start stays ignored, for nohup. The others do not: shells ignore
+/// SIGINT for what a script runs in the background, which `kill -INT` is to end all the same.
+sigset_t handled() {
+  auto set = none();
+  for (int s : kEnding) sigaddset(&set, s);
+  if (!is_ignored(SIGHUP)) sigaddset(&set, SIGHUP);
   return set;
 }
 
 sigset_t only(int number) {
-  sigset_t set;
-  sigemptyset(&set);
+  auto set = none();
   sigaddset(&set, number);
   return set;
 }
 
 /// What block_signal() has blocked, and was not before.
-sigset_t& blocked_one_by_one() {
-  static sigset_t set = [] {
-    sigset_t none;
-    sigemptyset(&none);
-    return none;
-  }();
-  return set;
-}
+sigset_t blocked_one_by_one = none();
+
+/// Signals that were ignored at start, and that a child ignores again.
+sigset_t ignored_at_start = none();
 
 }  // namespace
 
 void block_signals() {
-  for (int s : {SIGINT, SIGTERM, SIGQUIT}) {
-    struct sigaction action {};
-    if (sigaction(s, nullptr, &action) || action.sa_handler != SIG_IGN) continue;
-    sigaddset(&ignored_at_start(), s);
+  for (int s : kEnding) {
+    if (!is_ignored(s)) continue;
+    sigaddset(&ignored_at_start, s);
     ::signal(s, SIG_DFL);
   }
   auto set = handled();
@@ -71,7 +66,7 @@ void block_signal(int number) {
   auto set = only(number);
   sigset_t before;
   if (sigprocmask(SIG_BLOCK, &set, &before) == 0 && !sigismember(&before, number))
-    sigaddset(&blocked_one_by_one(), number);
+    sigaddset(&blocked_one_by_one, number);
 }
 
 void let_signals_kill() {
@@ -80,10 +75,10 @@ void let_signals_kill() {
 }
 
 void unblock_signals() {
-  for (int s : {SIGINT, SIGTERM, SIGQUIT})
-    if (sigismember(&ignored_at_start(), s)) ::signal(s, SIG_IGN);
+  for (int s : kEnding)
+    if (sigismember(&ignored_at_start, s)) ::signal(s, SIG_IGN);
   let_signals_kill();
-  sigprocmask(SIG_UNBLOCK, &blocked_one_by_one(), nullptr);
+  sigprocmask(SIG_UNBLOCK, &blocked_one_by_one, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
 }
 
@@ -101,7 +96,10 @@ Result<void> Loop::open() {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   ends_ = epoll_create1(EPOLL_CLOEXEC);
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (epoll_ < 0 || ends_ < 0 || signals_ < 0) return cannot_wait();
+  if (epoll_ < 0 || ends_ < 0 || signals_ < 0) {
+    cannot_wait();
+    return error_;
+  }
   watch(signals_, EPOLLIN, [this] {
     signalfd_siginfo info{};
     if (read(signals_, &info, sizeof info) == sizeof info) {
@@ -113,7 +111,9 @@ Result<void> Loop::open() {
   return error_;
 }
 
-Error Loop::cannot_wait() { return {"cannot wait for events", strerror(errno)}; }
+void Loop::cannot_wait() {
+  if (error_) error_ = Error{"cannot wait for events", strerror(errno)};
+}
 
 void Loop::watch(int fd, unsigned events, std::function<void()> callback) {
   watches_.push_back(std::make_unique<Watch>(Watch{fd, false, std::move(callback)}));
@@ -121,13 +121,13 @@ void Loop::watch(int fd, unsigned events, std::function<void()> callback) {
   e.events = events;
   e.data.ptr = watches_.back().get();
   // Files cannot be watched, and need not be.
-  if (fd >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) && errno != EPERM) error_ = cannot_wait();
+  if (fd >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) && errno != EPERM) cannot_wait();
 }
 
 void Loop::ends_with(int fd) {
   epoll_event e{};
   e.events = EPOLLIN;
-  if (epoll_ctl(ends_, EPOLL_CTL_ADD, fd, &e)) error_ = cannot_wait();
+  if (epoll_ctl(ends_, EPOLL_CTL_ADD, fd, &e)) cannot_wait();
 }
 
 void Loop::soon(std::function<void()> callback) { soon_.push_back(std::move(callback)); }
@@ -157,7 +157,7 @@ void Loop::stop_after(double seconds) {
 int Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
   int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   if (fd < 0) {
-    error_ = cannot_wait();
+    cannot_wait();
     return fd;
   }
   double whole = 0;
@@ -186,7 +186,7 @@ void Loop::on_signal(int number, std::function<void()> callback) {
   auto set = only(number);
   int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0) {
-    error_ = cannot_wait();
+    cannot_wait();
     return;
   }
   watch(fd, EPOLLIN, [fd, callback = std::move(callback)] {
@@ -200,7 +200,7 @@ Result<void> Loop::run() {
   while (!stopped_ && error_) {
     epoll_event ready[8];
     int n = epoll_wait(epoll_, ready, 8, soon_.empty() ? -1 : 0);
-    if (n < 0 && errno != EINTR) error_ = cannot_wait();
+    if (n < 0 && errno != EINTR) cannot_wait();
     for (int i = 0; i < n && !stopped_; i++)
       if (auto* w = static_cast<Watch*>(ready[i].data.ptr); w->fd >= 0) w->callback();
     std::erase_if(watches_, [](auto& w) { return w->fd < 0; });

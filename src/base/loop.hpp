@@ -29,7 +29,7 @@ class Loop {
   /// Each time this signal comes, which then does not end the loop; see block_signal().
   void on_signal(int number, std::function<void()> callback);
 
-  /// stop() after so many seconds, also for those who wait for ends().
+  /// stop() after this time in seconds; ends() can be read then.
   void stop_after(double seconds);
   /// An end is due when this descriptor can be read.
   void ends_with(int fd);
@@ -38,7 +38,6 @@ class Loop {
   /// first failure of watch(), timers and signals, too.
   Result<void> run();
   void stop() { stopped_ = true; }
-  bool stopped() const { return stopped_; }
   int signals() const { return signals_; }  ///< can be read when a signal waits
   int ends() const { return ends_; }        ///< can be read when a signal waits or an end is due
   int signal() const { return signal_; }    ///< the one that ended it; 0: none
@@ -49,7 +48,8 @@ class Loop {
     bool owned;
     std::function<void()> callback;
   };
-  static Error cannot_wait();
+  /// Keeps the first failure, by errno.
+  void cannot_wait();
   int timer(double seconds, bool repeat, std::function<void()> callback);
   void forget(Watch& watch);
 
@@ -66,7 +66,7 @@ class Loop {
 void block_signals();
 /// The same for one that Loop::on_signal() will see; until then it waits.
 void block_signal(int number);
-/// After the loop: signals do what they do by default, but a closed pipe is still no death.
+/// After the loop: signals do what they do by default, but a closed pipe does not kill.
 void let_signals_kill();
 /// For a child, before exec: as all was before block_signals().
 void unblock_signals();

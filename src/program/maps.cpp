@@ -212,7 +212,7 @@ void each_batch(const bpf_map* map, const VisitKeyed& visit) {
       continue;
     }
     // Buckets come in the order of keys: what follows the last key has not been visited.
-    if (error && error != -ENOENT) return each_after(map, first ? nullptr : &last, visit);
+    if (error && error != -ENOENT) return each_after(map, last.empty() ? nullptr : &last, visit);
     for (std::uint32_t i = 0; i < count; i++)
       visit(keys.data() + i * key_size, values.data() + i * value_size);
     if (error) return;

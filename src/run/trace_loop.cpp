@@ -37,8 +37,7 @@ constexpr double kServedDrainSeconds = 1;         // the same for `coretap serve
 constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
 // Records are taken in steps, between which signals, timers and requests have their turn.
 constexpr std::chrono::milliseconds kStep{20};
-constexpr std::chrono::milliseconds kStepOfReport{
-    50};  // of which a report needs all that came before
+constexpr std::chrono::milliseconds kStepOfReport{50};  // a report needs what came before it
 // After the end, and so many records at least; the rest is counted.
 constexpr std::chrono::milliseconds kLastStep{80};
 constexpr std::uint64_t kLastRecords = 10'000;
@@ -190,11 +189,14 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
       drain();
     });
   };
-  auto report = [&] {
-    take(kStepOfReport);
+  auto show = [&] {
     reporter.report(s);
     s.out.flush(true);
     check_output();
+  };
+  auto report = [&] {
+    take(kStepOfReport);
+    show();
   };
 
   std::uint64_t reports = 0;
@@ -270,10 +272,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     while (take(kLastStep)) {
     }
   }
-  if (wanted() && !complete) {
-    reporter.report(s);
-    s.out.flush(true);
-  }
+  if (wanted() && !complete) show();
   if (!ran) return ran;
   if (s.exporter) finish_events(s);
   if (too_many)

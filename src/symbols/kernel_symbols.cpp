@@ -226,25 +226,35 @@ std::optional<Error> kernel_addresses_hidden(const std::string& path) {
   return hidden_addresses();
 }
 
-std::optional<std::uint64_t> kernel_address(std::string_view name, const std::string& path) {
+namespace {
+
+/// Calls back for each symbol with its address until it returns false; for none where the addresses
+/// are not shown.
+template <class Visit>
+void each_symbol(const std::string& path, Visit visit) {
   const Fd fd = open_symbols(path);
-  if (!fd) return {};
+  if (!fd) return;
   LineReader lines(fd.get(), kMaxLine, kMaxBytes);
   for (std::string_view text; lines.next(text);)
-    if (Line line{}; !lines.truncated() && parse(text, line) && line.name == name)
-      return line.address ? std::optional(line.address) : std::nullopt;
-  return {};
+    if (Line line{}; !lines.truncated() && parse(text, line) && line.address != 0 && !visit(line))
+      return;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> kernel_address(std::string_view name, const std::string& path) {
+  std::optional<std::uint64_t> address;
+  each_symbol(path, [&](const Line& line) {
+    if (line.name == name) address = line.address;
+    return !address;
+  });
+  return address;
 }
 
 InterruptCode interrupt_code(const std::string& path) {
   InterruptCode code;
-  const Fd fd = open_symbols(path);
-  if (!fd) return code;
-  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
   std::uint64_t outer = 0;  // __do_softirq, while the function after it has not come
-  for (std::string_view text; lines.next(text);) {
-    Line line{};
-    if (lines.truncated() || !parse(text, line) || line.address == 0) continue;
+  each_symbol(path, [&](const Line& line) {
     for (auto* open : {&code.softirq_begin, &outer}) {
       if (*open == 0 || code.softirq_end != 0 || line.address <= *open) continue;
       code.softirq_begin = *open;
@@ -255,19 +265,14 @@ InterruptCode interrupt_code(const std::string& path) {
     // 6.10 moved the work out of __do_softirq (1dd1eff161bd).
     if (line.name == "handle_softirqs") code.softirq_begin = line.address, code.softirq_end = 0;
     if (line.name == "__do_softirq" && code.softirq_begin == 0) outer = line.address;
-    if (code.irq_end != 0 && code.softirq_end != 0) break;
-  }
+    return code.irq_end == 0 || code.softirq_end == 0;
+  });
   return code;
 }
 
 LockCode lock_code(const std::string& path) {
   LockCode code;
-  const Fd fd = open_symbols(path);
-  if (!fd) return code;
-  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
-  for (std::string_view text; lines.next(text);) {
-    Line line{};
-    if (lines.truncated() || !parse(text, line) || line.address == 0) continue;
+  each_symbol(path, [&](const Line& line) {
     if (line.name == "__sched_text_start") code.sched.begin = line.address;
     if (line.name == "__sched_text_end") code.sched.end = line.address;
     if (line.name == "__lock_text_start") code.spin.begin = line.address;
@@ -278,7 +283,8 @@ LockCode lock_code(const std::string& path) {
     } else if (code.mmap.begin != 0 && code.mmap.end == 0) {
       code.mmap.end = line.address;
     }
-  }
+    return true;
+  });
   return code;
 }
 

@@ -12,8 +12,9 @@ namespace {
 
 struct Cause {
   std::string_view name, meaning;
-  bool loss = true;    ///< --strict does not forgive it
-  bool shown = false;  ///< of events that are shown, with less than all of their data
+  bool loss = true;     ///< --strict does not forgive it
+  bool shown = false;   ///< of events that are shown, with less than all of their data
+  bool at_end = false;  ///< Ledger::Outcome::at_end
 };
 constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"filtered", "excluded by filters", false},
@@ -29,23 +30,25 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"missed", "missed: BPF program already running on that CPU (recursion)"},
     {"unjudged", "not judged: a filter expression read memory that was not accessible"},
 };
-struct Counted {
-  std::string_view name, meaning;
-  std::uint64_t Ledger::*count;
-  bool loss;
-};
-constexpr Counted kCounted[] = {
-    {"limited", "limited: above --max-rate", &Ledger::limited, false},
-    {"unread", "not read: more than could be shown when tracing ended", &Ledger::unread, true},
-};
+constexpr Cause kLimited{"limited", "limited: above --max-rate", false};
+constexpr Cause kUnread{"unread", "not read: more than could be shown when tracing ended", true,
+                        false, true};
+
+/// Calls back for each cause with its count.
+template <class Visit>
+void each_cause(const Ledger& ledger, Visit visit) {
+  for (int i = 0; i < LEDGER_CAUSES; i++) visit(kCauses[i], ledger.count[i]);
+  visit(kLimited, ledger.limited);
+  visit(kUnread, ledger.unread);
+}
 
 }  // namespace
 
 std::vector<Ledger::Outcome> Ledger::outcomes() const {
   std::vector<Outcome> all{{"shown", shown}};
-  for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (!kCauses[i].shown) all.push_back({kCauses[i].name, count[i]});
-  for (auto& c : kCounted) all.push_back({c.name, this->*c.count, c.count == &Ledger::unread});
+  each_cause(*this, [&](const Cause& cause, std::uint64_t n) {
+    if (!cause.shown) all.push_back({cause.name, n, cause.at_end});
+  });
   return all;
 }
 
@@ -74,43 +77,35 @@ std::string Ledger::reasons() const {
 }
 
 bool Ledger::data_lost() const {
-  for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (kCauses[i].loss && count[i]) return true;
-  return std::ranges::any_of(kCounted, [&](auto& c) { return c.loss && this->*c.count; });
+  bool lost = false;
+  each_cause(*this, [&](const Cause& cause, std::uint64_t n) { lost |= cause.loss && n; });
+  return lost;
 }
 
 std::string Ledger::text(bool verbose, int fd) const {
   std::string text;
-  for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (count[i]) {
-      auto line = fmt::format("  {:>12}  {}{}\n", count[i], kCauses[i].meaning,
-                              i == LEDGER_STACK_CUT ? reasons() : "");
-      text += kCauses[i].loss ? painted(fd, Paint::loss, line) : line;
-    }
-  for (auto& c : kCounted)
-    if (auto n = this->*c.count) {
-      auto line = fmt::format("  {:>12}  {}\n", n, c.meaning);
-      text += c.loss ? painted(fd, Paint::loss, line) : line;
-    }
+  each_cause(*this, [&](const Cause& cause, std::uint64_t n) {
+    if (!n) return;
+    auto line = fmt::format("  {:>12}  {}{}\n", n, cause.meaning,
+                            &cause == &kCauses[LEDGER_STACK_CUT] ? reasons() : "");
+    text += cause.loss ? painted(fd, Paint::loss, line) : line;
+  });
   if (text.empty() && !verbose) return {};
   return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
 }
 
 std::vector<std::string> Ledger::losses() const {
   std::vector<std::string> words;
-  auto add = [&](std::uint64_t n, std::string_view meaning) {
-    if (n) words.push_back(fmt::format("{} {} {}", n, n == 1 ? "event" : "events", meaning));
-  };
-  for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (i != LEDGER_FILTERED) add(count[i], kCauses[i].meaning);
-  for (auto& c : kCounted) add(this->*c.count, c.meaning);
+  each_cause(*this, [&](const Cause& cause, std::uint64_t n) {
+    if (n && &cause != &kCauses[LEDGER_FILTERED])
+      words.push_back(fmt::format("{} {} {}", n, n == 1 ? "event" : "events", cause.meaning));
+  });
   return words;
 }
 
 void Ledger::json(JsonLine& line) const {
   line.number("seen", seen()).number("shown", shown);
-  for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);
-  for (auto& c : kCounted) line.number(c.name, this->*c.count);
+  each_cause(*this, [&](const Cause& cause, std::uint64_t n) { line.number(cause.name, n); });
   line.key("stacks_truncated_by").begin_object();
   for (auto& [reason, times] : cut_by) line.number(reason, times);
   line.end_object().boolean("data_lost", data_lost());

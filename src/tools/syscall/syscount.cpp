@@ -86,10 +86,9 @@ std::vector<Option> options() {
       shared::top('T'),
       shared::sort(),
   };
-  for (auto& o :
-       belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
-                                     setting(&Opt::by_call_too))}))
-    all.push_back(o);
+  all = joined(
+      {all, belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
+                                          setting(&Opt::by_call_too))})});
   for (auto& o : shared::task_filters())
     all.push_back(o.name == "cgroup" ? shared::cgroup_not("a process", "ppid") : std::move(o));
   all.push_back(shared::ppid(0, setting(&Opt::wanted_parent)));
