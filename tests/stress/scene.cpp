@@ -111,6 +111,8 @@ Outcome Scene::judge(const std::string& out) {
   auto most = truth * (1 + row_.tolerance) + (row_.tolerance > 0 ? 20 : 0) +
               static_cast<double>(row_.slack * loads_.size());
   auto least = truth - static_cast<double>(o.missed);
+  for (auto& load : loads_)
+    if (row_.hidden) least -= static_cast<double>(row_.hidden(*load));
   if (row_.tolerance > 0) least -= std::max(truth * row_.tolerance, 3 * std::sqrt(truth));
   // An emulated CPU that waits for its host takes several ticks of a clock for one.
   if (row_.tolerance > 0 && slowness() > 3) {

@@ -190,21 +190,37 @@ static void await_retransmits(uint64_t wanted)
 		wl_nap_ms(5);
 }
 
-/* The column ListenOverflows, and ListenDrops behind it. */
-static void count_refused(void)
+/* The number below this column of TcpExt, and what is behind it. */
+static char *tcp_ext(const char *column, char text[static 16384])
 {
-	char text[16384], *title, *value;
+	char *title = NULL, *value = NULL;
+	size_t length = strlen(column);
 
-	fail_if(wl_slurp("/proc/thread-self/net/netstat", text, sizeof(text)) < 0 ||
+	fail_if(wl_slurp("/proc/thread-self/net/netstat", text, 16384) < 0 ||
 			!(title = strstr(text, "TcpExt: ")) ||
 			!(value = strstr(title + 1, "TcpExt: ")),
 		"no /proc/net/netstat");
-	while (strncmp(title, "ListenOverflows ", 16)) {
+	while (strncmp(title, column, length) || title[length] != ' ') {
 		title = strchr(title, ' ') + 1;
 		value = strchr(value, ' ') + 1;
 	}
+	return value;
+}
+
+static void count_refused(void)
+{
+	char text[16384], *value = tcp_ext("ListenOverflows", text);
+
 	listen_overflows = strtoull(value, &value, 10);
 	listen_drops = strtoull(value, NULL, 10);
+}
+
+/* Of all sockets here: segments that were put to others, as the socket was in use. */
+static uint64_t backlog_joined(void)
+{
+	char text[16384];
+
+	return strtoull(tcp_ext("TCPBacklogCoalesce", text), NULL, 10);
 }
 
 /* Until the attempt has its outcome: 0, or what it failed with. */
@@ -487,7 +503,7 @@ static int workload(void)
 
 	wl_ready_with("server_pid %d server_port %d", server, ntohs(server_port));
 
-	uint64_t before = retransmits();
+	uint64_t before = retransmits(), joined = backlog_joined();
 	if (queued)
 		queue_up(listener, queued);
 	if (exhausted)
@@ -508,8 +524,9 @@ static int workload(void)
 	return wl_result("client_pid %d server_pid %d server_port %d client_bytes %lu "
 			 "server_bytes %lu connect_ns %lu listen_overflows %lu listen_drops %lu "
 			 "session_ns %lu hole_ns %lu round_trip_ns %lu smoothed_us %lu "
-			 "segments_in %lu retransmits %lu",
+			 "segments_in %lu retransmits %lu backlog_joined %lu",
 			 getpid(), server, ntohs(server_port), client_bytes, server_bytes,
 			 connect_ns, listen_overflows, listen_drops, session_ns, hole_ns,
-			 round_trip_ns, smoothed_us, segments_in, retransmits() - before);
+			 round_trip_ns, smoothed_us, segments_in, retransmits() - before,
+			 backlog_joined() - joined);
 }
