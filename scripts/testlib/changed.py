@@ -1,6 +1,7 @@
 """What a change touches: files by git, tools and directories of the library by the paths and by what compilers have read."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,14 +13,17 @@ TOOL_FILE = re.compile(r"^(?:bpf|src/tools|tests/tools)/\w+/([a-z0-9]+)(?:_test)
 OBJECT_OF_TOOL = re.compile(r"(?:^|/)skel/(\w+)\.bpf\.o|/src/tools/\w+/(\w+?)(?:\.cpp|/)")
 
 
-def _git(root, *words):
+def git(root, *words):
+    """Lines of what git prints; none without it, or where there is no repository."""
+    if not shutil.which("git"):
+        return []
     done = subprocess.run(["git", "-C", root, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return [line for line in done.stdout.splitlines() if line]
 
 
 def files(root, since="HEAD"):
     """Changed since a commit, or not committed; those that are gone are not among them."""
-    names = {*_git(root, "diff", "--name-only", since), *_git(root, "ls-files", "--others", "--exclude-standard")}
+    names = {*git(root, "diff", "--name-only", since), *git(root, "ls-files", "--others", "--exclude-standard")}
     return sorted(name for name in names if (root / name).exists())
 
 

@@ -7,14 +7,13 @@ runs, by a clock: parts in the order of their worth, some of them by turns; what
 import argparse
 import os
 import signal
-import subprocess
 import sys
 import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from testlib import clock, parts
+from testlib import changed, clock, parts
 from testlib.history import History, Records
 from testlib.run import Run
 from testlib.totals import Totals, say
@@ -27,8 +26,7 @@ SHORT_SECONDS = 1000  # more than one part by turns runs only where all ends so 
 
 
 def commit():
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return done.stdout.strip()
+    return "".join(changed.git(ROOT, "rev-parse", "--short=12", "HEAD"))
 
 
 def in_words(age):
