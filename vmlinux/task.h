@@ -146,6 +146,17 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+/* linux/uprobes.h */
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -178,4 +189,5 @@ struct task_struct {
 	unsigned int pagefault_disabled;
 	struct task_io_accounting ioac;
 	struct css_set *cgroups;
+	struct uprobe_task *utask;
 };

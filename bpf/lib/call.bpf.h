@@ -36,14 +36,27 @@ struct call {
 	u64 inner; /* calls within it */
 };
 
-/* Told at the entry: x86 has the return address on the stack until then. */
+/* x86 has the return address on the stack until the function has returned. */
+#ifdef __TARGET_ARCH_x86
+#define RETURN_ADDRESS_BYTES 8
+#else
+#define RETURN_ADDRESS_BYTES 0
+#endif
+
+/* Told at the entry. */
 inline_ u64 sp_after_return(struct pt_regs *ctx)
 {
-#ifdef __TARGET_ARCH_x86
-	return PT_REGS_SP(ctx) + 8;
-#else
-	return PT_REGS_SP(ctx);
-#endif
+	return PT_REGS_SP(ctx) + RETURN_ADDRESS_BYTES;
+}
+
+/*
+ * Is it the return of the call that began with this sp_after_return()? `sp`: now, at the return
+ * instruction or, in the kernel's return probe, behind it. Of two calls that both fit the inner one
+ * returns first.
+ */
+inline_ bool is_return_of(u64 after_return, u64 sp)
+{
+	return after_return - sp <= RETURN_ADDRESS_BYTES;
 }
 
 /*
@@ -71,7 +84,7 @@ inline_ bool call_begin(struct call *c, struct pt_regs *ctx)
 /* True once for each call that has begun. */
 inline_ bool call_end(struct call *c, struct pt_regs *ctx)
 {
-	return c->start && c->sp == PT_REGS_SP(ctx);
+	return c->start && is_return_of(c->sp, PT_REGS_SP(ctx));
 }
 
 #endif

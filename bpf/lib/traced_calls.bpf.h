@@ -22,7 +22,7 @@ struct call_place {
 	void *ctx; /* of the program */
 	struct pt_regs *regs;
 	u64 id;
-	u64 sp;     /* the stack pointer once the function has returned */
+	u64 sp;     /* at an entry: once the function will have returned; at a return: now */
 	u64 result; /* of a return */
 };
 
@@ -111,7 +111,8 @@ inline_ bool has_left(u64 sp, u64 now)
 		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                     \
 			struct traced_call *c = &all->calls[--n & (CALL_LEVELS - 1)];            \
                                                                                                  \
-			found = (c->id == at->id || at->id == ANY_CALL) && c->sp == at->sp;      \
+			found = (c->id == at->id || at->id == ANY_CALL) &&                       \
+				is_return_of(c->sp, at->sp);                                     \
 			if (found)                                                               \
 				break;                                                           \
 		}                                                                                \

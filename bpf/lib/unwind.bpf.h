@@ -343,6 +343,31 @@ inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
 	return 0;
 }
 
+#define RETURN_PROBES 64 /* MAX_URETPROBE_DEPTH: the kernel keeps no more of a task */
+
+/*
+ * w->ip is no code: has the kernel's return probe put it in place of the return address, below
+ * w->sp? The kernel keeps that (struct return_instance). Then w->ip is the caller again.
+ */
+__noinline int unwind_replaced(void)
+{
+	struct walk *w = current_walk();
+	struct task_struct *t = (void *)bpf_get_current_task();
+	struct return_instance *r;
+
+	if (!unwind_tables || !w || w->exact || !bpf_core_field_exists(t->utask))
+		return 0;
+	r = BPF_CORE_READ(t, utask, return_instances);
+	for (int i = 0; i < RETURN_PROBES && r; i++) {
+		if (BPF_CORE_READ(r, stack) == w->sp - 8) {
+			w->ip = BPF_CORE_READ(r, orig_ret_vaddr);
+			return w->ip != 0;
+		}
+		r = BPF_CORE_READ(r, next);
+	}
+	return 0;
+}
+
 /* Notes the frame and goes to its caller's; not 0: it is the last one. */
 __noinline int unwind_step(void)
 {
@@ -355,6 +380,8 @@ __noinline int unwind_step(void)
 		return 1;
 	pc = w->ip - !w->exact;
 	if (pc - w->found.start >= (u64)w->found.length << 12 && !unwind_find_mapping(pc)) {
+		if (unwind_replaced())
+			return 0;
 		if (w->guessed)
 			return 1; /* a wrong one */
 		if (!(w->ip >> USER_BITS))

@@ -192,6 +192,8 @@ Option zone(char letter = 'z');
 /// For tools on user functions; `alias` is what peers call it.
 Option library(char letter, std::string_view alias = {});
 Option symbols_prefix(char letter = 0);
+/// For tools that probe returns of user functions.
+Option return_trampoline();
 Option stack_depth();
 Option stack_storage();
 Option max_keys();

@@ -53,6 +53,13 @@ Option max_probes() {
                &Config::max_probes, 1 << 20);
 }
 
+Option return_trampoline() {
+  return same_everywhere(
+      flag(0, "return-trampoline",
+           "probe returns of user functions by the kernel's return probe where return instructions "
+           "cannot be found; programs that unwind through such a function break"));
+}
+
 Option debug(char letter) {
   return same_everywhere(flag(letter, "debug", "also print each place that is traced"));
 }

@@ -11,6 +11,7 @@
 #include "cli/help.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
+#include "program/function_returns.hpp"
 #include "program/perf_events.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
@@ -93,13 +94,23 @@ bool awaits_foreign_syscall(std::string_view section) {
          is_foreign_syscall(name.substr(kEntry.size()));
 }
 
-void find_places(CandidatePlan& plan, std::string_view program, std::string_view target,
-                 ProbeFinder& finder) {
+void find_places(CandidatePlan& plan, std::string_view program, const Section& section,
+                 ProbeFinder& finder, ReturnProbes& returns) {
   plan.rejected_because = uprobe_refusal();
   if (!plan.rejected_because.empty()) return;
-  auto [library, symbol] = split_target(target);
+  auto [library, symbol] = split_target(section.target);
   auto found = finder.find(library, symbol);
   if (found) {
+    for (auto& point : found->points) {
+      if (section.kind != "uretprobe") break;
+      auto probe = returns.of(point.file, symbol, point.offset, true);
+      if (!probe.refusal.empty()) {
+        plan.missing_symbol = cannot_probe_return(point.symbol, probe.refusal);
+        plan.rejected_because = plan.missing_symbol->what + ": " + plan.missing_symbol->why;
+        return;
+      }
+      point.returns = std::move(probe.offsets);
+    }
     plan.places.emplace(program, std::move(*found));
     return;
   }
@@ -109,7 +120,7 @@ void find_places(CandidatePlan& plan, std::string_view program, std::string_view
 }
 
 CandidatePlan judge(const Candidate& way, const Config& config, Kernel& kernel, bpf_object* object,
-                    const Refused& refused, ProbeFinder& finder) {
+                    const Refused& refused, ProbeFinder& finder, ReturnProbes& returns) {
   CandidatePlan plan{&way, {}, {}};
   for (auto& need : way.needs)
     if (plan.rejected_because.empty()) plan.rejected_because = refusal(need, kernel);
@@ -133,7 +144,7 @@ CandidatePlan judge(const Candidate& way, const Config& config, Kernel& kernel, 
     else if (way.function_of && is_trampoline(kind))
       plan.rejected_because = trampoline_refusal(place, kernel);
     else if (is_probe(section))
-      find_places(plan, name, split_section(section).target, finder);
+      find_places(plan, name, split_section(section), finder, returns);
     else
       plan.rejected_because = refusal(section, kernel);
     if (!place.function.empty()) plan.functions[name] = place;
@@ -183,6 +194,7 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
                        const Refused& refused) {
   Plan plan;
   ProbeFinder finder(config);
+  ReturnProbes returns(config.given("return-trampoline"));
   auto limit = [&](std::string words) {
     if (std::find(plan.limits.begin(), plan.limits.end(), words) == plan.limits.end())
       plan.limits.push_back(std::move(words));
@@ -199,7 +211,7 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
       // all.
       if (h.chosen >= 0 && !config.given("explain")) break;
-      h.candidates.push_back(judge(way, config, kernel, object, refused, finder));
+      h.candidates.push_back(judge(way, config, kernel, object, refused, finder, returns));
       if (h.wanted && h.chosen < 0 && h.candidates.back().rejected_because.empty())
         h.chosen = static_cast<int>(h.candidates.size()) - 1;
     }

@@ -70,26 +70,39 @@ bool probes_by_file(Kernel& kernel) {
 
 Result<Links> attach_probes(bpf_program* program, const std::vector<std::uint32_t>& pids,
                             const ProbePoints& places) {
-  const bool at_return = split_section(bpf_program__section_name(program)).kind == "uretprobe";
+  const bool returns = split_section(bpf_program__section_name(program)).kind == "uretprobe";
   std::set<pid_t> whose(pids.begin(), pids.end());
   if (whose.empty()) whose.insert(-1);
   const bool by_file = bpf_program__expected_attach_type(program) == kUprobeMulti;
-  std::map<const Fd*, std::vector<std::uint64_t>> offsets;
-  for (auto& point : places.points) offsets[point.file.get()].push_back(point.offset);
-  Links links;
+  std::map<std::pair<const Fd*, bool>, std::pair<const ProbePoint*, FileProbes>> all;
   for (auto& point : places.points) {
-    auto& in_file = offsets[point.file.get()];
-    if (by_file && point.offset != in_file.front()) continue;  // came with the file's first
-    auto path = point.open_path();
+    const bool at_return = returns && point.returns.empty();
+    auto& [first, probes] = all[{point.file.get(), at_return}];
+    if (!first) first = &point, probes = {point.open_path(), at_return, {}};
+    auto offsets = returns && !at_return ? point.returns : std::vector{point.offset};
+    probes.offsets.insert(probes.offsets.end(), offsets.begin(), offsets.end());
+  }
+  Links links;
+  auto take = [&](Result<Link> link, const ProbePoint& point) -> Result<void> {
+    if (!link)
+      return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
+                   link.error().why,
+                   {},
+                   kUnsupported};
+    links.push_back(std::move(*link));
+    return {};
+  };
+  for (auto& [key, file] : all) {
+    auto& [point, probes] = file;
     for (auto pid : whose) {
-      auto link = by_file ? attach_file(bpf_program__fd(program), {path, at_return, in_file}, pid)
-                          : attach_place(program, path, pid, at_return, point.offset);
-      if (!link)
-        return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
-                     link.error().why,
-                     {},
-                     kUnsupported};
-      links.push_back(std::move(*link));
+      if (by_file)
+        if (auto r = take(attach_file(bpf_program__fd(program), probes, pid), *point); !r)
+          return r.error();
+      for (auto offset : by_file ? std::vector<std::uint64_t>() : probes.offsets)
+        if (auto r =
+                take(attach_place(program, probes.path, pid, probes.at_return, offset), *point);
+            !r)
+          return r.error();
     }
   }
   return links;

@@ -21,6 +21,8 @@ struct ProbePoint {
   std::string path;  ///< as its processes or the system name it: to be shown, not to be opened
   std::string symbol;
   std::uint64_t offset = 0;  ///< in the file
+  /// Return instructions, for programs at returns; none: the kernel's return probe.
+  std::vector<std::uint64_t> returns = {};
 
   std::string open_path() const;
 };

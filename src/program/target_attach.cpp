@@ -174,6 +174,8 @@ class Attacher {
       by_file(points);
   }
 
+  bool by_trampoline(const TargetPoint& point) const { return at_return_ && !point.instruction; }
+
   std::string name_of(const TargetPoint& point) const {
     return printable(point.within ? s_.plan.targets.names.at(point.id) : point.symbol);
   }
@@ -242,14 +244,16 @@ class Attacher {
   }
 
   void by_file(Points all) {
-    std::map<const Fd*, std::vector<const TargetPoint*>> files;
-    for (auto* p : all) files[p->file.get()].push_back(p);
+    std::map<std::pair<const Fd*, bool>, std::vector<const TargetPoint*>> files;
+    for (auto* p : all) files[{p->file.get(), p->instruction}].push_back(p);
     for (auto& [file, points] : files)
       for (auto pid : whose_) in_parts(points, [&](Points part) { return file_places(part, pid); });
   }
 
   Result<Link> file_places(Points part, pid_t pid) const {
-    FileProbes probes{fmt::format("/proc/self/fd/{}", part.front()->file->get()), at_return_, {}};
+    FileProbes probes{fmt::format("/proc/self/fd/{}", part.front()->file->get()),
+                      by_trampoline(*part.front()),
+                      {}};
     for (auto* p : part) {
       probes.offsets.push_back(p->offset);
       probes.cookies.push_back(p->id);
@@ -309,7 +313,7 @@ class Attacher {
           fmt::format("/sys/bus/event_source/devices/{}/type", point.file ? "uprobe" : "kprobe"));
       if (!type) return Error{{}, "this kernel has no such events"};
       attr.type = static_cast<__u32>(*type);
-      attr.config = at_return_ ? 1 : 0;  // bit 0 on every kernel: format/retprobe says so
+      attr.config = by_trampoline(point) ? 1 : 0;  // bit 0 on every kernel: format/retprobe says so
       if (point.file) {
         path = fmt::format("/proc/self/fd/{}", point.file->get());
         attr.uprobe_path = reinterpret_cast<std::uintptr_t>(path.c_str());

@@ -20,6 +20,7 @@
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
 #include "lib/expression.h"
+#include "program/function_returns.hpp"
 #include "program/kernel_functions.hpp"
 #include "program/probe.hpp"
 #include "program/probe_target.hpp"
@@ -129,16 +130,19 @@ class Search {
   Search(const Hook& hook, const Config& config, Kernel& kernel, ProbeFinder& finder)
       : calls_(hook.calls),
         by_word_(hook.by_word),
+        known_(!config.known.empty()),
         paired_(hook.paired ? hook.paired(config) : std::vector<bool>()),
         config_(config),
         kernel_(kernel),
-        finder_(finder) {}
+        finder_(finder),
+        returns_(config.given("return-trampoline")) {}
 
   Result<void> add(std::string_view text) {
     auto word = parse_target(text, config_.given("regexp"));
     if (!word) return word.error();
     word_ = text;
     number_++;
+    not_probed_.clear();
     auto pattern = NamePattern::make(word->name, config_.given("regexp"));
     if (!pattern) return pattern.error();
     if (auto r = check_call(*word); !r) return r;
@@ -155,6 +159,8 @@ class Search {
   }
 
   Result<Targets> finish() {
+    // Of the tool's own words entry and return are two; ids are counted by their names.
+    std::erase_if(found_.points, [&](auto& p) { return without_return_.contains(p.id); });
     // A system call has one number in the program's table.
     std::map<std::pair<int, std::uint64_t>, std::uint32_t> of_call;
     for (auto& p : found_.points) {
@@ -217,6 +223,8 @@ class Search {
     std::string key(reinterpret_cast<const char*>(where.data()), sizeof where);
     if (by_name) key += point.symbol;
     if (!places_.insert(key).second) return;
+    auto ends = returns_of(point);
+    if (ends.empty() && !known_) return;
     const bool alone = by_word_ && point.kind == TargetPoint::usdt;
     point.id = id_of(name, alone ? key : name);
     if (auto begin = entry_of(point.kind); begin != point.kind && found_.paired[point.id]) {
@@ -224,12 +232,37 @@ class Search {
       entry.kind = begin;
       found_.points.push_back(std::move(entry));
     }
-    if (calls_) {
-      auto end = point;
-      end.kind = end_of(point.kind);
+    if (ends.empty()) without_return_.insert(point.id);
+    for (auto& end : ends) {
+      end.id = point.id;
       found_.points.push_back(std::move(end));
     }
-    found_.points.push_back(std::move(point));
+    if (calls_) found_.points.push_back(std::move(point));
+  }
+
+  /// The places of a return, or of a call's end; of what has none, the point itself. Empty: it
+  /// cannot be probed.
+  std::vector<TargetPoint> returns_of(const TargetPoint& point) {
+    auto end = point;
+    if (calls_) end.kind = end_of(point.kind);
+    if (end.kind != TargetPoint::user_return) return {end};
+    const bool timed = calls_ || (number_ <= paired_.size() && paired_[number_ - 1]);
+    auto probe = timed && returns_.is_go(end.file)
+                     ? ReturnProbe{.refusal = "a goroutine may return on another thread"}
+                     : returns_.of(end.file, end.symbol, end.offset, timed || known_);
+    if (!probe.refusal.empty()) {
+      not_probed_ = probe.refusal;
+      leave_out(fmt::format("user functions left out (returns: {})", probe.refusal), 1);
+      return {};
+    }
+    if (probe.offsets.empty()) return {end};
+    std::vector<TargetPoint> ends;
+    for (auto offset : probe.offsets) {
+      end.offset = offset;
+      end.instruction = true;
+      ends.push_back(end);
+    }
+    return ends;
   }
 
   /// Of a return; of anything else the kind itself.
@@ -500,6 +533,8 @@ class Search {
         found_.left_out.push_back(std::move(words));
     if (found_.points.size() > before) return {};
     if (not_there) return *not_there;
+    if (!not_probed_.empty() && known_) return {};
+    if (!not_probed_.empty()) return cannot_probe_return(word_, not_probed_);
     if (indirect)
       return Error{fmt::format("what {} names cannot be traced", in_quotes(word_)),
                    "its code is chosen at run time (IFUNC)", "name the functions it is chosen from",
@@ -607,11 +642,14 @@ class Search {
                    suggest(word.name, known));
   }
 
-  const bool calls_, by_word_;
-  const std::vector<bool> paired_;  ///< by word
+  const bool calls_, by_word_, known_;  ///< known_: the words are the tool's own
+  const std::vector<bool> paired_;      ///< by word
   const Config& config_;
   Kernel& kernel_;
   ProbeFinder& finder_;
+  ReturnProbes returns_;
+  std::set<std::uint32_t> without_return_;  ///< ids
+  std::string not_probed_;                  ///< why the last return was left out
   std::string word_;
   std::size_t number_ = 0;  ///< of the word, from 1 on
   Targets found_;

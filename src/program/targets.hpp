@@ -40,6 +40,7 @@ struct TargetPoint {
   std::uint64_t address = 0;  ///< of kernel code; 0: by name. Of a system call its number
   std::shared_ptr<Fd> file = {};
   std::uint64_t offset = 0;     ///< in the file
+  bool instruction = false;     ///< of user_return: one of the function's return instructions
   bool within = false;          ///< behind the function's first instruction: no arguments
   std::uint64_t semaphore = 0;  ///< in the file; 0: none
   std::string arguments = {};   ///< of a USDT probe, as its note has them

@@ -82,6 +82,24 @@ Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t 
   return data != nullptr && data->d_buf != nullptr ? data : nullptr;
 }
 
+bool find_section(Elf* elf, const IsSection& found) {
+  constexpr std::uint64_t kMaxNames = 16 << 20;
+  std::size_t names = 0;
+  GElf_Shdr header;
+  if (::elf_getshdrstrndx(elf, &names) != 0) return false;
+  // elf_strptr reads the whole string section.
+  Elf_Scn* strings = ::elf_getscn(elf, names);
+  if (strings == nullptr || ::gelf_getshdr(strings, &header) == nullptr ||
+      header.sh_size > kMaxNames)
+    return false;
+  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
+    if (::gelf_getshdr(section, &header) == nullptr) continue;
+    const char* name = ::elf_strptr(elf, names, header.sh_name);
+    if (name != nullptr && found(section, header, name)) return true;
+  }
+  return false;
+}
+
 bool has_interpreter(Elf* elf) {
   std::size_t count = 0;
   if (::elf_getphdrnum(elf, &count) != 0) return false;

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace coretap::symbols {
@@ -26,6 +28,10 @@ ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size);
 
 /// The bytes of a section of bounded size; null: it has none.
 Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t max_size);
+
+/// Sections with their names, until `found` returns true.
+using IsSection = std::function<bool(Elf_Scn*, const GElf_Shdr&, std::string_view name)>;
+bool find_section(Elf* elf, const IsSection& found);
 
 /// Does the dynamic linker start it?
 bool has_interpreter(Elf* elf);

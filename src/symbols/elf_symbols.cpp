@@ -362,21 +362,13 @@ class ElfReader {
   }
 
   Elf_Data* named_section(Elf* elf, const char* wanted, std::uint64_t max_size) const {
-    std::size_t names = 0;
-    if (::elf_getshdrstrndx(elf, &names) != 0) return nullptr;
-    Elf_Scn* strings = ::elf_getscn(elf, names);
-    GElf_Shdr header;
-    // elf_strptr reads the whole string section.
-    if (strings == nullptr || ::gelf_getshdr(strings, &header) == nullptr ||
-        header.sh_size > kMaxNotes * 16)
-      return nullptr;
-    for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
-      if (::gelf_getshdr(section, &header) == nullptr) continue;
-      const char* name = ::elf_strptr(elf, names, header.sh_name);
-      if (name != nullptr && ::strcmp(name, wanted) == 0)
-        return section_data(section, header, max_size);
-    }
-    return nullptr;
+    Elf_Data* data = nullptr;
+    find_section(elf, [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
+      if (name != wanted) return false;
+      data = section_data(section, header, max_size);
+      return true;
+    });
+    return data;
   }
 
   bool add_debug_file(int fd, const std::string& build_id, const FindDebugFile& find) {

@@ -24,6 +24,8 @@ struct Prefixes {
   bool short_address = false;
   bool repeat = false;  ///< f2 or f3
   bool wide = false;    ///< REX.W
+  bool tracked = true;  ///< not 3e: with an indirect jump, "notrack"
+  unsigned rex = 0;
   std::size_t data() const { return short_data && !wide ? 2 : 4; }
 };
 
@@ -108,21 +110,32 @@ std::size_t read_prefixes(CodeBytes code, Prefixes& p) {
     p.short_data |= code[at] == 0x66;
     p.short_address |= code[at] == 0x67;
     p.repeat |= code[at] == 0xf2 || code[at] == 0xf3;
+    p.tracked &= code[at] != 0x3e;
   }
-  if (at < code.size() && (code[at] & 0xf0) == 0x40) p.wide = code[at++] & 8;
+  if (at < code.size() && (code[at] & 0xf0) == 0x40) p.rex = code[at++];
+  p.wide = p.rex & 8;
   return at;
 }
 
-}  // namespace
+struct Decoded {
+  std::size_t bytes = 0;  ///< 0: not known, or not whole
+  Prefixes prefixes = {};
+  /// 0: one byte; 1: behind 0f; others have no flow.
+  enum Map { one, of_0f, other } map = one;
+  std::uint8_t operation = 0;
+  std::size_t operand = 0;  ///< where ModRM is
+};
 
-std::size_t instruction_bytes(CodeBytes code) {
+Decoded decode(CodeBytes code) {
   code = code.first(std::min(code.size(), kLongestInstruction));
-  Prefixes p;
+  Decoded d;
+  auto& p = d.prefixes;
   auto at = read_prefixes(code, p);
   auto has = [&](std::size_t bytes) { return at + bytes <= code.size(); };
-  if (!has(1)) return 0;
-  const auto operation = code[at++];
+  if (!has(1)) return {};
+  const auto operation = d.operation = code[at++];
   Shape s;
+  d.map = Decoded::other;
   if (operation == 0xc5 && has(2)) {
     s = shape_of_map(1, code[at + 1]);
     at += 2;
@@ -135,22 +148,126 @@ std::size_t instruction_bytes(CodeBytes code) {
     s = shape_of_map(map == 5 || map == 6 ? 2 : map, code[at + 3]);
     at += 4;
   } else if (operation == 0x0f && has(1)) {
-    const auto second = code[at++];
+    const auto second = d.operation = code[at++];
+    d.map = Decoded::of_0f;
     if (second == 0x38 || second == 0x3a)
-      s = {has(1), true, second == 0x3a ? std::size_t{1} : 0}, at++;
+      s = {has(1), true, second == 0x3a ? std::size_t{1} : 0}, at++, d.map = Decoded::other;
     else
       s = shape_of_0f(second, p);
   } else {
+    d.map = Decoded::one;
     s = shape(operation, has(1) ? code[at] : 0, p);
   }
-  if (!s.known || (s.operand && !has(1))) return 0;
+  if (!s.known || (s.operand && !has(1))) return {};
+  d.operand = at;
   if (s.operand) at += operand_bytes(code, at);
-  return has(s.bytes) ? at + s.bytes : 0;
+  if (!has(s.bytes)) return {};
+  d.bytes = at + s.bytes;
+  return d;
+}
+
+/// The signed constant that an instruction ends with.
+std::int64_t last_constant(CodeBytes code, std::size_t end, std::size_t bytes) {
+  std::int64_t value = static_cast<std::int8_t>(code[end - 1]);
+  for (std::size_t i = 2; i <= bytes; i++) value = value * 256 + code[end - i];
+  return value;
+}
+
+/// FF: calls, jumps, and sums of one.
+Flow flow_of_ff(const Decoded& d, std::uint8_t operand) {
+  Flow f{.kind = Flow::next, .bytes = d.bytes};
+  const unsigned reg = operand >> 3 & 7;
+  if (reg == 2 || reg == 3) f.kind = Flow::call;
+  if (reg == 5 || reg == 7) f.kind = Flow::unknown;
+  if (reg != 4) return f;
+  f.kind = d.prefixes.tracked ? Flow::indirect : Flow::by_table;
+  if (operand >> 6 == 3) f.address_in = static_cast<int>((operand & 7) | (d.prefixes.rex & 1) << 3);
+  return f;
+}
+
+}  // namespace
+
+std::size_t instruction_bytes(CodeBytes code) { return decode(code).bytes; }
+
+Flow flow_of(CodeBytes code) {
+  const auto d = decode(code);
+  if (!d.bytes) return {};
+  Flow f{.kind = Flow::next, .bytes = d.bytes};
+  auto leads = [&](Flow::Kind kind, std::size_t constant) {
+    f.kind = kind;
+    f.target = static_cast<std::int64_t>(d.bytes) + last_constant(code, d.bytes, constant);
+    return f;
+  };
+  const auto operation = d.operation;
+  if (d.map == Decoded::of_0f) {
+    if (operation >= 0x80 && operation < 0x90) return leads(Flow::branch, 4);
+    if (operation == 0x0b) f.kind = Flow::ends;                          // ud2
+    if (operation == 0x07 || operation == 0x35) f.kind = Flow::unknown;  // sysret, sysexit
+    return f;
+  }
+  if (d.map != Decoded::one) return f;
+  if ((operation & 0xf0) == 0x70 || (operation & 0xfc) == 0xe0) return leads(Flow::branch, 1);
+  switch (operation) {
+    case 0x01:
+    case 0x03: {
+      const unsigned rm = (code[d.operand] & 7) | (d.prefixes.rex & 1) << 3;
+      const unsigned reg = (code[d.operand] >> 3 & 7) | (d.prefixes.rex & 4) << 1;
+      if (operation == 3 || code[d.operand] >> 6 == 3)
+        f.address_in = static_cast<int>(operation == 1 ? rm : reg);
+      break;
+    }
+    case 0xc2:
+    case 0xc3:
+      f.kind = Flow::returns;
+      break;
+    case 0xca:
+    case 0xcb:
+    case 0xcf:
+      f.kind = Flow::unknown;
+      break;
+    case 0xcc:
+    case 0xf4:
+      f.kind = Flow::ends;
+      break;
+    case 0xe8:
+      f.kind = Flow::call;
+      break;
+    case 0xe9:
+      return leads(Flow::jump, 4);
+    case 0xeb:
+      return leads(Flow::jump, 1);
+    case 0xff:
+      return flow_of_ff(d, code[d.operand]);
+    default:
+      break;
+  }
+  return f;
 }
 
 #else
 
 std::size_t instruction_bytes(CodeBytes code) { return code.size() < 4 ? 0 : 4; }
+
+Flow flow_of(CodeBytes code) {
+  if (code.size() < 4) return {};
+  const std::uint32_t i = code[0] | code[1] << 8 | code[2] << 16 | std::uint32_t{code[3]} << 24;
+  Flow f{.kind = Flow::next, .bytes = 4};
+  auto leads = [&](Flow::Kind kind, unsigned low, unsigned bits) {
+    f.kind = kind;
+    f.target = (static_cast<std::int64_t>(i) << (64 - low - bits)) >> (64 - bits) << 2;
+    return f;
+  };
+  if (i >> 26 == 0x05) return leads(Flow::jump, 0, 26);  // b
+  if (i >> 24 == 0x54 || (i & 0x7e000000) == 0x34000000) return leads(Flow::branch, 5, 19);
+  if ((i & 0x7e000000) == 0x36000000) return leads(Flow::branch, 5, 14);       // tbz
+  if (i >> 26 == 0x25 || (i & 0xfefff000) == 0xd63f0000) f.kind = Flow::call;  // bl, blr
+  if ((i & 0xfffff000) == 0xd65f0000) f.kind = Flow::returns;                  // also retaa
+  if ((i & 0xfefff000) == 0xd61f0000) f.kind = Flow::indirect, f.address_in = i >> 5 & 31;  // br
+  if (i >> 24 == 0xd4) f.kind = (i & 0x00e0001f) == 1 ? Flow::next : Flow::ends;  // svc, or brk
+  if (i >> 16 == 0) f.kind = Flow::ends;                                          // udf
+  if ((i & 0xff200000) == 0x8b000000 || (i & 0xff200000) == 0x8b200000) f.address_in = i & 31;
+  return f;
+}
 
 #endif
 

@@ -16,7 +16,6 @@ namespace coretap::symbols {
 namespace {
 
 constexpr std::uint64_t kMaxProbeNotes = 16 << 20;
-constexpr std::uint64_t kMaxNames = 1 << 20;  // of sections
 constexpr std::size_t kMaxProbes = 65536;
 constexpr std::size_t kMaxText = 1024;  // provider, name, and each argument's specification
 constexpr std::size_t kMaxArguments = 12;
@@ -168,27 +167,16 @@ UsdtProbes read_usdt(int fd) {
   const ElfHandle elf = open_elf(fd);
   if (!elf || !is_native(elf.get())) return found;
   found.readable = true;
-  std::size_t names = 0;
-  GElf_Shdr names_header;
-  if (::elf_getshdrstrndx(elf.get(), &names) != 0 ||
-      ::gelf_getshdr(::elf_getscn(elf.get(), names), &names_header) == nullptr ||
-      names_header.sh_size > kMaxNames)
-    return found;
-  const auto name_is = [&](const GElf_Shdr& header, const char* wanted) {
-    const char* name = ::elf_strptr(elf.get(), names, header.sh_name);
-    return name != nullptr && ::strcmp(name, wanted) == 0;
-  };
   // prelink moves code after the notes were written: this section tells by how much.
   std::uint64_t base = 0;
   Elf_Data* notes = nullptr;
-  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf.get(), section)) != nullptr;) {
-    GElf_Shdr header;
-    if (::gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_NOTE && notes == nullptr && name_is(header, ".note.stapsdt"))
+  find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
+    if (header.sh_type == SHT_NOTE && notes == nullptr && name == ".note.stapsdt")
       notes = section_data(section, header, kMaxProbeNotes);
-    else if (header.sh_type == SHT_PROGBITS && base == 0 && name_is(header, ".stapsdt.base"))
+    else if (header.sh_type == SHT_PROGBITS && base == 0 && name == ".stapsdt.base")
       base = header.sh_addr;
-  }
+    return false;
+  });
   if (notes == nullptr) return found;
   const auto file = identity_of(fd);
   const auto size = file ? file->size : 0;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "unwind/elf_code.hpp"
+#include "cfi/elf_code.hpp"
 
 namespace coretap::unwind {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "unwind/cfi.hpp"
+#include "cfi/read_cfi.hpp"
 
 namespace coretap::unwind {
 

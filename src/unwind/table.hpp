@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cfi/elf_code.hpp"
 #include "lib/unwind.h"
-#include "unwind/elf_code.hpp"
 
 namespace coretap::unwind {
 

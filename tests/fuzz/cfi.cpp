@@ -1,4 +1,4 @@
-#include "unwind/cfi.hpp"
+#include "cfi/read_cfi.hpp"
 
 #include <map>
 

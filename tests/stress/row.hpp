@@ -75,7 +75,7 @@ struct Row {
   Strings pids = {};       ///< whose events are wanted, by keys of what it says when it is ready
   /// Events of its own that a workload cannot know of.
   std::uint64_t slack = 0;
-  Truth hidden = {};     ///< of the truth, so many at most that no tool can see
+  Truth hidden = {};              ///< of the truth, so many at most that no tool can see
   double tolerance = 0;           ///< samples: a part of the truth
   bool uncounted = false;         ///< nobody but the tool knows how many events there were
   std::string kernel_event = {};  ///< truth is what the kernel's own trace says of this event

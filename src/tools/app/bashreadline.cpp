@@ -33,7 +33,8 @@ TOOL(bashreadline) {
                    "There only processes named bash are."}},
       .object = skeleton<bashreadline_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
-                  shared::library('s', "shared"), shared::print_uid(), shared::extended()},
+                  shared::library('s', "shared"), shared::return_trampoline(), shared::print_uid(),
+                  shared::extended()},
       .hooks =
           {{"lines typed",
             {{{"on_bash", "on_bash_return"}},

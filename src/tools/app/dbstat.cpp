@@ -44,7 +44,7 @@ TOOL(dbstat) {
            flag('S', "servers", "one histogram per kind of server", setting(&Opt::by_server)),
            flag('C', "commands", "one histogram per kind of command", setting(&Opt::by_command)),
            flag('e', "extension", "print average, total and count below each histogram"),
-           database_option(), shared::library('x', "exe"),
+           database_option(), shared::library('x', "exe"), shared::return_trampoline(),
            flag(0, "all-commands",
                 "all commands of MariaDB and MySQL clients, such as ping and quit",
                 setting(&Opt::all_commands)),

@@ -74,7 +74,8 @@ TOOL(deadlock) {
       .positionals = {process()},
       .options =
           {shared::pid(), shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(0),
-           also(shared::library(0), 0, "binary"), shared::symbols_prefix(),
+           also(shared::library(0), 0, "binary"), shared::return_trampoline(),
+           shared::symbols_prefix(),
            value(
                0, "dump-graph", "FILE", "write all orders to this file at the end, for Graphviz",
                [](Config&, std::string_view) -> Result<void> { return {}; }, Complete::file),

@@ -98,7 +98,7 @@ TOOL(gethostlatency) {
                   {Difference::bcc, "LATms has three decimals instead of two."}},
       .object = skeleton<gethostlatency_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
-                  shared::library('l', "libc"),
+                  shared::library('l', "libc"), shared::return_trampoline(),
                   number('m', "min-latency", "MS", "only calls that took at least MS milliseconds",
                          setting(&Rodata::min_ns), 1000000),
                   flag('x', "failed", "only calls that found nothing",

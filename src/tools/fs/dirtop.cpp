@@ -91,7 +91,7 @@ bool wanted(const Line& l, const FieldContext& context) {
 TOOL(dirtop) {
   auto roots = value('d', "root-directories", "DIRS",
                      "a row for each of these directories, with everything below it: paths or "
-                     "patterns such as '/home/*', separated by commas",
+                     "patterns such as '/var/lib/*', separated by commas",
                      take_roots, Complete::directory);
   roots.adds_up = true;
   static const std::string kDescription =
@@ -113,11 +113,11 @@ TOOL(dirtop) {
           "to calls that do not read or write files",
       .examples = {{"dirtop", "redrawn every second; q quits"},
                    {"dirtop --depth 1 -C 5 2", "two reports by top-level directory"},
-                   {"dirtop -d '/home/*'", "a row for each home directory"},
+                   {"dirtop -d '/var/lib/*'", "a row for the directory of each service"},
                    {"dirtop -d /var/log,/srv -s writes", "two directories, the most writes first"},
                    {"dirtop -p 181", "what process 181 reads and writes"}},
       .questions = {{"Which directory's files are read or written most?", "dirtop"},
-                    {"Which user's files are written to?", "dirtop -d '/home/*' -C 10 1"}},
+                    {"Which service's files are written to?", "dirtop -d '/var/lib/*' -C 10 1"}},
       .differs = {{Difference::bcc,
                    "-d is optional. Files count if their path is below a given directory, at any "
                    "depth; there inode numbers are compared, without the device, for 50 levels. "

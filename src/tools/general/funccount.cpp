@@ -13,13 +13,21 @@ std::uint64_t target(const Line& l) { return l.key.target; }
 std::uint64_t count(const Line& l) { return l.value.count; }
 
 std::vector<Option> options() {
-  return {shared::pid(),          shared::tid(0),
-          shared::uid(),          shared::comm(),
-          shared::cgroup(0),      shared::cpu('c'),
-          shared::interval(),     shared::duration('d'),
-          shared::timestamp('T'), shared::regular_expressions('r'),
-          shared::debug(),        shared::max_probes(),
-          shared::top('n'),       shared::sort(0)};
+  return {shared::pid(),
+          shared::tid(0),
+          shared::uid(),
+          shared::comm(),
+          shared::cgroup(0),
+          shared::cpu('c'),
+          shared::interval(),
+          shared::duration('d'),
+          shared::timestamp('T'),
+          shared::regular_expressions('r'),
+          shared::debug(),
+          shared::max_probes(),
+          shared::return_trampoline(),
+          shared::top('n'),
+          shared::sort(0)};
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TOOL(funclatency) {
                   number('l', "level", "N", "depth to which nested calls are timed (default: 32)",
                          Range{1, CALL_LEVELS}, setting(&Opt::call_levels)),
                   shared::regular_expressions('r'), shared::debug(), shared::max_probes(),
-                  shared::max_keys()},
+                  shared::return_trampoline(), shared::max_keys()},
       .elsewhere = {{'k', "kprobes", "the best way to attach is chosen; --explain shows it"}},
       .hooks = {traced_calls("calls")},
       .report =

@@ -77,7 +77,7 @@ TOOL(funcslower) {
                    Range{1, FUNCSLOWER_ARGUMENTS}, setting(&Opt::arguments)),
             flag('T', "time", "print the time of day at which the call started"),
             shared::timestamp('t'), shared::regular_expressions('r'), shared::debug(),
-            shared::max_probes(), shared::kernel_stack(),
+            shared::max_probes(), shared::return_trampoline(), shared::kernel_stack(),
             flag('U', "user-stack", "print the user stack of each call"), shared::pid(),
             shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup()},
            belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),

@@ -58,6 +58,7 @@ TOOL(stackcount) {
           {{shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(0),
             shared::cpu('c'), shared::interval(), shared::duration('D'), shared::timestamp('T'),
             shared::regular_expressions('r'), shared::debug(0), shared::max_probes(),
+            shared::return_trampoline(),
             flag('P', "perpid", "separate stacks for each process", setting(&Opt::by_process))},
            shared::stacks()}),
       .hooks = {traced("calls")},

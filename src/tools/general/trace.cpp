@@ -36,23 +36,23 @@ bool has_text(const Config& config, const void* record) {
 }
 
 std::vector<Option> options() {
-  return joined(
-      {{shared::timestamp('t'), flag('T', "time", "print the time of day"),
-        flag('C', "print-cpu", "print the CPU"), shared::max_events(),
-        number('Z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
-               Range{1, tracing::kMostText}, {}),
-        value('f', "msg-filter", "TEXT", "only messages that contain TEXT",
-              [](Config&, std::string_view) -> Result<void> { return {}; }),
-        shared::regular_expressions('r'), shared::max_probes(), shared::debug(0),
-        shared::kernel_stack(), flag('U', "user-stack", "print the user stack of each event"),
-        value('I', "include", "HEADER",
-              "accepted as in bcc, but not needed: types come from the kernel itself",
-              [](Config&, std::string_view) -> Result<void> { return {}; }),
-        shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(), shared::name('n'),
-        shared::cgroup()},
-       belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
-       belonging_to("user-stack",
-                    {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})});
+  return joined({{shared::timestamp('t'), flag('T', "time", "print the time of day"),
+                  flag('C', "print-cpu", "print the CPU"), shared::max_events(),
+                  number('Z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
+                         Range{1, tracing::kMostText}, {}),
+                  value('f', "msg-filter", "TEXT", "only messages that contain TEXT",
+                        [](Config&, std::string_view) -> Result<void> { return {}; }),
+                  shared::regular_expressions('r'), shared::max_probes(),
+                  shared::return_trampoline(), shared::debug(0), shared::kernel_stack(),
+                  flag('U', "user-stack", "print the user stack of each event"),
+                  value('I', "include", "HEADER",
+                        "accepted as in bcc, but not needed: types come from the kernel itself",
+                        [](Config&, std::string_view) -> Result<void> { return {}; }),
+                  shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(),
+                  shared::name('n'), shared::cgroup()},
+                 belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
+                 belonging_to("user-stack", {shared::stack_storage(), shared::unwind(),
+                                             shared::unwind_memory()})});
 }
 
 Positional probes() {

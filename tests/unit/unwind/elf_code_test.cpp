@@ -1,4 +1,4 @@
-#include "unwind/elf_code.hpp"
+#include "cfi/elf_code.hpp"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // Each instruction and expression by its bytes, in a function from kCode on.
-#include "unwind/frame_program.hpp"
+#include "cfi/frame_program.hpp"
 
 #include <sstream>
 

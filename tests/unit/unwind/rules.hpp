@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "unwind/cfi.hpp"
+#include "cfi/read_cfi.hpp"
 #include "unwind/made_elf.hpp"
 
 namespace coretap::unwind::test {

@@ -1,4 +1,4 @@
-#include "unwind/runtime_code.hpp"
+#include "cfi/runtime_code.hpp"
 
 #include <algorithm>
 #include <array>

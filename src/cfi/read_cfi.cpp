@@ -1,4 +1,4 @@
-#include "unwind/cfi.hpp"
+#include "cfi/read_cfi.hpp"
 
 #include <elf.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include <limits>
 #include <utility>
 
-#include "unwind/frame_program.hpp"
-#include "unwind/runtime_code.hpp"
+#include "cfi/frame_program.hpp"
+#include "cfi/runtime_code.hpp"
 
 namespace coretap::unwind {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "unwind/row.hpp"
+#include "cfi/row.hpp"
 
 namespace coretap::unwind {
 

@@ -1,4 +1,4 @@
-#include "unwind/frame_program.hpp"
+#include "cfi/frame_program.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "cfi/bytes.hpp"
 #include "lib/unwind.h"
-#include "unwind/bytes.hpp"
 
 namespace coretap::unwind {
 

@@ -1,7 +1,7 @@
 // Call frame information (.eh_frame; System V ABI AMD64, DWARF 5 section 6.4) as rules to walk by.
 #pragma once
-#include "unwind/elf_code.hpp"
-#include "unwind/row.hpp"
+#include "cfi/elf_code.hpp"
+#include "cfi/row.hpp"
 
 namespace coretap::unwind {
 

@@ -1,0 +1,301 @@
+#include "program/function_returns.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cfi/read_cfi.hpp"
+#include "symbols/elf_file.hpp"
+#include "symbols/instructions.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+using symbols::Flow;
+
+constexpr std::uint64_t kMostCode = 1 << 20;  // bytes of a function
+constexpr std::size_t kMostCold = 64 << 10;   // instructions outside of its bounds
+constexpr std::size_t kLongest = 16;          // an instruction, at least
+
+/// They call nothing of the program's and are no points where threads are cancelled (pthreads(7)):
+/// nothing unwinds through them. Programs call them most of all, and a plain probe on a return
+/// instruction takes 30 us in a virtual machine, where the kernel's return probe takes one.
+constexpr std::string_view kNeverUnwound[] = {
+    "aligned_alloc",
+    "calloc",
+    "free",
+    "malloc",
+    "memalign",
+    "mmap",
+    "mmap64",
+    "mremap",
+    "munmap",
+    "posix_memalign",
+    "pthread_create",
+    "pthread_mutex_clocklock",
+    "pthread_mutex_lock",
+    "pthread_mutex_timedlock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pvalloc",
+    "realloc",
+    "reallocarray",
+    "valloc",
+};
+
+}  // namespace
+
+FileCode::FileCode(int fd) : fd_(fd), symbols_(symbols::ElfSymbols::read(fd)) { read_sections(); }
+
+void FileCode::read_sections() {
+  const auto elf = symbols::open_elf(fd_);
+  if (!elf) return;
+  bool unwinds = false;
+  auto see_dynamic = [&](Elf_Scn* section, const GElf_Shdr& header) {
+    constexpr std::uint64_t kMostDynamic = 1 << 16;
+    auto* data = symbols::section_data(section, header, kMostDynamic);
+    GElf_Dyn entry;
+    for (int i = 0; data && gelf_getdyn(data, i, &entry); i++) {
+      unwinds |= entry.d_tag == DT_SONAME;  // a library that can be started
+      if (entry.d_tag != DT_NEEDED) continue;
+      const char* name = elf_strptr(elf.get(), header.sh_link, entry.d_un.d_val);
+      const std::string_view library = name ? name : "";
+      for (auto runtime : {"libstdc++.", "libc++", "libgcc_s.", "libunwind"})
+        unwinds |= library.starts_with(runtime);
+    }
+  };
+  auto see_symbols = [&](Elf_Scn* section, const GElf_Shdr& header) {
+    constexpr std::uint64_t kMostSymbols = 16 << 20;
+    auto* data = symbols::section_data(section, header, kMostSymbols);
+    GElf_Sym symbol;
+    for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+      const char* name = elf_strptr(elf.get(), header.sh_link, symbol.st_name);
+      const std::string_view function = name ? name : "";
+      for (auto unwinder : {"_Unwind_", "pthread_cancel", "pthread_exit", "thrd_exit"})
+        unwinds |= function.starts_with(unwinder);
+    }
+  };
+  symbols::find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, auto name) {
+    // Go's linker writes these sections, and strip keeps them.
+    go_ |= name == ".go.buildinfo" || name.ends_with(".gopclntab");
+    unwinds |= name == ".gcc_except_table";
+    if (header.sh_type == SHT_DYNAMIC) see_dynamic(section, header);
+    if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) see_symbols(section, header);
+    return false;
+  });
+  never_unwinds_ = symbols::has_interpreter(elf.get()) && !unwinds && !go_;
+}
+
+FileCode::~FileCode() = default;
+
+/// A jump to another function leaves the stack as the caller has made it. So does the code of a
+/// function without a frame, of which nothing is known then.
+bool FileCode::may_have_left(std::uint64_t address) {
+  if (!std::exchange(rows_read_, true)) {
+    unwind::FileImage image(fd_);
+    unwind::read_cfi(image, unwind::read_elf_code(image),
+                     [&](std::uint64_t row, const unwind_rule& rule) {
+                       const bool at_entry = rule.cfa == UNWIND_SP && rule.offset == 8;
+                       rows_.emplace_back(row, at_entry || rule.cfa == UNWIND_NONE);
+                     });
+  }
+  auto next = std::upper_bound(rows_.begin(), rows_.end(), std::pair(address, true));
+  return next == rows_.begin() || std::prev(next)->second;
+}
+
+/// Follows the code of one function.
+class FileCode::Sweep {
+ public:
+  Sweep(FileCode& file, const symbols::ElfSymbols::Function& f) : file_(file), f_(f) {
+    found_.calls = false;
+  }
+
+  FunctionReturns run() {
+    // Code that compilers write has no data between its instructions: all are looked at, also what
+    // only a table leads to.
+    const auto end = f_.start + f_.size;
+    auto address = f_.start;
+    symbols::Flow last;
+    for (Block block(*this); address < end && found_.state == FunctionReturns::found;) {
+      last = step(block, address, last);
+      address += last.bytes;
+    }
+    while (!cold_.empty() && found_.state == FunctionReturns::found) {
+      auto part = *cold_.begin();
+      cold_.erase(cold_.begin());
+      follow(part);
+    }
+    // The last one of all may not run on into the next function.
+    if (found_.state == FunctionReturns::found && address != end) fail(FunctionReturns::unreadable);
+    if (found_.state != FunctionReturns::found) return {found_.state};
+    std::sort(found_.offsets.begin(), found_.offsets.end());
+    return std::move(found_);
+  }
+
+ private:
+  /// Code, read in pieces.
+  class Block {
+   public:
+    explicit Block(Sweep& sweep) : sweep_(sweep) {}
+    symbols::CodeBytes at(std::uint64_t address) {
+      constexpr std::size_t kPiece = 4096;
+      if (address < begin_ || address + kLongest > begin_ + bytes_.size()) {
+        auto offset = sweep_.file_.symbols_->offset_of_address(address);
+        bytes_.resize(kPiece);
+        auto n = offset ? pread(sweep_.file_.fd_, bytes_.data(), bytes_.size(),
+                                static_cast<off_t>(*offset))
+                        : 0;
+        bytes_.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+        begin_ = address;
+      }
+      return symbols::CodeBytes(bytes_).subspan(address - begin_);
+    }
+
+   private:
+    Sweep& sweep_;
+    std::uint64_t begin_ = 0;
+    std::vector<std::uint8_t> bytes_;
+  };
+
+  void fail(FunctionReturns::State state) {
+    if (found_.state == FunctionReturns::found) found_.state = state;
+  }
+
+  void end_in(std::uint64_t target) {
+    found_.calls = true;
+    if (auto offset = file_.symbols_->offset_of_address(target))
+      found_.tails.push_back(*offset);
+    else
+      fail(FunctionReturns::leaves);
+  }
+
+  bool is_own(std::uint64_t address) const { return address - f_.start < f_.size; }
+
+  /// Compilers put code that rarely runs elsewhere: "NAME.cold".
+  bool is_named_cold(std::uint64_t address) const {
+    auto* other = file_.symbols_->find(address);
+    const std::string_view own = file_.symbols_->name(f_);
+    const std::string_view name = other ? file_.symbols_->name(*other) : "";
+    return name.starts_with(own) && name.substr(own.size()).starts_with(".cold");
+  }
+
+  Flow step(Block& block, std::uint64_t address, const Flow& last) {
+    auto flow = symbols::flow_of(block.at(address));
+    switch (flow.kind) {
+      case Flow::next:
+      case Flow::by_table:
+      case Flow::ends:
+        break;
+      case Flow::call:
+        found_.calls = true;
+        break;
+      case Flow::returns:
+        if (auto offset = file_.symbols_->offset_of_address(address))
+          found_.offsets.push_back(*offset);
+        else
+          fail(FunctionReturns::unreadable);
+        break;
+      case Flow::indirect:
+        if (!(flow.address_in >= 0 && flow.address_in == last.address_in) && !file_.go_ &&
+            file_.may_have_left(address))
+          fail(FunctionReturns::leaves);
+        break;
+      case Flow::branch:
+      case Flow::jump: {
+        auto target = address + static_cast<std::uint64_t>(flow.target);
+        if (is_own(target)) break;
+        if (file_.may_have_left(address) && !is_named_cold(target))
+          end_in(target);
+        else if (seen_.insert(target).second)
+          cold_.insert(target);
+        break;
+      }
+      case Flow::unknown:
+        fail(FunctionReturns::unreadable);
+        break;
+    }
+    return flow;
+  }
+
+  /// A part of the function that lies elsewhere, from where the function jumps to on.
+  void follow(std::uint64_t address) {
+    Flow last;
+    for (Block block(*this); found_.state == FunctionReturns::found;) {
+      if (++steps_ > kMostCold) return fail(FunctionReturns::unreadable);
+      last = step(block, address, last);
+      const bool goes_on = last.kind == Flow::next || last.kind == Flow::branch;
+      address += last.bytes;
+      // What is called may not return, and another function may begin behind it.
+      if (!goes_on && (last.kind != Flow::call || file_.may_have_left(address))) return;
+      if (is_own(address) || !seen_.insert(address).second) return;
+    }
+  }
+
+  FileCode& file_;
+  const symbols::ElfSymbols::Function& f_;
+  FunctionReturns found_{FunctionReturns::found};
+  std::set<std::uint64_t> cold_, seen_;
+  std::size_t steps_ = 0;
+};
+
+FunctionReturns FileCode::returns(std::uint64_t begin) {
+  auto address = symbols_ ? symbols_->address_of_offset(begin) : std::nullopt;
+  auto* f = address ? symbols_->find(*address) : nullptr;
+  if (!f || f->start != *address || !f->size || f->size > kMostCode) return {};
+  return Sweep(*this, *f).run();
+}
+
+Error cannot_probe_return(std::string_view function, std::string why) {
+  return {fmt::format("the return of {} cannot be probed without harm", printable(function)),
+          std::move(why),
+          "trace its entry; --return-trampoline takes the kernel's return probe, which breaks "
+          "programs that unwind through the function",
+          kUnsupported};
+}
+
+FileCode& ReturnProbes::code(const std::shared_ptr<Fd>& file) {
+  auto& code = files_[file];
+  if (!code) code = std::make_unique<FileCode>(file->get());
+  return *code;
+}
+
+ReturnProbe ReturnProbes::of(const std::shared_ptr<Fd>& file, std::string_view function,
+                             std::uint64_t begin, bool matched) {
+  auto& known = code(file);
+  if (!known.is_go() &&
+      (known.never_unwinds() ||
+       std::binary_search(std::begin(kNeverUnwound), std::end(kNeverUnwound), function)))
+    return {};
+  constexpr std::size_t kMostFunctions = 16;
+  ReturnProbe probe;
+  std::vector<std::uint64_t> all{begin};
+  for (std::size_t i = 0; i < all.size(); i++) {
+    auto found = known.returns(all[i]);
+    if (found.state == FunctionReturns::found && !found.calls && !i && !known.is_go()) return {};
+    if (found.state == FunctionReturns::unreadable)
+      return refused("its code cannot be read whole", known);
+    if (found.state == FunctionReturns::no_bounds && !i)
+      return refused("no symbol says where it ends", known);
+    if (found.state != FunctionReturns::found || all.size() > kMostFunctions ||
+        (!matched && !found.tails.empty()))
+      return refused("may end by a jump to another function", known);
+    probe.offsets.insert(probe.offsets.end(), found.offsets.begin(), found.offsets.end());
+    for (auto tail : found.tails)
+      if (std::find(all.begin(), all.end(), tail) == all.end()) all.push_back(tail);
+  }
+  if (probe.offsets.empty()) return {.refusal = "never returns"};
+  return probe;
+}
+
+ReturnProbe ReturnProbes::refused(std::string why, const FileCode& code) const {
+  if (any_ && !code.is_go()) return {};
+  return {.refusal = std::move(why)};
+}
+
+}  // namespace coretap
