@@ -44,6 +44,12 @@ inline_ bool has_left(u64 sp, u64 now)
 	return sp <= now;
 }
 
+/* A call that ends by a jump to another function: both return to one place. */
+inline_ bool ends_in(u64 sp, u64 id, const struct call_place *at)
+{
+	return sp == at->sp && sp != SYSTEM_CALL && id != at->id;
+}
+
 /*
  * Calls under way of each task, the innermost last, each with an `own_type`. An interrupt may add
  * calls of its own at any time, and has taken them off when the program goes on: so a call is
@@ -51,79 +57,81 @@ inline_ bool has_left(u64 sp, u64 now)
  */
 #define TRACED_CALLS(own_type) TRACED_CALLS_WITH(own_type, )
 /* The same with more members in the task's record: declarations, each with its semicolon. */
-#define TRACED_CALLS_WITH(own_type, more)                                                        \
-	struct traced_call {                                                                     \
-		u64 start;                                                                       \
-		u64 sp;                                                                          \
-		u64 id;                                                                          \
-		own_type own;                                                                    \
-	};                                                                                       \
-	struct traced_calls {                                                                    \
-		u64 depth;                                                                       \
-		u64 walking; /* of the tool: its stack is walked */                              \
-		more struct traced_call calls[CALL_LEVELS];                                      \
-	};                                                                                       \
-	TASK_SLOT(struct traced_calls)                                                           \
-                                                                                                 \
-	inline_ struct traced_call *call_enters(const struct call_place *at)                     \
-	{                                                                                        \
-		struct traced_calls *all = current_slot(true);                                   \
-		struct traced_call *c;                                                           \
-		u64 n, before;                                                                   \
-                                                                                                 \
-		if (!all)                                                                        \
-			return NULL;                                                             \
-		n = before = all->depth;                                                         \
-		for (u32 i = 0; i < CALL_LEVELS; i++) {                                          \
-			if (!n || !has_left(all->calls[(n - 1) & (CALL_LEVELS - 1)].sp, at->sp)) \
-				break;                                                           \
-			n--;                                                                     \
-		}                                                                                \
-		barrier_var(n); /* whichever round it was: one path for the verifier */          \
-		if (n < before)                                                                  \
-			count_n(LEDGER_UNMATCHED, before - n);                                   \
-		if (n >= call_levels) {                                                          \
-			all->depth = n;                                                          \
-			count(LEDGER_UNTRACKED);                                                 \
-			return NULL;                                                             \
-		}                                                                                \
-		all->depth = n + 1;                                                              \
-		barrier();                                                                       \
-		c = &all->calls[n & (CALL_LEVELS - 1)];                                          \
-		c->start = 0;                                                                    \
-		c->sp = at->sp;                                                                  \
-		c->id = at->id;                                                                  \
-		return c;                                                                        \
-	}                                                                                        \
-                                                                                                 \
-	/* The call that returns; calls within it whose return was not seen are over. NULL: its  \
-	 * entry was filtered or not seen. */                                                    \
-	inline_ struct traced_call *call_returns(const struct call_place *at, u64 **depth,       \
-						 u64 *left)                                      \
-	{                                                                                        \
-		struct traced_calls *all = current_slot(false);                                  \
-		bool found = false;                                                              \
-		u64 n, before;                                                                   \
-                                                                                                 \
-		if (!all || tracing_stopped)                                                     \
-			return NULL;                                                             \
-		n = before = all->depth;                                                         \
-		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                     \
-			struct traced_call *c = &all->calls[--n & (CALL_LEVELS - 1)];            \
-                                                                                                 \
-			found = (c->id == at->id || at->id == ANY_CALL) &&                       \
-				is_return_of(c->sp, at->sp);                                     \
-			if (found)                                                               \
-				break;                                                           \
-		}                                                                                \
-		if (!found)                                                                      \
-			return NULL;                                                             \
-		barrier_var(n);                                                                  \
-		if (n + 1 < before)                                                              \
-			count_n(LEDGER_UNMATCHED, before - 1 - n);                               \
-		*depth = &all->depth;                                                            \
-		*left = n;                                                                       \
-		return &all->calls[n & (CALL_LEVELS - 1)];                                       \
+#define TRACED_CALLS_WITH(own_type, more)                                                       \
+	struct traced_call {                                                                    \
+		u64 start;                                                                      \
+		u64 sp;                                                                         \
+		u64 id;                                                                         \
+		own_type own;                                                                   \
+	};                                                                                      \
+	struct traced_calls {                                                                   \
+		u64 depth;                                                                      \
+		u64 walking; /* of the tool: its stack is walked */                             \
+		more struct traced_call calls[CALL_LEVELS];                                     \
+	};                                                                                      \
+	TASK_SLOT(struct traced_calls)                                                          \
+                                                                                                \
+	inline_ struct traced_call *call_enters(const struct call_place *at)                    \
+	{                                                                                       \
+		struct traced_calls *all = current_slot(true);                                  \
+		struct traced_call *c;                                                          \
+		u64 n, before;                                                                  \
+                                                                                                \
+		if (!all)                                                                       \
+			return NULL;                                                            \
+		n = before = all->depth;                                                        \
+		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                    \
+			struct traced_call *last = &all->calls[(n - 1) & (CALL_LEVELS - 1)];    \
+                                                                                                \
+			if (!has_left(last->sp, at->sp) || ends_in(last->sp, last->id, at))     \
+				break;                                                          \
+			n--;                                                                    \
+		}                                                                               \
+		barrier_var(n); /* whichever round it was: one path for the verifier */         \
+		if (n < before)                                                                 \
+			count_n(LEDGER_UNMATCHED, before - n);                                  \
+		if (n >= call_levels) {                                                         \
+			all->depth = n;                                                         \
+			count(LEDGER_UNTRACKED);                                                \
+			return NULL;                                                            \
+		}                                                                               \
+		all->depth = n + 1;                                                             \
+		barrier();                                                                      \
+		c = &all->calls[n & (CALL_LEVELS - 1)];                                         \
+		c->start = 0;                                                                   \
+		c->sp = at->sp;                                                                 \
+		c->id = at->id;                                                                 \
+		return c;                                                                       \
+	}                                                                                       \
+                                                                                                \
+	/* The call that returns; calls within it whose return was not seen are over. NULL: its \
+	 * entry was filtered or not seen. */                                                   \
+	inline_ struct traced_call *call_returns(const struct call_place *at, u64 **depth,      \
+						 u64 *left)                                     \
+	{                                                                                       \
+		struct traced_calls *all = current_slot(false);                                 \
+		bool found = false;                                                             \
+		u64 n, before;                                                                  \
+                                                                                                \
+		if (!all || tracing_stopped)                                                    \
+			return NULL;                                                            \
+		n = before = all->depth;                                                        \
+		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                    \
+			struct traced_call *c = &all->calls[--n & (CALL_LEVELS - 1)];           \
+                                                                                                \
+			found = (c->id == at->id || at->id == ANY_CALL) &&                      \
+				is_return_of(c->sp, at->sp);                                    \
+			if (found)                                                              \
+				break;                                                          \
+		}                                                                               \
+		if (!found)                                                                     \
+			return NULL;                                                            \
+		barrier_var(n);                                                                 \
+		if (n + 1 < before)                                                             \
+			count_n(LEDGER_UNMATCHED, before - 1 - n);                              \
+		*depth = &all->depth;                                                           \
+		*left = n;                                                                      \
+		return &all->calls[n & (CALL_LEVELS - 1)];                                      \
 	}
 
 /*

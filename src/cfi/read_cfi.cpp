@@ -114,9 +114,10 @@ class Rows {
 
 class Reader {
  public:
-  Reader(const Image& image, const ElfCode& elf, const OnRow& row)
+  Reader(const Image& image, const ElfCode& elf, const OnRow& row, const OnFunction& function)
       : image_(image),
         elf_(elf),
+        on_function_(function),
         rows_(row),
         programs_(std::min(image.size(), kMaxPrograms / kProgramsBySize) * kProgramsBySize),
         table_(image, elf, kChunk, budget_),
@@ -397,6 +398,7 @@ class Reader {
     const auto begin = std::max(function.begin, covered_);
     if (begin >= end || !spend(function.program)) return;
     if (begin > covered_) gap(covered_, begin);
+    if (on_function_) on_function_(begin, end);
     ++found_;
     Frame frame = function.context->initial;
     const bool signal = function.context->signal;
@@ -463,6 +465,7 @@ class Reader {
 
   const Image& image_;
   const ElfCode& elf_;
+  const OnFunction& on_function_;
   Rows rows_;
   std::uint64_t budget_ = kMaxBytes;  // of reading
   std::uint64_t programs_;            // of interpreting
@@ -476,8 +479,9 @@ class Reader {
 
 }  // namespace
 
-bool read_cfi(const Image& image, const ElfCode& elf, const OnRow& row) {
-  return elf.state == ElfCode::usable && Reader(image, elf, row).read();
+bool read_cfi(const Image& image, const ElfCode& elf, const OnRow& row,
+              const OnFunction& function) {
+  return elf.state == ElfCode::usable && Reader(image, elf, row, function).read();
 }
 
 }  // namespace coretap::unwind

@@ -9,7 +9,10 @@ namespace coretap::unwind {
 /// with the same rule; a row with UNWIND_NONE closes each gap and the end. Code of the C runtime
 /// that no file describes (.init, .fini, crtstuff) is known by its bytes. False: the file has no
 /// CFI that can be read (rows may have come before that was found). Reads in pieces: takes at most
-/// a megabyte at any time.
-bool read_cfi(const Image& image, const ElfCode& elf, const OnRow& row);
+/// a megabyte at any time. `function`: for each description, of a function or a part of it that
+/// lies elsewhere.
+using OnFunction = std::function<void(std::uint64_t begin, std::uint64_t end)>;
+bool read_cfi(const Image& image, const ElfCode& elf, const OnRow& row,
+              const OnFunction& function = {});
 
 }  // namespace coretap::unwind

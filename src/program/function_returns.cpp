@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <set>
 #include <string_view>
 
@@ -86,6 +87,7 @@ void FileCode::read_sections() {
     go_ |= name == ".go.buildinfo" || name.ends_with(".gopclntab");
     unwinds |= name == ".gcc_except_table";
     if (header.sh_type == SHT_DYNAMIC) see_dynamic(section, header);
+    if (header.sh_type == SHT_RELA) read_relocations(elf.get(), section, header);
     if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) see_symbols(section, header);
     return false;
   });
@@ -94,17 +96,61 @@ void FileCode::read_sections() {
 
 FileCode::~FileCode() = default;
 
+void FileCode::read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header) {
+  constexpr std::uint64_t kMostRelocations = 16 << 20, kMostSymbols = 16 << 20;
+  GElf_Shdr symbols_header;
+  auto* linked = elf_getscn(elf, header.sh_link);
+  if (!linked || !gelf_getshdr(linked, &symbols_header)) return;
+  auto* data = symbols::section_data(section, header, kMostRelocations);
+  auto* symbols = symbols::section_data(linked, symbols_header, kMostSymbols);
+  GElf_Rela word;
+  GElf_Sym symbol;
+  for (int i = 0; data && symbols && gelf_getrela(data, i, &word); i++)
+    if (auto n = GELF_R_SYM(word.r_info); n && n < INT_MAX && !word.r_addend)
+      if (gelf_getsym(symbols, static_cast<int>(n), &symbol) &&
+          GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF)
+        linked_[word.r_offset] = symbol.st_value;
+}
+
+/// Where a stub of the dynamic linker's table leads to, if that is in this file; or the address.
+std::uint64_t FileCode::behind_stub(std::uint64_t address) {
+  auto offset = symbols_->offset_of_address(address);
+  std::uint8_t code[16] = {};
+  if (!offset || pread(fd_, code, sizeof code, static_cast<off_t>(*offset)) != sizeof code)
+    return address;
+  auto at = symbols::jump_by_word(code);
+  auto found = at ? linked_.find(address + static_cast<std::uint64_t>(*at)) : linked_.end();
+  return found == linked_.end() ? address : found->second;
+}
+
+void FileCode::read_frames() {
+  if (std::exchange(frames_read_, true)) return;
+  unwind::FileImage image(fd_);
+  unwind::read_cfi(
+      image, unwind::read_elf_code(image),
+      [&](std::uint64_t row, const unwind_rule& rule) {
+        const bool at_entry = rule.cfa == UNWIND_SP && rule.offset == 8;
+        rows_.emplace_back(row, at_entry || rule.cfa == UNWIND_NONE);
+      },
+      [&](std::uint64_t begin, std::uint64_t end) {
+        described_.push_back({begin, end - begin});
+      });
+}
+
+/// Stripped files have symbols only of what they export, but describe all functions.
+FileCode::Bounds FileCode::bounds_of(std::uint64_t address) {
+  auto* f = symbols_->find(address);
+  if (f && f->start == address && f->size) return {f->start, f->size};
+  read_frames();
+  auto found = std::lower_bound(described_.begin(), described_.end(), address,
+                                [](auto& each, auto start) { return each.start < start; });
+  return found != described_.end() && found->start == address ? *found : Bounds{address, 0};
+}
+
 /// A jump to another function leaves the stack as the caller has made it. So does the code of a
 /// function without a frame, of which nothing is known then.
 bool FileCode::may_have_left(std::uint64_t address) {
-  if (!std::exchange(rows_read_, true)) {
-    unwind::FileImage image(fd_);
-    unwind::read_cfi(image, unwind::read_elf_code(image),
-                     [&](std::uint64_t row, const unwind_rule& rule) {
-                       const bool at_entry = rule.cfa == UNWIND_SP && rule.offset == 8;
-                       rows_.emplace_back(row, at_entry || rule.cfa == UNWIND_NONE);
-                     });
-  }
+  read_frames();
   auto next = std::upper_bound(rows_.begin(), rows_.end(), std::pair(address, true));
   return next == rows_.begin() || std::prev(next)->second;
 }
@@ -112,9 +158,7 @@ bool FileCode::may_have_left(std::uint64_t address) {
 /// Follows the code of one function.
 class FileCode::Sweep {
  public:
-  Sweep(FileCode& file, const symbols::ElfSymbols::Function& f) : file_(file), f_(f) {
-    found_.calls = false;
-  }
+  Sweep(FileCode& file, const Bounds& f) : file_(file), f_(f) { found_.calls = false; }
 
   FunctionReturns run() {
     // Code that compilers write has no data between its instructions: all are looked at, also what
@@ -169,7 +213,7 @@ class FileCode::Sweep {
 
   void end_in(std::uint64_t target) {
     found_.calls = true;
-    if (auto offset = file_.symbols_->offset_of_address(target))
+    if (auto offset = file_.symbols_->offset_of_address(file_.behind_stub(target)))
       found_.tails.push_back(*offset);
     else
       fail(FunctionReturns::leaves);
@@ -180,8 +224,9 @@ class FileCode::Sweep {
   /// Compilers put code that rarely runs elsewhere: "NAME.cold".
   bool is_named_cold(std::uint64_t address) const {
     auto* other = file_.symbols_->find(address);
-    const std::string_view own = file_.symbols_->name(f_);
-    const std::string_view name = other ? file_.symbols_->name(*other) : "";
+    auto* self = file_.symbols_->find(f_.start);
+    if (!other || !self) return false;
+    const std::string_view own = file_.symbols_->name(*self), name = file_.symbols_->name(*other);
     return name.starts_with(own) && name.substr(own.size()).starts_with(".cold");
   }
 
@@ -238,7 +283,7 @@ class FileCode::Sweep {
   }
 
   FileCode& file_;
-  const symbols::ElfSymbols::Function& f_;
+  Bounds f_;
   FunctionReturns found_{FunctionReturns::found};
   std::set<std::uint64_t> cold_, seen_;
   std::size_t steps_ = 0;
@@ -246,9 +291,10 @@ class FileCode::Sweep {
 
 FunctionReturns FileCode::returns(std::uint64_t begin) {
   auto address = symbols_ ? symbols_->address_of_offset(begin) : std::nullopt;
-  auto* f = address ? symbols_->find(*address) : nullptr;
-  if (!f || f->start != *address || !f->size || f->size > kMostCode) return {};
-  return Sweep(*this, *f).run();
+  if (!address) return {};
+  auto bounds = bounds_of(*address);
+  if (!bounds.size || bounds.size > kMostCode) return {};
+  return Sweep(*this, bounds).run();
 }
 
 Error cannot_probe_return(std::string_view function, std::string why) {

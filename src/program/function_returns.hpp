@@ -5,6 +5,8 @@
 // runs no destructors, Go stops with "unexpected return pc". A probe on each return instruction
 // leaves the stack as it is. It needs the function's bounds and all ways out of it.
 #pragma once
+#include <gelf.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,14 +49,25 @@ class FileCode {
 
  private:
   class Sweep;
+  /// Code by ELF addresses.
+  struct Bounds {
+    std::uint64_t start, size;
+  };
   void read_sections();
+  void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
+  std::uint64_t behind_stub(std::uint64_t address);
+  void read_frames();
+  Bounds bounds_of(std::uint64_t address);
   bool may_have_left(std::uint64_t address);
 
   int fd_;
-  bool go_ = false, never_unwinds_ = false, rows_read_ = false;
+  bool go_ = false, never_unwinds_ = false, frames_read_ = false;
   std::shared_ptr<symbols::ElfSymbols> symbols_;
   /// By ELF address: is the stack from there on as it was at the function's entry?
   std::vector<std::pair<std::uint64_t, bool>> rows_;
+  std::vector<Bounds> described_;  ///< by start
+  /// Functions of this file that it calls by the dynamic linker, by the words with their addresses.
+  std::map<std::uint64_t, std::uint64_t> linked_;
 };
 
 /// What is attached for the returns of a function.

@@ -252,7 +252,13 @@ class Search {
                      : returns_.of(end.file, end.symbol, end.offset, timed || known_);
     if (!probe.refusal.empty()) {
       not_probed_ = probe.refusal;
-      leave_out(fmt::format("user functions left out (returns: {})", probe.refusal), 1);
+      if (known_)
+        say_left_out(
+            fmt::format("not traced: {}, as its return cannot be probed without harm ({}); "
+                        "see --return-trampoline",
+                        printable(end.symbol), probe.refusal));
+      else
+        leave_out(fmt::format("user functions left out (returns: {})", probe.refusal), 1);
       return {};
     }
     if (probe.offsets.empty()) return {end};
@@ -292,6 +298,11 @@ class Search {
 
   void leave_out(std::string_view reason, std::size_t n) {
     if (n) left_out_[std::string(reason)] += n;
+  }
+
+  void say_left_out(std::string words) {
+    auto& all = found_.left_out;
+    if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(std::move(words));
   }
 
   Error nothing(std::string why, std::string hint) const {
@@ -527,10 +538,7 @@ class Search {
     leave_out("user functions left out (chosen at run time, IFUNC)", indirect);
     leave_out("files left out (no symbols)", stripped);
     leave_out("files left out (for another processor, or 32-bit)", foreign);
-    for (auto& file : (*files)->left_out)
-      if (auto words = "not traced: " + file;
-          std::find(found_.left_out.begin(), found_.left_out.end(), words) == found_.left_out.end())
-        found_.left_out.push_back(std::move(words));
+    for (auto& file : (*files)->left_out) say_left_out("not traced: " + file);
     if (found_.points.size() > before) return {};
     if (not_there) return *not_there;
     if (!not_probed_.empty() && known_) return {};

@@ -244,7 +244,23 @@ Flow flow_of(CodeBytes code) {
   return f;
 }
 
+std::optional<std::int64_t> jump_by_word(CodeBytes stub) {
+  constexpr std::uint8_t kBranchTarget[] = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
+  std::size_t before = 0;
+  if (stub.size() > 4 &&
+      std::equal(std::begin(kBranchTarget), std::end(kBranchTarget), stub.begin()))
+    before = 4;
+  auto code = stub.subspan(before);
+  auto d = decode(code);
+  constexpr std::uint8_t kByWord = 0x25;  // jmp *constant(%rip)
+  if (!d.bytes || d.map != Decoded::one || d.operation != 0xff || code[d.operand] != kByWord)
+    return {};
+  return static_cast<std::int64_t>(before + d.bytes) + last_constant(code, d.bytes, 4);
+}
+
 #else
+
+std::optional<std::int64_t> jump_by_word(CodeBytes) { return {}; }
 
 std::size_t instruction_bytes(CodeBytes code) { return code.size() < 4 ? 0 : 4; }
 

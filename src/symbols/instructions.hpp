@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace coretap::symbols {
@@ -32,6 +33,8 @@ struct Flow {
   int address_in = -1;
 };
 Flow flow_of(CodeBytes code);
+/// Of a stub that jumps to the address in a word: where that is, from the stub's begin on.
+std::optional<std::int64_t> jump_by_word(CodeBytes stub);
 
 /// Which instruction a place is in, if one begins at 0.
 struct InstructionAt {
