@@ -11,6 +11,9 @@
 #include "lib/target.bpf.h"
 
 #define ANY_CALL ~0ULL
+#define CALL_IS_OVER                                                                       \
+	(~0ULL - 1)       /* id of one that ended by a jump to another, which is told next \
+			   */
 #define SYSTEM_CALL ~0ULL /* stack pointer of a system call: all in the kernel is within it */
 #define KERNEL_STACK_BYTES 0x4000ULL /* and so are they aligned, on x86-64 and arm64 */
 
@@ -127,10 +130,17 @@ inline_ bool ends_in(u64 sp, u64 id, const struct call_place *at)
 		if (!found)                                                                     \
 			return NULL;                                                            \
 		barrier_var(n);                                                                 \
-		if (n + 1 < before)                                                             \
-			count_n(LEDGER_UNMATCHED, before - 1 - n);                              \
 		*depth = &all->depth;                                                           \
 		*left = n;                                                                      \
+		if (n + 1 < before && all->calls[(before - 1) & (CALL_LEVELS - 1)].sp ==        \
+					      all->calls[n & (CALL_LEVELS - 1)].sp) {           \
+			all->calls[n & (CALL_LEVELS - 1)].sp = CALL_IS_OVER;                    \
+			*left = before;                                                         \
+		} else if (n + 1 < before) {                                                    \
+			count_n(LEDGER_UNMATCHED, before - 1 - n);                              \
+		} else if (n && all->calls[(n - 1) & (CALL_LEVELS - 1)].sp == CALL_IS_OVER) {   \
+			*left = n - 1;                                                          \
+		}                                                                               \
 		return &all->calls[n & (CALL_LEVELS - 1)];                                      \
 	}
 

@@ -137,14 +137,21 @@ void FileCode::read_frames() {
       });
 }
 
+const FileCode::Bounds* FileCode::described_at(std::uint64_t address) {
+  read_frames();
+  auto next = std::upper_bound(described_.begin(), described_.end(), address,
+                               [](auto at, auto& each) { return at < each.start; });
+  if (next == described_.begin()) return nullptr;
+  auto* found = &*std::prev(next);
+  return address - found->start < found->size ? found : nullptr;
+}
+
 /// Stripped files have symbols only of what they export, but describe all functions.
 FileCode::Bounds FileCode::bounds_of(std::uint64_t address) {
   auto* f = symbols_->find(address);
   if (f && f->start == address && f->size) return {f->start, f->size};
-  read_frames();
-  auto found = std::lower_bound(described_.begin(), described_.end(), address,
-                                [](auto& each, auto start) { return each.start < start; });
-  return found != described_.end() && found->start == address ? *found : Bounds{address, 0};
+  auto* part = described_at(address);
+  return part && part->start == address ? *part : Bounds{address, 0};
 }
 
 /// A jump to another function leaves the stack as the caller has made it. So does the code of a
@@ -221,6 +228,11 @@ class FileCode::Sweep {
 
   bool is_own(std::uint64_t address) const { return address - f_.start < f_.size; }
 
+  bool is_in_part(std::uint64_t address) const {
+    auto* part = parts_.empty() ? nullptr : file_.described_at(address);
+    return part && parts_.contains(part->start);
+  }
+
   /// Compilers put code that rarely runs elsewhere: "NAME.cold".
   bool is_named_cold(std::uint64_t address) const {
     auto* other = file_.symbols_->find(address);
@@ -254,10 +266,10 @@ class FileCode::Sweep {
       case Flow::branch:
       case Flow::jump: {
         auto target = address + static_cast<std::uint64_t>(flow.target);
-        if (is_own(target)) break;
+        if (is_own(target) || is_in_part(target)) break;
         if (file_.may_have_left(address) && !is_named_cold(target))
           end_in(target);
-        else if (seen_.insert(target).second)
+        else
           cold_.insert(target);
         break;
       }
@@ -268,25 +280,24 @@ class FileCode::Sweep {
     return flow;
   }
 
-  /// A part of the function that lies elsewhere, from where the function jumps to on.
-  void follow(std::uint64_t address) {
+  /// A part of the function that lies elsewhere, and is described alone.
+  void follow(std::uint64_t target) {
+    auto* part = file_.described_at(target);
+    if (!part || part->size > kMostCode) return fail(FunctionReturns::unreadable);
+    if (!parts_.insert(part->start).second) return;
+    Block block(*this);
     Flow last;
-    for (Block block(*this); found_.state == FunctionReturns::found;) {
-      if (++steps_ > kMostCold) return fail(FunctionReturns::unreadable);
+    for (auto address = part->start;
+         address - part->start < part->size && found_.state == FunctionReturns::found;
+         address += last.bytes)
       last = step(block, address, last);
-      const bool goes_on = last.kind == Flow::next || last.kind == Flow::branch;
-      address += last.bytes;
-      // What is called may not return, and another function may begin behind it.
-      if (!goes_on && (last.kind != Flow::call || file_.may_have_left(address))) return;
-      if (is_own(address) || !seen_.insert(address).second) return;
-    }
   }
 
   FileCode& file_;
   Bounds f_;
   FunctionReturns found_{FunctionReturns::found};
-  std::set<std::uint64_t> cold_, seen_;
-  std::size_t steps_ = 0;
+  std::set<std::uint64_t> cold_;   ///< jumps to parts
+  std::set<std::uint64_t> parts_;  ///< their begins
 };
 
 FunctionReturns FileCode::returns(std::uint64_t begin) {

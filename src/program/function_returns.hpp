@@ -57,6 +57,7 @@ class FileCode {
   void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
   std::uint64_t behind_stub(std::uint64_t address);
   void read_frames();
+  const Bounds* described_at(std::uint64_t address);
   Bounds bounds_of(std::uint64_t address);
   bool may_have_left(std::uint64_t address);
 

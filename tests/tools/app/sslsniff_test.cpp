@@ -65,7 +65,7 @@ TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
   auto curl = program("curl");
   if (!contains(run({curl, "--version"}).out, "OpenSSL")) throw Skip("curl has no OpenSSL");
   TlsServer server;
-  Tracer tracer("sslsniff", "--json --handshake -c curl");
+  Tracer tracer("sslsniff", "--json --handshake --return-trampoline -c curl");
   Tracer data("sslsniff", "--json -c curl --show-data");
   Tracer text("sslsniff", "-c curl");
   auto client = run({curl, "-sk", "--http1.1", "-o", "/dev/null", "-w",
@@ -94,7 +94,7 @@ TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
   TlsServer server;
   gnutls = gnutls + "--insecure --no-ocsp -p" + server.port() + "127.0.0.1";
   nss = nss + "-D -o -h 127.0.0.1 -p" + server.port();
-  Tracer tracer("sslsniff", "--json -o");
+  Tracer tracer("sslsniff", "--json -o --return-trampoline");
   const std::string request = "GET /secret-path HTTP/1.0\r\n\r\n";
   for (auto& argv : {gnutls, nss}) {
     Process client(Spawn{.argv = argv, .stdin_pipe = true});

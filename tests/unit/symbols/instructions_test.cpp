@@ -32,7 +32,26 @@ Bytes bytes_of(const char* line) {
   return all;
 }
 
-TEST(Instructions, HaveTheLengthsThatObjdumpShows) {
+/// "jmp    23f80 <qsort+0x40>" as what it does, and the address that it names; 0: none.
+std::pair<Flow::Kind, std::uint64_t> shown_flow(const char* line) {
+  std::string_view word(strrchr(line, '\t') + 1);
+  for (std::string_view prefix : {"bnd ", "repz ", "notrack "})
+    if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
+  auto operand =
+      word.find(' ') == word.npos ? "" : word.substr(word.find_first_not_of(' ', word.find(' ')));
+  const std::uint64_t target = strtoull(std::string(operand).c_str(), nullptr, 16);
+  if (word.starts_with("ret")) return {Flow::returns, 0};
+  if (word.starts_with("call")) return {Flow::call, 0};
+  if (word.starts_with("jmp"))
+    return operand.starts_with('*') ? std::pair(Flow::indirect, std::uint64_t{0})
+                                    : std::pair(Flow::jump, target);
+  if (word.starts_with('j') || word.starts_with("loop")) return {Flow::branch, target};
+  if (word.starts_with("ud2") || word.starts_with("hlt") || word.starts_with("int3"))
+    return {Flow::ends, 0};
+  return {Flow::next, 0};
+}
+
+TEST(Instructions, HaveTheLengthsAndTargetsThatObjdumpShows) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "they have one length here";
 #endif
@@ -41,11 +60,22 @@ TEST(Instructions, HaveTheLengthsThatObjdumpShows) {
     GTEST_SKIP() << "no C library of its own, or no objdump: CI's machines have both";
   auto* objdump = popen(("/usr/bin/objdump -d -w " + path).c_str(), "r");
   ASSERT_NE(objdump, nullptr);
-  std::size_t same = 0, other = 0, unknown = 0;
+  std::size_t same = 0, other = 0, unknown = 0, flows = 0, wrong = 0;
   std::vector<char> line(4096);
   while (fgets(line.data(), static_cast<int>(line.size()), objdump)) {
     auto bytes = bytes_of(line.data());
     if (bytes.empty()) continue;
+    line[strcspn(line.data(), "\n")] = 0;
+    auto flow = flow_of(bytes);
+    auto [kind, target] = shown_flow(line.data());
+    if (flow.kind == Flow::by_table) flow.kind = Flow::indirect;
+    if (flow.kind != Flow::unknown && kind != Flow::next) flows++;
+    if (flow.kind != Flow::unknown &&
+        (flow.kind != kind ||
+         (target && strtoull(line.data(), nullptr, 16) + static_cast<std::uint64_t>(flow.target) !=
+                        target)) &&
+        wrong++ < 10)
+      ADD_FAILURE() << flow.kind << " to " << flow.target << ": " << line.data();
     auto length = bytes.size();
     bytes.resize(length + 16, 0x90);
     auto found = instruction_bytes(bytes);
@@ -56,6 +86,7 @@ TEST(Instructions, HaveTheLengthsThatObjdumpShows) {
   }
   pclose(objdump);
   EXPECT_GT(same, 100'000U);
+  EXPECT_GT(flows, 20'000U);
   EXPECT_LT(unknown, same / 1000);
 }
 

@@ -1,0 +1,63 @@
+// Returns of user functions: programs that unwind end as if nobody traced them.
+#include "probes.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+constexpr int kCalls = 10;
+const std::string kOutcome = "10 calls, 5 caught, 20 destroyed";
+
+struct Traced {
+  Report report;
+  std::string outcome;
+};
+Traced trace_unwinding(const Strings& tool) {
+  const std::string file = ::testing::TempDir() + "/unwinds." + std::to_string(getpid());
+  ::unlink(file.c_str());
+  auto report = of_command(tool, {workload_path("unwinds"), std::to_string(kCalls), file});
+  return {std::move(report), slurp(file)};
+}
+
+std::string in_unwinds(const std::string& function) {
+  return workload_path("unwinds") + ":" + function;
+}
+
+TOOL_TEST(Returns, ExceptionsAndCancelledThreadsPass) {
+  // Of 10 calls 5 are left by an exception; waits() never returns.
+  for (auto& tool :
+       std::vector<Strings>{{"funclatency", "-F", in_unwinds("passed"), in_unwinds("throws_odd"),
+                             in_unwinds("waits")},
+                            {"funcslower", "-u", "0", in_unwinds("passed"), in_unwinds("waits")},
+                            {"trace", "r:" + in_unwinds("passed"), "r:" + in_unwinds("waits")},
+                            {"trace", "r:" + in_unwinds("passed") + " \"%d\", $latency"},
+                            {"funccount", "r:" + in_unwinds("passed"), "r:" + in_unwinds("waits")},
+                            {"gethostlatency"},
+                            {"deadlock"}}) {
+    SCOPED_TRACE(join(tool));
+    auto traced = trace_unwinding(tool);
+    EXPECT_EQ(traced.outcome, kOutcome);
+    if (tool.size() == 1) continue;
+    auto passed = lines_with(traced.report.body, {{"target", "passed"}});
+    const bool counts = tool[0] == "funccount" || tool[0] == "funclatency";
+    auto seen = counts ? sum(passed, "count") : passed.size();
+    EXPECT_TRUE(lines_with(traced.report.body, {{"target", "waits"}}).empty());
+    EXPECT_EQ(seen, kCalls / 2u);
+  }
+}
+
+TOOL_TEST(Returns, OfFunctionsThatEndByAJump) {
+  auto timed =
+      trace_unwinding({"funclatency", "-F", in_unwinds("ends_elsewhere"), in_unwinds("last")});
+  auto by = by_target(timed.report);
+  EXPECT_EQ(by.at("ends_elsewhere")["count"].u64(), kCalls);
+  EXPECT_EQ(by.at("last")["count"].u64(), 2 * kCalls);
+  EXPECT_EQ(timed.report.lost("unmatched"), 0u);
+  // Alone, its return is that of all calls of the other one.
+  expect_refusals("trace", {{"r:" + in_unwinds("ends_elsewhere"), "--return-trampoline", 3}});
+  auto forced =
+      trace_unwinding({"trace", "--return-trampoline", "r:" + in_unwinds("ends_elsewhere")});
+  EXPECT_EQ(forced.report.body.size(), kCalls);
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
