@@ -1,6 +1,7 @@
 #include "program/targets.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -19,6 +20,7 @@
 #include "coretap/hooks.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
+#include "kernel/uprobe_proof.hpp"
 #include "lib/expression.h"
 #include "program/function_returns.hpp"
 #include "program/kernel_functions.hpp"
@@ -29,6 +31,7 @@
 #include "symbols/code_place.hpp"
 #include "symbols/demangle.hpp"
 #include "symbols/elf_symbols.hpp"
+#include "symbols/instructions.hpp"
 #include "symbols/usdt.hpp"
 #include "text/sanitize.hpp"
 
@@ -142,20 +145,12 @@ class Search {
     if (!word) return word.error();
     word_ = text;
     number_++;
-    not_probed_.clear();
-    auto pattern = NamePattern::make(word->name, config_.given("regexp"));
-    if (!pattern) return pattern.error();
-    if (auto r = check_call(*word); !r) return r;
-    switch (word->kind) {
-      case TargetWord::tracepoint:
-        return add_tracepoints(*word, *pattern);
-      case TargetWord::usdt:
-        return add_usdt(*word, *pattern);
-      case TargetWord::function:
-        break;
-    }
-    if (word->place.empty() || is_module(word->place)) return add_kernel(*word, *pattern);
-    return add_user(*word, *pattern);
+    refused_.reset();
+    const auto before = found_.points.size();
+    auto added = add_word(*word);
+    if (!refused_ || found_.points.size() > before) return added;
+    if (known_) return {};
+    return *refused_;
   }
 
   Result<Targets> finish() {
@@ -181,6 +176,22 @@ class Search {
   }
 
  private:
+  Result<void> add_word(const TargetWord& word) {
+    auto pattern = NamePattern::make(word.name, config_.given("regexp"));
+    if (!pattern) return pattern.error();
+    if (auto r = check_call(word); !r) return r;
+    switch (word.kind) {
+      case TargetWord::tracepoint:
+        return add_tracepoints(word, *pattern);
+      case TargetWord::usdt:
+        return add_usdt(word, *pattern);
+      case TargetWord::function:
+        break;
+    }
+    if (word.place.empty() || is_module(word.place)) return add_kernel(word, *pattern);
+    return add_user(word, *pattern);
+  }
+
   std::uint32_t id_of(const std::string& name, std::string key) {
     if (by_word_) key.insert(0, std::to_string(number_) + " ");
     auto [known, fresh] =
@@ -223,6 +234,7 @@ class Search {
     std::string key(reinterpret_cast<const char*>(where.data()), sizeof where);
     if (by_name) key += point.symbol;
     if (!places_.insert(key).second) return;
+    if (!bears_probe(point)) return;
     auto ends = returns_of(point);
     if (ends.empty() && !known_) return;
     const bool alone = by_word_ && point.kind == TargetPoint::usdt;
@@ -240,6 +252,21 @@ class Search {
     if (calls_) found_.points.push_back(std::move(point));
   }
 
+  /// Would a probe there do neither harm nor nothing?
+  bool bears_probe(const TargetPoint& point) {
+    if (point.kind != TargetPoint::user && point.kind != TargetPoint::usdt) return true;
+    std::array<std::uint8_t, 16> code{};
+    auto n = pread(point.file->get(), code.data(), code.size(), static_cast<off_t>(point.offset));
+    symbols::CodeBytes read(code.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+    const bool begins = point.kind == TargetPoint::user && !point.within;
+    auto why = place_refusal(read.first(symbols::instruction_bytes(read)), begins);
+    if (why.empty()) return true;
+    refused_ = Error{fmt::format("cannot trace {}", in_quotes(word_)), why,
+                     "name the function, or another place", kUnsupported};
+    leave_out(fmt::format("places left out ({})", why), 1);
+    return false;
+  }
+
   /// The places of a return, or of a call's end; of what has none, the point itself. Empty: it
   /// cannot be probed.
   std::vector<TargetPoint> returns_of(const TargetPoint& point) {
@@ -251,7 +278,7 @@ class Search {
                      ? ReturnProbe{.refusal = "a goroutine may return on another thread"}
                      : returns_.of(end.file, end.symbol, end.offset, timed || known_);
     if (!probe.refusal.empty()) {
-      not_probed_ = probe.refusal;
+      refused_ = cannot_probe_return(end.symbol, probe.refusal);
       if (known_)
         say_left_out(
             fmt::format("not traced: {}, as its return cannot be probed without harm ({}); "
@@ -541,8 +568,6 @@ class Search {
     for (auto& file : (*files)->left_out) say_left_out("not traced: " + file);
     if (found_.points.size() > before) return {};
     if (not_there) return *not_there;
-    if (!not_probed_.empty() && known_) return {};
-    if (!not_probed_.empty()) return cannot_probe_return(word_, not_probed_);
     if (indirect)
       return Error{fmt::format("what {} names cannot be traced", in_quotes(word_)),
                    "its code is chosen at run time (IFUNC)", "name the functions it is chosen from",
@@ -657,7 +682,7 @@ class Search {
   ProbeFinder& finder_;
   ReturnProbes returns_;
   std::set<std::uint32_t> without_return_;  ///< ids
-  std::string not_probed_;                  ///< why the last return was left out
+  std::optional<Error> refused_;            ///< a place of the word, and why
   std::string word_;
   std::size_t number_ = 0;  ///< of the word, from 1 on
   Targets found_;

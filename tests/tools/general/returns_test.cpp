@@ -1,4 +1,5 @@
-// Returns of user functions: programs that unwind end as if nobody traced them.
+// What user probes must not do: programs that unwind end as if nobody traced them, and no value in
+// a red zone changes.
 #include "probes.hpp"
 
 namespace coretap::tooltest {
@@ -57,6 +58,21 @@ TOOL_TEST(Returns, OfFunctionsThatEndByAJump) {
   auto forced =
       trace_unwinding({"trace", "--return-trampoline", "r:" + in_unwinds("ends_elsewhere")});
   EXPECT_EQ(forced.report.body.size(), kCalls);
+}
+
+TOOL_TEST(Returns, RedZonesStayAsTheyAre) {
+  const auto file = workload_path("redzone");
+  for (auto& place : {file + ":kept", file + ":kept+0x5", "u:" + file + ":passed"}) {
+    SCOPED_TRACE(place);
+    auto tried = run({tool_path("funccount"), "--duration", "0.1", place});
+    if (tried.status == 3 && place != file + ":kept") {  // this kernel would change them
+      EXPECT_TRUE(contains(tried.err, "red zone")) << tried.err;
+      continue;
+    }
+    auto seen = observe({"funccount", "--json", "-p", "{pid}", place}, "redzone --hits 100000");
+    EXPECT_EQ(seen.truth["changed"].u64(), 0u);
+    expect_sums(seen.report(), seen.truth, {{"count", "hits"}});
+  }
 }
 
 }  // namespace

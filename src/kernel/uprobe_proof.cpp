@@ -1,0 +1,121 @@
+#include "kernel/uprobe_proof.hpp"
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "base/files.hpp"
+
+namespace coretap {
+
+#if defined(__x86_64__)
+
+namespace {
+
+using Code = std::span<const std::uint8_t>;
+
+constexpr std::uint8_t kNop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+/// Executable code, with a probe at `offset`.
+class ProbedCode {
+ public:
+  ProbedCode(Code code, std::uint64_t offset) : file_(memfd_create("coretap", MFD_CLOEXEC)) {
+    if (!file_ || write(file_.get(), code.data(), code.size()) < 0) return;
+    auto* memory = mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file_.get(), 0);
+    if (memory == MAP_FAILED) return;
+    memory_ = memory;
+    auto type = read_number("/sys/bus/event_source/devices/uprobe/type");
+    if (!type) return;
+    const auto path = fmt::format("/proc/self/fd/{}", file_.get());
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    attr.type = static_cast<__u32>(*type);
+    attr.uprobe_path = reinterpret_cast<std::uintptr_t>(path.c_str());
+    attr.probe_offset = offset;
+    event_ =
+        Fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+    error_ = event_ ? 0 : errno;
+  }
+  ProbedCode(const ProbedCode&) = delete;
+  ProbedCode& operator=(const ProbedCode&) = delete;
+  ~ProbedCode() {
+    event_.reset();
+    if (memory_) munmap(memory_, kBytes);
+  }
+
+  bool probed() const { return static_cast<bool>(event_); }
+  int error() const { return error_; }
+  template <class Function>
+  Function as() const {
+    return reinterpret_cast<Function>(memory_);
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;
+  Fd file_, event_;
+  void* memory_ = nullptr;
+  int error_ = 0;
+};
+
+bool keeps_red_zone() {
+  constexpr long kUprobeCall = 336;  // the system call that the kernel's code then makes
+  if (syscall(kUprobeCall) < 0 && errno == ENOSYS) return true;
+  std::vector<std::uint8_t> code = {0x48, 0x89, 0x7c, 0x24, 0xf8};  // mov %rdi,-8(%rsp)
+  const auto place = code.size();
+  code.insert(code.end(), std::begin(kNop5), std::end(kNop5));
+  for (std::uint8_t byte : {0x48, 0x8b, 0x44, 0x24, 0xf8, 0xc3})  // mov -8(%rsp),%rax; ret
+    code.push_back(byte);
+  ProbedCode probed(code, place);
+  if (!probed.probed()) return false;
+  constexpr std::uint64_t kValue = 0x5ca1ab1e;
+  for (int i = 0; i < 4; i++)  // the first hit makes the call
+    if (probed.as<std::uint64_t (*)(std::uint64_t)>()(kValue) != kValue) return false;
+  return true;
+}
+
+/// is_prefix_bad() of arch/x86/kernel/uprobes.c
+bool has_doubtful_prefix(Code code) {
+  using namespace std::string_view_literals;
+  for (auto byte : code) {
+    const auto letter = static_cast<char>(byte);
+    if ("\x26\x2e\x36\x3e\xf0"sv.find(letter) != std::string_view::npos) return true;
+    if ("\x64\x65\x66\x67\xf2\xf3"sv.find(letter) == std::string_view::npos) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string place_refusal(Code instruction, bool function_begins) {
+  static const bool harmless = keeps_red_zone();
+  if (!function_begins && !harmless && instruction.size() >= std::size(kNop5) &&
+      std::equal(std::begin(kNop5), std::end(kNop5), instruction.begin()))
+    return "a probe on a nop of 5 bytes would overwrite data of the program (the red zone) on this "
+           "kernel";
+  if (!has_doubtful_prefix(instruction)) return {};
+  static std::map<std::vector<std::uint8_t>, bool> known;
+  std::vector<std::uint8_t> bytes(instruction.begin(), instruction.end());
+  auto [taken, fresh] = known.try_emplace(bytes, true);
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which only the kernel knows
+  if (fresh) taken->second = ProbedCode(bytes, 0).error() != kNotSupported;
+  return taken->second ? "" : "the kernel cannot probe this instruction";
+}
+
+#else
+
+std::string place_refusal(std::span<const std::uint8_t>, bool) { return {}; }
+
+#endif
+
+}  // namespace coretap
