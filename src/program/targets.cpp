@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <tuple>
@@ -27,6 +28,7 @@
 #include "program/target.hpp"
 #include "symbols/code_place.hpp"
 #include "symbols/demangle.hpp"
+#include "symbols/elf_file.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/usdt.hpp"
 #include "text/sanitize.hpp"
@@ -444,10 +446,10 @@ class Search {
                  path ? finder_.files(word.place).error().hint : "give its path", kUsage};
   }
 
-  /// "app::Request::handle" is written for each of its overloads, or with its parameters for one.
-  static bool matches_written(const NamePattern& pattern, const std::string& written) {
-    return pattern.matches(written) ||
-           pattern.matches(written.substr(0, symbols::parameters_at(written)));
+  /// Other files, too: what is wrong with them is said elsewhere.
+  static bool is_native(const ProbeFinder::File& file) {
+    auto elf = symbols::open_elf(file.fd->get());
+    return !elf || symbols::is_native(elf.get());
   }
 
   Result<void> add_user(const TargetWord& word, const NamePattern& pattern) {
@@ -465,14 +467,17 @@ class Search {
       bool written = false;  // as in the source, which symbols of C++ and Rust only encode
       if (functions.functions.empty() && !functions.indirect) {
         auto as_written = [&](const char* name) {
-          return *name == '_' && matches_written(pattern, symbols::demangle(name));
+          // What is seldom run of a function may lie elsewhere: nothing calls it.
+          return symbols::is_mangled(name) && !strstr(name, ".cold") &&
+                 std::ranges::any_of(symbols::names_in_source(name),
+                                     [&](auto& written) { return pattern.matches(written); });
         };
         auto found = symbols::find_functions(file.fd->get(), as_written, kMost);
         written = !found.functions.empty();
         if (written) functions = std::move(found);
       }
       for (auto& f : functions.functions) {
-        auto name = written ? symbols::demangle(f.name) : f.name;
+        auto name = written ? symbols::names_in_source(f.name).front() : f.name;
         // Parameters tell overloads apart, and are long.
         if (written && functions.functions.size() == 1) name.resize(symbols::parameters_at(name));
         if (word.within) {
@@ -567,7 +572,7 @@ class Search {
       for (auto& f : symbols::find_functions(
                          file.fd->get(), [](const char*) { return true; }, kMost)
                          .functions)
-        known.push_back(f.name);
+        known.push_back(symbols::is_mangled(f.name) ? symbols::names_in_source(f.name)[1] : f.name);
     return known;
   }
 

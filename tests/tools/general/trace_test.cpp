@@ -296,6 +296,10 @@ TOOL_TEST(Trace, NamesOfCxx) {
   EXPECT_EQ(messages(mangled), (Strings{"1000 0 0", "1001 10 1", "1002 20 0", "1003 30 1"}));
 }
 
+  for (auto* name : {"app::converted<int>", "app::Request::as<long>", "app::Request::as",
+                     "app::text_of", "app::text_of(int)", "app::hidden"})
+    EXPECT_EQ(of(name).body.size(), 4U) << name;
+  EXPECT_EQ(of("app::converted").body.size(), 8U) << "of both types";
 TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
   require_tool("trace");
   TemporaryDirectory scratch;
