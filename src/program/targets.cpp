@@ -437,7 +437,13 @@ class Search {
   Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
     const bool known = !config_.known.empty() && !word.place.empty() && word.place != "c";
     for (auto& name : known ? std::vector{word.place} : files_by_name(word.place))
-      if (auto& files = finder_.files(name)) return &*files;
+      if (auto& files = finder_.files(name)) {
+        if (std::ranges::any_of(files->files, is_native)) return &*files;
+        return Error{fmt::format("cannot trace {}", in_quotes(word_)),
+                     fmt::format("{} is 32-bit, or for another processor",
+                                 printable(files->files.front().path)),
+                     "functions and probes of 64-bit programs can be traced", kUnsupported};
+      }
     const bool path = word.place.find('/') != word.place.npos;
     return Error{fmt::format("{} names no file here", in_quotes(word_)),
                  path ? finder_.files(word.place).error().why
@@ -525,7 +531,7 @@ class Search {
     auto last = no_place("no file of that name is here", {});
     bool any = false;
     for (auto& file : files.files) {
-      auto symbols = symbols::ElfSymbols::read(file.fd->get());
+      auto symbols = is_native(file) ? symbols::ElfSymbols::read(file.fd->get()) : nullptr;
       if (!symbols) continue;
       auto at = symbols::place_at(file.fd->get(), *symbols, address);
       auto added = add_code(file, at, at.function);

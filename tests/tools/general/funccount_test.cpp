@@ -177,6 +177,15 @@ const DeclareTests kFunccount{{
     .reports = {{ReportKind::aggregate}},
     .events = {{}, "probes --calls 20"},
     .stress = {.workload = "probes --calls {n}",
+TOOL_TEST(Funccount, ThirtyTwoBitsAreRefused) {
+  require_tool("funccount");
+  require_workload("unwind_narrow");
+  auto narrow = workload_path("unwind_narrow");
+  expect_refusals("funccount", {{{narrow + ":narrow_spin"}, "32-bit"},
+                                {narrow + ":0x8049000", "32-bit"},
+                                {"u:" + narrow + ":any", "32-bit"}});
+}
+
                .events = 500000,
                .options = "t:syscalls:sys_enter_getppid",
                .shown = "count",
