@@ -141,6 +141,7 @@ class Search {
     if (!word) return word.error();
     word_ = text;
     number_++;
+    matched_.clear();
     auto pattern = NamePattern::make(word->name, config_.given("regexp"));
     if (!pattern) return pattern.error();
     if (auto r = check_call(*word); !r) return r;
@@ -212,6 +213,7 @@ class Search {
 
   /// A place that several words name is attached once; of calls, the first name counts.
   void place(const std::string& name, TargetPoint point) {
+    matched_.insert(name);
     const bool by_name = !calls_ || !(point.address || point.file);
     const std::array<std::uint64_t, 5> where{
         by_word_ ? number_ : 0, static_cast<std::uint64_t>(point.kind), point.address,
@@ -364,9 +366,8 @@ class Search {
   Result<void> add_calls(const TargetWord& word, std::string_view part) {
     auto pattern = NamePattern::make(part, config_.given("regexp"));
     if (!pattern) return pattern.error();
-    const auto before = found_.points.size();
     add_matching_calls(*pattern, word.at_return, {}, "");
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     std::vector<std::string> known;
     for (auto& call : all_syscalls())
       if (!call.compat) known.push_back("sys_" + call.name);
@@ -396,7 +397,6 @@ class Search {
     auto category = NamePattern::make(word.place, config_.given("regexp"));
     if (!category) return category.error();
     auto& events = kernel_events();
-    const auto before = found_.points.size();
     if (category->matches("syscalls")) {
       std::set<std::string> named;
       if (events)
@@ -404,18 +404,17 @@ class Search {
           if (e.starts_with("syscalls:")) named.insert(e.substr(e.find(':') + 1));
       add_matching_calls(pattern, false, named, "sys_enter_");
       add_matching_calls(pattern, true, named, "sys_exit_");
-      if (category->exact() && found_.points.size() > before) return {};
+      if (category->exact() && !matched_.empty()) return {};
     }
     if (!events) return events.error();
-    std::set<std::string> seen;
-    for (auto& p : found_.points) seen.insert(found_.names[p.id]);
+    const auto seen = matched_;
     for (auto& event : *events) {
       auto colon = event.find(':');
       auto of = event.substr(0, colon), name = event.substr(colon + 1);
       if (!category->matches(of) || !pattern.matches(name) || seen.contains(event)) continue;
       add_event(of, name, event);
     }
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     auto wanted = fmt::format("t:{}:{}", word.place, word.name);
     std::vector<std::string> words;  // as they are typed
     for (auto& event : *events) words.push_back("t:" + event);
@@ -464,7 +463,7 @@ class Search {
     auto files = files_of(word);
     if (!files) return files.error();
     if (word.address) return add_address(**files, *word.address);
-    std::size_t before = found_.points.size(), indirect = 0, stripped = 0, foreign = 0;
+    std::size_t indirect = 0, stripped = 0, foreign = 0;
     std::optional<Error> not_there;  // of a place within a function
     std::string names;
     for (auto& file : (*files)->files) {
@@ -509,7 +508,7 @@ class Search {
       if (auto words = "not traced: " + file;
           std::find(found_.left_out.begin(), found_.left_out.end(), words) == found_.left_out.end())
         found_.left_out.push_back(std::move(words));
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     if (not_there) return *not_there;
     if (indirect)
       return Error{fmt::format("what {} names cannot be traced", in_quotes(word_)),
@@ -595,7 +594,6 @@ class Search {
     auto provider = NamePattern::make(word.provider.empty() ? "*" : word.provider,
                                       !word.provider.empty() && config_.given("regexp"));
     if (!provider) return provider.error();
-    const auto before = found_.points.size();
     std::vector<std::string> known;
     for (auto& file : (*files)->files) {
       auto notes = symbols::read_usdt(file.fd->get());
@@ -611,7 +609,7 @@ class Search {
       }
       leave_out("USDT probes left out (not in the file's code)", notes.outside);
     }
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
     return nothing(known.empty() ? "the file has no USDT probes" : "there is no such USDT probe",
@@ -624,7 +622,8 @@ class Search {
   Kernel& kernel_;
   ProbeFinder& finder_;
   std::string word_;
-  std::size_t number_ = 0;  ///< of the word, from 1 on
+  std::size_t number_ = 0;                   ///< of the word, from 1 on
+  std::unordered_set<std::string> matched_;  ///< by the word, also what others have named before
   Targets found_;
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::unordered_set<std::string> places_;

@@ -38,6 +38,11 @@ TOOL_TEST(Funccount, EachKindOfTarget) {
   } cases[] = {
       {probes() + ":counted_*", {{"counted_each", "calls"}, {"counted_even", "even"}}},
       {"r:" + probes() + ":counted_each", {{"counted_each", "calls"}}},
+      // By other words once more.
+      {probes() + ":counted_* " + workload_path("./probes") + ":counted_each",
+       {{"counted_each", "calls"}, {"counted_even", "even"}}},
+      {"t:syscalls:sys_enter_getppi* t:syscalls:sys_enter_getppid",
+       {{"syscalls:sys_enter_getppid", "calls"}}},
       {"-r " + probes() + ":counted_(even|never)$", {{"counted_even", "even"}}},
       {"u::plain", {{"coretap_test:plain", "calls"}}},
       {"u:" + probes() + ":*", {{"coretap_test:plain", "calls"}, {"coretap_test:gated", "calls"}}},
@@ -172,11 +177,6 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
                                 {"--max-probes 3 t:sched:*", "--max-probes"}});
 }
 
-const DeclareTests kFunccount{{
-    .name = "funccount",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "probes --calls 20"},
-    .stress = {.workload = "probes --calls {n}",
 TOOL_TEST(Funccount, ThirtyTwoBitsAreRefused) {
   require_tool("funccount");
   require_workload("unwind_narrow");
@@ -186,6 +186,11 @@ TOOL_TEST(Funccount, ThirtyTwoBitsAreRefused) {
                                 {"u:" + narrow + ":any", "32-bit"}});
 }
 
+const DeclareTests kFunccount{{
+    .name = "funccount",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, "probes --calls 20"},
+    .stress = {.workload = "probes --calls {n}",
                .events = 500000,
                .options = "t:syscalls:sys_enter_getppid",
                .shown = "count",
