@@ -557,7 +557,9 @@ class Search {
       }
       case CodePlace::nowhere:
         return no_place(
-            fmt::format("no symbol of {} says which function is there", printable(file.path)), {});
+            fmt::format("no symbol of {} says which function is there, nor does .eh_frame",
+                        printable(file.path)),
+            {});
       case CodePlace::beyond:
         return no_place(fmt::format("{} has {:#x} bytes", shown, at.size), {});
       case CodePlace::inside:
