@@ -60,9 +60,10 @@ struct Region {
   std::uint64_t end;
   std::uint64_t offset;
   Kind kind;
-  bool unreadable = false;                 // do not try again for each address
-  std::shared_ptr<const MappedFile> file;  // other kinds: its path is the module's name
-  std::optional<FileIdentity> id;          // unknown if it could not be reached at the snapshot
+  bool unreadable = false;                     // do not try again for each address
+  std::shared_ptr<const MappedFile> file;      // other kinds: its path is the module's name
+  std::optional<FileIdentity> id;              // unknown if it could not be reached at the snapshot
+  std::uint64_t file_start = 0, file_end = 0;  // of the mapping that leads to the file
 };
 
 struct JitMap {
@@ -182,8 +183,8 @@ struct UserSymbols::Impl {
 
   std::shared_ptr<const MappedFile> intern(MappedFile file);
   Fd handle_of(pid_t tgid, const Region& region) const {
-    return symbols::open_mapped(options.proc_root, tgid, region.start, region.end, *region.file,
-                                region.id);
+    return symbols::open_mapped(options.proc_root, tgid, region.file_start, region.file_end,
+                                *region.file, region.id);
   }
   const File* file_of(pid_t tgid, uid_t owner, Region& region);
   const File* file_of(const symbols::NumberedFiles& all, const symbols::NumberedFile& file,
@@ -271,7 +272,9 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
                   .offset = map.offset,
                   .kind = Kind::kOther,
                   .file = {},
-                  .id = {}};
+                  .id = {},
+                  .file_start = map.file_start,
+                  .file_end = map.file_end};
     MappedFile file{.path = label_of(map)};
     if (map.has_file()) {
       region.kind = Kind::kFile;
