@@ -28,19 +28,18 @@ Option symbols_prefix(char letter) {
 }
 
 Positional target_arguments(std::string_view otherwise) {
-  return {
-      .metavar = "PATTERN",
-      .doc = fmt::format(
-          "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of a "
-          "library or program (64-bit), t:CATEGORY:EVENT, u:LIBRARY:PROBE; * matches any text{}",
-          otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
-      .repeat = otherwise.empty() ? Positional::at_least_one : Positional::any_number,
-      .apply = [](Config& c, std::string_view text) -> Result<void> {
-        c.targets.emplace_back(text);
-        return {};
-      },
-      .complete = Complete::function,
-      .otherwise = std::string(otherwise)};
+  return {.metavar = "PATTERN",
+          .doc = fmt::format(
+              "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of a "
+              "64-bit program or library, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * matches any text{}",
+              otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
+          .repeat = otherwise.empty() ? Positional::at_least_one : Positional::any_number,
+          .apply = [](Config& c, std::string_view text) -> Result<void> {
+            c.targets.emplace_back(text);
+            return {};
+          },
+          .complete = Complete::function,
+          .otherwise = std::string(otherwise)};
 }
 
 Option regular_expressions(char letter) {
