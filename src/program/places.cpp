@@ -235,7 +235,7 @@ std::string no_result_of_all(const std::vector<const TargetPoint*>& places) {
   for (auto* place : places | std::views::take(kMost)) {
     if (!place->file) break;
     auto function = expression::user_function(place->file->get(), place->offset);
-    if (!function) break;
+    if (!function) continue;
     if (auto why = no_result(function->result); !why.empty())
       return fmt::format("{}: {}", printable(place->symbol), why);
   }

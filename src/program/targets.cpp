@@ -441,7 +441,7 @@ class Search {
         return Error{fmt::format("cannot trace {}", in_quotes(word_)),
                      fmt::format("{} is 32-bit, or for another processor",
                                  printable(files->files.front().path)),
-                     "functions and probes of 64-bit programs can be traced", kUnsupported};
+                     "functions and probes of 64-bit programs can be traced", kUsage};
       }
     const bool path = word.place.find('/') != word.place.npos;
     return Error{fmt::format("{} names no file here", in_quotes(word_)),

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,71 +36,46 @@ CodePlace place(int fd, std::string name, std::uint64_t size, std::uint64_t begi
   return p;
 }
 
-/// Numbers of an ELF file by their addresses; zeros where there are none.
-class Numbers {
- public:
-  explicit Numbers(int fd) : fd_(fd), elf_(open_elf(fd)) {
-    const auto file = identity_of(fd);
-    size_ = file ? file->size : 0;
-  }
-  Elf* elf() const { return elf_.get(); }
-
-  template <class Number>
-  Number at(std::uint64_t address) const {
-    Number number{};
-    const auto offset = loaded_offset(elf_.get(), size_, address);
-    const auto bytes = offset ? read_at(fd_, *offset, sizeof number) : std::string();
-    if (bytes.size() == sizeof number) std::memcpy(&number, bytes.data(), sizeof number);
-    return number;
-  }
-  /// What is that far from `base`.
-  std::uint64_t relative(std::uint64_t address, std::uint64_t base) const {
-    return base + static_cast<std::uint64_t>(std::int64_t{at<std::int32_t>(address)});
-  }
-
- private:
-  int fd_;
-  ElfHandle elf_;
-  std::uint64_t size_ = 0;
-};
-
 struct Bounds {
   std::uint64_t begin = 0, size = 0;
 };
 
 /// Of the function that holds `address`, by the file's frame information (.eh_frame), which is left
-/// in stripped files; no size: none is known. (Linux Standard Base, Exception Frames)
+/// in stripped files; no size: none is known. Begins are those of all compilers: 32 bits, from
+/// where they stand on. (Linux Standard Base, Exception Frames)
 Bounds bounds_by_frames(int fd, std::uint64_t address) {
-  const Numbers numbers(fd);
-  std::uint64_t header = 0;
-  for (std::size_t i = 0; numbers.elf() && i < kMaxSegments; i++)
-    if (GElf_Phdr p; gelf_getphdr(numbers.elf(), static_cast<int>(i), &p) == nullptr)
-      break;
-    else if (p.p_type == PT_GNU_EH_FRAME)
-      header = p.p_vaddr;
-  // As every linker writes it: version 1, where .eh_frame is, how many, a table by begins.
-  constexpr std::uint32_t kForm = 0x3b031b01;
-  constexpr std::uint64_t kCount = 8, kTable = 12, kEntry = 8;
-  if (!header || numbers.at<std::uint32_t>(header) != kForm) return {};
-  std::uint64_t low = 0, high = numbers.at<std::uint32_t>(header + kCount);
-  const auto begin_of = [&](std::uint64_t i) {
-    return numbers.relative(header + kTable + i * kEntry, header);
-  };
-  while (low < high) {
-    const auto middle = low + (high - low) / 2;
-    begin_of(middle) <= address ? low = middle + 1 : high = middle;
+  constexpr std::uint64_t kMaxSection = 256 << 20;
+  constexpr std::uint32_t kLong = 0xffffffff;
+  const auto elf = open_elf(fd);
+  std::size_t names = 0;
+  if (!elf || elf_getshdrstrndx(elf.get(), &names) != 0) return {};
+  GElf_Shdr header{};
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf.get(), section)) != nullptr) {
+    const char* name = gelf_getshdr(section, &header) != nullptr
+                           ? elf_strptr(elf.get(), names, header.sh_name)
+                           : nullptr;
+    if (name != nullptr && std::string_view(name) == ".eh_frame") break;
   }
-  if (!low) return {};
-  const auto begin = begin_of(low - 1);
-  // Length, distance of what frames have in common, begin, size.
-  const auto entry = numbers.relative(header + kTable + (low - 1) * kEntry + 4, header);
-  const auto place = entry + 8;
-  std::uint64_t size = 0;
-  if (numbers.relative(place, place) == begin)
-    size = numbers.at<std::uint32_t>(place + 4);
-  else if (place + numbers.at<std::uint64_t>(place) == begin)
-    size = numbers.at<std::uint64_t>(place + 8);
-  return {begin, address >= begin && address - begin < size ? size : 0};
+  const auto* data = section != nullptr ? section_data(section, header, kMaxSection) : nullptr;
+  if (data == nullptr) return {};
+  const auto number = [&](std::uint64_t at) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, static_cast<const char*>(data->d_buf) + at, sizeof value);
+    return value;
+  };
+  constexpr std::uint64_t kEntry = 16;  // length, what it shares with others, begin, size
+  for (std::uint64_t at = 0; at + kEntry <= data->d_size;) {
+    const auto length = number(at);
+    const auto place = header.sh_addr + at + 8;
+    const auto begin =
+        place + static_cast<std::uint64_t>(std::int64_t{std::int32_t(number(at + 8))});
+    if (length == kLong) break;
+    if (length != 0 && number(at + 4) != 0 && address - begin < number(at + 12))
+      return {begin, number(at + 12)};
+    at += 4 + std::uint64_t{length};
+  }
+  return {};
 }
 
 }  // namespace

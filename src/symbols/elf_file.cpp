@@ -112,8 +112,4 @@ std::optional<std::uint64_t> data_offset(Elf* elf, std::uint64_t size, std::uint
   return file_offset(elf, size, address, PF_W);
 }
 
-std::optional<std::uint64_t> loaded_offset(Elf* elf, std::uint64_t size, std::uint64_t address) {
-  return file_offset(elf, size, address, PF_R);
-}
-
 }  // namespace coretap::symbols

@@ -38,7 +38,5 @@ bool is_native(Elf* elf);
 std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
 /// The same of writable data.
 std::optional<std::uint64_t> data_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
-/// The same of anything that is loaded.
-std::optional<std::uint64_t> loaded_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
 
 }  // namespace coretap::symbols

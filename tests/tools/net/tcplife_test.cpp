@@ -42,7 +42,7 @@ TOOL_TEST(Tcplife, ServerCloses) {
 }
 // A connection's data may pass several times, in one subflow or several.
 TOOL_TEST(Tcplife, Mptcp) {
-  auto seen = watch({"tcplife --json --strict"}, "--mptcp");
+  auto seen = watch({"tcplife --json --strict"}, "--mptcp", kFour);
   for (auto& e : own(seen))
     expect_fields(e, seen.filled(e["remote_port"].u64() == seen.number("server_port")
                                      ? "pid {pid} opened_by local"
