@@ -471,9 +471,12 @@ class Search {
           file.fd->get(), [&](const char* name) { return pattern.matches(name); }, kMost);
       bool written = false;  // as in the source, which symbols of C++ and Rust only encode
       if (functions.functions.empty() && !functions.indirect) {
+        const std::string part(config_.given("regexp") ? ""
+                                                       : symbols::part_in_symbol(pattern.text()));
         auto as_written = [&](const char* name) {
           // What is seldom run of a function may lie elsewhere: nothing calls it.
-          return symbols::is_mangled(name) && !strstr(name, ".cold") &&
+          return symbols::is_mangled(name) && strstr(name, part.c_str()) &&
+                 !strstr(name, ".cold") &&
                  std::ranges::any_of(symbols::names_in_source(name),
                                      [&](auto& written) { return pattern.matches(written); });
         };

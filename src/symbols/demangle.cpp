@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <csetjmp>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -95,6 +96,25 @@ void each_part(std::string_view name, Visit visit) {
   }
 }
 
+/// As the source has the types of the standard library: without the arguments that it leaves out,
+/// and the versions of the library.
+std::string shortened(std::string text) {
+  for (std::string_view left_out : {", std::allocator<", ", std::char_traits<", ", std::less<",
+                                    ", std::hash<", ", std::equal_to<", ", std::default_delete<"})
+    for (std::size_t at; (at = text.find(left_out)) != text.npos;)
+      text.erase(at, behind_bracket(text, at + left_out.size() - 1) - at);
+  constexpr std::pair<std::string_view, std::string_view> kShort[] = {
+      {" >", ">"},
+      {"std::__cxx11::", "std::"},
+      {"std::__1::", "std::"},
+      {"std::basic_string<char>", "std::string"},
+      {"std::basic_string_view<char>", "std::string_view"}};
+  for (auto& [from, to] : kShort)
+    for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+      text.replace(at, from.size(), to);
+  return text;
+}
+
 /// Without template arguments, those of the last name only, or with them. Without what the source
 /// has no words for: unnamed namespaces, tags of the ABI.
 enum class Arguments { all, not_last, none };
@@ -136,18 +156,40 @@ std::size_t parameters_at(std::string_view demangled) {
   return found;
 }
 
+std::string_view part_in_symbol(std::string_view written) {
+  const auto path = written.substr(0, written.find_first_of("(<[*"));
+  const auto is_letter = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  const bool plain = std::ranges::all_of(path, [&](char c) { return is_letter(c) || c == ':'; });
+  // A blank may stand behind the type of the result.
+  if (!plain || written.find(' ') != written.npos || written.starts_with("std") ||
+      path.find("operator") != path.npos)
+    return {};
+  const auto end = std::find_if(path.rbegin(), path.rend(), is_letter).base();
+  return {std::find_if_not(std::make_reverse_iterator(end), path.rend(), is_letter).base(), end};
+}
+
 std::vector<std::string> names_in_source(std::string_view mangled) {
   std::vector<std::string> names{demangle(mangled, DMGL_RET_DROP)};
   const auto whole = names.front();
-  const auto name = whole.substr(0, parameters_at(whole));
-  names.push_back(name);
-  names.push_back(simplified(whole, Arguments::all));
-  for (auto arguments : {Arguments::all, Arguments::not_last, Arguments::none})
-    names.push_back(simplified(name, arguments));
-  if (name.find('<') == name.npos) return names;
+  const auto add = [&](const std::string& all) {
+    const auto name = all.substr(0, parameters_at(all));
+    names.push_back(name);
+    names.push_back(simplified(all, Arguments::all));
+    for (auto arguments : {Arguments::all, Arguments::not_last, Arguments::none})
+      names.push_back(simplified(name, arguments));
+    return name.size();
+  };
+  const auto name_size = add(whole);
+  if (whole.find('>') == whole.npos) return names;
+  if (auto brief = shortened(whole); brief != whole) {
+    names.push_back(brief);
+    add(brief);
+  }
   // Symbols of templates have the type of the result.
   if (auto with_result = demangle(mangled); with_result.ends_with(whole)) {
-    names.push_back(with_result.substr(0, with_result.size() - whole.size() + name.size()));
+    names.push_back(with_result.substr(0, with_result.size() - whole.size() + name_size));
     names.push_back(std::move(with_result));
   }
   return names;

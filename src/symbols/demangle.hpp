@@ -20,4 +20,8 @@ std::size_t parameters_at(std::string_view demangled);
 /// and without that type, parameters, template arguments, unnamed namespaces.
 std::vector<std::string> names_in_source(std::string_view mangled);
 
+/// A part that is the same in the symbol of what the source calls so, or a pattern with *: others
+/// need not be looked at. Empty: none is sure.
+std::string_view part_in_symbol(std::string_view written);
+
 }  // namespace coretap::symbols

@@ -85,6 +85,10 @@ TEST(Demangle, NamesInTheSource) {
        {"ns::conv<int>(int)", "ns::conv<int>", "ns::conv", "int ns::conv<int>"}},
       {"_ZN2ns1VIiE4convIlEEiT_", {"ns::V<int>::conv<long>", "ns::V<int>::conv", "ns::V::conv"}},
       {"_ZN2ns4textB5cxx11Ei", {"ns::text", "ns::text(int)"}},
+      {"_ZN2ns5tableIiNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEEESt3mapIT_T0_St4lessIS7_"
+       "ESaISt4pairIKS7_S8_EEEi",
+       {"ns::table<int, std::string>", "ns::table<int, std::string>(int)"}},
+      {"_ZN2ns4takeESt6vectorIS0_IiSaIiEESaIS2_EE", {"ns::take(std::vector<std::vector<int>>)"}},
       {"_ZN2ns2fpIiEEPFiT_ES1_", {"ns::fp<int>(int)", "ns::fp<int>", "ns::fp"}},
       {"_ZN2ns12_GLOBAL__N_14anonIiEET_S2_", {"ns::anon<int>(int)", "ns::anon<int>", "ns::anon"}},
       {"_ZN2ns1VIiEltIlEEbT_", {"ns::V<int>::operator<", "ns::V::operator<"}},
@@ -96,7 +100,11 @@ TEST(Demangle, NamesInTheSource) {
     const auto names = names_in_source(mangled);
     for (auto& name : wanted)
       EXPECT_NE(std::ranges::find(names, name), names.end()) << mangled << ": " << name;
+    for (auto& name : names)
+      EXPECT_NE(std::string_view(mangled).find(part_in_symbol(name)), std::string_view::npos)
+          << mangled << ": " << name;
   }
+  EXPECT_EQ(part_in_symbol("ns::conv<int>"), "conv");
   // A function within another one is not called by the name of that.
   const auto inner = names_in_source("_ZZN2ns3locEiEN1L3runEi");
   EXPECT_EQ(std::ranges::find(inner, "ns::loc"), inner.end());
