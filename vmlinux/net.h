@@ -167,6 +167,12 @@ struct tcp_sock {
 	u32 snd_una;
 	u64 bytes_received;
 	u64 bytes_retrans;
+	bool is_mptcp;
+};
+
+/* net/mptcp/protocol.h */
+struct mptcp_sock {
+	struct sock *first;
 };
 
 struct tcp_request_sock {

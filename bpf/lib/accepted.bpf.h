@@ -6,10 +6,11 @@
 #include "lib/fd_tcp.bpf.h"
 #include "lib/text.bpf.h"
 
-/* Not one that a packet has ended before. */
-inline_ bool is_open_tcp(struct sock *sk)
+/* NULL: none, or one that a packet has ended before. */
+inline_ struct sock *open_tcp(struct sock *sk)
 {
-	return sk && is_tcp(sk) && FOLLOW(sock, sk, __sk_common.skc_state) != TCP_CLOSE;
+	sk = tcp_behind(sk);
+	return sk && FOLLOW(sock, sk, __sk_common.skc_state) != TCP_CLOSE ? sk : NULL;
 }
 
 /* accept(2) has locked the socket; subflows of MPTCP get their files elsewhere, too. */
@@ -29,7 +30,8 @@ inline_ struct sock *locked_sock(struct sock *sk)
 	{                                                                    \
 		struct sock_owner owner = {};                                \
                                                                              \
-		if (!is_open_tcp(sk))                                        \
+		sk = open_tcp(sk);                                           \
+		if (!sk)                                                     \
 			return 0;                                            \
 		take_owner(&owner);                                          \
 		accepted(sk, &owner);                                        \

@@ -37,7 +37,7 @@ inline_ struct sock_owner *acceptor_of(const struct tcp_sock *tp)
 {
 	u64 key = (u64)tp;
 
-	return has_file(tp) ? bpf_map_lookup_elem(&acceptors, &key) : NULL;
+	return has_file(tp) || is_subflow(tp) ? bpf_map_lookup_elem(&acceptors, &key) : NULL;
 }
 
 /* The owner that the tool knows (`o` may be NULL), else who accepted it. */

@@ -21,6 +21,7 @@ struct query {
 	struct call call; /* MySQL: dispatch_command() */
 	u64 start;        /* 0: none is under way */
 	u64 ran;          /* PostgreSQL: when its last part was done */
+	bool executed;    /* PostgreSQL: a part was begun, which may fail */
 	u32 command;
 	u32 server;
 	QUERY_KEEPS
@@ -97,7 +98,7 @@ inline_ int db_activity(struct pt_regs *ctx)
 	struct query *q = current_slot(false);
 
 	if (q && q->start && (!text || q->ran)) {
-		if (!q->ran)
+		if (!q->executed)
 			q->command = DB_PARSE;
 		db_end(q, text ? q->ran : now);
 	}
@@ -109,10 +110,21 @@ inline_ int db_activity(struct pt_regs *ctx)
 	if (!q->start) {
 		q->start = now;
 		q->ran = 0;
+		q->executed = false;
 		q->command = DB_QUERY;
 		q->server = DB_POSTGRES;
 	}
 	query_text(q, text, DB_TEXT_ENDS);
+	return 0;
+}
+
+/* It does not return from what fails. */
+inline_ int db_portal(void)
+{
+	struct query *q = current_slot(false);
+
+	if (q)
+		q->executed = true;
 	return 0;
 }
 
@@ -128,6 +140,8 @@ inline_ int db_entry(struct pt_regs *ctx, u32 role)
 		return db_statement(ctx);
 	case DB_ACTIVITY:
 		return db_activity(ctx);
+	case DB_PORTAL:
+		return db_portal();
 	}
 	return 0;
 }

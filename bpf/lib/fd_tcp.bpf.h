@@ -5,20 +5,27 @@
 
 #include "lib/fd_sock.bpf.h"
 
-#define SOCK_IPPROTO_TCP 6
-
-/* Of an address that current_sock() gave. */
-inline_ bool is_tcp(struct sock *sk)
+/*
+ * Of an address that current_sock() gave that of TCP's own socket, the first one where MPTCP has
+ * several behind it; NULL: it is no TCP.
+ */
+inline_ struct sock *tcp_behind(struct sock *sk)
 {
-	return FOLLOW(sock, sk, sk_protocol) == SOCK_IPPROTO_TCP;
+	u32 protocol = sk ? FOLLOW(sock, sk, sk_protocol) : 0;
+
+	if (protocol == IPPROTO_TCP)
+		return sk;
+	if (protocol != IPPROTO_MPTCP || !bpf_core_field_exists(((struct mptcp_sock *)0)->first))
+		return NULL;
+	return BPF_CORE_READ((struct mptcp_sock *)sk, first);
 }
 
 /* By what accept(2) returned: the two ends of the TCP connection; false: it is none. */
 inline_ bool accepted_tcp(s64 fd, struct flow *f)
 {
-	struct sock *sk = fd < 0 ? NULL : current_sock(fd);
+	struct sock *sk = fd < 0 ? NULL : tcp_behind(current_sock(fd));
 
-	return sk && is_tcp(sk) && flow_read(sk, f);
+	return sk && flow_read(sk, f);
 }
 
 #endif

@@ -112,13 +112,22 @@ inline_ bool flow_wanted(const struct flow *f)
 	return !filter_rports_on || bpf_map_lookup_elem(&filter_rports, &rport);
 }
 
+/* Of a connection of MPTCP, which takes the file from it before it is closed. */
+inline_ bool is_subflow(const struct tcp_sock *tp)
+{
+	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
+}
+
 /*
  * The running task has locked the socket for a call of its own. Packets are worked on under the
- * spinlock alone, in whatever task they interrupt; they never find the socket owned.
+ * spinlock alone, in whatever task they interrupt; they never find the socket owned. MPTCP has
+ * threads of the kernel that lock it, too.
  */
 inline_ bool in_users_call(const struct tcp_sock *tp)
 {
-	return tp->inet_conn.icsk_inet.sk.sk_lock.owned;
+	if (!tp->inet_conn.icsk_inet.sk.sk_lock.owned)
+		return false;
+	return !is_subflow(tp) || !(BPF_CORE_READ(current_task(), flags) & PF_KTHREAD);
 }
 
 /* A file refers to it: somebody will have to close it. */

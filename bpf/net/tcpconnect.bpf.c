@@ -163,7 +163,7 @@ inline_ bool flow_wished(struct sock *sk, const u64 *args, struct flow *f)
 	struct wished to = {};
 	u32 *remote = (u32 *)f->remote;
 
-	if (!is_tcp(sk) || !flow_read(sk, f) ||
+	if (!flow_read(sk, f) ||
 	    bpf_probe_read_user(&to, args[2] < sizeof(to) ? 16 : sizeof(to), (void *)args[1]))
 		return false;
 	f->rport = port_of(to.port);
@@ -214,7 +214,7 @@ int on_exit(u64 *ctx)
 	if (index != CALL_CONNECT && index != CALLS_COMPAT + CALL32_CONNECT)
 		return 0;
 	call_arguments(regs, compat, args);
-	sk = current_sock(args[0]);
+	sk = tcp_behind(current_sock(args[0]));
 	if (!sk)
 		return 0;
 	if (failed_only)

@@ -17,7 +17,7 @@ struct KnownFunction {
   std::string_view file;  ///< "libssl.so", "mariadbd", a path
   std::string_view name;  ///< of a USDT probe "PROVIDER:PROBE"
   std::uint8_t role;      ///< what the kernel program takes it for; not 0
-  enum At { entry, both, returns, probe } at = both;
+  enum At { entry, both, probe } at = both;
   /// A path where the file may be installed: not with --library, and with --pid only if those
   /// processes have nothing.
   bool installed = false;

@@ -31,7 +31,7 @@ Positional target_arguments(std::string_view otherwise) {
   return {.metavar = "PATTERN",
           .doc = fmt::format(
               "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of a "
-              "library or program, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * matches any text{}",
+              "64-bit program or library, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * matches any text{}",
               otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
           .repeat = otherwise.empty() ? Positional::at_least_one : Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {

@@ -398,6 +398,18 @@ TypePtr File::type_of(Dwarf_Die& die, int depth) const {
   return type ? of(*type, depth + 1) : nothing();
 }
 
+bool is_floating(Dwarf_Word encoding) {
+  return encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+         encoding == DW_ATE_imaginary_float || encoding == DW_ATE_decimal_float;
+}
+
+/// What expressions cannot read.
+TypePtr without_values(std::string name) {
+  auto none = *nothing();
+  none.name = std::move(name);
+  return std::make_shared<const Type>(std::move(none));
+}
+
 TypePtr File::of(Dwarf_Die die, int depth) const {
   if (depth > kDeepest) return nothing();
   die = type_itself(die);
@@ -406,12 +418,7 @@ TypePtr File::of(Dwarf_Die die, int depth) const {
   switch (libdw().dwarf_tag(&die)) {
     case DW_TAG_base_type: {
       const auto encoding = number(die, DW_AT_encoding).value_or(0);
-      if (size < 1 || size > 8) return nothing();
-      if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float) {
-        auto none = *nothing();
-        none.name = name;
-        return std::make_shared<const Type>(std::move(none));
-      }
+      if (size < 1 || size > 8 || is_floating(encoding)) return without_values(name);
       Type t{Type::integer, name, static_cast<std::uint32_t>(size),
              encoding == DW_ATE_signed || encoding == DW_ATE_signed_char,
              encoding == DW_ATE_boolean};
@@ -461,7 +468,10 @@ TypePtr File::of(Dwarf_Die die, int depth) const {
     case DW_TAG_volatile_type:
     case DW_TAG_restrict_type:
     case DW_TAG_atomic_type:
+    case DW_TAG_subrange_type:
       return type_of(die, depth);
+    case DW_TAG_ptr_to_member_type:
+      return without_values("a pointer to a member");
     default:
       return nothing();
   }
@@ -774,10 +784,7 @@ Passed passed(Dwarf_Die die) {
     die = type_itself(die);
     switch (libdw().dwarf_tag(&die)) {
       case DW_TAG_base_type: {
-        const auto encoding = number(die, DW_AT_encoding).value_or(0);
-        if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
-            encoding == DW_ATE_decimal_float)
-          return Passed::floating;
+        if (is_floating(number(die, DW_AT_encoding).value_or(0))) return Passed::floating;
         return libdw().dwarf_bytesize(&die) <= 8 ? Passed::integer : Passed::unknown;
       }
       case DW_TAG_array_type:  // a vector

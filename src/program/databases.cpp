@@ -69,7 +69,7 @@ std::vector<std::string> installed(std::string_view program) {
 std::vector<KnownFunction> functions_in(std::string_view file, database_server server, bool texts) {
   if (server == DB_POSTGRES)
     return {{file, "pgstat_report_activity", DB_ACTIVITY, KnownFunction::entry},
-            {file, "PortalRun", DB_PORTAL, KnownFunction::returns}};
+            {file, "PortalRun", DB_PORTAL}};
   std::vector<KnownFunction> all = {{file, kDispatchData, DB_DISPATCH_DATA}};
   for (auto name : kDispatch) all.push_back({file, name, DB_DISPATCH});
   if (texts) all.push_back({file, kStatement, DB_STATEMENT, KnownFunction::entry});

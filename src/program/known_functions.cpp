@@ -59,7 +59,7 @@ class FoundWords {
  private:
   void add(std::string_view file, const KnownFunction& f) {
     if (f.at == KnownFunction::probe) return words_.push_back(fmt::format("u:{}:{}", file, f.name));
-    if (f.at != KnownFunction::returns) words_.push_back(fmt::format("p:{}:{}", file, f.name));
+    words_.push_back(fmt::format("p:{}:{}", file, f.name));
     if (f.at != KnownFunction::entry) words_.push_back(fmt::format("r:{}:{}", file, f.name));
   }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,9 +50,20 @@ void forget_arguments(Scope& scope, const std::vector<expression::Parameter>* si
     for (auto& p : *signature) scope.missing[p.name] = kWithin;
 }
 
+/// Why the register of results has no value of this type; empty: it has.
+std::string no_result(const expression::TypePtr& type) {
+  using expression::Type;
+  if (!type || type->kind == Type::integer || type->kind == Type::pointer) return {};
+  if (type->name == "void") return "the function returns nothing (void)";
+  return fmt::format("the function returns no integer and no pointer ({})", type->name);
+}
+
 void add_result(Scope& scope, expression::TypePtr type) {
-  if (!type || type->kind == expression::Type::nothing || type->kind == expression::Type::record)
-    type = expression::integer_type(8, true);
+  if (auto why = no_result(type); !why.empty()) {
+    scope.missing["retval"] = std::move(why);
+    return;
+  }
+  if (!type) type = expression::integer_type(8, true);
   scope.names["retval"] = scope.names["$retval"] = {
       std::move(type), static_cast<std::uint32_t>(offsetof(expression_in, result)), false, 0};
 }
@@ -217,6 +229,19 @@ std::optional<expression::UserFunction> declared(Scope& scope,
   return std::move(*function);
 }
 
+/// Of overloads, and the first functions of a pattern: each takes time.
+std::string no_result_of_all(const std::vector<const TargetPoint*>& places) {
+  constexpr std::size_t kMost = 8;
+  for (auto* place : places | std::views::take(kMost)) {
+    if (!place->file) break;
+    auto function = expression::user_function(place->file->get(), place->offset);
+    if (!function) continue;
+    if (auto why = no_result(function->result); !why.empty())
+      return fmt::format("{}: {}", printable(place->symbol), why);
+  }
+  return {};
+}
+
 void user_scope(Scope& scope, const std::vector<const TargetPoint*>& places, bool at_return,
                 const std::vector<expression::Parameter>* signature) {
   scope.user = true;
@@ -229,6 +254,11 @@ void user_scope(Scope& scope, const std::vector<const TargetPoint*>& places, boo
   for (auto& p : parameters) p.type = in_user_memory(p.type);
   if (at_return) {
     add_result(scope, function ? in_user_memory(function->result) : nullptr);
+    if (auto why = function ? std::string() : no_result_of_all(places); !why.empty()) {
+      scope.names.erase("retval");
+      scope.names.erase("$retval");
+      scope.missing["retval"] = std::move(why);
+    }
     no_arguments(scope, kAtReturn);
     for (auto& p : parameters)
       if (!p.name.empty()) scope.missing[p.name] = kAtReturn;

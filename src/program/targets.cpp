@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <tuple>
@@ -30,6 +31,7 @@
 #include "program/target.hpp"
 #include "symbols/code_place.hpp"
 #include "symbols/demangle.hpp"
+#include "symbols/elf_file.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/instructions.hpp"
 #include "symbols/usdt.hpp"
@@ -146,6 +148,7 @@ class Search {
     word_ = text;
     number_++;
     refused_.reset();
+    matched_.clear();
     const auto before = found_.points.size();
     auto added = add_word(*word);
     if (!refused_ || found_.points.size() > before) return added;
@@ -227,6 +230,7 @@ class Search {
 
   /// A place that several words name is attached once; of calls, the first name counts.
   void place(const std::string& name, TargetPoint point) {
+    matched_.insert(name);
     const bool by_name = !calls_ || !(point.address || point.file);
     const std::array<std::uint64_t, 5> where{
         by_word_ ? number_ : 0, static_cast<std::uint64_t>(point.kind), point.address,
@@ -433,9 +437,8 @@ class Search {
   Result<void> add_calls(const TargetWord& word, std::string_view part) {
     auto pattern = NamePattern::make(part, config_.given("regexp"));
     if (!pattern) return pattern.error();
-    const auto before = found_.points.size();
     add_matching_calls(*pattern, word.at_return, {}, "");
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     std::vector<std::string> known;
     for (auto& call : all_syscalls())
       if (!call.compat) known.push_back("sys_" + call.name);
@@ -465,7 +468,6 @@ class Search {
     auto category = NamePattern::make(word.place, config_.given("regexp"));
     if (!category) return category.error();
     auto& events = kernel_events();
-    const auto before = found_.points.size();
     if (category->matches("syscalls")) {
       std::set<std::string> named;
       if (events)
@@ -473,18 +475,17 @@ class Search {
           if (e.starts_with("syscalls:")) named.insert(e.substr(e.find(':') + 1));
       add_matching_calls(pattern, false, named, "sys_enter_");
       add_matching_calls(pattern, true, named, "sys_exit_");
-      if (category->exact() && found_.points.size() > before) return {};
+      if (category->exact() && !matched_.empty()) return {};
     }
     if (!events) return events.error();
-    std::set<std::string> seen;
-    for (auto& p : found_.points) seen.insert(found_.names[p.id]);
+    const auto seen = matched_;
     for (auto& event : *events) {
       auto colon = event.find(':');
       auto of = event.substr(0, colon), name = event.substr(colon + 1);
       if (!category->matches(of) || !pattern.matches(name) || seen.contains(event)) continue;
       add_event(of, name, event);
     }
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     auto wanted = fmt::format("t:{}:{}", word.place, word.name);
     std::vector<std::string> words;  // as they are typed
     for (auto& event : *events) words.push_back("t:" + event);
@@ -506,7 +507,13 @@ class Search {
   Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
     const bool known = !config_.known.empty() && !word.place.empty() && word.place != "c";
     for (auto& name : known ? std::vector{word.place} : files_by_name(word.place))
-      if (auto& files = finder_.files(name)) return &*files;
+      if (auto& files = finder_.files(name)) {
+        if (std::ranges::any_of(files->files, is_native)) return &*files;
+        return Error{fmt::format("cannot trace {}", in_quotes(word_)),
+                     fmt::format("{} is 32-bit, or for another processor",
+                                 printable(files->files.front().path)),
+                     "functions and probes of 64-bit programs can be traced", kUsage};
+      }
     const bool path = word.place.find('/') != word.place.npos;
     return Error{fmt::format("{} names no file here", in_quotes(word_)),
                  path ? finder_.files(word.place).error().why
@@ -515,10 +522,10 @@ class Search {
                  path ? finder_.files(word.place).error().hint : "give its path", kUsage};
   }
 
-  /// "app::Request::handle" is written for each of its overloads, or with its parameters for one.
-  static bool matches_written(const NamePattern& pattern, const std::string& written) {
-    return pattern.matches(written) ||
-           pattern.matches(written.substr(0, symbols::parameters_at(written)));
+  /// Other files, too: what is wrong with them is said elsewhere.
+  static bool is_native(const ProbeFinder::File& file) {
+    auto elf = symbols::open_elf(file.fd->get());
+    return !elf || symbols::is_native(elf.get());
   }
 
   Result<void> add_user(const TargetWord& word, const NamePattern& pattern) {
@@ -527,7 +534,7 @@ class Search {
     auto files = files_of(word);
     if (!files) return files.error();
     if (word.address) return add_address(**files, *word.address);
-    std::size_t before = found_.points.size(), indirect = 0, stripped = 0, foreign = 0;
+    std::size_t indirect = 0, stripped = 0, foreign = 0;
     std::optional<Error> not_there;  // of a place within a function
     std::string names;
     for (auto& file : (*files)->files) {
@@ -535,15 +542,21 @@ class Search {
           file.fd->get(), [&](const char* name) { return pattern.matches(name); }, kMost);
       bool written = false;  // as in the source, which symbols of C++ and Rust only encode
       if (functions.functions.empty() && !functions.indirect) {
+        const std::string part(config_.given("regexp") ? ""
+                                                       : symbols::part_in_symbol(pattern.text()));
         auto as_written = [&](const char* name) {
-          return *name == '_' && matches_written(pattern, symbols::demangle(name));
+          // What is seldom run of a function may lie elsewhere: nothing calls it.
+          return symbols::is_mangled(name) && strstr(name, part.c_str()) &&
+                 !strstr(name, ".cold") &&
+                 std::ranges::any_of(symbols::names_in_source(name),
+                                     [&](auto& written) { return pattern.matches(written); });
         };
         auto found = symbols::find_functions(file.fd->get(), as_written, kMost);
         written = !found.functions.empty();
         if (written) functions = std::move(found);
       }
       for (auto& f : functions.functions) {
-        auto name = written ? symbols::demangle(f.name) : f.name;
+        auto name = written ? symbols::names_in_source(f.name).front() : f.name;
         // Parameters tell overloads apart, and are long.
         if (written && functions.functions.size() == 1) name.resize(symbols::parameters_at(name));
         if (word.within) {
@@ -566,7 +579,7 @@ class Search {
     leave_out("files left out (no symbols)", stripped);
     leave_out("files left out (for another processor, or 32-bit)", foreign);
     for (auto& file : (*files)->left_out) say_left_out("not traced: " + file);
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     if (not_there) return *not_there;
     if (indirect)
       return Error{fmt::format("what {} names cannot be traced", in_quotes(word_)),
@@ -588,7 +601,7 @@ class Search {
     auto last = no_place("no file of that name is here", {});
     bool any = false;
     for (auto& file : files.files) {
-      auto symbols = symbols::ElfSymbols::read(file.fd->get());
+      auto symbols = is_native(file) ? symbols::ElfSymbols::read(file.fd->get()) : nullptr;
       if (!symbols) continue;
       auto at = symbols::place_at(file.fd->get(), *symbols, address);
       auto added = add_code(file, at, at.function);
@@ -615,7 +628,9 @@ class Search {
       }
       case CodePlace::nowhere:
         return no_place(
-            fmt::format("no symbol of {} says which function is there", printable(file.path)), {});
+            fmt::format("no symbol of {} says which function is there, nor does .eh_frame",
+                        printable(file.path)),
+            {});
       case CodePlace::beyond:
         return no_place(fmt::format("{} has {:#x} bytes", shown, at.size), {});
       case CodePlace::inside:
@@ -635,7 +650,7 @@ class Search {
       for (auto& f : symbols::find_functions(
                          file.fd->get(), [](const char*) { return true; }, kMost)
                          .functions)
-        known.push_back(f.name);
+        known.push_back(symbols::is_mangled(f.name) ? symbols::names_in_source(f.name)[1] : f.name);
     return known;
   }
 
@@ -652,7 +667,6 @@ class Search {
     auto provider = NamePattern::make(word.provider.empty() ? "*" : word.provider,
                                       !word.provider.empty() && config_.given("regexp"));
     if (!provider) return provider.error();
-    const auto before = found_.points.size();
     std::vector<std::string> known;
     for (auto& file : (*files)->files) {
       auto notes = symbols::read_usdt(file.fd->get());
@@ -668,7 +682,7 @@ class Search {
       }
       leave_out("USDT probes left out (not in the file's code)", notes.outside);
     }
-    if (found_.points.size() > before) return {};
+    if (!matched_.empty()) return {};
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
     return nothing(known.empty() ? "the file has no USDT probes" : "there is no such USDT probe",
@@ -684,7 +698,8 @@ class Search {
   std::set<std::uint32_t> without_return_;  ///< ids
   std::optional<Error> refused_;            ///< a place of the word, and why
   std::string word_;
-  std::size_t number_ = 0;  ///< of the word, from 1 on
+  std::size_t number_ = 0;                   ///< of the word, from 1 on
+  std::unordered_set<std::string> matched_;  ///< by the word, also what others have named before
   Targets found_;
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::unordered_set<std::string> places_;

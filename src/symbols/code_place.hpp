@@ -11,7 +11,7 @@ namespace coretap::symbols {
 struct CodePlace {
   enum State {
     found,
-    nowhere,     ///< no symbol says which function is there
+    nowhere,     ///< neither symbols nor frames say which function is there
     beyond,      ///< the function ends before
     inside,      ///< an instruction goes on there
     unreadable,  ///< an instruction before is not known, or the file is cut
@@ -26,7 +26,8 @@ struct CodePlace {
 /// Of a function by the offset in the file where it begins.
 CodePlace place_within(int fd, const ElfSymbols& symbols, std::uint64_t begin,
                        std::uint64_t within);
-/// Of an address as the file's symbols have it.
+/// Of an address as the file's symbols have it, or in stripped files its frames (.eh_frame): a
+/// function is then named by where it begins.
 CodePlace place_at(int fd, const ElfSymbols& symbols, std::uint64_t address);
 
 }  // namespace coretap::symbols

@@ -100,8 +100,8 @@ PerfMap::Hit PerfMap::find(std::uint64_t address) const {
   return {names_.get(it->name), it->symbol_start};
 }
 
-Fd open_perf_map(int root_fd, pid_t nspid, uid_t owner) {
-  const Fd handle = open_handle_in(root_fd, "/tmp/perf-" + std::to_string(nspid) + ".map", false);
+Fd open_perf_map(int directory, pid_t nspid, uid_t owner) {
+  const Fd handle = open_handle_in(directory, "perf-" + std::to_string(nspid) + ".map", false);
   struct stat st;
   if (!handle || ::fstat(handle.get(), &st) != 0 || (st.st_uid != owner && st.st_uid != 0))
     return {};

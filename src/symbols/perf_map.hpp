@@ -39,8 +39,8 @@ class PerfMap {
   std::size_t damaged_ = 0;
 };
 
-/// Opens the map of a process: /tmp/perf-NSPID.map inside `root_fd`. Refuses links, all but regular
-/// files, files of others than `owner` or root, and files above 256 MiB.
-Fd open_perf_map(int root_fd, pid_t nspid, uid_t owner);
+/// Opens the map of a process in a directory, its /tmp: perf-NSPID.map. Refuses links, all but
+/// regular files, files of others than `owner` or root, and files above 256 MiB.
+Fd open_perf_map(int directory, pid_t nspid, uid_t owner);
 
 }  // namespace coretap::symbols

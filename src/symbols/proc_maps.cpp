@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
+#include <utility>
 
 #include "symbols/process_files.hpp"
 
@@ -41,7 +43,39 @@ std::string unescape(std::string_view text) {
   return path.append(text);
 }
 
+/// May be a copy of a file's code.
+bool is_unnamed(const Mapping& map) {
+  return map.path.empty() || map.path.starts_with("//anon") || map.path.starts_with("[anon") ||
+         map.path == "/anon_hugepage" || map.path == "/dev/zero";
+}
+
+/// Gives the code between two mappings of one file to that file, if the place in it is sure: both
+/// lie as the file has them, or one of them is code that goes on there.
+void give_to_file(std::span<Mapping> copies, const Mapping& before, const Mapping& after) {
+  if (copies.empty() || !before.same_file(after)) return;
+  const Mapping* by = nullptr;
+  if (before.start - before.offset == after.start - after.offset ||
+      (before.executable && before.end == copies.front().start))
+    by = &before;
+  else if (after.executable && after.start == copies.back().end)
+    by = &after;
+  if (by == nullptr || copies.front().start < by->start - by->offset) return;
+  for (auto& copy : copies) {
+    const auto start = copy.start, end = copy.end;
+    copy = *by;
+    copy.start = start;
+    copy.end = end;
+    copy.offset = start - (by->start - by->offset);
+    copy.executable = true;
+  }
+}
+
 }  // namespace
+
+bool Mapping::same_file(const Mapping& other) const {
+  return inode == other.inode && device_major == other.device_major &&
+         device_minor == other.device_minor && path == other.path;
+}
 
 bool Mapping::has_file() const {
   // Shared anonymous memory has an inode too, but what it holds is never a whole ELF file.
@@ -55,6 +89,8 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
   if (!take_hex(line, map.start) || !take(line, '-') || !take_hex(line, map.end) ||
       !take(line, ' ') || line.size() < 5)
     return {};
+  map.file_start = map.start;
+  map.file_end = map.end;
   const std::string_view rights = line.substr(0, 4);
   if ((rights[0] != 'r' && rights[0] != '-') || (rights[1] != 'w' && rights[1] != '-') ||
       (rights[2] != 'x' && rights[2] != '-') || (rights[3] != 'p' && rights[3] != 's'))
@@ -86,6 +122,8 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
 MapsContent read_mappings(int fd) {
   MapsContent content;
   LineReader lines(fd, kMaxMapsLine, kMaxMapsBytes);
+  std::optional<Mapping> before;  // of a file, and how many mappings of code have come since
+  std::size_t copies = 0;
   for (std::string_view line; lines.next(line);) {
     ++content.lines;
     auto map = parse_mapping(line);
@@ -93,8 +131,17 @@ MapsContent read_mappings(int fd) {
       ++content.damaged;
       continue;
     }
-    if (!map->executable || content.executable.size() >= kMaxExecutable) continue;
     map->path_cut = lines.truncated();
+    if (map->has_file()) {
+      if (before) give_to_file(std::span(content.executable).last(copies), *before, *map);
+      before = map;
+      copies = 0;
+    }
+    if (!map->executable || content.executable.size() >= kMaxExecutable) continue;
+    if (is_unnamed(*map))
+      copies++;
+    else if (!map->has_file())
+      before.reset();
     content.executable.push_back(std::move(*map));
   }
   // The kernel's lists are sorted and disjoint, except that a map may change between two reads.

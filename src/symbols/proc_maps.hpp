@@ -24,6 +24,10 @@ struct Mapping {
 
   /// Backed by a file that may hold symbols (a memfd too).
   bool has_file() const;
+  bool same_file(const Mapping& other) const;
+
+  /// The mapping by which /proc/PID/map_files has the file: this one, or a neighbour (below).
+  std::uint64_t file_start = 0, file_end = 0;
 };
 
 /// One line without its newline. Nothing if it is damaged.
@@ -35,7 +39,8 @@ struct MapsContent {
   std::size_t damaged = 0;  // lines that were not understood
 };
 
-/// Reads an open maps file to its end.
+/// Reads an open maps file to its end. Anonymous memory in the place of a file's code is given as
+/// that file's: some programs copy their code to huge pages.
 MapsContent read_mappings(int fd);
 
 /// When a process began, in clock ticks after boot: tells a reused process id. 0: it is gone.

@@ -37,6 +37,7 @@ constexpr std::size_t kMaxVdsos = 8;
 constexpr std::size_t kMaxOrphans = 1 << 16;
 constexpr std::size_t kMostRegions = 1 << 17;  // of one process, those that are gone too
 constexpr int kMostGenerations = 8;
+constexpr std::size_t kMostHeld = 64;  // directories
 constexpr std::size_t kMaxDemangledBytes = 4 << 20;
 
 // A process while its addresses mean the same.
@@ -60,9 +61,10 @@ struct Region {
   std::uint64_t end;
   std::uint64_t offset;
   Kind kind;
-  bool unreadable = false;                 // do not try again for each address
-  std::shared_ptr<const MappedFile> file;  // other kinds: its path is the module's name
-  std::optional<FileIdentity> id;          // unknown if it could not be reached at the snapshot
+  bool unreadable = false;                     // do not try again for each address
+  std::shared_ptr<const MappedFile> file;      // other kinds: its path is the module's name
+  std::optional<FileIdentity> id;              // unknown if it could not be reached at the snapshot
+  std::uint64_t file_start = 0, file_end = 0;  // of the mapping that leads to the file
 };
 
 struct JitMap {
@@ -76,7 +78,8 @@ struct Process {
   std::uint64_t start_time = 0;  // clock ticks after boot; tells a reused process id
   pid_t inner_pid = 0;           // in its own pid namespace
   uid_t owner = 0;               // effective
-  bool own_root = false;         // its root directory is ours
+  bool own_files = false;        // its root directory and mounts are ours
+  Fd tmp;                        // others' /tmp, for a map that is read once the process has ended
   std::shared_ptr<ElfSymbols> vdso;
   std::unique_ptr<JitMap> jit;
   Clock::time_point next_refresh{};
@@ -161,6 +164,8 @@ struct UserSymbols::Impl {
   };
   std::unordered_map<uid_t, Reading> reading;  // by the owner of processes
   std::vector<uid_t> given_up;
+  std::vector<Image> holding;  // processes whose /tmp is held
+  Clock::time_point next_release{};
   std::unordered_map<std::string, std::weak_ptr<const MappedFile>> interned;
   std::size_t next_purge = 1024;
   std::vector<std::pair<std::string, std::shared_ptr<ElfSymbols>>> vdsos;  // by content
@@ -182,8 +187,8 @@ struct UserSymbols::Impl {
 
   std::shared_ptr<const MappedFile> intern(MappedFile file);
   Fd handle_of(pid_t tgid, const Region& region) const {
-    return symbols::open_mapped(options.proc_root, tgid, region.start, region.end, *region.file,
-                                region.id);
+    return symbols::open_mapped(options.proc_root, tgid, region.file_start, region.file_end,
+                                *region.file, region.id);
   }
   const File* file_of(pid_t tgid, uid_t owner, Region& region);
   const File* file_of(const symbols::NumberedFiles& all, const symbols::NumberedFile& file,
@@ -198,6 +203,8 @@ struct UserSymbols::Impl {
   void trim_files(const FileIdentity& keep);
   ElfSymbols* vdso_of(pid_t tgid, Process& process, Region& region);
 
+  Fd tmp_of(pid_t tgid) const { return symbols::open_handle_in(root_of(tgid).get(), "/tmp", true); }
+  void hold_tmp(Image image, Process& process);
   const PerfMap* jit_of(pid_t tgid, Process& process, bool unknown);
   void trim_jit(pid_t keep);
   std::string text_of(const char* name, bool keep);
@@ -259,8 +266,11 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
   // Without its user only root's files are trusted.
   next.owner = static_cast<uid_t>(status_number(status, "\nUid:", 1).value_or(0));
   struct stat theirs, ours;
-  next.own_root = ::stat(proc(tgid, "/root").c_str(), &theirs) == 0 && ::stat("/", &ours) == 0 &&
-                  theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+  const auto is_ours = [&](const char* of_process, const char* own) {
+    return ::stat(proc(tgid, of_process).c_str(), &theirs) == 0 && ::stat(own, &ours) == 0 &&
+           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+  };
+  next.own_files = is_ours("/root", "/") && is_ours("/ns/mnt", "/proc/self/ns/mnt");
 
   const auto old = processes.find(image);
   const bool known = old != processes.end() && old->second.start_time == started;
@@ -271,7 +281,9 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
                   .offset = map.offset,
                   .kind = Kind::kOther,
                   .file = {},
-                  .id = {}};
+                  .id = {},
+                  .file_start = map.file_start,
+                  .file_end = map.file_end};
     MappedFile file{.path = label_of(map)};
     if (map.has_file()) {
       region.kind = Kind::kFile;
@@ -292,8 +304,10 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
   next.used = ++clock;
   if (known) {
     next.jit = std::move(old->second.jit);
+    next.tmp = std::move(old->second.tmp);
     keep_gone(next.regions, old->second.regions);
   }
+  hold_tmp(image, next);
   processes[image] = std::move(next);
   if (!latest.contains(tgid) || !is_current(image)) set_latest(image, 0);
   // Two: resolving one process' vdso may need our own.
@@ -516,6 +530,33 @@ void UserSymbols::Impl::trim_jit(pid_t keep) {
   }
 }
 
+// A mount namespace may end with its process, and its /tmp with it. That of others is held as long
+// as they run and may compile code; when they have ended the map is read, and it is let go.
+void UserSymbols::Impl::hold_tmp(Image image, Process& process) {
+  const auto now = Clock::now();
+  if (now >= next_release) {
+    next_release = now + options.refresh_interval;
+    std::erase_if(holding, [&](const Image& held) {
+      const auto known = processes.find(held);
+      if (known == processes.end()) return true;
+      auto& ended = known->second;
+      if (symbols::process_started(options.proc_root, held.tgid) == ended.start_time) return false;
+      if (ended.jit) ended.jit->next_try = {};
+      (void)jit_of(held.tgid, ended, true);
+      ended.tmp.reset();
+      return true;
+    });
+  }
+  const bool compiles = std::ranges::any_of(process.regions, [](const Region& region) {
+    const auto& path = region.file->path;
+    return path.starts_with("[anon") || path.starts_with("/memfd:") || path == "/dev/zero";
+  });
+  const bool held = static_cast<bool>(process.tmp);
+  if (process.own_files || !compiles || (!held && holding.size() >= kMostHeld)) return;
+  process.tmp = tmp_of(image.tgid);
+  if (process.tmp && !held) holding.push_back(image);
+}
+
 // Reads the map when first asked for, and again if an address is `unknown` and the file changed.
 const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unknown) {
   if (process.jit && !unknown) return &process.jit->map;
@@ -524,10 +565,11 @@ const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unkn
   if (!process.jit) process.jit = std::make_unique<JitMap>();
   JitMap& jit = *process.jit;
 
-  Fd root = root_of(tgid);
   const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
-  if (!alive || !root) root = process.own_root ? symbols::open_handle("/", true) : Fd();
-  const Fd fd = symbols::open_perf_map(root.get(), process.inner_pid, process.owner);
+  Fd tmp = alive ? tmp_of(tgid) : Fd();
+  if (!tmp && process.own_files) tmp = symbols::open_handle("/tmp", true);
+  const Fd fd =
+      symbols::open_perf_map(tmp ? tmp.get() : process.tmp.get(), process.inner_pid, process.owner);
   const auto id = symbols::identity_of(fd.get());
   const bool changed = id && (!jit.id || id->inode != jit.id->inode ||
                               id->device != jit.id->device || id->size != jit.id->size);
@@ -615,7 +657,7 @@ bool UserSymbols::Impl::adopt(Image image, int generations) {
   child.start_time = parent->second.start_time;
   child.inner_pid = parent->second.inner_pid;
   child.owner = parent->second.owner;
-  child.own_root = parent->second.own_root;
+  child.own_files = parent->second.own_files;
   child.vdso = parent->second.vdso;
   child.used = ++clock;
   processes.insert_or_assign(image, std::move(child));

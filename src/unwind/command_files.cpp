@@ -11,7 +11,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
@@ -78,6 +80,12 @@ void add(std::vector<std::string>& files, const std::string& path) {
   if (std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
 }
 
+/// As it is mapped, without links: a debug file lies beside the file itself.
+std::string whole_path(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::canonical(path, error).string();
+}
+
 }  // namespace
 
 std::string interpreter_of(const Image& image) {
@@ -122,20 +130,21 @@ std::vector<std::string> listed_libraries(const std::string& output) {
 
 std::vector<std::string> files_of_command(const std::string& name) {
   std::vector<std::string> files;
-  auto path = symbols::program_path(name);
+  auto path = whole_path(symbols::program_path(name));
   for (int i = 0; i <= kScripts && !path.empty(); i++) {
     auto fd = open_file(path);
     if (!fd) break;
     FileImage image(fd.get());
     if (auto script = interpreter_of_script(image); !script.empty()) {
-      path = script;
+      path = whole_path(script);
       continue;
     }
     add(files, path);
     auto linker = interpreter_of(image);
     if (linker.empty()) break;
-    add(files, linker);
-    for (auto& library : listed_libraries(output_of({linker, "--list", path}))) add(files, library);
+    add(files, whole_path(linker));
+    for (auto& library : listed_libraries(output_of({linker, "--list", path})))
+      add(files, whole_path(library));
     break;
   }
   return files;

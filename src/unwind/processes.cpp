@@ -84,7 +84,7 @@ KnownFile Processes::file_of(pid_t tgid, const symbols::Mapping& m) {
   if (m.path == "[vdso]") return vdso_of(tgid, m);
   if (!m.has_file()) return {};
   auto handle = symbols::open_mapped(
-      proc_root_, tgid, m.start, m.end,
+      proc_root_, tgid, m.file_start, m.file_end,
       {m.path, ::makedev(m.device_major, m.device_minor), m.inode, m.path_cut}, {});
   return file_by(handle, m.path, tgid);
 }

@@ -55,6 +55,16 @@ EXACT struct large large_result(int seed)
 	return all;
 }
 
+EXACT void a_result(void)
+{
+	sink++;
+}
+
+EXACT double ratio_of(int n)
+{
+	return n / 2.0;
+}
+
 EXACT request_t *next_of(request_t *r)
 {
 	sink++;
@@ -82,6 +92,8 @@ static int workload(void)
 		by_value(n, (struct point){n, n}, n + 50);
 		sink += (uint64_t)large_result(n).values[0];
 		sink += (uint64_t)next_of(&first)->number;
+		a_result();
+		sink += (uint64_t)ratio_of(n);
 	}
 	return wl_result("calls %lu", calls);
 }

@@ -1,5 +1,5 @@
-// Functions of C++ that share a name: overloads, a method, an unnamed namespace. Each is called a
-// known number of times.
+// Functions of C++ that share a name: overloads, a method, templates, an unnamed namespace. Each is
+// called a known number of times.
 #include <cstdlib>
 #include <string>
 
@@ -18,8 +18,22 @@ class Request : public Base
       public:
 	__attribute__((noipa)) int handle(int count, const std::string &text, Kind kind);
 	__attribute__((noipa)) int handle(long only);
+	template <class T> __attribute__((noipa)) T as(int count)
+	{
+		return static_cast<T>(count + number);
+	}
 	bool fast = true;
 };
+
+template <class T> __attribute__((noipa)) T converted(int count)
+{
+	return static_cast<T>(count);
+}
+
+__attribute__((noipa)) std::string text_of(int count)
+{
+	return std::string(static_cast<std::size_t>(count), 't');
+}
 
 int Request::handle(int count, const std::string &text, Kind kind)
 {
@@ -50,6 +64,9 @@ int main(int argc, char **argv)
 		request.fast = i % 2;
 		sum += request.handle(i, "text", i % 2 ? app::Kind::put : app::Kind::get);
 		sum += request.handle(i + 1000L) + app::hidden(i);
+		sum += app::converted<int>(i) + static_cast<int>(app::converted<long>(i));
+		sum += static_cast<int>(request.as<long>(i)) +
+		       static_cast<int>(app::text_of(i).size());
 	}
 	return sum < 0;
 }

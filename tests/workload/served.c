@@ -3,6 +3,8 @@
  * server. */
 #include "workload.h"
 
+#include <setjmp.h>
+
 WL_TEXT("kind", kind, "mysql", "mysql, postgres, tls or java");
 WL_NUMBER("count", count, 1, "rounds of each thread");
 WL_NUMBER("ms", ms, 0, "that each call takes");
@@ -43,10 +45,14 @@ WL_FRAME void pgstat_report_activity(int, const char *)
 	__asm__ volatile("");
 }
 
-WL_FRAME bool PortalRun(void)
+static sigjmp_buf on_error;
+
+WL_FRAME bool PortalRun(bool fails)
 {
 	WL_KEEP_FRAME();
 	work();
+	if (fails)
+		siglongjmp(on_error, 1);
 	return true;
 }
 
@@ -117,19 +123,23 @@ static void mysql(void)
 static void postgres(void)
 {
 	pgstat_report_activity(2, "select 'simple'");
-	PortalRun();
+	PortalRun(false);
 	pgstat_report_activity(1, NULL);
 	for (int part = 0; part < 3; part++) /* parse, bind, execute */
 		pgstat_report_activity(2, "select $1");
-	PortalRun();
+	PortalRun(false);
 	/* The next one of a pipeline. */
 	for (int part = 0; part < 2; part++)
 		pgstat_report_activity(2, "select 'next'");
-	PortalRun();
+	PortalRun(false);
+	pgstat_report_activity(1, NULL);
+	pgstat_report_activity(2, "select 1/g");
+	if (!sigsetjmp(on_error, 0))
+		PortalRun(true);
 	pgstat_report_activity(1, NULL);
 	pgstat_report_activity(2, "selekt");
 	pgstat_report_activity(1, NULL);
-	server_queries += 4;
+	server_queries += 5;
 	parses += 1;
 }
 

@@ -28,6 +28,7 @@ WL_FLAG("listens-late", listens_late, "listen after the ready line (--queued)");
 WL_NUMBER("backlog", backlog, 128, "of listen(2)");
 WL_NUMBER("lost", lost, 0, "of each session's segments are sent again, at least");
 WL_NUMBER("server-lost", server_lost, 0, "the same of those that the server sends");
+WL_FLAG("mptcp", mptcp, "by MPTCP");
 WL_FLAG("handed", handed, "another process serves than accepts");
 static uint64_t listen_overflows, listen_drops;
 static uint64_t round_trip_ns, smoothed_us, segments_in, session_ns, hole_ns, connect_ns;
@@ -40,7 +41,10 @@ static char buffer[1 << 16];
 
 static int tcp_socket(void)
 {
-	return lo_socket(strchr(own_address, ':') ? AF_INET6 : AF_INET, SOCK_STREAM);
+	int family = strchr(own_address, ':') ? AF_INET6 : AF_INET;
+
+	return mptcp ? can(socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP), "no MPTCP")
+		     : lo_socket(family, SOCK_STREAM);
 }
 
 static bool closed_by(const char *who)

@@ -34,7 +34,8 @@ TOOL(tcptracer) {
           "X appears when this end closes its direction with shutdown(2) or close(2), with the "
           "process that does it. If the other end resets the connection, X has the process that "
           "opened it; for an accepted connection X has the process that closes the socket, and "
-          "appears then. An IPv6 socket used for IPv4 counts as IPv4.\n\n"
+          "appears then; of MPTCP none, where a thread of the kernel closes it. An IPv6 socket used "
+          "for IPv4 counts as IPv4.\n\n"
           "Not seen: connections accepted by io_uring, by the kernel itself and by 32-bit programs "
           "on a 64-bit kernel.",
       .overhead =

@@ -54,7 +54,7 @@ TOOL_TEST(Dbslower, PartsOfPostgresAreOneQuery) {
   for (auto& event : report.body) expect_fields(event, {{"database", "postgres"}});
   EXPECT_EQ(count_of(report.body, "query", 20'000'000), count_of(report.body, "query"));
   EXPECT_EQ(count_of(report.body, "parse"), parses);
-  for (auto* text : {"select 'simple'", "select $1", "select 'next'", "selekt"})
+  for (auto* text : {"select 'simple'", "select $1", "select 'next'", "select 1/g", "selekt"})
     EXPECT_EQ(with_text(report, text).size(), 2u) << text;
   EXPECT_EQ(seen.report(1).body.size(), queries - parses);
   EXPECT_EQ(seen.report(2).sum("count"), queries);
@@ -71,11 +71,14 @@ TOOL_TEST(Dbslower, RealPostgres) {
   EXPECT_EQ(server.sql(sleeps).status, 0);
   EXPECT_EQ(server.sql(longest).status, 0);
   EXPECT_NE(server.sql("selekt").status, 0);
+  const std::string fails = "select 1 / (g - 2) from generate_series(1, 3) g";
+  EXPECT_NE(server.sql(fails).status, 0);
   auto prepared = server.prepared("select pg_sleep(0.025)", 2);
   EXPECT_EQ(prepared.status, 0) << prepared.err;
   auto report = tracer.stop();
   EXPECT_EQ(with_text(report, longest).size(), 1u);
   expect_fields(line_with(report.body, {{"query", "selekt"}}), {{"command", "parse"}});
+  expect_fields(line_with(report.body, {{"query", fails}}), {{"command", "query"}});
   expect_as_logged(server, line_with(report.body, {{"query", sleeps}}), sleeps);
   std::size_t executed = 0;
   for (auto& event : with_text(report, "select pg_sleep(0.025);"))

@@ -38,6 +38,11 @@ TOOL_TEST(Funccount, EachKindOfTarget) {
   } cases[] = {
       {probes() + ":counted_*", {{"counted_each", "calls"}, {"counted_even", "even"}}},
       {"r:" + probes() + ":counted_each", {{"counted_each", "calls"}}},
+      // By other words once more.
+      {probes() + ":counted_* " + workload_path("./probes") + ":counted_each",
+       {{"counted_each", "calls"}, {"counted_even", "even"}}},
+      {"t:syscalls:sys_enter_getppi* t:syscalls:sys_enter_getppid",
+       {{"syscalls:sys_enter_getppid", "calls"}}},
       {"-r " + probes() + ":counted_(even|never)$", {{"counted_even", "even"}}},
       {"u::plain", {{"coretap_test:plain", "calls"}}},
       {"u:" + probes() + ":*", {{"coretap_test:plain", "calls"}, {"coretap_test:gated", "calls"}}},
@@ -170,6 +175,15 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
                                 {"no-such-library:main", "no kernel module, library or program"},
                                 {"-r t:sched:(", "regular expression"},
                                 {"--max-probes 3 t:sched:*", "--max-probes"}});
+}
+
+TOOL_TEST(Funccount, ThirtyTwoBitsAreRefused) {
+  require_tool("funccount");
+  auto narrow = workload_path("unwind_narrow");
+  if (access(narrow.c_str(), X_OK)) throw Skip("no 32-bit program is built here");
+  expect_refusals("funccount", {{{narrow + ":narrow_spin"}, "32-bit"},
+                                {narrow + ":0x8049000", "32-bit"},
+                                {"u:" + narrow + ":any", "32-bit"}});
 }
 
 const DeclareTests kFunccount{{

@@ -266,10 +266,14 @@ TOOL_TEST(Trace, LargeResultsTakeARegister) {
 TOOL_TEST(Trace, ParametersThatAreInNoRegister) {
   require_tool("trace");
   const auto request = kDeclared + "handle_request \"%d\", ";
-  expect_refusals("trace", {{{kDeclared + "by_value \"%d\", p"}, "passed by value"},
-                            {{request + "ratio"}, "no integer and no pointer"},
-                            {{request + "cuont"}, "did you mean"},
-                            {{request + "r->pth"}, "path"}});
+  expect_refusals("trace",
+                  {{{kDeclared + "by_value \"%d\", p"}, "passed by value"},
+                   {{request + "ratio"}, "no integer and no pointer"},
+                   {{"r:" + kDeclared + "ratio_of \"%d\", retval"}, "pointer (double)"},
+                   {{"r:" + kDeclared + "large_result \"%d\", retval"}, "struct large"},
+                   {{"r:" + kDeclared + "*_result (retval > 0)"}, "_result: the function returns"},
+                   {{request + "cuont"}, "did you mean"},
+                   {{request + "r->pth"}, "path"}});
   EXPECT_EQ(of_declared(kDeclared + "by_value \"%d %d\", before, after"),
             (Strings{"0 50", "1 51", "2 52", "3 53", "4 54", "5 55"}));
 }
@@ -292,6 +296,10 @@ TOOL_TEST(Trace, NamesOfCxx) {
   auto hidden = of("app::*::hidden");
   ASSERT_EQ(hidden.body.size(), 4U);
   EXPECT_EQ(hidden.body[0]["target"].str(), "app::(anonymous namespace)::hidden");
+  for (auto* name : {"app::converted<int>", "app::Request::as<long>", "app::Request::as",
+                     "app::text_of", "app::text_of(int)", "app::hidden"})
+    EXPECT_EQ(of(name).body.size(), 4U) << name;
+  EXPECT_EQ(of("app::converted").body.size(), 8U) << "of both types";
   auto mangled = of("_ZN3app7Request6handleEl \"%d %d %d\", only, this->number, this->fast");
   EXPECT_EQ(messages(mangled), (Strings{"1000 0 0", "1001 10 1", "1002 20 0", "1003 30 1"}));
 }

@@ -40,6 +40,15 @@ TOOL_TEST(Tcplife, ClientCloses) { expect_sessions("--sessions 20"); }
 TOOL_TEST(Tcplife, ServerCloses) {
   expect_sessions("--sessions 20 --closer server --client-bytes 0");
 }
+// A connection's data may pass several times, in one subflow or several.
+TOOL_TEST(Tcplife, Mptcp) {
+  auto seen = watch({"tcplife --json --strict"}, "--mptcp", kFour);
+  for (auto& e : own(seen))
+    expect_fields(e, seen.filled(e["remote_port"].u64() == seen.number("server_port")
+                                     ? "pid {pid} opened_by local"
+                                     : "pid {server_pid} opened_by remote"));
+  EXPECT_EQ(own(seen).size(), 2 * client_ports(seen.truth).size());
+}
 TOOL_TEST(Tcplife, Ipv6) { expect_sessions("--server-bytes 3000000", kSix); }
 TOOL_TEST(Tcplife, MappedAddresses) { expect_sessions("", kMapped); }
 

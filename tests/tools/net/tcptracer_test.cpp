@@ -29,6 +29,12 @@ TOOL_TEST(Tcptracer, ClientCloses) { expect_both_ends("--sessions 10 --unbound",
 TOOL_TEST(Tcptracer, ServerClosesWithoutBlockingByIpv6) {
   expect_both_ends("--closer server --nonblocking", kSix);
 }
+TOOL_TEST(Tcptracer, MptcpIsAccepted) {
+  auto seen = watch({"tcptracer --json --strict"}, "--mptcp", kFour);
+  auto accepted = lines_with(own(seen), {{"kind", "accept"}});
+  EXPECT_EQ(accepted.size(), client_ports(seen.truth).size());
+  for (auto& e : accepted) expect_fields(e, seen.filled("comm tcp pid {server_pid}"));
+}
 TOOL_TEST(Tcptracer, ResetByTheOtherEnd) { expect_both_ends("--closer reset", kMapped); }
 
 TOOL_TEST(Tcptracer, FiltersAndText) {

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace coretap::symbols {
 namespace {
@@ -67,10 +71,44 @@ TEST(Demangle, BoundsTheResult) {
 TEST(Demangle, KnowsWhereParametersBegin) {
   for (std::string_view name : {"run", "ns::run", "(anonymous namespace)::run", "Class::operator()",
                                 "std::map<int (*)(char), long>::find", "operator<<",
-                                "ns::operator>", "Class::operator<=<int>"}) {
+                                "ns::operator>", "Class::operator<=<int>", "ns::operator><int>"}) {
     EXPECT_EQ(parameters_at(name), name.size()) << name;
     EXPECT_EQ(parameters_at(std::string(name) + "(int (*)(char)) const"), name.size()) << name;
   }
+  EXPECT_EQ(parameters_at("f()::{lambda(int)#1}::operator()(int) const"), 32U);
+}
+
+// Symbols as g++ and rustc make them, and what the source may call them.
+TEST(Demangle, NamesInTheSource) {
+  const std::pair<const char*, std::vector<std::string>> known[] = {
+      {"_ZN2ns4convIiEET_i",
+       {"ns::conv<int>(int)", "ns::conv<int>", "ns::conv", "int ns::conv<int>"}},
+      {"_ZN2ns1VIiE4convIlEEiT_", {"ns::V<int>::conv<long>", "ns::V<int>::conv", "ns::V::conv"}},
+      {"_ZN2ns4textB5cxx11Ei", {"ns::text", "ns::text(int)"}},
+      {"_ZN2ns5tableIiNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEEESt3mapIT_T0_St4lessIS7_"
+       "ESaISt4pairIKS7_S8_EEEi",
+       {"ns::table<int, std::string>", "ns::table<int, std::string>(int)"}},
+      {"_ZN2ns4takeESt6vectorIS0_IiSaIiEESaIS2_EE", {"ns::take(std::vector<std::vector<int>>)"}},
+      {"_ZN2ns2fpIiEEPFiT_ES1_", {"ns::fp<int>(int)", "ns::fp<int>", "ns::fp"}},
+      {"_ZN2ns12_GLOBAL__N_14anonIiEET_S2_", {"ns::anon<int>(int)", "ns::anon<int>", "ns::anon"}},
+      {"_ZN2ns1VIiEltIlEEbT_", {"ns::V<int>::operator<", "ns::V::operator<"}},
+      {"_ZN2ns1VIiEclIlEET_S2_S2_", {"ns::V<int>::operator()<long>", "ns::V::operator()"}},
+      {"_RINvC4spin4convmE", {"spin::conv::<u32>", "spin::conv"}},
+      {"_RNvMC4spinINtB2_5ThingmE5churn", {"<spin::Thing<u32>>::churn", "spin::Thing::churn"}},
+  };
+  for (auto& [mangled, wanted] : known) {
+    const auto names = names_in_source(mangled);
+    for (auto& name : wanted)
+      EXPECT_NE(std::ranges::find(names, name), names.end()) << mangled << ": " << name;
+    for (auto& name : names)
+      EXPECT_NE(std::string_view(mangled).find(part_in_symbol(name)), std::string_view::npos)
+          << mangled << ": " << name;
+  }
+  EXPECT_EQ(part_in_symbol("ns::conv<int>"), "conv");
+  // A function within another one is not called by the name of that.
+  const auto inner = names_in_source("_ZZN2ns3locEiEN1L3runEi");
+  EXPECT_EQ(std::ranges::find(inner, "ns::loc"), inner.end());
+  EXPECT_NE(std::ranges::find(inner, "ns::loc::L::run"), inner.end());
 }
 
 }  // namespace

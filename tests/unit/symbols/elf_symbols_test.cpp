@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/code_place.hpp"
 #include "test_files.hpp"
 
 __attribute__((noinline, used)) static int function_of_elf_test(int n) { return n + 3; }
@@ -105,6 +106,28 @@ TEST(ElfSymbols, OfTablesOfOneKindTheFirstCounts) {
   const auto table = ElfSymbols::read(file);
   ASSERT_TRUE(table);
   EXPECT_EQ(find_named(*table, "function_of_elf_test"), nullptr);
+}
+
+// What its frames leave of a stripped file is enough for a place in it.
+TEST(CodePlace, OfStrippedFiles) {
+  Stripped files;
+  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
+  const Fd full = open_file(files.full), bare = open_file(files.stripped);
+  const auto table = ElfSymbols::read(full.get()), none = ElfSymbols::read(bare.get());
+  ASSERT_TRUE(table && none);
+  const auto* function = find_named(*table, "function_of_elf_test");
+  ASSERT_NE(function, nullptr);
+  const auto named = place_at(full.get(), *table, function->start);
+  const auto framed = place_at(bare.get(), *none, function->start);
+  EXPECT_EQ(framed.state, CodePlace::found);
+  EXPECT_EQ(framed.size, named.size);
+  EXPECT_EQ(framed.offset, named.offset);
+  std::size_t n = 0, same = 0;  // aliases and what assemblers write have other sizes
+  for (const auto& each : table->functions())
+    if (n++; place_at(bare.get(), *none, each.start + each.size - 1).size == each.size) same++;
+  EXPECT_GT(same * 10, n * 9);
+  EXPECT_EQ(place_at(bare.get(), *none, table->code().front().address + (1ULL << 40)).state,
+            CodePlace::nowhere);
 }
 
 TEST(ElfSymbols, FindsSymbolsOfStrippedFileInItsDebugFile) {

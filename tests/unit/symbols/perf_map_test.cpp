@@ -72,18 +72,18 @@ TEST(PerfMap, AgreesWithPainting) {
 TEST(OpenPerfMap, TrustsOnlyRegularFilesOfTheOwner) {
   ScratchDirectory scratch;
   const std::string file = scratch.write("tmp/perf-7.map", "1000 10 name\n");
-  const Fd root = open_handle(scratch.path(), true);
+  const Fd tmp = open_handle(scratch.path() + "/tmp", true);
   const uid_t me = ::geteuid();
-  EXPECT_TRUE(open_perf_map(root.get(), 7, me));
-  EXPECT_FALSE(open_perf_map(root.get(), 8, me));
+  EXPECT_TRUE(open_perf_map(tmp.get(), 7, me));
+  EXPECT_FALSE(open_perf_map(tmp.get(), 8, me));
   EXPECT_FALSE(open_perf_map(-1, 7, me));
   if (me == 0) {
-    EXPECT_TRUE(open_perf_map(root.get(), 7, 1000)) << "root may write any user's";
+    EXPECT_TRUE(open_perf_map(tmp.get(), 7, 1000)) << "root may write any user's";
     ASSERT_EQ(::chown(file.c_str(), 4242, 4242), 0);
-    EXPECT_TRUE(open_perf_map(root.get(), 7, 4242));
-    EXPECT_FALSE(open_perf_map(root.get(), 7, 0)) << "foreign";
+    EXPECT_TRUE(open_perf_map(tmp.get(), 7, 4242));
+    EXPECT_FALSE(open_perf_map(tmp.get(), 7, 0)) << "foreign";
   } else {
-    EXPECT_FALSE(open_perf_map(root.get(), 7, me + 1)) << "foreign";
+    EXPECT_FALSE(open_perf_map(tmp.get(), 7, me + 1)) << "foreign";
   }
 }
 
@@ -95,18 +95,19 @@ TEST(OpenPerfMap, RefusesLinksFifosAndDirectories) {
   ASSERT_EQ(::mkfifo((directory + "perf-2.map").c_str(), 0600), 0);
   ASSERT_EQ(::mkdir((directory + "perf-3.map").c_str(), 0700), 0);
   ASSERT_EQ(::symlink("/dev/zero", (directory + "perf-4.map").c_str()), 0);
-  const Fd root = open_handle(scratch.path(), true);
+  const Fd tmp = open_handle(directory, true);
   for (const pid_t pid : {1, 2, 3, 4})
-    EXPECT_FALSE(open_perf_map(root.get(), pid, ::geteuid())) << pid;
+    EXPECT_FALSE(open_perf_map(tmp.get(), pid, ::geteuid())) << pid;
 }
 
-TEST(OpenPerfMap, StaysInsideTheRoot) {
+TEST(OpenPerfMap, DirectoriesStayInsideTheRoot) {
   ScratchDirectory scratch;
   scratch.write("outside/perf-1.map", "1000 10 name\n");
   std::filesystem::create_directories(scratch.path() + "/root");
   ASSERT_EQ(
       ::symlink((scratch.path() + "/outside").c_str(), (scratch.path() + "/root/tmp").c_str()), 0);
-  EXPECT_FALSE(open_perf_map(open_handle(scratch.path() + "/root", true).get(), 1, ::geteuid()));
+  const Fd root = open_handle(scratch.path() + "/root", true);
+  EXPECT_FALSE(open_handle_in(root.get(), "/tmp", true));
 }
 
 }  // namespace

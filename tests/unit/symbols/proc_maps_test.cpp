@@ -37,6 +37,37 @@ TEST(ProcMaps, KeepsExecutableMappingsAndTellsTheirKinds) {
                  }));
 }
 
+TEST(ProcMaps, CopiesOfCodeAreTheFiles) {
+  test::ScratchDirectory directory;
+  const auto maps = directory.write("maps",
+                                    // All of it; but for what is beside pages of 2 MB.
+                                    "100000-101000 r--p 00000000 fe:00 5 /a\n"
+                                    "101000-103000 rwxp 00000000 00:00 0\n"
+                                    "103000-104000 r--p 00003000 fe:00 5 /a\n"
+                                    "200000-201000 r-xp 00001000 fe:00 6 /b\n"
+                                    "201000-202000 r-xp 00000000 00:00 0\n"
+                                    "202000-203000 rwxp 00000000 00:01 3 /anon_hugepage (deleted)\n"
+                                    "203000-204000 rw-p 00003000 fe:00 6 /b\n"
+                                    // Not known: its place differs by the two; another file's.
+                                    "301000-302000 r--p 00000000 fe:00 7 /c\n"
+                                    "302000-303000 rwxp 00000000 00:00 0\n"
+                                    "303000-304000 r--p 00001000 fe:00 7 /c\n"
+                                    "304000-305000 rwxp 00000000 00:00 0\n"
+                                    "305000-306000 r-xp 00004000 fe:00 8 /d\n");
+  std::vector<std::string> all;
+  for (auto& m : read_mappings(open_file(maps).get()).executable)
+    all.push_back(text(m) + fmt::format(" by {:x}-{:x}", m.file_start, m.file_end));
+  EXPECT_EQ(all, (std::vector<std::string>{
+                     "101000-103000 1000 fe:0 5 /a file by 100000-101000",
+                     "200000-201000 1000 fe:0 6 /b file by 200000-201000",
+                     "201000-202000 2000 fe:0 6 /b file by 200000-201000",
+                     "202000-203000 3000 fe:0 6 /b file by 200000-201000",
+                     "302000-303000 0 0:0 0  by 302000-303000",
+                     "304000-305000 0 0:0 0  by 304000-305000",
+                     "305000-306000 4000 fe:0 8 /d file by 305000-306000",
+                 }));
+}
+
 TEST(ProcMaps, SurvivesDamage) {
   const auto content = read_mappings(open_file(sample("maps_damaged.txt")).get());
   ASSERT_EQ(content.executable.size(), 4u);

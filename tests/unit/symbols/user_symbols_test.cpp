@@ -284,6 +284,16 @@ TEST(FakeProcess, JitMapIsNamedAfterTheInnerPid) {
   EXPECT_FALSE(user.find(42, 0x1100, true).known());
 }
 
+// With a container's last process its /tmp has no name any more.
+TEST(FakeProcess, JitMapIsReadAfterTheEnd) {
+  FakeProcess process("1000-3000 rwxp 00000000 00:00 0\n");
+  process.scratch().write("42/root/tmp/perf-7.map", "1000 100 inner\n");
+  UserSymbols user = process.symbols();
+  user.remember(42, 0, 0, 0);
+  std::filesystem::rename(process.scratch().path() + "/42", process.scratch().path() + "/ended");
+  EXPECT_EQ(user.find(42, 0x1010, true).name, "inner");
+}
+
 TEST(FakeProcess, JitMapOfAForeignOwnerIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   FakeProcess process("1000-3000 r-xp 00000000 00:00 0\n");
