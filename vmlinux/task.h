@@ -55,6 +55,14 @@ struct kernel_siginfo {
 
 struct signal_struct {
 	atomic_t live;
+	int nr_threads;
+	struct {
+		struct {
+			struct {
+				unsigned int sequence;
+			} seqcount;
+		} seqcount;
+	} stats_lock;
 	int group_exit_code;
 	unsigned int flags;
 	unsigned long maxrss;

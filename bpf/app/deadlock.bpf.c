@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* deadlock: in which orders the threads of a process take its mutexes. */
 #define STACK_OF_TASK
+#include "lib/bits.bpf.h"
 #include "lib/call.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/stack.bpf.h"
@@ -44,7 +45,7 @@ struct {
 
 /* With --free: which addresses of a page were taken for mutexes; life: 0. */
 #define PAGE_BYTES 4096
-#define PAGE_WORDS (PAGE_BYTES / 8 / 64)
+#define PAGE_WORDS (PAGE_BYTES / 8 / WORD_BITS)
 #define FREED_PAGES 64 /* of one block, at most */
 
 OPT(bool, frees);
@@ -299,15 +300,14 @@ __noinline int end_page(u64 page, u64 from, u64 to)
 	/* Words of the page, as numbers of bits. */
 	first = from > page ? (from - page + 7) / 8 : 0;
 	end = to > page ? (to - page + 7) / 8 : 0;
+	if (first >= end)
+		return 0;
 	for (u32 word = 0; word < PAGE_WORDS; word++) {
-		u64 begin = word * 64, from_bit = first > begin ? first - begin : 0;
-		u64 to_bit = end > begin ? end - begin : 0, mask, ended;
+		u64 mask, ended;
 
-		if (from_bit > 63 || !to_bit)
+		if (word < first / WORD_BITS || word > (end - 1) / WORD_BITS)
 			continue;
-		if (to_bit > 64)
-			to_bit = 64;
-		mask = (~0ULL << from_bit) & (~0ULL >> (64 - to_bit));
+		mask = bits_of_word(word, first, end - 1);
 		/* One mask rather than bit by bit: the verifier of 5.10 follows each combination of
 		 * bits. */
 		ended = p->taken[word] & mask;
@@ -316,7 +316,7 @@ __noinline int end_page(u64 page, u64 from, u64 to)
 		p->taken[word] &= ~mask;
 		for (u32 bit = 0; bit < 64; bit++, ended >>= 1)
 			if (ended & 1)
-				end_life(page + (begin + bit) * 8);
+				end_life(page + (word * WORD_BITS + bit) * 8);
 	}
 	return 0;
 }

@@ -14,8 +14,6 @@ CPU_TABLE_KEPT(handlers, struct hardirqs_key, struct hardirqs_value)
 HISTOGRAM(durations, struct hardirqs_key)
 CPU_SPAN(interrupt)
 
-#define IRQ_NONE 0
-
 inline_ bool wanted(void)
 {
 	return keep_this_cpu() && keep_current();

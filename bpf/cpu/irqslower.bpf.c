@@ -11,8 +11,6 @@ OPT(bool, filter_irq_on);
 
 CPU_SPAN(interrupt)
 
-#define IRQ_NONE 0
-
 inline_ int start(u64 *ctx)
 {
 	if (filter_irq_on && (u32)ctx[0] != filter_irq) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* kvmexit: why virtual processors leave their guests, how often, and for how long. */
+#include "lib/command.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
 #include "cpu/kvmexit.h"
@@ -10,18 +11,23 @@ OPT(bool, all_threads); /* and by thread after all */
 OPT(bool, some_vcpu);
 OPT(__u32, only_vcpu);
 
-/* The start of the tracepoint's record. */
-struct kvm_exit_ctx {
-	u64 common;
-	u32 reason; /* on arm64 what ended the run, */
-	u32 class;  /* and the class of the exception; only there */
-	u64 rip;    /* from here on as x86 has it */
-	u32 isa;
-	u32 pad;
-	u64 info[2];
-	u32 interrupt, error;
-	u32 vcpu;
-};
+/* Where the members of the tracepoint's record are: x86 has the next two, arm64 the last one. */
+OPT(__u32, at_reason); /* on arm64 what ended the run */
+OPT(__u32, at_isa);
+OPT(__u32, at_vcpu);
+OPT(__u32, at_class); /* of the exception */
+
+inline_ u32 read_member(void *ctx, u32 at)
+{
+	u32 value = 0;
+
+	RECORD_READ(&value, sizeof(value), ctx, at);
+	return value;
+}
+
+/* A plain load costs less, and has a constant place. */
+#define MEMBER(ctx, at, usual) \
+	((at) == (usual) ? *(u32 *)((char *)(ctx) + (usual)) : read_member(ctx, at))
 
 struct left {
 	u64 start; /* 0: in the guest, or not wanted */
@@ -31,19 +37,20 @@ struct left {
 TASK_SLOT(struct left);
 CPU_TABLE(exits, struct kvmexit_key, struct kvmexit_sums)
 
-inline_ void exited(struct kvm_exit_ctx *ctx)
+inline_ void exited(void *ctx)
 {
-	struct kvmexit_key key = { .reason = ctx->reason };
+	struct kvmexit_key key = {};
 	struct kvmexit_sums *sums;
 	struct left *left;
 
 	if (!keep_current())
 		return;
+	key.reason = MEMBER(ctx, at_reason, 8);
 #ifdef __TARGET_ARCH_x86
-	key.isa = ctx->isa;
-	key.vcpu = ctx->vcpu;
+	key.isa = MEMBER(ctx, at_isa, 24);
+	key.vcpu = MEMBER(ctx, at_vcpu, 56);
 #else
-	key.reason |= ctx->class << 16;
+	key.reason |= MEMBER(ctx, at_class, 12) << 16;
 #endif
 	if (some_vcpu && key.vcpu != only_vcpu) {
 		count(LEDGER_FILTERED);
@@ -89,7 +96,7 @@ inline_ void entered(void)
 #define PERF_SEES_IT 1
 
 SEC("tracepoint/kvm/kvm_exit")
-int on_exit(struct kvm_exit_ctx *ctx)
+int on_exit(void *ctx)
 {
 	exited(ctx);
 	return PERF_SEES_IT;

@@ -3,8 +3,8 @@
 #include "lib/aggregate.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
+#include "lib/shared_scratch.bpf.h"
 #include "lib/since.bpf.h"
-#include "lib/stack.bpf.h"
 #include "cpu/smpcalls.h"
 
 OPT(bool, by_pid);
@@ -25,7 +25,7 @@ inline_ void caller(void *ctx, u64 function, struct call *c)
 {
 	c->key.function = function;
 	if (stack_kernel)
-		c->key.kernel_stack = stack_of_kernel(ctx, 0);
+		c->key.kernel_stack = preemptible_stack_of_kernel(ctx);
 	if (owner_parts)
 		identify_current(&c->owner);
 	if (!by_pid)

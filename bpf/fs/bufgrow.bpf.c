@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bufgrow: by whom the page cache of block devices grows. */
 #include "lib/aggregate.bpf.h"
+#include "lib/disk.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
 #include "lib/open_file.bpf.h"
@@ -8,8 +9,6 @@
 #include "fs/bufgrow.h"
 
 OPT(bool, by_disk);
-OPT(bool, filter_disk_on);
-OPT(__u32, filter_disk); /* major << 20 | minor */
 
 TABLE(buffers, struct bufgrow_key, struct bufgrow_counts)
 
@@ -24,7 +23,7 @@ inline_ struct bufgrow_counts *row_of(void *folio)
 	if ((BPF_CORE_READ(inode, i_mode) & MODE_FORMAT) != MODE_BLOCK_DEVICE || !keep_current())
 		return NULL;
 	disk = BPF_CORE_READ(inode, i_rdev);
-	if (filter_disk_on && disk != filter_disk) {
+	if (!wanted_disk(disk)) {
 		count(LEDGER_FILTERED);
 		return NULL;
 	}

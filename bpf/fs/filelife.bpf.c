@@ -9,13 +9,11 @@
 
 OPT(__u64, max_age_ns);
 
-#define FMODE_CREATED 0x100000
 #define NAME_BYTES 256
 
-/* When files were created, of those that exist. */
+/* When files were created, of those that exist; the oldest are forgotten. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct file_id);
 	__type(value, u64);
@@ -27,7 +25,14 @@ struct life_record {
 	char text[GIVEN_ROOM];
 };
 
-SCRATCH(records, struct life_record);
+enum place {
+	IN_CALL,
+	IN_DELETE,
+	IN_MOVE,
+	PLACES,
+};
+
+SCRATCH_EACH(records, struct life_record, PLACES);
 
 inline_ int created(struct file *file)
 {
@@ -44,7 +49,7 @@ inline_ int created(struct file *file)
 }
 
 /* A file that has lost its last name; NULL: it is not to be shown, or not known. */
-inline_ struct life_record *ended(struct file_id *file, u64 now)
+inline_ struct life_record *ended(struct file_id *file, u64 now, enum place place)
 {
 	u64 *birth = bpf_map_lookup_elem(&born, file), age;
 	struct life_record *r;
@@ -59,7 +64,7 @@ inline_ struct life_record *ended(struct file_id *file, u64 now)
 		count(LEDGER_FILTERED);
 		return NULL;
 	}
-	r = scratch(&records);
+	r = scratch_at(&records, place);
 	if (!r)
 		return NULL;
 	r->event.head.time_ns = now;
@@ -100,7 +105,7 @@ inline_ void show_name(struct life_record *r, const u8 *name)
  * Where functions can be traced: a name goes here when its file system has removed it, and the
  * entry still has its inode. A target that is replaced goes in the same way.
  */
-inline_ int nameless(u64 dentry)
+inline_ int nameless(u64 dentry, enum place place)
 {
 	struct inode *inode = FOLLOW(dentry, dentry, d_inode);
 	struct removal removal = {};
@@ -110,7 +115,7 @@ inline_ int nameless(u64 dentry)
 	if (!inode || FOLLOW(inode, inode, __i_nlink))
 		return 0;
 	inode_identity(&id, inode);
-	r = ended(&id, bpf_ktime_get_ns());
+	r = ended(&id, bpf_ktime_get_ns(), place);
 	if (!r)
 		return 0;
 	if (current_removal(&removal))
@@ -121,8 +126,8 @@ inline_ int nameless(u64 dentry)
 }
 
 FUNC_ENTRY(on_created, security_file_open, created((struct file *)arg[0]))
-FUNC_ENTRY(on_removed, d_delete, nameless(arg[0]))
-FUNC_ENTRY(on_replaced, d_move, nameless(arg[1]))
+FUNC_ENTRY(on_removed, d_delete, nameless(arg[0], IN_DELETE))
+FUNC_ENTRY(on_replaced, d_move, nameless(arg[1], IN_MOVE))
 
 /* A call that removes a name, and the files of `born` that it touches: a rename has two. */
 struct life_call {
@@ -205,7 +210,7 @@ int on_call_end(struct exit_ctx *ctx)
 		if (i)
 			return 0;
 	}
-	r = ended(&file, now);
+	r = ended(&file, now, IN_CALL);
 	if (r)
 		show(r, &c->removal, ctx->ret);
 	return 0;

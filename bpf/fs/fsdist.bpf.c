@@ -15,15 +15,15 @@ inline_ struct fsdist_key key_of(const struct fs_call *call)
 	return key;
 }
 
-/* Of a call: most of a task's are of one type. */
-inline_ void add(struct fs_call *call)
+/* Of a call: most of a task's are of one type. The programs at `number`s keep no rows together. */
+inline_ void add(u64 number, struct fs_call *call)
 {
 	struct fsdist_key key = key_of(call);
 
-	latencies_add_kept(key.operation, (u64)call->known, &key, call->latency);
+	latencies_add_kept(number, (u64)call->known, &key, call->latency);
 }
 
-#define ADD(call, path, inode, result, offset) add(call)
+#define ADD(place, call, path, inode, result, offset) add(place, call)
 
 FS_FUNCTIONS(ADD)
 
@@ -47,7 +47,7 @@ int on_exit(u64 *ctx)
 	struct fs_call *call = fs_call_ended((void *)ctx[0], ctx[1]);
 
 	if (call)
-		add(call);
+		add(call->operation, call);
 	return 0;
 }
 

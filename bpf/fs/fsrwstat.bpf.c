@@ -3,7 +3,8 @@
 #define FILE_IO_OF_ALL
 #include "lib/aggregate.bpf.h"
 #include "lib/file_counts.bpf.h"
-#include "lib/file_io_text.bpf.h"
+#include "lib/file_io.bpf.h"
+#include "lib/row_text.bpf.h"
 #include "fs/fsrwstat.h"
 
 TABLE(types, struct fsrwstat_key, struct file_counts)
@@ -25,8 +26,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 		return 0;
 	file_count(row, io, bytes);
 	if (!row->named)
-		row->named =
-			send_row_name_by(file_io_room(io), &key.type, BPF_CORE_READ(type, name));
+		row->named = send_row_name(key.type, BPF_CORE_READ(type, name));
 	return 0;
 }
 

@@ -8,8 +8,9 @@ OPT(__u64, min_ns);
 
 PATH_RECORD(slow_record, struct fsslower_event);
 
-SCRATCH(records, struct slow_record);
-SCRATCH(ring_records, struct slow_record);
+#define OF_RING FS_ENDS
+
+SCRATCH_EACH(records, struct slow_record, FS_ENDS + 1);
 
 inline_ bool slow_enough(const struct fs_call *call)
 {
@@ -35,10 +36,10 @@ inline_ void describe(struct fsslower_event *e, const struct fs_call *call, stru
 }
 
 /* A call of the running task. */
-inline_ void ended(const struct fs_call *call, const struct path *path, struct inode *inode,
-		   s64 result, u64 offset)
+inline_ void ended(enum fs_end place, const struct fs_call *call, const struct path *path,
+		   struct inode *inode, s64 result, u64 offset)
 {
-	struct slow_record *r = scratch(&records);
+	struct slow_record *r = scratch_at(&records, place);
 
 	if (!r)
 		return;
@@ -47,10 +48,10 @@ inline_ void ended(const struct fs_call *call, const struct path *path, struct i
 	emit_path(r, path_here(&r->walked, r->text, path));
 }
 
-#define ENDED(call, path, inode, result, offset)                  \
-	do {                                                      \
-		if (slow_enough(call))                            \
-			ended(call, path, inode, result, offset); \
+#define ENDED(place, call, path, inode, result, offset)                  \
+	do {                                                             \
+		if (slow_enough(call))                                   \
+			ended(place, call, path, inode, result, offset); \
 	} while (0)
 
 FS_FUNCTIONS(ENDED)
@@ -65,7 +66,7 @@ int on_ring_end(u64 *ctx)
 
 	if (!fs_ring_ended(ctx, &request, &call) || !slow_enough(&call))
 		return 0;
-	r = scratch(&ring_records);
+	r = scratch_at(&records, OF_RING);
 	if (!r)
 		return 0;
 	file = call.file;
@@ -94,7 +95,8 @@ int on_exit(u64 *ctx)
 	}
 	if (call->operation <= FS_WRITE)
 		offset = fs_offset(call, file, regs, ctx[1]);
-	ended(call, &file->f_path, FOLLOW(file, file, f_inode), ctx[1], offset);
+	/* Where this runs, the programs at functions do not. */
+	ended(FS_END_READ, call, &file->f_path, FOLLOW(file, file, f_inode), ctx[1], offset);
 	return 0;
 }
 

@@ -15,7 +15,6 @@ TABLE(files, struct mmapfiles_key, struct mmapfiles_counts)
 #define PROT_WRITE 2
 #define PROT_EXEC 4
 #define MAP_SHARED 1
-#define MAP_ANONYMOUS 0x20
 
 static __noinline int map_file(struct file *file, u64 bytes, u64 prot, u64 flags)
 {

@@ -8,7 +8,6 @@
 
 SUMS(operations, struct vfsstat_sums)
 
-#define FMODE_CREATED 0x100000
 #define REMOVE_DIR 0x200 /* AT_REMOVEDIR */
 
 #define COUNT(counter)                                   \

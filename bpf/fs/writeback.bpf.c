@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* writeback: when dirty pages are written back, why, how many and for how long. */
+#include "lib/disk.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
 #include "fs/writeback.h"
 
-OPT(bool, filter_disk_on);
-OPT(__u32, filter_disk); /* major << 20 | minor */
 OPT(__u32, wanted_reasons);
 OPT(__u64, min_ns);
 
@@ -38,8 +37,8 @@ inline_ bool keep_run(struct run *r, u32 disk, u64 ns)
 {
 	u32 reason = r->reason;
 
-	if ((!filter.on || r->who.known) && (!filter_disk_on || disk == filter_disk) &&
-	    ns >= min_ns && (!wanted_reasons || WRITEBACK_REASONS(IS) false))
+	if ((!filter.on || r->who.known) && wanted_disk(disk) && ns >= min_ns &&
+	    (!wanted_reasons || WRITEBACK_REASONS(IS) false))
 		return true;
 	count(LEDGER_FILTERED);
 	return false;
@@ -162,11 +161,6 @@ int on_done(u64 *ctx)
 #define NSEC_PER_MSEC 1000000ULL
 
 CPU_TABLE(throttled, struct throttle_key, struct throttle_sums)
-
-inline_ bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 /* The number of a disk from its name "MAJOR:MINOR"; 0: it is no disk's. */
 inline_ u32 disk_of_name(const char *name)

@@ -3,10 +3,7 @@
 #ifndef CORETAP_BIO_BPF_H
 #define CORETAP_BIO_BPF_H
 
-#include "lib/coretap.bpf.h"
-
-OPT(bool, filter_disk_on);
-OPT(__u32, filter_disk); /* major << 20 | minor */
+#include "lib/disk.bpf.h"
 
 /* 5.12 gave bios their device in place of its disk (309dca309fc3). */
 struct bio___with_disk {
@@ -29,7 +26,7 @@ inline_ u32 disk_number(struct gendisk *disk)
 
 inline_ bool bio_on_wanted_disk(struct bio *bio)
 {
-	return !filter_disk_on || disk_number(bio_disk(bio)) == filter_disk;
+	return wanted_disk(disk_number(bio_disk(bio)));
 }
 
 /* 5.11 dropped the queue from this tracepoint (e8a676d61c07). */

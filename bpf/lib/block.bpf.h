@@ -39,7 +39,7 @@ inline_ u32 rq_disk(struct request *rq)
 
 inline_ bool on_wanted_disk(struct request *rq)
 {
-	return !filter_disk_on || rq_disk(rq) == filter_disk;
+	return wanted_disk(rq_disk(rq));
 }
 
 inline_ bool keep_disk(struct request *rq)

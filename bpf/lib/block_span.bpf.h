@@ -159,7 +159,7 @@ int on_io_start(u64 *ctx)
 	/* Its last end was not seen; of those that only queue it could have been merged. */
 	if (s && s->wanted && s->start && !SPAN_QUEUES)
 		count(LEDGER_UNMATCHED);
-	if (filter_matches(current_task())) {
+	if (on_wanted_disk(rq) && filter_matches(current_task())) {
 		s = s ? s : rq_slot_new(rq);
 		if (s)
 			*s = (struct io){ .wanted = 1 };
@@ -170,7 +170,7 @@ int on_io_start(u64 *ctx)
 		return 0;
 	}
 	if (s)
-		s->wanted = 0; /* its last life was another task's */
+		s->wanted = 0; /* its last life was another task's, or on another disk */
 	return 0;
 }
 

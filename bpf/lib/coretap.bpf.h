@@ -29,6 +29,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TP_ARGS(tracepoint) const volatile __u32 tp_args_##tracepoint = 0
 
 OPT(__u32, stack_depth); /* frames at most, of one walk */
+OPT_OR(__u64, page_bytes, 4096);
+
+/* Of the kernel's stack of a task, which is aligned to that; on x86-64 and arm64. */
+#define THREAD_BYTES (page_bytes > 16384 ? page_bytes : 16384)
 
 /*
  * Argument n of a BTF tracepoint, where which one it is depends on the kernel: the compiler would

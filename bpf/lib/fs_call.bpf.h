@@ -277,20 +277,31 @@ inline_ bool fs_of_ring(void)
 		return 0;                         \
 	}
 
-/* At its end: `ended(call, path, inode, result, offset)`. */
-#define FS_END(function, name, operation, of_path, of_inode, result, offset, ended) \
-	SEC("fexit/" function)                                                      \
-	int name(u64 *ctx)                                                          \
-	{                                                                           \
-		struct fs_call *call = fs_function_ended(ctx, operation);           \
-		struct inode *inode;                                                \
-                                                                                    \
-		if (!call)                                                          \
-			return 0;                                                   \
-		inode = of_inode;                                                   \
-		if (fs_wants(call, fs_type_of_inode(inode)))                        \
-			ended(call, of_path, inode, result, offset);                \
-		return 0;                                                           \
+/* The programs at ends, which may preempt each other: what each has of its own is at this place. */
+enum fs_end {
+	FS_END_READ,
+	FS_END_WRITE,
+	FS_END_SPLICE,
+	FS_END_OPEN,
+	FS_END_FSYNC,
+	FS_END_GETATTR,
+	FS_ENDS,
+};
+
+/* At its end: `ended(place, call, path, inode, result, offset)`. */
+#define FS_END(function, name, place, operation, of_path, of_inode, result, offset, ended) \
+	SEC("fexit/" function)                                                             \
+	int name(u64 *ctx)                                                                 \
+	{                                                                                  \
+		struct fs_call *call = fs_function_ended(ctx, operation);                  \
+		struct inode *inode;                                                       \
+                                                                                           \
+		if (!call)                                                                 \
+			return 0;                                                          \
+		inode = of_inode;                                                          \
+		if (fs_wants(call, fs_type_of_inode(inode)))                               \
+			ended(place, call, of_path, inode, result, offset);                \
+		return 0;                                                                  \
 	}
 
 /* It moves the position on. */
@@ -312,24 +323,25 @@ inline_ u64 fs_spliced_from(u64 position, s64 result)
  * (src/cli/options_fs.cpp), their ends first. sendfile() and splice() read through
  * filemap_splice_read() since 6.5 (2cb1e08985e3), before by read_iter().
  */
-#define FS_FUNCTIONS(ended)                                                                        \
-	FS_END("TYPE_file_read_iter", on_read_end, FS_READ, &FS_IO->ki_filp->f_path,               \
-	       FS_IO->ki_filp->f_inode, (s64)ctx[2], FS_IO->ki_pos - FS_MOVED, ended)              \
-	FS_END("TYPE_file_write_iter", on_write_end, FS_WRITE, &FS_IO->ki_filp->f_path,            \
-	       FS_IO->ki_filp->f_inode, (s64)ctx[2], FS_IO->ki_pos - FS_MOVED, ended)              \
-	FS_END("filemap_splice_read", on_splice_end, FS_READ, &FS_FILE(0)->f_path,                 \
-	       FS_FILE(0)->f_inode, (s64)ctx[5], fs_spliced_from(ctx[1], ctx[5]), ended)           \
-	FS_END("TYPE_file_open", on_open_end, FS_OPEN, &FS_FILE(1)->f_path, FS_FILE(1)->f_inode,   \
-	       (s32)ctx[2], 0, ended)                                                              \
-	FS_END("TYPE_file_fsync", on_fsync_end, FS_FSYNC, &FS_FILE(0)->f_path,                     \
-	       FS_FILE(0)->f_inode, (s32)ctx[4], 0, ended)                                         \
-	FS_END("TYPE_file_getattr", on_getattr_end, FS_GETATTR, FS_PATH, FS_PATH->dentry->d_inode, \
-	       (s32)ctx[5], 0, ended)                                                              \
-	FS_ENTRY("TYPE_file_read_iter", on_read, fs_waits(FS_IO))                                  \
-	FS_ENTRY("TYPE_file_write_iter", on_write, fs_waits(FS_IO))                                \
-	FS_ENTRY("filemap_splice_read", on_splice, true)                                           \
-	FS_ENTRY("TYPE_file_open", on_open, true)                                                  \
-	FS_ENTRY("TYPE_file_fsync", on_fsync, !fs_of_ring())                                       \
+#define FS_FUNCTIONS(ended)                                                                       \
+	FS_END("TYPE_file_read_iter", on_read_end, FS_END_READ, FS_READ, &FS_IO->ki_filp->f_path, \
+	       FS_IO->ki_filp->f_inode, (s64)ctx[2], FS_IO->ki_pos - FS_MOVED, ended)             \
+	FS_END("TYPE_file_write_iter", on_write_end, FS_END_WRITE, FS_WRITE,                      \
+	       &FS_IO->ki_filp->f_path, FS_IO->ki_filp->f_inode, (s64)ctx[2],                     \
+	       FS_IO->ki_pos - FS_MOVED, ended)                                                   \
+	FS_END("filemap_splice_read", on_splice_end, FS_END_SPLICE, FS_READ, &FS_FILE(0)->f_path, \
+	       FS_FILE(0)->f_inode, (s64)ctx[5], fs_spliced_from(ctx[1], ctx[5]), ended)          \
+	FS_END("TYPE_file_open", on_open_end, FS_END_OPEN, FS_OPEN, &FS_FILE(1)->f_path,          \
+	       FS_FILE(1)->f_inode, (s32)ctx[2], 0, ended)                                        \
+	FS_END("TYPE_file_fsync", on_fsync_end, FS_END_FSYNC, FS_FSYNC, &FS_FILE(0)->f_path,      \
+	       FS_FILE(0)->f_inode, (s32)ctx[4], 0, ended)                                        \
+	FS_END("TYPE_file_getattr", on_getattr_end, FS_END_GETATTR, FS_GETATTR, FS_PATH,          \
+	       FS_PATH->dentry->d_inode, (s32)ctx[5], 0, ended)                                   \
+	FS_ENTRY("TYPE_file_read_iter", on_read, fs_waits(FS_IO))                                 \
+	FS_ENTRY("TYPE_file_write_iter", on_write, fs_waits(FS_IO))                               \
+	FS_ENTRY("filemap_splice_read", on_splice, true)                                          \
+	FS_ENTRY("TYPE_file_open", on_open, true)                                                 \
+	FS_ENTRY("TYPE_file_fsync", on_fsync, !fs_of_ring())                                      \
 	FS_ENTRY("TYPE_file_getattr", on_getattr, true)
 
 inline_ enum fs_operation fs_operation_of_ring(enum ring_operation operation)

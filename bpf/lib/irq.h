@@ -8,6 +8,8 @@
 	each(hi) each(timer) each(net_tx) each(net_rx) each(block) each(irq_poll) each(tasklet) \
 		each(sched) each(hrtimer) each(rcu)
 
+#define IRQ_NONE 0 /* a handler's answer: it was not its device */
+
 /* A power of two that is no less than there are. */
 #define SOFTIRQ_SLOTS 16
 

@@ -3,7 +3,7 @@
 #ifndef CORETAP_LOCK_BPF_H
 #define CORETAP_LOCK_BPF_H
 
-#include "lib/stack.bpf.h"
+#include "lib/shared_scratch.bpf.h"
 
 /* The kernel's code of locks, from the loader (LockCode in coretap/symbols.hpp). */
 const volatile struct code_range sched_code = {}, spin_code = {}, mmap_code = {};
@@ -33,10 +33,6 @@ inline_ bool in_lock_code(u64 ip)
 	       ip - spin_code.begin < spin_code.end - spin_code.begin ||
 	       ip - mmap_code.begin < mmap_code.end - mmap_code.begin;
 }
-
-/* The address of a program's context whose stack is in the scratch: another task's program may have
- * used the scratch meanwhile, where the kernel preempts programs at functions. */
-CPU_SLOTS(scratch_user, u64);
 
 #define BEHIND_LOCK_CODE 0
 #define CALL_BYTES 32 /* at most, before a function's call of its trampoline ends */
@@ -98,22 +94,17 @@ __noinline u64 caller_key(u32 depth, u32 first)
 inline_ u64 caller_stack(void *ctx, bool of_function)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
-	u64 *user = cpu_slot(&scratch_user);
 	u32 size = (LOCK_DEPTH + caller_frames) * 8;
 	long bytes;
-	u64 id;
 
-	if (!s || !user || size > sizeof(s->ip))
+	if (!s || size > sizeof(s->ip) || !scratch_take(ctx))
 		return 0;
-	*user = (u64)ctx;
 	bytes = bpf_get_stack(ctx, s->ip, size, 0);
 	if (bytes <= 0)
 		return 0;
-	id = caller_key((u32)bytes / 8, of_function ? behind_function(ctx, s) : BEHIND_LOCK_CODE);
-	if (*(volatile u64 *)user != (u64)ctx)
-		return 0;
-	stack_store(s, id);
-	return id;
+	return scratch_store(ctx, s,
+			     caller_key((u32)bytes / 8,
+					of_function ? behind_function(ctx, s) : BEHIND_LOCK_CODE));
 }
 
 #endif

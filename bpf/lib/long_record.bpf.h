@@ -34,6 +34,13 @@
 		u32 tid = bpf_get_current_pid_tgid();                                        \
                                                                                              \
 		bpf_map_delete_elem(&long_records, &tid);                                    \
+	}                                                                                    \
+	/* A thread may end in what it keeps the record for. */                              \
+	SEC("tp_btf/sched_process_exit")                                                     \
+	int long_record_free(u64 *ctx)                                                       \
+	{                                                                                    \
+		long_record_done();                                                          \
+		return 0;                                                                    \
 	}
 
 #endif

@@ -21,10 +21,16 @@ inline_ bool wanted_thread(struct task_struct *t)
 	return t->pid && !(user_threads_only && kthread) && !(kernel_threads_only && !kthread);
 }
 
+#define TASK_NOLOAD 0x400 /* uninterruptible but idle: kernel threads that wait for work */
+
 /* A sleeper's state may carry more bits, such as TASK_FREEZABLE since 6.1. */
 inline_ bool wanted_state(u32 state)
 {
-	return !state_on || (state_mask ? state & state_mask : !state);
+	if (!state_on)
+		return true;
+	if (!state_mask)
+		return !state;
+	return state & state_mask && !(state & TASK_NOLOAD & ~state_mask);
 }
 
 inline_ bool leaves_wanted(struct task_struct *t, u32 state)

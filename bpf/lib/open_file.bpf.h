@@ -15,6 +15,8 @@ FOLLOWED(file);
 #define MODE_CHARACTER_DEVICE 0020000
 #define MODE_DIRECTORY 0040000
 
+#define FMODE_CREATED 0x100000 /* by the call that opened it */
+
 /* The open file behind a descriptor of the running task; NULL: none. */
 inline_ struct file *running_file(struct task_struct *running, u32 fd)
 {

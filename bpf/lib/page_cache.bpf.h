@@ -6,6 +6,7 @@
 #ifndef CORETAP_PAGE_CACHE_BPF_H
 #define CORETAP_PAGE_CACHE_BPF_H
 
+#include "lib/bits.bpf.h"
 #include "lib/exchange.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
@@ -28,7 +29,7 @@ TASK_SLOT(struct last);
  * Pages that were read in and not accessed yet, a bit each: the first access to one is a miss, the
  * rest is read-ahead. The oldest are forgotten and count as found.
  */
-#define CHUNK_PAGES 64
+#define CHUNK_PAGES WORD_BITS
 #define MOST_CHUNKS 32 /* of one access or one folio: 8 MB of pages of 4 KB */
 
 struct chunk {
@@ -41,16 +42,6 @@ struct {
 	__type(key, struct chunk);
 	__type(value, u64);
 } ahead_of SEC(".maps");
-
-/* The bits of these pages in a chunk that has one of them. */
-inline_ u64 bits_of(u64 number, u64 first, u64 last)
-{
-	u64 begin = number * CHUNK_PAGES, end = begin + CHUNK_PAGES - 1;
-	u64 from = first > begin ? first - begin : 0;
-	u64 to = last < end ? last - begin : CHUNK_PAGES - 1;
-
-	return (~0ULL >> (CHUNK_PAGES - 1 - (to & 63))) & (~0ULL << (from & 63));
-}
 
 /* The word is 0 while a task changes its bits; bits that other tasks set meanwhile are added. */
 inline_ void set_bits(u64 *word, u64 bits)
@@ -96,7 +87,7 @@ inline_ void keep_ahead(struct last *l)
 	last = first + l->added_pages - 1;
 	c.number = first / CHUNK_PAGES;
 	for (int i = 0; i < MOST_CHUNKS && c.number <= last / CHUNK_PAGES; i++, c.number++) {
-		bits = bits_of(c.number, first, last);
+		bits = bits_of_word(c.number, first, last);
 		ahead = bpf_map_lookup_elem(&ahead_of, &c);
 		if (!ahead && bpf_map_update_elem(&ahead_of, &c, &bits, BPF_NOEXIST))
 			ahead = bpf_map_lookup_elem(&ahead_of, &c); /* another task was faster */
@@ -118,7 +109,7 @@ inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
 		ahead = bpf_map_lookup_elem(&ahead_of, &c);
 		if (!ahead)
 			break;
-		bits = bits_of(c.number, first, last);
+		bits = bits_of_word(c.number, first, last);
 		if (!(*ahead & bits))
 			continue;
 		misses += number_of_bits(take_bits(ahead, bits));

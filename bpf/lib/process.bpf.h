@@ -15,6 +15,7 @@ inline_ void tell_process(struct walk *w, enum stack_process_news news)
 	if (!p)
 		return; /* next time */
 	current = current_task();
+	p->mark = STACK_PROCESS;
 	p->tgid = current_tgid();
 	p->forked_from = 0;
 	p->program = w->program;
@@ -63,6 +64,7 @@ int unwind_fork(u64 *ctx)
 	news = bpf_ringbuf_reserve(&events, sizeof(*news), 0);
 	if (!news)
 		return 0; /* it is met with its first stack */
+	news->mark = STACK_PROCESS;
 	news->tgid = task_tgid(child);
 	news->forked_from = task_tgid(parent);
 	news->program = key;

@@ -10,13 +10,22 @@ struct ended_process {
 	u64 tgid;
 };
 
-/* Processes whose end one of their threads has reported. */
+/* Processes whose end one of their threads has reported; the loader knows the map's name. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
+	__uint(max_entries, 1);
 	__type(key, struct ended_process);
 	__type(value, u8);
 } ended_processes SEC(".maps");
+
+/*
+ * Has it never had another thread? One that is gone has been counted off nr_threads, but before
+ * that it has added its times under this lock, whose count of writers only grows.
+ */
+inline_ bool single_thread(struct signal_struct *s)
+{
+	return *(volatile int *)&s->nr_threads == 1 && !s->stats_lock.seqcount.seqcount.sequence;
+}
 
 /*
  * Does the process end with this thread? Since 6.18 (the tracepoint's second argument) the kernel
@@ -32,7 +41,7 @@ inline_ bool process_ends(u64 *ctx)
 
 	if (!last_thread_exits(ctx))
 		return false;
-	if (tp_args_sched_process_exit >= 2)
+	if (tp_args_sched_process_exit >= 2 || single_thread(t->signal))
 		return true;
 	process.start_time = t->group_leader->start_time;
 	process.tgid = task_tgid(t);

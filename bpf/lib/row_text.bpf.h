@@ -43,29 +43,29 @@ inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
 	return send_row_path_by(scratch(&row_texts), key, bytes, file, current_task());
 }
 
-/* A name in the kernel's memory, of up to a component's length; the key is an address. */
-inline_ bool send_row_name_by(struct row_text_record *r, const u64 *key, const char *name)
-{
-	u32 used;
+#define ROW_NAME 128 /* of a slab cache or a type, with the terminator */
 
-	if (!r)
-		return false;
-	__builtin_memset(&r->head, 0, sizeof(r->head));
-	*(u64 *)r->head.key = *key;
-	r->head.kind = PATH_KIND_NAME;
-	/* Read back, so that the verifier knows no more than is asked below. */
-	r->walked.bytes = bpf_probe_read_kernel_str(r->text, PATH_NAME, name);
-	used = r->walked.bytes;
-	if (!used || used > PATH_NAME)
-		return false;
-	r->head.text.at = sizeof(r->head);
-	r->head.text.bytes = used - 1;
-	return emit_copy_if_room(&r->head, sizeof(r->head) + used);
-}
-
-inline_ bool send_row_name(const u64 *key, const char *name)
+/*
+ * A name in the kernel's memory; the key is an address. Built on the stack: it may be sent in
+ * interrupts, too.
+ */
+inline_ bool send_row_name(u64 key, const char *name)
 {
-	return send_row_name_by(scratch(&row_texts), key, name);
+	struct {
+		struct row_text head;
+		char text[ROW_NAME];
+	} __attribute__((aligned(8))) r; /* a kernel address is copied whole */
+	long bytes;
+
+	__builtin_memset(&r, 0, sizeof(r));
+	*(u64 *)r.head.key = key;
+	r.head.kind = PATH_KIND_NAME;
+	bytes = bpf_probe_read_kernel_str(r.text, sizeof(r.text), name);
+	if (bytes <= 0 || bytes > ROW_NAME)
+		return false;
+	r.head.text.at = sizeof(r.head);
+	r.head.text.bytes = bytes - 1;
+	return emit_copy_if_room(&r, sizeof(r.head) + bytes);
 }
 
 #endif

@@ -154,7 +154,10 @@ enum stack_process_news {
  */
 #define STACK_IMAGE(program, generation) ((__u32)(program) << 16 | (__u16)(generation))
 
+#define STACK_PROCESS 0xfffffffffffffffdULL /* no other record begins with it */
+
 struct stack_process {
+	__u64 mark;
 	__u32 tgid;
 	__u32 forked_from; /* its parent, while it runs the parent's program; else 0 */
 	__u64 program; /* process by its number in the first pid namespace, and count of execs */

@@ -49,12 +49,16 @@ inline_ u64 stack_key(struct stack *s, u64 hash)
  * shown without one. */
 bool stack_missed;
 
-inline_ void stack_store(struct stack *s, u64 id)
+/* True: it was not there, and is now. */
+inline_ bool stack_store(struct stack *s, u64 id)
 {
-	if (!bpf_map_lookup_elem(&stacks, &id) &&
-	    bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST) &&
-	    !bpf_map_lookup_elem(&stacks, &id)) /* else another CPU was first */
+	if (bpf_map_lookup_elem(&stacks, &id))
+		return false;
+	if (!bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST))
+		return true;
+	if (!bpf_map_lookup_elem(&stacks, &id)) /* else another CPU was first */
 		stack_missed = true;
+	return false;
 }
 
 inline_ bool stack_stored(u64 id, u64 before)

@@ -16,24 +16,33 @@ struct exit_ctx {
 	s64 ret;
 };
 
+#define MAP_ANONYMOUS 0x20 /* of mmap(2) */
+
 /*
- * Where one program builds its record. Only one: where tracepoints can be preempted, another
- * program may run in between; the same one is kept from running twice on a CPU. What stays of older
- * texts is never sent.
+ * Where one program builds its record. Only one: another task's program may run in between, where
+ * the kernel preempts programs (at functions); the same one is kept from running twice on a CPU,
+ * but for programs on user functions. tests/unit/bpf/audit_test.cpp counts the programs. What stays
+ * of older texts is never sent.
  */
-#define SCRATCH(name, record_type)                       \
+#define SCRATCH(name, record_type) SCRATCH_EACH(name, record_type, 1)
+
+/* The same for several programs, each of which has its own place. */
+#define SCRATCH_EACH(name, record_type, programs)        \
 	struct {                                         \
 		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
-		__uint(max_entries, 1);                  \
+		__uint(max_entries, programs);           \
 		__type(key, u32);                        \
 		__type(value, record_type);              \
 	} name SEC(".maps")
 
+inline_ void *scratch_at(void *map, u32 place)
+{
+	return bpf_map_lookup_elem(map, &place);
+}
+
 inline_ void *scratch(void *map)
 {
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(map, &zero);
+	return scratch_at(map, 0);
 }
 
 /* Bytes with the terminator, or < 0. Older kernels (5.10) say 0 for an empty string. */

@@ -15,7 +15,6 @@
 	(~0ULL - 1)       /* id of one that ended by a jump to another, which is told next \
 			   */
 #define SYSTEM_CALL ~0ULL /* stack pointer of a system call: all in the kernel is within it */
-#define KERNEL_STACK_BYTES 0x4000ULL /* and so are they aligned, on x86-64 and arm64 */
 
 /* How deep calls within calls are timed. */
 OPT_OR(__u32, call_levels, CALL_LEVELS);
@@ -42,7 +41,7 @@ inline_ bool has_left(u64 sp, u64 now)
 {
 	if (is_kernel_address(sp) != is_kernel_address(now) || now == SYSTEM_CALL)
 		return is_kernel_address(sp);
-	if (is_kernel_address(sp) && (sp ^ now) / KERNEL_STACK_BYTES)
+	if (is_kernel_address(sp) && (sp ^ now) >= THREAD_BYTES)
 		return false;
 	return sp <= now;
 }

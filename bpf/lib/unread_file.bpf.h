@@ -3,6 +3,7 @@
 #ifndef CORETAP_UNREAD_FILE_BPF_H
 #define CORETAP_UNREAD_FILE_BPF_H
 
+#include "lib/exchange.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/text.bpf.h"
 #include "lib/walk.bpf.h"
@@ -17,12 +18,27 @@ struct {
 } unwind_told SEC(".maps");
 
 struct unread_record {
+	u64 used; /* by a program, which another task's may have preempted */
 	struct walked walked;
 	struct unwind_unread head __attribute__((aligned(8)));
 	char text[PATH_ROOM];
 };
 
 SCRATCH(unwind_unread, struct unread_record);
+
+inline_ void unwind_send_unread(struct walk *w, struct unread_record *r)
+{
+	u32 used;
+
+	__builtin_memset(&r->head, 0, sizeof(r->head));
+	r->head.mark = UNWIND_UNREAD;
+	r->head.tgid = current_tgid();
+	r->head.kind = file_path(&r->walked, r->text, (struct file *)w->unread);
+	used = walked_bytes(&r->walked);
+	r->head.text.at = sizeof(r->head);
+	r->head.text.bytes = used;
+	bpf_ringbuf_output(&events, &r->head, sizeof(r->head) + used, BPF_RB_FORCE_WAKEUP);
+}
 
 /*
  * The loader finds the file by its path when the process, which may live for a moment only, is
@@ -33,7 +49,6 @@ __noinline int unwind_tell_unread(void)
 	struct walk *w = current_walk();
 	struct unread_record *r;
 	u64 *told, now;
-	u32 used;
 
 	/* Up to 6.7 the verifier looks at it where nothing calls it. */
 	if (!unwind_tables || !w)
@@ -43,16 +58,11 @@ __noinline int unwind_tell_unread(void)
 	if (told && now - *told < UNREAD_AGAIN_NS)
 		return 0;
 	r = scratch(&unwind_unread);
-	if (!r || bpf_map_update_elem(&unwind_told, &w->unread_key, &now, BPF_ANY))
-		return 0;
-	__builtin_memset(&r->head, 0, sizeof(r->head));
-	r->head.mark = UNWIND_UNREAD;
-	r->head.tgid = current_tgid();
-	r->head.kind = file_path(&r->walked, r->text, (struct file *)w->unread);
-	used = walked_bytes(&r->walked);
-	r->head.text.at = sizeof(r->head);
-	r->head.text.bytes = used;
-	bpf_ringbuf_output(&events, &r->head, sizeof(r->head) + used, BPF_RB_FORCE_WAKEUP);
+	if (!r || exchange(&r->used, true))
+		return 0; /* the next stack tells of it */
+	if (!bpf_map_update_elem(&unwind_told, &w->unread_key, &now, BPF_ANY))
+		unwind_send_unread(w, r);
+	*(volatile u64 *)&r->used = false;
 	return 0;
 }
 

@@ -74,10 +74,8 @@ inline_ struct walk *current_walk(void)
 #define current_walk() ((struct walk *)cpu_slot(&walk_scratch))
 #endif
 
-#define PF_KTHREAD 0x200000
 #define USER64_CS 0x33
 #define USER_BITS 56 /* of addresses of programs, at most (with five levels of page tables) */
-#define THREAD_BYTES 16384
 
 /* What tells a program that runs from another one in the same address space, or from a later one.
  */

@@ -9,8 +9,6 @@
 OPT(__u64, min_bytes);
 OPT(bool, heaps_keyed); /* rows; else growth alone, by stack, for flame graphs */
 
-#define MAP_ANONYMOUS 0x20
-
 TABLE(heaps, struct brkstack_key, struct brkstack_counts)
 
 /* The call that a task is in. */

@@ -10,7 +10,8 @@ enum huge { HUGE_NONE, HUGE_GOT, HUGE_REFUSED };
 #include "lib/fault.bpf.h"
 #include "memory/hfaults.h"
 
-#define HUGE_ORDER 9 /* 2 MB of pages of 4 KB */
+OPT_OR(__u32, huge_order, 9); /* of a page that one entry of the second level of tables maps */
+
 #define MIGRATE_MOVABLE 1
 #define SCAN_SUCCEED 1
 
@@ -53,7 +54,7 @@ int on_page_alloc(u64 *ctx)
 {
 	struct fault *f;
 
-	if ((u32)ctx[1] < HUGE_ORDER || (u32)ctx[3] != MIGRATE_MOVABLE)
+	if ((u32)ctx[1] < huge_order || (u32)ctx[3] != MIGRATE_MOVABLE)
 		return 0;
 	f = current_slot(false);
 	if (f)
@@ -67,7 +68,7 @@ int on_page_free(u64 *ctx)
 {
 	struct fault *f;
 
-	if ((u32)ctx[1] < HUGE_ORDER)
+	if ((u32)ctx[1] < huge_order)
 		return 0;
 	f = current_slot(false);
 	if (f && f->huge == HUGE_GOT)
@@ -97,7 +98,7 @@ int on_collapse(u64 *ctx)
 {
 	if ((u32)ctx[2] != SCAN_SUCCEED)
 		return 0;
-	if (tp_args_mm_collapse_huge_page >= 4 && (u32)ARG(ctx, 3) < HUGE_ORDER)
+	if (tp_args_mm_collapse_huge_page >= 4 && (u32)ARG(ctx, 3) < huge_order)
 		return 0;
 	return collapsed((void *)ctx[0]);
 }

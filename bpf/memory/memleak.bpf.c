@@ -7,7 +7,6 @@
 
 OPT(bool, trace);
 OPT(__u32, own_tgid);
-OPT_OR(__u64, page_bytes, 4096);
 
 /* ---- user memory ---- */
 
@@ -28,7 +27,7 @@ struct allocation {
 
 TASK_SLOT(struct allocation);
 
-#define ROUND(bytes) (((bytes) + 4095) & ~4095ULL)
+#define ROUND(bytes) (((bytes) + page_bytes - 1) & ~(page_bytes - 1))
 
 inline_ struct alloc_key user_key(u64 address)
 {

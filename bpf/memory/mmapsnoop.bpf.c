@@ -9,8 +9,6 @@
 OPT(bool, anonymous_too);
 OPT(bool, failed_only);
 
-#define MAP_ANONYMOUS 0x20
-
 /* The call that a task is in. */
 struct map_call {
 	u64 args[6];

@@ -57,10 +57,8 @@ int on_signal(u64 *ctx)
 }
 
 /* In the context of the task that found no memory. */
-SEC("tp_btf/mark_victim")
-int on_victim(u64 *ctx)
+inline_ int marked(void *ctx, struct task_struct *victim)
 {
-	struct task_struct *victim = (void *)ctx[0];
 	struct cause *c = current_slot(false);
 	struct oomkill_event *e;
 	struct mm_struct *mm;
@@ -71,7 +69,7 @@ int on_victim(u64 *ctx)
 	if (!e)
 		return 0;
 	e->head.time_ns = bpf_ktime_get_ns();
-	identify_task(&e->victim, victim);
+	identify_known(&e->victim, victim);
 	identify_current(&e->trigger);
 	e->order = -1;
 	if (c) {
@@ -83,7 +81,7 @@ int on_victim(u64 *ctx)
 			e->gfp = c->gfp;
 		}
 	}
-	e->oom_score_adj = victim->signal->oom_score_adj;
+	e->oom_score_adj = BPF_CORE_READ(victim, signal, oom_score_adj);
 	mm = BPF_CORE_READ(victim, mm);
 	e->anon = mm_rss(mm, RSS_ANON);
 	e->file = mm_rss(mm, RSS_FILE);
@@ -91,4 +89,25 @@ int on_victim(u64 *ctx)
 	describe_memcg(&e->memcg, victim);
 	emit_end_stack(ctx, e, sizeof(*e));
 	return 0;
+}
+
+SEC("tp_btf/mark_victim")
+int on_victim(u64 *ctx)
+{
+	return marked(ctx, (struct task_struct *)ctx[0]);
+}
+
+/* Before 6.9 (72ba14deb40a), which stable kernels took over, there was only its number. */
+SEC("tp_btf/mark_victim")
+int on_victim_number(u64 *ctx)
+{
+	struct cause *c = current_slot(false);
+	struct task_struct *victim = current_task();
+	u32 number = ctx[0];
+
+	if (c && c->killed && BPF_CORE_READ((struct task_struct *)c->killed, pid) == (s32)number)
+		victim = (struct task_struct *)c->killed;
+	else if ((u32)bpf_get_current_pid_tgid() != number)
+		return 0;
+	return marked(ctx, victim);
 }

@@ -8,25 +8,38 @@
 
 CPU_TABLE(caches, struct slabratetop_key, struct slabratetop_counts)
 
+TP_ARGS(kmalloc);
+
+/*
+ * Before 6.1 (05b24ff9b2cf) an interrupt's program at the same place may run in the middle of this
+ * one. The tracepoint has its sixth argument since then, too (11e9734bcb6a).
+ */
+inline_ void add_to(u64 *sum, u64 n)
+{
+	if (tp_args_kmalloc < 6)
+		__sync_fetch_and_add(sum, n);
+	else
+		*sum += n;
+}
+
 inline_ struct slabratetop_counts *add(u64 cache, u64 bytes)
 {
 	struct slabratetop_key key = { .cache = cache };
 	struct slabratetop_counts *row = caches_row(&key);
 
 	if (row) {
-		row->allocs++;
-		row->bytes += bytes;
+		add_to(&row->allocs, 1);
+		add_to(&row->bytes, bytes);
 	}
 	return row;
 }
 
 inline_ int from_cache(struct kmem_cache *cache, u64 size, const char *name)
 {
-	struct slabratetop_key key = { .cache = (u64)cache };
 	struct slabratetop_counts *row = add((u64)cache, size);
 
 	if (row && !row->named)
-		row->named = send_row_name(&key.cache, name);
+		row->named = send_row_name((u64)cache, name);
 	return 0;
 }
 

@@ -11,8 +11,6 @@
 #include "lib/mm.bpf.h"
 #include "memory/swapin.h"
 
-OPT_OR(__u64, page_bytes, 4096);
-
 #define REQ_OP_READ 0
 #define BIO_CLONED 1 /* number of a flag */
 

@@ -26,13 +26,19 @@ TP_ARGS(kfree_skb);
 TABLE(drops, struct tcpdrop_key, struct tcpdrop_count)
 SOCK_SLOT(struct sock_owner);
 
-/* Where no socket is known of a packet; the least recently used one goes. */
+/* Where no socket is known of a packet. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct flow);
 	__type(value, struct sock_owner);
 } owners SEC(".maps");
+
+inline_ void keep_owner(const struct flow *f, const struct sock_owner *o)
+{
+	if (bpf_map_update_elem(&owners, f, o, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+}
 
 struct scratch_use {
 	u64 used;
@@ -265,7 +271,7 @@ inline_ void own_flow(struct sock *sk, const struct sock_owner *o)
 	struct flow f = {};
 
 	if (flow_read(sk, &f))
-		bpf_map_update_elem(&owners, &f, o, BPF_ANY);
+		keep_owner(&f, o);
 }
 
 ON_ACCEPT(own_flow)
@@ -317,7 +323,7 @@ int on_state(u64 *ctx)
 		learn_owner(&f, newstate, o);
 	/* A client has no local port before its second state. */
 	if (o->id.known && f.lport && f.rport)
-		bpf_map_update_elem(&owners, &f, o, BPF_ANY);
+		keep_owner(&f, o);
 	return 0;
 }
 

@@ -8,12 +8,9 @@ OPT(bool, by_port);
 
 HISTOGRAM(backlogs, struct tcpsynbl_key)
 
-/*
- * Who listens, by the local end: a new connection does not know its listener. The least recently
- * used one goes.
- */
+/* Who listens, by the local end: a new connection does not know its listener. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct flow);
 	__type(value, struct sock_owner);
@@ -100,7 +97,8 @@ int on_state(u64 *ctx)
 		bpf_map_delete_elem(&owners, &f);
 	} else if (newstate == TCP_LISTEN && in_users_call(tp)) {
 		take_owner(&owner);
-		bpf_map_update_elem(&owners, &f, &owner, BPF_ANY);
+		if (bpf_map_update_elem(&owners, &f, &owner, BPF_ANY))
+			count(LEDGER_UNTRACKED);
 	}
 	return 0;
 }

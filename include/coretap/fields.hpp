@@ -80,6 +80,14 @@ struct FieldContext {
   /// The name of a function of a process; not there in documentation.
   std::function<std::string(const user_code&)> user_function = {};
 
+  /// Before the report ends, from which this is borrowed.
+  void return_borrowed() {
+    texts = nullptr;
+    stack_of = {};
+    kernel_frames = {};
+    user_function = {};
+  }
+
   Frames frames_of(std::uint64_t id, std::optional<std::uint32_t> process) const {
     return stack_of ? stack_of(id, process) : Frames();
   }

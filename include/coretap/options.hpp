@@ -30,6 +30,7 @@ struct Setting {
 template <class Rodata, class T>
 Setting setting(T Rodata::*member) {
   // A pointer to a data member is its offset in the Itanium C++ ABI.
+  static_assert(std::is_standard_layout_v<Rodata> && std::is_trivially_copyable_v<T>);
   return {static_cast<std::size_t>(std::bit_cast<std::ptrdiff_t>(member)), sizeof(T)};
 }
 
@@ -263,7 +264,7 @@ std::vector<Option> off_cpu() {
                setting(&Rodata::max_block_ns), 1000),
         number(0, "state", "MASK",
                "only tasks that left in one of these states: 0 runnable, 1 interruptible, "
-               "2 uninterruptible, 3 both",
+               "2 uninterruptible (1024: idle kernel threads), 3 both",
                setting(&Rodata::state_mask), 1, setting(&Rodata::state_on))}});
 }
 /// Which reads and writes of files count (bpf/lib/file_io.bpf.h).

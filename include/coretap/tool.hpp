@@ -63,7 +63,8 @@ struct MapSize {
     disks,           ///< as many as there are, and more
     slab_caches,     ///< the same; preallocated, as what is traced is allocation itself
     stacks,          ///< --stack-storage-size, else from the memory
-    objects,         ///< --max-keys, else a million
+    objects,         ///< --max-keys, else a million; of the last ones, a quarter of that
+    sockets,         ///< one for each 64 KB of memory
     per_cpu,         ///< what CPUs have under way, with room to spare
   };
   std::string_view map;

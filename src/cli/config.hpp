@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <vector>
 
 #include "base/address.hpp"
@@ -52,16 +53,16 @@ class Config {
   using Entries = std::map<std::string, std::vector<Entry>, std::less<>>;  ///< by map
   const Entries& entries() const { return entries_; }
 
-  /// What the options of a single tool say, as one value of its type.
+  /// What the options of a single tool say: a value of each type that it asks for.
   template <class Settings>
   Settings& own() {
-    if (!own_.has_value()) own_ = Settings();
-    return std::any_cast<Settings&>(own_);
+    return std::any_cast<Settings&>(own_.try_emplace(typeid(Settings), Settings()).first->second);
   }
   template <class Settings>
   const Settings& own() const {
     static const Settings kNothing = {};
-    return own_.has_value() ? std::any_cast<const Settings&>(own_) : kNothing;
+    auto found = own_.find(typeid(Settings));
+    return found == own_.end() ? kNothing : std::any_cast<const Settings&>(found->second);
   }
 
   /// Options as given, for the JSON header.
@@ -118,7 +119,7 @@ class Config {
   std::map<std::string, std::string, std::less<>> given_;
   std::vector<Edit> edits_;
   Entries entries_;
-  std::any own_;
+  std::map<std::type_index, std::any> own_;
 };
 
 /// An option whose value, read by one of the above, lies between 1 and `most`.

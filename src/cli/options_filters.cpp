@@ -259,7 +259,10 @@ Option request_disk() {
   auto option = disk();
   option.apply = [find = option.apply](Config& c, std::string_view text) -> Result<void> {
     if (auto found = find(c, text); !found) return found;
-    return check_requests(*c.disk);
+    auto number = disk_of_requests(*c.disk);
+    if (!number) return number.error();
+    c.disk = *number;
+    return {};
   };
   return option;
 }

@@ -50,6 +50,47 @@ void each_disk(Visit visit) {
   closedir(dir);
 }
 
+/// Of the kernel's list, which has disks that are hidden elsewhere: paths of NVMe disks. Until
+/// `visit` returns true.
+template <class Visit>
+void each_listed(Visit visit) {
+  auto text = read_file("/proc/diskstats");
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  auto word = [](std::string_view& line) {
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    return take_until(line, ' ');
+  };
+  while (!rest.empty()) {
+    auto line = take_until(rest, '\n');
+    auto major = parse_unsigned(word(line)), minor = parse_unsigned(word(line));
+    if (major && minor &&
+        visit(device_number(static_cast<unsigned>(*major), static_cast<unsigned>(*minor)),
+              word(line)))
+      return;
+  }
+}
+
+std::optional<std::uint32_t> listed_number(std::string_view wanted) {
+  std::optional<std::uint32_t> found;
+  each_listed([&](std::uint32_t number, std::string_view name) {
+    if (name == wanted) found = number;
+    return found.has_value();
+  });
+  return found;
+}
+
+/// "nvme0n1" -> nvme0c0n1, nvme0c1n1
+std::set<std::string> paths_of(std::string_view disk) {
+  std::set<std::string> paths;
+  auto middle = disk.rfind('n');
+  if (!disk.starts_with("nvme") || middle == disk.npos || middle < 5) return paths;
+  auto begin = fmt::format("{}c", disk.substr(0, middle)), end = std::string(disk.substr(middle));
+  each_disk([&](const std::string& other) {
+    if (other.starts_with(begin) && other.ends_with(end)) paths.insert(other);
+  });
+  return paths;
+}
+
 }  // namespace
 
 Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
@@ -63,6 +104,8 @@ Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
   } else if (!name.empty() && name.find("..") == std::string::npos) {
     if (auto text = read_file("/sys/block/" + name + "/dev", 64))
       if (auto found = parse_numbers(*text)) return *found;
+    if (access(("/sys/block/" + name).c_str(), F_OK) == 0)
+      if (auto found = listed_number(name)) return *found;
     if (access(("/sys/class/block/" + name + "/partition").c_str(), F_OK) == 0)
       return partition(name_or_numbers);
   }
@@ -74,14 +117,16 @@ Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
                kUsage};
 }
 
-Result<void> check_requests(std::uint32_t device) {
+Result<std::uint32_t> disk_of_requests(std::uint32_t device) {
   namespace fs = std::filesystem;
   const auto name = disk_name(device);
   const fs::path disk = "/sys/block/" + name;
   std::error_code error;
   // All drivers that take requests have such queues since 5.0 (a1ce35fa4985).
-  if (!fs::exists(disk, error) || fs::exists(disk / "mq", error)) return {};
-  std::set<std::string> below;
+  if (!fs::exists(disk, error) || fs::exists(disk / "mq", error)) return device;
+  auto below = paths_of(name);
+  if (below.size() == 1)
+    if (auto path = listed_number(*below.begin())) return *path;
   for (fs::directory_iterator at(disk / "slaves", error), end; !error && at != end;
        at.increment(error)) {
     std::error_code gone;
@@ -100,7 +145,14 @@ std::string disk_name(std::uint32_t device) {
   auto numbers = fmt::format("{}:{}", device >> 20, device & 0xfffff);
   char target[PATH_MAX];
   auto n = readlink(("/sys/dev/block/" + numbers).c_str(), target, sizeof target - 1);
-  if (n <= 0) return numbers;
+  if (n <= 0) {
+    auto name = numbers;
+    each_listed([&](std::uint32_t number, std::string_view listed) {
+      if (number == device) name = listed;
+      return number == device;
+    });
+    return name;
+  }
   std::string_view path(target, static_cast<std::size_t>(n));
   std::string name(path.substr(path.rfind('/') + 1));
   std::replace(name.begin(), name.end(), '!', '/');

@@ -11,9 +11,9 @@ namespace coretap {
 /// Device number as the kernel keeps it: major << 20 | minor.
 Result<std::uint32_t> find_disk(std::string_view name_or_numbers);
 
-/// An error where the driver of this disk handles bios, and no requests: it names the disks below,
-/// whose requests are those of this one.
-Result<void> check_requests(std::uint32_t device);
+/// The disk whose requests are this one's: itself, or the only path of an NVMe disk that may have
+/// several. An error where the driver handles bios, and no requests: it names the disks below.
+Result<std::uint32_t> disk_of_requests(std::uint32_t device);
 
 /// Name of a device number now; disks may come and go while a tool runs. "8:16" if there is none.
 std::string disk_name(std::uint32_t device);

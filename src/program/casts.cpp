@@ -1,6 +1,5 @@
 #include "program/casts.hpp"
 
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -14,11 +13,9 @@ namespace {
 
 constexpr std::string_view kId = "type_id_";
 
-std::uint32_t function = 0;
-
 }  // namespace
 
-void tell_types(Session& s) {
+std::uint32_t tell_types(Session& s) {
   std::vector<std::string_view> types;
   std::vector<std::uint32_t> offsets;
   each_constant(s, [&](std::string_view name, std::uint32_t offset, std::uint32_t) {
@@ -27,12 +24,12 @@ void tell_types(Session& s) {
     offsets.push_back(offset);
   });
   auto casts = types.empty() ? Kernel::Casts() : s.kernel.casts(types);
-  function = casts.function;
   for (std::size_t i = 0; i < casts.to.size(); i++)
     edit_rodata(s, offsets[i], &casts.to[i], sizeof casts.to[i]);
+  return casts.function;
 }
 
-void complete_casts(std::span<bpf_insn> code) {
+void complete_casts(std::span<bpf_insn> code, std::uint32_t function) {
   if (!function) return;
   for (auto& insn : code) {
     if (insn.code != (BPF_JMP | BPF_CALL) || insn.src_reg || insn.imm != CAST_CALL) continue;

@@ -44,49 +44,54 @@ std::string KernelObject::bytes() const {
 
 namespace {
 
-bool libbpf_talks = false;
-// Until the programs are loaded: warnings that lead to no failure are of no use.
-std::optional<std::string> libbpf_words;
+/// What libbpf's callbacks work with, which get no argument of ours; another one for each object.
+struct Loader {
+  bool talks = false;
+  /// Until the programs are loaded: warnings that lead to no failure are of no use.
+  std::optional<std::string> words = {};
+  /// Programs of type tracing name what they attach to by its id among the kernel's types, which
+  /// libbpf finds by reading all of them. Here the ids are known from the plan. Until just before
+  /// its load such a program passes for one that needs no ids.
+  std::map<const bpf_program*, std::uint32_t> tracing_ids = {};
+  /// Of programs at functions of a module: the object that has its types.
+  std::map<const bpf_program*, int> module_objects = {};
+  std::map<const bpf_program*, FunctionInfo> function_infos = {};
+  const Pads* pads = nullptr;
+  bool no_exchange = false;
+  std::uint32_t cast = 0;  ///< tell_types()
+};
+Loader loader;
 
 int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
-  if (!libbpf_talks || level == LIBBPF_DEBUG) return 0;
-  if (!libbpf_words) return vfprintf(stderr, format, arguments);
+  if (!loader.talks || level == LIBBPF_DEBUG) return 0;
+  if (!loader.words) return vfprintf(stderr, format, arguments);
   char* text = nullptr;
   if (vasprintf(&text, format, arguments) < 0) return 0;
-  libbpf_words->append(text);
+  loader.words->append(text);
   free(text);
   return 0;
 }
 
 void print_libbpf_words() {
-  if (libbpf_words) fputs(libbpf_words->c_str(), stderr);
-  libbpf_words.reset();
+  if (loader.words) fputs(loader.words->c_str(), stderr);
+  loader.words.reset();
 }
-
-/// Programs of type tracing name what they attach to by its id among the kernel's types, which
-/// libbpf finds by reading all of them. Here the ids are known from the plan. Until just before its
-/// load such a program passes for one that needs no ids.
-std::map<const bpf_program*, std::uint32_t> tracing_ids;
-/// Of programs at functions of a module: the object that has its types.
-std::map<const bpf_program*, int> module_objects;
-const Pads* pads = nullptr;
-bool no_exchange = false;
 
 /// As libbpf is about to hand them to the kernel.
 void change_instructions(bpf_program* program) {
   auto* first = bpf_program__insns(program);
   std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
-  if (pads) fill_pads(code, *pads);
-  if (no_exchange) take_out_exchanges(code);
-  complete_casts(code);
+  if (loader.pads) fill_pads(code, *loader.pads);
+  if (loader.no_exchange) take_out_exchanges(code);
+  complete_casts(code, loader.cast);
   bpf_program__set_insns(program, code.data(), code.size());
 }
 
 int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
-  auto id = tracing_ids.find(program);
-  if (id == tracing_ids.end()) return -ESRCH;
+  auto id = loader.tracing_ids.find(program);
+  if (id == loader.tracing_ids.end()) return -ESRCH;
   options->attach_btf_id = id->second;
-  if (auto module = module_objects.find(program); module != module_objects.end())
+  if (auto module = loader.module_objects.find(program); module != loader.module_objects.end())
     options->attach_btf_obj_fd = static_cast<__u32>(module->second);
   options->expected_attach_type = static_cast<bpf_attach_type>(attach_type);
   bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
@@ -94,15 +99,13 @@ int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_
   return 0;
 }
 
-std::map<const bpf_program*, FunctionInfo> function_infos;
-
 int keep_functions(bpf_program* program, bpf_prog_load_opts* options, long) {
   FunctionInfo info{options->prog_btf_fd, options->func_info_rec_size};
   auto* bytes = static_cast<const char*>(options->func_info);
   if (bytes)
     info.records.assign(bytes,
                         bytes + std::size_t{options->func_info_cnt} * options->func_info_rec_size);
-  function_infos[program] = std::move(info);
+  loader.function_infos[program] = std::move(info);
   change_instructions(program);
   return 0;
 }
@@ -156,27 +159,24 @@ void take_over_tracing() {
 
 void set_function(Session& s, const bpf_program* program) {
   auto place = s.plan.function(bpf_program__name(program), bpf_program__section_name(program));
-  tracing_ids[program] = s.kernel.function_type(place.function);
-  if (tracing_ids[program] || place.module.empty()) return;
-  tracing_ids[program] = s.kernel.function_type(place.function, place.module);
-  if (auto types = s.kernel.module_object(place.module)) module_objects[program] = *types;
+  loader.tracing_ids[program] = s.kernel.function_type(place.function);
+  if (loader.tracing_ids[program] || place.module.empty()) return;
+  loader.tracing_ids[program] = s.kernel.function_type(place.function, place.module);
+  if (auto types = s.kernel.module_object(place.module)) loader.module_objects[program] = *types;
 }
 
 /// What a program is loaded for, where that is asked of the kernel's types.
 void set_attach_types(Session& s) {
-  tracing_ids.clear();
-  module_objects.clear();
-  function_infos.clear();
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
     auto [kind, target] = split_section(bpf_program__section_name(program));
     if (kind == "tp_btf")
-      tracing_ids[program] = s.kernel.tracepoint_type(target);
+      loader.tracing_ids[program] = s.kernel.tracepoint_type(target);
     else if (kind == "fentry" || kind == "fexit")
       set_function(s, program);
     else if (kind == "iter")
-      tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
+      loader.tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
     else if (kind == "target" && s.plan.means.kernel_multi && target.starts_with("kernel"))
       bpf_program__set_expected_attach_type(program, kKprobeMulti);
     else if ((is_probe(kind) && probes_by_file(s.kernel)) ||
@@ -249,8 +249,7 @@ KernelParts kernel_parts(const Tool& tool) {
 }
 
 Result<void> open_object(Session& s) {
-  libbpf_talks = s.config.given("verbose");
-  libbpf_words.emplace();
+  loader = {.talks = s.config.given("verbose"), .words = std::string()};
   take_over_tracing();
   auto bytes = s.tool.object.bytes();  // libbpf copies what it keeps
   LIBBPF_OPTS(bpf_object_open_opts, options);
@@ -271,23 +270,23 @@ Result<void> open_object(Session& s) {
 }
 
 FunctionInfo functions_of(const bpf_program* program) {
-  auto known = function_infos.find(program);
-  return known == function_infos.end() ? FunctionInfo{} : known->second;
+  auto known = loader.function_infos.find(program);
+  return known == loader.function_infos.end() ? FunctionInfo{} : known->second;
 }
 
 Result<void> load(Session& s) {
   set_attach_types(s);
-  no_exchange = !exchange_fits(s);
-  tell_types(s);
+  loader.no_exchange = !exchange_fits(s);
+  loader.cast = tell_types(s);
   s.kernel.release();
-  pads = &s.pads;
+  loader.pads = &s.pads;
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());
-  pads = nullptr;
+  loader.pads = nullptr;
   s.kernel.close_module_objects();
   s.types.reset(-1);
   if (error) print_libbpf_words();
-  libbpf_words.reset();
+  loader.words.reset();
   if (error) return load_error(s, error);
   fill_stocks(s);
   fill_nodes(s);

@@ -27,6 +27,7 @@ namespace {
 constexpr std::uint64_t kPreallocatedStacks = 1 << 14;
 constexpr std::uint64_t kPreallocatedCalls = 1 << 9;
 constexpr std::uint64_t kObjects = 1 << 20;  // they take memory when there are any
+constexpr std::uint64_t kLastObjects = 1 << 18;
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
@@ -117,9 +118,16 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
     case MapSize::objects: {
       // A block of it takes an eighth of a kilobyte; never more than a 16th of the memory at once.
       auto ready = std::clamp<std::uint64_t>(memory_kb("MemTotal") / 2, 1 << 15, 1 << 20);
-      set(c.max_keys ? c.max_keys : kObjects, c.max_keys ? c.max_keys : ready);
+      if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH)  // takes the memory of all at once
+        bpf_map__set_max_entries(
+            map, static_cast<__u32>(c.max_keys ? c.max_keys : std::min(ready, kLastObjects)));
+      else
+        set(c.max_keys ? c.max_keys : kObjects, c.max_keys ? c.max_keys : ready);
       break;
     }
+    case MapSize::sockets:
+      set(most_sockets(), most_sockets());
+      break;
     case MapSize::per_cpu:
       bpf_map__set_max_entries(
           map, static_cast<__u32>(std::clamp<std::uint64_t>(
@@ -257,6 +265,10 @@ void size_maps(Session& s) {
     bpf_map__set_autocreate(map, storage);
     if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
   }
+  // Where the kernel says which thread is the last one, nothing is kept (process_end.bpf.h).
+  if (auto* map = s.map("ended_processes");
+      map && s.kernel.tracepoint_args("sched_process_exit") < 2)
+    bpf_map__set_max_entries(map, 8192);
   if (auto* map = s.map("acceptors")) on_demand(s, map, most_sockets(), 8192);
   // Of threads, while they keep much.
   for (auto* name : {"long_records", "call_values"})

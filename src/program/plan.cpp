@@ -269,6 +269,7 @@ const std::vector<LibraryProgram>& library_programs() {
       {kFollowProgram, "children of the command", "with -- COMMAND"},
       {kTaskFreeProgram, "ends of tasks",
        "on kernels without task storage for tracing (before 5.12)"},
+      {kLongFreeProgram, "ends of threads", "to give back the memory of long texts"},
       {kUnwindPrograms[0], "processes that fork", "with user stacks, unless --unwind is fp or off"},
       {kUnwindPrograms[1], "processes that execute a program", "likewise"},
       {kUnwindPrograms[2], "processes that end", "likewise"},

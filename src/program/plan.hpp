@@ -66,6 +66,7 @@ void select_programs(const Plan& plan, bpf_object* object, const std::set<std::s
 /// Programs that bpf/lib brings along; the library turns them on by itself, without a tool's hook.
 inline constexpr std::string_view kFollowProgram = "filter_follow";
 inline constexpr std::string_view kTaskFreeProgram = "task_slot_free";
+inline constexpr std::string_view kLongFreeProgram = "long_record_free";
 /// They keep the tables of processes that fork, execute another program or end; the last one says
 /// who a file is.
 inline constexpr std::array<std::string_view, 4> kUnwindPrograms = {

@@ -80,6 +80,7 @@ std::set<std::string_view> own_programs(const Session& s) {
   if (!s.config.command.empty()) own.insert(kFollowProgram);
   if (auto* storage = s.map("task_slots"); storage && !bpf_map__autocreate(storage))
     own.insert(kTaskFreeProgram);
+  if (s.map("long_records")) own.insert(kLongFreeProgram);
   if (s.unwinds) own.insert(kUnwindPrograms.begin(), kUnwindPrograms.end());
   return own;
 }
@@ -294,7 +295,10 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
 
   std::unique_ptr<Reporter> reporter;
   Refused refused;
+  std::unique_ptr<FieldContext, decltype([](FieldContext* c) { c->return_borrowed(); })> lent(
+      &s.names.context);
   while (true) {
+    lent->return_borrowed();
     reporter = tool.report->reporter();
     auto prepared = prepare_with(s, *reporter, command.pid(), refused);
     if (explain_plan && prepared) {

@@ -40,8 +40,9 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
 
 bool StackNames::take(Session& s, const void* record, std::size_t size) {
   if (!walker_) return false;
-  if (size != sizeof(stack_process)) return walker_->take(record, size);
-  meet(s, *static_cast<const stack_process*>(record));
+  auto& process = *static_cast<const stack_process*>(record);
+  if (size < sizeof process || process.mark != STACK_PROCESS) return walker_->take(record, size);
+  meet(s, process);
   return true;
 }
 

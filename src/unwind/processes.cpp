@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint64_t kMostVdso = 1 << 20;
 constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::size_t kMostGenerations = 16;
+constexpr std::size_t kMostTold = 1024;
 // A process that maps code all the time is looked at for a third of the time at most.
 constexpr std::chrono::milliseconds kShort{10};
 constexpr int kRest = 5;
@@ -107,7 +108,9 @@ KnownFile Processes::file_by(const Fd& handle, const std::string& path, pid_t ma
   } else {
     number();
   }
-  if (known.table->state == File::no_memory && no_room && told_.insert(path).second) no_room(path);
+  if (known.table->state == File::no_memory && no_room && told_.size() < kMostTold &&
+      told_.insert(path).second)
+    no_room(path);
   return known;
 }
 

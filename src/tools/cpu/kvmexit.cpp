@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +15,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "kernel/kernel.hpp"
+#include "kernel/tracepoint_format.hpp"
 #include "kvmexit.skel.h"
 
 using namespace coretap;
@@ -108,8 +112,27 @@ Option pid() {
   return option;
 }
 
-Result<void> check(const Config&) {
+Result<void> look_up(Config& c) {
   words();  // while they may still be read
+  auto format = tracepoint_format("kvm", "kvm_exit");
+  if (!format) return {};  // there is no such tracepoint, which the hook says
+  const std::vector<std::pair<std::string_view, Setting>> members =
+#ifdef __x86_64__
+      {{"exit_reason", setting(&Opt::at_reason)},
+       {"isa", setting(&Opt::at_isa)},
+       {"vcpu_id", setting(&Opt::at_vcpu)}};
+#else
+      {{"ret", setting(&Opt::at_reason)}, {"esr_ec", setting(&Opt::at_class)}};
+#endif
+  for (auto& [name, to] : members) {
+    auto found = format->find(name);
+    if (found == format->end())
+      return Error{"this kernel's records of exits have an unknown format",
+                   fmt::format("they have no member {}", name),
+                   {},
+                   kUnsupported};
+    c.set(to, found->second.at);
+  }
   return {};
 }
 
@@ -184,6 +207,6 @@ TOOL(kvmexit) {
               .with_largest<&Sums::longest>()
               .timed_with("timestamp"),
       .announce = "Tracing exits of virtual machines",
-      .check = check,
+      .look_up = look_up,
   };
 }

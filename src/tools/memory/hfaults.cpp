@@ -1,6 +1,13 @@
 // hfaults: page faults that map huge pages, and small pages that are made huge ones.
 #include "memory/hfaults.h"
 
+#include <unistd.h>
+
+#include <bit>
+#include <cstdint>
+
+#include "base/files.hpp"
+#include "cli/config.hpp"
 #include "coretap/faults.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -15,6 +22,14 @@ namespace {
 
 constexpr std::string_view kNoTransparent = "transparent huge pages of faults are not counted";
 
+/// 2 MB of pages of 4 KB, 512 MB of pages of 64 KB.
+Result<void> look_up(Config& c) {
+  auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (auto huge = read_number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"))
+    c.set(setting(&rodata_of<hfaults_bpf>::huge_order), std::bit_width(*huge / page) - 1);
+  return {};
+}
+
 }  // namespace
 
 TOOL(hfaults) {
@@ -26,7 +41,7 @@ TOOL(hfaults) {
           "faults for which the kernel allocated a transparent huge page (THP), and faults for "
           "which it tried but had none (FALLBACK). COLLAPSED counts huge pages that khugepaged, or "
           "madvise(2) with MADV_COLLAPSE, later made from the process' small pages.\n\n"
-          "Only transparent huge pages of 2 MB are counted, not those of other sizes. Pages that "
+          "Only transparent huge pages of the usual size (2 MB with pages of 4 KB) are counted. Pages that "
           "the kernel faults in to populate memory (mlock, MAP_POPULATE) are not counted either.",
       .overhead =
           "two hooks per page fault, one per page allocation and release, which takes some tens of "
@@ -73,5 +88,6 @@ TOOL(hfaults) {
               "thp,hugetlb,collapses,fallbacks")
               .counted_by(4),
       .announce = "Tracing huge page faults",
+      .look_up = look_up,
   };
 }

@@ -97,7 +97,10 @@ TOOL(oomkill) {
                          belonging_to("kernel-stack", {shared::stack_depth()}),
                          shared::task_filters()}),
       .hooks = {{.name = "killed processes",
-                 .candidates = {{{"on_victim"}, {has_arguments("mark_victim", 2)}}},
+                 .candidates = {{{"on_victim"}, {has_arguments("mark_victim", 2)}},
+                                {.programs = {"on_victim_number"},
+                                 .caveat = "of processes that were already exiting only those are "
+                                           "shown that found no memory themselves"}},
                  .instead = "look for \"Killed process\" in the kernel's log (dmesg)"},
                 {"reclaim of the machine", {{{"on_direct"}}}},
                 {"reclaim of memory cgroups",

@@ -196,7 +196,7 @@ TOOL(tcpdrop) {
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}}}},
-      .maps = {{"owners", MapSize::per_cpu}},
+      .maps = {{"owners", MapSize::sockets}},
       .report =
           events<Event>(
               {owner<&Event::owner>(id::pid, id::comm.with("wide")),

@@ -86,7 +86,7 @@ TOOL(tcpsynbl) {
                   shared::local_addresses(), shared::netns(), shared::pid(), shared::tid(),
                   shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
       .hooks = {{"handshakes", {{{"on_state"}}}}},
-      .maps = {{"owners", MapSize::per_cpu}},
+      .maps = {{"owners", MapSize::sockets}},
       .report = with_totals_by<Refused, read_refused>(
           histogram<Key>(
               "backlogs", "lengths of accept queues",

@@ -224,8 +224,9 @@ TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
 }
 
 TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
-  auto seen =
-      observe_all({"offcputime --json -k", "offcputime --json -u"}, "sleeper --sleeps 10 --ms 20");
+  auto seen = observe_all(
+      {"offcputime --json -k", "offcputime --json -u", "offcputime --json -k --state 2"},
+      "sleeper --sleeps 10 --ms 20");
   auto kernel_threads = seen.report(0), user_threads = seen.report(1);
   std::set<std::uint64_t> users;
   for (auto& line : user_threads.body) users.insert(line["tid"].u64());
@@ -237,6 +238,10 @@ TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
     EXPECT_FALSE(users.contains(line["tid"].u64()));
   }
   EXPECT_GT(sum(lines_where(user_threads, is_sleep), "count"), 0u);
+  // RCU's threads wait for work, which is a state of its own.
+  auto of_rcu = [](const Json& line) { return line["comm"].str().starts_with("rcu_"); };
+  EXPECT_FALSE(lines_where(kernel_threads, of_rcu).empty());
+  EXPECT_TRUE(lines_where(seen.report(2), of_rcu).empty());
 }
 
 TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {

@@ -1,5 +1,6 @@
 // filelife against a program that makes, renames and removes files in known ways.
 #include <filesystem>
+#include <fstream>
 
 #include "../harness.hpp"
 
@@ -42,6 +43,16 @@ TOOL_TEST(Filelife, EveryFileThatEnds) {
   auto young = one.report(1).body;
   EXPECT_EQ(young.size(), one.truth["gone"].u64() - 1);
   for (auto& event : young) EXPECT_LE(event["age_ns"].u64(), 149'000'000u);
+}
+
+// Files that stay take no room of those that come later.
+TOOL_TEST(Filelife, TheOldestAreForgotten) {
+  TemporaryDirectory stay;
+  Scene scene("removals --files 20", {});
+  scene.trace("filelife --json --strict --max-keys 4096 -p {pid}");
+  for (int i = 0; i < 6000; i++) std::ofstream(stay.path() + "/" + std::to_string(i));
+  auto seen = scene.finish();
+  EXPECT_EQ(seen.report().body.size(), seen.truth["gone"].u64());
 }
 
 // What io_uring creates and removes is no system call of this kind: its name alone is known.

@@ -22,11 +22,13 @@
 namespace coretap {
 namespace {
 
-/// One function of an object: its instructions, and which of its calls go to other functions.
+/// One function of an object: its instructions, and what they refer to.
 struct Code {
   std::string name;
   std::vector<bpf_insn> insns;
-  std::map<std::size_t, std::int64_t> options;  ///< instructions that take an option's address
+  std::map<std::size_t, std::int64_t> options = {};  ///< instructions that take an option's address
+  std::set<std::string> maps = {};
+  std::set<std::string> calls = {};  ///< functions of the object
 };
 
 std::vector<Code> functions_of(const Tool& tool) {
@@ -37,7 +39,7 @@ std::vector<Code> functions_of(const Tool& tool) {
   elf_version(EV_CURRENT);
   std::unique_ptr<Elf, decltype(&elf_end)> elf(
       elf_memory(reinterpret_cast<char*>(copy.data()), bytes.size()), elf_end);
-  std::size_t titles = 0;
+  std::size_t titles = 0, symbols = 0;
   elf_getshdrstrndx(elf.get(), &titles);
   std::vector<std::pair<std::size_t, Code>> found;  // by section; named by their symbols
   std::vector<std::uint64_t> begins;
@@ -47,17 +49,36 @@ std::vector<Code> functions_of(const Tool& tool) {
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section));) {
     if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB) continue;
     table = elf_getdata(section, nullptr);
+    symbols = header.sh_link;
     for (int i = 0; gelf_getsym(table, i, &symbol); i++) {
       if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
       auto* text = elf_getdata(elf_getscn(elf.get(), symbol.st_shndx), nullptr);
       if (!text || symbol.st_value + symbol.st_size > text->d_size) continue;
-      Code code{elf_strptr(elf.get(), header.sh_link, symbol.st_name), {}, {}};
+      Code code{elf_strptr(elf.get(), header.sh_link, symbol.st_name), {}};
       code.insns.resize(symbol.st_size / sizeof(bpf_insn));
       std::memcpy(code.insns.data(), static_cast<char*>(text->d_buf) + symbol.st_value,
                   symbol.st_size);
       found.emplace_back(symbol.st_shndx, std::move(code));
       begins.push_back(symbol.st_value);
     }
+  }
+  auto name_at = [&](std::size_t section, std::uint64_t at) -> std::string {
+    for (std::size_t f = 0; f < found.size(); f++)
+      if (found[f].first == section && begins[f] == at) return found[f].second.name;
+    return {};
+  };
+  auto is_call = [](const bpf_insn& i) {
+    return i.code == (BPF_JMP | BPF_CALL) && i.src_reg == BPF_PSEUDO_CALL;
+  };
+  // Calls within a section have no relocation; with one, this leads nowhere.
+  for (std::size_t f = 0; f < found.size(); f++) {
+    auto& code = found[f].second;
+    for (std::size_t at = 0; at < code.insns.size(); at++)
+      if (is_call(code.insns[at]) && code.insns[at].imm != -1)
+        code.calls.insert(name_at(
+            found[f].first,
+            begins[f] + (at + 1) * sizeof(bpf_insn) +
+                static_cast<std::uint64_t>(std::int64_t{code.insns[at].imm}) * sizeof(bpf_insn)));
   }
   // What the loader sets is in .rodata: the same all the time.
   for (Elf_Scn* section = nullptr; table && (section = elf_nextscn(elf.get(), section));) {
@@ -67,19 +88,30 @@ std::vector<Code> functions_of(const Tool& tool) {
     for (int i = 0; gelf_getrel(relocations, i, &relocation); i++) {
       GElf_Shdr data;
       if (!gelf_getsym(table, static_cast<int>(GELF_R_SYM(relocation.r_info)), &symbol) ||
-          !gelf_getshdr(elf_getscn(elf.get(), symbol.st_shndx), &data) ||
-          std::string_view(elf_strptr(elf.get(), titles, data.sh_name)) != ".rodata")
+          !gelf_getshdr(elf_getscn(elf.get(), symbol.st_shndx), &data))
         continue;
+      std::string_view in = elf_strptr(elf.get(), titles, data.sh_name);
       for (std::size_t f = 0; f < found.size(); f++) {
         auto at = (relocation.r_offset - begins[f]) / sizeof(bpf_insn);
         auto& code = found[f].second;
-        if (found[f].first == header.sh_info && relocation.r_offset >= begins[f] &&
-            at < code.insns.size())
-          code.options[at] = static_cast<std::int64_t>(symbol.st_value) + code.insns[at].imm;
+        if (found[f].first != header.sh_info || relocation.r_offset < begins[f] ||
+            at >= code.insns.size())
+          continue;
+        auto& insn = code.insns[at];
+        if (in == ".rodata")
+          code.options[at] = static_cast<std::int64_t>(symbol.st_value) + insn.imm;
+        else if (in == ".maps")
+          code.maps.insert(elf_strptr(elf.get(), symbols, symbol.st_name));
+        else if (is_call(insn))
+          code.calls.insert(name_at(
+              symbol.st_shndx, symbol.st_value + static_cast<std::uint64_t>(insn.imm + 1) * 8));
       }
     }
   }
-  for (auto& [section, code] : found) all.push_back(std::move(code));
+  for (auto& [section, code] : found) {
+    code.calls.erase("");
+    all.push_back(std::move(code));
+  }
   return all;
 }
 
@@ -512,6 +544,73 @@ TEST_P(EveryKernelProgram, TellsWhoseRowsAreWhereTheReportAsks) {
   ASSERT_TRUE(object);
   EXPECT_GT(btf__find_by_name_kind(bpf_object__btf(object.get()), "owner_parts", BTF_KIND_VAR), 0)
       << "ROWS_WITHOUT_OWNER without AggregateReport::without_owner()";
+}
+
+/// Memory of a CPU that a program uses for longer than an atomic step.
+bool is_scratch(const btf* types, const bpf_map* map) {
+  std::string_view name = bpf_map__name(map);
+  if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY) return true;
+  auto id = bpf_map__btf_value_type_id(map);
+  // CPU_SLOTS but for counters.
+  return id && (bpf_map__map_flags(map) & BPF_F_MMAPABLE) && name != "ledger" &&
+         !name.ends_with("_cpus") &&
+         std::string_view(btf__name_by_offset(types, btf__type_by_id(types, id)->name_off))
+             .ends_with("_line");
+}
+
+/// How many tasks can be in a program on one CPU at once: 0: the kernel does not preempt it.
+std::size_t runs_at_once(std::string_view section) {
+  for (auto once : {"fentry/", "fexit/", "iter/"})
+    if (section.starts_with(once)) return 1;
+  for (auto often : {"uprobe/", "uretprobe/", "target/user", "target/usdt"})
+    if (section.starts_with(often)) return 2;
+  return 0;
+}
+
+// The kernel preempts programs at functions: another one that uses the same memory of the CPU would
+// write into what the first one has begun.
+TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
+  // What may be shared, and with which map in the object, if that matters.
+  static const std::map<std::string_view, std::string_view> kShared{
+      {"unwind_unread", ""},              // is claimed by one step
+      {"stack_scratch", "scratch_user"},  // tells whether another program has used it
+      {"scratch_user", ""},
+      {"walk_scratch", "task_walks"},  // which takes its place where programs are preempted
+      {"latencies_rows", ""},          // each program has rows of its own (enum fs_end)
+      {"spins", ""},                   // an entry is that of who waits, without preemption
+  };
+  auto may_be_shared = [&](std::string_view name) {
+    auto found = kShared.find(name);
+    return found != kShared.end() &&
+           (found->second.empty() ||
+            bpf_object__find_map_by_name(object.get(), found->second.data()));
+  };
+  ASSERT_TRUE(object);
+  std::map<std::string, Code> functions;
+  for (auto& code : functions_of(tool)) functions[code.name] = code;
+  std::map<std::string, std::size_t> users;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    std::set<std::string> reached, maps;
+    std::vector<std::string> waiting{bpf_program__name(program)};
+    while (!waiting.empty()) {
+      auto name = waiting.back();
+      waiting.pop_back();
+      if (!reached.insert(name).second) continue;
+      ASSERT_TRUE(functions.contains(name)) << name;
+      auto& code = functions[name];
+      maps.insert(code.maps.begin(), code.maps.end());
+      waiting.insert(waiting.end(), code.calls.begin(), code.calls.end());
+    }
+    for (auto& map : maps) users[map] += runs_at_once(bpf_program__section_name(program));
+  }
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) {
+    auto* name = bpf_map__name(map);
+    if (is_scratch(bpf_object__btf(object.get()), map) && !may_be_shared(name)) {
+      EXPECT_LE(users[name], bpf_map__max_entries(map)) << name << " is used by more programs";
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, testing::ValuesIn([] {

@@ -810,7 +810,8 @@ TEST_F(Followed, ForksHaveAllOfTheirParents) {
   EXPECT_EQ(p->count, 9u);
   EXPECT_EQ(p->generation, 3u) << "its addresses mean the same";
   EXPECT_EQ(p->asked, 0u) << "it asks for itself";
-  expect_news({70, GIVEN_TGID, child(70), GIVEN_STACK_BEGIN, STACK_PROCESS_FORKED, 0}, 1);
+  expect_news(
+      {STACK_PROCESS, 70, GIVEN_TGID, child(70), GIVEN_STACK_BEGIN, STACK_PROCESS_FORKED, 0}, 1);
 }
 
 TEST_F(Followed, ForksThatTheLoaderIsNotToldOf) {
@@ -839,7 +840,8 @@ TEST_F(Followed, ExecAndExitEndIt) {
 }
 
 TEST_F(Followed, MetOnceAndAskedOnce) {
-  stack_process wanted{GIVEN_TGID, 0, GIVEN_PROGRAM, GIVEN_STACK_BEGIN, STACK_PROCESS_MET, 0};
+  stack_process wanted{STACK_PROCESS,     GIVEN_TGID,        0, GIVEN_PROGRAM,
+                       GIVEN_STACK_BEGIN, STACK_PROCESS_MET, 0};
   task_.executed_before = true;
   tables_->process.looked = 0;
   tables_->install();

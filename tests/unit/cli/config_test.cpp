@@ -317,6 +317,7 @@ TEST(OwnSettings, AreOneValueThatIsCopiedToo) {
   auto copy = c;
   c.own<Settings>().number = 0;
   EXPECT_EQ(std::as_const(copy).own<Settings>().number, 9);
+  EXPECT_EQ(copy.own<std::string>(), "") << "of another part of the tool";
 }
 
 TEST(Reports, AreChosenByAnOption) {
