@@ -66,13 +66,17 @@ std::string series(const std::string& name, const Plan& plan) {
   auto labels = possible_labels(plan);
   if (auto at = labels.find(cgroup_labels()); at != labels.npos)
     labels.replace(at, cgroup_labels().size(), " @cgroup");
-  auto line = [&](const Family& f, std::string_view its_labels) {
-    return fmt::format("{}: {} {}{}{},{}\n", name, f.name, name_of(f.type),
-                       f.unit.suffix.empty() ? "" : " ", f.unit.suffix, its_labels);
-  };
   std::string text;
-  for (auto& f : plan.families) text += line(f, labels);
-  for (auto& f : plan.totals) text += line(f, " none");
+  auto add = [&](const std::vector<Family>& families, std::string_view its_labels) {
+    if (families.empty()) return;
+    text += fmt::format("{}:{}:", name, its_labels);
+    for (auto& f : families)
+      text += fmt::format("{} {} {}{}{}", &f == &families.front() ? "" : ",", f.name,
+                          name_of(f.type), f.unit.suffix.empty() ? "" : " ", f.unit.suffix);
+    text += '\n';
+  };
+  add(plan.families, labels);
+  add(plan.totals, " none");
   return text;
 }
 
@@ -84,7 +88,7 @@ std::string series_of_all() {
   std::map<std::string_view, std::string> lines;
   for (auto& entry : registry()) lines[entry.name] = text_of_all_reports(build(entry), series);
   auto text = fmt::format(
-      "# TOOL [--OPTION]: series type [unit], possible labels. *: must be asked for.\n"
+      "# TOOL [--OPTION]: possible labels: series type [unit], ... *: must be asked for.\n"
       "@cgroup:{}\n",
       cgroup_labels());
   for (auto& [name, own] : lines) text += own;
