@@ -52,14 +52,6 @@ TEST(ProcMaps, NothingFromNothing) {
   EXPECT_TRUE(read_mappings(open_file("/dev/null").get()).executable.empty());
 }
 
-TEST(ProcMaps, EveryPrefixOfALineIsSafe) {
-  const std::string line =
-      "7f0000003000-7f0000004000 r-xp 00002000 fe:00 101   /usr/lib/gone.so (deleted)";
-  for (std::size_t length = 0; length < line.size(); ++length)
-    (void)parse_mapping(std::string(line, 0, length));
-  EXPECT_TRUE(parse_mapping(line));
-}
-
 TEST(LineReader, CutsLongLinesAndGoesOn) {
   test::ScratchDirectory scratch;
   const std::string path = scratch.write(
