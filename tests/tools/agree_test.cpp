@@ -1,14 +1,5 @@
 // Tools that look at the same events from different sides, at once: what they count agrees exactly,
 // and times taken at different points lie in the order in which the points are passed.
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <map>
-#include <set>
-#include <sstream>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,15 +1,6 @@
 // What all tools have in common: the command line, how they end, what they print, what they leave.
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <set>
 
 #include "harness.hpp"
 

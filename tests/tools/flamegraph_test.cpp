@@ -1,13 +1,4 @@
 // Flame graphs of the tools that draw them, read back by an XML parser that is not ours.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <set>
-#include <sstream>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

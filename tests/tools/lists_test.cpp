@@ -1,8 +1,5 @@
 // tplist and bpflist beside tracefs, the notes of a workload, and the BPF objects of a running
 // tool.
-#include <filesystem>
-#include <set>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,7 +1,4 @@
 // Profiles that stack tools write with --pprof, read back by a reader that is not ours.
-#include <algorithm>
-#include <map>
-
 #include "harness.hpp"
 #include "machine.hpp"
 #include "profile_reader.hpp"

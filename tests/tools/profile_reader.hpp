@@ -1,6 +1,5 @@
 // Reads profiles in pprof's format, by a reader that is not ours.
 #pragma once
-#include <string>
 
 #include "harness.hpp"
 

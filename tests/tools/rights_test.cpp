@@ -3,12 +3,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/perf_event.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <set>
 
 #include "harness.hpp"
 #include "rights.hpp"

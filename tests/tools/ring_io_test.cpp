@@ -1,8 +1,5 @@
 // Tools of file I/O against a process that reads and writes through io_uring, in every way a known
 // number of times.
-#include <algorithm>
-#include <map>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -2,15 +2,6 @@
 #pragma once
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <map>
-#include <set>
 
 #include "harness.hpp"
 

@@ -1,7 +1,4 @@
 // Waits that are under way when tracing ends, in all tools that show waits.
-#include <algorithm>
-#include <fstream>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

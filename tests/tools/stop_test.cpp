@@ -1,8 +1,4 @@
 // Tools end when they are told to, whatever goes on beside them.
-#include <unistd.h>
-
-#include <csignal>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,11 +1,5 @@
 // User stacks of unusual processes: thousands of mappings, stacks that are not in memory, other
 // namespaces, many that end soon. What the tables themselves can do is in unwind_test.cpp.
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <map>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

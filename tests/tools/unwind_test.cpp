@@ -1,11 +1,4 @@
 // User stacks without frame pointers, against chains of functions that the workload knows by name.
-#include <unistd.h>
-
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <set>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,11 +1,4 @@
 // User stacks of processes that live for moments: whole, and with names after their end.
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <map>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

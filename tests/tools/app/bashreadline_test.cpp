@@ -1,6 +1,4 @@
 // bashreadline against lines that a workload types on a terminal of its own.
-#include <filesystem>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

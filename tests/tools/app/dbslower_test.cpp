@@ -1,7 +1,5 @@
 // dbslower and dbstat against real servers and what these log themselves, and against a program
 // that counts what it calls.
-#include <algorithm>
-
 #include "servers.hpp"
 
 namespace coretap::tooltest {

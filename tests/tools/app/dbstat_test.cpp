@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Dbstat, CountsByServerAndCommand) {
   auto tool = "dbstat --json -p {pid} -x" + Strings{workload_path("served")};
   auto seen = observe_with({tool + "-C -S -u", tool + "-m 60000"}, "served --count 4 --ms 3");
@@ -36,5 +34,4 @@ const DeclareTests kDbstat{{
     .long_run = {{.arguments = {"-x", workload_path("served")}}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // deadlock against programs that take mutexes in orders that can deadlock, and that cannot.
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

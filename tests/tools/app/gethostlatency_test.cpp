@@ -1,10 +1,5 @@
 // gethostlatency against programs that count what they ask.
-#include <sched.h>
 #include <sys/mount.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "shared.hpp"
 

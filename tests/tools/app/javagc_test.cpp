@@ -1,7 +1,4 @@
 // javagc against a program that counts, and against what a real virtual machine logs.
-#include <algorithm>
-#include <filesystem>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -1,8 +1,4 @@
 // sslsniff with real clients of OpenSSL, GnuTLS and NSS, and a server of OpenSSL, on loopback.
-#include <algorithm>
-#include <csignal>
-#include <sstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Ttysnoop, EachWrite) {
   Scene scene("screen", {});
   auto tty = scene.ready()["tty"].str();
@@ -64,5 +62,4 @@ const DeclareTests kTtysnoop{{
                .tiny = "--ring-size 4096"},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

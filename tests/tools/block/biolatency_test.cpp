@@ -1,6 +1,4 @@
 // biolatency against a process that makes a known number of direct reads and writes, one at a time.
-#include <filesystem>
-
 #include "disks.hpp"
 
 namespace coretap::tooltest {

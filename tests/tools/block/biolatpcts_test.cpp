@@ -1,11 +1,7 @@
 // biolatpcts against the kernel's own trace of a disk.
-#include <cmath>
-
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Biolatpcts, PercentilesOfWhatTheKernelTraces) {
   require_tool("biolatpcts");
   Scene scene("blockio --make loop --count 300 --span 1m");
@@ -66,5 +62,4 @@ const DeclareTests kBiolatpcts{{
     .long_run = {{.arguments = "-i 10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

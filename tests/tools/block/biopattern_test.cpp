@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Biopattern, SequentialAndRandom) {
   for (std::string pattern : {"seq", "random"}) {
     SCOPED_TRACE(pattern);
@@ -49,5 +47,4 @@ const DeclareTests kBiopattern{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // biosnoop against a process that makes a known number of direct reads and writes, one at a time.
-#include <regex>
-
 #include <fmt/format.h>
 
 #include "disks.hpp"

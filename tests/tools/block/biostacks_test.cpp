@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Biostacks, EveryRequestWithItsStacks) {
   auto seen = on_loop({"biostacks --json --strict --user-stacks -p {pid} -d {disk}"}, "--count 40");
   auto report = seen.report();
@@ -39,5 +37,4 @@ const DeclareTests kBiostacks{{
     .long_run = {{.arguments = "--user-stacks 60"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -3,13 +3,8 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 #include <utmp.h>
-
-#include <chrono>
-#include <csignal>
 
 #include "disks.hpp"
 

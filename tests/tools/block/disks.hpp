@@ -1,7 +1,5 @@
 // The workload `blockio` on a disk of its own.
 #pragma once
-#include <algorithm>
-#include <map>
 
 #include "../general/seen.hpp"
 

@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Mdflush, EachFlushOfAnArray) {
   auto seen = observe_all({"mdflush --json --strict -p {pid}",
                            "mdflush --json --strict -l -p {pid} -d {disk}", "mdflush -l -p {pid}"},
@@ -28,5 +26,4 @@ const DeclareTests kMdflush{{
         on_one_disk(event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

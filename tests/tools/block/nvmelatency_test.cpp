@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // Kernels may hand commands over from threads of their own.
 TOOL_TEST(Nvmelatency, CommandsOfADisk) {
   if (!in_guest()) throw Skip("an NVMe disk to write to is in guests only");
@@ -35,5 +33,4 @@ const DeclareTests kNvmelatency{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

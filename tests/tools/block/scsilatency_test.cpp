@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // Writes and flushes, each a command.
 TOOL_TEST(Scsilatency, CommandsOfADisk) {
   Scene scene("blockio --make scsi --op flush --count 20");
@@ -45,5 +43,4 @@ const DeclareTests kScsilatency{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

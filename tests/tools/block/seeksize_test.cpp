@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Seeksize, SequentialReads) {
   auto seen = on_loop({"seeksize --json --strict -D -p {pid} -d {disk}"}, "--op read --count 60");
   auto line = only(seen.body());
@@ -45,5 +43,4 @@ const DeclareTests kSeeksize{{
     .long_run = {{.arguments = "-D 10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

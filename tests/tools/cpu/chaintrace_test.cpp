@@ -2,8 +2,6 @@
 #include "wakers.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Chaintrace, EndsInTheTimer) {
   auto waits = waits_by("chaintrace");
   expect_reads(waits, [&](auto& line) {
@@ -35,5 +33,4 @@ TOOL_TEST(Chaintrace, FoldedAndText) {
 
 const DeclareTests kChaintrace{tests_of_waits("chaintrace")};
 
-}  // namespace
 }  // namespace coretap::tooltest

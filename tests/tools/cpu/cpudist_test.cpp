@@ -3,8 +3,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // Threads that are preempted, and in between wait for nothing: each stint is seen from its start.
 TOOL_TEST(Cpudist, EveryStintOfEachThread) {
   auto seen = observe("cpudist --json --strict -L -p {pid}", "runqueue --threads 3 --ms 400");
@@ -102,5 +100,4 @@ const DeclareTests kCpudist{{
     .long_run = {{.arguments = "-P 10"}, {.arguments = "-O -P 10", .of = "offcpu"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -3,9 +3,6 @@
 #include <bpf/bpf.h>
 #include <sys/mount.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -1,8 +1,4 @@
 // execsnoop against a program that knows what it ran and what it could not run.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -1,10 +1,7 @@
 // exitsnoop against what wait4(2) says of children that end in all ways.
 #include <pthread.h>
-#include <sys/syscall.h>
 
-#include <cstring>
 #include <ctime>
-#include <regex>
 
 #include "shared.hpp"
 

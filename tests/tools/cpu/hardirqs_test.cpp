@@ -1,12 +1,7 @@
 // hardirqs against /proc/interrupts.
-#include <algorithm>
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Hardirqs, AsTheKernel) {
   for (auto* words : {"hardirqs", "hardirqs --count", "hardirqs -C", "hardirqs --max-keys 1000"}) {
     SCOPED_TRACE(words);
@@ -65,5 +60,4 @@ const DeclareTests kHardirqs{{
     .long_run = {{.arguments = "--vectors -C 10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,7 +1,5 @@
 // klockstat against a process that waits for two locks a known number of times and for a known
 // time, and against perf's count of the same waits.
-#include <algorithm>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

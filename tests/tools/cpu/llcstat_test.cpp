@@ -3,14 +3,8 @@
 // process can make a known number of, and reading its maps by its own report: page faults stand for
 // references, context switches for misses. Only the names of the events are the test's.
 #include <bpf/libbpf.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <sstream>
 
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"

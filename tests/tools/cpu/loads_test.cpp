@@ -1,9 +1,4 @@
 // loads against tasks whose states are known, and against /proc/loadavg.
-#include <algorithm>
-#include <chrono>
-#include <regex>
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

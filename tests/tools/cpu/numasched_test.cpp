@@ -1,7 +1,4 @@
 // numasched against a task that is sent from node to node, and the kernel's own trace.
-#include <filesystem>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -1,11 +1,5 @@
 // offcputime against processes that sleep a known number of times in known functions.
-#include <sys/syscall.h>
 #include <time.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <regex>
-#include <set>
 
 #include "shared.hpp"
 

@@ -1,7 +1,4 @@
 // pidpersec against the kernel's own count of forks in /proc/stat, and workloads that fork.
-#include <algorithm>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -1,9 +1,5 @@
 // runqlat against the kernel's own sums of run delay in /proc/PID/task/TID/schedstat.
 #include <grp.h>
-#include <sys/stat.h>
-
-#include <algorithm>
-#include <set>
 
 #include "shared.hpp"
 

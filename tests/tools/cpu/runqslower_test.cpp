@@ -1,6 +1,4 @@
 // runqslower against the kernel's own sums of run delay, and tasks that take the CPU from others.
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

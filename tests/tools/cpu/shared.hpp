@@ -1,17 +1,8 @@
 // What the tests of several of these tools say.
 #pragma once
-#include <fcntl.h>
-#include <sched.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cctype>
-#include <concepts>
-#include <csignal>
-#include <functional>
-#include <map>
-#include <sstream>
 
 #include "../harness.hpp"
 

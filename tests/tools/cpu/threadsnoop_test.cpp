@@ -1,12 +1,7 @@
 // threadsnoop against a program that makes a known number of threads, in two ways.
-#include <regex>
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
   require_tool("threadsnoop");
   Workload other("threads", "--count 3");
@@ -72,5 +67,4 @@ const DeclareTests kThreadsnoop{{
     .long_run = {{.arguments = "-e"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,11 +1,7 @@
 // bufgrow against a process that writes a known number of pages of a device of its own.
-#include <unistd.h>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // All pages that it writes are new, and all are dropped at the end.
 TOOL_TEST(Bufgrow, PagesOfADevice) {
   auto seen = observe_all(
@@ -46,5 +42,4 @@ const DeclareTests kBufgrow{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

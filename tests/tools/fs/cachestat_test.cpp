@@ -1,6 +1,4 @@
 // cachestat against a process that touches a known number of pages of a file.
-#include <algorithm>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

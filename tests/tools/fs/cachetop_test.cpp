@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // The same programs, once summed and once by process.
 TOOL_TEST(Cachetop, AgreesWithCachestat) {
   const std::string phases = "pagecache --phase cold,warm,write,mmap";
@@ -57,5 +55,4 @@ const DeclareTests kCachetop{{
     .long_run = {{.arguments = "5"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,11 +1,7 @@
 // dcsnoop against a process that looks up known names.
-#include <fstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Dcsnoop, EachNameThatIsMissed) {
   auto seen =
       observe_all({"dcsnoop --json --strict -p {pid}", "dcsnoop --json --strict -a -F -p {pid}"},
@@ -76,5 +72,4 @@ const DeclareTests kDcsnoop{{
                .slack = 20},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

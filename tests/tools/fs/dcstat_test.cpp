@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Dcstat, LookupsOfAProcess) {
   auto [seen, other] =
       observe_beside("lookups --absent 50", Strings{"dcstat --json --strict -p {pid}"},
@@ -32,5 +30,4 @@ const DeclareTests kDcstat{{
     .long_run = {{.arguments = "5"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

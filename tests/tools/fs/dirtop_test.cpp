@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Dirtop, FilesCountForTheirDirectory) {
   require_tool("dirtop");
   Scene scene("fileio --count 50 --size 3000");
@@ -51,5 +49,4 @@ TOOL_TEST(Dirtop, BlocksHaveTheKnownColumns) {
 
 const DeclareTests kDirtop{of_reads_and_writes("dirtop")};
 
-}  // namespace
 }  // namespace coretap::tooltest

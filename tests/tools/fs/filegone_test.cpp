@@ -1,6 +1,4 @@
 // filegone against a program that makes, renames and removes files in known ways.
-#include <algorithm>
-
 #include "../harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,6 +1,4 @@
 // filelife against a program that makes, renames and removes files in known ways.
-#include <filesystem>
-
 #include "../harness.hpp"
 
 namespace coretap::tooltest {

@@ -2,8 +2,6 @@
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Fileslower, EveryCallWithItsResult) {
   auto seen = observe("fileslower --json --strict 0 -p {pid}", "fileio --count 50 --size 3000");
   auto events = seen.report().body;
@@ -69,5 +67,4 @@ const DeclareTests kFileslower{{
     .long_run = {{.arguments = "1"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Filetop, CountsCallsAndBytesOfEveryWay) {
   auto seen = observe("filetop --json --strict -p {pid}", "fileio --count 50 --size 3000");
   auto rows = seen.report().body;
@@ -57,5 +55,4 @@ TOOL_TEST(Filetop, BlocksHaveTheKnownColumns) {
 
 const DeclareTests kFiletop{of_reads_and_writes("filetop")};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // fsslower against a process that says which operation it made where.
-#include <algorithm>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Icstat, LookUpsAndMisses) {
   auto seen = observe_all({"icstat --json --strict -p {pid}", "icstat --json --strict -u 54321"},
                           "filecalls --handles 200");
@@ -29,5 +27,4 @@ const DeclareTests kIcstat{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Mmapfiles, EachFileAsOftenAsItIsMapped) {
   auto seen =
       observe_all({"mmapfiles --json --strict -P -p {pid}", "mmapfiles --json --strict -u 54321"},
@@ -51,5 +49,4 @@ const DeclareTests kMmapfiles{{
     .long_run = {{.arguments = "-P 10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,11 +1,4 @@
 // readahead against a process that reads a file of known size which is not in the cache.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -1,15 +1,8 @@
 // What tests of files, and of memory, have in common.
 #pragma once
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <functional>
 #include <future>
-#include <regex>
-#include <set>
-#include <string>
-#include <thread>
 
 #include "../harness.hpp"
 

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
   auto seen = observe("vfscount --json --strict -p {pid}", "filecalls --rounds 50");
   auto rows = seen.report().body;
@@ -39,5 +37,4 @@ const DeclareTests kVfscount{{
     .long_run = {{.arguments = "60"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Vfssize, EachFileAndOperation) {
   auto seen = observe("vfssize --json --strict -p {pid}", "fileio --count 50 --size 3000");
   auto report = seen.report();
@@ -56,5 +54,4 @@ const DeclareTests kVfssize{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Vfsstat, EachOperationOfAProcess) {
   auto [seen, other] =
       observe_beside("filecalls --rounds 30", Strings{"vfsstat --json --strict -p {pid}"},
@@ -40,5 +38,4 @@ const DeclareTests kVfsstat{{
     .long_run = {{.arguments = "5"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

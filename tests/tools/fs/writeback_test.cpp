@@ -1,9 +1,4 @@
 // writeback against the kernel's own trace of its flusher threads.
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

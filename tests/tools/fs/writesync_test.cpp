@@ -1,8 +1,5 @@
 // writesync against a thread that writes a known number of times with each flag.
-#include <fcntl.h>
 #include <sys/uio.h>
-
-#include <filesystem>
 
 #include "shared.hpp"
 

@@ -1,8 +1,4 @@
 // funcinterval against programs that make a known number of calls, at least a known time apart.
-#include <sched.h>
-
-#include <chrono>
-
 #include "probes.hpp"
 
 namespace coretap::tooltest {

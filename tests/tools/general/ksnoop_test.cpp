@@ -1,6 +1,4 @@
 // ksnoop against programs whose calls have known arguments and results.
-#include <sys/stat.h>
-
 #include "module_opens.hpp"
 
 namespace coretap::tooltest {

@@ -1,6 +1,5 @@
 // Functions of the workloads `probes` and `calls`, and of the kernel, that tools trace by name.
 #pragma once
-#include <unistd.h>
 
 #include <fmt/format.h>
 

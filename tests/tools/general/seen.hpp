@@ -1,13 +1,6 @@
 // Words for tests of several directories, beside those of observe.hpp: several workloads at once,
 // rows of text, command lines that are refused.
 #pragma once
-#include <sys/stat.h>
-
-#include <array>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <utility>
 
 #include "../harness.hpp"
 

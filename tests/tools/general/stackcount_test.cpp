@@ -1,6 +1,4 @@
 // stackcount against a program that reaches functions in known stacks a known number of times.
-#include <algorithm>
-
 #include "probes.hpp"
 
 namespace coretap::tooltest {

@@ -1,7 +1,4 @@
 // trace against programs that call functions with known arguments.
-#include <algorithm>
-#include <set>
-
 #include "module_opens.hpp"
 
 namespace coretap::tooltest {

@@ -1,6 +1,4 @@
 // virtiostat against what the kernel counts of a virtio disk. Only guests are sure to have one.
-#include <filesystem>
-
 #include "seen.hpp"
 
 namespace coretap::tooltest {

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Brkstack, EachChangeWithItsBytes) {
   auto seen = observe("brkstack --json --strict -p {pid}", "grower");
   auto all = seen.report().body;
@@ -53,5 +51,4 @@ const DeclareTests kBrkstack{{
     .long_run = {{.arguments = "-i 10 --mmap"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,9 +1,4 @@
 // compactsnoop against the kernel's own counters of compaction.
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -1,7 +1,4 @@
 // drsnoop against the kernel's own counters of reclaim, of the machine and of a memory cgroup.
-#include <filesystem>
-#include <sstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

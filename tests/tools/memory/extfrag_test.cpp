@@ -1,12 +1,5 @@
 // extfrag against the kernel's own trace of the event, and its files in debugfs.
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <regex>
-#include <set>
 #include <span>
-#include <sstream>
 
 #include "shared.hpp"
 

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Ffaults, EachFileByItsInode) {
   require_tool("ffaults");
   Scene scene("faulter --anon 1000 --file 300 --major 60");
@@ -51,5 +49,4 @@ const DeclareTests kFfaults{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Fmapfault, OnlyMappedFiles) {
   require_tool("fmapfault");
   Scene scene("faulter --anon 1000 --file 300 --major 60");
@@ -47,5 +45,4 @@ const DeclareTests kFmapfault{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Hfaults, TransparentOnes) {
   require_tool("hfaults");
   Scene scene("faulter --anon 2000 --thp 6");
@@ -56,5 +54,4 @@ const DeclareTests kHfaults{{
     .long_run = {{.arguments = "10"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

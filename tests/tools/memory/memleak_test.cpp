@@ -1,13 +1,4 @@
 // memleak against programs that tell what they hold, and from which functions.
-#include <unistd.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <regex>
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Mmapsnoop, EveryMappingOfAFile) {
   auto seen =
       observe_all({"mmapsnoop --json --strict -p {pid}", "mmapsnoop --json --strict -u 54321"},
@@ -86,5 +84,4 @@ const DeclareTests kMmapsnoop{{
     .long_run = {{.arguments = "-a"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

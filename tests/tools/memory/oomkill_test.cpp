@@ -1,15 +1,6 @@
 // oomkill against the counters of a memory cgroup and what the kernel's log says of each killed
 // process.
 #include <sys/klog.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <fstream>
-#include <regex>
-#include <thread>
 
 #include "shared.hpp"
 

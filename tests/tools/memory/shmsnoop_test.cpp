@@ -1,12 +1,9 @@
 // shmsnoop against a program that makes known calls, and the ids and addresses that it got.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
   auto [seen, other] =
       observe_beside("segments --shm 2",
@@ -72,5 +69,4 @@ const DeclareTests kShmsnoop{{
     .long_run = {{.arguments = "-T"}},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

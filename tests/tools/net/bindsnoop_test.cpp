@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Bindsnoop, EachCall) {
   auto seen = watch(
       {"bindsnoop --json --strict -E -p {pid}", "bindsnoop --json --netns {pid}",
@@ -44,5 +42,4 @@ const DeclareTests kBindsnoop{{
     .stress = event_row("sockets --rounds {n/9}", 1800, "bind_calls", "-E"),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

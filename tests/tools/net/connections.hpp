@@ -1,7 +1,6 @@
 // The workloads `tcp` (its pid is the client's, a child of it serves), `tcpio` (its pid is the
 // writer's, a child of it reads), `sockets` and `queues`: each in a network namespace of its own.
 #pragma once
-#include <algorithm>
 
 #include "../general/seen.hpp"
 

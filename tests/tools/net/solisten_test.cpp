@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Solisten, EachCall) {
   Scene scene("sockets", {});
   auto id = scene.workload().id();
@@ -48,5 +46,4 @@ const DeclareTests kSolisten{{
     .stress = event_row("sockets --rounds {n/3}", 600, "listen_calls"),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

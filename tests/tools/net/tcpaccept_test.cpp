@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Tcpaccept, EachConnection) {
   const std::string all = "tcpaccept --json --strict -p {server_pid}";
   auto servers = watch_all(
@@ -38,5 +36,4 @@ const DeclareTests kTcpaccept{{
     .stress = sessions(300, 1, "server_pid"),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

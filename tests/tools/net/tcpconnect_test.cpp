@@ -1,6 +1,4 @@
 // tcpconnect against a process that opens a known number of connections to a known port.
-#include <set>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {

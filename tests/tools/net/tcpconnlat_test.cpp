@@ -3,8 +3,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Tcpconnlat, AnAnswerThatIsLost) {
   auto [late, quick] = watch_each(
       {{"tcp --late",
@@ -59,5 +57,4 @@ const DeclareTests kTcpconnlat{{
     .stress = sessions(400, 1, {}, "--unbound"),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

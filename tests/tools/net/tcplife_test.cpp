@@ -1,6 +1,4 @@
 // tcplife against sessions of a network namespace of our own: ports, bytes and owners are known.
-#include <map>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {

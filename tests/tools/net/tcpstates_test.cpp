@@ -1,6 +1,4 @@
 // tcpstates against connections whose states follow from who closes first (RFC 9293, figure 5).
-#include <map>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {

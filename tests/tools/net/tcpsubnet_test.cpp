@@ -1,6 +1,4 @@
 // tcpsubnet against known messages to loopback addresses.
-#include <map>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {

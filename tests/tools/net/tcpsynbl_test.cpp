@@ -1,9 +1,5 @@
 // tcpsynbl against a queue that grows by one with each connection, and the kernel's own counts of
 // what a full one refuses.
-#include <fcntl.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {

@@ -1,6 +1,4 @@
 // tcptracer against sessions whose two ends belong to known processes.
-#include <map>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {

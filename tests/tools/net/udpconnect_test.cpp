@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Udpconnect, EachCall) {
   auto seen = watch({"udpconnect --json --strict -p {pid}", "udpconnect -x --netns {pid}",
                      "udpconnect --json -P 53 --raddr 127.0.0.0/8 -p {pid}"},
@@ -36,5 +34,4 @@ const DeclareTests kUdpconnect{{
     .stress = event_row("sockets --rounds {n/4}", 800, "connect_calls"),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,11 +1,7 @@
 // capable against a program that does what needs capabilities, with and without them.
-#include <algorithm>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Capable, EachCheck) {
   const std::string three =
       "capable --json --strict --capability SYS_CHROOT,cap_setuid,23 -p {pid} ";
@@ -65,5 +61,4 @@ const DeclareTests kCapable{{
                         {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"}),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

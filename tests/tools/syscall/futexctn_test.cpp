@@ -1,8 +1,4 @@
 // futexctn against a process that waits for futexes in known ways a known number of times.
-#include <csignal>
-#include <map>
-#include <sstream>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {

@@ -1,10 +1,4 @@
 // opensnoop against a program that knows of each of its opens what came of it.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <fstream>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {

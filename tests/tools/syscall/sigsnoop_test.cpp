@@ -1,8 +1,4 @@
 // sigsnoop against a program that sends signals to its child and knows what each call returned.
-#include <sys/stat.h>
-
-#include <csignal>
-
 #include <fmt/format.h>
 
 #include "calls.hpp"

@@ -2,8 +2,6 @@
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Sofdsnoop, EachDescriptor) {
   auto seen = watch_all(
       {{"passing", {"sofdsnoop --json --strict -p {pid},{child}", "sofdsnoop -t {pid}"}}}, {})[0];
@@ -40,5 +38,4 @@ const DeclareTests kSofdsnoop{{
     .stress = event_row("passing --rounds {n/4}", 2000, "sent"),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
   auto seen = observe_all(
       {"statsnoop --json -p {pid}", "statsnoop --json -x -p {pid}", "statsnoop -t -s -n filecalls"},
@@ -56,5 +54,4 @@ const DeclareTests kStatsnoop{{
                .slack = 10},
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Syncsnoop, EveryCallWithItsFile) {
   auto [seen, other] =
       watch_each({{"filecalls --syncs 20 --scene",
@@ -37,5 +35,4 @@ const DeclareTests kSyncsnoop{{
     .stress = event_row("filecalls --syncs {n}", 20000, "syncs"),
 }};
 
-}  // namespace
 }  // namespace coretap::tooltest

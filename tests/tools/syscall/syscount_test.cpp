@@ -1,10 +1,4 @@
 // syscount against a process that makes a known number of calls.
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <regex>
-#include <set>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {

@@ -1,15 +1,4 @@
 // traceloop against processes that make known calls, end badly, or fill its buffers.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <set>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {

@@ -1,13 +1,8 @@
 // Names of cgroups, with files laid out as container runtimes and a Kubernetes node lay them out.
 #include "kernel/containers.hpp"
 
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,8 +1,7 @@
 #include "kernel/load_averages.hpp"
 
-#include <gtest/gtest.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,14 +1,9 @@
 #include "kernel/min_core_btf.hpp"
 
 #include <bpf/btf.h>
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <memory>
-#include <set>
-#include <string>
 
 #include "coretap/tool.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,13 +1,10 @@
 #include "kernel/nodes.hpp"
 
-#include <gtest/gtest.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
-namespace {
-
 TEST(Nodes, OfADirectory) {
   symbols::test::ScratchDirectory top;
   for (auto* link : {"node0/cpu0/x", "node0/cpu2/x", "node3/cpu1/x"}) top.write(link, "");
@@ -21,5 +18,4 @@ TEST(Nodes, OfThisMachine) {
   for (int cpu : online_cpus()) EXPECT_GE(nodes[static_cast<std::size_t>(cpu)], 0);
 }
 
-}  // namespace
 }  // namespace coretap

@@ -3,16 +3,10 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <gnu/libc-version.h>
-#include <gtest/gtest.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <filesystem>
-
-#include <fmt/format.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 
 extern "C" {

@@ -1,9 +1,8 @@
 // Words that name what to trace, and the lists of functions that the kernel has.
 #include "program/target.hpp"
 
-#include <gtest/gtest.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 #include "program/kernel_functions.hpp"
 #include "program/targets.hpp"
 

@@ -2,8 +2,6 @@
 // nothing is lost between the source and the output, and intervals add up.
 #include "replay.hpp"
 
-#include <regex>
-
 #include "../../fuzz/fuzz.hpp"
 #include "expect.hpp"
 #include "text/json_kinds.hpp"

@@ -1,12 +1,8 @@
 #include "symbols/demangle.hpp"
 
-#include <gtest/gtest.h>
-
-#include <chrono>
+#include "expect.hpp"
 
 namespace coretap::symbols {
-namespace {
-
 TEST(Demangle, Cxx) {
   EXPECT_EQ(demangle("_ZN3Foo3barEil"), "Foo::bar(int, long)");
   EXPECT_EQ(demangle("_ZNKSt6vectorIiSaIiEE4sizeEv"),
@@ -73,5 +69,4 @@ TEST(Demangle, KnowsWhereParametersBegin) {
   }
 }
 
-}  // namespace
 }  // namespace coretap::symbols

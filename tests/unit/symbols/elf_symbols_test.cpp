@@ -2,11 +2,9 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <gtest/gtest.h>
 #include <lzma.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "expect.hpp"
 #include "test_files.hpp"
 
 __attribute__((noinline, used)) static int function_of_elf_test(int n) { return n + 3; }

@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include "coretap/symbols.hpp"
+#include "expect.hpp"
 #include "test_files.hpp"
 
 namespace coretap {

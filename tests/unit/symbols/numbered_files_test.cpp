@@ -1,13 +1,9 @@
 #include "symbols/numbered_files.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "coretap/symbols.hpp"
+#include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/proc_maps.hpp"
 #include "test_files.hpp"

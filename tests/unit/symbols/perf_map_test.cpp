@@ -1,8 +1,6 @@
 #include "symbols/perf_map.hpp"
 
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
+#include "expect.hpp"
 #include "test_files.hpp"
 
 namespace coretap::symbols {

@@ -1,8 +1,6 @@
 #include "symbols/proc_maps.hpp"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "test_files.hpp"
 
 namespace coretap::symbols {

@@ -1,7 +1,5 @@
 #include "text/json.hpp"
 
-#include <cmath>
-
 #include "coretap/schema.hpp"
 #include "expect.hpp"
 #include "program/session.hpp"

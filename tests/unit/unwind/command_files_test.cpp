@@ -1,18 +1,7 @@
 #include "unwind/command_files.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "base/fd.hpp"
+#include "expect.hpp"
 #include "symbols/proc_maps.hpp"
 #include "symbols/test_files.hpp"
 

@@ -1,11 +1,9 @@
 #include "unwind/elf_code.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/fd.hpp"
+#include "expect.hpp"
 #include "made_elf.hpp"
 
 namespace coretap::unwind {

@@ -1,18 +1,8 @@
 #include "unwind/processes.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <set>
-#include <string>
-#include <vector>
-
+#include "expect.hpp"
 #include "symbols/test_files.hpp"
 #include "unwind/kernel_tables.hpp"
 #include "unwind/made_elf.hpp"

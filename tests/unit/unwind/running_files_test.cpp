@@ -1,11 +1,6 @@
 #include "unwind/running_files.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <string>
-#include <vector>
-
+#include "expect.hpp"
 #include "symbols/test_files.hpp"
 
 namespace coretap::unwind {

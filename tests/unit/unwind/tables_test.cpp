@@ -1,17 +1,8 @@
 #include "unwind/tables.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
-
+#include "expect.hpp"
 #include "symbols/test_files.hpp"
 #include "unwind/kernel_tables.hpp"
 #include "unwind/made_elf.hpp"
