@@ -42,6 +42,7 @@ void PrintTo(ReportKind kind, std::ostream* out) { *out << name_of(kind); }
 
 DeclareTests::DeclareTests(ToolTests tests) {
   auto name = tests.stress.tool = tests.name;
+  if (tests.reports.empty()) tests.reports = {{tests.stress.kind}};
   if (!declared().emplace(name, std::move(tests)).second)
     throw std::logic_error("the tests of " + name + " are declared twice");
 }

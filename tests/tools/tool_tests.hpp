@@ -13,9 +13,11 @@
 
 namespace coretap::tooltest {
 
-/// Of a report. What belongs to a kind is tested with one tool of that kind: readers that stall or
-/// go away, full disks, wrong numbers.
-enum class ReportKind { events, aggregate, stacks, allocations, snapshot, recorder };
+using stress::count_row;
+using stress::event_row;
+using stress::stack_row;
+using stress::total_row;
+
 inline constexpr ReportKind kReportKinds[] = {ReportKind::events,   ReportKind::aggregate,
                                               ReportKind::stacks,   ReportKind::allocations,
                                               ReportKind::snapshot, ReportKind::recorder};
@@ -42,7 +44,7 @@ struct ToolTests {
   };
 
   std::string name;
-  std::vector<Report> reports = {{ReportKind::events}};
+  std::vector<Report> reports = {};  ///< default: that of the row
   Events events;
   bool alone = false;              ///< its tests measure the machine: none runs beside them
   bool nothing_when_idle = false;  ///< histograms by key: none where nothing happened

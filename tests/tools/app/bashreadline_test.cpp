@@ -81,12 +81,10 @@ const DeclareTests kBashreadline{{
     .name = "bashreadline",
     .events = {"-e", "typist --lines 3"},
     .alone = true,
-    .stress = {.workload = "typist --lines {n}",
-               .events = 100,
-               .truth = [](stress::Load& load) { return load.truth("lines") + 1; },
-               .tiny = "--ring-size 4096",
-               .copies = 12,
-               .by_cgroup = true},
+    .stress = event_row("typist --lines {n}", 100,
+                        [](stress::Load& load) { return load.truth("lines") + 1; })
+                  .with_copies(12)
+                  .with_children(),
 }};
 
 }  // namespace

@@ -151,12 +151,9 @@ TOOL_TEST(Dbslower, PostgresInAContainer) {
 const DeclareTests kDbslower{{
     .name = "dbslower",
     .events = {{"-e", "-m", "0", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = {.workload = "served --count {n/5+1}",
-               .events = 500,
-               .options = {"-m", "0", "-x", workload_path("served")},
-               .truth = "queries",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
+    .stress = event_row("served --count {n/5+1}", 500, "queries",
+                        {"-m", "0", "-x", workload_path("served")})
+                  .with_copies(6),
     .long_run = {{.arguments = {"-x", workload_path("served")}}},
 }};
 

@@ -23,14 +23,10 @@ TOOL_TEST(Dbstat, SaysWhatItLacks) {
 
 const DeclareTests kDbstat{{
     .name = "dbstat",
-    .reports = {{ReportKind::aggregate}},
     .events = {{"-S", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = {.workload = "served --count {n/5+1}",
-               .events = 500,
-               .options = {"-S", "-x", workload_path("served")},
-               .shown = "count",
-               .truth = "queries",
-               .copies = 6},
+    .stress = total_row("served --count {n/5+1}", 500, "count", "queries",
+                        {"-S", "-x", workload_path("served")})
+                  .with_copies(6),
     .long_run = {{.arguments = {"-x", workload_path("served")}}},
 }};
 

@@ -149,11 +149,9 @@ TOOL_TEST(Gethostlatency, ColumnsAndExplain) {
 const DeclareTests kGethostlatency{{
     .name = "gethostlatency",
     .events = {"-e", "resolver --count 2"},
-    .stress = {.workload = "resolver --count {n}",
-               .events = 100,
-               .truth = "getaddrinfo+gethostbyname+gethostbyname2+gethostbyname_r+gethostbyname2_r",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
+    .stress = event_row("resolver --count {n}", 100,
+                        "getaddrinfo+gethostbyname+gethostbyname2+gethostbyname_r+gethostbyname2_r")
+                  .with_copies(6),
 }};
 
 }  // namespace

@@ -53,12 +53,9 @@ const DeclareTests kJavagc{{
     .name = "javagc",
     .events = {{"-e", "-t", "0", "--library", workload_path("served")},
                {"served", "--kind", "java", "--count", "2"}},
-    .stress = {.workload = "served --kind java --count {n}",
-               .events = 1000,
-               .options = {"-t", "0", "--library", workload_path("served")},
-               .truth = "pauses",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
+    .stress = event_row("served --kind java --count {n}", 1000, "pauses",
+                        {"-t", "0", "--library", workload_path("served")})
+                  .with_copies(6),
     .long_run = {{.arguments = {"--library", workload_path("served")}}},
 }};
 

@@ -141,12 +141,9 @@ const DeclareTests kSslsniff{{
     .name = "sslsniff",
     .events = {{"-x", "--library", workload_path("served")},
                {"served", "--kind", "tls", "--count", "2"}},
-    .stress = {.workload = "served --kind tls --count {n/3+1}",
-               .events = 1000,
-               .options = {"--library", workload_path("served")},
-               .truth = "tls_calls",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
+    .stress = event_row("served --kind tls --count {n/3+1}", 1000, "tls_calls",
+                        {"--library", workload_path("served")})
+                  .with_copies(6),
 }};
 
 }  // namespace

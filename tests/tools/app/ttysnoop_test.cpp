@@ -56,10 +56,7 @@ TOOL_TEST(Ttysnoop, WrongWords) {
 const DeclareTests kTtysnoop{{
     .name = "ttysnoop",
     .events = {"-T", "screen"},
-    .stress = {.workload = "screen --writes {n}",
-               .events = 2000,
-               .truth = "writes",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("screen --writes {n}", 2000, "writes"),
 }};
 
 }  // namespace coretap::tooltest

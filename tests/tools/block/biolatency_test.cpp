@@ -178,7 +178,6 @@ TOOL_TEST(Biolatency, FollowsACommand) {
 
 const DeclareTests kBiolatency{{
     .name = "biolatency",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-D -F", "blockio --count 5"},
     .stress = writes_to_loop("count", "-D"),
     .long_run = {{.arguments = "-D -F 10"}},

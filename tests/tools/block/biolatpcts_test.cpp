@@ -55,7 +55,6 @@ TOOL_TEST(Biolatpcts, Text) {
 
 const DeclareTests kBiolatpcts{{
     .name = "biolatpcts",
-    .reports = {{ReportKind::aggregate}},
     .events = {"--overall", "blockio --count 5"},
     .nothing_when_idle = true,
     .stress = writes_to_loop("count"),

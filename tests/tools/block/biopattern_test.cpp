@@ -40,7 +40,6 @@ TOOL_TEST(Biopattern, DisksApartInText) {
 
 const DeclareTests kBiopattern{{
     .name = "biopattern",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "blockio --count 5"},
     .nothing_when_idle = true,
     .stress = writes_to_loop("ios"),

@@ -30,7 +30,6 @@ TOOL_TEST(Biostacks, TextHasFramesAboveTheHistogram) {
 
 const DeclareTests kBiostacks{{
     .name = "biostacks",
-    .reports = {{ReportKind::aggregate}},
     .events = {"--user-stacks", "blockio --count 5"},
     .nothing_when_idle = true,
     .stress = writes_to_loop("count"),

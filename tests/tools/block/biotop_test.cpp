@@ -170,7 +170,6 @@ TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
 
 const DeclareTests kBiotop{{
     .name = "biotop",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "blockio --count 5"},
     .stress = writes_to_loop("ios"),
     .long_run = {{.arguments = "10"}},

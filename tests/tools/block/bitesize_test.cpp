@@ -51,7 +51,6 @@ TOOL_TEST(Bitesize, TextHasTheKnownTitles) {
 
 const DeclareTests kBitesize{{
     .name = "bitesize",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-D -F", "blockio --count 5"},
     .nothing_when_idle = true,
     .stress = writes_to_loop("count", "-D"),

@@ -49,10 +49,4 @@ inline stress::Row writes_to_loop(const char* shown, const Strings& options = {}
   return count_row("blockio --make loop --count {n} --span 4m", 1500, shown, "count", options);
 }
 
-/// Of a disk that there is but one of.
-inline stress::Row on_one_disk(stress::Row row) {
-  row.workloads = 1;
-  return row;
-}
-
 }  // namespace coretap::tooltest

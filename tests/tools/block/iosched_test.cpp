@@ -42,10 +42,9 @@ TOOL_TEST(Iosched, Text) {
 
 const DeclareTests kIosched{{
     .name = "iosched",
-    .reports = {{ReportKind::aggregate}},
     .events = {{"-D"}, writes("5")},
     .nothing_when_idle = true,
-    .stress = on_one_disk(count_row(writes("{n}"), 1500, "count", "count", "-D")),
+    .stress = count_row(writes("{n}"), 1500, "count", "count", "-D").of_one_workload(),
     .long_run = {{.arguments = "-D 10"}},
 }};
 

@@ -22,8 +22,8 @@ TOOL_TEST(Mdflush, EachFlushOfAnArray) {
 const DeclareTests kMdflush{{
     .name = "mdflush",
     .events = {"-l", "blockio --make md --op flush --count 5"},
-    .stress =
-        on_one_disk(event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")),
+    .stress = event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")
+                  .of_one_workload(),
 }};
 
 }  // namespace coretap::tooltest

@@ -25,11 +25,10 @@ TOOL_TEST(Nvmelatency, CommandsOfADisk) {
 
 const DeclareTests kNvmelatency{{
     .name = "nvmelatency",
-    .reports = {{ReportKind::aggregate}},
     .events = {"--status", "blockio --make nvme --count 5"},
     .nothing_when_idle = true,
-    .stress =
-        on_one_disk(count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")),
+    .stress = count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")
+                  .of_one_workload(),
     .long_run = {{.arguments = "10"}},
 }};
 

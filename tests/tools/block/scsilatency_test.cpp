@@ -35,11 +35,10 @@ TOOL_TEST(Scsilatency, OneDeviceInText) {
 
 const DeclareTests kScsilatency{{
     .name = "scsilatency",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-D", "blockio --make scsi --count 5"},
     .nothing_when_idle = true,
-    .stress =
-        on_one_disk(count_row("blockio --make scsi --span 4m --count {n}", 500, "count", "count")),
+    .stress = count_row("blockio --make scsi --span 4m --count {n}", 500, "count", "count")
+                  .of_one_workload(),
     .long_run = {{.arguments = "10"}},
 }};
 

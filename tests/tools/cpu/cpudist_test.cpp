@@ -88,15 +88,9 @@ TOOL_TEST(Cpudist, TextIsTheKnownHistogram) {
 
 const DeclareTests kCpudist{{
     .name = "cpudist",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-L", "runqueue --threads 2 --ms 60"},
     .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .options = "-L",
-               .shown = "count",
-               .truth = stress::all_leaves,
-               .tiny = "--max-keys 1"},
+    .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", stress::all_leaves, "-L"),
     .long_run = {{.arguments = "-P 10"}, {.arguments = "-O -P 10", .of = "offcpu"}},
 }};
 

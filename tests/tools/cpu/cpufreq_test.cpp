@@ -140,17 +140,13 @@ TOOL_TEST(Cpufreq, ClocksOfThisMachine) {
 
 const DeclareTests kCpufreq{{
     .name = "cpufreq",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "runqueue --threads 2 --ms 60"},
     .nothing_when_idle = true,
-    .stress = {.workload = "runqueue --threads 1 --ms {n}",
-               .events = 600,
-               .options = "-f 500",
-               .shown =
-                   [](auto& line) { return line["syswide"].boolean() ? line["count"].u64() : 0; },
-               .truth = samples_each(2'000'000),
-               .tiny = "--max-keys 1",
-               .tolerance = 0.5},
+    .stress = count_row(
+                  "runqueue --threads 1 --ms {n}", 600,
+                  [](auto& line) { return line["syswide"].boolean() ? line["count"].u64() : 0; },
+                  samples_each(2'000'000), "-f 500")
+                  .sampled(0.5),
 }};
 
 }  // namespace

@@ -96,15 +96,10 @@ TOOL_TEST(Cpuunclaimed, SamplesKnowNoTasks) {
 
 const DeclareTests kCpuunclaimed{{
     .name = "cpuunclaimed",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "runqueue --threads 2 --ms 60"},
     .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .shown = "waits",
-               .truth = slices,
-               // The kernel's own count leaves out a task that is preempted as it goes to sleep.
-               .slack = 1},
+    // The kernel's own count leaves out a task that is preempted as it goes to sleep.
+    .stress = total_row("runqueue --threads 3 --ms {n}", 600, "waits", slices).with_slack(1),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -93,13 +93,9 @@ TOOL_TEST(Cpuwalk, TextIsTheKnownHistogram) {
 
 const DeclareTests kCpuwalk{{
     .name = "cpuwalk",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "runqueue --threads 2 --ms 60"},
     .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .shown = "stints",
-               .truth = stress::all_leaves},
+    .stress = total_row("runqueue --threads 3 --ms {n}", 600, "stints", stress::all_leaves),
     .long_run = {{.arguments = "10"}},
 }};
 

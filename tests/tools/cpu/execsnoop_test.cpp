@@ -117,12 +117,7 @@ TOOL_TEST(Execsnoop, FollowsACommand) {
 const DeclareTests kExecsnoop{{
     .name = "execsnoop",
     .events = {"-x -U -T", "hostile --count 2 --action exec"},
-    .stress = {.workload = "runner --count {n}",
-               .events = 600,
-               .options = "-x",
-               .truth = "storm+execs+fails",
-               .tiny = "--ring-size 4096",
-               .by_cgroup = true},
+    .stress = event_row("runner --count {n}", 600, "storm+execs+fails", "-x").with_children(),
     .long_run = {{.arguments = "-x"}},
 }};
 

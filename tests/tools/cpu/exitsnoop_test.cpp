@@ -163,11 +163,7 @@ TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
 const DeclareTests kExitsnoop{{
     .name = "exitsnoop",
     .events = {"-e", "forker --children 3 --ms 5"},
-    .stress = {.workload = "runner --count {n}",
-               .events = 600,
-               .truth = "storm+execs+fails",
-               .tiny = "--ring-size 4096",
-               .by_cgroup = true},
+    .stress = event_row("runner --count {n}", 600, "storm+execs+fails").with_children(),
     .long_run = {{.arguments = "-T"}},
 }};
 

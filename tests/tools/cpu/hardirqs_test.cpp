@@ -47,16 +47,10 @@ TOOL_TEST(Hardirqs, TextIsTheKnownTable) {
 
 const DeclareTests kHardirqs{{
     .name = "hardirqs",
-    .reports = {{ReportKind::aggregate}},
     .events = {"--vectors", "sleeper --sleeps 1 --spin 100"},
     .alone = true,
     .nothing_when_idle = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 500,
-               .options = "--vectors",
-               .shown = "count",
-               .tiny = "--max-keys 1",
-               .uncounted = true},
+    .stress = count_row("sleeper --sleeps 1 --spin {n}", 500, "count", {}, "--vectors").not_known(),
     .long_run = {{.arguments = "--vectors -C 10"}},
 }};
 

@@ -85,11 +85,8 @@ TOOL_TEST(Irqslower, TextHasTheKnownColumns) {
 const DeclareTests kIrqslower{{
     .name = "irqslower",
     .events = {"--vectors 0", "sleeper --sleeps 1 --spin 300"},
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .options = {"--vectors", "-i", kTimer, "0"},
-               .tiny = "--ring-size 4096",
-               .kernel_event = "irq_vectors/local_timer_exit"},
+    .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {}, {"--vectors", "-i", kTimer, "0"})
+                  .by_kernel_event("irq_vectors/local_timer_exit"),
     .long_run = {{.arguments = "--vectors 100"}},
 }};
 

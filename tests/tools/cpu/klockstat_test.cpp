@@ -97,12 +97,8 @@ const DeclareTests kKlockstat{{
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--holds"}}},
     .events = {{}, "contender --rounds 3"},
     .nothing_when_idle = true,
-    .stress = {.workload = "contender --ms 0 --rounds {n/2}",
-               .events = 400,
-               .shown = "count",
-               .truth = "contention_ends",
-               .tiny = "--max-keys 1",
-               .slack = 20},
+    .stress = count_row("contender --ms 0 --rounds {n/2}", 400, "count", "contention_ends")
+                  .with_slack(20),
     .long_run = {{.arguments = "-i 60"}, {.arguments = "--holds -i 60", .of = "holds"}},
 }};
 

@@ -48,14 +48,9 @@ TOOL_TEST(Kvmexit, AnotherProcessorOnly) {
 
 const DeclareTests kKvmexit{{
     .name = "kvmexit",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "vm"},
     .nothing_when_idle = true,
-    .stress = {.workload = "vm --cpuids {n} --outs 100",
-               .events = 5000,
-               .shown = "count",
-               .truth = "exits",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("vm --cpuids {n} --outs 100", 5000, "count", "exits"),
     .long_run = {{.arguments = "-i 60"}},
 }};
 

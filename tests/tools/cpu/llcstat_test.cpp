@@ -201,13 +201,8 @@ TOOL_TEST(Llcstat, PeriodsThatWouldHoldACpu) {
 
 const DeclareTests kLlcstat{{
     .name = "llcstat",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "sleeper --sleeps 1 --spin 500"},
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 500,
-               .shown = "references",
-               .tiny = "--max-keys 1",
-               .uncounted = true},
+    .stress = count_row("sleeper --sleeps 1 --spin {n}", 500, "references", {}).not_known(),
     .long_run = {{.arguments = "-c 100000"}},
 }};
 

@@ -96,10 +96,7 @@ TOOL_TEST(Numasched, ColumnsOfThePeer) {
 const DeclareTests kNumasched{{
     .name = "numasched",
     .events = {{}, "numa --travel 3"},
-    .stress = {.workload = "numa --travel {n}",
-               .events = 400,
-               .truth = "moves",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("numa --travel {n}", 400, "moves"),
     .long_run = {{.arguments = "-e"}},
 }};
 

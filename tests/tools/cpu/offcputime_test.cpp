@@ -282,14 +282,9 @@ TOOL_TEST(Offcputime, RefusesContradictions) {
 
 const DeclareTests kOffcputime{{
     .name = "offcputime",
-    .reports = {{ReportKind::stacks}},
     .events = {{}, "sleeper --sleeps 3"},
     .alone = true,
-    .stress = {.workload = stress::sleeps(),
-               .events = 3000,
-               .shown = "count",
-               .truth = stress::all_leaves,
-               .tiny = "--stack-storage-size 1"},
+    .stress = stack_row(stress::sleeps(), 3000, stress::all_leaves),
     .long_run = {{.arguments = "-m 1000", .holds_results = true}},
 }};
 

@@ -69,13 +69,9 @@ TOOL_TEST(Pidpersec, TextIsATable) {
 
 const DeclareTests kPidpersec{{
     .name = "pidpersec",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "forker --children 3 --ms 5"},
-    .stress = {.workload = "runner --count {n}",
-               .events = 600,
-               .shown = "processes+threads",
-               .truth = "storm+execs+fails",
-               .by_cgroup = true},
+    .stress = total_row("runner --count {n}", 600, "processes+threads", "storm+execs+fails")
+                  .with_children(),
     .long_run = {{.arguments = "10"}},
 }};
 

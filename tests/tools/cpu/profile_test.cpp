@@ -120,16 +120,11 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
 
 const DeclareTests kProfile{{
     .name = "profile",
-    .reports = {{ReportKind::stacks}},
     .events = {"-F 999", "sleeper --sleeps 1 --spin 200"},
     .alone = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .options = "--period 5000000",
-               .shown = "count",
-               .truth = samples_each(5'000'000),
-               .tiny = "--stack-storage-size 1",
-               .tolerance = 0.25},
+    .stress = stack_row("sleeper --sleeps 1 --spin {n}", 1000, samples_each(5'000'000),
+                        "--period 5000000")
+                  .sampled(0.25),
     .long_run = {{.arguments = "-F 20", .holds_results = true}},
 }};
 

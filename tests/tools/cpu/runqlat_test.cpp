@@ -166,17 +166,10 @@ TOOL_TEST(Runqlat, FollowsACommand) {
 
 const DeclareTests kRunqlat{{
     .name = "runqlat",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-L", "runqueue --threads 2 --ms 60"},
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .options = "-L",
-               .shown = "count",
-               .truth = slices,
-               .tiny = "--max-keys 1",
-               // The kernel's own count leaves out a task that is preempted as it goes to sleep
-               // (sched_info_depart).
-               .slack = 1},
+    // The kernel's own count leaves out a task that is preempted as it goes to sleep
+    // (sched_info_depart).
+    .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", slices, "-L").with_slack(1),
     .long_run = {{.arguments = "-P 10"}},
 }};
 

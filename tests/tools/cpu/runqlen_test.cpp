@@ -49,16 +49,11 @@ TOOL_TEST(Runqlen, FrequenciesOutOfRange) {
 
 const DeclareTests kRunqlen{{
     .name = "runqlen",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-C", "runqueue --threads 2 --ms 60"},
     .alone = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .options = "-C --period 5000000",
-               .shown = "count",
-               .truth = samples_each(5'000'000),
-               .tiny = "--max-keys 1",
-               .tolerance = 0.25},
+    .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count", samples_each(5'000'000),
+                        "-C --period 5000000")
+                  .sampled(0.25),
     .long_run = {{.arguments = "-C 10"}},
 }};
 

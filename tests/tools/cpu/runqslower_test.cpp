@@ -81,13 +81,8 @@ const DeclareTests kRunqslower{{
     .name = "runqslower",
     .events = {"0 -P", "runqueue --threads 2 --ms 60"},
     .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .options = "0",
-               .truth = slices,
-               .tiny = "--ring-size 4096",
-               // As runqlat's.
-               .slack = 1},
+    // As runqlat's.
+    .stress = event_row("runqueue --threads 3 --ms {n}", 600, slices, "0").with_slack(1),
     .long_run = {{.arguments = "1000"}},
 }};
 

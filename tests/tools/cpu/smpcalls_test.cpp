@@ -84,17 +84,10 @@ TOOL_TEST(Smpcalls, TextIsATable) {
 
 const DeclareTests kSmpcalls{{
     .name = "smpcalls",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-P", "crosscall --calls 100"},
     .alone = true,
     .nothing_when_idle = true,
-    .stress = {.workload = "crosscall --calls {n}",
-               .events = 500,
-               .options = "-P",
-               .shown = "count",
-               .truth = "calls",
-               .tiny = "--max-keys 1",
-               .slack = 10},
+    .stress = count_row("crosscall --calls {n}", 500, "count", "calls", "-P").with_slack(10),
     .long_run = {{.arguments = "-P 10"}, {.arguments = "-K 10", .of = "stacks"}},
 }};
 

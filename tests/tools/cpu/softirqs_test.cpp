@@ -114,15 +114,11 @@ TOOL_TEST(Softirqs, TextIsTheKnownTable) {
 
 const DeclareTests kSoftirqs{{
     .name = "softirqs",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "sleeper --sleeps 1 --spin 300"},
     .alone = true,
     .nothing_when_idle = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .shown = "count",
-               .tiny = "--max-keys 1",
-               .kernel_event = "irq/softirq_exit"},
+    .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count", {})
+                  .by_kernel_event("irq/softirq_exit"),
     .long_run = {{.arguments = "--per-cpu 10"}},
 }};
 

@@ -106,11 +106,8 @@ TOOL_TEST(Softirqslower, TextHasTheKnownColumns) {
 const DeclareTests kSoftirqslower{{
     .name = "softirqslower",
     .events = {"0", "sleeper --sleeps 1 --spin 300"},
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .options = "--stage run 0",
-               .tiny = "--ring-size 4096",
-               .kernel_event = "irq/softirq_exit"},
+    .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {}, "--stage run 0")
+                  .by_kernel_event("irq/softirq_exit"),
     .long_run = {{.arguments = "1000"}},
 }};
 

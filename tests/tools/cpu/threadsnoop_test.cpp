@@ -60,10 +60,7 @@ TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
 const DeclareTests kThreadsnoop{{
     .name = "threadsnoop",
     .events = {{}, "threads --count 3"},
-    .stress = {.workload = "threads --count {n}",
-               .events = 600,
-               .truth = "threads",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("threads --count {n}", 600, "threads"),
     .long_run = {{.arguments = "-e"}},
 }};
 

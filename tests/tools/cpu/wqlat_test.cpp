@@ -76,15 +76,8 @@ TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
 
 const DeclareTests kWqlat{{
     .name = "wqlat",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-FW", "terminal --writes 50"},
-    .stress = {.workload = "terminal --writes {n}",
-               .events = 2000,
-               .options = "-F",
-               .shown = "count",
-               .truth = "writes",
-               .tiny = "--max-keys 1",
-               .slack = 2},
+    .stress = count_row("terminal --writes {n}", 2000, "count", "writes", "-F").with_slack(2),
     .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}},
 }};
 

@@ -26,19 +26,15 @@ TOOL_TEST(Bufgrow, PagesOfADevice) {
 
 const DeclareTests kBufgrow{{
     .name = "bufgrow",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "blockio --make loop --buffered --count 20"},
-    .stress = {.workload = "blockio --make loop --buffered --count {n}",
-               .events = 5000,
-               .options = "-D",
-               .shown =
-                   [](const Json& line) {
-                     auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-                     if (!line["disk"].str().starts_with("loop")) return std::uint64_t{0};
-                     return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
-                   },
-               .truth = [](stress::Load& load) { return 2 * load.truth("count"); },
-               .tiny = "--max-keys 1"},
+    .stress = count_row(
+        "blockio --make loop --buffered --count {n}", 5000,
+        [](const Json& line) {
+          auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+          if (!line["disk"].str().starts_with("loop")) return std::uint64_t{0};
+          return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
+        },
+        [](stress::Load& load) { return 2 * load.truth("count"); }, "-D"),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -179,13 +179,10 @@ TOOL_TEST(Cachestat, SizesOfTheCache) {
 
 const DeclareTests kCachestat{{
     .name = "cachestat",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "pagecache --size 262144"},
-    .stress = {.workload = "pagecache --phase warm --rounds {n}",
-               .events = 10,
-               .shown = "accessed",
-               .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
-               .slack = kFewPages},
+    .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed",
+                        [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
+                  .with_slack(kFewPages),
     .long_run = {{.arguments = "5"}},
 }};
 

@@ -44,14 +44,11 @@ TOOL_TEST(Cachetop, TheKnownColumns) {
 
 const DeclareTests kCachetop{{
     .name = "cachetop",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "pagecache --size 262144"},
-    .stress = {.workload = "pagecache --phase warm --rounds {n}",
-               .events = 10,
-               .shown = "accessed+added+dirtied",
-               // No tiny: the ledger counts events, of which one may access many pages.
-               .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
-               .slack = kFewPages},
+    // No tiny: the ledger counts events, of which one may access many pages.
+    .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed+added+dirtied",
+                        [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
+                  .with_slack(kFewPages),
     .long_run = {{.arguments = "5"}},
 }};
 

@@ -64,12 +64,7 @@ TOOL_TEST(Dcsnoop, Columns) { expect_titles("dcsnoop", "TIME(s) PID COMM T FILE"
 const DeclareTests kDcsnoop{{
     .name = "dcsnoop",
     .events = {{}, "lookups --absent 3"},
-    .stress = {.workload = "lookups --absent {n}",
-               .events = 20000,
-               .truth = "lookups",
-               .tiny = "--ring-size 4096",
-               .copies = 8,
-               .slack = 20},
+    .stress = event_row("lookups --absent {n}", 20000, "lookups").with_slack(20).with_copies(8),
 }};
 
 }  // namespace coretap::tooltest

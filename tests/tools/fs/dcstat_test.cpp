@@ -20,13 +20,8 @@ TOOL_TEST(Dcstat, TextHasRates) {
 
 const DeclareTests kDcstat{{
     .name = "dcstat",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "lookups --absent 5"},
-    .stress = {.workload = "lookups --absent {n}",
-               .events = 20000,
-               .shown = "refs",
-               .truth = "lookups",
-               .slack = 20},
+    .stress = total_row("lookups --absent {n}", 20000, "refs", "lookups").with_slack(20),
     .long_run = {{.arguments = "5"}},
 }};
 

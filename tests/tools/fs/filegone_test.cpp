@@ -100,10 +100,7 @@ TOOL_TEST(Filegone, Text) {
 const DeclareTests kFilegone{{
     .name = "filegone",
     .events = {{}, "removals --files 3"},
-    .stress = {.workload = "removals --files {n/2}",
-               .events = 10000,
-               .truth = "calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("removals --files {n/2}", 10000, "calls"),
     .long_run = {{.arguments = "-F"}},
 }};
 

@@ -67,10 +67,7 @@ TOOL_TEST(Filelife, Text) {
 const DeclareTests kFilelife{{
     .name = "filelife",
     .events = {{}, "removals --files 3"},
-    .stress = {.workload = "removals --files {n}",
-               .events = 10000,
-               .truth = "gone",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("removals --files {n}", 10000, "gone"),
 }};
 
 }  // namespace

@@ -59,11 +59,7 @@ TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
 const DeclareTests kFileslower{{
     .name = "fileslower",
     .events = {"0", "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 10000,
-               .options = "0",
-               .truth = "returned",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("fileio --count {n}", 10000, "returned", "0"),
     .long_run = {{.arguments = "1"}},
 }};
 

@@ -94,11 +94,7 @@ TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
 const DeclareTests kFsslower{{
     .name = "fsslower",
     .events = {"0", "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 10000,
-               .options = "0 -t tmpfs",
-               .truth = "returned",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("fileio --count {n}", 10000, "returned", "0 -t tmpfs"),
     .long_run = {{.arguments = "1"}},
 }};
 

@@ -18,12 +18,9 @@ TOOL_TEST(Icstat, Columns) { expect_titles("icstat -T 0.1 1", "TIME REFS MISSES 
 
 const DeclareTests kIcstat{{
     .name = "icstat",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "filecalls --handles 20"},
-    .stress = {.workload = "filecalls --handles {n}",
-               .events = 5000,
-               .shown = "lookups",
-               .truth = [](stress::Load& load) { return 2 * load.truth("handles"); }},
+    .stress = total_row("filecalls --handles {n}", 5000, "lookups",
+                        [](stress::Load& load) { return 2 * load.truth("handles"); }),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -39,13 +39,8 @@ TOOL_TEST(Mmapfiles, Columns) {
 
 const DeclareTests kMmapfiles{{
     .name = "mmapfiles",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-P", "segments --maps 20"},
-    .stress = {.workload = "segments --maps {n}",
-               .events = 20000,
-               .shown = "maps",
-               .truth = "file_maps",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("segments --maps {n}", 20000, "maps", "file_maps"),
     .long_run = {{.arguments = "-P 10"}},
 }};
 

@@ -160,13 +160,9 @@ TOOL_TEST(Readahead, TextCsvAndFilters) {
 
 const DeclareTests kReadahead{{
     .name = "readahead",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "pagecache --size 262144 --phase cold"},
-    .stress = {.workload = "pagecache --phase cold --rounds {n}",
-               .events = 2,
-               .shown = "used_pages",
-               .truth = "page_accesses",
-               .slack = kFewPages},
+    .stress = total_row("pagecache --phase cold --rounds {n}", 2, "used_pages", "page_accesses")
+                  .with_slack(kFewPages),
     .long_run = {{.arguments = "10"}},
 }};
 

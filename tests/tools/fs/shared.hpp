@@ -106,16 +106,11 @@ inline std::pair<Observed, Json> observe_beside(const Strings& other, const Stri
 
 /// What is declared of a tool that counts the calls by which processes read and write.
 inline ToolTests of_reads_and_writes(const std::string& tool, std::uint64_t slack = 0) {
-  return {.name = tool,
-          .reports = {{ReportKind::aggregate}},
-          .events = {{}, "fileio --count 5"},
-          .stress = {.workload = "fileio --count {n}",
-                     .events = 20000,
-                     .shown = "reads+writes",
-                     .truth = "calls",
-                     .tiny = "--max-keys 1",
-                     .slack = slack},
-          .long_run = {{.arguments = "10"}}};
+  return {
+      .name = tool,
+      .events = {{}, "fileio --count 5"},
+      .stress = count_row("fileio --count {n}", 20000, "reads+writes", "calls").with_slack(slack),
+      .long_run = {{.arguments = "10"}}};
 }
 
 /// What a tool says, with nothing lost, of a workload that is its command.

@@ -24,16 +24,14 @@ TOOL_TEST(Vfscount, WhatToUseInstead) {
 
 const DeclareTests kVfscount{{
     .name = "vfscount",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "filecalls --rounds 5"},
-    .stress = {.workload = "filecalls --rounds {n}",
-               .events = 5000,
-               .shown =
-                   [](const Json& line) {
-                     return line["target"].str() == "vfs_read" ? line["count"].u64() : 0;
-                   },
-               .truth = [](stress::Load& load) { return 2 * load.truth("rounds"); },
-               .slack = 2},
+    .stress = total_row(
+                  "filecalls --rounds {n}", 5000,
+                  [](const Json& line) {
+                    return line["target"].str() == "vfs_read" ? line["count"].u64() : 0;
+                  },
+                  [](stress::Load& load) { return 2 * load.truth("rounds"); })
+                  .with_slack(2),
     .long_run = {{.arguments = "60"}},
 }};
 

@@ -43,14 +43,9 @@ TOOL_TEST(Vfssize, OnlyWhatIsAskedFor) {
 
 const DeclareTests kVfssize{{
     .name = "vfssize",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "fileio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "count",
-               .truth = "calls",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("fileio --count {n}", 20000, "count", "calls"),
     .long_run = {{.arguments = "10"}},
 }};
 

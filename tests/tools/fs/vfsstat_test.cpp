@@ -28,13 +28,10 @@ TOOL_TEST(Vfsstat, TextHasRates) {
 
 const DeclareTests kVfsstat{{
     .name = "vfsstat",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "filecalls --rounds 5"},
-    .stress = {.workload = "filecalls --rounds {n}",
-               .events = 2000,
-               .shown = "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs",
-               .truth = "operations",
-               .slack = kFewCalls},
+    .stress = total_row("filecalls --rounds {n}", 2000,
+                        "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs", "operations")
+                  .with_slack(kFewCalls),
     .long_run = {{.arguments = "5"}},
 }};
 

@@ -125,10 +125,8 @@ const DeclareTests kWriteback{{
     .name = "writeback",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
     .events = {{}, "filecalls --syncfs 3"},
-    .stress = {.workload = "filecalls --syncfs {n}",
-               .events = 6,
-               .tiny = "--ring-size 4096",
-               .kernel_event = "writeback/writeback_queue"},
+    .stress =
+        event_row("filecalls --syncfs {n}", 6, {}).by_kernel_event("writeback/writeback_queue"),
     .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}},
 }};
 

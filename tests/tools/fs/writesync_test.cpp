@@ -72,13 +72,8 @@ TOOL_TEST(Writesync, TheKnownColumns) {
 
 const DeclareTests kWritesync{{
     .name = "writesync",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "writes",
-               .truth = "writes+copies",
-               .tiny = "--max-keys 1"},
+    .stress = count_row("fileio --count {n}", 20000, "writes", "writes+copies"),
     .long_run = {{.arguments = "10"}},
 }};
 

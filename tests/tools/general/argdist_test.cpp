@@ -129,11 +129,8 @@ const DeclareTests kArgdist{{
     .events = {"-C p::sys_getppid():char*:$COMM", "probes --calls 5"},
     .alone = true,
     .nothing_when_idle = true,
-    .stress = {.workload = "probes --calls {n}",
-               .events = 100000,
-               .options = "-C p::sys_getppid():u64:$PID",
-               .shown = "count",
-               .truth = "calls"},
+    .stress =
+        total_row("probes --calls {n}", 100000, "count", "calls", "-C p::sys_getppid():u64:$PID"),
     .long_run = {{.arguments = "-C p::sys_read():int:fd"}},
 }};
 

@@ -174,13 +174,9 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
 
 const DeclareTests kFunccount{{
     .name = "funccount",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "probes --calls 20"},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 500000,
-               .options = "t:syscalls:sys_enter_getppid",
-               .shown = "count",
-               .truth = "calls"},
+    .stress =
+        total_row("probes --calls {n}", 500000, "count", "calls", "t:syscalls:sys_enter_getppid"),
     .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
 }};
 

@@ -165,15 +165,13 @@ TOOL_TEST(Funcinterval, SaysWhatIsWrong) {
 
 const DeclareTests kFuncinterval{{
     .name = "funcinterval",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "probes --calls 20"},
     .nothing_when_idle = true,
-    .stress = {.workload = "probes --calls {n}",
-               .events = 500000,
-               .options = "--per-thread t:syscalls:sys_enter_getppid",
-               .shown = "count",
-               // The first call of a thread ends no interval.
-               .truth = [](stress::Load& load) { return load.truth("calls") - 1; }},
+    // The first call of a thread ends no interval.
+    .stress = total_row(
+        "probes --calls {n}", 500000, "count",
+        [](stress::Load& load) { return load.truth("calls") - 1; },
+        "--per-thread t:syscalls:sys_enter_getppid"),
     .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
 }};
 

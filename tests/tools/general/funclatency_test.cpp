@@ -81,13 +81,8 @@ TOOL_TEST(Funclatency, SaysWhatIsNoCall) {
 
 const DeclareTests kFunclatency{{
     .name = "funclatency",
-    .reports = {{ReportKind::aggregate}},
     .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 300000,
-               .options = "sys_getppid",
-               .shown = "count",
-               .truth = "calls"},
+    .stress = total_row("probes --calls {n}", 300000, "count", "calls", "sys_getppid"),
     .long_run = {{.arguments = "-i 10 sys_*"}},
 }};
 

@@ -154,25 +154,4 @@ inline void expect_columns(const std::string& tool,
   for (auto& [options, titles] : all) EXPECT_EQ(header_of(tool, options), titles) << join(options);
 }
 
-// Rows of the stress tests: of tools that show each event, and of those that count.
-
-inline stress::Row event_row(const Strings& workload, std::uint64_t events,
-                             const stress::Truth& truth, const Strings& options = {},
-                             const Strings& pids = {}) {
-  return {.workload = workload,
-          .events = events,
-          .options = options,
-          .truth = truth,
-          .tiny = "--ring-size 4096",
-          .pids = pids};
-}
-inline stress::Row count_row(const Strings& workload, std::uint64_t events,
-                             const stress::Shown& shown, const stress::Truth& truth,
-                             const Strings& options = {}, const Strings& pids = {}) {
-  auto row = event_row(workload, events, truth, options, pids);
-  row.shown = shown;
-  row.tiny = "--max-keys 1";
-  return row;
-}
-
 }  // namespace coretap::tooltest

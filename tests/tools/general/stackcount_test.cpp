@@ -71,14 +71,8 @@ TOOL_TEST(Stackcount, FoldedAndText) {
 
 const DeclareTests kStackcount{{
     .name = "stackcount",
-    .reports = {{ReportKind::stacks}},
     .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 100000,
-               .options = "sys_getppid",
-               .shown = "count",
-               .truth = "calls",
-               .tiny = "--stack-storage-size 1"},
+    .stress = stack_row("probes --calls {n}", 100000, "calls", "sys_getppid"),
     .long_run = {{.arguments = "t:sched:sched_process_fork", .holds_results = true}},
 }};
 

@@ -42,7 +42,6 @@ TOOL_TEST(Virtiostat, DataOfADisk) {
 
 const DeclareTests kVirtiostat{{
     .name = "virtiostat",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "blockio --count 5"},
     .nothing_when_idle = true,
     .stress = count_row("blockio --count {n} --span 4m", 1500, "buffers", "count", "-d virtio_blk"),

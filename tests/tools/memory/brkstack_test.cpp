@@ -42,12 +42,8 @@ const DeclareTests kBrkstack{{
     .name = "brkstack",
     .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
     .events = {{}, "grower --count 20"},
-    .stress = {.workload = "grower --count {n} --bytes 4096",
-               .events = 3000,
-               .shown = "grows+shrinks",
-               .truth = "changes",
-               .tiny = "--max-keys 1",
-               .slack = 10},  // of its C library
+    .stress = count_row("grower --count {n} --bytes 4096", 3000, "grows+shrinks", "changes")
+                  .with_slack(10),  // of its C library
     .long_run = {{.arguments = "-i 10 --mmap"}},
 }};
 

@@ -175,11 +175,8 @@ TOOL_TEST(Compactsnoop, Text) {
 const DeclareTests kCompactsnoop{{
     .name = "compactsnoop",
     .events = {"-e -K", "compaction --manual", true},
-    .stress = {.workload = "compaction --manual --rounds {n}",
-               .events = 10,
-               .truth = "begins_expected",
-               .tiny = "--ring-size 4096",
-               .workloads = 1},
+    .stress =
+        event_row("compaction --manual --rounds {n}", 10, "begins_expected").of_one_workload(),
 }};
 
 }  // namespace

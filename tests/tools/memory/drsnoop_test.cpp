@@ -202,12 +202,7 @@ TOOL_TEST(Drsnoop, TextAndCsv) {
 const DeclareTests kDrsnoop{{
     .name = "drsnoop",
     .events = {"-M -e -K -U", "reclaim --memcg --events 3 --seconds 8", true},
-    .stress = {.workload = "reclaim --memcg --events {n}",
-               .events = 50,
-               .options = "-M",
-               .truth = memcg_stalls,
-               .tiny = "--ring-size 4096",
-               .pids = "worker_pid"},
+    .stress = event_row("reclaim --memcg --events {n}", 50, memcg_stalls, "-M", "worker_pid"),
     .long_run = {{.arguments = "--memcg"}},
 }};
 

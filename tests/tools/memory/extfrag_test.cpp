@@ -353,13 +353,9 @@ const DeclareTests kExtfrag{{
                 {ReportKind::events, {"-e"}},
                 {ReportKind::snapshot, {"-i"}}},
     .events = {"-a -P", "compaction --unmovable 16 --order 8 --whole"},
-    .stress = {.workload = "compaction --unmovable {n} --order 8 --whole",
-               .events = 16,
-               .options = "-a -P",
-               .shown = "count",
-               .tiny = "--max-keys 1",
-               .workloads = 1,
-               .kernel_event = "kmem/mm_page_alloc_extfrag"},
+    .stress = count_row("compaction --unmovable {n} --order 8 --whole", 16, "count", {}, "-a -P")
+                  .of_one_workload()
+                  .by_kernel_event("kmem/mm_page_alloc_extfrag"),
     .long_run = {{.arguments = "-P 10"}},
 }};
 

@@ -100,12 +100,8 @@ const DeclareTests kFaults{{
     .name = "faults",
     .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
     .events = {{}, "faulter --anon 100"},
-    .stress = {.workload = "faulter --anon {n}",
-               .events = 50000,
-               .shown = "count",
-               .truth = "faults",
-               .tiny = "--stack-storage-size 1",
-               .slack = 100},  // what its output needs
+    .stress =
+        stack_row("faulter --anon {n}", 50000, "faults").with_slack(100),  // what its output needs
     .long_run = {{.arguments = "-n 100", .holds_results = true},
                  {.arguments = "--files", .holds_results = true}},
 }};

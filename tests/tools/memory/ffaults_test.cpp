@@ -38,14 +38,8 @@ TOOL_TEST(Ffaults, ProcessesAndColumns) {
 
 const DeclareTests kFfaults{{
     .name = "ffaults",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-P", "faulter --anon 100"},
-    .stress = {.workload = "faulter --anon {n}",
-               .events = 50000,
-               .shown = "faults",
-               .truth = "faults",
-               .tiny = "--max-keys 1",
-               .slack = 100},
+    .stress = count_row("faulter --anon {n}", 50000, "faults", "faults").with_slack(100),
     .long_run = {{.arguments = "10"}},
 }};
 

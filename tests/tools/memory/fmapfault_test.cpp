@@ -30,18 +30,13 @@ TOOL_TEST(Fmapfault, Columns) {
 
 const DeclareTests kFmapfault{{
     .name = "fmapfault",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "faulter --file 100"},
-    .stress = {.workload = "faulter --file {n}",
-               .events = 20000,
-               .shown = "faults",
-               .truth =
-                   [](stress::Load& load) {
-                     auto file = load.workload().truth()["file"];
-                     return file["minor"].u64() + file["major"].u64();
-                   },
-               .tiny = "--max-keys 1",
-               .slack = 100},
+    .stress = count_row("faulter --file {n}", 20000, "faults",
+                        [](stress::Load& load) {
+                          auto file = load.workload().truth()["file"];
+                          return file["minor"].u64() + file["major"].u64();
+                        })
+                  .with_slack(100),
     .long_run = {{.arguments = "10"}},
 }};
 

@@ -42,15 +42,11 @@ TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {
 
 const DeclareTests kHfaults{{
     .name = "hfaults",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "faulter --thp 3"},
     .alone = true,
-    .stress = {.workload = "faulter --anon 10000 --thp {n}",
-               .events = 20,
-               .shown = "thp+fallbacks",
-               .truth =
-                   [](stress::Load& load) { return load.workload().truth()["thp"]["minor"].u64(); },
-               .tiny = "--max-keys 1"},
+    .stress =
+        count_row("faulter --anon 10000 --thp {n}", 20, "thp+fallbacks",
+                  [](stress::Load& load) { return load.workload().truth()["thp"]["minor"].u64(); }),
     .long_run = {{.arguments = "10"}},
 }};
 

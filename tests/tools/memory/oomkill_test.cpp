@@ -130,14 +130,10 @@ TOOL_TEST(Oomkill, BySysrq) {
 const DeclareTests kOomkill{{
     .name = "oomkill",
     .events = {"-K", "reclaim --memcg --kills 2 --seconds 8", true},
-    .stress = {.workload = "reclaim --memcg --kills {n}",
-               .events = 6,
-               .truth =
-                   [](stress::Load& load) {
-                     return load.workload().truth()["memcg"]["oom_kill"].u64();
-                   },
-               .tiny = "--ring-size 4096",
-               .pids = "victims"},
+    .stress = event_row(
+        "reclaim --memcg --kills {n}", 6,
+        [](stress::Load& load) { return load.workload().truth()["memcg"]["oom_kill"].u64(); }, {},
+        "victims"),
     .long_run = {{.arguments = "-K"}},
 }};
 

@@ -62,10 +62,7 @@ TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
 const DeclareTests kShmsnoop{{
     .name = "shmsnoop",
     .events = {"-T", "segments --shm 3"},
-    .stress = {.workload = "segments --shm {n/6}",
-               .events = 1200,
-               .truth = "shm_calls",
-               .tiny = "--ring-size 4096"},
+    .stress = event_row("segments --shm {n/6}", 1200, "shm_calls"),
     .long_run = {{.arguments = "-T"}},
 }};
 

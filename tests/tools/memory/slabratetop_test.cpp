@@ -78,16 +78,14 @@ TOOL_TEST(Slabratetop, BlocksHaveTheKnownColumns) {
 
 const DeclareTests kSlabratetop{{
     .name = "slabratetop",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "opener --count 100"},
-    .stress = {.workload = "opener --count {n}",
-               .events = 5000,
-               .shown =
-                   [](const Json& line) {
-                     return line["cache"].str() == "filp" ? line["allocs"].u64() : 0;
-                   },
-               .truth = "bulk",
-               .slack = 100},
+    .stress = total_row(
+                  "opener --count {n}", 5000,
+                  [](const Json& line) {
+                    return line["cache"].str() == "filp" ? line["allocs"].u64() : 0;
+                  },
+                  "bulk")
+                  .with_slack(100),
     .long_run = {{.arguments = "10"}},
 }};
 

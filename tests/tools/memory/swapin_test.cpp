@@ -40,13 +40,8 @@ TOOL_TEST(Swapin, TimeOfDay) {
 
 const DeclareTests kSwapin{{
     .name = "swapin",
-    .reports = {{ReportKind::aggregate}},
     .events = {.command = "swapper --pages 100", .in_turns = true},
-    .stress = {.workload = "swapper --pages {n}",
-               .events = 1000,
-               .shown = "count",
-               .truth = "major",
-               .workloads = 1},
+    .stress = total_row("swapper --pages {n}", 1000, "count", "major").of_one_workload(),
     .long_run = {{.arguments = "10"}},
 }};
 

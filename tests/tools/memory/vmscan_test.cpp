@@ -95,11 +95,8 @@ const DeclareTests kVmscan{{
     .name = "vmscan",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
     .events = {{}, "reclaim --memcg --events 3 --seconds 8", true},
-    .stress = {.workload = "reclaim --memcg --events {n}",
-               .events = 50,
-               .shown = "memcg_runs",
-               .truth = memcg_stalls,
-               .pids = "worker_pid"},
+    .stress =
+        total_row("reclaim --memcg --events {n}", 50, "memcg_runs", memcg_stalls, {}, "worker_pid"),
     .long_run = {{.arguments = "5"}},
 }};
 

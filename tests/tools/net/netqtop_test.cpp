@@ -96,7 +96,6 @@ TOOL_TEST(Netqtop, Text) {
 
 const DeclareTests kNetqtop{{
     .name = "netqtop",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "tcpio"},
     .stress = count_row("queues --packets {n} --datagrams 0", 2000, "packets", "packets"),
     .long_run = {{.arguments = "10"}},

@@ -71,10 +71,8 @@ TOOL_TEST(Tcpsubnet, BadSubnets) {
 
 const DeclareTests kTcpsubnet{{
     .name = "tcpsubnet",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "tcpio"},
-    .stress =
-        {.workload = "tcpio --messages {n}", .events = 1000, .shown = "sends", .truth = "sends"},
+    .stress = total_row("tcpio --messages {n}", 1000, "sends", "sends"),
     .long_run = {{.arguments = {"127.0.0.0/8,0.0.0.0/0", "10"}}},
 }};
 

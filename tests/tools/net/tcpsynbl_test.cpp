@@ -67,7 +67,6 @@ TOOL_TEST(Tcpsynbl, OwnerMappedAddresses) { expect_owner(kMapped); }
 
 const DeclareTests kTcpsynbl{{
     .name = "tcpsynbl",
-    .reports = {{ReportKind::aggregate}},
     .events = {"--by-port", "tcp --queued 3"},
     .stress = count_row("tcp --queued {n} --backlog 1000 --listens-late", 400, "count",
                         for_each_client(1), "--by-port"),

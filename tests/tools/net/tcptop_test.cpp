@@ -81,7 +81,6 @@ TOOL_TEST(Tcptop, SortsByTheWordsOfPeers) {
 
 const DeclareTests kTcptop{{
     .name = "tcptop",
-    .reports = {{ReportKind::aggregate}},
     .events = {{}, "tcpio"},
     .stress =
         count_row("tcpio --messages {n/2}", 1500, "sends+receives", "calls", {}, "pid reader_pid"),

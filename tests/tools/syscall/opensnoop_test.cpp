@@ -167,11 +167,7 @@ TOOL_TEST(Opensnoop, Callers) {
 const DeclareTests kOpensnoop{{
     .name = "opensnoop",
     .events = {"-e -F -U", "opener --count 3"},
-    .stress = {.workload = "opener --count {n}",
-               .events = 20000,
-               .truth = "bulk",
-               .tiny = "--ring-size 4096",
-               .copies = 8},
+    .stress = event_row("opener --count {n}", 20000, "bulk").with_copies(8),
 }};
 
 }  // namespace

@@ -46,12 +46,7 @@ TOOL_TEST(Statsnoop, Columns) {
 const DeclareTests kStatsnoop{{
     .name = "statsnoop",
     .events = {"-s", "filecalls --stats 3"},
-    .stress = {.workload = "filecalls --stats {n}",
-               .events = 20000,
-               .truth = "stats",
-               .tiny = "--ring-size 4096",
-               .copies = 8,
-               .slack = 10},
+    .stress = event_row("filecalls --stats {n}", 20000, "stats").with_slack(10).with_copies(8),
 }};
 
 }  // namespace coretap::tooltest

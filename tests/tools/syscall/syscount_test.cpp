@@ -230,7 +230,6 @@ TOOL_TEST(Syscount, AsStraceCounts) {
 
 const DeclareTests kSyscount{{
     .name = "syscount",
-    .reports = {{ReportKind::aggregate}},
     .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
     .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
                         "-P --syscall getppid"),
