@@ -76,7 +76,7 @@ class ContainerNames : public testing::Test {
     scratch_.write("docker/" + of + "/config.v2.json", text);
   }
 
-  symbols::test::ScratchDirectory scratch_;
+  ScratchDirectory scratch_;
   std::string place_;
   ContainerFiles files_;
 };

@@ -7,7 +7,7 @@ namespace coretap {
 namespace {
 
 Result<LoadAverages> read(const std::string& text) {
-  const symbols::test::ScratchDirectory scratch;
+  const ScratchDirectory scratch;
   return load_averages(scratch.write("loadavg", text));
 }
 

@@ -6,7 +6,7 @@
 
 namespace coretap {
 TEST(Nodes, OfADirectory) {
-  symbols::test::ScratchDirectory top;
+  ScratchDirectory top;
   for (auto* link : {"node0/cpu0/x", "node0/cpu2/x", "node3/cpu1/x"}) top.write(link, "");
   EXPECT_EQ(nodes_of_cpus(3, top.path()), (std::vector{0, 0, 0})) << "nobody says which there are";
   top.write("online", "0,3\n");

@@ -28,7 +28,7 @@ int run(const std::vector<std::string>& words) {
   return command.status();
 }
 
-class Scratch : public symbols::test::ScratchDirectory {
+class Scratch : public ScratchDirectory {
  public:
   std::string file(const std::string& name) const { return path() + "/" + name; }
 };

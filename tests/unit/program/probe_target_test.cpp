@@ -19,7 +19,6 @@ namespace {
 using symbols::find_function;
 using symbols::FunctionPlace;
 using symbols::test::open_file;
-using symbols::test::ScratchDirectory;
 
 std::string own_image() { return places::file_text("/proc/self/exe"); }
 

@@ -103,7 +103,7 @@ TEST(NamePatterns, RegularExpressions) {
 }
 
 struct Files {
-  symbols::test::ScratchDirectory scratch;
+  ScratchDirectory scratch;
   FunctionLists lists;
   explicit Files(bool addresses) {
     lists.kallsyms = scratch.write("kallsyms",

@@ -12,9 +12,7 @@ __attribute__((noinline, used)) static int function_of_elf_test(int n) { return 
 namespace coretap::symbols {
 namespace {
 
-using test::open_file;
-using test::run;
-using test::ScratchDirectory;
+using namespace test;
 
 const ElfSymbols::Function* find_named(const ElfSymbols& table, std::string_view part) {
   for (const auto& function : table.functions())

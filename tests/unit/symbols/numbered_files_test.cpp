@@ -13,8 +13,6 @@ extern "C" __attribute__((noinline, used)) int numbered_function(int n) { return
 namespace coretap::symbols {
 namespace {
 
-using test::ScratchDirectory;
-
 std::uint16_t number_of(NumberedFiles& files, const std::string& path, std::uint64_t base = 0) {
   auto handle = open_handle(path, true);
   return files.number(*identity_of(handle.get()), path, base, handle, 0);

@@ -6,9 +6,7 @@
 namespace coretap::symbols {
 namespace {
 
-using test::open_file;
-using test::sample;
-using test::ScratchDirectory;
+using namespace test;
 
 std::string name_at(const PerfMap& map, std::uint64_t address) {
   const auto hit = map.find(address);

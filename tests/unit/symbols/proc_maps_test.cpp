@@ -6,8 +6,7 @@
 namespace coretap::symbols {
 namespace {
 
-using test::open_file;
-using test::sample;
+using namespace test;
 
 std::string text(const Mapping& m) {
   return fmt::format("{:x}-{:x} {:x} {:x}:{:x} {} {}{}{}", m.start, m.end, m.offset, m.device_major,
@@ -51,7 +50,7 @@ TEST(ProcMaps, NothingFromNothing) {
 }
 
 TEST(LineReader, CutsLongLinesAndGoesOn) {
-  test::ScratchDirectory scratch;
+  ScratchDirectory scratch;
   const std::string path = scratch.write(
       "lines", "one\n" + std::string(300000, 'x') + "\n\ntwo\n" + std::string(50, 'y') + "\nend");
   const Fd fd = open_file(path);

@@ -22,7 +22,6 @@ namespace coretap {
 namespace {
 
 using symbols::test::run;
-using symbols::test::ScratchDirectory;
 
 constexpr const char* kName = "known_static_function(int)";
 

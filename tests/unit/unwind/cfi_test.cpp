@@ -23,13 +23,7 @@
 namespace coretap::unwind {
 namespace {
 
-using test::bytes;
-using test::kCode;
-using test::kFrames;
-using test::MadeElf;
-using test::raw;
-using test::read_table;
-using test::rows_of;
+using namespace test;
 
 const std::string kFrame16 = bytes({0x0e, 16});
 const std::string kFrame24 = bytes({0x0e, 24});

@@ -82,7 +82,7 @@ TEST(CommandFiles, AllThatItMaps) {
 }
 
 TEST(CommandFiles, ScriptsLeadToTheirInterpreters) {
-  symbols::test::ScratchDirectory directory;
+  ScratchDirectory directory;
   auto script = directory.write("script", "#!/bin/sh\n");
   auto outer = directory.write("outer", "#!" + script + "\n");
   EXPECT_EQ(inodes(files_of_command(outer)), inodes(files_of_command("/bin/sh")));

@@ -9,8 +9,7 @@
 namespace coretap::unwind {
 namespace {
 
-using test::MadeElf;
-using test::raw;
+using namespace test;
 
 ElfCode code_of(const std::string& file) { return read_elf_code(MemoryImage(file)); }
 

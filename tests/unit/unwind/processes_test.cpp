@@ -10,9 +10,7 @@
 namespace coretap::unwind {
 namespace {
 
-using symbols::test::ScratchDirectory;
-using test::file_of;
-using test::kChunk;
+using namespace test;
 using Clock = Processes::Clock;
 
 constexpr std::uint64_t kProgram = 0x700000003;

@@ -26,7 +26,7 @@ class RunningFilesTest : public ::testing::Test {
     std::filesystem::create_directory(scratch_.path() + "/66");  // has ended
   }
 
-  symbols::test::ScratchDirectory scratch_;
+  ScratchDirectory scratch_;
 };
 
 TEST_F(RunningFilesTest, CodeOfMostProcessesFirstAndGoesOnWhereItStopped) {

@@ -9,11 +9,7 @@
 namespace coretap::unwind {
 namespace {
 
-using test::bytes;
-using test::kCode;
-using test::kFunctionStart;
-using test::MadeElf;
-using test::raw;
+using namespace test;
 
 constexpr std::uint64_t kPage = 1 << UNWIND_PAGE_BITS;
 

@@ -11,10 +11,7 @@ namespace coretap::unwind {
 namespace {
 
 using std::chrono::milliseconds;
-using symbols::test::ScratchDirectory;
-using test::file_of;
-using test::kChunk;
-using test::MadeElf;
+using namespace test;
 
 std::size_t bytes_of(std::uint32_t rows) { return rows * 4 + sizeof(unwind_page); }
 
