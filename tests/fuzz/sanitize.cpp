@@ -20,8 +20,8 @@ std::string from_xml(std::string_view xml) {
   while (!xml.empty()) {
     std::pair<std::string_view, char> next{xml.substr(0, 1), xml.front()};
     if (xml.front() == '&') {
-      const auto* entity = std::ranges::find_if(
-          kEntities, [&](auto& one) { return xml.starts_with(one.first); });
+      const auto* entity =
+          std::ranges::find_if(kEntities, [&](auto& one) { return xml.starts_with(one.first); });
       MUST(entity != std::end(kEntities));
       next = *entity;
     }

@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-Seen of_failing_reads(const std::vector<Strings>& tools) {
+Observed of_failing_reads(const std::vector<Strings>& tools) {
   return on_loop(tools, "--op read --count 20 --lost 32k");
 }
 

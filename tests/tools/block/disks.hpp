@@ -1,7 +1,7 @@
 // The workload `blockio` on a disk of its own.
 #pragma once
 
-#include "../general/seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 
@@ -10,7 +10,7 @@ inline constexpr std::uint64_t kSector = 512;
 /// A loop device each: no other process uses it, its sectors begin at 0, and the file system's own
 /// I/O is elsewhere. The workloads linger until the tools have ended: removing a workload's file is
 /// I/O of its own.
-inline Seen on_loop(const std::vector<Strings>& tools, const std::string& options) {
+inline Observed on_loop(const std::vector<Strings>& tools, const std::string& options) {
   return watch_all({{"blockio --make loop " + options, tools}})[0];
 }
 

@@ -174,9 +174,9 @@ TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
 }
 
 TOOL_TEST(Loads, WrongCommandLines) {
-  expect_silent_refusal("loads -e -s", {"together"}, 2);
-  expect_silent_refusal("loads -s --top 3", {"together"}, 2);
-  expect_silent_refusal("loads 0", {"INTERVAL"}, 2);
+  expect_refused("loads -e -s", {"together"});
+  expect_refused("loads -s --top 3", {"together"});
+  expect_refused("loads 0", {"INTERVAL"});
 }
 
 const DeclareTests kLoads{{

@@ -38,8 +38,8 @@ TOOL_TEST(Cachetop, ShareOfHits) {
 }
 
 TOOL_TEST(Cachetop, TheKnownColumns) {
-  expect_contains(printed("cachetop -C 0.1 1"), {"PID     UID    CMD                  HITS   "
-                                                 "MISSES  DIRTIES  READ_HIT% WRITE_HIT%\n"});
+  expect_contains(output_of("cachetop -C 0.1 1"), {"PID     UID    CMD                  HITS   "
+                                                   "MISSES  DIRTIES  READ_HIT% WRITE_HIT%\n"});
 }
 
 const DeclareTests kCachetop{{

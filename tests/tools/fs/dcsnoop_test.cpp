@@ -59,7 +59,7 @@ TOOL_TEST(Dcsnoop, AccountsForEachNameOfAStorm) {
   }
 }
 
-TOOL_TEST(Dcsnoop, Columns) { expect_titles("dcsnoop", "TIME(s) PID COMM T FILE"); }
+TOOL_TEST(Dcsnoop, Columns) { expect_columns("dcsnoop", {{"", "TIME(s) PID COMM T FILE"}}); }
 
 const DeclareTests kDcsnoop{{
     .name = "dcsnoop",

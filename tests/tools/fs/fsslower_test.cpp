@@ -81,8 +81,8 @@ TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
 }
 
 TOOL_TEST(Fsslower, TextHasTheKnownColumns) {
-  expect_titles("fsslower -t tmpfs", "TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME");
-  expect_titles("fsslower", "TIME COMM PID FS T BYTES OFF_KB LAT(ms) FILENAME");
+  expect_columns("fsslower", {{"-t tmpfs", "TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME"},
+                              {"", "TIME COMM PID FS T BYTES OFF_KB LAT(ms) FILENAME"}});
   expect_refused("fsslower -m 1 2");
 }
 

@@ -32,7 +32,7 @@ TOOL_TEST(Mmapfiles, FilesOfACommand) {
 }
 
 TOOL_TEST(Mmapfiles, Columns) {
-  auto rows = lines(printed("mmapfiles -P -r 1 -- cat /dev/null"));
+  auto rows = lines(output_of("mmapfiles -P -r 1 -- cat /dev/null"));
   ASSERT_GE(rows.size(), 3u);
   EXPECT_EQ(words(rows[1]), Strings("PID COMM MAPS EXEC WRITE SIZE(KB) FILE"));
 }

@@ -14,7 +14,7 @@ TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
   expect_within(lines_with(rows, {{"target", "vfs_write"}}), {{"count", calls + 1, calls + 20}});
 }
 
-TOOL_TEST(Vfscount, Columns) { expect_contains(printed("vfscount 0.2"), {"FUNC", "vfs_read"}); }
+TOOL_TEST(Vfscount, Columns) { expect_contains(output_of("vfscount 0.2"), {"FUNC", "vfs_read"}); }
 
 // Where functions cannot be traced the user learns what to use.
 TOOL_TEST(Vfscount, WhatToUseInstead) {

@@ -116,7 +116,7 @@ TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
 }
 
 TOOL_TEST(Writeback, Text) {
-  expect_titles("writeback", "TIME DEVICE PAGES REASON ms COMM PID");
+  expect_columns("writeback", {{"", "TIME DEVICE PAGES REASON ms COMM PID"}});
   expect_refused("writeback -r nothing");
   expect_refused("writeback --throttle -r sync");
 }

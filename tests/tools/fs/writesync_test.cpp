@@ -67,7 +67,7 @@ TOOL_TEST(Writesync, DirectWritesOfACommand) {
 }
 
 TOOL_TEST(Writesync, TheKnownColumns) {
-  expect_titles("writesync 0.1 1", "PID COMM SYNC DSYNC REGULAR DIRECT W_Kb FILE");
+  expect_columns("writesync", {{"0.1 1", "PID COMM SYNC DSYNC REGULAR DIRECT W_Kb FILE"}});
 }
 
 const DeclareTests kWritesync{{

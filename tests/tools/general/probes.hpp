@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 

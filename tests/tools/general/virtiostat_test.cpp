@@ -1,5 +1,5 @@
 // virtiostat against what the kernel counts of a virtio disk. Only guests are sure to have one.
-#include "seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 namespace {

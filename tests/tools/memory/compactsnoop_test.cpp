@@ -112,7 +112,7 @@ TOOL_TEST(Compactsnoop, Filters) {
 }
 
 TOOL_TEST(Compactsnoop, FollowsACommand) {
-  auto report = follow_strictly("compactsnoop", kManual);
+  auto report = report_of("compactsnoop --json --strict" + as_command(kManual));
   auto& truth = report.truth.value();
   check_compactions(report, zones_of(truth));
   EXPECT_EQ(report.body.size(), truth["begins_expected"].u64());

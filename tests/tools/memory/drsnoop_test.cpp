@@ -160,7 +160,7 @@ TOOL_TEST(Drsnoop, Filters) {
 }
 
 TOOL_TEST(Drsnoop, FollowsACommand) {
-  auto report = follow_strictly("drsnoop -M", "reclaim --memcg");
+  auto report = report_of("drsnoop -M --json --strict" + as_command("reclaim --memcg"));
   if (!report.truth) throw Skip(report.err);
   check_reclaims(report.body);
   expect_stalls(report, *report.truth);
@@ -168,12 +168,13 @@ TOOL_TEST(Drsnoop, FollowsACommand) {
 }
 
 TOOL_TEST(Drsnoop, Columns) {
-  expect_titles("drsnoop", "COMM PID LAT(ms) PAGES");
-  expect_titles("drsnoop -T", "TIME(s) COMM PID LAT(ms) PAGES");
-  expect_titles("drsnoop -U", "UID COMM PID LAT(ms) PAGES");
-  expect_titles("drsnoop -M", "COMM PID LAT(ms) PAGES KIND");
-  expect_titles("drsnoop -T -U -e",
-                "TIME(s) UID COMM PID LAT(ms) PAGES FREE(KB) TID KIND NODE ORDER GFP");
+  expect_columns(
+      "drsnoop",
+      {{"", "COMM PID LAT(ms) PAGES"},
+       {"-T", "TIME(s) COMM PID LAT(ms) PAGES"},
+       {"-U", "UID COMM PID LAT(ms) PAGES"},
+       {"-M", "COMM PID LAT(ms) PAGES KIND"},
+       {"-T -U -e", "TIME(s) UID COMM PID LAT(ms) PAGES FREE(KB) TID KIND NODE ORDER GFP"}});
 }
 
 TOOL_TEST(Drsnoop, TextAndCsv) {

@@ -219,7 +219,7 @@ void like_debugfs(const std::string& file, const std::string& option) {
   ASSERT_FALSE(wanted.empty());
   // Memory changes all the time: a line counts when the kernel's is the same before and after.
   for (int i = 0; i < 200 && equal != wanted; i++) {
-    auto before = lines(slurp(path)), ours = lines(printed("extfrag " + option)),
+    auto before = lines(slurp(path)), ours = lines(output_of("extfrag " + option)),
          after = lines(slurp(path));
     ASSERT_EQ(ours.size(), after.size());
     for (std::size_t n = 0; n < ours.size(); n++) {
@@ -254,7 +254,7 @@ TOOL_TEST(Extfrag, Fragmenting) {
   EXPECT_EQ(lines(seen.text(3)).size(), 4u) << seen.text(3);  // time, titles, row, none
   like_debugfs("extfrag_index", "-i");
   like_debugfs("unusable_index", "-u");
-  expect_contains(printed("extfrag -i"), {" 0."});  // some order would fail for fragmentation
+  expect_contains(output_of("extfrag -i"), {" 0."});  // some order would fail for fragmentation
 }
 
 std::vector<double> numbers_of(const Strings& words) {
@@ -276,8 +276,9 @@ TOOL_TEST(Extfrag, IndexAsData) {
     auto tool = "extfrag " + option;
     bool same = false;
     for (int i = 0; i < 200 && !same; i++) {
-      auto before = printed(tool), json = printed(tool + " --json"), csv = printed(tool + " --csv");
-      if (before != printed(tool)) continue;
+      auto before = output_of(tool), json = output_of(tool + " --json"),
+           csv = output_of(tool + " --csv");
+      if (before != output_of(tool)) continue;
       auto rows = parse_report(json, "").body;
       auto text = lines(before), table = lines(csv);
       ASSERT_EQ(text.size(), zones);
@@ -302,15 +303,15 @@ TOOL_TEST(Extfrag, IndexAsData) {
 
 TOOL_TEST(Extfrag, IndexEachInterval) {
   auto zones = lines(slurp("/proc/buddyinfo")).size();
-  auto report = parse_report(printed("extfrag -i --json 0.05 3"), "");
+  auto report = parse_report(output_of("extfrag -i --json 0.05 3"), "");
   EXPECT_EQ(report.body.size(), 3 * zones);
   EXPECT_EQ(report.ledger["shown"].u64(), 3 * zones);
   EXPECT_TRUE(report.header["hooks"].items().empty());
-  auto text = printed("extfrag -u -T 0.05 2");
+  auto text = output_of("extfrag -u -T 0.05 2");
   EXPECT_EQ(lines(text).size(), 2 * (zones + 1) + 1) << text;
   EXPECT_TRUE(std::regex_search(text, std::regex(R"(^\[\d\d:\d\d:\d\d\]\n)"))) << text;
-  EXPECT_EQ(lines(printed("extfrag -i -n 0 -z " + spans().at(0).zone)).size(), 1u);
-  expect_contains(printed("extfrag -i --explain"), {"/proc/buddyinfo"});
+  EXPECT_EQ(lines(output_of("extfrag -i -n 0 -z " + spans().at(0).zone)).size(), 1u);
+  expect_contains(output_of("extfrag -i --explain"), {"/proc/buddyinfo"});
 }
 
 TOOL_TEST(Extfrag, IndexForAnybody) {

@@ -93,11 +93,11 @@ TOOL_TEST(Numamove, CompactionIsNotCounted) {
 }
 
 TOOL_TEST(Numamove, TextAndCsv) {
-  EXPECT_EQ(expect_table(printed("numamove 0.1 2"),
+  EXPECT_EQ(expect_table(output_of("numamove 0.1 2"),
                          "TIME NUMA_migrations NUMA_migrations_ms PAGES FAILED",
                          R"(\d\d:\d\d:\d\d +\d+ +\d+\.\d{3} +\d+ +\d+)"),
             2u);
-  EXPECT_EQ(lines(printed("numamove --csv 0.1 1")).size(), 2u);
+  EXPECT_EQ(lines(output_of("numamove --csv 0.1 1")).size(), 2u);
 }
 
 const DeclareTests kNumamove{{

@@ -71,7 +71,7 @@ TOOL_TEST(Slabratetop, SizesOfObjects) {
 }
 
 TOOL_TEST(Slabratetop, BlocksHaveTheKnownColumns) {
-  expect_contains(printed("slabratetop -C -r 3 -s size 0.2 2"),
+  expect_contains(output_of("slabratetop -C -r 3 -s size 0.2 2"),
                   {" loadavg: ", "CACHE                              ALLOCS      BYTES\n"});
   expect_refused("slabratetop -s nothing");
 }

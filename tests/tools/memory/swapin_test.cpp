@@ -33,8 +33,8 @@ TOOL_TEST(Swapin, FilesAreNoSwap) {
 }
 
 TOOL_TEST(Swapin, TimeOfDay) {
-  EXPECT_TRUE(printed("swapin 0.1 1").starts_with("["));
-  EXPECT_EQ(words(printed("swapin -T 0.1 1")),
+  EXPECT_TRUE(output_of("swapin 0.1 1").starts_with("["));
+  EXPECT_EQ(words(output_of("swapin -T 0.1 1")),
             Strings("COMM PID COUNT AVG(ms) MAX(ms) READ(KB) DISK"));
 }
 

@@ -84,7 +84,7 @@ TOOL_TEST(Vmscan, SlabShrinkers) {
 }
 
 TOOL_TEST(Vmscan, TextAndCsv) {
-  EXPECT_EQ(expect_table(printed("vmscan 0.1 2"),
+  EXPECT_EQ(expect_table(output_of("vmscan 0.1 2"),
                          "TIME S-SLABms D-RECLAIMms M-RECLAIMms KSWAPD WRITEPAGE K-CPUms",
                          R"(\d\d:\d\d:\d\d +\d+\.\d\d +\d+\.\d\d +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d)"),
             2u);

@@ -7,12 +7,12 @@ namespace {
 constexpr std::uint64_t kLinkHeader = 14;  // of the loopback
 
 /// Of packets in the workload's network namespace.
-Seen see(const Strings& arguments, const Strings& options = {}) {
+Observed see(const Strings& arguments, const Strings& options = {}) {
   return watch({"netqtop --json --strict --netns {pid} 60" + options}, "queues" + arguments);
 }
 
 /// The row of an interface, a direction and a queue; none where there were no packets.
-std::vector<Json> row(const Seen& seen, const std::string& interface, const char* direction,
+std::vector<Json> row(const Observed& seen, const std::string& interface, const char* direction,
                       std::uint64_t queue) {
   auto rows =
       lines_with(seen.body(),

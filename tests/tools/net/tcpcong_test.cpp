@@ -11,7 +11,7 @@ std::uint64_t in_all(const std::vector<Json>& rows) {
   return all;
 }
 /// Those of the client's end.
-std::vector<Json> of_client(const Seen& seen, std::size_t tool) {
+std::vector<Json> of_client(const Observed& seen, std::size_t tool) {
   return lines_with(own(seen, tool), {{"remote_port", seen.number("server_port")}});
 }
 

@@ -4,11 +4,11 @@
 namespace coretap::tooltest {
 namespace {
 
-Seen of_messages(const std::string& options, const std::string& messages) {
+Observed of_messages(const std::string& options, const std::string& messages) {
   return watch({"tcppktlat --json --netns {pid} " + options}, "tcpio --messages " + messages);
 }
 
-std::vector<Json> of_reader(const Seen& seen) {
+std::vector<Json> of_reader(const Observed& seen) {
   return lines_with(seen.body(), {{"type", "event"}, {"pid", seen.number("reader_pid")}});
 }
 

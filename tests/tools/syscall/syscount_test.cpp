@@ -19,7 +19,7 @@ void expect_counts(const Report& report, const std::map<std::string, std::uint64
 }
 
 /// Many tools at a time, each with its options, on what one workload does until it says its truth.
-Seen count_calls(const std::vector<Strings>& options, const Strings& arguments = {}) {
+Observed count_calls(const std::vector<Strings>& options, const Strings& arguments = {}) {
   std::vector<Strings> tools;
   for (auto& each : options) tools.push_back("syscount --json --strict -p {pid}" + each);
   return watch_all({{"syscalls" + arguments, tools}})[0];
