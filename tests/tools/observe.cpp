@@ -147,14 +147,6 @@ void expect_row(const std::string& row, const Strings& wanted, Location where) {
   if (cells != wanted) fail_at(where, "not '" + join(wanted) + "': " + row);
 }
 
-void expect_columns(const std::string& tool, const std::vector<std::pair<Strings, Strings>>& all,
-                    Location where) {
-  require_tool(tool);
-  for (auto& [options, titles] : all)
-    if (auto shown = header_of(tool, options); shown != titles)
-      fail_at(where, join(options) + ": '" + join(shown) + "', not '" + join(titles) + "'");
-}
-
 Result result_of(Strings tool, const std::function<void()>& in_child) {
   tool.at(0) = tool_path(tool[0]);
   return run(tool, in_child);
@@ -189,11 +181,6 @@ void expect_refused(const Strings& words, std::initializer_list<std::string> par
 void expect_refusals(const std::string& tool, const std::vector<Refusal>& all, Location where) {
   for (auto& [words, says, status] : all)
     expect_refused(Strings{tool, "--duration", "0.1"} + words, {says}, status, where);
-}
-
-void expect_all_refused(const std::string& tool, const std::vector<Strings>& all,
-                        const std::string& says, Location where) {
-  for (auto& words : all) expect_refusals(tool, {{words, says}}, where);
 }
 
 std::string Observed::filled(std::string words) const {

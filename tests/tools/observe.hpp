@@ -111,10 +111,6 @@ void expect_contains(const std::string& text, std::initializer_list<std::string>
 /// The words of a row of text; "*" is any word.
 void expect_row(const std::string& row, const Strings& wanted,
                 Location where = Location::current());
-/// The titles of columns with each of these options.
-void expect_columns(const std::string& tool, const std::vector<std::pair<Strings, Strings>>& all,
-                    Location where = Location::current());
-
 /// A tool, the first word, until it ends; its output if that went well; the same as a report.
 Result result_of(Strings tool, const std::function<void()>& in_child = {});
 std::string output_of(const Strings& tool);
@@ -134,10 +130,6 @@ struct Refusal {
 };
 void expect_refusals(const std::string& tool, const std::vector<Refusal>& all,
                      Location where = Location::current());
-/// The same of some that all say this.
-void expect_all_refused(const std::string& tool, const std::vector<Strings>& all,
-                        const std::string& says = {}, Location where = Location::current());
-
 inline const Workload::How kLinger{.linger = true};
 
 /// What tools printed of one workload, in the order in which they were given.

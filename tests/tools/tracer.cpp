@@ -301,13 +301,6 @@ Report follow(const std::string& tool, const std::string& workload, const String
   return report;
 }
 
-Strings header_of(const std::string& tool, Strings options) {
-  options.insert(options.begin(), {tool_path(tool), "--duration", "0.1"});
-  auto result = run(options);
-  EXPECT_EQ(result.status, 0) << result.err;
-  return words(result.out);
-}
-
 Json read_by_python(const char* script, const std::string& file) {
   static const bool python = run({"/bin/sh", "-c", "command -v python3"}).status == 0;
   if (!python) throw Skip("no python3 to read " + file);

@@ -109,7 +109,4 @@ Report follow(const std::string& tool, const std::string& workload, const String
 /// What a script makes of a file, by a reader that is not ours; it prints one JSON value.
 Json read_by_python(const char* script, const std::string& file);
 
-/// The words of the header that a tool prints when nothing happens.
-Strings header_of(const std::string& tool, Strings options);
-
 }  // namespace coretap::tooltest

@@ -88,6 +88,10 @@ inline Words lines_of(const std::string& text) {
   for (std::string line; std::getline(in, line);) all.push_back(line);
   return all;
 }
+inline Words words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
 inline rapidjson::Document parsed_json(std::string_view text) {
   rapidjson::Document d;
   d.Parse<rapidjson::kParseValidateEncodingFlag>(text.data(), text.size());

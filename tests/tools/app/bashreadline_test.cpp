@@ -68,10 +68,8 @@ TOOL_TEST(Bashreadline, EveryBashThatRuns) {
   expect_lines(of_system, other);
 }
 
-TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
+TOOL_TEST(Bashreadline, ProgramsWithoutReadline) {
   require_bash();
-  EXPECT_EQ(header_of("bashreadline", {}), Strings("TIME PID COMMAND"));
-  EXPECT_EQ(header_of("bashreadline", {"-U", "-e"}), Strings("TIME UID PID COMM COMMAND"));
   expect_refused({"bashreadline", "--shared", workload_path("sleeper")},
                  {"has no function readline"}, 3);
   expect_refused("bashreadline -s /nowhere/bash");

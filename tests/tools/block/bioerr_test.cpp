@@ -44,11 +44,9 @@ TOOL_TEST(Bioerr, StackOfTheSubmitter) {
     EXPECT_FALSE(has("worker_thread") || has("kthread")) << seen.text(1);
   }
   EXPECT_EQ(seen.report().lost("stacks_failed"), 0u);
-  expect_refusals("bioerr", {{"-K --no-process"}});
 }
 
 TOOL_TEST(Bioerr, Text) {
-  expect_columns("bioerr", {{"", "TIME DISK T SECTOR BYTES ERROR COMM PID"}});
   auto seen = of_failing_reads({"bioerr -a -p {pid}"});
   expect_contains(seen.text(), {" 96     4096 EIO         blockio "});
 }

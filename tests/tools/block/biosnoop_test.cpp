@@ -150,12 +150,6 @@ TOOL_TEST(Biosnoop, FollowsACommand) {
   EXPECT_GE(report.sum("bytes"), 2 * (*report.truth)["bytes"].u64());
 }
 
-TOOL_TEST(Biosnoop, Columns) {
-  expect_columns("biosnoop", {{"", "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)"},
-                              {"-Q", "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)"},
-                              {"-t -P", "TIMESTAMP COMM PID DISK T SECTOR BYTES P LAT(ms)"}});
-}
-
 TOOL_TEST(Biosnoop, Text) {
   const std::string own = " -p {pid} -d {disk}";
   auto seen = on_loop({"biosnoop" + own, "biosnoop -t -Q -P" + own}, "--count 25");

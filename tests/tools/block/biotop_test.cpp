@@ -32,8 +32,6 @@ TOOL_TEST(Biotop, BlocksHaveTheKnownColumns) {
   EXPECT_FALSE(contains(text, "\033")) << "no terminal, no control sequences";
 }
 
-TOOL_TEST(Biotop, SortKeysAreChecked) { expect_refusals("biotop", {{"-s nothing", "ios"}}); }
-
 /// biotop on a terminal of its own.
 class OnTerminal {
  public:

@@ -20,7 +20,6 @@ TOOL_TEST(Chaintrace, LengthAndAge) {
     ASSERT_FALSE(waits.report.body.empty());
     for (auto& line : waits.report.body) EXPECT_LE(line["wakers"].items().size(), 1u);
   }
-  expect_refused("chaintrace -n 9");
 }
 
 TOOL_TEST(Chaintrace, FoldedAndText) {

@@ -83,7 +83,6 @@ TOOL_TEST(Cpudist, IdleTasksOnlyWhenAsked) {
 TOOL_TEST(Cpudist, TextIsTheKnownHistogram) {
   expect_contains(output_of("cpudist -e 0.3 1"),
                   {"     usecs               : count    distribution\n", "avg = "});
-  expect_refused("cpudist --switch-type x", {"voluntary or preempted"});
 }
 
 const DeclareTests kCpudist{{

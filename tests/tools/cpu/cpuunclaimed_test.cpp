@@ -90,10 +90,6 @@ TOOL_TEST(Cpuunclaimed, Samples) {
   expect_between(seconds(line, "unclaimed_ns"), 0.75 * idle - 0.1, 1.1 * idle + 0.3 * slowness());
 }
 
-TOOL_TEST(Cpuunclaimed, SamplesKnowNoTasks) {
-  expect_refused("cpuunclaimed --sampled -p 1", {"leave out --sampled"});
-}
-
 const DeclareTests kCpuunclaimed{{
     .name = "cpuunclaimed",
     .events = {{}, "runqueue --threads 2 --ms 60"},

@@ -42,7 +42,6 @@ TOOL_TEST(Hardirqs, TextIsTheKnownTable) {
                   {"HARDIRQ                           TOTAL_count TOTAL_usecs MAX_usecs"});
   expect_contains(output_of("hardirqs -N -C 0.2 1"),
                   {"TOTAL_count TOTAL_nsecs MAX_nsecs   IRQ SPURIOUS CPU"});
-  expect_refused("hardirqs --count -d");
 }
 
 const DeclareTests kHardirqs{{

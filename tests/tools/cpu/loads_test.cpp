@@ -173,12 +173,6 @@ TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
   }
 }
 
-TOOL_TEST(Loads, WrongCommandLines) {
-  expect_refused("loads -e -s", {"together"});
-  expect_refused("loads -s --top 3", {"together"});
-  expect_refused("loads 0", {"INTERVAL"});
-}
-
 const DeclareTests kLoads{{
     .name = "loads",
     .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},

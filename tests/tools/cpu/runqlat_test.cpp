@@ -77,17 +77,6 @@ TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
   expect_fields(seen.report(1).body[0], {{"pid", seen.pid}, {"comm", "runqueue"}});
 }
 
-TOOL_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
-  Scene scene("runqueue --threads 3 --ms 400");
-  auto tids = tids_of(scene.ready());
-  for (auto* way : {"-L", ""}) scene.trace("runqlat --json -t " + tids + " 0.05 " + way);
-  auto seen = scene.finish();
-  for (auto& report : {seen.report(0), seen.report(1)}) {
-    EXPECT_GT(report.body.size(), 3u);
-    expect_same_sums(report, seen.truth);
-  }
-}
-
 // More processes than there is room for, though never many at a time: with reports in between the
 // ended ones make room.
 TOOL_TEST(Runqlat, EndedProcessesMakeRoom) {

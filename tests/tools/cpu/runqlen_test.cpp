@@ -42,11 +42,6 @@ TOOL_TEST(Runqlen, TextIsTheKnownHistogram) {
                   {"cpu = 0\n", "   runqlen : count    distribution\n"});
 }
 
-TOOL_TEST(Runqlen, FrequenciesOutOfRange) {
-  for (auto* bad : {"runqlen -f 0", "runqlen -f 20001", "runqlen -f x"})
-    expect_refused(bad, {"is not a number from 1 to "});
-}
-
 const DeclareTests kRunqlen{{
     .name = "runqlen",
     .events = {"-C", "runqueue --threads 2 --ms 60"},

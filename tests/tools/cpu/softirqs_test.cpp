@@ -108,8 +108,6 @@ TOOL_TEST(Softirqs, TextIsTheKnownTable) {
                   {"SOFTIRQ          TOTAL_nsecs TOTAL_count MAX_nsecs CPU\n"});
   expect_contains(output_of("softirqs --events 0.3 1"), {"SOFTIRQ          TOTAL_count\n"});
   expect_contains(output_of("softirqs -d 0.3 1"), {"softirq = "});
-  for (auto* bad : {"-d", "-N", "--include-irqs"})
-    expect_refused(Strings("softirqs --events") + bad);
 }
 
 const DeclareTests kSoftirqs{{

@@ -59,8 +59,6 @@ TOOL_TEST(Dcsnoop, AccountsForEachNameOfAStorm) {
   }
 }
 
-TOOL_TEST(Dcsnoop, Columns) { expect_columns("dcsnoop", {{"", "TIME(s) PID COMM T FILE"}}); }
-
 const DeclareTests kDcsnoop{{
     .name = "dcsnoop",
     .events = {{}, "lookups --absent 3"},

@@ -80,12 +80,6 @@ TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
   EXPECT_GE(report.lost("filtered"), seen.truth["returned"].u64() - 1);
 }
 
-TOOL_TEST(Fsslower, TextHasTheKnownColumns) {
-  expect_columns("fsslower", {{"-t tmpfs", "TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME"},
-                              {"", "TIME COMM PID FS T BYTES OFF_KB LAT(ms) FILENAME"}});
-  expect_refused("fsslower -m 1 2");
-}
-
 TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
   require_tool("fsslower");
   expect_missing_modules("slower");

@@ -14,8 +14,6 @@ TOOL_TEST(Icstat, LookUpsAndMisses) {
   EXPECT_GE(none.lost("filtered"), 2 * handles);
 }
 
-TOOL_TEST(Icstat, Columns) { expect_columns("icstat", {{"-T 0.1 1", "TIME REFS MISSES HIT%"}}); }
-
 const DeclareTests kIcstat{{
     .name = "icstat",
     .events = {{}, "filecalls --handles 20"},

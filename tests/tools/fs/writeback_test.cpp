@@ -115,12 +115,6 @@ TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
   EXPECT_GE(seen.report(2).lost("filtered"), sleeps);
 }
 
-TOOL_TEST(Writeback, Text) {
-  expect_columns("writeback", {{"", "TIME DEVICE PAGES REASON ms COMM PID"}});
-  expect_refused("writeback -r nothing");
-  expect_refused("writeback --throttle -r sync");
-}
-
 const DeclareTests kWriteback{{
     .name = "writeback",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},

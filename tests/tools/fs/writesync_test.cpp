@@ -66,10 +66,6 @@ TOOL_TEST(Writesync, DirectWritesOfACommand) {
   EXPECT_EQ(sum(rows, "dsync_writes"), 7u);
 }
 
-TOOL_TEST(Writesync, TheKnownColumns) {
-  expect_columns("writesync", {{"0.1 1", "PID COMM SYNC DSYNC REGULAR DIRECT W_Kb FILE"}});
-}
-
 const DeclareTests kWritesync{{
     .name = "writesync",
     .events = {{}, "fileio --count 5"},

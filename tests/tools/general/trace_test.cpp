@@ -207,10 +207,6 @@ TOOL_TEST(Trace, MessagesAreFiltered) {
   EXPECT_EQ(messages(seen.report()), Strings("1 10 11"));
 }
 
-TOOL_TEST(Trace, Columns) {
-  expect_columns("trace", {{"", "PID TID COMM FUNC -"}, {"-T -C", "TIME PID TID COMM CPU FUNC -"}});
-}
-
 TOOL_TEST(Trace, ErrorsShowTheirPlace) {
   require_tool("trace");
   expect_refusals("trace",

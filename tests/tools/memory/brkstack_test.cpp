@@ -35,7 +35,6 @@ TOOL_TEST(Brkstack, BytesForFlameGraphs) {
   for (auto& line : lines(seen.text()))
     if (contains(line, ";workload_grow")) sum += std::stoull(line.substr(line.rfind(' ') + 1));
   EXPECT_EQ(sum, seen.truth["grown_bytes"].u64());
-  expect_refused("brkstack -f --top 3");
 }
 
 const DeclareTests kBrkstack{{

@@ -111,14 +111,6 @@ TOOL_TEST(Compactsnoop, Filters) {
   EXPECT_EQ(seen.report(5).body.size(), one + two);
 }
 
-TOOL_TEST(Compactsnoop, FollowsACommand) {
-  auto report = report_of("compactsnoop --json --strict" + as_command(kManual));
-  auto& truth = report.truth.value();
-  check_compactions(report, zones_of(truth));
-  EXPECT_EQ(report.body.size(), truth["begins_expected"].u64());
-  for (auto& event : report.body) expect_fields(event, {{"pid", truth["pid"].u64()}});
-}
-
 // Huge pages out of fragmented memory: the task that asks for them compacts. To fragment a
 // machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Compactsnoop, DirectForHugePages) {

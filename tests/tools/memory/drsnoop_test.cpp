@@ -159,24 +159,6 @@ TOOL_TEST(Drsnoop, Filters) {
   for (std::size_t i : {4, 5, 6}) EXPECT_TRUE(seen.report(i).body.empty()) << i;
 }
 
-TOOL_TEST(Drsnoop, FollowsACommand) {
-  auto report = report_of("drsnoop -M --json --strict" + as_command("reclaim --memcg"));
-  if (!report.truth) throw Skip(report.err);
-  check_reclaims(report.body);
-  expect_stalls(report, *report.truth);
-  expect_all_from(report, (*report.truth)["worker_pid"].u64());
-}
-
-TOOL_TEST(Drsnoop, Columns) {
-  expect_columns(
-      "drsnoop",
-      {{"", "COMM PID LAT(ms) PAGES"},
-       {"-T", "TIME(s) COMM PID LAT(ms) PAGES"},
-       {"-U", "UID COMM PID LAT(ms) PAGES"},
-       {"-M", "COMM PID LAT(ms) PAGES KIND"},
-       {"-T -U -e", "TIME(s) UID COMM PID LAT(ms) PAGES FREE(KB) TID KIND NODE ORDER GFP"}});
-}
-
 TOOL_TEST(Drsnoop, TextAndCsv) {
   auto seen = observe_all({"drsnoop -M -p {worker_pid}", "drsnoop -M --csv -p {worker_pid}",
                            "drsnoop -M --json --strict -p {worker_pid}"},

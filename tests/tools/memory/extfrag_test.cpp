@@ -324,28 +324,12 @@ TOOL_TEST(Extfrag, IndexForAnybody) {
   }
 }
 
-TOOL_TEST(Extfrag, WrongCommandLines) {
+TOOL_TEST(Extfrag, WrongZonesAndNodes) {
   auto zone = spans().at(0).zone;
-  const std::vector<std::pair<std::string, std::vector<Strings>>> wrong{
-      {zone, {"-z Nowhere\x1b", {"-z", ""}}},
-      {"there are: 0", {"-n 4095", "-n x", "-n -1"}},
-      {"used together", {"-i -u", "-e -i", "-e --raw --json"}},
-      {"whole machine", {"-i -p 1", "-i -- true"}},
-      {"--order", {"-o x", "-u -o 3"}},
-      {"--events", {"-K", "--raw"}},
-      {"--all", {"-i -a"}},
-      {"--top", {"-i --top 3"}},
-      {"--process", {"-e -P"}},
-      {"count", {"--sort pid"}}};
-  for (auto& [told, lines] : wrong)
-    for (auto& words : lines) {
-      auto result = run(Strings{tool_path("extfrag")} + words);
-      SCOPED_TRACE(join(words) + ": " + result.err);
-      EXPECT_EQ(result.status, 2);
-      EXPECT_EQ(result.out, "");
-      expect_contains(result.err, {told});
-      EXPECT_TRUE(safe_for_terminals(result.err));
-    }
+  for (auto& words : {Strings("-z Nowhere\x1b"), Strings{"-z", ""}})
+    expect_refused(Strings{"extfrag"} + words, {zone});
+  for (auto* words : {"-n 4095", "-n x", "-n -1"})
+    expect_refused("extfrag" + Strings(words), {"there are: 0"});
 }
 
 const DeclareTests kExtfrag{{

@@ -88,7 +88,6 @@ TOOL_TEST(Vmscan, TextAndCsv) {
                          "TIME S-SLABms D-RECLAIMms M-RECLAIMms KSWAPD WRITEPAGE K-CPUms",
                          R"(\d\d:\d\d:\d\d +\d+\.\d\d +\d+\.\d\d +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d)"),
             2u);
-  expect_refused("vmscan -d -e");
 }
 
 const DeclareTests kVmscan{{

@@ -30,11 +30,6 @@ TOOL_TEST(Bindsnoop, EachCall) {
   expect_sums(seen.report(3), seen.truth, {{"binds", "bound"}});
 }
 
-TOOL_TEST(Bindsnoop, Columns) {
-  expect_columns("bindsnoop", {{"", "PID COMM PROT ADDR PORT OPTS IF"},
-                               {"-t -U -E", "TIME(s) UID RC PID COMM PROT ADDR PORT OPTS IF"}});
-}
-
 const DeclareTests kBindsnoop{{
     .name = "bindsnoop",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},

@@ -35,11 +35,6 @@ TOOL_TEST(Solisten, EachCall) {
   expect_row(rows.at(1), "* " + id + " * 0 7 7 TCPv4 * 0.0.0.0");
 }
 
-TOOL_TEST(Solisten, Columns) {
-  expect_columns("solisten", {{"", "PID COMM RET BACKLOG PROTO PORT ADDR"},
-                              {"--show-netns", "PID COMM NETNS RET BACKLOG PROTO PORT ADDR"}});
-}
-
 const DeclareTests kSolisten{{
     .name = "solisten",
     .events = {"-w", "sockets"},

@@ -25,11 +25,6 @@ TOOL_TEST(Tcpaccept, EachConnection) {
   expect_contains(servers[2].text(1), {"tcp              4  127.0.0.1       "});
 }
 
-TOOL_TEST(Tcpaccept, Columns) {
-  expect_columns("tcpaccept", {{"", "PID COMM IP RADDR RPORT LADDR LPORT"},
-                               {"-T -t", "TIME TIME(s) PID COMM IP RADDR RPORT LADDR LPORT"}});
-}
-
 const DeclareTests kTcpaccept{{
     .name = "tcpaccept",
     .events = {"-w", "tcp"},

@@ -47,10 +47,6 @@ TOOL_TEST(Tcpconnlat, AttemptsThatFail) {
   for (auto& seen : {refused, polled, late}) EXPECT_EQ(own(seen, late.report(1)).size(), 0u);
 }
 
-TOOL_TEST(Tcpconnlat, NumbersOfMilliseconds) {
-  expect_all_refused("tcpconnlat", {"1s", "x", "nan", "1e3", "1.1.1"});
-}
-
 const DeclareTests kTcpconnlat{{
     .name = "tcpconnlat",
     .events = {"-w", "tcp"},

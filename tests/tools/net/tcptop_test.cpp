@@ -76,7 +76,6 @@ TOOL_TEST(Tcptop, SortsByTheWordsOfPeers) {
     ASSERT_NE(reader, text.npos) << text;
     EXPECT_EQ(writer < reader, word != "received") << text;
   }
-  expect_refusals("tcptop", {{"-s nothing"}});
 }
 
 const DeclareTests kTcptop{{

@@ -22,12 +22,6 @@ TOOL_TEST(Udpconnect, EachCall) {
   EXPECT_EQ(seen.shown(2), 1u);
 }
 
-TOOL_TEST(Udpconnect, Columns) {
-  expect_columns("udpconnect",
-                 {{"", "PID COMM IP RADDR RPORT RET"},
-                  {"-t -U -w", "TIME(s) UID PID COMM IP RADDR RPORT LADDR LPORT RET"}});
-}
-
 const DeclareTests kUdpconnect{{
     .name = "udpconnect",
     .events = {"-w", "sockets"},

@@ -47,13 +47,6 @@ TOOL_TEST(Capable, NotAudited) {
       lines_with(all.finish().body, {{"capability", "CAP_SYS_PTRACE"}, {"audit", 0}}).empty());
 }
 
-TOOL_TEST(Capable, Columns) {
-  expect_columns("capable",
-                 {{"", "TIME UID PID COMM CAP NAME AUDIT VERDICT"},
-                  {"-x", "TIME UID PID TID COMM CAP NAME AUDIT INSETID VERDICT USERNS SYSCALL"}});
-  expect_refusals("capable", {{"--unique uid"}, {"--capability CAP_NONE"}});
-}
-
 const DeclareTests kCapable{{
     .name = "capable",
     .events = {"-x", "privileged"},

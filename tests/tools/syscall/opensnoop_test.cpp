@@ -136,13 +136,6 @@ TOOL_TEST(Opensnoop, ContainersAndUnits) {
   ::rmdir(scope.c_str());
 }
 
-TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
-  auto result = run({tool_path("opensnoop"), "-f", "O_NOSUCH\x1b"});
-  EXPECT_EQ(result.status, 2);
-  expect_contains(result.err, {"hint: "});
-  EXPECT_TRUE(safe_for_terminals(result.err));
-}
-
 // The workload's calls come from its main(), through syscall(), which keeps no frame pointer.
 TOOL_TEST(Opensnoop, Callers) {
   auto seen = observe_all({"opensnoop --json --callers -p {pid}"}, "opener --count 20", {});

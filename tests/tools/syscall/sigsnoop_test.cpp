@@ -80,14 +80,6 @@ TOOL_TEST(Sigsnoop, FromTheKernel) {
   EXPECT_EQ(lines_with(ends, {{"target_comm", "signals"}}).size(), 2u);
 }
 
-TOOL_TEST(Sigsnoop, Columns) {
-  require_tool("sigsnoop");
-  const Strings columns("TIME PID COMM SIG TPID TCOMM RESULT");
-  EXPECT_EQ(header_of("sigsnoop", {}), columns);
-  EXPECT_EQ(header_of("sigsnoop", "-k -n"), columns);
-  expect_all_refused("sigsnoop", {"-s KILLED", "-s 65", {"-s", ""}, "-s 9,"});
-}
-
 const DeclareTests kSigsnoop{{
     .name = "sigsnoop",
     .events = {"-k", "signals"},

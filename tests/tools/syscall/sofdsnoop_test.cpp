@@ -28,10 +28,6 @@ TOOL_TEST(Sofdsnoop, EachDescriptor) {
                              files[0]["sent"].text() + " " + files[0]["name"].str());
 }
 
-TOOL_TEST(Sofdsnoop, Columns) {
-  expect_columns("sofdsnoop", {{"-T -n passing", "TIME(s) ACTION TID COMM SOCKET FD NAME"}});
-}
-
 const DeclareTests kSofdsnoop{{
     .name = "sofdsnoop",
     .events = {"-T", "passing"},

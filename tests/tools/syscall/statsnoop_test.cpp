@@ -38,11 +38,6 @@ TOOL_TEST(Statsnoop, LosesNothingInAStorm) {
   EXPECT_FALSE(contains(err, "lost") || contains(err, "missed: ")) << err;
 }
 
-TOOL_TEST(Statsnoop, Columns) {
-  expect_columns("statsnoop", {{"", "PID COMM RET ERR PATH"},
-                               {"-t -s", "TIME(s) PID COMM RET ERR SYSCALL PATH"}});
-}
-
 const DeclareTests kStatsnoop{{
     .name = "statsnoop",
     .events = {"-s", "filecalls --stats 3"},

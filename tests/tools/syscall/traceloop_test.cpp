@@ -251,21 +251,6 @@ TOOL_TEST(Traceloop, IntoAFile) {
   expect_refused("traceloop -o /no/such/directory/file -- true", {"No such file or directory"}, 1);
 }
 
-TOOL_TEST(Traceloop, WrongWords) {
-  require_tool("traceloop");
-  expect_all_refused("traceloop",
-                     {"--trigger sometimes",
-                      "--trigger exit=256",
-                      {"--trigger", ""},
-                      "--dump-signal KILL",
-                      "--size 5",
-                      "--size 99999999",
-                      "-e no_such_call",
-                      "/no/such/cgroup",
-                      {"-o", ""}},
-                     "traceloop: ");
-}
-
 const DeclareTests kTraceloop{{
     .name = "traceloop",
     .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
