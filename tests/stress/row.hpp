@@ -28,7 +28,8 @@ using tooltest::Strings;
 /// What the kernel counts of all threads of a process while they rest.
 struct Rest {
   struct Thread {
-    std::uint64_t voluntary = 0, preempted = 0, slices = 0, on_cpu_ns = 0;
+    std::uint64_t voluntary = 0, preempted = 0, slices = 0, on_cpu_ns = 0, run_delay_ns = 0;
+    std::uint64_t ticks_ns = 0;  ///< utime and stime
   };
   std::map<std::string, Thread> threads;
   static Rest of(pid_t pid);

@@ -39,57 +39,25 @@ class Tools {
 
 // ---- one thread's time: on a CPU, waiting for one, blocked ----
 
-/// What the kernel's own accounting says of one thread.
+/// What the kernel's own accounting says of a process' first thread.
 struct Accounts {
-  std::int64_t voluntary = 0, involuntary = 0;             // switches
-  std::int64_t on_cpu_ns = 0, run_delay_ns = 0, runs = 0;  // schedstat
-  std::int64_t ticks_ns = 0;                               // utime and stime
-
-  bool operator==(const Accounts&) const = default;
-  Accounts operator-(const Accounts& other) const {
-    return {voluntary - other.voluntary, involuntary - other.involuntary,
-            on_cpu_ns - other.on_cpu_ns, run_delay_ns - other.run_delay_ns,
-            runs - other.runs,           ticks_ns - other.ticks_ns};
-  }
+  std::int64_t voluntary, involuntary, on_cpu_ns, run_delay_ns, runs, ticks_ns;
 };
 
-Accounts accounts_of(const std::string& pid, char* state) {
-  Accounts accounts;
-  auto directory = "/proc/" + pid + "/task/" + pid;
-  std::istringstream delays(slurp(directory + "/schedstat"));
-  delays >> accounts.on_cpu_ns >> accounts.run_delay_ns >> accounts.runs;
-  std::istringstream status(slurp(directory + "/status"));
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream words(line);
-    std::string key;
-    words >> key;
-    if (key == "voluntary_ctxt_switches:") words >> accounts.voluntary;
-    if (key == "nonvoluntary_ctxt_switches:") words >> accounts.involuntary;
-  }
-  auto stat = slurp(directory + "/stat");
-  auto end = stat.rfind(')');
-  if (end == stat.npos) throw std::runtime_error("no /proc/PID/stat of " + pid);
-  std::istringstream fields(stat.substr(end + 1));
-  std::string word;
-  std::int64_t user = 0, system = 0;
-  fields >> *state;
-  for (int i = 0; i < 10; i++) fields >> word;
-  fields >> user >> system;
-  accounts.ticks_ns = (user + system) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
-  return accounts;
-}
+stress::Rest at_rest(const std::string& pid) { return stress::Rest::of(std::stoi(pid)); }
 
-/// Of a thread that sleeps: it says so a little before it has left its CPU.
-Accounts accounts_at_rest(const std::string& pid) {
-  Accounts last;
-  for (int i = 0; i < 1000; i++) {
-    char state = 0;
-    auto accounts = accounts_of(pid, &state);
-    if (state == 'S' && accounts == last) return accounts;
-    last = accounts;
-    ::usleep(20'000);
-  }
-  throw std::runtime_error("process " + pid + " does not come to rest");
+Accounts between(const stress::Rest& before, const stress::Rest& after, const std::string& tid) {
+  auto &from = before.threads.at(tid), &to = after.threads.at(tid);
+  auto growth = [&](std::uint64_t stress::Rest::Thread::*count) {
+    return static_cast<std::int64_t>(to.*count - from.*count);
+  };
+  using Thread = stress::Rest::Thread;
+  return {.voluntary = growth(&Thread::voluntary),
+          .involuntary = growth(&Thread::preempted),
+          .on_cpu_ns = growth(&Thread::on_cpu_ns),
+          .run_delay_ns = growth(&Thread::run_delay_ns),
+          .runs = growth(&Thread::slices),
+          .ticks_ns = growth(&Thread::ticks_ns)};
 }
 
 struct Sum {
@@ -156,17 +124,17 @@ TOOL_TEST(Agree, TimesOfAThread) {
   // Where clocks are read by system calls there are many.
   tools.start("recorder", "traceloop", {"--dump-on-exit", "-s", "131072", "-t", tid});
 
-  auto before = accounts_at_rest(tid);
+  auto before = at_rest(tid);
   auto begun = Clock::now();
   workload.release();
   rivals.release();
   auto truth = workload.truth()["threads"].items().at(0);
-  auto after = accounts_at_rest(tid);
+  auto after = at_rest(tid);
   auto lived = static_cast<std::int64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count());
   rivals.truth();
   tools.stop();
-  auto account = after - before;
+  auto account = between(before, after, tid);
 
   auto is_runnable = [](auto& line) { return line["runnable"].boolean(); };
   auto in_pipe = [](auto& line) {
@@ -301,7 +269,7 @@ TOOL_TEST(Agree, CallsOfACgroup) {
   tools.start("recorder", "traceloop", {"--dump-on-exit", "--cgroup", cgroup.path()});
   for (auto* workload : workloads) workload->release();
   for (auto* workload : workloads) workload->truth();
-  for (auto* workload : workloads) accounts_at_rest(workload->id());
+  for (auto* workload : workloads) at_rest(workload->id());
   tools.stop();
 
   auto& recorder = tools["recorder"];
@@ -398,7 +366,7 @@ TOOL_TEST(Agree, RequestsOfADisk) {
   auto before = diskstats_of(disk);
   workload.release();
   auto truth = workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   auto after = diskstats_of(disk);
   tools.stop();
 
@@ -457,7 +425,7 @@ TOOL_TEST(Agree, PagesReadFromADisk) {
   tools.start("histogram", "biolatency", {"-F", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   tools.stop();
 
   auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -505,7 +473,7 @@ TOOL_TEST(Agree, Connections) {
   tools.start("server's calls", "syscount", {"-p", std::to_string(server)});
   workload.release();
   auto truth = workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   tools.stop();
 
   std::map<Connection, Json> ends;
@@ -562,7 +530,7 @@ TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   tools.start("events", "memleak", {"-t", "-p", workload.id()});
   workload.release();
   workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   tools.stop();
 
   std::map<std::uint64_t, std::uint64_t> blocks;
