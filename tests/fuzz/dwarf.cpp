@@ -148,7 +148,7 @@ std::string wrapped(fuzz::Input input) {
   add("", std::string(names), 0, SHT_STRTAB);
   headers.back().sh_name = static_cast<Elf64_Word>(own);
 
-  const auto header = test::elf_header(ET_DYN, 1, file.size(), headers.size());
+  const auto header = elf_header(ET_DYN, 1, file.size(), headers.size());
   Elf64_Phdr segment{};
   segment.p_type = PT_LOAD;
   segment.p_flags = PF_R | PF_X;

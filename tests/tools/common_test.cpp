@@ -135,7 +135,7 @@ TEST(DeclaredTests, OfEveryTool) {
     auto name = tools.insert(tool["tool"].str()).first;
     EXPECT_TRUE(declared_tests().contains(*name))
         << "tests/tools/" << tool["subsystem"].str() << "/" << *name
-        << "_test.cpp has no DeclareTests for " << *name << " (see docs/new-tool.md)";
+        << "_test.cpp has no TESTS_OF for " << *name << " (see docs/new-tool.md)";
   }
   for (auto& [name, tests] : declared_tests()) {
     EXPECT_TRUE(tools.contains(name)) << "tests are declared of " << name << ", which is no tool";

@@ -85,8 +85,7 @@ class CraftedElf {
     auto* strings = add("", SHT_STRTAB, titles);
     strings->sh_name = static_cast<std::uint32_t>(own_title);
 
-    auto header =
-        test::elf_header(ET_EXEC, 1, sections_at ? sections_at : file.size(), headers.size());
+    auto header = elf_header(ET_EXEC, 1, sections_at ? sections_at : file.size(), headers.size());
     header.e_entry = kCode;
     put(file, 0, header);
     file.append(reinterpret_cast<const char*>(headers.data()), headers.size() * sizeof headers[0]);

@@ -1,7 +1,7 @@
 // What a tool's test file declares for the tests that run for every tool: nothing of a tool is
 // known elsewhere in the tests.
 //
-//   const DeclareTests mytool{{.name = "mytool", .reports = {{ReportKind::events}}, ...}};
+//   TESTS_OF(mytool, .events = {{}, "workload --count 5"}, ...);
 #pragma once
 #include <iosfwd>
 #include <map>
@@ -55,6 +55,10 @@ struct ToolTests {
 struct DeclareTests {
   explicit DeclareTests(ToolTests tests);
 };
+#define TESTS_OF(tool, ...)            \
+  const DeclareTests kTestsOf_##tool { \
+    { .name = #tool, __VA_ARGS__ }     \
+  }
 
 /// All that are declared, by name.
 const std::map<std::string, ToolTests>& declared_tests();

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace coretap::test {
+namespace coretap {
 
 /// Of this machine; its program headers follow it, the section headers are wherever, their names in
 /// the last one.
@@ -31,4 +31,4 @@ inline Elf64_Ehdr elf_header(Elf64_Half type, std::size_t segments, Elf64_Off se
   return header;
 }
 
-}  // namespace coretap::test
+}  // namespace coretap

@@ -75,15 +75,11 @@ TOOL_TEST(Bashreadline, ProgramsWithoutReadline) {
   expect_refused("bashreadline -s /nowhere/bash");
 }
 
-const DeclareTests kBashreadline{{
-    .name = "bashreadline",
-    .events = {"-e", "typist --lines 3"},
-    .alone = true,
-    .stress = event_row("typist --lines {n}", 100,
-                        [](stress::Load& load) { return load.truth("lines") + 1; })
-                  .with_copies(12)
-                  .with_children(),
-}};
+TESTS_OF(bashreadline, .events = {"-e", "typist --lines 3"}, .alone = true,
+         .stress = event_row("typist --lines {n}", 100,
+                             [](stress::Load& load) { return load.truth("lines") + 1; })
+                       .with_copies(12)
+                       .with_children());
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -148,14 +148,12 @@ TOOL_TEST(Dbslower, PostgresInAContainer) {
   EXPECT_GE(counts.stop().sum("count"), 3u);
 }
 
-const DeclareTests kDbslower{{
-    .name = "dbslower",
-    .events = {{"-e", "-m", "0", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = event_row("served --count {n/5+1}", 500, "queries",
-                        {"-m", "0", "-x", workload_path("served")})
-                  .with_copies(6),
-    .long_run = {{.arguments = {"-x", workload_path("served")}}},
-}};
+TESTS_OF(dbslower,
+         .events = {{"-e", "-m", "0", "-x", workload_path("served")}, {"served", "--count", "2"}},
+         .stress = event_row("served --count {n/5+1}", 500, "queries",
+                             {"-m", "0", "-x", workload_path("served")})
+                       .with_copies(6),
+         .long_run = {{.arguments = {"-x", workload_path("served")}}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -20,13 +20,10 @@ TOOL_TEST(Dbstat, SaysWhatItLacks) {
                  {"hint: give the path of a server's program"}, 3);
 }
 
-const DeclareTests kDbstat{{
-    .name = "dbstat",
-    .events = {{"-S", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = total_row("served --count {n/5+1}", 500, "count", "queries",
-                        {"-S", "-x", workload_path("served")})
-                  .with_copies(6),
-    .long_run = {{.arguments = {"-x", workload_path("served")}}},
-}};
+TESTS_OF(dbstat, .events = {{"-S", "-x", workload_path("served")}, {"served", "--count", "2"}},
+         .stress = total_row("served --count {n/5+1}", 500, "count", "queries",
+                             {"-S", "-x", workload_path("served")})
+                       .with_copies(6),
+         .long_run = {{.arguments = {"-x", workload_path("served")}}});
 
 }  // namespace coretap::tooltest

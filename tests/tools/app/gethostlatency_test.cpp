@@ -144,13 +144,11 @@ TOOL_TEST(Gethostlatency, Explain) {
   expect_contains(explained.out, {"      " + c_library() + ":getaddrinfo at 0x"});
 }
 
-const DeclareTests kGethostlatency{{
-    .name = "gethostlatency",
-    .events = {"-e", "resolver --count 2"},
+TESTS_OF(
+    gethostlatency, .events = {"-e", "resolver --count 2"},
     .stress = event_row("resolver --count {n}", 100,
                         "getaddrinfo+gethostbyname+gethostbyname2+gethostbyname_r+gethostbyname2_r")
-                  .with_copies(6),
-}};
+                  .with_copies(6));
 
 }  // namespace
 }  // namespace coretap::tooltest

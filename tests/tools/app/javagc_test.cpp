@@ -49,15 +49,13 @@ TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
   for (auto& event : report.body) EXPECT_GT(event["gc_ns"].u64(), 0u);
 }
 
-const DeclareTests kJavagc{{
-    .name = "javagc",
-    .events = {{"-e", "-t", "0", "--library", workload_path("served")},
-               {"served", "--kind", "java", "--count", "2"}},
-    .stress = event_row("served --kind java --count {n}", 1000, "pauses",
-                        {"-t", "0", "--library", workload_path("served")})
-                  .with_copies(6),
-    .long_run = {{.arguments = {"--library", workload_path("served")}}},
-}};
+TESTS_OF(javagc,
+         .events = {{"-e", "-t", "0", "--library", workload_path("served")},
+                    {"served", "--kind", "java", "--count", "2"}},
+         .stress = event_row("served --kind java --count {n}", 1000, "pauses",
+                             {"-t", "0", "--library", workload_path("served")})
+                       .with_copies(6),
+         .long_run = {{.arguments = {"--library", workload_path("served")}}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -137,14 +137,12 @@ TOOL_TEST(Sslsniff, ContentsNeedConsent) {
   expect_contains(run({tool_path("coretap"), "man", "sslsniff"}).out, {"show-data"});
 }
 
-const DeclareTests kSslsniff{{
-    .name = "sslsniff",
-    .events = {{"-x", "--library", workload_path("served")},
-               {"served", "--kind", "tls", "--count", "2"}},
-    .stress = event_row("served --kind tls --count {n/3+1}", 1000, "tls_calls",
-                        {"--library", workload_path("served")})
-                  .with_copies(6),
-}};
+TESTS_OF(sslsniff,
+         .events = {{"-x", "--library", workload_path("served")},
+                    {"served", "--kind", "tls", "--count", "2"}},
+         .stress = event_row("served --kind tls --count {n/3+1}", 1000, "tls_calls",
+                             {"--library", workload_path("served")})
+                       .with_copies(6));
 
 }  // namespace
 }  // namespace coretap::tooltest

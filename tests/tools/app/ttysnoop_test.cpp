@@ -53,10 +53,7 @@ TOOL_TEST(Ttysnoop, WrongWords) {
     expect_refused({"ttysnoop", wrong});
 }
 
-const DeclareTests kTtysnoop{{
-    .name = "ttysnoop",
-    .events = {"-T", "screen"},
-    .stress = event_row("screen --writes {n}", 2000, "writes"),
-}};
+TESTS_OF(ttysnoop, .events = {"-T", "screen"},
+         .stress = event_row("screen --writes {n}", 2000, "writes"));
 
 }  // namespace coretap::tooltest

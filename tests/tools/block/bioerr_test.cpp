@@ -51,12 +51,9 @@ TOOL_TEST(Bioerr, Text) {
   expect_contains(seen.text(), {" 96     4096 EIO         blockio "});
 }
 
-const DeclareTests kBioerr{{
-    .name = "bioerr",
-    .events = {"-a", "blockio --make loop --op read --count 5 --lost 8k"},
-    .stress =
-        event_row("blockio --make loop --op read --count {n} --span 4m --lost 4m", 1500, "failed"),
-}};
+TESTS_OF(bioerr, .events = {"-a", "blockio --make loop --op read --count 5 --lost 8k"},
+         .stress = event_row("blockio --make loop --op read --count {n} --span 4m --lost 4m", 1500,
+                             "failed"));
 
 }  // namespace
 }  // namespace coretap::tooltest

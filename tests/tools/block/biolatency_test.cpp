@@ -145,12 +145,8 @@ TOOL_TEST(Biolatency, HeatMapsHaveAllValues) {
   EXPECT_NEAR(static_cast<double>(printed), static_cast<double>(count), 1);
 }
 
-const DeclareTests kBiolatency{{
-    .name = "biolatency",
-    .events = {"-D -F", "blockio --count 5"},
-    .stress = writes_to_loop("count", "-D"),
-    .long_run = {{.arguments = "-D -F 10"}},
-}};
+TESTS_OF(biolatency, .events = {"-D -F", "blockio --count 5"},
+         .stress = writes_to_loop("count", "-D"), .long_run = {{.arguments = "-D -F 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -53,12 +53,7 @@ TOOL_TEST(Biolatpcts, Text) {
                                 seen.filled("\n{disk}   Write           10 ")});
 }
 
-const DeclareTests kBiolatpcts{{
-    .name = "biolatpcts",
-    .events = {"--overall", "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = writes_to_loop("count"),
-    .long_run = {{.arguments = "-i 10"}},
-}};
+TESTS_OF(biolatpcts, .events = {"--overall", "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = writes_to_loop("count"), .long_run = {{.arguments = "-i 10"}});
 
 }  // namespace coretap::tooltest

@@ -38,12 +38,7 @@ TOOL_TEST(Biopattern, DisksApartInText) {
               {{"ios", "count"}});
 }
 
-const DeclareTests kBiopattern{{
-    .name = "biopattern",
-    .events = {{}, "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = writes_to_loop("ios"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(biopattern, .events = {{}, "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = writes_to_loop("ios"), .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

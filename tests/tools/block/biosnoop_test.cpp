@@ -167,12 +167,9 @@ TOOL_TEST(Biosnoop, Text) {
   expect_rows(seen.text(1), R"(\d\d:\d\d:\d\d\.\d{3})", R"([-SR] +\d+\.\d{3} +)");
 }
 
-const DeclareTests kBiosnoop{{
-    .name = "biosnoop",
-    .events = {"-Q -P", "blockio --count 5"},
-    .stress = event_row("blockio --make loop --count {n} --span 4m", 1500, "count"),
-    .long_run = {{.arguments = "-Q"}},
-}};
+TESTS_OF(biosnoop, .events = {"-Q -P", "blockio --count 5"},
+         .stress = event_row("blockio --make loop --count {n} --span 4m", 1500, "count"),
+         .long_run = {{.arguments = "-Q"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

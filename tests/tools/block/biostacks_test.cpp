@@ -28,12 +28,7 @@ TOOL_TEST(Biostacks, TextHasFramesAboveTheHistogram) {
   EXPECT_NE(histogram, std::string::npos) << text;
 }
 
-const DeclareTests kBiostacks{{
-    .name = "biostacks",
-    .events = {"--user-stacks", "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = writes_to_loop("count"),
-    .long_run = {{.arguments = "--user-stacks 60"}},
-}};
+TESTS_OF(biostacks, .events = {"--user-stacks", "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = writes_to_loop("count"), .long_run = {{.arguments = "--user-stacks 60"}});
 
 }  // namespace coretap::tooltest

@@ -166,12 +166,8 @@ TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
   EXPECT_TRUE(contains(top.seen(), "loadavg"));
 }
 
-const DeclareTests kBiotop{{
-    .name = "biotop",
-    .events = {{}, "blockio --count 5"},
-    .stress = writes_to_loop("ios"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(biotop, .events = {{}, "blockio --count 5"}, .stress = writes_to_loop("ios"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

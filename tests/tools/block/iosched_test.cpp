@@ -40,13 +40,9 @@ TOOL_TEST(Iosched, Text) {
   expect_contains(seen.text(), {"\nscheduler = mq-deadline\n", " usecs "});
 }
 
-const DeclareTests kIosched{{
-    .name = "iosched",
-    .events = {{"-D"}, writes("5")},
-    .nothing_when_idle = true,
-    .stress = count_row(writes("{n}"), 1500, "count", "count", "-D").of_one_workload(),
-    .long_run = {{.arguments = "-D 10"}},
-}};
+TESTS_OF(iosched, .events = {{"-D"}, writes("5")}, .nothing_when_idle = true,
+         .stress = count_row(writes("{n}"), 1500, "count", "count", "-D").of_one_workload(),
+         .long_run = {{.arguments = "-D 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

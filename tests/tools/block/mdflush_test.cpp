@@ -19,11 +19,8 @@ TOOL_TEST(Mdflush, EachFlushOfAnArray) {
                                  " blockio          " + seen.ready["disk"].str()});
 }
 
-const DeclareTests kMdflush{{
-    .name = "mdflush",
-    .events = {"-l", "blockio --make md --op flush --count 5"},
-    .stress = event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")
-                  .of_one_workload(),
-}};
+TESTS_OF(mdflush, .events = {"-l", "blockio --make md --op flush --count 5"},
+         .stress = event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")
+                       .of_one_workload());
 
 }  // namespace coretap::tooltest

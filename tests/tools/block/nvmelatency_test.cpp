@@ -23,13 +23,10 @@ TOOL_TEST(Nvmelatency, CommandsOfADisk) {
                   {"\ndisk = " + seen.ready["disk"].str() + ", command = nvme_cmd_write\n"});
 }
 
-const DeclareTests kNvmelatency{{
-    .name = "nvmelatency",
-    .events = {"--status", "blockio --make nvme --count 5"},
-    .nothing_when_idle = true,
-    .stress = count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")
-                  .of_one_workload(),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(nvmelatency, .events = {"--status", "blockio --make nvme --count 5"},
+         .nothing_when_idle = true,
+         .stress = count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")
+                       .of_one_workload(),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

@@ -33,13 +33,9 @@ TOOL_TEST(Scsilatency, OneDeviceInText) {
   expect_contains(seen.text(3), {"\ncommand = WRITE_10\n"});
 }
 
-const DeclareTests kScsilatency{{
-    .name = "scsilatency",
-    .events = {"-D", "blockio --make scsi --count 5"},
-    .nothing_when_idle = true,
-    .stress = count_row("blockio --make scsi --span 4m --count {n}", 500, "count", "count")
-                  .of_one_workload(),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(scsilatency, .events = {"-D", "blockio --make scsi --count 5"}, .nothing_when_idle = true,
+         .stress = count_row("blockio --make scsi --span 4m --count {n}", 500, "count", "count")
+                       .of_one_workload(),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

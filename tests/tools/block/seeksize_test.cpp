@@ -27,16 +27,12 @@ TOOL_TEST(Seeksize, TextHasTheKnownTitles) {
   expect_contains(seen.text(), {"Process Name = blockio\n", " sectors "});
 }
 
-const DeclareTests kSeeksize{{
-    .name = "seeksize",
-    .events = {"-D", "blockio --count 5"},
-    .nothing_when_idle = true,
-    // The first of a disk has no distance.
-    .stress = count_row(
-                  "blockio --make loop --count {n} --span 4m", 1500, "count",
-                  [](stress::Load& load) { return load.truth("count") - 1; }, "-D")
-                  .with_slack(1),
-    .long_run = {{.arguments = "-D 10"}},
-}};
+TESTS_OF(seeksize, .events = {"-D", "blockio --count 5"}, .nothing_when_idle = true,
+         // The first of a disk has no distance.
+         .stress = count_row(
+                       "blockio --make loop --count {n} --span 4m", 1500, "count",
+                       [](stress::Load& load) { return load.truth("count") - 1; }, "-D")
+                       .with_slack(1),
+         .long_run = {{.arguments = "-D 10"}});
 
 }  // namespace coretap::tooltest

@@ -85,12 +85,9 @@ TOOL_TEST(Cpudist, TextIsTheKnownHistogram) {
                   {"     usecs               : count    distribution\n", "avg = "});
 }
 
-const DeclareTests kCpudist{{
-    .name = "cpudist",
-    .events = {"-L", "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", stress::all_leaves, "-L"),
-    .long_run = {{.arguments = "-P 10"}, {.arguments = "-O -P 10", .of = "offcpu"}},
-}};
+TESTS_OF(cpudist, .events = {"-L", "runqueue --threads 2 --ms 60"}, .alone = true,
+         .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", stress::all_leaves,
+                             "-L"),
+         .long_run = {{.arguments = "-P 10"}, {.arguments = "-O -P 10", .of = "offcpu"}});
 
 }  // namespace coretap::tooltest

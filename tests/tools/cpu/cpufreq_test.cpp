@@ -138,16 +138,14 @@ TOOL_TEST(Cpufreq, ClocksOfThisMachine) {
   EXPECT_GT(report.body[0]["count"].u64(), 10u);
 }
 
-const DeclareTests kCpufreq{{
-    .name = "cpufreq",
-    .events = {{}, "runqueue --threads 2 --ms 60"},
-    .nothing_when_idle = true,
-    .stress = count_row(
-                  "runqueue --threads 1 --ms {n}", 600,
-                  [](auto& line) { return line["syswide"].boolean() ? line["count"].u64() : 0; },
-                  samples_each(2'000'000), "-f 500")
-                  .sampled(0.5),
-}};
+TESTS_OF(cpufreq, .events = {{}, "runqueue --threads 2 --ms 60"}, .nothing_when_idle = true,
+         .stress = count_row(
+                       "runqueue --threads 1 --ms {n}", 600,
+                       [](auto& line) {
+                         return line["syswide"].boolean() ? line["count"].u64() : 0;
+                       },
+                       samples_each(2'000'000), "-f 500")
+                       .sampled(0.5));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -90,14 +90,10 @@ TOOL_TEST(Cpuunclaimed, Samples) {
   expect_between(seconds(line, "unclaimed_ns"), 0.75 * idle - 0.1, 1.1 * idle + 0.3 * slowness());
 }
 
-const DeclareTests kCpuunclaimed{{
-    .name = "cpuunclaimed",
-    .events = {{}, "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    // The kernel's own count leaves out a task that is preempted as it goes to sleep.
-    .stress = total_row("runqueue --threads 3 --ms {n}", 600, "waits", slices).with_slack(1),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(cpuunclaimed, .events = {{}, "runqueue --threads 2 --ms 60"}, .alone = true,
+         // The kernel's own count leaves out a task that is preempted as it goes to sleep.
+         .stress = total_row("runqueue --threads 3 --ms {n}", 600, "waits", slices).with_slack(1),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

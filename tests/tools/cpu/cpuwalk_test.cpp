@@ -91,13 +91,9 @@ TOOL_TEST(Cpuwalk, TextIsTheKnownHistogram) {
                   {"       cpu : msecs    distribution\n         0 : "});
 }
 
-const DeclareTests kCpuwalk{{
-    .name = "cpuwalk",
-    .events = {{}, "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = total_row("runqueue --threads 3 --ms {n}", 600, "stints", stress::all_leaves),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(cpuwalk, .events = {{}, "runqueue --threads 2 --ms 60"}, .alone = true,
+         .stress = total_row("runqueue --threads 3 --ms {n}", 600, "stints", stress::all_leaves),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -114,12 +114,9 @@ TOOL_TEST(Execsnoop, FollowsACommand) {
   EXPECT_EQ(report.body.size(), 1 + 3 + report.truth.value()["execs"].u64());
 }
 
-const DeclareTests kExecsnoop{{
-    .name = "execsnoop",
-    .events = {"-x -U -T", "hostile --count 2 --action exec"},
-    .stress = event_row("runner --count {n}", 600, "storm+execs+fails", "-x").with_children(),
-    .long_run = {{.arguments = "-x"}},
-}};
+TESTS_OF(execsnoop, .events = {"-x -U -T", "hostile --count 2 --action exec"},
+         .stress = event_row("runner --count {n}", 600, "storm+execs+fails", "-x").with_children(),
+         .long_run = {{.arguments = "-x"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -156,12 +156,9 @@ TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
   EXPECT_TRUE(std::stoi(part[3]) == hour(from) || std::stoi(part[3]) == hour(until));
 }
 
-const DeclareTests kExitsnoop{{
-    .name = "exitsnoop",
-    .events = {"-e", "forker --children 3 --ms 5"},
-    .stress = event_row("runner --count {n}", 600, "storm+execs+fails").with_children(),
-    .long_run = {{.arguments = "-T"}},
-}};
+TESTS_OF(exitsnoop, .events = {"-e", "forker --children 3 --ms 5"},
+         .stress = event_row("runner --count {n}", 600, "storm+execs+fails").with_children(),
+         .long_run = {{.arguments = "-T"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -44,13 +44,10 @@ TOOL_TEST(Hardirqs, TextIsTheKnownTable) {
                   {"TOTAL_count TOTAL_nsecs MAX_nsecs   IRQ SPURIOUS CPU"});
 }
 
-const DeclareTests kHardirqs{{
-    .name = "hardirqs",
-    .events = {"--vectors", "sleeper --sleeps 1 --spin 100"},
-    .alone = true,
+TESTS_OF(
+    hardirqs, .events = {"--vectors", "sleeper --sleeps 1 --spin 100"}, .alone = true,
     .nothing_when_idle = true,
     .stress = count_row("sleeper --sleeps 1 --spin {n}", 500, "count", {}, "--vectors").not_known(),
-    .long_run = {{.arguments = "--vectors -C 10"}},
-}};
+    .long_run = {{.arguments = "--vectors -C 10"}});
 
 }  // namespace coretap::tooltest

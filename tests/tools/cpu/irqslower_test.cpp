@@ -81,13 +81,11 @@ TOOL_TEST(Irqslower, TextHasTheKnownColumns) {
                   {"TIME          CPU   IRQ HANDLER                      LAT(us) COMM\n"});
 }
 
-const DeclareTests kIrqslower{{
-    .name = "irqslower",
-    .events = {"--vectors 0", "sleeper --sleeps 1 --spin 300"},
-    .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {}, {"--vectors", "-i", kTimer, "0"})
-                  .by_kernel_event("irq_vectors/local_timer_exit"),
-    .long_run = {{.arguments = "--vectors 100"}},
-}};
+TESTS_OF(irqslower, .events = {"--vectors 0", "sleeper --sleeps 1 --spin 300"},
+         .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {},
+                             {"--vectors", "-i", kTimer, "0"})
+                       .by_kernel_event("irq_vectors/local_timer_exit"),
+         .long_run = {{.arguments = "--vectors 100"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

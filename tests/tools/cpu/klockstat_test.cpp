@@ -92,15 +92,11 @@ TOOL_TEST(Klockstat, HoldsOfAMutex) {
   }
 }
 
-const DeclareTests kKlockstat{{
-    .name = "klockstat",
-    .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--holds"}}},
-    .events = {{}, "contender --rounds 3"},
-    .nothing_when_idle = true,
-    .stress = count_row("contender --ms 0 --rounds {n/2}", 400, "count", "contention_ends")
-                  .with_slack(20),
-    .long_run = {{.arguments = "-i 60"}, {.arguments = "--holds -i 60", .of = "holds"}},
-}};
+TESTS_OF(klockstat, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--holds"}}},
+         .events = {{}, "contender --rounds 3"}, .nothing_when_idle = true,
+         .stress = count_row("contender --ms 0 --rounds {n/2}", 400, "count", "contention_ends")
+                       .with_slack(20),
+         .long_run = {{.arguments = "-i 60"}, {.arguments = "--holds -i 60", .of = "holds"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -46,13 +46,9 @@ TOOL_TEST(Kvmexit, AnotherProcessorOnly) {
   EXPECT_EQ(seen.report().lost("filtered"), seen.truth["exits"].u64());
 }
 
-const DeclareTests kKvmexit{{
-    .name = "kvmexit",
-    .events = {{}, "vm"},
-    .nothing_when_idle = true,
-    .stress = count_row("vm --cpuids {n} --outs 100", 5000, "count", "exits"),
-    .long_run = {{.arguments = "-i 60"}},
-}};
+TESTS_OF(kvmexit, .events = {{}, "vm"}, .nothing_when_idle = true,
+         .stress = count_row("vm --cpuids {n} --outs 100", 5000, "count", "exits"),
+         .long_run = {{.arguments = "-i 60"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -191,12 +191,9 @@ TOOL_TEST(Llcstat, BusyProcess) {
   EXPECT_GT(seen.report().sum("references"), 0u);
 }
 
-const DeclareTests kLlcstat{{
-    .name = "llcstat",
-    .events = {{}, "sleeper --sleeps 1 --spin 500"},
-    .stress = count_row("sleeper --sleeps 1 --spin {n}", 500, "references", {}).not_known(),
-    .long_run = {{.arguments = "-c 100000"}},
-}};
+TESTS_OF(llcstat, .events = {{}, "sleeper --sleeps 1 --spin 500"},
+         .stress = count_row("sleeper --sleeps 1 --spin {n}", 500, "references", {}).not_known(),
+         .long_run = {{.arguments = "-c 100000"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -173,13 +173,9 @@ TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
   }
 }
 
-const DeclareTests kLoads{{
-    .name = "loads",
-    .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},
-    .events = {.options = "0.1", .command = "load --ms 1000"},
-    .alone = true,
-    .long_run = {{.arguments = "1"}},
-}};
+TESTS_OF(loads, .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},
+         .events = {.options = "0.1", .command = "load --ms 1000"}, .alone = true,
+         .long_run = {{.arguments = "1"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

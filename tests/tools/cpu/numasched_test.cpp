@@ -86,12 +86,8 @@ TOOL_TEST(Numasched, MovesWithinANodeAreNone) {
   EXPECT_TRUE(tracer.stop().body.empty());
 }
 
-const DeclareTests kNumasched{{
-    .name = "numasched",
-    .events = {{}, "numa --travel 3"},
-    .stress = event_row("numa --travel {n}", 400, "moves"),
-    .long_run = {{.arguments = "-e"}},
-}};
+TESTS_OF(numasched, .events = {{}, "numa --travel 3"},
+         .stress = event_row("numa --travel {n}", 400, "moves"), .long_run = {{.arguments = "-e"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -275,13 +275,9 @@ TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   EXPECT_LE(sum(lines_where(report, is_sleep), "total_ns"), truth["slept_ns"].u64());
 }
 
-const DeclareTests kOffcputime{{
-    .name = "offcputime",
-    .events = {{}, "sleeper --sleeps 3"},
-    .alone = true,
-    .stress = stack_row(stress::sleeps(), 3000, stress::all_leaves),
-    .long_run = {{.arguments = "-m 1000", .holds_results = true}},
-}};
+TESTS_OF(offcputime, .events = {{}, "sleeper --sleeps 3"}, .alone = true,
+         .stress = stack_row(stress::sleeps(), 3000, stress::all_leaves),
+         .long_run = {{.arguments = "-m 1000", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

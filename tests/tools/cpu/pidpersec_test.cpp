@@ -67,13 +67,10 @@ TOOL_TEST(Pidpersec, TextIsATable) {
   for (int i : {1, 2}) EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
 }
 
-const DeclareTests kPidpersec{{
-    .name = "pidpersec",
-    .events = {{}, "forker --children 3 --ms 5"},
-    .stress = total_row("runner --count {n}", 600, "processes+threads", "storm+execs+fails")
-                  .with_children(),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(pidpersec, .events = {{}, "forker --children 3 --ms 5"},
+         .stress = total_row("runner --count {n}", 600, "processes+threads", "storm+execs+fails")
+                       .with_children(),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

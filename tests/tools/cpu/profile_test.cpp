@@ -111,15 +111,11 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
   EXPECT_GT(sum(own, "count"), 20u) << report.err;
 }
 
-const DeclareTests kProfile{{
-    .name = "profile",
-    .events = {"-F 999", "sleeper --sleeps 1 --spin 200"},
-    .alone = true,
-    .stress = stack_row("sleeper --sleeps 1 --spin {n}", 1000, samples_each(5'000'000),
-                        "--period 5000000")
-                  .sampled(0.25),
-    .long_run = {{.arguments = "-F 20", .holds_results = true}},
-}};
+TESTS_OF(profile, .events = {"-F 999", "sleeper --sleeps 1 --spin 200"}, .alone = true,
+         .stress = stack_row("sleeper --sleeps 1 --spin {n}", 1000, samples_each(5'000'000),
+                             "--period 5000000")
+                       .sampled(0.25),
+         .long_run = {{.arguments = "-F 20", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -153,14 +153,12 @@ TOOL_TEST(Runqlat, FollowsACommand) {
   }
 }
 
-const DeclareTests kRunqlat{{
-    .name = "runqlat",
-    .events = {"-L", "runqueue --threads 2 --ms 60"},
+TESTS_OF(
+    runqlat, .events = {"-L", "runqueue --threads 2 --ms 60"},
     // The kernel's own count leaves out a task that is preempted as it goes to sleep
     // (sched_info_depart).
     .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", slices, "-L").with_slack(1),
-    .long_run = {{.arguments = "-P 10"}},
-}};
+    .long_run = {{.arguments = "-P 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

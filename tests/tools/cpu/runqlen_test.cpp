@@ -42,15 +42,11 @@ TOOL_TEST(Runqlen, TextIsTheKnownHistogram) {
                   {"cpu = 0\n", "   runqlen : count    distribution\n"});
 }
 
-const DeclareTests kRunqlen{{
-    .name = "runqlen",
-    .events = {"-C", "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count", samples_each(5'000'000),
-                        "-C --period 5000000")
-                  .sampled(0.25),
-    .long_run = {{.arguments = "-C 10"}},
-}};
+TESTS_OF(runqlen, .events = {"-C", "runqueue --threads 2 --ms 60"}, .alone = true,
+         .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count",
+                             samples_each(5'000'000), "-C --period 5000000")
+                       .sampled(0.25),
+         .long_run = {{.arguments = "-C 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

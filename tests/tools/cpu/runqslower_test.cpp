@@ -67,14 +67,10 @@ TOOL_TEST(Runqslower, ColumnsOfThePeers) {
     EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
 }
 
-const DeclareTests kRunqslower{{
-    .name = "runqslower",
-    .events = {"0 -P", "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    // As runqlat's.
-    .stress = event_row("runqueue --threads 3 --ms {n}", 600, slices, "0").with_slack(1),
-    .long_run = {{.arguments = "1000"}},
-}};
+TESTS_OF(runqslower, .events = {"0 -P", "runqueue --threads 2 --ms 60"}, .alone = true,
+         // As runqlat's.
+         .stress = event_row("runqueue --threads 3 --ms {n}", 600, slices, "0").with_slack(1),
+         .long_run = {{.arguments = "1000"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

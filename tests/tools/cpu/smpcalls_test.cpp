@@ -82,14 +82,10 @@ TOOL_TEST(Smpcalls, TextIsATable) {
                    kReadEvent});
 }
 
-const DeclareTests kSmpcalls{{
-    .name = "smpcalls",
-    .events = {"-P", "crosscall --calls 100"},
-    .alone = true,
-    .nothing_when_idle = true,
-    .stress = count_row("crosscall --calls {n}", 500, "count", "calls", "-P").with_slack(10),
-    .long_run = {{.arguments = "-P 10"}, {.arguments = "-K 10", .of = "stacks"}},
-}};
+TESTS_OF(smpcalls, .events = {"-P", "crosscall --calls 100"}, .alone = true,
+         .nothing_when_idle = true,
+         .stress = count_row("crosscall --calls {n}", 500, "count", "calls", "-P").with_slack(10),
+         .long_run = {{.arguments = "-P 10"}, {.arguments = "-K 10", .of = "stacks"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -110,15 +110,11 @@ TOOL_TEST(Softirqs, TextIsTheKnownTable) {
   expect_contains(output_of("softirqs -d 0.3 1"), {"softirq = "});
 }
 
-const DeclareTests kSoftirqs{{
-    .name = "softirqs",
-    .events = {{}, "sleeper --sleeps 1 --spin 300"},
-    .alone = true,
-    .nothing_when_idle = true,
-    .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count", {})
-                  .by_kernel_event("irq/softirq_exit"),
-    .long_run = {{.arguments = "--per-cpu 10"}},
-}};
+TESTS_OF(softirqs, .events = {{}, "sleeper --sleeps 1 --spin 300"}, .alone = true,
+         .nothing_when_idle = true,
+         .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count", {})
+                       .by_kernel_event("irq/softirq_exit"),
+         .long_run = {{.arguments = "--per-cpu 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -101,13 +101,10 @@ TOOL_TEST(Softirqslower, TextHasTheKnownColumns) {
                   {"TIME         STAGE                SOFTIRQ       LAT(us)  CPU COMM\n"});
 }
 
-const DeclareTests kSoftirqslower{{
-    .name = "softirqslower",
-    .events = {"0", "sleeper --sleeps 1 --spin 300"},
-    .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {}, "--stage run 0")
-                  .by_kernel_event("irq/softirq_exit"),
-    .long_run = {{.arguments = "1000"}},
-}};
+TESTS_OF(softirqslower, .events = {"0", "sleeper --sleeps 1 --spin 300"},
+         .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {}, "--stage run 0")
+                       .by_kernel_event("irq/softirq_exit"),
+         .long_run = {{.arguments = "1000"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

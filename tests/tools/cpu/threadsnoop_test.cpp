@@ -55,11 +55,8 @@ TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
     EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
 }
 
-const DeclareTests kThreadsnoop{{
-    .name = "threadsnoop",
-    .events = {{}, "threads --count 3"},
-    .stress = event_row("threads --count {n}", 600, "threads"),
-    .long_run = {{.arguments = "-e"}},
-}};
+TESTS_OF(threadsnoop, .events = {{}, "threads --count 3"},
+         .stress = event_row("threads --count {n}", 600, "threads"),
+         .long_run = {{.arguments = "-e"}});
 
 }  // namespace coretap::tooltest

@@ -73,12 +73,9 @@ TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
                   {"wqname = ", "     nsecs               : count    distribution\n"});
 }
 
-const DeclareTests kWqlat{{
-    .name = "wqlat",
-    .events = {"-FW", "terminal --writes 50"},
-    .stress = count_row("terminal --writes {n}", 2000, "count", "writes", "-F").with_slack(2),
-    .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}},
-}};
+TESTS_OF(wqlat, .events = {"-FW", "terminal --writes 50"},
+         .stress = count_row("terminal --writes {n}", 2000, "count", "writes", "-F").with_slack(2),
+         .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

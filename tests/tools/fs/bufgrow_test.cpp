@@ -24,18 +24,15 @@ TOOL_TEST(Bufgrow, PagesOfADevice) {
                                         seen.ready["disk"].str(), kilobytes, kilobytes}));
 }
 
-const DeclareTests kBufgrow{{
-    .name = "bufgrow",
-    .events = {{}, "blockio --make loop --buffered --count 20"},
-    .stress = count_row(
-        "blockio --make loop --buffered --count {n}", 5000,
-        [](const Json& line) {
-          auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-          if (!line["disk"].str().starts_with("loop")) return std::uint64_t{0};
-          return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
-        },
-        [](stress::Load& load) { return 2 * load.truth("count"); }, "-D"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(bufgrow, .events = {{}, "blockio --make loop --buffered --count 20"},
+         .stress = count_row(
+             "blockio --make loop --buffered --count {n}", 5000,
+             [](const Json& line) {
+               auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+               if (!line["disk"].str().starts_with("loop")) return std::uint64_t{0};
+               return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
+             },
+             [](stress::Load& load) { return 2 * load.truth("count"); }, "-D"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

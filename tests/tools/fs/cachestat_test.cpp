@@ -178,14 +178,11 @@ TOOL_TEST(Cachestat, SizesOfTheCache) {
     EXPECT_NEAR(line[key].real(), static_cast<double>(meminfo_bytes(name) >> 20), 64) << name;
 }
 
-const DeclareTests kCachestat{{
-    .name = "cachestat",
-    .events = {{}, "pagecache --size 262144"},
-    .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed",
-                        [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
-                  .with_slack(kFewPages),
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(cachestat, .events = {{}, "pagecache --size 262144"},
+         .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed",
+                             [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
+                       .with_slack(kFewPages),
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -42,14 +42,11 @@ TOOL_TEST(Cachetop, TheKnownColumns) {
                                                    "MISSES  DIRTIES  READ_HIT% WRITE_HIT%\n"});
 }
 
-const DeclareTests kCachetop{{
-    .name = "cachetop",
-    .events = {{}, "pagecache --size 262144"},
-    // No tiny: the ledger counts events, of which one may access many pages.
-    .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed+added+dirtied",
-                        [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
-                  .with_slack(kFewPages),
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(cachetop, .events = {{}, "pagecache --size 262144"},
+         // No tiny: the ledger counts events, of which one may access many pages.
+         .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed+added+dirtied",
+                             [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
+                       .with_slack(kFewPages),
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace coretap::tooltest

@@ -59,10 +59,8 @@ TOOL_TEST(Dcsnoop, AccountsForEachNameOfAStorm) {
   }
 }
 
-const DeclareTests kDcsnoop{{
-    .name = "dcsnoop",
-    .events = {{}, "lookups --absent 3"},
-    .stress = event_row("lookups --absent {n}", 20000, "lookups").with_slack(20).with_copies(8),
-}};
+TESTS_OF(
+    dcsnoop, .events = {{}, "lookups --absent 3"},
+    .stress = event_row("lookups --absent {n}", 20000, "lookups").with_slack(20).with_copies(8));
 
 }  // namespace coretap::tooltest

@@ -18,11 +18,8 @@ TOOL_TEST(Dcstat, TextHasRates) {
   expect_contains(seen.text(), {" 75.00%"});
 }
 
-const DeclareTests kDcstat{{
-    .name = "dcstat",
-    .events = {{}, "lookups --absent 5"},
-    .stress = total_row("lookups --absent {n}", 20000, "refs", "lookups").with_slack(20),
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(dcstat, .events = {{}, "lookups --absent 5"},
+         .stress = total_row("lookups --absent {n}", 20000, "refs", "lookups").with_slack(20),
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace coretap::tooltest

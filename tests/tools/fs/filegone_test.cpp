@@ -96,12 +96,9 @@ TOOL_TEST(Filegone, Text) {
   expect_contains(text, {" RENAME   file > renamed\n", " DELETE   renamed\n"});
 }
 
-const DeclareTests kFilegone{{
-    .name = "filegone",
-    .events = {{}, "removals --files 3"},
-    .stress = event_row("removals --files {n/2}", 10000, "calls"),
-    .long_run = {{.arguments = "-F"}},
-}};
+TESTS_OF(filegone, .events = {{}, "removals --files 3"},
+         .stress = event_row("removals --files {n/2}", 10000, "calls"),
+         .long_run = {{.arguments = "-F"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

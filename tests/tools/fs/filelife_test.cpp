@@ -64,11 +64,8 @@ TOOL_TEST(Filelife, Text) {
   expect_contains(text, {" removals         0.2", " renamed\n"});
 }
 
-const DeclareTests kFilelife{{
-    .name = "filelife",
-    .events = {{}, "removals --files 3"},
-    .stress = event_row("removals --files {n}", 10000, "gone"),
-}};
+TESTS_OF(filelife, .events = {{}, "removals --files 3"},
+         .stress = event_row("removals --files {n}", 10000, "gone"));
 
 }  // namespace
 }  // namespace coretap::tooltest

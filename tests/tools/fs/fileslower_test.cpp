@@ -55,11 +55,8 @@ TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
                   {"TIME(s)     COMM             TID     D   BYTES   LAT(ms) FILENAME\n"});
 }
 
-const DeclareTests kFileslower{{
-    .name = "fileslower",
-    .events = {"0", "fileio --count 5"},
-    .stress = event_row("fileio --count {n}", 10000, "returned", "0"),
-    .long_run = {{.arguments = "1"}},
-}};
+TESTS_OF(fileslower, .events = {"0", "fileio --count 5"},
+         .stress = event_row("fileio --count {n}", 10000, "returned", "0"),
+         .long_run = {{.arguments = "1"}});
 
 }  // namespace coretap::tooltest

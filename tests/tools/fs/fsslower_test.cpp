@@ -85,12 +85,9 @@ TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
   expect_missing_modules("slower");
 }
 
-const DeclareTests kFsslower{{
-    .name = "fsslower",
-    .events = {"0", "fileio --count 5"},
-    .stress = event_row("fileio --count {n}", 10000, "returned", "0 -t tmpfs"),
-    .long_run = {{.arguments = "1"}},
-}};
+TESTS_OF(fsslower, .events = {"0", "fileio --count 5"},
+         .stress = event_row("fileio --count {n}", 10000, "returned", "0 -t tmpfs"),
+         .long_run = {{.arguments = "1"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -14,12 +14,9 @@ TOOL_TEST(Icstat, LookUpsAndMisses) {
   EXPECT_GE(none.lost("filtered"), 2 * handles);
 }
 
-const DeclareTests kIcstat{{
-    .name = "icstat",
-    .events = {{}, "filecalls --handles 20"},
-    .stress = total_row("filecalls --handles {n}", 5000, "lookups",
-                        [](stress::Load& load) { return 2 * load.truth("handles"); }),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(icstat, .events = {{}, "filecalls --handles 20"},
+         .stress = total_row("filecalls --handles {n}", 5000, "lookups",
+                             [](stress::Load& load) { return 2 * load.truth("handles"); }),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

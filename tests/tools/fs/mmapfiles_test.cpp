@@ -37,11 +37,8 @@ TOOL_TEST(Mmapfiles, Columns) {
   EXPECT_EQ(words(rows[1]), Strings("PID COMM MAPS EXEC WRITE SIZE(KB) FILE"));
 }
 
-const DeclareTests kMmapfiles{{
-    .name = "mmapfiles",
-    .events = {"-P", "segments --maps 20"},
-    .stress = count_row("segments --maps {n}", 20000, "maps", "file_maps"),
-    .long_run = {{.arguments = "-P 10"}},
-}};
+TESTS_OF(mmapfiles, .events = {"-P", "segments --maps 20"},
+         .stress = count_row("segments --maps {n}", 20000, "maps", "file_maps"),
+         .long_run = {{.arguments = "-P 10"}});
 
 }  // namespace coretap::tooltest

@@ -158,13 +158,11 @@ TOOL_TEST(Readahead, TextCsvAndFilters) {
   expect_fields(seen.report(4).body.at(0), {{"read_pages", 0}});
 }
 
-const DeclareTests kReadahead{{
-    .name = "readahead",
-    .events = {{}, "pagecache --size 262144 --phase cold"},
-    .stress = total_row("pagecache --phase cold --rounds {n}", 2, "used_pages", "page_accesses")
-                  .with_slack(kFewPages),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(readahead, .events = {{}, "pagecache --size 262144 --phase cold"},
+         .stress = total_row("pagecache --phase cold --rounds {n}", 2, "used_pages",
+                             "page_accesses")
+                       .with_slack(kFewPages),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -22,17 +22,14 @@ TOOL_TEST(Vfscount, WhatToUseInstead) {
   expect_refused("vfscount 0.1", {"vfsstat"}, 3);
 }
 
-const DeclareTests kVfscount{{
-    .name = "vfscount",
-    .events = {{}, "filecalls --rounds 5"},
-    .stress = total_row(
-                  "filecalls --rounds {n}", 5000,
-                  [](const Json& line) {
-                    return line["target"].str() == "vfs_read" ? line["count"].u64() : 0;
-                  },
-                  [](stress::Load& load) { return 2 * load.truth("rounds"); })
-                  .with_slack(2),
-    .long_run = {{.arguments = "60"}},
-}};
+TESTS_OF(vfscount, .events = {{}, "filecalls --rounds 5"},
+         .stress = total_row(
+                       "filecalls --rounds {n}", 5000,
+                       [](const Json& line) {
+                         return line["target"].str() == "vfs_read" ? line["count"].u64() : 0;
+                       },
+                       [](stress::Load& load) { return 2 * load.truth("rounds"); })
+                       .with_slack(2),
+         .long_run = {{.arguments = "60"}});
 
 }  // namespace coretap::tooltest

@@ -41,12 +41,8 @@ TOOL_TEST(Vfssize, OnlyWhatIsAskedFor) {
                                  "bytes"});
 }
 
-const DeclareTests kVfssize{{
-    .name = "vfssize",
-    .events = {{}, "fileio --count 5"},
-    .nothing_when_idle = true,
-    .stress = count_row("fileio --count {n}", 20000, "count", "calls"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(vfssize, .events = {{}, "fileio --count 5"}, .nothing_when_idle = true,
+         .stress = count_row("fileio --count {n}", 20000, "count", "calls"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

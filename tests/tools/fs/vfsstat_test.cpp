@@ -26,13 +26,10 @@ TOOL_TEST(Vfsstat, TextHasRates) {
   EXPECT_GT(std::stod(row[1]), std::stod(row[3])) << text;
 }
 
-const DeclareTests kVfsstat{{
-    .name = "vfsstat",
-    .events = {{}, "filecalls --rounds 5"},
-    .stress = total_row("filecalls --rounds {n}", 2000,
-                        "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs", "operations")
-                  .with_slack(kFewCalls),
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(vfsstat, .events = {{}, "filecalls --rounds 5"},
+         .stress = total_row("filecalls --rounds {n}", 2000,
+                             "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs", "operations")
+                       .with_slack(kFewCalls),
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace coretap::tooltest

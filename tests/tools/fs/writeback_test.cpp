@@ -115,14 +115,11 @@ TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
   EXPECT_GE(seen.report(2).lost("filtered"), sleeps);
 }
 
-const DeclareTests kWriteback{{
-    .name = "writeback",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
-    .events = {{}, "filecalls --syncfs 3"},
-    .stress =
-        event_row("filecalls --syncfs {n}", 6, {}).by_kernel_event("writeback/writeback_queue"),
-    .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}},
-}};
+TESTS_OF(writeback, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
+         .events = {{}, "filecalls --syncfs 3"},
+         .stress = event_row("filecalls --syncfs {n}", 6, {})
+                       .by_kernel_event("writeback/writeback_queue"),
+         .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -66,12 +66,9 @@ TOOL_TEST(Writesync, DirectWritesOfACommand) {
   EXPECT_EQ(sum(rows, "dsync_writes"), 7u);
 }
 
-const DeclareTests kWritesync{{
-    .name = "writesync",
-    .events = {{}, "fileio --count 5"},
-    .stress = count_row("fileio --count {n}", 20000, "writes", "writes+copies"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(writesync, .events = {{}, "fileio --count 5"},
+         .stress = count_row("fileio --count {n}", 20000, "writes", "writes+copies"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -172,13 +172,10 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
                                 {"--max-probes 3 t:sched:*", "--max-probes"}});
 }
 
-const DeclareTests kFunccount{{
-    .name = "funccount",
-    .events = {{}, "probes --calls 20"},
-    .stress =
-        total_row("probes --calls {n}", 500000, "count", "calls", "t:syscalls:sys_enter_getppid"),
-    .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
-}};
+TESTS_OF(funccount, .events = {{}, "probes --calls 20"},
+         .stress = total_row("probes --calls {n}", 500000, "count", "calls",
+                             "t:syscalls:sys_enter_getppid"),
+         .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -163,17 +163,13 @@ TOOL_TEST(Funcinterval, SaysWhatIsWrong) {
                                    {calls("timed_cal"), "did you mean 'timed_call'"}});
 }
 
-const DeclareTests kFuncinterval{{
-    .name = "funcinterval",
-    .events = {{}, "probes --calls 20"},
-    .nothing_when_idle = true,
-    // The first call of a thread ends no interval.
-    .stress = total_row(
-        "probes --calls {n}", 500000, "count",
-        [](stress::Load& load) { return load.truth("calls") - 1; },
-        "--per-thread t:syscalls:sys_enter_getppid"),
-    .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
-}};
+TESTS_OF(funcinterval, .events = {{}, "probes --calls 20"}, .nothing_when_idle = true,
+         // The first call of a thread ends no interval.
+         .stress = total_row(
+             "probes --calls {n}", 500000, "count",
+             [](stress::Load& load) { return load.truth("calls") - 1; },
+             "--per-thread t:syscalls:sys_enter_getppid"),
+         .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

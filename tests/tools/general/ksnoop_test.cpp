@@ -288,12 +288,9 @@ TOOL_TEST(Ksnoop, WrongNamesInKernelFunctions) {
                              {"wake_up_new_task(return)", "void"}});
 }
 
-const DeclareTests kKsnoop{{
-    .name = "ksnoop",
-    .events = {{"sys_getppid($comm, return)"}, {"probes", "--calls", "5"}},
-    .stress = event_row("probes --calls {n}", 100000, "calls", "sys_getppid(return)"),
-    .long_run = {{.arguments = "sys_getppid(return)"}},
-}};
+TESTS_OF(ksnoop, .events = {{"sys_getppid($comm, return)"}, {"probes", "--calls", "5"}},
+         .stress = event_row("probes --calls {n}", 100000, "calls", "sys_getppid(return)"),
+         .long_run = {{.arguments = "sys_getppid(return)"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -69,12 +69,9 @@ TOOL_TEST(Stackcount, FoldedAndText) {
   expect_contains(seen.text(1), {"    main\n", fmt::format("calls ({})\n        7\n", seen.pid)});
 }
 
-const DeclareTests kStackcount{{
-    .name = "stackcount",
-    .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
-    .stress = stack_row("probes --calls {n}", 100000, "calls", "sys_getppid"),
-    .long_run = {{.arguments = "t:sched:sched_process_fork", .holds_results = true}},
-}};
+TESTS_OF(stackcount, .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
+         .stress = stack_row("probes --calls {n}", 100000, "calls", "sys_getppid"),
+         .long_run = {{.arguments = "t:sched:sched_process_fork", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -297,12 +297,10 @@ TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
   expect_refusals("trace", {{{bare + ":handle_request \"%d\", count"}, "no debug information"}});
 }
 
-const DeclareTests kTrace{{
-    .name = "trace",
-    .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
-    .stress = event_row("probes --calls {n}", 100000, "calls", {"sys_getppid \"%d\", $pid"}),
-    .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}},
-}};
+TESTS_OF(trace,
+         .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
+         .stress = event_row("probes --calls {n}", 100000, "calls", {"sys_getppid \"%d\", $pid"}),
+         .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}});
 
 }  // namespace
 }  // namespace coretap::tooltest

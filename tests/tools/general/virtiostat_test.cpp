@@ -40,13 +40,10 @@ TOOL_TEST(Virtiostat, DataOfADisk) {
   EXPECT_TRUE(seen.report(1).body.empty()) << "part of a driver's name";
 }
 
-const DeclareTests kVirtiostat{{
-    .name = "virtiostat",
-    .events = {{}, "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = count_row("blockio --count {n} --span 4m", 1500, "buffers", "count", "-d virtio_blk"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(virtiostat, .events = {{}, "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = count_row("blockio --count {n} --span 4m", 1500, "buffers", "count",
+                             "-d virtio_blk"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

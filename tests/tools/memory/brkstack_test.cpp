@@ -37,13 +37,10 @@ TOOL_TEST(Brkstack, BytesForFlameGraphs) {
   EXPECT_EQ(sum, seen.truth["grown_bytes"].u64());
 }
 
-const DeclareTests kBrkstack{{
-    .name = "brkstack",
-    .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
-    .events = {{}, "grower --count 20"},
-    .stress = count_row("grower --count {n} --bytes 4096", 3000, "grows+shrinks", "changes")
-                  .with_slack(10),  // of its C library
-    .long_run = {{.arguments = "-i 10 --mmap"}},
-}};
+TESTS_OF(brkstack, .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
+         .events = {{}, "grower --count 20"},
+         .stress = count_row("grower --count {n} --bytes 4096", 3000, "grows+shrinks", "changes")
+                       .with_slack(10),  // of its C library
+         .long_run = {{.arguments = "-i 10 --mmap"}});
 
 }  // namespace coretap::tooltest

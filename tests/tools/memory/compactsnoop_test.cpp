@@ -164,12 +164,9 @@ TOOL_TEST(Compactsnoop, Text) {
   EXPECT_EQ(lines(seen.text(3)).size(), rows + 1);
 }
 
-const DeclareTests kCompactsnoop{{
-    .name = "compactsnoop",
-    .events = {"-e -K", "compaction --manual", true},
-    .stress =
-        event_row("compaction --manual --rounds {n}", 10, "begins_expected").of_one_workload(),
-}};
+TESTS_OF(compactsnoop, .events = {"-e -K", "compaction --manual", true},
+         .stress = event_row("compaction --manual --rounds {n}", 10, "begins_expected")
+                       .of_one_workload());
 
 }  // namespace
 }  // namespace coretap::tooltest

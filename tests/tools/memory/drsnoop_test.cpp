@@ -182,12 +182,9 @@ TOOL_TEST(Drsnoop, TextAndCsv) {
                         0.01 * static_cast<double>(events.size()));
 }
 
-const DeclareTests kDrsnoop{{
-    .name = "drsnoop",
-    .events = {"-M -e -K -U", "reclaim --memcg --events 3 --seconds 8", true},
-    .stress = event_row("reclaim --memcg --events {n}", 50, memcg_stalls, "-M", "worker_pid"),
-    .long_run = {{.arguments = "--memcg"}},
-}};
+TESTS_OF(drsnoop, .events = {"-M -e -K -U", "reclaim --memcg --events 3 --seconds 8", true},
+         .stress = event_row("reclaim --memcg --events {n}", 50, memcg_stalls, "-M", "worker_pid"),
+         .long_run = {{.arguments = "--memcg"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

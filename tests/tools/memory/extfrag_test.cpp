@@ -332,17 +332,16 @@ TOOL_TEST(Extfrag, WrongZonesAndNodes) {
     expect_refused("extfrag" + Strings(words), {"there are: 0"});
 }
 
-const DeclareTests kExtfrag{{
-    .name = "extfrag",
-    .reports = {{ReportKind::aggregate},
-                {ReportKind::events, {"-e"}},
-                {ReportKind::snapshot, {"-i"}}},
-    .events = {"-a -P", "compaction --unmovable 16 --order 8 --whole"},
-    .stress = count_row("compaction --unmovable {n} --order 8 --whole", 16, "count", {}, "-a -P")
-                  .of_one_workload()
-                  .by_kernel_event("kmem/mm_page_alloc_extfrag"),
-    .long_run = {{.arguments = "-P 10"}},
-}};
+TESTS_OF(extfrag,
+         .reports = {{ReportKind::aggregate},
+                     {ReportKind::events, {"-e"}},
+                     {ReportKind::snapshot, {"-i"}}},
+         .events = {"-a -P", "compaction --unmovable 16 --order 8 --whole"},
+         .stress = count_row("compaction --unmovable {n} --order 8 --whole", 16, "count", {},
+                             "-a -P")
+                       .of_one_workload()
+                       .by_kernel_event("kmem/mm_page_alloc_extfrag"),
+         .long_run = {{.arguments = "-P 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -94,15 +94,12 @@ TOOL_TEST(Faults, Text) {
   expect_contains(seen.text(1), {"faulter;", ";workload_touch 500\n"});
 }
 
-const DeclareTests kFaults{{
-    .name = "faults",
-    .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
-    .events = {{}, "faulter --anon 100"},
-    .stress =
-        stack_row("faulter --anon {n}", 50000, "faults").with_slack(100),  // what its output needs
-    .long_run = {{.arguments = "-n 100", .holds_results = true},
-                 {.arguments = "--files", .holds_results = true}},
-}};
+TESTS_OF(faults, .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
+         .events = {{}, "faulter --anon 100"},
+         .stress = stack_row("faulter --anon {n}", 50000, "faults")
+                       .with_slack(100),  // what its output needs
+         .long_run = {{.arguments = "-n 100", .holds_results = true},
+                      {.arguments = "--files", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -36,11 +36,8 @@ TOOL_TEST(Ffaults, ProcessesAndColumns) {
   for (auto& row : seen.report(1).body) EXPECT_FALSE(row.has("pid"));
 }
 
-const DeclareTests kFfaults{{
-    .name = "ffaults",
-    .events = {"-P", "faulter --anon 100"},
-    .stress = count_row("faulter --anon {n}", 50000, "faults", "faults").with_slack(100),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(ffaults, .events = {"-P", "faulter --anon 100"},
+         .stress = count_row("faulter --anon {n}", 50000, "faults", "faults").with_slack(100),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

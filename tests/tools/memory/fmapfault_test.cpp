@@ -28,16 +28,13 @@ TOOL_TEST(Fmapfault, Columns) {
   EXPECT_EQ(words(rows.at(2)).back(), seen.ready["file"].str()) << rows[2];
 }
 
-const DeclareTests kFmapfault{{
-    .name = "fmapfault",
-    .events = {{}, "faulter --file 100"},
-    .stress = count_row("faulter --file {n}", 20000, "faults",
-                        [](stress::Load& load) {
-                          auto file = load.workload().truth()["file"];
-                          return file["minor"].u64() + file["major"].u64();
-                        })
-                  .with_slack(100),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(fmapfault, .events = {{}, "faulter --file 100"},
+         .stress = count_row("faulter --file {n}", 20000, "faults",
+                             [](stress::Load& load) {
+                               auto file = load.workload().truth()["file"];
+                               return file["minor"].u64() + file["major"].u64();
+                             })
+                       .with_slack(100),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace coretap::tooltest

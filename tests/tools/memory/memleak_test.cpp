@@ -299,26 +299,24 @@ TOOL_TEST(Memleak, AllocatorsThatTheProcessHasNot) {
   expect_refused("memleak -S no_such_ -p " + std::to_string(::getpid()), {"no_such_malloc"}, 3);
 }
 
-const DeclareTests kMemleak{{
-    .name = "memleak",
-    .reports = {{ReportKind::allocations}, {ReportKind::events, {"-a"}}},
-    .events = {"-o 0", "leaker --rounds 2"},
-    .stress = {.workload = "leaker --rounds 1 --blocks {n} --block-bytes 777",
-               .events = 2000,
-               .options = "-o 0 -i 1000 -z 777 -Z 777",
-               .shown = "count",
-               .truth =
-                   [](stress::Load& load) {
-                     std::uint64_t blocks = 0;
-                     for (auto& place : load.workload().truth()["holds"].items())
-                       if (place["function"].str() == "leak_blocks") blocks = place["count"].u64();
-                     return blocks;
-                   },
-               .tiny = "--max-keys 100",
-               .copies = 3},
-    .long_run = {{.arguments = "-p PID 10"},
-                 {.arguments = "-s 64 10", .of = "of the kernel", .holds_results = true}},
-}};
+TESTS_OF(memleak, .reports = {{ReportKind::allocations}, {ReportKind::events, {"-a"}}},
+         .events = {"-o 0", "leaker --rounds 2"},
+         .stress = {.workload = "leaker --rounds 1 --blocks {n} --block-bytes 777",
+                    .events = 2000,
+                    .options = "-o 0 -i 1000 -z 777 -Z 777",
+                    .shown = "count",
+                    .truth =
+                        [](stress::Load& load) {
+                          std::uint64_t blocks = 0;
+                          for (auto& place : load.workload().truth()["holds"].items())
+                            if (place["function"].str() == "leak_blocks")
+                              blocks = place["count"].u64();
+                          return blocks;
+                        },
+                    .tiny = "--max-keys 100",
+                    .copies = 3},
+         .long_run = {{.arguments = "-p PID 10"},
+                      {.arguments = "-s 64 10", .of = "of the kernel", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -73,14 +73,11 @@ TOOL_TEST(Mmapsnoop, ColumnsOfThePeer) {
                      std::to_string(2 * kb), seen.truth["path"].str()}));
 }
 
-const DeclareTests kMmapsnoop{{
-    .name = "mmapsnoop",
-    .events = {"-T", "segments --maps 3"},
-    .stress = {.workload = "segments --maps {n/4}",
-               .events = 1200,
-               .truth = "file_maps",
-               .tiny = "--ring-size 8192"},
-    .long_run = {{.arguments = "-a"}},
-}};
+TESTS_OF(mmapsnoop, .events = {"-T", "segments --maps 3"},
+         .stress = {.workload = "segments --maps {n/4}",
+                    .events = 1200,
+                    .truth = "file_maps",
+                    .tiny = "--ring-size 8192"},
+         .long_run = {{.arguments = "-a"}});
 
 }  // namespace coretap::tooltest

@@ -100,25 +100,21 @@ TOOL_TEST(Numamove, TextAndCsv) {
   EXPECT_EQ(lines(output_of("numamove --csv 0.1 1")).size(), 2u);
 }
 
-const DeclareTests kNumamove{{
-    .name = "numamove",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "sleeper --sleeps 3"},
-    .stress =
-        {
-            .workload = "numa --pages {n}",
-            .events = 400,
-            .shown = "moved_pages",
-            .truth =
-                [](stress::Load& load) {
-                  if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
-                  return load.truth("moved");
-                },
-            .workloads = 1,
-            .slack = 1024,  // the process's other pages
-        },
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(numamove, .reports = {{ReportKind::aggregate}}, .events = {{}, "sleeper --sleeps 3"},
+         .stress =
+             {
+                 .workload = "numa --pages {n}",
+                 .events = 400,
+                 .shown = "moved_pages",
+                 .truth =
+                     [](stress::Load& load) {
+                       if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
+                       return load.truth("moved");
+                     },
+                 .workloads = 1,
+                 .slack = 1024,  // the process's other pages
+             },
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -127,15 +127,12 @@ TOOL_TEST(Oomkill, BySysrq) {
   EXPECT_NE(event["trigger_pid"].i64(), pid);
 }
 
-const DeclareTests kOomkill{{
-    .name = "oomkill",
-    .events = {"-K", "reclaim --memcg --kills 2 --seconds 8", true},
-    .stress = event_row(
-        "reclaim --memcg --kills {n}", 6,
-        [](stress::Load& load) { return load.workload().truth()["memcg"]["oom_kill"].u64(); }, {},
-        "victims"),
-    .long_run = {{.arguments = "-K"}},
-}};
+TESTS_OF(oomkill, .events = {"-K", "reclaim --memcg --kills 2 --seconds 8", true},
+         .stress = event_row(
+             "reclaim --memcg --kills {n}", 6,
+             [](stress::Load& load) { return load.workload().truth()["memcg"]["oom_kill"].u64(); },
+             {}, "victims"),
+         .long_run = {{.arguments = "-K"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

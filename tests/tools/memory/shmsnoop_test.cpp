@@ -57,11 +57,8 @@ TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
   }
 }
 
-const DeclareTests kShmsnoop{{
-    .name = "shmsnoop",
-    .events = {"-T", "segments --shm 3"},
-    .stress = event_row("segments --shm {n/6}", 1200, "shm_calls"),
-    .long_run = {{.arguments = "-T"}},
-}};
+TESTS_OF(shmsnoop, .events = {"-T", "segments --shm 3"},
+         .stress = event_row("segments --shm {n/6}", 1200, "shm_calls"),
+         .long_run = {{.arguments = "-T"}});
 
 }  // namespace coretap::tooltest

@@ -75,18 +75,15 @@ TOOL_TEST(Slabratetop, BlocksHaveTheKnownColumns) {
                   {" loadavg: ", "CACHE                              ALLOCS      BYTES\n"});
 }
 
-const DeclareTests kSlabratetop{{
-    .name = "slabratetop",
-    .events = {{}, "opener --count 100"},
-    .stress = total_row(
-                  "opener --count {n}", 5000,
-                  [](const Json& line) {
-                    return line["cache"].str() == "filp" ? line["allocs"].u64() : 0;
-                  },
-                  "bulk")
-                  .with_slack(100),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(slabratetop, .events = {{}, "opener --count 100"},
+         .stress = total_row(
+                       "opener --count {n}", 5000,
+                       [](const Json& line) {
+                         return line["cache"].str() == "filp" ? line["allocs"].u64() : 0;
+                       },
+                       "bulk")
+                       .with_slack(100),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -38,12 +38,9 @@ TOOL_TEST(Swapin, TimeOfDay) {
             Strings("COMM PID COUNT AVG(ms) MAX(ms) READ(KB) DISK"));
 }
 
-const DeclareTests kSwapin{{
-    .name = "swapin",
-    .events = {.command = "swapper --pages 100", .in_turns = true},
-    .stress = total_row("swapper --pages {n}", 1000, "count", "major").of_one_workload(),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(swapin, .events = {.command = "swapper --pages 100", .in_turns = true},
+         .stress = total_row("swapper --pages {n}", 1000, "count", "major").of_one_workload(),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

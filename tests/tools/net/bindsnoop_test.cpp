@@ -30,11 +30,8 @@ TOOL_TEST(Bindsnoop, EachCall) {
   expect_sums(seen.report(3), seen.truth, {{"binds", "bound"}});
 }
 
-const DeclareTests kBindsnoop{{
-    .name = "bindsnoop",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},
-    .events = {"-E", "sockets"},
-    .stress = event_row("sockets --rounds {n/9}", 1800, "bind_calls", "-E"),
-}};
+TESTS_OF(bindsnoop, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},
+         .events = {"-E", "sockets"},
+         .stress = event_row("sockets --rounds {n/9}", 1800, "bind_calls", "-E"));
 
 }  // namespace coretap::tooltest

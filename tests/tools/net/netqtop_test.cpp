@@ -93,12 +93,9 @@ TOOL_TEST(Netqtop, Text) {
   expect_row(rows.at(2), "many0 RX 2 1000 0 0 3 0 0 3 * * 75.00% 300.00%");
 }
 
-const DeclareTests kNetqtop{{
-    .name = "netqtop",
-    .events = {{}, "tcpio"},
-    .stress = count_row("queues --packets {n} --datagrams 0", 2000, "packets", "packets"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(netqtop, .events = {{}, "tcpio"},
+         .stress = count_row("queues --packets {n} --datagrams 0", 2000, "packets", "packets"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -35,10 +35,7 @@ TOOL_TEST(Solisten, EachCall) {
   expect_row(rows.at(1), "* " + id + " * 0 7 7 TCPv4 * 0.0.0.0");
 }
 
-const DeclareTests kSolisten{{
-    .name = "solisten",
-    .events = {"-w", "sockets"},
-    .stress = event_row("sockets --rounds {n/3}", 600, "listen_calls"),
-}};
+TESTS_OF(solisten, .events = {"-w", "sockets"},
+         .stress = event_row("sockets --rounds {n/3}", 600, "listen_calls"));
 
 }  // namespace coretap::tooltest

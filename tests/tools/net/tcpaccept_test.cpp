@@ -25,10 +25,6 @@ TOOL_TEST(Tcpaccept, EachConnection) {
   expect_contains(servers[2].text(1), {"tcp              4  127.0.0.1       "});
 }
 
-const DeclareTests kTcpaccept{{
-    .name = "tcpaccept",
-    .events = {"-w", "tcp"},
-    .stress = sessions(300, 1, "server_pid"),
-}};
+TESTS_OF(tcpaccept, .events = {"-w", "tcp"}, .stress = sessions(300, 1, "server_pid"));
 
 }  // namespace coretap::tooltest

@@ -47,10 +47,6 @@ TOOL_TEST(Tcpconnlat, AttemptsThatFail) {
   for (auto& seen : {refused, polled, late}) EXPECT_EQ(own(seen, late.report(1)).size(), 0u);
 }
 
-const DeclareTests kTcpconnlat{{
-    .name = "tcpconnlat",
-    .events = {"-w", "tcp"},
-    .stress = sessions(400, 1, {}, "--unbound"),
-}};
+TESTS_OF(tcpconnlat, .events = {"-w", "tcp"}, .stress = sessions(400, 1, {}, "--unbound"));
 
 }  // namespace coretap::tooltest

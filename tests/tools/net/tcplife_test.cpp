@@ -106,11 +106,7 @@ TOOL_TEST(Tcplife, Text) {
   expect_row(lines(seen.text(1)).at(0), "PID COMM IP LADDR LPORT RADDR RPORT TX_KB RX_KB MS");
 }
 
-const DeclareTests kTcplife{{
-    .name = "tcplife",
-    .events = {"-w", "tcp"},
-    .stress = sessions(200, 2, "pid server_pid"),
-}};
+TESTS_OF(tcplife, .events = {"-w", "tcp"}, .stress = sessions(200, 2, "pid server_pid"));
 
 }  // namespace
 }  // namespace coretap::tooltest

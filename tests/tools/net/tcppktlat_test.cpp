@@ -85,13 +85,10 @@ TOOL_TEST(Tcppktlat, Text) {
                          seen.truth["port"].text() + " * *"));
 }
 
-const DeclareTests kTcppktlat{{
-    .name = "tcppktlat",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-H"}}},
-    .events = {{}, "tcpio"},
-    .stress = event_row("tcpio --messages {n}", 1000, "messages", {}, "reader_pid"),
-    .long_run = {{.arguments = "-H"}},
-}};
+TESTS_OF(tcppktlat, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-H"}}},
+         .events = {{}, "tcpio"},
+         .stress = event_row("tcpio --messages {n}", 1000, "messages", {}, "reader_pid"),
+         .long_run = {{.arguments = "-H"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -65,17 +65,14 @@ TOOL_TEST(Tcprtt, APortForAProcess) {
   EXPECT_EQ(contains(result.err, "-L " + id), gone.pid() <= 65535) << result.err;
 }
 
-const DeclareTests kTcprtt{{
-    .name = "tcprtt",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "tcp"},
-    .stress = {.workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10",
-               .events = 400,
-               .shown = "count",
-               .truth = "segments_in",
-               // The kernel joins segments that come while the socket is in use (tcp_add_backlog).
-               .hidden = "backlog_joined"},
-}};
+TESTS_OF(tcprtt, .reports = {{ReportKind::aggregate}}, .events = {{}, "tcp"},
+         .stress = {
+             .workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10",
+             .events = 400,
+             .shown = "count",
+             .truth = "segments_in",
+             // The kernel joins segments that come while the socket is in use (tcp_add_backlog).
+             .hidden = "backlog_joined"});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -68,12 +68,9 @@ TOOL_TEST(Tcpsubnet, MoreThanThereIsRoomFor) {
   expect_refused("tcpsubnet " + many);
 }
 
-const DeclareTests kTcpsubnet{{
-    .name = "tcpsubnet",
-    .events = {{}, "tcpio"},
-    .stress = total_row("tcpio --messages {n}", 1000, "sends", "sends"),
-    .long_run = {{.arguments = {"127.0.0.0/8,0.0.0.0/0", "10"}}},
-}};
+TESTS_OF(tcpsubnet, .events = {{}, "tcpio"},
+         .stress = total_row("tcpio --messages {n}", 1000, "sends", "sends"),
+         .long_run = {{.arguments = {"127.0.0.0/8,0.0.0.0/0", "10"}}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -78,13 +78,10 @@ TOOL_TEST(Tcptop, SortsByTheWordsOfPeers) {
   }
 }
 
-const DeclareTests kTcptop{{
-    .name = "tcptop",
-    .events = {{}, "tcpio"},
-    .stress =
-        count_row("tcpio --messages {n/2}", 1500, "sends+receives", "calls", {}, "pid reader_pid"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(tcptop, .events = {{}, "tcpio"},
+         .stress = count_row("tcpio --messages {n/2}", 1500, "sends+receives", "calls", {},
+                             "pid reader_pid"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -47,11 +47,7 @@ TOOL_TEST(Tcptracer, FiltersAndText) {
   expect_row(rows.at(2), seen.filled("* 0 X" + ends));
 }
 
-const DeclareTests kTcptracer{{
-    .name = "tcptracer",
-    .events = {"-U", "tcp"},
-    .stress = sessions(200, 4, "pid server_pid"),
-}};
+TESTS_OF(tcptracer, .events = {"-U", "tcp"}, .stress = sessions(200, 4, "pid server_pid"));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -22,10 +22,7 @@ TOOL_TEST(Udpconnect, EachCall) {
   EXPECT_EQ(seen.shown(2), 1u);
 }
 
-const DeclareTests kUdpconnect{{
-    .name = "udpconnect",
-    .events = {"-w", "sockets"},
-    .stress = event_row("sockets --rounds {n/4}", 800, "connect_calls"),
-}};
+TESTS_OF(udpconnect, .events = {"-w", "sockets"},
+         .stress = event_row("sockets --rounds {n/4}", 800, "connect_calls"));
 
 }  // namespace coretap::tooltest

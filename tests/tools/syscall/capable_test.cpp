@@ -47,11 +47,8 @@ TOOL_TEST(Capable, NotAudited) {
       lines_with(all.finish().body, {{"capability", "CAP_SYS_PTRACE"}, {"audit", 0}}).empty());
 }
 
-const DeclareTests kCapable{{
-    .name = "capable",
-    .events = {"-x", "privileged"},
-    .stress = event_row("privileged --rounds {n/6}", 6000, "checks",
-                        {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"}),
-}};
+TESTS_OF(capable, .events = {"-x", "privileged"},
+         .stress = event_row("privileged --rounds {n/6}", 6000, "checks",
+                             {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"}));
 
 }  // namespace coretap::tooltest

@@ -45,11 +45,8 @@ TOOL_TEST(Mountsnoop, Text) {
   expect_contains(text, {" umount(\"/no/where\", MNT_FORCE) = -ENOENT\n"});
 }
 
-const DeclareTests kMountsnoop{{
-    .name = "mountsnoop",
-    .events = {{}, "mounts --unmounts 3"},
-    .stress = event_row("mounts --unmounts {n}", 20000, "calls"),
-}};
+TESTS_OF(mountsnoop, .events = {{}, "mounts --unmounts 3"},
+         .stress = event_row("mounts --unmounts {n}", 20000, "calls"));
 
 }  // namespace
 }  // namespace coretap::tooltest

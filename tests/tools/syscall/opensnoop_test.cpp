@@ -157,11 +157,8 @@ TOOL_TEST(Opensnoop, Callers) {
 #endif
 }
 
-const DeclareTests kOpensnoop{{
-    .name = "opensnoop",
-    .events = {"-e -F -U", "opener --count 3"},
-    .stress = event_row("opener --count {n}", 20000, "bulk").with_copies(8),
-}};
+TESTS_OF(opensnoop, .events = {"-e -F -U", "opener --count 3"},
+         .stress = event_row("opener --count {n}", 20000, "bulk").with_copies(8));
 
 }  // namespace
 }  // namespace coretap::tooltest

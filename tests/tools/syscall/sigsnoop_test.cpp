@@ -80,11 +80,8 @@ TOOL_TEST(Sigsnoop, FromTheKernel) {
   EXPECT_EQ(lines_with(ends, {{"target_comm", "signals"}}).size(), 2u);
 }
 
-const DeclareTests kSigsnoop{{
-    .name = "sigsnoop",
-    .events = {"-k", "signals"},
-    .stress = event_row("signals --rounds {n/13}", 2600, "calls", "-k"),
-}};
+TESTS_OF(sigsnoop, .events = {"-k", "signals"},
+         .stress = event_row("signals --rounds {n/13}", 2600, "calls", "-k"));
 
 }  // namespace
 }  // namespace coretap::tooltest

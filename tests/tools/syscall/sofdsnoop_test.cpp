@@ -28,10 +28,7 @@ TOOL_TEST(Sofdsnoop, EachDescriptor) {
                              files[0]["sent"].text() + " " + files[0]["name"].str());
 }
 
-const DeclareTests kSofdsnoop{{
-    .name = "sofdsnoop",
-    .events = {"-T", "passing"},
-    .stress = event_row("passing --rounds {n/4}", 2000, "sent"),
-}};
+TESTS_OF(sofdsnoop, .events = {"-T", "passing"},
+         .stress = event_row("passing --rounds {n/4}", 2000, "sent"));
 
 }  // namespace coretap::tooltest

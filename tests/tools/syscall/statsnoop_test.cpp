@@ -38,10 +38,8 @@ TOOL_TEST(Statsnoop, LosesNothingInAStorm) {
   EXPECT_FALSE(contains(err, "lost") || contains(err, "missed: ")) << err;
 }
 
-const DeclareTests kStatsnoop{{
-    .name = "statsnoop",
-    .events = {"-s", "filecalls --stats 3"},
-    .stress = event_row("filecalls --stats {n}", 20000, "stats").with_slack(10).with_copies(8),
-}};
+TESTS_OF(
+    statsnoop, .events = {"-s", "filecalls --stats 3"},
+    .stress = event_row("filecalls --stats {n}", 20000, "stats").with_slack(10).with_copies(8));
 
 }  // namespace coretap::tooltest

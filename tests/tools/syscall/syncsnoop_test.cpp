@@ -28,10 +28,7 @@ TOOL_TEST(Syncsnoop, Text) {
                                 " sync_file_range "});
 }
 
-const DeclareTests kSyncsnoop{{
-    .name = "syncsnoop",
-    .events = {{}, "filecalls --syncs 3"},
-    .stress = event_row("filecalls --syncs {n}", 20000, "syncs"),
-}};
+TESTS_OF(syncsnoop, .events = {{}, "filecalls --syncs 3"},
+         .stress = event_row("filecalls --syncs {n}", 20000, "syncs"));
 
 }  // namespace coretap::tooltest

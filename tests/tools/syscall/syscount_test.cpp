@@ -220,13 +220,10 @@ TOOL_TEST(Syscount, AsStraceCounts) {
   EXPECT_GE(compared, 8) << other.err;
 }
 
-const DeclareTests kSyscount{{
-    .name = "syscount",
-    .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
-    .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
-                        "-P --syscall getppid"),
-    .long_run = {{.arguments = "-P -L 10"}},
-}};
+TESTS_OF(syscount, .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
+         .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
+                             "-P --syscall getppid"),
+         .long_run = {{.arguments = "-P -L 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

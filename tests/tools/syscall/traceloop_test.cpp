@@ -251,21 +251,18 @@ TOOL_TEST(Traceloop, IntoAFile) {
   expect_refused("traceloop -o /no/such/directory/file -- true", {"No such file or directory"}, 1);
 }
 
-const DeclareTests kTraceloop{{
-    .name = "traceloop",
-    .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
-    .events = {{}, "sleeper --sleeps 3"},
-    .stress = {.workload = "syscalls --calls {n} --restarts 0",
-               .events = 20000,
-               .options = "--dump-on-exit -e getppid",
-               .shown = [](const Json& line) -> std::uint64_t {
-                 return line["type"].str() == "call";
-               },
-               .truth = "calls",
-               .tiny = "-s 64",
-               .copies = 12},
-    .long_run = {{.arguments = "--dump-on-exit"}},
-}};
+TESTS_OF(traceloop, .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
+         .events = {{}, "sleeper --sleeps 3"},
+         .stress = {.workload = "syscalls --calls {n} --restarts 0",
+                    .events = 20000,
+                    .options = "--dump-on-exit -e getppid",
+                    .shown = [](const Json& line) -> std::uint64_t {
+                      return line["type"].str() == "call";
+                    },
+                    .truth = "calls",
+                    .tiny = "-s 64",
+                    .copies = 12},
+         .long_run = {{.arguments = "--dump-on-exit"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

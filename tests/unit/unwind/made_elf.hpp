@@ -121,7 +121,7 @@ struct MadeElf {
       add(PT_DYNAMIC, 0x400, entries, PF_R);
     }
     if (!notes.empty()) add(PT_NOTE, 0x300, notes, PF_R);
-    auto elf = coretap::test::elf_header(ET_DYN, segments.size());
+    auto elf = elf_header(ET_DYN, segments.size());
     elf.e_machine = EM_X86_64;  // whose frames they are
     elf.e_entry = entry;
     segments.resize(8);
