@@ -109,7 +109,6 @@ void expect_no_library(const std::string& library, int status, const std::string
 }
 
 TOOL_TEST(Gethostlatency, ProgramsWithoutASharedLibrary) {
-  require_tool("gethostlatency");
   auto path = workload_path("resolver_static");
   if (!std::filesystem::exists(path)) throw Skip("built without a static C library");
   auto seen = observe_all(

@@ -3,7 +3,6 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Biolatpcts, PercentilesOfWhatTheKernelTraces) {
-  require_tool("biolatpcts");
   Scene scene("blockio --make loop --count 300 --span 1m");
   auto disk = scene.ready()["disk"].str();
   auto& tool = scene.trace("biolatpcts --json --strict --pcts 10,50,90,100 -i 600 {disk}");

@@ -117,7 +117,6 @@ TOOL_TEST(Biosnoop, MinimumLatency) {
 }
 
 TOOL_TEST(Biosnoop, Filters) {
-  require_tool("biosnoop");
   Cgroup cgroup;
   Scene scene("blockio --make loop --count 30 --comm bio-by-name");
   Scene other("blockio --make loop --count 20");

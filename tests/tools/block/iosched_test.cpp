@@ -14,7 +14,6 @@ Strings writes(const std::string& count) {
 }
 
 TOOL_TEST(Iosched, WhatTheKernelTraces) {
-  require_tool("iosched");
   Scene scene(writes("60"));
   auto disk = scene.ready()["disk"].str();
   auto& tool = scene.trace("iosched --json --strict -D -d {disk}");

@@ -96,7 +96,6 @@ TOOL_TEST(Execsnoop, FilesInText) {
 }
 
 TOOL_TEST(Execsnoop, LosesNothingInAStorm) {
-  require_tool("execsnoop");
   const std::uint64_t count = slowness() > 3 ? 100 : 600;
   auto seen = observe_all({"execsnoop --json", "execsnoop --json --strict -u 54321"},
                           "runner --count " + std::to_string(count), {});

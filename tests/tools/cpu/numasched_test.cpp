@@ -65,7 +65,6 @@ TOOL_TEST(Numasched, TwoNodesThereAndBack) {
 
 // The kernel traces the decision before the move; some moves then cannot be made.
 TOOL_TEST(Numasched, TwoNodesByBalancing) {
-  require_tool("numasched");
   Trace moves("sched/sched_move_numa"), swaps("sched/sched_swap_numa");
   auto report = observe("numasched --json --strict", "numa --pages 400", {}).report();
   EXPECT_LE(lines_with(report.body, {{"numa_balancing", true}}).size(),

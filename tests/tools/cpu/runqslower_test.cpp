@@ -58,7 +58,6 @@ TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
 }
 
 TOOL_TEST(Runqslower, ColumnsOfThePeers) {
-  require_tool("runqslower");
   auto rows = lines(observe("runqslower 500 -P -p {pid}", "runqueue --threads 3 --ms 300").text());
   static const std::regex row(
       R"(\d\d:\d\d:\d\d\.\d{3} +runqueue +\d+ +\d+ +\S.* +(\d+|-) +(\d+|-) *)");

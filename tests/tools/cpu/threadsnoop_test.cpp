@@ -46,7 +46,6 @@ TOOL_TEST(Threadsnoop, FollowsACommandThroughExec) {
 }
 
 TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
-  require_tool("threadsnoop");
   auto seen = observe("threadsnoop -p {pid}", "threads --count 3");
   auto rows = lines(seen.text());
   ASSERT_EQ(rows.size(), 4u);

@@ -3,7 +3,6 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Dirtop, FilesCountForTheirDirectory) {
-  require_tool("dirtop");
   Scene scene("fileio --count 50 --size 3000");
   auto dir = scene.ready()["dir"].str();
   auto above = dir.substr(0, dir.rfind('/')), first = dir.substr(0, dir.find('/', 1));

@@ -45,7 +45,6 @@ TOOL_TEST(Filegone, EveryCallWithItsPaths) {
 }
 
 TOOL_TEST(Filegone, FilesByTheirNames) {
-  require_tool("filegone");
   Scene scene("removals --files 20 --scene", {});
   auto directory = scene.ready()["dir"].str();
   const struct {

@@ -27,7 +27,6 @@ void expect_ends(const std::vector<Json>& events, const Json& truth, const std::
 
 // By renames, hard links and what is replaced; in memory, and on a disk where the directory is.
 TOOL_TEST(Filelife, EveryFileThatEnds) {
-  require_tool("filelife");
   const Strings scene("removals --files 20 --scene --directories --age 150");
   Scene memory(scene, {});
   Scene disk(scene + Strings{"--in", std::filesystem::current_path()}, {});

@@ -36,7 +36,6 @@ Works traced_works(const Trace& trace) {
 }
 
 TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
-  require_tool("writeback");
   constexpr std::uint64_t kFlushes = 5;
   Scene scene("filecalls --syncfs " + std::to_string(kFlushes));
   Trace trace(Strings{"writeback/writeback_start", "writeback/writeback_written"});
@@ -70,7 +69,6 @@ TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
 }
 
 TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
-  require_tool("writeback");
   if (!in_guest()) throw Skip("few dirty pages for the whole machine: a guest's only");
   Scene scene("throttled");
   Trace trace("writeback/balance_dirty_pages");

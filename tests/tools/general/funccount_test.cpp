@@ -95,7 +95,6 @@ TOOL_TEST(Funccount, AllSystemCalls) {
 
 // The kernel's own trace counts the same events of the same task.
 TOOL_TEST(Funccount, Tracepoints) {
-  require_tool("funccount");
   Scene scene("syscalls --signals 0 --restarts 0");
   Trace trace("sched/sched_process_fork");
   scene.trace(

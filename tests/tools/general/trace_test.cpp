@@ -195,7 +195,6 @@ TOOL_TEST(Trace, FunctionsOfModulesWithTheirTypes) {
 }
 
 TOOL_TEST(Trace, EndsAfterSomeEvents) {
-  require_tool("trace");
   Scene scene("probes --calls 1000");
   auto& tracer = scene.trace("trace --json -M 3 -p {pid} " + kEach);
   scene.workload().release();

@@ -16,7 +16,6 @@ Handed handed(const DiskNumbers& d) {
 }
 
 TOOL_TEST(Virtiostat, DataOfADisk) {
-  require_tool("virtiostat");
   if (!in_guest()) throw Skip("a virtio disk that only this test uses is in guests");
   auto device = std::filesystem::canonical("/sys/block/vda/device").filename().string();
   Scene scene("blockio --path /mnt/disk --count 40 --size 64k");

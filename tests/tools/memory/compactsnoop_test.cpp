@@ -89,7 +89,6 @@ TOOL_TEST(Compactsnoop, ByHand) {
 }
 
 TOOL_TEST(Compactsnoop, Filters) {
-  require_tool("compactsnoop");
   Cgroup cgroup;
   Scene wanted("compaction --manual --comm cs-wanted", {});
   auto other = Workload::of(kManual, {});
@@ -114,7 +113,6 @@ TOOL_TEST(Compactsnoop, Filters) {
 // Huge pages out of fragmented memory: the task that asks for them compacts. To fragment a
 // machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Compactsnoop, DirectForHugePages) {
-  require_tool("compactsnoop");
   Scene scene("compaction --events 4", {});
   Counters around;
   scene.trace("compactsnoop --json --strict -K");

@@ -115,7 +115,6 @@ const std::string kWholeBlocks = "compaction --unmovable 16 --order 8 --whole";
 
 // Whole page blocks change their type: that is possible on any machine.
 TOOL_TEST(Extfrag, WholeBlocks) {
-  require_tool("extfrag");
   Scene scene(kWholeBlocks, {});
   Fallbacks trace;
   std::vector<std::pair<std::string, Condition>> tables{
@@ -238,7 +237,6 @@ TOOL_TEST(Extfrag, UnusableLikeDebugfs) { like_debugfs("unusable_index", "-u"); 
 
 // To fragment a machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Extfrag, Fragmenting) {
-  require_tool("extfrag");
   Scene scene("compaction --unmovable 112 --order 0");
   Fallbacks trace;
   for (std::string options : {"-P", "-p {pid}", "-e -p {pid} --ring-size 8M"})

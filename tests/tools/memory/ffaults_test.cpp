@@ -3,7 +3,6 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Ffaults, EachFileByItsInode) {
-  require_tool("ffaults");
   Scene scene("faulter --anon 1000 --file 300 --major 60");
   FaultedFiles files(scene.ready());
   for (std::string options : {"--strict", "-w", "--strict 0.05"})

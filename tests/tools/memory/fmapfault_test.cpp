@@ -3,7 +3,6 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Fmapfault, OnlyMappedFiles) {
-  require_tool("fmapfault");
   Scene scene("faulter --anon 1000 --file 300 --major 60");
   FaultedFiles files(scene.ready());
   scene.trace("fmapfault --json --strict -p {pid}");

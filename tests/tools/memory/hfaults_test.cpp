@@ -3,7 +3,6 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Hfaults, TransparentOnes) {
-  require_tool("hfaults");
   Scene scene("faulter --anon 2000 --thp 6");
   Counters around;
   scene.trace("hfaults --json --strict -p {pid}");

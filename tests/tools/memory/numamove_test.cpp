@@ -26,7 +26,6 @@ void require_moved(const Json& truth, std::uint64_t pages) {
 // ---- two nodes; one migrates nothing ----
 
 TOOL_TEST(Numamove, TwoNodesPagesAndTime) {
-  require_tool("numamove");
   Scene scene("numa --pages 400", {});
   Counters around;
   for (std::string options : {"1000", "0.1", "-p {pid}", "-u 54321"})

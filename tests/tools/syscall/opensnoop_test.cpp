@@ -62,7 +62,6 @@ TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
 
 // A long row without a pause: all of it arrives.
 TOOL_TEST(Opensnoop, LosesNothingInAStorm) {
-  require_tool("opensnoop");
   const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
   Scene scene("opener --count " + std::to_string(count), {});
   scene.trace("opensnoop --strict -p {pid}", {.stdout_path = "/dev/null"});

@@ -31,7 +31,6 @@ TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
 
 // A long row without a pause: all of it arrives.
 TOOL_TEST(Statsnoop, LosesNothingInAStorm) {
-  require_tool("statsnoop");
   Scene scene(std::string("filecalls --stats ") + (slowness() > 3 ? "20000" : "300000"), {});
   scene.trace("statsnoop --strict -p {pid}", {.stdout_path = "/dev/null"});
   auto err = scene.finish().err[0];

@@ -120,7 +120,6 @@ TOOL_TEST(Syscount, TableOf32Bits) {
 }
 
 TOOL_TEST(Syscount, Filters) {
-  require_tool("syscount");
   Cgroup cgroup;
   Scene wanted("syscalls --comm sc-wanted"), other("syscalls");
   cgroup.add(wanted.workload().pid());
