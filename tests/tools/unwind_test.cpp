@@ -149,13 +149,13 @@ struct Traced {
   Stacks truths;
 };
 
-struct Seen {
+struct Observed {
   Report report;
   std::vector<Traced> cases;
 };
 
 /// They run at once: what each has to itself is a part of `ms`.
-Seen observe(const std::string& tool, const Strings& options, const std::vector<Case>& cases) {
+Observed observe(const std::string& tool, const Strings& options, const std::vector<Case>& cases) {
   require_tool(tool);
   std::vector<std::unique_ptr<Workload>> workloads;
   std::string pids;

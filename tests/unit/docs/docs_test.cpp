@@ -282,7 +282,7 @@ TEST(Documents, PagesLeadToPagesThatAreThere) {
   for (auto& [path, text] : pages) {
     for (auto& line : lines_of(text)) {
       if (!line.starts_with(".Xr coretap")) continue;
-      std::istringstream words_of(line.substr(4));
+      std::istringstream words(line.substr(4));
       std::string name, section;
       words >> name >> section;
       EXPECT_TRUE(pages.contains(fmt::format("man{0}/{1}.{0}", section, name))) << path << line;
