@@ -202,15 +202,12 @@ constexpr char kName[] = "coretap_opensnoop_events_total";
 constexpr char kPushed[] = "coretap.opensnoop.events";
 
 TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
-  require_tool("opensnoop");
-  require_tool("runqlat");
   Receiver receiver({503, 503, 503});
   Workload workload("opener", {"--count", "500"}, kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(),
                       "name = \"opens\"\nlabels = [\"comm\"]\nevents = { otlp = true }") +
                 entry("runqlat"));
-  ASSERT_TRUE(server.all_up({"opens", "runqlat"})) << server.process().err();
   workload.release();
   const auto opens = workload.truth()["bulk"].u64();
   EXPECT_TRUE(server.await([&](auto& p) {
@@ -254,14 +251,12 @@ TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
 }
 
 TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
-  require_tool("opensnoop");
   Receiver receiver;
   Workload workload("opener", {"--count", "300"}, kLinger);
   std::uint64_t opens = 0;
   {
     Server server(receiver.config(3600) +
                   entry("opensnoop -p " + workload.id(), "events = { otlp = true }"));
-    ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
     workload.release();
     opens = workload.truth()["bulk"].u64();
     EXPECT_TRUE(receiver.taken()["points"].items().empty());
@@ -273,13 +268,11 @@ TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
 
 // A stopped process takes nothing: what finds no room is limited, and all others come.
 TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
-  require_tool("opensnoop");
   Receiver receiver;
   Workload workload("opener", {"--count", "8000"}, kLinger);
   Server server(receiver.config(3600) +
                 entry("opensnoop --ring-size 16M -p " + workload.id(),
                       "max_events_per_second = 0\nevents = { otlp = true }"));
-  ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
   auto listener = server.listener();
   kill(listener, SIGSTOP);
   workload.release();
@@ -301,12 +294,10 @@ TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
 }
 
 TOOL_TEST(ServeOtlp, AListenerThatComesAgainPushesOn) {
-  require_tool("opensnoop");
   Receiver receiver;
   Workload workload("opener", {"--count", "200"}, kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(), "events = { otlp = true }"));
-  ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
   kill(server.listener(), SIGKILL);
   workload.release();
   const auto opens = workload.truth()["bulk"].u64();
@@ -318,12 +309,10 @@ TOOL_TEST(ServeOtlp, AListenerThatComesAgainPushesOn) {
 }
 
 TOOL_TEST(ServeOtlp, ReadsItsFileAgain) {
-  require_tool("opensnoop");
   Receiver first, second;
   Workload workload("opener", {"--count", "50"}, kLinger);
   auto tool = entry("opensnoop -p " + workload.id(), "events = { otlp = true }");
   Server server(first.config(1) + tool);
-  ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
   EXPECT_TRUE(until([&] { return !first.taken()["points"].items().empty(); }));
   auto tracer = server.tool();
   server.write(second.config(1) + tool);
