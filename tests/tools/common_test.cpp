@@ -477,7 +477,6 @@ TEST_KIND(OutputToAFile) {
 // ---- losses ----
 
 TOOL_TEST(Common, StrictTellsOfLostStacks) {
-  require_tool("offcputime");
   auto forker = workload_path("forker");
   Strings command{"--", forker, "--children", "4", "--depth", "2"};
   Strings strict{"--json", "--strict", "--stack-storage-size", "2"}, lenient = strict;
@@ -494,7 +493,6 @@ TOOL_TEST(Common, StrictTellsOfLostStacks) {
 }
 
 TOOL_TEST(Common, StrictTellsOfLostKeys) {
-  require_tool("runqlat");
   Workload workload("runqueue", {"--threads", "4", "--ms", "100"}, kLinger);
   Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", workload.id()});
   workload.release();
@@ -597,7 +595,6 @@ TOOL_TEST(Common, StatusOfACommand) {
 
 // A command that goes on when the tool is asked to end is not the tool's to end.
 TOOL_TEST(Common, InterruptLeavesTheCommand) {
-  require_tool("runqlat");
   Tracer tracer("runqlat",
                 {"--json", "--exit-status", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"});
   auto report = tracer.stop(SIGTERM);

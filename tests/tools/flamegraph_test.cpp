@@ -153,7 +153,6 @@ TEST_P(FlameGraphs, TotalIsThatOfTheLines){
 
 // The same run's data says what each function's share is.
 TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
-  require_tool("offcputime");
   Scratch scratch;
   Workload workload("sleeper", {"--sleeps", "20", "--ms", "5"});
   Tracer tracer("offcputime", {"--json", "--svg", scratch.file(), "-p", workload.id()});
@@ -178,7 +177,6 @@ TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
 }
 
 TOOL_TEST(FlameGraph, WakersAreToldApart) {
-  require_tool("chaintrace");
   Scratch scratch;
   Workload workload("sleeper", {"--sleeps", "20", "--ms", "2", "--block-on", "pipe"});
   Tracer tracer("chaintrace", {"--svg", scratch.file(), "-p", workload.id()});

@@ -156,7 +156,6 @@ TOOL_TEST(Tplist, RefusesWhatItCannotList) {
 }
 
 TOOL_TEST(Bpflist, HasTheObjectsOfATool) {
-  require_tool("opensnoop");
   Tracer tracer("opensnoop", {"--json"});
   auto pid = static_cast<std::uint64_t>(tracer.process().pid());
   std::uint64_t counted = 0;

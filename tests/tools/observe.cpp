@@ -169,6 +169,12 @@ Strings as_command(const Strings& workload) {
          Strings(workload.begin() + 1, workload.end());
 }
 
+Report follow(const Strings& tool, const Strings& workload) {
+  auto report = report_of(tool + "--json" + as_command(workload));
+  if (!report.truth) throw Skip(report.err);
+  return report;
+}
+
 void expect_refused(const Strings& words, std::initializer_list<std::string> parts, int status,
                     Location where) {
   auto result = result_of(words);

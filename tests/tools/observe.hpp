@@ -117,6 +117,8 @@ std::string output_of(const Strings& tool);
 Report report_of(const Strings& tool);
 /// For a tool's words: a workload is its command.
 Strings as_command(const Strings& workload);
+/// What a tool says with --json of such; skips where the workload cannot.
+Report follow(const Strings& tool, const Strings& workload);
 
 /// A tool does not start with these words (the first is its name), says why, and prints nothing
 /// else.

@@ -150,7 +150,6 @@ TOOL_TEST(OutputFiles, SignalOpensTheFileAgain) {
 }
 
 TOOL_TEST(OutputFiles, AppendsAfterARestart) {
-  require_tool("opensnoop");
   Place place;
   for (std::size_t run = 1; run <= 2; run++) {
     Workload workload("opener", {"--count", "30"});
@@ -168,7 +167,6 @@ TOOL_TEST(OutputFiles, AppendsAfterARestart) {
 
 // Its signal to dump is one of the two that it can choose.
 TOOL_TEST(OutputFiles, TraceloopKeepsItsSignal) {
-  require_tool("traceloop");
   for (bool own : {true, false}) {
     Place place;
     Workload workload("opener", {"--count", "5"}, kLinger);
@@ -212,7 +210,6 @@ TOOL_TEST(OutputFiles, WhatCannotBeRenamedIsRefused) {
 }
 
 TOOL_TEST(MaxRate, WhatIsAboveIsCounted) {
-  require_tool("opensnoop");
   constexpr std::uint64_t kOpens = 5000, kRate = 100;
   for (auto* format : {"--json", "--csv"}) {
     SCOPED_TRACE(format);

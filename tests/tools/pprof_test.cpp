@@ -50,7 +50,6 @@ class Pprof {
 };
 
 TOOL_TEST(Pprof, WaitsAreThoseOfTheLines) {
-  require_tool("offcputime");
   Pprof pprof;
   Workload workload("sleeper", {"--sleeps", "20", "--ms", "5"});
   Tracer tracer("offcputime", {"--json", "--pprof", pprof.file(), "-p", workload.id()});
@@ -82,7 +81,6 @@ std::pair<std::uint64_t, std::uint64_t> place_in_file(const std::string& path,
 
 // By them a server finds the file, and in it the function.
 TOOL_TEST(Pprof, FramesHaveTheirPlacesInFiles) {
-  require_tool("offcputime");
   if (run({"/bin/sh", "-c", "command -v readelf"}).status) throw Skip("no readelf");
   Pprof pprof;
   Workload workload("sleeper", {"--sleeps", "20", "--ms", "2"});
@@ -120,7 +118,6 @@ TOOL_TEST(Pprof, SamplesStandForTime) {
 }
 
 TOOL_TEST(Pprof, OutstandingMemory) {
-  require_tool("memleak");
   Pprof pprof;
   Workload workload("leaker", {"--rounds", "20"}, kLinger);
   Tracer tracer("memleak",

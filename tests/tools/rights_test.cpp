@@ -158,7 +158,6 @@ TOOL_TEST(RightsToNames, OfUserFunctions) {
 }
 
 TOOL_TEST(RightsToNames, OfKernelFunctions) {
-  require_tool("offcputime");
   std::optional<Setting> restricted;
   if (in_guest()) restricted.emplace("/proc/sys/kernel/kptr_restrict", "1");
   if (!slurp("/proc/sys/kernel/kptr_restrict").starts_with("1"))

@@ -66,7 +66,6 @@ TOOL_TEST(RingIo, FiletopOnlyWhatIsAskedFor) {
 
 // Shown, or counted: where a kernel cannot tell which of them has ended.
 TOOL_TEST(RingIo, RequestsWithTheSameUserData) {
-  require_tool("filetop");
   Workload workload("ringio", {"--rounds", "20", "--same-data"}, kLinger);
   Tracer tracer("filetop", {"--json", "-p", workload.id()});
   workload.release();

@@ -87,7 +87,6 @@ INSTANTIATE_TEST_SUITE_P(Tools, StillWaiting,
 
 // What has ended is not shown as waiting, and a wait that is shown is not counted twice.
 TOOL_TEST(StillWaitingOffcputime, EachWaitOnce) {
-  require_tool("offcputime");
   Workload ended("sleeper", {"--sleeps", "5", "--ms", "20"}, kLinger);
   Tracer tracer("offcputime", {"--json", "--strict", "-p", ended.id()});
   ended.release();

@@ -22,7 +22,6 @@ class Loops {
 };
 
 TOOL_TEST(Stop, BesideLoopsThatGoOn) {
-  require_tool("opensnoop");
   Loops loops;
   for (auto* how : {"--duration 1", "-- sleep 1", "SIGTERM", "SIGINT"}) {
     SCOPED_TRACE(how);
@@ -40,7 +39,6 @@ TOOL_TEST(Stop, BesideLoopsThatGoOn) {
 
 // What was in the ring buffer when the end came is shown, or counted.
 TOOL_TEST(Stop, LedgerHoldsWhatWasNotRead) {
-  require_tool("opensnoop");
   Loops loops;
   Tracer tracer("opensnoop", "--json --ring-size 16M --duration 0.5", {.attached = false});
   auto report = tracer.finish();

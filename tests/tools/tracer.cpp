@@ -257,9 +257,13 @@ Tracer::Tracer(const std::string& tool, Strings arguments, How how) : name_(tool
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   process_ = std::make_unique<Process>(
       Spawn{.argv = argv, .stdout_path = how.stdout_path, .in_child = std::move(how.in_child)});
-  if (how.attached && !attached())
-    throw std::runtime_error(join(argv) + " ended with " + std::to_string(process_->wait()) + ": " +
-                             process_->err());
+  if (how.attached && !attached()) wrong(process_->wait(), "");
+}
+
+void Tracer::wrong(int status, const char* when) {
+  if (auto why = expected_missing(name_); why && status == 3) throw Skip(name_ + ": " + *why);
+  throw std::runtime_error(name_ + " ended with " + std::to_string(status) + when + ": " +
+                           process_->err());
 }
 
 bool Tracer::attached() {
@@ -274,9 +278,7 @@ std::string Tracer::stop_text(int signal) {
   int status = process_->wait();
   // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
   bool skipped = status == 4 && process_->err().find("missed: BPF program") != std::string::npos;
-  if (status && !skipped)
-    throw std::runtime_error(name_ + " ended with " + std::to_string(status) +
-                             " after a signal: " + process_->err());
+  if (status && !skipped) wrong(status, " after a signal");
   return process_->out();
 }
 
@@ -287,18 +289,8 @@ Report Tracer::stop(int signal) {
 
 Report Tracer::finish(int expected_status) {
   int status = process_->wait();
-  if (status != expected_status)
-    throw std::runtime_error(name_ + " ended with " + std::to_string(status) + ": " +
-                             process_->err());
+  if (status != expected_status) wrong(status, "");
   return parse_report(process_->out(), process_->err());
-}
-
-Report follow(const std::string& tool, const std::string& workload, const Strings& arguments) {
-  Strings options{"--json", "--", workload_path(workload)};
-  options.insert(options.end(), arguments.begin(), arguments.end());
-  auto report = Tracer(tool, options, {.attached = false}).finish();
-  if (!report.truth) throw Skip(report.err);
-  return report;
 }
 
 Json read_by_python(const char* script, const std::string& file) {

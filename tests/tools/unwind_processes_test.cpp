@@ -131,7 +131,6 @@ TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
 
 // Not even the vdso's table has room.
 TOOL_TEST(UnwindProcesses, NoMemoryAtAll) {
-  require_tool("profile");
   Workload workload("mapper", {"--ms", milliseconds(300)}, kLinger);
   Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "4K", "-p", workload.id()});
   workload.release();
@@ -152,7 +151,6 @@ Strings in_namespace(Strings command) {
 }
 
 TOOL_TEST(UnwindProcesses, WorkloadInAPidNamespace) {
-  require_tool("profile");
   auto command = in_namespace({workload_path("mapper"), "--ms", milliseconds(400), "--hold"});
   Process inside({.argv = command, .stdin_pipe = true});
   ASSERT_TRUE(inside.await([](auto& out, auto&) { return contains(out, "ready"); }))
@@ -178,7 +176,6 @@ std::size_t descriptors_of(pid_t pid) {
 
 // Their tables are shared, and nothing is kept of each.
 TOOL_TEST(UnwindProcesses, ManyShortPrograms) {
-  require_tool("profile");
   Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "1M"});
   auto programs = [] {
     run({"/bin/sh", "-c", "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done"});
@@ -192,7 +189,6 @@ TOOL_TEST(UnwindProcesses, ManyShortPrograms) {
 
 // A child has its parent's tables from the beginning.
 TOOL_TEST(UnwindProcesses, ChildrenAreReadyAtOnce) {
-  require_tool("profile");
   auto ms = milliseconds(10);
   Workload workload("mapper", {"--ms", ms, "--children", "50"}, kLinger);
   Tracer tracer("profile", {"-F", "999", "--json", "--comm", "mapper"});

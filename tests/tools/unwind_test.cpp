@@ -351,7 +351,6 @@ TOOL_TEST(Unwind, OtherPlacesOfTheProgram) {
 }
 
 TOOL_TEST(Unwind, ForkServer) {
-  require_tool("profile");
   require_workload("unwind");
   Tracer tracer("profile",
                 {"-F", "199", "--json", "--", workload_path("unwind"), "--end", "fork", "--times",
@@ -404,7 +403,6 @@ TOOL_TEST(Unwind, CodeInTheMiddleOfAPage) {
 }
 
 TOOL_TEST(Unwind, ThirtyTwoBitsAreMarked) {
-  require_tool("profile");
   require_workload("unwind_narrow");
   Tracer tracer("profile",
                 {"-F", "199", "--json", "--strict", "--", workload_path("unwind_narrow")},
@@ -472,7 +470,6 @@ TOOL_TEST(Unwind, BadValues) {
 // ---- the other tools ----
 
 TOOL_TEST(Unwind, Allocations) {
-  require_tool("memleak");
   require_workload("unwind");
   Workload workload("unwind", {"--end", "malloc"}, kLinger);
   Tracer tracer("memleak", {"--json", "-o", "0", "-i", "1000", "-p", workload.id()});
@@ -488,7 +485,6 @@ TOOL_TEST(Unwind, Allocations) {
 }
 
 TOOL_TEST(Unwind, CallersOfOpen) {
-  require_tool("opensnoop");
   require_workload("unwind");
   Workload workload("unwind", {"--end", "open"}, kLinger);
   Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
@@ -594,7 +590,6 @@ print(json.dumps({"good": good, "bad": bad, "unplaced": unplaced}))
 )py";
 
 TOOL_TEST(Unwind, ReturnAddressesFollowCalls) {
-  require_tool("profile");
   if (run({"/bin/sh", "-c", "command -v python3"}).status) throw Skip("no python3");
   Tracer tracer("profile", {"-F", "499", "-U", "-v", "-s", "--json", "--", "python3", "-c", kWork},
                 {.attached = false});

@@ -59,7 +59,6 @@ TOOL_TEST(Dbslower, PartsOfPostgresAreOneQuery) {
 }
 
 TOOL_TEST(Dbslower, RealPostgres) {
-  require_tool("dbslower");
   Postgres server;
   const std::string sleeps = "select pg_sleep(0.03)";
   const auto longest = "select '" + std::string(9000, 'x') + "'";
@@ -86,7 +85,6 @@ TOOL_TEST(Dbslower, RealPostgres) {
 }
 
 TOOL_TEST(Dbslower, RealMariadb) {
-  require_tool("dbslower");
   Mariadb server;
   const std::string sleeps = "select sleep(0.03)", executes = "select sleep(0.025)";
   const auto longest = "select '" + std::string(9000, 'x') + "'";
@@ -123,7 +121,6 @@ void expect_thrice(const DatabaseServer& server, const std::vector<Json>& events
 
 // What the server runs is in no directory of this system.
 TOOL_TEST(Dbslower, MariadbInAContainer) {
-  require_tool("dbslower");
   Mariadb server(Where::in_a_container);
   const std::string sleeps = "select sleep(0.03)";
   Tracer by_pid("dbslower", "--json -m 0 -p " + server.id());
@@ -138,7 +135,6 @@ TOOL_TEST(Dbslower, MariadbInAContainer) {
 
 // Its backends are processes of their own, which have mapped the program as well.
 TOOL_TEST(Dbslower, PostgresInAContainer) {
-  require_tool("dbslower");
   Postgres server(Where::in_a_container);
   const std::string sleeps = "select pg_sleep(0.03)";
   Tracer by_name("dbslower", "--json postgres -m 0 --comm postgres");

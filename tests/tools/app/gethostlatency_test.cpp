@@ -71,7 +71,6 @@ TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
 
 // As in a container: under the system's path lies another file, whose name is gone here.
 TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
-  require_tool("gethostlatency");
   TemporaryDirectory directory;
   auto copy = directory.path() + "/copy", path = c_library();
   std::filesystem::copy_file(path, copy);

@@ -28,7 +28,6 @@ std::string java() {
 }
 
 TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
-  require_tool("javagc");
   auto home = java();
   TemporaryDirectory directory;
   auto log = directory.path() + "/gc";

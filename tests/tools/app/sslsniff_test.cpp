@@ -57,7 +57,6 @@ Sums sums_of(const Report& report, const char* comm, const char* functions) {
 }
 
 TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
-  require_tool("sslsniff");
   auto curl = program("curl");
   if (!contains(run({curl, "--version"}).out, "OpenSSL")) throw Skip("curl has no OpenSSL");
   TlsServer server;
@@ -85,7 +84,6 @@ TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
 }
 
 TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
-  require_tool("sslsniff");
   Strings gnutls = program("gnutls-cli"), nss = program("tstclnt");
   TlsServer server;
   gnutls = gnutls + "--insecure --no-ocsp -p" + server.port() + "127.0.0.1";

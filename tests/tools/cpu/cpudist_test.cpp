@@ -20,7 +20,6 @@ TOOL_TEST(Cpudist, EveryStintOfEachThread) {
 }
 
 TOOL_TEST(Cpudist, TypesOfSwitches) {
-  require_tool("cpudist");
   Workload preempted("runqueue", "--threads 3 --ms 300", kLinger);
   Workload sleeper("sleeper", "--sleeps 100 --ms 1", kLinger);
   auto options = "--json --strict -P -p " + preempted.id() + "," + sleeper.id();

@@ -39,7 +39,6 @@ double busy_seconds(std::uint64_t cpu) {
 
 // Sums of intervals too: what runs at the end of one is in both with its parts.
 TOOL_TEST(Cpuwalk, AllTasksAsInProcStat) {
-  require_tool("cpuwalk");
   Workload workload("runqueue", "--threads 1 --ms 2000", kLinger);
   auto cpu = workload.ready()["cpu"].u64();
   Tracer whole("cpuwalk", "--json"), intervals("cpuwalk", "--json 0.2");

@@ -111,7 +111,6 @@ TOOL_TEST(Exitsnoop, ProcessEndsWithItsLastThread) {
 }
 
 TOOL_TEST(Exitsnoop, AgeIsTheTimeSinceTheFork) {
-  require_tool("exitsnoop");
   using Clock = std::chrono::steady_clock;
   auto before = Clock::now();
   Child child([] { ::usleep(200'000); });
@@ -137,7 +136,6 @@ TOOL_TEST(Exitsnoop, OnlyThoseThatFail) {
 }
 
 TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
-  require_tool("exitsnoop");
   Child child([] { kill_with(SIGKILL); });
   ::setenv("TZ", "UTC-5", 1);
   Tracer tracer("exitsnoop", {"-t", "--utc", "--label", "web 1", "-p", child.id()});

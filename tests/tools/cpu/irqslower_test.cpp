@@ -58,7 +58,6 @@ TOOL_TEST(Irqslower, OneVectorThatIsSlow) {
 }
 
 TOOL_TEST(Irqslower, HandlersOfDevices) {
-  require_tool("irqslower");
   Trace trace("irq/irq_handler_exit");
   Tracer tracer("irqslower", "--json --strict 0");
   write_to_disk();

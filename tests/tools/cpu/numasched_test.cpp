@@ -72,7 +72,6 @@ TOOL_TEST(Numasched, TwoNodesByBalancing) {
 }
 
 TOOL_TEST(Numasched, MovesWithinANodeAreNone) {
-  require_tool("numasched");
   auto [here, there] = neighbours();
   Child traveller([home = here, away = there] {
     for (int i = 0; i < 25; i++)

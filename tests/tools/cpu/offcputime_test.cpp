@@ -175,7 +175,6 @@ TOOL_TEST(Offcputime, FoldedAndDelimited) {
 
 // Two that never block share a CPU: each is off it because of the other only.
 TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
-  require_tool("offcputime");
   Strings spin = "--sleeps 0 --spin 200 --cpu 0";
   Workload one("sleeper", spin, kLinger), two("sleeper", spin, kLinger);
   auto both = "-p " + one.id() + "," + two.id();
@@ -202,7 +201,6 @@ TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
 }
 
 TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
-  require_tool("offcputime");
   Strings some = "--sleeps 5 --ms 5 --threads 2";
   Workload one("sleeper", some), two("sleeper", some), three("sleeper", some);
   auto tid = [](const Workload& v, std::size_t i) { return v.ready()["tids"].items().at(i).u64(); };
@@ -234,7 +232,6 @@ TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
 }
 
 TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
-  require_tool("offcputime");
   Process child({.argv = {"/bin/true"}, .stdin_pipe = true, .in_child = go_all_ways});
   ASSERT_TRUE(child.await([](auto& out, auto&) { return out == "ready\n"; })) << child.err();
   Tracer tracer("offcputime", "--json --strict --state 1 -p " + std::to_string(child.pid()));

@@ -16,7 +16,6 @@ std::uint64_t all_forks() {
 
 // The kernel counts a fork before it runs the tracepoint.
 TOOL_TEST(Pidpersec, AllForksOfTheMachine) {
-  require_tool("pidpersec");
   Workload workload("forker", "--children 50 --depth 3 --ms 1");
   auto before = all_forks();
   Tracer tracer("pidpersec", "--json --strict 0.1");

@@ -91,7 +91,6 @@ TOOL_TEST(Profile, IdleAndFolded) {
 }
 
 TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
-  require_tool("profile");
   const std::string online = "/sys/devices/system/cpu/cpu1/online";
   if (!in_guest() || ::access(online.c_str(), W_OK))
     throw Skip("takes a CPU away: only in guests that have a second one");

@@ -47,7 +47,6 @@ TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
 
 // What a thread has waited on one CPU counts when it gets another one.
 TOOL_TEST(Runqlat, ThreadsThatAreMovedWhileTheyWait) {
-  require_tool("runqlat");
   if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) throw Skip("there is one CPU");
   Workload workload("runqueue", "--threads 4 --ms 400", kLinger);
   Tracer tracer("runqlat", "--json --strict -L -p " + workload.id());

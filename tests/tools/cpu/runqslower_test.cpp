@@ -32,7 +32,6 @@ TOOL_TEST(Runqslower, AllWaitsAreTheKernelsRunDelay) {
 // Two want one CPU: whatever else runs there for a moment, in most of the time that one waits the
 // other runs.
 TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
-  require_tool("runqslower");
   Workload wanted("runqueue", "--threads 1 --ms 500 --comm rq-wanted", kLinger);
   Workload rival("runqueue", "--threads 1 --ms 500", kLinger);
   ASSERT_EQ(wanted.ready()["cpu"].u64(), rival.ready()["cpu"].u64());

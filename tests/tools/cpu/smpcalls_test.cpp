@@ -31,7 +31,6 @@ TOOL_TEST(Smpcalls, EveryCallAndItsTime) {
 
 // All functions, of all callers: what is queued when both trace.
 TOOL_TEST(Smpcalls, EachFunctionAsInTheTrace) {
-  require_tool("smpcalls");
   Workload workload("crosscall", "--calls 300", kLinger);
   const Strings events = "csd/csd_queue_cpu csd/csd_function_exit";
   Trace outside(events);

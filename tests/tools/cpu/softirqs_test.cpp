@@ -77,7 +77,6 @@ SoftirqTimes traced(const Trace& trace) {
 
 // Packets are received while timers of sleeping threads expire: a part of the time is theirs.
 TOOL_TEST(Softirqs, InterruptsAreSubtracted) {
-  require_tool("softirqs");
   Workload tcp("tcp", "--sessions 40 --server-bytes 4000000"),
       sleeper("sleeper", "--threads 8 --sleeps 400 --ms 1");
   Tracer net("softirqs", "--json"), gross("softirqs", "--json --include-irqs");

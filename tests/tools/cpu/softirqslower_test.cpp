@@ -34,7 +34,6 @@ Mean mean_of(const Trace& trace, pid_t task, const std::string& from, const std:
 
 // Both stages by the kernel's own clock; each tracer's programs are in the other's times.
 TOOL_TEST(Softirqslower, TimesAsInTheTrace) {
-  require_tool("softirqslower");
   auto workload = Workload::of(kSpin, kLinger);
   Tracer tracer("softirqslower", "--json 0 -p " + workload.id());
   // Ends first: a start without its end would be taken for that of a later one.

@@ -98,7 +98,6 @@ class ColdFile {
 
 // Read ahead on advice, left for a while, used in part, and the rest dropped.
 TOOL_TEST(Readahead, UnusedAndDropped) {
-  require_tool("readahead");
   ColdFile file(1 << 20);
   Tracer tracer("readahead", {"--json", "--strict", "-p", std::to_string(::getpid())});
   if (::posix_fadvise(file.fd(), 0, 1 << 20, POSIX_FADV_WILLNEED))

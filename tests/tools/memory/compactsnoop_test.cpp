@@ -58,7 +58,6 @@ void expect_scanned(const Report& report, const Json& truth, const Counters& aro
 const std::string kManual = "compaction --manual --rounds 2";
 
 TOOL_TEST(Compactsnoop, ByHand) {
-  require_tool("compactsnoop");
   auto workload = Workload::of(kManual, {});
   Counters around;
   Tracer all("compactsnoop", "--json --strict -K");

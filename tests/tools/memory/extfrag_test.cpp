@@ -176,7 +176,6 @@ TOOL_TEST(Extfrag, WholeBlocks) {
 
 // One after the other of ours and the kernel's begin, and end in the other order.
 TOOL_TEST(Extfrag, AllThatTheKernelCounts) {
-  require_tool("extfrag");
   auto workload = Workload::of(kWholeBlocks, {});
   Fallbacks outer;
   Tracer tracer("extfrag", "--json --strict -a --max-keys 4096");

@@ -108,7 +108,6 @@ TOOL_TEST(Memleak, CommandsAndTheirChildren) {
 }
 
 TOOL_TEST(Memleak, EndsAreShownOnce) {
-  require_tool("memleak");
   Workload workload("leaker", "--rounds 5");
   Tracer tracer("memleak", "--json -o 0 -i 0.3 -p " + workload.id());
   workload.release();
@@ -257,7 +256,6 @@ void expect_some_more(const Held& held, std::uint64_t count) {
 }
 
 TOOL_TEST(Memleak, KernelObjectsOfOpenFiles) {
-  require_tool("memleak");
   Workload workload("leaker", "--rounds 0 --eventfds 300 --closed 100 --pipes 70", kLinger);
   Tracer tracer("memleak", "--json -o 0 -i 1000");
   Tracer sums("memleak", "--json -C -i 1000");

@@ -79,7 +79,6 @@ TOOL_TEST(Numamove, TwoNodesMovedByACall) {
 // ---- anywhere ----
 
 TOOL_TEST(Numamove, CompactionIsNotCounted) {
-  require_tool("numamove");
   Workload workload("compaction", "--manual");
   Counters around;
   Tracer tracer("numamove", "--json --strict -p " + workload.id());

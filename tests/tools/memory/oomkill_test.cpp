@@ -75,7 +75,6 @@ TOOL_TEST(Oomkill, LimitOfAMemoryCgroup) {
 }
 
 TOOL_TEST(Oomkill, TheMachine) {
-  require_tool("oomkill");
   if (!in_guest()) throw Skip("the machine runs out of memory: a guest's only");
   Counters around;
   Tracer tracer("oomkill", "--json --strict -K");
@@ -106,7 +105,6 @@ TOOL_TEST(Oomkill, TheMachine) {
 
 // The kernel's own way to make it kill: by no task's allocation.
 TOOL_TEST(Oomkill, BySysrq) {
-  require_tool("oomkill");
   if (!in_guest()) throw Skip("kills a process of the machine: a guest's only");
   auto pid = ::fork();
   if (pid == 0) {

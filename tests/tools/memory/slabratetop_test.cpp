@@ -25,7 +25,6 @@ std::string kmalloc_name(std::uint64_t bytes) {
 
 // A workload that is held allocates nothing: both see the same.
 TOOL_TEST(Slabratetop, WhatTheKernelsOwnTraceHas) {
-  require_tool("slabratetop");
   Workload workload("opener", "--count 40", kLinger);
   Trace caches("kmem/kmem_cache_alloc"), sizes("kmem/kmalloc");
   Tracer tracer("slabratetop", "--json --strict -p " + workload.id());

@@ -14,7 +14,6 @@ void check_runs(const Report& report) {
 // What the kernel counts again when a try freed nothing, and what slab caches gave back: see
 // drsnoop's test.
 TOOL_TEST(Vmscan, TheMachine) {
-  require_tool("vmscan");
   Workload workload("reclaim", "--events 20");
   Counters around;
   Tracer tracer("vmscan", "--json 0.5");
@@ -62,7 +61,6 @@ TOOL_TEST(Vmscan, AMemoryCgroup) {
 
 // The kernel's own trace, on from before until after the tool, and only while it certainly traces.
 TOOL_TEST(Vmscan, SlabShrinkers) {
-  require_tool("vmscan");
   if (!in_guest()) throw Skip("drops the machine's caches: a guest's only");
   Trace around("vmscan/mm_shrink_slab_end");
   Tracer tracer("vmscan", "--json --strict 1000");

@@ -90,7 +90,6 @@ TOOL_TEST(Tcplife, Filters) {
 }
 
 TOOL_TEST(Tcplife, FollowsACommand) {
-  require_tool("tcplife");
   Tracer tracer("tcplife", "--json --strict -- " + workload_path("tcp") + " --sessions 2",
                 {.attached = false});
   EXPECT_EQ(tracer.finish().body.size(), 4u);

@@ -74,7 +74,7 @@ TOOL_TEST(Sigsnoop, CallsAndSignals) {
 // The kernel's own signals, and their sender: the child that ends.
 TOOL_TEST(Sigsnoop, FromTheKernel) {
   require_tool("sigsnoop");
-  auto report = follow("sigsnoop", "signals", "--rounds 1");
+  auto report = follow("sigsnoop", "signals --rounds 1");
   auto ends = lines_with(report.body, {{"signal_name", "SIGCHLD"}});
   for (auto& event : ends) EXPECT_TRUE(event["from_kernel"].boolean());
   EXPECT_EQ(lines_with(ends, {{"target_comm", "signals"}}).size(), 2u);

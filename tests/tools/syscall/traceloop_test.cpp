@@ -118,7 +118,6 @@ TOOL_TEST(Traceloop, AskedForByASignal) {
 }
 
 TOOL_TEST(Traceloop, BadEndsOfProcesses) {
-  require_tool("traceloop");
   Cgroup cgroup;
   Tracer tracer("traceloop", "--json --trigger SIGSEGV,exit=3 " + cgroup.path());
   for (auto* script :
@@ -135,7 +134,6 @@ TOOL_TEST(Traceloop, BadEndsOfProcesses) {
 }
 
 TOOL_TEST(Traceloop, LackOfMemory) {
-  require_tool("traceloop");
   Cgroup cgroup;
   auto parent = std::filesystem::path(cgroup.path()).parent_path().string();
   std::ofstream(parent + "/cgroup.subtree_control") << "+memory" << std::flush;
@@ -152,7 +150,6 @@ TOOL_TEST(Traceloop, LackOfMemory) {
 
 // A busy cgroup does not overwrite what a quiet one did.
 TOOL_TEST(Traceloop, EachCgroupHasItsRecorder) {
-  require_tool("traceloop");
   Cgroup quiet, busy;
   std::filesystem::create_directory(busy.path() + "/below");
   {
