@@ -212,8 +212,6 @@ TOOL_TEST(Agree, TimesOfAThread) {
     }
   }
   EXPECT_GT(samples, 0);
-  workload.end_lingering();
-  rivals.end_lingering();
 }
 
 // ---- calls of a cgroup ----
@@ -327,7 +325,6 @@ TOOL_TEST(Agree, CallsOfACgroup) {
   expect_same(by_process, recorded_by_process, tools.missed("processes", "recorder"));
   expect_same({{"all", tools["processes"].sum("count")}}, {{"all", tools["calls"].sum("count")}},
               tools.missed("processes", "calls"));
-  for (auto* workload : workloads) workload->end_lingering();
 }
 
 // ---- requests of a disk ----
@@ -408,7 +405,6 @@ TOOL_TEST(Agree, RequestsOfADisk) {
     EXPECT_LE(latency, in_calls.ns + slack);
     EXPECT_LE(sum_where(tools["blocked"], is_blocked).ns, in_calls.ns + slack);
   }
-  workload.end_lingering();
 }
 
 // A file that is not in the cache, read from its disk: pages that are added to the cache, pages
@@ -452,7 +448,6 @@ TOOL_TEST(Agree, PagesReadFromADisk) {
   EXPECT_LE(read, (misses + kFew) * page);
   // The machine's own count has that of all others too.
   EXPECT_LE(pages * page, truth["phases"].items().at(0)["vmstat"]["pgpgin"].u64() * 1024);
-  workload.end_lingering();
 }
 
 // ---- connections ----
@@ -514,7 +509,6 @@ TOOL_TEST(Agree, Connections) {
     EXPECT_EQ(row["sent_again_bytes"].u64(), bytes[at]);
   }
   EXPECT_EQ(tools["again by connection"].body.size(), again.size());
-  workload.end_lingering();
 }
 
 // ---- memory of a program ----
@@ -554,7 +548,6 @@ TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   for (auto& line : tools["held"].body)
     for (auto& one : line["allocations"].items()) shown[one["address"].u64()] = one["bytes"].u64();
   EXPECT_EQ(shown, blocks);
-  workload.end_lingering();
 }
 
 }  // namespace

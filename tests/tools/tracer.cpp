@@ -171,11 +171,6 @@ Json Workload::truth() {
   return *truth_;
 }
 
-void Workload::end_lingering() {
-  process_->write_stdin("x");
-  if (process_->wait() != 0) gone();
-}
-
 // ---- tools ----
 
 std::uint64_t Report::sum(const char* key) const {

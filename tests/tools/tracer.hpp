@@ -48,7 +48,6 @@ class Workload {
   void release() { process_->write_stdin("x"); }
   /// What it says it did; waits for its end unless it lingers.
   Json truth();
-  void end_lingering();
 
  private:
   [[noreturn]] void gone();

@@ -71,17 +71,10 @@ std::string milliseconds(double usual) {
   return std::to_string(static_cast<std::uint64_t>(usual * std::min(slowness(), 4.0)));
 }
 
-StackCounts sample_processes(Strings arguments) {
-  require_tool("profile");
-  arguments.insert(arguments.begin(), {"--ms", milliseconds(400)});
-  Workload workload("mapper", arguments, kLinger);
-  Tracer tracer("profile", {"-F", "199", "--json", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  auto counts = check(report, static_cast<std::uint64_t>(workload.pid()));
-  workload.end_lingering();
-  return counts;
+StackCounts sample_processes(const Strings& arguments) {
+  auto seen =
+      observe("profile -F 199 --json -p {pid}", "mapper --ms " + milliseconds(400) + arguments);
+  return check(seen.report(), seen.pid);
 }
 
 TOOL_TEST(UnwindProcesses, ThousandsOfMappings) {
@@ -131,12 +124,9 @@ TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
 
 // Not even the vdso's table has room.
 TOOL_TEST(UnwindProcesses, NoMemoryAtAll) {
-  Workload workload("mapper", {"--ms", milliseconds(300)}, kLinger);
-  Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "4K", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto counts = check(tracer.stop(), static_cast<std::uint64_t>(workload.pid()));
-  workload.end_lingering();
+  auto seen = observe("profile -F 199 --json --unwind-memory 4K -p {pid}",
+                      "mapper --ms " + milliseconds(300));
+  auto counts = check(seen.report(), seen.pid);
   EXPECT_GT(counts.all, 0u);
   EXPECT_EQ(counts.whole, 0u);
   EXPECT_GT(counts.by_cut["no memory for unwind tables"], 0u) << counts.others;
@@ -189,21 +179,16 @@ TOOL_TEST(UnwindProcesses, ManyShortPrograms) {
 
 // A child has its parent's tables from the beginning.
 TOOL_TEST(UnwindProcesses, ChildrenAreReadyAtOnce) {
-  auto ms = milliseconds(10);
-  Workload workload("mapper", {"--ms", ms, "--children", "50"}, kLinger);
-  Tracer tracer("profile", {"-F", "999", "--json", "--comm", "mapper"});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
+  auto seen = observe("profile -F 999 --json --comm mapper",
+                      "mapper --children 50 --ms " + milliseconds(10));
   std::uint64_t all = 0, not_ready = 0;
-  for (auto& line : report.body) {
-    if (line["pid"].i64() == workload.pid()) continue;
+  for (auto& line : seen.body()) {
+    if (line["pid"].u64() == seen.pid) continue;
     all += line["count"].u64();
     if (!line["user_stack_truncated"].is_null() &&
         line["user_stack_truncated"].str() == "file not read yet")
       not_ready += line["count"].u64();
   }
-  workload.end_lingering();
   EXPECT_GT(all, 0u);
   EXPECT_LE(not_ready, all / 4);
 }

@@ -177,7 +177,6 @@ Observed observe(const std::string& tool, const Strings& options, const std::vec
     for (auto& line : report.body)
       if (line["pid"].i64() == workloads[i]->pid())
         traced[i].stacks.push_back(stack_of(line, line["count"].u64()));
-    workloads[i]->end_lingering();
   }
   return {std::move(report), std::move(traced)};
 }
@@ -471,49 +470,32 @@ TOOL_TEST(Unwind, BadValues) {
 
 TOOL_TEST(Unwind, Allocations) {
   require_workload("unwind");
-  Workload workload("unwind", {"--end", "malloc"}, kLinger);
-  Tracer tracer("memleak", {"--json", "-o", "0", "-i", "1000", "-p", workload.id()});
-  workload.release();
-  auto truths = truths_of(workload.truth());
-  auto report = tracer.stop();
-  workload.end_lingering();
+  auto seen = observe("memleak --json -o 0 -i 1000 -p {pid}", "unwind --end malloc");
   std::vector<UserStack> stacks;
-  for (auto& line : report.body)
+  for (auto& line : seen.body())
     if (line["bytes"].u64() == line["count"].u64() * 1000)
       stacks.push_back(stack_of(line, line["count"].u64()));
-  expect_whole(stacks, truths, {});
+  expect_whole(stacks, truths_of(seen.truth), {});
 }
 
 TOOL_TEST(Unwind, CallersOfOpen) {
   require_workload("unwind");
-  Workload workload("unwind", {"--end", "open"}, kLinger);
-  Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
-  workload.release();
-  auto truths = truths_of(workload.truth());
-  auto report = tracer.stop();
-  workload.end_lingering();
+  auto seen = observe("opensnoop --json --callers -p {pid}", "unwind --end open");
   std::vector<UserStack> stacks;
-  for (auto& event : report.body) stacks.push_back(stack_of(event, 1));
+  for (auto& event : seen.body()) stacks.push_back(stack_of(event, 1));
   EXPECT_EQ(stacks.size(), 100u);
-  expect_whole(stacks, truths, {.known = 1});
+  expect_whole(stacks, truths_of(seen.truth), {.known = 1});
 }
 
 // The writer of the pipe is in the chain, and another thread reads it.
 TOOL_TEST(Unwind, Wakers) {
   for (std::string tool : {"wakeuptime", "offwaketime", "chaintrace"}) {
     SCOPED_TRACE(tool);
-    require_tool(tool);
     require_workload("unwind");
-    Workload workload("unwind", {"--end", "wake"}, kLinger);
-    Strings options{"--json", "-p", workload.id()};
-    if (tool == "wakeuptime") options.emplace_back("--user-stacks");
-    Tracer tracer(tool, options);
-    workload.release();
-    auto truths = truths_of(workload.truth());
-    auto report = tracer.stop();
-    workload.end_lingering();
+    const std::string stacks = tool == "wakeuptime" ? "--user-stacks" : "";
+    auto seen = observe(tool + " --json -p {pid} " + stacks, "unwind --end wake");
     std::vector<UserStack> writers, readers;
-    for (auto& line : report.body) {
+    for (auto& line : seen.body()) {
       auto wakers = line["wakers"].items();
       if (wakers.empty() || wakers[0]["context"].str() != "task" ||
           wakers[0]["comm"].str() != "unwind")
@@ -521,7 +503,7 @@ TOOL_TEST(Unwind, Wakers) {
       writers.push_back(stack_of(wakers[0], line["count"].u64()));
       if (line.has("user_stack")) readers.push_back(stack_of(line, line["count"].u64()));
     }
-    expect_whole(writers, truths, {});
+    expect_whole(writers, truths_of(seen.truth), {});
     if (tool != "wakeuptime") expect_whole(readers, {{"...", "reader_main"}}, {});
   }
 }

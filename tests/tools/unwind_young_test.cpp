@@ -178,7 +178,6 @@ TOOL_TEST(UnwindYoung, Storms) {
   run({"/bin/sh", "-c", all + "wait"});
   mapper.truth();
   auto report = tracer.stop();
-  mapper.end_lingering();
   for (auto& name : kNames) {
     auto seen = check(report, name);
     EXPECT_GT(seen.in_chain, 0u) << seen.text();
