@@ -149,13 +149,14 @@ struct Traced {
   Stacks truths;
 };
 
-struct Observed {
+struct TracedCases {
   Report report;
   std::vector<Traced> cases;
 };
 
 /// They run at once: what each has to itself is a part of `ms`.
-Observed observe(const std::string& tool, const Strings& options, const std::vector<Case>& cases) {
+TracedCases trace_cases(const std::string& tool, const Strings& options,
+                        const std::vector<Case>& cases) {
   require_tool(tool);
   std::vector<std::unique_ptr<Workload>> workloads;
   std::string pids;
@@ -185,7 +186,7 @@ const Strings kSampled{"-F", "199"};
 
 void expect_all_whole(const std::string& tool, const Strings& options,
                       const std::vector<Case>& cases) {
-  auto observed = observe(tool, options, cases);
+  auto observed = trace_cases(tool, options, cases);
   for (std::size_t i = 0; i < cases.size(); i++) {
     std::string name = tool;
     for (auto& word : cases[i].arguments) name += " " + word;
@@ -206,15 +207,15 @@ std::vector<UserStack> with_leaf(const Traced& traced, std::string_view leaf) {
 
 TOOL_TEST(Unwind, ChainOfAllKindsOfFrames) {
   auto cases = std::vector<Case>{{{"--end", "spin"}}};
-  auto observed = observe("profile", kSampled, cases);
+  auto observed = trace_cases("profile", kSampled, cases);
   EXPECT_GT(observed.cases[0].truths[0].size(), 44u);
   expect_whole(observed.cases[0].stacks, observed.cases[0].truths, {});
   expect_all_whole("offcputime", {}, {{{"--end", "sleep"}}});
 }
 
 TOOL_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
-  auto observed = observe("profile", kSampled,
-                          {{{"--end", "memset"}}, {{"--end", "strlen"}}, {{"--end", "vdso"}}});
+  auto observed = trace_cases("profile", kSampled,
+                              {{{"--end", "memset"}}, {{"--end", "strlen"}}, {{"--end", "vdso"}}});
   for (auto& one : observed.cases) {
     expect_whole(one.stacks, one.truths, {});
     std::uint64_t outside = 0;
@@ -265,10 +266,10 @@ TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
 TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
-    auto observed = observe(tool, options,
-                            {{{"--end", end, "--way", "bare-null"}},
-                             {{"--end", end, "--way", "bare-odd"}},
-                             {{"--end", end, "--way", "bare-stack"}}});
+    auto observed = trace_cases(tool, options,
+                                {{{"--end", end, "--way", "bare-null"}},
+                                 {{"--end", end, "--way", "bare-odd"}},
+                                 {{"--end", end, "--way", "bare-stack"}}});
     for (auto& one : observed.cases) {
       std::uint64_t marked = 0;
       std::string seen;
@@ -290,7 +291,7 @@ TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
 TOOL_TEST(Unwind, DepthIsBounded) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
-    auto deep = observe(tool, options, {{{"--way", "deep", "--end", end}}}).cases[0];
+    auto deep = trace_cases(tool, options, {{{"--way", "deep", "--end", end}}}).cases[0];
     auto truth = deep.truths[0];
     ASSERT_GT(truth.size(), kDeepest);
     std::uint64_t deepest = 0, all = 0;
@@ -321,7 +322,7 @@ Stacks whatever_is(std::string_view named, Stacks truths) {
 TOOL_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "1500"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
-    auto one = observe(tool, options, {{joined({"--way", "dlopen"}, more)}}).cases[0];
+    auto one = trace_cases(tool, options, {{joined({"--way", "dlopen"}, more)}}).cases[0];
     ASSERT_EQ(one.truths.size(), 6u);
     expect_whole(one.stacks, {whatever_is("reuse_", one.truths)[0]}, kYoung);
   }
@@ -334,7 +335,7 @@ TOOL_TEST(Unwind, NamesOfLibrariesThatAreGone) {
 TOOL_TEST(Unwind, ExecInTheSameProcess) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "900"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
-    auto one = observe(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
+    auto one = trace_cases(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
     ASSERT_EQ(one.truths.size(), 2u);
     expect_whole(one.stacks, {one.truths[0]}, {.known = 0.3, .sometimes = kYoung.sometimes});
   }
@@ -378,7 +379,7 @@ TOOL_TEST(Unwind, StaticAndStripped) {
                     {{"--way", "thread"}, kEnding, "unwind_static"},
                     {{"--end", "altstack", "--way", "clone3"}, kEnding, "unwind_static"}});
   // Without names the number of frames must do.
-  auto both = observe(
+  auto both = trace_cases(
       "profile", kSampled,
       {{{"--way", "main"}, {}, "unwind_static"}, {{"--way", "main"}, {}, "unwind_stripped"}});
   std::map<std::size_t, std::uint64_t> depths[2];
@@ -421,7 +422,7 @@ TOOL_TEST(Unwind, ThirtyTwoBitsAreMarked) {
 // ---- options ----
 
 TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
-  auto fp = observe("profile", joined(kSampled, {"--unwind", "fp"}), {{{"--end", "spin"}}});
+  auto fp = trace_cases("profile", joined(kSampled, {"--unwind", "fp"}), {{{"--end", "spin"}}});
   auto cut = with_leaf(fp.cases[0], "spin");
   EXPECT_FALSE(cut.empty());
   for (auto& stack : cut) {
@@ -429,7 +430,7 @@ TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
     EXPECT_FALSE(which(fp.cases[0].truths, stack)) << stack.text();
     EXPECT_EQ(stack.guessed, 0u) << stack.text();
   }
-  auto off = observe("profile", joined(kSampled, {"--unwind", "off"}), {{{"--end", "spin"}}});
+  auto off = trace_cases("profile", joined(kSampled, {"--unwind", "off"}), {{{"--end", "spin"}}});
   auto one = with_leaf(off.cases[0], "spin");
   EXPECT_FALSE(one.empty());
   for (auto& stack : one) {
@@ -439,8 +440,8 @@ TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
 }
 
 TOOL_TEST(Unwind, MemoryIsBounded) {
-  auto little = observe("profile", joined(kSampled, {"--unwind-memory", "64K"}),
-                        {{{"--way", "qsort"}}, {{"--way", "qsort", "--end", "memset"}}});
+  auto little = trace_cases("profile", joined(kSampled, {"--unwind-memory", "64K"}),
+                            {{{"--way", "qsort"}}, {{"--way", "qsort", "--end", "memset"}}});
   std::uint64_t refused = 0;
   for (auto& one : little.cases)
     for (auto& stack : one.stacks) {
