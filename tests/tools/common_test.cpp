@@ -405,8 +405,7 @@ TEST_KIND(FullDisk) {
     SCOPED_TRACE(::testing::PrintToString(words));
     auto result = run_tool(tool, words, {}, "/dev/full");
     EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_TRUE(contains(result.err, tool + ": ")) << result.err;
-    EXPECT_TRUE(contains(result.err, "No space left")) << result.err;
+    expect_contains(result.err, {tool + ": ", "No space left"});
   }
 }
 
@@ -443,8 +442,7 @@ TEST_KIND(CommandsAndTheirStatus) {
   auto passed = start(tool, with_options({"--json", "--exit-status", "--", "sh", "-c", "exit 7"}));
   EXPECT_EQ(missing->wait(), 127);
   EXPECT_FALSE(contains(missing->err(), "Ctrl-C")) << "it began: " << missing->err();
-  EXPECT_TRUE(contains(missing->err(), tool + ": ")) << missing->err();
-  EXPECT_TRUE(contains(missing->err(), "no-such-command-\\x1b")) << missing->err();
+  expect_contains(missing->err(), {tool + ": ", "no-such-command-\\x1b"});
   EXPECT_TRUE(safe_for_terminals(missing->err()));
   EXPECT_EQ(ignored->wait(), 0) << ignored->err();
   parse_report(ignored->out(), ignored->err());
@@ -774,16 +772,14 @@ TOOL_TEST(Common, Find) {
   auto files = found({"FILES", "opens"});
   EXPECT_EQ(files.status, 0);
   EXPECT_EQ(files.err, "");
-  EXPECT_TRUE(contains(files.out, "Which process opens that file?\n      coretap opensnoop -F\n"))
-      << files.out;
-  EXPECT_TRUE(contains(files.out, "Tools:\n  opensnoop ")) << files.out;
+  expect_contains(files.out, {"Which process opens that file?\n      coretap opensnoop -F\n",
+                              "Tools:\n  opensnoop "});
   EXPECT_FALSE(contains(files.out, "biosnoop")) << files.out;
   auto locks = found({"lock"});
   EXPECT_TRUE(contains(locks.out, "wait for locks?")) << locks.out;
   EXPECT_FALSE(contains(locks.out, "block I/O latency")) << locks.out;
   auto option = found({"exit-status"});
-  EXPECT_TRUE(contains(option.out, "Options:\n      --exit-status\n")) << option.out;
-  EXPECT_TRUE(contains(option.out, "      in all tools\n")) << option.out;
+  expect_contains(option.out, {"Options:\n      --exit-status\n", "      in all tools\n"});
   auto few = found({"--full-path"});
   EXPECT_EQ(few.status, 2);
   EXPECT_TRUE(contains(found({"full-path"}).out, "      in opensnoop\n"));
