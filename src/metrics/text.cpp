@@ -67,17 +67,18 @@ std::string series(const std::string& name, const Plan& plan) {
   if (auto at = labels.find(cgroup_labels()); at != labels.npos)
     labels.replace(at, cgroup_labels().size(), " @cgroup");
   std::string text;
-  auto add = [&](const std::vector<Family>& families, std::string_view its_labels) {
-    if (families.empty()) return;
-    text += fmt::format("{}:{}:", name, its_labels);
-    for (auto& f : families)
-      text += fmt::format("{} {} {}{}{}", &f == &families.front() ? "" : ",", f.name,
-                          name_of(f.type), f.unit.suffix.empty() ? "" : " ", f.unit.suffix);
-    text += '\n';
+  std::string_view before;  // labels of what the line has
+  auto add = [&](const Family& f, std::string_view its_labels) {
+    text += its_labels == before
+                ? ","
+                : fmt::format("{}{}:{}:", text.empty() ? "" : "\n", name, its_labels);
+    before = its_labels;
+    text += fmt::format(" {} {}{}{}", f.name, name_of(f.type), f.unit.suffix.empty() ? "" : " ",
+                        f.unit.suffix);
   };
-  add(plan.families, labels);
-  add(plan.totals, " none");
-  return text;
+  for (auto& f : plan.families) add(f, labels);
+  for (auto& f : plan.totals) add(f, " none");
+  return text + '\n';
 }
 
 }  // namespace

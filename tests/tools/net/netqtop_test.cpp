@@ -75,6 +75,7 @@ TOOL_TEST(Netqtop, OneInterface) {
   auto seen = see({}, "-n lo");
   EXPECT_EQ(seen.shown(0), 2u);
   EXPECT_GE(seen.report().lost("filtered"), 40u);
+  expect_refused("netqtop -n none0");
 }
 
 TOOL_TEST(Netqtop, WhatAProcessWrites) {

@@ -246,6 +246,7 @@ TOOL_TEST(Traceloop, IntoAFile) {
   ASSERT_EQ(stat(path.c_str(), &st), 0);
   EXPECT_EQ(st.st_mode & 0777, 0600u) << "what was recorded is its owner's";
   expect_refused("traceloop -o /no/such/directory/file -- true", {"No such file or directory"}, 1);
+  expect_refused("traceloop /no/such/cgroup");
 }
 
 TESTS_OF(traceloop, .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
