@@ -78,7 +78,7 @@ std::string series(const std::string& name, const Plan& plan) {
   };
   for (auto& f : plan.families) add(f, labels);
   for (auto& f : plan.totals) add(f, " none");
-  return text + '\n';
+  return text.empty() ? text : text + '\n';
 }
 
 }  // namespace
