@@ -5,37 +5,14 @@
 #include <atomic>
 #include <mutex>
 
+#include "profile_reader.hpp"
 #include "served.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 /// What requests hold, by a reader that is not ours: lines of a path and a body in hexadecimal.
-constexpr char kReadOtlp[] = R"py(
-import gzip, json, struct, sys
-
-def members(b):
-    def varint():
-        nonlocal at
-        n = shift = 0
-        while True:
-            n |= (b[at] & 127) << shift
-            shift += 7
-            at += 1
-            if b[at - 1] < 128:
-                return n
-    at, all = 0, {}
-    while at < len(b):
-        tag = varint()
-        if tag & 7 == 0:
-            value = varint()
-        else:
-            size = {1: 8, 2: None, 5: 4}[tag & 7] or varint()
-            assert at + size <= len(b)
-            value, at = b[at:at + size], at + size
-        all.setdefault(tag >> 3, []).append(value)
-    return all
-
+const std::string kReadOtlp = kProtobuf + R"py(
 def any(b):
     for number, (value,) in members(b).items():
         if number == 1: return value.decode()

@@ -288,7 +288,7 @@ Report Tracer::finish(int expected_status) {
   return parse_report(process_->out(), process_->err());
 }
 
-Json read_by_python(const char* script, const std::string& file) {
+Json read_by_python(const std::string& script, const std::string& file) {
   static const bool python = run({"/bin/sh", "-c", "command -v python3"}).status == 0;
   if (!python) throw Skip("no python3 to read " + file);
   auto result = run({"/usr/bin/env", "python3", "-c", script, file});

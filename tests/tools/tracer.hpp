@@ -105,6 +105,6 @@ class Tracer {
 };
 
 /// What a script makes of a file, by a reader that is not ours; it prints one JSON value.
-Json read_by_python(const char* script, const std::string& file);
+Json read_by_python(const std::string& script, const std::string& file);
 
 }  // namespace coretap::tooltest
