@@ -54,7 +54,6 @@ TOOL_TEST(Gethostlatency, EveryCallWithItsName) {
 }
 
 TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
-  require_tool("gethostlatency");
   Workload other("resolver", "--count 2");
   Scene scene("resolver --count 30 --threads 8 --short-lived 40", {});
   for (auto* whose : {"-p {pid}", "-t {pid}", "--comm resolver"})

@@ -143,7 +143,6 @@ TOOL_TEST(Biosnoop, Filters) {
 }
 
 TOOL_TEST(Biosnoop, FollowsACommand) {
-  require_tool("biosnoop");
   auto report = follow("biosnoop", "blockio --count 30");
   // It writes as much before, to make the file.
   EXPECT_GE(report.sum("bytes"), 2 * (*report.truth)["bytes"].u64());

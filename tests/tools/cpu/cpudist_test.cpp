@@ -54,7 +54,6 @@ TOOL_TEST(Cpudist, PartsOfAStintUnderWay) {
 
 // One that was under way before the start counts from there on, until the end.
 TOOL_TEST(Cpudist, StintLongerThanTheTrace) {
-  require_tool("cpudist");
   Workload workload("sleeper", "--sleeps 1 --ms 1 --spin 5000");
   workload.release();
   ASSERT_TRUE(until([&] { return state_of(workload.pid()) == 'R'; }));

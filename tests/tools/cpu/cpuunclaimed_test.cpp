@@ -50,7 +50,6 @@ void expect_consistent(const Json& line) {
 
 // The other CPUs, where they are idle, must not serve them.
 TOOL_TEST(Cpuunclaimed, WaitsForOneCpu) {
-  require_tool("cpuunclaimed");
   auto [line, truth, idle, run_delay, own] = scarce("--strict");
   expect_consistent(line);
   // The tool traced a little longer. The kernel adds a wait when it ends.

@@ -61,7 +61,6 @@ TOOL_TEST(Cpuwalk, AllTasksAsInProcStat) {
 
 // A task that never leaves its CPU is in each interval.
 TOOL_TEST(Cpuwalk, SharesOfIntervals) {
-  require_tool("cpuwalk");
   Workload workload("sleeper", "--sleeps 1 --ms 1 --spin 4000");
   workload.release();
   ASSERT_TRUE(until([&] { return state_of(workload.pid()) == 'R'; }));

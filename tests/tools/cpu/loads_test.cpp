@@ -56,7 +56,6 @@ TOOL_TEST(Loads, Groups) {
 }
 
 TOOL_TEST(Loads, EachTask) {
-  require_tool("loads");
   auto begun = std::chrono::steady_clock::now();
   Workload load("load", kLoad);
   nap(std::chrono::milliseconds(500));
@@ -97,7 +96,6 @@ TOOL_TEST(Loads, EachTask) {
 }
 
 TOOL_TEST(Loads, Text) {
-  require_tool("loads");
   Workload load("load", kLoad);
   auto text = lines(output_of("loads 0.05 2 -p " + load.id()));
   const std::regex head(R"(\d\d:\d\d:\d\d load averages: \d+\.\d\d \d+\.\d\d \d+\.\d\d)");
@@ -124,7 +122,6 @@ TOOL_TEST(Loads, Text) {
 }
 
 TOOL_TEST(Loads, Csv) {
-  require_tool("loads");
   Workload load("load", kLoad);
   auto text = output_of("loads --csv 0.05 2 -p " + load.id());
   EXPECT_GE(check_csv(text), 4u);
@@ -161,7 +158,6 @@ TOOL_TEST(Loads, AveragesOfTheKernel) {
 
 // Both look a moment apart, and the kernel sees loads too.
 TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
-  require_tool("loads");
   Workload load("load", kLoad);
   auto report = report_of("loads --json -s 0.02 50");
   auto same = lines_where(

@@ -27,7 +27,6 @@ std::pair<int, int> neighbours() {
 }
 
 TOOL_TEST(Numasched, TwoNodesThereAndBack) {
-  require_tool("numasched");
   Workload other("numa", "--travel 8");
   Scene scene("numa --travel 51", {});
   Trace around("sched/sched_migrate_task");

@@ -3,7 +3,6 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
-  require_tool("threadsnoop");
   Workload other("threads", "--count 3");
   Scene scene("threads --count 20 --raw 5");
   scene.trace("threadsnoop --json --strict");

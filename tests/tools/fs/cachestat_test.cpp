@@ -141,7 +141,6 @@ TOOL_TEST(Cachestat, IntervalsLoseAndDoubleNothing) {
 }
 
 TOOL_TEST(Cachestat, Filters) {
-  require_tool("cachestat");
   Cgroup cgroup;
   Scene wanted("pagecache --phase warm --comm pc-wanted");
   Workload other("pagecache", "--phase warm");

@@ -52,7 +52,6 @@ TOOL_TEST(Writesync, EachFlag) {
 
 // dd says itself how often it wrote.
 TOOL_TEST(Writesync, DirectWritesOfACommand) {
-  require_tool("writesync");
   TemporaryDirectory directory;
   auto file = directory.path() + "/direct";
   int fd = open(file.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);

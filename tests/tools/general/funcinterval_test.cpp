@@ -129,7 +129,6 @@ TOOL_TEST(Funcinterval, PerThreadAndPerCpu) {
 
 // What is filtered does not end the intervals of what is not.
 TOOL_TEST(Funcinterval, OfOneProcess) {
-  require_tool("funcinterval");
   Scene other("calls --calls 50 --sleep-us 500");
   other.workload().release();
   auto seen = intervals("sys_getppid");

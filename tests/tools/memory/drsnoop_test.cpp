@@ -137,7 +137,6 @@ std::string cgroup_of(pid_t pid, const Cgroup& otherwise) {
 // Of two, the first has switched the controller on and switches it off when it is done: it must end
 // last.
 TOOL_TEST(Drsnoop, Filters) {
-  require_tool("drsnoop");
   Cgroup cgroup;
   Scene wanted("reclaim --memcg", {});
   Workload other("reclaim", "--memcg --comm rc-other");

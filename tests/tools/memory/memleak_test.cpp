@@ -92,7 +92,6 @@ TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
 
 // Ends of processes: shown once, and their children's own memory apart from theirs.
 TOOL_TEST(Memleak, CommandsAndTheirChildren) {
-  require_tool("memleak");
   auto command = "  " + workload_path("leaker") + "  --rounds 10  --children 3";
   for (auto& words : {Strings{"-c", command}, Strings{"--"} + Strings(command)}) {
     auto report = Tracer("memleak", "--json -o 0 -i 1000" + words, {.attached = false}).finish();

@@ -23,7 +23,6 @@ const char* si_code_of(const std::string& call) {
 }
 
 TOOL_TEST(Sigsnoop, CallsAndSignals) {
-  require_tool("sigsnoop");
   const auto list = fmt::format("USR1,SIGUSR2,rtmin+3,{},ttin,9", SIGURG);
   Scene workload("signals", {});
   workload.trace("sigsnoop --json --strict -k -p {pid}");
@@ -73,7 +72,6 @@ TOOL_TEST(Sigsnoop, CallsAndSignals) {
 
 // The kernel's own signals, and their sender: the child that ends.
 TOOL_TEST(Sigsnoop, FromTheKernel) {
-  require_tool("sigsnoop");
   auto report = follow("sigsnoop", "signals --rounds 1");
   auto ends = lines_with(report.body, {{"signal_name", "SIGCHLD"}});
   for (auto& event : ends) EXPECT_TRUE(event["from_kernel"].boolean());

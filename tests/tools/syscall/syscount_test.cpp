@@ -199,7 +199,6 @@ TOOL_TEST(Syscount, ListAndNames) {
 
 // What another tracer says of the same program.
 TOOL_TEST(Syscount, AsStraceCounts) {
-  require_tool("syscount");
   auto command = workload_path("syscalls") + " --signals 0 --restarts 0";
   auto other = strace("-c", command);
   if (other.status) throw Skip("strace: " + other.err);
