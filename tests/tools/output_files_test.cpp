@@ -150,6 +150,7 @@ TOOL_TEST(OutputFiles, SignalOpensTheFileAgain) {
 }
 
 TOOL_TEST(OutputFiles, AppendsAfterARestart) {
+  require_tool("opensnoop");
   Place place;
   for (std::size_t run = 1; run <= 2; run++) {
     Workload workload("opener", {"--count", "30"});
@@ -167,6 +168,7 @@ TOOL_TEST(OutputFiles, AppendsAfterARestart) {
 
 // Its signal to dump is one of the two that it can choose.
 TOOL_TEST(OutputFiles, TraceloopKeepsItsSignal) {
+  require_tool("traceloop");
   for (bool own : {true, false}) {
     Place place;
     Workload workload("opener", {"--count", "5"}, kLinger);

@@ -22,6 +22,7 @@ class Loops {
 };
 
 TOOL_TEST(Stop, BesideLoopsThatGoOn) {
+  require_tool("opensnoop");
   Loops loops;
   for (auto* how : {"--duration 1", "-- sleep 1", "SIGTERM", "SIGINT"}) {
     SCOPED_TRACE(how);

@@ -573,6 +573,7 @@ print(json.dumps({"good": good, "bad": bad, "unplaced": unplaced}))
 )py";
 
 TOOL_TEST(Unwind, ReturnAddressesFollowCalls) {
+  require_tool("profile");
   if (run({"/bin/sh", "-c", "command -v python3"}).status) throw Skip("no python3");
   Tracer tracer("profile", {"-F", "499", "-U", "-v", "-s", "--json", "--", "python3", "-c", kWork},
                 {.attached = false});

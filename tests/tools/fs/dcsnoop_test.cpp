@@ -21,6 +21,7 @@ TOOL_TEST(Dcsnoop, EachNameThatIsMissed) {
 // A long row without a pause: all of it arrives, or what does not is counted. Only an emulated
 // machine is too slow for all.
 TOOL_TEST(Dcsnoop, AccountsForEachNameOfAStorm) {
+  require_tool("dcsnoop");
   constexpr std::uint64_t kNames = 300'000;
   Mounted disk("tmpfs", "size=256m");
   auto path = disk.path() + "/report";
