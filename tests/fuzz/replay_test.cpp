@@ -55,7 +55,7 @@ std::string damaged(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-/// As many as there is time for; what one was is told by its number.
+/// As many as there is time for, the same ones each time; a failure names the number.
 TEST_P(Fuzzers, HoldOnDamagedOnes) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   std::vector<std::string> inputs;
