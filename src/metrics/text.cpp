@@ -66,14 +66,19 @@ std::string series(const std::string& name, const Plan& plan) {
   auto labels = possible_labels(plan);
   if (auto at = labels.find(cgroup_labels()); at != labels.npos)
     labels.replace(at, cgroup_labels().size(), " @cgroup");
-  auto line = [&](const Family& f, std::string_view its_labels) {
-    return fmt::format("{}: {} {}{}{},{}\n", name, f.name, name_of(f.type),
-                       f.unit.suffix.empty() ? "" : " ", f.unit.suffix, its_labels);
-  };
   std::string text;
-  for (auto& f : plan.families) text += line(f, labels);
-  for (auto& f : plan.totals) text += line(f, " none");
-  return text;
+  std::string_view before;  // labels of what the line has
+  auto add = [&](const Family& f, std::string_view its_labels) {
+    text += its_labels == before
+                ? ","
+                : fmt::format("{}{}:{}:", text.empty() ? "" : "\n", name, its_labels);
+    before = its_labels;
+    text += fmt::format(" {} {}{}{}", f.name, name_of(f.type), f.unit.suffix.empty() ? "" : " ",
+                        f.unit.suffix);
+  };
+  for (auto& f : plan.families) add(f, labels);
+  for (auto& f : plan.totals) add(f, " none");
+  return text.empty() ? text : text + '\n';
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ std::string series_of_all() {
   std::map<std::string_view, std::string> lines;
   for (auto& entry : registry()) lines[entry.name] = text_of_all_reports(build(entry), series);
   auto text = fmt::format(
-      "# TOOL [--OPTION]: series type [unit], possible labels. *: must be asked for.\n"
+      "# TOOL [--OPTION]: possible labels: series type [unit], ... *: must be asked for.\n"
       "@cgroup:{}\n",
       cgroup_labels());
   for (auto& [name, own] : lines) text += own;

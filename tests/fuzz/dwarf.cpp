@@ -2,12 +2,11 @@
 // the system's own, so that new code is found by what the answers lead to.
 #include "expression/dwarf.hpp"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
 
+#include "elf_header.hpp"
 #include "expression/code.hpp"
 #include "expression/compile.hpp"
 #include "fuzz.hpp"
@@ -149,26 +148,7 @@ std::string wrapped(fuzz::Input input) {
   add("", std::string(names), 0, SHT_STRTAB);
   headers.back().sh_name = static_cast<Elf64_Word>(own);
 
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = ET_DYN;
-#ifdef __aarch64__
-  header.e_machine = EM_AARCH64;
-#else
-  header.e_machine = EM_X86_64;
-#endif
-  header.e_version = EV_CURRENT;
-  header.e_phoff = sizeof header;
-  header.e_shoff = file.size();
-  header.e_ehsize = sizeof header;
-  header.e_phentsize = sizeof(Elf64_Phdr);
-  header.e_phnum = 1;
-  header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = static_cast<Elf64_Half>(headers.size());
-  header.e_shstrndx = static_cast<Elf64_Half>(headers.size() - 1);
+  const auto header = elf_header(ET_DYN, 1, file.size(), headers.size());
   Elf64_Phdr segment{};
   segment.p_type = PT_LOAD;
   segment.p_flags = PF_R | PF_X;

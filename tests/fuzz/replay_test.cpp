@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <random>
 
 #include "fuzz.hpp"
 #include "places.hpp"
@@ -36,6 +38,34 @@ TEST_P(Fuzzers, HoldOnKeptInputs) {
   for (auto& path : inputs) {
     SCOPED_TRACE(path.string());
     EXPECT_NO_THROW(GetParam().run(places::file_text(path)));
+  }
+}
+
+/// Cut off, or with some bytes of it replaced, of which those near its ends are the likeliest.
+std::string damaged(std::string bytes, std::mt19937& random) {
+  if (bytes.empty() || random() % 4 == 0) return bytes.substr(0, random() % (bytes.size() + 1));
+  for (auto changes = 1 + random() % 16; changes > 0; changes--) {
+    const auto near = std::min<std::size_t>(bytes.size(), random() % 2 ? 1024 : bytes.size());
+    const auto at = random() % near;
+    auto& byte = bytes[random() % 2 ? at : bytes.size() - 1 - at];
+    const char values[] = {static_cast<char>(byte ^ (1 << random() % 8)),
+                           static_cast<char>(random()), '\0', '\xff'};
+    byte = values[random() % std::size(values)];
+  }
+  return bytes;
+}
+
+/// As many as there is time for, the same ones each time; a failure names the number.
+TEST_P(Fuzzers, HoldOnDamagedOnes) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  std::vector<std::string> inputs;
+  for (auto& path : kept_inputs(GetParam().name)) inputs.push_back(places::file_text(path));
+  std::mt19937 random(20240511);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+  for (std::size_t i = 0; i < inputs.size() || std::chrono::steady_clock::now() < end; i++) {
+    const auto bytes = damaged(inputs[i % inputs.size()], random);
+    // A copy of its own size, so that sanitisers see what is read beyond it.
+    const std::vector<char> exact(bytes.begin(), bytes.end());
+    ASSERT_NO_THROW(GetParam().run({exact.data(), exact.size()})) << "number " << i;
   }
 }
 

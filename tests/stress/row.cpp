@@ -1,6 +1,7 @@
 #include "row.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "tools/machine.hpp"
+#include "tools/text.hpp"
 
 namespace coretap::stress {
 
@@ -36,9 +38,12 @@ std::optional<Rest> look(pid_t pid) {
       if (key == "nonvoluntary_ctxt_switches:") t.preempted = std::stoull(value);
     }
     if (!asleep) return std::nullopt;
-    std::uint64_t delay = 0;
     std::istringstream schedstat(tooltest::slurp(entry.path() / "schedstat"));
-    schedstat >> t.on_cpu_ns >> delay >> t.slices;
+    schedstat >> t.on_cpu_ns >> t.run_delay_ns >> t.slices;
+    auto stat = tooltest::slurp(entry.path() / "stat");
+    if (auto fields = tooltest::words(stat.substr(stat.rfind(')') + 1)); fields.size() > 12)
+      t.ticks_ns = (std::stoull(fields[11]) + std::stoull(fields[12])) *
+                   (1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
     rest.threads[entry.path().filename()] = t;
   }
   return rest;

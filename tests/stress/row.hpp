@@ -7,18 +7,29 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <type_traits>
 
 #include "tools/tracer.hpp"
+
+namespace coretap::tooltest {
+
+/// Of a report. What belongs to a kind is tested with one tool of that kind: readers that stall or
+/// go away, full disks, wrong numbers.
+enum class ReportKind { events, aggregate, stacks, allocations, snapshot, recorder };
+
+}  // namespace coretap::tooltest
 
 namespace coretap::stress {
 
 using tooltest::Json;
+using tooltest::ReportKind;
 using tooltest::Strings;
 
 /// What the kernel counts of all threads of a process while they rest.
 struct Rest {
   struct Thread {
-    std::uint64_t voluntary = 0, preempted = 0, slices = 0, on_cpu_ns = 0;
+    std::uint64_t voluntary = 0, preempted = 0, slices = 0, on_cpu_ns = 0, run_delay_ns = 0;
+    std::uint64_t ticks_ns = 0;  ///< utime and stime
   };
   std::map<std::string, Thread> threads;
   static Rest of(pid_t pid);
@@ -80,7 +91,60 @@ struct Row {
   bool uncounted = false;         ///< nobody but the tool knows how many events there were
   std::string kernel_event = {};  ///< truth is what the kernel's own trace says of this event
   std::string tool = {};          ///< set where it is declared
+  ReportKind kind = ReportKind::events;
+
+  // The same row but for this.
+  Row with_slack(std::uint64_t n) const { return with(&Row::slack, n); }
+  Row with_copies(int n) const { return with(&Row::copies, n); }
+  Row with_children() const { return with(&Row::by_cgroup, true); }
+  Row of_one_workload() const { return with(&Row::workloads, 1); }
+  Row sampled(double part) const { return with(&Row::tolerance, part); }
+  Row not_known() const { return with(&Row::uncounted, true); }
+  Row by_kernel_event(const char* event) const { return with(&Row::kernel_event, event); }
+
+ private:
+  template <class T>
+  Row with(T Row::*member, const std::type_identity_t<T>& value) const {
+    auto row = *this;
+    row.*member = value;
+    return row;
+  }
 };
+
+/// Of tools that show each event: a small ring loses some.
+inline Row event_row(const Strings& workload, std::uint64_t events, const Truth& truth,
+                     const Strings& options = {}, const Strings& pids = {}) {
+  return {.workload = workload,
+          .events = events,
+          .options = options,
+          .truth = truth,
+          .tiny = "--ring-size 4096",
+          .pids = pids};
+}
+/// Of tools that count: in all, and by keys, of which a small table has not room for all.
+inline Row total_row(const Strings& workload, std::uint64_t events, const Shown& shown,
+                     const Truth& truth, const Strings& options = {}, const Strings& pids = {}) {
+  return {.workload = workload,
+          .events = events,
+          .options = options,
+          .shown = shown,
+          .truth = truth,
+          .pids = pids,
+          .kind = ReportKind::aggregate};
+}
+inline Row count_row(const Strings& workload, std::uint64_t events, const Shown& shown,
+                     const Truth& truth, const Strings& options = {}, const Strings& pids = {}) {
+  auto row = total_row(workload, events, shown, truth, options, pids);
+  row.tiny = "--max-keys 1";
+  return row;
+}
+inline Row stack_row(const Strings& workload, std::uint64_t events, const Truth& truth,
+                     const Strings& options = {}) {
+  auto row = total_row(workload, events, "count", truth, options);
+  row.tiny = "--stack-storage-size 1";
+  row.kind = ReportKind::stacks;
+  return row;
+}
 
 /// Of Row::pids, the workload's own where it has none.
 Strings wanted_pids(const Row& row, Load& load);

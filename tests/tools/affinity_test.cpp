@@ -1,14 +1,6 @@
 // --affinity of runqlat and runqslower, against the idle time of CPUs in /proc/stat. A busy process
 // that may use a tenth of a CPU's time waits most of the time, and then its CPU is idle unless
 // others want it.
-#include <sched.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
-#include <sstream>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,14 +1,5 @@
 // Tools that look at the same events from different sides, at once: what they count agrees exactly,
 // and times taken at different points lie in the order in which the points are passed.
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <map>
-#include <set>
-#include <sstream>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -48,57 +39,25 @@ class Tools {
 
 // ---- one thread's time: on a CPU, waiting for one, blocked ----
 
-/// What the kernel's own accounting says of one thread.
+/// What the kernel's own accounting says of a process' first thread.
 struct Accounts {
-  std::int64_t voluntary = 0, involuntary = 0;             // switches
-  std::int64_t on_cpu_ns = 0, run_delay_ns = 0, runs = 0;  // schedstat
-  std::int64_t ticks_ns = 0;                               // utime and stime
-
-  bool operator==(const Accounts&) const = default;
-  Accounts operator-(const Accounts& other) const {
-    return {voluntary - other.voluntary, involuntary - other.involuntary,
-            on_cpu_ns - other.on_cpu_ns, run_delay_ns - other.run_delay_ns,
-            runs - other.runs,           ticks_ns - other.ticks_ns};
-  }
+  std::int64_t voluntary, involuntary, on_cpu_ns, run_delay_ns, runs, ticks_ns;
 };
 
-Accounts accounts_of(const std::string& pid, char* state) {
-  Accounts accounts;
-  auto directory = "/proc/" + pid + "/task/" + pid;
-  std::istringstream delays(slurp(directory + "/schedstat"));
-  delays >> accounts.on_cpu_ns >> accounts.run_delay_ns >> accounts.runs;
-  std::istringstream status(slurp(directory + "/status"));
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream words(line);
-    std::string key;
-    words >> key;
-    if (key == "voluntary_ctxt_switches:") words >> accounts.voluntary;
-    if (key == "nonvoluntary_ctxt_switches:") words >> accounts.involuntary;
-  }
-  auto stat = slurp(directory + "/stat");
-  auto end = stat.rfind(')');
-  if (end == stat.npos) throw std::runtime_error("no /proc/PID/stat of " + pid);
-  std::istringstream fields(stat.substr(end + 1));
-  std::string word;
-  std::int64_t user = 0, system = 0;
-  fields >> *state;
-  for (int i = 0; i < 10; i++) fields >> word;
-  fields >> user >> system;
-  accounts.ticks_ns = (user + system) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
-  return accounts;
-}
+stress::Rest at_rest(const std::string& pid) { return stress::Rest::of(std::stoi(pid)); }
 
-/// Of a thread that sleeps: it says so a little before it has left its CPU.
-Accounts accounts_at_rest(const std::string& pid) {
-  Accounts last;
-  for (int i = 0; i < 1000; i++) {
-    char state = 0;
-    auto accounts = accounts_of(pid, &state);
-    if (state == 'S' && accounts == last) return accounts;
-    last = accounts;
-    ::usleep(20'000);
-  }
-  throw std::runtime_error("process " + pid + " does not come to rest");
+Accounts between(const stress::Rest& before, const stress::Rest& after, const std::string& tid) {
+  auto &from = before.threads.at(tid), &to = after.threads.at(tid);
+  auto growth = [&](std::uint64_t stress::Rest::Thread::*count) {
+    return static_cast<std::int64_t>(to.*count - from.*count);
+  };
+  using Thread = stress::Rest::Thread;
+  return {.voluntary = growth(&Thread::voluntary),
+          .involuntary = growth(&Thread::preempted),
+          .on_cpu_ns = growth(&Thread::on_cpu_ns),
+          .run_delay_ns = growth(&Thread::run_delay_ns),
+          .runs = growth(&Thread::slices),
+          .ticks_ns = growth(&Thread::ticks_ns)};
 }
 
 struct Sum {
@@ -165,17 +124,17 @@ TOOL_TEST(Agree, TimesOfAThread) {
   // Where clocks are read by system calls there are many.
   tools.start("recorder", "traceloop", {"--dump-on-exit", "-s", "131072", "-t", tid});
 
-  auto before = accounts_at_rest(tid);
+  auto before = at_rest(tid);
   auto begun = Clock::now();
   workload.release();
   rivals.release();
   auto truth = workload.truth()["threads"].items().at(0);
-  auto after = accounts_at_rest(tid);
+  auto after = at_rest(tid);
   auto lived = static_cast<std::int64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count());
   rivals.truth();
   tools.stop();
-  auto account = after - before;
+  auto account = between(before, after, tid);
 
   auto is_runnable = [](auto& line) { return line["runnable"].boolean(); };
   auto in_pipe = [](auto& line) {
@@ -253,8 +212,6 @@ TOOL_TEST(Agree, TimesOfAThread) {
     }
   }
   EXPECT_GT(samples, 0);
-  workload.end_lingering();
-  rivals.end_lingering();
 }
 
 // ---- calls of a cgroup ----
@@ -310,7 +267,7 @@ TOOL_TEST(Agree, CallsOfACgroup) {
   tools.start("recorder", "traceloop", {"--dump-on-exit", "--cgroup", cgroup.path()});
   for (auto* workload : workloads) workload->release();
   for (auto* workload : workloads) workload->truth();
-  for (auto* workload : workloads) accounts_at_rest(workload->id());
+  for (auto* workload : workloads) at_rest(workload->id());
   tools.stop();
 
   auto& recorder = tools["recorder"];
@@ -368,7 +325,6 @@ TOOL_TEST(Agree, CallsOfACgroup) {
   expect_same(by_process, recorded_by_process, tools.missed("processes", "recorder"));
   expect_same({{"all", tools["processes"].sum("count")}}, {{"all", tools["calls"].sum("count")}},
               tools.missed("processes", "calls"));
-  for (auto* workload : workloads) workload->end_lingering();
 }
 
 // ---- requests of a disk ----
@@ -407,7 +363,7 @@ TOOL_TEST(Agree, RequestsOfADisk) {
   auto before = diskstats_of(disk);
   workload.release();
   auto truth = workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   auto after = diskstats_of(disk);
   tools.stop();
 
@@ -449,7 +405,6 @@ TOOL_TEST(Agree, RequestsOfADisk) {
     EXPECT_LE(latency, in_calls.ns + slack);
     EXPECT_LE(sum_where(tools["blocked"], is_blocked).ns, in_calls.ns + slack);
   }
-  workload.end_lingering();
 }
 
 // A file that is not in the cache, read from its disk: pages that are added to the cache, pages
@@ -466,7 +421,7 @@ TOOL_TEST(Agree, PagesReadFromADisk) {
   tools.start("histogram", "biolatency", {"-F", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   tools.stop();
 
   auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -493,7 +448,6 @@ TOOL_TEST(Agree, PagesReadFromADisk) {
   EXPECT_LE(read, (misses + kFew) * page);
   // The machine's own count has that of all others too.
   EXPECT_LE(pages * page, truth["phases"].items().at(0)["vmstat"]["pgpgin"].u64() * 1024);
-  workload.end_lingering();
 }
 
 // ---- connections ----
@@ -514,7 +468,7 @@ TOOL_TEST(Agree, Connections) {
   tools.start("server's calls", "syscount", {"-p", std::to_string(server)});
   workload.release();
   auto truth = workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   tools.stop();
 
   std::map<Connection, Json> ends;
@@ -555,7 +509,6 @@ TOOL_TEST(Agree, Connections) {
     EXPECT_EQ(row["sent_again_bytes"].u64(), bytes[at]);
   }
   EXPECT_EQ(tools["again by connection"].body.size(), again.size());
-  workload.end_lingering();
 }
 
 // ---- memory of a program ----
@@ -571,7 +524,7 @@ TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   tools.start("events", "memleak", {"-t", "-p", workload.id()});
   workload.release();
   workload.truth();
-  accounts_at_rest(workload.id());
+  at_rest(workload.id());
   tools.stop();
 
   std::map<std::uint64_t, std::uint64_t> blocks;
@@ -595,7 +548,6 @@ TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   for (auto& line : tools["held"].body)
     for (auto& one : line["allocations"].items()) shown[one["address"].u64()] = one["bytes"].u64();
   EXPECT_EQ(shown, blocks);
-  workload.end_lingering();
 }
 
 }  // namespace

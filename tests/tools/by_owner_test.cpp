@@ -1,11 +1,5 @@
 // --by of whom rows are: in every tool whose rows have owners, what it counts for a cgroup is what
 // the same tool counts with a filter by this cgroup. Both look at the same workload at once.
-#include <unistd.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,15 +1,6 @@
 // What all tools have in common: the command line, how they end, what they print, what they leave.
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <set>
 
 #include "harness.hpp"
 
@@ -144,7 +135,7 @@ TEST(DeclaredTests, OfEveryTool) {
     auto name = tools.insert(tool["tool"].str()).first;
     EXPECT_TRUE(declared_tests().contains(*name))
         << "tests/tools/" << tool["subsystem"].str() << "/" << *name
-        << "_test.cpp has no DeclareTests for " << *name << " (see docs/new-tool.md)";
+        << "_test.cpp has no TESTS_OF for " << *name << " (see docs/new-tool.md)";
   }
   for (auto& [name, tests] : declared_tests()) {
     EXPECT_TRUE(tools.contains(name)) << "tests are declared of " << name << ", which is no tool";
@@ -414,8 +405,7 @@ TEST_KIND(FullDisk) {
     SCOPED_TRACE(::testing::PrintToString(words));
     auto result = run_tool(tool, words, {}, "/dev/full");
     EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_TRUE(contains(result.err, tool + ": ")) << result.err;
-    EXPECT_TRUE(contains(result.err, "No space left")) << result.err;
+    expect_contains(result.err, {tool + ": ", "No space left"});
   }
 }
 
@@ -452,8 +442,7 @@ TEST_KIND(CommandsAndTheirStatus) {
   auto passed = start(tool, with_options({"--json", "--exit-status", "--", "sh", "-c", "exit 7"}));
   EXPECT_EQ(missing->wait(), 127);
   EXPECT_FALSE(contains(missing->err(), "Ctrl-C")) << "it began: " << missing->err();
-  EXPECT_TRUE(contains(missing->err(), tool + ": ")) << missing->err();
-  EXPECT_TRUE(contains(missing->err(), "no-such-command-\\x1b")) << missing->err();
+  expect_contains(missing->err(), {tool + ": ", "no-such-command-\\x1b"});
   EXPECT_TRUE(safe_for_terminals(missing->err()));
   EXPECT_EQ(ignored->wait(), 0) << ignored->err();
   parse_report(ignored->out(), ignored->err());
@@ -486,7 +475,6 @@ TEST_KIND(OutputToAFile) {
 // ---- losses ----
 
 TOOL_TEST(Common, StrictTellsOfLostStacks) {
-  require_tool("offcputime");
   auto forker = workload_path("forker");
   Strings command{"--", forker, "--children", "4", "--depth", "2"};
   Strings strict{"--json", "--strict", "--stack-storage-size", "2"}, lenient = strict;
@@ -503,7 +491,6 @@ TOOL_TEST(Common, StrictTellsOfLostStacks) {
 }
 
 TOOL_TEST(Common, StrictTellsOfLostKeys) {
-  require_tool("runqlat");
   Workload workload("runqueue", {"--threads", "4", "--ms", "100"}, kLinger);
   Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", workload.id()});
   workload.release();
@@ -606,7 +593,6 @@ TOOL_TEST(Common, StatusOfACommand) {
 
 // A command that goes on when the tool is asked to end is not the tool's to end.
 TOOL_TEST(Common, InterruptLeavesTheCommand) {
-  require_tool("runqlat");
   Tracer tracer("runqlat",
                 {"--json", "--exit-status", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"});
   auto report = tracer.stop(SIGTERM);
@@ -786,16 +772,14 @@ TOOL_TEST(Common, Find) {
   auto files = found({"FILES", "opens"});
   EXPECT_EQ(files.status, 0);
   EXPECT_EQ(files.err, "");
-  EXPECT_TRUE(contains(files.out, "Which process opens that file?\n      coretap opensnoop -F\n"))
-      << files.out;
-  EXPECT_TRUE(contains(files.out, "Tools:\n  opensnoop ")) << files.out;
+  expect_contains(files.out, {"Which process opens that file?\n      coretap opensnoop -F\n",
+                              "Tools:\n  opensnoop "});
   EXPECT_FALSE(contains(files.out, "biosnoop")) << files.out;
   auto locks = found({"lock"});
   EXPECT_TRUE(contains(locks.out, "wait for locks?")) << locks.out;
   EXPECT_FALSE(contains(locks.out, "block I/O latency")) << locks.out;
   auto option = found({"exit-status"});
-  EXPECT_TRUE(contains(option.out, "Options:\n      --exit-status\n")) << option.out;
-  EXPECT_TRUE(contains(option.out, "      in all tools\n")) << option.out;
+  expect_contains(option.out, {"Options:\n      --exit-status\n", "      in all tools\n"});
   auto few = found({"--full-path"});
   EXPECT_EQ(few.status, 2);
   EXPECT_TRUE(contains(found({"full-path"}).out, "      in opensnoop\n"));

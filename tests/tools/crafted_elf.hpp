@@ -1,11 +1,10 @@
 // Small programs made by the test: a loop that never ends, and tables that may say anything.
 #pragma once
-#include <elf.h>
-
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
+
+#include "unit/elf_header.hpp"
 
 namespace coretap::tooltest {
 
@@ -86,27 +85,8 @@ class CraftedElf {
     auto* strings = add("", SHT_STRTAB, titles);
     strings->sh_name = static_cast<std::uint32_t>(own_title);
 
-    Elf64_Ehdr header{};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_ident[EI_VERSION] = EV_CURRENT;
-    header.e_type = ET_EXEC;
-#ifdef __aarch64__
-    header.e_machine = EM_AARCH64;
-#else
-    header.e_machine = EM_X86_64;
-#endif
-    header.e_version = EV_CURRENT;
+    auto header = elf_header(ET_EXEC, 1, sections_at ? sections_at : file.size(), headers.size());
     header.e_entry = kCode;
-    header.e_phoff = sizeof header;
-    header.e_shoff = sections_at ? sections_at : file.size();
-    header.e_ehsize = sizeof header;
-    header.e_phentsize = sizeof load;
-    header.e_phnum = 1;
-    header.e_shentsize = sizeof(Elf64_Shdr);
-    header.e_shnum = static_cast<std::uint16_t>(headers.size());
-    header.e_shstrndx = static_cast<std::uint16_t>(headers.size() - 1);
     put(file, 0, header);
     file.append(reinterpret_cast<const char*>(headers.data()), headers.size() * sizeof headers[0]);
     return file;

@@ -1,13 +1,4 @@
 // Flame graphs of the tools that draw them, read back by an XML parser that is not ours.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <set>
-#include <sstream>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -162,13 +153,10 @@ TEST_P(FlameGraphs, TotalIsThatOfTheLines){
 
 // The same run's data says what each function's share is.
 TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
-  require_tool("offcputime");
   Scratch scratch;
-  Workload workload("sleeper", {"--sleeps", "20", "--ms", "5"});
-  Tracer tracer("offcputime", {"--json", "--svg", scratch.file(), "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
+  auto report = observe("offcputime --json -p {pid} --svg " + scratch.file(),
+                        "sleeper --sleeps 20 --ms 5", {})
+                    .report();
   auto graph = read_svg(scratch.file());
   std::uint64_t all = 0, asleep = 0;
   for (auto& line : report.body) {
@@ -187,13 +175,10 @@ TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
 }
 
 TOOL_TEST(FlameGraph, WakersAreToldApart) {
-  require_tool("chaintrace");
   Scratch scratch;
-  Workload workload("sleeper", {"--sleeps", "20", "--ms", "2", "--block-on", "pipe"});
-  Tracer tracer("chaintrace", {"--svg", scratch.file(), "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  EXPECT_EQ(tracer.stop_text(), "") << "no text beside it";
+  auto seen = observe("chaintrace -p {pid} --svg " + scratch.file(),
+                      "sleeper --sleeps 20 --ms 2 --block-on pipe", {});
+  EXPECT_EQ(seen.text(), "") << "no text beside it";
   auto graph = read_svg(scratch.file());
   EXPECT_EQ(graph.styles("sleeper"), (std::set<std::string>{"t", "wt"}));
   EXPECT_EQ(graph.styles("--"), std::set<std::string>{"m"});

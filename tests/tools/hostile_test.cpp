@@ -1,20 +1,9 @@
 // Processes whose names, files and ways harm what looks at them carelessly, beside all tools at
 // once.
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <termios.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <set>
-#include <sstream>
 
 #include "crafted_elf.hpp"
 #include "harness.hpp"

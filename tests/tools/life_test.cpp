@@ -2,12 +2,6 @@
 // it attaches, gives up its rights, sees exactly what happened, ends when it is told to and leaves
 // nothing behind. Tools live in batches: what one waits for passes while others work.
 #include <linux/capability.h>
-#include <signal.h>
-
-#include <algorithm>
-#include <chrono>
-#include <map>
-#include <thread>
 
 #include "harness.hpp"
 #include "rights.hpp"

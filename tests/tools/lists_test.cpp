@@ -1,8 +1,5 @@
 // tplist and bpflist beside tracefs, the notes of a workload, and the BPF objects of a running
 // tool.
-#include <filesystem>
-#include <set>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -159,7 +156,6 @@ TOOL_TEST(Tplist, RefusesWhatItCannotList) {
 }
 
 TOOL_TEST(Bpflist, HasTheObjectsOfATool) {
-  require_tool("opensnoop");
   Tracer tracer("opensnoop", {"--json"});
   auto pid = static_cast<std::uint64_t>(tracer.process().pid());
   std::uint64_t counted = 0;

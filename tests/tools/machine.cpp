@@ -25,8 +25,6 @@ namespace coretap::tooltest {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-namespace {}  // namespace
-
 // ---- places of our own ----
 
 TemporaryDirectory::TemporaryDirectory() {
@@ -166,12 +164,6 @@ std::optional<DiskNumbers> diskstats(const std::string& disk) {
     return value;
   }
   return {};
-}
-
-std::uint64_t diskstats_requests(const std::string& disk) {
-  auto value = diskstats(disk).value_or(DiskNumbers{});
-  // A write with a flush before and behind it is three requests to the device.
-  return value[0] + value[4] + value[11] + 2 * value[15];
 }
 
 bool in_guest() {

@@ -105,8 +105,6 @@ class Counters {
 /// no such disk.
 using DiskNumbers = std::array<std::uint64_t, 17>;
 std::optional<DiskNumbers> diskstats(const std::string& disk);
-/// Requests of one disk by the kernel's own count, since it is there.
-std::uint64_t diskstats_requests(const std::string& disk);
 
 /// What can be read of a file; a process whose file it is may end meanwhile.
 std::string slurp(const std::string& path);

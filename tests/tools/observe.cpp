@@ -1,6 +1,11 @@
 #include "observe.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <regex>
 
 #include "text.hpp"
 
@@ -8,13 +13,17 @@ namespace coretap::tooltest {
 
 namespace {
 
+/// The first of a list.
+std::string as_word(const Json& value) {
+  if (value.text().starts_with('[')) return as_word(value.items().at(0));
+  return value.is_string() ? value.str() : value.text();
+}
+
+}  // namespace
+
 void fail_at(Location where, const std::string& what) {
   ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << what;
 }
-
-std::string as_word(const Json& value) { return value.is_string() ? value.str() : value.text(); }
-
-}  // namespace
 
 bool Value::is(const Json& json) const {
   auto* text = std::get_if<std::string>(this);
@@ -36,6 +45,22 @@ void expect_fields(const Json& line, Fields wanted, Location where) {
   for (auto& [key, value] : wanted)
     if (!line.has(key) || !value.is(line[key]))
       fail_at(where, std::string(key) + " is not " + value.text() + " in " + line.text());
+}
+
+void expect_fields(const Json& line, const Strings& words, Location where) {
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    auto value = line[words[i].c_str()];
+    const auto& wanted = words.at(i + 1);
+    bool bare = wanted == "null" || wanted == "true" || wanted == "false" ||
+                wanted.find_first_not_of("0123456789") == wanted.npos;
+    if (bare == value.is_string() || (bare ? value.text() : value.str()) != wanted)
+      fail_at(where, words[i] + " is not " + wanted + " in " + line.text());
+  }
+}
+
+Value error_name(std::int64_t error) {
+  if (!error) return nullptr;
+  return std::string(::strerrorname_np(static_cast<int>(error)));
 }
 
 std::vector<Json> lines_with(const std::vector<Json>& lines, Fields wanted) {
@@ -71,6 +96,26 @@ void expect_sums(const std::vector<Json>& lines, const Json& truth,
                          " is " + std::to_string(known));
 }
 
+void expect_same(const Json& line, const Json& other, std::initializer_list<SameSum> keys,
+                 Location where) {
+  for (auto& [key, of] : keys)
+    if (auto shown = line[key].text(), known = other[of].text(); shown != known)
+      fail_at(where, std::string(key) + " is " + shown + ", not " + known + " in " + line.text());
+}
+
+void expect_within(const std::vector<Json>& lines, std::initializer_list<Bounds> sums,
+                   Location where) {
+  for (auto& [key, least, most] : sums)
+    if (auto shown = sum(lines, key); shown < least || shown > most)
+      fail_at(where,
+              fmt::format("{} sums to {}, which is not from {} to {}", key, shown, least, most));
+}
+
+void expect_between(double shown, double least, double most, Location where) {
+  if (shown < least || shown > most)
+    fail_at(where, fmt::format("{} is not from {} to {}", shown, least, most));
+}
+
 bool has_frame(const Json& line, const char* stack, std::string_view part) {
   if (line[stack].is_null()) return false;
   for (auto& frame : line[stack].strings())
@@ -78,12 +123,15 @@ bool has_frame(const Json& line, const char* stack, std::string_view part) {
   return false;
 }
 
+std::vector<Json> lines_with_frame(std::vector<Json> lines, const char* stack,
+                                   std::string_view part) {
+  std::erase_if(lines, [&](auto& line) { return !has_frame(line, stack, part); });
+  return lines;
+}
+
 std::uint64_t sum_with_frame(const std::vector<Json>& lines, const char* stack,
                              std::string_view part, const char* key) {
-  std::uint64_t total = 0;
-  for (auto& line : lines)
-    if (has_frame(line, stack, part)) total += line[key].u64();
-  return total;
+  return sum(lines_with_frame(lines, stack, part), key);
 }
 
 void expect_contains(const std::string& text, std::initializer_list<std::string> parts,
@@ -92,28 +140,78 @@ void expect_contains(const std::string& text, std::initializer_list<std::string>
     if (!contains(text, part)) fail_at(where, "no '" + part + "' in: " + text);
 }
 
+void expect_row(const std::string& row, const Strings& wanted, Location where) {
+  auto cells = words(row);
+  for (std::size_t i = 0; i < wanted.size() && i < cells.size(); i++)
+    if (wanted[i] == "*") cells[i] = "*";
+  if (cells != wanted) fail_at(where, "not '" + join(wanted) + "': " + row);
+}
+
+Result result_of(Strings tool, const std::function<void()>& in_child) {
+  tool.at(0) = tool_path(tool[0]);
+  return run(tool, in_child);
+}
+
+std::string output_of(const Strings& tool) {
+  require_tool(tool.at(0));
+  auto result = result_of(tool);
+  EXPECT_EQ(result.status, 0) << join(tool) << ": " << result.err;
+  return result.out;
+}
+
+Report report_of(const Strings& tool) {
+  require_tool(tool.at(0));
+  return Tracer(tool[0], {tool.begin() + 1, tool.end()}, {.attached = false}).finish();
+}
+
+Strings as_command(const Strings& workload) {
+  return Strings{"--", workload_path(workload.at(0))} +
+         Strings(workload.begin() + 1, workload.end());
+}
+
+Report follow(const Strings& tool, const Strings& workload) {
+  auto report = report_of(tool + "--json" + as_command(workload));
+  if (!report.truth) throw Skip(report.err);
+  return report;
+}
+
 void expect_refused(const Strings& words, std::initializer_list<std::string> parts, int status,
                     Location where) {
-  auto argv = words;
-  argv.at(0) = tool_path(words.at(0));
-  auto result = run(argv);
-  if (result.status != status)
-    fail_at(where, join(words) + " ended with " + std::to_string(result.status) + ", not " +
-                       std::to_string(status) + ": " + result.err);
+  auto result = result_of(words);
+  if (result.status != status || !result.out.empty())
+    fail_at(where, fmt::format("{} ended with {}, not {}: {}{}", join(words), result.status, status,
+                               result.err, result.out));
   expect_contains(result.err, parts, where);
 }
 
+void expect_refusals(const std::string& tool, const std::vector<Refusal>& all, Location where) {
+  for (auto& [words, says, status] : all)
+    expect_refused(Strings{tool, "--duration", "0.1"} + words, {says}, status, where);
+}
+
+std::string Observed::filled(std::string words) const {
+  for (auto begin = words.find('{'); begin != words.npos; begin = words.find('{')) {
+    auto end = words.find('}', begin);
+    auto key = words.substr(begin + 1, end - begin - 1);
+    auto value = key == "pid"     ? std::to_string(pid)
+                 : key == "netns" ? std::to_string(netns)
+                                  : as_word(of(key.c_str()));
+    words.replace(begin, end - begin + 1, value);
+  }
+  return words;
+}
+
 Scene::Scene(const Strings& workload, Workload::How how)
-    : workload_(Workload::of(workload, std::move(how))) {}
+    : workload_(Workload::of(workload, std::move(how))) {
+  struct stat net {};
+  ::stat(("/proc/" + workload_.id() + "/ns/net").c_str(), &net);
+  seen_.ready = ready();
+  seen_.pid = static_cast<std::uint64_t>(workload_.pid());
+  seen_.netns = net.st_ino;
+}
 
 Strings Scene::filled(Strings words) const {
-  for (auto& word : words)
-    for (auto begin = word.find('{'); begin != std::string::npos; begin = word.find('{')) {
-      auto end = word.find('}', begin);
-      auto key = word.substr(begin + 1, end - begin - 1);
-      word.replace(begin, end - begin + 1,
-                   key == "pid" ? workload_.id() : as_word(workload_.ready()[key.c_str()]));
-    }
+  for (auto& word : words) word = seen_.filled(word);
   return words;
 }
 
@@ -126,14 +224,16 @@ Tracer& Scene::trace(const Strings& tool, Tracer::How how) {
 
 Observed Scene::finish() {
   workload_.release();
-  Observed seen{.ready = ready(),
-                .truth = workload_.truth(),
-                .pid = static_cast<std::uint64_t>(workload_.pid())};
+  return collect();
+}
+
+Observed Scene::collect() {
+  seen_.truth = workload_.truth();
   for (auto& tracer : tracers_) {
-    seen.out.push_back(tracer->stop_text());
-    seen.err.push_back(tracer->process().err());
+    seen_.out.push_back(tracer->stop_text());
+    seen_.err.push_back(tracer->process().err());
   }
-  return seen;
+  return seen_;
 }
 
 Observed observe_all(const std::vector<Strings>& tools, const Strings& workload,
@@ -142,6 +242,26 @@ Observed observe_all(const std::vector<Strings>& tools, const Strings& workload,
   Scene scene(workload, std::move(how));
   for (auto& tool : tools) scene.trace(tool);
   return scene.finish();
+}
+
+std::vector<Observed> watch_all(const std::vector<Watched>& all, const Workload::How& how) {
+  std::vector<std::unique_ptr<Scene>> scenes;
+  std::vector<Observed> seen;
+  for (auto& one : all)
+    for (auto& tool : one.tools) require_tool(tool.at(0));
+  for (auto& one : all) scenes.push_back(std::make_unique<Scene>(one.workload, how));
+  for (std::size_t i = 0; i < all.size(); i++)
+    for (auto words : all[i].tools) {
+      for (auto& word : words)
+        for (std::size_t n = 0; n < all.size(); n++)
+          word = std::regex_replace(word, std::regex(fmt::format("\\{{{}\\}}", n)),
+                                    scenes[n]->workload().id());
+      scenes[i]->trace(words);
+    }
+  for (auto& scene : scenes) scene->workload().release();
+  for (auto& scene : scenes) scene->workload().truth();
+  for (auto& scene : scenes) seen.push_back(scene->collect());
+  return seen;
 }
 
 }  // namespace coretap::tooltest

@@ -4,6 +4,7 @@
 //   auto seen = observe("filetop --json --strict -p {pid}", "fileio --count 50 --size 3000");
 //   expect_sums(seen.report(), seen.truth, {"reads", "writes", {"read_bytes", "bytes"}});
 #pragma once
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -38,11 +39,25 @@ struct Value : std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, s
 /// A line's value for a key; fails where there is no such key.
 using Fields = std::initializer_list<std::pair<const char*, Value>>;
 using Location = std::source_location;
+void fail_at(Location where, const std::string& what);
 void expect_fields(const Json& line, Fields wanted, Location where = Location::current());
+/// The same in words, "comm tcp uid 0 error null".
+void expect_fields(const Json& line, const Strings& words, Location where = Location::current());
+/// For expect_fields(): one of them; a value or null; an error as tools show it, 0 is none.
+inline std::pair<const char*, Value> is(const char* key, Value value) { return {key, value}; }
+inline Value or_null(bool known, Value value) { return known ? std::move(value) : nullptr; }
+Value error_name(std::int64_t error);
 /// Those lines that have all of these values.
 std::vector<Json> lines_with(const std::vector<Json>& lines, Fields wanted);
 /// The only one that has them; throws where there is none, or another one.
 Json line_with(const std::vector<Json>& lines, Fields wanted);
+inline Json only(const std::vector<Json>& lines) { return line_with(lines, {}); }
+template <class Condition>
+std::vector<Json> lines_where(const Report& report, Condition condition) {
+  auto lines = report.body;
+  std::erase_if(lines, [&](auto& line) { return !condition(line); });
+  return lines;
+}
 std::uint64_t sum(const std::vector<Json>& lines, const char* key);
 
 /// A key of the report and one of the workload's truth: the same one where only one is given.
@@ -59,8 +74,33 @@ inline void expect_sums(const Report& report, const Json& truth,
   expect_sums(report.body, truth, sums, where);
 }
 
+/// The values are those under the same keys of another line, or under {key, key of that one}.
+void expect_same(const Json& line, const Json& other, std::initializer_list<SameSum> keys,
+                 Location where = Location::current());
+
+/// The sum of a key over lines, which is known but for a few: from `least` to `most`.
+struct Bounds {
+  const char* key;
+  std::uint64_t least = 0, most = UINT64_MAX;
+};
+inline Bounds between(const char* key, std::uint64_t least, std::uint64_t most) {
+  return {key, least, most};
+}
+inline Bounds at_least(const char* key, std::uint64_t least) { return {key, least}; }
+inline Bounds at_most(const char* key, std::uint64_t most) { return {key, 0, most}; }
+inline Bounds exactly(const char* key, std::uint64_t n) { return {key, n, n}; }
+void expect_within(const std::vector<Json>& lines, std::initializer_list<Bounds> sums,
+                   Location where = Location::current());
+inline void expect_within(const Report& report, std::initializer_list<Bounds> sums,
+                          Location where = Location::current()) {
+  expect_within(report.body, sums, where);
+}
+void expect_between(double shown, double least, double most, Location where = Location::current());
+
 /// A frame of the stack under this key holds the text.
 bool has_frame(const Json& line, const char* stack, std::string_view part);
+std::vector<Json> lines_with_frame(std::vector<Json> lines, const char* stack,
+                                   std::string_view part);
 /// Sum of a key over the lines that have such a frame.
 std::uint64_t sum_with_frame(const std::vector<Json>& lines, const char* stack,
                              std::string_view part, const char* key = "count");
@@ -68,22 +108,50 @@ std::uint64_t sum_with_frame(const std::vector<Json>& lines, const char* stack,
 /// The text holds each of these.
 void expect_contains(const std::string& text, std::initializer_list<std::string> parts,
                      Location where = Location::current());
-/// A tool does not start with these words (the first is its name) and says why.
+/// The words of a row of text; "*" is any word.
+void expect_row(const std::string& row, const Strings& wanted,
+                Location where = Location::current());
+/// A tool, the first word, until it ends; its output if that went well; the same as a report.
+Result result_of(Strings tool, const std::function<void()>& in_child = {});
+std::string output_of(const Strings& tool);
+Report report_of(const Strings& tool);
+/// For a tool's words: a workload is its command.
+Strings as_command(const Strings& workload);
+/// What a tool says with --json of such; skips where the workload cannot.
+Report follow(const Strings& tool, const Strings& workload);
+
+/// A tool does not start with these words (the first is its name), says why, and prints nothing
+/// else.
 void expect_refused(const Strings& words, std::initializer_list<std::string> parts = {},
                     int status = 2, Location where = Location::current());
-
+/// Words that a tool refuses, and what it says then.
+struct Refusal {
+  Strings words;
+  std::string says = {};
+  int status = 2;
+};
+void expect_refusals(const std::string& tool, const std::vector<Refusal>& all,
+                     Location where = Location::current());
 inline const Workload::How kLinger{.linger = true};
 
 /// What tools printed of one workload, in the order in which they were given.
 class Observed {
  public:
   Json ready, truth;
-  std::uint64_t pid = 0;
+  std::uint64_t pid = 0, netns = 0;  ///< netns: its network namespace
   std::vector<std::string> out, err;
 
   /// Of a tool with --json.
   Report report(std::size_t tool = 0) const { return parse_report(out.at(tool), err.at(tool)); }
   const std::string& text(std::size_t tool = 0) const { return out.at(tool); }
+  std::vector<Json> body(std::size_t tool = 0) const { return report(tool).body; }
+  std::size_t shown(std::size_t tool) const { return body(tool).size(); }
+  /// What the workload says of a key, when it is ready or at the end.
+  Json of(const char* key) const { return (ready.has(key) ? ready : truth)[key]; }
+  std::uint64_t number(const char* key) const { return of(key).u64(); }
+  /// {pid}, {netns} and {KEY} in words are replaced by what the workload says, by the first of a
+  /// list.
+  std::string filled(std::string words) const;
 };
 
 /// A workload that is held until tools are attached.
@@ -94,15 +162,18 @@ class Scene {
 
   Workload& workload() { return workload_; }
   Json ready() const { return workload_.ready(); }
-  /// The words with {pid}, and with {KEY} for what the workload says of KEY when it is ready.
+  /// The words with {pid}, {netns}, and {KEY} for what the workload says of KEY when it is ready.
   Strings filled(Strings words) const;
   /// Starts a tool, the first word, and waits until it is attached; skips where it cannot run.
   Tracer& trace(const Strings& tool, Tracer::How how = {});
   /// Releases the workload, waits until it has said its truth, ends the tools by SIGINT.
   Observed finish();
+  /// The same once it has been released.
+  Observed collect();
 
  private:
   Workload workload_;
+  Observed seen_;  ///< so far
   std::vector<std::unique_ptr<Tracer>> tracers_;
 };
 
@@ -110,6 +181,22 @@ Observed observe_all(const std::vector<Strings>& tools, const Strings& workload,
                      Workload::How how = kLinger);
 inline Observed observe(const Strings& tool, const Strings& workload, Workload::How how = kLinger) {
   return observe_all(std::vector<Strings>(1, tool), workload, std::move(how));
+}
+
+/// A workload, and the tools in whose words {pid} and {KEY} are its own, {0} the id of the first of
+/// several.
+struct Watched {
+  Strings workload;
+  std::vector<Strings> tools = {};
+};
+std::vector<Observed> watch_all(const std::vector<Watched>& all,
+                                const Workload::How& how = kLinger);
+template <std::size_t N>
+std::array<Observed, N> watch_each(const Watched (&all)[N], const Workload::How& how = kLinger) {
+  auto seen = watch_all({std::begin(all), std::end(all)}, how);
+  std::array<Observed, N> each;
+  std::move(seen.begin(), seen.end(), each.begin());
+  return each;
 }
 
 }  // namespace coretap::tooltest

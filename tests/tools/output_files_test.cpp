@@ -1,14 +1,5 @@
 // --output as log shippers need it: files that are renamed, opened again and appended to, and the
 // limit of the rate. Against programs that know how many events they made.
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <cstdio>
-#include <set>
-#include <utility>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -221,7 +212,6 @@ TOOL_TEST(OutputFiles, WhatCannotBeRenamedIsRefused) {
 }
 
 TOOL_TEST(MaxRate, WhatIsAboveIsCounted) {
-  require_tool("opensnoop");
   constexpr std::uint64_t kOpens = 5000, kRate = 100;
   for (auto* format : {"--json", "--csv"}) {
     SCOPED_TRACE(format);

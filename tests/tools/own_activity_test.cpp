@@ -1,8 +1,4 @@
 // What coretap itself does is left out by tools that name processes, and counted as filtered.
-#include <chrono>
-#include <fstream>
-#include <thread>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {

@@ -1,7 +1,4 @@
 // Profiles that stack tools write with --pprof, read back by a reader that is not ours.
-#include <algorithm>
-#include <map>
-
 #include "harness.hpp"
 #include "machine.hpp"
 #include "profile_reader.hpp"
@@ -53,17 +50,13 @@ class Pprof {
 };
 
 TOOL_TEST(Pprof, WaitsAreThoseOfTheLines) {
-  require_tool("offcputime");
   Pprof pprof;
-  Workload workload("sleeper", {"--sleeps", "20", "--ms", "5"});
-  Tracer tracer("offcputime", {"--json", "--pprof", pprof.file(), "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
+  auto seen = observe("offcputime --json -p {pid} --pprof " + pprof.file(),
+                      "sleeper --sleeps 20 --ms 5", {});
   auto profile = read_profile(pprof.file());
   EXPECT_EQ(profile["types"].strings(), (Strings{"contentions/count", "delay/nanoseconds"}));
   EXPECT_EQ(profile["period"].u64(), 0u);
-  auto lines = totals_of(report, "total_ns");
+  auto lines = totals_of(seen.report(), "total_ns");
   EXPECT_GE(lines.size(), 1u);
   EXPECT_EQ(totals_of(profile), lines);
   EXPECT_TRUE(profile["comments"].strings().at(0).starts_with("offcputime --json --pid "));
@@ -85,14 +78,9 @@ std::pair<std::uint64_t, std::uint64_t> place_in_file(const std::string& path,
 
 // By them a server finds the file, and in it the function.
 TOOL_TEST(Pprof, FramesHaveTheirPlacesInFiles) {
-  require_tool("offcputime");
   if (run({"/bin/sh", "-c", "command -v readelf"}).status) throw Skip("no readelf");
   Pprof pprof;
-  Workload workload("sleeper", {"--sleeps", "20", "--ms", "2"});
-  Tracer tracer("offcputime", {"--json", "--pprof", pprof.file(), "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  tracer.stop();
+  observe("offcputime --json -p {pid} --pprof " + pprof.file(), "sleeper --sleeps 20 --ms 2", {});
   auto path = workload_path("sleeper");
   auto build_id = run({"/bin/sh", "-c", "readelf -n '" + path + "' | sed -n 's/.*Build ID: //p'"});
   auto [first, last] = place_in_file(path, "workload_middle");
@@ -123,18 +111,12 @@ TOOL_TEST(Pprof, SamplesStandForTime) {
 }
 
 TOOL_TEST(Pprof, OutstandingMemory) {
-  require_tool("memleak");
   Pprof pprof;
-  Workload workload("leaker", {"--rounds", "20"}, kLinger);
-  Tracer tracer("memleak",
-                {"--json", "-o", "0", "-i", "1000", "--pprof", pprof.file(), "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  workload.end_lingering();
+  auto seen =
+      observe("memleak --json -o 0 -i 1000 -p {pid} --pprof " + pprof.file(), "leaker --rounds 20");
   auto profile = read_profile(pprof.file());
   EXPECT_EQ(profile["types"].strings(), (Strings{"inuse_objects/count", "inuse_space/bytes"}));
-  auto lines = totals_of(report, "bytes");
+  auto lines = totals_of(seen.report(), "bytes");
   EXPECT_GE(lines.size(), 1u);
   EXPECT_EQ(totals_of(profile), lines);
 }

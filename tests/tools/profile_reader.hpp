@@ -1,13 +1,13 @@
-// Reads profiles in pprof's format, by a reader that is not ours.
+// Reads protobuf, and with it profiles in pprof's format, by a reader that is not ours.
 #pragma once
-#include <string>
 
 #include "harness.hpp"
 
 namespace coretap::tooltest {
 
-inline constexpr char kReadProfile[] = R"py(
-import gzip, json, sys
+/// Members of a message by their numbers.
+inline const std::string kProtobuf = R"py(
+import gzip, json, struct, sys
 
 def varint(b, at):
     n = shift = 0
@@ -25,12 +25,14 @@ def members(b):
         if tag & 7 == 0:
             value, at = varint(b, at)
         else:
-            assert tag & 7 == 2
-            size, at = varint(b, at)
+            size, at = varint(b, at) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], at)
+            assert at + size <= len(b)
             value, at = b[at:at + size], at + size
         all.setdefault(tag >> 3, []).append(value)
     return all
+)py";
 
+inline const std::string kReadProfile = kProtobuf + R"py(
 def packed(b):
     at, all = 0, []
     while at < len(b):

@@ -1,8 +1,5 @@
 #include "rights.hpp"
 
-#include <map>
-#include <stdexcept>
-
 #include "coretap/tool.hpp"
 #include "harness.hpp"
 #include "program/needed_capabilities.hpp"

@@ -3,12 +3,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/perf_event.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <set>
 
 #include "harness.hpp"
 #include "rights.hpp"
@@ -163,7 +158,6 @@ TOOL_TEST(RightsToNames, OfUserFunctions) {
 }
 
 TOOL_TEST(RightsToNames, OfKernelFunctions) {
-  require_tool("offcputime");
   std::optional<Setting> restricted;
   if (in_guest()) restricted.emplace("/proc/sys/kernel/kptr_restrict", "1");
   if (!slurp("/proc/sys/kernel/kptr_restrict").starts_with("1"))

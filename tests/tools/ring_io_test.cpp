@@ -1,8 +1,5 @@
 // Tools of file I/O against a process that reads and writes through io_uring, in every way a known
 // number of times.
-#include <algorithm>
-#include <map>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -20,15 +17,8 @@ struct Run {
 };
 
 Run trace(const std::string& tool, const Strings& options, const Strings& arguments) {
-  require_tool(tool);
-  Workload workload("ringio", arguments, kLinger);
-  auto words = options;
-  for (auto* word : {"--json", "--strict", "-p"}) words.emplace_back(word);
-  words.push_back(workload.id());
-  Tracer tracer(tool, words);
-  workload.release();
-  auto truth = workload.truth();
-  return {truth, tracer.stop()};
+  auto seen = observe(tool + options + "--json --strict -p {pid}", "ringio" + arguments);
+  return {seen.truth, seen.report()};
 }
 
 void expect_counts(const Run& run, const std::function<bool(const Json&)>& of_the_file) {
@@ -69,16 +59,12 @@ TOOL_TEST(RingIo, FiletopOnlyWhatIsAskedFor) {
 
 // Shown, or counted: where a kernel cannot tell which of them has ended.
 TOOL_TEST(RingIo, RequestsWithTheSameUserData) {
-  require_tool("filetop");
-  Workload workload("ringio", {"--rounds", "20", "--same-data"}, kLinger);
-  Tracer tracer("filetop", {"--json", "-p", workload.id()});
-  workload.release();
-  auto truth = workload.truth();
-  auto report = tracer.stop();
+  auto seen = observe("filetop --json -p {pid}", "ringio --rounds 20 --same-data");
+  auto report = seen.report();
   auto shown = report.sum("reads") + report.sum("writes");
-  EXPECT_EQ(shown + report.lost("unmatched"), truth["calls"].u64());
+  EXPECT_EQ(shown + report.lost("unmatched"), seen.truth["calls"].u64());
   if (completions_name_requests()) {
-    EXPECT_EQ(shown, truth["calls"].u64());
+    EXPECT_EQ(shown, seen.truth["calls"].u64());
   }
 }
 

@@ -4,39 +4,15 @@
 
 #include <atomic>
 #include <mutex>
-#include <thread>
 
+#include "profile_reader.hpp"
 #include "served.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
 /// What requests hold, by a reader that is not ours: lines of a path and a body in hexadecimal.
-constexpr char kReadOtlp[] = R"py(
-import gzip, json, struct, sys
-
-def members(b):
-    def varint():
-        nonlocal at
-        n = shift = 0
-        while True:
-            n |= (b[at] & 127) << shift
-            shift += 7
-            at += 1
-            if b[at - 1] < 128:
-                return n
-    at, all = 0, {}
-    while at < len(b):
-        tag = varint()
-        if tag & 7 == 0:
-            value = varint()
-        else:
-            size = {1: 8, 2: None, 5: 4}[tag & 7] or varint()
-            assert at + size <= len(b)
-            value, at = b[at:at + size], at + size
-        all.setdefault(tag >> 3, []).append(value)
-    return all
-
+const std::string kReadOtlp = kProtobuf + R"py(
 def any(b):
     for number, (value,) in members(b).items():
         if number == 1: return value.decode()
@@ -203,15 +179,12 @@ constexpr char kName[] = "coretap_opensnoop_events_total";
 constexpr char kPushed[] = "coretap.opensnoop.events";
 
 TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
-  require_tool("opensnoop");
-  require_tool("runqlat");
   Receiver receiver({503, 503, 503});
   Workload workload("opener", {"--count", "500"}, kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(),
                       "name = \"opens\"\nlabels = [\"comm\"]\nevents = { otlp = true }") +
                 entry("runqlat"));
-  ASSERT_TRUE(server.all_up({"opens", "runqlat"})) << server.process().err();
   workload.release();
   const auto opens = workload.truth()["bulk"].u64();
   EXPECT_TRUE(server.await([&](auto& p) {
@@ -255,14 +228,12 @@ TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
 }
 
 TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
-  require_tool("opensnoop");
   Receiver receiver;
   Workload workload("opener", {"--count", "300"}, kLinger);
   std::uint64_t opens = 0;
   {
     Server server(receiver.config(3600) +
                   entry("opensnoop -p " + workload.id(), "events = { otlp = true }"));
-    ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
     workload.release();
     opens = workload.truth()["bulk"].u64();
     EXPECT_TRUE(receiver.taken()["points"].items().empty());
@@ -274,13 +245,11 @@ TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
 
 // A stopped process takes nothing: what finds no room is limited, and all others come.
 TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
-  require_tool("opensnoop");
   Receiver receiver;
   Workload workload("opener", {"--count", "8000"}, kLinger);
   Server server(receiver.config(3600) +
                 entry("opensnoop --ring-size 16M -p " + workload.id(),
                       "max_events_per_second = 0\nevents = { otlp = true }"));
-  ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
   auto listener = server.listener();
   kill(listener, SIGSTOP);
   workload.release();
@@ -302,12 +271,10 @@ TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
 }
 
 TOOL_TEST(ServeOtlp, AListenerThatComesAgainPushesOn) {
-  require_tool("opensnoop");
   Receiver receiver;
   Workload workload("opener", {"--count", "200"}, kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(), "events = { otlp = true }"));
-  ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
   kill(server.listener(), SIGKILL);
   workload.release();
   const auto opens = workload.truth()["bulk"].u64();
@@ -319,12 +286,10 @@ TOOL_TEST(ServeOtlp, AListenerThatComesAgainPushesOn) {
 }
 
 TOOL_TEST(ServeOtlp, ReadsItsFileAgain) {
-  require_tool("opensnoop");
   Receiver first, second;
   Workload workload("opener", {"--count", "50"}, kLinger);
   auto tool = entry("opensnoop -p " + workload.id(), "events = { otlp = true }");
   Server server(first.config(1) + tool);
-  ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
   EXPECT_TRUE(until([&] { return !first.taken()["points"].items().empty(); }));
   auto tracer = server.tool();
   server.write(second.config(1) + tool);

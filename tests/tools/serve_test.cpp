@@ -13,7 +13,6 @@ namespace {
 // ---- numbers ----
 
 TOOL_TEST(Serve, CountsAreTheWorkloads) {
-  require_tool("opensnoop");
   TemporaryDirectory logs;
   Workload workload("opener", {"--count", "500"}, kLinger);
   auto log = logs.path() + "/opens.jsonl";
@@ -21,7 +20,6 @@ TOOL_TEST(Serve, CountsAreTheWorkloads) {
   {
     Server server(entry("opensnoop -p " + workload.id(),
                         "labels = [\"comm\"]\nevents = { file = \"" + log + "\" }"));
-    ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
     workload.release();
     opens = workload.truth()["bulk"].u64();
     constexpr char kName[] = "coretap_opensnoop_events_total";
@@ -47,10 +45,8 @@ TOOL_TEST(Serve, CountsAreTheWorkloads) {
 }
 
 TOOL_TEST(Serve, NewSeriesAreZeroFirst) {
-  require_tool("opensnoop");
   Workload workload("opener", {"--count", "20"}, kLinger);
   Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
-  ASSERT_TRUE(server.all_up({"opensnoop"}));
   workload.release();
   workload.truth();
   double first = -1;
@@ -64,9 +60,7 @@ TOOL_TEST(Serve, NewSeriesAreZeroFirst) {
 }
 
 TOOL_TEST(Serve, Histograms) {
-  require_tool("runqlat");
   Server server(entry("runqlat"));
-  ASSERT_TRUE(server.all_up({"runqlat"}));
   server.page();
   auto page = server.page();
   EXPECT_EQ(page.types["coretap_runqlat_seconds"], "histogram");
@@ -90,10 +84,8 @@ TOOL_TEST(Serve, Histograms) {
 
 // Tasks of known states, as they are at each page and no longer.
 TOOL_TEST(Serve, LoadsAreThoseOfNow) {
-  require_tool("loads");
   Workload load("load", {"--spinning", "4", "--blocked", "3", "--comm", "theload"});
   Server server(entry("loads -p " + load.id(), "labels = [\"comm\"]"));
-  ASSERT_TRUE(server.all_up({"loads"})) << server.process().err();
   for (int i = 0; i < 2; i++) {
     auto page = server.page();
     EXPECT_EQ(page.types["coretap_loads"], "gauge");
@@ -114,10 +106,8 @@ TOOL_TEST(Serve, LoadsAreThoseOfNow) {
 
 // The same numbers as --json has, of the same free blocks or nearly so.
 TOOL_TEST(Serve, FragmentationOfZones) {
-  require_tool("extfrag");
   Server server(entry("extfrag --unusable", "name = \"unusable\"") +
                 entry("extfrag --index", "name = \"index\""));
-  ASSERT_TRUE(server.all_up({"unusable", "index"})) << server.process().err();
   for (auto& [option, keys, name] :
        {std::tuple{"--unusable", "unusable_indices", "coretap_extfrag_unusable_ratio"},
         {"--index", "fragmentation_indices", "coretap_extfrag_fragmentation_index"}}) {
@@ -144,10 +134,8 @@ TOOL_TEST(Serve, FragmentationOfZones) {
 
 // The page stays one, and the events under such a name are one series.
 TOOL_TEST(Serve, HostileNames) {
-  require_tool("opensnoop");
   Workload workload("hostile", {"--count", "7"}, kLinger);
   Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
-  ASSERT_TRUE(server.all_up({"opensnoop"}));
   workload.release();
   auto opens = static_cast<double>(workload.truth()["opens"].u64());
   EXPECT_GT(opens, 0);
@@ -162,12 +150,10 @@ TOOL_TEST(Serve, HostileNames) {
 
 // Two entries of one tool, by names of their own.
 TOOL_TEST(Serve, OneToolTwice) {
-  require_tool("opensnoop");
   Workload one("opener", {"--count", "30"}, kLinger);
   Workload other("opener", {"--count", "70"}, kLinger);
   Server server(entry("opensnoop -p " + one.id(), "name = \"one\"") +
                 entry("opensnoop -p " + other.id(), "name = \"other\""));
-  ASSERT_TRUE(server.all_up({"one", "other"}));
   one.release();
   other.release();
   auto opens = one.truth()["bulk"].u64(), more = other.truth()["bulk"].u64();
@@ -181,9 +167,7 @@ TOOL_TEST(Serve, OneToolTwice) {
 // ---- what goes wrong ----
 
 TOOL_TEST(Serve, AToolThatEndsStartsAgain) {
-  require_tool("opensnoop");
   Server server(entry("opensnoop"));
-  ASSERT_TRUE(server.all_up({"opensnoop"}));
   auto killed = server.tool();
   kill(killed, SIGKILL);
   EXPECT_TRUE(server.await([&](auto& p) {
@@ -194,10 +178,7 @@ TOOL_TEST(Serve, AToolThatEndsStartsAgain) {
 }
 
 TOOL_TEST(Serve, AToolThatStopsIsLeftOut) {
-  require_tool("opensnoop");
-  require_tool("runqlat");
   Server server(entry("opensnoop") + entry("runqlat"));
-  ASSERT_TRUE(server.all_up({"opensnoop", "runqlat"}));
   auto stopped = server.tool();
   kill(stopped, SIGSTOP);
   auto page = server.page();
@@ -207,14 +188,10 @@ TOOL_TEST(Serve, AToolThatStopsIsLeftOut) {
 }
 
 TOOL_TEST(Serve, ReadsItsFileAgain) {
-  require_tool("opensnoop");
-  require_tool("runqlat");
-  require_tool("execsnoop");
   Workload workload("opener", {"--count", "40"}, kLinger);
   auto kept = entry("opensnoop -p " + workload.id());
   constexpr char kName[] = "coretap_opensnoop_events_total";
   Server server(kept + entry("runqlat"));
-  ASSERT_TRUE(server.all_up({"opensnoop", "runqlat"}));
   workload.release();
   auto opens = static_cast<double>(workload.truth()["bulk"].u64());
   ASSERT_TRUE(server.await([&](auto& p) { return p.sum(kName) == opens; }));
@@ -239,9 +216,7 @@ TOOL_TEST(Serve, ReadsItsFileAgain) {
 }
 
 TOOL_TEST(Serve, TheListenerHasNoRights) {
-  require_tool("opensnoop");
   Server server(entry("opensnoop"));
-  ASSERT_TRUE(server.all_up({"opensnoop"}));
   auto listener = server.listener();
   auto proc = "/proc/" + std::to_string(listener);
   auto status = slurp(proc + "/status");
@@ -265,9 +240,7 @@ TOOL_TEST(Serve, TheListenerHasNoRights) {
 }
 
 TOOL_TEST(Serve, ClientsThatMisbehave) {
-  require_tool("opensnoop");
   Server server(entry("opensnoop"));
-  ASSERT_TRUE(server.all_up({"opensnoop"}));
   auto answered = [&](const std::string& request) { return answer_to(server.socket(), request); };
   EXPECT_EQ(answered("POST /metrics HTTP/1.0\r\nContent-Length: 0\r\n\r\n").find("200 OK"),
             std::string::npos);
@@ -316,11 +289,9 @@ std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& 
 }
 
 TOOL_TEST(Serve, ProfilesOfATime) {
-  require_tool("offcputime");
   Workload before("sleeper", {"--sleeps", "20", "--ms", "2"}, kLinger);
   Workload meanwhile("sleeper", {"--sleeps", "30", "--ms", "2"}, kLinger);
   Server server(entry("offcputime", "name = \"waits\"") + entry("runqlat"));
-  ASSERT_TRUE(server.all_up({"waits", "runqlat"})) << server.process().err();
   before.release();
   before.truth();
   auto asked = std::async(std::launch::async, [&] {
@@ -355,11 +326,9 @@ TOOL_TEST(Serve, ProfilesOfATime) {
 
 // Each child has a sum of its own, and there are more of them than there is room.
 TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
-  require_tool("offcputime");
   constexpr int kRounds = 8, kChildren = 40, kRoom = 200;
   static_assert(kRounds * kChildren > kRoom);
   Server server(entry("offcputime --comm forker --stack-storage-size " + std::to_string(kRoom)));
-  ASSERT_TRUE(server.all_up({"offcputime"})) << server.process().err();
   auto events = [](const Metrics& page, const std::string& outcome) {
     return page.sum("coretap_events_total", {{"tool", "offcputime"}, {"outcome", outcome}});
   };
@@ -384,14 +353,12 @@ TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
 }
 
 TOOL_TEST(Serve, MemoryThatIsNotFreed) {
-  require_tool("memleak");
   constexpr std::uint64_t kBlocks = 1000, kBytes = 4800;  // most of all that it allocates
   Workload workload("leaker",
                     {"--rounds", "0", "--blocks", std::to_string(kBlocks), "--block-bytes",
                      std::to_string(kBytes)},
                     kLinger);
   Server server(entry("memleak -p " + workload.id()));
-  ASSERT_TRUE(server.all_up({"memleak"})) << server.process().err();
   workload.release();
   workload.truth();
   auto bytes = [](const Metrics& page) { return page.sum("coretap_memleak_outstanding_bytes"); };
@@ -409,9 +376,7 @@ TOOL_TEST(Serve, MemoryThatIsNotFreed) {
 }
 
 TOOL_TEST(Serve, RequestsForProfilesThatEndOtherwise) {
-  require_tool("offcputime");
   Server server(entry("offcputime"));
-  ASSERT_TRUE(server.all_up({"offcputime"})) << server.process().err();
   auto path = get("/debug/pprof/offcputime?seconds=15");
   std::vector<std::future<std::string>> asked;
   for (int i = 0; i < 3; i++)

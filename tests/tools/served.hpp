@@ -2,15 +2,6 @@
 #pragma once
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <map>
-#include <set>
 
 #include "harness.hpp"
 
@@ -136,13 +127,21 @@ inline constexpr char kGet[] = "GET /metrics HTTP/1.0\r\n\r\n";
 
 class Server {
  public:
+  /// Returns when all tools of its file, made by entry(), run.
   explicit Server(const std::string& config) {
+    static const std::regex tool("run = \"(\\w+)[^\n]*\"\n(name = \"(\\w+)\")?");
+    Strings entries;
+    for (std::sregex_iterator at(config.begin(), config.end(), tool), end; at != end; ++at) {
+      require_tool((*at)[1]);
+      entries.push_back((*at)[3].matched ? (*at)[3] : (*at)[1]);
+    }
     write(config);
     Spawn spawn;
     spawn.argv = {bin_directory() + "/coretap", "serve", file(), "--listen", "unix:" + socket()};
     spawn.death_signal = SIGTERM;  // so that its tools end too
     process_ = std::make_unique<Process>(spawn);
     until([&] { return !answer_to(socket(), kGet).empty() || process_->ended(); });
+    if (!all_up(entries)) throw std::runtime_error("not all tools run: " + process_->err());
   }
   ~Server() {
     process_->signal(SIGTERM);

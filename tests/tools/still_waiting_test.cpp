@@ -1,7 +1,4 @@
 // Waits that are under way when tracing ends, in all tools that show waits.
-#include <algorithm>
-#include <fstream>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -90,7 +87,6 @@ INSTANTIATE_TEST_SUITE_P(Tools, StillWaiting,
 
 // What has ended is not shown as waiting, and a wait that is shown is not counted twice.
 TOOL_TEST(StillWaitingOffcputime, EachWaitOnce) {
-  require_tool("offcputime");
   Workload ended("sleeper", {"--sleeps", "5", "--ms", "20"}, kLinger);
   Tracer tracer("offcputime", {"--json", "--strict", "-p", ended.id()});
   ended.release();

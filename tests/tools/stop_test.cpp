@@ -1,8 +1,4 @@
 // Tools end when they are told to, whatever goes on beside them.
-#include <unistd.h>
-
-#include <csignal>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -44,7 +40,6 @@ TOOL_TEST(Stop, BesideLoopsThatGoOn) {
 
 // What was in the ring buffer when the end came is shown, or counted.
 TOOL_TEST(Stop, LedgerHoldsWhatWasNotRead) {
-  require_tool("opensnoop");
   Loops loops;
   Tracer tracer("opensnoop", "--json --ring-size 16M --duration 0.5", {.attached = false});
   auto report = tracer.finish();

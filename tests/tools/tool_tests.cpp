@@ -21,27 +21,16 @@ std::map<std::string, ToolTests>& declared() {
 }  // namespace
 
 const char* name_of(ReportKind kind) {
-  switch (kind) {
-    case ReportKind::events:
-      return "events";
-    case ReportKind::aggregate:
-      return "aggregate";
-    case ReportKind::stacks:
-      return "stacks";
-    case ReportKind::allocations:
-      return "allocations";
-    case ReportKind::snapshot:
-      return "snapshot";
-    case ReportKind::recorder:
-      return "recorder";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"events",      "aggregate", "stacks",
+                                    "allocations", "snapshot",  "recorder"};
+  return kNames[static_cast<int>(kind)];
 }
 
 void PrintTo(ReportKind kind, std::ostream* out) { *out << name_of(kind); }
 
 DeclareTests::DeclareTests(ToolTests tests) {
   auto name = tests.stress.tool = tests.name;
+  if (tests.reports.empty()) tests.reports = {{tests.stress.kind}};
   if (!declared().emplace(name, std::move(tests)).second)
     throw std::logic_error("the tests of " + name + " are declared twice");
 }

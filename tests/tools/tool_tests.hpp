@@ -1,7 +1,7 @@
 // What a tool's test file declares for the tests that run for every tool: nothing of a tool is
 // known elsewhere in the tests.
 //
-//   const DeclareTests mytool{{.name = "mytool", .reports = {{ReportKind::events}}, ...}};
+//   TESTS_OF(mytool, .events = {{}, "workload --count 5"}, ...);
 #pragma once
 #include <iosfwd>
 #include <map>
@@ -13,9 +13,11 @@
 
 namespace coretap::tooltest {
 
-/// Of a report. What belongs to a kind is tested with one tool of that kind: readers that stall or
-/// go away, full disks, wrong numbers.
-enum class ReportKind { events, aggregate, stacks, allocations, snapshot, recorder };
+using stress::count_row;
+using stress::event_row;
+using stress::stack_row;
+using stress::total_row;
+
 inline constexpr ReportKind kReportKinds[] = {ReportKind::events,   ReportKind::aggregate,
                                               ReportKind::stacks,   ReportKind::allocations,
                                               ReportKind::snapshot, ReportKind::recorder};
@@ -42,7 +44,7 @@ struct ToolTests {
   };
 
   std::string name;
-  std::vector<Report> reports = {{ReportKind::events}};
+  std::vector<Report> reports = {};  ///< default: that of the row
   Events events;
   bool alone = false;              ///< its tests measure the machine: none runs beside them
   bool nothing_when_idle = false;  ///< histograms by key: none where nothing happened
@@ -53,6 +55,10 @@ struct ToolTests {
 struct DeclareTests {
   explicit DeclareTests(ToolTests tests);
 };
+#define TESTS_OF(tool, ...)            \
+  const DeclareTests kTestsOf_##tool { \
+    { .name = #tool, __VA_ARGS__ }     \
+  }
 
 /// All that are declared, by name.
 const std::map<std::string, ToolTests>& declared_tests();

@@ -171,11 +171,6 @@ Json Workload::truth() {
   return *truth_;
 }
 
-void Workload::end_lingering() {
-  process_->write_stdin("x");
-  if (process_->wait() != 0) gone();
-}
-
 // ---- tools ----
 
 std::uint64_t Report::sum(const char* key) const {
@@ -257,9 +252,13 @@ Tracer::Tracer(const std::string& tool, Strings arguments, How how) : name_(tool
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   process_ = std::make_unique<Process>(
       Spawn{.argv = argv, .stdout_path = how.stdout_path, .in_child = std::move(how.in_child)});
-  if (how.attached && !attached())
-    throw std::runtime_error(join(argv) + " ended with " + std::to_string(process_->wait()) + ": " +
-                             process_->err());
+  if (how.attached && !attached()) wrong(process_->wait(), "");
+}
+
+void Tracer::wrong(int status, const char* when) {
+  if (auto why = expected_missing(name_); why && status == 3) throw Skip(name_ + ": " + *why);
+  throw std::runtime_error(name_ + " ended with " + std::to_string(status) + when + ": " +
+                           process_->err());
 }
 
 bool Tracer::attached() {
@@ -274,9 +273,7 @@ std::string Tracer::stop_text(int signal) {
   int status = process_->wait();
   // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
   bool skipped = status == 4 && process_->err().find("missed: BPF program") != std::string::npos;
-  if (status && !skipped)
-    throw std::runtime_error(name_ + " ended with " + std::to_string(status) +
-                             " after a signal: " + process_->err());
+  if (status && !skipped) wrong(status, " after a signal");
   return process_->out();
 }
 
@@ -287,28 +284,11 @@ Report Tracer::stop(int signal) {
 
 Report Tracer::finish(int expected_status) {
   int status = process_->wait();
-  if (status != expected_status)
-    throw std::runtime_error(name_ + " ended with " + std::to_string(status) + ": " +
-                             process_->err());
+  if (status != expected_status) wrong(status, "");
   return parse_report(process_->out(), process_->err());
 }
 
-Report follow(const std::string& tool, const std::string& workload, const Strings& arguments) {
-  Strings options{"--json", "--", workload_path(workload)};
-  options.insert(options.end(), arguments.begin(), arguments.end());
-  auto report = Tracer(tool, options, {.attached = false}).finish();
-  if (!report.truth) throw Skip(report.err);
-  return report;
-}
-
-Strings header_of(const std::string& tool, Strings options) {
-  options.insert(options.begin(), {tool_path(tool), "--duration", "0.1"});
-  auto result = run(options);
-  EXPECT_EQ(result.status, 0) << result.err;
-  return words(result.out);
-}
-
-Json read_by_python(const char* script, const std::string& file) {
+Json read_by_python(const std::string& script, const std::string& file) {
   static const bool python = run({"/bin/sh", "-c", "command -v python3"}).status == 0;
   if (!python) throw Skip("no python3 to read " + file);
   auto result = run({"/usr/bin/env", "python3", "-c", script, file});

@@ -48,7 +48,6 @@ class Workload {
   void release() { process_->write_stdin("x"); }
   /// What it says it did; waits for its end unless it lingers.
   Json truth();
-  void end_lingering();
 
  private:
   [[noreturn]] void gone();
@@ -78,7 +77,7 @@ Json read_report(const std::string& out, const std::function<void(const Json&)>&
 /// It names the tool and its version, something is attached, and the ledger adds up.
 void expect_complete(const std::string& tool, const Report& report);
 
-/// A running tool. The constructor returns when it is attached.
+/// A running tool. The constructor returns when it is attached; skips where it cannot run.
 class Tracer {
  public:
   struct How {
@@ -99,17 +98,13 @@ class Tracer {
   Report finish(int expected_status = 0);
 
  private:
+  [[noreturn]] void wrong(int status, const char* when);
+
   std::string name_;
   std::unique_ptr<Process> process_;
 };
 
-/// What a tool says with --json of a workload that is its command; skips where the workload cannot.
-Report follow(const std::string& tool, const std::string& workload, const Strings& arguments);
-
 /// What a script makes of a file, by a reader that is not ours; it prints one JSON value.
-Json read_by_python(const char* script, const std::string& file);
-
-/// The words of the header that a tool prints when nothing happens.
-Strings header_of(const std::string& tool, Strings options);
+Json read_by_python(const std::string& script, const std::string& file);
 
 }  // namespace coretap::tooltest

@@ -1,11 +1,5 @@
 // User stacks of unusual processes: thousands of mappings, stacks that are not in memory, other
 // namespaces, many that end soon. What the tables themselves can do is in unwind_test.cpp.
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <map>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -77,17 +71,10 @@ std::string milliseconds(double usual) {
   return std::to_string(static_cast<std::uint64_t>(usual * std::min(slowness(), 4.0)));
 }
 
-StackCounts sample_processes(Strings arguments) {
-  require_tool("profile");
-  arguments.insert(arguments.begin(), {"--ms", milliseconds(400)});
-  Workload workload("mapper", arguments, kLinger);
-  Tracer tracer("profile", {"-F", "199", "--json", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
-  auto counts = check(report, static_cast<std::uint64_t>(workload.pid()));
-  workload.end_lingering();
-  return counts;
+StackCounts sample_processes(const Strings& arguments) {
+  auto seen =
+      observe("profile -F 199 --json -p {pid}", "mapper --ms " + milliseconds(400) + arguments);
+  return check(seen.report(), seen.pid);
 }
 
 TOOL_TEST(UnwindProcesses, ThousandsOfMappings) {
@@ -137,13 +124,9 @@ TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
 
 // Not even the vdso's table has room.
 TOOL_TEST(UnwindProcesses, NoMemoryAtAll) {
-  require_tool("profile");
-  Workload workload("mapper", {"--ms", milliseconds(300)}, kLinger);
-  Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "4K", "-p", workload.id()});
-  workload.release();
-  workload.truth();
-  auto counts = check(tracer.stop(), static_cast<std::uint64_t>(workload.pid()));
-  workload.end_lingering();
+  auto seen = observe("profile -F 199 --json --unwind-memory 4K -p {pid}",
+                      "mapper --ms " + milliseconds(300));
+  auto counts = check(seen.report(), seen.pid);
   EXPECT_GT(counts.all, 0u);
   EXPECT_EQ(counts.whole, 0u);
   EXPECT_GT(counts.by_cut["no memory for unwind tables"], 0u) << counts.others;
@@ -158,7 +141,6 @@ Strings in_namespace(Strings command) {
 }
 
 TOOL_TEST(UnwindProcesses, WorkloadInAPidNamespace) {
-  require_tool("profile");
   auto command = in_namespace({workload_path("mapper"), "--ms", milliseconds(400), "--hold"});
   Process inside({.argv = command, .stdin_pipe = true});
   ASSERT_TRUE(inside.await([](auto& out, auto&) { return contains(out, "ready"); }))
@@ -184,7 +166,6 @@ std::size_t descriptors_of(pid_t pid) {
 
 // Their tables are shared, and nothing is kept of each.
 TOOL_TEST(UnwindProcesses, ManyShortPrograms) {
-  require_tool("profile");
   Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "1M"});
   auto programs = [] {
     run({"/bin/sh", "-c", "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done"});
@@ -198,22 +179,16 @@ TOOL_TEST(UnwindProcesses, ManyShortPrograms) {
 
 // A child has its parent's tables from the beginning.
 TOOL_TEST(UnwindProcesses, ChildrenAreReadyAtOnce) {
-  require_tool("profile");
-  auto ms = milliseconds(10);
-  Workload workload("mapper", {"--ms", ms, "--children", "50"}, kLinger);
-  Tracer tracer("profile", {"-F", "999", "--json", "--comm", "mapper"});
-  workload.release();
-  workload.truth();
-  auto report = tracer.stop();
+  auto seen = observe("profile -F 999 --json --comm mapper",
+                      "mapper --children 50 --ms " + milliseconds(10));
   std::uint64_t all = 0, not_ready = 0;
-  for (auto& line : report.body) {
-    if (line["pid"].i64() == workload.pid()) continue;
+  for (auto& line : seen.body()) {
+    if (line["pid"].u64() == seen.pid) continue;
     all += line["count"].u64();
     if (!line["user_stack_truncated"].is_null() &&
         line["user_stack_truncated"].str() == "file not read yet")
       not_ready += line["count"].u64();
   }
-  workload.end_lingering();
   EXPECT_GT(all, 0u);
   EXPECT_LE(not_ready, all / 4);
 }

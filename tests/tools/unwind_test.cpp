@@ -1,11 +1,4 @@
 // User stacks without frame pointers, against chains of functions that the workload knows by name.
-#include <unistd.h>
-
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <set>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -156,13 +149,14 @@ struct Traced {
   Stacks truths;
 };
 
-struct Observed {
+struct TracedCases {
   Report report;
   std::vector<Traced> cases;
 };
 
 /// They run at once: what each has to itself is a part of `ms`.
-Observed observe(const std::string& tool, const Strings& options, const std::vector<Case>& cases) {
+TracedCases trace_cases(const std::string& tool, const Strings& options,
+                        const std::vector<Case>& cases) {
   require_tool(tool);
   std::vector<std::unique_ptr<Workload>> workloads;
   std::string pids;
@@ -184,7 +178,6 @@ Observed observe(const std::string& tool, const Strings& options, const std::vec
     for (auto& line : report.body)
       if (line["pid"].i64() == workloads[i]->pid())
         traced[i].stacks.push_back(stack_of(line, line["count"].u64()));
-    workloads[i]->end_lingering();
   }
   return {std::move(report), std::move(traced)};
 }
@@ -193,7 +186,7 @@ const Strings kSampled{"-F", "199"};
 
 void expect_all_whole(const std::string& tool, const Strings& options,
                       const std::vector<Case>& cases) {
-  auto observed = observe(tool, options, cases);
+  auto observed = trace_cases(tool, options, cases);
   for (std::size_t i = 0; i < cases.size(); i++) {
     std::string name = tool;
     for (auto& word : cases[i].arguments) name += " " + word;
@@ -214,15 +207,15 @@ std::vector<UserStack> with_leaf(const Traced& traced, std::string_view leaf) {
 
 TOOL_TEST(Unwind, ChainOfAllKindsOfFrames) {
   auto cases = std::vector<Case>{{{"--end", "spin"}}};
-  auto observed = observe("profile", kSampled, cases);
+  auto observed = trace_cases("profile", kSampled, cases);
   EXPECT_GT(observed.cases[0].truths[0].size(), 44u);
   expect_whole(observed.cases[0].stacks, observed.cases[0].truths, {});
   expect_all_whole("offcputime", {}, {{{"--end", "sleep"}}});
 }
 
 TOOL_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
-  auto observed = observe("profile", kSampled,
-                          {{{"--end", "memset"}}, {{"--end", "strlen"}}, {{"--end", "vdso"}}});
+  auto observed = trace_cases("profile", kSampled,
+                              {{{"--end", "memset"}}, {{"--end", "strlen"}}, {{"--end", "vdso"}}});
   for (auto& one : observed.cases) {
     expect_whole(one.stacks, one.truths, {});
     std::uint64_t outside = 0;
@@ -273,10 +266,10 @@ TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
 TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
-    auto observed = observe(tool, options,
-                            {{{"--end", end, "--way", "bare-null"}},
-                             {{"--end", end, "--way", "bare-odd"}},
-                             {{"--end", end, "--way", "bare-stack"}}});
+    auto observed = trace_cases(tool, options,
+                                {{{"--end", end, "--way", "bare-null"}},
+                                 {{"--end", end, "--way", "bare-odd"}},
+                                 {{"--end", end, "--way", "bare-stack"}}});
     for (auto& one : observed.cases) {
       std::uint64_t marked = 0;
       std::string seen;
@@ -298,7 +291,7 @@ TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
 TOOL_TEST(Unwind, DepthIsBounded) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
-    auto deep = observe(tool, options, {{{"--way", "deep", "--end", end}}}).cases[0];
+    auto deep = trace_cases(tool, options, {{{"--way", "deep", "--end", end}}}).cases[0];
     auto truth = deep.truths[0];
     ASSERT_GT(truth.size(), kDeepest);
     std::uint64_t deepest = 0, all = 0;
@@ -329,7 +322,7 @@ Stacks whatever_is(std::string_view named, Stacks truths) {
 TOOL_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "1500"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
-    auto one = observe(tool, options, {{joined({"--way", "dlopen"}, more)}}).cases[0];
+    auto one = trace_cases(tool, options, {{joined({"--way", "dlopen"}, more)}}).cases[0];
     ASSERT_EQ(one.truths.size(), 6u);
     expect_whole(one.stacks, {whatever_is("reuse_", one.truths)[0]}, kYoung);
   }
@@ -342,7 +335,7 @@ TOOL_TEST(Unwind, NamesOfLibrariesThatAreGone) {
 TOOL_TEST(Unwind, ExecInTheSameProcess) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "900"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
-    auto one = observe(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
+    auto one = trace_cases(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
     ASSERT_EQ(one.truths.size(), 2u);
     expect_whole(one.stacks, {one.truths[0]}, {.known = 0.3, .sometimes = kYoung.sometimes});
   }
@@ -358,7 +351,6 @@ TOOL_TEST(Unwind, OtherPlacesOfTheProgram) {
 }
 
 TOOL_TEST(Unwind, ForkServer) {
-  require_tool("profile");
   require_workload("unwind");
   Tracer tracer("profile",
                 {"-F", "199", "--json", "--", workload_path("unwind"), "--end", "fork", "--times",
@@ -387,7 +379,7 @@ TOOL_TEST(Unwind, StaticAndStripped) {
                     {{"--way", "thread"}, kEnding, "unwind_static"},
                     {{"--end", "altstack", "--way", "clone3"}, kEnding, "unwind_static"}});
   // Without names the number of frames must do.
-  auto both = observe(
+  auto both = trace_cases(
       "profile", kSampled,
       {{{"--way", "main"}, {}, "unwind_static"}, {{"--way", "main"}, {}, "unwind_stripped"}});
   std::map<std::size_t, std::uint64_t> depths[2];
@@ -411,7 +403,6 @@ TOOL_TEST(Unwind, CodeInTheMiddleOfAPage) {
 }
 
 TOOL_TEST(Unwind, ThirtyTwoBitsAreMarked) {
-  require_tool("profile");
   require_workload("unwind_narrow");
   Tracer tracer("profile",
                 {"-F", "199", "--json", "--strict", "--", workload_path("unwind_narrow")},
@@ -431,7 +422,7 @@ TOOL_TEST(Unwind, ThirtyTwoBitsAreMarked) {
 // ---- options ----
 
 TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
-  auto fp = observe("profile", joined(kSampled, {"--unwind", "fp"}), {{{"--end", "spin"}}});
+  auto fp = trace_cases("profile", joined(kSampled, {"--unwind", "fp"}), {{{"--end", "spin"}}});
   auto cut = with_leaf(fp.cases[0], "spin");
   EXPECT_FALSE(cut.empty());
   for (auto& stack : cut) {
@@ -439,7 +430,7 @@ TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
     EXPECT_FALSE(which(fp.cases[0].truths, stack)) << stack.text();
     EXPECT_EQ(stack.guessed, 0u) << stack.text();
   }
-  auto off = observe("profile", joined(kSampled, {"--unwind", "off"}), {{{"--end", "spin"}}});
+  auto off = trace_cases("profile", joined(kSampled, {"--unwind", "off"}), {{{"--end", "spin"}}});
   auto one = with_leaf(off.cases[0], "spin");
   EXPECT_FALSE(one.empty());
   for (auto& stack : one) {
@@ -449,8 +440,8 @@ TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
 }
 
 TOOL_TEST(Unwind, MemoryIsBounded) {
-  auto little = observe("profile", joined(kSampled, {"--unwind-memory", "64K"}),
-                        {{{"--way", "qsort"}}, {{"--way", "qsort", "--end", "memset"}}});
+  auto little = trace_cases("profile", joined(kSampled, {"--unwind-memory", "64K"}),
+                            {{{"--way", "qsort"}}, {{"--way", "qsort", "--end", "memset"}}});
   std::uint64_t refused = 0;
   for (auto& one : little.cases)
     for (auto& stack : one.stacks) {
@@ -479,52 +470,33 @@ TOOL_TEST(Unwind, BadValues) {
 // ---- the other tools ----
 
 TOOL_TEST(Unwind, Allocations) {
-  require_tool("memleak");
   require_workload("unwind");
-  Workload workload("unwind", {"--end", "malloc"}, kLinger);
-  Tracer tracer("memleak", {"--json", "-o", "0", "-i", "1000", "-p", workload.id()});
-  workload.release();
-  auto truths = truths_of(workload.truth());
-  auto report = tracer.stop();
-  workload.end_lingering();
+  auto seen = observe("memleak --json -o 0 -i 1000 -p {pid}", "unwind --end malloc");
   std::vector<UserStack> stacks;
-  for (auto& line : report.body)
+  for (auto& line : seen.body())
     if (line["bytes"].u64() == line["count"].u64() * 1000)
       stacks.push_back(stack_of(line, line["count"].u64()));
-  expect_whole(stacks, truths, {});
+  expect_whole(stacks, truths_of(seen.truth), {});
 }
 
 TOOL_TEST(Unwind, CallersOfOpen) {
-  require_tool("opensnoop");
   require_workload("unwind");
-  Workload workload("unwind", {"--end", "open"}, kLinger);
-  Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
-  workload.release();
-  auto truths = truths_of(workload.truth());
-  auto report = tracer.stop();
-  workload.end_lingering();
+  auto seen = observe("opensnoop --json --callers -p {pid}", "unwind --end open");
   std::vector<UserStack> stacks;
-  for (auto& event : report.body) stacks.push_back(stack_of(event, 1));
+  for (auto& event : seen.body()) stacks.push_back(stack_of(event, 1));
   EXPECT_EQ(stacks.size(), 100u);
-  expect_whole(stacks, truths, {.known = 1});
+  expect_whole(stacks, truths_of(seen.truth), {.known = 1});
 }
 
 // The writer of the pipe is in the chain, and another thread reads it.
 TOOL_TEST(Unwind, Wakers) {
   for (std::string tool : {"wakeuptime", "offwaketime", "chaintrace"}) {
     SCOPED_TRACE(tool);
-    require_tool(tool);
     require_workload("unwind");
-    Workload workload("unwind", {"--end", "wake"}, kLinger);
-    Strings options{"--json", "-p", workload.id()};
-    if (tool == "wakeuptime") options.emplace_back("--user-stacks");
-    Tracer tracer(tool, options);
-    workload.release();
-    auto truths = truths_of(workload.truth());
-    auto report = tracer.stop();
-    workload.end_lingering();
+    const std::string stacks = tool == "wakeuptime" ? "--user-stacks" : "";
+    auto seen = observe(tool + " --json -p {pid} " + stacks, "unwind --end wake");
     std::vector<UserStack> writers, readers;
-    for (auto& line : report.body) {
+    for (auto& line : seen.body()) {
       auto wakers = line["wakers"].items();
       if (wakers.empty() || wakers[0]["context"].str() != "task" ||
           wakers[0]["comm"].str() != "unwind")
@@ -532,7 +504,7 @@ TOOL_TEST(Unwind, Wakers) {
       writers.push_back(stack_of(wakers[0], line["count"].u64()));
       if (line.has("user_stack")) readers.push_back(stack_of(line, line["count"].u64()));
     }
-    expect_whole(writers, truths, {});
+    expect_whole(writers, truths_of(seen.truth), {});
     if (tool != "wakeuptime") expect_whole(readers, {{"...", "reader_main"}}, {});
   }
 }

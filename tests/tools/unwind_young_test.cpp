@@ -1,11 +1,4 @@
 // User stacks of processes that live for moments: whole, and with names after their end.
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <map>
-
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -185,7 +178,6 @@ TOOL_TEST(UnwindYoung, Storms) {
   run({"/bin/sh", "-c", all + "wait"});
   mapper.truth();
   auto report = tracer.stop();
-  mapper.end_lingering();
   for (auto& name : kNames) {
     auto seen = check(report, name);
     EXPECT_GT(seen.in_chain, 0u) << seen.text();

@@ -1,6 +1,4 @@
 // bashreadline against lines that a workload types on a terminal of its own.
-#include <filesystem>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -70,26 +68,18 @@ TOOL_TEST(Bashreadline, EveryBashThatRuns) {
   expect_lines(of_system, other);
 }
 
-TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
+TOOL_TEST(Bashreadline, ProgramsWithoutReadline) {
   require_bash();
-  EXPECT_EQ(header_of("bashreadline", {}), Strings("TIME PID COMMAND"));
-  EXPECT_EQ(header_of("bashreadline", {"-U", "-e"}), Strings("TIME UID PID COMM COMMAND"));
   expect_refused({"bashreadline", "--shared", workload_path("sleeper")},
                  {"has no function readline"}, 3);
   expect_refused("bashreadline -s /nowhere/bash");
 }
 
-const DeclareTests kBashreadline{{
-    .name = "bashreadline",
-    .events = {"-e", "typist --lines 3"},
-    .alone = true,
-    .stress = {.workload = "typist --lines {n}",
-               .events = 100,
-               .truth = [](stress::Load& load) { return load.truth("lines") + 1; },
-               .tiny = "--ring-size 4096",
-               .copies = 12,
-               .by_cgroup = true},
-}};
+TESTS_OF(bashreadline, .events = {"-e", "typist --lines 3"}, .alone = true,
+         .stress = event_row("typist --lines {n}", 100,
+                             [](stress::Load& load) { return load.truth("lines") + 1; })
+                       .with_copies(12)
+                       .with_children());
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,7 +1,5 @@
 // dbslower and dbstat against real servers and what these log themselves, and against a program
 // that counts what it calls.
-#include <algorithm>
-
 #include "servers.hpp"
 
 namespace coretap::tooltest {
@@ -61,7 +59,6 @@ TOOL_TEST(Dbslower, PartsOfPostgresAreOneQuery) {
 }
 
 TOOL_TEST(Dbslower, RealPostgres) {
-  require_tool("dbslower");
   Postgres server;
   const std::string sleeps = "select pg_sleep(0.03)";
   const auto longest = "select '" + std::string(9000, 'x') + "'";
@@ -91,7 +88,6 @@ TOOL_TEST(Dbslower, RealPostgres) {
 }
 
 TOOL_TEST(Dbslower, RealMariadb) {
-  require_tool("dbslower");
   Mariadb server;
   const std::string sleeps = "select sleep(0.03)", executes = "select sleep(0.025)";
   const auto longest = "select '" + std::string(9000, 'x') + "'";
@@ -128,7 +124,6 @@ void expect_thrice(const DatabaseServer& server, const std::vector<Json>& events
 
 // What the server runs is in no directory of this system.
 TOOL_TEST(Dbslower, MariadbInAContainer) {
-  require_tool("dbslower");
   Mariadb server(Where::in_a_container);
   const std::string sleeps = "select sleep(0.03)";
   Tracer by_pid("dbslower", "--json -m 0 -p " + server.id());
@@ -143,7 +138,6 @@ TOOL_TEST(Dbslower, MariadbInAContainer) {
 
 // Its backends are processes of their own, which have mapped the program as well.
 TOOL_TEST(Dbslower, PostgresInAContainer) {
-  require_tool("dbslower");
   Postgres server(Where::in_a_container);
   const std::string sleeps = "select pg_sleep(0.03)";
   Tracer by_name("dbslower", "--json postgres -m 0 --comm postgres");
@@ -153,17 +147,12 @@ TOOL_TEST(Dbslower, PostgresInAContainer) {
   EXPECT_GE(counts.stop().sum("count"), 3u);
 }
 
-const DeclareTests kDbslower{{
-    .name = "dbslower",
-    .events = {{"-e", "-m", "0", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = {.workload = "served --count {n/5+1}",
-               .events = 500,
-               .options = {"-m", "0", "-x", workload_path("served")},
-               .truth = "queries",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
-    .long_run = {{.arguments = {"-x", workload_path("served")}}},
-}};
+TESTS_OF(dbslower,
+         .events = {{"-e", "-m", "0", "-x", workload_path("served")}, {"served", "--count", "2"}},
+         .stress = event_row("served --count {n/5+1}", 500, "queries",
+                             {"-m", "0", "-x", workload_path("served")})
+                       .with_copies(6),
+         .long_run = {{.arguments = {"-x", workload_path("served")}}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Dbstat, CountsByServerAndCommand) {
   auto tool = "dbstat --json -p {pid} -x" + Strings{workload_path("served")};
   auto seen = observe_with({tool + "-C -S -u", tool + "-m 60000"}, "served --count 4 --ms 3");
@@ -20,21 +18,12 @@ TOOL_TEST(Dbstat, CountsByServerAndCommand) {
 TOOL_TEST(Dbstat, SaysWhatItLacks) {
   expect_refused({"dbstat", "-x", workload_path("sleeper")},
                  {"hint: give the path of a server's program"}, 3);
-  expect_refused("dbstat oracle");
 }
 
-const DeclareTests kDbstat{{
-    .name = "dbstat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{"-S", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = {.workload = "served --count {n/5+1}",
-               .events = 500,
-               .options = {"-S", "-x", workload_path("served")},
-               .shown = "count",
-               .truth = "queries",
-               .copies = 6},
-    .long_run = {{.arguments = {"-x", workload_path("served")}}},
-}};
+TESTS_OF(dbstat, .events = {{"-S", "-x", workload_path("served")}, {"served", "--count", "2"}},
+         .stress = total_row("served --count {n/5+1}", 500, "count", "queries",
+                             {"-S", "-x", workload_path("served")})
+                       .with_copies(6),
+         .long_run = {{.arguments = {"-x", workload_path("served")}}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // deadlock against programs that take mutexes in orders that can deadlock, and that cannot.
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -108,18 +106,15 @@ TOOL_TEST(Deadlock, TextHasTheCycleAndItsStacks) {
        "created by Thread", "1 potential deadlocks: 2 mutexes, taken in 2 orders"});
 }
 
-const DeclareTests kDeadlock{{
-    .name = "deadlock",
-    .events = {{}, "mutexes --order cycle"},
-    .stress = {.workload = "mutexes --pairs {n}",
-               .events = 300,
-               .shown = [](const Json& line) -> std::uint64_t {
-                 return line["type"].str() == "graph" ? line["order_count"].u64() : 0;
-               },
-               .truth = "pairs",
-               .tiny = "--max-keys 16"},
-    .long_run = {{.arguments = "PID"}},
-}};
+TESTS_OF(deadlock, .events = {{}, "mutexes --order cycle"},
+         .stress = {.workload = "mutexes --pairs {n}",
+                    .events = 300,
+                    .shown = [](const Json& line) -> std::uint64_t {
+                      return line["type"].str() == "graph" ? line["order_count"].u64() : 0;
+                    },
+                    .truth = "pairs",
+                    .tiny = "--max-keys 16"},
+         .long_run = {{.arguments = "PID"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,10 +1,5 @@
 // gethostlatency against programs that count what they ask.
-#include <sched.h>
 #include <sys/mount.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "shared.hpp"
 
@@ -59,7 +54,6 @@ TOOL_TEST(Gethostlatency, EveryCallWithItsName) {
 }
 
 TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
-  require_tool("gethostlatency");
   Workload other("resolver", "--count 2");
   Scene scene("resolver --count 30 --threads 8 --short-lived 40", {});
   for (auto* whose : {"-p {pid}", "-t {pid}", "--comm resolver"})
@@ -76,7 +70,6 @@ TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
 
 // As in a container: under the system's path lies another file, whose name is gone here.
 TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
-  require_tool("gethostlatency");
   TemporaryDirectory directory;
   auto copy = directory.path() + "/copy", path = c_library();
   std::filesystem::copy_file(path, copy);
@@ -114,7 +107,6 @@ void expect_no_library(const std::string& library, int status, const std::string
 }
 
 TOOL_TEST(Gethostlatency, ProgramsWithoutASharedLibrary) {
-  require_tool("gethostlatency");
   auto path = workload_path("resolver_static");
   if (!std::filesystem::exists(path)) throw Skip("built without a static C library");
   auto seen = observe_all(
@@ -142,24 +134,18 @@ TOOL_TEST(Gethostlatency, RefusesWhatCannotBeProbed) {
     expect_no_library(library, 3);
 }
 
-TOOL_TEST(Gethostlatency, ColumnsAndExplain) {
+TOOL_TEST(Gethostlatency, Explain) {
   require_tool("gethostlatency");
-  EXPECT_EQ(header_of("gethostlatency", "-e -U"),
-            Strings("TIME UID PID TID COMM LATms FUNCTION ERROR HOST"));
   auto explained = run({tool_path("gethostlatency"), "--explain", "--libc", c_library()});
   EXPECT_EQ(explained.status, 0);
   expect_contains(explained.out, {"      " + c_library() + ":getaddrinfo at 0x"});
 }
 
-const DeclareTests kGethostlatency{{
-    .name = "gethostlatency",
-    .events = {"-e", "resolver --count 2"},
-    .stress = {.workload = "resolver --count {n}",
-               .events = 100,
-               .truth = "getaddrinfo+gethostbyname+gethostbyname2+gethostbyname_r+gethostbyname2_r",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
-}};
+TESTS_OF(
+    gethostlatency, .events = {"-e", "resolver --count 2"},
+    .stress = event_row("resolver --count {n}", 100,
+                        "getaddrinfo+gethostbyname+gethostbyname2+gethostbyname_r+gethostbyname2_r")
+                  .with_copies(6));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,7 +1,4 @@
 // javagc against a program that counts, and against what a real virtual machine logs.
-#include <algorithm>
-#include <filesystem>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -31,7 +28,6 @@ std::string java() {
 }
 
 TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
-  require_tool("javagc");
   auto home = java();
   TemporaryDirectory directory;
   auto log = directory.path() + "/gc";
@@ -52,18 +48,13 @@ TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
   for (auto& event : report.body) EXPECT_GT(event["gc_ns"].u64(), 0u);
 }
 
-const DeclareTests kJavagc{{
-    .name = "javagc",
-    .events = {{"-e", "-t", "0", "--library", workload_path("served")},
-               {"served", "--kind", "java", "--count", "2"}},
-    .stress = {.workload = "served --kind java --count {n}",
-               .events = 1000,
-               .options = {"-t", "0", "--library", workload_path("served")},
-               .truth = "pauses",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
-    .long_run = {{.arguments = {"--library", workload_path("served")}}},
-}};
+TESTS_OF(javagc,
+         .events = {{"-e", "-t", "0", "--library", workload_path("served")},
+                    {"served", "--kind", "java", "--count", "2"}},
+         .stress = event_row("served --kind java --count {n}", 1000, "pauses",
+                             {"-t", "0", "--library", workload_path("served")})
+                       .with_copies(6),
+         .long_run = {{.arguments = {"--library", workload_path("served")}}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -2,10 +2,6 @@
 #pragma once
 #include <grp.h>
 
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

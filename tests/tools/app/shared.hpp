@@ -1,9 +1,5 @@
 // What the tests of several of these tools say.
 #pragma once
-#include <unistd.h>
-
-#include <concepts>
-#include <memory>
 
 #include "../harness.hpp"
 

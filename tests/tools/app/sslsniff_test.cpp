@@ -1,8 +1,4 @@
 // sslsniff with real clients of OpenSSL, GnuTLS and NSS, and a server of OpenSSL, on loopback.
-#include <algorithm>
-#include <csignal>
-#include <sstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -61,7 +57,6 @@ Sums sums_of(const Report& report, const char* comm, const char* functions) {
 }
 
 TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
-  require_tool("sslsniff");
   auto curl = program("curl");
   if (!contains(run({curl, "--version"}).out, "OpenSSL")) throw Skip("curl has no OpenSSL");
   TlsServer server;
@@ -89,7 +84,6 @@ TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
 }
 
 TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
-  require_tool("sslsniff");
   Strings gnutls = program("gnutls-cli"), nss = program("tstclnt");
   TlsServer server;
   gnutls = gnutls + "--insecure --no-ocsp -p" + server.port() + "127.0.0.1";
@@ -141,17 +135,12 @@ TOOL_TEST(Sslsniff, ContentsNeedConsent) {
   expect_contains(run({tool_path("coretap"), "man", "sslsniff"}).out, {"show-data"});
 }
 
-const DeclareTests kSslsniff{{
-    .name = "sslsniff",
-    .events = {{"-x", "--library", workload_path("served")},
-               {"served", "--kind", "tls", "--count", "2"}},
-    .stress = {.workload = "served --kind tls --count {n/3+1}",
-               .events = 1000,
-               .options = {"--library", workload_path("served")},
-               .truth = "tls_calls",
-               .tiny = "--ring-size 4096",
-               .copies = 6},
-}};
+TESTS_OF(sslsniff,
+         .events = {{"-x", "--library", workload_path("served")},
+                    {"served", "--kind", "tls", "--count", "2"}},
+         .stress = event_row("served --kind tls --count {n/3+1}", 1000, "tls_calls",
+                             {"--library", workload_path("served")})
+                       .with_copies(6));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Ttysnoop, EachWrite) {
   Scene scene("screen", {});
   auto tty = scene.ready()["tty"].str();
@@ -55,14 +53,7 @@ TOOL_TEST(Ttysnoop, WrongWords) {
     expect_refused({"ttysnoop", wrong});
 }
 
-const DeclareTests kTtysnoop{{
-    .name = "ttysnoop",
-    .events = {"-T", "screen"},
-    .stress = {.workload = "screen --writes {n}",
-               .events = 2000,
-               .truth = "writes",
-               .tiny = "--ring-size 4096"},
-}};
+TESTS_OF(ttysnoop, .events = {"-T", "screen"},
+         .stress = event_row("screen --writes {n}", 2000, "writes"));
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-Seen of_failing_reads(const std::vector<Strings>& tools) {
+Observed of_failing_reads(const std::vector<Strings>& tools) {
   return on_loop(tools, "--op read --count 20 --lost 32k");
 }
 
@@ -44,21 +44,16 @@ TOOL_TEST(Bioerr, StackOfTheSubmitter) {
     EXPECT_FALSE(has("worker_thread") || has("kthread")) << seen.text(1);
   }
   EXPECT_EQ(seen.report().lost("stacks_failed"), 0u);
-  expect_refusals("bioerr", {{"-K --no-process"}});
 }
 
 TOOL_TEST(Bioerr, Text) {
-  expect_columns("bioerr", {{"", "TIME DISK T SECTOR BYTES ERROR COMM PID"}});
   auto seen = of_failing_reads({"bioerr -a -p {pid}"});
   expect_contains(seen.text(), {" 96     4096 EIO         blockio "});
 }
 
-const DeclareTests kBioerr{{
-    .name = "bioerr",
-    .events = {"-a", "blockio --make loop --op read --count 5 --lost 8k"},
-    .stress =
-        event_row("blockio --make loop --op read --count {n} --span 4m --lost 4m", 1500, "failed"),
-}};
+TESTS_OF(bioerr, .events = {"-a", "blockio --make loop --op read --count 5 --lost 8k"},
+         .stress = event_row("blockio --make loop --op read --count {n} --span 4m --lost 4m", 1500,
+                             "failed"));
 
 }  // namespace
 }  // namespace coretap::tooltest

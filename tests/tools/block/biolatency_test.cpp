@@ -1,6 +1,4 @@
 // biolatency against a process that makes a known number of direct reads and writes, one at a time.
-#include <filesystem>
-
 #include "disks.hpp"
 
 namespace coretap::tooltest {
@@ -149,44 +147,8 @@ TOOL_TEST(Biolatency, HeatMapsHaveAllValues) {
   EXPECT_NEAR(static_cast<double>(printed), static_cast<double>(count), 1);
 }
 
-TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
-  require_tool("biolatency");
-  EXPECT_GE(Tracer("biolatency", "--json 0.1 3").finish().body.size(), 3u);
-  EXPECT_EQ(Tracer("biolatency", "-T 0.1 2").process().wait(), 0);
-}
-
-TOOL_TEST(Biolatency, FilterByCgroup) {
-  Cgroup cgroup;
-  Scene inside("blockio --make loop --count 30"), outside("blockio --make loop --count 50");
-  cgroup.add(inside.workload().pid());
-  inside.trace("biolatency --json --strict -d {disk} -c " + cgroup.path());
-  outside.finish();
-  auto seen = inside.finish();
-  expect_sums(seen.report(), seen.truth, {"count"});
-  EXPECT_LE(seen.report().sum("total_ns"), seen.truth["took_ns"].u64());
-}
-
-TOOL_TEST(Biolatency, FilterByComm) {
-  auto [named, other] = watch_each({{"blockio --make loop --count 30 --comm bio-by-name",
-                                     {"biolatency --json --comm bio-by-name -d {disk}"}},
-                                    {"blockio --make loop --count 20"}});
-  expect_sums(named.report(), named.truth, {"count"});
-}
-
-TOOL_TEST(Biolatency, FollowsACommand) {
-  require_tool("biolatency");
-  auto report = follow("biolatency", "blockio", "--count 30");
-  // It writes as many blocks before, to make the file.
-  EXPECT_GE(report.sum("count"), 2 * (*report.truth)["count"].u64());
-}
-
-const DeclareTests kBiolatency{{
-    .name = "biolatency",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-D -F", "blockio --count 5"},
-    .stress = writes_to_loop("count", "-D"),
-    .long_run = {{.arguments = "-D -F 10"}},
-}};
+TESTS_OF(biolatency, .events = {"-D -F", "blockio --count 5"},
+         .stress = writes_to_loop("count", "-D"), .long_run = {{.arguments = "-D -F 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,13 +1,8 @@
 // biolatpcts against the kernel's own trace of a disk.
-#include <cmath>
-
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Biolatpcts, PercentilesOfWhatTheKernelTraces) {
-  require_tool("biolatpcts");
   Scene scene("blockio --make loop --count 300 --span 1m");
   auto disk = scene.ready()["disk"].str();
   auto& tool = scene.trace("biolatpcts --json --strict --pcts 10,50,90,100 -i 600 {disk}");
@@ -57,14 +52,7 @@ TOOL_TEST(Biolatpcts, Text) {
                                 seen.filled("\n{disk}   Write           10 ")});
 }
 
-const DeclareTests kBiolatpcts{{
-    .name = "biolatpcts",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"--overall", "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = writes_to_loop("count"),
-    .long_run = {{.arguments = "-i 10"}},
-}};
+TESTS_OF(biolatpcts, .events = {"--overall", "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = writes_to_loop("count"), .long_run = {{.arguments = "-i 10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

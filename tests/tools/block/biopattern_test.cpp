@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Biopattern, SequentialAndRandom) {
   for (std::string pattern : {"seq", "random"}) {
     SCOPED_TRACE(pattern);
@@ -40,14 +38,7 @@ TOOL_TEST(Biopattern, DisksApartInText) {
               {{"ios", "count"}});
 }
 
-const DeclareTests kBiopattern{{
-    .name = "biopattern",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = writes_to_loop("ios"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(biopattern, .events = {{}, "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = writes_to_loop("ios"), .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // biosnoop against a process that makes a known number of direct reads and writes, one at a time.
-#include <regex>
-
 #include <fmt/format.h>
 
 #include "disks.hpp"
@@ -119,7 +117,6 @@ TOOL_TEST(Biosnoop, MinimumLatency) {
 }
 
 TOOL_TEST(Biosnoop, Filters) {
-  require_tool("biosnoop");
   Cgroup cgroup;
   Scene scene("blockio --make loop --count 30 --comm bio-by-name");
   Scene other("blockio --make loop --count 20");
@@ -146,16 +143,9 @@ TOOL_TEST(Biosnoop, Filters) {
 }
 
 TOOL_TEST(Biosnoop, FollowsACommand) {
-  require_tool("biosnoop");
-  auto report = follow("biosnoop", "blockio", "--count 30");
+  auto report = follow("biosnoop", "blockio --count 30");
   // It writes as much before, to make the file.
   EXPECT_GE(report.sum("bytes"), 2 * (*report.truth)["bytes"].u64());
-}
-
-TOOL_TEST(Biosnoop, Columns) {
-  expect_columns("biosnoop", {{"", "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)"},
-                              {"-Q", "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)"},
-                              {"-t -P", "TIMESTAMP COMM PID DISK T SECTOR BYTES P LAT(ms)"}});
 }
 
 TOOL_TEST(Biosnoop, Text) {
@@ -175,12 +165,9 @@ TOOL_TEST(Biosnoop, Text) {
   expect_rows(seen.text(1), R"(\d\d:\d\d:\d\d\.\d{3})", R"([-SR] +\d+\.\d{3} +)");
 }
 
-const DeclareTests kBiosnoop{{
-    .name = "biosnoop",
-    .events = {"-Q -P", "blockio --count 5"},
-    .stress = event_row("blockio --make loop --count {n} --span 4m", 1500, "count"),
-    .long_run = {{.arguments = "-Q"}},
-}};
+TESTS_OF(biosnoop, .events = {"-Q -P", "blockio --count 5"},
+         .stress = event_row("blockio --make loop --count {n} --span 4m", 1500, "count"),
+         .long_run = {{.arguments = "-Q"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

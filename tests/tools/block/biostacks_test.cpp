@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Biostacks, EveryRequestWithItsStacks) {
   auto seen = on_loop({"biostacks --json --strict --user-stacks -p {pid} -d {disk}"}, "--count 40");
   auto report = seen.report();
@@ -30,14 +28,7 @@ TOOL_TEST(Biostacks, TextHasFramesAboveTheHistogram) {
   EXPECT_NE(histogram, std::string::npos) << text;
 }
 
-const DeclareTests kBiostacks{{
-    .name = "biostacks",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"--user-stacks", "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = writes_to_loop("count"),
-    .long_run = {{.arguments = "--user-stacks 60"}},
-}};
+TESTS_OF(biostacks, .events = {"--user-stacks", "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = writes_to_loop("count"), .long_run = {{.arguments = "--user-stacks 60"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

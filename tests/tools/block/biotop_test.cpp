@@ -3,13 +3,8 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 #include <utmp.h>
-
-#include <chrono>
-#include <csignal>
 
 #include "disks.hpp"
 
@@ -36,8 +31,6 @@ TOOL_TEST(Biotop, BlocksHaveTheKnownColumns) {
                          "PID     COMM             D  MAJ MIN DISK       I/O  Kbytes    AVGms\n"});
   EXPECT_FALSE(contains(text, "\033")) << "no terminal, no control sequences";
 }
-
-TOOL_TEST(Biotop, SortKeysAreChecked) { expect_refusals("biotop", {{"-s nothing", "ios"}}); }
 
 /// biotop on a terminal of its own.
 class OnTerminal {
@@ -173,13 +166,8 @@ TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
   EXPECT_TRUE(contains(top.seen(), "loadavg"));
 }
 
-const DeclareTests kBiotop{{
-    .name = "biotop",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "blockio --count 5"},
-    .stress = writes_to_loop("ios"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(biotop, .events = {{}, "blockio --count 5"}, .stress = writes_to_loop("ios"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -49,14 +49,8 @@ TOOL_TEST(Bitesize, TextHasTheKnownTitles) {
                                 "     kbytes              : count    distribution\n"});
 }
 
-const DeclareTests kBitesize{{
-    .name = "bitesize",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-D -F", "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = writes_to_loop("count", "-D"),
-    .long_run = {{.arguments = "-D -F 10"}},
-}};
+TESTS_OF(bitesize, .events = {"-D -F", "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = writes_to_loop("count", "-D"), .long_run = {{.arguments = "-D -F 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

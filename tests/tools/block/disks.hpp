@@ -1,9 +1,7 @@
 // The workload `blockio` on a disk of its own.
 #pragma once
-#include <algorithm>
-#include <map>
 
-#include "../general/seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 
@@ -12,7 +10,7 @@ inline constexpr std::uint64_t kSector = 512;
 /// A loop device each: no other process uses it, its sectors begin at 0, and the file system's own
 /// I/O is elsewhere. The workloads linger until the tools have ended: removing a workload's file is
 /// I/O of its own.
-inline Seen on_loop(const std::vector<Strings>& tools, const std::string& options) {
+inline Observed on_loop(const std::vector<Strings>& tools, const std::string& options) {
   return watch_all({{"blockio --make loop " + options, tools}})[0];
 }
 
@@ -49,12 +47,6 @@ inline std::vector<std::uint64_t> traced(const Trace& trace, const std::string& 
 /// A row of the stress tests: writes, each of which is counted under the key.
 inline stress::Row writes_to_loop(const char* shown, const Strings& options = {}) {
   return count_row("blockio --make loop --count {n} --span 4m", 1500, shown, "count", options);
-}
-
-/// Of a disk that there is but one of.
-inline stress::Row on_one_disk(stress::Row row) {
-  row.workloads = 1;
-  return row;
 }
 
 }  // namespace coretap::tooltest

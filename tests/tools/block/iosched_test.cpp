@@ -14,7 +14,6 @@ Strings writes(const std::string& count) {
 }
 
 TOOL_TEST(Iosched, WhatTheKernelTraces) {
-  require_tool("iosched");
   Scene scene(writes("60"));
   auto disk = scene.ready()["disk"].str();
   auto& tool = scene.trace("iosched --json --strict -D -d {disk}");
@@ -40,14 +39,9 @@ TOOL_TEST(Iosched, Text) {
   expect_contains(seen.text(), {"\nscheduler = mq-deadline\n", " usecs "});
 }
 
-const DeclareTests kIosched{{
-    .name = "iosched",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{"-D"}, writes("5")},
-    .nothing_when_idle = true,
-    .stress = on_one_disk(count_row(writes("{n}"), 1500, "count", "count", "-D")),
-    .long_run = {{.arguments = "-D 10"}},
-}};
+TESTS_OF(iosched, .events = {{"-D"}, writes("5")}, .nothing_when_idle = true,
+         .stress = count_row(writes("{n}"), 1500, "count", "count", "-D").of_one_workload(),
+         .long_run = {{.arguments = "-D 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

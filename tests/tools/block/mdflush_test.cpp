@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Mdflush, EachFlushOfAnArray) {
   auto seen = observe_all({"mdflush --json --strict -p {pid}",
                            "mdflush --json --strict -l -p {pid} -d {disk}", "mdflush -l -p {pid}"},
@@ -21,12 +19,8 @@ TOOL_TEST(Mdflush, EachFlushOfAnArray) {
                                  " blockio          " + seen.ready["disk"].str()});
 }
 
-const DeclareTests kMdflush{{
-    .name = "mdflush",
-    .events = {"-l", "blockio --make md --op flush --count 5"},
-    .stress =
-        on_one_disk(event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")),
-}};
+TESTS_OF(mdflush, .events = {"-l", "blockio --make md --op flush --count 5"},
+         .stress = event_row("blockio --make md --op flush --span 4m --count {n}", 300, "fsyncs")
+                       .of_one_workload());
 
-}  // namespace
 }  // namespace coretap::tooltest

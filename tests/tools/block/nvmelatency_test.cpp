@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // Kernels may hand commands over from threads of their own.
 TOOL_TEST(Nvmelatency, CommandsOfADisk) {
   if (!in_guest()) throw Skip("an NVMe disk to write to is in guests only");
@@ -25,15 +23,10 @@ TOOL_TEST(Nvmelatency, CommandsOfADisk) {
                   {"\ndisk = " + seen.ready["disk"].str() + ", command = nvme_cmd_write\n"});
 }
 
-const DeclareTests kNvmelatency{{
-    .name = "nvmelatency",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"--status", "blockio --make nvme --count 5"},
-    .nothing_when_idle = true,
-    .stress =
-        on_one_disk(count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(nvmelatency, .events = {"--status", "blockio --make nvme --count 5"},
+         .nothing_when_idle = true,
+         .stress = count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")
+                       .of_one_workload(),
+         .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

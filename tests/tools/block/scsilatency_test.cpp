@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // Writes and flushes, each a command.
 TOOL_TEST(Scsilatency, CommandsOfADisk) {
   Scene scene("blockio --make scsi --op flush --count 20");
@@ -35,15 +33,9 @@ TOOL_TEST(Scsilatency, OneDeviceInText) {
   expect_contains(seen.text(3), {"\ncommand = WRITE_10\n"});
 }
 
-const DeclareTests kScsilatency{{
-    .name = "scsilatency",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-D", "blockio --make scsi --count 5"},
-    .nothing_when_idle = true,
-    .stress =
-        on_one_disk(count_row("blockio --make scsi --span 4m --count {n}", 500, "count", "count")),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(scsilatency, .events = {"-D", "blockio --make scsi --count 5"}, .nothing_when_idle = true,
+         .stress = count_row("blockio --make scsi --span 4m --count {n}", 500, "count", "count")
+                       .of_one_workload(),
+         .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Seeksize, SequentialReads) {
   auto seen = on_loop({"seeksize --json --strict -D -p {pid} -d {disk}"}, "--op read --count 60");
   auto line = only(seen.body());
@@ -29,21 +27,12 @@ TOOL_TEST(Seeksize, TextHasTheKnownTitles) {
   expect_contains(seen.text(), {"Process Name = blockio\n", " sectors "});
 }
 
-const DeclareTests kSeeksize{{
-    .name = "seeksize",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-D", "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
-               .events = 1500,
-               .options = "-D",
-               .shown = "count",
-               // The first of a disk has no distance.
-               .truth = [](stress::Load& load) { return load.truth("count") - 1; },
-               .tiny = "--max-keys 1",
-               .slack = 1},
-    .long_run = {{.arguments = "-D 10"}},
-}};
+TESTS_OF(seeksize, .events = {"-D", "blockio --count 5"}, .nothing_when_idle = true,
+         // The first of a disk has no distance.
+         .stress = count_row(
+                       "blockio --make loop --count {n} --span 4m", 1500, "count",
+                       [](stress::Load& load) { return load.truth("count") - 1; }, "-D")
+                       .with_slack(1),
+         .long_run = {{.arguments = "-D 10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

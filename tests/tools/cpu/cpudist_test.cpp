@@ -3,8 +3,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // Threads that are preempted, and in between wait for nothing: each stint is seen from its start.
 TOOL_TEST(Cpudist, EveryStintOfEachThread) {
   auto seen = observe("cpudist --json --strict -L -p {pid}", "runqueue --threads 3 --ms 400");
@@ -22,7 +20,6 @@ TOOL_TEST(Cpudist, EveryStintOfEachThread) {
 }
 
 TOOL_TEST(Cpudist, TypesOfSwitches) {
-  require_tool("cpudist");
   Workload preempted("runqueue", "--threads 3 --ms 300", kLinger);
   Workload sleeper("sleeper", "--sleeps 100 --ms 1", kLinger);
   auto options = "--json --strict -P -p " + preempted.id() + "," + sleeper.id();
@@ -57,7 +54,6 @@ TOOL_TEST(Cpudist, PartsOfAStintUnderWay) {
 
 // One that was under way before the start counts from there on, until the end.
 TOOL_TEST(Cpudist, StintLongerThanTheTrace) {
-  require_tool("cpudist");
   Workload workload("sleeper", "--sleeps 1 --ms 1 --spin 5000");
   workload.release();
   ASSERT_TRUE(until([&] { return state_of(workload.pid()) == 'R'; }));
@@ -85,22 +81,11 @@ TOOL_TEST(Cpudist, IdleTasksOnlyWhenAsked) {
 TOOL_TEST(Cpudist, TextIsTheKnownHistogram) {
   expect_contains(output_of("cpudist -e 0.3 1"),
                   {"     usecs               : count    distribution\n", "avg = "});
-  expect_refused("cpudist --switch-type x", {"voluntary or preempted"});
 }
 
-const DeclareTests kCpudist{{
-    .name = "cpudist",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-L", "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .options = "-L",
-               .shown = "count",
-               .truth = stress::all_leaves,
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "-P 10"}, {.arguments = "-O -P 10", .of = "offcpu"}},
-}};
+TESTS_OF(cpudist, .events = {"-L", "runqueue --threads 2 --ms 60"}, .alone = true,
+         .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", stress::all_leaves,
+                             "-L"),
+         .long_run = {{.arguments = "-P 10"}, {.arguments = "-O -P 10", .of = "offcpu"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

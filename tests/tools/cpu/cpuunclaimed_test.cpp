@@ -50,7 +50,6 @@ void expect_consistent(const Json& line) {
 
 // The other CPUs, where they are idle, must not serve them.
 TOOL_TEST(Cpuunclaimed, WaitsForOneCpu) {
-  require_tool("cpuunclaimed");
   auto [line, truth, idle, run_delay, own] = scarce("--strict");
   expect_consistent(line);
   // The tool traced a little longer. The kernel adds a wait when it ends.
@@ -90,23 +89,10 @@ TOOL_TEST(Cpuunclaimed, Samples) {
   expect_between(seconds(line, "unclaimed_ns"), 0.75 * idle - 0.1, 1.1 * idle + 0.3 * slowness());
 }
 
-TOOL_TEST(Cpuunclaimed, SamplesKnowNoTasks) {
-  expect_refused("cpuunclaimed --sampled -p 1", {"leave out --sampled"});
-}
-
-const DeclareTests kCpuunclaimed{{
-    .name = "cpuunclaimed",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .shown = "waits",
-               .truth = slices,
-               // The kernel's own count leaves out a task that is preempted as it goes to sleep.
-               .slack = 1},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(cpuunclaimed, .events = {{}, "runqueue --threads 2 --ms 60"}, .alone = true,
+         // The kernel's own count leaves out a task that is preempted as it goes to sleep.
+         .stress = total_row("runqueue --threads 3 --ms {n}", 600, "waits", slices).with_slack(1),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -39,7 +39,6 @@ double busy_seconds(std::uint64_t cpu) {
 
 // Sums of intervals too: what runs at the end of one is in both with its parts.
 TOOL_TEST(Cpuwalk, AllTasksAsInProcStat) {
-  require_tool("cpuwalk");
   Workload workload("runqueue", "--threads 1 --ms 2000", kLinger);
   auto cpu = workload.ready()["cpu"].u64();
   Tracer whole("cpuwalk", "--json"), intervals("cpuwalk", "--json 0.2");
@@ -62,7 +61,6 @@ TOOL_TEST(Cpuwalk, AllTasksAsInProcStat) {
 
 // A task that never leaves its CPU is in each interval.
 TOOL_TEST(Cpuwalk, SharesOfIntervals) {
-  require_tool("cpuwalk");
   Workload workload("sleeper", "--sleeps 1 --ms 1 --spin 4000");
   workload.release();
   ASSERT_TRUE(until([&] { return state_of(workload.pid()) == 'R'; }));
@@ -91,17 +89,9 @@ TOOL_TEST(Cpuwalk, TextIsTheKnownHistogram) {
                   {"       cpu : msecs    distribution\n         0 : "});
 }
 
-const DeclareTests kCpuwalk{{
-    .name = "cpuwalk",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .shown = "stints",
-               .truth = stress::all_leaves},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(cpuwalk, .events = {{}, "runqueue --threads 2 --ms 60"}, .alone = true,
+         .stress = total_row("runqueue --threads 3 --ms {n}", 600, "stints", stress::all_leaves),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,8 +1,4 @@
 // execsnoop against a program that knows what it ran and what it could not run.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -100,7 +96,6 @@ TOOL_TEST(Execsnoop, FilesInText) {
 }
 
 TOOL_TEST(Execsnoop, LosesNothingInAStorm) {
-  require_tool("execsnoop");
   const std::uint64_t count = slowness() > 3 ? 100 : 600;
   auto seen = observe_all({"execsnoop --json", "execsnoop --json --strict -u 54321"},
                           "runner --count " + std::to_string(count), {});
@@ -118,17 +113,9 @@ TOOL_TEST(Execsnoop, FollowsACommand) {
   EXPECT_EQ(report.body.size(), 1 + 3 + report.truth.value()["execs"].u64());
 }
 
-const DeclareTests kExecsnoop{{
-    .name = "execsnoop",
-    .events = {"-x -U -T", "hostile --count 2 --action exec"},
-    .stress = {.workload = "runner --count {n}",
-               .events = 600,
-               .options = "-x",
-               .truth = "storm+execs+fails",
-               .tiny = "--ring-size 4096",
-               .by_cgroup = true},
-    .long_run = {{.arguments = "-x"}},
-}};
+TESTS_OF(execsnoop, .events = {"-x -U -T", "hostile --count 2 --action exec"},
+         .stress = event_row("runner --count {n}", 600, "storm+execs+fails", "-x").with_children(),
+         .long_run = {{.arguments = "-x"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

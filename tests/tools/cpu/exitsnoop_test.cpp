@@ -1,10 +1,7 @@
 // exitsnoop against what wait4(2) says of children that end in all ways.
 #include <pthread.h>
-#include <sys/syscall.h>
 
-#include <cstring>
 #include <ctime>
-#include <regex>
 
 #include "shared.hpp"
 
@@ -114,7 +111,6 @@ TOOL_TEST(Exitsnoop, ProcessEndsWithItsLastThread) {
 }
 
 TOOL_TEST(Exitsnoop, AgeIsTheTimeSinceTheFork) {
-  require_tool("exitsnoop");
   using Clock = std::chrono::steady_clock;
   auto before = Clock::now();
   Child child([] { ::usleep(200'000); });
@@ -140,11 +136,6 @@ TOOL_TEST(Exitsnoop, OnlyThoseThatFail) {
 }
 
 TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
-  require_tool("exitsnoop");
-  const Strings usual = "PCOMM PID PPID TID AGE(s) EXIT_CODE";
-  EXPECT_EQ(header_of("exitsnoop", {}), usual);
-  EXPECT_EQ(header_of("exitsnoop", "-t"), "TIME" + usual);
-  EXPECT_EQ(header_of("exitsnoop", "--utc --label x"), "TIME-UTC LABEL" + usual);
   Child child([] { kill_with(SIGKILL); });
   ::setenv("TZ", "UTC-5", 1);
   Tracer tracer("exitsnoop", {"-t", "--utc", "--label", "web 1", "-p", child.id()});
@@ -163,16 +154,9 @@ TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
   EXPECT_TRUE(std::stoi(part[3]) == hour(from) || std::stoi(part[3]) == hour(until));
 }
 
-const DeclareTests kExitsnoop{{
-    .name = "exitsnoop",
-    .events = {"-e", "forker --children 3 --ms 5"},
-    .stress = {.workload = "runner --count {n}",
-               .events = 600,
-               .truth = "storm+execs+fails",
-               .tiny = "--ring-size 4096",
-               .by_cgroup = true},
-    .long_run = {{.arguments = "-T"}},
-}};
+TESTS_OF(exitsnoop, .events = {"-e", "forker --children 3 --ms 5"},
+         .stress = event_row("runner --count {n}", 600, "storm+execs+fails").with_children(),
+         .long_run = {{.arguments = "-T"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,12 +1,7 @@
 // hardirqs against /proc/interrupts.
-#include <algorithm>
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Hardirqs, AsTheKernel) {
   for (auto* words : {"hardirqs", "hardirqs --count", "hardirqs -C", "hardirqs --max-keys 1000"}) {
     SCOPED_TRACE(words);
@@ -47,23 +42,12 @@ TOOL_TEST(Hardirqs, TextIsTheKnownTable) {
                   {"HARDIRQ                           TOTAL_count TOTAL_usecs MAX_usecs"});
   expect_contains(output_of("hardirqs -N -C 0.2 1"),
                   {"TOTAL_count TOTAL_nsecs MAX_nsecs   IRQ SPURIOUS CPU"});
-  expect_refused("hardirqs --count -d");
 }
 
-const DeclareTests kHardirqs{{
-    .name = "hardirqs",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"--vectors", "sleeper --sleeps 1 --spin 100"},
-    .alone = true,
+TESTS_OF(
+    hardirqs, .events = {"--vectors", "sleeper --sleeps 1 --spin 100"}, .alone = true,
     .nothing_when_idle = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 500,
-               .options = "--vectors",
-               .shown = "count",
-               .tiny = "--max-keys 1",
-               .uncounted = true},
-    .long_run = {{.arguments = "--vectors -C 10"}},
-}};
+    .stress = count_row("sleeper --sleeps 1 --spin {n}", 500, "count", {}, "--vectors").not_known(),
+    .long_run = {{.arguments = "--vectors -C 10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,7 +1,5 @@
 // klockstat against a process that waits for two locks a known number of times and for a known
 // time, and against perf's count of the same waits.
-#include <algorithm>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -94,19 +92,11 @@ TOOL_TEST(Klockstat, HoldsOfAMutex) {
   }
 }
 
-const DeclareTests kKlockstat{{
-    .name = "klockstat",
-    .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--holds"}}},
-    .events = {{}, "contender --rounds 3"},
-    .nothing_when_idle = true,
-    .stress = {.workload = "contender --ms 0 --rounds {n/2}",
-               .events = 400,
-               .shown = "count",
-               .truth = "contention_ends",
-               .tiny = "--max-keys 1",
-               .slack = 20},
-    .long_run = {{.arguments = "-i 60"}, {.arguments = "--holds -i 60", .of = "holds"}},
-}};
+TESTS_OF(klockstat, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--holds"}}},
+         .events = {{}, "contender --rounds 3"}, .nothing_when_idle = true,
+         .stress = count_row("contender --ms 0 --rounds {n/2}", 400, "count", "contention_ends")
+                       .with_slack(20),
+         .long_run = {{.arguments = "-i 60"}, {.arguments = "--holds -i 60", .of = "holds"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -46,18 +46,9 @@ TOOL_TEST(Kvmexit, AnotherProcessorOnly) {
   EXPECT_EQ(seen.report().lost("filtered"), seen.truth["exits"].u64());
 }
 
-const DeclareTests kKvmexit{{
-    .name = "kvmexit",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "vm"},
-    .nothing_when_idle = true,
-    .stress = {.workload = "vm --cpuids {n} --outs 100",
-               .events = 5000,
-               .shown = "count",
-               .truth = "exits",
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "-i 60"}},
-}};
+TESTS_OF(kvmexit, .events = {{}, "vm"}, .nothing_when_idle = true,
+         .stress = count_row("vm --cpuids {n} --outs 100", 5000, "count", "exits"),
+         .long_run = {{.arguments = "-i 60"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

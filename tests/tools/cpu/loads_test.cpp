@@ -1,9 +1,4 @@
 // loads against tasks whose states are known, and against /proc/loadavg.
-#include <algorithm>
-#include <chrono>
-#include <regex>
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -61,7 +56,6 @@ TOOL_TEST(Loads, Groups) {
 }
 
 TOOL_TEST(Loads, EachTask) {
-  require_tool("loads");
   auto begun = std::chrono::steady_clock::now();
   Workload load("load", kLoad);
   nap(std::chrono::milliseconds(500));
@@ -102,7 +96,6 @@ TOOL_TEST(Loads, EachTask) {
 }
 
 TOOL_TEST(Loads, Text) {
-  require_tool("loads");
   Workload load("load", kLoad);
   auto text = lines(output_of("loads 0.05 2 -p " + load.id()));
   const std::regex head(R"(\d\d:\d\d:\d\d load averages: \d+\.\d\d \d+\.\d\d \d+\.\d\d)");
@@ -129,7 +122,6 @@ TOOL_TEST(Loads, Text) {
 }
 
 TOOL_TEST(Loads, Csv) {
-  require_tool("loads");
   Workload load("load", kLoad);
   auto text = output_of("loads --csv 0.05 2 -p " + load.id());
   EXPECT_GE(check_csv(text), 4u);
@@ -166,7 +158,6 @@ TOOL_TEST(Loads, AveragesOfTheKernel) {
 
 // Both look a moment apart, and the kernel sees loads too.
 TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
-  require_tool("loads");
   Workload load("load", kLoad);
   auto report = report_of("loads --json -s 0.02 50");
   auto same = lines_where(
@@ -178,19 +169,9 @@ TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
   }
 }
 
-TOOL_TEST(Loads, WrongCommandLines) {
-  expect_silent_refusal("loads -e -s", {"together"}, 2);
-  expect_silent_refusal("loads -s --top 3", {"together"}, 2);
-  expect_silent_refusal("loads 0", {"INTERVAL"}, 2);
-}
-
-const DeclareTests kLoads{{
-    .name = "loads",
-    .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},
-    .events = {.options = "0.1", .command = "load --ms 1000"},
-    .alone = true,
-    .long_run = {{.arguments = "1"}},
-}};
+TESTS_OF(loads, .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},
+         .events = {.options = "0.1", .command = "load --ms 1000"}, .alone = true,
+         .long_run = {{.arguments = "1"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,7 +1,4 @@
 // numasched against a task that is sent from node to node, and the kernel's own trace.
-#include <filesystem>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -30,7 +27,6 @@ std::pair<int, int> neighbours() {
 }
 
 TOOL_TEST(Numasched, TwoNodesThereAndBack) {
-  require_tool("numasched");
   Workload other("numa", "--travel 8");
   Scene scene("numa --travel 51", {});
   Trace around("sched/sched_migrate_task");
@@ -68,7 +64,6 @@ TOOL_TEST(Numasched, TwoNodesThereAndBack) {
 
 // The kernel traces the decision before the move; some moves then cannot be made.
 TOOL_TEST(Numasched, TwoNodesByBalancing) {
-  require_tool("numasched");
   Trace moves("sched/sched_move_numa"), swaps("sched/sched_swap_numa");
   auto report = observe("numasched --json --strict", "numa --pages 400", {}).report();
   EXPECT_LE(lines_with(report.body, {{"numa_balancing", true}}).size(),
@@ -76,7 +71,6 @@ TOOL_TEST(Numasched, TwoNodesByBalancing) {
 }
 
 TOOL_TEST(Numasched, MovesWithinANodeAreNone) {
-  require_tool("numasched");
   auto [here, there] = neighbours();
   Child traveller([home = here, away = there] {
     for (int i = 0; i < 25; i++)
@@ -89,22 +83,8 @@ TOOL_TEST(Numasched, MovesWithinANodeAreNone) {
   EXPECT_TRUE(tracer.stop().body.empty());
 }
 
-TOOL_TEST(Numasched, ColumnsOfThePeer) {
-  require_tool("numasched");
-  EXPECT_EQ(header_of("numasched", {}), Strings("TIME PID TID SRC_NID DST_NID COMM"));
-  EXPECT_EQ(header_of("numasched", "-e"),
-            Strings("TIME PID TID SRC_NID DST_NID SRC_CPU DST_CPU NUMA COMM"));
-}
-
-const DeclareTests kNumasched{{
-    .name = "numasched",
-    .events = {{}, "numa --travel 3"},
-    .stress = {.workload = "numa --travel {n}",
-               .events = 400,
-               .truth = "moves",
-               .tiny = "--ring-size 4096"},
-    .long_run = {{.arguments = "-e"}},
-}};
+TESTS_OF(numasched, .events = {{}, "numa --travel 3"},
+         .stress = event_row("numa --travel {n}", 400, "moves"), .long_run = {{.arguments = "-e"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,11 +1,5 @@
 // offcputime against processes that sleep a known number of times in known functions.
-#include <sys/syscall.h>
 #include <time.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <regex>
-#include <set>
 
 #include "shared.hpp"
 
@@ -181,7 +175,6 @@ TOOL_TEST(Offcputime, FoldedAndDelimited) {
 
 // Two that never block share a CPU: each is off it because of the other only.
 TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
-  require_tool("offcputime");
   Strings spin = "--sleeps 0 --spin 200 --cpu 0";
   Workload one("sleeper", spin, kLinger), two("sleeper", spin, kLinger);
   auto both = "-p " + one.id() + "," + two.id();
@@ -208,7 +201,6 @@ TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
 }
 
 TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
-  require_tool("offcputime");
   Strings some = "--sleeps 5 --ms 5 --threads 2";
   Workload one("sleeper", some), two("sleeper", some), three("sleeper", some);
   auto tid = [](const Workload& v, std::size_t i) { return v.ready()["tids"].items().at(i).u64(); };
@@ -245,7 +237,6 @@ TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
 }
 
 TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
-  require_tool("offcputime");
   Process child({.argv = {"/bin/true"}, .stdin_pipe = true, .in_child = go_all_ways});
   ASSERT_TRUE(child.await([](auto& out, auto&) { return out == "ready\n"; })) << child.err();
   Tracer tracer("offcputime", "--json --strict --state 1 -p " + std::to_string(child.pid()));
@@ -286,23 +277,9 @@ TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   EXPECT_LE(sum(lines_where(report, is_sleep), "total_ns"), truth["slept_ns"].u64());
 }
 
-TOOL_TEST(Offcputime, RefusesContradictions) {
-  for (auto* both : {"-u -k", "-U -K", "-f --json", "-m 10 -M 5"})
-    expect_refused(Strings("offcputime") + both);
-}
-
-const DeclareTests kOffcputime{{
-    .name = "offcputime",
-    .reports = {{ReportKind::stacks}},
-    .events = {{}, "sleeper --sleeps 3"},
-    .alone = true,
-    .stress = {.workload = stress::sleeps(),
-               .events = 3000,
-               .shown = "count",
-               .truth = stress::all_leaves,
-               .tiny = "--stack-storage-size 1"},
-    .long_run = {{.arguments = "-m 1000", .holds_results = true}},
-}};
+TESTS_OF(offcputime, .events = {{}, "sleeper --sleeps 3"}, .alone = true,
+         .stress = stack_row(stress::sleeps(), 3000, stress::all_leaves),
+         .long_run = {{.arguments = "-m 1000", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "wakers.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Offwaketime, BothStacks) {
   auto waits = waits_by("offwaketime");
   expect_reads(waits, [&](auto& line) {
@@ -33,5 +31,4 @@ TOOL_TEST(Offwaketime, PartsOfTheStacks) {
 
 const DeclareTests kOffwaketime{tests_of_waits("offwaketime", "-m 1000 --unwind-memory 4M")};
 
-}  // namespace
 }  // namespace coretap::tooltest

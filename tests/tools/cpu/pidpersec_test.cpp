@@ -1,7 +1,4 @@
 // pidpersec against the kernel's own count of forks in /proc/stat, and workloads that fork.
-#include <algorithm>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -19,7 +16,6 @@ std::uint64_t all_forks() {
 
 // The kernel counts a fork before it runs the tracepoint.
 TOOL_TEST(Pidpersec, AllForksOfTheMachine) {
-  require_tool("pidpersec");
   Workload workload("forker", "--children 50 --depth 3 --ms 1");
   auto before = all_forks();
   Tracer tracer("pidpersec", "--json --strict 0.1");
@@ -70,17 +66,10 @@ TOOL_TEST(Pidpersec, TextIsATable) {
   for (int i : {1, 2}) EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
 }
 
-const DeclareTests kPidpersec{{
-    .name = "pidpersec",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "forker --children 3 --ms 5"},
-    .stress = {.workload = "runner --count {n}",
-               .events = 600,
-               .shown = "processes+threads",
-               .truth = "storm+execs+fails",
-               .by_cgroup = true},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(pidpersec, .events = {{}, "forker --children 3 --ms 5"},
+         .stress = total_row("runner --count {n}", 600, "processes+threads", "storm+execs+fails")
+                       .with_children(),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -73,18 +73,11 @@ TOOL_TEST(Profile, OneCpu) {
   if (::sysconf(_SC_NPROCESSORS_ONLN) > 1) {
     EXPECT_LE(profile("-F 199 -C 1", "--cpu 0").samples, 3);
   }
-  for (auto* bad : {"profile -C 4095", "profile -F 0"}) expect_refused(bad);
 }
 
 // A clock that rings all the time leaves the CPU to nothing else: neither the duration nor Ctrl-C
 // would end it.
-TOOL_TEST(Profile, RatesThatWouldHoldACpu) {
-  for (auto* bad : {"0", "1", "49999", "10000000001"})
-    expect_refused({"profile", "--period", bad, "1"},
-                   {"is not a number from 50000 to 10000000000"});
-  expect_refused("profile -F 20001 1", {"--frequency: '20001' is not a number from 1 to "});
-  output_of("profile --period 50000 --json 0.5");
-}
+TOOL_TEST(Profile, TheShortestPeriod) { output_of("profile --period 50000 --json 0.5"); }
 
 TOOL_TEST(Profile, IdleAndFolded) {
   auto idle = output_of("profile -I -f -a -F 199 1");
@@ -98,7 +91,6 @@ TOOL_TEST(Profile, IdleAndFolded) {
 }
 
 TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
-  require_tool("profile");
   const std::string online = "/sys/devices/system/cpu/cpu1/online";
   if (!in_guest() || ::access(online.c_str(), W_OK))
     throw Skip("takes a CPU away: only in guests that have a second one");
@@ -118,20 +110,11 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
   EXPECT_GT(sum(own, "count"), 20u) << report.err;
 }
 
-const DeclareTests kProfile{{
-    .name = "profile",
-    .reports = {{ReportKind::stacks}},
-    .events = {"-F 999", "sleeper --sleeps 1 --spin 200"},
-    .alone = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .options = "--period 5000000",
-               .shown = "count",
-               .truth = samples_each(5'000'000),
-               .tiny = "--stack-storage-size 1",
-               .tolerance = 0.25},
-    .long_run = {{.arguments = "-F 20", .holds_results = true}},
-}};
+TESTS_OF(profile, .events = {"-F 999", "sleeper --sleeps 1 --spin 200"}, .alone = true,
+         .stress = stack_row("sleeper --sleeps 1 --spin {n}", 1000, samples_each(5'000'000),
+                             "--period 5000000")
+                       .sampled(0.25),
+         .long_run = {{.arguments = "-F 20", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,9 +1,5 @@
 // runqlat against the kernel's own sums of run delay in /proc/PID/task/TID/schedstat.
 #include <grp.h>
-#include <sys/stat.h>
-
-#include <algorithm>
-#include <set>
 
 #include "shared.hpp"
 
@@ -51,7 +47,6 @@ TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
 
 // What a thread has waited on one CPU counts when it gets another one.
 TOOL_TEST(Runqlat, ThreadsThatAreMovedWhileTheyWait) {
-  require_tool("runqlat");
   if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) throw Skip("there is one CPU");
   Workload workload("runqueue", "--threads 4 --ms 400", kLinger);
   Tracer tracer("runqlat", "--json --strict -L -p " + workload.id());
@@ -79,17 +74,6 @@ TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
     check_histogram(report.body[0], i == 2 ? 1'000'000 : 1000);
   }
   expect_fields(seen.report(1).body[0], {{"pid", seen.pid}, {"comm", "runqueue"}});
-}
-
-TOOL_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
-  Scene scene("runqueue --threads 3 --ms 400");
-  auto tids = tids_of(scene.ready());
-  for (auto* way : {"-L", ""}) scene.trace("runqlat --json -t " + tids + " 0.05 " + way);
-  auto seen = scene.finish();
-  for (auto& report : {seen.report(0), seen.report(1)}) {
-    EXPECT_GT(report.body.size(), 3u);
-    expect_same_sums(report, seen.truth);
-  }
 }
 
 // More processes than there is room for, though never many at a time: with reports in between the
@@ -168,21 +152,12 @@ TOOL_TEST(Runqlat, FollowsACommand) {
   }
 }
 
-const DeclareTests kRunqlat{{
-    .name = "runqlat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-L", "runqueue --threads 2 --ms 60"},
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .options = "-L",
-               .shown = "count",
-               .truth = slices,
-               .tiny = "--max-keys 1",
-               // The kernel's own count leaves out a task that is preempted as it goes to sleep
-               // (sched_info_depart).
-               .slack = 1},
-    .long_run = {{.arguments = "-P 10"}},
-}};
+TESTS_OF(
+    runqlat, .events = {"-L", "runqueue --threads 2 --ms 60"},
+    // The kernel's own count leaves out a task that is preempted as it goes to sleep
+    // (sched_info_depart).
+    .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", slices, "-L").with_slack(1),
+    .long_run = {{.arguments = "-P 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -42,25 +42,11 @@ TOOL_TEST(Runqlen, TextIsTheKnownHistogram) {
                   {"cpu = 0\n", "   runqlen : count    distribution\n"});
 }
 
-TOOL_TEST(Runqlen, FrequenciesOutOfRange) {
-  for (auto* bad : {"runqlen -f 0", "runqlen -f 20001", "runqlen -f x"})
-    expect_refused(bad, {"is not a number from 1 to "});
-}
-
-const DeclareTests kRunqlen{{
-    .name = "runqlen",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-C", "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .options = "-C --period 5000000",
-               .shown = "count",
-               .truth = samples_each(5'000'000),
-               .tiny = "--max-keys 1",
-               .tolerance = 0.25},
-    .long_run = {{.arguments = "-C 10"}},
-}};
+TESTS_OF(runqlen, .events = {"-C", "runqueue --threads 2 --ms 60"}, .alone = true,
+         .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count",
+                             samples_each(5'000'000), "-C --period 5000000")
+                       .sampled(0.25),
+         .long_run = {{.arguments = "-C 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

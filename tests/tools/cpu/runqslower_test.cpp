@@ -1,6 +1,4 @@
 // runqslower against the kernel's own sums of run delay, and tasks that take the CPU from others.
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -34,7 +32,6 @@ TOOL_TEST(Runqslower, AllWaitsAreTheKernelsRunDelay) {
 // Two want one CPU: whatever else runs there for a moment, in most of the time that one waits the
 // other runs.
 TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
-  require_tool("runqslower");
   Workload wanted("runqueue", "--threads 1 --ms 500 --comm rq-wanted", kLinger);
   Workload rival("runqueue", "--threads 1 --ms 500", kLinger);
   ASSERT_EQ(wanted.ready()["cpu"].u64(), rival.ready()["cpu"].u64());
@@ -59,39 +56,19 @@ TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
   EXPECT_GT(by_rival, 0u);
 }
 
-TOOL_TEST(Runqslower, FollowsACommand) {
-  auto report = report_of("runqslower --json 0" + as_command("runqueue --threads 3 --ms 200"));
-  for (auto& thread : report.truth.value()["threads"].items())
-    EXPECT_GE(waits_of(report, thread["tid"].u64()).size(), thread["timeslices"].u64());
-}
-
 TOOL_TEST(Runqslower, ColumnsOfThePeers) {
-  require_tool("runqslower");
-  const Strings usual = "TIME COMM TID LAT(us)";
-  EXPECT_EQ(header_of("runqslower", {}), usual);
-  EXPECT_EQ(header_of("runqslower", "-P"), usual + "PREV COMM PREV TID RAN(us)");
   auto rows = lines(observe("runqslower 500 -P -p {pid}", "runqueue --threads 3 --ms 300").text());
   static const std::regex row(
       R"(\d\d:\d\d:\d\d\.\d{3} +runqueue +\d+ +\d+ +\S.* +(\d+|-) +(\d+|-) *)");
   EXPECT_GT(rows.size(), 1u);
   for (std::size_t i = 1; i < rows.size(); i++)
     EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
-  expect_refused("runqslower x");
 }
 
-const DeclareTests kRunqslower{{
-    .name = "runqslower",
-    .events = {"0 -P", "runqueue --threads 2 --ms 60"},
-    .alone = true,
-    .stress = {.workload = "runqueue --threads 3 --ms {n}",
-               .events = 600,
-               .options = "0",
-               .truth = slices,
-               .tiny = "--ring-size 4096",
-               // As runqlat's.
-               .slack = 1},
-    .long_run = {{.arguments = "1000"}},
-}};
+TESTS_OF(runqslower, .events = {"0 -P", "runqueue --threads 2 --ms 60"}, .alone = true,
+         // As runqlat's.
+         .stress = event_row("runqueue --threads 3 --ms {n}", 600, slices, "0").with_slack(1),
+         .long_run = {{.arguments = "1000"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

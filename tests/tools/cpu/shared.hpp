@@ -1,72 +1,15 @@
 // What the tests of several of these tools say.
 #pragma once
-#include <fcntl.h>
-#include <sched.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cctype>
-#include <concepts>
-#include <csignal>
-#include <functional>
-#include <map>
-#include <sstream>
 
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
 inline namespace cpu {
 
-// ---- tools ----
-
-inline Result result_of(Strings tool) {
-  tool.at(0) = tool_path(tool.at(0));
-  return run(tool);
-}
-/// What a tool prints until it ends by itself.
-inline std::string output_of(const Strings& tool) {
-  require_tool(tool.at(0));
-  auto result = result_of(tool);
-  EXPECT_EQ(result.status, 0) << join(tool) << ": " << result.err;
-  return result.out;
-}
-inline Report report_of(const Strings& tool) {
-  require_tool(tool.at(0));
-  Strings options(tool.begin() + 1, tool.end());
-  return Tracer(tool[0], options, {.attached = false}).finish();
-}
-/// For a tool's words: a workload is its command.
-inline Strings as_command(const Strings& workload) {
-  return Strings{"--", workload_path(workload.at(0))} +
-         Strings(workload.begin() + 1, workload.end());
-}
-
-/// It does not run, says why, and prints nothing else; 3: it cannot run here.
-inline void expect_silent_refusal(const Strings& tool, std::initializer_list<std::string> parts,
-                                  int status = 3, Location where = Location::current()) {
-  auto result = result_of(tool);
-  EXPECT_EQ(result.status, status) << join(tool);
-  EXPECT_EQ(result.out, "");
-  expect_contains(result.err, parts, where);
-}
-
 // ---- lines ----
-
-inline void expect_between(double shown, double least, double most,
-                           Location where = Location::current()) {
-  if (shown < least || shown > most)
-    ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
-        << shown << " is not from " << least << " to " << most;
-}
-
-template <class Condition>
-std::vector<Json> lines_where(const Report& report, Condition condition) {
-  std::vector<Json> all;
-  for (auto& line : report.body)
-    if (condition(line)) all.push_back(line);
-  return all;
-}
 
 using Counts = std::map<std::string, std::uint64_t>;
 inline Counts counts_by(const Report& report, const char* key) {

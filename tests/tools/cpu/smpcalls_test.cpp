@@ -31,7 +31,6 @@ TOOL_TEST(Smpcalls, EveryCallAndItsTime) {
 
 // All functions, of all callers: what is queued when both trace.
 TOOL_TEST(Smpcalls, EachFunctionAsInTheTrace) {
-  require_tool("smpcalls");
   Workload workload("crosscall", "--calls 300", kLinger);
   const Strings events = "csd/csd_queue_cpu csd/csd_function_exit";
   Trace outside(events);
@@ -82,21 +81,10 @@ TOOL_TEST(Smpcalls, TextIsATable) {
                    kReadEvent});
 }
 
-const DeclareTests kSmpcalls{{
-    .name = "smpcalls",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-P", "crosscall --calls 100"},
-    .alone = true,
-    .nothing_when_idle = true,
-    .stress = {.workload = "crosscall --calls {n}",
-               .events = 500,
-               .options = "-P",
-               .shown = "count",
-               .truth = "calls",
-               .tiny = "--max-keys 1",
-               .slack = 10},
-    .long_run = {{.arguments = "-P 10"}, {.arguments = "-K 10", .of = "stacks"}},
-}};
+TESTS_OF(smpcalls, .events = {"-P", "crosscall --calls 100"}, .alone = true,
+         .nothing_when_idle = true,
+         .stress = count_row("crosscall --calls {n}", 500, "count", "calls", "-P").with_slack(10),
+         .long_run = {{.arguments = "-P 10"}, {.arguments = "-K 10", .of = "stacks"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -77,7 +77,6 @@ SoftirqTimes traced(const Trace& trace) {
 
 // Packets are received while timers of sleeping threads expire: a part of the time is theirs.
 TOOL_TEST(Softirqs, InterruptsAreSubtracted) {
-  require_tool("softirqs");
   Workload tcp("tcp", "--sessions 40 --server-bytes 4000000"),
       sleeper("sleeper", "--threads 8 --sleeps 400 --ms 1");
   Tracer net("softirqs", "--json"), gross("softirqs", "--json --include-irqs");
@@ -108,23 +107,13 @@ TOOL_TEST(Softirqs, TextIsTheKnownTable) {
                   {"SOFTIRQ          TOTAL_nsecs TOTAL_count MAX_nsecs CPU\n"});
   expect_contains(output_of("softirqs --events 0.3 1"), {"SOFTIRQ          TOTAL_count\n"});
   expect_contains(output_of("softirqs -d 0.3 1"), {"softirq = "});
-  for (auto* bad : {"-d", "-N", "--include-irqs"})
-    expect_refused(Strings("softirqs --events") + bad);
 }
 
-const DeclareTests kSoftirqs{{
-    .name = "softirqs",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "sleeper --sleeps 1 --spin 300"},
-    .alone = true,
-    .nothing_when_idle = true,
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .shown = "count",
-               .tiny = "--max-keys 1",
-               .kernel_event = "irq/softirq_exit"},
-    .long_run = {{.arguments = "--per-cpu 10"}},
-}};
+TESTS_OF(softirqs, .events = {{}, "sleeper --sleeps 1 --spin 300"}, .alone = true,
+         .nothing_when_idle = true,
+         .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count", {})
+                       .by_kernel_event("irq/softirq_exit"),
+         .long_run = {{.arguments = "--per-cpu 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -34,7 +34,6 @@ Mean mean_of(const Trace& trace, pid_t task, const std::string& from, const std:
 
 // Both stages by the kernel's own clock; each tracer's programs are in the other's times.
 TOOL_TEST(Softirqslower, TimesAsInTheTrace) {
-  require_tool("softirqslower");
   auto workload = Workload::of(kSpin, kLinger);
   Tracer tracer("softirqslower", "--json 0 -p " + workload.id());
   // Ends first: a start without its end would be taken for that of a later one.
@@ -99,20 +98,12 @@ TOOL_TEST(Softirqslower, OnlyWhatIsSlow) {
 TOOL_TEST(Softirqslower, TextHasTheKnownColumns) {
   expect_contains(observe("softirqslower 0 -p {pid}", kSpin).text(),
                   {"TIME         STAGE                SOFTIRQ       LAT(us)  CPU COMM\n"});
-  for (auto* bad : {"-1", "x"}) expect_refused({"softirqslower", bad});
-  expect_refused("softirqslower --stage x", {"wait or run"});
 }
 
-const DeclareTests kSoftirqslower{{
-    .name = "softirqslower",
-    .events = {"0", "sleeper --sleeps 1 --spin 300"},
-    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
-               .events = 1000,
-               .options = "--stage run 0",
-               .tiny = "--ring-size 4096",
-               .kernel_event = "irq/softirq_exit"},
-    .long_run = {{.arguments = "1000"}},
-}};
+TESTS_OF(softirqslower, .events = {"0", "sleeper --sleeps 1 --spin 300"},
+         .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {}, "--stage run 0")
+                       .by_kernel_event("irq/softirq_exit"),
+         .long_run = {{.arguments = "1000"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,14 +1,8 @@
 // threadsnoop against a program that makes a known number of threads, in two ways.
-#include <regex>
-#include <set>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
-  require_tool("threadsnoop");
   Workload other("threads", "--count 3");
   Scene scene("threads --count 20 --raw 5");
   scene.trace("threadsnoop --json --strict");
@@ -51,9 +45,6 @@ TOOL_TEST(Threadsnoop, FollowsACommandThroughExec) {
 }
 
 TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
-  require_tool("threadsnoop");
-  EXPECT_EQ(header_of("threadsnoop", {}), Strings("TIME(ms) PID COMM FUNC"));
-  EXPECT_EQ(header_of("threadsnoop", {"-T", "-e"}), Strings("TIME PID COMM CALLER TID FUNC"));
   auto seen = observe("threadsnoop -p {pid}", "threads --count 3");
   auto rows = lines(seen.text());
   ASSERT_EQ(rows.size(), 4u);
@@ -62,15 +53,8 @@ TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
     EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
 }
 
-const DeclareTests kThreadsnoop{{
-    .name = "threadsnoop",
-    .events = {{}, "threads --count 3"},
-    .stress = {.workload = "threads --count {n}",
-               .events = 600,
-               .truth = "threads",
-               .tiny = "--ring-size 4096"},
-    .long_run = {{.arguments = "-e"}},
-}};
+TESTS_OF(threadsnoop, .events = {{}, "threads --count 3"},
+         .stress = event_row("threads --count {n}", 600, "threads"),
+         .long_run = {{.arguments = "-e"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -33,14 +33,8 @@ void expect_reads(const Waits& waits, Condition condition) {
 inline ToolTests tests_of_waits(const char* tool, const char* long_run = "-m 1000") {
   return {
       .name = tool,
-      .reports = {{ReportKind::stacks}},
       .events = {{}, "sleeper --sleeps 3"},
-      .stress = {.workload = stress::sleeps(),
-                 .events = 3000,
-                 .options = "--state 3",
-                 .shown = "count",
-                 .truth = stress::waits,
-                 .tiny = "--stack-storage-size 1"},
+      .stress = stack_row(stress::sleeps(), 3000, stress::waits, "--state 3"),
       .long_run = {{.arguments = long_run, .holds_results = true}},
   };
 }

@@ -2,8 +2,6 @@
 #include "wakers.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Wakeuptime, WhoEndsTheWait) {
   auto waits = waits_by("wakeuptime");
   expect_reads(waits, [](auto& line) {
@@ -24,5 +22,4 @@ TOOL_TEST(Wakeuptime, WhoEndsTheWait) {
 
 const DeclareTests kWakeuptime{tests_of_waits("wakeuptime")};
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -66,7 +66,6 @@ TOOL_TEST(Wqlat, OfOneWorkQueue) {
   EXPECT_GE(one.body[0]["count"].u64(), 20u);
   EXPECT_EQ(none.sum("count"), 0u);
   EXPECT_GE(none.lost("filtered"), 20u);
-  expect_refused("wqlat -w " + std::string(32, 'x'), {"it has 1 to 31 characters"});
 }
 
 TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
@@ -74,19 +73,9 @@ TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
                   {"wqname = ", "     nsecs               : count    distribution\n"});
 }
 
-const DeclareTests kWqlat{{
-    .name = "wqlat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-FW", "terminal --writes 50"},
-    .stress = {.workload = "terminal --writes {n}",
-               .events = 2000,
-               .options = "-F",
-               .shown = "count",
-               .truth = "writes",
-               .tiny = "--max-keys 1",
-               .slack = 2},
-    .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}},
-}};
+TESTS_OF(wqlat, .events = {"-FW", "terminal --writes 50"},
+         .stress = count_row("terminal --writes {n}", 2000, "count", "writes", "-F").with_slack(2),
+         .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

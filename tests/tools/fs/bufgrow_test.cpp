@@ -1,11 +1,7 @@
 // bufgrow against a process that writes a known number of pages of a device of its own.
-#include <unistd.h>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // All pages that it writes are new, and all are dropped at the end.
 TOOL_TEST(Bufgrow, PagesOfADevice) {
   auto seen = observe_all(
@@ -28,23 +24,15 @@ TOOL_TEST(Bufgrow, PagesOfADevice) {
                                         seen.ready["disk"].str(), kilobytes, kilobytes}));
 }
 
-const DeclareTests kBufgrow{{
-    .name = "bufgrow",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "blockio --make loop --buffered --count 20"},
-    .stress = {.workload = "blockio --make loop --buffered --count {n}",
-               .events = 5000,
-               .options = "-D",
-               .shown =
-                   [](const Json& line) {
-                     auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-                     if (!line["disk"].str().starts_with("loop")) return std::uint64_t{0};
-                     return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
-                   },
-               .truth = [](stress::Load& load) { return 2 * load.truth("count"); },
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(bufgrow, .events = {{}, "blockio --make loop --buffered --count 20"},
+         .stress = count_row(
+             "blockio --make loop --buffered --count {n}", 5000,
+             [](const Json& line) {
+               auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+               if (!line["disk"].str().starts_with("loop")) return std::uint64_t{0};
+               return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
+             },
+             [](stress::Load& load) { return 2 * load.truth("count"); }, "-D"),
+         .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // cachestat against a process that touches a known number of pages of a file.
-#include <algorithm>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -115,7 +113,8 @@ TOOL_TEST(Cachestat, FaultsOnAColdFile) {
 }
 
 TOOL_TEST(Cachestat, FollowsACommand) {
-  auto report = follow_strictly("cachestat", "pagecache --phase cold,warm,write");
+  auto report =
+      report_of("cachestat --json --strict" + as_command("pagecache --phase cold,warm,write"));
   check_counters(report);
   auto pages = report.truth.value()["file_pages"].u64();
   // The file is made first, which is a write as well; "warm" reads twice. Its program and libraries
@@ -142,7 +141,6 @@ TOOL_TEST(Cachestat, IntervalsLoseAndDoubleNothing) {
 }
 
 TOOL_TEST(Cachestat, Filters) {
-  require_tool("cachestat");
   Cgroup cgroup;
   Scene wanted("pagecache --phase warm --comm pc-wanted");
   Workload other("pagecache", "--phase warm");
@@ -165,31 +163,25 @@ TOOL_TEST(Cachestat, Filters) {
 TOOL_TEST(Cachestat, TextAndCsv) {
   const Strings columns("HITS MISSES DIRTIES HITRATIO BUFFERS_MB CACHED_MB READAHEAD");
   const std::string row = R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+ +\d+)";
-  EXPECT_EQ(expect_table(printed("cachestat 0.1 2"), columns, row), 2u);
-  EXPECT_EQ(expect_table(printed("cachestat -T 0.1 2"), Strings{"TIME"} + columns,
+  EXPECT_EQ(expect_table(output_of("cachestat 0.1 2"), columns, row), 2u);
+  EXPECT_EQ(expect_table(output_of("cachestat -T 0.1 2"), Strings{"TIME"} + columns,
                          R"(\d\d:\d\d:\d\d)" + row),
             2u);
-  EXPECT_EQ(lines(printed("cachestat --csv 0.1 1")).size(), 2u);
+  EXPECT_EQ(lines(output_of("cachestat --csv 0.1 1")).size(), 2u);
 }
 
 // Beside the kernel's own numbers; others' files come and go meanwhile.
 TOOL_TEST(Cachestat, SizesOfTheCache) {
-  auto line = line_with(parse_report(printed("cachestat --json 0.1 1"), "").body, {});
+  auto line = line_with(parse_report(output_of("cachestat --json 0.1 1"), "").body, {});
   for (auto& [key, name] : {std::pair{"buffers_mb", "Buffers"}, {"cached_mb", "Cached"}})
     EXPECT_NEAR(line[key].real(), static_cast<double>(meminfo_bytes(name) >> 20), 64) << name;
 }
 
-const DeclareTests kCachestat{{
-    .name = "cachestat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "pagecache --size 262144"},
-    .stress = {.workload = "pagecache --phase warm --rounds {n}",
-               .events = 10,
-               .shown = "accessed",
-               .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
-               .slack = kFewPages},
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(cachestat, .events = {{}, "pagecache --size 262144"},
+         .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed",
+                             [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
+                       .with_slack(kFewPages),
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

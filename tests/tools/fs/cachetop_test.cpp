@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 // The same programs, once summed and once by process.
 TOOL_TEST(Cachetop, AgreesWithCachestat) {
   const std::string phases = "pagecache --phase cold,warm,write,mmap";
@@ -40,22 +38,15 @@ TOOL_TEST(Cachetop, ShareOfHits) {
 }
 
 TOOL_TEST(Cachetop, TheKnownColumns) {
-  expect_contains(printed("cachetop -C 0.1 1"), {"PID     UID    CMD                  HITS   "
-                                                 "MISSES  DIRTIES  READ_HIT% WRITE_HIT%\n"});
+  expect_contains(output_of("cachetop -C 0.1 1"), {"PID     UID    CMD                  HITS   "
+                                                   "MISSES  DIRTIES  READ_HIT% WRITE_HIT%\n"});
 }
 
-const DeclareTests kCachetop{{
-    .name = "cachetop",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "pagecache --size 262144"},
-    .stress = {.workload = "pagecache --phase warm --rounds {n}",
-               .events = 10,
-               .shown = "accessed+added+dirtied",
-               // No tiny: the ledger counts events, of which one may access many pages.
-               .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
-               .slack = kFewPages},
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(cachetop, .events = {{}, "pagecache --size 262144"},
+         // No tiny: the ledger counts events, of which one may access many pages.
+         .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed+added+dirtied",
+                             [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
+                       .with_slack(kFewPages),
+         .long_run = {{.arguments = "5"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,11 +1,7 @@
 // dcsnoop against a process that looks up known names.
-#include <fstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Dcsnoop, EachNameThatIsMissed) {
   auto seen =
       observe_all({"dcsnoop --json --strict -p {pid}", "dcsnoop --json --strict -a -F -p {pid}"},
@@ -63,18 +59,8 @@ TOOL_TEST(Dcsnoop, AccountsForEachNameOfAStorm) {
   }
 }
 
-TOOL_TEST(Dcsnoop, Columns) { expect_titles("dcsnoop", "TIME(s) PID COMM T FILE"); }
+TESTS_OF(
+    dcsnoop, .events = {{}, "lookups --absent 3"},
+    .stress = event_row("lookups --absent {n}", 20000, "lookups").with_slack(20).with_copies(8));
 
-const DeclareTests kDcsnoop{{
-    .name = "dcsnoop",
-    .events = {{}, "lookups --absent 3"},
-    .stress = {.workload = "lookups --absent {n}",
-               .events = 20000,
-               .truth = "lookups",
-               .tiny = "--ring-size 4096",
-               .copies = 8,
-               .slack = 20},
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Dcstat, LookupsOfAProcess) {
   auto [seen, other] =
       observe_beside("lookups --absent 50", Strings{"dcstat --json --strict -p {pid}"},
@@ -20,17 +18,8 @@ TOOL_TEST(Dcstat, TextHasRates) {
   expect_contains(seen.text(), {" 75.00%"});
 }
 
-const DeclareTests kDcstat{{
-    .name = "dcstat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "lookups --absent 5"},
-    .stress = {.workload = "lookups --absent {n}",
-               .events = 20000,
-               .shown = "refs",
-               .truth = "lookups",
-               .slack = 20},
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(dcstat, .events = {{}, "lookups --absent 5"},
+         .stress = total_row("lookups --absent {n}", 20000, "refs", "lookups").with_slack(20),
+         .long_run = {{.arguments = "5"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // filegone against a program that makes, renames and removes files in known ways.
-#include <algorithm>
-
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -47,7 +45,6 @@ TOOL_TEST(Filegone, EveryCallWithItsPaths) {
 }
 
 TOOL_TEST(Filegone, FilesByTheirNames) {
-  require_tool("filegone");
   Scene scene("removals --files 20 --scene", {});
   auto directory = scene.ready()["dir"].str();
   const struct {
@@ -90,7 +87,6 @@ TOOL_TEST(Filegone, FilesByTheirNames) {
     EXPECT_EQ(got, expected);
     EXPECT_GE(report.lost("filtered"), calls.size() - got.size());
   }
-  expect_refused({"filegone", "-f", ""});
 }
 
 TOOL_TEST(Filegone, Text) {
@@ -99,15 +95,9 @@ TOOL_TEST(Filegone, Text) {
   expect_contains(text, {" RENAME   file > renamed\n", " DELETE   renamed\n"});
 }
 
-const DeclareTests kFilegone{{
-    .name = "filegone",
-    .events = {{}, "removals --files 3"},
-    .stress = {.workload = "removals --files {n/2}",
-               .events = 10000,
-               .truth = "calls",
-               .tiny = "--ring-size 4096"},
-    .long_run = {{.arguments = "-F"}},
-}};
+TESTS_OF(filegone, .events = {{}, "removals --files 3"},
+         .stress = event_row("removals --files {n/2}", 10000, "calls"),
+         .long_run = {{.arguments = "-F"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

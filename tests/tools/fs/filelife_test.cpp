@@ -1,7 +1,4 @@
 // filelife against a program that makes, renames and removes files in known ways.
-#include <filesystem>
-#include <fstream>
-
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -30,7 +27,6 @@ void expect_ends(const std::vector<Json>& events, const Json& truth, const std::
 
 // By renames, hard links and what is replaced; in memory, and on a disk where the directory is.
 TOOL_TEST(Filelife, EveryFileThatEnds) {
-  require_tool("filelife");
   const Strings scene("removals --files 20 --scene --directories --age 150");
   Scene memory(scene, {});
   Scene disk(scene + Strings{"--in", std::filesystem::current_path()}, {});
@@ -77,14 +73,8 @@ TOOL_TEST(Filelife, Text) {
   expect_contains(text, {" removals         0.2", " renamed\n"});
 }
 
-const DeclareTests kFilelife{{
-    .name = "filelife",
-    .events = {{}, "removals --files 3"},
-    .stress = {.workload = "removals --files {n}",
-               .events = 10000,
-               .truth = "gone",
-               .tiny = "--ring-size 4096"},
-}};
+TESTS_OF(filelife, .events = {{}, "removals --files 3"},
+         .stress = event_row("removals --files {n}", 10000, "gone"));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,7 +1,5 @@
 // filetype against a thread that reads and writes files of each type a known number of times.
-#include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "shared.hpp"

@@ -58,19 +58,10 @@ TOOL_TEST(Fsdist, NamesOfFileSystemsWhoseModuleIsNotThere) {
   expect_missing_modules("dist");
 }
 
-const DeclareTests kFsdist{{
-    .name = "fsdist",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "filecalls --rounds 5"},
-    .nothing_when_idle = true,
-    .stress = {.workload = "filecalls --rounds {n}",
-               .events = 3000,
-               .options = "-t tmpfs",
-               .shown = "count",
-               .truth = operations_of_rounds,
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(fsdist, .events = {{}, "filecalls --rounds 5"}, .nothing_when_idle = true,
+         .stress = count_row("filecalls --rounds {n}", 3000, "count", operations_of_rounds,
+                             "-t tmpfs"),
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

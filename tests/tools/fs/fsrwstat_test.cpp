@@ -1,9 +1,4 @@
 // fsrwstat against a thread that uses file systems of known types a known number of times.
-#include <fcntl.h>
-#include <sys/mman.h>
-
-#include <map>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {

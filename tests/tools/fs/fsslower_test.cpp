@@ -1,6 +1,4 @@
 // fsslower against a process that says which operation it made where.
-#include <algorithm>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -82,27 +80,14 @@ TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
   EXPECT_GE(report.lost("filtered"), seen.truth["returned"].u64() - 1);
 }
 
-TOOL_TEST(Fsslower, TextHasTheKnownColumns) {
-  expect_titles("fsslower -t tmpfs", "TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME");
-  expect_titles("fsslower", "TIME COMM PID FS T BYTES OFF_KB LAT(ms) FILENAME");
-  expect_refused("fsslower -m 1 2");
-}
-
 TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
   require_tool("fsslower");
   expect_missing_modules("slower");
 }
 
-const DeclareTests kFsslower{{
-    .name = "fsslower",
-    .events = {"0", "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 10000,
-               .options = "0 -t tmpfs",
-               .truth = "returned",
-               .tiny = "--ring-size 4096"},
-    .long_run = {{.arguments = "1"}},
-}};
+TESTS_OF(fsslower, .events = {"0", "fileio --count 5"},
+         .stress = event_row("fileio --count {n}", 10000, "returned", "0 -t tmpfs"),
+         .long_run = {{.arguments = "1"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Icstat, LookUpsAndMisses) {
   auto seen = observe_all({"icstat --json --strict -p {pid}", "icstat --json --strict -u 54321"},
                           "filecalls --handles 200");
@@ -16,18 +14,9 @@ TOOL_TEST(Icstat, LookUpsAndMisses) {
   EXPECT_GE(none.lost("filtered"), 2 * handles);
 }
 
-TOOL_TEST(Icstat, Columns) { expect_titles("icstat -T 0.1 1", "TIME REFS MISSES HIT%"); }
+TESTS_OF(icstat, .events = {{}, "filecalls --handles 20"},
+         .stress = total_row("filecalls --handles {n}", 5000, "lookups",
+                             [](stress::Load& load) { return 2 * load.truth("handles"); }),
+         .long_run = {{.arguments = "10"}});
 
-const DeclareTests kIcstat{{
-    .name = "icstat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "filecalls --handles 20"},
-    .stress = {.workload = "filecalls --handles {n}",
-               .events = 5000,
-               .shown = "lookups",
-               .truth = [](stress::Load& load) { return 2 * load.truth("handles"); }},
-    .long_run = {{.arguments = "10"}},
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Mmapfiles, EachFileAsOftenAsItIsMapped) {
   auto seen =
       observe_all({"mmapfiles --json --strict -P -p {pid}", "mmapfiles --json --strict -u 54321"},
@@ -34,22 +32,13 @@ TOOL_TEST(Mmapfiles, FilesOfACommand) {
 }
 
 TOOL_TEST(Mmapfiles, Columns) {
-  auto rows = lines(printed("mmapfiles -P -r 1 -- cat /dev/null"));
+  auto rows = lines(output_of("mmapfiles -P -r 1 -- cat /dev/null"));
   ASSERT_GE(rows.size(), 3u);
   EXPECT_EQ(words(rows[1]), Strings("PID COMM MAPS EXEC WRITE SIZE(KB) FILE"));
 }
 
-const DeclareTests kMmapfiles{{
-    .name = "mmapfiles",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-P", "segments --maps 20"},
-    .stress = {.workload = "segments --maps {n}",
-               .events = 20000,
-               .shown = "maps",
-               .truth = "file_maps",
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "-P 10"}},
-}};
+TESTS_OF(mmapfiles, .events = {"-P", "segments --maps 20"},
+         .stress = count_row("segments --maps {n}", 20000, "maps", "file_maps"),
+         .long_run = {{.arguments = "-P 10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

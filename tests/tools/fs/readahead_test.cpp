@@ -1,11 +1,4 @@
 // readahead against a process that reads a file of known size which is not in the cache.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -105,7 +98,6 @@ class ColdFile {
 
 // Read ahead on advice, left for a while, used in part, and the rest dropped.
 TOOL_TEST(Readahead, UnusedAndDropped) {
-  require_tool("readahead");
   ColdFile file(1 << 20);
   Tracer tracer("readahead", {"--json", "--strict", "-p", std::to_string(::getpid())});
   if (::posix_fadvise(file.fd(), 0, 1 << 20, POSIX_FADV_WILLNEED))
@@ -165,17 +157,11 @@ TOOL_TEST(Readahead, TextCsvAndFilters) {
   expect_fields(seen.report(4).body.at(0), {{"read_pages", 0}});
 }
 
-const DeclareTests kReadahead{{
-    .name = "readahead",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "pagecache --size 262144 --phase cold"},
-    .stress = {.workload = "pagecache --phase cold --rounds {n}",
-               .events = 2,
-               .shown = "used_pages",
-               .truth = "page_accesses",
-               .slack = kFewPages},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(readahead, .events = {{}, "pagecache --size 262144 --phase cold"},
+         .stress = total_row("pagecache --phase cold --rounds {n}", 2, "used_pages",
+                             "page_accesses")
+                       .with_slack(kFewPages),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,15 +1,8 @@
 // What tests of files, and of memory, have in common.
 #pragma once
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <functional>
 #include <future>
-#include <regex>
-#include <set>
-#include <string>
-#include <thread>
 
 #include "../harness.hpp"
 
@@ -20,32 +13,6 @@ inline constexpr std::uint64_t kFewPages = 64;
 /// Calls by which a workload says its truth, and waits for the test.
 inline constexpr std::uint64_t kFewCalls = 10;
 
-/// For expect_fields().
-inline std::pair<const char*, Value> is(const char* key, Value value) { return {key, value}; }
-
-/// The sum of a key over lines, which is known but for a few: from `least` to `most`.
-struct Bounds {
-  const char* key;
-  std::uint64_t least = 0, most = UINT64_MAX;
-};
-inline Bounds between(const char* key, std::uint64_t least, std::uint64_t most) {
-  return {key, least, most};
-}
-inline Bounds at_least(const char* key, std::uint64_t least) { return {key, least}; }
-inline Bounds at_most(const char* key, std::uint64_t most) { return {key, 0, most}; }
-inline Bounds exactly(const char* key, std::uint64_t n) { return {key, n, n}; }
-inline void expect_within(const std::vector<Json>& lines, std::initializer_list<Bounds> sums,
-                          Location where = Location::current()) {
-  for (auto& [key, least, most] : sums)
-    if (auto shown = sum(lines, key); shown < least || shown > most)
-      ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
-          << key << " sums to " << shown << ", which is not from " << least << " to " << most;
-}
-inline void expect_within(const Report& report, std::initializer_list<Bounds> sums,
-                          Location where = Location::current()) {
-  expect_within(report.body, sums, where);
-}
-
 /// A table has these titles, and its rows are like this; how many there are.
 inline std::size_t expect_table(const std::string& text, const Strings& titles,
                                 const std::string& row, Location where = Location::current()) {
@@ -55,13 +22,6 @@ inline std::size_t expect_table(const std::string& text, const Strings& titles,
   if (!rows.empty()) rows.erase(rows.begin());
   for (auto& line : rows) EXPECT_TRUE(std::regex_match(line, std::regex(row))) << line;
   return rows.size();
-}
-
-/// Lines that have such a frame in the stack under this key.
-inline std::vector<Json> lines_with_frame(std::vector<Json> lines, const char* stack,
-                                          std::string_view part) {
-  std::erase_if(lines, [&](auto& line) { return !has_frame(line, stack, part); });
-  return lines;
 }
 
 /// A number of /proc/meminfo.
@@ -77,24 +37,6 @@ inline void expect_kernel_frames(const Json& event, std::initializer_list<const 
   const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), event.text());
   for (auto* part : parts) EXPECT_TRUE(has_frame(event, "kernel_stack", part)) << part;
   EXPECT_FALSE(has_frame(event, "kernel_stack", "bpf_")) << "our own frames are left out";
-}
-
-/// What a tool prints that ends by itself; the first word is its name.
-inline std::string printed(const Strings& words) {
-  require_tool(words.at(0));
-  auto argv = words;
-  argv[0] = tool_path(words[0]);
-  auto result = run(argv);
-  if (result.status) throw std::runtime_error(join(words) + ": " + result.err);
-  return result.out;
-}
-
-/// The words of the header that a tool prints when nothing happens.
-inline void expect_titles(const Strings& tool, const Strings& titles,
-                          Location where = Location::current()) {
-  const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), join(tool));
-  require_tool(tool.at(0));
-  EXPECT_EQ(header_of(tool[0], {tool.begin() + 1, tool.end()}), titles);
 }
 
 /// Of a workload, and what another one says that has done its work before; {other} is its process.
@@ -113,24 +55,11 @@ inline std::pair<Observed, Json> observe_beside(const Strings& other, const Stri
 
 /// What is declared of a tool that counts the calls by which processes read and write.
 inline ToolTests of_reads_and_writes(const std::string& tool, std::uint64_t slack = 0) {
-  return {.name = tool,
-          .reports = {{ReportKind::aggregate}},
-          .events = {{}, "fileio --count 5"},
-          .stress = {.workload = "fileio --count {n}",
-                     .events = 20000,
-                     .shown = "reads+writes",
-                     .truth = "calls",
-                     .tiny = "--max-keys 1",
-                     .slack = slack},
-          .long_run = {{.arguments = "10"}}};
-}
-
-/// What a tool says, with nothing lost, of a workload that is its command.
-inline Report follow_strictly(const Strings& tool, Strings workload) {
-  require_tool(tool.at(0));
-  workload.at(0) = workload_path(workload.at(0));
-  Strings options(tool.begin() + 1, tool.end());
-  return Tracer(tool[0], options + "--json --strict --" + workload, {.attached = false}).finish();
+  return {
+      .name = tool,
+      .events = {{}, "fileio --count 5"},
+      .stress = count_row("fileio --count {n}", 20000, "reads+writes", "calls").with_slack(slack),
+      .long_run = {{.arguments = "10"}}};
 }
 
 /// What a tool says of a thread that does nothing but this work.
@@ -158,7 +87,7 @@ struct MappedFiles {
 inline MappedFiles maps_of_command(const std::string& tool) {
   MappedFiles maps;
   std::string json;
-  for (auto& line : lines(printed(tool + " --json -- cat /proc/self/maps"))) {
+  for (auto& line : lines(output_of(tool + " --json -- cat /proc/self/maps"))) {
     if (line[0] == '{')
       json += line + "\n";
     else if (auto path = line.find('/'); path != line.npos)

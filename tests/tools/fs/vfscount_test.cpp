@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
   auto seen = observe("vfscount --json --strict -p {pid}", "filecalls --rounds 50");
   auto rows = seen.report().body;
@@ -16,7 +14,7 @@ TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
   expect_within(lines_with(rows, {{"target", "vfs_write"}}), {{"count", calls + 1, calls + 20}});
 }
 
-TOOL_TEST(Vfscount, Columns) { expect_contains(printed("vfscount 0.2"), {"FUNC", "vfs_read"}); }
+TOOL_TEST(Vfscount, Columns) { expect_contains(output_of("vfscount 0.2"), {"FUNC", "vfs_read"}); }
 
 // Where functions cannot be traced the user learns what to use.
 TOOL_TEST(Vfscount, WhatToUseInstead) {
@@ -24,20 +22,14 @@ TOOL_TEST(Vfscount, WhatToUseInstead) {
   expect_refused("vfscount 0.1", {"vfsstat"}, 3);
 }
 
-const DeclareTests kVfscount{{
-    .name = "vfscount",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "filecalls --rounds 5"},
-    .stress = {.workload = "filecalls --rounds {n}",
-               .events = 5000,
-               .shown =
-                   [](const Json& line) {
-                     return line["target"].str() == "vfs_read" ? line["count"].u64() : 0;
-                   },
-               .truth = [](stress::Load& load) { return 2 * load.truth("rounds"); },
-               .slack = 2},
-    .long_run = {{.arguments = "60"}},
-}};
+TESTS_OF(vfscount, .events = {{}, "filecalls --rounds 5"},
+         .stress = total_row(
+                       "filecalls --rounds {n}", 5000,
+                       [](const Json& line) {
+                         return line["target"].str() == "vfs_read" ? line["count"].u64() : 0;
+                       },
+                       [](stress::Load& load) { return 2 * load.truth("rounds"); })
+                       .with_slack(2),
+         .long_run = {{.arguments = "60"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

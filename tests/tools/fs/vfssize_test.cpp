@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Vfssize, EachFileAndOperation) {
   auto seen = observe("vfssize --json --strict -p {pid}", "fileio --count 50 --size 3000");
   auto report = seen.report();
@@ -43,18 +41,8 @@ TOOL_TEST(Vfssize, OnlyWhatIsAskedFor) {
                                  "bytes"});
 }
 
-const DeclareTests kVfssize{{
-    .name = "vfssize",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .nothing_when_idle = true,
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "count",
-               .truth = "calls",
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(vfssize, .events = {{}, "fileio --count 5"}, .nothing_when_idle = true,
+         .stress = count_row("fileio --count {n}", 20000, "count", "calls"),
+         .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

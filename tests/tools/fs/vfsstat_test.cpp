@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Vfsstat, EachOperationOfAProcess) {
   auto [seen, other] =
       observe_beside("filecalls --rounds 30", Strings{"vfsstat --json --strict -p {pid}"},
@@ -28,17 +26,10 @@ TOOL_TEST(Vfsstat, TextHasRates) {
   EXPECT_GT(std::stod(row[1]), std::stod(row[3])) << text;
 }
 
-const DeclareTests kVfsstat{{
-    .name = "vfsstat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "filecalls --rounds 5"},
-    .stress = {.workload = "filecalls --rounds {n}",
-               .events = 2000,
-               .shown = "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs",
-               .truth = "operations",
-               .slack = kFewCalls},
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(vfsstat, .events = {{}, "filecalls --rounds 5"},
+         .stress = total_row("filecalls --rounds {n}", 2000,
+                             "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs", "operations")
+                       .with_slack(kFewCalls),
+         .long_run = {{.arguments = "5"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

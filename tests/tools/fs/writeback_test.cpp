@@ -1,9 +1,4 @@
 // writeback against the kernel's own trace of its flusher threads.
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -41,7 +36,6 @@ Works traced_works(const Trace& trace) {
 }
 
 TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
-  require_tool("writeback");
   constexpr std::uint64_t kFlushes = 5;
   Scene scene("filecalls --syncfs " + std::to_string(kFlushes));
   Trace trace(Strings{"writeback/writeback_start", "writeback/writeback_written"});
@@ -75,7 +69,6 @@ TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
 }
 
 TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
-  require_tool("writeback");
   if (!in_guest()) throw Skip("few dirty pages for the whole machine: a guest's only");
   Scene scene("throttled");
   Trace trace("writeback/balance_dirty_pages");
@@ -120,22 +113,11 @@ TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
   EXPECT_GE(seen.report(2).lost("filtered"), sleeps);
 }
 
-TOOL_TEST(Writeback, Text) {
-  expect_titles("writeback", "TIME DEVICE PAGES REASON ms COMM PID");
-  expect_refused("writeback -r nothing");
-  expect_refused("writeback --throttle -r sync");
-}
-
-const DeclareTests kWriteback{{
-    .name = "writeback",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
-    .events = {{}, "filecalls --syncfs 3"},
-    .stress = {.workload = "filecalls --syncfs {n}",
-               .events = 6,
-               .tiny = "--ring-size 4096",
-               .kernel_event = "writeback/writeback_queue"},
-    .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}},
-}};
+TESTS_OF(writeback, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
+         .events = {{}, "filecalls --syncfs 3"},
+         .stress = event_row("filecalls --syncfs {n}", 6, {})
+                       .by_kernel_event("writeback/writeback_queue"),
+         .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,8 +1,5 @@
 // writesync against a thread that writes a known number of times with each flag.
-#include <fcntl.h>
 #include <sys/uio.h>
-
-#include <filesystem>
 
 #include "shared.hpp"
 
@@ -55,7 +52,6 @@ TOOL_TEST(Writesync, EachFlag) {
 
 // dd says itself how often it wrote.
 TOOL_TEST(Writesync, DirectWritesOfACommand) {
-  require_tool("writesync");
   TemporaryDirectory directory;
   auto file = directory.path() + "/direct";
   int fd = open(file.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);
@@ -69,21 +65,9 @@ TOOL_TEST(Writesync, DirectWritesOfACommand) {
   EXPECT_EQ(sum(rows, "dsync_writes"), 7u);
 }
 
-TOOL_TEST(Writesync, TheKnownColumns) {
-  expect_titles("writesync 0.1 1", "PID COMM SYNC DSYNC REGULAR DIRECT W_Kb FILE");
-}
-
-const DeclareTests kWritesync{{
-    .name = "writesync",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "fileio --count 5"},
-    .stress = {.workload = "fileio --count {n}",
-               .events = 20000,
-               .shown = "writes",
-               .truth = "writes+copies",
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(writesync, .events = {{}, "fileio --count 5"},
+         .stress = count_row("fileio --count {n}", 20000, "writes", "writes+copies"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

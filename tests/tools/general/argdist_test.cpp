@@ -123,19 +123,12 @@ TOOL_TEST(Argdist, ErrorsShowTheirPlace) {
                               {"-C p::sys_read() -H p::sys_read():int:fd", "--histogram"}});
 }
 
-const DeclareTests kArgdist{{
-    .name = "argdist",
-    .reports = {{ReportKind::aggregate, {"-C", "p::sys_read()"}}},
-    .events = {"-C p::sys_getppid():char*:$COMM", "probes --calls 5"},
-    .alone = true,
-    .nothing_when_idle = true,
-    .stress = {.workload = "probes --calls {n}",
-               .events = 100000,
-               .options = "-C p::sys_getppid():u64:$PID",
-               .shown = "count",
-               .truth = "calls"},
-    .long_run = {{.arguments = "-C p::sys_read():int:fd"}},
-}};
+TESTS_OF(argdist, .reports = {{ReportKind::aggregate, {"-C", "p::sys_read()"}}},
+         .events = {"-C p::sys_getppid():char*:$COMM", "probes --calls 5"}, .alone = true,
+         .nothing_when_idle = true,
+         .stress = total_row("probes --calls {n}", 100000, "count", "calls",
+                             "-C p::sys_getppid():u64:$PID"),
+         .long_run = {{.arguments = "-C p::sys_read():int:fd"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -100,7 +100,6 @@ TOOL_TEST(Funccount, AllSystemCalls) {
 
 // The kernel's own trace counts the same events of the same task.
 TOOL_TEST(Funccount, Tracepoints) {
-  require_tool("funccount");
   Scene scene("syscalls --signals 0 --restarts 0");
   Trace trace("sched/sched_process_fork");
   scene.trace(
@@ -178,7 +177,6 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
 }
 
 TOOL_TEST(Funccount, ThirtyTwoBitsAreRefused) {
-  require_tool("funccount");
   auto narrow = workload_path("unwind_narrow");
   if (access(narrow.c_str(), X_OK)) throw Skip("no 32-bit program is built here");
   expect_refusals("funccount", {{{narrow + ":narrow_spin"}, "32-bit"},
@@ -186,17 +184,10 @@ TOOL_TEST(Funccount, ThirtyTwoBitsAreRefused) {
                                 {"u:" + narrow + ":any", "32-bit"}});
 }
 
-const DeclareTests kFunccount{{
-    .name = "funccount",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "probes --calls 20"},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 500000,
-               .options = "t:syscalls:sys_enter_getppid",
-               .shown = "count",
-               .truth = "calls"},
-    .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
-}};
+TESTS_OF(funccount, .events = {{}, "probes --calls 20"},
+         .stress = total_row("probes --calls {n}", 500000, "count", "calls",
+                             "t:syscalls:sys_enter_getppid"),
+         .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,8 +1,4 @@
 // funcinterval against programs that make a known number of calls, at least a known time apart.
-#include <sched.h>
-
-#include <chrono>
-
 #include "probes.hpp"
 
 namespace coretap::tooltest {
@@ -133,7 +129,6 @@ TOOL_TEST(Funcinterval, PerThreadAndPerCpu) {
 
 // What is filtered does not end the intervals of what is not.
 TOOL_TEST(Funcinterval, OfOneProcess) {
-  require_tool("funcinterval");
   Scene other("calls --calls 50 --sleep-us 500");
   other.workload().release();
   auto seen = intervals("sys_getppid");
@@ -167,19 +162,13 @@ TOOL_TEST(Funcinterval, SaysWhatIsWrong) {
                                    {calls("timed_cal"), "did you mean 'timed_call'"}});
 }
 
-const DeclareTests kFuncinterval{{
-    .name = "funcinterval",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "probes --calls 20"},
-    .nothing_when_idle = true,
-    .stress = {.workload = "probes --calls {n}",
-               .events = 500000,
-               .options = "--per-thread t:syscalls:sys_enter_getppid",
-               .shown = "count",
-               // The first call of a thread ends no interval.
-               .truth = [](stress::Load& load) { return load.truth("calls") - 1; }},
-    .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
-}};
+TESTS_OF(funcinterval, .events = {{}, "probes --calls 20"}, .nothing_when_idle = true,
+         // The first call of a thread ends no interval.
+         .stress = total_row(
+             "probes --calls {n}", 500000, "count",
+             [](stress::Load& load) { return load.truth("calls") - 1; },
+             "--per-thread t:syscalls:sys_enter_getppid"),
+         .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

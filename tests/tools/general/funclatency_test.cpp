@@ -79,17 +79,9 @@ TOOL_TEST(Funclatency, SaysWhatIsNoCall) {
                                   {"r:" + calls("timed_call"), "leave out the r"}});
 }
 
-const DeclareTests kFunclatency{{
-    .name = "funclatency",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 300000,
-               .options = "sys_getppid",
-               .shown = "count",
-               .truth = "calls"},
-    .long_run = {{.arguments = "-i 10 sys_*"}},
-}};
+TESTS_OF(funclatency, .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
+         .stress = total_row("probes --calls {n}", 300000, "count", "calls", "sys_getppid"),
+         .long_run = {{.arguments = "-i 10 sys_*"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -40,17 +40,9 @@ TOOL_TEST(Funcslower, SystemCalls) {
   EXPECT_TRUE(slow_calls("-m 100 sys_clock_nanosleep").report().body.empty());
 }
 
-TOOL_TEST(Funcslower, Columns) {
-  expect_columns("funcslower", {{"", "COMM PID LAT(ms) RVAL FUNC"},
-                                {"-T -u 10 -a 2", "TIME COMM PID LAT(us) RVAL FUNC ARGS"}});
-}
-
-const DeclareTests kFuncslower{{
-    .name = "funcslower",
-    .events = {"-u 50 sys_clock_nanosleep", "calls --calls 5 --sleep-us 500"},
-    .stress = event_row("probes --calls {n}", 100000, "calls", "-u 0 sys_getppid"),
-    .long_run = {{.arguments = "-m 500"}},
-}};
+TESTS_OF(funcslower, .events = {"-u 50 sys_clock_nanosleep", "calls --calls 5 --sleep-us 500"},
+         .stress = event_row("probes --calls {n}", 100000, "calls", "-u 0 sys_getppid"),
+         .long_run = {{.arguments = "-m 500"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,8 +1,6 @@
 // Calls of a module's function whose number is known: opens of a file on a 9p file system, as
 // guests have it. Other files are opened too, to run a command, but fewer times.
 #pragma once
-#include <algorithm>
-#include <fstream>
 
 #include "probes.hpp"
 

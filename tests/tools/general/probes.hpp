@@ -1,10 +1,9 @@
 // Functions of the workloads `probes` and `calls`, and of the kernel, that tools trace by name.
 #pragma once
-#include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 

@@ -1,6 +1,4 @@
 // stackcount against a program that reaches functions in known stacks a known number of times.
-#include <algorithm>
-
 #include "probes.hpp"
 
 namespace coretap::tooltest {
@@ -71,18 +69,9 @@ TOOL_TEST(Stackcount, FoldedAndText) {
   expect_contains(seen.text(1), {"    main\n", fmt::format("calls ({})\n        7\n", seen.pid)});
 }
 
-const DeclareTests kStackcount{{
-    .name = "stackcount",
-    .reports = {{ReportKind::stacks}},
-    .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
-    .stress = {.workload = "probes --calls {n}",
-               .events = 100000,
-               .options = "sys_getppid",
-               .shown = "count",
-               .truth = "calls",
-               .tiny = "--stack-storage-size 1"},
-    .long_run = {{.arguments = "t:sched:sched_process_fork", .holds_results = true}},
-}};
+TESTS_OF(stackcount, .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
+         .stress = stack_row("probes --calls {n}", 100000, "calls", "sys_getppid"),
+         .long_run = {{.arguments = "t:sched:sched_process_fork", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

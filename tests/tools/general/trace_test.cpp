@@ -1,7 +1,4 @@
 // trace against programs that call functions with known arguments.
-#include <algorithm>
-#include <set>
-
 #include "module_opens.hpp"
 
 namespace coretap::tooltest {
@@ -198,7 +195,6 @@ TOOL_TEST(Trace, FunctionsOfModulesWithTheirTypes) {
 }
 
 TOOL_TEST(Trace, EndsAfterSomeEvents) {
-  require_tool("trace");
   Scene scene("probes --calls 1000");
   auto& tracer = scene.trace("trace --json -M 3 -p {pid} " + kEach);
   scene.workload().release();
@@ -208,10 +204,6 @@ TOOL_TEST(Trace, EndsAfterSomeEvents) {
 TOOL_TEST(Trace, MessagesAreFiltered) {
   auto seen = trace_probes({"-f", "1", kEach + " \"%d\", arg1"}, 12);
   EXPECT_EQ(messages(seen.report()), Strings("1 10 11"));
-}
-
-TOOL_TEST(Trace, Columns) {
-  expect_columns("trace", {{"", "PID TID COMM FUNC -"}, {"-T -C", "TIME PID TID COMM CPU FUNC -"}});
 }
 
 TOOL_TEST(Trace, ErrorsShowTheirPlace) {
@@ -312,12 +304,10 @@ TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
   expect_refusals("trace", {{{bare + ":handle_request \"%d\", count"}, "no debug information"}});
 }
 
-const DeclareTests kTrace{{
-    .name = "trace",
-    .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
-    .stress = event_row("probes --calls {n}", 100000, "calls", {"sys_getppid \"%d\", $pid"}),
-    .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}},
-}};
+TESTS_OF(trace,
+         .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
+         .stress = event_row("probes --calls {n}", 100000, "calls", {"sys_getppid \"%d\", $pid"}),
+         .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}});
 
 }  // namespace
 }  // namespace coretap::tooltest

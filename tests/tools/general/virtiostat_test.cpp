@@ -1,7 +1,5 @@
 // virtiostat against what the kernel counts of a virtio disk. Only guests are sure to have one.
-#include <filesystem>
-
-#include "seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -18,7 +16,6 @@ Handed handed(const DiskNumbers& d) {
 }
 
 TOOL_TEST(Virtiostat, DataOfADisk) {
-  require_tool("virtiostat");
   if (!in_guest()) throw Skip("a virtio disk that only this test uses is in guests");
   auto device = std::filesystem::canonical("/sys/block/vda/device").filename().string();
   Scene scene("blockio --path /mnt/disk --count 40 --size 64k");
@@ -42,14 +39,10 @@ TOOL_TEST(Virtiostat, DataOfADisk) {
   EXPECT_TRUE(seen.report(1).body.empty()) << "part of a driver's name";
 }
 
-const DeclareTests kVirtiostat{{
-    .name = "virtiostat",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "blockio --count 5"},
-    .nothing_when_idle = true,
-    .stress = count_row("blockio --count {n} --span 4m", 1500, "buffers", "count", "-d virtio_blk"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(virtiostat, .events = {{}, "blockio --count 5"}, .nothing_when_idle = true,
+         .stress = count_row("blockio --count {n} --span 4m", 1500, "buffers", "count",
+                             "-d virtio_blk"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

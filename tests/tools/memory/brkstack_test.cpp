@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Brkstack, EachChangeWithItsBytes) {
   auto seen = observe("brkstack --json --strict -p {pid}", "grower");
   auto all = seen.report().body;
@@ -37,21 +35,12 @@ TOOL_TEST(Brkstack, BytesForFlameGraphs) {
   for (auto& line : lines(seen.text()))
     if (contains(line, ";workload_grow")) sum += std::stoull(line.substr(line.rfind(' ') + 1));
   EXPECT_EQ(sum, seen.truth["grown_bytes"].u64());
-  expect_refused("brkstack -f --top 3");
 }
 
-const DeclareTests kBrkstack{{
-    .name = "brkstack",
-    .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
-    .events = {{}, "grower --count 20"},
-    .stress = {.workload = "grower --count {n} --bytes 4096",
-               .events = 3000,
-               .shown = "grows+shrinks",
-               .truth = "changes",
-               .tiny = "--max-keys 1",
-               .slack = 10},  // of its C library
-    .long_run = {{.arguments = "-i 10 --mmap"}},
-}};
+TESTS_OF(brkstack, .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
+         .events = {{}, "grower --count 20"},
+         .stress = count_row("grower --count {n} --bytes 4096", 3000, "grows+shrinks", "changes")
+                       .with_slack(10),  // of its C library
+         .long_run = {{.arguments = "-i 10 --mmap"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,9 +1,4 @@
 // compactsnoop against the kernel's own counters of compaction.
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <regex>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -63,7 +58,6 @@ void expect_scanned(const Report& report, const Json& truth, const Counters& aro
 const std::string kManual = "compaction --manual --rounds 2";
 
 TOOL_TEST(Compactsnoop, ByHand) {
-  require_tool("compactsnoop");
   auto workload = Workload::of(kManual, {});
   Counters around;
   Tracer all("compactsnoop", "--json --strict -K");
@@ -94,7 +88,6 @@ TOOL_TEST(Compactsnoop, ByHand) {
 }
 
 TOOL_TEST(Compactsnoop, Filters) {
-  require_tool("compactsnoop");
   Cgroup cgroup;
   Scene wanted("compaction --manual --comm cs-wanted", {});
   auto other = Workload::of(kManual, {});
@@ -116,18 +109,9 @@ TOOL_TEST(Compactsnoop, Filters) {
   EXPECT_EQ(seen.report(5).body.size(), one + two);
 }
 
-TOOL_TEST(Compactsnoop, FollowsACommand) {
-  auto report = follow_strictly("compactsnoop", kManual);
-  auto& truth = report.truth.value();
-  check_compactions(report, zones_of(truth));
-  EXPECT_EQ(report.body.size(), truth["begins_expected"].u64());
-  for (auto& event : report.body) expect_fields(event, {{"pid", truth["pid"].u64()}});
-}
-
 // Huge pages out of fragmented memory: the task that asks for them compacts. To fragment a
 // machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Compactsnoop, DirectForHugePages) {
-  require_tool("compactsnoop");
   Scene scene("compaction --events 4", {});
   Counters around;
   scene.trace("compactsnoop --json --strict -K");
@@ -177,15 +161,9 @@ TOOL_TEST(Compactsnoop, Text) {
   EXPECT_EQ(lines(seen.text(3)).size(), rows + 1);
 }
 
-const DeclareTests kCompactsnoop{{
-    .name = "compactsnoop",
-    .events = {"-e -K", "compaction --manual", true},
-    .stress = {.workload = "compaction --manual --rounds {n}",
-               .events = 10,
-               .truth = "begins_expected",
-               .tiny = "--ring-size 4096",
-               .workloads = 1},
-}};
+TESTS_OF(compactsnoop, .events = {"-e -K", "compaction --manual", true},
+         .stress = event_row("compaction --manual --rounds {n}", 10, "begins_expected")
+                       .of_one_workload());
 
 }  // namespace
 }  // namespace coretap::tooltest

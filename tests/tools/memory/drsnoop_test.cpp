@@ -1,7 +1,4 @@
 // drsnoop against the kernel's own counters of reclaim, of the machine and of a memory cgroup.
-#include <filesystem>
-#include <sstream>
-
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -140,7 +137,6 @@ std::string cgroup_of(pid_t pid, const Cgroup& otherwise) {
 // Of two, the first has switched the controller on and switches it off when it is done: it must end
 // last.
 TOOL_TEST(Drsnoop, Filters) {
-  require_tool("drsnoop");
   Cgroup cgroup;
   Scene wanted("reclaim --memcg", {});
   Workload other("reclaim", "--memcg --comm rc-other");
@@ -160,23 +156,6 @@ TOOL_TEST(Drsnoop, Filters) {
   }
   EXPECT_GT(seen.report(3).body.size(), seen.report(0).body.size());
   for (std::size_t i : {4, 5, 6}) EXPECT_TRUE(seen.report(i).body.empty()) << i;
-}
-
-TOOL_TEST(Drsnoop, FollowsACommand) {
-  auto report = follow_strictly("drsnoop -M", "reclaim --memcg");
-  if (!report.truth) throw Skip(report.err);
-  check_reclaims(report.body);
-  expect_stalls(report, *report.truth);
-  expect_all_from(report, (*report.truth)["worker_pid"].u64());
-}
-
-TOOL_TEST(Drsnoop, Columns) {
-  expect_titles("drsnoop", "COMM PID LAT(ms) PAGES");
-  expect_titles("drsnoop -T", "TIME(s) COMM PID LAT(ms) PAGES");
-  expect_titles("drsnoop -U", "UID COMM PID LAT(ms) PAGES");
-  expect_titles("drsnoop -M", "COMM PID LAT(ms) PAGES KIND");
-  expect_titles("drsnoop -T -U -e",
-                "TIME(s) UID COMM PID LAT(ms) PAGES FREE(KB) TID KIND NODE ORDER GFP");
 }
 
 TOOL_TEST(Drsnoop, TextAndCsv) {
@@ -202,17 +181,9 @@ TOOL_TEST(Drsnoop, TextAndCsv) {
                         0.01 * static_cast<double>(events.size()));
 }
 
-const DeclareTests kDrsnoop{{
-    .name = "drsnoop",
-    .events = {"-M -e -K -U", "reclaim --memcg --events 3 --seconds 8", true},
-    .stress = {.workload = "reclaim --memcg --events {n}",
-               .events = 50,
-               .options = "-M",
-               .truth = memcg_stalls,
-               .tiny = "--ring-size 4096",
-               .pids = "worker_pid"},
-    .long_run = {{.arguments = "--memcg"}},
-}};
+TESTS_OF(drsnoop, .events = {"-M -e -K -U", "reclaim --memcg --events 3 --seconds 8", true},
+         .stress = event_row("reclaim --memcg --events {n}", 50, memcg_stalls, "-M", "worker_pid"),
+         .long_run = {{.arguments = "--memcg"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

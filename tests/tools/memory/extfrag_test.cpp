@@ -1,12 +1,5 @@
 // extfrag against the kernel's own trace of the event, and its files in debugfs.
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <regex>
-#include <set>
 #include <span>
-#include <sstream>
 
 #include "shared.hpp"
 
@@ -122,7 +115,6 @@ const std::string kWholeBlocks = "compaction --unmovable 16 --order 8 --whole";
 
 // Whole page blocks change their type: that is possible on any machine.
 TOOL_TEST(Extfrag, WholeBlocks) {
-  require_tool("extfrag");
   Scene scene(kWholeBlocks, {});
   Fallbacks trace;
   std::vector<std::pair<std::string, Condition>> tables{
@@ -184,7 +176,6 @@ TOOL_TEST(Extfrag, WholeBlocks) {
 
 // One after the other of ours and the kernel's begin, and end in the other order.
 TOOL_TEST(Extfrag, AllThatTheKernelCounts) {
-  require_tool("extfrag");
   auto workload = Workload::of(kWholeBlocks, {});
   Fallbacks outer;
   Tracer tracer("extfrag", "--json --strict -a --max-keys 4096");
@@ -226,7 +217,7 @@ void like_debugfs(const std::string& file, const std::string& option) {
   ASSERT_FALSE(wanted.empty());
   // Memory changes all the time: a line counts when the kernel's is the same before and after.
   for (int i = 0; i < 200 && equal != wanted; i++) {
-    auto before = lines(slurp(path)), ours = lines(printed("extfrag " + option)),
+    auto before = lines(slurp(path)), ours = lines(output_of("extfrag " + option)),
          after = lines(slurp(path));
     ASSERT_EQ(ours.size(), after.size());
     for (std::size_t n = 0; n < ours.size(); n++) {
@@ -245,7 +236,6 @@ TOOL_TEST(Extfrag, UnusableLikeDebugfs) { like_debugfs("unusable_index", "-u"); 
 
 // To fragment a machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Extfrag, Fragmenting) {
-  require_tool("extfrag");
   Scene scene("compaction --unmovable 112 --order 0");
   Fallbacks trace;
   for (std::string options : {"-P", "-p {pid}", "-e -p {pid} --ring-size 8M"})
@@ -261,7 +251,7 @@ TOOL_TEST(Extfrag, Fragmenting) {
   EXPECT_EQ(lines(seen.text(3)).size(), 4u) << seen.text(3);  // time, titles, row, none
   like_debugfs("extfrag_index", "-i");
   like_debugfs("unusable_index", "-u");
-  expect_contains(printed("extfrag -i"), {" 0."});  // some order would fail for fragmentation
+  expect_contains(output_of("extfrag -i"), {" 0."});  // some order would fail for fragmentation
 }
 
 std::vector<double> numbers_of(const Strings& words) {
@@ -283,8 +273,9 @@ TOOL_TEST(Extfrag, IndexAsData) {
     auto tool = "extfrag " + option;
     bool same = false;
     for (int i = 0; i < 200 && !same; i++) {
-      auto before = printed(tool), json = printed(tool + " --json"), csv = printed(tool + " --csv");
-      if (before != printed(tool)) continue;
+      auto before = output_of(tool), json = output_of(tool + " --json"),
+           csv = output_of(tool + " --csv");
+      if (before != output_of(tool)) continue;
       auto rows = parse_report(json, "").body;
       auto text = lines(before), table = lines(csv);
       ASSERT_EQ(text.size(), zones);
@@ -309,15 +300,15 @@ TOOL_TEST(Extfrag, IndexAsData) {
 
 TOOL_TEST(Extfrag, IndexEachInterval) {
   auto zones = lines(slurp("/proc/buddyinfo")).size();
-  auto report = parse_report(printed("extfrag -i --json 0.05 3"), "");
+  auto report = parse_report(output_of("extfrag -i --json 0.05 3"), "");
   EXPECT_EQ(report.body.size(), 3 * zones);
   EXPECT_EQ(report.ledger["shown"].u64(), 3 * zones);
   EXPECT_TRUE(report.header["hooks"].items().empty());
-  auto text = printed("extfrag -u -T 0.05 2");
+  auto text = output_of("extfrag -u -T 0.05 2");
   EXPECT_EQ(lines(text).size(), 2 * (zones + 1) + 1) << text;
   EXPECT_TRUE(std::regex_search(text, std::regex(R"(^\[\d\d:\d\d:\d\d\]\n)"))) << text;
-  EXPECT_EQ(lines(printed("extfrag -i -n 0 -z " + spans().at(0).zone)).size(), 1u);
-  expect_contains(printed("extfrag -i --explain"), {"/proc/buddyinfo"});
+  EXPECT_EQ(lines(output_of("extfrag -i -n 0 -z " + spans().at(0).zone)).size(), 1u);
+  expect_contains(output_of("extfrag -i --explain"), {"/proc/buddyinfo"});
 }
 
 TOOL_TEST(Extfrag, IndexForAnybody) {
@@ -330,45 +321,24 @@ TOOL_TEST(Extfrag, IndexForAnybody) {
   }
 }
 
-TOOL_TEST(Extfrag, WrongCommandLines) {
+TOOL_TEST(Extfrag, WrongZonesAndNodes) {
   auto zone = spans().at(0).zone;
-  const std::vector<std::pair<std::string, std::vector<Strings>>> wrong{
-      {zone, {"-z Nowhere\x1b", {"-z", ""}}},
-      {"there are: 0", {"-n 4095", "-n x", "-n -1"}},
-      {"used together", {"-i -u", "-e -i", "-e --raw --json"}},
-      {"whole machine", {"-i -p 1", "-i -- true"}},
-      {"--order", {"-o x", "-u -o 3"}},
-      {"--events", {"-K", "--raw"}},
-      {"--all", {"-i -a"}},
-      {"--top", {"-i --top 3"}},
-      {"--process", {"-e -P"}},
-      {"count", {"--sort pid"}}};
-  for (auto& [told, lines] : wrong)
-    for (auto& words : lines) {
-      auto result = run(Strings{tool_path("extfrag")} + words);
-      SCOPED_TRACE(join(words) + ": " + result.err);
-      EXPECT_EQ(result.status, 2);
-      EXPECT_EQ(result.out, "");
-      expect_contains(result.err, {told});
-      EXPECT_TRUE(safe_for_terminals(result.err));
-    }
+  for (auto& words : {Strings("-z Nowhere\x1b"), Strings{"-z", ""}})
+    expect_refused(Strings{"extfrag"} + words, {zone});
+  for (auto* words : {"-n 4095", "-n x", "-n -1"})
+    expect_refused("extfrag" + Strings(words), {"there are: 0"});
 }
 
-const DeclareTests kExtfrag{{
-    .name = "extfrag",
-    .reports = {{ReportKind::aggregate},
-                {ReportKind::events, {"-e"}},
-                {ReportKind::snapshot, {"-i"}}},
-    .events = {"-a -P", "compaction --unmovable 16 --order 8 --whole"},
-    .stress = {.workload = "compaction --unmovable {n} --order 8 --whole",
-               .events = 16,
-               .options = "-a -P",
-               .shown = "count",
-               .tiny = "--max-keys 1",
-               .workloads = 1,
-               .kernel_event = "kmem/mm_page_alloc_extfrag"},
-    .long_run = {{.arguments = "-P 10"}},
-}};
+TESTS_OF(extfrag,
+         .reports = {{ReportKind::aggregate},
+                     {ReportKind::events, {"-e"}},
+                     {ReportKind::snapshot, {"-i"}}},
+         .events = {"-a -P", "compaction --unmovable 16 --order 8 --whole"},
+         .stress = count_row("compaction --unmovable {n} --order 8 --whole", 16, "count", {},
+                             "-a -P")
+                       .of_one_workload()
+                       .by_kernel_event("kmem/mm_page_alloc_extfrag"),
+         .long_run = {{.arguments = "-P 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -88,27 +88,18 @@ TOOL_TEST(Faults, OneOfManyStandsForAll) {
   EXPECT_LT(seen.report.sum("faults"), seen.minor * 2);
 }
 
-TOOL_TEST(Faults, TextAndCommandLines) {
+TOOL_TEST(Faults, Text) {
   auto seen = observe_all({"faults -F -p {pid}", "faults -f -p {pid}"}, "faulter --anon 500");
   expect_contains(seen.text(), {"PID     COMM", "FAULTS      MAJOR FILE\n", " [anon]\n"});
   expect_contains(seen.text(1), {"faulter;", ";workload_touch 500\n"});
-  for (std::string bad : {"-M --minor", "-P -F", "-P -f", "--top 3", "-n 0"})
-    expect_refused("faults " + bad);
 }
 
-const DeclareTests kFaults{{
-    .name = "faults",
-    .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
-    .events = {{}, "faulter --anon 100"},
-    .stress = {.workload = "faulter --anon {n}",
-               .events = 50000,
-               .shown = "count",
-               .truth = "faults",
-               .tiny = "--stack-storage-size 1",
-               .slack = 100},  // what its output needs
-    .long_run = {{.arguments = "-n 100", .holds_results = true},
-                 {.arguments = "--files", .holds_results = true}},
-}};
+TESTS_OF(faults, .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
+         .events = {{}, "faulter --anon 100"},
+         .stress = stack_row("faulter --anon {n}", 50000, "faults")
+                       .with_slack(100),  // what its output needs
+         .long_run = {{.arguments = "-n 100", .holds_results = true},
+                      {.arguments = "--files", .holds_results = true}});
 
 }  // namespace
 }  // namespace coretap::tooltest

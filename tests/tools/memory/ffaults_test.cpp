@@ -2,10 +2,7 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Ffaults, EachFileByItsInode) {
-  require_tool("ffaults");
   Scene scene("faulter --anon 1000 --file 300 --major 60");
   FaultedFiles files(scene.ready());
   for (std::string options : {"--strict", "-w", "--strict 0.05"})
@@ -38,18 +35,8 @@ TOOL_TEST(Ffaults, ProcessesAndColumns) {
   for (auto& row : seen.report(1).body) EXPECT_FALSE(row.has("pid"));
 }
 
-const DeclareTests kFfaults{{
-    .name = "ffaults",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-P", "faulter --anon 100"},
-    .stress = {.workload = "faulter --anon {n}",
-               .events = 50000,
-               .shown = "faults",
-               .truth = "faults",
-               .tiny = "--max-keys 1",
-               .slack = 100},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(ffaults, .events = {"-P", "faulter --anon 100"},
+         .stress = count_row("faulter --anon {n}", 50000, "faults", "faults").with_slack(100),
+         .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,10 +2,7 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Fmapfault, OnlyMappedFiles) {
-  require_tool("fmapfault");
   Scene scene("faulter --anon 1000 --file 300 --major 60");
   FaultedFiles files(scene.ready());
   scene.trace("fmapfault --json --strict -p {pid}");
@@ -30,22 +27,13 @@ TOOL_TEST(Fmapfault, Columns) {
   EXPECT_EQ(words(rows.at(2)).back(), seen.ready["file"].str()) << rows[2];
 }
 
-const DeclareTests kFmapfault{{
-    .name = "fmapfault",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "faulter --file 100"},
-    .stress = {.workload = "faulter --file {n}",
-               .events = 20000,
-               .shown = "faults",
-               .truth =
-                   [](stress::Load& load) {
-                     auto file = load.workload().truth()["file"];
-                     return file["minor"].u64() + file["major"].u64();
-                   },
-               .tiny = "--max-keys 1",
-               .slack = 100},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(fmapfault, .events = {{}, "faulter --file 100"},
+         .stress = count_row("faulter --file {n}", 20000, "faults",
+                             [](stress::Load& load) {
+                               auto file = load.workload().truth()["file"];
+                               return file["minor"].u64() + file["major"].u64();
+                             })
+                       .with_slack(100),
+         .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,10 +2,7 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Hfaults, TransparentOnes) {
-  require_tool("hfaults");
   Scene scene("faulter --anon 2000 --thp 6");
   Counters around;
   scene.trace("hfaults --json --strict -p {pid}");
@@ -38,23 +35,15 @@ TOOL_TEST(Hfaults, CollapsesAreTheOwners) {
 TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {
   auto seen = observe("hfaults --json -p {pid}", "faulter --anon 3000 --file 100");
   EXPECT_TRUE(seen.report().body.empty());
-  EXPECT_EQ(words(lines(printed("hfaults 0.1 1")).at(1)),
+  EXPECT_EQ(words(lines(output_of("hfaults 0.1 1")).at(1)),
             Strings("PID COMM HUGETLB THP FALLBACK COLLAPSED"));
 }
 
-const DeclareTests kHfaults{{
-    .name = "hfaults",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "faulter --thp 3"},
-    .alone = true,
-    .stress = {.workload = "faulter --anon 10000 --thp {n}",
-               .events = 20,
-               .shown = "thp+fallbacks",
-               .truth =
-                   [](stress::Load& load) { return load.workload().truth()["thp"]["minor"].u64(); },
-               .tiny = "--max-keys 1"},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(hfaults, .events = {{}, "faulter --thp 3"}, .alone = true,
+         .stress = count_row("faulter --anon 10000 --thp {n}", 20, "thp+fallbacks",
+                             [](stress::Load& load) {
+                               return load.workload().truth()["thp"]["minor"].u64();
+                             }),
+         .long_run = {{.arguments = "10"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Mmapsnoop, EveryMappingOfAFile) {
   auto seen =
       observe_all({"mmapsnoop --json --strict -p {pid}", "mmapsnoop --json --strict -u 54321"},
@@ -63,7 +61,6 @@ TOOL_TEST(Mmapsnoop, LibrariesOfACommand) {
 }
 
 TOOL_TEST(Mmapsnoop, ColumnsOfThePeer) {
-  expect_titles("mmapsnoop", "PID COMM PROT MAP OFFS(KB) SIZE(KB) FILE");
   auto seen = observe("mmapsnoop -T -p {pid}", "segments --maps 1");
   auto kb = seen.truth["page"].u64() / 1024;
   auto rows = lines(seen.text());
@@ -76,15 +73,11 @@ TOOL_TEST(Mmapsnoop, ColumnsOfThePeer) {
                      std::to_string(2 * kb), seen.truth["path"].str()}));
 }
 
-const DeclareTests kMmapsnoop{{
-    .name = "mmapsnoop",
-    .events = {"-T", "segments --maps 3"},
-    .stress = {.workload = "segments --maps {n/4}",
-               .events = 1200,
-               .truth = "file_maps",
-               .tiny = "--ring-size 8192"},
-    .long_run = {{.arguments = "-a"}},
-}};
+TESTS_OF(mmapsnoop, .events = {"-T", "segments --maps 3"},
+         .stress = {.workload = "segments --maps {n/4}",
+                    .events = 1200,
+                    .truth = "file_maps",
+                    .tiny = "--ring-size 8192"},
+         .long_run = {{.arguments = "-a"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -26,7 +26,6 @@ void require_moved(const Json& truth, std::uint64_t pages) {
 // ---- two nodes; one migrates nothing ----
 
 TOOL_TEST(Numamove, TwoNodesPagesAndTime) {
-  require_tool("numamove");
   Scene scene("numa --pages 400", {});
   Counters around;
   for (std::string options : {"1000", "0.1", "-p {pid}", "-u 54321"})
@@ -80,7 +79,6 @@ TOOL_TEST(Numamove, TwoNodesMovedByACall) {
 // ---- anywhere ----
 
 TOOL_TEST(Numamove, CompactionIsNotCounted) {
-  require_tool("numamove");
   Workload workload("compaction", "--manual");
   Counters around;
   Tracer tracer("numamove", "--json --strict -p " + workload.id());
@@ -93,32 +91,28 @@ TOOL_TEST(Numamove, CompactionIsNotCounted) {
 }
 
 TOOL_TEST(Numamove, TextAndCsv) {
-  EXPECT_EQ(expect_table(printed("numamove 0.1 2"),
+  EXPECT_EQ(expect_table(output_of("numamove 0.1 2"),
                          "TIME NUMA_migrations NUMA_migrations_ms PAGES FAILED",
                          R"(\d\d:\d\d:\d\d +\d+ +\d+\.\d{3} +\d+ +\d+)"),
             2u);
-  EXPECT_EQ(lines(printed("numamove --csv 0.1 1")).size(), 2u);
+  EXPECT_EQ(lines(output_of("numamove --csv 0.1 1")).size(), 2u);
 }
 
-const DeclareTests kNumamove{{
-    .name = "numamove",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "sleeper --sleeps 3"},
-    .stress =
-        {
-            .workload = "numa --pages {n}",
-            .events = 400,
-            .shown = "moved_pages",
-            .truth =
-                [](stress::Load& load) {
-                  if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
-                  return load.truth("moved");
-                },
-            .workloads = 1,
-            .slack = 1024,  // the process's other pages
-        },
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(numamove, .reports = {{ReportKind::aggregate}}, .events = {{}, "sleeper --sleeps 3"},
+         .stress =
+             {
+                 .workload = "numa --pages {n}",
+                 .events = 400,
+                 .shown = "moved_pages",
+                 .truth =
+                     [](stress::Load& load) {
+                       if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
+                       return load.truth("moved");
+                     },
+                 .workloads = 1,
+                 .slack = 1024,  // the process's other pages
+             },
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

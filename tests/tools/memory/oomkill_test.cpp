@@ -1,15 +1,6 @@
 // oomkill against the counters of a memory cgroup and what the kernel's log says of each killed
 // process.
 #include <sys/klog.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <fstream>
-#include <regex>
-#include <thread>
 
 #include "shared.hpp"
 
@@ -84,7 +75,6 @@ TOOL_TEST(Oomkill, LimitOfAMemoryCgroup) {
 }
 
 TOOL_TEST(Oomkill, TheMachine) {
-  require_tool("oomkill");
   if (!in_guest()) throw Skip("the machine runs out of memory: a guest's only");
   Counters around;
   Tracer tracer("oomkill", "--json --strict -K");
@@ -115,7 +105,6 @@ TOOL_TEST(Oomkill, TheMachine) {
 
 // The kernel's own way to make it kill: by no task's allocation.
 TOOL_TEST(Oomkill, BySysrq) {
-  require_tool("oomkill");
   if (!in_guest()) throw Skip("kills a process of the machine: a guest's only");
   auto pid = ::fork();
   if (pid == 0) {
@@ -136,19 +125,12 @@ TOOL_TEST(Oomkill, BySysrq) {
   EXPECT_NE(event["trigger_pid"].i64(), pid);
 }
 
-const DeclareTests kOomkill{{
-    .name = "oomkill",
-    .events = {"-K", "reclaim --memcg --kills 2 --seconds 8", true},
-    .stress = {.workload = "reclaim --memcg --kills {n}",
-               .events = 6,
-               .truth =
-                   [](stress::Load& load) {
-                     return load.workload().truth()["memcg"]["oom_kill"].u64();
-                   },
-               .tiny = "--ring-size 4096",
-               .pids = "victims"},
-    .long_run = {{.arguments = "-K"}},
-}};
+TESTS_OF(oomkill, .events = {"-K", "reclaim --memcg --kills 2 --seconds 8", true},
+         .stress = event_row(
+             "reclaim --memcg --kills {n}", 6,
+             [](stress::Load& load) { return load.workload().truth()["memcg"]["oom_kill"].u64(); },
+             {}, "victims"),
+         .long_run = {{.arguments = "-K"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,10 +1,7 @@
 // What tests of memory have in common.
 #pragma once
-#include <sys/stat.h>
 
 #include <cctype>
-#include <map>
-#include <string>
 
 #include "../fs/shared.hpp"
 

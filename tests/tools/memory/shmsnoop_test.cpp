@@ -1,12 +1,9 @@
 // shmsnoop against a program that makes known calls, and the ids and addresses that it got.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
   auto [seen, other] =
       observe_beside("segments --shm 2",
@@ -42,8 +39,6 @@ TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
 }
 
 TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
-  expect_titles("shmsnoop", "PID COMM SYS RET ARGs");
-  expect_titles("shmsnoop -T", "TIME(s) PID COMM SYS RET ARGs");
   auto seen = observe("shmsnoop -t {pid}", "segments --shm 1", {});
   auto rows = lines(seen.text());
   ASSERT_EQ(rows.size(), 7u) << seen.text();
@@ -62,15 +57,8 @@ TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
   }
 }
 
-const DeclareTests kShmsnoop{{
-    .name = "shmsnoop",
-    .events = {"-T", "segments --shm 3"},
-    .stress = {.workload = "segments --shm {n/6}",
-               .events = 1200,
-               .truth = "shm_calls",
-               .tiny = "--ring-size 4096"},
-    .long_run = {{.arguments = "-T"}},
-}};
+TESTS_OF(shmsnoop, .events = {"-T", "segments --shm 3"},
+         .stress = event_row("segments --shm {n/6}", 1200, "shm_calls"),
+         .long_run = {{.arguments = "-T"}});
 
-}  // namespace
 }  // namespace coretap::tooltest

@@ -25,7 +25,6 @@ std::string kmalloc_name(std::uint64_t bytes) {
 
 // A workload that is held allocates nothing: both see the same.
 TOOL_TEST(Slabratetop, WhatTheKernelsOwnTraceHas) {
-  require_tool("slabratetop");
   Workload workload("opener", "--count 40", kLinger);
   Trace caches("kmem/kmem_cache_alloc"), sizes("kmem/kmalloc");
   Tracer tracer("slabratetop", "--json --strict -p " + workload.id());
@@ -71,25 +70,19 @@ TOOL_TEST(Slabratetop, SizesOfObjects) {
 }
 
 TOOL_TEST(Slabratetop, BlocksHaveTheKnownColumns) {
-  expect_contains(printed("slabratetop -C -r 3 -s size 0.2 2"),
+  expect_contains(output_of("slabratetop -C -r 3 -s size 0.2 2"),
                   {" loadavg: ", "CACHE                              ALLOCS      BYTES\n"});
-  expect_refused("slabratetop -s nothing");
 }
 
-const DeclareTests kSlabratetop{{
-    .name = "slabratetop",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "opener --count 100"},
-    .stress = {.workload = "opener --count {n}",
-               .events = 5000,
-               .shown =
-                   [](const Json& line) {
-                     return line["cache"].str() == "filp" ? line["allocs"].u64() : 0;
-                   },
-               .truth = "bulk",
-               .slack = 100},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(slabratetop, .events = {{}, "opener --count 100"},
+         .stress = total_row(
+                       "opener --count {n}", 5000,
+                       [](const Json& line) {
+                         return line["cache"].str() == "filp" ? line["allocs"].u64() : 0;
+                       },
+                       "bulk")
+                       .with_slack(100),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

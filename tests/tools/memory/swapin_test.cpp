@@ -33,22 +33,14 @@ TOOL_TEST(Swapin, FilesAreNoSwap) {
 }
 
 TOOL_TEST(Swapin, TimeOfDay) {
-  EXPECT_TRUE(printed("swapin 0.1 1").starts_with("["));
-  EXPECT_EQ(words(printed("swapin -T 0.1 1")),
+  EXPECT_TRUE(output_of("swapin 0.1 1").starts_with("["));
+  EXPECT_EQ(words(output_of("swapin -T 0.1 1")),
             Strings("COMM PID COUNT AVG(ms) MAX(ms) READ(KB) DISK"));
 }
 
-const DeclareTests kSwapin{{
-    .name = "swapin",
-    .reports = {{ReportKind::aggregate}},
-    .events = {.command = "swapper --pages 100", .in_turns = true},
-    .stress = {.workload = "swapper --pages {n}",
-               .events = 1000,
-               .shown = "count",
-               .truth = "major",
-               .workloads = 1},
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(swapin, .events = {.command = "swapper --pages 100", .in_turns = true},
+         .stress = total_row("swapper --pages {n}", 1000, "count", "major").of_one_workload(),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -14,7 +14,6 @@ void check_runs(const Report& report) {
 // What the kernel counts again when a try freed nothing, and what slab caches gave back: see
 // drsnoop's test.
 TOOL_TEST(Vmscan, TheMachine) {
-  require_tool("vmscan");
   Workload workload("reclaim", "--events 20");
   Counters around;
   Tracer tracer("vmscan", "--json 0.5");
@@ -62,7 +61,6 @@ TOOL_TEST(Vmscan, AMemoryCgroup) {
 
 // The kernel's own trace, on from before until after the tool, and only while it certainly traces.
 TOOL_TEST(Vmscan, SlabShrinkers) {
-  require_tool("vmscan");
   if (!in_guest()) throw Skip("drops the machine's caches: a guest's only");
   Trace around("vmscan/mm_shrink_slab_end");
   Tracer tracer("vmscan", "--json --strict 1000");
@@ -84,24 +82,17 @@ TOOL_TEST(Vmscan, SlabShrinkers) {
 }
 
 TOOL_TEST(Vmscan, TextAndCsv) {
-  EXPECT_EQ(expect_table(printed("vmscan 0.1 2"),
+  EXPECT_EQ(expect_table(output_of("vmscan 0.1 2"),
                          "TIME S-SLABms D-RECLAIMms M-RECLAIMms KSWAPD WRITEPAGE K-CPUms",
                          R"(\d\d:\d\d:\d\d +\d+\.\d\d +\d+\.\d\d +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d)"),
             2u);
-  expect_refused("vmscan -d -e");
 }
 
-const DeclareTests kVmscan{{
-    .name = "vmscan",
-    .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
-    .events = {{}, "reclaim --memcg --events 3 --seconds 8", true},
-    .stress = {.workload = "reclaim --memcg --events {n}",
-               .events = 50,
-               .shown = "memcg_runs",
-               .truth = memcg_stalls,
-               .pids = "worker_pid"},
-    .long_run = {{.arguments = "5"}},
-}};
+TESTS_OF(vmscan, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
+         .events = {{}, "reclaim --memcg --events 3 --seconds 8", true},
+         .stress = total_row("reclaim --memcg --events {n}", 50, "memcg_runs", memcg_stalls, {},
+                             "worker_pid"),
+         .long_run = {{.arguments = "5"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

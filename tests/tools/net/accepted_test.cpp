@@ -6,20 +6,20 @@ namespace coretap::tooltest {
 namespace {
 
 /// Lines of the sockets that the server accepted, but for those of its listener.
-std::vector<Json> accepted(const Seen& seen, std::size_t tool) {
+std::vector<Json> accepted(const Observed& seen, std::size_t tool) {
   auto lines = lines_with(own(seen, tool), {{"local_port", seen.number("server_port")}});
   std::erase_if(lines, [](auto& line) { return line["remote_port"].u64() == 0; });
   return lines;
 }
 
-void expect_accepter(const Seen& seen, const std::vector<Json>& lines) {
+void expect_accepter(const Observed& seen, const std::vector<Json>& lines) {
   for (auto& line : lines)
     expect_fields(line, {{"pid", seen.number("server_pid")}, {"comm", "tcp"}});
 }
 
 /// By all processes, and by the server alone.
-Seen watch_server(const std::string& tool, const std::string& workload,
-                  const Family& family = kFour) {
+Observed watch_server(const std::string& tool, const std::string& workload,
+                      const Family& family = kFour) {
   return watch({tool + " --json --strict", tool + " --json -p {server_pid}"}, workload, family);
 }
 
@@ -42,7 +42,7 @@ TOOL_TEST(AcceptedOwners, Tcpstates) {
 }
 
 /// So many lines of the sockets, and with -p of the server as many.
-void expect_owned(const Seen& seen, std::size_t least, std::size_t most = 1000) {
+void expect_owned(const Observed& seen, std::size_t least, std::size_t most = 1000) {
   auto lines = accepted(seen, 0);
   EXPECT_TRUE(lines.size() >= least && lines.size() <= most) << lines.size();
   expect_accepter(seen, lines);

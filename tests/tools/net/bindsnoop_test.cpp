@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Bindsnoop, EachCall) {
   auto seen = watch(
       {"bindsnoop --json --strict -E -p {pid}", "bindsnoop --json --netns {pid}",
@@ -32,17 +30,8 @@ TOOL_TEST(Bindsnoop, EachCall) {
   expect_sums(seen.report(3), seen.truth, {{"binds", "bound"}});
 }
 
-TOOL_TEST(Bindsnoop, Columns) {
-  expect_columns("bindsnoop", {{"", "PID COMM PROT ADDR PORT OPTS IF"},
-                               {"-t -U -E", "TIME(s) UID RC PID COMM PROT ADDR PORT OPTS IF"}});
-}
+TESTS_OF(bindsnoop, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},
+         .events = {"-E", "sockets"},
+         .stress = event_row("sockets --rounds {n/9}", 1800, "bind_calls", "-E"));
 
-const DeclareTests kBindsnoop{{
-    .name = "bindsnoop",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},
-    .events = {"-E", "sockets"},
-    .stress = event_row("sockets --rounds {n/9}", 1800, "bind_calls", "-E"),
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

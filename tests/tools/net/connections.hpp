@@ -1,9 +1,8 @@
 // The workloads `tcp` (its pid is the client's, a child of it serves), `tcpio` (its pid is the
 // writer's, a child of it reads), `sockets` and `queues`: each in a network namespace of its own.
 #pragma once
-#include <algorithm>
 
-#include "../general/seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 
@@ -19,19 +18,19 @@ struct Family {
 inline const Family kFour{"4", "127.0.0.1", 4}, kSix{"6", "::1", 6},
     kMapped{"mapped", "127.0.0.1", 4};
 
-inline Seen watch(const std::vector<Strings>& tools, const Strings& workload) {
+inline Observed watch(const std::vector<Strings>& tools, const Strings& workload) {
   return watch_all({{workload, tools}}, {})[0];
 }
-inline Seen watch(const std::vector<Strings>& tools, const std::string& options,
-                  const Family& family) {
+inline Observed watch(const std::vector<Strings>& tools, const std::string& options,
+                      const Family& family) {
   return watch(tools, "tcp " + options + " --family " + family.name);
 }
 
 /// The lines about its own connections.
-inline std::vector<Json> own(const Seen& seen, const Report& report) {
+inline std::vector<Json> own(const Observed& seen, const Report& report) {
   return lines_with(report.body, {{"netns", seen.netns}});
 }
-inline std::vector<Json> own(const Seen& seen, std::size_t tool = 0) {
+inline std::vector<Json> own(const Observed& seen, std::size_t tool = 0) {
   return own(seen, seen.report(tool));
 }
 
@@ -41,7 +40,7 @@ inline std::vector<std::uint64_t> client_ports(const Json& truth) {
   for (auto& port : truth["client_ports"].items()) ports.push_back(port.u64());
   return ports;
 }
-inline std::uint64_t client_port(const Seen& seen) { return client_ports(seen.truth).at(0); }
+inline std::uint64_t client_port(const Observed& seen) { return client_ports(seen.truth).at(0); }
 
 // For rows of the stress tests.
 

@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Solisten, EachCall) {
   Scene scene("sockets", {});
   auto id = scene.workload().id();
@@ -37,16 +35,7 @@ TOOL_TEST(Solisten, EachCall) {
   expect_row(rows.at(1), "* " + id + " * 0 7 7 TCPv4 * 0.0.0.0");
 }
 
-TOOL_TEST(Solisten, Columns) {
-  expect_columns("solisten", {{"", "PID COMM RET BACKLOG PROTO PORT ADDR"},
-                              {"--show-netns", "PID COMM NETNS RET BACKLOG PROTO PORT ADDR"}});
-}
+TESTS_OF(solisten, .events = {"-w", "sockets"},
+         .stress = event_row("sockets --rounds {n/3}", 600, "listen_calls"));
 
-const DeclareTests kSolisten{{
-    .name = "solisten",
-    .events = {"-w", "sockets"},
-    .stress = event_row("sockets --rounds {n/3}", 600, "listen_calls"),
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

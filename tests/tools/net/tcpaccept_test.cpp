@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Tcpaccept, EachConnection) {
   const std::string all = "tcpaccept --json --strict -p {server_pid}";
   auto servers = watch_all(
@@ -27,16 +25,6 @@ TOOL_TEST(Tcpaccept, EachConnection) {
   expect_contains(servers[2].text(1), {"tcp              4  127.0.0.1       "});
 }
 
-TOOL_TEST(Tcpaccept, Columns) {
-  expect_columns("tcpaccept", {{"", "PID COMM IP RADDR RPORT LADDR LPORT"},
-                               {"-T -t", "TIME TIME(s) PID COMM IP RADDR RPORT LADDR LPORT"}});
-}
+TESTS_OF(tcpaccept, .events = {"-w", "tcp"}, .stress = sessions(300, 1, "server_pid"));
 
-const DeclareTests kTcpaccept{{
-    .name = "tcpaccept",
-    .events = {"-w", "tcp"},
-    .stress = sessions(300, 1, "server_pid"),
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

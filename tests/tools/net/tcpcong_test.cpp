@@ -11,7 +11,7 @@ std::uint64_t in_all(const std::vector<Json>& rows) {
   return all;
 }
 /// Those of the client's end.
-std::vector<Json> of_client(const Seen& seen, std::size_t tool) {
+std::vector<Json> of_client(const Observed& seen, std::size_t tool) {
   return lines_with(own(seen, tool), {{"remote_port", seen.number("server_port")}});
 }
 
@@ -74,14 +74,10 @@ TOOL_TEST(Tcpcong, Text) {
   EXPECT_NEAR(us / 1000, ms, 1 + ms / 100);
 }
 
-const DeclareTests kTcpcong{{
-    .name = "tcpcong",
-    .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
-    .events = {"-w", "tcp --sessions 1 --lost 2"},
-    .nothing_when_idle = true,
-    .stress = count_row("tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10", 4,
-                        "changes", for_each_client(2)),
-}};
+TESTS_OF(tcpcong, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
+         .events = {"-w", "tcp --sessions 1 --lost 2"}, .nothing_when_idle = true,
+         .stress = count_row("tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10", 4,
+                             "changes", for_each_client(2)));
 
 }  // namespace
 }  // namespace coretap::tooltest

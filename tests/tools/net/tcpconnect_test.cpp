@@ -1,6 +1,4 @@
 // tcpconnect against a process that opens a known number of connections to a known port.
-#include <set>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -77,12 +75,8 @@ TOOL_TEST(Tcpconnect, RefusedByTheKernel) {
   EXPECT_EQ(no_port.report().sum("connects"), 3u);
 }
 
-const DeclareTests kTcpconnect{{
-    .name = "tcpconnect",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
-    .events = {"-U -w", "tcp"},
-    .stress = sessions(400, 1, {}, "--unbound"),
-}};
+TESTS_OF(tcpconnect, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
+         .events = {"-U -w", "tcp"}, .stress = sessions(400, 1, {}, "--unbound"));
 
 }  // namespace
 }  // namespace coretap::tooltest

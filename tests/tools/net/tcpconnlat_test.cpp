@@ -3,8 +3,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Tcpconnlat, AnAnswerThatIsLost) {
   auto [late, quick] = watch_each(
       {{"tcp --late",
@@ -49,15 +47,6 @@ TOOL_TEST(Tcpconnlat, AttemptsThatFail) {
   for (auto& seen : {refused, polled, late}) EXPECT_EQ(own(seen, late.report(1)).size(), 0u);
 }
 
-TOOL_TEST(Tcpconnlat, NumbersOfMilliseconds) {
-  expect_all_refused("tcpconnlat", {"1s", "x", "nan", "1e3", "1.1.1"});
-}
+TESTS_OF(tcpconnlat, .events = {"-w", "tcp"}, .stress = sessions(400, 1, {}, "--unbound"));
 
-const DeclareTests kTcpconnlat{{
-    .name = "tcpconnlat",
-    .events = {"-w", "tcp"},
-    .stress = sessions(400, 1, {}, "--unbound"),
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

@@ -119,13 +119,10 @@ TOOL_TEST(Tcpdrop, Text) {
   expect_contains(seen.text(0), {"\n        tcp_v6_rcv+0x"});
 }
 
-const DeclareTests kTcpdrop{{
-    .name = "tcpdrop",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
-    .events = {"-w", "tcp --refused"},
-    .stress = event_row("tcp --refused --sessions {n}", 400, for_each_client(1), "--no-stack"),
-    .long_run = {{.arguments = "--no-stack"}},
-}};
+TESTS_OF(tcpdrop, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
+         .events = {"-w", "tcp --refused"},
+         .stress = event_row("tcp --refused --sessions {n}", 400, for_each_client(1), "--no-stack"),
+         .long_run = {{.arguments = "--no-stack"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

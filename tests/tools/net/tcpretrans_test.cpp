@@ -71,22 +71,19 @@ TOOL_TEST(Tcpretrans, Text) {
   expect_contains(seen.text(2), {seen.filled(",::1,{client_ports},::1,")});
 }
 
-const DeclareTests kTcpretrans{{
-    .name = "tcpretrans",
-    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
-    .events = {"-w -l", "tcp --sessions 1 --lost 1"},
-    // Small, so that each is one segment: those are what the kernel counts.
-    .stress = {.workload = "tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10",
-               .events = 4,
-               .options = "-l",
-               .shown = [](const Json& line) -> std::uint64_t {
-                 return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
-               },
-               .truth = "retransmits",
-               .tiny = "-c --max-keys 1",
-               .pids = "pid server_pid"},
-    .long_run = {{.arguments = "-l"}},
-}};
+TESTS_OF(tcpretrans, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
+         .events = {"-w -l", "tcp --sessions 1 --lost 1"},
+         // Small, so that each is one segment: those are what the kernel counts.
+         .stress = {.workload = "tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10",
+                    .events = 4,
+                    .options = "-l",
+                    .shown = [](const Json& line) -> std::uint64_t {
+                      return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
+                    },
+                    .truth = "retransmits",
+                    .tiny = "-c --max-keys 1",
+                    .pids = "pid server_pid"},
+         .long_run = {{.arguments = "-l"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

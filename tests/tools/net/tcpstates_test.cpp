@@ -1,6 +1,4 @@
 // tcpstates against connections whose states follow from who closes first (RFC 9293, figure 5).
-#include <map>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -67,11 +65,8 @@ TOOL_TEST(Tcpstates, TimeInStates) {
   EXPECT_GE(std::stod(words(rows[2]).back()), 150);
 }
 
-const DeclareTests kTcpstates{{
-    .name = "tcpstates",
-    .events = {"-w", "tcp"},
-    .stress = event_row("tcp --refused --sessions {n}", 400, for_each_client(2)),
-}};
+TESTS_OF(tcpstates, .events = {"-w", "tcp"},
+         .stress = event_row("tcp --refused --sessions {n}", 400, for_each_client(2)));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,9 +1,5 @@
 // tcpsynbl against a queue that grows by one with each connection, and the kernel's own counts of
 // what a full one refuses.
-#include <fcntl.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -69,14 +65,10 @@ TOOL_TEST(Tcpsynbl, Owner) { expect_owner(kFour); }
 TOOL_TEST(Tcpsynbl, OwnerIpv6) { expect_owner(kSix); }
 TOOL_TEST(Tcpsynbl, OwnerMappedAddresses) { expect_owner(kMapped); }
 
-const DeclareTests kTcpsynbl{{
-    .name = "tcpsynbl",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"--by-port", "tcp --queued 3"},
-    .stress = count_row("tcp --queued {n} --backlog 1000 --listens-late", 400, "count",
-                        for_each_client(1), "--by-port"),
-    .long_run = {{.arguments = "--by-port"}},
-}};
+TESTS_OF(tcpsynbl, .events = {"--by-port", "tcp --queued 3"},
+         .stress = count_row("tcp --queued {n} --backlog 1000 --listens-late", 400, "count",
+                             for_each_client(1), "--by-port"),
+         .long_run = {{.arguments = "--by-port"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -76,17 +76,12 @@ TOOL_TEST(Tcptop, SortsByTheWordsOfPeers) {
     ASSERT_NE(reader, text.npos) << text;
     EXPECT_EQ(writer < reader, word != "received") << text;
   }
-  expect_refusals("tcptop", {{"-s nothing"}});
 }
 
-const DeclareTests kTcptop{{
-    .name = "tcptop",
-    .reports = {{ReportKind::aggregate}},
-    .events = {{}, "tcpio"},
-    .stress =
-        count_row("tcpio --messages {n/2}", 1500, "sends+receives", "calls", {}, "pid reader_pid"),
-    .long_run = {{.arguments = "10"}},
-}};
+TESTS_OF(tcptop, .events = {{}, "tcpio"},
+         .stress = count_row("tcpio --messages {n/2}", 1500, "sends+receives", "calls", {},
+                             "pid reader_pid"),
+         .long_run = {{.arguments = "10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,4 @@
 // tcptracer against sessions whose two ends belong to known processes.
-#include <map>
-
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -55,11 +53,7 @@ TOOL_TEST(Tcptracer, FiltersAndText) {
   expect_row(rows.at(2), seen.filled("* 0 X" + ends));
 }
 
-const DeclareTests kTcptracer{{
-    .name = "tcptracer",
-    .events = {"-U", "tcp"},
-    .stress = sessions(200, 4, "pid server_pid"),
-}};
+TESTS_OF(tcptracer, .events = {"-U", "tcp"}, .stress = sessions(200, 4, "pid server_pid"));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "connections.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Udpconnect, EachCall) {
   auto seen = watch({"udpconnect --json --strict -p {pid}", "udpconnect -x --netns {pid}",
                      "udpconnect --json -P 53 --raddr 127.0.0.0/8 -p {pid}"},
@@ -24,17 +22,7 @@ TOOL_TEST(Udpconnect, EachCall) {
   EXPECT_EQ(seen.shown(2), 1u);
 }
 
-TOOL_TEST(Udpconnect, Columns) {
-  expect_columns("udpconnect",
-                 {{"", "PID COMM IP RADDR RPORT RET"},
-                  {"-t -U -w", "TIME(s) UID PID COMM IP RADDR RPORT LADDR LPORT RET"}});
-}
+TESTS_OF(udpconnect, .events = {"-w", "sockets"},
+         .stress = event_row("sockets --rounds {n/4}", 800, "connect_calls"));
 
-const DeclareTests kUdpconnect{{
-    .name = "udpconnect",
-    .events = {"-w", "sockets"},
-    .stress = event_row("sockets --rounds {n/4}", 800, "connect_calls"),
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,6 +1,6 @@
 // What workloads of system calls say of each call, and what other tracers see.
 #pragma once
-#include "../general/seen.hpp"
+#include "../harness.hpp"
 
 namespace coretap::tooltest {
 

@@ -1,11 +1,7 @@
 // capable against a program that does what needs capabilities, with and without them.
-#include <algorithm>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Capable, EachCheck) {
   const std::string three =
       "capable --json --strict --capability SYS_CHROOT,cap_setuid,23 -p {pid} ";
@@ -42,8 +38,7 @@ TOOL_TEST(Capable, EachCheck) {
 
 // The status of another user's process asks for CAP_SYS_PTRACE, without an audit.
 TOOL_TEST(Capable, NotAudited) {
-  require_tool("capable");
-  auto events = follow("capable", "privileged", {}).body;
+  auto events = follow("capable", "privileged").body;
   if (std::ranges::all_of(events, [](auto& event) { return event["audit"].is_null(); })) return;
   for (auto& event : events) EXPECT_EQ(event["audit"].u64(), 1u);
   Tracer all("capable", "--json -v -- " + workload_path("privileged"), {.attached = false});
@@ -51,19 +46,8 @@ TOOL_TEST(Capable, NotAudited) {
       lines_with(all.finish().body, {{"capability", "CAP_SYS_PTRACE"}, {"audit", 0}}).empty());
 }
 
-TOOL_TEST(Capable, Columns) {
-  expect_columns("capable",
-                 {{"", "TIME UID PID COMM CAP NAME AUDIT VERDICT"},
-                  {"-x", "TIME UID PID TID COMM CAP NAME AUDIT INSETID VERDICT USERNS SYSCALL"}});
-  expect_refusals("capable", {{"--unique uid"}, {"--capability CAP_NONE"}});
-}
+TESTS_OF(capable, .events = {"-x", "privileged"},
+         .stress = event_row("privileged --rounds {n/6}", 6000, "checks",
+                             {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"}));
 
-const DeclareTests kCapable{{
-    .name = "capable",
-    .events = {"-x", "privileged"},
-    .stress = event_row("privileged --rounds {n/6}", 6000, "checks",
-                        {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"}),
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

@@ -1,8 +1,4 @@
 // futexctn against a process that waits for futexes in known ways a known number of times.
-#include <csignal>
-#include <map>
-#include <sstream>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {
@@ -93,14 +89,10 @@ TOOL_TEST(Futexctn, WaitsGoOnAfterASignal) {
   for (auto& line : report.body) EXPECT_GE(line["total_ns"].u64(), 2'500'000'000u);
 }
 
-const DeclareTests kFutexctn{{
-    .name = "futexctn",
-    .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--summary"}}},
-    .events = {{}, "waiter --count 3"},
-    .nothing_when_idle = true,
-    .stress = count_row("waiter --only woken --count {n/5}", 20000, "count", "waits"),
-    .long_run = {{.arguments = "60"}, {.arguments = "-s 60", .of = "summary"}},
-}};
+TESTS_OF(futexctn, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--summary"}}},
+         .events = {{}, "waiter --count 3"}, .nothing_when_idle = true,
+         .stress = count_row("waiter --only woken --count {n/5}", 20000, "count", "waits"),
+         .long_run = {{.arguments = "60"}, {.arguments = "-s 60", .of = "summary"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

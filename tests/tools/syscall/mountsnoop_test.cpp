@@ -39,18 +39,14 @@ TOOL_TEST(Mountsnoop, EveryCallWithItsArguments) {
 }
 
 TOOL_TEST(Mountsnoop, Text) {
-  expect_columns("mountsnoop", {{"", "COMM PID TID MNT_NS CALL"}});
   auto text = observe_all({"mountsnoop -t -P -p {pid}"}, "mounts --unmounts 1 --scene", {}).text();
   expect_row(lines(text).at(0), "TIME(s) COMM PID TID PCOMM PPID MNT_NS CALL");
   EXPECT_TRUE(safe_for_terminals(text));
   expect_contains(text, {" umount(\"/no/where\", MNT_FORCE) = -ENOENT\n"});
 }
 
-const DeclareTests kMountsnoop{{
-    .name = "mountsnoop",
-    .events = {{}, "mounts --unmounts 3"},
-    .stress = event_row("mounts --unmounts {n}", 20000, "calls"),
-}};
+TESTS_OF(mountsnoop, .events = {{}, "mounts --unmounts 3"},
+         .stress = event_row("mounts --unmounts {n}", 20000, "calls"));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,10 +1,4 @@
 // opensnoop against a program that knows of each of its opens what came of it.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <fstream>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {
@@ -68,7 +62,6 @@ TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
 
 // A long row without a pause: all of it arrives.
 TOOL_TEST(Opensnoop, LosesNothingInAStorm) {
-  require_tool("opensnoop");
   const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
   Scene scene("opener --count " + std::to_string(count), {});
   scene.trace("opensnoop --strict -p {pid}", {.stdout_path = "/dev/null"});
@@ -142,13 +135,6 @@ TOOL_TEST(Opensnoop, ContainersAndUnits) {
   ::rmdir(scope.c_str());
 }
 
-TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
-  auto result = run({tool_path("opensnoop"), "-f", "O_NOSUCH\x1b"});
-  EXPECT_EQ(result.status, 2);
-  expect_contains(result.err, {"hint: "});
-  EXPECT_TRUE(safe_for_terminals(result.err));
-}
-
 // The workload's calls come from its main(), through syscall(), which keeps no frame pointer.
 TOOL_TEST(Opensnoop, Callers) {
   auto seen = observe_all({"opensnoop --json --callers -p {pid}"}, "opener --count 20", {});
@@ -170,15 +156,8 @@ TOOL_TEST(Opensnoop, Callers) {
 #endif
 }
 
-const DeclareTests kOpensnoop{{
-    .name = "opensnoop",
-    .events = {"-e -F -U", "opener --count 3"},
-    .stress = {.workload = "opener --count {n}",
-               .events = 20000,
-               .truth = "bulk",
-               .tiny = "--ring-size 4096",
-               .copies = 8},
-}};
+TESTS_OF(opensnoop, .events = {"-e -F -U", "opener --count 3"},
+         .stress = event_row("opener --count {n}", 20000, "bulk").with_copies(8));
 
 }  // namespace
 }  // namespace coretap::tooltest

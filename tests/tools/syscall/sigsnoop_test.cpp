@@ -1,8 +1,4 @@
 // sigsnoop against a program that sends signals to its child and knows what each call returned.
-#include <sys/stat.h>
-
-#include <csignal>
-
 #include <fmt/format.h>
 
 #include "calls.hpp"
@@ -27,7 +23,6 @@ const char* si_code_of(const std::string& call) {
 }
 
 TOOL_TEST(Sigsnoop, CallsAndSignals) {
-  require_tool("sigsnoop");
   const auto list = fmt::format("USR1,SIGUSR2,rtmin+3,{},ttin,9", SIGURG);
   Scene workload("signals", {});
   workload.trace("sigsnoop --json --strict -k -p {pid}");
@@ -77,26 +72,14 @@ TOOL_TEST(Sigsnoop, CallsAndSignals) {
 
 // The kernel's own signals, and their sender: the child that ends.
 TOOL_TEST(Sigsnoop, FromTheKernel) {
-  require_tool("sigsnoop");
-  auto report = follow("sigsnoop", "signals", "--rounds 1");
+  auto report = follow("sigsnoop", "signals --rounds 1");
   auto ends = lines_with(report.body, {{"signal_name", "SIGCHLD"}});
   for (auto& event : ends) EXPECT_TRUE(event["from_kernel"].boolean());
   EXPECT_EQ(lines_with(ends, {{"target_comm", "signals"}}).size(), 2u);
 }
 
-TOOL_TEST(Sigsnoop, Columns) {
-  require_tool("sigsnoop");
-  const Strings columns("TIME PID COMM SIG TPID TCOMM RESULT");
-  EXPECT_EQ(header_of("sigsnoop", {}), columns);
-  EXPECT_EQ(header_of("sigsnoop", "-k -n"), columns);
-  expect_all_refused("sigsnoop", {"-s KILLED", "-s 65", {"-s", ""}, "-s 9,"});
-}
-
-const DeclareTests kSigsnoop{{
-    .name = "sigsnoop",
-    .events = {"-k", "signals"},
-    .stress = event_row("signals --rounds {n/13}", 2600, "calls", "-k"),
-}};
+TESTS_OF(sigsnoop, .events = {"-k", "signals"},
+         .stress = event_row("signals --rounds {n/13}", 2600, "calls", "-k"));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Sofdsnoop, EachDescriptor) {
   auto seen = watch_all(
       {{"passing", {"sofdsnoop --json --strict -p {pid},{child}", "sofdsnoop -t {pid}"}}}, {})[0];
@@ -30,15 +28,7 @@ TOOL_TEST(Sofdsnoop, EachDescriptor) {
                              files[0]["sent"].text() + " " + files[0]["name"].str());
 }
 
-TOOL_TEST(Sofdsnoop, Columns) {
-  expect_columns("sofdsnoop", {{"-T -n passing", "TIME(s) ACTION TID COMM SOCKET FD NAME"}});
-}
+TESTS_OF(sofdsnoop, .events = {"-T", "passing"},
+         .stress = event_row("passing --rounds {n/4}", 2000, "sent"));
 
-const DeclareTests kSofdsnoop{{
-    .name = "sofdsnoop",
-    .events = {"-T", "passing"},
-    .stress = event_row("passing --rounds {n/4}", 2000, "sent"),
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

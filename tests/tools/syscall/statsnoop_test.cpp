@@ -2,8 +2,6 @@
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
   auto seen = observe_all(
       {"statsnoop --json -p {pid}", "statsnoop --json -x -p {pid}", "statsnoop -t -s -n filecalls"},
@@ -33,28 +31,14 @@ TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
 
 // A long row without a pause: all of it arrives.
 TOOL_TEST(Statsnoop, LosesNothingInAStorm) {
-  require_tool("statsnoop");
   Scene scene(std::string("filecalls --stats ") + (slowness() > 3 ? "20000" : "300000"), {});
   scene.trace("statsnoop --strict -p {pid}", {.stdout_path = "/dev/null"});
   auto err = scene.finish().err[0];
   EXPECT_FALSE(contains(err, "lost") || contains(err, "missed: ")) << err;
 }
 
-TOOL_TEST(Statsnoop, Columns) {
-  expect_columns("statsnoop", {{"", "PID COMM RET ERR PATH"},
-                               {"-t -s", "TIME(s) PID COMM RET ERR SYSCALL PATH"}});
-}
+TESTS_OF(
+    statsnoop, .events = {"-s", "filecalls --stats 3"},
+    .stress = event_row("filecalls --stats {n}", 20000, "stats").with_slack(10).with_copies(8));
 
-const DeclareTests kStatsnoop{{
-    .name = "statsnoop",
-    .events = {"-s", "filecalls --stats 3"},
-    .stress = {.workload = "filecalls --stats {n}",
-               .events = 20000,
-               .truth = "stats",
-               .tiny = "--ring-size 4096",
-               .copies = 8,
-               .slack = 10},
-}};
-
-}  // namespace
 }  // namespace coretap::tooltest

@@ -2,8 +2,6 @@
 #include "calls.hpp"
 
 namespace coretap::tooltest {
-namespace {
-
 TOOL_TEST(Syncsnoop, EveryCallWithItsFile) {
   auto [seen, other] =
       watch_each({{"filecalls --syncs 20 --scene",
@@ -25,17 +23,12 @@ TOOL_TEST(Syncsnoop, EveryCallWithItsFile) {
 }
 
 TOOL_TEST(Syncsnoop, Text) {
-  expect_columns("syncsnoop", {{"", "TIME(s) COMM PID CALL LAT(ms) ERROR FILE"}});
   auto seen = observe_all({"syncsnoop -T -p {pid}"}, "filecalls --syncs 1 --scene", {});
   expect_contains(seen.text(), {"/filecalls-" + std::to_string(seen.pid) + "/file\n", " EBADF ",
                                 " sync_file_range "});
 }
 
-const DeclareTests kSyncsnoop{{
-    .name = "syncsnoop",
-    .events = {{}, "filecalls --syncs 3"},
-    .stress = event_row("filecalls --syncs {n}", 20000, "syncs"),
-}};
+TESTS_OF(syncsnoop, .events = {{}, "filecalls --syncs 3"},
+         .stress = event_row("filecalls --syncs {n}", 20000, "syncs"));
 
-}  // namespace
 }  // namespace coretap::tooltest

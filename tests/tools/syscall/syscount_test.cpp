@@ -1,10 +1,4 @@
 // syscount against a process that makes a known number of calls.
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <regex>
-#include <set>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {
@@ -25,7 +19,7 @@ void expect_counts(const Report& report, const std::map<std::string, std::uint64
 }
 
 /// Many tools at a time, each with its options, on what one workload does until it says its truth.
-Seen count_calls(const std::vector<Strings>& options, const Strings& arguments = {}) {
+Observed count_calls(const std::vector<Strings>& options, const Strings& arguments = {}) {
   std::vector<Strings> tools;
   for (auto& each : options) tools.push_back("syscount --json --strict -p {pid}" + each);
   return watch_all({{"syscalls" + arguments, tools}})[0];
@@ -126,7 +120,6 @@ TOOL_TEST(Syscount, TableOf32Bits) {
 }
 
 TOOL_TEST(Syscount, Filters) {
-  require_tool("syscount");
   Cgroup cgroup;
   Scene wanted("syscalls --comm sc-wanted"), other("syscalls");
   cgroup.add(wanted.workload().pid());
@@ -202,19 +195,10 @@ TOOL_TEST(Syscount, ListAndNames) {
   auto list = run({tool_path("syscount"), "-l"});
   EXPECT_EQ(list.status, 0) << list.err;
   expect_contains(list.out, {": read\n", ": clock_nanosleep\n", ": futex_waitv\n", ": mseal\n"});
-  expect_all_refused("syscount", {"--syscall no_such_call",
-                                  "--syscall read,",
-                                  {"--syscall", ""},
-                                  "-e ENOSUCH",
-                                  "-e 0",
-                                  "-e 5000",
-                                  "--ppid 0",
-                                  "--sort total_ns"});
 }
 
 // What another tracer says of the same program.
 TOOL_TEST(Syscount, AsStraceCounts) {
-  require_tool("syscount");
   auto command = workload_path("syscalls") + " --signals 0 --restarts 0";
   auto other = strace("-c", command);
   if (other.status) throw Skip("strace: " + other.err);
@@ -234,14 +218,10 @@ TOOL_TEST(Syscount, AsStraceCounts) {
   EXPECT_GE(compared, 8) << other.err;
 }
 
-const DeclareTests kSyscount{{
-    .name = "syscount",
-    .reports = {{ReportKind::aggregate}},
-    .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
-    .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
-                        "-P --syscall getppid"),
-    .long_run = {{.arguments = "-P -L 10"}},
-}};
+TESTS_OF(syscount, .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
+         .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
+                             "-P --syscall getppid"),
+         .long_run = {{.arguments = "-P -L 10"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,15 +1,4 @@
 // traceloop against processes that make known calls, end badly, or fill its buffers.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <set>
-
 #include "calls.hpp"
 
 namespace coretap::tooltest {
@@ -129,7 +118,6 @@ TOOL_TEST(Traceloop, AskedForByASignal) {
 }
 
 TOOL_TEST(Traceloop, BadEndsOfProcesses) {
-  require_tool("traceloop");
   Cgroup cgroup;
   Tracer tracer("traceloop", "--json --trigger SIGSEGV,exit=3 " + cgroup.path());
   for (auto* script :
@@ -146,7 +134,6 @@ TOOL_TEST(Traceloop, BadEndsOfProcesses) {
 }
 
 TOOL_TEST(Traceloop, LackOfMemory) {
-  require_tool("traceloop");
   Cgroup cgroup;
   auto parent = std::filesystem::path(cgroup.path()).parent_path().string();
   std::ofstream(parent + "/cgroup.subtree_control") << "+memory" << std::flush;
@@ -163,7 +150,6 @@ TOOL_TEST(Traceloop, LackOfMemory) {
 
 // A busy cgroup does not overwrite what a quiet one did.
 TOOL_TEST(Traceloop, EachCgroupHasItsRecorder) {
-  require_tool("traceloop");
   Cgroup quiet, busy;
   std::filesystem::create_directory(busy.path() + "/below");
   {
@@ -260,38 +246,21 @@ TOOL_TEST(Traceloop, IntoAFile) {
   ASSERT_EQ(stat(path.c_str(), &st), 0);
   EXPECT_EQ(st.st_mode & 0777, 0600u) << "what was recorded is its owner's";
   expect_refused("traceloop -o /no/such/directory/file -- true", {"No such file or directory"}, 1);
+  expect_refused("traceloop /no/such/cgroup");
 }
 
-TOOL_TEST(Traceloop, WrongWords) {
-  require_tool("traceloop");
-  expect_all_refused("traceloop",
-                     {"--trigger sometimes",
-                      "--trigger exit=256",
-                      {"--trigger", ""},
-                      "--dump-signal KILL",
-                      "--size 5",
-                      "--size 99999999",
-                      "-e no_such_call",
-                      "/no/such/cgroup",
-                      {"-o", ""}},
-                     "traceloop: ");
-}
-
-const DeclareTests kTraceloop{{
-    .name = "traceloop",
-    .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
-    .events = {{}, "sleeper --sleeps 3"},
-    .stress = {.workload = "syscalls --calls {n} --restarts 0",
-               .events = 20000,
-               .options = "--dump-on-exit -e getppid",
-               .shown = [](const Json& line) -> std::uint64_t {
-                 return line["type"].str() == "call";
-               },
-               .truth = "calls",
-               .tiny = "-s 64",
-               .copies = 12},
-    .long_run = {{.arguments = "--dump-on-exit"}},
-}};
+TESTS_OF(traceloop, .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
+         .events = {{}, "sleeper --sleeps 3"},
+         .stress = {.workload = "syscalls --calls {n} --restarts 0",
+                    .events = 20000,
+                    .options = "--dump-on-exit -e getppid",
+                    .shown = [](const Json& line) -> std::uint64_t {
+                      return line["type"].str() == "call";
+                    },
+                    .truth = "calls",
+                    .tiny = "-s 64",
+                    .copies = 12},
+         .long_run = {{.arguments = "--dump-on-exit"}});
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -1,9 +1,5 @@
 #include "base/clock.hpp"
 
-#include <time.h>
-
-#include <regex>
-
 #include "expect.hpp"
 
 namespace coretap {

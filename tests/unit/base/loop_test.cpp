@@ -1,11 +1,7 @@
 #include "base/loop.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
-
-#include <chrono>
 
 #include "expect.hpp"
 

@@ -2,8 +2,6 @@
 #include "expect.hpp"
 
 namespace coretap {
-namespace {
-
 TEST(Nearest, TheOneThatItBeginsOrThatIsAFewLettersAway) {
   const std::vector<std::string_view> words = {"duration", "disk",   "interval", "page-faults",
                                                "pid",      "period", "LLC-loads"};
@@ -30,5 +28,4 @@ TEST(Nearest, TheOneThatItBeginsOrThatIsAFewLettersAway) {
   EXPECT_EQ(did_you_mean("qqqqqq", words), "");
 }
 
-}  // namespace
 }  // namespace coretap

@@ -1,10 +1,5 @@
 #include "base/new_file.hpp"
 
-#include <sys/stat.h>
-
-#include <csignal>
-#include <thread>
-
 #include "expect.hpp"
 
 namespace coretap {

@@ -1,7 +1,6 @@
 #include "base/rate_limit.hpp"
 
 #include <deque>
-#include <random>
 
 #include "expect.hpp"
 

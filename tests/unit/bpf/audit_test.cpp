@@ -3,21 +3,12 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <gelf.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <bitset>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "coretap/tool.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,13 +1,8 @@
 // Functions of bpf/lib that need nothing of the kernel, as it runs them.
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cstring>
-#include <random>
-#include <set>
-#include <utility>
 
 #include "bpf/library.hpp"
+#include "expect.hpp"
 #include "reports/histogram.hpp"
 
 namespace coretap {

@@ -1,11 +1,8 @@
 // What bpf/net/ipv6.bpf.h finds in packets that are made here, by the formats of RFC 8200 and 4302.
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 
-#include <cstring>
-#include <vector>
-
 #include "bpf/library.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -2,27 +2,13 @@
 // compiler's own unwinder.
 #ifdef __x86_64__
 #include <alloca.h>
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <link.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unwind.h>
 
-#include <algorithm>
-#include <array>
-#include <functional>
-#include <random>
-#include <string>
-#include <thread>
-#include <utility>
-
 #include "bpf/library.hpp"
 #include "coretap/symbols.hpp"
+#include "expect.hpp"
 #include "unwind/kernel_maps.hpp"
 #include "unwind/processes.hpp"
 #include "unwind/tables.hpp"

@@ -1,18 +1,9 @@
 // The kernel program's walk, run by the kernel, by tables made by hand: each rule, each end, and
 // tables that are wrong.
 #ifdef __x86_64__
-#include <gtest/gtest.h>
-#include <string.h>
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <memory>
-#include <optional>
-#include <random>
-#include <string>
-#include <vector>
 
 #include "bpf/made_tables.hpp"
+#include "expect.hpp"
 
 namespace coretap::unwind::test {
 namespace {

@@ -1,6 +1,5 @@
 #include "cli/naming.hpp"
 
-#include <cmath>
 #include <iomanip>
 
 #include "all_tools.hpp"

@@ -2,11 +2,6 @@
 #include "docs/complete.hpp"
 
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-
-#include <chrono>
-#include <csignal>
 
 #include "all_tools.hpp"
 #include "cli/parser.hpp"

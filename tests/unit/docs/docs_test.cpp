@@ -18,18 +18,13 @@
 namespace coretap {
 namespace {
 
-Words words(const std::string& line) {
-  std::istringstream in(line);
-  return {std::istream_iterator<std::string>(in), {}};
-}
-
 /// "line 12: opensnoop event...: 'old' has become 'new'", or empty: the first word that differs.
 std::string first_difference(const std::string& golden, const std::string& now) {
   auto a = lines_of(golden), b = lines_of(now);
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); i++) {
     auto old = i < a.size() ? a[i] : "(end)", fresh = i < b.size() ? b[i] : "(end)";
     if (old == fresh) continue;
-    auto was = words(old), is = words(fresh);
+    auto was = words_of(old), is = words_of(fresh);
     auto [one, other] = std::ranges::mismatch(was, is);
     return fmt::format("line {}: {}...: '{}' has become '{}'", i + 1, old.substr(0, old.find(':')),
                        one == was.end() ? "(end)" : *one, other == is.end() ? "(end)" : *other);
@@ -377,7 +372,7 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
 }
 
 TEST(Documents, TheTopLevelHoldsNothingElse) {
-  const auto known = words(
+  const auto known = words_of(
       "CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE README.md SECURITY.md bpf cmake "
       "completion docs include packaging scripts src tests vmlinux");
   for (auto& entry : fs::directory_iterator(places::source_dir())) {

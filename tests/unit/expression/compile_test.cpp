@@ -3,8 +3,6 @@
 
 #include <sys/types.h>
 
-#include <random>
-
 #include "expect.hpp"
 #include "run_code.hpp"
 

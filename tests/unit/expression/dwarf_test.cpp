@@ -4,10 +4,8 @@
 
 #include <elf.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 
 #include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -28,8 +26,6 @@ constexpr const char* kNoDebugRoot = "/nonexistent";
 /// With "facts" it prints members: name, first bit, bits of a bit field, bytes. Else it calls.
 constexpr std::string_view kC = R"(
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #ifdef __clang__
 #define EXACT __attribute__((noinline, optnone))
 #define LOCAL __attribute__((noinline)) static
@@ -424,8 +420,6 @@ INSTANTIATE_TEST_SUITE_P(
                     "clang -g -O1 -gz"));
 
 constexpr std::string_view kCxx = R"(
-#include <cstddef>
-#include <cstdio>
 #ifdef __clang__
 #define EXACT __attribute__((noinline, optnone))
 #else

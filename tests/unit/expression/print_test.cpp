@@ -3,8 +3,6 @@
 
 #include <arpa/inet.h>
 
-#include <cstdio>
-
 #include "expect.hpp"
 
 namespace coretap::expression {

@@ -1,14 +1,11 @@
 // Type information of modules, whose ids and texts follow those of the kernel.
 #include "kernel/btf.hpp"
 
-#include <gtest/gtest.h>
-
 #include "../made_btf.hpp"
+#include "expect.hpp"
 #include "expression/types.hpp"
 
 namespace coretap {
-namespace {
-
 TEST(BtfOfModules, OwnTypesFollowThoseOfTheKernel) {
   Made kernel;
   auto whole = kernel.add("int", BTF_KIND_INT, 0, 4, {1U << 24 | 32});
@@ -66,5 +63,4 @@ TEST(BtfOfModules, NothingOfItsOwn) {
   EXPECT_EQ(btf.find("long", BTF_KIND_INT), 0U);
 }
 
-}  // namespace
 }  // namespace coretap

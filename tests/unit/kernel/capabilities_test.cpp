@@ -1,11 +1,10 @@
 #include "kernel/capabilities.hpp"
 
-#include <gtest/gtest.h>
 #include <linux/capability.h>
 
-namespace coretap {
-namespace {
+#include "expect.hpp"
 
+namespace coretap {
 TEST(Capabilities, Names) {
   EXPECT_EQ(name_of(Capability::bpf), "CAP_BPF");
   EXPECT_EQ(capability_name(CAP_CHOWN), "CAP_CHOWN");
@@ -27,5 +26,4 @@ TEST(Capabilities, Numbers) {
     EXPECT_FALSE(capability_number(wrong)) << wrong;
 }
 
-}  // namespace
 }  // namespace coretap

@@ -1,13 +1,8 @@
 // Names of cgroups, with files laid out as container runtimes and a Kubernetes node lay them out.
 #include "kernel/containers.hpp"
 
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -81,7 +76,7 @@ class ContainerNames : public testing::Test {
     scratch_.write("docker/" + of + "/config.v2.json", text);
   }
 
-  symbols::test::ScratchDirectory scratch_;
+  ScratchDirectory scratch_;
   std::string place_;
   ContainerFiles files_;
 };

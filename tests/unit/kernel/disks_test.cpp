@@ -1,10 +1,6 @@
 #include "kernel/disks.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,17 +1,10 @@
 #include "kernel/flags.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
-#include <fmt/format.h>
-
-#include <set>
-#include <vector>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

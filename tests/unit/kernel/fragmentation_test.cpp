@@ -1,8 +1,6 @@
 #include "kernel/fragmentation.hpp"
 
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,15 +1,6 @@
 #include "kernel/kernel.hpp"
 
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "expect.hpp"
 #include "places.hpp"
 
 namespace coretap {

@@ -1,14 +1,13 @@
 #include "kernel/load_averages.hpp"
 
-#include <gtest/gtest.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
 Result<LoadAverages> read(const std::string& text) {
-  const symbols::test::ScratchDirectory scratch;
+  const ScratchDirectory scratch;
   return load_averages(scratch.write("loadavg", text));
 }
 

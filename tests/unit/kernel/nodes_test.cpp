@@ -1,15 +1,12 @@
 #include "kernel/nodes.hpp"
 
-#include <gtest/gtest.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
-namespace {
-
 TEST(Nodes, OfADirectory) {
-  symbols::test::ScratchDirectory top;
+  ScratchDirectory top;
   for (auto* link : {"node0/cpu0/x", "node0/cpu2/x", "node3/cpu1/x"}) top.write(link, "");
   EXPECT_EQ(nodes_of_cpus(3, top.path()), (std::vector{0, 0, 0})) << "nobody says which there are";
   top.write("online", "0,3\n");
@@ -21,5 +18,4 @@ TEST(Nodes, OfThisMachine) {
   for (int cpu : online_cpus()) EXPECT_GE(nodes[static_cast<std::size_t>(cpu)], 0);
 }
 
-}  // namespace
 }  // namespace coretap

@@ -1,11 +1,9 @@
 // Names of system calls, of both tables.
 #include "kernel/syscalls.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/syscall.h>
 
-#include <set>
-
+#include "expect.hpp"
 #include "lib/shared.h"
 
 namespace coretap {

@@ -1,7 +1,7 @@
 // What tracefs says of the records of tracepoints.
 #include "kernel/tracepoint_format.hpp"
 
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,7 +1,6 @@
 #include "kernel/zones.hpp"
 
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "places.hpp"
 
 namespace coretap {

@@ -4,8 +4,6 @@
 #include "expect.hpp"
 
 namespace coretap {
-namespace {
-
 TEST(Declaration, AsCWritesIt) {
   Made made;
   auto whole = made.add("int", BTF_KIND_INT, 0, 4, {32});
@@ -89,5 +87,4 @@ TEST(Prototypes, OfModules) {
   EXPECT_EQ(prototypes.function("common"), "") << "that is the kernel's";
 }
 
-}  // namespace
 }  // namespace coretap

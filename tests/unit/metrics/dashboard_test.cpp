@@ -1,8 +1,6 @@
 // Dashboards of Grafana: panels of the metrics that there are, each in a place of its own.
 #include "metrics/dashboard.hpp"
 
-#include <regex>
-
 #include "all_tools.hpp"
 #include "cli/naming.hpp"
 

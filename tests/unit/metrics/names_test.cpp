@@ -1,8 +1,6 @@
 // Names and labels that follow from the field tables, for every tool.
 #include "metrics/names.hpp"
 
-#include <regex>
-
 #include "all_tools.hpp"
 #include "cli/parser.hpp"
 #include "metrics/text.hpp"

@@ -2,13 +2,9 @@
 // there are.
 #include "metrics/rules.hpp"
 
-#include <regex>
-
 #include "expect.hpp"
 
 namespace coretap::metrics {
-namespace {
-
 TEST(Rules, ThePackagesFileIsTheirOutput) {
   auto file = places::source_dir() + "/packaging/exporter/rules.yml";
   EXPECT_EQ(places::file_text(file), rules()) << "run scripts/golden";
@@ -33,5 +29,4 @@ TEST(Rules, AreAboutMetricsOfAllTools) {
                      "coretap_tool_down", "coretap_tool_restarts_total", "coretap_tool_up"}));
 }
 
-}  // namespace
 }  // namespace coretap::metrics

@@ -1,8 +1,6 @@
 // Series of a bounded number: nothing is lost, whatever comes and goes.
 #include "metrics/series.hpp"
 
-#include <random>
-
 #include "expect.hpp"
 
 namespace coretap::metrics {

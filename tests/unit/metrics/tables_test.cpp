@@ -1,8 +1,6 @@
 // Tables of ClickHouse: a column for each key of the lines, of a type that holds its values.
 #include "metrics/tables.hpp"
 
-#include <regex>
-
 #include "all_tools.hpp"
 #include "text/json_kinds.hpp"
 

@@ -1,21 +1,9 @@
 #include "program/filters.hpp"
+#include "expect.hpp"
 #include "run/command.hpp"
 
 #include <bpf/libbpf.h>
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "../symbols/test_files.hpp"
 #include "base/loop.hpp"
@@ -40,7 +28,7 @@ int run(const std::vector<std::string>& words) {
   return command.status();
 }
 
-class Scratch : public symbols::test::ScratchDirectory {
+class Scratch : public ScratchDirectory {
  public:
   std::string file(const std::string& name) const { return path() + "/" + name; }
 };

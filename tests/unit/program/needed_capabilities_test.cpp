@@ -1,13 +1,9 @@
 #include "program/needed_capabilities.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
 
 #include "cli/config.hpp"
+#include "expect.hpp"
 #include "program/session.hpp"
 
 namespace coretap {

@@ -1,10 +1,6 @@
 // The kernel objects in the executable: whole, and small.
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <string>
-
 #include "coretap/tool.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

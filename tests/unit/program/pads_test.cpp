@@ -1,8 +1,7 @@
 // Where the instructions of a filter go.
 #include "program/pads.hpp"
 
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "expression/compile.hpp"
 #include "expression/syntax.hpp"
 #include "lib/expression.h"

@@ -1,12 +1,9 @@
 #include "program/perf_events.hpp"
 
-#include <gtest/gtest.h>
 #include <linux/perf_event.h>
-#include <unistd.h>
-
-#include <set>
 
 #include "coretap/tool.hpp"
+#include "expect.hpp"
 #include "program/load.hpp"
 #include "program/section.hpp"
 

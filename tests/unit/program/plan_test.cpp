@@ -1,10 +1,8 @@
+#include "expect.hpp"
 #include "program/attach.hpp"
 #include "program/section.hpp"
 
 #include <bpf/libbpf.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "cli/config.hpp"
 #include "cli/parser.hpp"

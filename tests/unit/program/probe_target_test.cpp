@@ -3,16 +3,10 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <gnu/libc-version.h>
-#include <gtest/gtest.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <filesystem>
-
-#include <fmt/format.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 
 extern "C" {
@@ -25,7 +19,6 @@ namespace {
 using symbols::find_function;
 using symbols::FunctionPlace;
 using symbols::test::open_file;
-using symbols::test::ScratchDirectory;
 
 std::string own_image() { return places::file_text("/proc/self/exe"); }
 
@@ -81,27 +74,6 @@ TEST(FindFunction, RefusesWhatIsChosenAtRunTime) {
   if (find_function(file.get(), "gnu_get_libc_version").state != FunctionPlace::found)
     GTEST_SKIP() << "no shared glibc";
   EXPECT_EQ(find_function(file.get(), "memcpy").state, FunctionPlace::indirect);
-}
-
-TEST(FindFunction, SurvivesDamage) {
-  ScratchDirectory scratch;
-  const auto whole = own_image().substr(0, 1 << 20);
-  Elf64_Ehdr header;
-  memcpy(&header, whole.data(), sizeof header);
-  unsigned seed = 1;
-  for (int round = 0; round < 60; round++) {
-    auto image = whole;
-    header.e_shoff = 64 + static_cast<unsigned>(round) * 8U;  // headers full of other things
-    if (round % 2) memcpy(image.data(), &header, sizeof header);
-    for (int i = 0; i < 40; i++) {
-      seed = seed * 1103515245 + 12345;
-      image[16 + (seed >> 8) % 2048] ^= static_cast<char>(seed >> 24);
-    }
-    if (round % 3 == 0) image.resize(image.size() / (static_cast<unsigned>(round) + 1));
-    auto file = open_file(scratch.write("damaged", image));
-    for (auto offset : find_function(file.get(), "probe_target_test_function").offsets)
-      EXPECT_LE(offset, symbols::kMaxElfSize);
-  }
 }
 
 // A process that maps thousands of files of that name does not fill the screen with them.

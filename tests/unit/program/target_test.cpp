@@ -1,9 +1,8 @@
 // Words that name what to trace, and the lists of functions that the kernel has.
 #include "program/target.hpp"
 
-#include <gtest/gtest.h>
-
 #include "../symbols/test_files.hpp"
+#include "expect.hpp"
 #include "program/kernel_functions.hpp"
 #include "program/targets.hpp"
 
@@ -104,7 +103,7 @@ TEST(NamePatterns, RegularExpressions) {
 }
 
 struct Files {
-  symbols::test::ScratchDirectory scratch;
+  ScratchDirectory scratch;
   FunctionLists lists;
   explicit Files(bool addresses) {
     lists.kallsyms = scratch.write("kallsyms",

@@ -1,9 +1,6 @@
 // Buckets of fine counts, and percentiles from them.
 #include "coretap/percentiles.hpp"
 
-#include <cmath>
-#include <random>
-
 #include "expect.hpp"
 
 namespace coretap {

@@ -1,8 +1,5 @@
 // Reports without a kernel: made records and counters go through a tool's own reporter.
 #pragma once
-#include <sys/mman.h>
-
-#include <random>
 
 #include "all_tools.hpp"
 #include "program/session.hpp"

@@ -2,9 +2,8 @@
 // nothing is lost between the source and the output, and intervals add up.
 #include "replay.hpp"
 
-#include <regex>
-
 #include "../../fuzz/fuzz.hpp"
+#include "cli/parser.hpp"
 #include "expect.hpp"
 #include "text/json_kinds.hpp"
 
@@ -129,6 +128,25 @@ TEST(Replay, TextIsHarmless) {
   each_output(OutputFormat::text, [&](auto&, auto&, auto& lines) {
     for (auto& line : lines) ASSERT_TRUE(fuzz::is_plain(line)) << line;
   });
+}
+
+TEST(Replay, TitlesAreAsListed) {
+  auto titles = lines_of(places::data_text("titles.txt"));
+  EXPECT_GT(titles.size(), 50u);
+  for (auto& line : titles) {
+    if (line.starts_with('#')) continue;
+    SCOPED_TRACE(line);
+    const auto bar = line.find(" | ");
+    auto words = words_of(line.substr(0, bar));
+    auto tool = build(*find_tool(words.at(0)));
+    words.erase(words.begin());
+    auto parsed = parse_command_line(tool, words);
+    ASSERT_TRUE(parsed) << parsed.error().what;
+    tool.report = chosen_report(tool, parsed->config);
+    const Replayed replayed(tool, parsed->config, 1);
+    ASSERT_FALSE(replayed.lines.empty());
+    EXPECT_EQ(words_of(replayed.lines[0]), words_of(line.substr(bar + 3)));
+  }
 }
 
 TEST(Replay, EveryRecordIsShownOrCounted) {

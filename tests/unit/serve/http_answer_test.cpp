@@ -3,8 +3,6 @@
 #include "expect.hpp"
 
 namespace coretap::serve {
-namespace {
-
 TEST(HttpAnswer, Whole) {
   struct {
     std::string text;
@@ -57,5 +55,4 @@ TEST(HttpAnswer, NoneYetOrNever) {
   EXPECT_FALSE(parse_answer("HTTP/1.1 200 OK\r\n\r\nab", false)) << "its end is the connection's";
 }
 
-}  // namespace
 }  // namespace coretap::serve

@@ -6,9 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <chrono>
 #include <deque>
-#include <random>
 
 #include "expect.hpp"
 

@@ -1,13 +1,6 @@
 #include "stacks/flamegraph.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <random>
-#include <set>
-
+#include "expect.hpp"
 #include "stacks/flamegraph_script.hpp"
 #include "text/sanitize.hpp"
 

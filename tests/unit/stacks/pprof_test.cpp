@@ -1,12 +1,11 @@
 #include "stacks/pprof.hpp"
 
-#include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <map>
 #include <protozero/pbf_reader.hpp>
 
 #include "coretap/symbols.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

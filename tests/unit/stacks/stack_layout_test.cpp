@@ -1,10 +1,6 @@
 #include "stacks/stack_layout.hpp"
 
-#include <gtest/gtest.h>
-#include <rapidjson/document.h>
-
-#include <algorithm>
-#include <cstring>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,10 +1,6 @@
 #include "stacks/stacks.hpp"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <fstream>
-#include <sstream>
+#include "expect.hpp"
 
 extern "C" __attribute__((noinline, used)) int coretap_stacks_test_function(int n) {
   return n * 3 + 1;

@@ -1,16 +1,11 @@
 #include "symbols/demangle.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <chrono>
-#include <string>
 #include <utility>
-#include <vector>
+
+#include "expect.hpp"
 
 namespace coretap::symbols {
-namespace {
-
 TEST(Demangle, Cxx) {
   EXPECT_EQ(demangle("_ZN3Foo3barEil"), "Foo::bar(int, long)");
   EXPECT_EQ(demangle("_ZNKSt6vectorIiSaIiEE4sizeEv"),
@@ -111,5 +106,4 @@ TEST(Demangle, NamesInTheSource) {
   EXPECT_NE(std::ranges::find(inner, "ns::loc::L::run"), inner.end());
 }
 
-}  // namespace
 }  // namespace coretap::symbols

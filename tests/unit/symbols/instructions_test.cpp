@@ -1,14 +1,7 @@
 // Lengths of instructions against those that objdump shows of the C library.
 #include "symbols/instructions.hpp"
 
-#include <gtest/gtest.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cstring>
-#include <string>
-#include <vector>
-
+#include "expect.hpp"
 #include "test_files.hpp"
 
 namespace coretap::symbols {

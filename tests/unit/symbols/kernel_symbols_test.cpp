@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include "coretap/symbols.hpp"
+#include "expect.hpp"
 #include "test_files.hpp"
 
 namespace coretap {
@@ -87,13 +86,13 @@ TEST(KernelSymbols, SaysWhatCannotBeRead) {
   EXPECT_FALSE(missing.load());  // kept
   KernelSymbols directory("/proc");
   EXPECT_FALSE(directory.load());
-  symbols::test::ScratchDirectory scratch;
+  ScratchDirectory scratch;
   KernelSymbols empty(scratch.write("empty", ""));
   EXPECT_FALSE(empty.load());
 }
 
 TEST(LockCode, RangesByTheirMarks) {
-  symbols::test::ScratchDirectory scratch;
+  ScratchDirectory scratch;
   auto code = lock_code(scratch.write("kallsyms",
                                       "ffffffff81000000 T _stext\n"
                                       "ffffffff81000100 T __mmap_lock_do_trace_released\n"

@@ -1,13 +1,9 @@
 #include "symbols/numbered_files.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "coretap/symbols.hpp"
+#include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/proc_maps.hpp"
 #include "test_files.hpp"
@@ -16,8 +12,6 @@ extern "C" __attribute__((noinline, used)) int numbered_function(int n) { return
 
 namespace coretap::symbols {
 namespace {
-
-using test::ScratchDirectory;
 
 std::uint16_t number_of(NumberedFiles& files, const std::string& path, std::uint64_t base = 0) {
   auto handle = open_handle(path, true);

@@ -1,16 +1,12 @@
 #include "symbols/perf_map.hpp"
 
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
+#include "expect.hpp"
 #include "test_files.hpp"
 
 namespace coretap::symbols {
 namespace {
 
-using test::open_file;
-using test::sample;
-using test::ScratchDirectory;
+using namespace test;
 
 std::string name_at(const PerfMap& map, std::uint64_t address) {
   const auto hit = map.find(address);

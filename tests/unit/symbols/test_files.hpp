@@ -1,15 +1,8 @@
-// Sample files and scratch directories for the symbol tests.
+// Sample files and commands for the symbol tests.
 #pragma once
-#include <fcntl.h>
 #include <link.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-#include "places.hpp"
+#include "expect.hpp"
 #include "symbols/process_files.hpp"
 
 namespace coretap::symbols::test {
@@ -20,29 +13,6 @@ inline std::string sample(const std::string& name) {
 inline Fd open_file(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
 }
-
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "coretap-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) ::abort();
-    path_ = name;
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-  std::string write(const std::string& name, const std::string& text) const {
-    const std::filesystem::path file = path_ + "/" + name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-    return file.string();
-  }
-
- private:
-  std::string path_;
-};
 
 /// Empty: this program has none of its own.
 inline std::string path_of_libc() {

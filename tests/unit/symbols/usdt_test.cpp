@@ -1,7 +1,6 @@
 #include "symbols/usdt.hpp"
 
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "test_files.hpp"
 

@@ -1,17 +1,8 @@
-#include <gtest/gtest.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-
-#include <thread>
 
 #include "coretap/symbols.hpp"
+#include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "test_files.hpp"
 
@@ -31,7 +22,6 @@ namespace coretap {
 namespace {
 
 using symbols::test::run;
-using symbols::test::ScratchDirectory;
 
 constexpr const char* kName = "known_static_function(int)";
 

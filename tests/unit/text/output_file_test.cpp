@@ -1,10 +1,6 @@
 #include "text/output_file.hpp"
 
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-
-#include <random>
 
 #include "expect.hpp"
 #include "kernel/capabilities.hpp"

@@ -1,9 +1,5 @@
 #include "text/sink.hpp"
 
-#include <signal.h>
-
-#include <thread>
-
 #include "expect.hpp"
 
 namespace coretap {

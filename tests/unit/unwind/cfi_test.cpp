@@ -23,13 +23,7 @@
 namespace coretap::unwind {
 namespace {
 
-using test::bytes;
-using test::kCode;
-using test::kFrames;
-using test::MadeElf;
-using test::raw;
-using test::read_table;
-using test::rows_of;
+using namespace test;
 
 const std::string kFrame16 = bytes({0x0e, 16});
 const std::string kFrame24 = bytes({0x0e, 24});
@@ -248,63 +242,6 @@ TEST(Cfi, FrameTooLongToKeep) {
 }
 
 // --- hostile files ---
-
-MadeElf rich() {
-  MadeElf elf;
-  elf.code = std::string(0x100, '\xcc');
-  const auto plain = elf.cie();
-  const auto signal = elf.cie(test::kFunctionStart, "zRS");
-  elf.fde(plain, kCode, 0x20,
-          bytes({0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0c, 6, 16, 0x0a, 0x44, 0x0b}));
-  elf.fde(signal, kCode + 0x20, 0x10, bytes({0x0f, 4, 0x77, 0xa0, 1, 0x06}));
-  elf.fde(plain, kCode + 0x40, 0x30, bytes({0x03, 3, 0, 0x83, 3, 0x2e, 0x90, 1, 0x42, 0xc6}));
-  elf.notes = raw(4u) + raw(8u) + raw(3u) + std::string("GNU\0abcdefgh", 12);
-  return elf;
-}
-
-TEST(CfiHostile, CutOffAnywhere) {
-  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
-    auto elf = rich();
-    elf.finds = finds;
-    const auto file = elf.file();
-    const auto whole = read_table(file);
-    ASSERT_GT(whole.rows.size(), 5u);
-    for (std::size_t size = 0; size < file.size(); ++size) {
-      // A copy of its own size, so that sanitisers see what is read beyond it.
-      const std::vector<char> cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
-      const auto table = read_table(MemoryImage(cut));
-      ASSERT_LE(table.rows.size(), whole.rows.size() + 3);
-    }
-  }
-}
-
-TEST(CfiHostile, FlippedBits) {
-  std::mt19937 random(4711);
-  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
-    auto elf = rich();
-    elf.finds = finds;
-    const auto file = elf.file();
-    std::size_t readable = 0;
-    for (int round = 0; round < 5000; ++round) {
-      auto changed = file;
-      for (int flips = 1 + round % 4; flips > 0; --flips)
-        changed[random() % changed.size()] ^= static_cast<char>(1U << random() % 8);
-      readable += read_table(changed).readable ? 1 : 0;
-    }
-    EXPECT_GT(readable, 1000u);
-  }
-}
-
-TEST(CfiHostile, Noise) {
-  std::mt19937 random(42);
-  for (int round = 0; round < 300; ++round) {
-    auto elf = rich();
-    elf.frames.resize(4000);
-    std::generate(elf.frames.begin() + 100, elf.frames.end(),
-                  [&] { return static_cast<char>(random() % 8 == 0 ? random() : random() % 24); });
-    read_table(elf.file());
-  }
-}
 
 TEST(CfiHostile, CommonsThatAreNone) {
   MadeElf elf;

@@ -1,19 +1,9 @@
 #include "unwind/command_files.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <filesystem>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "base/fd.hpp"
+#include "expect.hpp"
 #include "symbols/proc_maps.hpp"
 #include "symbols/test_files.hpp"
 
@@ -94,7 +84,7 @@ TEST(CommandFiles, AllThatItMaps) {
 }
 
 TEST(CommandFiles, ByTheirWholePaths) {
-  symbols::test::ScratchDirectory directory;
+  ScratchDirectory directory;
   std::filesystem::create_symlink("/bin/sh", directory.path() + "/link");
   const auto relative = std::filesystem::relative(directory.path() + "/link").string();
   ASSERT_FALSE(relative.starts_with('/'));
@@ -103,7 +93,7 @@ TEST(CommandFiles, ByTheirWholePaths) {
 }
 
 TEST(CommandFiles, ScriptsLeadToTheirInterpreters) {
-  symbols::test::ScratchDirectory directory;
+  ScratchDirectory directory;
   auto script = directory.write("script", "#!/bin/sh\n");
   auto outer = directory.write("outer", "#!" + script + "\n");
   EXPECT_EQ(inodes(files_of_command(outer)), inodes(files_of_command("/bin/sh")));

@@ -1,18 +1,15 @@
 #include "cfi/elf_code.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/fd.hpp"
+#include "expect.hpp"
 #include "made_elf.hpp"
 
 namespace coretap::unwind {
 namespace {
 
-using test::MadeElf;
-using test::raw;
+using namespace test;
 
 ElfCode code_of(const std::string& file) { return read_elf_code(MemoryImage(file)); }
 

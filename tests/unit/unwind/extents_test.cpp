@@ -1,15 +1,8 @@
 #include "unwind/extents.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <random>
-#include <vector>
+#include "expect.hpp"
 
 namespace coretap::unwind {
-namespace {
-
 TEST(Extents, WrongGivesDoNoHarm) {
   Extents room(20);
   EXPECT_EQ(room.take(20), 0U);
@@ -76,5 +69,4 @@ TEST(Extents, AgreeWithAListOfWhatIsTaken) {
   EXPECT_EQ(room.take(kSize), 0U) << "neighbours become one";
 }
 
-}  // namespace
 }  // namespace coretap::unwind

@@ -9,11 +9,7 @@
 namespace coretap::unwind {
 namespace {
 
-using test::bytes;
-using test::kFunctionStart;
-using test::MadeElf;
-using test::raw;
-using test::rows_of;
+using namespace test;
 
 // What the program says for a function of 256 bytes.
 std::string rows_of(const std::string& program, const std::string& start = kFunctionStart) {

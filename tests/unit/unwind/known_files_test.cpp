@@ -1,23 +1,11 @@
 #include "unwind/known_files.hpp"
 
 #include <bpf/bpf.h>
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
 #include <atomic>
-#include <chrono>
-#include <cstring>
-#include <memory>
-#include <optional>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "base/fd.hpp"
+#include "expect.hpp"
 #include "symbols/proc_maps.hpp"
 #include "unwind/kernel_tables.hpp"
 

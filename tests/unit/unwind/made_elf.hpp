@@ -1,14 +1,12 @@
 // Small ELF files with frames made by hand.
 #pragma once
-#include <elf.h>
-#include <string.h>
-
 #include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "elf_header.hpp"
 #include "lib/unwind.h"
 
 namespace coretap::unwind::test {
@@ -123,16 +121,9 @@ struct MadeElf {
       add(PT_DYNAMIC, 0x400, entries, PF_R);
     }
     if (!notes.empty()) add(PT_NOTE, 0x300, notes, PF_R);
-    Elf64_Ehdr elf{};
-    ::memcpy(elf.e_ident, ELFMAG, SELFMAG);
-    elf.e_ident[EI_CLASS] = ELFCLASS64;
-    elf.e_ident[EI_DATA] = ELFDATA2LSB;
-    elf.e_type = ET_DYN;
-    elf.e_machine = EM_X86_64;
+    auto elf = elf_header(ET_DYN, segments.size());
+    elf.e_machine = EM_X86_64;  // whose frames they are
     elf.e_entry = entry;
-    elf.e_phoff = sizeof elf;
-    elf.e_phentsize = sizeof(Elf64_Phdr);
-    elf.e_phnum = static_cast<std::uint16_t>(segments.size());
     segments.resize(8);
     if (finds == by_section) {
       const std::string names = std::string("\0.eh_frame\0.names\0", 18);
@@ -148,7 +139,6 @@ struct MadeElf {
       sections[2].sh_size = names.size();
       content += names;
       elf.e_shoff = kContent + content.size();
-      elf.e_shentsize = sizeof(Elf64_Shdr);
       elf.e_shnum = 3;
       elf.e_shstrndx = 2;
       content += raw(sections);

@@ -1,26 +1,13 @@
 #include "unwind/mapping_watch.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <functional>
-#include <memory>
-#include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "base/files.hpp"
+#include "expect.hpp"
 #include "one_cpu.hpp"
 
 namespace coretap::unwind {

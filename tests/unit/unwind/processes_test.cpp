@@ -1,18 +1,8 @@
 #include "unwind/processes.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <set>
-#include <string>
-#include <vector>
-
+#include "expect.hpp"
 #include "symbols/test_files.hpp"
 #include "unwind/kernel_tables.hpp"
 #include "unwind/made_elf.hpp"
@@ -20,9 +10,7 @@
 namespace coretap::unwind {
 namespace {
 
-using symbols::test::ScratchDirectory;
-using test::file_of;
-using test::kChunk;
+using namespace test;
 using Clock = Processes::Clock;
 
 constexpr std::uint64_t kProgram = 0x700000003;

@@ -1,11 +1,6 @@
 #include "unwind/running_files.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <string>
-#include <vector>
-
+#include "expect.hpp"
 #include "symbols/test_files.hpp"
 
 namespace coretap::unwind {
@@ -31,7 +26,7 @@ class RunningFilesTest : public ::testing::Test {
     std::filesystem::create_directory(scratch_.path() + "/66");  // has ended
   }
 
-  symbols::test::ScratchDirectory scratch_;
+  ScratchDirectory scratch_;
 };
 
 TEST_F(RunningFilesTest, CodeOfMostProcessesFirstAndGoesOnWhereItStopped) {

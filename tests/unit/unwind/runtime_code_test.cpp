@@ -11,9 +11,7 @@
 namespace coretap::unwind {
 namespace {
 
-using test::bytes;
-using test::kCode;
-using test::MadeElf;
+using namespace test;
 
 // Frames at both ends of a gap of 0x300 bytes, or without `after`, the gap goes to the end.
 std::string gap_rows(const std::string& code, bool after = true) {

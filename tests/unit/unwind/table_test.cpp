@@ -1,14 +1,7 @@
 #include "unwind/table.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <string.h>
-
-#include <random>
-#include <string>
-#include <vector>
-
 #include "base/fd.hpp"
+#include "expect.hpp"
 #include "symbols/test_files.hpp"
 #include "unwind/made_elf.hpp"
 #include "unwind/rules.hpp"
@@ -16,11 +9,7 @@
 namespace coretap::unwind {
 namespace {
 
-using test::bytes;
-using test::kCode;
-using test::kFunctionStart;
-using test::MadeElf;
-using test::raw;
+using namespace test;
 
 constexpr std::uint64_t kPage = 1 << UNWIND_PAGE_BITS;
 

@@ -1,17 +1,8 @@
 #include "unwind/tables.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
-
+#include "expect.hpp"
 #include "symbols/test_files.hpp"
 #include "unwind/kernel_tables.hpp"
 #include "unwind/made_elf.hpp"
@@ -20,10 +11,7 @@ namespace coretap::unwind {
 namespace {
 
 using std::chrono::milliseconds;
-using symbols::test::ScratchDirectory;
-using test::file_of;
-using test::kChunk;
-using test::MadeElf;
+using namespace test;
 
 std::size_t bytes_of(std::uint32_t rows) { return rows * 4 + sizeof(unwind_page); }
 

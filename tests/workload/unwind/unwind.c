@@ -23,6 +23,13 @@ static uint64_t ticks_per_ms, deadline;
 
 typedef void work(void);
 
+/* In assembly, with its table; compilers leave those that follow each other together. */
+#define ASM_FUNCTION(name, body)                                                                   \
+	__asm__(".text\n"                                                                          \
+		".type " #name ", @function\n" #name ":\n"                                         \
+		".cfi_startproc\n" body ".cfi_endproc\n"                                           \
+		".size " #name ", . - " #name "\n")
+
 /* ---- time without calls ---- */
 
 static inline __attribute__((always_inline)) uint64_t ticks(void)
@@ -202,21 +209,10 @@ WL_FRAME void end_raise(void)
 }
 
 /* Interrupted at its first instruction: by the byte before that, it would be another function. */
-__asm__(".text\n"
-	".type before_trap, @function\n"
-	"before_trap:\n"
-	".cfi_startproc\n"
-	".cfi_def_cfa_offset 4096\n"
-	"nop\n"
-	".cfi_endproc\n"
-	".size before_trap, . - before_trap\n"
-	".type trap_at_start, @function\n"
-	"trap_at_start:\n"
-	".cfi_startproc\n"
-	"ud2\n"
-	"ret\n"
-	".cfi_endproc\n"
-	".size trap_at_start, . - trap_at_start\n");
+ASM_FUNCTION(before_trap, ".cfi_def_cfa_offset 4096\n"
+			  "nop\n");
+ASM_FUNCTION(trap_at_start, "ud2\n"
+			    "ret\n");
 void trap_at_start(void);
 
 WL_FRAME void on_trap(int, siginfo_t *, void *context)
@@ -449,31 +445,20 @@ WL_FRAME void raw_main(work *end)
 }
 
 long raw_clone(struct clone_args *args, size_t size, work *end);
-__asm__(".text\n"
-	".type raw_clone, @function\n"
-	"raw_clone:\n"
-	".cfi_startproc\n"
-	"mov %rdx, %r8\n"
-	"mov $435, %eax\n"
-	"syscall\n"
-	"test %rax, %rax\n"
-	"jz raw_thread\n"
-	"ret\n"
-	".cfi_endproc\n"
-	".size raw_clone, . - raw_clone\n"
-	".type raw_thread, @function\n"
-	"raw_thread:\n"
-	".cfi_startproc\n"
-	".cfi_undefined rip\n"
-	"mov %r8, %rdi\n"
-	"mov $1, %ebp\n"
-	"call raw_main\n"
-	"xor %edi, %edi\n"
-	"mov $60, %eax\n"
-	"syscall\n"
-	"ud2\n"
-	".cfi_endproc\n"
-	".size raw_thread, . - raw_thread\n");
+ASM_FUNCTION(raw_clone, "mov %rdx, %r8\n"
+			"mov $435, %eax\n"
+			"syscall\n"
+			"test %rax, %rax\n"
+			"jz raw_thread\n"
+			"ret\n");
+ASM_FUNCTION(raw_thread, ".cfi_undefined rip\n"
+			 "mov %r8, %rdi\n"
+			 "mov $1, %ebp\n"
+			 "call raw_main\n"
+			 "xor %edi, %edi\n"
+			 "mov $60, %eax\n"
+			 "syscall\n"
+			 "ud2\n");
 
 WL_FRAME void by_clone3(work *end)
 {
@@ -501,23 +486,17 @@ WL_FRAME void chain_again(work *end)
 	chain(end);
 	__asm__ volatile("");
 }
-__asm__(".text\n"
-	".type call_with, @function\n"
-	"call_with:\n"
-	".cfi_startproc\n"
-	"push %rbp\n"
-	".cfi_adjust_cfa_offset 8\n"
-	".cfi_offset rbp, -16\n"
-	"mov %rdx, %rbp\n"
-	"mov %rdi, %rax\n"
-	"lea chain_again(%rip), %rdi\n"
-	"call *%rax\n"
-	"pop %rbp\n"
-	".cfi_adjust_cfa_offset -8\n"
-	".cfi_restore rbp\n"
-	"ret\n"
-	".cfi_endproc\n"
-	".size call_with, . - call_with\n");
+ASM_FUNCTION(call_with, "push %rbp\n"
+			".cfi_adjust_cfa_offset 8\n"
+			".cfi_offset rbp, -16\n"
+			"mov %rdx, %rbp\n"
+			"mov %rdi, %rax\n"
+			"lea chain_again(%rip), %rdi\n"
+			"call *%rax\n"
+			"pop %rbp\n"
+			".cfi_adjust_cfa_offset -8\n"
+			".cfi_restore rbp\n"
+			"ret\n");
 
 #ifndef UNWIND_STATIC
 typedef void passes_on(void (*call)(work *), work *end);

@@ -1,7 +1,5 @@
 #include "tools/app/deadlock/lock_graph.hpp"
 
-#include <initializer_list>
-
 #include "expect.hpp"
 
 namespace coretap {

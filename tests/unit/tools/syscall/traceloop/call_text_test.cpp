@@ -1,6 +1,5 @@
 #include "tools/syscall/traceloop/call_text.hpp"
 
-#include <signal.h>
 #include <sys/socket.h>
 
 #include "expect.hpp"

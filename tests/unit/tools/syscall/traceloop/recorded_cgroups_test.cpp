@@ -1,7 +1,5 @@
 #include "tools/syscall/traceloop/recorded_cgroups.hpp"
 
-#include <csignal>
-
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "expect.hpp"
