@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -232,7 +232,7 @@ std::optional<expression::UserFunction> declared(Scope& scope,
 /// Of overloads, and the first functions of a pattern: each takes time.
 std::string no_result_of_all(const std::vector<const TargetPoint*>& places) {
   constexpr std::size_t kMost = 8;
-  for (auto* place : places | std::views::take(kMost)) {
+  for (auto* place : std::span(places).first(std::min(places.size(), kMost))) {
     if (!place->file) break;
     auto function = expression::user_function(place->file->get(), place->offset);
     if (!function) continue;

@@ -162,7 +162,7 @@ std::string_view part_in_symbol(std::string_view written) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
   };
   const bool plain = std::ranges::all_of(path, [&](char c) { return is_letter(c) || c == ':'; });
-  // A blank may stand behind the type of the result.
+  // A blank may follow the type of the result.
   if (!plain || written.find(' ') != written.npos || written.starts_with("std") ||
       path.find("operator") != path.npos)
     return {};
