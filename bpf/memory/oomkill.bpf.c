@@ -102,12 +102,12 @@ SEC("tp_btf/mark_victim")
 int on_victim_number(u64 *ctx)
 {
 	struct cause *c = current_slot(false);
-	struct task_struct *victim = current_task();
+	struct task_struct *victim = c ? (void *)c->killed : NULL;
 	u32 number = ctx[0];
 
-	if (c && c->killed && BPF_CORE_READ((struct task_struct *)c->killed, pid) == (s32)number)
-		victim = (struct task_struct *)c->killed;
-	else if ((u32)bpf_get_current_pid_tgid() != number)
+	if (!victim || (u32)BPF_CORE_READ(victim, pid) != number)
+		victim = current_task();
+	if ((u32)BPF_CORE_READ(victim, pid) != number)
 		return 0;
 	return marked(ctx, victim);
 }
