@@ -21,9 +21,10 @@ struct query {
 	struct call call; /* MySQL: dispatch_command() */
 	u64 start;        /* 0: none is under way */
 	u64 ran;          /* PostgreSQL: when its last part was done */
-	bool executed;    /* PostgreSQL: a part was begun, which may fail */
+	u32 executed;     /* PostgreSQL: a part was begun, which may fail */
 	u32 command;
 	u32 server;
+	u32 pad;
 	QUERY_KEEPS
 };
 

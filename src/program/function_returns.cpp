@@ -311,7 +311,7 @@ FunctionReturns FileCode::returns(std::uint64_t begin) {
 Error cannot_probe_return(std::string_view function, std::string why) {
   return {fmt::format("the return of {} cannot be probed without harm", printable(function)),
           std::move(why),
-          "trace its entry; --return-trampoline takes the kernel's return probe, which breaks "
+          "probe its entry; --return-trampoline takes the kernel's return probe, which breaks "
           "programs that unwind through the function",
           kUnsupported};
 }
