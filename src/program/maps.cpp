@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t kPreallocatedStacks = 1 << 14;
 constexpr std::uint64_t kPreallocatedCalls = 1 << 9;
 constexpr std::uint64_t kObjects = 1 << 20;  // they take memory when there are any
-constexpr std::uint64_t kLastObjects = 1 << 18;
+constexpr std::uint64_t kLastObjects = 1 << 16;
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }

@@ -53,10 +53,11 @@ TOOL(filelife) {
           "it is longer than 4095 bytes. For removals by io_uring, the kernel itself (an NFS "
           "server), or 32-bit programs on a 64-bit kernel, FILE is only the name.\n\n"
           "Not seen: files that existed before, files created by mknod, bind or link (O_TMPFILE), "
-          "and directories.",
+          "and directories. Of the files that were created and still exist, the last 65536 are "
+          "remembered (--max-keys: another number).",
       .overhead =
-          "a hook per open and one per removal, and an entry of about 100 bytes for each created "
-          "file that exists. If kernel functions cannot be traced: three hooks per removal, one "
+          "a hook per open and one per removal, and 6 MB of kernel memory for the created files that "
+          "exist. If kernel functions cannot be traced: three hooks per removal, one "
           "per change of a file's times, and a small cost on every other system call, because the "
           "kernel then takes its slow path",
       .examples = {{"filelife", "all files that are removed"},
