@@ -368,6 +368,18 @@ __noinline int unwind_replaced(void)
 	return 0;
 }
 
+/* Before a function's first instruction, and at its return, the return address lies at rsp. */
+OPT(bool, walks_at_entries);
+
+inline_ int unwind_entry(struct walk *w)
+{
+	if (!unwind_read(w, w->sp, &w->ip))
+		return unwind_end(w, STACK_END_UNREADABLE);
+	w->sp += 8;
+	w->exact = 0;
+	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
+}
+
 /* Notes the frame and goes to its caller's; not 0: it is the last one. */
 __noinline int unwind_step(void)
 {
@@ -392,6 +404,8 @@ __noinline int unwind_step(void)
 	w->guessed = 0;
 	walk_found(w, unwind_frame(w));
 	index = unwind_find_rule(w, pc);
+	if (!index && w->exact && w->stack.depth == 1 && walks_at_entries)
+		return unwind_entry(w);
 	/* In sigreturn ip is behind the last instruction that is described: once more, before it.
 	 */
 	if (!index && w->exact && w->stack.depth == 1 && pc != w->found.start) {

@@ -79,6 +79,8 @@ struct Hook {
   /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): what they attach to comes from these
   /// words; the library takes those programs that the words and this kernel need.
   TargetWords targets = nullptr;
+  /// The words are the tool's own (known_functions()): one that cannot be traced is left out.
+  bool known = false;
   /// For programs of ON_CALLS (bpf/lib/traced_calls.bpf.h): at the entries and the returns of what
   /// the words name.
   bool calls = false;

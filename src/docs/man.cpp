@@ -255,6 +255,24 @@ void rights_section(Page& p, const Tool& tool) {
   p.end();
 }
 
+void effects_section(Page& p) {
+  p.section("EFFECTS ON TRACED PROGRAMS");
+  p.prose(
+      "A program takes longer where it is probed, and does nothing else differently. The kernel's "
+      "return probe would replace the return address on the stack, so that C++ exceptions end in "
+      "terminate(), Rust panics abort, cancelled threads run no destructors and Go programs stop. "
+      "Functions are probed at their return instructions instead.");
+  p.prose(
+      "The kernel's return probe is used where nothing can unwind through the function: in "
+      "functions that call nothing, in programs in C alone that cancel no threads, and in "
+      "functions that allocate memory or take mutexes. A function whose return instructions cannot "
+      "be found otherwise is left out, with a message. --return-trampoline uses the kernel's return "
+      "probe there too, but not in Go programs.");
+  p.prose(
+      "A place is refused where a probe would overwrite data of the program: on a 5-byte nop within "
+      "a function, on kernels whose probe there writes below the stack pointer.");
+}
+
 /// What a real run printed, and the meaning of its columns from their declaration.
 void sample_section(Page& p, const Tool& tool, std::string_view sample) {
   auto text = sample, command = take_until(text, '\n');
@@ -343,6 +361,7 @@ std::string man_page(const Tool& tool, std::string_view sample) {
   p.prose("As described in coretap-output(7).");
   p.section("OVERHEAD");
   p.prose(sentence(tool.overhead));
+  if (has(tool, "return-trampoline")) effects_section(p);
   p.section("ANSWERS");
   p.begin("-tag -width Ds -compact");
   question_items(p, tool);

@@ -21,8 +21,9 @@ namespace {
 using symbols::Flow;
 
 constexpr std::uint64_t kMostCode = 1 << 20;  // bytes of a function
-constexpr std::size_t kMostCold = 64 << 10;   // instructions outside of its bounds
-constexpr std::size_t kLongest = 16;          // an instruction, at least
+constexpr std::uint64_t kMostSwept = 256
+                                     << 20;  // bytes of a file, of which functions may share some
+constexpr std::size_t kLongest = 16;         // an instruction, at least
 
 /// They call nothing of the program's and are no points where threads are cancelled (pthreads(7)):
 /// nothing unwinds through them. Programs call them most of all, and a plain probe on a return
@@ -52,7 +53,9 @@ constexpr std::string_view kNeverUnwound[] = {
 
 }  // namespace
 
-FileCode::FileCode(int fd) : fd_(fd), symbols_(symbols::ElfSymbols::read(fd)) { read_sections(); }
+FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept), symbols_(symbols::ElfSymbols::read(fd)) {
+  read_sections();
+}
 
 void FileCode::read_sections() {
   const auto elf = symbols::open_elf(fd_);
@@ -61,6 +64,7 @@ void FileCode::read_sections() {
   auto see_dynamic = [&](Elf_Scn* section, const GElf_Shdr& header) {
     constexpr std::uint64_t kMostDynamic = 1 << 16;
     auto* data = symbols::section_data(section, header, kMostDynamic);
+    unwinds |= !data;
     GElf_Dyn entry;
     for (int i = 0; data && gelf_getdyn(data, i, &entry); i++) {
       unwinds |= entry.d_tag == DT_SONAME;  // a library that can be started
@@ -74,6 +78,7 @@ void FileCode::read_sections() {
   auto see_symbols = [&](Elf_Scn* section, const GElf_Shdr& header) {
     constexpr std::uint64_t kMostSymbols = 16 << 20;
     auto* data = symbols::section_data(section, header, kMostSymbols);
+    unwinds |= !data;
     GElf_Sym symbol;
     for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
       const char* name = elf_strptr(elf.get(), header.sh_link, symbol.st_name);
@@ -137,21 +142,22 @@ void FileCode::read_frames() {
       });
 }
 
-const FileCode::Bounds* FileCode::described_at(std::uint64_t address) {
+std::optional<symbols::CodeRange> FileCode::described_at(std::uint64_t address) {
   read_frames();
   auto next = std::upper_bound(described_.begin(), described_.end(), address,
                                [](auto at, auto& each) { return at < each.start; });
-  if (next == described_.begin()) return nullptr;
-  auto* found = &*std::prev(next);
-  return address - found->start < found->size ? found : nullptr;
+  if (next == described_.begin()) return {};
+  auto& found = *std::prev(next);
+  if (address - found.start >= found.size) return {};
+  return found;
 }
 
 /// Stripped files have symbols only of what they export, but describe all functions.
-FileCode::Bounds FileCode::bounds_of(std::uint64_t address) {
+symbols::CodeRange FileCode::bounds_of(std::uint64_t address) {
   auto* f = symbols_->find(address);
   if (f && f->start == address && f->size) return {f->start, f->size};
-  auto* part = described_at(address);
-  return part && part->start == address ? *part : Bounds{address, 0};
+  auto part = described_at(address);
+  return part && part->start == address ? *part : symbols::CodeRange{address, 0};
 }
 
 /// A jump to another function leaves the stack as the caller has made it. So does the code of a
@@ -165,25 +171,19 @@ bool FileCode::may_have_left(std::uint64_t address) {
 /// Follows the code of one function.
 class FileCode::Sweep {
  public:
-  Sweep(FileCode& file, const Bounds& f) : file_(file), f_(f) { found_.calls = false; }
+  Sweep(FileCode& file, symbols::CodeRange f) : file_(file), f_(f) { found_.calls = false; }
 
   FunctionReturns run() {
-    // Code that compilers write has no data between its instructions: all are looked at, also what
-    // only a table leads to.
-    const auto end = f_.start + f_.size;
-    auto address = f_.start;
-    symbols::Flow last;
-    for (Block block(*this); address < end && found_.state == FunctionReturns::found;) {
-      last = step(block, address, last);
-      address += last.bytes;
-    }
+    sweep(f_);
     while (!cold_.empty() && found_.state == FunctionReturns::found) {
-      auto part = *cold_.begin();
+      // What is described alone: a part of the function.
+      auto part = file_.described_at(*cold_.begin());
       cold_.erase(cold_.begin());
-      follow(part);
+      if (!part || part->size > kMostCode)
+        fail(FunctionReturns::unreadable);
+      else if (parts_.insert(part->start).second)
+        sweep(*part);
     }
-    // The last one of all may not run on into the next function.
-    if (found_.state == FunctionReturns::found && address != end) fail(FunctionReturns::unreadable);
     if (found_.state != FunctionReturns::found) return {found_.state};
     std::sort(found_.offsets.begin(), found_.offsets.end());
     return std::move(found_);
@@ -229,7 +229,8 @@ class FileCode::Sweep {
   bool is_own(std::uint64_t address) const { return address - f_.start < f_.size; }
 
   bool is_in_part(std::uint64_t address) const {
-    auto* part = parts_.empty() ? nullptr : file_.described_at(address);
+    if (parts_.empty()) return false;
+    auto part = file_.described_at(address);
     return part && parts_.contains(part->start);
   }
 
@@ -244,6 +245,8 @@ class FileCode::Sweep {
 
   Flow step(Block& block, std::uint64_t address, const Flow& last) {
     auto flow = symbols::flow_of(block.at(address));
+    if (file_.left_ < flow.bytes) flow.kind = Flow::unknown;
+    file_.left_ -= std::min<std::uint64_t>(file_.left_, flow.bytes);
     switch (flow.kind) {
       case Flow::next:
       case Flow::by_table:
@@ -280,21 +283,20 @@ class FileCode::Sweep {
     return flow;
   }
 
-  /// A part of the function that lies elsewhere, and is described alone.
-  void follow(std::uint64_t target) {
-    auto* part = file_.described_at(target);
-    if (!part || part->size > kMostCode) return fail(FunctionReturns::unreadable);
-    if (!parts_.insert(part->start).second) return;
+  /// Code that compilers write has no data between its instructions: all are looked at, also what
+  /// only a table leads to.
+  void sweep(symbols::CodeRange code) {
     Block block(*this);
     Flow last;
-    for (auto address = part->start;
-         address - part->start < part->size && found_.state == FunctionReturns::found;
-         address += last.bytes)
-      last = step(block, address, last);
+    std::uint64_t at = 0;
+    for (; at < code.size && found_.state == FunctionReturns::found; at += last.bytes)
+      last = step(block, code.start + at, last);
+    // The last one may not run on into the next function.
+    if (at != code.size) fail(FunctionReturns::unreadable);
   }
 
   FileCode& file_;
-  Bounds f_;
+  symbols::CodeRange f_;
   FunctionReturns found_{FunctionReturns::found};
   std::set<std::uint64_t> cold_;   ///< jumps to parts
   std::set<std::uint64_t> parts_;  ///< their begins

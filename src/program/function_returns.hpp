@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 
 #include "base/fd.hpp"
 #include "coretap/result.hpp"
+#include "symbols/code_place.hpp"
 #include "symbols/elf_symbols.hpp"
 
 namespace coretap {
@@ -42,6 +44,8 @@ class FileCode {
 
   /// Of the function that begins at this offset in the file.
   FunctionReturns returns(std::uint64_t begin);
+  /// The function, or the part of one, that .eh_frame describes at this ELF address.
+  std::optional<symbols::CodeRange> described_at(std::uint64_t address);
   /// Written in Go: its functions may change their thread, and their stack its place.
   bool is_go() const { return go_; }
   /// A program in C alone that cancels no threads. Of libraries it is not known who calls them.
@@ -49,24 +53,20 @@ class FileCode {
 
  private:
   class Sweep;
-  /// Code by ELF addresses.
-  struct Bounds {
-    std::uint64_t start, size;
-  };
   void read_sections();
   void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
   std::uint64_t behind_stub(std::uint64_t address);
   void read_frames();
-  const Bounds* described_at(std::uint64_t address);
-  Bounds bounds_of(std::uint64_t address);
+  symbols::CodeRange bounds_of(std::uint64_t address);
   bool may_have_left(std::uint64_t address);
 
   int fd_;
+  std::uint64_t left_;  ///< bytes of code that may still be read
   bool go_ = false, never_unwinds_ = false, frames_read_ = false;
   std::shared_ptr<symbols::ElfSymbols> symbols_;
   /// By ELF address: is the stack from there on as it was at the function's entry?
   std::vector<std::pair<std::uint64_t, bool>> rows_;
-  std::vector<Bounds> described_;  ///< by start
+  std::vector<symbols::CodeRange> described_;  ///< by start
   /// Functions of this file that it calls by the dynamic linker, by the words with their addresses.
   std::map<std::uint64_t, std::uint64_t> linked_;
 };
@@ -89,10 +89,9 @@ class ReturnProbes {
   /// bpf/lib/call.bpf.h). Then a function may end by a jump to one that others call.
   ReturnProbe of(const std::shared_ptr<Fd>& file, std::string_view function, std::uint64_t begin,
                  bool matched);
-  bool is_go(const std::shared_ptr<Fd>& file) { return code(file).is_go(); }
+  FileCode& code(const std::shared_ptr<Fd>& file);
 
  private:
-  FileCode& code(const std::shared_ptr<Fd>& file);
   ReturnProbe refused(std::string why, const FileCode& code) const;
 
   bool any_;

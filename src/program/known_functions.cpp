@@ -92,8 +92,11 @@ std::vector<std::string> words_for(const Config& config, std::span<const KnownFu
 
 Hook known_functions(std::string_view name, std::vector<std::string_view> programs,
                      TargetWords words, std::string_view instead) {
-  return {
-      .name = name, .candidates = {{std::move(programs)}}, .instead = instead, .targets = words};
+  return {.name = name,
+          .candidates = {{std::move(programs)}},
+          .instead = instead,
+          .targets = words,
+          .known = true};
 }
 
 Result<void> set_roles(Config& config, TargetWords words, RoleOf role, Setting roles) {

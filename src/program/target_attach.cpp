@@ -377,6 +377,10 @@ void configure_targets(Session& s) {
     auto& ids = p.kind == TargetPoint::call_entry ? entries : ends;
     if (p.address < ids.size()) ids.at(p.address) = p.id + 1;
   }
+  set_variable(s, "walks_at_entries",
+               std::all_of(targets.points.begin(), targets.points.end(), [](auto& p) {
+                 return p.kind == TargetPoint::user ? !p.within : p.instruction;
+               }));
   set_variable(s, "target_entries", entries.data(), sizeof entries);
   set_variable(s, "target_ends", ends.data(), sizeof ends);
   std::array<std::uint8_t, EXPRESSION_PAIRED> paired{};

@@ -135,7 +135,7 @@ class Search {
   Search(const Hook& hook, const Config& config, Kernel& kernel, ProbeFinder& finder)
       : calls_(hook.calls),
         by_word_(hook.by_word),
-        known_(!config.known.empty()),
+        known_(hook.known),
         paired_(hook.paired ? hook.paired(config) : std::vector<bool>()),
         config_(config),
         kernel_(kernel),
@@ -278,7 +278,7 @@ class Search {
     if (calls_) end.kind = end_of(point.kind);
     if (end.kind != TargetPoint::user_return) return {end};
     const bool timed = calls_ || (number_ <= paired_.size() && paired_[number_ - 1]);
-    auto probe = timed && returns_.is_go(end.file)
+    auto probe = timed && returns_.code(end.file).is_go()
                      ? ReturnProbe{.refusal = "a goroutine may return on another thread"}
                      : returns_.of(end.file, end.symbol, end.offset, timed || known_);
     if (!probe.refusal.empty()) {
@@ -603,7 +603,8 @@ class Search {
     for (auto& file : files.files) {
       auto symbols = is_native(file) ? symbols::ElfSymbols::read(file.fd->get()) : nullptr;
       if (!symbols) continue;
-      auto at = symbols::place_at(file.fd->get(), *symbols, address);
+      auto at = symbols::place_at(file.fd->get(), *symbols, address,
+                                  [&](auto at) { return returns_.code(file.fd).described_at(at); });
       auto added = add_code(file, at, at.function);
       any = any || added;
       if (!added) last = added.error();

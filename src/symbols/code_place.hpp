@@ -1,6 +1,8 @@
 // Places within the functions of a file, to which a probe may be attached.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "symbols/elf_symbols.hpp"
@@ -26,8 +28,15 @@ struct CodePlace {
 /// Of a function by the offset in the file where it begins.
 CodePlace place_within(int fd, const ElfSymbols& symbols, std::uint64_t begin,
                        std::uint64_t within);
-/// Of an address as the file's symbols have it, or in stripped files its frames (.eh_frame): a
-/// function is then named by where it begins.
-CodePlace place_at(int fd, const ElfSymbols& symbols, std::uint64_t address);
+/// Code by ELF addresses.
+struct CodeRange {
+  std::uint64_t start, size;
+};
+/// What describes the code at an address where no symbol does: its unwind information.
+using DescribedAt = std::function<std::optional<CodeRange>(std::uint64_t address)>;
+/// Of an address as the file's symbols have it. Without a symbol the function is named by its
+/// address: "0x401615".
+CodePlace place_at(int fd, const ElfSymbols& symbols, std::uint64_t address,
+                   const DescribedAt& described = {});
 
 }  // namespace coretap::symbols

@@ -59,13 +59,15 @@ void give_to_file(std::span<Mapping> copies, const Mapping& before, const Mappin
     by = &before;
   else if (after.executable && after.start == copies.back().end)
     by = &after;
-  if (by == nullptr || copies.front().start < by->start - by->offset) return;
+  if (by == nullptr || by->start < by->offset) return;
+  const auto base = by->start - by->offset;
   for (auto& copy : copies) {
     const auto start = copy.start, end = copy.end;
+    if (start < base) continue;
     copy = *by;
     copy.start = start;
     copy.end = end;
-    copy.offset = start - (by->start - by->offset);
+    copy.offset = start - base;
     copy.executable = true;
   }
 }

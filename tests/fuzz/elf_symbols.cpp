@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "fuzz.hpp"
+#include "program/function_returns.hpp"
 #include "symbols/elf_symbols.hpp"
 
 using namespace coretap;
@@ -43,5 +44,11 @@ FUZZ(elf_symbols, bytes) {
   if (elf && !elf->functions().empty()) name = elf->name(elf->functions().back());
   const auto place = find_function(file.fd(), name);
   MUST((place.state == FunctionPlace::found) == !place.offsets.empty());
-  for (auto offset : place.offsets) MUST(offset < bytes.size());
+  FileCode code(file.fd());
+  for (auto offset : place.offsets) {
+    MUST(offset < bytes.size());
+    auto returns = code.returns(offset);
+    MUST(returns.state == FunctionReturns::found || returns.offsets.empty());
+    for (auto end : returns.offsets) MUST(end < bytes.size());
+  }
 }

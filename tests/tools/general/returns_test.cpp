@@ -75,5 +75,13 @@ TOOL_TEST(Returns, RedZonesStayAsTheyAre) {
   }
 }
 
+// At a function's entry the return address lies on top of the stack, whatever is known of its code.
+TOOL_TEST(Returns, CallersOfCodeWithoutTables) {
+  auto seen = observe({"stackcount", "--json", "-p", "{pid}", workload_path("redzone") + ":kept"},
+                      "redzone --hits 10");
+  ASSERT_EQ(seen.report().body.size(), 1u);
+  EXPECT_TRUE(has_frame(seen.report().body[0], "user_stack", "main"));
+}
+
 }  // namespace
 }  // namespace coretap::tooltest

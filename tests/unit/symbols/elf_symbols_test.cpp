@@ -5,6 +5,7 @@
 #include <lzma.h>
 
 #include "expect.hpp"
+#include "program/function_returns.hpp"
 #include "symbols/code_place.hpp"
 #include "test_files.hpp"
 
@@ -113,17 +114,21 @@ TEST(CodePlace, OfStrippedFiles) {
   ASSERT_TRUE(table && none);
   const auto* function = find_named(*table, "function_of_elf_test");
   ASSERT_NE(function, nullptr);
+  FileCode code(bare.get());
+  const auto at = [&](std::uint64_t address) {
+    return place_at(bare.get(), *none, address,
+                    [&](auto there) { return code.described_at(there); });
+  };
   const auto named = place_at(full.get(), *table, function->start);
-  const auto framed = place_at(bare.get(), *none, function->start);
+  const auto framed = at(function->start);
   EXPECT_EQ(framed.state, CodePlace::found);
   EXPECT_EQ(framed.size, named.size);
   EXPECT_EQ(framed.offset, named.offset);
   std::size_t n = 0, same = 0;  // aliases and what assemblers write have other sizes
   for (const auto& each : table->functions())
-    if (n++; place_at(bare.get(), *none, each.start + each.size - 1).size == each.size) same++;
+    if (n++; at(each.start + each.size - 1).size == each.size) same++;
   EXPECT_GT(same * 10, n * 9);
-  EXPECT_EQ(place_at(bare.get(), *none, table->code().front().address + (1ULL << 40)).state,
-            CodePlace::nowhere);
+  EXPECT_EQ(at(table->code().front().address + (1ULL << 40)).state, CodePlace::nowhere);
 }
 
 TEST(ElfSymbols, FindsSymbolsOfStrippedFileInItsDebugFile) {
