@@ -263,7 +263,7 @@ void effects_section(Page& p) {
       "terminate(), Rust panics abort, cancelled threads run no destructors and Go programs stop. "
       "Functions are probed at their return instructions instead.");
   p.prose(
-      "The kernel's return probe is used where nothing can unwind through the function: in "
+      "The kernel's return probe is used if nothing can unwind through the function: in "
       "functions that call nothing, in programs in C alone that cancel no threads, and in "
       "functions that allocate memory or take mutexes. A function whose return instructions cannot "
       "be found otherwise is left out, with a message. --return-trampoline uses the kernel's return "

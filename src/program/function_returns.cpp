@@ -299,7 +299,7 @@ class FileCode::Sweep {
   symbols::CodeRange f_;
   FunctionReturns found_{FunctionReturns::found};
   std::set<std::uint64_t> cold_;   ///< jumps to parts
-  std::set<std::uint64_t> parts_;  ///< their begins
+  std::set<std::uint64_t> parts_;  ///< their starts
 };
 
 FunctionReturns FileCode::returns(std::uint64_t begin) {
