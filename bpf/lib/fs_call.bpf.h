@@ -277,7 +277,7 @@ inline_ bool fs_of_ring(void)
 		return 0;                         \
 	}
 
-/* The programs at ends, which may preempt each other: what each has of its own is at this place. */
+/* The programs at ends, which may preempt each other: each has a buffer at this number. */
 enum fs_end {
 	FS_END_READ,
 	FS_END_WRITE,

@@ -11,9 +11,8 @@
 #include "lib/target.bpf.h"
 
 #define ANY_CALL ~0ULL
-#define CALL_IS_OVER                                                                       \
-	(~0ULL - 1)       /* id of one that ended by a jump to another, which is told next \
-			   */
+/* As sp, of a call that ended by a jump to another one, whose return comes next. */
+#define CALL_IS_OVER (~0ULL - 1)
 #define SYSTEM_CALL ~0ULL /* stack pointer of a system call: all in the kernel is within it */
 
 /* How deep calls within calls are timed. */

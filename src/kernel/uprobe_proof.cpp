@@ -98,11 +98,12 @@ bool has_doubtful_prefix(Code code) {
 }  // namespace
 
 std::string place_refusal(Code instruction, bool function_begins) {
-  static const bool harmless = keeps_red_zone();
-  if (!function_begins && !harmless && instruction.size() >= std::size(kNop5) &&
-      std::equal(std::begin(kNop5), std::end(kNop5), instruction.begin()))
-    return "a probe on a nop of 5 bytes would overwrite data of the program (the red zone) on this "
-           "kernel";
+  if (!function_begins && std::ranges::equal(instruction, kNop5)) {
+    static const bool harmless = keeps_red_zone();
+    if (!harmless)
+      return "a probe on a nop of 5 bytes would overwrite data of the program (the red zone) on "
+             "this kernel";
+  }
   if (!has_doubtful_prefix(instruction)) return {};
   static std::map<std::vector<std::uint8_t>, bool> known;
   std::vector<std::uint8_t> bytes(instruction.begin(), instruction.end());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -21,13 +20,14 @@ namespace {
 using symbols::Flow;
 
 constexpr std::uint64_t kMostCode = 1 << 20;  // bytes of a function
-constexpr std::uint64_t kMostSwept = 256
-                                     << 20;  // bytes of a file, of which functions may share some
-constexpr std::size_t kLongest = 16;         // an instruction, at least
+/// Bytes of a file; functions may share some.
+constexpr std::uint64_t kMostSwept = 256 << 20;
+constexpr std::size_t kLongest = 16;  // an instruction, at least
 
 /// They call nothing of the program's and are no points where threads are cancelled (pthreads(7)):
 /// nothing unwinds through them. Programs call them most of all, and a plain probe on a return
-/// instruction takes 30 us in a virtual machine, where the kernel's return probe takes one.
+/// instruction takes ten times as long in a virtual machine as the kernel's return probe
+/// (docs/effects.md).
 constexpr std::string_view kNeverUnwound[] = {
     "aligned_alloc",
     "calloc",
@@ -53,9 +53,7 @@ constexpr std::string_view kNeverUnwound[] = {
 
 }  // namespace
 
-FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept), symbols_(symbols::ElfSymbols::read(fd)) {
-  read_sections();
-}
+FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept) { read_sections(); }
 
 void FileCode::read_sections() {
   const auto elf = symbols::open_elf(fd_);
@@ -92,8 +90,8 @@ void FileCode::read_sections() {
     go_ |= name == ".go.buildinfo" || name.ends_with(".gopclntab");
     unwinds |= name == ".gcc_except_table";
     if (header.sh_type == SHT_DYNAMIC) see_dynamic(section, header);
-    if (header.sh_type == SHT_RELA) read_relocations(elf.get(), section, header);
-    if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) see_symbols(section, header);
+    if (!unwinds && (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
+      see_symbols(section, header);
     return false;
   });
   never_unwinds_ = symbols::has_interpreter(elf.get()) && !unwinds && !go_;
@@ -130,6 +128,11 @@ std::uint64_t FileCode::behind_stub(std::uint64_t address) {
 
 void FileCode::read_frames() {
   if (std::exchange(frames_read_, true)) return;
+  if (const auto elf = symbols::open_elf(fd_))
+    symbols::find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, auto) {
+      if (header.sh_type == SHT_RELA) read_relocations(elf.get(), section, header);
+      return false;
+    });
   unwind::FileImage image(fd_);
   unwind::read_cfi(
       image, unwind::read_elf_code(image),
@@ -171,19 +174,11 @@ bool FileCode::may_have_left(std::uint64_t address) {
 /// Follows the code of one function.
 class FileCode::Sweep {
  public:
-  Sweep(FileCode& file, symbols::CodeRange f) : file_(file), f_(f) { found_.calls = false; }
+  Sweep(FileCode& file, symbols::CodeRange f) : file_(file), parts_{f} { found_.calls = false; }
 
   FunctionReturns run() {
-    sweep(f_);
-    while (!cold_.empty() && found_.state == FunctionReturns::found) {
-      // What is described alone: a part of the function.
-      auto part = file_.described_at(*cold_.begin());
-      cold_.erase(cold_.begin());
-      if (!part || part->size > kMostCode)
-        fail(FunctionReturns::unreadable);
-      else if (parts_.insert(part->start).second)
-        sweep(*part);
-    }
+    for (std::size_t i = 0; i < parts_.size() && found_.state == FunctionReturns::found; i++)
+      sweep(parts_[i]);
     if (found_.state != FunctionReturns::found) return {found_.state};
     std::sort(found_.offsets.begin(), found_.offsets.end());
     return std::move(found_);
@@ -226,18 +221,24 @@ class FileCode::Sweep {
       fail(FunctionReturns::leaves);
   }
 
-  bool is_own(std::uint64_t address) const { return address - f_.start < f_.size; }
+  bool is_own(std::uint64_t address) const {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [&](auto& part) { return address - part.start < part.size; });
+  }
 
-  bool is_in_part(std::uint64_t address) const {
-    if (parts_.empty()) return false;
-    auto part = file_.described_at(address);
-    return part && parts_.contains(part->start);
+  /// What is described alone.
+  void add_part(std::uint64_t target) {
+    auto part = file_.described_at(target);
+    if (!part || part->size > kMostCode)
+      fail(FunctionReturns::unreadable);
+    else
+      parts_.push_back(*part);
   }
 
   /// Compilers put code that rarely runs elsewhere: "NAME.cold".
   bool is_named_cold(std::uint64_t address) const {
     auto* other = file_.symbols_->find(address);
-    auto* self = file_.symbols_->find(f_.start);
+    auto* self = file_.symbols_->find(parts_.front().start);
     if (!other || !self) return false;
     const std::string_view own = file_.symbols_->name(*self), name = file_.symbols_->name(*other);
     return name.starts_with(own) && name.substr(own.size()).starts_with(".cold");
@@ -269,11 +270,11 @@ class FileCode::Sweep {
       case Flow::branch:
       case Flow::jump: {
         auto target = address + static_cast<std::uint64_t>(flow.target);
-        if (is_own(target) || is_in_part(target)) break;
+        if (is_own(target)) break;
         if (file_.may_have_left(address) && !is_named_cold(target))
           end_in(target);
         else
-          cold_.insert(target);
+          add_part(target);
         break;
       }
       case Flow::unknown:
@@ -296,13 +297,12 @@ class FileCode::Sweep {
   }
 
   FileCode& file_;
-  symbols::CodeRange f_;
+  std::vector<symbols::CodeRange> parts_;  ///< the function, and what it has elsewhere
   FunctionReturns found_{FunctionReturns::found};
-  std::set<std::uint64_t> cold_;   ///< jumps to parts
-  std::set<std::uint64_t> parts_;  ///< their starts
 };
 
 FunctionReturns FileCode::returns(std::uint64_t begin) {
+  if (!symbols_) symbols_ = symbols::ElfSymbols::read(fd_);
   auto address = symbols_ ? symbols_->address_of_offset(begin) : std::nullopt;
   if (!address) return {};
   auto bounds = bounds_of(*address);

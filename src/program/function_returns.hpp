@@ -63,7 +63,7 @@ class FileCode {
   int fd_;
   std::uint64_t left_;  ///< bytes of code that may still be read
   bool go_ = false, never_unwinds_ = false, frames_read_ = false;
-  std::shared_ptr<symbols::ElfSymbols> symbols_;
+  std::shared_ptr<symbols::ElfSymbols> symbols_;  ///< read when a function is looked at
   /// By ELF address: is the stack from there on as it was at the function's entry?
   std::vector<std::pair<std::uint64_t, bool>> rows_;
   std::vector<symbols::CodeRange> described_;  ///< by start
