@@ -11,7 +11,8 @@ from pathlib import Path
 # times, alone after the first; this is the only place that tries again. What needed it is counted.
 TRIES = 3
 MOST_TRIED_AGAIN = 8  # where more failed, another try would only hide it
-BUDGET = 0.005  # of all tests may have needed another try
+BUDGET = 0.005  # of all tests, on average, may need another try
+CHANCE = 0.01  # a run fails with more of them than a run with that average has with this probability
 
 # Tests that ask nothing of the kernel and count nothing of the machine: they run on the host only, several at once. As a
 # filter of GoogleTest's.

@@ -1,5 +1,6 @@
 """What the tests of a run came to."""
 
+import math
 import sys
 from pathlib import Path
 
@@ -63,5 +64,13 @@ class Totals:
         if status and not failures:
             self.one(f"{name} (ended with {status})", False)
 
-    def within_budget(self):
-        return len(self.again) <= max(1, gtestreport.BUDGET * self.ran)  # one of a few is no rate
+    def most_again(self):
+        """So many retries come by chance (Poisson) in a run whose tests keep the budget; more do not."""
+        mean = gtestreport.BUDGET * self.ran
+        count, term = 0, math.exp(-mean)
+        tail = 1 - term  # the probability of more than `count`
+        while tail > gtestreport.CHANCE:
+            count += 1
+            term *= mean / count
+            tail -= term
+        return max(1, count)  # one of a few is no rate

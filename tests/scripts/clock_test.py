@@ -147,6 +147,14 @@ class Logs(unittest.TestCase):
             self.assertNotIn("A.One (", gtestreport.failures_of_log(log))
 
 
+class Retries(unittest.TestCase):
+    def test_a_run_fails_with_more_of_them_than_come_by_chance(self):
+        totals = Totals(Records(""))
+        for ran, most in ((0, 1), (200, 4), (1600, 15)):  # quantiles of Poisson's distribution, 99 %
+            totals.ran = ran
+            self.assertEqual(totals.most_again(), most)
+
+
 if __name__ == "__main__":
     clock.adopt_orphans()
     unittest.main(verbosity=0)

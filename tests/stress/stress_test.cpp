@@ -39,9 +39,9 @@ std::chrono::milliseconds suspension() { return is_long() ? 3000ms : 1000ms; }
 
 // ---- one cell ----
 
-/// One workload on each CPU.
-Scene set(const Row& row) {
-  auto events = std::llround(static_cast<double>(row.events) * scale());
+/// One workload on each CPU, each with this part of the row's events.
+Scene set(const Row& row, double part = 1) {
+  auto events = std::llround(static_cast<double>(row.events) * scale() * part);
   return {row,
           {.events = std::max<std::uint64_t>(2, static_cast<std::uint64_t>(events)),
            .workloads = row.workloads}};
@@ -189,7 +189,7 @@ std::uint64_t memory_of(pid_t pid) {
 Outcome copies(const Row& row) {
   constexpr std::uint64_t kMost = 128 << 20;
   const int count = slowness() > 3 ? 4 : is_long() ? 24 : row.copies;
-  auto scene = set(row);
+  auto scene = set(row, 0.25);  // each event is read as often as there are copies
   std::vector<std::unique_ptr<Tracer>> tracers;
   tracers.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; i++)

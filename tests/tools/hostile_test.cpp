@@ -595,6 +595,19 @@ TOOL_TEST(Hostile, KernelAddressesAreForWhomTheKernelShowsThem) {
   }
 }
 
+/// Those that run here: of each kind of report one, or all (CORETAP_ALL_TOOLS=1).
+Strings of_each_kind() {
+  std::set<std::string> tools;
+  if (with_all_tools()) {
+    for (auto& tool : tool_names())
+      if (!expected_missing(tool)) tools.insert(tool);
+  } else {
+    for (auto kind : kReportKinds) tools.insert(representative(kind).tool);
+  }
+  for (auto& tool : tools) require_tool(tool);
+  return {tools.begin(), tools.end()};
+}
+
 /// What names of probes and pinned objects there are.
 std::set<std::string> named_in_the_kernel() {
   std::set<std::string> all;
@@ -620,9 +633,7 @@ TOOL_TEST(Hostile, NothingIsLeftOfKilledTools) {
     for (auto& tracer : tracers) tracer->process().wait();
     tracers.clear();
   };
-  for (auto& tool : tool_names()) {
-    if (expected_missing(tool)) continue;
-    require_tool(tool);
+  for (auto& tool : of_each_kind()) {
     tracers.push_back(
         std::make_unique<Tracer>(tool, whole(tool, {"--json"}), Tracer::How{.attached = false}));
     if (tracers.size() == kAtOnce) kill_all();
@@ -646,9 +657,7 @@ TOOL_TEST(Hostile, CommandsInheritNothing) {
     }
     running.clear();
   };
-  for (auto& tool : tool_names()) {
-    if (expected_missing(tool)) continue;
-    require_tool(tool);
+  for (auto& tool : of_each_kind()) {
     running.emplace_back(
         tool, std::make_unique<Process>(Spawn{.argv = {tool_path(tool), "--json", "--", "sh", "-c",
                                                        "ls -l /proc/self/fd >&2"}}));
