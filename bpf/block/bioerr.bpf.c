@@ -13,10 +13,17 @@ OPT(bool, all);
 
 struct submission {
 	u64 began; /* the kernel's own stamp of the request, which tells its lives apart */
+	u64 seen;
 	u64 wanted;
 	u64 stack; /* its key in `stacks`; 0: none */
 	struct task_id who;
 };
+
+/* Ends are not seen; the block layer gives up on a command after half a minute. */
+inline_ bool rq_idle(struct submission *s)
+{
+	return since(s->seen, bpf_ktime_get_ns()) > 120 * 1000000000ULL;
+}
 
 RQ_SLOTS(struct submission);
 BIO_SLOTS(struct submission);
@@ -24,6 +31,7 @@ BIO_SLOTS(struct submission);
 /* Of what the filters exclude, too: only that it fails is of interest, and is counted then. */
 inline_ void submitted(void *ctx, struct submission *s, struct bio *bio)
 {
+	s->seen = bpf_ktime_get_ns();
 	s->wanted = wanted_submission(bio);
 	identify_current(&s->who);
 	s->stack = stack_on && s->wanted ? stack_of_kernel(ctx, 0) : 0;
@@ -66,8 +74,10 @@ int on_issue(u64 *ctx)
 	s = rq_slot_make(rq);
 	if (!s || (s->began && s->began == rq->start_time_ns)) /* issued again */
 		return 0;
-	if (!bio_slot_take(rq, s))
+	if (!bio_slot_take(rq, s)) {
 		s->who.known = s->wanted = s->stack = 0;
+		s->seen = bpf_ktime_get_ns();
+	}
 	s->began = rq->start_time_ns;
 	return 0;
 }

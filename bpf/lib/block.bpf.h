@@ -162,10 +162,12 @@ inline_ struct request *first_waiting(struct request *flush)
 }
 
 /*
- * Requests come from fixed sets of tags: a slot is rewritten for each I/O and never given up, so
- * that there is no allocator work, and nothing leaks when a request ends in another way. An open
- * table in an array: mostly the first place that is looked at is the request's, in one cache line,
- * where a hash map would read two.
+ * Requests come from fixed sets of tags: a slot is rewritten for each I/O and not given up at its
+ * end, so that there is no allocator work, and nothing leaks when a request ends in another way. An
+ * open table in an array: mostly the first place that is looked at is the request's, in one cache
+ * line, where a hash map would read two. Disks that are gone leave requests behind: where no place
+ * is free, a request takes over that of one that is not under way, as rq_idle() says of its slot.
+ * Should that one begin again at the same moment, its end is not matched.
  */
 OPT(__u32, requests_mask); /* entries of the table - 1, which is a power of two */
 
@@ -183,7 +185,7 @@ struct {
  * Where a request's place is comes from its address. The verifier takes no pointer for a number,
  * but the difference of two; and what a variable holds is a number.
  */
-u64 requests_anchor;
+__u64 requests_anchor;
 
 inline_ u64 rq_offset(struct request *rq)
 {
@@ -207,7 +209,7 @@ inline_ u32 rq_place(u64 offset, u32 n)
 
 #define RQ_SLOTS(slot_type)                                                                  \
 	struct rq_entry {                                                                    \
-		u64 rq; /* 0: the place is free; never changes afterwards */                 \
+		u64 rq; /* 0: the place is free, never again afterwards */                   \
 		slot_type slot;                                                              \
 	};                                                                                   \
 	struct {                                                                             \
@@ -249,24 +251,23 @@ inline_ u32 rq_place(u64 offset, u32 n)
 		return rq_slot_find(rq, rq_offset_read(rq));                                 \
 	}                                                                                    \
 	/* Of one that has none. */                                                          \
-	static __noinline slot_type *rq_slot_new(struct request *rq)                         \
+	static __noinline slot_type *rq_slot_take(u64 rq, u64 offset)                        \
 	{                                                                                    \
-		u64 offset = rq_offset(rq);                                                  \
-                                                                                             \
-		for (u32 n = 0; n < RQ_PLACES; n++) {                                        \
-			u32 place = rq_place(offset, n);                                     \
+		for (u32 n = 0; n < 2 * RQ_PLACES; n++) {                                    \
+			u32 place = rq_place(offset, n % RQ_PLACES);                         \
 			struct rq_entry *e = rq_entry_at(place);                             \
-			bool got = false;                                                    \
+			bool over = n >= RQ_PLACES, got = false;                             \
 			u8 one = 1;                                                          \
                                                                                              \
 			if (!e)                                                              \
 				break;                                                       \
-			if (e->rq)                                                           \
+			if (e->rq && !(over && rq_idle(&e->slot)))                           \
 				continue;                                                    \
 			if (bpf_map_update_elem(&request_claims, &place, &one, BPF_NOEXIST)) \
 				continue;                                                    \
-			if (!*(volatile u64 *)&e->rq) {                                      \
-				*(volatile u64 *)&e->rq = (u64)rq;                           \
+			if (!*(volatile u64 *)&e->rq || (over && rq_idle(&e->slot))) {       \
+				*(volatile u64 *)&e->rq = rq;                                \
+				__builtin_memset(&e->slot, 0, sizeof(e->slot));              \
 				got = true;                                                  \
 			}                                                                    \
 			bpf_map_delete_elem(&request_claims, &place);                        \
@@ -275,6 +276,10 @@ inline_ u32 rq_place(u64 offset, u32 n)
 		}                                                                            \
 		count(LEDGER_UNTRACKED);                                                     \
 		return NULL;                                                                 \
+	}                                                                                    \
+	inline_ slot_type *rq_slot_new(struct request *rq)                                   \
+	{                                                                                    \
+		return rq_slot_take((u64)rq, rq_offset(rq));                                 \
 	}                                                                                    \
 	/* NULL: there is no room, and that is counted. */                                   \
 	inline_ slot_type *rq_slot_make(struct request *rq)                                  \

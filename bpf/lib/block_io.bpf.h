@@ -34,6 +34,15 @@ struct block_io {
 	struct block_owner owner;
 };
 
+inline_ bool rq_idle(struct block_io *s)
+{
+#ifdef BLOCK_IO_NEVER_ENDS
+	return !s->wanted || s->issued;
+#else
+	return !s->wanted;
+#endif
+}
+
 RQ_SLOTS(struct block_io);
 BIO_SLOTS(struct block_owner);
 

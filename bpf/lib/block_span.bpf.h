@@ -21,6 +21,11 @@ struct io {
 	u64 life;   /* when the request began: one that was merged into another never ends */
 };
 
+inline_ bool rq_idle(struct io *s)
+{
+	return !s->start && !s->wanted;
+}
+
 RQ_SLOTS(struct io);
 
 /* Of a wanted task. */

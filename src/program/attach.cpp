@@ -65,7 +65,6 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
     auto link =
         attach_event(program, section, Fd(open_perf_event(event, {}, online_cpus().front())));
     if (!link) return link.error();
-    link->one_by_one = true;
     links.push_back(std::move(*link));
   }
   if (links.empty()) return attach_error(section, ENOENT);

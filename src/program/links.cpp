@@ -1,5 +1,6 @@
 #include "program/links.hpp"
 
+#include <bpf/bpf.h>
 #include <linux/membarrier.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -13,6 +14,15 @@
 #include "base/parse.hpp"
 
 namespace coretap {
+
+bool Link::ends_alone() const {
+  bpf_link_info info{};
+  __u32 size = sizeof info;
+  // Before 5.15 (b89fbfbb854c) it is the perf event's own descriptor, which has no such
+  // information.
+  return fd() >= 0 &&
+         (bpf_obj_get_info_by_fd(fd(), &info, &size) != 0 || info.type == BPF_LINK_TYPE_PERF_EVENT);
+}
 
 void detach(Links& links) {
   constexpr std::size_t kMostAtOnce = 32;
@@ -51,7 +61,7 @@ void close_files() {
 }  // namespace
 
 void leave(Links& links) {
-  if (std::ranges::count_if(links, &Link::one_by_one) < 2) return detach(links);
+  if (std::ranges::count_if(links, &Link::ends_alone) < 2) return detach(links);
   const pid_t child = ::fork();
   if (child < 0) return detach(links);
   if (child == 0) {

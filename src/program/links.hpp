@@ -15,9 +15,10 @@ class Link {
   explicit Link(bpf_link* link) : link_(link) {}  ///< null: attached nowhere
   explicit Link(Fd fd) : fd_(std::move(fd)) {}
 
-  /// The kernel ends such links one after another (perf_trace_destroy() holds event_mutex while it
-  /// waits for all CPUs), each in some 10 to 100 ms.
-  bool one_by_one = false;
+  /// The kernel ends such links one after another, each in 10 to 100 ms, with PREEMPT_RT in some
+  /// 500 ms: perf_trace_destroy() holds event_mutex while it waits for all CPUs, and since 6.13 and
+  /// stable releases (ef1b808e3b7c) perf_event_detach_bpf_prog() holds bpf_event_mutex so.
+  bool ends_alone() const;
 
   /// The kernel's; -1: none.
   int fd() const { return link_ ? bpf_link__fd(link_.get()) : fd_.get(); }

@@ -156,6 +156,22 @@ TEST_F(BpfHelpers, StoresOnceAndCountsWhatHasNoRoom) {
   EXPECT_FALSE(stored()) << "asked again, once one was missed";
 }
 
+// Disks come and go: what has ended makes room, what is under way does not.
+TEST_F(BpfHelpers, RequestsThatAreGoneMakeRoom) {
+  constexpr std::uint32_t kNone = 0, kNew = 1, kKnown = 2;
+  auto request = [&](std::uint64_t n, bool under_way) {
+    return library.run(library->progs.run_request, 0xffff888000000000 + n * 320, under_way);
+  };
+  for (std::uint64_t n = 0; n < library.kRequests; n++) EXPECT_EQ(request(n, true), kNew) << n;
+  EXPECT_EQ(request(100, true), kNone);
+  EXPECT_EQ(request(5, false), kKnown);
+  EXPECT_EQ(request(101, true), kNew);
+  EXPECT_EQ(request(5, true), kNone) << "its place is another's";
+  EXPECT_EQ(request(101, false), kKnown);
+  for (std::uint64_t n = 200; n < 300; n++) EXPECT_EQ(request(n, false), kNew) << n;
+  EXPECT_EQ(request(6, true), kKnown);
+}
+
 TEST_F(BpfHelpers, EveryMemberOfAPartyCounts) {
   auto hash = [&](const stack_party& key) {
     data.given_party = key;

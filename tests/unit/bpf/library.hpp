@@ -16,7 +16,7 @@ namespace coretap::test {
 
 class Library {
  public:
-  static constexpr __u32 kChunks = 128, kProcesses = 16;
+  static constexpr __u32 kChunks = 128, kProcesses = 16, kRequests = 16;
 
   Library() {
     libbpf_set_print(nullptr);
@@ -30,6 +30,8 @@ class Library {
     bpf_map__set_max_entries(maps.unwind_rows, kChunks);
     bpf_map__set_max_entries(maps.unwind_processes, kProcesses);
     bpf_map__set_max_entries(maps.unwind_files, 4);
+    bpf_map__set_max_entries(maps.requests, kRequests);
+    skeleton_->rodata->requests_mask = kRequests - 1;
     skeleton_->rodata->unwind_tables = true;
     skeleton_->rodata->waits_step = 1;
     error_ = -library_bpf::load(skeleton_.get());

@@ -76,9 +76,32 @@ static int mapping_find(u64 address)
 
 #include "lib/stack.bpf.h"
 
+#include "lib/block.bpf.h"
+
+/* What it holds says whether the request is under way. */
+inline_ bool rq_idle(u64 *slot)
+{
+	return !*slot;
+}
+
+RQ_SLOTS(u64);
+
 #define RUN(name)                                                                                  \
 	SEC("raw_tp/test")                                                                         \
 	int name(u64 *ctx)
+
+/* A request's address, what its slot holds from then on. 0: it has no place, 1: a new one, 2: had
+ * it. */
+RUN(run_request)
+{
+	u64 *slot = rq_slot_read(ctx[0]), *own;
+
+	own = slot ? slot : rq_slot_take(ctx[0], rq_offset_read(ctx[0]));
+	if (!own || (!slot && *own)) /* a new one is empty */
+		return 0;
+	*own = ctx[1];
+	return slot ? 2 : 1;
+}
 
 RUN(run_log2)
 {
