@@ -158,25 +158,26 @@ std::string missing_capabilities() {
   return missing;
 }
 
-void retain_capabilities(const CapabilitySet& keep) {
+void retain_capabilities(const CapabilitySet& keep, const CapabilitySet& reserve) {
   auto sets = get_sets();
   // What CAP_SYS_ADMIN stands for stays by it.
   auto kept = sets.permitted & keep.bits();
   if (keep.bits() & ~kept & CapabilitySet{Capability::bpf, Capability::perfmon}.bits())
     kept |= sets.permitted & CapabilitySet{Capability::sys_admin}.bits();
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  set_sets({sets.effective & kept, kept});
+  set_sets({sets.effective & kept, kept | (sets.permitted & reserve.bits())});
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-EffectiveOnly::EffectiveOnly(const CapabilitySet& keep) {
+EffectiveFor::EffectiveFor(std::uint64_t wanted) {
   auto sets = get_sets();
-  effective_ = sets.effective;
-  permitted_ = sets.permitted;
-  // Only the effective set: what is permitted can be taken back.
-  set_sets({effective_ & keep.bits(), permitted_});
+  before_ = sets.effective;
+  set_sets({sets.permitted & wanted, sets.permitted});
 }
 
-EffectiveOnly::~EffectiveOnly() { set_sets({effective_, permitted_}); }
+EffectiveFor::~EffectiveFor() {
+  auto sets = get_sets();
+  set_sets({sets.permitted & before_, sets.permitted});
+}
 
 }  // namespace coretap

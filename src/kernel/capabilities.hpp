@@ -68,20 +68,33 @@ std::string perf_capability_missing(int error, bool user_function = false);
 /// CAP_PERFMON"; empty: nothing.
 std::string missing_capabilities();
 
-/// Keeps those capabilities of this process that `keep` names and gives up the others permanently;
-/// programs that it starts get none.
-void retain_capabilities(const CapabilitySet& keep);
+/// Keeps those capabilities of this process that `keep` names, and those of `reserve` without effect
+/// until AllPermitted; gives up the others permanently. Programs that it starts get none.
+void retain_capabilities(const CapabilitySet& keep, const CapabilitySet& reserve = {});
 
-/// While it lives only these capabilities are effective.
-class EffectiveOnly {
+/// Puts the effective set back when it goes.
+class EffectiveFor {
  public:
-  explicit EffectiveOnly(const CapabilitySet& keep);
-  ~EffectiveOnly();
-  EffectiveOnly(const EffectiveOnly&) = delete;
-  EffectiveOnly& operator=(const EffectiveOnly&) = delete;
+  EffectiveFor(const EffectiveFor&) = delete;
+  EffectiveFor& operator=(const EffectiveFor&) = delete;
+
+ protected:
+  explicit EffectiveFor(std::uint64_t wanted);  ///< those of it that are permitted
+  ~EffectiveFor();
 
  private:
-  std::uint64_t effective_, permitted_;
+  std::uint64_t before_;
+};
+
+/// While it lives only these capabilities are effective.
+struct EffectiveOnly : EffectiveFor {
+  explicit EffectiveOnly(const CapabilitySet& keep)
+      : EffectiveFor(own_capabilities().bits() & keep.bits()) {}
+};
+
+/// While it lives all that this process has kept is effective.
+struct AllPermitted : EffectiveFor {
+  AllPermitted() : EffectiveFor(~std::uint64_t{0}) {}
 };
 
 }  // namespace coretap

@@ -133,9 +133,10 @@ void drop_capabilities(Session& s) {
     needed = maps_need_bpf(s);
   }
   if (needed) keep.add(Capability::bpf);
-  retain_capabilities(keep);
+  retain_capabilities(keep, s.reserve);
   auto left = own_capabilities().names();
-  s.verbose(fmt::format("capabilities kept: {}", left.empty() ? "none" : left));
+  s.verbose(fmt::format("capabilities kept: {}{}", left.empty() ? "none" : left,
+                        s.reserve.empty() ? "" : ", in reserve: " + s.reserve.names()));
 }
 
 }  // namespace coretap

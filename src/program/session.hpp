@@ -74,6 +74,7 @@ struct Session {
   Links links;
   std::vector<Fd> copies;                 ///< of programs on what the command line names
   CapabilitySet retained;                 ///< what is needed after all is attached
+  CapabilitySet reserve;                  ///< what seldom is: without effect until then
   bool unwinds = false;                   ///< user stacks are walked by tables (src/unwind)
   std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
   metrics::Exporter* exporter = nullptr;  ///< takes what is reported; nullptr: it is printed

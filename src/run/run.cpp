@@ -119,8 +119,10 @@ Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
-    if (samples(program))
-      s.retained.add({Capability::perfmon, Capability::bpf});  // CPUs may come later
+    if (samples(program)) {  // CPUs may come later
+      s.retained.add({Capability::perfmon, Capability::bpf});
+      if (perf_events_for_admin()) s.reserve.add(Capability::sys_admin);
+    }
     if (is_target(program)) {
       auto attached = attach_targets(s, program);
       if (attached) continue;

@@ -91,6 +91,7 @@ class CpuWatch {
                         std::back_inserter(came));
     online_ = std::move(now);
     if (came.empty()) return;
+    AllPermitted with_reserve;
     auto links = attach_perf_events(s_.object.get(), s_.config, s_.plan, came);
     if (!links)
       s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),

@@ -52,6 +52,15 @@ TEST(CapabilitySet, KeptOnesAreAllThatIsLeft) {
     retain_capabilities({});
     return own_capabilities().empty();
   }));
+  EXPECT_TRUE(in_child([] {
+    retain_capabilities({Capability::sys_ptrace}, {Capability::bpf});
+    bool without = !own_capabilities().has(Capability::bpf), with;
+    {
+      AllPermitted all;
+      with = own_capabilities().has(Capability::bpf);
+    }
+    return without && with && !own_capabilities().has(Capability::bpf);
+  }));
 }
 
 /// Where a process has only CAP_SYS_ADMIN, that stands for CAP_BPF.
