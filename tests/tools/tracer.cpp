@@ -150,7 +150,13 @@ Workload::Workload(const std::string& name, Strings arguments, How how)
       Spawn{.argv = argv, .stdin_pipe = true, .in_child = how.in_child, .death_signal = SIGTERM});
   if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }))
     gone();
+  await_rest();
   ready_ = Json::parse(process_->out_lines().at(0));
+}
+
+void Workload::await_rest() {
+  if (!until([&] { return reads_stdin(pid()) || process_->ended(); }))
+    throw std::runtime_error("workload " + name_ + " does not rest");
 }
 
 void Workload::gone() {
@@ -166,7 +172,10 @@ Json Workload::truth() {
     return std::count(out.begin(), out.end(), '\n') >= 2;
   };
   if (!process_->await(two, patience_)) gone();
-  if (!linger_ && process_->wait() != 0) gone();
+  if (linger_)
+    await_rest();
+  else if (process_->wait() != 0)
+    gone();
   truth_ = Json::parse(process_->out_lines().at(1));
   return *truth_;
 }

@@ -26,7 +26,8 @@ std::optional<std::string> expected_missing(const std::string& tool);
 void require_tool(const std::string& tool);
 void note_that_it_runs(const std::string& tool);
 
-/// A program that waits, ready, until the tracer is attached.
+/// A program that waits, ready, until the tracer is attached. What it does to get there is over:
+/// it has left its CPU.
 class Workload {
  public:
   struct How {
@@ -46,11 +47,12 @@ class Workload {
   std::string id() const { return std::to_string(pid()); }
   const Json& ready() const { return *ready_; }
   void release() { process_->write_stdin("x"); }
-  /// What it says it did; waits for its end unless it lingers.
+  /// What it says it did; waits for its end, or until it lingers off its CPU.
   Json truth();
 
  private:
   [[noreturn]] void gone();
+  void await_rest();
 
   std::string name_;
   bool linger_;
