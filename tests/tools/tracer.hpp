@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json.hpp"
+#include "machine.hpp"
 #include "process.hpp"
 
 namespace coretap::tooltest {
@@ -67,6 +68,7 @@ struct Report {
   std::vector<Json> body;
   std::optional<Json> truth;  ///< last line of a workload that ran as the tool's command
   std::string err;
+  std::uint64_t unreported = 0;  ///< switches that the kernel may have kept to itself meanwhile
 
   std::uint64_t sum(const char* key) const;
   std::vector<Json> of_process(std::uint64_t pid) const;
@@ -98,11 +100,17 @@ class Tracer {
   Report stop(int signal = 2);
   /// Waits for its own end.
   Report finish(int expected_status = 0);
+  /// Report::unreported, until its end.
+  std::uint64_t unreported() const { return unreported_until_end_; }
 
  private:
   [[noreturn]] void wrong(int status, const char* when);
+  int wait();
+  bool lost_by_kernel() const;
 
   std::string name_;
+  Unreported unreported_;
+  std::uint64_t unreported_until_end_ = 0;
   std::unique_ptr<Process> process_;
 };
 
