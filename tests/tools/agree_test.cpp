@@ -21,9 +21,11 @@ class Tools {
   }
   void stop() {
     for (auto& [key, tracer] : running_) reports_.emplace(key, tracer->stop());
-    for (auto& [key, report] : reports_)
-      for (auto* cause : {"lost", "untracked", "unmatched"})
+    for (auto& [key, report] : reports_) {
+      for (auto* cause : {"lost", "untracked"})
         EXPECT_EQ(report.lost(cause), 0u) << key << ": " << cause;
+      EXPECT_LE(report.lost("unmatched"), report.unreported) << key;
+    }
   }
   const Report& operator[](const std::string& key) const { return reports_.at(key); }
   /// What both together may lack: of tracepoints that can be preempted (calls, in new kernels) the
@@ -146,17 +148,24 @@ TOOL_TEST(Agree, TimesOfAThread) {
        queued = sum_all(tools["queued"]);
 
   // Switches.
-  EXPECT_EQ(blocked.count, account.voluntary - 1);
-  EXPECT_EQ(preempted.count, account.involuntary);
+  auto expect_all = [&](const char* key, std::int64_t count, std::int64_t truth) {
+    expect_switches(tools[key], static_cast<std::uint64_t>(count),
+                    static_cast<std::uint64_t>(truth));
+  };
+  const bool exact = !tools["off"].unreported;
+  expect_all("blocked", blocked.count, account.voluntary - 1);
+  expect_all("preempted", preempted.count, account.involuntary);
   EXPECT_GT(preempted.count, 2) << "the rivals ran as well";
-  EXPECT_EQ(off.count, blocked.count + preempted.count);
+  if (exact) {
+    EXPECT_EQ(off.count, blocked.count + preempted.count);
+  }
   EXPECT_EQ(sum_where(tools["off"], is_blocked).count, blocked.count);
   EXPECT_EQ(sum_where(tools["off"], is_runnable).count, preempted.count);
   EXPECT_EQ(both.count, blocked.count);
   EXPECT_EQ(chains.count, blocked.count);
   EXPECT_EQ(until_waking.count, blocked.count);
   // It waited for a CPU whenever it was back, and once to begin.
-  EXPECT_EQ(queued.count, off.count + 1);
+  expect_all("off", off.count + 1, queued.count);
   EXPECT_EQ(queued.count, account.runs);
 
   // Times that are the same.
@@ -176,7 +185,9 @@ TOOL_TEST(Agree, TimesOfAThread) {
   // On a CPU or off it, from its start to its end; the outside sees both a little earlier and
   // later.
   EXPECT_LE(off.ns + account.on_cpu_ns, lived + off.count * each);
-  EXPECT_GE(off.ns + account.on_cpu_ns + off.count * each, truth["slept_ns"].i64() + 600'000'000);
+  if (exact) {
+    EXPECT_GE(off.ns + account.on_cpu_ns + off.count * each, truth["slept_ns"].i64() + 600'000'000);
+  }
 
   // A read is called, blocks, goes on, and returns.
   auto read_off = sum_where(tools["off"], in_pipe);

@@ -149,6 +149,53 @@ std::string Trace::Event::value(const std::string& key) const {
   return words.substr(at, words.find_first_of(" ,", at) - at);
 }
 
+// ---- what the kernel does not report ----
+
+namespace {
+
+/// How often threads of process 1 have left a CPU.
+std::uint64_t switches_of_first() {
+  std::uint64_t sum = 0;
+  for (auto& thread : std::filesystem::directory_iterator("/proc/1/task")) {
+    std::istringstream lines(slurp(thread.path() / "status"));
+    for (std::string line; std::getline(lines, line);)
+      if (contains(line, "voluntary_ctxt_switches:"))
+        sum += std::stoull(line.substr(line.find(':') + 1));
+  }
+  return sum;
+}
+
+/// They switch, and the trace does not have it.
+bool first_is_hidden() {
+  try {
+    Trace trace("sched/sched_switch");
+    auto before = switches_of_first();
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (switches_of_first() == before) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      nap(std::chrono::milliseconds(10));
+    }
+    nap(std::chrono::milliseconds(10));  // they count before they trace
+    trace.stop();
+    auto events = trace.events();
+    return !events.empty() && std::ranges::none_of(events, [](auto& e) {
+      return std::filesystem::exists("/proc/1/task/" + std::to_string(e.task));
+    });
+  } catch (const Skip&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Unreported::Unreported() : before_(switches_of_first()) {}
+
+std::uint64_t Unreported::switches() const {
+  auto grown = switches_of_first() - before_;
+  static const bool hidden = first_is_hidden();
+  return hidden ? grown : 0;
+}
+
 // ---- small things ----
 
 std::optional<DiskNumbers> diskstats(const std::string& disk) {

@@ -89,6 +89,19 @@ class Trace {
   std::string instance_;
 };
 
+/// Some kernels do not report the switch from a thread of process 1 to the next task, neither to
+/// BPF nor to their own trace (seen on 6.18 of a microVM, whose process 1 is its agent).
+class Unreported {
+ public:
+  Unreported();
+  /// How many switches since construction are not reported, each from such a thread: none where the
+  /// kernel's own trace has them.
+  std::uint64_t switches() const;
+
+ private:
+  std::uint64_t before_;
+};
+
 /// Growth of the counters in a file of "KEY VALUE" lines, such as /proc/vmstat.
 class Counters {
  public:

@@ -189,6 +189,19 @@ void expect_refusals(const std::string& tool, const std::vector<Refusal>& all, L
     expect_refused(Strings{tool, "--duration", "0.1"} + words, {says}, status, where);
 }
 
+void expect_switches(const Report& report, std::uint64_t shown, std::uint64_t truth,
+                     Location where) {
+  if (shown > truth || shown + report.unreported < truth)
+    fail_at(where, fmt::format("{} of {} shown, {} not reported at most", shown, truth,
+                               report.unreported));
+}
+
+Report Observed::report(std::size_t tool) const {
+  auto report = parse_report(out.at(tool), err.at(tool));
+  report.unreported = unreported.at(tool);
+  return report;
+}
+
 std::string Observed::filled(std::string words) const {
   for (auto begin = words.find('{'); begin != words.npos; begin = words.find('{')) {
     auto end = words.find('}', begin);
@@ -232,6 +245,7 @@ Observed Scene::collect() {
   for (auto& tracer : tracers_) {
     seen_.out.push_back(tracer->stop_text());
     seen_.err.push_back(tracer->process().err());
+    seen_.unreported.push_back(tracer->unreported());
   }
   return seen_;
 }

@@ -95,6 +95,9 @@ inline void expect_within(const Report& report, std::initializer_list<Bounds> su
                           Location where = Location::current()) {
   expect_within(report.body, sums, where);
 }
+/// Shown are all of these switches, but for those that the kernel kept to itself.
+void expect_switches(const Report& report, std::uint64_t shown, std::uint64_t truth,
+                     Location where = Location::current());
 void expect_between(double shown, double least, double most, Location where = Location::current());
 
 /// A frame of the stack under this key holds the text.
@@ -140,9 +143,10 @@ class Observed {
   Json ready, truth;
   std::uint64_t pid = 0, netns = 0;  ///< netns: its network namespace
   std::vector<std::string> out, err;
+  std::vector<std::uint64_t> unreported;
 
   /// Of a tool with --json.
-  Report report(std::size_t tool = 0) const { return parse_report(out.at(tool), err.at(tool)); }
+  Report report(std::size_t tool = 0) const;
   const std::string& text(std::size_t tool = 0) const { return out.at(tool); }
   std::vector<Json> body(std::size_t tool = 0) const { return report(tool).body; }
   std::size_t shown(std::size_t tool) const { return body(tool).size(); }

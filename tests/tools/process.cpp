@@ -264,6 +264,15 @@ bool await_sleep(pid_t pid) {
          state == 'S';
 }
 
+// "0 0x0 ...": number and arguments; the kernel shows them once the task has left its CPU.
+bool reads_stdin(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/syscall");
+  long number = -1;
+  std::string descriptor;
+  file >> number >> descriptor;
+  return number == SYS_read && descriptor == "0x0";
+}
+
 Result run(const Strings& argv, const std::function<void()>& in_child,
            const std::string& stdout_path) {
   Process p({.argv = argv, .stdout_path = stdout_path, .in_child = in_child});

@@ -92,6 +92,8 @@ bool until(const std::function<bool()>& condition);
 char state_of(pid_t pid);
 /// Until it sleeps and goes on doing so; false if it ends instead.
 bool await_sleep(pid_t pid);
+/// It is off its CPU in a read of its standard input; false as well once it has ended.
+bool reads_stdin(pid_t pid);
 
 struct Result {
   int status = 0;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <stdexcept>
 
@@ -150,7 +151,13 @@ Workload::Workload(const std::string& name, Strings arguments, How how)
       Spawn{.argv = argv, .stdin_pipe = true, .in_child = how.in_child, .death_signal = SIGTERM});
   if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }))
     gone();
+  await_rest();
   ready_ = Json::parse(process_->out_lines().at(0));
+}
+
+void Workload::await_rest() {
+  if (!until([&] { return reads_stdin(pid()) || process_->ended(); }))
+    throw std::runtime_error("workload " + name_ + " does not rest");
 }
 
 void Workload::gone() {
@@ -166,7 +173,10 @@ Json Workload::truth() {
     return std::count(out.begin(), out.end(), '\n') >= 2;
   };
   if (!process_->await(two, patience_)) gone();
-  if (!linger_ && process_->wait() != 0) gone();
+  if (linger_)
+    await_rest();
+  else if (process_->wait() != 0)
+    gone();
   truth_ = Json::parse(process_->out_lines().at(1));
   return *truth_;
 }
@@ -268,24 +278,47 @@ bool Tracer::attached() {
   });
 }
 
+/// --strict, and all that was lost is what the kernel did not report.
+bool Tracer::lost_by_kernel() const {
+  static const std::regex cause(" +([0-9]+)  (.+)");
+  auto err = process_->err();
+  // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
+  if (contains(err, "missed: BPF program")) return true;
+  std::uint64_t unmatched = 0;
+  for (auto& line : complete_lines(err)) {
+    std::smatch parts;
+    if (!std::regex_match(line, parts, cause) || contains(line, "excluded by filters")) continue;
+    if (!parts[2].str().starts_with("unmatched")) return false;
+    unmatched += std::stoull(parts[1]);
+  }
+  return unmatched && unmatched <= unreported_until_end_;
+}
+
+/// Its exit status; 0 for that, too.
+int Tracer::wait() {
+  int status = process_->wait();
+  unreported_until_end_ = unreported_.switches();
+  return status == 4 && lost_by_kernel() ? 0 : status;
+}
+
 std::string Tracer::stop_text(int signal) {
   process_->signal(signal);
-  int status = process_->wait();
-  // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
-  bool skipped = status == 4 && process_->err().find("missed: BPF program") != std::string::npos;
-  if (status && !skipped) wrong(status, " after a signal");
+  if (int status = wait()) wrong(status, " after a signal");
   return process_->out();
 }
 
 Report Tracer::stop(int signal) {
-  auto out = stop_text(signal);
-  return parse_report(out, process_->err());
+  auto report = parse_report(stop_text(signal), process_->err());
+  report.unreported = unreported_until_end_;
+  return report;
 }
 
 Report Tracer::finish(int expected_status) {
-  int status = process_->wait();
+  int status = expected_status ? process_->wait() : wait();
   if (status != expected_status) wrong(status, "");
-  return parse_report(process_->out(), process_->err());
+  auto report = parse_report(process_->out(), process_->err());
+  report.unreported = unreported_until_end_;
+  return report;
 }
 
 Json read_by_python(const std::string& script, const std::string& file) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json.hpp"
+#include "machine.hpp"
 #include "process.hpp"
 
 namespace coretap::tooltest {
@@ -26,7 +27,8 @@ std::optional<std::string> expected_missing(const std::string& tool);
 void require_tool(const std::string& tool);
 void note_that_it_runs(const std::string& tool);
 
-/// A program that waits, ready, until the tracer is attached.
+/// A program that waits, ready, until the tracer is attached. What it does to get there is over:
+/// it has left its CPU.
 class Workload {
  public:
   struct How {
@@ -46,11 +48,12 @@ class Workload {
   std::string id() const { return std::to_string(pid()); }
   const Json& ready() const { return *ready_; }
   void release() { process_->write_stdin("x"); }
-  /// What it says it did; waits for its end unless it lingers.
+  /// What it says it did; waits for its end, or until it lingers off its CPU.
   Json truth();
 
  private:
   [[noreturn]] void gone();
+  void await_rest();
 
   std::string name_;
   bool linger_;
@@ -65,6 +68,7 @@ struct Report {
   std::vector<Json> body;
   std::optional<Json> truth;  ///< last line of a workload that ran as the tool's command
   std::string err;
+  std::uint64_t unreported = 0;  ///< switches that the kernel may have kept to itself meanwhile
 
   std::uint64_t sum(const char* key) const;
   std::vector<Json> of_process(std::uint64_t pid) const;
@@ -96,11 +100,17 @@ class Tracer {
   Report stop(int signal = 2);
   /// Waits for its own end.
   Report finish(int expected_status = 0);
+  /// Report::unreported, until its end.
+  std::uint64_t unreported() const { return unreported_until_end_; }
 
  private:
   [[noreturn]] void wrong(int status, const char* when);
+  int wait();
+  bool lost_by_kernel() const;
 
   std::string name_;
+  Unreported unreported_;
+  std::uint64_t unreported_until_end_ = 0;
   std::unique_ptr<Process> process_;
 };
 

@@ -8,7 +8,7 @@
 #define HALF 20 /* calls of each kind */
 #define USE(room) __asm__ volatile("" : : "r"(room) : "memory")
 
-WL_NUMBER("ms", ms, 400, "time in the chain");
+WL_NUMBER("ms", ms, 400, "CPU time in the chain");
 WL_NUMBER("mappings", mappings, 0, "executable mappings");
 WL_FLAG("remap", remap, "and one of them changes every millisecond");
 WL_TEXT("stack", stack_wanted, "own",
@@ -57,9 +57,9 @@ static void drop_callers(void)
 
 WL_FRAME void mapper_spin(void)
 {
-	uint64_t end = wl_now() + ms * 1000000;
+	uint64_t end = wl_clock(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000;
 
-	for (uint64_t i = 0; wl_now() < end; i++) {
+	for (uint64_t i = 0; wl_clock(CLOCK_THREAD_CPUTIME_ID) < end; i++) {
 		workload_spin(1000000);
 		if (remap && mappings) {
 			mprotect(code + i % mappings * 8192, 4096, PROT_READ);

