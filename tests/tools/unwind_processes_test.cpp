@@ -125,7 +125,7 @@ TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
 // Not even the vdso's table has room.
 TOOL_TEST(UnwindProcesses, NoMemoryAtAll) {
   auto seen = observe("profile -F 199 --json --unwind-memory 4K -p {pid}",
-                      "mapper --ms " + milliseconds(300));
+                      "mapper --ms " + milliseconds(800));
   auto counts = check(seen.report(), seen.pid);
   EXPECT_GT(counts.all, 0u);
   EXPECT_EQ(counts.whole, 0u);
