@@ -45,7 +45,7 @@ Scene::Scene(const Row& row, const Size& size) : row_(row) {
 }
 
 Strings Scene::options(const Strings& more) {
-  auto all = Strings{"--json"} + row_.options + more;
+  auto all = Strings("--json") + row_.options + more;
   if (cgroup_) return all + Strings{"--cgroup", cgroup_->path()};
   std::string pids;
   for (auto& load : loads_)

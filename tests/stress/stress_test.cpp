@@ -1,18 +1,7 @@
 // Tools in every kind of trouble: one of each kind of report, or all (CORETAP_ALL_TOOLS=1). Without
 // trouble is tests/tools/life_test.cpp. CORETAP_STRESS_SCALE: this many times the events;
 // CORETAP_GUEST=1: this machine is ours to change.
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "scene.hpp"
 #include "tools/harness.hpp"
@@ -21,13 +10,7 @@ namespace coretap::stress {
 namespace {
 
 using namespace std::chrono_literals;
-using tooltest::contains;
-using tooltest::in_guest;
-using tooltest::Setting;
-using tooltest::Skip;
-using tooltest::slowness;
-using tooltest::slurp;
-using tooltest::Tracer;
+using namespace tooltest;
 
 double scale() {
   auto* wanted = ::getenv("CORETAP_STRESS_SCALE");
@@ -53,7 +36,7 @@ void expect_data_lost(const Outcome& o) {
 
 /// Once it has been told to end.
 Outcome finish(Scene& scene, Tracer& tracer) {
-  int status = tracer.process().wait(3 * tooltest::kPatience);
+  int status = tracer.process().wait(3 * kPatience);
   if (status) throw Wrong("exit status " + std::to_string(status) + ": " + tracer.process().err());
   return scene.judge(tracer.process().out());
 }
@@ -95,6 +78,18 @@ class Churn {
   pid_t pids_[4];
 };
 
+/// What `before` returns lives until the tool has ended; `during` runs beside the workloads.
+template <class Before, class During>
+Outcome in_trouble(const Row& row, Before before, During during) {
+  auto scene = set(row);
+  Tracer tracer(row.tool, scene.options());
+  [[maybe_unused]] auto trouble = before(tracer.process());
+  scene.release();
+  during(tracer.process());
+  scene.finish();
+  return stop(scene, tracer);
+}
+
 // The ring is not emptied meanwhile: what does not fit is lost for certain.
 Outcome tiny(const Row& row) {
   if (row.tiny.empty()) throw Skip("counters");
@@ -111,40 +106,32 @@ Outcome tiny(const Row& row) {
 }
 
 Outcome suspended(const Row& row) {
-  auto scene = set(row);
-  Tracer tracer(row.tool, scene.options());
-  tracer.process().signal(SIGSTOP);
-  scene.release();
-  std::this_thread::sleep_for(suspension());
-  tracer.process().signal(SIGCONT);
-  scene.finish();
-  return stop(scene, tracer);
+  return in_trouble(
+      row, [](Process& tool) { return tool.signal(SIGSTOP), nullptr; },
+      [](Process& tool) {
+        nap(suspension());
+        tool.signal(SIGCONT);
+      });
 }
 
 Outcome unread(const Row& row) {
-  auto scene = set(row);
-  Tracer tracer(row.tool, scene.options());
-  tracer.process().read_stdout(false);
-  scene.release();
-  std::this_thread::sleep_for(suspension());
-  tracer.process().read_stdout(true);
-  scene.finish();
-  return stop(scene, tracer);
+  return in_trouble(
+      row, [](Process& tool) { return tool.read_stdout(false), nullptr; },
+      [](Process& tool) {
+        nap(suspension());
+        tool.read_stdout(true);
+      });
 }
 
 Outcome short_lived(const Row& row) {
-  auto scene = set(row);
-  Tracer tracer(row.tool, scene.options());
-  Churn churn;
-  scene.release();
-  scene.finish();
-  return stop(scene, tracer);
+  return in_trouble(
+      row, [](Process&) { return std::make_unique<Churn>(); }, [](Process&) {});
 }
 
 // All of the report, or a message and exit status 1.
 Outcome full_disk(const Row& row) {
   constexpr std::size_t kRoom = 4096;
-  tooltest::Mounted disk("tmpfs", "size=65536");
+  Mounted disk("tmpfs", "size=65536");
   {
     std::ofstream most(disk.path() + "/most");
     most << std::string(65536 - kRoom, 'x') << std::flush;
@@ -220,13 +207,12 @@ void only_in_guests() {
 
 Outcome reused_pids(const Row& row) {
   only_in_guests();
-  auto scene = set(row);
-  Tracer tracer(row.tool, scene.options());
-  Setting small("/proc/sys/kernel/pid_max", "400");
-  Churn churn;
-  scene.release();
-  scene.finish();
-  return stop(scene, tracer);
+  struct Few {
+    Setting small{"/proc/sys/kernel/pid_max", "400"};
+    Churn churn;
+  };
+  return in_trouble(
+      row, [](Process&) { return std::make_unique<Few>(); }, [](Process&) {});
 }
 
 void step_clock(std::int64_t seconds) {
@@ -238,30 +224,26 @@ void step_clock(std::int64_t seconds) {
 
 Outcome stepped_clock(const Row& row) {
   only_in_guests();
-  auto scene = set(row);
-  Tracer tracer(row.tool, scene.options());
-  scene.release();
-  for (int i = 0; i < 4; i++) {
-    step_clock(i % 2 ? -3600 : 3600);
-    std::this_thread::sleep_for(50ms);
-  }
-  scene.finish();
-  return stop(scene, tracer);
+  return in_trouble(
+      row, [](Process&) { return nullptr; },
+      [](Process&) {
+        for (int i = 0; i < 4; i++) {
+          step_clock(i % 2 ? -3600 : 3600);
+          nap(50ms);
+        }
+      });
 }
 
 Outcome cpu_goes(const Row& row) {
   only_in_guests();
   const std::string online = "/sys/devices/system/cpu/cpu1/online";
   if (::access(online.c_str(), W_OK)) throw Skip("fixed");
-  auto scene = set(row);
-  Tracer tracer(row.tool, scene.options());
-  scene.release();
-  {
-    Setting off(online, "0");
-    std::this_thread::sleep_for(200ms);
-  }
-  scene.finish();
-  return stop(scene, tracer);
+  return in_trouble(
+      row, [](Process&) { return nullptr; },
+      [&](Process&) {
+        Setting off(online, "0");
+        nap(200ms);
+      });
 }
 
 struct Trouble {
@@ -307,7 +289,7 @@ Outcome outcome(const Row& row, const Trouble& trouble) {
   try {
     if (row.workload.empty()) throw Skip("snapshots");
     if (row.uncounted) throw Skip("uncounted");
-    tooltest::require_tool(row.tool);
+    require_tool(row.tool);
     o = trouble.with(row);
     o.result = "ok";
   } catch (const Skip& skip) {
@@ -332,12 +314,12 @@ std::string name_of(const ::testing::TestParamInfo<Cell>& info) {
 /// buffers that are too small; or all.
 Strings chosen() {
   constexpr std::uint64_t kMost = 20'000;
-  if (tooltest::with_all_tools()) return tooltest::tool_names();
-  std::map<tooltest::ReportKind, const Row*> most;
-  for (auto& [name, tests] : tooltest::declared_tests()) {
+  if (with_all_tools()) return tool_names();
+  std::map<ReportKind, const Row*> most;
+  for (auto& [name, tests] : declared_tests()) {
     auto& row = tests.stress;
     if (row.tiny.empty() || row.uncounted || row.events > kMost) continue;
-    if (tooltest::expected_missing(name)) continue;
+    if (expected_missing(name)) continue;
     auto& best = most[tests.reports.at(0).kind];
     if (!best || row.events > best->events) best = &row;
   }
@@ -354,7 +336,7 @@ INSTANTIATE_TEST_SUITE_P(Tools, Stress,
 TEST_P(Stress, SeenIsWhatHappened) {
   auto& [tool, trouble] = GetParam();
   auto began = now_ns();
-  auto o = outcome(tooltest::tests_of(tool).stress, trouble);
+  auto o = outcome(tests_of(tool).stress, trouble);
   o.tool = tool;
   o.trouble = trouble.name;
   o.seconds = static_cast<double>(now_ns() - began) / 1e9;
@@ -366,11 +348,11 @@ TEST_P(Stress, SeenIsWhatHappened) {
 // A command's process ends, and somebody else's has its number.
 TOOL_TEST(StressFollow, ReusedPids) {
   only_in_guests();
-  tooltest::require_tool("opensnoop");
+  require_tool("opensnoop");
   Setting small("/proc/sys/kernel/pid_max", "400");
   Tracer tracer("opensnoop", {"--json", "--", "sh", "-c",
                               "i=0; while [ $i -lt 100 ]; do (:); i=$((i+1)); done; sleep 3"});
-  tooltest::Process others({.argv = {"sh", "-c", "while :; do (exec 3</dev/null); done"}});
+  Process others({.argv = {"sh", "-c", "while :; do (exec 3</dev/null); done"}});
   auto report = tracer.finish();
   std::uint64_t wrong = 0;
   for (auto& event : report.body)

@@ -6,10 +6,8 @@ namespace coretap::tooltest {
 namespace {
 
 /// Keys that --by takes in a report of the tool.
-Strings by_keys(const std::string& tool, Strings options) {
-  options.insert(options.begin(), tool_path(tool));
-  for (auto* word : {"--by", "no_such_key"}) options.emplace_back(word);
-  auto refused = run(options);
+Strings by_keys(const std::string& tool, const Strings& options) {
+  auto refused = result_of(tool + options + "--by no_such_key");
   const std::string before = "there are: ";
   auto at = refused.err.find(before);
   if (at == std::string::npos) return {};
@@ -58,9 +56,7 @@ std::map<std::string, std::uint64_t> counters(const std::vector<Json>& lines) {
   return sums;
 }
 
-class ByOwner : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Tools, ByOwner, ::testing::ValuesIn(tools_with_aggregates()),
-                         [](auto& info) { return info.param; });
+TOOL_SUITE(ByOwner, (tools_with_aggregates()));
 
 void expect_as_filtered(const std::string& tool, const Strings& options) {
   auto events = events_for(tool);
@@ -70,13 +66,8 @@ void expect_as_filtered(const std::string& tool, const Strings& options) {
   auto workload_name = events.command[0].substr(events.command[0].rfind('/') + 1);
   Workload workload(workload_name, {events.command.begin() + 1, events.command.end()},
                     {.linger = true, .in_child = [&] { cgroup.add(::getpid()); }});
-  auto with = [&](Strings more) {
-    more.insert(more.begin(), options.begin(), options.end());
-    more.insert(more.begin(), "--json");
-    return more;
-  };
-  Tracer by(tool, with({"--by", "cgroup,uid"}));
-  Tracer filtered(tool, with({"--cgroup", cgroup.path()}));
+  Tracer by(tool, "--json" + options + "--by cgroup,uid");
+  Tracer filtered(tool, "--json" + options + Strings{"--cgroup", cgroup.path()});
   workload.release();
   workload.truth();
   auto all = by.stop(), some = filtered.stop();
@@ -98,14 +89,11 @@ void expect_as_filtered(const std::string& tool, const Strings& options) {
   EXPECT_FALSE(seen.empty()) << "nothing was counted";
 }
 
-TEST_P(ByOwner, AsFiltered) {
-  auto& tool = GetParam();
-  TOOL_TEST_BODY([&] {
-    require_tool(tool);
-    auto reports = owned_reports(tool);
-    if (reports.empty()) throw Skip("its rows have no owners");
-    for (auto& options : reports) expect_as_filtered(tool, options);
-  }());
+TOOL_TEST_P(ByOwner, AsFiltered, tool) {
+  require_tool(tool);
+  auto reports = owned_reports(tool);
+  if (reports.empty()) throw Skip("its rows have no owners");
+  for (auto& options : reports) expect_as_filtered(tool, options);
 }
 
 }  // namespace

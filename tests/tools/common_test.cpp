@@ -31,7 +31,7 @@ std::unique_ptr<Process> start(const std::string& tool, const Strings& arguments
 const std::string& help_of(const std::string& tool) {
   static std::map<std::string, std::string> known;
   auto found = known.find(tool);
-  if (found == known.end()) found = known.emplace(tool, run_tool(tool, {"--help"}).out).first;
+  if (found == known.end()) found = known.emplace(tool, run_tool(tool, "--help").out).first;
   return found->second;
 }
 bool has_interval(const std::string& tool) { return contains(help_of(tool), "--interval SECONDS"); }
@@ -130,7 +130,7 @@ pid_t dead_process() {
 
 TEST(DeclaredTests, OfEveryTool) {
   std::set<std::string> tools;
-  for (auto& line : lines(run_tool("coretap", {"list", "--json"}).out)) {
+  for (auto& line : lines(run_tool("coretap", "list --json").out)) {
     auto tool = Json::parse(line);
     auto name = tools.insert(tool["tool"].str()).first;
     EXPECT_TRUE(declared_tests().contains(*name))
@@ -196,7 +196,7 @@ TEST_KIND(WithoutRights) {
   // Other users may not be let in to where the executables are.
   std::string cannot;
   for (auto& in_child : {as_nobody({}), as_root({})}) {
-    auto result = run_tool(tool, with_options({"--json", "--duration", "0.1"}), in_child);
+    auto result = run_tool(tool, with_options("--json --duration 0.1"), in_child);
     if (result.status >= 126) {
       if (!cannot.empty()) throw Skip("cannot give up rights here: " + cannot + result.err);
       cannot = result.err;
@@ -225,7 +225,7 @@ TEST_KIND(ExplainsWithoutAttaching) {
   require_tool(tool);
   UnreadPipe pipe;
   pipe.fill();
-  auto process = start(tool, with_options({"--explain"}), pipe.path());
+  auto process = start(tool, with_options("--explain"), pipe.path());
   ASSERT_TRUE(await_sleep(process->pid()));
   auto held = bpf_ids(process->pid());
   EXPECT_EQ(held.programs.size(), 0u);
@@ -245,8 +245,8 @@ TEST_KIND(EndsByItselfAndLosesNothing) {
   require_tool(tool);
   Idle idle;
   auto begun = Clock::now();
-  Strings words{"--json", "--strict", "--duration", "0.3"};
-  for (auto& word : attaches ? Strings{"-p", idle.id()} : Strings{"0.1"}) words.push_back(word);
+  Strings words("--json --strict --duration 0.3");
+  for (auto& word : attaches ? Strings{"-p", idle.id()} : Strings("0.1")) words.push_back(word);
   auto report = Tracer(tool, with_options(words), {.attached = false}).finish();
   EXPECT_GE(Clock::now() - begun, 300ms);
   EXPECT_FALSE(report.ledger["data_lost"].boolean());
@@ -256,23 +256,23 @@ TEST_KIND(EndsByItselfAndLosesNothing) {
 }
 
 TEST_KIND(WrongCommandLines) {
-  for (auto& wrong : std::vector<Strings>{{"--no-such-option"},
-                                          {"-\x1b"},
-                                          {"--\x1b[31m\xff"},
-                                          {"--duration"},
-                                          {"--duration", "soon\x07"},
-                                          {"--duration=0"},
-                                          {"--duration=-1"},
-                                          {"--json=yes"},
-                                          {"-p", "0"},
-                                          {"-p", "1,x"},
+  for (auto& wrong : std::vector<Strings>{"--no-such-option",
+                                          "-\x1b",
+                                          "--\x1b[31m\xff",
+                                          "--duration",
+                                          "--duration soon\x07",
+                                          "--duration=0",
+                                          "--duration=-1",
+                                          "--json=yes",
+                                          "-p 0",
+                                          "-p 1,x",
                                           {"--comm", ""},
-                                          {"1", "2", "3"},
-                                          {"x"},
-                                          {"--json", "--csv"},
-                                          {"--exit-status"},
-                                          {"--"},
-                                          {"-p", "1", "--", "true"}}) {
+                                          "1 2 3",
+                                          "x",
+                                          "--json --csv",
+                                          "--exit-status",
+                                          "--",
+                                          "-p 1 -- true"}) {
     SCOPED_TRACE(::testing::PrintToString(wrong));
     expect_refusal(tool, run_tool(tool, with_options(wrong)), 2);
   }
@@ -283,7 +283,7 @@ TEST_KIND(SignalsEndItWithTheLastReport) {
   constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   std::vector<std::unique_ptr<Process>> processes;
   // A snapshot without an interval is one report.
-  Strings last = attaches ? Strings{} : Strings{"1000"}, first = last;
+  Strings last = attaches ? Strings{} : Strings("1000"), first = last;
   first.insert(first.begin(), "--json");
   for (int i = 0; i < 3; i++) processes.push_back(start(tool, with_options(first)));
   auto text = start(tool, with_options(last));
@@ -308,7 +308,7 @@ TEST_KIND(SignalsEndItWithTheLastReport) {
 
 TEST_KIND(KilledItLeavesNothing) {
   require_tool(tool);
-  auto process = start(tool, with_options(attaches ? Strings{} : Strings{"1000"}));
+  auto process = start(tool, with_options(attaches ? Strings{} : Strings("1000")));
   ASSERT_TRUE(attaches ? await_programs(process->pid()) : await_sleep(process->pid()));
   auto held = bpf_ids(process->pid());
   process->signal(SIGKILL);
@@ -320,7 +320,7 @@ TEST_KIND(KilledItLeavesNothing) {
 // by it.
 TEST_KIND(SignalsIgnoredAtStart) {
   require_tool(tool);
-  Strings words{"--json"};
+  Strings words("--json");
   if (!attaches) words.emplace_back("1000");
   Process process({.argv = with(tool, with_options(words)), .in_child = [] {
                      for (int signal : {SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
@@ -340,7 +340,7 @@ TEST_KIND(SignalsIgnoredAtStart) {
 TEST_KIND(ClosedStandardFiles) {
   require_tool(tool);
   // A snapshot ends by itself.
-  auto words = with_options(attaches ? Strings{"--json", "--duration", "0.2"} : Strings{"--json"});
+  auto words = with_options(attaches ? Strings("--json --duration 0.2") : Strings("--json"));
   for (auto& closed : std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1, 2}}) {
     SCOPED_TRACE(::testing::PrintToString(closed));
     auto begun = Clock::now();
@@ -360,10 +360,9 @@ TEST_KIND(ClosedStandardFiles) {
 // The other way to call it, and two at once.
 TEST_KIND(TwoAtOnce) {
   require_tool(tool);
-  auto words = with_options({"--json", "--duration", "0.3"});
+  auto words = with_options("--json --duration 0.3");
   auto once = start(tool, words);
-  words.insert(words.begin(), {tool_path("coretap"), tool});
-  Process again({.argv = words});
+  Process again({.argv = Strings{tool_path("coretap"), tool} + words});
   for (auto* process : {once.get(), &again}) {
     ASSERT_EQ(process->wait(), 0) << process->err();
     parse_report(process->out(), process->err());
@@ -383,7 +382,7 @@ TEST_KIND(ReaderGoesAway) {
   EXPECT_EQ(silent->wait(soon()), 0);
   EXPECT_EQ(silent->err(), before);
   if (!has_interval(tool)) return;
-  auto busy = start(tool, with_options({"0.05"}));
+  auto busy = start(tool, with_options("0.05"));
   ASSERT_TRUE(busy->await([](auto& out, auto&) { return !out.empty(); }));
   before = busy->err();
   busy->close_stdout();
@@ -396,11 +395,11 @@ TEST_KIND(FullDisk) {
   std::vector<Strings> all{{"--help"},
                            {"--version"},
                            {"--explain"},
-                           with_options({"--json", "--duration", "0.2"}),
-                           with_options({"--csv", "--duration", "0.2"})};
+                           with_options("--json --duration 0.2"),
+                           with_options("--csv --duration 0.2")};
   // Only what prints even where there was nothing.
   if (kind == ReportKind::aggregate || kind == ReportKind::snapshot)
-    all.push_back(with_options({"--duration", "0.2"}));
+    all.push_back(with_options("--duration 0.2"));
   for (auto& words : all) {
     SCOPED_TRACE(::testing::PrintToString(words));
     auto result = run_tool(tool, words, {}, "/dev/full");
@@ -412,7 +411,7 @@ TEST_KIND(FullDisk) {
 // It could go on for ever, without a reader.
 TEST_KIND(FullDiskEndsIt) {
   require_tool(tool);
-  auto process = start(tool, with_options({"--json"}), "/dev/full");
+  auto process = start(tool, with_options("--json"), "/dev/full");
   EXPECT_EQ(process->wait(soon()), 1) << process->err();
 }
 
@@ -420,7 +419,7 @@ TEST_KIND(StalledReader) {
   require_tool(tool);
   UnreadPipe pipe;
   pipe.fill();
-  auto process = start(tool, with_options({"--json"}), pipe.path());
+  auto process = start(tool, with_options("--json"), pipe.path());
   if (attaches) {
     ASSERT_TRUE(await_programs(process->pid()));
   }
@@ -434,7 +433,7 @@ TEST_KIND(StalledReader) {
 TEST_KIND(CommandsAndTheirStatus) {
   require_tool(tool);
   if (!attaches) {
-    expect_refusal(tool, run_tool(tool, with_options({"--json", "--", "true"})), 2);
+    expect_refusal(tool, run_tool(tool, with_options("--json -- true")), 2);
     return;
   }
   auto missing = start(tool, with_options({"--", "no-such-command-\x1b"}));
@@ -458,17 +457,17 @@ TEST_KIND(OutputToAFile) {
   for (auto& options : std::vector<Strings>{{"--json"}, {"--csv"}, {}}) {
     SCOPED_TRACE(::testing::PrintToString(options));
     auto words = with_options(options);
-    words.insert(words.end(), {"--output", file});
-    if (attaches) words.insert(words.end(), {"--", "sh", "-c", "echo by the command"});
+    words = words + Strings{"--output", file};
+    if (attaches) words = words + Strings{"--", "sh", "-c", "echo by the command"};
     auto result = run_tool(tool, words);
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(result.out, attaches ? "by the command\n" : "");
-    if (options == Strings{"--json"}) parse_report(slurp(file), result.err);
+    if (options == Strings("--json")) parse_report(slurp(file), result.err);
     struct stat st {};
     ASSERT_EQ(::stat(file.c_str(), &st), 0);
     EXPECT_EQ(st.st_mode & 0777, 0600u);
   }
-  auto refused = run_tool(tool, with_options({"--output", "/no/such/directory/file"}));
+  auto refused = run_tool(tool, with_options("--output /no/such/directory/file"));
   expect_refusal(tool, refused, 1, "/no/such/directory/file");
 }
 
@@ -477,7 +476,7 @@ TEST_KIND(OutputToAFile) {
 TOOL_TEST(Common, StrictTellsOfLostStacks) {
   auto forker = workload_path("forker");
   Strings command{"--", forker, "--children", "4", "--depth", "2"};
-  Strings strict{"--json", "--strict", "--stack-storage-size", "2"}, lenient = strict;
+  Strings strict("--json --strict --stack-storage-size 2"), lenient = strict;
   lenient.erase(lenient.begin() + 1);
   for (auto* options : {&strict, &lenient}) {
     options->insert(options->end(), command.begin(), command.end());
@@ -491,7 +490,7 @@ TOOL_TEST(Common, StrictTellsOfLostStacks) {
 }
 
 TOOL_TEST(Common, StrictTellsOfLostKeys) {
-  Workload workload("runqueue", {"--threads", "4", "--ms", "100"}, kLinger);
+  Workload workload("runqueue", "--threads 4 --ms 100", kLinger);
   Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -507,9 +506,9 @@ TOOL_TEST(Common, StrictTellsOfLostKeys) {
 
 TOOL_TEST(Common, StalledReaderOfManyReports) {
   require_tool("runqlat");
-  Workload workload("runqueue", {"--threads", "16", "--ms", "60000"});
+  Workload workload("runqueue", "--threads 16 --ms 60000");
   UnreadPipe pipe;
-  auto process = start("runqlat", {"--json", "-L", "0.05"}, pipe.path());
+  auto process = start("runqlat", "--json -L 0.05", pipe.path());
   ASSERT_TRUE(await_programs(process->pid()));
   workload.release();
   ASSERT_TRUE(until([&] { return pipe.full() && waits_for_its_reader(process->pid()); }))
@@ -527,7 +526,7 @@ TOOL_TEST(Common, StalledReaderOfManyReports) {
 // The last report waits for who reads slowly, such as a pager.
 TOOL_TEST(Common, SlowReaderGetsTheLastReport) {
   require_tool("runqlat");
-  Workload workload("runqueue", {"--threads", "16", "--ms", "100"}, kLinger);
+  Workload workload("runqueue", "--threads 16 --ms 100", kLinger);
   UnreadPipe pipe;
   pipe.shrink();
   auto process = start("runqlat", {"-L", "-p", workload.id()}, pipe.path());
@@ -567,11 +566,11 @@ TOOL_TEST(Common, SecondInterruptGivesUpTheLastReport) {
 
 TOOL_TEST(Common, NamesTheRightThatIsMissing) {
   auto tool = tool_names().at(0);
-  auto perfmon = run_tool(tool, {"--duration", "0.1"}, as_root({CAP_BPF}));
+  auto perfmon = run_tool(tool, "--duration 0.1", as_root({CAP_BPF}));
   if (perfmon.status >= 126) throw Skip("cannot give up rights here: " + perfmon.err);
   expect_refusal(tool, perfmon, 3, "CAP_PERFMON");
   EXPECT_FALSE(contains(perfmon.err, "CAP_BPF")) << perfmon.err;
-  auto bpf = run_tool(tool, {"--duration", "0.1"}, as_root({CAP_PERFMON}));
+  auto bpf = run_tool(tool, "--duration 0.1", as_root({CAP_PERFMON}));
   expect_refusal(tool, bpf, 3, "CAP_BPF");
   EXPECT_FALSE(contains(bpf.err, "CAP_PERFMON")) << bpf.err;
 }
@@ -579,7 +578,7 @@ TOOL_TEST(Common, NamesTheRightThatIsMissing) {
 TOOL_TEST(Common, StatusOfACommand) {
   require_tool("runqlat");
   auto killed = start("runqlat", {"--exit-status", "--", "sh", "-c", "kill -9 $$"});
-  auto no_program = start("runqlat", {"--exit-status", "--", "/etc/passwd"});
+  auto no_program = start("runqlat", "--exit-status -- /etc/passwd");
   EXPECT_EQ(killed->wait(), 128 + 9) << killed->err();
   EXPECT_EQ(no_program->wait(), 126);
   EXPECT_TRUE(contains(no_program->err(), "/etc/passwd")) << no_program->err();
@@ -602,48 +601,38 @@ TOOL_TEST(Common, InterruptLeavesTheCommand) {
 
 TOOL_TEST(Common, HelpAndVersion) {
   auto tool = tool_names().at(0);
-  auto help = run_tool(tool, {"--help"});
-  EXPECT_EQ(help.status, 0);
-  EXPECT_EQ(help.err, "");
-  EXPECT_TRUE(help.out.starts_with(tool + ": ")) << help.out;
-  EXPECT_TRUE(contains(help.out, "Usage: " + tool + " [OPTIONS]")) << help.out;
-  auto by_coretap = run_tool("coretap", {"help", tool}).out;
-  EXPECT_TRUE(contains(by_coretap, "Usage: coretap " + tool + " [OPTIONS]")) << by_coretap;
-  EXPECT_EQ(run_tool("coretap", {tool, "-h"}).out, by_coretap);
+  auto help = said_by(tool + " --help"), by_coretap = said_by("coretap help " + tool);
+  EXPECT_TRUE(help.starts_with(tool + ": ")) << help;
+  expect_contains(help, {"Usage: " + tool + " [OPTIONS]"});
+  expect_contains(by_coretap, {"Usage: coretap " + tool + " [OPTIONS]"});
+  EXPECT_EQ(said_by("coretap " + tool + " -h"), by_coretap);
 
-  auto version = run_tool(tool, {"--version"});
-  EXPECT_EQ(version.status, 0);
-  EXPECT_EQ(version.err, "");
-  EXPECT_TRUE(version.out.starts_with(tool + " (coretap) ")) << version.out;
-  auto said = lines(version.out);
+  auto version = said_by(tool + " --version");
+  EXPECT_TRUE(version.starts_with(tool + " (coretap) ")) << version;
+  auto said = lines(version);
   ASSERT_EQ(said.size(), 2u);
-  EXPECT_TRUE(contains(said[1], "libbpf ")) << said[1];
-  EXPECT_EQ(run_tool("coretap", {tool, "-V"}).out, version.out);
+  expect_contains(said[1], {"libbpf "});
+  EXPECT_EQ(said_by("coretap " + tool + " -V"), version);
 }
 
 TOOL_TEST(Common, List) {
   auto names = tool_names();
   ASSERT_GE(names.size(), 6u);
-  auto text = run_tool("coretap", {"list"});
-  EXPECT_EQ(text.status, 0);
-  EXPECT_EQ(text.err, "");
-  for (auto& name : names) EXPECT_TRUE(contains(text.out, "  " + name + " ")) << name;
-  auto json = run_tool("coretap", {"list", "--json"});
-  EXPECT_EQ(json.status, 0);
-  EXPECT_EQ(json.err, "");
+  auto text = said_by("coretap list");
+  for (auto& name : names) expect_contains(text, {"  " + name + " "});
   std::set<std::string> listed;
-  for (auto& line : lines(json.out)) {
+  for (auto& line : lines(said_by("coretap list --json"))) {
     auto tool = Json::parse(line);
     EXPECT_TRUE(listed.insert(tool["tool"].str()).second) << line;
     EXPECT_FALSE(tool["subsystem"].str().empty());
-    EXPECT_TRUE(contains(text.out, tool["summary"].str())) << line;
+    expect_contains(text, {tool["summary"].str()});
     EXPECT_EQ(::access(tool_path(tool["tool"].str()).c_str(), X_OK), 0) << line;
   }
   EXPECT_EQ(listed.size(), names.size());
 }
 
 TOOL_TEST(Common, Doctor) {
-  auto text = start("coretap", {"doctor"}), json = start("coretap", {"doctor", "--json"});
+  auto text = start("coretap", "doctor"), json = start("coretap", "doctor --json");
   // It loads the programs of all tools, which takes long on an emulated processor.
   EXPECT_EQ(text->wait(3 * kPatience), 0) << text->err();
   EXPECT_EQ(json->wait(3 * kPatience), 0) << json->err();
@@ -671,18 +660,15 @@ TOOL_TEST(Common, Doctor) {
 }
 
 TOOL_TEST(Common, DoctorOfSomeTools) {
-  auto result = run_tool("coretap", {"doctor", "--json", "runqlat", "ext4slower", "runqlat"});
-  EXPECT_EQ(result.status, 0) << result.err;
   Strings tools;
-  for (auto& line : lines(result.out)) {
+  for (auto& line : lines(said_by("coretap doctor --json runqlat ext4slower runqlat"))) {
     auto found = Json::parse(line);
     if (found["type"].str() == "tool") tools.push_back(found["tool"].str());
   }
-  EXPECT_EQ(tools, (Strings{"runqlat", "fsslower"}));
-  auto text = run_tool("coretap", {"doctor", "runqlat"});
-  EXPECT_EQ(text.status, 0) << text.err;
-  EXPECT_TRUE(contains(text.out, "\nrunqlat ")) << text.out;
-  EXPECT_FALSE(contains(text.out, "\nbiolatency ")) << text.out;
+  EXPECT_EQ(tools, (Strings("runqlat fsslower")));
+  auto text = said_by("coretap doctor runqlat");
+  expect_contains(text, {"\nrunqlat "});
+  EXPECT_FALSE(contains(text, "\nbiolatency ")) << text;
   // One that cannot run is enough to fail: scripts ask so.
   for (auto& name : tool_names()) {
     if (!expected_missing(name)) continue;
@@ -692,7 +678,7 @@ TOOL_TEST(Common, DoctorOfSomeTools) {
 }
 
 TOOL_TEST(Common, DoctorWithoutRights) {
-  auto result = run_tool("coretap", {"doctor", "--json"}, as_nobody({}));
+  auto result = run_tool("coretap", "doctor --json", as_nobody({}));
   if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
   EXPECT_EQ(result.status, 3) << result.err;
   std::size_t tools = 0;
@@ -707,16 +693,10 @@ TOOL_TEST(Common, DoctorWithoutRights) {
 }
 
 TOOL_TEST(Common, CommandsOfCoretap) {
-  for (auto& wrong : std::vector<Strings>{{"list", "--nonsense"},
-                                          {"list", "--json", "more"},
-                                          {"find"},
-                                          {"find", "--json"},
-                                          {"doctor", "--nonsense"},
-                                          {"doctor", "runqlat", "nosuchtool"},
-                                          {"doctor", "runqlat", "list"},
-                                          {"help", "nosuchtool\x1b"},
-                                          {"nosuchtool"},
-                                          {"nosuchtool\x1b", "--json"}}) {
+  for (auto& wrong :
+       std::vector<Strings>{"list --nonsense", "list --json more", "find", "find --json",
+                            "doctor --nonsense", "doctor runqlat nosuchtool", "doctor runqlat list",
+                            "help nosuchtool\x1b", "nosuchtool", "nosuchtool\x1b --json"}) {
     SCOPED_TRACE(::testing::PrintToString(wrong));
     auto result = run_tool("coretap", wrong);
     expect_refusal("coretap", result, 2, "hint: ");
@@ -727,80 +707,59 @@ TOOL_TEST(Common, CommandsOfCoretap) {
   }
   for (auto* command : {"list", "find", "doctor", "tplist", "bpflist", "link", "help", "man",
                         "completion", "version"}) {
-    auto help = run_tool("coretap", {command, "--help"});
-    EXPECT_EQ(help.status, 0);
-    EXPECT_EQ(help.err, "");
-    EXPECT_TRUE(contains(help.out, "Usage: coretap " + std::string(command))) << help.out;
-    EXPECT_EQ(run_tool("coretap", {"help", command}).out, help.out);
+    auto help = said_by({"coretap", command, "--help"});
+    expect_contains(help, {"Usage: coretap " + std::string(command)});
+    EXPECT_EQ(said_by({"coretap", "help", command}), help);
   }
   auto nothing = run_tool("coretap", {});
   EXPECT_EQ(nothing.status, 2);
   EXPECT_EQ(nothing.out, "");
   EXPECT_TRUE(contains(nothing.err, "Usage: coretap TOOL")) << nothing.err;
-  auto help = run_tool("coretap", {"--help"});
-  EXPECT_EQ(help.status, 0);
-  EXPECT_EQ(help.out, nothing.err);
-  auto version = run_tool("coretap", {"--version"});
-  EXPECT_EQ(version.status, 0);
-  EXPECT_TRUE(version.out.starts_with("coretap ")) << version.out;
-  EXPECT_EQ(run_tool("coretap", {"version"}).out, version.out);
+  EXPECT_EQ(said_by("coretap --help"), nothing.err);
+  auto version = said_by("coretap --version");
+  EXPECT_TRUE(version.starts_with("coretap ")) << version;
+  EXPECT_EQ(said_by("coretap version"), version);
 }
 
 TOOL_TEST(Common, ManualPages) {
   TemporaryDirectory place;
-  for (auto& name : tool_names()) {
-    auto page = run_tool("coretap", {"man", name});
-    EXPECT_EQ(page.status, 0) << page.err;
-    EXPECT_TRUE(contains(page.out, "\n.Nm coretap-" + name + "\n")) << page.out;
-  }
-  EXPECT_EQ(run_tool("coretap", {"man", "no-such-tool"}).status, 2);
+  for (auto& name : tool_names())
+    expect_contains(said_by("coretap man " + name), {"\n.Nm coretap-" + name + "\n"});
+  EXPECT_EQ(run_tool("coretap", "man no-such-tool").status, 2);
   EXPECT_EQ(run_tool("coretap", {"man", "--write", place.path()}).status, 0);
-  EXPECT_EQ(run_tool("coretap", {"man", "output"}).out,
+  EXPECT_EQ(run_tool("coretap", "man output").out,
             run({"/bin/cat", place.path() + "/man7/coretap-output.7"}).out);
-  EXPECT_EQ(run_tool("coretap", {"man", "--write", "/proc/self/no-such-place"}).status, 1);
+  EXPECT_EQ(run_tool("coretap", "man --write /proc/self/no-such-place").status, 1);
   std::filesystem::remove_all(place.path() + "/man7");
   std::filesystem::remove_all(place.path() + "/man8");
 }
 
 TOOL_TEST(Common, Find) {
-  auto found = [](const Strings& words) {
-    Strings arguments{"find"};
-    arguments.insert(arguments.end(), words.begin(), words.end());
-    return run_tool("coretap", arguments);
-  };
   // Any case, singular for plural, begins of words; and every word must be there.
-  auto files = found({"FILES", "opens"});
-  EXPECT_EQ(files.status, 0);
-  EXPECT_EQ(files.err, "");
-  expect_contains(files.out, {"Which process opens that file?\n      coretap opensnoop -F\n",
-                              "Tools:\n  opensnoop "});
-  EXPECT_FALSE(contains(files.out, "biosnoop")) << files.out;
-  auto locks = found({"lock"});
-  EXPECT_TRUE(contains(locks.out, "wait for locks?")) << locks.out;
-  EXPECT_FALSE(contains(locks.out, "block I/O latency")) << locks.out;
-  auto option = found({"exit-status"});
-  expect_contains(option.out, {"Options:\n      --exit-status\n", "      in all tools\n"});
-  auto few = found({"--full-path"});
-  EXPECT_EQ(few.status, 2);
-  EXPECT_TRUE(contains(found({"full-path"}).out, "      in opensnoop\n"));
+  auto files = said_by("coretap find FILES opens");
+  expect_contains(files, {"Which process opens that file?\n      coretap opensnoop -F\n",
+                          "Tools:\n  opensnoop "});
+  EXPECT_FALSE(contains(files, "biosnoop")) << files;
+  auto locks = said_by("coretap find lock");
+  expect_contains(locks, {"wait for locks?"});
+  EXPECT_FALSE(contains(locks, "block I/O latency")) << locks;
+  expect_contains(said_by("coretap find exit-status"),
+                  {"Options:\n      --exit-status\n", "      in all tools\n"});
+  expect_refused("coretap find --full-path");
+  expect_contains(said_by("coretap find full-path"), {"      in opensnoop\n"});
   // What is nowhere ends like grep, and says where all is.
-  auto nothing = found({"file", "no such word\x1b"});
-  expect_refusal("coretap", nothing, 1, "coretap list");
-  EXPECT_EQ(nothing.out, "");
+  expect_refusal("coretap", run_tool("coretap", {"find", "file", "no such word\x1b"}), 1,
+                 "coretap list");
 }
 
 TOOL_TEST(Common, NamesOfTools) {
   TemporaryDirectory place;
-  auto link = [&](Strings arguments) {
-    arguments.insert(arguments.begin(), "link");
-    return run_tool("coretap", arguments);
-  };
+  auto link = [](const Strings& words) { return run_tool("coretap", "link" + words); };
   auto made = link({"--prefix", "ct-", place.path()});
   EXPECT_EQ(made.status, 0) << made.err;
   for (auto& name : tool_names()) {
     auto version = run({place.path() + "/ct-" + name, "--version"});
-    EXPECT_EQ(version.status, 0) << version.err;
-    EXPECT_TRUE(version.out.starts_with(name + " ")) << version.out;
+    EXPECT_TRUE(version.out.starts_with(name + " ")) << version.out << version.err;
   }
   EXPECT_EQ(link({"--remove", "--prefix=other-", place.path()}).status, 0);
   EXPECT_FALSE(std::filesystem::is_empty(place.path()));
@@ -811,13 +770,9 @@ TOOL_TEST(Common, NamesOfTools) {
   auto refused = link({place.path()});
   expect_refusal("coretap", refused, 1, "--prefix");
   EXPECT_TRUE(contains(refused.err, "runqlat")) << refused.err;
-  for (auto& wrong : std::vector<Strings>{{"--prefix", "ct"},
-                                          {"--prefix", "../-"},
-                                          {"--prefix", "-"},
-                                          {"--prefix"},
-                                          {"--nonsense"},
-                                          {""},
-                                          {place.path(), place.path()}}) {
+  for (auto& wrong :
+       std::vector<Strings>{"--prefix ct", "--prefix ../-", "--prefix -", "--prefix", "--nonsense",
+                            Strings{""}, Strings{place.path(), place.path()}}) {
     SCOPED_TRACE(::testing::PrintToString(wrong));
     expect_refusal("coretap", link(wrong), 2, "coretap link --help");
   }
@@ -825,15 +780,15 @@ TOOL_TEST(Common, NamesOfTools) {
 }
 
 TOOL_TEST(Common, CoretapOnAFullDisk) {
-  for (auto& arguments : std::vector<Strings>{{"list"},
-                                              {"list", "--json"},
-                                              {"help"},
-                                              {"find", "file"},
-                                              {"--version"},
-                                              {"man", "output"},
-                                              {"completion", "bash"},
+  for (auto& arguments : std::vector<Strings>{"list",
+                                              "list --json",
+                                              "help",
+                                              "find file",
+                                              "--version",
+                                              "man output",
+                                              "completion bash",
                                               {"__complete", ""},
-                                              {"doctor", "--json"}}) {
+                                              "doctor --json"}) {
     SCOPED_TRACE(::testing::PrintToString(arguments));
     auto result = run_tool("coretap", arguments, {}, "/dev/full");
     EXPECT_EQ(result.status, 1);

@@ -18,23 +18,13 @@ print(json.dumps({"title": root.find(ns + "title").text, "frames": frames,
                   "words": [t.text for t in head.iter(ns + "text") if t.text]}))
 )py";
 
-class Scratch {
- public:
-  Scratch() {
-    char name[] = "/tmp/coretap-svg-XXXXXX";
-    if (!::mkdtemp(name)) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  std::string file(const std::string& name = "graph.svg") const { return (path_ / name).string(); }
-  std::vector<std::string> files() const {
-    std::vector<std::string> names;
-    for (auto& f : fs::directory_iterator(path_)) names.push_back(f.path().filename());
+struct Scratch : TemporaryDirectory {
+  std::string file(const std::string& name = "graph.svg") const { return path() + "/" + name; }
+  Strings files() const {
+    Strings names;
+    for (auto& f : fs::directory_iterator(path())) names.push_back(f.path().filename());
     return names;
   }
-
- private:
-  fs::path path_;
 };
 
 struct Graph {
@@ -67,29 +57,27 @@ Graph read_svg(const std::string& path) {
   return {json["title"].str(), json["words"].strings(), json["frames"].items()};
 }
 
-class FlameGraphs : public testing::TestWithParam<std::string> {};
+TOOL_SUITE(FlameGraphs, ("chaintrace offcputime offwaketime profile wakeuptime"));
 
 // What a line leaves off below one microsecond is in the graph.
-void total_is_that_of_the_lines(const std::string& tool) {
+TOOL_TEST_P(FlameGraphs, TotalIsThatOfTheLines, tool) {
   require_tool(tool);
   Scratch scratch;
-  Workload workload("sleeper",
-                    {"--sleeps", "20", "--ms", "2", "--spin", "200", "--block-on", "pipe"});
+  Workload workload("sleeper", "--sleeps 20 --ms 2 --spin 200 --block-on pipe");
   Tracer tracer(tool, {"--folded", "--svg", scratch.file(), "-p", workload.id()});
   workload.release();
   workload.truth();
-  std::istringstream lines(tracer.stop_text());
-  std::uint64_t sum = 0, count = 0;
-  for (std::string line; std::getline(lines, line); count++)
-    sum += std::stoull(line.substr(line.rfind(' ') + 1));
+  auto shown = lines(tracer.stop_text());
+  std::uint64_t sum = 0;
+  for (auto& line : shown) sum += std::stoull(line.substr(line.rfind(' ') + 1));
   auto graph = read_svg(scratch.file());
   EXPECT_GE(graph.total(), sum);
-  EXPECT_LE(graph.total(), sum + count);
+  EXPECT_LE(graph.total(), sum + shown.size());
   EXPECT_EQ(graph.frames[0]["name"].str(), "all");
   EXPECT_TRUE(graph.title.starts_with(tool + " --folded --pid " + workload.id() + ", "))
       << graph.title;
   EXPECT_TRUE(contains(graph.title, " s, Linux ")) << graph.title;
-  EXPECT_EQ(scratch.files(), Strings{"graph.svg"});
+  EXPECT_EQ(scratch.files(), Strings("graph.svg"));
   struct stat there {};
   ASSERT_EQ(::stat(scratch.file().c_str(), &there), 0);
   auto mask = ::umask(0);
@@ -97,38 +85,34 @@ void total_is_that_of_the_lines(const std::string& tool) {
   EXPECT_EQ(there.st_mode & 0777, 0666 & ~mask);
 }
 
-void writes_to_standard_output(const std::string& tool) {
+TOOL_TEST_P(FlameGraphs, StandardOutput, tool) {
   require_tool(tool);
   Scratch scratch;
   auto result = run({tool_path(tool), "--svg", "-", "--duration", "0.3"}, {}, scratch.file());
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_GE(read_svg(scratch.file()).frames.size(), 1u) << "the graph and nothing else";
   for (auto* other : {"--folded", "--json", "--csv"}) {
-    auto both = run({tool_path(tool), "--svg", "-", other, "--duration", "0.3"});
-    EXPECT_EQ(both.status, 2) << other;
-    EXPECT_EQ(both.out, "");
+    expect_refused(tool + " --duration 0.3 --svg - " + other);
   }
 }
 
-void refuses_at_once(const std::string& tool) {
+TOOL_TEST_P(FlameGraphs, RefusesAtOnce, tool) {
   require_tool(tool);
   Scratch scratch;
   for (auto path : {scratch.file("no/such/graph.svg"), scratch.file(""), std::string("/proc/x")}) {
     auto result = run({tool_path(tool), "--svg", path});  // without an end of its own
     EXPECT_EQ(result.status, 1) << path;
     EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(contains(result.err, "cannot write " + path)) << result.err;
+    expect_contains(result.err, {"cannot write " + path});
     EXPECT_FALSE(contains(result.err, "Ctrl-C")) << "it had begun: " << result.err;
   }
   EXPECT_EQ(scratch.files(), Strings{});
-  EXPECT_EQ(run({tool_path(tool), "--svg", ""}).status, 2);
-  auto full = run({tool_path(tool), "--svg", "/dev/full", "--duration", "0.2"});
-  EXPECT_EQ(full.status, 1);
-  EXPECT_TRUE(contains(full.err, "No space left")) << full.err;
+  expect_refused({tool, "--svg", ""});
+  expect_refused(tool + " --svg /dev/full --duration 0.2", {"No space left"}, 1);
 }
 
 // Nothing is printed, so that no reader is needed.
-void does_not_end_with_the_reader(const std::string& tool) {
+TOOL_TEST_P(FlameGraphs, DoesNotEndWithTheReader, tool) {
   require_tool(tool);
   Scratch scratch;
   Tracer tracer(tool, {"--svg", scratch.file()});
@@ -140,17 +124,6 @@ void does_not_end_with_the_reader(const std::string& tool) {
   EXPECT_GE(read_svg(scratch.file()).frames.size(), 1u);
 }
 
-TEST_P(FlameGraphs, TotalIsThatOfTheLines){
-    TOOL_TEST_BODY(total_is_that_of_the_lines(GetParam()))} TEST_P(FlameGraphs, StandardOutput){
-    TOOL_TEST_BODY(writes_to_standard_output(GetParam()))} TEST_P(FlameGraphs, RefusesAtOnce){
-    TOOL_TEST_BODY(refuses_at_once(GetParam()))} TEST_P(FlameGraphs, DoesNotEndWithTheReader){
-    TOOL_TEST_BODY(does_not_end_with_the_reader(
-        GetParam()))} INSTANTIATE_TEST_SUITE_P(, FlameGraphs,
-                                               testing::Values("chaintrace", "offcputime",
-                                                               "offwaketime", "profile",
-                                                               "wakeuptime"),
-                                               [](auto& info) { return info.param; });
-
 // The same run's data says what each function's share is.
 TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
   Scratch scratch;
@@ -158,16 +131,12 @@ TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
                         "sleeper --sleeps 20 --ms 5", {})
                     .report();
   auto graph = read_svg(scratch.file());
-  std::uint64_t all = 0, asleep = 0;
+  auto asleep = sum_with_frame(report.body, "user_stack", "workload_middle", "total_ns");
   for (auto& line : report.body) {
-    all += line["total_ns"].u64();
-    auto frames = line["user_stack"].strings();
     for (auto& f : line["kernel_stack"].strings())
       EXPECT_EQ(graph.styles(f), std::set<std::string>{"k"}) << f;
-    if (std::count(frames.begin(), frames.end(), "workload_middle"))
-      asleep += line["total_ns"].u64();
   }
-  EXPECT_EQ(graph.total(), all / 1000);
+  EXPECT_EQ(graph.total(), report.sum("total_ns") / 1000);
   EXPECT_EQ(graph.sum("workload_middle"), asleep / 1000);
   EXPECT_GE(graph.sum("workload_middle"), 20u * 4500) << "twenty sleeps of 5 ms";
   EXPECT_EQ(graph.styles("workload_middle"), std::set<std::string>{"u"});

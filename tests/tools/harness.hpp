@@ -55,3 +55,13 @@
   static void suite##_##name();                          \
   TEST(suite, name) { TOOL_TEST_BODY(suite##_##name()) } \
   static void suite##_##name()
+
+/// Tests that are given each of these tools, or other words.
+#define TOOL_SUITE(suite, tools)                                             \
+  class suite : public ::testing::TestWithParam<std::string> {};             \
+  INSTANTIATE_TEST_SUITE_P(Tools, suite, ::testing::ValuesIn(Strings tools), \
+                           [](auto& info) { return info.param; })
+#define TOOL_TEST_P(suite, name, parameter)                          \
+  static void suite##_##name(const std::string& parameter);          \
+  TEST_P(suite, name) { TOOL_TEST_BODY(suite##_##name(GetParam())) } \
+  static void suite##_##name(const std::string& parameter)

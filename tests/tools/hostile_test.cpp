@@ -241,11 +241,9 @@ void check(Watch& w, const Load& load) {
   expect_well_formed_xml(w.svg);
 }
 
-class HostileLoad : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Tools, HostileLoad, ::testing::ValuesIn(names_of_groups()),
-                         [](auto& info) { return info.param; });
+TOOL_SUITE(HostileLoad, (names_of_groups()));
 
-void watch_load(const std::string& group) {
+TOOL_TEST_P(HostileLoad, NothingEscapes, group) {
   auto tools = tools_of(group);
   if (tools.empty()) throw Skip("no tool of " + group + " runs here");
   TemporaryDirectory directory;
@@ -311,9 +309,7 @@ void watch_load(const std::string& group) {
   for (auto& w : watches) check(*w, load);
 }
 
-TEST_P(HostileLoad, NothingEscapes) { TOOL_TEST_BODY(watch_load(GetParam())) }
-
-// ---- files that tell lies, and perf maps that are no such files ----
+// ---- files that tell lies ----
 
 /// A program that burns time where the test has made it, until this object is gone.
 struct Burning {
@@ -441,62 +437,6 @@ TOOL_TEST(Hostile, CraftedFiles) {
   std::printf("CPU time: %.2f s with harmless files, %.2f s with these\n", harmless,
               sampled.cpu_seconds);
   EXPECT_LT(sampled.cpu_seconds, harmless * 20 + 5) << "hostile files hold the tracer";
-}
-
-TOOL_TEST(Hostile, PerfMaps) {
-  require_tool("profile");
-  TemporaryDirectory directory;
-  std::vector<Burning> burning;
-  std::vector<std::string> maps;
-  struct Cleaner {
-    const std::vector<std::string>& all;
-    ~Cleaner() {
-      for (auto& path : all) ::unlink(path.c_str());
-    }
-  } cleaner{maps};
-  // Starts what burns, and begins a line about where it does. Returns where its map would be.
-  std::string place;
-  auto start = [&](const std::string& name) {
-    auto process = std::make_unique<Process>(
-        Spawn{.argv = {workload_path("unruly"), "--jit", "--timeout", "100"}});
-    if (!process->await([](auto& out, auto&) { return contains(out, "\n"); }))
-      throw Skip(process->err());
-    std::ostringstream line;
-    line << std::hex << Json::parse(process->out_lines().at(0))["address"].u64() << " 1000 ";
-    place = line.str();
-    maps.push_back("/tmp/perf-" + std::to_string(process->pid()) + ".map");
-    ::unlink(maps.back().c_str());
-    burning.push_back({name, std::move(process)});
-    return maps.back();
-  };
-  auto write = [&](const std::string& path, const std::string& name) {
-    std::ofstream(path) << place << name << '\n';
-  };
-  write(start("plain"), "plain");
-  auto link = start("link"), elsewhere = directory.path() + "/elsewhere";
-  write(elsewhere, "evil_decoy");
-  std::filesystem::create_symlink(elsewhere, link);
-  ASSERT_EQ(::mkfifo(start("pipe").c_str(), 0666), 0);
-  auto foreign = start("foreign");
-  write(foreign, "evil_decoy");
-  ASSERT_EQ(::chown(foreign.c_str(), 54321, 54321), 0);
-  auto large = start("large");
-  write(large, "large");
-  std::filesystem::resize_file(large, 300 << 20);
-  write(start("escape"), "a\x1b[2J\xc2\x9b;\xff\r");
-  write(start("long"), std::string(1 << 20, 'y'));
-  {
-    std::ofstream many(start("many"));
-    for (int i = 0; i < 1'000'000; i++) many << place << 'm' << i << '\n';
-  }
-  auto sampled = sample(burning);
-  for (auto* unknown : {"link", "pipe", "foreign", "large"})
-    expect_leaf(sampled, unknown, "[unknown]");
-  expect_leaf(sampled, "plain", "plain");
-  expect_leaf(sampled, "many", "m999999");
-  expect_leaf(sampled, "escape", "a\x1b[2J\xc2\x9b;\xef\xbf\xbd");
-  ASSERT_EQ(sampled.leaves["long"].size(), 1u);
-  EXPECT_LE(sampled.leaves["long"].begin()->size(), 65536u);
 }
 
 #ifdef __x86_64__

@@ -33,11 +33,7 @@ constexpr char kLifeNameJson[] = "\x1b]0;x\x07\n\"\\'<%s|\xef\xbf\xbd";
 /// Where it is not known how much there is to be seen: some is shown.
 void show_data(const std::string& tool) {
   auto events = events_for(tool);
-  Strings options{tool_path(tool), "--json", "--exit-status"};
-  options.insert(options.end(), events.options.begin(), events.options.end());
-  options.emplace_back("--");
-  options.insert(options.end(), events.command.begin(), events.command.end());
-  auto result = run(options);
+  auto result = result_of(tool + " --json --exit-status" + events.options + "--" + events.command);
   if (result.status == 77) throw Skip("no events of " + tool + " here: " + result.err);
   if (auto why = expected_missing(tool); why && result.status == 3) throw Skip(*why);
   ASSERT_EQ(result.status, 0) << result.err;
@@ -95,7 +91,7 @@ class Lived {
 
 void Lived::start(int cpu) {
   auto& row = tests_.stress;
-  Strings options{"--json"};
+  Strings options("--json");
   try {
     scene_.emplace(row, stress::Scene::Size{.events = events_of(row),
                                             .workloads = 1,
@@ -103,8 +99,7 @@ void Lived::start(int cpu) {
                                             .more = {"--comm", kLifeName}});
     options = scene_->options();
   } catch (const Skip&) {  // the tool lives all the same
-    options.insert(options.end(), row.options.begin(), row.options.end());
-    options.insert(options.end(), {"-p", std::to_string(::getpid())});
+    options = options + row.options + Strings{"-p", std::to_string(::getpid())};
   }
   tracer_ = std::make_unique<Tracer>(tests_.name, options, Tracer::How{.attached = false});
 }
@@ -267,11 +262,9 @@ void live(const Strings& batch, Lives& lives) {
   until([&] { return std::count_if(all.begin(), all.end(), over) == std::ssize(all); });
 }
 
-class Life : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Tools, Life, ::testing::ValuesIn(tool_names()),
-                         [](auto& info) { return info.param; });
+TOOL_SUITE(Life, (tool_names()));
 
-void tell(const std::string& tool) {
+TOOL_TEST_P(Life, SeenIsWhatHappened, tool) {
   if (is_snapshot(tests_of(tool))) return show_data(tool);
   static Lives lives;
   if (!lives.contains(tool)) live(batch_of(tool), lives);
@@ -279,8 +272,6 @@ void tell(const std::string& tool) {
   ::testing::Test::RecordProperty("own_ms", static_cast<int>(1000 * mine->took().count()));
   mine->judge();
 }
-
-TEST_P(Life, SeenIsWhatHappened) { TOOL_TEST_BODY(tell(GetParam())) }
 
 }  // namespace
 }  // namespace coretap::tooltest

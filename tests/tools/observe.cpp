@@ -88,6 +88,14 @@ std::uint64_t sum(const std::vector<Json>& lines, const char* key) {
   return total;
 }
 
+Counts counts_by(const std::vector<Json>& lines, const char* key, const char* count) {
+  Counts all;
+  for (auto& line : lines)
+    all[line[key].is_string() ? line[key].str() : line[key].text()] +=
+        count ? line[count].u64() : 1;
+  return all;
+}
+
 void expect_sums(const std::vector<Json>& lines, const Json& truth,
                  std::initializer_list<SameSum> sums, Location where) {
   for (auto& [key, of] : sums)
@@ -156,6 +164,13 @@ std::string output_of(const Strings& tool) {
   require_tool(tool.at(0));
   auto result = result_of(tool);
   EXPECT_EQ(result.status, 0) << join(tool) << ": " << result.err;
+  return result.out;
+}
+
+std::string said_by(const Strings& words, Location where) {
+  auto result = result_of(words);
+  if (result.status || !result.err.empty())
+    fail_at(where, fmt::format("{} ended with {}: {}", join(words), result.status, result.err));
   return result.out;
 }
 

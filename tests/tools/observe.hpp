@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -59,6 +60,12 @@ std::vector<Json> lines_where(const Report& report, Condition condition) {
   return lines;
 }
 std::uint64_t sum(const std::vector<Json>& lines, const char* key);
+/// The same for each value of a key; nullptr: how many lines have it.
+using Counts = std::map<std::string, std::uint64_t>;
+Counts counts_by(const std::vector<Json>& lines, const char* key, const char* count);
+inline Counts counts_by(const Report& report, const char* key, const char* count = "count") {
+  return counts_by(report.body, key, count);
+}
 
 /// A key of the report and one of the workload's truth: the same one where only one is given.
 struct SameSum {
@@ -117,6 +124,8 @@ void expect_row(const std::string& row, const Strings& wanted,
 /// A tool, the first word, until it ends; its output if that went well; the same as a report.
 Result result_of(Strings tool, const std::function<void()>& in_child = {});
 std::string output_of(const Strings& tool);
+/// Of a command that goes well and says nothing on standard error; {"coretap", ...} too.
+std::string said_by(const Strings& words, Location where = Location::current());
 Report report_of(const Strings& tool);
 /// For a tool's words: a workload is its command.
 Strings as_command(const Strings& workload);

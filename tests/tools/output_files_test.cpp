@@ -24,9 +24,7 @@ Written read_files(const Strings& files) {
       auto json = Json::parse(line);
       auto type = json["type"].str();
       EXPECT_EQ(json["tool"].str(), "opensnoop");
-      if (std::exchange(first, false)) {
-        EXPECT_EQ(type, "header") << line;
-      }
+      EXPECT_TRUE(!std::exchange(first, false) || type == "header") << line;
       (type == "header"   ? all.headers
        : type == "ledger" ? all.ledgers
                           : all.events)
@@ -63,9 +61,9 @@ struct Place {
 class ToFile {
  public:
   ToFile(const Place& place, const std::string& pids, const Strings& options) {
-    Strings words{"--json", "--strict", "--output", place.file, "-p", pids};
-    words.insert(words.end(), options.begin(), options.end());
-    tracer_ = std::make_unique<Tracer>("opensnoop", words, Tracer::How{.attached = false});
+    tracer_ = std::make_unique<Tracer>(
+        "opensnoop", "--json --strict -p " + pids + Strings{"--output", place.file} + options,
+        Tracer::How{.attached = false});
     if (!until([&] { return contains(slurp(place.file), "\"type\":\"header\""); }))
       throw std::runtime_error(tracer_->process().err());
   }
@@ -153,7 +151,7 @@ TOOL_TEST(OutputFiles, AppendsAfterARestart) {
   require_tool("opensnoop");
   Place place;
   for (std::size_t run = 1; run <= 2; run++) {
-    Workload workload("opener", {"--count", "30"});
+    Workload workload("opener", "--count 30");
     Tracer tracer("opensnoop", {"--json", "--append", "--output", place.file, "-p", workload.id()},
                   {.attached = false});
     ASSERT_TRUE(until([&] { return read_files({place.file}).headers.size() == run; }));
@@ -171,7 +169,7 @@ TOOL_TEST(OutputFiles, TraceloopKeepsItsSignal) {
   require_tool("traceloop");
   for (bool own : {true, false}) {
     Place place;
-    Workload workload("opener", {"--count", "5"}, kLinger);
+    Workload workload("opener", "--count 5", kLinger);
     Tracer tracer("traceloop",
                   {"--json", "--output", place.file, "--dump-signal", own ? "USR1" : "USR2", "-p",
                    workload.id()},
@@ -196,19 +194,13 @@ TOOL_TEST(OutputFiles, TraceloopKeepsItsSignal) {
 TOOL_TEST(OutputFiles, TheCommandHasNothingBlocked) {
   require_tool("opensnoop");
   Place place;
-  auto result = run({tool_path("opensnoop"), "--output", place.file, "--", "grep", "SigBlk",
-                     "/proc/self/status"});
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(result.out, "SigBlk:\t0000000000000000\n");
+  EXPECT_EQ(output_of("opensnoop --output " + place.file + " -- grep SigBlk /proc/self/status"),
+            "SigBlk:\t0000000000000000\n");
 }
 
 TOOL_TEST(OutputFiles, WhatCannotBeRenamedIsRefused) {
-  for (auto* file : {"/dev/null", "/dev/stdout"}) {
-    auto result =
-        run({tool_path("opensnoop"), "--output", file, "--rotate", "1M", "--duration", "0.1"});
-    EXPECT_EQ(result.status, 2);
-    EXPECT_TRUE(contains(result.err, file)) << result.err;
-  }
+  for (std::string file : {"/dev/null", "/dev/stdout"})
+    expect_refused("opensnoop --rotate 1M --duration 0.1 --output " + file, {file});
 }
 
 TOOL_TEST(MaxRate, WhatIsAboveIsCounted) {
@@ -248,18 +240,15 @@ TOOL_TEST(MaxRate, WhatIsAboveIsCounted) {
 TOOL_TEST(JsonLines, NameTheirTool) {
   std::set<std::string> types;
   auto check = [&](const std::string& tool, const Strings& options) {
-    Strings words{tool_path(tool), "--json"};
-    words.insert(words.end(), options.begin(), options.end());
-    auto result = run(words);
-    for (auto& line : lines(result.out)) {
+    for (auto& line : lines(result_of(tool + " --json" + options).out)) {
       auto json = Json::parse(line);
-      EXPECT_EQ(json["tool"].str(), tool) << line;
+      expect_fields(json, {{"tool", tool}});
       types.insert(json["type"].str());
     }
   };
-  for (auto& tool : tool_names()) check(tool, {"--explain"});
-  check("extfrag", {"--explain", "--index"});
-  check("syscount", {"--list"});
+  for (auto& tool : tool_names()) check(tool, "--explain");
+  check("extfrag", "--explain --index");
+  check("syscount", "--list");
   for (auto* type : {"hook", "limit", "map", "source", "syscall"})
     EXPECT_TRUE(types.contains(type)) << type;
 }
@@ -270,15 +259,10 @@ TOOL_TEST(JsonLines, OfEveryKindAreWritten) {
     SCOPED_TRACE(name_of(kind));
     auto [tool, options] = representative(kind);
     auto events = events_for(tool);
-    Strings words{tool_path(tool), "--json", "--duration", "2"};
-    words.insert(words.end(), options.begin(), options.end());
-    if (kind != ReportKind::snapshot) {
-      words.insert(words.end(), events.options.begin(), events.options.end());
-      words.emplace_back("--");
-      words.insert(words.end(), events.command.begin(), events.command.end());
-    }
+    auto words = tool + " --json --duration 2" + options;
+    if (kind != ReportKind::snapshot) words = words + events.options + "--" + events.command;
     require_tool(tool);
-    auto result = run(words);
+    auto result = result_of(words);
     auto report = parse_report(result.out, result.err);
     EXPECT_EQ(report.header["tool"].str(), tool);
     EXPECT_FALSE(report.body.empty()) << result.err;

@@ -69,10 +69,22 @@ void require_tracefs(const std::string& tool) {
 }
 
 Strings briefly(const std::string& tool) {
-  Strings options{"--json", "--duration", "0.3"};
-  if (contains(run({tool_path(tool), "--help"}).out, "--dump-on-exit"))
-    options.emplace_back("--dump-on-exit");
-  return options;
+  bool dumps = contains(result_of(tool + " --help").out, "--dump-on-exit");
+  return tool + " --json --duration 0.3" + (dumps ? " --dump-on-exit" : "");
+}
+
+/// Whether stacks of a workload have names with this part, without a right (-1: with all of them).
+void expect_names(bool named, int without, const std::string& stacks, std::string_view part,
+                  const Strings& workload) {
+  SCOPED_TRACE(named);
+  Scene scene(workload, {});
+  scene.trace("offcputime --json -p {pid} " + stacks,
+              {.in_child = as_nobody(asked_numbers("offcputime", without))});
+  auto seen = scene.finish();
+  auto lines = seen.report().of_process(seen.pid);
+  EXPECT_EQ(!lines_with_frame(lines, stacks == "-U" ? "user_stack" : "kernel_stack", part).empty(),
+            named)
+      << seen.err[0];
 }
 
 /// One of those that ask for the same, or each.
@@ -85,24 +97,16 @@ Strings examined() {
   return tools;
 }
 
-class Rights : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Tools, Rights, ::testing::ValuesIn(examined()),
-                         [](auto& info) { return info.param; });
-#define EVERY_TOOL(name)                                             \
-  static void Rights_##name(const std::string& tool);                \
-  TEST_P(Rights, name) { TOOL_TEST_BODY(Rights_##name(GetParam())) } \
-  static void Rights_##name(const std::string& tool)
+TOOL_SUITE(Rights, (examined()));
 
 void require_giving(const Result& result) {
   if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
 }
 
-EVERY_TOOL(AreEnough) {
+TOOL_TEST_P(Rights, AreEnough, tool) {
   require_tool(tool);
   require_tracefs(tool);
-  auto command = briefly(tool);
-  command.insert(command.begin(), tool_path(tool));
-  auto result = run(command, as_nobody(asked_numbers(tool)));
+  auto result = result_of(briefly(tool), as_nobody(asked_numbers(tool)));
   require_giving(result);
   // Tools that ask for tracepoints only where nothing better is there.
   if (result.status == 3 && contains(result.err, "tracefs is not mounted"))
@@ -112,18 +116,16 @@ EVERY_TOOL(AreEnough) {
   EXPECT_FALSE(report.header["hooks"].items().empty());
 }
 
-EVERY_TOOL(AreAllNeeded) {
+TOOL_TEST_P(Rights, AreAllNeeded, tool) {
   require_tool(tool);
   require_tracefs(tool);
-  auto command = briefly(tool);
-  command.insert(command.begin(), tool_path(tool));
   for (auto& right : asked_by(tool)) {
     if (!right.always || !have(right.number) || !is_asked_here(right)) continue;
     SCOPED_TRACE("without " + right.name);
     // CAP_SYS_ADMIN holds those that were split off from it.
     auto numbers = asked_numbers(tool, right.number);
     if (right.number == CAP_BPF || right.number == CAP_PERFMON) std::erase(numbers, CAP_SYS_ADMIN);
-    auto result = run(command, as_nobody(numbers));
+    auto result = result_of(briefly(tool), as_nobody(numbers));
     require_giving(result);
     // The maps of some tools are so small that everybody may lock that much.
     if (right.number == CAP_SYS_RESOURCE && result.status == 0) continue;
@@ -136,25 +138,13 @@ EVERY_TOOL(AreAllNeeded) {
 // A stack of root's process for an ordinary user with the rights to it. Its file has no name any
 // more, by which everybody could read it.
 TOOL_TEST(RightsToNames, OfUserFunctions) {
-  require_tool("offcputime");
-  for (bool ptrace : {true, false}) {
-    SCOPED_TRACE(ptrace);
 #ifdef __x86_64__
-    Workload workload("unwind", {"--end", "sleep", "--ms", "300", "--place", "deleted"});
+  const Strings workload("unwind --end sleep --ms 300 --place deleted");
 #else
-    Workload workload("sleeper", {"--sleeps", "30"});
+  const Strings workload("sleeper --sleeps 30");
 #endif
-    Tracer tracer(
-        "offcputime", {"--json", "-U", "-p", workload.id()},
-        {.in_child = as_nobody(asked_numbers("offcputime", ptrace ? -1 : CAP_SYS_PTRACE))});
-    workload.release();
-    workload.truth();
-    auto report = tracer.stop();
-    bool named = false;
-    for (auto& line : report.of_process(static_cast<std::uint64_t>(workload.pid())))
-      for (auto& frame : line["user_stack"].strings()) named |= contains(frame, "main");
-    EXPECT_EQ(named, ptrace) << report.err;
-  }
+  expect_names(true, -1, "-U", "main", workload);
+  expect_names(false, CAP_SYS_PTRACE, "-U", "main", workload);
 }
 
 TOOL_TEST(RightsToNames, OfKernelFunctions) {
@@ -162,19 +152,8 @@ TOOL_TEST(RightsToNames, OfKernelFunctions) {
   if (in_guest()) restricted.emplace("/proc/sys/kernel/kptr_restrict", "1");
   if (!slurp("/proc/sys/kernel/kptr_restrict").starts_with("1"))
     throw Skip("kernel.kptr_restrict is not 1: CAP_SYSLOG makes no difference");
-  for (bool syslog : {true, false}) {
-    SCOPED_TRACE(syslog);
-    Workload workload("sleeper", {"--sleeps", "20"});
-    Tracer tracer("offcputime", {"--json", "-K", "-p", workload.id()},
-                  {.in_child = as_nobody(asked_numbers("offcputime", syslog ? -1 : CAP_SYSLOG))});
-    workload.release();
-    workload.truth();
-    auto report = tracer.stop();
-    bool named = false;
-    for (auto& line : report.of_process(static_cast<std::uint64_t>(workload.pid())))
-      for (auto& frame : line["kernel_stack"].strings()) named |= contains(frame, "nanosleep");
-    EXPECT_EQ(named, syslog) << report.err;
-  }
+  expect_names(true, -1, "-K", "nanosleep", "sleeper --sleeps 20");
+  expect_names(false, CAP_SYSLOG, "-K", "nanosleep", "sleeper --sleeps 20");
 }
 
 }  // namespace

@@ -11,50 +11,39 @@ bool completions_name_requests() {
   return !contains(explained, "* tp_btf/io_uring_complete + ");
 }
 
-struct Run {
-  Json truth;
-  Report report;
-};
-
-Run trace(const std::string& tool, const Strings& options, const Strings& arguments) {
-  auto seen = observe(tool + options + "--json --strict -p {pid}", "ringio" + arguments);
-  return {seen.truth, seen.report()};
+Observed trace(const std::string& tool, const Strings& arguments = "--rounds 10") {
+  return observe(Strings(tool) + "--json --strict -p {pid}", Strings("ringio") + arguments);
 }
 
-void expect_counts(const Run& run, const std::function<bool(const Json&)>& of_the_file) {
-  std::map<std::string, std::uint64_t> sums;
-  for (auto& line : run.report.body)
-    if (of_the_file(line))
-      for (auto* key : {"reads", "writes", "read_bytes", "write_bytes"})
-        sums[key] += line[key].u64();
-  for (auto* key : {"reads", "writes", "read_bytes", "write_bytes"})
-    EXPECT_EQ(sums[key], run.truth[key].u64()) << key;
+/// Of the rows that have this value, the sums are the workload's.
+void expect_calls(const Observed& seen, const char* key, const std::string& value) {
+  expect_sums(lines_with(seen.body(), {{key, value}}), seen.truth,
+              {"reads", "writes", "read_bytes", "write_bytes"});
 }
 
 TOOL_TEST(RingIo, Filetop) {
-  auto run = trace("filetop", {}, {"--rounds", "20", "--size", "3000"});
-  expect_counts(run, [&](auto& line) { return line["file"].str() == run.truth["data"].str(); });
-  for (auto& line : run.report.body) {
-    EXPECT_EQ(line["pid"].u64(), run.truth["pid"].u64());
-    EXPECT_EQ(line["tid"].u64(), run.truth["tid"].u64());  // not that of a worker
-    EXPECT_EQ(line["comm"].str(), "ringio");
+  auto seen = trace("filetop", "--rounds 20 --size 3000");
+  expect_calls(seen, "file", seen.truth["data"].str());
+  for (auto& line : seen.body()) {
+    expect_same(line, seen.truth, {"pid", "tid"});  // not that of a worker
+    expect_fields(line, {{"comm", "ringio"}});
   }
 }
 
 // The kernel's own counts of the process, past the page cache.
 TOOL_TEST(RingIo, FiletopCountsWhatProcCounts) {
-  auto run = trace("filetop", {}, {"--rounds", "15", "--direct"});
-  expect_counts(run, [&](auto& line) { return line["file"].str() == run.truth["data"].str(); });
-  EXPECT_EQ(run.truth["read_bytes"].u64(), run.truth["from_disk"].u64());
+  auto seen = trace("filetop", "--rounds 15 --direct");
+  expect_calls(seen, "file", seen.truth["data"].str());
+  expect_same(seen.truth, seen.truth, {{"read_bytes", "from_disk"}});
 }
 
 TOOL_TEST(RingIo, FiletopOnlyWhatIsAskedFor) {
-  auto reads = trace("filetop", {"--read-only"}, {"--rounds", "5"});
-  EXPECT_EQ(reads.report.sum("reads"), reads.truth["reads"].u64());
-  EXPECT_EQ(reads.report.sum("writes"), 0u);
-  auto others = trace("filetop", {"--comm", "no-such"}, {"--rounds", "5"});
-  EXPECT_TRUE(others.report.body.empty());
-  EXPECT_GE(others.report.lost("filtered"), others.truth["calls"].u64());
+  auto reads = trace("filetop --read-only", "--rounds 5");
+  expect_sums(reads.report(), reads.truth, {"reads"});
+  expect_within(reads.report(), {exactly("writes", 0)});
+  auto others = trace("filetop --comm no-such", "--rounds 5");
+  EXPECT_TRUE(others.body().empty());
+  EXPECT_GE(others.report().lost("filtered"), others.number("calls"));
 }
 
 // Shown, or counted: where a kernel cannot tell which of them has ended.
@@ -62,118 +51,91 @@ TOOL_TEST(RingIo, RequestsWithTheSameUserData) {
   auto seen = observe("filetop --json -p {pid}", "ringio --rounds 20 --same-data");
   auto report = seen.report();
   auto shown = report.sum("reads") + report.sum("writes");
-  EXPECT_EQ(shown + report.lost("unmatched"), seen.truth["calls"].u64());
+  EXPECT_EQ(shown + report.lost("unmatched"), seen.number("calls"));
   if (completions_name_requests()) {
-    EXPECT_EQ(shown, seen.truth["calls"].u64());
+    EXPECT_EQ(shown, seen.number("calls"));
   }
+}
+
+/// The lines of an operation, "R" or "W", are about the file and as many as the workload's calls.
+void expect_operations(const Observed& seen, const std::vector<Json>& lines, const char* bytes,
+                       const char* count = nullptr) {
+  auto data = seen.truth["data"].str();
+  for (auto& [operation, calls, size] :
+       {std::tuple{"R", "reads", "read_bytes"}, {"W", "writes", "write_bytes"}}) {
+    auto own = lines_with(lines, {{"operation", operation}, {"file", data}});
+    EXPECT_EQ(count ? sum(own, count) : own.size(), seen.number(calls)) << operation;
+    EXPECT_EQ(sum(own, bytes), seen.number(size)) << operation;
+  }
+  EXPECT_EQ(lines_with(lines, {{"file", data}}).size(), lines.size());
 }
 
 TOOL_TEST(RingIo, Vfssize) {
-  auto run = trace("vfssize", {}, {"--rounds", "10"});
-  std::map<std::string, std::uint64_t> counts, bytes;
-  for (auto& line : run.report.body) {
-    EXPECT_EQ(line["file"].str(), run.truth["data"].str());
-    counts[line["operation"].str()] += line["count"].u64();
-    bytes[line["operation"].str()] += line["total_bytes"].u64();
-  }
-  EXPECT_EQ(counts["R"], run.truth["reads"].u64());
-  EXPECT_EQ(counts["W"], run.truth["writes"].u64());
-  EXPECT_EQ(bytes["R"], run.truth["read_bytes"].u64());
-  EXPECT_EQ(bytes["W"], run.truth["write_bytes"].u64());
+  auto seen = trace("vfssize");
+  expect_operations(seen, seen.body(), "total_bytes", "count");
 }
 
 TOOL_TEST(RingIo, Writesync) {
-  auto run = trace("writesync", {}, {"--rounds", "10"});
-  ASSERT_EQ(run.report.body.size(), 1u);
-  auto& line = run.report.body[0];
-  EXPECT_EQ(line["file"].str(), run.truth["data"].str());
-  EXPECT_EQ(line["writes"].u64(), run.truth["writes"].u64());
-  EXPECT_EQ(line["sync_writes"].u64(), run.truth["syncs"].u64());
-  EXPECT_EQ(line["dsync_writes"].u64(), run.truth["dsyncs"].u64());
-  EXPECT_EQ(line["write_bytes"].u64(), run.truth["write_bytes"].u64());
+  auto seen = trace("writesync");
+  expect_same(only(seen.body()), seen.truth,
+              {{"file", "data"},
+               "writes",
+               {"sync_writes", "syncs"},
+               {"dsync_writes", "dsyncs"},
+               "write_bytes"});
 }
 
-TOOL_TEST(RingIo, Fsrwstat) {
-  auto run = trace("fsrwstat", {}, {"--rounds", "10"});
-  expect_counts(run, [](auto& line) { return line["fs_type"].str() == "tmpfs"; });
-}
+TOOL_TEST(RingIo, Fsrwstat) { expect_calls(trace("fsrwstat"), "fs_type", "tmpfs"); }
 
-TOOL_TEST(RingIo, Filetype) {
-  auto run = trace("filetype", {}, {"--rounds", "10"});
-  expect_counts(run, [](auto& line) { return line["type_of_file"].str() == "regular"; });
-}
+TOOL_TEST(RingIo, Filetype) { expect_calls(trace("filetype"), "type_of_file", "regular"); }
 
 TOOL_TEST(RingIo, Dirtop) {
-  auto run = trace("dirtop", {}, {"--rounds", "10"});
-  expect_counts(run, [&](auto& line) { return line["directory"].str() == run.truth["dir"].str(); });
+  auto seen = trace("dirtop");
+  expect_calls(seen, "directory", seen.truth["dir"].str());
 }
 
 TOOL_TEST(RingIo, Fileslower) {
-  auto run = trace("fileslower", {"0"}, {"--rounds", "10"});
-  std::map<std::string, std::uint64_t> counts, bytes;
-  std::uint64_t failed = 0;
-  for (auto& event : run.report.body) {
-    EXPECT_EQ(event["file"].str(), run.truth["data"].str());
-    EXPECT_EQ(event["comm"].str(), "ringio");
-    EXPECT_EQ(event["pid"].u64(), run.truth["pid"].u64());
-    EXPECT_EQ(event["tid"].u64(), run.truth["tid"].u64());
-    EXPECT_EQ(event["uid"].u64(), 0u);
-    if (event["error"].str() == "EFAULT") {
-      failed++;
-      continue;
-    }
-    counts[event["operation"].str()]++;
-    bytes[event["operation"].str()] += event["bytes"].u64();
+  auto seen = trace("fileslower 0");
+  auto events = seen.body(), failed = lines_with(events, {{"error", "EFAULT"}});
+  for (auto& event : events) {
+    expect_same(event, seen.truth, {{"file", "data"}, "pid", "tid"});
+    expect_fields(event, {{"comm", "ringio"}, {"uid", 0}});
   }
-  EXPECT_EQ(failed, run.truth["failed"].u64());
-  EXPECT_EQ(counts["R"], run.truth["reads"].u64());
-  EXPECT_EQ(counts["W"], run.truth["writes"].u64());
-  EXPECT_EQ(bytes["R"], run.truth["read_bytes"].u64());
-  EXPECT_EQ(bytes["W"], run.truth["write_bytes"].u64());
+  EXPECT_EQ(failed.size(), seen.number("failed"));
+  std::erase_if(events, [](auto& event) { return event["error"].str() == "EFAULT"; });
+  expect_operations(seen, events, "bytes");
 }
 
 // From submission on: it waits for another one.
 TOOL_TEST(RingIo, FileslowerOnlyWhatIsSlow) {
-  auto run = trace("fileslower", {"250"}, {"--rounds", "10", "--delay", "300"});
-  ASSERT_EQ(run.report.body.size(), 1u);
-  auto& slow = run.report.body[0];
-  EXPECT_EQ(slow["file"].str(), run.truth["data"].str());
-  EXPECT_EQ(slow["operation"].str(), "R");
-  EXPECT_GE(slow["latency_ns"].u64(), 290'000'000u);
-  EXPECT_LT(slow["latency_ns"].u64(), 2'000'000'000u);
+  auto seen = trace("fileslower 250", "--rounds 10 --delay 300");
+  auto slow = only(seen.body());
+  expect_fields(slow, {is("file", seen.truth["data"].str()), is("operation", "R")});
+  expect_within(std::vector<Json>{slow}, {between("latency_ns", 290'000'000, 1'999'999'999)});
 }
 
 TOOL_TEST(RingIo, Fsdist) {
-  auto run = trace("fsdist", {"-t", "tmpfs"}, {"--rounds", "10"});
-  std::map<std::string, std::uint64_t> counts;
-  for (auto& line : run.report.body) counts[line["operation"].str()] += line["count"].u64();
-  EXPECT_EQ(counts["read"], run.truth["reads"].u64() + run.truth["failed"].u64());
-  EXPECT_EQ(counts["write"], run.truth["writes"].u64());
-  EXPECT_EQ(counts["fsync"], run.truth["flushes"].u64());
-  EXPECT_EQ(counts.size(), 3u);
+  auto seen = trace("fsdist -t tmpfs");
+  EXPECT_EQ(counts_by(seen.report(), "operation"),
+            (Counts{{"read", seen.number("reads") + seen.number("failed")},
+                    {"write", seen.number("writes")},
+                    {"fsync", seen.number("flushes")}}));
 }
 
 // Reads and writes by where in the file they began, which the workload chooses.
 TOOL_TEST(RingIo, Fsslower) {
-  constexpr std::uint64_t kSize = 4096;
-  auto run = trace("fsslower", {"0"}, {"--rounds", "1", "--size", std::to_string(kSize)});
-  std::map<std::string, Strings> offsets;
-  for (auto& event : run.report.body) {
-    EXPECT_EQ(event["file"].str(), run.truth["data"].str());
-    EXPECT_EQ(event["fs_type"].str(), "tmpfs");
-    EXPECT_EQ(event["tid"].u64(), run.truth["tid"].u64());
-    auto& of_operation = offsets[event["operation"].str()];
-    if (event["operation"].str() == "F") {
-      EXPECT_TRUE(event["offset_bytes"].is_null());
-      of_operation.emplace_back();
-      continue;
-    }
-    of_operation.push_back(std::to_string(event["offset_bytes"].u64() / kSize));
+  auto seen = trace("fsslower 0", "--rounds 1 --size 4096");
+  std::map<std::string, std::multiset<std::uint64_t>> offsets;
+  for (auto& event : seen.body()) {
+    expect_same(event, seen.truth, {{"file", "data"}, "tid"});
+    expect_fields(event, {{"fs_type", "tmpfs"}});
+    auto operation = event["operation"].str();
+    EXPECT_EQ(event["offset_bytes"].is_null(), operation == "F");
+    offsets[operation].insert(operation == "F" ? 0 : event["offset_bytes"].u64() / 4096);
   }
-  for (auto& [operation, all] : offsets) std::sort(all.begin(), all.end());
   // One write at the file's position, which is 0, and the read after it, behind that; a failure.
-  EXPECT_EQ(offsets["W"], (Strings{"0", "0", "1", "2", "3", "4", "6", "7"}));
-  EXPECT_EQ(offsets["R"], (Strings{"0", "0", "1", "1", "2", "3", "4", "9"}));
+  EXPECT_EQ(offsets["W"], (std::multiset<std::uint64_t>{0, 0, 1, 2, 3, 4, 6, 7}));
+  EXPECT_EQ(offsets["R"], (std::multiset<std::uint64_t>{0, 0, 1, 1, 2, 3, 4, 9}));
   EXPECT_EQ(offsets["F"].size(), 1u);
 }
 

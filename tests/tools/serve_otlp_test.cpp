@@ -180,23 +180,21 @@ constexpr char kPushed[] = "coretap.opensnoop.events";
 
 TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
   Receiver receiver({503, 503, 503});
-  Workload workload("opener", {"--count", "500"}, kLinger);
+  Workload workload("opener", "--count 500", kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(),
                       "name = \"opens\"\nlabels = [\"comm\"]\nevents = { otlp = true }") +
                 entry("runqlat"));
-  workload.release();
-  const auto opens = workload.truth()["bulk"].u64();
+  const auto opens = opens_of(workload);
   EXPECT_TRUE(server.await([&](auto& p) {
-    return p.sum(kName) == static_cast<double>(opens) &&
-           p.sum("coretap_otlp_items_total", {{"kind", "events"}}) == static_cast<double>(opens);
+    return p.sum(kName) == opens &&
+           p.sum("coretap_otlp_items_total", {{"kind", "events"}}) == opens;
   })) << server.process().err();
   EXPECT_EQ(receiver.refused(), 3u);
   auto page = server.page();
   EXPECT_EQ(page.sum("coretap_otlp_requests_total", {{"outcome", "failed"}}), 3);
   EXPECT_EQ(page.sum("coretap_otlp_dropped_total"), 0);
-  EXPECT_TRUE(
-      until([&] { return last_sum(receiver.taken(), kPushed) == static_cast<double>(opens); }));
+  EXPECT_TRUE(until([&] { return last_sum(receiver.taken(), kPushed) == opens; }));
   auto taken = receiver.taken();
   EXPECT_EQ(times_of_events(taken).size(), opens);
   for (auto& e : taken["events"].items()) {
@@ -229,24 +227,23 @@ TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
 
 TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
   Receiver receiver;
-  Workload workload("opener", {"--count", "300"}, kLinger);
-  std::uint64_t opens = 0;
+  Workload workload("opener", "--count 300", kLinger);
+  double opens = 0;
   {
     Server server(receiver.config(3600) +
                   entry("opensnoop -p " + workload.id(), "events = { otlp = true }"));
-    workload.release();
-    opens = workload.truth()["bulk"].u64();
+    opens = opens_of(workload);
     EXPECT_TRUE(receiver.taken()["points"].items().empty());
   }
   auto taken = receiver.taken();
-  EXPECT_EQ(last_sum(taken, kPushed), static_cast<double>(opens));
+  EXPECT_EQ(last_sum(taken, kPushed), opens);
   EXPECT_EQ(times_of_events(taken).size(), opens);
 }
 
 // A stopped process takes nothing: what finds no room is limited, and all others come.
 TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
   Receiver receiver;
-  Workload workload("opener", {"--count", "8000"}, kLinger);
+  Workload workload("opener", "--count 8000", kLinger);
   Server server(receiver.config(3600) +
                 entry("opensnoop --ring-size 16M -p " + workload.id(),
                       "max_events_per_second = 0\nevents = { otlp = true }"));
@@ -272,22 +269,20 @@ TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
 
 TOOL_TEST(ServeOtlp, AListenerThatComesAgainPushesOn) {
   Receiver receiver;
-  Workload workload("opener", {"--count", "200"}, kLinger);
+  Workload workload("opener", "--count 200", kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(), "events = { otlp = true }"));
   kill(server.listener(), SIGKILL);
-  workload.release();
-  const auto opens = workload.truth()["bulk"].u64();
+  const auto opens = opens_of(workload);
   EXPECT_TRUE(until([&] {
     auto taken = receiver.taken();
-    return taken["events"].items().size() == opens &&
-           last_sum(taken, kPushed) == static_cast<double>(opens);
+    return taken["events"].items().size() == opens && last_sum(taken, kPushed) == opens;
   })) << server.process().err();
 }
 
 TOOL_TEST(ServeOtlp, ReadsItsFileAgain) {
   Receiver first, second;
-  Workload workload("opener", {"--count", "50"}, kLinger);
+  Workload workload("opener", "--count 50", kLinger);
   auto tool = entry("opensnoop -p " + workload.id(), "events = { otlp = true }");
   Server server(first.config(1) + tool);
   EXPECT_TRUE(until([&] { return !first.taken()["points"].items().empty(); }));
@@ -297,8 +292,7 @@ TOOL_TEST(ServeOtlp, ReadsItsFileAgain) {
   EXPECT_TRUE(until([&] { return !second.taken()["points"].items().empty(); }))
       << server.process().err();
   EXPECT_EQ(server.tool(), tracer) << "the tool goes on";
-  workload.release();
-  const auto opens = workload.truth()["bulk"].u64();
+  const auto opens = opens_of(workload);
   EXPECT_TRUE(until([&] { return times_of_events(second.taken()).size() == opens; }))
       << server.process().err();
 }
@@ -309,7 +303,7 @@ TOOL_TEST(ServeOtlp, WithoutASocketNothingIsPushed) {
   TemporaryDirectory dir;
   auto file = dir.path() + "/serve.toml";
   std::ofstream(file) << receiver.config(1) << entry("runqlat");
-  auto once = run({bin_directory() + "/coretap", "serve", file, "--once", "--every", "2.5"});
+  auto once = result_of("coretap serve --once --every 2.5 " + file);
   EXPECT_EQ(once.status, 0) << once.err;
   EXPECT_EQ(parse_page(once.out).count("coretap_otlp_items_total"), 0u);
   EXPECT_TRUE(receiver.taken()["resources"].items().empty());

@@ -1,7 +1,5 @@
 // `coretap serve` beside programs that know how many events they made, and beside clients and tools
 // that misbehave.
-#include <dirent.h>
-
 #include <future>
 
 #include "profile_reader.hpp"
@@ -12,32 +10,32 @@ namespace {
 
 // ---- numbers ----
 
+constexpr char kOpens[] = "coretap_opensnoop_events_total";
+
 TOOL_TEST(Serve, CountsAreTheWorkloads) {
   TemporaryDirectory logs;
-  Workload workload("opener", {"--count", "500"}, kLinger);
+  Workload workload("opener", "--count 500", kLinger);
   auto log = logs.path() + "/opens.jsonl";
-  std::uint64_t opens = 0;
+  double opens = 0;
   {
     Server server(entry("opensnoop -p " + workload.id(),
                         "labels = [\"comm\"]\nevents = { file = \"" + log + "\" }"));
-    workload.release();
-    opens = workload.truth()["bulk"].u64();
-    constexpr char kName[] = "coretap_opensnoop_events_total";
+    opens = opens_of(workload);
     // Series that are new are 0 first.
-    EXPECT_TRUE(server.await([&](auto& p) { return p.count(kName) > 0; }));
+    EXPECT_TRUE(server.await([&](auto& p) { return p.count(kOpens) > 0; }));
     auto page = server.page();
-    EXPECT_EQ(page.sum(kName), static_cast<double>(opens));
-    EXPECT_EQ(page.sum(kName, {{"comm", "opener"}}), static_cast<double>(opens));
+    EXPECT_EQ(page.sum(kOpens), opens);
+    EXPECT_EQ(page.sum(kOpens, {{"comm", "opener"}}), opens);
     EXPECT_EQ(page.sum("coretap_events_total", {{"tool", "opensnoop"}, {"outcome", "shown"}}),
-              static_cast<double>(opens));
-    EXPECT_EQ(page.types[kName], "counter");
+              opens);
+    EXPECT_EQ(page.types[kOpens], "counter");
   }
-  std::uint64_t written = 0;
+  double written = 0;
   std::string last;
   for (auto& line : lines(slurp(log))) {
     auto json = Json::parse(line);
     last = json["type"].str();
-    EXPECT_EQ(json["tool"].str(), "opensnoop");
+    expect_fields(json, {{"tool", "opensnoop"}});
     written += last == "event";
   }
   EXPECT_EQ(written, opens);
@@ -45,18 +43,17 @@ TOOL_TEST(Serve, CountsAreTheWorkloads) {
 }
 
 TOOL_TEST(Serve, NewSeriesAreZeroFirst) {
-  Workload workload("opener", {"--count", "20"}, kLinger);
+  Workload workload("opener", "--count 20", kLinger);
   Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
-  workload.release();
-  workload.truth();
+  opens_of(workload);
   double first = -1;
   EXPECT_TRUE(server.await([&](auto& p) {
-    if (!p.count("coretap_opensnoop_events_total")) return false;
-    first = p.sum("coretap_opensnoop_events_total");
+    if (!p.count(kOpens)) return false;
+    first = p.sum(kOpens);
     return true;
   }));
   EXPECT_EQ(first, 0);
-  EXPECT_GT(server.page().sum("coretap_opensnoop_events_total"), 0);
+  EXPECT_GT(server.page().sum(kOpens), 0);
 }
 
 TOOL_TEST(Serve, Histograms) {
@@ -84,7 +81,7 @@ TOOL_TEST(Serve, Histograms) {
 
 // Tasks of known states, as they are at each page and no longer.
 TOOL_TEST(Serve, LoadsAreThoseOfNow) {
-  Workload load("load", {"--spinning", "4", "--blocked", "3", "--comm", "theload"});
+  Workload load("load", "--spinning 4 --blocked 3 --comm theload");
   Server server(entry("loads -p " + load.id(), "labels = [\"comm\"]"));
   for (int i = 0; i < 2; i++) {
     auto page = server.page();
@@ -134,15 +131,14 @@ TOOL_TEST(Serve, FragmentationOfZones) {
 
 // The page stays one, and the events under such a name are one series.
 TOOL_TEST(Serve, HostileNames) {
-  Workload workload("hostile", {"--count", "7"}, kLinger);
+  Workload workload("hostile", "--count 7", kLinger);
   Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
   workload.release();
   auto opens = static_cast<double>(workload.truth()["opens"].u64());
   EXPECT_GT(opens, 0);
   EXPECT_TRUE(server.await([&](auto& p) {
     for (auto& s : p.samples)
-      if (s.name == "coretap_opensnoop_events_total" &&
-          s.label("comm").find("\n\xef\xbf\xbd\"\\'") != std::string::npos)
+      if (s.name == kOpens && contains(s.label("comm"), "\n\xef\xbf\xbd\"\\'"))
         return s.value >= opens;
     return false;
   }));
@@ -150,17 +146,14 @@ TOOL_TEST(Serve, HostileNames) {
 
 // Two entries of one tool, by names of their own.
 TOOL_TEST(Serve, OneToolTwice) {
-  Workload one("opener", {"--count", "30"}, kLinger);
-  Workload other("opener", {"--count", "70"}, kLinger);
+  Workload one("opener", "--count 30", kLinger);
+  Workload other("opener", "--count 70", kLinger);
   Server server(entry("opensnoop -p " + one.id(), "name = \"one\"") +
                 entry("opensnoop -p " + other.id(), "name = \"other\""));
-  one.release();
-  other.release();
-  auto opens = one.truth()["bulk"].u64(), more = other.truth()["bulk"].u64();
+  auto opens = opens_of(one), more = opens_of(other);
   EXPECT_TRUE(server.await([&](auto& p) {
-    constexpr char kName[] = "coretap_opensnoop_events_total";
-    return p.sum(kName, {{"entry", "one"}}) == static_cast<double>(opens) &&
-           p.sum(kName, {{"entry", "other"}}) == static_cast<double>(more);
+    return p.sum(kOpens, {{"entry", "one"}}) == opens &&
+           p.sum(kOpens, {{"entry", "other"}}) == more;
   }));
 }
 
@@ -188,20 +181,17 @@ TOOL_TEST(Serve, AToolThatStopsIsLeftOut) {
 }
 
 TOOL_TEST(Serve, ReadsItsFileAgain) {
-  Workload workload("opener", {"--count", "40"}, kLinger);
+  Workload workload("opener", "--count 40", kLinger);
   auto kept = entry("opensnoop -p " + workload.id());
-  constexpr char kName[] = "coretap_opensnoop_events_total";
   Server server(kept + entry("runqlat"));
-  workload.release();
-  auto opens = static_cast<double>(workload.truth()["bulk"].u64());
-  ASSERT_TRUE(server.await([&](auto& p) { return p.sum(kName) == opens; }));
+  auto opens = opens_of(workload);
+  ASSERT_TRUE(server.await([&](auto& p) { return p.sum(kOpens) == opens; }));
 
   server.write("[[tool]]\nrum = 1\n");
   server.process().signal(SIGHUP);
   EXPECT_TRUE(
       server.await([&](auto& p) { return p.sum("coretap_config_last_reload_successful") == 0; }));
-  EXPECT_NE(server.process().err().find("serve.toml:2: unknown key 'rum'"), std::string::npos)
-      << server.process().err();
+  expect_contains(server.process().err(), {"serve.toml:2: unknown key 'rum'"});
   EXPECT_TRUE(server.all_up({"opensnoop", "runqlat"}));
 
   server.write(kept + entry("execsnoop"));
@@ -210,7 +200,7 @@ TOOL_TEST(Serve, ReadsItsFileAgain) {
     return p.sum("coretap_config_last_reload_successful") == 1 && p.up("execsnoop") == 1;
   }));
   auto page = server.page();
-  EXPECT_EQ(page.sum(kName), opens) << "an entry that is unchanged keeps its counters";
+  EXPECT_EQ(page.sum(kOpens), opens) << "an entry that is unchanged keeps its counters";
   EXPECT_EQ(page.count("coretap_runqlat_seconds_count"), 0u);
   EXPECT_EQ(server.children().size(), 3u);
 }
@@ -220,41 +210,34 @@ TOOL_TEST(Serve, TheListenerHasNoRights) {
   auto listener = server.listener();
   auto proc = "/proc/" + std::to_string(listener);
   auto status = slurp(proc + "/status");
-  for (auto* set : {"CapPrm", "CapEff", "CapInh", "CapAmb"})
-    EXPECT_NE(status.find(std::string(set) + ":\t0000000000000000"), std::string::npos) << status;
-  EXPECT_NE(status.find("NoNewPrivs:\t1"), std::string::npos);
-  auto* fds = opendir((proc + "/fd").c_str());
-  ASSERT_TRUE(fds);
-  while (auto* item = readdir(fds)) {
-    char to[256] = {};
-    if (readlink((proc + "/fd/" + item->d_name).c_str(), to, sizeof to - 1) < 0) continue;
-    EXPECT_EQ(std::string(to).find("bpf"), std::string::npos) << to;
+  for (std::string set : {"CapPrm", "CapEff", "CapInh", "CapAmb"})
+    expect_contains(status, {set + ":\t0000000000000000"});
+  expect_contains(status, {"NoNewPrivs:\t1"});
+  std::error_code gone;
+  for (auto& fd : std::filesystem::directory_iterator(proc + "/fd")) {
+    auto to = std::filesystem::read_symlink(fd.path(), gone).string();
+    EXPECT_FALSE(contains(to, "bpf")) << to;
   }
-  closedir(fds);
 
   kill(listener, SIGKILL);
-  EXPECT_TRUE(until([&] {
-    return answer_to(server.socket(), kGet).find("200 OK") != std::string::npos;
-  })) << server.process().err();
+  EXPECT_TRUE(until([&] { return contains(server.get("/metrics"), "200 OK"); }))
+      << server.process().err();
   EXPECT_TRUE(server.all_up({"opensnoop"}));
 }
 
 TOOL_TEST(Serve, ClientsThatMisbehave) {
   Server server(entry("opensnoop"));
-  auto answered = [&](const std::string& request) { return answer_to(server.socket(), request); };
-  EXPECT_EQ(answered("POST /metrics HTTP/1.0\r\nContent-Length: 0\r\n\r\n").find("200 OK"),
-            std::string::npos);
-  EXPECT_EQ(answered("GET /metrics HTTP/1.0\r\nX: " + std::string(10'000, 'x') + "\r\n\r\n")
-                .find("200 OK"),
-            std::string::npos);
-  EXPECT_NE(answered("GET /nothing HTTP/1.0\r\n\r\n").find("404"), std::string::npos);
-  EXPECT_NE(answered("HEAD /metrics HTTP/1.0\r\n\r\n").find("200 OK"), std::string::npos);
-  answered(std::string("\0\xff\r\n\r\n", 6));
+  for (auto& request : {std::string("POST /metrics HTTP/1.0\r\nContent-Length: 0\r\n\r\n"),
+                        "GET /metrics HTTP/1.0\r\nX: " + std::string(10'000, 'x') + "\r\n\r\n",
+                        std::string("\0\xff\r\n\r\n", 6)})
+    EXPECT_FALSE(contains(server.answer(request), "200 OK"));
+  EXPECT_TRUE(contains(server.get("/nothing"), "404"));
+  EXPECT_TRUE(contains(server.answer("HEAD /metrics HTTP/1.0\r\n\r\n"), "200 OK"));
   // Connections that say nothing are ended, and others then have their turn.
   std::vector<int> silent;
   silent.reserve(40);
   for (int i = 0; i < 40; i++) silent.push_back(connected(server.socket()));
-  EXPECT_NE(answered(kGet).find("200 OK"), std::string::npos);
+  EXPECT_TRUE(contains(server.get("/metrics"), "200 OK"));
   for (int fd : silent)
     if (fd >= 0) close(fd);
   EXPECT_EQ(server.page().up("opensnoop"), 1);
@@ -262,8 +245,6 @@ TOOL_TEST(Serve, ClientsThatMisbehave) {
 }
 
 // ---- profiles ----
-
-std::string get(const std::string& path) { return "GET " + path + " HTTP/1.0\r\n\r\n"; }
 
 /// A profile that was answered.
 Json profile_of(const std::string& answer) {
@@ -289,14 +270,13 @@ std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& 
 }
 
 TOOL_TEST(Serve, ProfilesOfATime) {
-  Workload before("sleeper", {"--sleeps", "20", "--ms", "2"}, kLinger);
-  Workload meanwhile("sleeper", {"--sleeps", "30", "--ms", "2"}, kLinger);
+  Workload before("sleeper", "--sleeps 20 --ms 2", kLinger);
+  Workload meanwhile("sleeper", "--sleeps 30 --ms 2", kLinger);
   Server server(entry("offcputime", "name = \"waits\"") + entry("runqlat"));
   before.release();
   before.truth();
-  auto asked = std::async(std::launch::async, [&] {
-    return answer_to(server.socket(), get("/debug/pprof/waits?seconds=5"));
-  });
+  auto asked =
+      std::async(std::launch::async, [&] { return server.get("/debug/pprof/waits?seconds=5"); });
   std::this_thread::sleep_for(1s);
   EXPECT_EQ(server.page().up("waits"), 1) << "pages are answered meanwhile";
   meanwhile.release();
@@ -304,24 +284,20 @@ TOOL_TEST(Serve, ProfilesOfATime) {
   auto of_a_time = asked.get();
   EXPECT_EQ(waits_in(of_a_time, meanwhile.pid(), "workload_middle"), 30u);
   EXPECT_EQ(waits_in(of_a_time, before.pid(), "workload_middle"), 0u);
-  auto of_all = answer_to(server.socket(), get("/debug/pprof/waits"));
+  auto of_all = server.get("/debug/pprof/waits");
   EXPECT_EQ(waits_in(of_all, meanwhile.pid(), "workload_middle"), 30u);
   EXPECT_EQ(waits_in(of_all, before.pid(), "workload_middle"), 20u);
 
-  auto symbols = answer_to(server.socket(),
-                           "POST /debug/pprof/symbol HTTP/1.1\r\nHost: coretap\r\n"
-                           "Content-Length: 8\r\n\r\n0x400123");
-  EXPECT_TRUE(contains(symbols, "num_symbols: 0")) << symbols;
-  // Its clients would keep one for each file.
-  EXPECT_TRUE(contains(symbols, "Connection: close")) << symbols;
-  auto list = answer_to(server.socket(), get("/debug/pprof/"));
+  auto symbols = server.answer(
+      "POST /debug/pprof/symbol HTTP/1.1\r\nHost: coretap\r\n"
+      "Content-Length: 8\r\n\r\n0x400123");
+  // Its clients would keep a connection for each file.
+  expect_contains(symbols, {"num_symbols: 0", "Connection: close"});
+  auto list = server.get("/debug/pprof/");
   EXPECT_TRUE(contains(list, "\r\n\r\n/debug/pprof/waits\n")) << "runqlat has none: " << list;
-  EXPECT_TRUE(contains(answer_to(server.socket(), get("/debug/pprof/runqlat")), " 404 "));
-  for (auto* seconds : {"61", "-1", "x", "1e9"})
-    EXPECT_TRUE(contains(
-        answer_to(server.socket(), get("/debug/pprof/waits?seconds=" + std::string(seconds))),
-        " 400 "))
-        << seconds;
+  EXPECT_TRUE(contains(server.get("/debug/pprof/runqlat"), " 404 "));
+  for (std::string seconds : {"61", "-1", "x", "1e9"})
+    expect_contains(server.get("/debug/pprof/waits?seconds=" + seconds), {" 400 "});
 }
 
 // Each child has a sum of its own, and there are more of them than there is room.
@@ -334,7 +310,7 @@ TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
   };
   double shown = 0;
   for (int i = 0; i < kRounds; i++) {
-    Workload workload("forker", {"--children", std::to_string(kChildren), "--serial", "--ms", "2"});
+    Workload workload("forker", "--serial --ms 2 --children " + std::to_string(kChildren));
     workload.release();
     workload.truth();
     auto page = server.page();
@@ -343,7 +319,7 @@ TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
     shown = events(page, "shown");
   }
   double counted = 0, left_out = 0;
-  auto profile = profile_of(answer_to(server.socket(), get("/debug/pprof/offcputime")));
+  auto profile = profile_of(server.get("/debug/pprof/offcputime"));
   for (auto& s : profile["samples"].items())
     counted += static_cast<double>(s["values"].items()[0].u64());
   for (auto& c : profile["comments"].items())
@@ -354,10 +330,7 @@ TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
 
 TOOL_TEST(Serve, MemoryThatIsNotFreed) {
   constexpr std::uint64_t kBlocks = 1000, kBytes = 4800;  // most of all that it allocates
-  Workload workload("leaker",
-                    {"--rounds", "0", "--blocks", std::to_string(kBlocks), "--block-bytes",
-                     std::to_string(kBytes)},
-                    kLinger);
+  Workload workload("leaker", "--rounds 0 --blocks 1000 --block-bytes 4800", kLinger);
   Server server(entry("memleak -p " + workload.id()));
   workload.release();
   workload.truth();
@@ -368,7 +341,7 @@ TOOL_TEST(Serve, MemoryThatIsNotFreed) {
   EXPECT_LT(bytes(page), 1.1 * kBlocks * kBytes);
   EXPECT_GE(page.sum("coretap_memleak_outstanding_allocations"), double{kBlocks});
 
-  auto profile = profile_of(answer_to(server.socket(), get("/debug/pprof/memleak")));
+  auto profile = profile_of(server.get("/debug/pprof/memleak"));
   std::uint64_t count = 0;
   for (auto& s : profile["samples"].items())
     if (s["values"].items()[1].u64() == kBlocks * kBytes) count = s["values"].items()[0].u64();
@@ -377,46 +350,37 @@ TOOL_TEST(Serve, MemoryThatIsNotFreed) {
 
 TOOL_TEST(Serve, RequestsForProfilesThatEndOtherwise) {
   Server server(entry("offcputime"));
-  auto path = get("/debug/pprof/offcputime?seconds=15");
+  const std::string request = "GET /debug/pprof/offcputime?seconds=15 HTTP/1.0\r\n\r\n";
   std::vector<std::future<std::string>> asked;
   for (int i = 0; i < 3; i++)
-    asked.push_back(
-        std::async(std::launch::async, [&] { return answer_to(server.socket(), path); }));
+    asked.push_back(std::async(std::launch::async, [&] { return server.answer(request); }));
   int gone = connected(server.socket());
-  ASSERT_EQ(send(gone, path.data(), path.size(), 0), static_cast<ssize_t>(path.size()));
+  ASSERT_EQ(send(gone, request.data(), request.size(), 0), std::ssize(request));
   std::this_thread::sleep_for(500ms);
-  EXPECT_TRUE(contains(answer_to(server.socket(), path), " 503 ")) << "a fifth one";
+  EXPECT_TRUE(contains(server.answer(request), " 503 ")) << "a fifth one";
   close(gone);  // a client that does not wait
   kill(server.tool(), SIGKILL);
   for (auto& a : asked) EXPECT_TRUE(contains(a.get(), "the tool has ended"));
   EXPECT_TRUE(server.await([](auto& p) { return p.up("offcputime") == 1; })) << "it starts again";
-  EXPECT_TRUE(
-      contains(answer_to(server.socket(), get("/debug/pprof/offcputime?seconds=1")), " 200 "));
+  EXPECT_TRUE(contains(server.get("/debug/pprof/offcputime?seconds=1"), " 200 "));
 }
 
 TOOL_TEST(Serve, WhatIsWrongStartsNothing) {
   TemporaryDirectory dir;
   auto file = dir.path() + "/x.toml";
   std::ofstream(file) << "[[tool]]\nrun = \"biolatencie\"\n";
-  auto coretap = bin_directory() + "/coretap";
-  auto wrong = run({coretap, "serve", file, "--listen", "unix:" + dir.path() + "/socket"});
-  EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(wrong.err.find("x.toml:1: there is no tool 'biolatencie'"), std::string::npos)
-      << wrong.err;
+  expect_refused("coretap serve " + file + " --listen unix:" + dir.path() + "/socket",
+                 {"x.toml:1: there is no tool 'biolatencie'"});
   EXPECT_NE(::access((dir.path() + "/socket").c_str(), F_OK), 0);
-  EXPECT_EQ(run({coretap, "serve"}).status, 2);
-  EXPECT_EQ(run({coretap, "serve", dir.path() + "/none"}).status, 2);
-  auto taken = run({coretap, "serve", "--run", "runqlat", "--listen", "1.2.3.4:99999"});
-  EXPECT_EQ(taken.status, 2) << taken.err;
+  for (auto& more :
+       {std::string(), dir.path() + "/none", std::string("--run runqlat --listen 1.2.3.4:99999")})
+    expect_refused("coretap serve " + more);
 }
 
 // ---- without a socket ----
 
 TOOL_TEST(Serve, PrintsWhatItsEnginesTake) {
-  auto print = [](std::vector<std::string> words) {
-    words.insert(words.begin(), {bin_directory() + "/coretap", "serve", "--print"});
-    return run(words);
-  };
+  auto print = [](const Strings& words) { return result_of("coretap serve --print" + words); };
   auto count = [](const std::string& text, std::string_view what) {
     int n = 0;
     for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) n++;
@@ -426,47 +390,34 @@ TOOL_TEST(Serve, PrintsWhatItsEnginesTake) {
   auto two = print({"tables", "--run", "opensnoop", "--run", "biolatency -D"});
   EXPECT_EQ(two.status, 0) << two.err;
   EXPECT_EQ(count(two.out, kTable), 2) << two.out;
-  EXPECT_GT(count(print({"tables"}).out, kTable), 100);
-  auto rules = print({"rules"});
+  EXPECT_GT(count(print("tables").out, kTable), 100);
+  auto rules = print("rules");
   EXPECT_EQ(rules.status, 0) << rules.err;
   EXPECT_GE(count(rules.out, "- alert: Coretap"), 5);
-  auto wrong = print({"rule"});
-  EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(wrong.err.find("rules or tables"), std::string::npos) << wrong.err;
-  EXPECT_EQ(print({"tables", "--run", "opensnop"}).status, 2);
+  expect_refused("coretap serve --print rule", {"rules or tables"});
+  EXPECT_EQ(print("tables --run opensnop").status, 2);
 }
 
 TOOL_TEST(Serve, OnePage) {
   require_tool("opensnoop");
-  Workload workload("opener", {"--count", "60"}, kLinger);
-  Spawn spawn;
-  spawn.argv = {bin_directory() + "/coretap",   "serve", "--once", "--every", "3", "--run",
-                "opensnoop -p " + workload.id()};
-  Process once(spawn);
+  Workload workload("opener", "--count 60", kLinger);
+  Process once({.argv = Strings(tool_path("coretap") + " serve --once --every 3 --run") +
+                        Strings{"opensnoop -p " + workload.id()}});
   std::this_thread::sleep_for(std::chrono::duration<double>(std::min(slowness(), 2.0)));
-  workload.release();
-  auto opens = workload.truth()["bulk"].u64();
+  auto opens = opens_of(workload);
   EXPECT_EQ(once.wait(), 0) << once.err();
   auto page = parse_page(once.out());
   // Without a page before it nothing is shown as 0.
-  EXPECT_EQ(page.sum("coretap_opensnoop_events_total"), static_cast<double>(opens));
+  EXPECT_EQ(page.sum(kOpens), opens);
 }
 
 TOOL_TEST(Serve, TextFilesAreWhole) {
   require_tool("opensnoop");
   TemporaryDirectory dir;
   auto file = dir.path() + "/coretap.prom";
-  Spawn spawn;
-  spawn.argv = {bin_directory() + "/coretap",
-                "serve",
-                "--textfile",
-                file,
-                "--every",
-                "0.05",
-                "--run",
-                "opensnoop"};
-  spawn.death_signal = SIGTERM;
-  Process server(spawn);
+  Process server(
+      {.argv = tool_path("coretap") + " serve --every 0.05 --run opensnoop --textfile " + file,
+       .death_signal = SIGTERM});
   ASSERT_TRUE(until([&] { return ::access(file.c_str(), F_OK) == 0; })) << server.err();
   std::set<std::string> different;
   auto end = std::chrono::steady_clock::now() + 2s;
@@ -475,7 +426,7 @@ TOOL_TEST(Serve, TextFilesAreWhole) {
     if (!different.insert(text).second) continue;
     EXPECT_NO_THROW(parse_page(text));
     EXPECT_TRUE(text.ends_with("\n"));
-    EXPECT_NE(text.find("coretap_build_info{"), std::string::npos);
+    expect_contains(text, {"coretap_build_info{"});
   }
   EXPECT_GT(different.size(), 2u);
   server.signal(SIGTERM);

@@ -123,7 +123,11 @@ inline std::string answer_to(const std::string& socket, const std::string& reque
   return all;
 }
 
-inline constexpr char kGet[] = "GET /metrics HTTP/1.0\r\n\r\n";
+/// How many files the workload `opener` has opened: released here, and waited for.
+inline double opens_of(Workload& opener) {
+  opener.release();
+  return opener.truth()["bulk"].real();
+}
 
 class Server {
  public:
@@ -140,7 +144,7 @@ class Server {
     spawn.argv = {bin_directory() + "/coretap", "serve", file(), "--listen", "unix:" + socket()};
     spawn.death_signal = SIGTERM;  // so that its tools end too
     process_ = std::make_unique<Process>(spawn);
-    until([&] { return !answer_to(socket(), kGet).empty() || process_->ended(); });
+    until([&] { return !get("/metrics").empty() || process_->ended(); });
     if (!all_up(entries)) throw std::runtime_error("not all tools run: " + process_->err());
   }
   ~Server() {
@@ -154,12 +158,16 @@ class Server {
   std::string file() const { return dir_.path() + "/serve.toml"; }
   std::string socket() const { return dir_.path() + "/socket"; }
   const std::string& dir() const { return dir_.path(); }
+  std::string answer(const std::string& request) const { return answer_to(socket(), request); }
+  std::string get(const std::string& path) const {
+    return answer("GET " + path + " HTTP/1.0\r\n\r\n");
+  }
   Process& process() { return *process_; }
 
   /// A page of its own: requests of one second share one.
   Metrics page() const {
     std::this_thread::sleep_for(1100ms);
-    auto answer = answer_to(socket(), kGet);
+    auto answer = get("/metrics");
     auto body = answer.find("\r\n\r\n");
     if (body == answer.npos) throw std::runtime_error("no answer: " + process_->err());
     EXPECT_EQ(answer.substr(0, answer.find("\r\n")), "HTTP/1.0 200 OK");
@@ -182,22 +190,17 @@ class Server {
       all.push_back(std::stoi(word));
     return all;
   }
-  static bool is_listener(pid_t pid) {
-    return slurp("/proc/" + std::to_string(pid) + "/status").find("Seccomp:\t2") !=
-           std::string::npos;
-  }
-  pid_t listener() const {
-    for (auto pid : children())
-      if (is_listener(pid)) return pid;
-    throw std::runtime_error("no process answers");
-  }
-  pid_t tool() const {
-    for (auto pid : children())
-      if (!is_listener(pid)) return pid;
-    throw std::runtime_error("no tool runs");
-  }
+  pid_t listener() const { return child("Seccomp:\t2"); }
+  pid_t tool() const { return child("Seccomp:\t0"); }
 
  private:
+  /// The first whose status says this.
+  pid_t child(const char* state) const {
+    for (auto pid : children())
+      if (contains(slurp("/proc/" + std::to_string(pid) + "/status"), state)) return pid;
+    throw std::runtime_error(std::string("no child is ") + state);
+  }
+
   TemporaryDirectory dir_;
   std::unique_ptr<Process> process_;
 };

@@ -10,7 +10,7 @@ class Loops {
   Loops() {
     for (long i = 0; i < 2 * ::sysconf(_SC_NPROCESSORS_ONLN); i++)
       loops_.push_back(
-          std::make_unique<Workload>("opener", Strings{"--count", "1000000000"}, Workload::How{}));
+          std::make_unique<Workload>("opener", Strings("--count 1000000000"), Workload::How{}));
     for (auto& loop : loops_) loop->release();
   }
   bool go_on() const {
@@ -27,7 +27,7 @@ TOOL_TEST(Stop, BesideLoopsThatGoOn) {
   for (auto* how : {"--duration 1", "-- sleep 1", "SIGTERM", "SIGINT"}) {
     SCOPED_TRACE(how);
     const bool by_signal = *how == 'S';
-    Tracer tracer("opensnoop", Strings{"--json"} + Strings(by_signal ? "" : how),
+    Tracer tracer("opensnoop", Strings("--json") + Strings(by_signal ? "" : how),
                   {.stdout_path = "/dev/null", .attached = false});
     if (by_signal) {
       ASSERT_TRUE(until([&] { return !bpf_ids(tracer.process().pid()).links.empty(); }));

@@ -86,7 +86,7 @@ std::string loop(int times, const std::string& body) {
 // Once their files have been read, whichever process that was for.
 TOOL_TEST(UnwindYoung, ShortProgramsAreWhole) {
   require_brief();
-  Tracer tracer("profile", {"-F", "499", "--json"});
+  Tracer tracer("profile", "-F 499 --json");
   warm_up();
   std::string both;
   for (auto& name : kNames) both += workload_path(name) + " 3; ";
@@ -99,10 +99,8 @@ TOOL_TEST(UnwindYoung, CommandsAreWholeFromTheirFirstStack) {
   require_brief();
   for (auto& [tool, options, way] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", {"-F", "999"}, "--work"}, {"offcputime", {}, "--sleep"}}) {
-    Strings words{tool_path(tool)};
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--json", "--", workload_path(kNames[0]), milliseconds(50), way});
-    auto both = run(words);
+    auto both = result_of(tool + options +
+                          Strings{"--json", "--", workload_path(kNames[0]), milliseconds(50), way});
     ASSERT_EQ(both.status, 0) << both.err;
     auto seen = check(parse_report(both.out, both.err), kNames[0]);
     EXPECT_GT(seen.in_chain, 0u) << seen.text();
@@ -120,7 +118,7 @@ TOOL_TEST(UnwindYoung, FilesThatTakeEachOthersPlace) {
   for (auto& name : kNames)
     body += "cp " + workload_path(name) + " " + program + "; " + program + " " + milliseconds(150) +
             "; rm " + program + (name == kNames.back() ? "" : "; ");
-  Tracer tracer("profile", {"-F", "999", "--json"});
+  Tracer tracer("profile", "-F 999 --json");
   warm_up();
   run({"/bin/sh", "-c", loop(6, body)});
   auto report = tracer.stop();
@@ -135,7 +133,7 @@ TOOL_TEST(UnwindYoung, FilesThatTakeEachOthersPlace) {
 
 TOOL_TEST(UnwindYoung, ProgramsInMemory) {
   require_brief();
-  Tracer tracer("profile", {"-F", "999", "--json"});
+  Tracer tracer("profile", "-F 999 --json");
   warm_up();
   run({"/bin/sh", "-c", loop(5, workload_path(kNames[0]) + " " + milliseconds(100) + " --memfd")});
   auto seen = check(tracer.stop(), kNames[0]);
@@ -155,7 +153,7 @@ TOOL_TEST(UnwindYoung, InOverlaysThatAreGone) {
                        "lowerdir=lower,upperdir=upper,workdir=work none all || exit 9; ";
   auto there = run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c", script + "all/program 1"});
   if (there.status) throw Skip("no overlay file systems here: " + there.err);
-  Tracer tracer("profile", {"-F", "999", "--json"});
+  Tracer tracer("profile", "-F 999 --json");
   warm_up();
   run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c",
        script + loop(4, "all/program " + milliseconds(100))});
@@ -170,7 +168,7 @@ TOOL_TEST(UnwindYoung, InOverlaysThatAreGone) {
 TOOL_TEST(UnwindYoung, Storms) {
   require_brief();
   Workload mapper("mapper", {"--ms", milliseconds(5000), "--mappings", "500", "--remap"}, kLinger);
-  Tracer tracer("profile", {"-F", "999", "--json"});
+  Tracer tracer("profile", "-F 999 --json");
   mapper.release();
   warm_up();
   std::string all;

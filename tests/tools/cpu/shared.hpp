@@ -11,14 +11,6 @@ inline namespace cpu {
 
 // ---- lines ----
 
-using Counts = std::map<std::string, std::uint64_t>;
-inline Counts counts_by(const Report& report, const char* key) {
-  Counts all;
-  for (auto& line : report.body)
-    all[line[key].is_string() ? line[key].str() : line[key].text()] += line["count"].u64();
-  return all;
-}
-
 /// The longest of some, and all of them together.
 inline void expect_longest_of_all(const Json& line) {
   auto count = line["count"].u64(), total = line["total_ns"].u64(), most = line["max_ns"].u64();

@@ -21,7 +21,9 @@ void expect_rounds(const std::vector<Json>& lines, std::uint64_t rounds) {
         << operation;
 }
 
-void operations_beside_memory(const std::string& type) {
+TOOL_SUITE(FsdistOn, (kFileSystems));
+
+TOOL_TEST_P(FsdistOn, OperationsOfEach, type) {
   auto [seen, memory] = observe_beside("filecalls --rounds 30",
                                        {"fsdist --json --strict -p {pid},{other}",
                                         "fsdist --json --strict -t " + type + " -p {pid},{other}"},
@@ -38,10 +40,6 @@ void operations_beside_memory(const std::string& type) {
   expect_rounds(of_type.body, on_disk);
   EXPECT_EQ(of_type.body.size(), std::size(kPerRound));
 }
-
-struct FsdistOn : OnFileSystem {};
-INSTANTIATE_TEST_SUITE_P(Types, FsdistOn, kFileSystems, [](auto& type) { return type.param; });
-TEST_P(FsdistOn, OperationsOfEach){TOOL_TEST_BODY(operations_beside_memory(GetParam()))}
 
 TOOL_TEST(Fsdist, TextHasTheKnownTitles) {
   auto text = observe("fsdist -t tmpfs -e -p {pid}", "filecalls --rounds 5").text();
@@ -60,8 +58,7 @@ TOOL_TEST(Fsdist, NamesOfFileSystemsWhoseModuleIsNotThere) {
 
 TESTS_OF(fsdist, .events = {{}, "filecalls --rounds 5"}, .nothing_when_idle = true,
          .stress = count_row("filecalls --rounds {n}", 3000, "count", operations_of_rounds,
-                             "-t tmpfs"),
-         .long_run = {{.arguments = "5"}});
+                             "-t tmpfs"));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -48,7 +48,9 @@ void expect_functions(const Report& report, std::size_t first, const std::vector
   EXPECT_LE(more, 4u);
 }
 
-void every_operation_with_its_file(const std::string& type) {
+TOOL_SUITE(FsslowerOn, (kFileSystems));
+
+TOOL_TEST_P(FsslowerOn, EveryOperationWithItsFile, type) {
   // It lingers, as what it does to unmount NFS would be seen, too.
   auto [seen, other] =
       observe_beside("filecalls --rounds 5",
@@ -64,11 +66,6 @@ void every_operation_with_its_file(const std::string& type) {
     expect_operation(report.body[kRound + i], calls[i], type);
   }
 }
-
-struct FsslowerOn : OnFileSystem {};
-INSTANTIATE_TEST_SUITE_P(Types, FsslowerOn, kFileSystems, [](auto& type) { return type.param; });
-TEST_P(FsslowerOn,
-       EveryOperationWithItsFile){TOOL_TEST_BODY(every_operation_with_its_file(GetParam()))}
 
 TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
   auto seen = observe("fsslower --json --strict -m 100 -p {pid}", "fileio --count 100 --delay 150");

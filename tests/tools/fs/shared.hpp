@@ -58,8 +58,7 @@ inline ToolTests of_reads_and_writes(const std::string& tool, std::uint64_t slac
   return {
       .name = tool,
       .events = {{}, "fileio --count 5"},
-      .stress = count_row("fileio --count {n}", 20000, "reads+writes", "calls").with_slack(slack),
-      .long_run = {{.arguments = "10"}}};
+      .stress = count_row("fileio --count {n}", 20000, "reads+writes", "calls").with_slack(slack)};
 }
 
 /// What a tool says of a thread that does nothing but this work.
@@ -101,8 +100,7 @@ inline MappedFiles maps_of_command(const std::string& tool) {
 
 // ---- tools that have two ways to see the operations of a file system (bpf/lib/fs_call.bpf.h) ----
 
-struct OnFileSystem : testing::TestWithParam<std::string> {};
-inline const auto kFileSystems = testing::Values("ext4", "xfs", "btrfs", "f2fs", "fuse", "nfs");
+inline constexpr char kFileSystems[] = "ext4 xfs btrfs f2fs fuse nfs";
 
 /// As /proc/filesystems names it.
 inline std::string type_of_mount(const std::string& type) { return type == "nfs" ? "nfs4" : type; }
