@@ -8,7 +8,6 @@
 WL_TEXT("dir", dir, NULL, "where it happens; a file `decoy` is there");
 WL_TEXT("name", name_wanted, "x\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0d (deleted)",
 	"of files; \\xNN gives any byte");
-WL_FLAG("jit", jit_wanted, "instead of it all a loop in anonymous memory");
 static char name[200];
 
 /* A place to burn time in, known by its name. */
@@ -357,22 +356,6 @@ static const struct {
 	{"maps", .run = maps_of_strange_names},
 };
 
-/* For ever, in memory that has no name. */
-static void jit(void)
-{
-#if defined(__x86_64__)
-	static const unsigned char loop[] = {0xeb, 0xfe};
-#elif defined(__aarch64__)
-	static const uint32_t loop[] = {0x14000000};
-#endif
-	void *place = wl_anonymous(4096);
-
-	memcpy(place, loop, sizeof(loop));
-	cannot_if(mprotect(place, 4096, PROT_READ | PROT_EXEC), "mprotect");
-	wl_ready_with("address %lu", (uint64_t)place);
-	((void (*)(void))place)();
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t done = 0;
@@ -386,8 +369,6 @@ int main(int argc, char **argv)
 		return WL_OK;
 	}
 	wl_start(argc, argv);
-	if (jit_wanted)
-		jit();
 	usage_if(!dir, "--dir is wanted");
 	usage_if(!wl_unescape(name_wanted, name, sizeof(name)) || strchr(name, '/'),
 		 "--name: not empty, and no slash");

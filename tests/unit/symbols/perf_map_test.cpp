@@ -32,6 +32,14 @@ TEST(PerfMap, LaterEntriesOverrideEarlierOnes) {
   EXPECT_EQ(map.segments(), 6u);
 }
 
+TEST(PerfMap, AMillionEntriesOfOnePlace) {
+  std::string text;
+  for (int i = 0; i < 1'000'000; i++) text += fmt::format("1000 10 m{}\n", i);
+  ScratchDirectory scratch;
+  const PerfMap map = PerfMap::read(open_file(scratch.write("map", text)).get());
+  EXPECT_EQ(name_at(map, 0x1000), "m999999");
+}
+
 TEST(PerfMap, SurvivesDamage) {
   const PerfMap map = PerfMap::read(open_file(sample("perf_map_damaged.txt")).get());
   EXPECT_EQ(names_at(map, {0x1000, 0x2000, 0x4000}), (Names{"", "good", "after_long"}));
@@ -83,7 +91,7 @@ TEST(OpenPerfMap, TrustsOnlyRegularFilesOfTheOwner) {
   }
 }
 
-TEST(OpenPerfMap, RefusesLinksFifosAndDirectories) {
+TEST(OpenPerfMap, RefusesLinksFifosDirectoriesAndLargeFiles) {
   ScratchDirectory scratch;
   scratch.write("tmp/real", "1000 10 name\n");
   const std::string directory = scratch.path() + "/tmp/";
@@ -91,8 +99,9 @@ TEST(OpenPerfMap, RefusesLinksFifosAndDirectories) {
   ASSERT_EQ(::mkfifo((directory + "perf-2.map").c_str(), 0600), 0);
   ASSERT_EQ(::mkdir((directory + "perf-3.map").c_str(), 0700), 0);
   ASSERT_EQ(::symlink("/dev/zero", (directory + "perf-4.map").c_str()), 0);
+  std::filesystem::resize_file(scratch.write("tmp/perf-5.map", "1000 10 name\n"), 300 << 20);
   const Fd tmp = open_handle(directory, true);
-  for (const pid_t pid : {1, 2, 3, 4})
+  for (const pid_t pid : {1, 2, 3, 4, 5})
     EXPECT_FALSE(open_perf_map(tmp.get(), pid, ::geteuid())) << pid;
 }
 
