@@ -2,13 +2,9 @@
 #pragma once
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <memory>
-#include <string>
 
 #include "bpf/programs/given.h"
+#include "expect.hpp"
 #include "library.skel.h"
 #include "one_cpu.hpp"
 

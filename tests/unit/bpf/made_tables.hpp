@@ -1,9 +1,5 @@
 // Unwind tables made by hand, written into the maps of the test programs.
 #pragma once
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "base/fd.hpp"
 #include "bpf/library.hpp"
 #include "unwind/kernel_maps.hpp"

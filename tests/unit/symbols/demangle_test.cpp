@@ -1,8 +1,5 @@
 #include "symbols/demangle.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "expect.hpp"
 
 namespace coretap::symbols {

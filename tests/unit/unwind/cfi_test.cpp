@@ -1,20 +1,8 @@
 #include "cfi/read_cfi.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdio.h>
 #include <sys/auxv.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <optional>
-#include <random>
-#include <set>
-#include <sstream>
 
 #include "base/fd.hpp"
 #include "made_elf.hpp"

@@ -1,7 +1,5 @@
 #include "unwind/command_files.hpp"
 
-#include <filesystem>
-
 #include "base/fd.hpp"
 #include "expect.hpp"
 #include "symbols/proc_maps.hpp"

@@ -1,8 +1,6 @@
 // Each instruction and expression by its bytes, in a function from kCode on.
 #include "cfi/frame_program.hpp"
 
-#include <sstream>
-
 #include "made_elf.hpp"
 #include "rules.hpp"
 

@@ -1,12 +1,7 @@
 // Rules as text, and the rows of a file, checked for what every reader of rows relies on.
 #pragma once
-#include <gtest/gtest.h>
-#include <string.h>
-
-#include <string>
-#include <vector>
-
 #include "cfi/read_cfi.hpp"
+#include "expect.hpp"
 #include "unwind/made_elf.hpp"
 
 namespace coretap::unwind::test {

@@ -1,9 +1,5 @@
 #include "cfi/runtime_code.hpp"
 
-#include <elf.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/fd.hpp"
 #include "made_elf.hpp"
 #include "rules.hpp"
