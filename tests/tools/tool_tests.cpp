@@ -3,10 +3,13 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ostream>
 #include <stdexcept>
 
+#include "cli/parser.hpp"
+#include "coretap/tool.hpp"
 #include "tracer.hpp"
 
 namespace coretap::tooltest {
@@ -90,12 +93,15 @@ std::string declarations_as_json() {
     list("options", tests.events.options);
     list("command", tests.events.command);
     json.EndObject();
+    const bool intervals =
+        tests.reports.at(0).kind == ReportKind::aggregate &&
+        std::ranges::count(all_options(build(*find_tool(name))), "interval", &Option::name) > 0;
     json.Key("long_run");
     json.StartArray();
     for (auto& run : tests.long_run) {
       json.StartObject();
       text("name", run.of.empty() ? name : name + " " + run.of);
-      list("arguments", run.arguments);
+      list("arguments", run.arguments.empty() && intervals ? "-i 10" : run.arguments);
       json.Key("holds_results");
       json.Bool(run.holds_results);
       json.EndObject();

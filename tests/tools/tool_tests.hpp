@@ -38,7 +38,7 @@ struct ToolTests {
   /// Beside all other tools, for hours (tests/stress/long-run). PID: a process that allocates and
   /// frees.
   struct LongRun {
-    Strings arguments;
+    Strings arguments;           ///< none: of tables one every ten seconds
     std::string of = {};         ///< where a tool has several
     bool holds_results = false;  ///< what it reports at the end grows until then
   };

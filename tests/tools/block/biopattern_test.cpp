@@ -39,6 +39,6 @@ TOOL_TEST(Biopattern, DisksApartInText) {
 }
 
 TESTS_OF(biopattern, .events = {{}, "blockio --count 5"}, .nothing_when_idle = true,
-         .stress = writes_to_loop("ios"), .long_run = {{.arguments = "10"}});
+         .stress = writes_to_loop("ios"));
 
 }  // namespace coretap::tooltest

@@ -166,8 +166,7 @@ TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
   EXPECT_TRUE(contains(top.seen(), "loadavg"));
 }
 
-TESTS_OF(biotop, .events = {{}, "blockio --count 5"}, .stress = writes_to_loop("ios"),
-         .long_run = {{.arguments = "10"}});
+TESTS_OF(biotop, .events = {{}, "blockio --count 5"}, .stress = writes_to_loop("ios"));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -26,7 +26,6 @@ TOOL_TEST(Nvmelatency, CommandsOfADisk) {
 TESTS_OF(nvmelatency, .events = {"--status", "blockio --make nvme --count 5"},
          .nothing_when_idle = true,
          .stress = count_row("blockio --make nvme --span 4m --count {n}", 500, "count", "count")
-                       .of_one_workload(),
-         .long_run = {{.arguments = "10"}});
+                       .of_one_workload());
 
 }  // namespace coretap::tooltest

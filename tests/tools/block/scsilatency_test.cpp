@@ -35,7 +35,6 @@ TOOL_TEST(Scsilatency, OneDeviceInText) {
 
 TESTS_OF(scsilatency, .events = {"-D", "blockio --make scsi --count 5"}, .nothing_when_idle = true,
          .stress = count_row("blockio --make scsi --span 4m --count {n}", 500, "count", "count")
-                       .of_one_workload(),
-         .long_run = {{.arguments = "10"}});
+                       .of_one_workload());
 
 }  // namespace coretap::tooltest

@@ -78,11 +78,6 @@ TOOL_TEST(Cpudist, IdleTasksOnlyWhenAsked) {
   EXPECT_TRUE(contains(output_of("cpudist -P -I 0.3 1"), "swapper/"));
 }
 
-TOOL_TEST(Cpudist, TextIsTheKnownHistogram) {
-  expect_contains(output_of("cpudist -e 0.3 1"),
-                  {"     usecs               : count    distribution\n", "avg = "});
-}
-
 TESTS_OF(cpudist, .events = {"-L", "runqueue --threads 2 --ms 60"}, .alone = true,
          .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", stress::all_leaves,
                              "-L"),

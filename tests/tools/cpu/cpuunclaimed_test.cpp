@@ -91,8 +91,7 @@ TOOL_TEST(Cpuunclaimed, Samples) {
 
 TESTS_OF(cpuunclaimed, .events = {{}, "runqueue --threads 2 --ms 60"}, .alone = true,
          // The kernel's own count leaves out a task that is preempted as it goes to sleep.
-         .stress = total_row("runqueue --threads 3 --ms {n}", 600, "waits", slices).with_slack(1),
-         .long_run = {{.arguments = "10"}});
+         .stress = total_row("runqueue --threads 3 --ms {n}", 600, "waits", slices).with_slack(1));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -71,15 +71,6 @@ TOOL_TEST(Irqslower, HandlersOfDevices) {
   EXPECT_TRUE(lines_with(report.body, {{"name", "local_timer"}}).empty());
 }
 
-TOOL_TEST(Irqslower, TextHasTheKnownColumns) {
-  require_tool("irqslower");
-  auto result = result_of("irqslower --vectors --duration 0.5 0");
-  if (result.status == 3) throw Skip(result.err);
-  EXPECT_EQ(result.status, 0) << result.err;
-  expect_contains(result.out.substr(0, 300),
-                  {"TIME          CPU   IRQ HANDLER                      LAT(us) COMM\n"});
-}
-
 TESTS_OF(irqslower, .events = {"--vectors 0", "sleeper --sleeps 1 --spin 300"},
          .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {},
                              {"--vectors", "-i", kTimer, "0"})

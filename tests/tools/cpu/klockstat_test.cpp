@@ -85,7 +85,7 @@ TOOL_TEST(Klockstat, HoldsOfAMutex) {
   auto report = observe("klockstat --json --holds -t {holder}", kContender).report();
   if (contains(report.err, "only holds of mmap_lock")) throw Skip(report.err);
   for (auto& [type, callers] :
-       {std::pair("mutex", kPipeWriters), {"rwsem:W", Strings{"file_write_iter"}}}) {
+       {std::pair("mutex", kPipeWriters), {"rwsem:W", Strings("file_write_iter")}}) {
     auto rows = rows_of(report, type, callers);
     EXPECT_GE(sum(rows, "count") + report.lost("missed"), kRounds) << type;
     EXPECT_GE(sum(rows, "total_ns"), kRounds * kLongNs) << type;

@@ -68,8 +68,7 @@ TOOL_TEST(Pidpersec, TextIsATable) {
 
 TESTS_OF(pidpersec, .events = {{}, "forker --children 3 --ms 5"},
          .stress = total_row("runner --count {n}", 600, "processes+threads", "storm+execs+fails")
-                       .with_children(),
-         .long_run = {{.arguments = "10"}});
+                       .with_children());
 
 }  // namespace
 }  // namespace coretap::tooltest

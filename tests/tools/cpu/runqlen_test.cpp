@@ -37,11 +37,6 @@ TOOL_TEST(Runqlen, Occupancy) {
   EXPECT_GT(queued / kHz, 0.7);
 }
 
-TOOL_TEST(Runqlen, TextIsTheKnownHistogram) {
-  expect_contains(output_of("runqlen -C 0.3 1"),
-                  {"cpu = 0\n", "   runqlen : count    distribution\n"});
-}
-
 TESTS_OF(runqlen, .events = {"-C", "runqueue --threads 2 --ms 60"}, .alone = true,
          .stress = count_row("sleeper --sleeps 1 --spin {n}", 1000, "count",
                              samples_each(5'000'000), "-C --period 5000000")

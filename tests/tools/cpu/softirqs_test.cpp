@@ -37,12 +37,11 @@ struct SoftirqTimes {
   double share() const { return irq_ns / gross_ns; }
 };
 
-const Strings kInterrupts{"irq_vectors/local_timer",   "irq_vectors/reschedule",
-                          "irq_vectors/call_function", "irq_vectors/call_function_single",
-                          "irq_vectors/irq_work",      "irq/irq_handler"};
+const Strings kInterrupts(
+    "irq_vectors/local_timer irq_vectors/reschedule irq_vectors/call_function irq_vectors/call_function_single irq_vectors/irq_work irq/irq_handler");
 
 Strings events_of_interrupts() {
-  Strings all{"irq/softirq_entry", "irq/softirq_exit"};
+  Strings all("irq/softirq_entry irq/softirq_exit");
   for (auto& name : kInterrupts)
     for (auto* end : {"_entry", "_exit"}) all.push_back(name + end);
   return all;
@@ -99,14 +98,6 @@ TOOL_TEST(Softirqs, InterruptsAreSubtracted) {
   auto all = static_cast<double>(with.sum("total_ns")) / static_cast<double>(with.sum("count"));
   EXPECT_NEAR(all, shown.average(), 0.25 * all);
   for (auto& line : without.body) expect_longest_of_all(line);
-}
-
-TOOL_TEST(Softirqs, TextIsTheKnownTable) {
-  expect_contains(output_of("softirqs 0.3 1"), {"SOFTIRQ          TOTAL_usecs MAX_usecs\n"});
-  expect_contains(output_of("softirqs -N -C --per-cpu 0.3 1"),
-                  {"SOFTIRQ          TOTAL_nsecs TOTAL_count MAX_nsecs CPU\n"});
-  expect_contains(output_of("softirqs --events 0.3 1"), {"SOFTIRQ          TOTAL_count\n"});
-  expect_contains(output_of("softirqs -d 0.3 1"), {"softirq = "});
 }
 
 TESTS_OF(softirqs, .events = {{}, "sleeper --sleeps 1 --spin 300"}, .alone = true,

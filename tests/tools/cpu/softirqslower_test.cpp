@@ -95,11 +95,6 @@ TOOL_TEST(Softirqslower, OnlyWhatIsSlow) {
   EXPECT_GE(nothing.lost("filtered"), truth);
 }
 
-TOOL_TEST(Softirqslower, TextHasTheKnownColumns) {
-  expect_contains(observe("softirqslower 0 -p {pid}", kSpin).text(),
-                  {"TIME         STAGE                SOFTIRQ       LAT(us)  CPU COMM\n"});
-}
-
 TESTS_OF(softirqslower, .events = {"0", "sleeper --sleeps 1 --spin 300"},
          .stress = event_row("sleeper --sleeps 1 --spin {n}", 1000, {}, "--stage run 0")
                        .by_kernel_event("irq/softirq_exit"),

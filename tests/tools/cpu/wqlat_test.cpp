@@ -68,11 +68,6 @@ TOOL_TEST(Wqlat, OfOneWorkQueue) {
   EXPECT_GE(none.lost("filtered"), 20u);
 }
 
-TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
-  expect_contains(observe("wqlat -W -N -p {pid}", "terminal --writes 20").text(),
-                  {"wqname = ", "     nsecs               : count    distribution\n"});
-}
-
 TESTS_OF(wqlat, .events = {"-FW", "terminal --writes 50"},
          .stress = count_row("terminal --writes {n}", 2000, "count", "writes", "-F").with_slack(2),
          .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}});

@@ -32,7 +32,6 @@ TESTS_OF(bufgrow, .events = {{}, "blockio --make loop --buffered --count 20"},
                if (!line["disk"].str().starts_with("loop")) return std::uint64_t{0};
                return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
              },
-             [](stress::Load& load) { return 2 * load.truth("count"); }, "-D"),
-         .long_run = {{.arguments = "10"}});
+             [](stress::Load& load) { return 2 * load.truth("count"); }, "-D"));
 
 }  // namespace coretap::tooltest

@@ -164,7 +164,7 @@ TOOL_TEST(Cachestat, TextAndCsv) {
   const Strings columns("HITS MISSES DIRTIES HITRATIO BUFFERS_MB CACHED_MB READAHEAD");
   const std::string row = R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+ +\d+)";
   EXPECT_EQ(expect_table(output_of("cachestat 0.1 2"), columns, row), 2u);
-  EXPECT_EQ(expect_table(output_of("cachestat -T 0.1 2"), Strings{"TIME"} + columns,
+  EXPECT_EQ(expect_table(output_of("cachestat -T 0.1 2"), Strings("TIME") + columns,
                          R"(\d\d:\d\d:\d\d)" + row),
             2u);
   EXPECT_EQ(lines(output_of("cachestat --csv 0.1 1")).size(), 2u);
@@ -180,8 +180,7 @@ TOOL_TEST(Cachestat, SizesOfTheCache) {
 TESTS_OF(cachestat, .events = {{}, "pagecache --size 262144"},
          .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed",
                              [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
-                       .with_slack(kFewPages),
-         .long_run = {{.arguments = "5"}});
+                       .with_slack(kFewPages));
 
 }  // namespace
 }  // namespace coretap::tooltest

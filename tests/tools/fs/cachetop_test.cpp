@@ -46,7 +46,6 @@ TESTS_OF(cachetop, .events = {{}, "pagecache --size 262144"},
          // No tiny: the ledger counts events, of which one may access many pages.
          .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed+added+dirtied",
                              [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
-                       .with_slack(kFewPages),
-         .long_run = {{.arguments = "5"}});
+                       .with_slack(kFewPages));
 
 }  // namespace coretap::tooltest

@@ -49,12 +49,6 @@ TOOL_TEST(Fileslower, PathsThatAreTooDeep) {
   }
 }
 
-TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
-  auto seen = observe("fileslower 0 -p {pid}", "fileio --count 1");
-  expect_contains(seen.text(),
-                  {"TIME(s)     COMM             TID     D   BYTES   LAT(ms) FILENAME\n"});
-}
-
 TESTS_OF(fileslower, .events = {"0", "fileio --count 5"},
          .stress = event_row("fileio --count {n}", 10000, "returned", "0"),
          .long_run = {{.arguments = "1"}});

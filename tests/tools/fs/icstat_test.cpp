@@ -16,7 +16,6 @@ TOOL_TEST(Icstat, LookUpsAndMisses) {
 
 TESTS_OF(icstat, .events = {{}, "filecalls --handles 20"},
          .stress = total_row("filecalls --handles {n}", 5000, "lookups",
-                             [](stress::Load& load) { return 2 * load.truth("handles"); }),
-         .long_run = {{.arguments = "10"}});
+                             [](stress::Load& load) { return 2 * load.truth("handles"); }));
 
 }  // namespace coretap::tooltest

@@ -160,8 +160,7 @@ TOOL_TEST(Readahead, TextCsvAndFilters) {
 TESTS_OF(readahead, .events = {{}, "pagecache --size 262144 --phase cold"},
          .stress = total_row("pagecache --phase cold --rounds {n}", 2, "used_pages",
                              "page_accesses")
-                       .with_slack(kFewPages),
-         .long_run = {{.arguments = "10"}});
+                       .with_slack(kFewPages));
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -29,7 +29,6 @@ TOOL_TEST(Vfsstat, TextHasRates) {
 TESTS_OF(vfsstat, .events = {{}, "filecalls --rounds 5"},
          .stress = total_row("filecalls --rounds {n}", 2000,
                              "reads+writes+fsyncs+opens+unlinks+mkdirs+rmdirs", "operations")
-                       .with_slack(kFewCalls),
-         .long_run = {{.arguments = "5"}});
+                       .with_slack(kFewCalls));
 
 }  // namespace coretap::tooltest

@@ -38,7 +38,7 @@ Works traced_works(const Trace& trace) {
 TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
   constexpr std::uint64_t kFlushes = 5;
   Scene scene("filecalls --syncfs " + std::to_string(kFlushes));
-  Trace trace(Strings{"writeback/writeback_start", "writeback/writeback_written"});
+  Trace trace(Strings("writeback/writeback_start writeback/writeback_written"));
   scene.trace("writeback --json --strict");
   scene.trace("writeback --json --strict -p {pid} -r sync");
   scene.trace("writeback --json -p {pid} -r background");

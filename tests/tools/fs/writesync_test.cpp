@@ -66,8 +66,7 @@ TOOL_TEST(Writesync, DirectWritesOfACommand) {
 }
 
 TESTS_OF(writesync, .events = {{}, "fileio --count 5"},
-         .stress = count_row("fileio --count {n}", 20000, "writes", "writes+copies"),
-         .long_run = {{.arguments = "10"}});
+         .stress = count_row("fileio --count {n}", 20000, "writes", "writes+copies"));
 
 }  // namespace
 }  // namespace coretap::tooltest

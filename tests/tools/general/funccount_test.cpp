@@ -6,10 +6,10 @@ namespace {
 
 #ifdef __aarch64__
 const std::string kGetppid = "__arm64_sys_getppid";
-const Strings kBehindTheEntry{"+0xc", "+0x10"};
+const Strings kBehindTheEntry("+0xc +0x10");
 #else
 const std::string kGetppid = "__x64_sys_getppid";
-const Strings kBehindTheEntry{"+0x5", "+0x9"};
+const Strings kBehindTheEntry("+0x5 +0x9");
 #endif
 
 using Functions = std::map<std::string, std::uint64_t>;

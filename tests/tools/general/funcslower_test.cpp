@@ -33,7 +33,7 @@ TOOL_TEST(Funcslower, SystemCalls) {
   EXPECT_GE(report.lost("filtered"), seen.truth["calls"].u64()) << "getppid is fast";
   for (auto& event : report.body) {
     EXPECT_TRUE(event["target"].str().ends_with("sys_clock_nanosleep"));
-    EXPECT_EQ(event["argument_values"].strings(), Strings{"0x1"}) << "CLOCK_MONOTONIC";
+    EXPECT_EQ(event["argument_values"].strings(), Strings("0x1")) << "CLOCK_MONOTONIC";
     EXPECT_EQ(event["return_value"].str(), "0000000000000000");
     EXPECT_FALSE(event["kernel_stack"].strings().empty());
   }

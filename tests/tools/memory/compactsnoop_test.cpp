@@ -155,7 +155,7 @@ TOOL_TEST(Compactsnoop, Text) {
   EXPECT_EQ(expect_table(seen.text(1), extended,
                          begin + R"(-( +\d+){4} +)" + end + R"( +manual( +\d+){3} *)"),
             rows);
-  EXPECT_EQ(expect_table(seen.text(2), Strings{"TIME(s)"} + plain,
+  EXPECT_EQ(expect_table(seen.text(2), Strings("TIME(s)") + plain,
                          R"(\d+\.\d{6} +)" + begin + end + " *"),
             rows);
   EXPECT_EQ(lines(seen.text(3)).size(), rows + 1);

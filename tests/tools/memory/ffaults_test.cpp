@@ -36,7 +36,6 @@ TOOL_TEST(Ffaults, ProcessesAndColumns) {
 }
 
 TESTS_OF(ffaults, .events = {"-P", "faulter --anon 100"},
-         .stress = count_row("faulter --anon {n}", 50000, "faults", "faults").with_slack(100),
-         .long_run = {{.arguments = "10"}});
+         .stress = count_row("faulter --anon {n}", 50000, "faults", "faults").with_slack(100));
 
 }  // namespace coretap::tooltest

@@ -28,12 +28,9 @@ TOOL_TEST(Fmapfault, Columns) {
 }
 
 TESTS_OF(fmapfault, .events = {{}, "faulter --file 100"},
-         .stress = count_row("faulter --file {n}", 20000, "faults",
-                             [](stress::Load& load) {
-                               auto file = load.workload().truth()["file"];
-                               return file["minor"].u64() + file["major"].u64();
-                             })
-                       .with_slack(100),
-         .long_run = {{.arguments = "10"}});
+         .stress = count_row("faulter --file {n}", 20000, "faults", [](stress::Load& load) {
+                     auto file = load.workload().truth()["file"];
+                     return file["minor"].u64() + file["major"].u64();
+                   }).with_slack(100));
 
 }  // namespace coretap::tooltest

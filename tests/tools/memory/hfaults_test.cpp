@@ -43,7 +43,6 @@ TESTS_OF(hfaults, .events = {{}, "faulter --thp 3"}, .alone = true,
          .stress = count_row("faulter --anon 10000 --thp {n}", 20, "thp+fallbacks",
                              [](stress::Load& load) {
                                return load.workload().truth()["thp"]["minor"].u64();
-                             }),
-         .long_run = {{.arguments = "10"}});
+                             }));
 
 }  // namespace coretap::tooltest

@@ -93,7 +93,7 @@ TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
 // Ends of processes: shown once, and their children's own memory apart from theirs.
 TOOL_TEST(Memleak, CommandsAndTheirChildren) {
   auto command = "  " + workload_path("leaker") + "  --rounds 10  --children 3";
-  for (auto& words : {Strings{"-c", command}, Strings{"--"} + Strings(command)}) {
+  for (auto& words : {Strings{"-c", command}, Strings("--") + Strings(command)}) {
     auto report = Tracer("memleak", "--json -o 0 -i 1000" + words, {.attached = false}).finish();
     auto& said = report.truth.value();
     auto truth = truth_of(said);
@@ -264,7 +264,7 @@ TOOL_TEST(Memleak, KernelObjectsOfOpenFiles) {
   for (auto& report : {tracer.stop(), sums.stop()}) {
     // Each counter is one object of kmalloc, and a file.
     auto of_eventfd = [](const Strings& frames) { return has(frames, "eventfd"); };
-    auto counters = held_by_kernel(report.body, Strings{"eventfd"}, of_eventfd);
+    auto counters = held_by_kernel(report.body, Strings("eventfd"), of_eventfd);
     expect_some_more(counters, 200);
     EXPECT_EQ(counters.first % std::max<std::uint64_t>(1, counters.second), 0u);
     auto files = held_by_kernel(report.body, {"alloc_empty_file", "__alloc_file"}, of_eventfd);

@@ -99,20 +99,18 @@ TOOL_TEST(Numamove, TextAndCsv) {
 }
 
 TESTS_OF(numamove, .reports = {{ReportKind::aggregate}}, .events = {{}, "sleeper --sleeps 3"},
-         .stress =
-             {
-                 .workload = "numa --pages {n}",
-                 .events = 400,
-                 .shown = "moved_pages",
-                 .truth =
-                     [](stress::Load& load) {
-                       if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
-                       return load.truth("moved");
-                     },
-                 .workloads = 1,
-                 .slack = 1024,  // the process's other pages
-             },
-         .long_run = {{.arguments = "5"}});
+         .stress = {
+             .workload = "numa --pages {n}",
+             .events = 400,
+             .shown = "moved_pages",
+             .truth =
+                 [](stress::Load& load) {
+                   if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
+                   return load.truth("moved");
+                 },
+             .workloads = 1,
+             .slack = 1024,  // the process's other pages
+         });
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -32,15 +32,10 @@ TOOL_TEST(Swapin, FilesAreNoSwap) {
   EXPECT_TRUE(seen.report().body.empty());
 }
 
-TOOL_TEST(Swapin, TimeOfDay) {
-  EXPECT_TRUE(output_of("swapin 0.1 1").starts_with("["));
-  EXPECT_EQ(words(output_of("swapin -T 0.1 1")),
-            Strings("COMM PID COUNT AVG(ms) MAX(ms) READ(KB) DISK"));
-}
+TOOL_TEST(Swapin, TimeOfDay) { EXPECT_TRUE(output_of("swapin 0.1 1").starts_with("[")); }
 
 TESTS_OF(swapin, .events = {.command = "swapper --pages 100", .in_turns = true},
-         .stress = total_row("swapper --pages {n}", 1000, "count", "major").of_one_workload(),
-         .long_run = {{.arguments = "10"}});
+         .stress = total_row("swapper --pages {n}", 1000, "count", "major").of_one_workload());
 
 }  // namespace
 }  // namespace coretap::tooltest

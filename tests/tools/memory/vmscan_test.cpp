@@ -91,8 +91,7 @@ TOOL_TEST(Vmscan, TextAndCsv) {
 TESTS_OF(vmscan, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
          .events = {{}, "reclaim --memcg --events 3 --seconds 8", true},
          .stress = total_row("reclaim --memcg --events {n}", 50, "memcg_runs", memcg_stalls, {},
-                             "worker_pid"),
-         .long_run = {{.arguments = "5"}});
+                             "worker_pid"));
 
 }  // namespace
 }  // namespace coretap::tooltest

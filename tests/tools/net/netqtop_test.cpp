@@ -95,8 +95,7 @@ TOOL_TEST(Netqtop, Text) {
 }
 
 TESTS_OF(netqtop, .events = {{}, "tcpio"},
-         .stress = count_row("queues --packets {n} --datagrams 0", 2000, "packets", "packets"),
-         .long_run = {{.arguments = "10"}});
+         .stress = count_row("queues --packets {n} --datagrams 0", 2000, "packets", "packets"));
 
 }  // namespace
 }  // namespace coretap::tooltest

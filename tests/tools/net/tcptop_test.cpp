@@ -80,8 +80,7 @@ TOOL_TEST(Tcptop, SortsByTheWordsOfPeers) {
 
 TESTS_OF(tcptop, .events = {{}, "tcpio"},
          .stress = count_row("tcpio --messages {n/2}", 1500, "sends+receives", "calls", {},
-                             "pid reader_pid"),
-         .long_run = {{.arguments = "10"}});
+                             "pid reader_pid"));
 
 }  // namespace
 }  // namespace coretap::tooltest

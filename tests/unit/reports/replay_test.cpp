@@ -136,16 +136,20 @@ TEST(Replay, TitlesAreAsListed) {
   for (auto& line : titles) {
     if (line.starts_with('#')) continue;
     SCOPED_TRACE(line);
-    const auto bar = line.find(" | ");
+    const auto bar = line.find(" |");
+    const bool first = line[bar + 2] == ' ';
     auto words = words_of(line.substr(0, bar));
     auto tool = build(*find_tool(words.at(0)));
     words.erase(words.begin());
     auto parsed = parse_command_line(tool, words);
     ASSERT_TRUE(parsed) << parsed.error().what;
     tool.report = chosen_report(tool, parsed->config);
-    const Replayed replayed(tool, parsed->config, 1);
+    const Replayed replayed(tool, parsed->config, 1, first ? 1 : 9);
     ASSERT_FALSE(replayed.lines.empty());
-    EXPECT_EQ(words_of(replayed.lines[0]), words_of(line.substr(bar + 3)));
+    std::vector<Words> shown;
+    for (auto& l : replayed.lines) shown.push_back(words_of(l));
+    if (first) shown.resize(1);
+    EXPECT_GT(std::ranges::count(shown, words_of(line.substr(bar + 3))), 0) << replayed.text;
   }
 }
 
