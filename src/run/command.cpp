@@ -15,6 +15,7 @@
 
 #include "base/descriptors.hpp"
 #include "base/loop.hpp"
+#include "base/uninterrupted.hpp"
 
 namespace coretap {
 
@@ -78,7 +79,7 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
     close(go[1]);
     restore_descriptor_limit();  // now: what it does after the start is traced
     char byte = 0;
-    if (read(go[0], &byte, 1) != 1) _exit(127);
+    if (uninterrupted([&] { return read(go[0], &byte, 1); }) != 1) _exit(127);
     unblock_signals();
     execvp(argv[0], argv.data());
     int error = errno;
@@ -95,11 +96,11 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
 }
 
 Result<void> Command::start() {
-  if (write(go_, "", 1) != 1)
+  if (uninterrupted([&] { return write(go_, "", 1); }) != 1)
     return Error{fmt::format("cannot start '{}'", name_), strerror(errno)};
   started_ = true;
   int error = 0;
-  if (read(failed_, &error, sizeof error) == sizeof error) {
+  if (uninterrupted([&] { return read(failed_, &error, sizeof error); }) == sizeof error) {
     waitpid(pid_, nullptr, 0);
     return cannot_run(name_, error);
   }
