@@ -65,7 +65,7 @@ void Kernel::release() {
 }
 
 bool Kernel::types() {
-  if (!tried_) btf_.open();
+  if (!tried_ && !btf_.open()) types_error_ = errno;
   tried_ = true;
   return btf_.is_open();
 }
@@ -280,6 +280,8 @@ std::string kernel_release() {
   return u.release;
 }
 
+constexpr char kOnline[] = "/sys/devices/system/cpu/online";
+
 int possible_cpus() {
   int n = libbpf_num_possible_cpus();
   return n > 0 ? n : 1;
@@ -304,9 +306,30 @@ std::vector<int> parse_cpus(std::string_view list) {
   return cpus;
 }
 
+namespace {
+
+std::vector<int> last_online{0};
+
+bool read_online() {
+  auto text = read_file(kOnline);
+  auto cpus = parse_cpus(text.value_or(""));
+  if (!cpus.empty()) last_online = std::move(cpus);
+  return text.has_value();
+}
+
+}  // namespace
+
+Result<void> read_cpus() {
+  // libbpf keeps what it has read.
+  int error = -libbpf_num_possible_cpus();
+  if (error <= 0) error = read_online() ? 0 : errno;
+  if (error <= 0) return {};
+  return Error{"cannot read the lists of CPUs in /sys/devices/system/cpu", strerror(error)};
+}
+
 std::vector<int> online_cpus() {
-  auto cpus = parse_cpus(read_file("/sys/devices/system/cpu/online").value_or("0"));
-  return cpus.empty() ? std::vector<int>{0} : cpus;
+  read_online();
+  return last_online;
 }
 
 std::uint64_t max_tasks() {
@@ -358,11 +381,15 @@ Result<std::string> tracepoint_file(std::string_view category, std::string_view 
   auto dir = tracefs();
   if (!dir) return dir.error();
   auto text = read_file_at(*dir, fmt::format("events/{}/{}/{}", category, name, file));
-  if (!text || text->empty())
-    return Error{fmt::format("no tracepoint {}:{}", category, name),
-                 reason(errno) + (errno == EACCES ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
-                 {},
-                 kUnsupported};
+  if (!text || text->empty()) {
+    const int error = text ? ENOENT : errno;
+    const bool refused = error == EACCES || error == EPERM;
+    return Error{
+        fmt::format("{} tracepoint {}:{}", error == ENOENT ? "no" : "cannot read", category, name),
+        reason(error) + (refused ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
+        {},
+        error == ENOENT || refused ? kUnsupported : kFailed};
+  }
   return *text;
 }
 
