@@ -199,11 +199,11 @@ const std::string& Kernel::kprobe_refusal(std::string_view function) {
     return *kprobe_;
   kprobe_ = "";
   kprobe_function_ = function;
-  auto type = read_number("/sys/bus/event_source/devices/kprobe/type");
-  if (!type) return *(kprobe_ = "this kernel has no kprobes (CONFIG_KPROBES)");
+  auto type = probe_event_type("kprobe");
+  if (!type) return *(kprobe_ = type.error().why);
   perf_event_attr attr{};
   attr.size = sizeof attr;
-  attr.type = static_cast<__u32>(*type);
+  attr.type = *type;
   attr.kprobe_func = reinterpret_cast<__u64>(kprobe_function_.c_str());
   Fd fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
   if (fd.get() < 0) kprobe_ = fmt::format("no such probe point ({})", reason(errno));
@@ -266,6 +266,19 @@ Kernel::Casts Kernel::casts(const std::vector<std::string_view>& names) {
   return fd ? Casts{static_cast<std::uint32_t>(function), std::move(ids)} : Casts{};
 }
 
+Result<std::uint32_t> probe_event_type(std::string_view kind) {
+  const auto path = fmt::format("/sys/bus/event_source/devices/{}/type", kind);
+  errno = 0;
+  if (auto type = read_number(path)) return static_cast<std::uint32_t>(*type);
+  if (errno && errno != ENOENT)
+    return Error{{}, fmt::format("cannot read {}: {}", path, strerror(errno))};
+  return Error{{},
+               fmt::format("this kernel has no {}s ({})", kind,
+                           kind == "uprobe" ? "CONFIG_UPROBE_EVENTS" : "CONFIG_KPROBES"),
+               {},
+               kUnsupported};
+}
+
 std::string lockdown() {
   auto text = read_file("/sys/kernel/security/lockdown", 128);
   if (!text) return "";
@@ -321,7 +334,9 @@ bool read_online() {
 
 Result<void> read_cpus() {
   // libbpf keeps what it has read.
+  auto print = libbpf_set_print(nullptr);
   int error = -libbpf_num_possible_cpus();
+  libbpf_set_print(print);
   if (error <= 0) error = read_online() ? 0 : errno;
   if (error <= 0) return {};
   return Error{"cannot read the lists of CPUs in /sys/devices/system/cpu", strerror(error)};

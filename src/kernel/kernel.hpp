@@ -86,6 +86,9 @@ class Kernel {
 /// Modules whose types the kernel has, which it can since 5.11 (36e68442d1af).
 std::vector<std::string> modules_with_types();
 
+/// Type of the perf events of "kprobe" or "uprobe".
+Result<std::uint32_t> probe_event_type(std::string_view kind);
+
 std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
 std::string kernel_release();  ///< uname -r
 /// Fails where the lists of CPUs cannot be read; the functions below then know CPU 0 only.

@@ -65,16 +65,18 @@ int refusal(const std::string& name) {
 
 Result<void> Command::prepare(const std::vector<std::string>& words) {
   if (int error = refusal(words[0])) return cannot_run(words[0], error == ENOTDIR ? ENOENT : error);
+  auto cannot = [&](std::string_view what) {
+    return Error{fmt::format("cannot {} '{}'", what, words[0]), strerror(errno)};
+  };
   int go[2], failed[2];
-  if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
-    return Error{"cannot start the command", strerror(errno)};
+  if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC)) return cannot("start");
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   name_ = words[0];
   for (auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   pid_ = fork();
-  if (pid_ < 0) return Error{"cannot start the command", strerror(errno)};
+  if (pid_ < 0) return cannot("start");
   if (pid_ == 0) {
     close(go[1]);
     restore_descriptor_limit();  // now: what it does after the start is traced
@@ -91,7 +93,7 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
   go_ = go[1];
   failed_ = failed[0];
   pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
-  if (pidfd_ < 0) return Error{"cannot watch the command", strerror(errno)};
+  if (pidfd_ < 0) return cannot("watch");
   return {};
 }
 

@@ -108,7 +108,8 @@ std::optional<Error> KernelSymbols::Impl::read() {
     return Error{.what = "kernel symbols are not available",
                  .why = "cannot open " + path + ": " + ::strerror(refused),
                  .hint = refused == ENOENT ? "the kernel needs CONFIG_KALLSYMS and a mounted /proc"
-                                           : "run as root",
+                         : refused == EACCES || refused == EPERM ? "run as root"
+                                                                 : "",
                  .status = kUnsupported};
   }
   LineReader lines(fd.get(), kMaxLine, kMaxBytes);
