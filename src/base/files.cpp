@@ -1,6 +1,7 @@
 #include "base/files.hpp"
 
 #include "base/parse.hpp"
+#include "base/uninterrupted.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,12 +17,13 @@ std::optional<std::string> read_file(const std::string& path, std::size_t limit)
 }
 
 std::optional<std::string> read_file_at(int directory, const std::string& path, std::size_t limit) {
-  int fd = openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = uninterrupted([&] { return openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (fd < 0) return std::nullopt;
   std::string text;
   char buffer[4096];
   ssize_t n = 0;
-  while (text.size() < limit && (n = read(fd, buffer, sizeof buffer)) > 0)
+  while (text.size() < limit &&
+         (n = uninterrupted([&] { return read(fd, buffer, sizeof buffer); })) > 0)
     text.append(buffer, static_cast<std::size_t>(n));
   auto failed = errno;
   close(fd);

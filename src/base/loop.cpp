@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/uninterrupted.hpp"
+
 namespace coretap {
 
 namespace {
@@ -166,12 +168,15 @@ int Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
   spec.it_value = {static_cast<time_t>(whole), static_cast<long>(fraction * 1e9)};
   if (!spec.it_value.tv_sec && !spec.it_value.tv_nsec) spec.it_value.tv_nsec = 1;
   if (repeat) spec.it_interval = spec.it_value;
-  timerfd_settime(fd, 0, &spec, nullptr);
+  if (timerfd_settime(fd, 0, &spec, nullptr)) cannot_wait();
   watch(fd, EPOLLIN, [this, fd, repeat, callback = std::move(callback)] {
     std::uint64_t ticks = 0;
-    bool passed = read(fd, &ticks, sizeof ticks) == sizeof ticks;
+    if (uninterrupted([&] { return read(fd, &ticks, sizeof ticks); }) < 0) {
+      if (errno != EAGAIN) cannot_wait();
+      return;
+    }
     if (!repeat) forget(fd);
-    if (passed) callback();
+    callback();
   });
   watches_.back()->owned = true;
   return fd;
@@ -182,10 +187,9 @@ void Loop::on_signal(int number, std::function<void()> callback) {
   for (int other : own_signals_) sigdelset(&ending, other);
   sigdelset(&ending, number);
   own_signals_.push_back(number);
-  signalfd(signals_, &ending, 0);
   auto set = only(number);
   int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd < 0) {
+  if (fd < 0 || signalfd(signals_, &ending, 0) < 0) {
     cannot_wait();
     return;
   }

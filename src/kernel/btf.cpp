@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include "base/uninterrupted.hpp"
 
 namespace coretap {
 
@@ -77,11 +80,14 @@ void Btf::close() {
 
 bool Btf::open(const char* path, const Btf* base) {
   close();
+  errno = 0;
   int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   struct stat st {};
   if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < static_cast<off_t>(sizeof(btf_header)) ||
       static_cast<std::size_t>(st.st_size) > kMostBytes) {
+    const int error = fd < 0 || errno ? errno : EINVAL;
     if (fd >= 0) ::close(fd);
+    errno = error;
     return false;
   }
   size_ = static_cast<std::size_t>(st.st_size);
@@ -92,13 +98,18 @@ bool Btf::open(const char* path, const Btf* base) {
     data_ = malloc(size_);
     std::size_t have = 0;
     ssize_t n = 0;
-    while (data_ && have < size_ &&
-           (n = read(fd, static_cast<char*>(data_) + have, size_ - have)) > 0)
+    while (data_ && have < size_ && (n = uninterrupted([&] {
+                                       return read(fd, static_cast<char*>(data_) + have,
+                                                   size_ - have);
+                                     })) > 0)
       have += static_cast<std::size_t>(n);
     if (have != size_) size_ = 0;
   }
+  const int error = size_ ? EINVAL : errno;
   ::close(fd);
-  return view(data_, size_, base);
+  const bool good = view(data_, size_, base);
+  if (!good) errno = error;
+  return good;
 }
 
 bool Btf::view(const void* data, std::size_t size, const Btf* base_types) {

@@ -21,8 +21,9 @@ class Btf {
   Btf(const Btf&) = delete;
   Btf& operator=(const Btf&) = delete;
 
-  /// False: no such file, or not type information. What it says is checked against its bounds.
-  /// `base`: of a module's, the kernel's, whose ids and strings come first; it stays the caller's.
+  /// False, with errno: no such file, or not type information (EINVAL). What it says is checked
+  /// against its bounds. `base`: of a module's, the kernel's, whose ids and strings come first; it
+  /// stays the caller's.
   bool open(const char* path = "/sys/kernel/btf/vmlinux", const Btf* base = nullptr);
   /// The same of bytes that stay the caller's.
   bool view(const void* data, std::size_t size, const Btf* base = nullptr);

@@ -65,7 +65,7 @@ void Kernel::release() {
 }
 
 bool Kernel::types() {
-  if (!tried_) btf_.open();
+  if (!tried_ && !btf_.open()) types_error_ = errno;
   tried_ = true;
   return btf_.is_open();
 }
@@ -199,11 +199,11 @@ const std::string& Kernel::kprobe_refusal(std::string_view function) {
     return *kprobe_;
   kprobe_ = "";
   kprobe_function_ = function;
-  auto type = read_number("/sys/bus/event_source/devices/kprobe/type");
-  if (!type) return *(kprobe_ = "this kernel has no kprobes (CONFIG_KPROBES)");
+  auto type = probe_event_type("kprobe");
+  if (!type) return *(kprobe_ = type.error().why);
   perf_event_attr attr{};
   attr.size = sizeof attr;
-  attr.type = static_cast<__u32>(*type);
+  attr.type = *type;
   attr.kprobe_func = reinterpret_cast<__u64>(kprobe_function_.c_str());
   Fd fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
   if (fd.get() < 0) kprobe_ = fmt::format("no such probe point ({})", reason(errno));
@@ -266,6 +266,19 @@ Kernel::Casts Kernel::casts(const std::vector<std::string_view>& names) {
   return fd ? Casts{static_cast<std::uint32_t>(function), std::move(ids)} : Casts{};
 }
 
+Result<std::uint32_t> probe_event_type(std::string_view kind) {
+  const auto path = fmt::format("/sys/bus/event_source/devices/{}/type", kind);
+  errno = 0;
+  if (auto type = read_number(path)) return static_cast<std::uint32_t>(*type);
+  if (errno && errno != ENOENT)
+    return Error{{}, fmt::format("cannot read {}: {}", path, strerror(errno))};
+  return Error{{},
+               fmt::format("this kernel has no {}s ({})", kind,
+                           kind == "uprobe" ? "CONFIG_UPROBE_EVENTS" : "CONFIG_KPROBES"),
+               {},
+               kUnsupported};
+}
+
 std::string lockdown() {
   auto text = read_file("/sys/kernel/security/lockdown", 128);
   if (!text) return "";
@@ -279,6 +292,8 @@ std::string kernel_release() {
   uname(&u);
   return u.release;
 }
+
+constexpr char kOnline[] = "/sys/devices/system/cpu/online";
 
 int possible_cpus() {
   int n = libbpf_num_possible_cpus();
@@ -304,9 +319,32 @@ std::vector<int> parse_cpus(std::string_view list) {
   return cpus;
 }
 
+namespace {
+
+std::vector<int> last_online{0};
+
+bool read_online() {
+  auto text = read_file(kOnline);
+  auto cpus = parse_cpus(text.value_or(""));
+  if (!cpus.empty()) last_online = std::move(cpus);
+  return text.has_value();
+}
+
+}  // namespace
+
+Result<void> read_cpus() {
+  // libbpf keeps what it has read.
+  auto print = libbpf_set_print(nullptr);
+  int error = -libbpf_num_possible_cpus();
+  libbpf_set_print(print);
+  if (error <= 0) error = read_online() ? 0 : errno;
+  if (error <= 0) return {};
+  return Error{"cannot read the lists of CPUs in /sys/devices/system/cpu", strerror(error)};
+}
+
 std::vector<int> online_cpus() {
-  auto cpus = parse_cpus(read_file("/sys/devices/system/cpu/online").value_or("0"));
-  return cpus.empty() ? std::vector<int>{0} : cpus;
+  read_online();
+  return last_online;
 }
 
 std::uint64_t max_tasks() {
@@ -358,11 +396,15 @@ Result<std::string> tracepoint_file(std::string_view category, std::string_view 
   auto dir = tracefs();
   if (!dir) return dir.error();
   auto text = read_file_at(*dir, fmt::format("events/{}/{}/{}", category, name, file));
-  if (!text || text->empty())
-    return Error{fmt::format("no tracepoint {}:{}", category, name),
-                 reason(errno) + (errno == EACCES ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
-                 {},
-                 kUnsupported};
+  if (!text || text->empty()) {
+    const int error = text ? ENOENT : errno;
+    const bool refused = error == EACCES || error == EPERM;
+    return Error{
+        fmt::format("{} tracepoint {}:{}", error == ENOENT ? "no" : "cannot read", category, name),
+        reason(error) + (refused ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
+        {},
+        error == ENOENT || refused ? kUnsupported : kFailed};
+  }
   return *text;
 }
 

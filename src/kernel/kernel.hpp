@@ -22,6 +22,7 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   bool has_btf();
+  int types_error() const { return types_error_; }  ///< errno, where it has no BTF
   /// Arguments of a tracepoint's prototype; -1: no such tracepoint.
   int tracepoint_args(std::string_view tracepoint);
   bool has_function(std::string_view function);
@@ -76,6 +77,7 @@ class Kernel {
   std::map<std::string, Btf, std::less<>> modules_;  ///< by name, once they are asked for
   std::map<std::string, Result<Fd>, std::less<>> module_objects_;
   bool tried_ = false;
+  int types_error_ = 0;
   std::optional<std::string> fentry_, kprobe_, kprobe_multi_;
   std::optional<bool> exchange_;
   std::string kprobe_function_;
@@ -84,9 +86,15 @@ class Kernel {
 /// Modules whose types the kernel has, which it can since 5.11 (36e68442d1af).
 std::vector<std::string> modules_with_types();
 
+/// Type of the perf events of "kprobe" or "uprobe".
+Result<std::uint32_t> probe_event_type(std::string_view kind);
+
 std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
 std::string kernel_release();  ///< uname -r
+/// Fails where the lists of CPUs cannot be read; the functions below then know CPU 0 only.
+Result<void> read_cpus();
 int possible_cpus();
+/// As the list said when it could be read for the last time.
 std::vector<int> online_cpus();
 /// Of a list such as "0-3,8"; what is not a number is left out.
 std::vector<int> parse_cpus(std::string_view list);

@@ -1,6 +1,8 @@
 #include "kernel/load_averages.hpp"
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -23,7 +25,7 @@ Result<LoadAverages> load_averages(const std::string& path) {
   if (!take(a.one, ' ') || !take(a.five, ' ') || !take(a.fifteen, ' ') || !take(a.running, '/') ||
       !take(a.total, ' '))
     return Error{fmt::format("cannot read {}", path),
-                 text ? "it is not of the usual form" : "there is no such file",
+                 text ? "it is not of the usual form" : strerror(errno),
                  {},
                  kUnsupported};
   return a;

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/fd.hpp"
-#include "base/files.hpp"
+#include "kernel/kernel.hpp"
 
 namespace coretap {
 
@@ -35,12 +35,12 @@ class ProbedCode {
     auto* memory = mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file_.get(), 0);
     if (memory == MAP_FAILED) return;
     memory_ = memory;
-    auto type = read_number("/sys/bus/event_source/devices/uprobe/type");
+    auto type = probe_event_type("uprobe");
     if (!type) return;
     const auto path = fmt::format("/proc/self/fd/{}", file_.get());
     perf_event_attr attr{};
     attr.size = sizeof attr;
-    attr.type = static_cast<__u32>(*type);
+    attr.type = *type;
     attr.uprobe_path = reinterpret_cast<std::uintptr_t>(path.c_str());
     attr.probe_offset = offset;
     event_ =

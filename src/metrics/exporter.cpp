@@ -183,8 +183,9 @@ void Exporter::reply(const Request& request, std::string_view text) {
     if (n < 0 && errno == EINTR) continue;
     pollfd wait{channel_.get(), POLLOUT, 0};
     if (errno == EAGAIN && ::poll(&wait, 1, kPatienceMs) > 0) continue;
-    // What comes after a part of a reply would be taken for the rest: the tool starts again.
-    if (rest.size() < all.size()) shutdown(channel_.get(), SHUT_RDWR);
+    // Nobody asks again while a reply is owed, and what comes after a part of one would be taken
+    // for the rest: the tool starts again.
+    shutdown(channel_.get(), SHUT_RDWR);
     return;
   }
 }

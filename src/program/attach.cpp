@@ -58,7 +58,8 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   auto names = listed_tracepoints(section.target);
   for (auto& name : names) {
     auto id = listed_tracepoint_id(name);
-    if (!id && names.size() > 1) continue;  // a call that this architecture does not have
+    // A call that this architecture does not have.
+    if (!id && names.size() > 1 && id.error().status == kUnsupported) continue;
     if (!id) return id.error();
     PerfEvent event{PERF_TYPE_TRACEPOINT, static_cast<std::uint64_t>(*id)};
     // One event serves all CPUs; it must be of one that is online.

@@ -101,14 +101,15 @@ class KeyedCounters : public CounterSource {
     Reading all;
     const auto interval = interval_++;
     if (!shape_.largest.empty()) set_live(s_, "extreme_interval", &interval_, sizeof interval_);
-    each_entry(map_, [&, cpus = values_of(map_)](const char* key, const char* value) {
-      // The map's keys may be shorter: what they lack is zeros.
-      std::string name(key, std::min<std::size_t>(shape_.key_size, bpf_map__key_size(map_)));
-      name.resize(shape_.key_size);
-      if (!shape_.largest.empty())
-        largest.emplace(name, largest_of_cpus(shape_, value, cpus, interval));
-      all.emplace(std::move(name), sum_of_cpus(shape_, value, cpus, now_ns));
-    });
+    whole_ = s_.complete(
+        each_entry(map_, [&, cpus = values_of(map_)](const char* key, const char* value) {
+          // The map's keys may be shorter: what they lack is zeros.
+          std::string name(key, std::min<std::size_t>(shape_.key_size, bpf_map__key_size(map_)));
+          name.resize(shape_.key_size);
+          if (!shape_.largest.empty())
+            largest.emplace(name, largest_of_cpus(shape_, value, cpus, interval));
+          all.emplace(std::move(name), sum_of_cpus(shape_, value, cpus, now_ns));
+        }));
     auto join = [](Reading& to, const std::string& key, const Counters& from, auto operation) {
       auto& counters = to.try_emplace(key, from.size()).first->second;
       std::transform(from.begin(), from.end(), counters.begin(), counters.begin(), operation);
@@ -121,6 +122,8 @@ class KeyedCounters : public CounterSource {
     });
     return all;
   }
+
+  bool whole() const override { return whole_; }
 
   // Keys of ended processes and the like would fill the map, and memory, in the course of time.
   Reading take_out(const std::vector<std::string>& idle, std::size_t known,
@@ -139,6 +142,7 @@ class KeyedCounters : public CounterSource {
   CounterShape shape_;
   bpf_map* map_;
   KeptRows kept_;
+  bool whole_ = true;
   std::uint32_t interval_ = 0;  ///< its number, for struct extreme
 };
 
@@ -198,12 +202,13 @@ Result<std::unique_ptr<CounterSource>> LiveSource::counters(CounterShape shape) 
   return std::unique_ptr<CounterSource>(std::move(slots));
 }
 
-void LiveSource::each_entry(std::string_view name, const VisitEntry& visit) {
+bool LiveSource::each_entry(std::string_view name, const VisitEntry& visit) {
   auto* map = s_.map(name);
-  if (!map) return;
-  coretap::each_entry(map, [&, bytes = value_bytes(map)](const char* key, const char* value) {
-    visit(key, {value, bytes});
-  });
+  if (!map) return true;
+  return s_.complete(
+      coretap::each_entry(map, [&, bytes = value_bytes(map)](const char* key, const char* value) {
+        visit(key, {value, bytes});
+      }));
 }
 
 void LiveSource::erase(std::string_view name, const void* key) {

@@ -29,7 +29,7 @@ class LiveSource : public Source {
   int records_fd() const override;
   bool take_records(std::chrono::nanoseconds most, std::uint64_t least) override;
   Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override;
-  void each_entry(std::string_view map, const VisitEntry& visit) override;
+  bool each_entry(std::string_view map, const VisitEntry& visit) override;
   void erase(std::string_view map, const void* key) override;
   bool stack_of(std::uint64_t id, stack& to) override;
   Result<void> open_iterator(std::string_view program) override;

@@ -290,7 +290,7 @@ Result<void> load(Session& s) {
   if (error) return load_error(s, error);
   fill_stocks(s);
   fill_nodes(s);
-  return {};
+  return open_live(s);
 }
 
 }  // namespace coretap

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -191,19 +192,26 @@ void fill_nodes(Session& s) {
 namespace {
 
 /// What follows this key, one entry after another.
-void each_after(const bpf_map* map, const std::string* after, const VisitKeyed& visit) {
+Result<void> each_after(const bpf_map* map, const std::string* after, const VisitKeyed& visit) {
   const int fd = bpf_map__fd(map);
+  int failed = 0;
   std::string key(bpf_map__key_size(map), '\0'), next = key, value(value_bytes(map), '\0');
   while (bpf_map_get_next_key(fd, after ? after->data() : nullptr, next.data()) == 0) {
     key.swap(next);
     after = &key;
-    if (bpf_map_lookup_elem(fd, key.data(), value.data()) == 0) visit(key.data(), value.data());
+    if (bpf_map_lookup_elem(fd, key.data(), value.data()) == 0)
+      visit(key.data(), value.data());
+    else if (errno != ENOENT)
+      failed = errno;
   }
+  if (errno != ENOENT) failed = errno;
+  if (!failed) return {};
+  return Error{fmt::format("cannot read the whole map {}", bpf_map__name(map)), strerror(failed)};
 }
 
 /// Whole buckets of a hash map at once: none twice and none left out, whatever is deleted
 /// meanwhile. Where the kernel gives no more of them (ENOMEM), the rest comes entry by entry.
-void each_batch(const bpf_map* map, const VisitKeyed& visit) {
+Result<void> each_batch(const bpf_map* map, const VisitKeyed& visit) {
   const int fd = bpf_map__fd(map);
   const std::size_t key_size = bpf_map__key_size(map), value_size = value_bytes(map);
   std::uint32_t in = 0, out = 0, room = 1024;
@@ -223,7 +231,7 @@ void each_batch(const bpf_map* map, const VisitKeyed& visit) {
     if (error && error != -ENOENT) return each_after(map, last.empty() ? nullptr : &last, visit);
     for (std::uint32_t i = 0; i < count; i++)
       visit(keys.data() + i * key_size, values.data() + i * value_size);
-    if (error) return;
+    if (error) return {};
     if (count) last = keys.substr((count - 1) * key_size, key_size);
     in = out;
     first = false;
@@ -232,12 +240,9 @@ void each_batch(const bpf_map* map, const VisitKeyed& visit) {
 
 }  // namespace
 
-void each_entry(const bpf_map* map, const VisitKeyed& visit) {
-  if (!map) return;
-  if (is_hash(map))
-    each_batch(map, visit);
-  else
-    each_after(map, nullptr, visit);
+Result<void> each_entry(const bpf_map* map, const VisitKeyed& visit) {
+  if (!map) return {};
+  return is_hash(map) ? each_batch(map, visit) : each_after(map, nullptr, visit);
 }
 
 bool take_out(int map, const void* key, void* value) {

@@ -32,9 +32,9 @@ std::size_t values_of(const bpf_map* map);
 std::size_t value_bytes(const bpf_map* map);
 
 /// Calls back with each key and value (value_bytes()) of a hash map whose entries are not deleted
-/// meanwhile, so that none is visited twice or left out.
+/// meanwhile, so that none is visited twice or left out. A failure: some may be left out.
 using VisitKeyed = std::function<void(const char* key, const char* value)>;
-void each_entry(const bpf_map* map, const VisitKeyed& visit);
+Result<void> each_entry(const bpf_map* map, const VisitKeyed& visit);
 
 /// Takes a key out of a hash map, with its last value; false: it was not there. A program that adds
 /// to it in the same microsecond loses that.

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "kernel/kernel.hpp"
 #include "symbols/elf_file.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/proc_maps.hpp"
@@ -111,8 +111,8 @@ std::vector<std::string> files_by_name(std::string_view word) {
 }
 
 std::string uprobe_refusal() {
-  if (read_number("/sys/bus/event_source/devices/uprobe/type")) return {};
-  return "this kernel has no uprobes (CONFIG_UPROBE_EVENTS)";
+  auto type = probe_event_type("uprobe");
+  return type ? std::string() : type.error().why;
 }
 
 ProbeFinder::ProbeFinder(const Config& config, std::string proc,
@@ -122,8 +122,18 @@ ProbeFinder::ProbeFinder(const Config& config, std::string proc,
 }
 
 void ProbeFinder::add(Fd handle, std::string path, Files& files) {
+  int error = handle ? 0 : errno;
+  errno = 0;
   auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
-  if (!symbols::identity_of(fd.get())) return;
+  if (!symbols::identity_of(fd.get())) {
+    if (!error) error = errno;
+    // Gone, or not for us to see.
+    const int known[] = {0, ENOENT, ENOTDIR, ESRCH, EACCES, EPERM};
+    if (std::ranges::find(known, error) == std::end(known))
+      files.left_out.push_back(
+          fmt::format("{} cannot be opened: {}", printable(path), strerror(error)));
+    return;
+  }
   auto is_it = [&](auto& known) { return symbols::same_file(known.fd->get(), fd.get()); };
   if (std::ranges::any_of(files.files, is_it)) return;
   if (files.files.size() >= kMaxFiles) {
@@ -143,7 +153,7 @@ bool ProbeFinder::add_mapped(std::string_view pid, std::string_view library, Fil
   auto directory = fmt::format("{}/{}", proc_, pid);
   Fd maps(open((directory + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
   if (!maps) {
-    if (errno == EACCES || errno == EPERM) files.unreadable++;
+    if (errno != ENOENT && errno != ESRCH) files.unreadable++;
     return false;
   }
   bool any = false;
@@ -226,6 +236,8 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
   if (override.find('/') != override.npos) {
     add(symbols::open_handle(override, true), override, found);
     if (!found.files.empty()) return found;
+    if (!found.left_out.empty())
+      return Error{fmt::format("cannot probe '{}'", printable(override)), found.left_out.front()};
     bool there = access(override.c_str(), R_OK) == 0;
     return Error{fmt::format("cannot probe '{}'", printable(override)),
                  there ? "it is not a regular file" : strerror(errno),
@@ -249,6 +261,8 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
     for (std::filesystem::directory_iterator i(proc_, error), end; !error && i != end;
          i.increment(error))
       if (auto pid = i->path().filename().string(); is_number(pid)) add_mapped(pid, library, found);
+    if (error)
+      found.left_out.push_back(fmt::format("files of other processes: {}", error.message()));
     if (found.unreadable)
       found.left_out.push_back(
           fmt::format("other files of {} process{}: /proc/PID/maps is not readable",

@@ -13,25 +13,53 @@
 #include <fmt/format.h>
 
 #include "kernel/containers.hpp"
+#include "text/errors.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
 
 void ObjectDeleter::operator()(bpf_object* object) const { bpf_object__close(object); }
 
+namespace {
+
+std::size_t whole_pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+Error cannot_map(const bpf_map* map) {
+  return {fmt::format("cannot read the map {}", bpf_map__name(map)), strerror(errno)};
+}
+
+}  // namespace
+
+void LiveVariables::close() {
+  if (data_) munmap(data_, size_);
+  data_ = nullptr;
+}
+
+Result<void> LiveVariables::open(bpf_map* bss) {
+  close();
+  if (!bss) return {};
+  size_ = whole_pages(bpf_map__value_size(bss));
+  auto* data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(bss), 0);
+  if (data == MAP_FAILED) return cannot_map(bss);
+  data_ = data;
+  return {};
+}
+
 CpuSlots::~CpuSlots() {
   if (data_) munmap(data_, size_);
 }
 
 Result<void> CpuSlots::open(bpf_map* map) {
-  auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   slot_ = (bpf_map__value_size(map) + 7) / 8 * 8;
   cpus_ = bpf_map__max_entries(map);
-  size_ = (slot_ * cpus_ + page - 1) / page * page;
+  size_ = whole_pages(slot_ * cpus_);
   data_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
   if (data_ == MAP_FAILED) {
     data_ = nullptr;
-    return Error{fmt::format("cannot read the map {}", bpf_map__name(map)), strerror(errno)};
+    return cannot_map(map);
   }
   return {};
 }
@@ -78,6 +106,13 @@ void Session::say(std::string_view message) const {
 
 void Session::note(std::string_view what, const Error& why) const {
   say(fmt::format("note: {}: {}{}{}", what, why.why, why.hint.empty() ? "" : "; ", why.hint));
+}
+
+bool Session::complete(const Result<void>& reading) {
+  if (reading) return true;
+  incomplete = true;
+  print_error(tool.name, reading.error());
+  return false;
 }
 
 void Session::verbose(std::string_view message) const {

@@ -29,6 +29,25 @@ namespace metrics {
 class Exporter;
 }
 
+/// The variables that programs and this process share (.bss), mapped for good: to write one later
+/// cannot fail.
+class LiveVariables {
+ public:
+  LiveVariables() = default;
+  ~LiveVariables() { close(); }
+  LiveVariables(const LiveVariables&) = delete;
+  LiveVariables& operator=(const LiveVariables&) = delete;
+
+  Result<void> open(bpf_map* bss);
+  char* data() const { return static_cast<char*>(data_); }  ///< nullptr: there are none
+
+ private:
+  void close();
+
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
 /// An array map of per-CPU slots (CPU_SLOTS), read through mmap without a system call.
 class CpuSlots {
  public:
@@ -76,6 +95,8 @@ struct Session {
   CapabilitySet retained;                 ///< what is needed after all is attached
   CapabilitySet reserve;                  ///< what seldom is: without effect until then
   bool unwinds = false;                   ///< user stacks are walked by tables (src/unwind)
+  LiveVariables live;                     ///< of the programs, after load
+  bool incomplete = false;                ///< complete() has seen a failure
   std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
   metrics::Exporter* exporter = nullptr;  ///< takes what is reported; nullptr: it is printed
 
@@ -84,6 +105,8 @@ struct Session {
   bpf_map* map(std::string_view name) const;  ///< nullptr: the tool has none
   void say(std::string_view message) const;   ///< to stderr, with the tool's name
   void verbose(std::string_view message) const;
+  /// Tells what could not be read; the run then ends with kFailed. -> whether all was read
+  bool complete(const Result<void>& reading);
   void note(std::string_view what, const Error& why) const;  ///< what is missing, and why
   /// To an exporter nothing is printed, but for events that a file is given for.
   bool prints() const { return !exporter || file; }

@@ -40,6 +40,8 @@ class CounterSource {
   /// Since tracing began, of all CPUs together. `largest`: the largest values of the interval that
   /// ends now, one for each of CounterShape::largest.
   virtual Reading read(std::uint64_t now_ns, Reading& largest) = 0;
+  /// False: the last reading may have left some out, which the session has been told.
+  virtual bool whole() const { return true; }
   /// Of `known` keys these are idle: where there is little room left, takes them out. -> the last
   /// counters of those that are gone
   virtual Reading take_out(const std::vector<std::string>& /*idle*/, std::size_t /*known*/,
@@ -69,8 +71,8 @@ class Source {
   virtual Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) = 0;
 
   /// Each entry of a hash map whose entries are not deleted meanwhile, once; none where there is no
-  /// such map.
-  virtual void each_entry(std::string_view map, const VisitEntry& visit) = 0;
+  /// such map. False: some may be left out, which the session has been told.
+  virtual bool each_entry(std::string_view map, const VisitEntry& visit) = 0;
   virtual void erase(std::string_view /*map*/, const void* /*key*/) {}
 
   /// A stack by its id (bpf/lib/stack.bpf.h); false: the kernel program could not keep it.

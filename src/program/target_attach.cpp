@@ -21,7 +21,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/files.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
@@ -309,10 +308,9 @@ class Attacher {
       attr.type = PERF_TYPE_TRACEPOINT;
       attr.config = static_cast<__u64>(*id);
     } else {
-      auto type = read_number(
-          fmt::format("/sys/bus/event_source/devices/{}/type", point.file ? "uprobe" : "kprobe"));
-      if (!type) return Error{{}, "this kernel has no such events"};
-      attr.type = static_cast<__u32>(*type);
+      auto type = probe_event_type(point.file ? "uprobe" : "kprobe");
+      if (!type) return type.error();
+      attr.type = *type;
       attr.config = by_trampoline(point) ? 1 : 0;  // bit 0 on every kernel: format/retprobe says so
       if (point.file) {
         path = fmt::format("/proc/self/fd/{}", point.file->get());

@@ -519,7 +519,8 @@ class Search {
                  path ? finder_.files(word.place).error().why
                       : fmt::format("there is no kernel module, library or program {}",
                                     printable(word.place)),
-                 path ? finder_.files(word.place).error().hint : "give its path", kUsage};
+                 path ? finder_.files(word.place).error().hint : "give its path",
+                 path ? finder_.files(word.place).error().status : kUsage};
   }
 
   /// Other files, too: what is wrong with them is said elsewhere.

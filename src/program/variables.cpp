@@ -3,8 +3,6 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -69,18 +67,14 @@ bool set_variable(Session& s, std::string_view name, std::uint64_t value) {
   return set_variable(s, name, &value, sizeof value);
 }
 
+Result<void> open_live(Session& s) { return s.live.open(data_map(s, ".bss")); }
+
 void set_live(Session& s, std::string_view variable, const void* bytes, std::uint32_t count) {
-  auto* map = data_map(s, ".bss");
-  if (!map) return;
+  if (!s.live.data()) return;
   each_variable(s, ".bss", [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
     if (name != variable || size != count) return;
     // The variable alone is written: programs count in others at the same time.
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const auto room = (bpf_map__value_size(map) + page - 1) / page * page;
-    auto* data = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-    if (data == MAP_FAILED) return;
-    memcpy(static_cast<char*>(data) + offset, bytes, count);
-    munmap(data, room);
+    memcpy(s.live.data() + offset, bytes, count);
   });
 }
 

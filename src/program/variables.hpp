@@ -6,6 +6,8 @@
 #include <functional>
 #include <string_view>
 
+#include "coretap/result.hpp"
+
 namespace coretap {
 
 struct Session;
@@ -20,6 +22,8 @@ void edit_rodata(const Session& session, std::size_t offset, const void* bytes, 
 using VisitVariable = std::function<void(std::string_view, std::uint32_t, std::uint32_t)>;
 void each_constant(const Session& session, const VisitVariable& visit);
 
+/// After load: for set_live().
+Result<void> open_live(Session& session);
 /// Sets a variable of the running programs; where there is none of that name and size, nothing
 /// happens.
 void set_live(Session& session, std::string_view variable, const void* bytes, std::uint32_t size);

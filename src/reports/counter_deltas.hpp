@@ -18,6 +18,9 @@ class CounterDeltas {
   /// What was added to each key that had events since the reading before.
   Reading since_last(Reading now);
 
+  /// To a reading that left some out: as they were before.
+  void complete(Reading& now) const { now.insert(before_.begin(), before_.end()); }
+
   std::size_t keys() const { return before_.size(); }
   bool knows(const std::string& key) const { return before_.contains(key); }
   /// Keys that nothing was added to from one reading to the next.

@@ -120,6 +120,7 @@ class AggregateReporter : public Reporter {
     } else {
       AggregateRows::Reading largest;
       auto all = counters_->read(now, largest);
+      if (!counters_->whole()) rows_.deltas().complete(all);
       rows = rows_.since_last(std::move(all), largest, s.names.context);
       auto refused = refuse(rows, s.names.context);
       s.ledger.count[LEDGER_FILTERED] += refused;

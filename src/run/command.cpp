@@ -15,6 +15,7 @@
 
 #include "base/descriptors.hpp"
 #include "base/loop.hpp"
+#include "base/uninterrupted.hpp"
 
 namespace coretap {
 
@@ -64,21 +65,23 @@ int refusal(const std::string& name) {
 
 Result<void> Command::prepare(const std::vector<std::string>& words) {
   if (int error = refusal(words[0])) return cannot_run(words[0], error == ENOTDIR ? ENOENT : error);
+  auto cannot = [&](std::string_view what) {
+    return Error{fmt::format("cannot {} '{}'", what, words[0]), strerror(errno)};
+  };
   int go[2], failed[2];
-  if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
-    return Error{"cannot start the command", strerror(errno)};
+  if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC)) return cannot("start");
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   name_ = words[0];
   for (auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   pid_ = fork();
-  if (pid_ < 0) return Error{"cannot start the command", strerror(errno)};
+  if (pid_ < 0) return cannot("start");
   if (pid_ == 0) {
     close(go[1]);
     restore_descriptor_limit();  // now: what it does after the start is traced
     char byte = 0;
-    if (read(go[0], &byte, 1) != 1) _exit(127);
+    if (uninterrupted([&] { return read(go[0], &byte, 1); }) != 1) _exit(127);
     unblock_signals();
     execvp(argv[0], argv.data());
     int error = errno;
@@ -90,16 +93,16 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
   go_ = go[1];
   failed_ = failed[0];
   pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
-  if (pidfd_ < 0) return Error{"cannot watch the command", strerror(errno)};
+  if (pidfd_ < 0) return cannot("watch");
   return {};
 }
 
 Result<void> Command::start() {
-  if (write(go_, "", 1) != 1)
+  if (uninterrupted([&] { return write(go_, "", 1); }) != 1)
     return Error{fmt::format("cannot start '{}'", name_), strerror(errno)};
   started_ = true;
   int error = 0;
-  if (read(failed_, &error, sizeof error) == sizeof error) {
+  if (uninterrupted([&] { return read(failed_, &error, sizeof error); }) == sizeof error) {
     waitpid(pid_, nullptr, 0);
     return cannot_run(name_, error);
   }

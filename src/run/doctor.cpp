@@ -91,14 +91,13 @@ std::vector<Finding> examine(Kernel& kernel) {
   all.push_back({"fentry and fexit", fentry.empty() ? "yes" : "no", fentry});
   auto& kprobe = kernel.kprobe_refusal("vfs_read");
   all.push_back({"kprobes", kprobe.empty() ? "yes" : "no", kprobe});
-  auto uprobe = read_number("/sys/bus/event_source/devices/uprobe/type");
+  auto uprobe = probe_event_type("uprobe");
   if (!uprobe)
-    all.push_back({"uprobes", "no", "CONFIG_UPROBES is off"});
+    all.push_back({"uprobes", "no", uprobe.error().why});
   else
-    all.push_back(yes_no(
-        "uprobes", probes_by_file(kernel)
-                       ? load(BPF_PROG_TYPE_KPROBE, kUprobeMulti, 0)
-                       : perf_open(static_cast<std::uint32_t>(*uprobe), 0, "/proc/self/exe")));
+    all.push_back(yes_no("uprobes", probes_by_file(kernel)
+                                        ? load(BPF_PROG_TYPE_KPROBE, kUprobeMulti, 0)
+                                        : perf_open(*uprobe, 0, "/proc/self/exe")));
   all.push_back(
       yes_no("software perf events", perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK)));
   all.push_back(yes_no("hardware counters (PMU)",

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
@@ -41,11 +43,13 @@ Result<void> check_rights(Kernel& kernel) {
   if (auto missing = missing_capabilities(); !missing.empty())
     return Error{"not allowed to trace", fmt::format("missing {}", missing),
                  "run as root (sudo), or grant those capabilities", kUnsupported};
+  if (!kernel.has_btf() && kernel.types_error() != ENOENT)
+    return Error{"cannot read this kernel's type information", strerror(kernel.types_error())};
   if (!kernel.has_btf())
     return Error{"this kernel does not provide its type information",
                  "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
                  "use a kernel built with BTF, as in all current distributions", kUnsupported};
-  return {};
+  return read_cpus();
 }
 
 void configure(Session& s, Reporter& reporter) {
@@ -176,7 +180,7 @@ int finish(Session& s, Reporter& reporter, Command& command) {
   if (s.out.closed()) return finished ? kOk : kFailed;
   print_ledger(s);
   s.out.flush();
-  if (!finished) return kFailed;
+  if (!finished || s.incomplete) return kFailed;
   if (s.out.failed()) {
     print_error(s.tool.name, s.out.error());
     return kFailed;

@@ -35,7 +35,8 @@ Sending send_news(int socket, const News& news) {
   }
   while (true) {
     if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Sending::done;
-    if (errno == EAGAIN) return Sending::later;
+    for (int passing : {EAGAIN, ENOBUFS, ENOMEM, ETOOMANYREFS})
+      if (errno == passing) return Sending::later;
     if (errno != EINTR) return Sending::closed;
   }
 }

@@ -27,7 +27,7 @@ struct News {
 /// The answer to News::last.
 inline constexpr char kDone = '!';
 
-/// later: the reader is behind; nothing was sent.
+/// later: the reader is behind, or the kernel has no room; nothing was sent.
 enum class Sending { done, later, closed };
 /// Does not wait. Texts above 128 KiB cannot be sent: they count as closed.
 Sending send_news(int socket, const News& news);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/uninterrupted.hpp"
 #include "metrics/exporter.hpp"
 #include "metrics/page.hpp"
 
@@ -45,9 +46,10 @@ void Collector::give_up(Source& s) {
 
 bool Collector::send(Source& s, std::uint32_t what, std::uint32_t ms) {
   metrics::Request request{++last_id_, static_cast<metrics::Request::What>(what), ms};
-  if (::send(s.channel.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-      static_cast<ssize_t>(sizeof request))
-    return true;
+  auto sent = uninterrupted([&] {
+    return ::send(s.channel.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
+  });
+  if (sent == static_cast<ssize_t>(sizeof request)) return true;
   give_up(s);
   return false;
 }

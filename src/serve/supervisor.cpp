@@ -68,19 +68,39 @@ void notify(std::string_view state) {
 /// descriptor stay so.
 void close_others(std::initializer_list<Fd*> kept) {
   constexpr int kFirst = 3, kAbove = 100;  // what may be in their places is not to be lost
+  auto to = [](Fd& fd, int copy) {
+    if (copy >= 0) return fd.reset(copy);
+    say(fmt::format("cannot start a process: {}", strerror(errno)));
+    _exit(kFailed);
+  };
   for (auto* fd : kept)
-    if (*fd) fd->reset(fcntl(fd->get(), F_DUPFD_CLOEXEC, kAbove));
+    if (*fd) to(*fd, fcntl(fd->get(), F_DUPFD_CLOEXEC, kAbove));
   int next = kFirst;
   for (auto* fd : kept)
-    if (*fd) fd->reset(dup3(fd->get(), next++, O_CLOEXEC));
+    if (*fd) to(*fd, dup3(fd->get(), next++, O_CLOEXEC));
   close_range(static_cast<unsigned>(next), ~0U, 0);
 }
 
-/// A process of ours: what it is to do never returns. It ends with this one.
-pid_t start(const std::function<void()>& work) {
+/// A process of ours, and what can be read when it has ended.
+struct Child {
+  pid_t pid = -1;  ///< with errno: there is none
+  Fd end = {};
+};
+
+/// What it is to do never returns. It ends with this one.
+Child start(const std::function<void()>& work) {
   auto parent = getpid();
   auto pid = fork();
-  if (pid != 0) return pid;
+  if (pid < 0) return {};
+  if (pid > 0) {
+    Child child{pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)))};
+    if (child.end) return child;
+    const int error = errno;
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    errno = error;
+    return {};
+  }
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kFailed);
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -90,8 +110,6 @@ pid_t start(const std::function<void()>& work) {
   work();
   _exit(kFailed);
 }
-
-Fd process_fd(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
 struct Running {
   Entry entry;
@@ -177,7 +195,7 @@ class Supervisor {
         say(fmt::format("{}: its events are not pushed: {}", tool.entry.name, strerror(errno)));
       }
     }
-    tool.pid = start([&] {
+    auto child = start([&] {
       close_others({&its, &its_events});
       Exported exported{tool.entry.export_options(), std::move(its), std::move(its_events)};
       exported.options.starts_at_zero = !options_.once;
@@ -187,31 +205,37 @@ class Supervisor {
       // Not exit(): what the supervisor has open is its own.
       _exit(run_tool(build(*registered), arguments, &exported));
     });
-    if (tool.pid < 0) {
+    if (child.pid < 0) {
       say(fmt::format("{}: cannot start it: {}", tool.entry.name, strerror(errno)));
-      tool.pid = 0;
       later(tool, kLongestPause);
       return;
     }
+    tool.pid = child.pid;
     tool.started_ns = monotonic_ns();
     tool.started = time(nullptr);
     tool.key = Collector::key(++last_key_, tool.entry.profiles, tool.entry.name);
     tool.down.clear();
     tool.theirs = std::move(ours);
     tool.events = std::move(events);
-    tool.process = process_fd(tool.pid);
+    tool.process = std::move(child.end);
     loop_.watch(tool.process.get(), EPOLLIN, [this, pid = tool.pid] { ended(pid); });
     announce(tool);
   }
 
   void announce(const Running& tool) {
     auto copy = [](const Fd& fd) { return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); };
+    auto channel = copy(tool.theirs);
+    auto events = tool.events ? copy(tool.events) : Fd();
+    if (!channel || (tool.events && !events)) {
+      say(fmt::format("{}: cannot hand its channel on: {}", tool.entry.name, strerror(errno)));
+      kill(tool.pid, SIGTERM);  // it starts again
+      return;
+    }
     if (in_this_process())
-      collector_.add(tool.key, copy(tool.theirs));
+      collector_.add(tool.key, std::move(channel));
     else
-      tell({News::came, tool.key, copy(tool.theirs)});
-    if (tool.events)
-      tell({News::events, tool.entry.named ? tool.entry.name : "", copy(tool.events)});
+      tell({News::came, tool.key, std::move(channel)});
+    if (events) tell({News::events, tool.entry.named ? tool.entry.name : "", std::move(events)});
   }
 
   /// Without waiting for a listener that is busy with requests, or stopped.
@@ -306,18 +330,19 @@ class Supervisor {
     int ends[2];
     bool connected = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
     Fd ours(connected ? ends[0] : -1), its(connected ? ends[1] : -1);
-    listener_ = !connected ? -1 : start([&] {
+    auto child = !connected ? Child() : start([&] {
       close_others({&socket_, &its});
       run_listener(std::move(socket_), std::move(its), config_.otlp, since_ns_);
     });
-    if (listener_ < 0) {
+    if (child.pid < 0) {
       say(fmt::format("cannot start the process that answers requests: {}", strerror(errno)));
       loop_.once(kFirstPause, [this] { begin_listener(); });
       return;
     }
     news_ = std::move(ours);
     untold_.clear();
-    listener_process_ = process_fd(listener_);
+    listener_ = child.pid;
+    listener_process_ = std::move(child.end);
     loop_.watch(listener_process_.get(), EPOLLIN, [this] {
       loop_.forget(listener_process_.get());
       listener_process_.reset();

@@ -40,9 +40,10 @@ void forget_stacks(Session& s) {
     memcpy(&known.emplace_back(), key, sizeof known.back());
   });
   std::unordered_set<std::uint64_t> used;
-  s.source->each_entry(kSums, [&](const char*, std::string_view value) {
+  const bool all = s.source->each_entry(kSums, [&](const char*, std::string_view value) {
     for (auto& p : parties(value)) used.insert({p.kernel, p.user});
   });
+  if (!all) return;
   // Programs know stacks that they have stored before, until this says that some are missing.
   const bool missed = true;
   set_live(s, "stack_missed", &missed, sizeof missed);

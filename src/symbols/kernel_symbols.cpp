@@ -108,7 +108,8 @@ std::optional<Error> KernelSymbols::Impl::read() {
     return Error{.what = "kernel symbols are not available",
                  .why = "cannot open " + path + ": " + ::strerror(refused),
                  .hint = refused == ENOENT ? "the kernel needs CONFIG_KALLSYMS and a mounted /proc"
-                                           : "run as root",
+                         : refused == EACCES || refused == EPERM ? "run as root"
+                                                                 : "",
                  .status = kUnsupported};
   }
   LineReader lines(fd.get(), kMaxLine, kMaxBytes);
@@ -145,12 +146,13 @@ std::optional<Error> KernelSymbols::Impl::read() {
     entries.push_back({line.address, names.add(line.name), last_number, rank_of(line)});
     ++functions;
   }
-  if (functions > 0) return {};
+  // A part of them would give its last name to all that follows.
+  if (functions > 0 && lines.error() == 0) return {};
   if (zeros > 0) return hidden_addresses();
   return Error{.what = "kernel symbols are not available",
                .why = path + (lines.error() != 0 ? std::string(": ") + ::strerror(lines.error())
                                                  : std::string(" holds no function")),
-               .hint = "the kernel needs CONFIG_KALLSYMS",
+               .hint = lines.error() != 0 ? "" : "the kernel needs CONFIG_KALLSYMS",
                .status = kUnsupported};
 }
 

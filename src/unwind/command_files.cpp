@@ -17,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/uninterrupted.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/process_files.hpp"
 
@@ -65,13 +66,14 @@ std::string output_of(const std::vector<std::string>& words) {
   std::string text(kMostOutput, '\0');
   std::size_t size = 0;
   pollfd wait{from.get(), POLLIN, 0};
-  while (size < text.size() && poll(&wait, 1, kPatienceMs) > 0) {
-    auto got = read(from.get(), text.data() + size, text.size() - size);
+  while (size < text.size() && uninterrupted([&] { return poll(&wait, 1, kPatienceMs); }) > 0) {
+    auto got =
+        uninterrupted([&] { return read(from.get(), text.data() + size, text.size() - size); });
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
   }
   kill(pid, SIGKILL);
-  waitpid(pid, nullptr, 0);
+  uninterrupted([&] { return waitpid(pid, nullptr, 0); });
   text.resize(size);
   return text;
 }

@@ -357,7 +357,7 @@ void Processes::forget_ended() {
   }
   // Children that we were not told of, or that had ended by then.
   std::set<std::uint64_t> strangers;
-  each_entry(maps_.processes, [&](const char* key, const char*) {
+  (void)each_entry(maps_.processes, [&](const char* key, const char*) {
     std::uint64_t program = 0;
     memcpy(&program, key, sizeof program);
     if (programs.contains(program)) return;
@@ -372,11 +372,12 @@ void Processes::forget_ended() {
 /// Room is given back when no entry of the kernel's leads to it and walks under way are over.
 void Processes::retire_runs(Clock::time_point now) {
   std::set<std::uint32_t> led_to;
-  each_entry(maps_.processes, [&](const char*, const char* value) {
+  const auto all = each_entry(maps_.processes, [&](const char*, const char* value) {
     unwind_process entry{};
     memcpy(&entry, value, sizeof entry);
     led_to.insert(entry.first);
   });
+  if (!all) return;
   std::erase_if(retired_, [&](auto& r) {
     if (now - r.since < Tables::kGrace || led_to.contains(r.first)) return false;
     room_.give(r.first, r.count);

@@ -16,6 +16,15 @@ TEST(CounterDeltas, OnlyWhatWasAdded) {
   EXPECT_EQ(deltas.keys(), 2u);
 }
 
+TEST(CounterDeltas, ReadingsThatLeftSomeOut) {
+  CounterDeltas deltas;
+  deltas.since_last({{"a", {5, 50}}});
+  Reading now{{"b", {1, 1}}};
+  deltas.complete(now);
+  EXPECT_EQ(deltas.since_last(now), (Reading{{"b", {1, 1}}}));
+  EXPECT_EQ(deltas.since_last({{"a", {6, 60}}, {"b", {1, 1}}}), (Reading{{"a", {1, 10}}}));
+}
+
 TEST(CounterDeltas, CountersThatComeLaterThanTheirEvent) {
   CounterDeltas deltas, many(2);
   // One that is made at the moment of reading has no event yet; its first comes after it.

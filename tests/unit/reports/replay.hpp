@@ -56,8 +56,8 @@ class MadeSource : public Source {
     return std::unique_ptr<CounterSource>(std::make_unique<Made>(*this, std::move(shape)));
   }
 
-  void each_entry(std::string_view map, const VisitEntry& visit) override {
-    if (map != "stack_counts") return;
+  bool each_entry(std::string_view map, const VisitEntry& visit) override {
+    if (map != "stack_counts") return true;
     for (std::uint64_t id = 1; id <= kStacks; id++) {
       std::string value(sizeof(stack_sum) + sizeof(stack_party), '\0');
       const stack_sum sum{.total_ns = chance_.below(1'000'000), .count = 1 + chance_.below(9)};
@@ -70,6 +70,7 @@ class MadeSource : public Source {
       counted_ += sum.count;
       visit(reinterpret_cast<const char*>(&id), value);
     }
+    return true;
   }
   bool stack_of(std::uint64_t id, stack& to) override {
     if (id % 3 == 0) return false;
