@@ -68,8 +68,8 @@ std::string perf_capability_missing(int error, bool user_function = false);
 /// CAP_PERFMON"; empty: nothing.
 std::string missing_capabilities();
 
-/// Keeps those capabilities of this process that `keep` names, and those of `reserve` without effect
-/// until AllPermitted; gives up the others permanently. Programs that it starts get none.
+/// Keeps those capabilities of this process that `keep` names, and those of `reserve` without
+/// effect until AllPermitted; gives up the others permanently. Programs that it starts get none.
 void retain_capabilities(const CapabilitySet& keep, const CapabilitySet& reserve = {});
 
 /// Puts the effective set back when it goes.

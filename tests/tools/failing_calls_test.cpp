@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMost = 24, kMostOthers = 20;  ///< CORETAP_ALL_CALLS=1: no such bounds
-constexpr auto kHang = 15s;                          ///< runs take less than one
+constexpr std::size_t kMost = 12, kMostOthers = 6;  ///< CORETAP_ALL_CALLS=1: no such bounds
+constexpr auto kHang = 15s;                         ///< runs take less than one
 constexpr char kLedger[] = "\"type\":\"ledger\"";
 
 struct Kind {
