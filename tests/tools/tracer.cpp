@@ -308,7 +308,8 @@ std::string Tracer::stop_text(int signal) {
 }
 
 Report Tracer::stop(int signal) {
-  auto report = parse_report(stop_text(signal), process_->err());
+  auto out = stop_text(signal);
+  auto report = parse_report(out, process_->err());
   report.unreported = unreported_until_end_;
   return report;
 }
