@@ -65,7 +65,7 @@ class Totals:
             self.one(f"{name} (ended with {status})", False)
 
     def most_again(self):
-        """So many retries come by chance (Poisson) in a run whose tests keep the budget; more do not."""
+        """The most retries that chance explains (Poisson) in a run whose tests keep the budget."""
         mean = gtestreport.BUDGET * self.ran
         count, term = 0, math.exp(-mean)
         tail = 1 - term  # the probability of more than `count`

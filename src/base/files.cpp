@@ -16,6 +16,18 @@ std::optional<std::string> read_file(const std::string& path, std::size_t limit)
   return read_file_at(AT_FDCWD, path, limit);
 }
 
+std::size_t read_bytes(int fd, std::uint64_t at, void* to, std::size_t size) {
+  std::size_t have = 0;
+  while (have < size) {
+    auto got = uninterrupted([&] {
+      return pread(fd, static_cast<char*>(to) + have, size - have, static_cast<off_t>(at + have));
+    });
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  return have;
+}
+
 std::optional<std::string> read_file_at(int directory, const std::string& path, std::size_t limit) {
   int fd = uninterrupted([&] { return openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (fd < 0) return std::nullopt;

@@ -13,6 +13,9 @@ std::optional<std::string> read_file(const std::string& path, std::size_t limit 
 std::optional<std::string> read_file_at(int directory, const std::string& path,
                                         std::size_t limit = 1 << 20);
 
+/// Reads from this place on until the end, an error (errno) or `size` bytes. -> how many
+std::size_t read_bytes(int fd, std::uint64_t at, void* to, std::size_t size);
+
 /// A number alone in a file, such as /proc/sys/kernel/pid_max.
 std::optional<long long> read_number(const std::string& path);
 

@@ -1,13 +1,13 @@
 #include "cfi/elf_code.hpp"
 
 #include <elf.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
+
+#include "base/files.hpp"
 
 namespace coretap::unwind {
 namespace {
@@ -61,15 +61,7 @@ FileImage::FileImage(int fd) : fd_(fd) {
 
 bool FileImage::read(std::uint64_t offset, void* to, std::size_t bytes) const {
   if (outside(offset, bytes, size_)) return false;
-  for (char* at = static_cast<char*>(to); bytes > 0;) {
-    const ssize_t got = ::pread(fd_, at, bytes, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    bytes -= static_cast<std::size_t>(got);
-    offset += static_cast<std::uint64_t>(got);
-  }
-  return true;
+  return read_bytes(fd_, offset, to, bytes) == bytes;
 }
 
 bool MemoryImage::read(std::uint64_t offset, void* to, std::size_t bytes) const {

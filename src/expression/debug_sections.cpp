@@ -1,16 +1,15 @@
 #include "expression/debug_sections.hpp"
 
 #include <elf.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/files.hpp"
 #include "symbols/process_files.hpp"
 
 namespace coretap::expression {
@@ -37,25 +36,14 @@ struct Source {
   std::uint64_t unpacked = 0;
 };
 
-bool read_bytes(int fd, std::uint64_t at, char* to, std::uint64_t size) {
-  while (size > 0) {
-    const ssize_t got = ::pread(fd, to, size, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += static_cast<std::uint64_t>(got);
-    to += got;
-    size -= static_cast<std::uint64_t>(got);
-  }
-  return true;
-}
-
 template <class T>
 bool read_value(int fd, std::uint64_t at, T& value) {
-  return read_bytes(fd, at, reinterpret_cast<char*>(&value), sizeof value);
+  return read_bytes(fd, at, &value, sizeof value) == sizeof value;
 }
 
 bool unpack(int fd, const Source& source, char* to) {
-  if (source.packing == Source::plain) return read_bytes(fd, source.at, to, source.size);
+  if (source.packing == Source::plain)
+    return read_bytes(fd, source.at, to, source.size) == source.size;
   const auto packed = symbols::read_at(fd, source.at, source.size);
   if (source.packing == Source::zstd) {
     const auto got = ::ZSTD_decompress(to, source.unpacked, packed.data(), packed.size());

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/uninterrupted.hpp"
+#include "base/files.hpp"
 
 namespace coretap {
 
@@ -96,14 +96,7 @@ bool Btf::open(const char* path, const Btf* base) {
   mapped_ = data_ != MAP_FAILED;
   if (!mapped_) {
     data_ = malloc(size_);
-    std::size_t have = 0;
-    ssize_t n = 0;
-    while (data_ && have < size_ && (n = uninterrupted([&] {
-                                       return read(fd, static_cast<char*>(data_) + have,
-                                                   size_ - have);
-                                     })) > 0)
-      have += static_cast<std::size_t>(n);
-    if (have != size_) size_ = 0;
+    if (!data_ || read_bytes(fd, 0, data_, size_) != size_) size_ = 0;
   }
   const int error = size_ ? EINVAL : errno;
   ::close(fd);

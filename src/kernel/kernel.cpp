@@ -293,8 +293,6 @@ std::string kernel_release() {
   return u.release;
 }
 
-constexpr char kOnline[] = "/sys/devices/system/cpu/online";
-
 int possible_cpus() {
   int n = libbpf_num_possible_cpus();
   return n > 0 ? n : 1;
@@ -324,7 +322,7 @@ namespace {
 std::vector<int> last_online{0};
 
 bool read_online() {
-  auto text = read_file(kOnline);
+  auto text = read_file("/sys/devices/system/cpu/online");
   auto cpus = parse_cpus(text.value_or(""));
   if (!cpus.empty()) last_online = std::move(cpus);
   return text.has_value();
@@ -335,11 +333,11 @@ bool read_online() {
 Result<void> read_cpus() {
   // libbpf keeps what it has read.
   auto print = libbpf_set_print(nullptr);
-  int error = -libbpf_num_possible_cpus();
+  const int possible = libbpf_num_possible_cpus();
   libbpf_set_print(print);
-  if (error <= 0) error = read_online() ? 0 : errno;
-  if (error <= 0) return {};
-  return Error{"cannot read the lists of CPUs in /sys/devices/system/cpu", strerror(error)};
+  if (possible > 0 && read_online()) return {};
+  return Error{"cannot read the lists of CPUs in /sys/devices/system/cpu",
+               strerror(possible > 0 ? errno : -possible)};
 }
 
 std::vector<int> online_cpus() {

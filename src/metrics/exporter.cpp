@@ -183,7 +183,7 @@ void Exporter::reply(const Request& request, std::string_view text) {
     if (n < 0 && errno == EINTR) continue;
     pollfd wait{channel_.get(), POLLOUT, 0};
     if (errno == EAGAIN && ::poll(&wait, 1, kPatienceMs) > 0) continue;
-    // Nobody asks again while a reply is owed, and what comes after a part of one would be taken
+    // No request follows while a reply is owed, and what comes after a part of one would be taken
     // for the rest: the tool starts again.
     shutdown(channel_.get(), SHUT_RDWR);
     return;

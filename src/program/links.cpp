@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 #include <system_error>
 #include <thread>
 
@@ -61,7 +62,8 @@ void close_files() {
 }  // namespace
 
 void leave(Links& links) {
-  if (std::ranges::count_if(links, &Link::ends_alone) < 2) return detach(links);
+  auto alone = links | std::views::filter(&Link::ends_alone) | std::views::take(2);
+  if (std::ranges::distance(alone) < 2) return detach(links);
   const pid_t child = ::fork();
   if (child < 0) return detach(links);
   if (child == 0) {

@@ -3,7 +3,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -20,54 +19,20 @@ namespace coretap {
 
 void ObjectDeleter::operator()(bpf_object* object) const { bpf_object__close(object); }
 
-namespace {
-
-std::size_t whole_pages(std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
-}
-
-Error cannot_map(const bpf_map* map) {
-  return {fmt::format("cannot read the map {}", bpf_map__name(map)), strerror(errno)};
-}
-
-}  // namespace
-
-void LiveVariables::close() {
-  if (data_) munmap(data_, size_);
-  data_ = nullptr;
-}
-
-Result<void> LiveVariables::open(bpf_map* bss) {
-  close();
-  if (!bss) return {};
-  size_ = whole_pages(bpf_map__value_size(bss));
-  auto* data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(bss), 0);
-  if (data == MAP_FAILED) return cannot_map(bss);
-  data_ = data;
-  return {};
-}
-
-CpuSlots::~CpuSlots() {
-  if (data_) munmap(data_, size_);
+Result<void> map_memory(Mapped& memory, const bpf_map* map, std::size_t bytes, int rights) {
+  if (memory.open(bpf_map__fd(map), bytes, rights)) return {};
+  return Error{fmt::format("cannot read the map {}", bpf_map__name(map)), strerror(errno)};
 }
 
 Result<void> CpuSlots::open(bpf_map* map) {
   slot_ = (bpf_map__value_size(map) + 7) / 8 * 8;
   cpus_ = bpf_map__max_entries(map);
-  size_ = whole_pages(slot_ * cpus_);
-  data_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
-  if (data_ == MAP_FAILED) {
-    data_ = nullptr;
-    return cannot_map(map);
-  }
-  return {};
+  return map_memory(slots_, map, slot_ * cpus_, PROT_READ);
 }
 
 void CpuSlots::sum(std::uint64_t* sum, std::size_t counters) const {
   for (std::uint32_t cpu = 0; cpu < cpus_; cpu++) {
-    auto* slot =
-        reinterpret_cast<const std::uint64_t*>(static_cast<const char*>(data_) + slot_ * cpu);
+    auto* slot = reinterpret_cast<const std::uint64_t*>(of_cpu(cpu));
     for (std::size_t i = 0; i < counters; i++)
       sum[i] += __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
   }

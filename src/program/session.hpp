@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
+#include "base/mapped.hpp"
 #include "cli/config.hpp"
 #include "coretap/tool.hpp"
 #include "kernel/capabilities.hpp"
@@ -29,46 +30,23 @@ namespace metrics {
 class Exporter;
 }
 
-/// The variables that programs and this process share (.bss), mapped for good: to write one later
-/// cannot fail.
-class LiveVariables {
- public:
-  LiveVariables() = default;
-  ~LiveVariables() { close(); }
-  LiveVariables(const LiveVariables&) = delete;
-  LiveVariables& operator=(const LiveVariables&) = delete;
-
-  Result<void> open(bpf_map* bss);
-  char* data() const { return static_cast<char*>(data_); }  ///< nullptr: there are none
-
- private:
-  void close();
-
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
-};
+/// Maps the values of an array map.
+Result<void> map_memory(Mapped& memory, const bpf_map* map, std::size_t bytes, int rights);
 
 /// An array map of per-CPU slots (CPU_SLOTS), read through mmap without a system call.
 class CpuSlots {
  public:
-  CpuSlots() = default;
-  ~CpuSlots();
-  CpuSlots(const CpuSlots&) = delete;
-  CpuSlots& operator=(const CpuSlots&) = delete;
-
   Result<void> open(bpf_map* map);
-  bool is_open() const { return data_; }
+  bool is_open() const { return slots_.data(); }
   /// Adds all CPUs' slots, as arrays of 64-bit counters, into `sum`.
   void sum(std::uint64_t* sum, std::size_t counters) const;
   std::size_t size() const { return slot_; }  ///< bytes of one slot
   std::uint32_t cpus() const { return cpus_; }
-  const char* of_cpu(std::uint32_t cpu) const {
-    return static_cast<const char*>(data_) + slot_ * cpu;
-  }
+  const char* of_cpu(std::uint32_t cpu) const { return slots_.data() + slot_ * cpu; }
 
  private:
-  void* data_ = nullptr;
-  std::size_t size_ = 0, slot_ = 0;
+  Mapped slots_;
+  std::size_t slot_ = 0;
   std::uint32_t cpus_ = 0;
 };
 
@@ -95,7 +73,7 @@ struct Session {
   CapabilitySet retained;                 ///< what is needed after all is attached
   CapabilitySet reserve;                  ///< what seldom is: without effect until then
   bool unwinds = false;                   ///< user stacks are walked by tables (src/unwind)
-  LiveVariables live;                     ///< of the programs, after load
+  Mapped live;                            ///< .bss, which programs share, after load
   bool incomplete = false;                ///< complete() has seen a failure
   std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
   metrics::Exporter* exporter = nullptr;  ///< takes what is reported; nullptr: it is printed

@@ -67,7 +67,11 @@ bool set_variable(Session& s, std::string_view name, std::uint64_t value) {
   return set_variable(s, name, &value, sizeof value);
 }
 
-Result<void> open_live(Session& s) { return s.live.open(data_map(s, ".bss")); }
+Result<void> open_live(Session& s) {
+  auto* bss = data_map(s, ".bss");
+  if (!bss) return {};
+  return map_memory(s.live, bss, bpf_map__value_size(bss), PROT_READ | PROT_WRITE);
+}
 
 void set_live(Session& s, std::string_view variable, const void* bytes, std::uint32_t count) {
   if (!s.live.data()) return;

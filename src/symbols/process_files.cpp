@@ -13,7 +13,9 @@
 
 #include <algorithm>
 
+#include "base/files.hpp"
 #include "base/parse.hpp"
+#include "base/uninterrupted.hpp"
 
 namespace coretap::symbols {
 
@@ -101,8 +103,7 @@ bool LineReader::fill() {
       static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size() - end_, left_));
   ssize_t got = 0;
   if (room > 0) {
-    do got = ::read(fd_, buffer_.data() + end_, room);
-    while (got < 0 && errno == EINTR);
+    got = uninterrupted([&] { return ::read(fd_, buffer_.data() + end_, room); });
   }
   if (got <= 0) {
     if (got < 0) error_ = errno;
@@ -190,15 +191,7 @@ bool take_hex(std::string_view& text, std::uint64_t& value) {
 
 std::string read_at(int fd, std::uint64_t offset, std::uint64_t size) {
   std::string bytes(size, '\0');
-  std::size_t have = 0;
-  while (have < size) {
-    const ssize_t got =
-        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  bytes.resize(have);
+  bytes.resize(read_bytes(fd, offset, bytes.data(), size));
   return bytes;
 }
 
@@ -207,14 +200,7 @@ std::string read_small_file(const std::string& path, std::size_t max_size) {
   std::string text;
   if (!fd) return text;
   text.resize(max_size);
-  std::size_t size = 0;
-  while (size < max_size) {
-    const ssize_t got = ::read(fd.get(), text.data() + size, max_size - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
+  text.resize(read_bytes(fd.get(), 0, text.data(), max_size));
   return text;
 }
 

@@ -211,9 +211,15 @@ void expect_switches(const Report& report, std::uint64_t shown, std::uint64_t tr
                                report.unreported));
 }
 
+void Observed::add(Tracer& tracer) {
+  out.push_back(tracer.stop_text());
+  err.push_back(tracer.process().err());
+  unreported.push_back(tracer.unreported());
+}
+
 Report Observed::report(std::size_t tool) const {
   auto report = parse_report(out.at(tool), err.at(tool));
-  if (tool < unreported.size()) report.unreported = unreported[tool];  // a Scene's
+  report.unreported = unreported.at(tool);
   return report;
 }
 
@@ -257,11 +263,7 @@ Observed Scene::finish() {
 
 Observed Scene::collect() {
   seen_.truth = workload_.truth();
-  for (auto& tracer : tracers_) {
-    seen_.out.push_back(tracer->stop_text());
-    seen_.err.push_back(tracer->process().err());
-    seen_.unreported.push_back(tracer->unreported());
-  }
+  for (auto& tracer : tracers_) seen_.add(*tracer);
   return seen_;
 }
 

@@ -154,6 +154,8 @@ class Observed {
   std::vector<std::string> out, err;
   std::vector<std::uint64_t> unreported;
 
+  /// Stops a tool; it is the next one.
+  void add(Tracer& tracer);
   /// Of a tool with --json.
   Report report(std::size_t tool = 0) const;
   const std::string& text(std::size_t tool = 0) const { return out.at(tool); }

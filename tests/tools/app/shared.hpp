@@ -24,10 +24,7 @@ inline Observed observe_with(const std::vector<Strings>& tools, const Strings& w
         std::make_unique<Tracer>(words.at(0), Strings(words.begin() + 1, words.end())));
   }
   auto seen = scene.finish();
-  for (auto& tracer : tracers) {
-    seen.out.push_back(tracer->stop_text());
-    seen.err.push_back(tracer->process().err());
-  }
+  for (auto& tracer : tracers) seen.add(*tracer);
   return seen;
 }
 

@@ -74,8 +74,9 @@ inline Observed observe_thread(const Strings& tool, const std::function<void()>&
   Tracer tracer(tool[0], options + Strings{"-t", std::to_string(id.get_future().get())});
   thread.request_stop();
   thread.join();
-  auto text = tracer.stop_text();
-  return {.out = {text}, .err = {tracer.process().err()}};
+  Observed seen;
+  seen.add(tracer);
+  return seen;
 }
 
 /// Files that a command maps when it starts: what it says itself, and what a tool says of it.

@@ -3,7 +3,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -51,17 +50,6 @@ void RecordSegment::read(const Visit& visit) {
   }
 }
 
-Recorder& Recorder::operator=(Recorder&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(segments_, other.segments_);
-  return *this;
-}
-
-Recorder::~Recorder() {
-  if (data_) munmap(data_, bytes_);
-}
-
 namespace {
 
 Error cannot_make(int error) {
@@ -92,14 +80,9 @@ Result<void> Recorder::open(bpf_map* recorders, std::uint64_t key, std::uint32_t
                             std::uint32_t cpus) {
   auto map = make_map(slots, cpus);
   if (!map) return map.error();
-  auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  bytes_ = (sizeof(record_slot) * cpus * (slots + 1) + page - 1) / page * page;
-  data_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, map->get(), 0);
-  if (data_ == MAP_FAILED) {
-    data_ = nullptr;
+  if (!memory_.open(map->get(), sizeof(record_slot) * cpus * (slots + 1), PROT_READ))
     return cannot_make(errno);
-  }
-  auto* first = static_cast<const record_slot*>(data_);
+  auto* first = reinterpret_cast<const record_slot*>(memory_.data());
   for (std::uint32_t cpu = 0; cpu < cpus; cpu++)
     segments_.emplace_back(first + std::size_t{cpu} * slots, slots,
                            &first[std::size_t{cpus} * slots + cpu].head);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
+#include "base/mapped.hpp"
 #include "coretap/result.hpp"
 #include "syscall/traceloop.h"
 
@@ -41,11 +42,6 @@ class RecordSegment {
 
 class Recorder {
  public:
-  Recorder() = default;
-  Recorder(Recorder&& other) noexcept { *this = std::move(other); }
-  Recorder& operator=(Recorder&& other) noexcept;
-  ~Recorder();
-
   /// Before load; the descriptor is needed until then.
   static Result<Fd> configure(bpf_map* recorders, std::size_t keys, std::uint32_t slots,
                               std::uint32_t cpus);
@@ -56,8 +52,7 @@ class Recorder {
   std::uint64_t overwritten() const;
 
  private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  Mapped memory_;
   std::vector<RecordSegment> segments_;
 };
 
