@@ -283,6 +283,13 @@ def current_clang(run):
         matrix(run, "tools of the current clang", run.directory(), kernels(run).split(",")[0], gtestreport.LIFE, "--bin", run.directory("clang") / "bin")
 
 
+@part("runtimes", "programs in Go, Java, JavaScript, Python and Rust end as they do untraced", 150, ("ci",), needs=("runtimes",), by_turn=True,
+      traces=True)
+def runtimes(run):
+    if fetched(run) and is_root(run, "runtimes") and run.build():
+        run.step("runtimes", [run.root / "tests/stress/runtimes", run.directory() / "bin"])
+
+
 @part("new-tool", "a tool is added as docs/new-tool.md says", 110, ("ci",), by_turn=True, traces=True)
 def new_tool(run):
     if not is_root(run, "new tool") or not run.build():

@@ -84,6 +84,22 @@ bool keeps_red_zone() {
   return true;
 }
 
+bool is_exchange_with_r8(Code code) {
+  while (!code.empty() && (code[0] == 0x66 || code[0] == 0xf2 || code[0] == 0xf3))
+    code = code.subspan(1);
+  return code.size() > 1 && (code[0] & 0xf1) == 0x41 && code[1] == 0x90;  // REX.B, nop
+}
+
+/// branch_setup_xol_ops() of arch/x86/kernel/uprobes.c takes 0x90 for a nop whatever its prefixes.
+bool exchanges_with_r8() {
+  constexpr std::uint8_t kCode[] = {0x48, 0x89, 0xf8,  // mov %rdi,%rax
+                                    0x49, 0x89, 0xf0,  // mov %rsi,%r8
+                                    0x49, 0x90,        // xchg %rax,%r8
+                                    0xc3};
+  ProbedCode probed(kCode, 6);
+  return probed.probed() && probed.as<std::uint64_t (*)(std::uint64_t, std::uint64_t)>()(1, 2) == 2;
+}
+
 /// is_prefix_bad() of arch/x86/kernel/uprobes.c
 bool has_doubtful_prefix(Code code) {
   using namespace std::string_view_literals;
@@ -103,6 +119,10 @@ std::string place_refusal(Code instruction, bool function_begins) {
     if (!harmless)
       return "a probe on a nop of 5 bytes would overwrite data of the program (the red zone) on "
              "this kernel";
+  }
+  if (is_exchange_with_r8(instruction)) {
+    static const bool harmless = exchanges_with_r8();
+    if (!harmless) return "this kernel takes the instruction (xchg with %r8) for a nop";
   }
   if (!has_doubtful_prefix(instruction)) return {};
   static std::map<std::vector<std::uint8_t>, bool> known;

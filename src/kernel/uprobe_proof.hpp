@@ -15,6 +15,8 @@ namespace coretap {
 ///   first instruction a function has nothing there yet.
 /// - Instructions with some prefixes cannot be probed. The kernel says so only where the program
 ///   runs; in one that starts later the probe is never hit.
+/// - The kernel emulates 0x90 as a nop, also with a prefix that makes `xchg %r8,%rax` of it. Go's
+///   runtime.gcWriteBarrierR8 begins so, and the program crashes.
 std::string place_refusal(std::span<const std::uint8_t> instruction, bool function_begins);
 
 }  // namespace coretap

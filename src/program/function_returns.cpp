@@ -310,12 +310,9 @@ FunctionReturns FileCode::returns(std::uint64_t begin) {
   return Sweep(*this, bounds).run();
 }
 
-Error cannot_probe_return(std::string_view function, std::string why) {
+Error cannot_probe_return(std::string_view function, const ReturnProbe& refused) {
   return {fmt::format("the return of {} cannot be probed without harm", printable(function)),
-          std::move(why),
-          "probe its entry; --return-trampoline takes the kernel's return probe, which breaks "
-          "programs that unwind through the function",
-          kUnsupported};
+          refused.refusal, refused.hint, kUnsupported};
 }
 
 FileCode& ReturnProbes::code(const std::shared_ptr<Fd>& file) {
@@ -353,8 +350,13 @@ ReturnProbe ReturnProbes::of(const std::shared_ptr<Fd>& file, std::string_view f
 }
 
 ReturnProbe ReturnProbes::refused(std::string why, const FileCode& code) const {
-  if (any_ && !code.is_go()) return {};
-  return {.refusal = std::move(why)};
+  ReturnProbe probe{.refusal = std::move(why)};
+  if (code.is_go()) return probe;
+  if (any_) return {};
+  probe.hint +=
+      "; --return-trampoline takes the kernel's return probe, which breaks programs that unwind "
+      "through the function";
+  return probe;
 }
 
 }  // namespace coretap

@@ -75,9 +75,10 @@ class FileCode {
 struct ReturnProbe {
   std::vector<std::uint64_t> offsets = {};  ///< plain probes; none: the kernel's return probe
   std::string refusal = {};                 ///< not empty: neither
+  std::string hint = "probe its entry";     ///< what to do then
 };
 
-Error cannot_probe_return(std::string_view function, std::string why);
+Error cannot_probe_return(std::string_view function, const ReturnProbe& refused);
 
 /// Chooses for each function; reads each file once.
 class ReturnProbes {

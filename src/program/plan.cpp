@@ -105,7 +105,7 @@ void find_places(CandidatePlan& plan, std::string_view program, const Section& s
       if (section.kind != "uretprobe") break;
       auto probe = returns.of(point.file, symbol, point.offset, true);
       if (!probe.refusal.empty()) {
-        plan.missing_symbol = cannot_probe_return(point.symbol, probe.refusal);
+        plan.missing_symbol = cannot_probe_return(point.symbol, probe);
         plan.rejected_because = plan.missing_symbol->what + ": " + plan.missing_symbol->why;
         return;
       }

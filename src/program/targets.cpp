@@ -279,10 +279,11 @@ class Search {
     if (end.kind != TargetPoint::user_return) return {end};
     const bool timed = calls_ || (number_ <= paired_.size() && paired_[number_ - 1]);
     auto probe = timed && returns_.code(end.file).is_go()
-                     ? ReturnProbe{.refusal = "a goroutine may return on another thread"}
+                     ? ReturnProbe{.refusal = "a goroutine may return on another thread",
+                                   .hint = "probe its entry, or trace r:FILE:FUNCTION"}
                      : returns_.of(end.file, end.symbol, end.offset, timed || known_);
     if (!probe.refusal.empty()) {
-      refused_ = cannot_probe_return(end.symbol, probe.refusal);
+      refused_ = cannot_probe_return(end.symbol, probe);
       if (known_)
         say_left_out(
             fmt::format("not traced: {}, as its return cannot be probed without harm ({}); "
