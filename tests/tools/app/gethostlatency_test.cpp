@@ -134,13 +134,6 @@ TOOL_TEST(Gethostlatency, RefusesWhatCannotBeProbed) {
     expect_no_library(library, 3);
 }
 
-TOOL_TEST(Gethostlatency, Explain) {
-  require_tool("gethostlatency");
-  auto explained = run({tool_path("gethostlatency"), "--explain", "--libc", c_library()});
-  EXPECT_EQ(explained.status, 0);
-  expect_contains(explained.out, {"      " + c_library() + ":getaddrinfo at 0x"});
-}
-
 TESTS_OF(
     gethostlatency, .events = {"-e", "resolver --count 2"},
     .stress = event_row("resolver --count {n}", 100,
