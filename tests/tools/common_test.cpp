@@ -306,16 +306,6 @@ TEST_KIND(SignalsEndItWithTheLastReport) {
   lines(text->out());
 }
 
-TEST_KIND(KilledItLeavesNothing) {
-  require_tool(tool);
-  auto process = start(tool, with_options(attaches ? Strings{} : Strings("1000")));
-  ASSERT_TRUE(attaches ? await_programs(process->pid()) : await_sleep(process->pid()));
-  auto held = bpf_ids(process->pid());
-  process->signal(SIGKILL);
-  EXPECT_EQ(process->wait(), 128 + SIGKILL);
-  EXPECT_EQ(bpf_left(held), 0u) << "left behind in the kernel";
-}
-
 // nohup is kept; what a script runs in the background, which shells start with SIGINT ignored, ends
 // by it.
 TEST_KIND(SignalsIgnoredAtStart) {

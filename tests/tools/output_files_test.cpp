@@ -253,21 +253,5 @@ TOOL_TEST(JsonLines, NameTheirTool) {
     EXPECT_TRUE(types.contains(type)) << type;
 }
 
-// parse_report() looks for the tool in each line.
-TOOL_TEST(JsonLines, OfEveryKindAreWritten) {
-  for (auto kind : kReportKinds) {
-    SCOPED_TRACE(name_of(kind));
-    auto [tool, options] = representative(kind);
-    auto events = events_for(tool);
-    auto words = tool + " --json --duration 2" + options;
-    if (kind != ReportKind::snapshot) words = words + events.options + "--" + events.command;
-    require_tool(tool);
-    auto result = result_of(words);
-    auto report = parse_report(result.out, result.err);
-    EXPECT_EQ(report.header["tool"].str(), tool);
-    EXPECT_FALSE(report.body.empty()) << result.err;
-  }
-}
-
 }  // namespace
 }  // namespace coretap::tooltest

@@ -89,17 +89,6 @@ TOOL_TEST(Funcinterval, TracepointsAndProbes) {
   }
 }
 
-TOOL_TEST(Funcinterval, KernelFunctions) {
-  require_tool("funcinterval");
-  if (!has_kprobes()) return expect_refusals("funcinterval", {{"vfs_read", "CONFIG_KPROBES", 3}});
-  auto seen = intervals("hrtimer_nanosleep r::do_nanosleep");
-  ASSERT_EQ(seen.histograms.size(), 2u);
-  for (auto& [name, histogram] : seen.histograms) {
-    EXPECT_EQ(histogram["count"].u64(), 3 * seen.calls - 1) << name;
-    EXPECT_EQ(below(histogram, kSleepUs * 1000), 0u) << name;
-  }
-}
-
 // Intervals of all CPUs together are parts of the time that has passed: none counts twice.
 TOOL_TEST(Funcinterval, CallsOfTwoCpusShareTheTime) {
   auto seen = of_pair("t:syscalls:sys_enter_getppid", "200000");
@@ -144,13 +133,6 @@ TOOL_TEST(Funcinterval, EachReportHasItsOwn) {
                       "calls --calls 100 --sleep-us 5000");
   EXPECT_GE(seen.report().body.size(), 2u);
   EXPECT_EQ(seen.report().sum("count"), seen.truth["calls"].u64() - 1);
-}
-
-TOOL_TEST(Funcinterval, TextIsAsBccHasIt) {
-  auto seen = observe("funcinterval -u -T -p {pid} " + calls("timed_call"), "calls --calls 4");
-  expect_contains(seen.text(),
-                  {"Function = timed_call", "     usecs               : count    distribution\n",
-                   ", count: 3\n"});
 }
 
 TOOL_TEST(Funcinterval, SaysWhatIsWrong) {

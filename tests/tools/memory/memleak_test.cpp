@@ -106,20 +106,6 @@ TOOL_TEST(Memleak, CommandsAndTheirChildren) {
   }
 }
 
-TOOL_TEST(Memleak, EndsAreShownOnce) {
-  Workload workload("leaker", "--rounds 5");
-  Tracer tracer("memleak", "--json -o 0 -i 0.3 -p " + workload.id());
-  workload.release();
-  auto truth = workload.truth();  // it has ended
-  tracer.process().await([](auto& out, auto&) { return contains(out, "\"exited\":true"); });
-  std::this_thread::sleep_for(700ms);
-  auto report = tracer.stop();
-  auto ended = lines_with(report.body, {{"exited", true}});
-  EXPECT_EQ(held_by(ended), truth_of(truth));
-  for (auto& line : ended) expect_fields(line, {{"time", ended[0]["time"].str()}});
-  expect_fields(report.body.back(), {{"exited", true}});
-}
-
 // The chosen addresses are others in each run; six standard deviations are enough for ever.
 TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
   constexpr double kBlocks = 20000, kRate = 10;

@@ -231,23 +231,7 @@ TOOL_TEST(Traceloop, ConstantsAsStraceNamesThem) {
   EXPECT_GE(seen.size(), 5u) << ::testing::PrintToString(seen);
 }
 
-TOOL_TEST(Traceloop, IntoAFile) {
-  require_tool("traceloop");
-  TemporaryDirectory scratch;
-  auto path = scratch.path() + "/calls";
-  auto result = run({tool_path("traceloop"), "--dump-on-exit", "--csv", "-o", path, "--", "true"});
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(result.out, "");
-  auto text = slurp(path);
-  EXPECT_TRUE(text.starts_with("time,monotonic_ns,cgroup,cpu,pid,tid,comm,syscall,abi,arguments,"))
-      << text;
-  expect_contains(text, {",execve,"});
-  struct stat st {};
-  ASSERT_EQ(stat(path.c_str(), &st), 0);
-  EXPECT_EQ(st.st_mode & 0777, 0600u) << "what was recorded is its owner's";
-  expect_refused("traceloop -o /no/such/directory/file -- true", {"No such file or directory"}, 1);
-  expect_refused("traceloop /no/such/cgroup");
-}
+TOOL_TEST(Traceloop, ACgroupThatThereIsNot) { expect_refused("traceloop /no/such/cgroup"); }
 
 TESTS_OF(traceloop, .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
          .events = {{}, "sleeper --sleeps 3"},
