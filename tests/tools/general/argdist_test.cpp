@@ -38,12 +38,6 @@ TOOL_TEST(Argdist, SeveralValuesAndSpecifications) {
   EXPECT_EQ(seen.report().lost("filtered"), 2U);
 }
 
-TOOL_TEST(Argdist, ResultsOfSystemCalls) {
-  auto seen = distribute("-C r::sys_getppid()#r");
-  EXPECT_EQ(value_counts(seen.report()),
-            (Counts{{"r: $retval = " + std::to_string(getpid()), seen.truth["calls"].u64()}}));
-}
-
 TOOL_TEST(Argdist, Histograms) {
   auto seen = distribute({"-H", "p:" + probes() + ":counted_each(u64 n):u64:n#up", "-H",
                           "p:" + probes() + ":counted_each(u64 n):int:0 - (int)n#down"});
@@ -56,15 +50,6 @@ TOOL_TEST(Argdist, Histograms) {
   std::ranges::sort(shown);
   EXPECT_EQ(shown, (Strings{"down (below 0, without the sign) - 0:1 2:2 4:4 8:8 16:4", "down 0:1",
                             "up 0:2 2:2 4:4 8:8 16:4"}));
-}
-
-TOOL_TEST(Argdist, CallsFromEntryToReturn) {
-  auto seen = distribute(
-      {"-C", "r:" + calls("timed_call") + "(int n):int,bool:$entry(n) / 3,$latency > 2000000#x"},
-      "calls --calls 5 --sleep-us 2000");
-  EXPECT_EQ(value_counts(seen.report()),
-            (Counts{{"x: $entry(n) / 3 = 0, $latency > 2000000 = 1", 3},
-                    {"x: $entry(n) / 3 = 1, $latency > 2000000 = 1", 2}}));
 }
 
 TOOL_TEST(Argdist, MemoryThatIsNotThere) {

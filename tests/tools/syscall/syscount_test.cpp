@@ -168,27 +168,6 @@ TOOL_TEST(Syscount, TopTextAndList) {
                   {": read\n", ": clock_nanosleep\n", ": futex_waitv\n", ": mseal\n"});
 }
 
-// What another tracer says of the same program.
-TOOL_TEST(Syscount, AsStraceCounts) {
-  auto command = workload_path("syscalls") + " --signals 0 --restarts 0";
-  auto other = strace("-c", command);
-  if (other.status) throw Skip("strace: " + other.err);
-  auto report = Tracer("syscount", "--json --strict -- " + command, {.attached = false}).finish();
-  // The tool's child, before it becomes the command, waits and unblocks signals; and exits never
-  // end.
-  const std::set<std::string> apart{"read", "rt_sigprocmask", "rt_sigaction", "exit_group"};
-  int compared = 0;
-  for (auto& line : lines(other.err)) {
-    auto cells = words(line);
-    if (cells.size() < 5 || cells.back() == "total" || cells.back() == "syscall") continue;
-    if (cells[0].find_first_not_of("0123456789.") != std::string::npos) continue;
-    if (apart.contains(cells.back())) continue;
-    EXPECT_EQ(sum_of(report, cells.back()), std::stoull(cells[3])) << line;
-    compared++;
-  }
-  EXPECT_GE(compared, 8) << other.err;
-}
-
 TESTS_OF(syscount, .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
          .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
                              "-P --syscall getppid"),
