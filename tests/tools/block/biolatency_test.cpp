@@ -4,7 +4,6 @@
 namespace coretap::tooltest {
 namespace {
 
-
 const std::string kOwn = "biolatency --json --strict -p {pid} -d {disk} ";
 
 // Requests larger than the device takes are split; each part is one request, and complete only
@@ -63,8 +62,9 @@ TOOL_TEST(Biolatency, FilterByDisk) {
 }
 
 TOOL_TEST(Biolatency, UnitsAndText) {
-  auto seen = on_loop({"biolatency --json -m -p {pid} -d {disk}", "biolatency -m -e -p {pid} -d {disk}"},
-                      "--count 25");
+  auto seen =
+      on_loop({"biolatency --json -m -p {pid} -d {disk}", "biolatency -m -e -p {pid} -d {disk}"},
+              "--count 25");
   check_histogram(only(seen.body()), 1'000'000);
   expect_sums(seen.report(), seen.truth, {"count"});
   expect_contains(seen.text(1),

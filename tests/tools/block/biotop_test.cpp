@@ -24,9 +24,9 @@ TOOL_TEST(Biotop, CountsTheRequestsOfAProcess) {
     expect_fields(line, {{"pid", seen.pid}, {"comm", "blockio"}, {"operation", "W"}});
     expect_same(line, seen.truth, {"disk"});
   }
-  expect_contains(seen.text(1),
-                  {" loadavg: ",
-                   "PID     COMM             D  MAJ MIN DISK       I/O  Kbytes    AVGms\n"});
+  expect_contains(
+      seen.text(1),
+      {" loadavg: ", "PID     COMM             D  MAJ MIN DISK       I/O  Kbytes    AVGms\n"});
   EXPECT_FALSE(contains(seen.text(1), "\033")) << "no terminal, no control sequences";
 }
 

@@ -18,10 +18,10 @@ void expect_removal(const Json& event, const Json& call, const std::string& dire
 }
 
 TOOL_TEST(Filegone, EveryCallWithItsPaths) {
-  auto seen = observe_all({"filegone --json --strict -p {pid}",
-                           "filegone --json --strict -F -p {pid}", "filegone --json -x -p {pid}",
-                           "filegone -n emovals"},
-                          "removals --files 20 --scene --directories", {});
+  auto seen =
+      observe_all({"filegone --json --strict -p {pid}", "filegone --json --strict -F -p {pid}",
+                   "filegone --json -x -p {pid}", "filegone -n emovals"},
+                  "removals --files 20 --scene --directories", {});
   auto directory = seen.truth["dir"].str() + "/";
   std::vector<Json> good, bad;
   for (auto& call : seen.truth["scene"].items())

@@ -3,10 +3,9 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Mmapfiles, EachFileAsOftenAsItIsMapped) {
-  auto seen =
-      observe_all({"mmapfiles --json --strict -P -p {pid}", "mmapfiles --json --strict -u 54321",
-                   "mmapfiles -P -r 1 -p {pid}"},
-                  "segments --maps 20");
+  auto seen = observe_all({"mmapfiles --json --strict -P -p {pid}",
+                           "mmapfiles --json --strict -u 54321", "mmapfiles -P -r 1 -p {pid}"},
+                          "segments --maps 20");
   auto rounds = seen.truth["rounds"].u64(), page = seen.truth["page"].u64();
   auto report = seen.report(0), none = seen.report(1);
   EXPECT_TRUE(none.body.empty());

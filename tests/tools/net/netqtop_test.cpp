@@ -72,9 +72,9 @@ TOOL_TEST(Netqtop, AsTheKernelCounts) {
 }
 
 TOOL_TEST(Netqtop, OneInterfaceAndText) {
-  auto seen = watch({"netqtop --json --strict --netns {pid} 60 -n lo",
-                     "netqtop -t -n many0 --netns {pid} 60"},
-                    "queues --packets 4 --size 1000");
+  auto seen = watch(
+      {"netqtop --json --strict --netns {pid} 60 -n lo", "netqtop -t -n many0 --netns {pid} 60"},
+      "queues --packets 4 --size 1000");
   EXPECT_EQ(seen.shown(0), 2u);
   EXPECT_GE(seen.report().lost("filtered"), 4u);
   auto rows = lines(seen.text(1));
