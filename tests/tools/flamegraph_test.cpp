@@ -91,9 +91,8 @@ TOOL_TEST_P(FlameGraphs, StandardOutput, tool) {
   auto result = run({tool_path(tool), "--svg", "-", "--duration", "0.3"}, {}, scratch.file());
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_GE(read_svg(scratch.file()).frames.size(), 1u) << "the graph and nothing else";
-  for (auto* other : {"--folded", "--json", "--csv"}) {
+  for (auto* other : {"--folded", "--json", "--csv"})
     expect_refused(tool + " --duration 0.3 --svg - " + other);
-  }
 }
 
 TOOL_TEST_P(FlameGraphs, RefusesAtOnce, tool) {
@@ -154,11 +153,9 @@ TOOL_TEST(FlameGraph, WakersAreToldApart) {
 }
 
 TOOL_TEST(FlameGraph, WhatIsLostIsTold) {
-  require_tool("offcputime");
   Scratch scratch;
-  auto result = run({tool_path("offcputime"), "--json", "--stack-storage-size", "1", "--svg",
-                     scratch.file(), "--duration", "1"});
-  auto report = parse_report(result.out, result.err);
+  auto report =
+      report_of("offcputime --json --stack-storage-size 1 --duration 1 --svg " + scratch.file());
   if (!report.lost("untracked")) throw Skip("all that there was had room");
   auto words = read_svg(scratch.file()).words;
   EXPECT_TRUE(std::any_of(words.begin(), words.end(), [&](auto& w) {

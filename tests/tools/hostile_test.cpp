@@ -23,13 +23,6 @@ constexpr char kHostileFolded[] = "\\x1b[2J\\x0a\\u{9b}\"\\\\xff\\x7f:,\\x0d";
 /// The kernel refuses newlines in names of cgroups, and nothing else.
 constexpr char kHostileCgroup[] = "\x1b[2J\xc2\x9b\"\\\xff\x7f;,\r";
 
-bool has_option(const std::string& tool, const std::string& option) {
-  static std::map<std::string, std::string> help;
-  auto& text = help[tool];
-  if (text.empty()) text = run({tool_path(tool), "--help"}).out;
-  return contains(text, option);
-}
-
 /// Options with which the tool traces the whole system.
 Strings whole(const std::string& tool, Strings options) {
   if (has_option(tool, "--dump-on-exit")) options.emplace_back("--dump-on-exit");
@@ -582,28 +575,6 @@ TOOL_TEST(Hostile, NothingIsLeftOfKilledTools) {
   for (auto& ids : held) EXPECT_EQ(bpf_left(ids), 0u);
   auto after = named_in_the_kernel();
   EXPECT_EQ(after, before);
-}
-
-// Descriptors of maps and programs are the tool's own.
-TOOL_TEST(Hostile, CommandsInheritNothing) {
-  std::vector<std::pair<std::string, std::unique_ptr<Process>>> running;
-  auto judge_all = [&] {
-    for (auto& [tool, process] : running) {
-      SCOPED_TRACE(tool);
-      EXPECT_EQ(process->wait(), 0);
-      EXPECT_TRUE(contains(process->err(), " 2 -> ")) << process->err();
-      EXPECT_FALSE(contains(process->err(), "anon_inode")) << process->err();
-      EXPECT_FALSE(contains(process->err(), "bpf")) << process->err();
-    }
-    running.clear();
-  };
-  for (auto& tool : of_each_kind()) {
-    running.emplace_back(
-        tool, std::make_unique<Process>(Spawn{.argv = {tool_path(tool), "--json", "--", "sh", "-c",
-                                                       "ls -l /proc/self/fd >&2"}}));
-    if (running.size() == kAtOnce) judge_all();
-  }
-  judge_all();
 }
 
 }  // namespace

@@ -167,6 +167,13 @@ std::string output_of(const Strings& tool) {
   return result.out;
 }
 
+bool has_option(const std::string& tool, const std::string& words) {
+  static std::map<std::string, std::string> help;
+  auto& text = help[tool];
+  if (text.empty()) text = result_of(Strings{tool, "--help"}).out;
+  return contains(text, words);
+}
+
 std::string said_by(const Strings& words, Location where) {
   auto result = result_of(words);
   if (result.status || !result.err.empty())
@@ -193,7 +200,7 @@ Report follow(const Strings& tool, const Strings& workload) {
 void expect_refused(const Strings& words, std::initializer_list<std::string> parts, int status,
                     Location where) {
   auto result = result_of(words);
-  if (result.status != status || !result.out.empty())
+  if (result.status != status || !result.out.empty() || !safe_for_terminals(result.err))
     fail_at(where, fmt::format("{} ended with {}, not {}: {}{}", join(words), result.status, status,
                                result.err, result.out));
   expect_contains(result.err, parts, where);

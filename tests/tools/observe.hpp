@@ -124,6 +124,8 @@ void expect_row(const std::string& row, const Strings& wanted,
 /// A tool, the first word, until it ends; its output if that went well; the same as a report.
 Result result_of(Strings tool, const std::function<void()>& in_child = {});
 std::string output_of(const Strings& tool);
+/// Does its help have these words?
+bool has_option(const std::string& tool, const std::string& words);
 /// Of a command that goes well and says nothing on standard error; {"coretap", ...} too.
 std::string said_by(const Strings& words, Location where = Location::current());
 Report report_of(const Strings& tool);
@@ -132,8 +134,8 @@ Strings as_command(const Strings& workload);
 /// What a tool says with --json of such; skips where the workload cannot.
 Report follow(const Strings& tool, const Strings& workload);
 
-/// A tool does not start with these words (the first is its name), says why, and prints nothing
-/// else.
+/// A tool does not start with these words (the first is its name), says why, harmlessly, and prints
+/// nothing else.
 void expect_refused(const Strings& words, std::initializer_list<std::string> parts = {},
                     int status = 2, Location where = Location::current());
 /// Words that a tool refuses, and what it says then.

@@ -98,11 +98,8 @@ TOOL_TEST(Pprof, FramesHaveTheirPlacesInFiles) {
 }
 
 TOOL_TEST(Pprof, SamplesStandForTime) {
-  require_tool("profile");
   Pprof pprof;
-  auto result = run({tool_path("profile"), "--json", "-I", "-F", "100", "--pprof", pprof.file(),
-                     "--duration", "1"});
-  auto report = parse_report(result.out, result.err);
+  auto report = report_of("profile --json -I -F 100 --duration 1 --pprof " + pprof.file());
   auto profile = read_profile(pprof.file());
   EXPECT_EQ(profile["types"].strings(), (Strings{"samples/count", "cpu/nanoseconds"}));
   EXPECT_EQ(profile["period"].u64(), 10'000'000u);
@@ -128,14 +125,11 @@ TOOL_TEST(Pprof, StandardOutputIsForOneThing) {
       run({tool_path("profile"), "-I", "--pprof", "-", "--duration", "0.3"}, {}, pprof.file());
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_GE(read_profile(pprof.file())["samples"].items().size(), 1u);
-  for (auto other : {"--json", "--csv", "--folded", "--svg=-"}) {
-    auto both = run({tool_path("profile"), "--pprof", "-", other, "--duration", "0.3"});
-    EXPECT_EQ(both.status, 2) << other;
-    EXPECT_TRUE(contains(both.err, "standard output is for one thing only")) << both.err;
-  }
-  auto none = run({tool_path("profile"), "--pprof", "/no/such/directory/p.pb.gz"});
-  EXPECT_EQ(none.status, 1);
-  EXPECT_TRUE(contains(none.err, "cannot write /no/such/directory/p.pb.gz")) << none.err;
+  for (auto* other : {"--json", "--csv", "--folded", "--svg=-"})
+    expect_refused(Strings("profile --duration 0.3 --pprof -") + other,
+                   {"standard output is for one thing only"});
+  expect_refused("profile --pprof /no/such/directory/p.pb.gz",
+                 {"cannot write /no/such/directory/p.pb.gz"}, 1);
   auto terminal =
       run({"/usr/bin/script", "-qec", tool_path("profile") + " --pprof - 1", "/dev/null"});
   if (terminal.status != 127) {

@@ -13,9 +13,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "machine.hpp"
 #include "text.hpp"
 
 namespace coretap::tooltest {
@@ -103,6 +102,7 @@ Process::~Process() {
 
 void Process::read_pipes() {
   while (true) {
+    bool skip = false;
     {
       std::lock_guard lock(mutex_);
       if (!reading_) return;
@@ -111,10 +111,6 @@ void Process::read_pipes() {
         stdout_ = -1;
         changed_.notify_all();
       }
-    }
-    bool skip = false;
-    {
-      std::lock_guard lock(mutex_);
       skip = !read_stdout_;
     }
     pollfd fds[] = {{skip ? -1 : stdout_, POLLIN, 0}, {stderr_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
@@ -228,8 +224,7 @@ bool until(const std::function<bool()>& condition) {
 }
 
 char state_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto text = slurp("/proc/" + std::to_string(pid) + "/stat");
   auto name_end = text.rfind(')');
   return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
 }
@@ -239,13 +234,9 @@ namespace {
 /// The system call that it is in, and how often it has gone to sleep: the same as long as it
 /// sleeps.
 std::string place_of(pid_t pid) {
-  auto read = [&](const char* name) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/" + name);
-    return std::string{std::istreambuf_iterator<char>(file), {}};
-  };
-  auto status = read("status");
+  auto own = "/proc/" + std::to_string(pid), status = slurp(own + "/status");
   auto at = status.find("\nvoluntary_ctxt_switches:");
-  return read("syscall") + (at == std::string::npos ? "" : status.substr(at));
+  return slurp(own + "/syscall") + (at == std::string::npos ? "" : status.substr(at));
 }
 
 }  // namespace
@@ -266,21 +257,15 @@ bool await_sleep(pid_t pid) {
 
 // "0 0x0 ...": number and arguments; the kernel shows them once the task has left its CPU.
 bool reads_stdin(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/syscall");
-  long number = -1;
-  std::string descriptor;
-  file >> number >> descriptor;
-  return number == SYS_read && descriptor == "0x0";
+  return slurp("/proc/" + std::to_string(pid) + "/syscall")
+      .starts_with(std::to_string(SYS_read) + " 0x0 ");
 }
 
 Result run(const Strings& argv, const std::function<void()>& in_child,
            const std::string& stdout_path) {
   Process p({.argv = argv, .stdout_path = stdout_path, .in_child = in_child});
-  Result result;
-  result.status = p.wait();
-  result.out = p.out();
-  result.err = p.err();
-  return result;
+  int status = p.wait();
+  return {status, p.out(), p.err()};
 }
 
 namespace {

@@ -69,8 +69,8 @@ void require_tracefs(const std::string& tool) {
 }
 
 Strings briefly(const std::string& tool) {
-  bool dumps = contains(result_of(tool + " --help").out, "--dump-on-exit");
-  return tool + " --json --duration 0.3" + (dumps ? " --dump-on-exit" : "");
+  return tool + " --json --duration 0.3" +
+         (has_option(tool, "--dump-on-exit") ? " --dump-on-exit" : "");
 }
 
 /// Whether stacks of a workload have names with this part, without a right (-1: with all of them).

@@ -52,14 +52,8 @@ bool contains(std::string_view text, std::string_view what) {
 }
 
 Strings lines(const std::string& text) {
-  Strings all;
-  std::size_t at = 0;
-  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', at)) {
-    all.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  EXPECT_EQ(at, text.size()) << "the last line is not complete: " << text;
-  return all;
+  EXPECT_TRUE(text.empty() || text.ends_with('\n')) << "the last line is not complete: " << text;
+  return complete_lines(text);
 }
 
 Strings csv_fields(const std::string& line) {

@@ -85,15 +85,13 @@ TOOL_TEST(UnwindProcesses, ThousandsOfMappings) {
 // The program's own frames are right; musl's have no tables, and that is said, but where names tell
 // that the program or the thread begins there.
 TOOL_TEST(UnwindProcesses, MuslsPrograms) {
-  require_tool("profile");
   for (std::string kind : {"unwind_musl_dynamic", "unwind_musl_static"}) {
     SCOPED_TRACE(kind);
     if (::access(workload_path(kind).c_str(), X_OK)) throw Skip("not built: there is no musl-gcc");
-    auto both = run({tool_path("profile"), "-F", "199", "--json", "--", workload_path(kind),
-                     milliseconds(200)});
-    ASSERT_EQ(both.status, 0) << both.err;
     std::map<std::string, std::uint64_t> callers;
-    for (auto& line : parse_report(both.out, both.err).body) {
+    for (auto& line :
+         report_of("profile -F 199 --json --" + Strings{workload_path(kind), milliseconds(200)})
+             .body) {
       auto frames = line["user_stack"].strings();
       auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
       // From a leaf of musl's only a guess leads on.

@@ -326,14 +326,6 @@ TOOL_TEST(Unwind, NamesOfLibrariesThatAreGone) {
   expect_all_whole("profile", kSampled, {{"--way dlopen --ms 1500", kYoung}});
 }
 
-TOOL_TEST(Unwind, ExecInTheSameProcess) {
-  for (auto& [tool, options, more] : both_ways("--ms 900")) {
-    auto one = trace_cases(tool, options, {{"--then qsort" + more}}).cases[0];
-    ASSERT_EQ(one.truths.size(), 2u);
-    expect_whole(one.stacks, {one.truths[0]}, {.known = 0.3, .sometimes = kYoung.sometimes});
-  }
-}
-
 TOOL_TEST(Unwind, NamesBeforeExec) {
   expect_all_whole("profile", kSampled, {{"--then qsort --ms 900"}});
   expect_all_whole("offcputime", {}, {{"--then qsort --end sleep"}});

@@ -141,7 +141,7 @@ static int make_device(char *node)
 
 static int workload(void)
 {
-	uint64_t start, took = 0, longest = 0, fsyncs = 0, failed = 0;
+	uint64_t start, took = 0, fsyncs = 0, failed = 0;
 	char own[WL_PATH], node[NODE_ROOM];
 	struct stat st;
 	void *buffer;
@@ -221,10 +221,7 @@ static int workload(void)
 			must(fsync(fd), "fsync");
 			fsyncs++;
 		}
-		start = wl_now() - start;
-		took += start;
-		if (start > longest)
-			longest = start;
+		took += wl_now() - start;
 	}
 	fail_if(buffered && ioctl(fd, BLKFLSBUF), path);
 	struct diskstats after = diskstats();
@@ -235,10 +232,9 @@ static int workload(void)
 	if (after.known > 4)
 		wl_u64("flushes", after.flushes - before.flushes);
 	wl_close('}');
-	return wl_result("disk %s major %u minor %u path %s op %s pattern %s count %lu size %lu "
-			 "bytes %lu fsyncs %lu failed %lu took_ns %lu longest_ns %lu "
-			 "max_sectors_kb %lu",
-			 disk.name, disk.major, disk.minor, path, op, pattern, count, size,
-			 count * size, fsyncs, failed, took, longest,
+	return wl_result("disk %s major %u minor %u path %s count %lu size %lu "
+			 "bytes %lu fsyncs %lu failed %lu took_ns %lu max_sectors_kb %lu",
+			 disk.name, disk.major, disk.minor, path, count, size, count * size, fsyncs,
+			 failed, took,
 			 wl_number_in(wl_format("%s/queue/max_sectors_kb", disk.sysfs)));
 }

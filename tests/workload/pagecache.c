@@ -13,7 +13,7 @@ static char *buffer;
 
 struct phase {
 	const char *name;
-	uint64_t calls, bytes, page_accesses, took_ns, minor_faults, major_faults, pgpgin;
+	uint64_t calls, bytes, page_accesses, took_ns, minor_faults;
 };
 
 /* What mincore() says of a mapping of our own; mapping alone brings no page in. */
@@ -127,7 +127,6 @@ static void run(struct phase *p, int file)
 		file = other_file();
 	else if (!cold && resident(file) != pages)
 		wl_die(WL_CANNOT, "the cache does not keep the file");
-	p->pgpgin = wl_vmstat("pgpgin");
 	getrusage(RUSAGE_SELF, &before);
 	p->took_ns = wl_now();
 	if (map)
@@ -138,9 +137,7 @@ static void run(struct phase *p, int file)
 		transfer(p, file, writing);
 	p->took_ns = wl_now() - p->took_ns;
 	getrusage(RUSAGE_SELF, &after);
-	p->pgpgin = wl_vmstat("pgpgin") - p->pgpgin;
 	p->minor_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);
-	p->major_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);
 	if (writing)
 		close(file);
 }
@@ -185,13 +182,11 @@ static int workload(void)
 
 	wl_open("phases", '[');
 	for (struct phase *p = all; p < all + n; p++) {
-		wl_open(NULL, '{');
-		wl_fields("phase %s calls %lu bytes %lu page_accesses %lu minor_faults %lu "
-			  "major_faults %lu took_ns %lu",
+		wl_object(NULL,
+			  "phase %s calls %lu bytes %lu page_accesses %lu minor_faults %lu "
+			  "took_ns %lu",
 			  p->name, p->calls, p->bytes, p->page_accesses, p->minor_faults,
-			  p->major_faults, p->took_ns);
-		wl_object("vmstat", "pgpgin %lu", p->pgpgin);
-		wl_close('}');
+			  p->took_ns);
 		accesses += p->page_accesses;
 	}
 	wl_close(']');

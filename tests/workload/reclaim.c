@@ -19,7 +19,6 @@ static const char *const vm_keys[] = {"allocstall*",   "pgscan_direct",	 "pgstea
 /* Shared with the child that does the work. */
 static struct {
 	volatile uint64_t deadline;
-	volatile uint64_t read_bytes;
 	volatile uint32_t stop;
 	volatile uint32_t forked, turn;
 	volatile pid_t victims[64];
@@ -48,7 +47,6 @@ static void *read_file(void *unused)
 			_exit(WL_FAILED);
 		if (got == 0)
 			lseek(fd, 0, SEEK_SET);
-		shared->read_bytes += (uint64_t)got;
 	}
 	close(fd);
 	return unused;
@@ -159,8 +157,7 @@ static void print_memcg(void)
 			  cg_number("memory.stat", "pgsteal"),
 			  cg_number("memory.events", "oom_kill"));
 	else
-		wl_fields("failcnt %lu pgpgin %lu oom_kill %lu", memcg_events(),
-			  cg_number("memory.stat", "pgpgin"),
+		wl_fields("failcnt %lu oom_kill %lu", memcg_events(),
 			  cg_number("memory.oom_control", "oom_kill"));
 	wl_close('}');
 }
@@ -281,8 +278,7 @@ static int workload(void)
 		print_memcg();
 	/* The machine is as before when the truth is out, not when --linger ends. */
 	wl_undo_all();
-	wl_result("worker_pid %d mode %s stalls %lu wanted %lu read_bytes %lu took_ns %lu", child,
-		  memcg ? "memcg" : "global", stalls, wanted, shared->read_bytes, took);
+	wl_result("worker_pid %d stalls %lu wanted %lu took_ns %lu", child, stalls, wanted, took);
 	if (!stalls)
 		wl_die(WL_CANNOT, "nothing was reclaimed in %lu s", seconds);
 	return WL_OK;

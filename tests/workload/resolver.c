@@ -6,8 +6,6 @@
 WL_BOUNDED("count", count, 5, 1, 1000000, "rounds of all kinds of calls");
 WL_BOUNDED("threads", threads, 1, 1, 64, "threads that ask for numbers too");
 WL_NUMBER("short-lived", short_lived, 0, "threads that ask once and end");
-WL_TEXT("name", name_wanted, "\\x1b[31m\\x0a\\xff\"\\\\x.invalid",
-	"a hostile name; \\xNN gives any byte");
 static const char hostile[] = "\x1b[31m\n\xff\"\\x.invalid";
 static char longest[400];
 static uint64_t calls[5], failures, nameless, took_ns;

@@ -8,6 +8,8 @@
 #define LONG_BYTES 10000
 
 WL_NUMBER("writes", writes, 0, "write a line N times, instead of a scene");
+WL_NUMBER("typed", typed, 0,
+	  "instead: N texts for its reader, handed over by a work queue (flush_to_ldisc)");
 static int master, slave;
 static char slave_path[64], text[LONG_BYTES];
 
@@ -67,12 +69,27 @@ static void scene(void)
 	(void)!write(file, "nowhere\n", 8);
 }
 
+static int type_all(void)
+{
+	uint64_t start;
+	char c = 'x';
+
+	wl_ready();
+	start = wl_now();
+	for (uint64_t i = 0; i < typed; i++)
+		fail_if(write(master, &c, 1) != 1 || read(slave, &c, 1) != 1, "terminal");
+	return wl_result("typed %lu took_ns %lu", typed, wl_now() - start);
+}
+
 static int workload(void)
 {
 	struct termios raw = {0};
 
 	cfmakeraw(&raw);
+	raw.c_cc[VMIN] = 1;
 	can(openpty(&master, &slave, slave_path, &raw, NULL), "no terminals here");
+	if (typed)
+		return type_all();
 	wl_thread(drain, NULL);
 	wl_ready_with("tty %s", slave_path);
 	wl_open("scene", '[');

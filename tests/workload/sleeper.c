@@ -13,7 +13,7 @@ struct worker {
 	pthread_t thread, waker_thread;
 	pid_t tid, waker_tid;
 	int pipe[2];
-	uint64_t slept_ns, longest_ns, spun_cpu_ns;
+	uint64_t slept_ns, spun_cpu_ns;
 	struct wl_switches switches;
 };
 
@@ -21,13 +21,8 @@ static void work(struct worker *w)
 {
 	struct wl_switches before = wl_switches_of(w->tid);
 
-	for (uint64_t i = 0; i < sleeps; i++) {
-		uint64_t ns = workload_outer(w->pipe[0], sleep_ms * 1000000);
-
-		w->slept_ns += ns;
-		if (ns > w->longest_ns)
-			w->longest_ns = ns;
-	}
+	for (uint64_t i = 0; i < sleeps; i++)
+		w->slept_ns += workload_outer(w->pipe[0], sleep_ms * 1000000);
 	uint64_t cpu_ns = wl_clock(CLOCK_THREAD_CPUTIME_ID);
 	if (spin_ms)
 		workload_spin(spin_ms * 1000000);
@@ -97,10 +92,10 @@ static int workload(void)
 	wl_open("threads", '[');
 	for (struct worker *w = workers; w < workers + threads; w++) {
 		wl_open(NULL, '{');
-		wl_fields("tid %d sleeps %lu slept_ns %lu longest_ns %lu spun_cpu_ns %lu "
-			  "voluntary %lu nonvoluntary %lu",
-			  w->tid, sleeps, w->slept_ns, w->longest_ns, w->spun_cpu_ns,
-			  w->switches.voluntary, w->switches.nonvoluntary);
+		wl_fields("tid %d sleeps %lu slept_ns %lu spun_cpu_ns %lu voluntary %lu "
+			  "nonvoluntary %lu",
+			  w->tid, sleeps, w->slept_ns, w->spun_cpu_ns, w->switches.voluntary,
+			  w->switches.nonvoluntary);
 		if (on_pipe)
 			wl_i64("waker_tid", w->waker_tid);
 		wl_close('}');

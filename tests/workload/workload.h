@@ -399,8 +399,11 @@ static inline void wl_hex(const char *key, const void *bytes, size_t size)
 
 /* By a format of printf(), "pid %d slept_ns %lu name %s denied %i path_hex %p": a key before each
  * type, %i for true or false, %p for the bytes of a text. */
-static inline void wl_vfields(const char *at, va_list args)
+static inline __attribute__((format(printf, 1, 2))) void wl_fields(const char *at, ...)
 {
+	va_list args;
+
+	va_start(args, at);
 	while (*at) {
 		int size = (int)strcspn(at, " ");
 		const char *type = at + size + 2, *text;
@@ -424,28 +427,10 @@ static inline void wl_vfields(const char *at, va_list args)
 		at = type + strcspn(type, " ");
 		at += *at == ' ';
 	}
-}
-
-static inline __attribute__((format(printf, 1, 2))) void wl_fields(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	wl_vfields(format, args);
 	va_end(args);
 }
 
-static inline __attribute__((format(printf, 2, 3))) void wl_object(const char *key,
-								   const char *format, ...)
-{
-	va_list args;
-
-	wl_open(key, '{');
-	va_start(args, format);
-	wl_vfields(format, args);
-	va_end(args);
-	wl_close('}');
-}
+#define wl_object(key, ...) (wl_open(key, '{'), wl_fields(__VA_ARGS__), wl_close('}'))
 
 /* Numbers that are members of STRIDE bytes: of threads, say. */
 static inline void wl_pids(const char *key, const void *first, size_t count, size_t stride)
@@ -491,27 +476,15 @@ static inline void wl_finish(void)
 		wl_await_stdin();
 }
 
-static inline __attribute__((format(printf, 1, 2))) void wl_ready_with(const char *format, ...)
+static inline int wl_well_done(void)
 {
-	va_list args;
-
-	va_start(args, format);
-	wl_vfields(format, args);
-	va_end(args);
-	wl_ready();
-}
-
-/* What is left to say in the last line. */
-static inline __attribute__((format(printf, 1, 2))) int wl_result(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	wl_vfields(format, args);
-	va_end(args);
 	wl_finish();
 	return WL_OK;
 }
+
+#define wl_ready_with(...) (wl_fields(__VA_ARGS__), wl_ready())
+/* What is left to say in the last line. */
+#define wl_result(...) (wl_fields(__VA_ARGS__), wl_well_done())
 
 /* ---- threads, pipes and memory ---- */
 

@@ -97,15 +97,6 @@ TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
   EXPECT_EQ(by_path.header["hooks"].items().at(0)["files"].strings(), Strings{path});
 }
 
-/// With a hint, and without output.
-void expect_no_library(const std::string& library, int status, const std::string& why = {}) {
-  auto result = run({tool_path("gethostlatency"), "--library", library});
-  EXPECT_EQ(result.status, status) << library;
-  EXPECT_EQ(result.out, "");
-  expect_contains(result.err, {"hint: ", why});
-  EXPECT_TRUE(safe_for_terminals(result.err)) << result.err;
-}
-
 TOOL_TEST(Gethostlatency, ProgramsWithoutASharedLibrary) {
   auto path = workload_path("resolver_static");
   if (!std::filesystem::exists(path)) throw Skip("built without a static C library");
@@ -122,23 +113,16 @@ TOOL_TEST(Gethostlatency, ProgramsWithoutASharedLibrary) {
   for (int at : {0x28, 0x3c, 0x3e}) std::fill_n(image.begin() + at, at == 0x28 ? 8 : 2, '\0');
   auto bare = scratch.path() + "/stripped";
   std::ofstream(bare, std::ios::binary) << image;
-  expect_no_library(bare, 3, "stripped");
+  expect_refused({"gethostlatency", "--library", bare}, {"hint: ", "stripped"}, 3);
 }
 
 TOOL_TEST(Gethostlatency, RefusesWhatCannotBeProbed) {
   require_tool("gethostlatency");
   for (auto* library : {"/nowhere/\x1b[31mlibc.so.6", "/tmp", "/dev/zero"})
-    expect_no_library(library, 2);
+    expect_refused({"gethostlatency", "--library", library}, {"hint: "});
   for (auto& library :
        {std::string("/etc/passwd"), workload_path("sleeper"), std::string("libnosuch.so.1")})
-    expect_no_library(library, 3);
-}
-
-TOOL_TEST(Gethostlatency, Explain) {
-  require_tool("gethostlatency");
-  auto explained = run({tool_path("gethostlatency"), "--explain", "--libc", c_library()});
-  EXPECT_EQ(explained.status, 0);
-  expect_contains(explained.out, {"      " + c_library() + ":getaddrinfo at 0x"});
+    expect_refused({"gethostlatency", "--library", library}, {"hint: "}, 3);
 }
 
 TESTS_OF(

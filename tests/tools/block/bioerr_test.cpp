@@ -46,11 +46,6 @@ TOOL_TEST(Bioerr, StackOfTheSubmitter) {
   EXPECT_EQ(seen.report().lost("stacks_failed"), 0u);
 }
 
-TOOL_TEST(Bioerr, Text) {
-  auto seen = of_failing_reads({"bioerr -a -p {pid}"});
-  expect_contains(seen.text(), {" 96     4096 EIO         blockio "});
-}
-
 TESTS_OF(bioerr, .events = {"-a", "blockio --make loop --op read --count 5 --lost 8k"},
          .stress = event_row("blockio --make loop --op read --count {n} --span 4m --lost 4m", 1500,
                              "failed"));

@@ -142,29 +142,6 @@ TOOL_TEST(Biosnoop, Filters) {
   }
 }
 
-TOOL_TEST(Biosnoop, FollowsACommand) {
-  auto report = follow("biosnoop", "blockio --count 30");
-  // It writes as much before, to make the file.
-  EXPECT_GE(report.sum("bytes"), 2 * (*report.truth)["bytes"].u64());
-}
-
-TOOL_TEST(Biosnoop, Text) {
-  const std::string own = " -p {pid} -d {disk}";
-  auto seen = on_loop({"biosnoop" + own, "biosnoop -t -Q -P" + own}, "--count 25");
-  auto expect_rows = [&](const std::string& text, const std::string& times,
-                         const std::string& more) {
-    EXPECT_TRUE(safe_for_terminals(text));
-    auto rows = lines(text);
-    EXPECT_EQ(rows.size(), seen.number("count") + 1) << text;
-    std::regex row(times + seen.filled(" +blockio +{pid} +{disk}") + R"( +WS +\d+ +4096 +)" + more +
-                   R"(\d+\.\d{3})");
-    for (std::size_t i = 1; i < rows.size(); i++)
-      EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
-  };
-  expect_rows(seen.text(0), R"(\d+\.\d{6})", "");
-  expect_rows(seen.text(1), R"(\d\d:\d\d:\d\d\.\d{3})", R"([-SR] +\d+\.\d{3} +)");
-}
-
 TESTS_OF(biosnoop, .events = {"-Q -P", "blockio --count 5"},
          .stress = event_row("blockio --make loop --count {n} --span 4m", 1500, "count"),
          .long_run = {{.arguments = "-Q"}});

@@ -21,16 +21,11 @@ TOOL_TEST(Bitesize, SizesOfTheWritesOfAProcess) {
 }
 
 TOOL_TEST(Bitesize, OperationsAndDisksApart) {
-  auto seen = on_loop({kOfProcess + "-F -D"}, "--op read --count 30");
+  auto seen = on_loop({kOfProcess + "-F -D", "bitesize -p {pid}"}, "--op read --count 30");
   expect_fields(only(seen.body()), "operation Read");
   expect_same(only(seen.body()), seen.truth, {"disk", "count"});
-}
-
-TOOL_TEST(Bitesize, FilterByComm) {
-  auto [named, other] = watch_each({{"blockio --make loop --count 30 --comm bite-by-name",
-                                     {"bitesize --json -c bite-by-name -d {disk}"}},
-                                    {"blockio --make loop --count 20"}});
-  expect_fields(only(named.body()), named.filled("comm bite-by-name count {count}"));
+  expect_contains(seen.text(1), {"Process Name = blockio\n",
+                                 "     kbytes              : count    distribution\n"});
 }
 
 // A CPU that keeps the row of the one must not take it for the other's.
@@ -41,12 +36,6 @@ TOOL_TEST(Bitesize, NamesThatBeginAlike) {
   EXPECT_EQ(one.shown(0), 2u);
   expect_same(line_with(one.body(), {{"comm", "bite-alike-one"}}), one.truth, {"count"});
   expect_same(line_with(one.body(), {{"comm", "bite-alike-two"}}), two.truth, {"count"});
-}
-
-TOOL_TEST(Bitesize, TextHasTheKnownTitles) {
-  auto seen = on_loop({"bitesize -p {pid}"}, "--count 10");
-  expect_contains(seen.text(), {"Process Name = blockio\n",
-                                "     kbytes              : count    distribution\n"});
 }
 
 TESTS_OF(bitesize, .events = {"-D -F", "blockio --count 5"}, .nothing_when_idle = true,

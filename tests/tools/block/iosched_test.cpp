@@ -17,6 +17,7 @@ TOOL_TEST(Iosched, WhatTheKernelTraces) {
   Scene scene(writes("60"));
   auto disk = scene.ready()["disk"].str();
   auto& tool = scene.trace("iosched --json --strict -D -d {disk}");
+  auto& text = scene.trace("iosched -T -d {disk}");
   Trace trace("block/block_rq_insert block/block_rq_issue");
   scene.workload().release();
   auto count = scene.workload().truth()["count"].u64();
@@ -32,11 +33,7 @@ TOOL_TEST(Iosched, WhatTheKernelTraces) {
   auto waited = static_cast<double>(waits.size());
   EXPECT_GE(total, seen * 0.75 - waited * 4e3);
   EXPECT_LE(total, seen * 1.25 + waited * 1e5);
-}
-
-TOOL_TEST(Iosched, Text) {
-  auto seen = observe("iosched -T -d {disk}", writes("10"));
-  expect_contains(seen.text(), {"\nscheduler = mq-deadline\n", " usecs "});
+  expect_contains(text.stop_text(), {"\nscheduler = mq-deadline\n", " usecs "});
 }
 
 TESTS_OF(iosched, .events = {{"-D"}, writes("5")}, .nothing_when_idle = true,

@@ -3,12 +3,14 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Seeksize, SequentialReads) {
-  auto seen = on_loop({"seeksize --json --strict -D -p {pid} -d {disk}"}, "--op read --count 60");
+  auto seen = on_loop({"seeksize --json --strict -D -p {pid} -d {disk}", "seeksize -p {pid}"},
+                      "--op read --count 60");
   auto line = only(seen.body());
   expect_same(line, seen.truth, {"disk"});
   expect_fields(line, "comm blockio total_sectors 0");
   EXPECT_EQ(line["count"].u64(), seen.number("count") - 1) << "the first has none before it";
   expect_fields(only(line["histogram"].items()), "from_sectors 0");
+  expect_contains(seen.text(1), {"Process Name = blockio\n", " sectors "});
 }
 
 // Two blocks in turns: the distance is from the end of the one to the start of the other.
@@ -20,11 +22,6 @@ TOOL_TEST(Seeksize, ForwardsAndBackwards) {
     bool back = line["direction"].str() == "backwards";
     expect_fields(line, {{"count", 20}, {"total_sectors", back ? 20 * 256 : 0}});
   }
-}
-
-TOOL_TEST(Seeksize, TextHasTheKnownTitles) {
-  auto seen = on_loop({"seeksize -p {pid}"}, "--count 10");
-  expect_contains(seen.text(), {"Process Name = blockio\n", " sectors "});
 }
 
 TESTS_OF(seeksize, .events = {"-D", "blockio --count 5"}, .nothing_when_idle = true,

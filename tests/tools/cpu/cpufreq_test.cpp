@@ -131,13 +131,6 @@ TOOL_TEST(Cpufreq, SaysThatTheClocksAreNotKnown) {
     expect_refused(words, {"does not know the clocks", "perf stat -e cycles"}, 3);
 }
 
-TOOL_TEST(Cpufreq, ClocksOfThisMachine) {
-  // Needs a driver.
-  auto report = observe("cpufreq --json -p {pid}", "runqueue --threads 1 --ms 500").report();
-  ASSERT_EQ(report.body.size(), 2u);
-  EXPECT_GT(report.body[0]["count"].u64(), 10u);
-}
-
 TESTS_OF(cpufreq, .events = {{}, "runqueue --threads 2 --ms 60"}, .nothing_when_idle = true,
          .stress = count_row(
                        "runqueue --threads 1 --ms {n}", 600,

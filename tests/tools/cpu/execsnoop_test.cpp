@@ -95,24 +95,6 @@ TOOL_TEST(Execsnoop, FilesInText) {
   EXPECT_FALSE(contains(lines, " 0 env echo")) << lines;
 }
 
-TOOL_TEST(Execsnoop, LosesNothingInAStorm) {
-  const std::uint64_t count = slowness() > 3 ? 100 : 600;
-  auto seen = observe_all({"execsnoop --json", "execsnoop --json --strict -u 54321"},
-                          "runner --count " + std::to_string(count), {});
-  auto report = seen.report();
-  EXPECT_EQ(report.lost("lost"), 0u);
-  auto storm = lines_where(report, [&](auto& event) {
-    return event["ppid"].u64() == seen.pid && event["args"].strings() == Strings("--child storm");
-  });
-  EXPECT_EQ(storm.size(), count);
-  EXPECT_TRUE(seen.report(1).body.empty());
-}
-
-TOOL_TEST(Execsnoop, FollowsACommand) {
-  auto report = report_of("execsnoop --json" + as_command("runner --count 3"));
-  EXPECT_EQ(report.body.size(), 1 + 3 + report.truth.value()["execs"].u64());
-}
-
 TESTS_OF(execsnoop, .events = {"-x -U -T", "hostile --count 2 --action exec"},
          .stress = event_row("runner --count {n}", 600, "storm+execs+fails", "-x").with_children(),
          .long_run = {{.arguments = "-x"}});

@@ -185,12 +185,6 @@ TOOL_TEST(Llcstat, SaysThatThereAreNoCounters) {
     expect_refused(words, {"no hardware counter for cache-references", "virtual PMU"}, 3);
 }
 
-TOOL_TEST(Llcstat, BusyProcess) {
-  // Needs counters.
-  auto seen = observe("llcstat --json --pid {pid}", "sleeper --sleeps 1 --spin 500");
-  EXPECT_GT(seen.report().sum("references"), 0u);
-}
-
 TESTS_OF(llcstat, .events = {{}, "sleeper --sleeps 1 --spin 500"},
          .stress = count_row("sleeper --sleeps 1 --spin {n}", 500, "references", {}).not_known(),
          .long_run = {{.arguments = "-c 100000"}});

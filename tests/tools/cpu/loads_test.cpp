@@ -121,24 +121,6 @@ TOOL_TEST(Loads, Text) {
   for (auto& line : summary) EXPECT_TRUE(line.ends_with(" runnable: 4 uninterruptible: 3")) << line;
 }
 
-TOOL_TEST(Loads, Csv) {
-  Workload load("load", kLoad);
-  auto text = output_of("loads --csv 0.05 2 -p " + load.id());
-  EXPECT_GE(check_csv(text), 4u);
-  int blocked = 0;
-  for (auto& line : lines(text)) {
-    auto cells = csv_fields(line);
-    if (cells.at(8) != "D") continue;
-    blocked++;
-    EXPECT_EQ((Strings{cells[4], cells[5], cells[10]}), Strings("4 3 3"));
-    expect_contains(cells[11], {std::string(";") + kVfork});
-  }
-  EXPECT_EQ(blocked, 2);
-  auto idle = output_of({"loads", "--csv", "--comm", "no such task", "1", "1"});
-  EXPECT_EQ(check_csv(idle), 1u) << "the averages, and no task:\n" << idle;
-  EXPECT_EQ(check_csv(output_of("loads --csv -s 0.05 2")), 2u);
-}
-
 TOOL_TEST(Loads, AveragesOfTheKernel) {
   for (int i = 0; i < 20; i++) {
     auto before = words(slurp("/proc/loadavg"));

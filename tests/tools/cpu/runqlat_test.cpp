@@ -134,24 +134,6 @@ TOOL_TEST(Runqlat, ByPidNamespace) {
   EXPECT_GE(report.sum("count"), seen.truth["timeslices"].u64());
 }
 
-TOOL_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
-  auto seen = observe("runqlat --json -L", "runqueue --threads 2 --ms 200");
-  expect_fields(seen.report().ledger, {{"data_lost", false}});
-  expect_same_waits(seen.report(), seen.truth);
-}
-
-// Threads that begin while tracing goes on, and what a command's children wait.
-TOOL_TEST(Runqlat, FollowsACommand) {
-  auto report = report_of("runqlat --json -L" + as_command("runqueue --threads 3 --ms 200"));
-  for (auto& thread : report.truth.value()["threads"].items()) {
-    auto histogram = waits_of(report, thread);
-    // It also waits before and after the part that the workload measures.
-    EXPECT_GE(histogram["total_ns"].real(),
-              thread["run_delay_ns"].real() * (has_accounting(report) ? 1 : 0.97));
-    EXPECT_GE(histogram["count"].u64(), thread["timeslices"].u64());
-  }
-}
-
 TESTS_OF(
     runqlat, .events = {"-L", "runqueue --threads 2 --ms 60"},
     // The kernel's own count leaves out a task that is preempted as it goes to sleep

@@ -56,15 +56,6 @@ TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
   EXPECT_GT(by_rival, 0u);
 }
 
-TOOL_TEST(Runqslower, ColumnsOfThePeers) {
-  auto rows = lines(observe("runqslower 500 -P -p {pid}", "runqueue --threads 3 --ms 300").text());
-  static const std::regex row(
-      R"(\d\d:\d\d:\d\d\.\d{3} +runqueue +\d+ +\d+ +\S.* +(\d+|-) +(\d+|-) *)");
-  EXPECT_GT(rows.size(), 1u);
-  for (std::size_t i = 1; i < rows.size(); i++)
-    EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
-}
-
 TESTS_OF(runqslower, .events = {"0 -P", "runqueue --threads 2 --ms 60"}, .alone = true,
          // As runqlat's.
          .stress = event_row("runqueue --threads 3 --ms {n}", 600, slices, "0").with_slack(1),

@@ -44,15 +44,6 @@ TOOL_TEST(Threadsnoop, FollowsACommandThroughExec) {
   EXPECT_EQ(processes.size(), 2u);
 }
 
-TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
-  auto seen = observe("threadsnoop -p {pid}", "threads --count 3");
-  auto rows = lines(seen.text());
-  ASSERT_EQ(rows.size(), 4u);
-  const std::regex row(R"(\d+ +)" + std::to_string(seen.pid) + R"( +threads +threads_main *)");
-  for (std::size_t i = 1; i < rows.size(); i++)
-    EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
-}
-
 TESTS_OF(threadsnoop, .events = {{}, "threads --count 3"},
          .stress = event_row("threads --count {n}", 600, "threads"),
          .long_run = {{.arguments = "-e"}});

@@ -13,7 +13,7 @@ struct OfLdisc {
 };
 OfLdisc beside_trace(const Strings& tool, const std::string& from, const std::string& to) {
   require_tool("wqlat");
-  Workload workload("terminal", "--writes 300", kLinger);
+  Workload workload("screen", "--typed 300", kLinger);
   Tracer tracer("wqlat", tool + "--json --strict -p " + workload.id());
   Trace trace("workqueue/" + from + " workqueue/" + to);
   workload.release();
@@ -33,14 +33,14 @@ OfLdisc beside_trace(const Strings& tool, const std::string& from, const std::st
   // The tool's programs are in the trace's times, and the other way round.
   auto ns = static_cast<double>(seen.ns), items = static_cast<double>(seen.items);
   EXPECT_NEAR(seen.line["total_ns"].real(), ns, (0.3 * ns + 3e3 * items) * slowness());
-  EXPECT_LE(seen.line["count"].u64(), truth["writes"].u64() + 2) << "when it is opened and closed";
+  EXPECT_LE(seen.line["count"].u64(), truth["typed"].u64() + 2) << "when it is opened and closed";
   return seen;
 }
 
 TOOL_TEST(Wqlat, WaitsAsInTheTrace) {
   auto seen = beside_trace("-FW", "workqueue_queue_work", "workqueue_execute_start");
-  EXPECT_GE(seen.line["count"].u64(), seen.truth["writes"].u64());
-  EXPECT_GE(seen.items, seen.truth["writes"].u64());
+  EXPECT_GE(seen.line["count"].u64(), seen.truth["typed"].u64());
+  EXPECT_GE(seen.items, seen.truth["typed"].u64());
   EXPECT_FALSE(seen.line["wqname"].str().empty());
   check_histogram(seen.line, 1000);
   EXPECT_LE(seen.line["total_ns"].u64(), seen.truth["took_ns"].u64());
@@ -48,18 +48,17 @@ TOOL_TEST(Wqlat, WaitsAsInTheTrace) {
 
 TOOL_TEST(Wqlat, ExecutionsAsInTheTrace) {
   auto seen = beside_trace("-eF", "workqueue_execute_start", "workqueue_execute_end");
-  EXPECT_GE(seen.line["count"].u64(), seen.truth["writes"].u64() - 1)
-      << "the last may be under way";
+  EXPECT_GE(seen.line["count"].u64(), seen.truth["typed"].u64() - 1) << "the last may be under way";
   EXPECT_GT(seen.line["total_ns"].u64(), 0u);
 }
 
 TOOL_TEST(Wqlat, OfOneWorkQueue) {
-  auto names = observe("wqlat --json -W -p {pid}", "terminal --writes 20").report();
+  auto names = observe("wqlat --json -W -p {pid}", "screen --typed 20").report();
   ASSERT_FALSE(names.body.empty());
   auto queue = names.body[0]["wqname"].str();
   auto seen =
       observe_all({{"wqlat", "--json", "-W", "-w", queue}, {"wqlat", "--json", "-w", queue + "x"}},
-                  "terminal --writes 20");
+                  "screen --typed 20");
   auto one = seen.report(0), none = seen.report(1);
   ASSERT_EQ(one.body.size(), 1u);
   expect_fields(one.body[0], {{"wqname", queue}});
@@ -68,8 +67,8 @@ TOOL_TEST(Wqlat, OfOneWorkQueue) {
   EXPECT_GE(none.lost("filtered"), 20u);
 }
 
-TESTS_OF(wqlat, .events = {"-FW", "terminal --writes 50"},
-         .stress = count_row("terminal --writes {n}", 2000, "count", "writes", "-F").with_slack(2),
+TESTS_OF(wqlat, .events = {"-FW", "screen --typed 50"},
+         .stress = count_row("screen --typed {n}", 2000, "count", "typed", "-F").with_slack(2),
          .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}});
 
 }  // namespace

@@ -112,54 +112,6 @@ TOOL_TEST(Cachestat, FaultsOnAColdFile) {
   }
 }
 
-TOOL_TEST(Cachestat, FollowsACommand) {
-  auto report =
-      report_of("cachestat --json --strict" + as_command("pagecache --phase cold,warm,write"));
-  check_counters(report);
-  auto pages = report.truth.value()["file_pages"].u64();
-  // The file is made first, which is a write as well; "warm" reads twice. Its program and libraries
-  // are in the cache mostly; what is not, is read ahead in large pieces.
-  constexpr std::uint64_t kProgram = 512;
-  expect_within(report, {between("write_added", 2 * pages, 2 * pages + kFewPages),
-                         at_least("dirtied", 2 * pages), between("misses", pages, pages + kProgram),
-                         at_least("hits", 2 * pages - kFewPages)});
-}
-
-TOOL_TEST(Cachestat, IntervalsLoseAndDoubleNothing) {
-  auto seen = observe_all(
-      {"cachestat --json --strict -p {pid} 1000", "cachestat --json --strict -p {pid} 0.1"},
-      "pagecache --rounds 20 --size 8m --phase cold,warm,write", {});
-  auto once = seen.report(0), often = seen.report(1);
-  check_counters(once);
-  check_counters(often);
-  EXPECT_EQ(once.body.size(), 1u);
-  EXPECT_GT(often.body.size(), 1u);
-  for (auto* key : {"accessed", "added", "write_added", "dirtied"}) {
-    EXPECT_GT(once.sum(key), 0u) << key;
-    EXPECT_EQ(once.sum(key), often.sum(key)) << key;
-  }
-}
-
-TOOL_TEST(Cachestat, Filters) {
-  Cgroup cgroup;
-  Scene wanted("pagecache --phase warm --comm pc-wanted");
-  Workload other("pagecache", "--phase warm");
-  cgroup.add(wanted.workload().pid());
-  for (auto& filter :
-       Strings{"-p {pid}", "-t {pid}", "--comm pc-wanted", "-c " + cgroup.path(), "-u 54321", ""})
-    wanted.trace("cachestat --json --strict " + filter);
-  other.release();
-  other.truth();
-  auto seen = wanted.finish();
-  auto accesses = 2 * seen.truth["page_accesses"].u64();
-  for (std::size_t i = 0; i < 4; i++) {
-    SCOPED_TRACE(i);
-    expect_within(seen.report(i), {{"accessed", accesses, accesses + kFewPages}});
-  }
-  expect_within(seen.report(4), {{"accessed", 0, 0}});
-  expect_within(seen.report(5), {{"accessed", 2 * accesses}});
-}
-
 TOOL_TEST(Cachestat, TextAndCsv) {
   const Strings columns("HITS MISSES DIRTIES HITRATIO BUFFERS_MB CACHED_MB READAHEAD");
   const std::string row = R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+ +\d+)";

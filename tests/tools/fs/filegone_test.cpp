@@ -18,9 +18,10 @@ void expect_removal(const Json& event, const Json& call, const std::string& dire
 }
 
 TOOL_TEST(Filegone, EveryCallWithItsPaths) {
-  auto seen = observe_all({"filegone --json --strict -p {pid}",
-                           "filegone --json --strict -F -p {pid}", "filegone --json -x -p {pid}"},
-                          "removals --files 20 --scene --directories", {});
+  auto seen =
+      observe_all({"filegone --json --strict -p {pid}", "filegone --json --strict -F -p {pid}",
+                   "filegone --json -x -p {pid}", "filegone -n emovals"},
+                  "removals --files 20 --scene --directories", {});
   auto directory = seen.truth["dir"].str() + "/";
   std::vector<Json> good, bad;
   for (auto& call : seen.truth["scene"].items())
@@ -42,6 +43,8 @@ TOOL_TEST(Filegone, EveryCallWithItsPaths) {
   ASSERT_EQ(errors.body.size(), bad.size());
   for (std::size_t i = 0; i < bad.size(); i++) expect_removal(errors.body[i], bad[i], "");
   EXPECT_EQ(errors.lost("truncated"), 1u) << "the path that is too long for the kernel too";
+  expect_row(lines(seen.text(3)).at(0), "TIME PID COMM ACTION FILE");
+  expect_contains(seen.text(3), {" RENAME   file > renamed\n", " DELETE   renamed\n"});
 }
 
 TOOL_TEST(Filegone, FilesByTheirNames) {
@@ -87,12 +90,6 @@ TOOL_TEST(Filegone, FilesByTheirNames) {
     EXPECT_EQ(got, expected);
     EXPECT_GE(report.lost("filtered"), calls.size() - got.size());
   }
-}
-
-TOOL_TEST(Filegone, Text) {
-  auto text = observe("filegone -n emovals", "removals --files 1 --scene", {}).text();
-  EXPECT_EQ(words(text), Strings("TIME PID COMM ACTION FILE"));
-  expect_contains(text, {" RENAME   file > renamed\n", " DELETE   renamed\n"});
 }
 
 TESTS_OF(filegone, .events = {{}, "removals --files 3"},

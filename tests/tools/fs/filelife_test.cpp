@@ -33,12 +33,15 @@ TOOL_TEST(Filelife, EveryFileThatEnds) {
   memory.trace("filelife --json --strict -p {pid}");
   disk.trace("filelife --json --strict -F -p {pid}");
   memory.trace("filelife --json --strict -m 149 -p {pid}");
+  memory.trace("filelife -p {pid}");
   auto one = memory.finish(), other = disk.finish();
   expect_ends(one.report().body, one.truth, "");
   expect_ends(other.report().body, other.truth, other.truth["dir"].str() + "/");
   auto young = one.report(1).body;
   EXPECT_EQ(young.size(), one.truth["gone"].u64() - 1);
   for (auto& event : young) EXPECT_LE(event["age_ns"].u64(), 149'000'000u);
+  expect_row(lines(one.text(2)).at(0), "TIME PID COMM AGE(s) FILE");
+  expect_contains(one.text(2), {" removals ", " renamed\n"});
 }
 
 // Files that stay take no room of those that come later.
@@ -65,12 +68,6 @@ TOOL_TEST(Filelife, OfIoUring) {
                   {{"call", "other"}, {"file", data.substr(data.rfind('/') + 1) + ".short-lived"}});
     EXPECT_GT(event["age_ns"].u64(), 0u);
   }
-}
-
-TOOL_TEST(Filelife, Text) {
-  auto text = observe("filelife -n emovals", "removals --files 1 --scene --age 250", {}).text();
-  EXPECT_EQ(words(text), Strings("TIME PID COMM AGE(s) FILE"));
-  expect_contains(text, {" removals         0.2", " renamed\n"});
 }
 
 TESTS_OF(filelife, .events = {{}, "removals --files 3"},

@@ -41,19 +41,10 @@ TOOL_TEST_P(FsdistOn, OperationsOfEach, type) {
   EXPECT_EQ(of_type.body.size(), std::size(kPerRound));
 }
 
-TOOL_TEST(Fsdist, TextHasTheKnownTitles) {
-  auto text = observe("fsdist -t tmpfs -e -p {pid}", "filecalls --rounds 5").text();
-  expect_contains(text, {"operation = read\n     usecs               : count ", ", count: 20\n"});
-}
-
-TOOL_TEST(Fsdist, AFileSystemThatIsNotThere) {
-  require_tool("fsdist");
+TOOL_TEST(Fsdist, TextAndAFileSystemThatIsNotThere) {
+  expect_contains(observe("fsdist -t tmpfs -e -p {pid}", "filecalls --rounds 5").text(),
+                  {"operation = read\n     usecs               : count ", ", count: 20\n"});
   expect_refused("fsdist -t no-such-fs", {"does not know the file system 'no-such-fs'"}, 3);
-}
-
-TOOL_TEST(Fsdist, NamesOfFileSystemsWhoseModuleIsNotThere) {
-  require_tool("fsdist");
-  expect_missing_modules("dist");
 }
 
 TESTS_OF(fsdist, .events = {{}, "filecalls --rounds 5"}, .nothing_when_idle = true,

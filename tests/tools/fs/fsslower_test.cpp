@@ -67,19 +67,8 @@ TOOL_TEST_P(FsslowerOn, EveryOperationWithItsFile, type) {
   }
 }
 
-TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
-  auto seen = observe("fsslower --json --strict -m 100 -p {pid}", "fileio --count 100 --delay 150");
-  auto report = seen.report();
-  auto slow = line_with(report.body, {});
-  expect_fields(slow,
-                {{"file", seen.truth["data"].str()}, {"operation", "R"}, {"fs_type", "tmpfs"}});
-  EXPECT_GE(slow["latency_ns"].u64(), 140'000'000u);
-  EXPECT_GE(report.lost("filtered"), seen.truth["returned"].u64() - 1);
-}
-
 TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
-  require_tool("fsslower");
-  expect_missing_modules("slower");
+  for (std::string kind : {"slower", "dist"}) expect_missing_modules(kind);
 }
 
 TESTS_OF(fsslower, .events = {"0", "fileio --count 5"},

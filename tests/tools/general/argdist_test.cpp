@@ -1,5 +1,4 @@
 // argdist against programs that call functions with known arguments.
-#include "module_opens.hpp"
 #include "probes.hpp"
 
 namespace coretap::tooltest {
@@ -39,33 +38,6 @@ TOOL_TEST(Argdist, SeveralValuesAndSpecifications) {
   EXPECT_EQ(seen.report().lost("filtered"), 2U);
 }
 
-TOOL_TEST(Argdist, PlacesWithinFunctions) {
-  auto seen =
-      distribute({"-C", "p:" + last_place_of(probes(), "counted_each") + "():char*:$COMM#a"});
-  EXPECT_EQ(value_counts(seen.report()), (Counts{{"a: $COMM = probes", 20}}));
-}
-
-TOOL_TEST(Argdist, FunctionsOfModulesWithTheirTypes) {
-  require_tool("argdist");
-  const ModuleOpens opens;
-  const Strings words{
-      "argdist", "-C",
-      "p:" + std::string(kOpenOf9p) + "():u64,u32:fid->qid.path,fid->clnt->msize#opens"};
-  if (!opens.has_types)
-    return expect_refused(words + "--json --" + opens.command(),
-                          {"no type information of module 9pnet"}, 3);
-  auto all = value_counts(of_command(words, opens.command()));
-  for (auto& [row, n] : all)
-    EXPECT_TRUE(row.ends_with("fid->clnt->msize = " + opens.message_bytes)) << row;
-  EXPECT_EQ(opens.opened(all), 1U) << ::testing::PrintToString(all);
-}
-
-TOOL_TEST(Argdist, ResultsOfSystemCalls) {
-  auto seen = distribute("-C r::sys_getppid()#r");
-  EXPECT_EQ(value_counts(seen.report()),
-            (Counts{{"r: $retval = " + std::to_string(getpid()), seen.truth["calls"].u64()}}));
-}
-
 TOOL_TEST(Argdist, Histograms) {
   auto seen = distribute({"-H", "p:" + probes() + ":counted_each(u64 n):u64:n#up", "-H",
                           "p:" + probes() + ":counted_each(u64 n):int:0 - (int)n#down"});
@@ -80,27 +52,12 @@ TOOL_TEST(Argdist, Histograms) {
                             "up 0:2 2:2 4:4 8:8 16:4"}));
 }
 
-TOOL_TEST(Argdist, CallsFromEntryToReturn) {
-  auto seen = distribute(
-      {"-C", "r:" + calls("timed_call") + "(int n):int,bool:$entry(n) / 3,$latency > 2000000#x"},
-      "calls --calls 5 --sleep-us 2000");
-  EXPECT_EQ(value_counts(seen.report()),
-            (Counts{{"x: $entry(n) / 3 = 0, $latency > 2000000 = 1", 3},
-                    {"x: $entry(n) / 3 = 1, $latency > 2000000 = 1", 2}}));
-}
-
 TOOL_TEST(Argdist, MemoryThatIsNotThere) {
   const auto spec = "p:" + probes() + ":counted_each(u64 n):int:*(int *)n";
   auto seen = distribute({"-C", spec + "#x"}, "probes --calls 3");
   EXPECT_EQ(value_counts(seen.report()), (Counts{{"x: *(int *)n = (fault)", 3}}));
   auto slots = observe("argdist --json -p {pid}" + Strings{"-H", spec}, "probes --calls 3");
   EXPECT_EQ(slots.report().lost("unjudged"), 3U);
-}
-
-TOOL_TEST(Argdist, RecordsOfTracepoints) {
-  auto report = of_command("argdist -C t:sched:sched_process_exec():char*:args->filename#exec",
-                           {"sh", "-c", "/bin/true; /bin/true; exec /bin/true"});
-  EXPECT_EQ(value_counts(report)["exec: args->filename = /bin/true"], 3U);
 }
 
 TOOL_TEST(Argdist, Columns) {

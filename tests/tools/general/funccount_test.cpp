@@ -58,13 +58,6 @@ TOOL_TEST(Funccount, EachKindOfTarget) {
   }
 }
 
-TOOL_TEST(Funccount, PlacesWithinUserFunctions) {
-  auto place = last_place_of(probes(), "counted_even");
-  auto seen = count({place, probes() + ":counted_each"});
-  EXPECT_EQ(seen.counts, (Functions{{place.substr(place.rfind(':') + 1), seen.of("even")},
-                                    {"counted_each", seen.of("calls")}}));
-}
-
 TOOL_TEST(Funccount, PlacesWithinKernelFunctions) {
   need_kprobes();
   // Behind the call that tracing patches, without or with a landing pad before it.

@@ -29,12 +29,6 @@ TOOL_TEST(Stackcount, UserFunctionsByTheirCallers) {
   EXPECT_EQ(whole, rows.size() - 1);
 }
 
-TOOL_TEST(Stackcount, PlacesWithinFunctions) {
-  auto report = count_stacks(last_place_of(probes(), "counted_each"), "probes --calls 20").report();
-  EXPECT_EQ(report.sum("count"), 20U);
-  for (auto& line : report.body) EXPECT_TRUE(is_called_by(line, "main"));
-}
-
 TOOL_TEST(Stackcount, SystemCallsWithBothStacks) {
   auto seen = count_stacks("sys_clock_nanosleep");
   const auto n = seen.truth["calls"].u64();

@@ -3,8 +3,11 @@
 
 namespace coretap::tooltest {
 TOOL_TEST(Brkstack, EachChangeWithItsBytes) {
-  auto seen = observe("brkstack --json --strict -p {pid}", "grower");
-  auto all = seen.report().body;
+  auto seen =
+      observe_all({"brkstack --json --strict -p {pid}", "brkstack --json --strict --mmap -p {pid}",
+                   "brkstack --json --strict -m 65537 -p {pid}", "brkstack -f -p {pid}"},
+                  "grower");
+  auto all = seen.body(), mapped = seen.body(1);
   auto grow = lines_with_frame(all, "user_stack", "workload_grow"),
        shrink = lines_with_frame(all, "user_stack", "workload_shrink");
   expect_sums(grow, seen.truth, {"grows", "grown_bytes"});
@@ -12,29 +15,18 @@ TOOL_TEST(Brkstack, EachChangeWithItsBytes) {
   EXPECT_EQ(sum(grow, "shrinks"), 0u);
   EXPECT_EQ(sum(shrink, "grows"), 0u);
   for (auto& line : all) expect_fields(line, {{"call", "brk"}, {"comm", "grower"}});
-}
-
-TOOL_TEST(Brkstack, MappingsIfAskedAndNoSmallChanges) {
-  auto seen = observe_all(
-      {"brkstack --json --strict --mmap -p {pid}", "brkstack --json --strict -m 65537 -p {pid}"},
-      "grower");
-  auto all = seen.report().body;
-  expect_sums(lines_with_frame(all, "user_stack", "workload_map"), seen.truth,
+  expect_sums(lines_with_frame(mapped, "user_stack", "workload_map"), seen.truth,
               {{"grows", "maps"}, {"grown_bytes", "mapped_bytes"}});
-  expect_sums(lines_with_frame(all, "user_stack", "workload_grow"), seen.truth, {"grows"});
-  auto large = seen.report(1);
-  EXPECT_TRUE(large.body.empty());
-  EXPECT_GE(large.lost("filtered"), seen.truth["changes"].u64());
-}
-
-TOOL_TEST(Brkstack, BytesForFlameGraphs) {
-  auto seen = observe("brkstack -f -p {pid}", "grower");
-  expect_contains(seen.text(), {"grower;"});
-  EXPECT_FALSE(contains(seen.text(), "workload_shrink")) << seen.text();
-  std::uint64_t sum = 0;
-  for (auto& line : lines(seen.text()))
-    if (contains(line, ";workload_grow")) sum += std::stoull(line.substr(line.rfind(' ') + 1));
-  EXPECT_EQ(sum, seen.truth["grown_bytes"].u64());
+  expect_sums(lines_with_frame(mapped, "user_stack", "workload_grow"), seen.truth, {"grows"});
+  EXPECT_TRUE(seen.body(2).empty());
+  EXPECT_GE(seen.report(2).lost("filtered"), seen.number("changes"));
+  // For flame graphs: bytes that it grew by.
+  std::uint64_t bytes = 0;
+  for (auto& line : lines(seen.text(3))) {
+    EXPECT_TRUE(line.starts_with("grower;") && !contains(line, "workload_shrink")) << line;
+    if (contains(line, ";workload_grow")) bytes += std::stoull(line.substr(line.rfind(' ') + 1));
+  }
+  EXPECT_EQ(bytes, seen.number("grown_bytes"));
 }
 
 TESTS_OF(brkstack, .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},

@@ -55,10 +55,8 @@ void expect_scanned(const Report& report, const Json& truth, const Counters& aro
                          bounds("free_scanned_pages", "compact_free_scanned")});
 }
 
-const std::string kManual = "compaction --manual --rounds 2";
-
 TOOL_TEST(Compactsnoop, ByHand) {
-  auto workload = Workload::of(kManual, {});
+  auto workload = Workload::of("compaction --manual --rounds 2", {});
   Counters around;
   Tracer all("compactsnoop", "--json --strict -K");
   Counters within;
@@ -87,35 +85,14 @@ TOOL_TEST(Compactsnoop, ByHand) {
   EXPECT_GT(sum(own, "migrate_scanned_pages"), 0u);
 }
 
-TOOL_TEST(Compactsnoop, Filters) {
-  Cgroup cgroup;
-  Scene wanted("compaction --manual --comm cs-wanted", {});
-  auto other = Workload::of(kManual, {});
-  cgroup.add(wanted.workload().pid());
-  for (auto& filter : Strings{"-p {pid}", "-t {pid}", "-n cs-wanted", "-c " + cgroup.path(),
-                              "-u 54321", "-u 0 -p {pid}," + other.id()})
-    wanted.trace("compactsnoop --json --strict " + filter);
-  // One after the other: two that compact the same zones are in each other's way.
-  other.release();
-  auto two = other.truth()["begins_expected"].u64();
-  auto seen = wanted.finish();
-  auto one = seen.truth["begins_expected"].u64();
-  for (std::size_t i = 0; i < 4; i++) {
-    SCOPED_TRACE(i);
-    EXPECT_EQ(seen.report(i).body.size(), one);
-    EXPECT_EQ(seen.report(i).of_process(seen.pid).size(), one);
-  }
-  EXPECT_TRUE(seen.report(4).body.empty());
-  EXPECT_EQ(seen.report(5).body.size(), one + two);
-}
-
 // Huge pages out of fragmented memory: the task that asks for them compacts. To fragment a
 // machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Compactsnoop, DirectForHugePages) {
   Scene scene("compaction --events 4", {});
   Counters around;
   scene.trace("compactsnoop --json --strict -K");
-  scene.trace("compactsnoop -e -p {pid}");
+  scene.trace("compactsnoop -T -e -n compaction");
+  scene.trace("compactsnoop --json -u 54321");
   auto seen = scene.finish();
   auto report = seen.report();
   check_compactions(report, zones_of(seen.truth));
@@ -133,32 +110,12 @@ TOOL_TEST(Compactsnoop, DirectForHugePages) {
   EXPECT_FALSE(lines_with(direct, {{"status", "success"}}).empty());
   EXPECT_EQ(
       expect_table(
-          seen.text(1), words(seen.text(1)),
-          R"(compaction +\d+ +\d+ +ZONE_[A-Z0-9]+ +9 +A?SYNC +-?\d\.\d{3}( +\d+){4} +\d+\.\d+ +[a-z_]+ +direct( +\d+){3} *)"),
+          seen.text(1),
+          "TIME(s) COMM PID NODE ZONE ORDER MODE FRAGIDX MIN LOW HIGH FREE LAT(ms) STATUS KIND "
+          "MSCAN FSCAN MIGR",
+          R"(\d+\.\d{6} +compaction +\d+ +\d+ +ZONE_[A-Z0-9]+ +9 +A?SYNC +-?\d\.\d{3}( +\d+){4} +\d+\.\d+ +[a-z_]+ +direct( +\d+){3} *)"),
       direct.size());
-}
-
-TOOL_TEST(Compactsnoop, Text) {
-  const Strings plain("COMM PID NODE ZONE ORDER MODE LAT(ms) STATUS");
-  const Strings extended(
-      "COMM PID NODE ZONE ORDER MODE FRAGIDX MIN LOW HIGH FREE LAT(ms) STATUS KIND MSCAN FSCAN "
-      "MIGR");
-  auto seen = observe_all({"compactsnoop -p {pid}", "compactsnoop -e -p {pid}",
-                           "compactsnoop -T -p {pid}", "compactsnoop --csv -p {pid}"},
-                          kManual, {});
-  const auto rows = seen.truth["begins_expected"].u64();
-  const auto begin =
-      "compaction +" + std::to_string(seen.pid) + R"( +\d+ +ZONE_[A-Z0-9]+ +-1 +SYNC +)";
-  const std::string end = R"(\d+\.\d+ +[a-z_]+)";
-  EXPECT_EQ(expect_table(seen.text(0), plain, begin + end + " *"), rows);
-  // No order: nothing to judge fragmentation by.
-  EXPECT_EQ(expect_table(seen.text(1), extended,
-                         begin + R"(-( +\d+){4} +)" + end + R"( +manual( +\d+){3} *)"),
-            rows);
-  EXPECT_EQ(expect_table(seen.text(2), Strings("TIME(s)") + plain,
-                         R"(\d+\.\d{6} +)" + begin + end + " *"),
-            rows);
-  EXPECT_EQ(lines(seen.text(3)).size(), rows + 1);
+  EXPECT_TRUE(seen.body(2).empty());
 }
 
 TESTS_OF(compactsnoop, .events = {"-e -K", "compaction --manual", true},

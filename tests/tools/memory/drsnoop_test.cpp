@@ -125,62 +125,6 @@ TOOL_TEST(Drsnoop, ReclaimOfAMemoryCgroup) {
             report.body.size());
 }
 
-/// The cgroup of a workload where tools filter by it. Version 2 counts in the hierarchy that
-/// filters: there it has one of its own, else it gets this one.
-std::string cgroup_of(pid_t pid, const Cgroup& otherwise) {
-  for (auto& line : lines(slurp("/proc/" + std::to_string(pid) + "/cgroup")))
-    if (line.starts_with("0::/") && contains(line, "workload-")) return line.substr(3);
-  otherwise.add(pid);
-  return otherwise.path();
-}
-
-// Of two, the first has switched the controller on and switches it off when it is done: it must end
-// last.
-TOOL_TEST(Drsnoop, Filters) {
-  Cgroup cgroup;
-  Scene wanted("reclaim --memcg", {});
-  Workload other("reclaim", "--memcg --comm rc-other");
-  auto worker = wanted.ready()["worker_pid"].u64();
-  auto where = cgroup_of(static_cast<pid_t>(worker), cgroup);
-  // The last is the thread that only waits for those that need memory.
-  for (auto& filter : Strings{"-p {worker_pid}", "-n reclaim", "-c " + where, "-u 0", "-u 54321",
-                              "-n rc-nobody", "-t {worker_pid}"})
-    wanted.trace("drsnoop --json --strict -M " + filter);
-  other.release();
-  other.truth();
-  auto seen = wanted.finish();
-  for (std::size_t i : {0, 1, 2}) {
-    SCOPED_TRACE(i);
-    expect_stalls(seen.report(i), seen.truth);
-    expect_all_from(seen.report(i), worker);
-  }
-  EXPECT_GT(seen.report(3).body.size(), seen.report(0).body.size());
-  for (std::size_t i : {4, 5, 6}) EXPECT_TRUE(seen.report(i).body.empty()) << i;
-}
-
-TOOL_TEST(Drsnoop, TextAndCsv) {
-  auto seen = observe_all({"drsnoop -M -p {worker_pid}", "drsnoop -M --csv -p {worker_pid}",
-                           "drsnoop -M --json --strict -p {worker_pid}"},
-                          "reclaim --memcg", {});
-  auto id = std::to_string(seen.ready["worker_pid"].u64());
-  auto shown = lines(seen.text(0)), table = lines(seen.text(1));
-  auto events = seen.report(2).body;
-  ASSERT_EQ(shown.size(), events.size() + 1);
-  ASSERT_EQ(table.size(), events.size() + 1);
-  double all_ms = 0;
-  for (std::size_t i = 0; i < events.size(); i++) {
-    auto cells = words(shown[i + 1]);
-    auto pages = std::to_string(events[i]["reclaimed_pages"].u64());
-    EXPECT_EQ(cells, (Strings{"reclaim", id, cells.at(2), pages, "memcg"}));
-    all_ms += std::stod(cells[2]);
-    expect_contains(table[i + 1], {",reclaim," + id + ","});
-  }
-  // One task reclaims, once at a time; each time is rounded.
-  EXPECT_GT(all_ms, 0);
-  EXPECT_LE(all_ms, static_cast<double>(seen.truth["took_ns"].u64()) / 1e6 +
-                        0.01 * static_cast<double>(events.size()));
-}
-
 TESTS_OF(drsnoop, .events = {"-M -e -K -U", "reclaim --memcg --events 3 --seconds 8", true},
          .stress = event_row("reclaim --memcg --events {n}", 50, memcg_stalls, "-M", "worker_pid"),
          .long_run = {{.arguments = "--memcg"}});

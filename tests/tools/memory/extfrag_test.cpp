@@ -254,50 +254,6 @@ TOOL_TEST(Extfrag, Fragmenting) {
   expect_contains(output_of("extfrag -i"), {" 0."});  // some order would fail for fragmentation
 }
 
-std::vector<double> numbers_of(const Strings& words) {
-  std::vector<double> all;
-  for (auto& word : words) all.push_back(std::stod(word));
-  return all;
-}
-/// The numbers of each line of text.
-std::vector<double> numbers_of(const std::string& line) {
-  return numbers_of(words(line.substr(zone_of(line).size())));
-}
-
-TOOL_TEST(Extfrag, IndexAsData) {
-  auto buddies = lines(slurp("/proc/buddyinfo"));
-  auto zones = buddies.size(), orders = numbers_of(buddies.at(0)).size();
-  for (std::string option : {"-i", "-u"}) {
-    SCOPED_TRACE(option);
-    auto* key = option == "-i" ? "fragmentation_indices" : "unusable_indices";
-    auto tool = "extfrag " + option;
-    bool same = false;
-    for (int i = 0; i < 200 && !same; i++) {
-      auto before = output_of(tool), json = output_of(tool + " --json"),
-           csv = output_of(tool + " --csv");
-      if (before != output_of(tool)) continue;
-      auto rows = parse_report(json, "").body;
-      auto text = lines(before), table = lines(csv);
-      ASSERT_EQ(text.size(), zones);
-      ASSERT_EQ(rows.size(), zones);
-      ASSERT_EQ(table.size(), zones + 1);
-      EXPECT_TRUE(table[0].starts_with("time,node,zone,order_0,order_1,")) << table[0];
-      same = true;
-      for (std::size_t n = 0; n < zones; n++) {
-        auto expected = numbers_of(text[n]);
-        EXPECT_EQ(expected.size(), orders);
-        std::vector<double> found;
-        for (auto& value : rows[n][key].items()) found.push_back(value.real());
-        auto cells = csv_fields(table[n + 1]);
-        cells.erase(cells.begin(), cells.begin() + 3);
-        same &= found == expected && numbers_of(cells) == expected;
-        expect_contains(text[n], {rows[n]["zone"].str()});
-      }
-    }
-    EXPECT_TRUE(same) << "never the same twice";
-  }
-}
-
 TOOL_TEST(Extfrag, IndexEachInterval) {
   auto zones = lines(slurp("/proc/buddyinfo")).size();
   auto report = parse_report(output_of("extfrag -i --json 0.05 3"), "");
@@ -309,16 +265,6 @@ TOOL_TEST(Extfrag, IndexEachInterval) {
   EXPECT_TRUE(std::regex_search(text, std::regex(R"(^\[\d\d:\d\d:\d\d\]\n)"))) << text;
   EXPECT_EQ(lines(output_of("extfrag -i -n 0 -z " + spans().at(0).zone)).size(), 1u);
   expect_contains(output_of("extfrag -i --explain"), {"/proc/buddyinfo"});
-}
-
-TOOL_TEST(Extfrag, IndexForAnybody) {
-  for (auto* option : {"-i", "-u"}) {
-    auto result = run({tool_path("extfrag"), option}, as_nobody({}));
-    if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
-    EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(result.err, "");
-    EXPECT_EQ(lines(result.out).size(), lines(slurp("/proc/buddyinfo")).size());
-  }
 }
 
 TOOL_TEST(Extfrag, WrongZonesAndNodes) {

@@ -106,20 +106,6 @@ TOOL_TEST(Memleak, CommandsAndTheirChildren) {
   }
 }
 
-TOOL_TEST(Memleak, EndsAreShownOnce) {
-  Workload workload("leaker", "--rounds 5");
-  Tracer tracer("memleak", "--json -o 0 -i 0.3 -p " + workload.id());
-  workload.release();
-  auto truth = workload.truth();  // it has ended
-  tracer.process().await([](auto& out, auto&) { return contains(out, "\"exited\":true"); });
-  std::this_thread::sleep_for(700ms);
-  auto report = tracer.stop();
-  auto ended = lines_with(report.body, {{"exited", true}});
-  EXPECT_EQ(held_by(ended), truth_of(truth));
-  for (auto& line : ended) expect_fields(line, {{"time", ended[0]["time"].str()}});
-  expect_fields(report.body.back(), {{"exited", true}});
-}
-
 // The chosen addresses are others in each run; six standard deviations are enough for ever.
 TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
   constexpr double kBlocks = 20000, kRate = 10;
@@ -135,25 +121,6 @@ TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
   }
   for (auto& line : seen.report(1).body)
     expect_fields(line, {{"sample_rate", 10}, {"count", line["allocations"].items().size() * 10}});
-}
-
-TOOL_TEST(Memleak, OlderAndEachAllocation) {
-  auto seen = observe_all({"memleak --json -o 3600000 -i 1000 -p {pid}", kOfProcess + "-a"},
-                          "leaker --rounds 3");
-  EXPECT_TRUE(seen.report(0).body.empty());
-  auto report = seen.report(1);
-  ASSERT_FALSE(report.body.empty());
-  std::set<std::uint64_t> addresses;
-  for (auto& line : report.body) {
-    std::uint64_t oldest = 0;
-    auto all = line["allocations"].items();
-    for (auto& one : all) {
-      oldest = std::max(oldest, one["age_ns"].u64());
-      EXPECT_TRUE(addresses.insert(one["address"].u64()).second);
-    }
-    expect_fields(line,
-                  {{"count", all.size()}, {"bytes", sum(all, "bytes")}, {"oldest_age_ns", oldest}});
-  }
 }
 
 TOOL_TEST(Memleak, TextAsItsUsersKnowIt) {
@@ -191,19 +158,13 @@ TOOL_TEST(Memleak, EachCall) {
   auto report = observe("memleak --json -t -p {pid}", "leaker --rounds 2").report();
   expect_nothing_lost(report);
   std::map<std::string, int> calls;
-  std::map<std::uint64_t, std::uint64_t> held;
   for (auto& event : report.body) {
     auto function = event["function"].str();
-    auto address = event["address"].u64();
     calls[function] += 1;
-    if (function == "free") {
-      EXPECT_TRUE(event["bytes"].is_null());
-      held.erase(address);
-    } else if (function == "reallocarray" && !address) {
-      EXPECT_EQ(event["bytes"].u64(), UINT64_MAX) << "its product overflowed: nothing was freed";
-    } else if (address && function != "mmap" && function != "mremap" && function != "munmap") {
-      held[address] = event["bytes"].u64();
-    }
+    if (function == "free") expect_fields(event, {{"bytes", nullptr}});
+    // Its product overflowed: nothing was freed.
+    if (function == "reallocarray" && !event["address"].u64())
+      expect_fields(event, {{"bytes", UINT64_MAX}});
   }
   calls["aligned_alloc"] += calls["memalign"];  // may be one function
   for (auto& [function, count] : std::map<std::string, int>{{"posix_memalign", 6},
@@ -214,7 +175,6 @@ TOOL_TEST(Memleak, EachCall) {
                                                             {"mremap", 4}})
     EXPECT_EQ(calls[function], count) << function;
   EXPECT_GE(calls["calloc"], 2 * 2);
-  EXPECT_GE(held.size(), 500u);
 }
 
 TOOL_TEST(Memleak, AnotherAllocator) {

@@ -60,19 +60,6 @@ TOOL_TEST(Mmapsnoop, LibrariesOfACommand) {
   for (auto& path : mapped) EXPECT_TRUE(shown.contains(path)) << path;
 }
 
-TOOL_TEST(Mmapsnoop, ColumnsOfThePeer) {
-  auto seen = observe("mmapsnoop -T -p {pid}", "segments --maps 1");
-  auto kb = seen.truth["page"].u64() / 1024;
-  auto rows = lines(seen.text());
-  EXPECT_EQ(words(rows.at(0)), Strings("TIME PID COMM PROT MAP OFFS(KB) SIZE(KB) FILE"));
-  ASSERT_GE(rows.size(), 5u);
-  auto cells = words(rows[2]);
-  ASSERT_EQ(cells.size(), 8u) << rows[2];
-  EXPECT_EQ((Strings{cells.begin() + 1, cells.end()}),
-            (Strings{std::to_string(seen.pid), "segments", "RW-", "S---", std::to_string(kb),
-                     std::to_string(2 * kb), seen.truth["path"].str()}));
-}
-
 TESTS_OF(mmapsnoop, .events = {"-T", "segments --maps 3"},
          .stress = {.workload = "segments --maps {n/4}",
                     .events = 1200,

@@ -90,12 +90,11 @@ TOOL_TEST(Numamove, CompactionIsNotCounted) {
   EXPECT_EQ(report.sum("migrations"), 0u);
 }
 
-TOOL_TEST(Numamove, TextAndCsv) {
+TOOL_TEST(Numamove, Text) {
   EXPECT_EQ(expect_table(output_of("numamove 0.1 2"),
                          "TIME NUMA_migrations NUMA_migrations_ms PAGES FAILED",
                          R"(\d\d:\d\d:\d\d +\d+ +\d+\.\d{3} +\d+ +\d+)"),
             2u);
-  EXPECT_EQ(lines(output_of("numamove --csv 0.1 1")).size(), 2u);
 }
 
 TESTS_OF(numamove, .reports = {{ReportKind::aggregate}}, .events = {{}, "sleeper --sleeps 3"},

@@ -38,25 +38,6 @@ TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
   for (std::size_t i : {1, 3}) expect_fields(last[i], {{"address", at}});
 }
 
-TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
-  auto seen = observe("shmsnoop -t {pid}", "segments --shm 1", {});
-  auto rows = lines(seen.text());
-  ASSERT_EQ(rows.size(), 7u) << seen.text();
-  EXPECT_EQ(words(rows[0]), Strings("TID COMM SYS RET ARGs"));
-  const Strings calls[] = {{"SHMGET", fmt::format("{:x}", seen.truth["shmid"].u64())},
-                           {"SHMAT", fmt::format("{:x}", seen.truth["address"].u64())},
-                           "SHMCTL 0",
-                           "SHMDT 0",
-                           "SHMCTL 0",
-                           "SHMDT -EINVAL"};
-  for (std::size_t i = 0; i < 6; i++) {
-    auto cells = words(rows[i + 1]);
-    ASSERT_GE(cells.size(), 6u) << rows[i + 1];
-    cells.resize(4);
-    EXPECT_EQ(cells, (Strings{std::to_string(seen.pid), "segments"} + calls[i]));
-  }
-}
-
 TESTS_OF(shmsnoop, .events = {"-T", "segments --shm 3"},
          .stress = event_row("segments --shm {n/6}", 1200, "shm_calls"),
          .long_run = {{.arguments = "-T"}});

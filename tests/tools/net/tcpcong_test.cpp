@@ -36,9 +36,11 @@ TOOL_TEST(Tcpcong, Loss) { expect_loss("--sessions 1 --lost 3", kFour); }
 TOOL_TEST(Tcpcong, LossIpv6) { expect_loss("--sessions 1 --lost 2", kSix); }
 
 // A state that lasts over the end of an interval counts in both, and in all as much as it lasts.
-TOOL_TEST(Tcpcong, StatesUnderWay) {
+TOOL_TEST(Tcpcong, IntervalsDistributionsAndText) {
   const std::string tool = "tcpcong --json --strict --netns {pid}";
-  auto seen = watch({tool, tool + " 0.1"}, "tcp --sessions 1 --lost 4");
+  auto seen = watch({tool, tool + " 0.1", "tcpcong --json -d --netns {pid} -R {server_port}",
+                     "tcpcong -d -u -p {pid}", "tcpcong -p {pid}", "tcpcong -u -p {pid}"},
+                    "tcp --sessions 1 --lost 4");
   auto at_once = of_client(seen, 0), parts = of_client(seen, 1);
   ASSERT_EQ(at_once.size(), 1u);
   EXPECT_TRUE(std::ranges::any_of(
@@ -47,31 +49,29 @@ TOOL_TEST(Tcpcong, StatesUnderWay) {
   auto near = [](std::uint64_t a, std::uint64_t b) { EXPECT_NEAR(a, b, 1e6 + 0.01 * b); };
   near(in_all(parts), in_all(at_once));
   near(sum(parts, "loss_ns"), sum(at_once, "loss_ns"));
-}
 
-TOOL_TEST(Tcpcong, Distributions) {
-  auto seen = watch({"tcpcong --json -d --netns {pid} -R {server_port}", "tcpcong -d -u -p {pid}"},
-                    "tcp --sessions 1 --lost 3");
-  auto losses = lines_with(seen.body(), {{"congestion_state", "loss"}});
-  for (auto& h : losses) EXPECT_GE(h["total_ns"].u64(), seen.number("hole_ns") * 9 / 10);
-  EXPECT_EQ(sum(losses, "count"), 1u);
-  EXPECT_LE(sum(seen.body(), "total_ns"), seen.number("session_ns"));
-  expect_contains(seen.text(1), {"state = loss", "usecs"});
-}
+  auto loss = only(lines_with(seen.body(2), {{"congestion_state", "loss"}}));
+  expect_fields(loss, {{"count", 1}});
+  EXPECT_GE(loss["total_ns"].u64(), seen.number("hole_ns") * 9 / 10);
+  EXPECT_LE(sum(seen.body(2), "total_ns"), seen.number("session_ns"));
+  expect_contains(seen.text(3), {"state = loss", "usecs"});
 
-TOOL_TEST(Tcpcong, Text) {
-  auto seen = watch({"tcpcong -p {pid}", "tcpcong -u -p {pid}"}, "tcp --sessions 1 --lost 2");
-  auto loss = [&](std::size_t tool, const Strings& titles) {
-    auto rows = lines(seen.text(tool));
+  double ms = 0;
+  for (std::string unit : {"ms", "us"}) {
+    auto rows = lines(seen.text(unit == "ms" ? 4 : 5));
     while (rows.at(0).empty()) rows.erase(rows.begin());
-    expect_row(rows[0], titles);
+    expect_row(rows[0],
+               std::regex_replace("LAddrPort RAddrPort Open_@ Dod_@ Rcov_@ Cwr_@ Los_@ Chgs",
+                                  std::regex("@"), unit));
     expect_row(rows.at(1),
                seen.filled("127.0.0.1:{client_ports} 127.0.0.1:{server_port} * * * * * *"));
-    return std::stod(words(rows[1]).at(6));
-  };
-  auto ms = loss(0, "LAddrPort RAddrPort Open_ms Dod_ms Rcov_ms Cwr_ms Los_ms Chgs");
-  auto us = loss(1, "LAddrPort RAddrPort Open_us Dod_us Rcov_us Cwr_us Los_us Chgs");
-  EXPECT_NEAR(us / 1000, ms, 1 + ms / 100);
+    auto lost = std::stod(words(rows[1]).at(6));
+    if (unit == "ms") {
+      ms = lost;
+    } else {
+      EXPECT_NEAR(lost / 1000, ms, 1 + ms / 100);
+    }
+  }
 }
 
 TESTS_OF(tcpcong, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},

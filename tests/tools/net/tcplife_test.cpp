@@ -98,12 +98,6 @@ TOOL_TEST(Tcplife, Filters) {
   EXPECT_EQ(one.finish().report().body.size(), 2u);
 }
 
-TOOL_TEST(Tcplife, FollowsACommand) {
-  Tracer tracer("tcplife", "--json --strict -- " + workload_path("tcp") + " --sessions 2",
-                {.attached = false});
-  EXPECT_EQ(tracer.finish().body.size(), 4u);
-}
-
 TOOL_TEST(Tcplife, Text) {
   auto seen = watch({"tcplife -T -t -p {pid}", "tcplife -w -p {pid}"}, "tcp --sessions 1");
   EXPECT_TRUE(safe_for_terminals(seen.text()));

@@ -65,20 +65,16 @@ TOOL_TEST(Tcppktlat, Histograms) {
   expect_fields(only(of_messages("-H --strict", "7").body()), "count 7");
 }
 
-TOOL_TEST(Tcppktlat, Filters) {
+TOOL_TEST(Tcppktlat, FiltersAndText) {
   std::vector<Strings> tools;
   for (auto* options : {"-p {reader_pid}", "-t {reader_pid}", "-l {port}", "1000", "-p {pid}",
                         "-r {port}", "-6", "100000000"})
     tools.push_back("tcppktlat --json --netns {pid}" + Strings(options));
+  tools.emplace_back("tcppktlat -T --softirq --netns {pid}");
   auto seen = watch(tools, "tcpio --messages 4 --nap 5");
-  for (std::size_t i = 0; i < tools.size(); i++)
-    EXPECT_EQ(seen.shown(i), i < 4 ? 4u : 0u) << join(tools[i]);
+  for (std::size_t i = 0; i < 8; i++) EXPECT_EQ(seen.shown(i), i < 4 ? 4u : 0u) << join(tools[i]);
   EXPECT_GE(seen.report(7).lost("filtered"), 4u);
-}
-
-TOOL_TEST(Tcppktlat, Text) {
-  auto seen = watch({"tcppktlat -T --softirq --netns {pid}"}, "tcpio --messages 1 --nap 2");
-  auto rows = lines(seen.text());
+  auto rows = lines(seen.text(8));
   expect_row(rows.at(0), "TIME PID TID COMM LADDR LPORT RADDR RPORT MS SOFTIRQ(ms)");
   expect_row(rows.at(1),
              seen.filled("* {reader_pid} {reader_pid} tcpio 127.0.0.1 {port} 127.0.0.1 " +

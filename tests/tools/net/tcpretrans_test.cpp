@@ -59,16 +59,14 @@ TOOL_TEST(Tcpretrans, Handshakes) {
 }
 
 TOOL_TEST(Tcpretrans, Text) {
-  auto seen = watch(
-      {"tcpretrans -l -s -p {pid}", "tcpretrans -l -c -p {pid}", "tcpretrans -l -c --csv -p {pid}"},
-      "tcp --sessions 1 --lost 1 --family 6");
+  auto seen = watch({"tcpretrans -l -s -p {pid}", "tcpretrans -l -c -p {pid}"},
+                    "tcp --sessions 1 --lost 1 --family 6");
   auto shown = lines(seen.text()), counted = lines(seen.text(1));
   expect_row(shown.at(0), "TIME PID IP LADDR:LPORT T> RADDR:RPORT STATE SEQ");
   expect_row(shown.at(1),
              seen.filled("* {pid} 6 [::1]:{client_ports} L> [::1]:{server_port} ESTABLISHED *"));
   expect_row(counted.at(1), "LADDR:LPORT RADDR:RPORT RETRANSMITS");  // behind the time
   expect_row(counted.at(2), seen.filled("[::1]:{client_ports} <-> [::1]:{server_port} *"));
-  expect_contains(seen.text(2), {seen.filled(",::1,{client_ports},::1,")});
 }
 
 TESTS_OF(tcpretrans, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},

@@ -38,13 +38,6 @@ TOOL_TEST(Mountsnoop, EveryCallWithItsArguments) {
                 {{"fs_type", "tmpfs"}, {"data", "size=1M"}, {"flags_text", "MS_NOSUID|MS_NODEV"}});
 }
 
-TOOL_TEST(Mountsnoop, Text) {
-  auto text = observe_all({"mountsnoop -t -P -p {pid}"}, "mounts --unmounts 1 --scene", {}).text();
-  expect_row(lines(text).at(0), "TIME(s) COMM PID TID PCOMM PPID MNT_NS CALL");
-  EXPECT_TRUE(safe_for_terminals(text));
-  expect_contains(text, {" umount(\"/no/where\", MNT_FORCE) = -ENOENT\n"});
-}
-
 TESTS_OF(mountsnoop, .events = {{}, "mounts --unmounts 3"},
          .stress = event_row("mounts --unmounts {n}", 20000, "calls"));
 

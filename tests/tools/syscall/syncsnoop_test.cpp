@@ -22,12 +22,6 @@ TOOL_TEST(Syncsnoop, EveryCallWithItsFile) {
   EXPECT_GE(seen.report(1).lost("filtered"), events.size());
 }
 
-TOOL_TEST(Syncsnoop, Text) {
-  auto seen = observe_all({"syncsnoop -T -p {pid}"}, "filecalls --syncs 1 --scene", {});
-  expect_contains(seen.text(), {"/filecalls-" + std::to_string(seen.pid) + "/file\n", " EBADF ",
-                                " sync_file_range "});
-}
-
 TESTS_OF(syncsnoop, .events = {{}, "filecalls --syncs 3"},
          .stress = event_row("filecalls --syncs {n}", 20000, "syncs"));
 
