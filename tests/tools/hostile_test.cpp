@@ -553,6 +553,15 @@ std::set<std::string> named_in_the_kernel() {
   return all;
 }
 
+// Descriptors of maps and programs are the tool's own.
+TOOL_TEST(Hostile, CommandsInheritNothing) {
+  for (auto& tool : of_each_kind()) {
+    auto said = run({tool_path(tool), "--json", "--", "sh", "-c", "ls -l /proc/self/fd >&2"}).err;
+    expect_contains(said, {" 2 -> "});
+    EXPECT_FALSE(contains(said, "anon_inode") || contains(said, "bpf")) << tool << ": " << said;
+  }
+}
+
 TOOL_TEST(Hostile, NothingIsLeftOfKilledTools) {
   auto before = named_in_the_kernel();
   std::vector<std::unique_ptr<Tracer>> tracers;
