@@ -1,8 +1,11 @@
+// Symbols and probes of ELF files.
 #include <unistd.h>
 
 #include "fuzz.hpp"
 #include "program/function_returns.hpp"
+#include "symbols/demangle.hpp"
 #include "symbols/elf_symbols.hpp"
+#include "symbols/usdt.hpp"
 
 using namespace coretap;
 using namespace coretap::symbols;
@@ -50,5 +53,42 @@ FUZZ(elf_symbols, bytes) {
     auto returns = code.returns(offset);
     MUST(returns.state == FunctionReturns::found || returns.offsets.empty());
     for (auto end : returns.offsets) MUST(end < bytes.size());
+  }
+}
+
+FUZZ(demangle, bytes) {
+  const auto name = symbols::demangle(bytes);
+  MUST(name.size() <= 16 << 10 || name == bytes);
+  MUST(bytes.empty() || !name.empty());
+}
+
+namespace {
+
+void check_arguments(std::string_view text) {
+  const auto arguments = parse_usdt_arguments(text);
+  if (!arguments) return;
+  MUST(arguments->size() <= 12);
+  for (const auto& a : *arguments) {
+    MUST(a.size == 1 || a.size == 2 || a.size == 4 || a.size == 8);
+    MUST(a.scale == 1 || a.scale == 2 || a.scale == 4 || a.scale == 8);
+    MUST((a.where == UsdtArgument::constant) == (a.base.empty() && a.index.empty()));
+    MUST(fuzz::is_plain(a.base) && fuzz::is_plain(a.index));
+  }
+}
+
+}  // namespace
+
+/// Specifications of a probe's arguments.
+FUZZ(usdt_arguments, bytes) { check_arguments(bytes); }
+
+/// A file with notes.
+FUZZ(usdt, bytes) {
+  const fuzz::MemoryFile file(bytes);
+  const auto found = read_usdt(file.fd());
+  MUST(found.readable || found.probes.empty());
+  for (const auto& probe : found.probes) {
+    MUST(!probe.name.empty());
+    MUST(probe.offset < bytes.size() && probe.semaphore < bytes.size());
+    check_arguments(probe.arguments);
   }
 }

@@ -1,10 +1,22 @@
-#include "tools/syscall/traceloop/call_text.hpp"
-
+// What traceloop reads.
+#include "syscall/traceloop.h"
 #include "fuzz.hpp"
 #include "kernel/syscalls.hpp"
+#include "tools/syscall/traceloop/call_formats.hpp"
+#include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
 
 using namespace coretap;
+
+FUZZ(call_format, bytes) {
+  const auto arguments = parse_call_format(bytes);
+  MUST(arguments.size() <= CALL_ARGS);
+  for (auto& a : arguments) {
+    MUST(a.name.find_first_of(" ;\n") == a.name.npos && a.type.find_first_of(";\n") == a.type.npos);
+    MUST(bytes.find(a.type + " " + a.name) != bytes.npos);
+    MUST(!a.is_text() || a.is_pointer());
+  }
+}
 
 /// A recorder's memory as it may be found while it is written, then a format file.
 FUZZ(call_text, bytes) {
