@@ -1,9 +1,10 @@
-#include "unwind/command_files.hpp"
-
+// Files with code: of a command that will be started, of processes that run.
 #include "base/fd.hpp"
 #include "expect.hpp"
 #include "symbols/proc_maps.hpp"
 #include "symbols/test_files.hpp"
+#include "unwind/command_files.hpp"
+#include "unwind/running_files.hpp"
 
 namespace coretap::unwind {
 namespace {
@@ -13,7 +14,7 @@ std::string interpreter(const std::string& path) {
 }
 
 /// Inodes, as paths may lead through links.
-std::set<ino_t> inodes(const std::vector<std::string>& paths) {
+std::set<ino_t> inodes(const Words& paths) {
   std::set<ino_t> all;
   struct stat status;
   for (auto& path : paths)
@@ -42,7 +43,7 @@ TEST(CommandFiles, InterpreterOfAScript) {
 }
 
 TEST(CommandFiles, ListedLibraries) {
-  using Paths = std::vector<std::string>;
+  using Paths = Words;
   EXPECT_EQ(listed_libraries("\tlinux-vdso.so.1 (0x00007ffd)\n"
                              "\tlibc.so.6 => /lib/libc.so.6 (0x00007f00)\n"
                              "\tlibgone.so => not found\n"
@@ -83,11 +84,11 @@ TEST(CommandFiles, AllThatItMaps) {
 
 TEST(CommandFiles, ByTheirWholePaths) {
   ScratchDirectory directory;
-  std::filesystem::create_symlink("/bin/sh", directory.path() + "/link");
-  const auto relative = std::filesystem::relative(directory.path() + "/link").string();
+  fs::create_symlink("/bin/sh", directory.path() + "/link");
+  const auto relative = fs::relative(directory.path() + "/link").string();
   ASSERT_FALSE(relative.starts_with('/'));
   EXPECT_EQ(files_of_command(relative), files_of_command("/bin/sh"));
-  EXPECT_EQ(files_of_command("/bin/sh").front(), std::filesystem::canonical("/bin/sh").string());
+  EXPECT_EQ(files_of_command("/bin/sh").front(), fs::canonical("/bin/sh").string());
 }
 
 TEST(CommandFiles, ScriptsLeadToTheirInterpreters) {
@@ -99,6 +100,51 @@ TEST(CommandFiles, ScriptsLeadToTheirInterpreters) {
   EXPECT_TRUE(files_of_command(script).empty()) << "a circle";
   EXPECT_TRUE(files_of_command(directory.path() + "/none").empty());
   EXPECT_TRUE(files_of_command("no-such-command-anywhere").empty());
+}
+
+using Clock = RunningFiles::Clock;
+constexpr std::chrono::hours kLong{1};
+
+class RunningFilesTest : public ::testing::Test {
+ protected:
+  void process(int pid, const std::string& maps) {
+    scratch_.write(std::to_string(pid) + "/maps", maps);
+  }
+  static std::string code(const std::string& path, int inode) {
+    return "1000-2000 r-xp 00000000 08:01 " + std::to_string(inode) + " " + path + "\n";
+  }
+  void SetUp() override {
+    process(1, code("/once", 11));
+    process(22, code("/often", 12) + "3000-4000 r-xp 00000000 00:00 0 [vdso]\n");
+    process(333, code("/often", 12));
+    process(4444, "1000-2000 rw-p 00000000 08:01 13 /data\n" + code("/often", 12));
+    fs::create_directory(scratch_.path() + "/5x");
+    fs::create_directory(scratch_.path() + "/66");  // has ended
+  }
+
+  ScratchDirectory scratch_;
+};
+
+TEST_F(RunningFilesTest, CodeOfMostProcessesFirstAndGoesOnWhereItStopped) {
+  RunningFiles running(scratch_.path());
+  Words known;
+  auto know = [&](pid_t pid, const symbols::Mapping& m) {
+    known.push_back(m.path);
+    EXPECT_TRUE(m.path != "/once" || pid == 1);
+    return true;
+  };
+  EXPECT_TRUE(running.go_on(Clock::now(), know)) << "no time";
+  EXPECT_TRUE(known.empty());
+  EXPECT_FALSE(running.go_on(Clock::now() + kLong, know));
+  EXPECT_EQ(known, (Words{"/often", "/once"}));
+}
+
+TEST_F(RunningFilesTest, StopsWhereThereIsNoRoom) {
+  RunningFiles running(scratch_.path());
+  int known = 0;
+  auto know = [&](pid_t, const symbols::Mapping&) { return ++known < 1; };
+  EXPECT_FALSE(running.go_on(Clock::now() + kLong, know));
+  EXPECT_EQ(known, 1);
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-#include "unwind/table.hpp"
-
+// Tables of files by hand and of real ones, and the room that they are given.
 #include "base/fd.hpp"
 #include "expect.hpp"
 #include "symbols/test_files.hpp"
+#include "unwind/extents.hpp"
 #include "unwind/made_elf.hpp"
 #include "unwind/rules.hpp"
+#include "unwind/table.hpp"
 
 namespace coretap::unwind {
 namespace {
@@ -140,16 +141,17 @@ TEST(MakeTable, ProgramsEndWhereTheyStart) {
     elf.fde(cie, kCode + 0x200, 0x40, cfa(32));
     return Made(elf.file()).at(address);
   };
-  EXPECT_EQ(at(kCode + 0x20, kCode + 0x1f), "none");
-  EXPECT_EQ(at(kCode + 0x20, kCode + 0x20), "end");
-  EXPECT_EQ(at(kCode + 0x20, kCode + 0xff), "end");
-  EXPECT_EQ(at(kCode + 0x20, kCode + 0x100), "sp+16");
-  EXPECT_EQ(at(kCode + 0x20, kCode + 0x140), "none");
-  EXPECT_EQ(at(kCode + 0x140, kCode + 0x140), "end") << "the first byte behind a function";
-  EXPECT_EQ(at(kCode + 0x150, kCode + 0x150), "end");
-  EXPECT_EQ(at(kCode + 0x150, kCode + 0x140), "none");
-  EXPECT_EQ(at(kCode + 0x110, kCode + 0x110), "sp+16") << "what is described stays";
-  EXPECT_EQ(at(kCode + 0x110, kCode + 0x140), "none");
+  for (auto [entry, address, rule] : {std::tuple{0x20, 0x1f, "none"},
+                                      {0x20, 0x20, "end"},
+                                      {0x20, 0xff, "end"},
+                                      {0x20, 0x100, "sp+16"},
+                                      {0x20, 0x140, "none"},
+                                      {0x140, 0x140, "end"},  // the first byte behind a function
+                                      {0x150, 0x150, "end"},
+                                      {0x150, 0x140, "none"},
+                                      {0x110, 0x110, "sp+16"},  // what is described stays
+                                      {0x110, 0x140, "none"}})
+    EXPECT_EQ(at(kCode + entry, kCode + address), rule) << std::hex << entry << " " << address;
   EXPECT_EQ(at(0, kCode), "none");
   EXPECT_EQ(at(0x7fffffff, kCode + 0x300), "none") << "outside of the file";
 }
@@ -227,8 +229,7 @@ TEST(MakeTable, RandomFunctions) {
 TEST(MakeTable, AllRowsOfLibc) {
   auto path = symbols::test::path_of_libc();
   if (path.empty()) GTEST_SKIP() << "this program has no libc of its own";
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  Made made(FileImage(fd.get()));
+  Made made(FileImage(symbols::test::open_file(path).get()));
   ASSERT_GT(made.truth.rows.size(), 1000u);
   EXPECT_GT(made.table.pages.size(), 4u);
   EXPECT_EQ(made.rules.refused(), 0u);
@@ -238,6 +239,72 @@ TEST(MakeTable, AllRowsOfLibc) {
     auto address = made.table.base + random() % (made.table.pages.size() * kPage);
     ASSERT_EQ(made.at(address), test::text(made.truth_at(address))) << std::hex << address;
   }
+}
+
+TEST(Extents, WrongGivesDoNoHarm) {
+  Extents room(20);
+  EXPECT_EQ(room.take(20), 0U);
+  room.give(20, 5);
+  room.give(UINT32_MAX, UINT32_MAX);
+  room.give(3, 0);
+  EXPECT_EQ(room.free(), 0U);
+  room.give(15, UINT32_MAX);
+  EXPECT_EQ(room.free(), 5U);
+  room.give(5, 5);
+  room.give(5, 5);
+  room.give(0, 20);
+  EXPECT_TRUE(room.empty());
+  EXPECT_EQ(room.take(20), 0U);
+}
+
+TEST(Extents, WithoutAnyRoom) {
+  Extents room(0);
+  EXPECT_EQ(room.take(1), std::nullopt);
+  EXPECT_EQ(room.take(0), 0U);
+  room.give(0, 1);
+  EXPECT_EQ(room.free(), 0U);
+  EXPECT_TRUE(room.empty());
+}
+
+TEST(Extents, AgreeWithAListOfWhatIsTaken) {
+  constexpr std::uint32_t kSize = 512;
+  std::mt19937 random(20240229);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+  const auto below = [&](std::uint32_t end) { return static_cast<std::uint32_t>(random() % end); };
+  Extents room(kSize);
+  std::vector<bool> taken(kSize);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> held;
+  int refused = 0;
+  for (int step = 0; step < 50'000; ++step) {
+    if (below(2) == 0) {
+      const std::uint32_t count = 1 + below(40);
+      const auto place =
+          std::search_n(taken.begin(), taken.end(), static_cast<std::ptrdiff_t>(count), false);
+      const auto got = room.take(count);
+      ASSERT_EQ(got.has_value(), place != taken.end()) << step;
+      if (got) {
+        ASSERT_EQ(*got, place - taken.begin()) << step;
+        std::fill_n(place, count, true);
+        held.emplace_back(*got, count);
+      } else {
+        ++refused;
+      }
+    } else {
+      std::pair<std::uint32_t, std::uint32_t> range{below(kSize + 20), below(60)};
+      if (!held.empty() && below(8) != 0) {
+        std::swap(held[below(static_cast<std::uint32_t>(held.size()))], held.back());
+        range = held.back();
+        held.pop_back();
+      }
+      room.give(range.first, range.second);
+      for (std::uint32_t at = range.first; at < std::min(range.first + range.second, kSize); ++at)
+        taken[at] = false;
+    }
+    ASSERT_EQ(room.free(), std::count(taken.begin(), taken.end(), false)) << step;
+    ASSERT_EQ(room.empty(), room.free() == kSize) << step;
+  }
+  EXPECT_GT(refused, 1000);  // it was crowded
+  for (auto& [first, count] : held) room.give(first, count);
+  EXPECT_EQ(room.take(kSize), 0U) << "neighbours become one";
 }
 
 }  // namespace
