@@ -1,5 +1,8 @@
-#include "reports/histogram.hpp"
+// Histograms, heat maps of them, and percentiles.
+#include "coretap/percentiles.hpp"
 #include "expect.hpp"
+#include "reports/heatmap.hpp"
+#include "reports/histogram.hpp"
 
 namespace coretap {
 namespace {
@@ -57,10 +60,8 @@ TEST(Histogram, StarsAreRoundedDownAndNeverBeyondTheBar) {
   EXPECT_EQ(stars(text[1]), 40);
   EXPECT_EQ(stars(text[2]), 39);
   EXPECT_EQ(stars(text[3]), 0);
-  for (auto slots : {std::map<int, std::uint64_t>{{5, UINT64_MAX}}, {{0, 1}, {5, UINT64_MAX}}}) {
-    auto wide = lines_of(draw_histogram(with(slots), kUs));
-    EXPECT_EQ(stars(wide.back()), 40);
-  }
+  for (auto& h : {with({{5, UINT64_MAX}}), with({{0, 1}, {5, UINT64_MAX}})})
+    EXPECT_EQ(stars(lines_of(draw_histogram(h, kUs)).back()), 40);
 }
 
 TEST(Histogram, WideBoundsWidenAllRows) {
@@ -108,15 +109,13 @@ TEST(Histogram, Json) {
 
 TEST(Histogram, JsonBoundsStayOrdered) {
   hist h{};
-  for (auto& slot : h.slots) slot = 1;
+  std::ranges::fill(h.slots, 1);
   for (auto& scale : {kNs, kUs, kMs}) {
     auto d = json(h, scale);
-    std::uint64_t last = 0;
-    for (auto& slot : d["histogram"].GetArray()) {
-      EXPECT_GE(slot["from_ns"].GetUint64(), last) << scale.step;
-      EXPECT_GE(slot["below_ns"].GetUint64(), slot["from_ns"].GetUint64()) << scale.step;
-      last = slot["from_ns"].GetUint64();
-    }
+    Numbers bounds;
+    for (auto& slot : d["histogram"].GetArray())
+      for (auto* key : {"from_ns", "below_ns"}) bounds.push_back(slot[key].GetUint64());
+    EXPECT_TRUE(std::ranges::is_sorted(bounds)) << scale.step;
   }
 }
 
@@ -168,6 +167,86 @@ TEST(Histogram, Percentiles) {
   EXPECT_DOUBLE_EQ(percentile(log2, kUs, 0), 8'000);
   EXPECT_EQ(percentile(hist{}, kUs, 0.99), 0);
   EXPECT_DOUBLE_EQ(percentile(with({{63, 5}}), kLength, 0.9), 63) << "it has no upper bound";
+}
+
+hist of(std::initializer_list<std::pair<int, std::uint64_t>> slots) {
+  hist h{};
+  for (auto& [slot, count] : slots) h.slots[slot] = count;
+  return h;
+}
+
+TEST(HeatLine, DenserWithMoreValues) {
+  std::uint64_t most = 1;
+  EXPECT_EQ(heat_line(of({{0, 1000}, {2, 1}, {3, 30}}), 5, 1, most), "@ .= ");
+  EXPECT_EQ(most, 1000u);
+  EXPECT_EQ(heat_line(of({{1, 1000}}), 5, 2, most), "  @@      ");
+  EXPECT_EQ(heat_line(of({}), 5, 1, most), "     ");
+  // One value beside millions is seen.
+  most = 1;
+  heat_line(of({{0, UINT64_MAX / 2}}), 4, 1, most);
+  EXPECT_EQ(heat_line(of({{3, 1}}), 4, 1, most), "   .");
+  // What is above the last range is in it.
+  most = 1;
+  EXPECT_EQ(heat_line(of({{4, 5}, {63, 5}}), 3, 1, most), "  @");
+  EXPECT_EQ(most, 10u);
+}
+
+TEST(HeatHeader, BoundsWithTheirUnits) {
+  EXPECT_EQ(heat_header({}, 12, 2), "0       16us    256us   ");
+  EXPECT_EQ(heat_header({.unit = unit::bytes, .step = 1}, 12, 2), "0       16      256     ");
+  EXPECT_EQ(heat_header({.unit = unit::plain, .step = 1, .linear = true}, 20, 1),
+            "0       8       16  ");
+}
+
+TEST(HeatMap, WellFormedWithoutValues) {
+  HeatMap map{HistogramScale{}};
+  auto svg = map.svg({"</title>", "values", {}});
+  EXPECT_TRUE(says(svg, "<title>&lt;/title&gt;</title>"));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+}
+
+TEST(HeatMap, TheSameCellAddsUp) {
+  HeatMap map{HistogramScale{}};
+  map.begin_column("10:00:00.000");
+  map.add("", of({{3, 5}, {4, 1}}));
+  map.add("", of({{3, 2}}));
+  EXPECT_TRUE(
+      says(map.svg({"t", "values", {}}), "data-n=\"7\"", "data-n=\"1\"", "total: 8 values"));
+}
+
+/// As the kernel program has it, by floating point.
+std::uint32_t bucket_of(std::uint64_t value) {
+  if (value < 64) return static_cast<std::uint32_t>(value);
+  auto power = static_cast<std::uint32_t>(std::ilogb(static_cast<long double>(value)));
+  return (power - 5) * 64 + static_cast<std::uint32_t>((value >> (power - 6)) - 64);
+}
+
+TEST(Percentiles, BucketsFollowEachOther) {
+  EXPECT_EQ(bucket_of(UINT64_MAX), 3775u);
+  for (std::uint32_t bucket = 0; bucket < 3775; bucket++) {
+    auto from = fine_from(bucket), next = fine_from(bucket + 1);
+    ASSERT_LT(from, next) << bucket;
+    ASSERT_LE(static_cast<double>(next - from), std::max(1.0, static_cast<double>(from) / 64));
+    EXPECT_EQ(bucket_of(from), bucket);
+    EXPECT_EQ(bucket_of(next - 1), bucket);
+  }
+}
+
+TEST(Percentiles, WithinOnePercentOfTheValues) {
+  std::mt19937_64 random(1);
+  Numbers values;
+  FineCounts counts;
+  for (int i = 0; i < 10'000; i++) {
+    values.push_back(random() >> (random() % 60));
+    counts[bucket_of(values.back())]++;
+  }
+  std::sort(values.begin(), values.end());
+  for (double percent : {0.0, 1.0, 16.0, 50.0, 90.0, 99.0, 99.9, 100.0}) {
+    auto rank = std::max(1.0, std::ceil(static_cast<double>(values.size()) * percent / 100));
+    auto truth = static_cast<double>(values[static_cast<std::size_t>(rank) - 1]);
+    EXPECT_NEAR(static_cast<double>(fine_percentile(counts, percent)), truth, truth * 0.008 + 0.5);
+  }
+  EXPECT_EQ(fine_percentile({}, 50), 0u);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
-// Rows of counters by key: order, top, and what one interval has beyond the last.
-#include "reports/aggregate_rows.hpp"
+// Rows of reports: counters by key, what they grow by, and what is read at one moment.
 #include "cli/config.hpp"
 #include "expect.hpp"
 #include "lib/shared.h"
 #include "program/live_source.hpp"
+#include "reports/aggregate_rows.hpp"
+#include "reports/counter_deltas.hpp"
+#include "reports/snapshot_rows.hpp"
 #include "text/columns.hpp"
 #include "text/names.hpp"
 
@@ -100,21 +102,6 @@ TEST(TableRows, LargestIsOfAllCpusAndOfItsInterval) {
   EXPECT_EQ(r.fields[0].read(all[0].data(), {}), coretap::Value(std::uint64_t{40}));
 }
 
-TEST_F(Table, IntervalsAreDifferences) {
-  EXPECT_EQ(seen(rows, {{key(1), {5, 50}}}), (Seen{{1, 5, 50}}));
-  EXPECT_EQ(seen(rows, {{key(1), {5, 50}}, {key(2), {2, 3}}}), (Seen{{2, 2, 3}}));
-  EXPECT_EQ(seen(rows, {{key(1), {9, 51}}, {key(2), {2, 3}}}), (Seen{{1, 4, 1}}));
-  EXPECT_EQ(seen(rows, {{key(1), {9, 51}}, {key(2), {2, 3}}}), Seen{});
-  EXPECT_EQ(rows.events(), 11u);
-}
-
-// The kernel counts an event before it adds its time, and a reading may fall between the two.
-TEST_F(Table, TimeThatComesAfterItsEventIsNotLost) {
-  EXPECT_EQ(seen(rows, {{key(1), {1, 10}}, {key(2), {0, 4}}}), (Seen{{1, 1, 10}}));
-  EXPECT_EQ(seen(rows, {{key(1), {1, 30}}, {key(2), {0, 4}}}), Seen{});
-  EXPECT_EQ(seen(rows, {{key(1), {2, 40}}, {key(2), {1, 4}}}), (Seen{{1, 1, 30}, {2, 1, 4}}));
-}
-
 // The header's titles, keys, a row and its CSV.
 TEST(TableRows, FieldsThatDoNotExistAreNowhereAndMillisecondsAreForPeople) {
   Config config;
@@ -150,6 +137,121 @@ TEST(SyscallNames, SayWhichTable) {
   EXPECT_EQ(names.name(as::syscall, 3 + CALLS_COMPAT), "read");
   EXPECT_TRUE(show(as::syscall, coretap::Value{std::uint64_t{3 + CALLS_COMPAT}}, names)
                   .starts_with("read ("));
+}
+
+using Reading = CounterDeltas::Reading;
+
+TEST(CounterDeltas, OnlyWhatWasAdded) {
+  CounterDeltas deltas;
+  EXPECT_EQ(deltas.since_last({{"a", {2, 20}}, {"b", {1, 5}}}),
+            (Reading{{"a", {2, 20}}, {"b", {1, 5}}}));
+  EXPECT_EQ(deltas.since_last({{"a", {5, 50}}, {"b", {1, 5}}}), (Reading{{"a", {3, 30}}}));
+  EXPECT_EQ(deltas.idle(), Words{"b"});
+  EXPECT_EQ(deltas.keys(), 2u);
+}
+
+TEST(CounterDeltas, ReadingsThatLeftSomeOut) {
+  CounterDeltas deltas;
+  deltas.since_last({{"a", {5, 50}}});
+  Reading now{{"b", {1, 1}}};
+  deltas.complete(now);
+  EXPECT_EQ(deltas.since_last(now), (Reading{{"b", {1, 1}}}));
+  EXPECT_EQ(deltas.since_last({{"a", {6, 60}}, {"b", {1, 1}}}), (Reading{{"a", {1, 10}}}));
+}
+
+TEST(CounterDeltas, CountersThatComeLaterThanTheirEvent) {
+  CounterDeltas deltas, many(2);
+  // One that is made at the moment of reading has no event yet; its first comes after it.
+  EXPECT_EQ(deltas.since_last({{"a", {0, 0}}}), Reading{});
+  EXPECT_TRUE(deltas.idle().empty());
+  EXPECT_EQ(deltas.since_last({{"a", {1, 0}}}), (Reading{{"a", {1, 0}}}));
+  EXPECT_EQ(deltas.since_last({{"a", {1, 9}}}), Reading{});
+  EXPECT_TRUE(deltas.idle().empty()) << "nine are not shown yet";
+  EXPECT_EQ(deltas.since_last({{"a", {2, 12}}}), (Reading{{"a", {1, 12}}}));
+  // Two of them count events.
+  EXPECT_EQ(many.since_last({{"a", {0, 1, 4}}}), (Reading{{"a", {0, 1, 4}}}));
+  EXPECT_EQ(many.since_last({{"a", {0, 2, 6}}}), (Reading{{"a", {0, 1, 2}}}));
+}
+
+// Added to between the reading and its end, seen again, and not seen again.
+TEST(CounterDeltas, NothingIsLostOfKeysThatGo) {
+  for (bool again : {false, true}) {
+    CounterDeltas deltas;
+    deltas.since_last({{"a", {2, 20}}, {"b", {1, 1}}});
+    deltas.since_last({{"a", {2, 20}}, {"b", {1, 1}}});
+    ASSERT_EQ(deltas.idle(), (Words{"a", "b"}));
+    deltas.gone("a", {3, 29});
+    deltas.gone("b", {1, 1});
+    EXPECT_EQ(deltas.keys(), 0u);
+    Reading now;
+    if (again) now["a"] = {4, 40};
+    EXPECT_EQ(deltas.since_last(now), again ? (Reading{{"a", {5, 49}}}) : (Reading{{"a", {1, 9}}}));
+    if (again) now["a"] = {5, 45};
+    EXPECT_EQ(deltas.since_last(now), again ? (Reading{{"a", {1, 5}}}) : Reading{});
+  }
+}
+
+struct NumberedName {
+  std::uint32_t number;
+  char name[8];
+};
+struct NumberedRecord {
+  NumberedName key;
+  std::uint64_t other;
+};
+
+std::string bytes_of(const std::vector<NumberedRecord>& records) {
+  std::string bytes;
+  for (auto& r : records) bytes.append(reinterpret_cast<const char*>(&r), sizeof r);
+  return bytes;
+}
+
+/// "1a 3": a key and its count.
+Words counts_of(const SnapshotReport::Reading& rows) {
+  Words all;
+  for (auto* row : rows.records) {
+    auto& group = *static_cast<const Group<NumberedName>*>(row);
+    all.push_back(fmt::format("{}{} {}", group.key.number, group.key.name, group.value));
+  }
+  return all;
+}
+
+TEST(SnapshotRows, RecordsAsTheyAre) {
+  auto rows = records_of(bytes_of({{{1, "a"}, 10}, {{2, "b"}, 20}}), sizeof(NumberedRecord));
+  ASSERT_EQ(rows.records.size(), 2u);
+  EXPECT_EQ(static_cast<const NumberedRecord*>(rows.records[0])->other, 10u);
+  EXPECT_STREQ(static_cast<const NumberedRecord*>(rows.records[1])->key.name, "b");
+  EXPECT_TRUE(records_of({}, sizeof(NumberedRecord)).records.empty());
+  EXPECT_TRUE(records_of("short", sizeof(NumberedRecord)).records.empty());
+}
+
+TEST(SnapshotRows, GroupsByWholeKeys) {
+  static_assert(sizeof(NumberedName) % 8, "the count is aligned behind it");
+  auto records = records_of(bytes_of({{{1, "a"}, 1},
+                                      {{2, "a"}, 2},
+                                      {{1, "a"}, 3},
+                                      {{1, "b"}, 4},
+                                      {{2, "a"}, 5},
+                                      {{1, "a"}, 6}}),
+                            sizeof(NumberedRecord));
+  EXPECT_EQ(counts_of(groups_of(records, sizeof(NumberedName))), (Words{"1a 3", "2a 2", "1b 1"}));
+  EXPECT_TRUE(groups_of({}, sizeof(NumberedName)).records.empty());
+  // They outlive their records.
+  auto rows = groups_of(records_of(bytes_of({{{7, "x"}, 0}}), sizeof(NumberedRecord)),
+                        sizeof(NumberedName));
+  EXPECT_EQ(counts_of(rows), Words{"7x 1"});
+}
+
+Value other_of(const NumberedRecord& r) { return r.other ? Value(r.other) : Value(); }
+
+TEST(SnapshotRows, LargestFirst) {
+  auto rows = records_of(bytes_of({{{1, "a"}, 5}, {{2, "b"}, 9}, {{3, "c"}, 0}, {{4, "d"}, 9}}),
+                         sizeof(NumberedRecord));
+  auto other = derived<NumberedRecord, other_of>("other", "", as::number, "a number");
+  sort_by(rows, other, {});
+  std::string order;
+  for (auto* row : rows.records) order += static_cast<const NumberedRecord*>(row)->key.name;
+  EXPECT_EQ(order, "bdac") << "equal ones as they were, the unknown last";
 }
 
 }  // namespace
