@@ -1,8 +1,9 @@
-#include "cli/naming.hpp"
-
+// Command lines: what is taken and what is refused.
 #include <iomanip>
 
 #include "all_tools.hpp"
+#include "cli/help.hpp"
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 
@@ -226,16 +227,13 @@ TEST(PeersCommandLines, ToolsOfPeersSayWhatDiffers) {
 }
 
 TEST(CommandLine, FlameGraphsAreOfStacks) {
-  for (auto& tool : all_tools()) {
-    auto has_stacks = [](const Report& r) {
-      return r->name() == "stacks" || r->name() == "outstanding";
-    };
-    EXPECT_EQ(std::ranges::count(all_options(tool), "svg", &Option::name) > 0,
-              has_stacks(tool.report) ||
-                  std::ranges::any_of(tool.other_reports,
-                                      [&](auto& other) { return has_stacks(other.report); }))
+  const WordSet of_stacks{"stacks", "outstanding"};
+  for (auto& tool : all_tools())
+    EXPECT_EQ(has_option(tool, "svg"),
+              std::ranges::any_of(
+                  reports_of(tool),
+                  [&](auto& report) { return of_stacks.contains(std::string(report->name())); }))
         << tool.name;
-  }
 }
 
 // A number that only the loader reads has no place in the kernel program.
@@ -290,18 +288,11 @@ TEST(ConfigConditions, OptionsAndNegation) {
 TEST(ConfigConditions, TaskFilter) {
   EXPECT_FALSE(Config().holds("task-filter"));
   EXPECT_TRUE(Config().holds("!task-filter"));
-  for (auto& words : {Words{"-p1"},
-                      {"-t1"},
-                      {"-u0"},
-                      {"--comm", "x"},
-                      {"-c", "1"},
-                      {"--", "true"},
-                      {"--not-pid", "1"},
-                      {"--not-comm", "x"}}) {
-    auto c = accepted("biolatency", words);
-    EXPECT_TRUE(c.holds("task-filter")) << words[0];
-    EXPECT_TRUE(c.holds("queued|task-filter")) << words[0];
-    EXPECT_FALSE(c.holds("!task-filter")) << words[0];
+  for (auto* words :
+       {"-p1", "-t1", "-u0", "--comm x", "-c 1", "-- true", "--not-pid 1", "--not-comm x"}) {
+    auto c = accepted("biolatency", words_of(words));
+    EXPECT_TRUE(c.holds("task-filter") && c.holds("queued|task-filter")) << words;
+    EXPECT_FALSE(c.holds("!task-filter")) << words;
   }
 }
 
@@ -323,6 +314,125 @@ TEST(Reports, AreChosenByAnOption) {
   auto tool = build(*find_tool("tcpretrans"));
   EXPECT_EQ(chosen_report(tool, accepted("tcpretrans", {}))->name(), "event");
   EXPECT_EQ(chosen_report(tool, accepted("tcpretrans", {"-c"}))->name(), "aggregate");
+}
+
+/// Takes words into Config::svg, each behind a blank.
+Positional word(std::string_view metavar, Positional::Repeat repeat) {
+  return {.metavar = metavar,
+          .doc = "a word",
+          .repeat = repeat,
+          .apply = [](Config& c, std::string_view text) -> Result<void> {
+            c.svg += ' ' + std::string(text);
+            return {};
+          }};
+}
+
+/// What is taken of these words, or why it is not.
+std::string taken(std::vector<Positional> positionals, const Words& words) {
+  Tool tool{.name = "thing", .positionals = std::move(positionals)};
+  auto r = parse_command_line(tool, words);
+  if (r) return r->config.svg;
+  EXPECT_EQ(r.error().status, kUsage);
+  return r.error().what;
+}
+
+std::string usage(std::vector<Positional> positionals) {
+  return synopsis(Tool{.name = "thing", .positionals = std::move(positionals)});
+}
+
+const auto kPattern = word("PATTERN", Positional::required);
+const auto kMaybe = word("MAYBE", Positional::optional);
+
+TEST(Positionals, RequiredAndOptional) {
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a"}), " a");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a", "b"}), " a b");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a", "b", "c"}), "unexpected argument 'c'");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {}), "PATTERN is missing");
+  EXPECT_EQ(taken({}, {"a"}), "unexpected argument 'a'");
+  EXPECT_EQ(taken({}, {}), "");
+}
+
+TEST(Positionals, Repeated) {
+  auto any = word("WORD", Positional::any_number), some = word("WORD", Positional::at_least_one);
+  EXPECT_EQ(taken({any}, {}), "");
+  EXPECT_EQ(taken({any}, {"a", "b", "c"}), " a b c");
+  EXPECT_EQ(taken({kPattern, some}, {"a", "b", "c"}), " a b c");
+  EXPECT_EQ(taken({kPattern, some}, {"a"}), "WORD is missing");
+  EXPECT_EQ(usage({kPattern, some}), "[OPTIONS] PATTERN WORD... [-- COMMAND ARGS...]");
+}
+
+TEST(Positionals, Synopsis) {
+  EXPECT_EQ(usage({}), "[OPTIONS] [-- COMMAND ARGS...]");
+  EXPECT_EQ(usage(shared::interval_count()), "[OPTIONS] [INTERVAL [COUNT]] [-- COMMAND ARGS...]");
+  EXPECT_EQ(usage({kPattern, shared::duration_argument()}),
+            "[OPTIONS] PATTERN [DURATION] [-- COMMAND ARGS...]");
+  EXPECT_EQ(usage({word("WORD", Positional::any_number)}),
+            "[OPTIONS] [WORD...] [-- COMMAND ARGS...]");
+}
+
+TEST(Positionals, TheErrorOfOneEndsIt) {
+  auto picky = word("PICKY", Positional::any_number);
+  picky.apply = [](Config&, std::string_view text) -> Result<void> {
+    if (text == "b") return Error{"not b", {}, {}, kUsage};
+    return {};
+  };
+  EXPECT_EQ(taken({picky}, {"a", "b", "c"}), "not b");
+}
+
+TEST(Positionals, AnArgumentOrItsOption) {
+  Tool tool{.name = "thing", .positionals = shared::interval_count(5)};
+  auto interval = [&](const Words& words) {
+    auto r = parse_command_line(tool, words);
+    return r ? r->config.interval : -1;
+  };
+  EXPECT_EQ(interval({}), 5);
+  EXPECT_EQ(interval({"2"}), 2);
+  EXPECT_EQ(interval({"-i", "3"}), 3) << "an option is not overwritten by the default";
+  EXPECT_EQ(taken(tool.positionals, {"-i", "3", "2"}),
+            "INTERVAL '2' and --interval cannot be used together");
+  EXPECT_EQ(taken(tool.positionals, {"2", "0"}),
+            "COUNT: '0' is not a number from 1 to 18446744073709551615");
+  EXPECT_EQ(taken({shared::duration_argument()}, {"--duration", "3", "2"}),
+            "DURATION '2' and --duration cannot be used together");
+}
+
+TEST(Positionals, Threshold) {
+  Tool tool{
+      .name = "thing",
+      .positionals = {shared::threshold("MIN_MS", 1'000'000, "only slower ones", {16, 8}, "10")}};
+  auto value = [&](const Words& words) -> std::uint64_t {
+    auto r = parse_command_line(tool, words);
+    if (!r || r->config.edits().size() != 1) return UINT64_MAX;
+    EXPECT_EQ(r->config.edits()[0].target.offset, 16u);
+    return r->config.edits()[0].value;
+  };
+  EXPECT_EQ(value({}), 10'000'000u);
+  EXPECT_EQ(value({"0"}), 0u);
+  EXPECT_EQ(value({"25"}), 25'000'000u);
+  EXPECT_EQ(value({"18446744073709"}), 18446744073709'000'000u);
+  for (auto* bad : {"18446744073710", "-1", "x", "", "1.5", "10ms"}) {
+    EXPECT_EQ(taken(tool.positionals, {"-v", bad}),
+              bad[0] == '-'
+                  ? "unknown option -1"
+                  : "MIN_MS: '" + std::string(bad) + "' is not a number from 0 to 18446744073709");
+  }
+  EXPECT_EQ(arguments(tool).at(0).doc, "only slower ones (default: 10)");
+}
+
+// What may be left out comes last, and only the last can be there several times.
+TEST(Positionals, OfAllToolsAreUnambiguous) {
+  for (auto& tool : all_tools()) {
+    bool optional = false, repeated = false;
+    for (auto& p : tool.positionals) {
+      SCOPED_TRACE(std::string(tool.name) + " " + std::string(p.metavar));
+      EXPECT_FALSE(repeated);
+      EXPECT_FALSE(optional && p.needed());
+      optional |= !p.needed();
+      repeated |= p.repeats();
+      EXPECT_TRUE(p.apply);
+      EXPECT_FALSE(p.doc.empty() || p.doc.ends_with('.')) << p.doc;
+    }
+  }
 }
 
 }  // namespace

@@ -1,13 +1,134 @@
-#include "text/output_file.hpp"
-
+// What is written: to pipes, disks and files that are rotated.
 #include <sys/resource.h>
 
 #include "expect.hpp"
 #include "kernel/capabilities.hpp"
+#include "text/output_file.hpp"
 #include "text/sink.hpp"
 
 namespace coretap {
 namespace {
+
+class SinkTest : public testing::Test {
+ protected:
+  ~SinkTest() override { signal(SIGPIPE, before_); }
+  /// What waits in the pipe.
+  std::string waiting() {
+    fcntl(pipe.reader, F_SETFL, O_NONBLOCK);
+    return rest_of(pipe.reader);
+  }
+  /// Someone has made our standard output non-blocking (it is shared with other processes).
+  void small_and_shared() {
+    fcntl(pipe.writer, F_SETFL, O_NONBLOCK);
+    fcntl(pipe.writer, F_SETPIPE_SZ, 4096);
+  }
+  void expect_closed() {
+    EXPECT_TRUE(sink.closed());
+    EXPECT_FALSE(sink.failed());
+  }
+
+  Pipe pipe;
+  Sink sink{pipe.writer};
+
+ private:
+  sighandler_t before_ = signal(SIGPIPE, SIG_IGN);  // as block_signals() does
+};
+
+TEST_F(SinkTest, WritesWholeLinesAtOnce) {
+  // A pipe that keeps writes apart.
+  fcntl(pipe.writer, F_SETFL, O_DIRECT);
+  fcntl(pipe.reader, F_SETFL, O_NONBLOCK);
+  for (char c : {'a', 'b', 'c', 'd'}) sink.line(std::string(1500, c));
+  sink.flush();
+  std::size_t all = 0;
+  char part[8192];
+  for (ssize_t n = 0; (n = read(pipe.reader, part, sizeof part)) > 0;) {
+    EXPECT_EQ(part[n - 1], '\n');
+    all += static_cast<std::size_t>(n);
+  }
+  EXPECT_EQ(all, 4 * 1501u);
+}
+
+TEST_F(SinkTest, WritesWholeReportsAtOnce) {
+  std::string all;
+  for (int c = 0; c < 256; c++) all += static_cast<char>(c);
+  sink.write(all);
+  sink.line("b");
+  EXPECT_EQ(waiting(), "") << "nothing before the report is complete";
+  sink.flush();
+  EXPECT_EQ(waiting(), all + "b\n");
+  sink.flush();
+  EXPECT_EQ(waiting(), "");
+  EXPECT_FALSE(sink.closed());
+  EXPECT_FALSE(sink.failed());
+}
+
+TEST_F(SinkTest, LargeOutputIsNotHeldBack) {
+  fcntl(pipe.writer, F_SETPIPE_SZ, 1 << 18);
+  std::string half(40 << 10, 'x');
+  sink.write(half);
+  EXPECT_EQ(waiting(), "");
+  sink.write(half);
+  EXPECT_EQ(waiting().size(), 2 * half.size());
+}
+
+TEST_F(SinkTest, AReaderThatHasGoneIsAQuietEnd) {
+  Pipe::shut(pipe.reader);
+  sink.line("text");
+  sink.flush();
+  expect_closed();
+  // Everything after is dropped, at once and permanently.
+  for (int i = 0; i < 1000; i++) sink.write(std::string(1000, 'x'));
+  sink.flush();
+  expect_closed();
+}
+
+TEST(Sink, Failures) {
+  for (auto [path, flags, error] :
+       {std::tuple{"/dev/full", O_WRONLY, ENOSPC}, {"/dev/null", O_RDONLY, EBADF}}) {
+    int file = open(path, flags | O_CLOEXEC);
+    if (file < 0) GTEST_SKIP() << "no " << path;
+    Sink sink(file);
+    sink.line("text");
+    EXPECT_FALSE(sink.failed()) << "not yet written";
+    sink.flush();
+    EXPECT_TRUE(sink.failed());
+    EXPECT_FALSE(sink.closed());
+    EXPECT_EQ(sink.error().status, kFailed);
+    EXPECT_EQ(sink.error().why, strerror(error));
+    EXPECT_EQ(sink.error().hint.empty(), error != ENOSPC) << "a disk can be made larger";
+    close(file);
+    sink.line("more");
+    sink.flush();
+    EXPECT_EQ(sink.error().why, strerror(error)) << "the first failure stays";
+  }
+}
+
+TEST_F(SinkTest, PartialWritesToAFullPipe) {
+  small_and_shared();
+  std::string expected, got;
+  for (int i = 0; i < 40000; i++) expected += std::to_string(i) + "\n";
+  std::thread slow([&] { got = rest_of(pipe.reader); });
+  for (int i = 0; i < 40000; i++) sink.line(std::to_string(i));
+  sink.flush();
+  Pipe::shut(pipe.writer);
+  slow.join();
+  EXPECT_FALSE(sink.failed());
+  EXPECT_FALSE(sink.closed());
+  EXPECT_TRUE(got == expected) << got.size() << " bytes of " << expected.size();
+}
+
+TEST_F(SinkTest, TheReaderGoesWhileWeWait) {
+  small_and_shared();
+  std::thread goes([&] {
+    usleep(50'000);
+    Pipe::shut(pipe.reader);
+  });
+  sink.write(std::string(1 << 20, 'x'));
+  sink.flush();
+  goes.join();
+  EXPECT_TRUE(sink.closed());
+}
 
 const std::string kHeader = "HEADER\n";
 
@@ -67,6 +188,16 @@ class OutputFileTest : public testing::Test {
   void expect_told(const std::string& part) const {
     ASSERT_EQ(told.size(), 1u);
     EXPECT_TRUE(says(told[0], part));
+  }
+  /// Runs it with a limit of this process.
+  template <class Body>
+  static void with_limit(__rlimit_resource_t what, rlim_t most, Body body) {
+    rlimit before{};
+    getrlimit(what, &before);
+    rlimit little{most, before.rlim_max};
+    setrlimit(what, &little);
+    body();
+    setrlimit(what, &before);
   }
 
   ScratchDirectory directory;
@@ -206,15 +337,9 @@ TEST_F(OutputFileTest, AFileThatCannotBeRenamedGoesOn) {
 TEST_F(OutputFileTest, NoOldFileGoesForNothing) {
   for (int n = 1; n <= 3; n++) std::ofstream(old(n)) << "old " << n;
   begin(how(100, 3));
-  {
-    // No descriptor is left for a new file.
-    rlimit before{};
-    getrlimit(RLIMIT_NOFILE, &before);
-    rlimit none{static_cast<rlim_t>(file->fd()), before.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
-    say("a line that is of some length", 100);
-    setrlimit(RLIMIT_NOFILE, &before);
-  }
+  // No descriptor is left for a new file.
+  with_limit(RLIMIT_NOFILE, static_cast<rlim_t>(file->fd()),
+             [&] { say("a line that is of some length", 100); });
   EXPECT_EQ(told.size(), 1u);
   EXPECT_EQ(content(), joined(Words(100, "a line that is of some length\n")));
   for (int n = 1; n <= 3; n++) EXPECT_EQ(content(n), "old " + std::to_string(n));
@@ -331,14 +456,11 @@ TEST_F(OutputFileTest, RefusesWhatCannotBeRenamed) {
 
 TEST_F(OutputFileTest, AFullDiskEndsIt) {
   auto before_signal = signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  rlimit little{5000, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &little);
   auto& sink = begin(how(10000));
-  for (int i = 0; i < 1000; i++) sink.line("123456789");
-  sink.flush();
-  setrlimit(RLIMIT_FSIZE, &before);
+  with_limit(RLIMIT_FSIZE, 5000, [&] {
+    for (int i = 0; i < 1000; i++) sink.line("123456789");
+    sink.flush();
+  });
   signal(SIGXFSZ, before_signal);
   EXPECT_TRUE(sink.failed());
   EXPECT_EQ(sink.error().what, "cannot write to " + path);
