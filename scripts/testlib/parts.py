@@ -335,4 +335,4 @@ def arm64(run):
 def fleet(run):
     if fetched(run) and run.build():
         run.step("serve under its engines", [run.root / "tests/serve/engines", "--build", run.directory()])
-        run.step("files of the exporter", [run.root / "tests/packages/exporter", run.directory() / "bin/coretap"])
+        run.step("files of the exporter", [run.root / "tests/packages/run", "--build", run.directory(), "--only", "exporter"])

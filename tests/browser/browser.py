@@ -186,6 +186,19 @@ class PictureTest(unittest.TestCase):
         path.write_bytes(svg)
         return path
 
+    @classmethod
+    def draw(cls, parts):
+        """What the program draws of these, text or bytes."""
+        text = b"".join((p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape")) + b"\0" for p in parts)
+        return subprocess.run([cls.DRAW], input=text, stdout=subprocess.PIPE, check=True).stdout
+
+    def check_harmless(self, page, *more):
+        """Names are text: no element but the picture's own."""
+        self.assertEqual(page.js("document.querySelectorAll('script').length"), 1)
+        known = {"svg", "title", "style", "rect", "g", "text", "script", *more}
+        self.assertEqual(set(page.js("[...document.querySelectorAll('*')].map(e => e.localName)")), known)
+        self.assertIsNone(page.js("window.harm"))
+
     def open_svg(self, svg, page=Page, dark=False):
         page = page(self.browser, self.file(svg).as_uri(), dark)
         self.addCleanup(page.close)

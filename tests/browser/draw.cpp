@@ -24,19 +24,10 @@ StackWord frame(std::string_view word) {
     f.waker = true;
     word.remove_prefix(1);
   }
-  switch (word.empty() ? ' ' : word[0]) {
-    case 'u':
-      f.kind = StackWord::user;
-      break;
-    case 'k':
-      f.kind = StackWord::kernel;
-      break;
-    case 'm':
-      f.kind = StackWord::mark;
-      break;
-    default:
-      break;
-  }
+  const auto kind = word.substr(0, 1);
+  if (kind == "u") f.kind = StackWord::user;
+  if (kind == "k") f.kind = StackWord::kernel;
+  if (kind == "m") f.kind = StackWord::mark;
   f.text = word.substr(std::min<std::size_t>(1, word.size()));
   return f;
 }

@@ -27,7 +27,7 @@ struct Registration {
   }
 };
 
-/// FUZZ(maps, bytes) { ... } in maps.cpp.
+/// FUZZ(maps, bytes) { ... }
 #define FUZZ(name, bytes)                                                              \
   static void fuzz_##name(std::string_view bytes);                                     \
   static const ::coretap::fuzz::Registration registration_##name(#name, &fuzz_##name); \

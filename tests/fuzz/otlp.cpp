@@ -3,11 +3,11 @@
 #include "metrics/otlp.hpp"
 
 #include <algorithm>
-#include <protozero/pbf_reader.hpp>
 
 #include "fuzz.hpp"
 #include "serve/http_answer.hpp"
 #include "text/sanitize.hpp"
+#include "wire.hpp"
 
 using namespace coretap;
 
@@ -16,29 +16,17 @@ namespace {
 constexpr std::uint64_t kNow = 1'800'000'000'000'000'000, kSince = 1'700'000'000'000'000'000;
 
 /// The items of a request, metrics or records.
-template <class Visit>
-std::uint64_t each_item(const std::string& request, Visit visit) {
-  std::uint64_t items = 0;
-  protozero::pbf_reader outer(request);
-  MUST(outer.next(1));
-  auto of_resource = outer.get_message();
-  MUST(!outer.next());
-  MUST(of_resource.next(1));
-  of_resource.skip();
-  MUST(of_resource.next(2));
-  auto scope = of_resource.get_message();
-  while (scope.next()) {
-    MUST(scope.tag() == 2);
-    visit(scope.get_message());
-    items++;
-  }
+std::vector<test::Wire> items_of(const std::string& request) {
+  const test::Wire outer(request);
+  const auto of_resource = outer.in(1);
+  const auto scope = of_resource.in(2);
+  MUST(outer.members.size() == 1 && of_resource.has(1));
+  auto items = scope.messages(2);
+  MUST(items.size() == scope.members.size());
   return items;
 }
 
-void is_text(const protozero::data_view& text) {
-  const std::string_view view(text.data(), text.size());
-  MUST(valid_utf8(view) == view);
-}
+void is_text(const std::string& text) { MUST(valid_utf8(text) == text); }
 
 }  // namespace
 
@@ -48,19 +36,12 @@ FUZZ(otlp_page, bytes) {
   const auto lines = static_cast<std::uint64_t>(std::ranges::count(bytes, '\n')) + 1;
   MUST(all.points() + all.malformed() <= 2 * lines);
   std::uint64_t points = 0;
-  each_item(all.finish(), [&](protozero::pbf_reader metric) {
-    while (metric.next()) {
-      if (metric.tag() <= 3) {
-        is_text(metric.get_view());
-        continue;
-      }
-      auto data = metric.get_message();
-      while (data.next()) {
-        points += data.tag() == 1;
-        data.skip();
-      }
-    }
-  });
+  for (auto& metric : items_of(all.finish()))
+    for (auto& member : metric.members)
+      if (member.number <= 3)
+        is_text(member.bytes);
+      else
+        points += test::Wire(member.bytes).all(1).size();
   MUST(points == all.points());
 }
 
@@ -69,15 +50,9 @@ FUZZ(otlp_event, bytes) {
   const bool taken = logs.add(bytes, "entry", kNow);
   MUST(logs.records() == (taken ? 1 : 0));
   MUST(taken == (logs.bytes() > 0));
-  const auto records = each_item(logs.take(), [&](protozero::pbf_reader record) {
-    while (record.next()) {
-      if (record.tag() == 12)
-        is_text(record.get_view());
-      else
-        record.skip();
-    }
-  });
-  MUST(records == (taken ? 1 : 0));
+  const auto records = items_of(logs.take());
+  for (auto& record : records) is_text(record.text(12));
+  MUST(records.size() == (taken ? 1 : 0));
   MUST(!taken || valid_utf8(bytes) == bytes);
 }
 

@@ -4,7 +4,6 @@ a workload that knows what it did."""
 import contextlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -12,7 +11,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from running import Failed, Running, fetch, fetched, samples, say, series, until
+from running import Failed, Running, Workload, fetch, fetched, samples, say, series, until
 
 COUNT = 200  # execs of the workload
 SERVED, RECEIVER, KEEPER = 19972, 19318, 19319  # ports
@@ -183,8 +182,7 @@ def pushed(coretap, directory, program, way, endpoint):
         f'[otlp]\nendpoint = "{endpoint}"\nevery = 1\n' + "".join(
             f'[[tool]]\nrun = "{tool}"\n' + ('labels = ["comm"]\nevents = { otlp = true }\n' if tool == "execsnoop" else "")
             for tool in TOOLS))
-    workload = Path(directory, "coretap-exec")
-    shutil.copy("/bin/true", workload)
+    workload = Workload(directory)
     page = f"http://127.0.0.1:{SERVED}/metrics"
     family, listens = (socket.AF_UNIX, endpoint[5:]) if way == "unix" else (socket.AF_INET, ("127.0.0.1", RECEIVER))
 
@@ -198,11 +196,8 @@ def pushed(coretap, directory, program, way, endpoint):
         rest.enter_context(Running([coretap, "serve", "serve.toml", "--listen", f"127.0.0.1:{SERVED}"], directory))
         until("all tools run and are pushed", lambda: kept["/v1/metrics"] and len(
             [v for (name, _), v in Push(kept["/v1/metrics"][-1]).values.items() if name == "coretap_tool_up" and v == 1]) == len(TOOLS))
-        begin, pids = time.time_ns(), set()
-        for _ in range(COUNT):
-            process = subprocess.Popen([workload])
-            process.wait()
-            pids.add(process.pid)
+        begin = time.time_ns()
+        pids = workload.run(COUNT)
         end = time.time_ns()
 
         def records():

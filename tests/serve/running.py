@@ -1,5 +1,6 @@
 """What tests of `coretap serve` under other programs share."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -70,6 +71,31 @@ class Running:
         self.process.terminate()
         self.process.wait(20)
         self.log.close()
+
+
+class Workload:
+    """A program with a name of its own, that is executed as often as it is told."""
+
+    def __init__(self, directory):
+        self.path, self.name = Path(directory, "coretap-exec"), "coretap-exec"
+        shutil.copy("/bin/true", self.path)
+
+    def run(self, count):
+        """-> pids"""
+        pids = set()
+        for _ in range(count):
+            process = subprocess.Popen([self.path])
+            process.wait()
+            pids.add(process.pid)
+        return pids
+
+
+def scrape_config(directory, more=""):
+    """Of Prometheus: coretap, each second. -> its name"""
+    Path(directory, "scrape.yml").write_text(
+        f"global: {{scrape_interval: 1s}}\nscrape_configs:\n  - job_name: coretap\n{more}"
+        f"    static_configs: [{{targets: ['127.0.0.1:{SERVED}']}}]\n")
+    return "scrape.yml"
 
 
 def samples(page):

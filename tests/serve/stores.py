@@ -1,15 +1,20 @@
-"""Engines that keep what coretap gives: lines of --json in ClickHouse, pages in VictoriaMetrics and in Prometheus 3."""
+"""Engines that keep what coretap gives: lines of --json in ClickHouse, pages and pushes in VictoriaMetrics, pages in Prometheus 3."""
 
 import json
 import shutil
 import subprocess
 import time
+import urllib.parse
 from pathlib import Path
 
-from running import ROOT, SERVED, Absent, Failed, Running, fetch, fetched, query, samples, say, series, until
+from running import (ROOT, SERVED, Absent, Failed, Running, Workload, fetch, fetched, query, samples, say, scrape_config, series,
+                     until)
 
 VICTORIA, THIRD = 18428, 19093  # ports
 SECONDS = 4  # of tracing
+COUNT = 300  # execs of the workload
+# Labels that one of the ways into VictoriaMetrics gives to all of its series.
+ADDED = {"job", "instance", "host_name", "service_name", "service_version", "service_instance_id"}
 # Events, rows, histograms, percentiles, stacks, and their options; what of a line is as often as the ledger says.
 LINES = {
     "execsnoop": ([], "1"), "opensnoop": ([], "1"), "syscount": ([], "count"), "biolatency": (["--disks"], "count"),
@@ -111,19 +116,72 @@ def victoria(coretap, directory):
     return len(mine) > 100 and not wrong
 
 
+def pushed_and_scraped(ask):
+    """Names and labels, of what was scraped and of what was pushed."""
+    found = {"scraped": set(), "pushed": set()}
+    for labels in ask("series", {"match[]": '{__name__=~"coretap_.*"}'}):
+        way = "pushed" if "service_name" in labels else "scraped"
+        found[way].add(frozenset((key, value) for key, value in labels.items() if key not in ADDED))
+    return found
+
+
+def otlp(coretap, directory):
+    """VictoriaMetrics gets pushes and scrapes at once: the series of the two ways are the same, and so is what they count."""
+    engine = fetched("victoria-metrics") / "usr/bin/victoria-metrics"
+    tools = ["execsnoop", "runqlat", "syscount", "cachestat", "biolatency -D", "drsnoop", "numamove"]
+    Path(directory, "serve.toml").write_text(
+        f'[otlp]\nendpoint = "http://127.0.0.1:{VICTORIA}/opentelemetry"\nevery = 1\n' +
+        "".join(f'[[tool]]\nrun = "{tool}"\n' + ('labels = ["comm"]\n' if tool == "execsnoop" else "") for tool in tools))
+    program = Workload(directory)
+
+    def ask(what, values):
+        return json.loads(fetch(f"http://127.0.0.1:{VICTORIA}/api/v1/{what}?" + urllib.parse.urlencode(values)))["data"]
+
+    def value(selector):
+        return [float(r["value"][1]) for r in ask("query", {"query": f"sum({selector})", "nocache": "1"})["result"]]
+
+    def both(count):
+        return all(value(f'coretap_execsnoop_events_total{{comm="{program.name}",{way}}}') == [count]
+                   for way in ('service_name=""', 'service_name="coretap"'))
+
+    with Running([engine, f"-httpListenAddr=127.0.0.1:{VICTORIA}", f"-storageDataPath={directory}/data",
+                          "-opentelemetry.usePrometheusNaming", "-search.latencyOffset=0s", f"-promscrape.config={scrape_config(directory)}"],
+                         directory), \
+            Running([coretap, "serve", "serve.toml", "--listen", f"127.0.0.1:{SERVED}"], directory):
+        until("both ways", lambda: value('coretap_tool_up{tool="execsnoop"}') == [2])
+        program.run(1)  # a series to begin with
+        until("a series", lambda: both(1))
+        program.run(COUNT)
+        until("the count", lambda: both(COUNT + 1))
+        say(f"otlp: {COUNT + 1} of {COUNT + 1} execs are counted by both ways")
+
+        def differ():
+            found = pushed_and_scraped(ask)
+            return found["scraped"] ^ found["pushed"]
+
+        try:
+            until("the same series", lambda: not differ())
+        except Failed:
+            for labels in sorted(map(sorted, differ()))[:10]:
+                say(f"otlp: by one way only: {dict(labels)}")
+            return False
+        same = pushed_and_scraped(ask)["pushed"]
+        names = {dict(labels)["__name__"] for labels in same}
+        say(f"otlp: {len(same)} series of {len(names)} names, all of them scraped and pushed")
+        # Histograms too, with each of their bounds.
+        return "coretap_runqlat_seconds_bucket" in names and len(names) > 40
+
+
 def prometheus3(coretap, directory):
     """Native histograms with the bounds of the page give the quantiles that the page's own buckets give."""
     program = fetched("prometheus") / "usr/bin/prometheus"
-    Path(directory, "prometheus.yml").write_text(
-        "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: coretap\n    convert_classic_histograms_to_nhcb: true\n"
-        "    always_scrape_classic_histograms: true\n"
-        f"    static_configs: [{{targets: ['127.0.0.1:{SERVED}']}}]\n")
+    config = scrape_config(directory, "    convert_classic_histograms_to_nhcb: true\n    always_scrape_classic_histograms: true\n")
 
     def ask(expression, at):
         return [float(r["value"][1]) for r in json.loads(fetch(query(THIRD, expression, time=at)))["data"]["result"]]
 
     with Running([coretap, "serve", "--run", "runqlat", "--run", "biolatency", "--listen", f"127.0.0.1:{SERVED}"], directory), \
-            Running([program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--enable-feature=native-histograms",
+            Running([program, f"--config.file={config}", "--storage.tsdb.path=data", "--enable-feature=native-histograms",
                      f"--web.listen-address=127.0.0.1:{THIRD}"], directory):
         until("Prometheus 3 has native histograms",
               lambda: (ask("histogram_count(coretap_runqlat_seconds)", time.time()) or [0])[0] > 100)

@@ -15,6 +15,21 @@ inline const std::vector<Tool>& all_tools() {
   return all;
 }
 
+/// For tests of each tool by itself, each with the tool's name.
+inline auto each_registered() {
+  std::vector<const Registered*> all;
+  for (auto& entry : registry()) all.push_back(&entry);
+  return testing::ValuesIn(all);
+}
+inline std::string name_of_registered(const testing::TestParamInfo<const Registered*>& info) {
+  return std::string(info.param->name);
+}
+
+inline std::vector<Report> reports_of(const Tool& tool) {
+  std::vector<Report> all{tool.report};
+  for (auto& other : tool.other_reports) all.push_back(other.report);
+  return all;
+}
 /// A tool with one of its reports, and the option that asks for it.
 struct OfTool {
   Tool tool;

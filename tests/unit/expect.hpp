@@ -156,6 +156,38 @@ struct Pipe {
     fd = -1;
   }
 };
+/// Whether the command exists and succeeded.
+inline bool succeeds(const std::string& command) {
+  return ::system((command + " >/dev/null 2>&1").c_str()) == 0;
+}
+inline bool has_command(const std::string& name) { return succeeds("command -v " + name); }
+inline std::string output_of(const std::string& command) {
+  std::string all;
+  char part[4096];
+  auto* pipe = ::popen(command.c_str(), "r");
+  for (std::size_t n = 0; pipe && (n = ::fread(part, 1, sizeof part, pipe)) > 0;)
+    all.append(part, n);
+  if (pipe) ::pclose(pipe);
+  return all;
+}
+/// Runs it in a process of its own: its exit status, or 1000 and the signal that ended it.
+inline int in_child(const std::function<int()>& body, pid_t* pid = nullptr) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    ::_exit(body());
+  }
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) return -1;
+  if (pid) *pid = child;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+/// The lowest descriptor that is free.
+inline int next_descriptor() {
+  const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(fd);
+  return fd;
+}
 /// What can be read until the end, or until it would wait.
 inline std::string rest_of(int fd) {
   std::string all;

@@ -36,19 +36,22 @@ TEST_F(Colour, OnlyOnTerminals) {
 }
 
 TEST_F(Colour, WhatTheUserHasSet) {
-  ::setenv("NO_COLOR", "1", 1);
-  EXPECT_EQ(painted(screen_, Paint::title, "PID"), "PID");
-  set_colour_mode(ColourMode::always);
-  EXPECT_EQ(painted(file_, Paint::title, "PID"), "\x1b[1mPID\x1b[0m");
-  ::unsetenv("NO_COLOR");
-  set_colour_mode(ColourMode::never);
-  EXPECT_EQ(painted(screen_, Paint::title, "PID"), "PID");
-  set_colour_mode(ColourMode::automatic);
-  ::setenv("TERM", "dumb", 1);
-  EXPECT_EQ(painted(screen_, Paint::title, "PID"), "PID");
-  ::setenv("NO_COLOR", "", 1);
-  ::setenv("TERM", "xterm", 1);
-  EXPECT_NE(painted(screen_, Paint::title, "PID"), "PID") << "an empty one counts as none";
+  struct {
+    const char *no_color, *term;
+    ColourMode mode;
+    bool on_screen, in_files;
+  } const cases[] = {{"1", "xterm", ColourMode::automatic, false, false},
+                     {"1", "xterm", ColourMode::always, true, true},
+                     {"", "xterm", ColourMode::never, false, false},
+                     {"", "dumb", ColourMode::automatic, false, false},
+                     {"", "xterm", ColourMode::automatic, true, false}};  // an empty one is none
+  for (auto& c : cases) {
+    ::setenv("NO_COLOR", c.no_color, 1);
+    ::setenv("TERM", c.term, 1);
+    set_colour_mode(c.mode);
+    for (auto [fd, painting] : {std::pair{screen_, c.on_screen}, {file_, c.in_files}})
+      EXPECT_EQ(painted(fd, Paint::title, "PID"), painting ? "\x1b[1mPID\x1b[0m" : "PID");
+  }
 }
 
 }  // namespace

@@ -140,12 +140,7 @@ TEST_F(LoopTest, FilesAndNoDescriptorsAreNoTrouble) {
 
 TEST(Loop, LeavesWatchedDescriptorsOpenAndClosesItsOwn) {
   Pipe pipe;
-  auto next = [] {
-    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    close(fd);
-    return fd;
-  };
-  const int before = next();
+  const int before = next_descriptor();
   for (int i = 0; i < 10; i++) {
     Loop loop;
     ASSERT_TRUE(loop.open());
@@ -153,25 +148,12 @@ TEST(Loop, LeavesWatchedDescriptorsOpenAndClosesItsOwn) {
     loop.every(1, [] {});
     loop.once(1, [] {});
   }
-  EXPECT_EQ(before, next());
+  EXPECT_EQ(before, next_descriptor());
   EXPECT_NE(fcntl(pipe.reader, F_GETFD), -1);
 }
 
-/// Signals are the whole process': such tests run in a child. How it ended: 1000 + the signal, or
-/// its status, 0 if all is well.
-template <class Body>
-int in_child(Body body) {
-  pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-/// Runs a loop until a signal, or so long; 0: it ended by `expected`.
+/// Runs a loop until a signal, or so long; 0: it ended by `expected`. Signals are the whole
+/// process': such tests run in a child.
 int ends_by(int expected, double seconds, std::function<void()> soon = {}) {
   block_signals();
   if (!soon) raise(expected);  // before the loop is there
@@ -210,30 +192,21 @@ TEST_F(LoopTest, SaysWhatItCannotWaitFor) {
   EXPECT_EQ(ran.error().what, "cannot wait for events");
 }
 
+// One that was ignored at the start ends it, too, but for SIGHUP, which stays so, for nohup; a
+// child gets the others back.
 TEST(Signals, EachThatAsksToEndEndsTheLoop) {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    auto normal = [signal] {
-      ::signal(signal, SIG_DFL);  // what runs the tests may ignore it
-      return ends_by(signal, 10, [signal] { raise(signal); });
-    };
-    EXPECT_EQ(in_child(normal), 0) << signal;
-  }
-}
-
-// SIGHUP stays so, for nohup; a child gets the others back.
-TEST(Signals, ThatWereIgnoredAtStart) {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-    EXPECT_EQ(in_child([signal] {
-                ::signal(signal, SIG_IGN);
-                const int ended = signal == SIGHUP
-                                      ? ends_by(0, 0.1, [signal] { raise(signal); })
-                                      : ends_by(signal, 10, [signal] { raise(signal); });
-                unblock_signals();
-                raise(signal);
-                return ended;
-              }),
-              0)
-        << signal;
+  for (auto before : {SIG_DFL, SIG_IGN})
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      EXPECT_EQ(in_child([&] {
+                  ::signal(signal, before);
+                  const bool stays = before == SIG_IGN && signal == SIGHUP;
+                  const int ended =
+                      ends_by(stays ? 0 : signal, stays ? 0.1 : 10, [signal] { raise(signal); });
+                  if (before == SIG_IGN) unblock_signals(), raise(signal);
+                  return ended;
+                }),
+                0)
+          << signal;
 }
 
 TEST(Signals, BeforeTheLoopIsThereIsNotForgotten) {

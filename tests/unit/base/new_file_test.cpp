@@ -8,6 +8,7 @@ namespace {
 class NewFileTest : public testing::Test {
  protected:
   std::size_t files() const { return directory_.names().size(); }
+  std::string content() const { return places::file_text(a_); }
   static Result<void> write(const std::string& path, std::string_view text) {
     auto file = NewFile::create(path);
     if (!file) return file.error();
@@ -32,7 +33,7 @@ TEST_F(NewFileTest, AppearsWhole) {
     ASSERT_TRUE(file) << file.error().why;
     EXPECT_FALSE(fs::exists(a_)) << "not before it is complete";
     ASSERT_TRUE(file->write("text"));
-    EXPECT_EQ(places::file_text(a_), "text");
+    EXPECT_EQ(content(), "text");
   }
   umask(before);
   EXPECT_EQ(files(), 1u);
@@ -44,25 +45,12 @@ TEST_F(NewFileTest, AnOldOneStaysUntilThen) {
   {
     auto file = NewFile::create(a_);
     ASSERT_TRUE(file);
-    EXPECT_EQ(places::file_text(a_), "old");
+    EXPECT_EQ(content(), "old");
   }
-  EXPECT_EQ(places::file_text(a_), "old") << "given up";
+  EXPECT_EQ(content(), "old") << "given up";
   EXPECT_EQ(files(), 1u);
   ASSERT_TRUE(write(a_, "new"));
-  EXPECT_EQ(places::file_text(a_), "new");
-}
-
-TEST_F(NewFileTest, MovedOnesAreCleanedUpOnce) {
-  {
-    auto file = NewFile::create(a_);
-    NewFile other = std::move(*file);
-    NewFile third;
-    third = std::move(other);
-    EXPECT_EQ(files(), 1u);
-    EXPECT_TRUE(third.write("x"));
-  }
-  EXPECT_EQ(files(), 1u);
-  EXPECT_EQ(places::file_text(a_), "x");
+  EXPECT_EQ(content(), "new");
 }
 
 TEST_F(NewFileTest, WhatCannotBeWrittenIsRefusedAtOnce) {
@@ -107,13 +95,20 @@ TEST_F(NewFileTest, AFullDiskIsAnErrorWithAHint) {
   EXPECT_FALSE(result.error().hint.empty());
 }
 
-TEST_F(NewFileTest, NamesThatAreTakenAreLeftAlone) {
+TEST_F(NewFileTest, NamesThatAreTakenAreLeftAloneAndMovedOnesCleanedUpOnce) {
+  {
+    auto given_up = NewFile::create(a_);
+    NewFile other = std::move(*given_up), third;
+    third = std::move(other);
+    EXPECT_EQ(files(), 1u);
+  }
+  EXPECT_EQ(files(), 0u);
   auto one = NewFile::create(a_), two = NewFile::create(a_);
   ASSERT_TRUE(one && two);
   EXPECT_EQ(files(), 2u);
   EXPECT_TRUE(one->write("one"));
   EXPECT_TRUE(two->write("two"));
-  EXPECT_EQ(places::file_text(a_), "two");
+  EXPECT_EQ(content(), "two");
   EXPECT_EQ(files(), 1u);
 }
 

@@ -7,8 +7,7 @@
 #include <bitset>
 #include <tuple>
 
-#include "coretap/tool.hpp"
-#include "expect.hpp"
+#include "all_tools.hpp"
 
 namespace coretap {
 namespace {
@@ -63,13 +62,11 @@ std::vector<Code> functions_of(const Tool& tool) {
   };
   // Calls within a section have no relocation; with one, this leads nowhere.
   for (std::size_t f = 0; f < found.size(); f++) {
-    auto& code = found[f].second;
+    auto& [section, code] = found[f];
     for (std::size_t at = 0; at < code.insns.size(); at++)
-      if (is_call(code.insns[at]) && code.insns[at].imm != -1)
-        code.calls.insert(name_at(
-            found[f].first,
-            begins[f] + (at + 1) * sizeof(bpf_insn) +
-                static_cast<std::uint64_t>(std::int64_t{code.insns[at].imm}) * sizeof(bpf_insn)));
+      if (auto& i = code.insns[at]; is_call(i) && i.imm != -1)
+        code.calls.insert(
+            name_at(section, begins[f] + (at + 1 + static_cast<std::uint64_t>(i.imm + 0L)) * 8));
   }
   // What the loader sets is in .rodata: the same all the time.
   for (Elf_Scn* section = nullptr; table && (section = elf_nextscn(elf.get(), section));) {
@@ -192,33 +189,32 @@ class RecordAudit {
   void look_ahead() {
     auto size = code_.insns.size();
     std::vector<std::vector<std::size_t>> before(size);
-    std::vector<std::size_t> waiting;
+    std::vector<std::size_t> reserves;
     for (std::size_t at = 0; at < size; at += BPF_CLASS(code_.insns[at].code) == BPF_LD ? 2 : 1) {
       for (auto next : after(at))
         if (next < size) before[next].push_back(at);
-      if (calls(at, BPF_FUNC_ringbuf_reserve)) waiting.push_back(at);
+      if (calls(at, BPF_FUNC_ringbuf_reserve)) reserves.push_back(at);
     }
-    auto reserves = waiting;
-    to_record_.resize(size);
+    to_record_ = reached(reserves, [&](std::size_t at) { return before[at]; });
+    const auto seen = reached(reserves, [&](std::size_t at) {
+      bool ends = calls(at, BPF_FUNC_ringbuf_submit) || calls(at, BPF_FUNC_ringbuf_discard);
+      return ends ? std::vector<std::size_t>() : after(at);
+    });
+    for (auto& [at, option] : code_.options)
+      if (seen[at]) deciding_.insert(option);
+  }
+  /// What the next ones of the next ones lead to.
+  template <class Next>
+  std::vector<bool> reached(std::vector<std::size_t> waiting, Next next) const {
+    std::vector<bool> seen(code_.insns.size());
     while (!waiting.empty()) {
       auto at = waiting.back();
       waiting.pop_back();
-      if (to_record_[at]) continue;
-      to_record_[at] = true;
-      waiting.insert(waiting.end(), before[at].begin(), before[at].end());
-    }
-    std::vector<bool> seen(size);
-    waiting = reserves;
-    while (!waiting.empty()) {
-      auto at = waiting.back();
-      waiting.pop_back();
-      if (at >= size || seen[at]) continue;
+      if (at >= seen.size() || seen[at]) continue;
       seen[at] = true;
-      if (auto option = code_.options.find(at); option != code_.options.end())
-        deciding_.insert(option->second);
-      if (calls(at, BPF_FUNC_ringbuf_submit) || calls(at, BPF_FUNC_ringbuf_discard)) continue;
-      for (auto next : after(at)) waiting.push_back(next);
+      for (auto other : next(at)) waiting.push_back(other);
     }
+    return seen;
   }
 
   bool calls(std::size_t at, int helper) const {
@@ -524,9 +520,7 @@ TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
 // The report accepts owners in --by exactly where the program stores them: otherwise rows would
 // have empty owners.
 TEST_P(EveryKernelProgram, TellsWhoseRowsAreWhereTheReportAsks) {
-  std::vector<Report> reports{tool.report};
-  for (auto& other : tool.other_reports) reports.push_back(other.report);
-  bool asks = std::ranges::any_of(reports, [](auto& report) {
+  bool asks = std::ranges::any_of(reports_of(tool), [](auto& report) {
     return report->adds_up() && std::ranges::any_of(report->fields(), [](auto& f) {
              return f.only_with == kNamedByOnly;
            });
@@ -604,12 +598,7 @@ TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, testing::ValuesIn([] {
-                           std::vector<const Registered*> all;
-                           for (auto& entry : registry()) all.push_back(&entry);
-                           return all;
-                         }()),
-                         [](auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, each_registered(), name_of_registered);
 
 // ---- the audit itself finds what is wrong ----
 
@@ -623,72 +612,56 @@ bpf_insn insn(int code, int dst = 0, int src = 0, int off = 0, int imm = 0) {
   return i;
 }
 
-/// Reserves 16 bytes; `writes`; submits.
-Code record_of_16(std::vector<bpf_insn> writes) {
+/// What is found where 16 bytes are reserved, with `writes` written, and submitted.
+std::string audit(const std::vector<bpf_insn>& writes) {
   Code code{"made",
             {insn(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, 16),
              insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_reserve),
-             insn(BPF_ALU64 | BPF_MOV | BPF_X, 6, 0)},
-            {}};
+             insn(BPF_ALU64 | BPF_MOV | BPF_X, 6, 0)}};
   code.insns.insert(code.insns.end(), writes.begin(), writes.end());
-  code.insns.push_back(insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6));
-  code.insns.push_back(insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_submit));
-  code.insns.push_back(insn(BPF_JMP | BPF_EXIT));
-  return code;
-}
-
-std::string audit(const std::vector<bpf_insn>& writes) {
-  return RecordAudit(record_of_16(writes)).run();
+  code.insns.insert(code.insns.end(), {insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6),
+                                       insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_submit),
+                                       insn(BPF_JMP | BPF_EXIT)});
+  return RecordAudit(code).run();
 }
 
 const bpf_insn kFirst = insn(BPF_ST | BPF_MEM | BPF_DW, 6, 0, 0),
                kSecond = insn(BPF_ST | BPF_MEM | BPF_DW, 6, 0, 8),
                kHalf = insn(BPF_ST | BPF_MEM | BPF_W, 6, 0, 8),
-               kSkipOne = insn(BPF_JMP | BPF_JEQ | BPF_K, 7, 0, 1, 0);
+               kSkipOne = insn(BPF_JMP | BPF_JEQ | BPF_K, 7, 0, 1, 0),
+               kAsArgument = insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6);
 
-TEST(KernelAudit, FindsWhatIsNotWritten) {
-  EXPECT_EQ(audit({kFirst, kSecond}), "");
-  EXPECT_EQ(audit({kSecond, kHalf, kFirst}), "");
+TEST(KernelAudit, FindsWhatIsNotWrittenOnEveryWay) {
+  for (auto& good : {std::vector{kFirst, kSecond},
+                     {kSecond, kHalf, kFirst},
+                     {kFirst, kSecond, kSkipOne, kHalf},
+                     {kFirst, kSkipOne, kHalf, kSecond}})
+    EXPECT_EQ(audit(good), "");
   EXPECT_EQ(audit({kFirst, kHalf}), "made at 6: of 16 bytes nothing has written 12 13 14 15");
-  EXPECT_NE(audit({kFirst}), "");
-  EXPECT_NE(audit({}), "");
-}
-
-TEST(KernelAudit, FollowsEveryWay) {
   EXPECT_EQ(audit({kFirst, kSkipOne, kSecond}),
             "made at 7: of 16 bytes nothing has written 8 9 10 11 12 13 14 15");
-  EXPECT_EQ(audit({kFirst, kSecond, kSkipOne, kHalf}), "");
-  EXPECT_EQ(audit({kFirst, kSkipOne, kHalf, kSecond}), "");
+  // Nothing is written, half of it, and another function gets the record.
+  for (auto& bad : {std::vector<bpf_insn>{},
+                    {kFirst},
+                    {kFirst, kSecond, kAsArgument, insn(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL)}})
+    EXPECT_NE(audit(bad), "");
 }
 
-TEST(KernelAudit, FollowsCopiesOfThePointer) {
-  auto by_copy = [](int from) {
-    return std::vector<bpf_insn>{kFirst,
-                                 insn(BPF_ALU64 | BPF_MOV | BPF_X, 8, 6),
-                                 insn(BPF_ALU64 | BPF_ADD | BPF_K, 8, 0, 0, from),
-                                 insn(BPF_STX | BPF_MEM | BPF_DW, 10, 8, -16),
-                                 insn(BPF_LDX | BPF_MEM | BPF_DW, 9, 10, -16),
-                                 insn(BPF_ST | BPF_MEM | BPF_DW, 9, 0, 4)};
-  };
-  EXPECT_EQ(audit(by_copy(4)), "");
-  EXPECT_NE(audit(by_copy(5)), "");
-}
-
-TEST(KernelAudit, KnowsWhatHelpersWrite) {
-  auto by_helper = [](int size) {
-    return std::vector<bpf_insn>{kFirst, insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6),
-                                 insn(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, 8),
-                                 insn(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, size),
-                                 insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_comm)};
-  };
-  EXPECT_EQ(audit(by_helper(8)), "");
-  EXPECT_NE(audit(by_helper(7)), "");
-}
-
-TEST(KernelAudit, RefusesARecordThatAnotherFunctionGets) {
-  EXPECT_NE(audit({kFirst, kSecond, insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6),
-                   insn(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 0)}),
-            "");
+TEST(KernelAudit, FollowsCopiesOfThePointerAndHelpers) {
+  for (int by : {0, 1}) {
+    EXPECT_EQ(audit({kFirst, insn(BPF_ALU64 | BPF_MOV | BPF_X, 8, 6),
+                     insn(BPF_ALU64 | BPF_ADD | BPF_K, 8, 0, 0, 4 + by),
+                     insn(BPF_STX | BPF_MEM | BPF_DW, 10, 8, -16),
+                     insn(BPF_LDX | BPF_MEM | BPF_DW, 9, 10, -16),
+                     insn(BPF_ST | BPF_MEM | BPF_DW, 9, 0, 4)})
+                  .empty(),
+              by == 0);
+    EXPECT_EQ(audit({kFirst, kAsArgument, insn(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, 8),
+                     insn(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, 8 - by),
+                     insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_comm)})
+                  .empty(),
+              by == 0);
+  }
 }
 
 }  // namespace

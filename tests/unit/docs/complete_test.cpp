@@ -23,16 +23,12 @@ WordSet offered(const Words& words, const char* linked = nullptr) {
 void expect_offered(std::initializer_list<std::string_view> cases) {
   for (auto each : cases) {
     auto arrow = each.find(" => ");
-    Words typed(1);
-    for (char c : each.substr(0, arrow))
-      if (c == ' ')
-        typed.emplace_back();
-      else
-        typed.back() += c;
+    Words typed;
+    std::istringstream line(std::string(each.substr(0, arrow)) + ' ');
+    for (std::string word; std::getline(line, word, ' ');) typed.push_back(word);
     auto all = offered(typed);
     WordSet only;
-    std::istringstream in{std::string(each.substr(arrow + 4))};
-    for (std::string word; in >> word;)
+    for (auto& word : words_of(std::string(each.substr(arrow + 4))))
       if (word[0] == '+' || word[0] == '!')
         EXPECT_EQ(all.contains(word.substr(1)), word[0] == '+') << each;
       else
@@ -56,8 +52,6 @@ TEST(Complete, CommandsAndTools) {
                   "doctor runqlat biol => +biolatency", "doctor do => !doctor",
                   "man outp => output", "list -- => --help --json"});
   for (auto& c : complete(nullptr, {"runqla"}).candidates) EXPECT_TRUE(says(c.doc, "latency"));
-  EXPECT_EQ(complete(nullptr, {"link", ""}).shell, Completions::directories);
-  EXPECT_EQ(complete(nullptr, {"link", "--prefix", ""}).shell, Completions::nothing);
 }
 
 TEST(Complete, OptionsOfATool) {
@@ -127,14 +121,16 @@ TEST(Complete, ClosedListsOfValues) {
 }
 
 TEST(Complete, WhatTheShellCompletes) {
-  EXPECT_EQ(complete(nullptr, {"offcputime", "--svg", "x"}).shell, Completions::files);
-  EXPECT_EQ(complete(nullptr, {"offcputime", "--svg=x"}).shell, Completions::files);
+  for (auto& [words, shell] : {std::pair{Words{"offcputime", "--svg", "x"}, Completions::files},
+                               {{"offcputime", "--svg=x"}, Completions::files},
+                               {{"runqlat", "1", ""}, Completions::nothing},
+                               {{"link", ""}, Completions::directories},
+                               {{"link", "--prefix", ""}, Completions::nothing}})
+    EXPECT_EQ(complete(nullptr, words).shell, shell) << words.back();
   auto command = complete(nullptr, {"runqlat", "-p", "1", "--", "ls", "-"});
   EXPECT_EQ(command.shell, Completions::command);
-  EXPECT_EQ(command.command_at, 4u);
   EXPECT_TRUE(command.candidates.empty()) << "options of a command are its own";
   EXPECT_EQ(complete(find_tool("runqlat"), {"--", ""}).command_at, 1u);
-  EXPECT_EQ(complete(nullptr, {"runqlat", "1", ""}).shell, Completions::nothing);
   EXPECT_EQ(printed(command), ":command 4\n");
   EXPECT_EQ(printed({{{"a", "b\tc\n\x1b[1m"}, {"d"}}, Completions::files}),
             "a\tb\\x09c\\x0a\\x1b[1m\nd\n:files\n");

@@ -21,13 +21,10 @@ std::string prose(const std::string& page) {
 
 /// What stands between backticks.
 Words quoted(const std::string& text) {
+  static const std::regex part("`([^`]*)`");
   Words all;
-  for (std::size_t at = 0; (at = text.find('`', at)) != text.npos;) {
-    auto end = text.find('`', at + 1);
-    if (end == text.npos) break;
-    all.push_back(text.substr(at + 1, end - at - 1));
-    at = end + 1;
-  }
+  for (std::sregex_iterator m(text.begin(), text.end(), part), end; m != end; ++m)
+    all.push_back((*m)[1]);
   return all;
 }
 

@@ -9,30 +9,26 @@
 
 #include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
-#include "symbols/process_files.hpp"
+#include "symbols/test_files.hpp"
 
 namespace coretap::expression {
 namespace {
 
-Fd open_file(const std::string& path) { return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
-
-/// Whether the command exists and succeeded.
-bool succeeds(const std::string& command) {
-  return ::system((command + " >/dev/null 2>&1").c_str()) == 0;
-}
+using symbols::test::open_file;
 
 constexpr const char* kNoDebugRoot = "/nonexistent";
 
 /// With "facts" it prints members: name, first bit, bits of a bit field, bytes. Else it calls.
 constexpr std::string_view kC = R"(
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #ifdef __clang__
 #define EXACT __attribute__((noinline, optnone))
-#define LOCAL __attribute__((noinline)) static
 #else
 #define EXACT __attribute__((noipa))
-#define LOCAL __attribute__((noinline)) static
 #endif
+#define LOCAL __attribute__((noinline)) static
 enum state { IDLE = 1, BUSY = 7, BELOW = -3 };
 typedef unsigned long word;
 typedef word word2;
@@ -127,15 +123,6 @@ int main(int argc, char **argv) {
   return 0;
 }
 )";
-
-bool has(const std::string& command) { return succeeds("command -v " + command); }
-
-std::string output_of(const std::string& command) {
-  auto* pipe = ::popen(command.c_str(), "r");
-  auto all = rest_of(::fileno(pipe));
-  ::pclose(pipe);
-  return all;
-}
 
 /// A program in a directory of its own.
 struct Program {
@@ -263,7 +250,7 @@ class Dwarf : public testing::TestWithParam<std::string> {
 #endif
     const auto blank = GetParam().find(' ');
     const auto compiler = GetParam().substr(0, blank), flags = GetParam().substr(blank);
-    if (!has(compiler)) GTEST_SKIP() << "there is no " << compiler;
+    if (!has_command(compiler)) GTEST_SKIP() << "there is no " << compiler;
     if (!program.build(source(), compiler, flags))
       GTEST_SKIP() << "this compiler does not know " << flags;
   }
@@ -420,6 +407,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "clang -g -O1 -gz"));
 
 constexpr std::string_view kCxx = R"(
+#include <cstddef>
+#include <cstdio>
 #ifdef __clang__
 #define EXACT __attribute__((noinline, optnone))
 #else
@@ -454,11 +443,8 @@ int main(int argc, char **argv) {
   if (argc > 1) {
     auto *r = reinterpret_cast<Request *>(room);
     auto at = [&](const void *member) { return 8 * (std::size_t)(static_cast<const unsigned char *>(member) - room); };
-    printf("id %zu 0 %zu\n", at(&r->id), sizeof r->id);
-    printf("mark %zu 0 %zu\n", at(&r->mark), sizeof r->mark);
-    printf("weight %zu 0 %zu\n", at(&r->weight), sizeof r->weight);
-    printf("only %zu 0 %zu\n", at(&r->only), sizeof r->only);
-    printf("box %zu 0 %zu\n", at(&r->box), sizeof r->box);
+#define PLACE(m) printf(#m " %zu 0 %zu\n", at(&r->m), sizeof r->m)
+    PLACE(id), PLACE(mark), PLACE(weight), PLACE(only), PLACE(box);
     printf("= %zu\n", sizeof *r);
     return 0;
   }
@@ -516,7 +502,7 @@ class DwarfFiles : public testing::Test {
     GTEST_SKIP() << "the static executable reads no debug information";
 #endif
     for (auto* tool : {"gcc", "objcopy", "strip"})
-      if (!has(tool)) GTEST_SKIP() << "there is no " << tool;
+      if (!has_command(tool)) GTEST_SKIP() << "there is no " << tool;
   }
   void build(const std::string& flags) { ASSERT_TRUE(program.build(kC, "gcc", flags)); }
   std::string in(const std::string& name) const { return program.directory.in(name); }
@@ -589,7 +575,7 @@ TEST_F(DwarfFiles, SplitIntoAFileOfItsOwn) {
 }
 
 TEST_F(DwarfFiles, WhatSeveralFilesHaveInCommon) {
-  if (!has("dwz")) GTEST_SKIP() << "there is no dwz";
+  if (!has_command("dwz")) GTEST_SKIP() << "there is no dwz";
   build("-gdwarf-4 -O1");
   fs::copy_file(program.path, in("second"));
   ASSERT_TRUE(succeeds(

@@ -7,12 +7,10 @@
 namespace coretap {
 TEST(Capabilities, Names) {
   EXPECT_EQ(name_of(Capability::bpf), "CAP_BPF");
-  EXPECT_EQ(capability_name(CAP_CHOWN), "CAP_CHOWN");
-  EXPECT_EQ(capability_name(CAP_NET_BIND_SERVICE), "CAP_NET_BIND_SERVICE");
-  EXPECT_EQ(capability_name(CAP_SYS_TTY_CONFIG), "CAP_SYS_TTY_CONFIG");
-  EXPECT_EQ(capability_name(CAP_AUDIT_READ), "CAP_AUDIT_READ");
-  EXPECT_EQ(capability_name(CAP_CHECKPOINT_RESTORE), "CAP_CHECKPOINT_RESTORE");
-  EXPECT_EQ(capability_name(63), "63") << "newer than the table";
+  expect_each([](const std::string& n) { return capability_name(std::stoull(n)); },
+              {"0 => CAP_CHOWN", "10 => CAP_NET_BIND_SERVICE", "26 => CAP_SYS_TTY_CONFIG",
+               "37 => CAP_AUDIT_READ", "40 => CAP_CHECKPOINT_RESTORE",
+               "63 => 63"});  // newer than the table
   EXPECT_EQ((CapabilitySet{Capability::bpf, Capability::fowner}.names()), "CAP_FOWNER CAP_BPF");
 }
 

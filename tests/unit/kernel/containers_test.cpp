@@ -1,13 +1,10 @@
 // Names of cgroups, with files laid out as container runtimes and a Kubernetes node lay them out.
 #include "kernel/containers.hpp"
 
-#include "../symbols/test_files.hpp"
 #include "expect.hpp"
 
 namespace coretap {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string found(const Result<std::string>& result) {
   return result ? *result : result.error().what;
@@ -16,15 +13,16 @@ std::string found(const Result<std::string>& result) {
 std::string id(char digit) { return std::string(64, digit); }
 
 TEST(CgroupPath, Systemd) {
-  auto names = parse_cgroup_path("/system.slice/nginx.service");
-  EXPECT_EQ(names.unit, "nginx.service");
-  EXPECT_EQ(names.path, "/system.slice/nginx.service");
-  EXPECT_EQ(names.container_id, "");
-  EXPECT_EQ(parse_cgroup_path("/user.slice/user-0.slice/session-3.scope").unit, "session-3.scope");
-  EXPECT_EQ(parse_cgroup_path("/user.slice/user-1.slice/user@1.service/app.slice/a.service").unit,
-            "a.service");
-  EXPECT_EQ(parse_cgroup_path("/").unit, "");
-  EXPECT_EQ(parse_cgroup_path("/system.slice").unit, "");
+  expect_each(
+      [](const std::string& path) {
+        auto names = parse_cgroup_path(path);
+        EXPECT_EQ(names.path, path);
+        EXPECT_EQ(names.container_id, "");
+        return names.unit;
+      },
+      {"/system.slice/nginx.service => nginx.service", "/ => ", "/system.slice => ",
+       "/user.slice/user-0.slice/session-3.scope => session-3.scope",
+       "/user.slice/user-1.slice/user@1.service/app.slice/a.service => a.service"});
 }
 
 TEST(CgroupPath, Runtimes) {
@@ -40,16 +38,13 @@ TEST(CgroupPath, Runtimes) {
 }
 
 TEST(CgroupPath, Kubernetes) {
-  constexpr char kUid[] = "0123abcd-0123-0123-0123-0123456789ab";
-  constexpr char kUnderscores[] = "0123abcd_0123_0123_0123_0123456789ab";
-  auto systemd = parse_cgroup_path(std::string("/kubepods.slice/kubepods-burstable.slice/"
-                                               "kubepods-burstable-pod") +
-                                   kUnderscores + ".slice/cri-containerd-" + id('b') + ".scope");
-  EXPECT_EQ(systemd.pod_uid, kUid);
-  EXPECT_EQ(systemd.container_id, id('b'));
-  auto cgroupfs = parse_cgroup_path(std::string("/kubepods/besteffort/pod") + kUid + "/" + id('c'));
-  EXPECT_EQ(cgroupfs.pod_uid, kUid);
-  EXPECT_EQ(cgroupfs.container_id, id('c'));
+  for (auto& path : {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0123abcd_0123_"
+                     "0123_0123_0123456789ab.slice/cri-containerd-" +
+                         id('b') + ".scope",
+                     "/kubepods/besteffort/pod0123abcd-0123-0123-0123-0123456789ab/" + id('b')}) {
+    EXPECT_EQ(parse_cgroup_path(path).pod_uid, "0123abcd-0123-0123-0123-0123456789ab");
+    EXPECT_EQ(parse_cgroup_path(path).container_id, id('b'));
+  }
   EXPECT_EQ(parse_cgroup_path("/kubepods/podcast/x").pod_uid, "");
 }
 
@@ -135,7 +130,7 @@ TEST_F(ContainerNames, Filters) {
             files_.hierarchy + "/system.slice/nginx.service");
   auto two = here.find_unit("app");
   ASSERT_FALSE(two);
-  EXPECT_NE(two.error().what.find("there are 2 of them"), std::string::npos) << two.error().what;
+  EXPECT_TRUE(says(two.error().what, "there are 2 of them"));
 }
 
 // One that comes later is found, but not by a look for each event.

@@ -5,8 +5,6 @@
 namespace coretap {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Device {
   std::string name;
   unsigned major = 0, minor = 0;
@@ -57,31 +55,31 @@ TEST(Disks, PartitionsAreRefused) {
 }
 
 TEST(Disks, OthersAreRefusedWithAHint) {
-  using namespace std::string_view_literals;
-  std::vector<std::string_view> all{"",
-                                    ".",
-                                    "..",
-                                    "/",
-                                    "/dev/",
-                                    "/dev",
-                                    "no-such-disk",
-                                    "../../etc/passwd",
-                                    "4096:0",
-                                    "8:",
-                                    ":8",
-                                    "8:0:0",
-                                    "8:0x",
-                                    " 8:0",
-                                    "1:-1",
-                                    "4095:1048575",
-                                    "-1:1",
-                                    "%s%n",
-                                    "\x1b[2J",
-                                    "/etc/passwd",
-                                    "loop0\n",
-                                    "0:1048576",
-                                    "99999999999999999999:0"};
-  all.insert(all.end(), {"\0"sv, "vda\0vda"sv});
+  std::vector<std::string_view> all{"\0"sv, "vda\0vda"sv};
+  for (auto* bad : {"",
+                    ".",
+                    "..",
+                    "/",
+                    "/dev/",
+                    "/dev",
+                    "no-such-disk",
+                    "../../etc/passwd",
+                    "4096:0",
+                    "8:",
+                    ":8",
+                    "8:0:0",
+                    "8:0x",
+                    " 8:0",
+                    "1:-1",
+                    "4095:1048575",
+                    "-1:1",
+                    "%s%n",
+                    "\x1b[2J",
+                    "/etc/passwd",
+                    "loop0\n",
+                    "0:1048576",
+                    "99999999999999999999:0"})
+    all.push_back(bad);
   for (auto bad : all) {
     auto found = find_disk(bad);
     ASSERT_FALSE(found) << bad;

@@ -32,7 +32,7 @@ class Trim : public testing::Test {
 };
 
 /// Members of a struct, and of unnamed ones in it: "offset in bits, bits of a bit field, size".
-void layout(const btf* types, int id, __u32 base, std::set<std::string>& lines) {
+void layout(const btf* types, int id, __u32 base, WordSet& lines) {
   auto* type = btf__type_by_id(types, static_cast<__u32>(id));
   auto* members = btf_members(type);
   for (__u16 i = 0; i < btf_vlen(type); i++) {
@@ -60,7 +60,7 @@ TEST_F(Trim, AllStructsOfAllToolsAreLaidOutAsInTheKernel) {
       std::string name = btf__name_by_offset(few.get(), type->name_off);
       if (!btf_is_composite(type) || name.empty()) continue;
       // A name may stand for several types; one of them is this one.
-      std::set<std::string> expected, have;
+      WordSet expected, have;
       layout(few.get(), static_cast<int>(id), 0, have);
       bool found = false;
       for (__u32 other = 1; other < btf__type_cnt(all.get()) && !found; other++) {

@@ -1,54 +1,17 @@
-// What engines decode of the metrics and events that are pushed, by a small reader of its own.
+// What engines decode of the metrics and events that are pushed, by their wire format.
 #include "metrics/otlp.hpp"
 
 #include <bit>
-#include <protozero/pbf_reader.hpp>
-#include <stdexcept>
 
 #include "all_tools.hpp"
 #include "metrics/page.hpp"
+#include "wire.hpp"
 
 namespace coretap::metrics {
 namespace {
 
-// ---- protobuf, by its wire format ----
-
-struct Wire {
-  struct Member {
-    unsigned number;
-    std::uint64_t value;
-    std::string bytes;
-  };
-  std::vector<Member> members;
-
-  explicit Wire(std::string_view bytes) {
-    protozero::pbf_reader reader(bytes.data(), bytes.size());
-    while (reader.next()) {
-      Member m{reader.tag(), 0, {}};
-      if (reader.wire_type() == protozero::pbf_wire_type::varint)
-        m.value = reader.get_uint64();
-      else if (reader.wire_type() == protozero::pbf_wire_type::fixed64)
-        m.value = reader.get_fixed64();
-      else
-        m.bytes = reader.get_string();
-      members.push_back(std::move(m));
-    }
-  }
-  std::vector<const Member*> all(unsigned number) const {
-    std::vector<const Member*> found;
-    for (auto& m : members)
-      if (m.number == number) found.push_back(&m);
-    return found;
-  }
-  const Member& one(unsigned number) const {
-    auto found = all(number);
-    if (found.size() != 1) throw std::runtime_error(fmt::format("{} of {}", found.size(), number));
-    return *found[0];
-  }
-  bool has(unsigned number) const { return !all(number).empty(); }
-  Wire in(unsigned number) const { return Wire(one(number).bytes); }
-  std::string text(unsigned number) const { return has(number) ? one(number).bytes : ""; }
-};
+using namespace std::string_literals;
+using test::Wire;
 
 template <class T>
 std::vector<T> packed(const std::string& bytes) {
@@ -72,9 +35,7 @@ std::string any(const Wire& value) {
       return fmt::format("{}d", std::bit_cast<double>(m.value));
   }
   std::string all;
-  auto items = Wire(m.bytes);
-  for (auto* item : items.all(1)) {
-    auto one = Wire(item->bytes);
+  for (auto& one : Wire(m.bytes).messages(1)) {
     all += all.empty() ? "" : ",";
     all += m.number == 5 ? any(one) : one.text(1) + "=" + any(one.in(2));
   }
@@ -85,10 +46,8 @@ using Attributes = std::map<std::string, std::string>;
 
 Attributes attributes(const Wire& of, unsigned number) {
   Attributes all;
-  for (auto* pair : of.all(number)) {
-    Wire w(pair->bytes);
-    EXPECT_TRUE(all.emplace(w.text(1), any(w.in(2))).second) << w.text(1) << " is there twice";
-  }
+  for (auto& pair : of.messages(number))
+    EXPECT_TRUE(all.emplace(pair.text(1), any(pair.in(2))).second) << pair.text(1) << " twice";
   return all;
 }
 
@@ -104,30 +63,25 @@ struct Point {
 
 std::vector<Point> points(const std::string& request) {
   std::vector<Point> all;
-  auto scope = Wire(request).in(1).in(2);
-  for (auto* m : scope.all(2)) {
-    Wire metric(m->bytes);
+  for (auto& metric : Wire(request).in(1).in(2).messages(2)) {
     const auto kind = metric.has(5) ? 5U : metric.has(7) ? 7U : 9U;
     auto data = metric.in(kind);
     std::string type = kind == 5 ? "gauge" : kind == 7 ? "sum" : "histogram";
-    if (data.has(3) && data.one(3).value == 1) type += " monotonic";
-    if (data.has(2) && data.one(2).value == 2) type += " cumulative";
-    for (auto* d : data.all(1)) {
-      Wire p(d->bytes);
+    if (data.number(3) == 1) type += " monotonic";
+    if (data.number(2) == 2) type += " cumulative";
+    for (auto& p : data.messages(1)) {
       auto real = [&](unsigned n) {
-        return fmt::format("{}d", std::bit_cast<double>(p.one(n).value));
+        return fmt::format("{}d", std::bit_cast<double>(p.number(n)));
       };
       std::string value;
       if (kind == 9)
-        value =
-            fmt::format("{} of {} below {}, sum {}", p.one(4).value,
-                        fmt::join(packed<std::uint64_t>(p.one(6).bytes), ","),
-                        fmt::join(packed<double>(p.one(7).bytes), ","), p.has(5) ? real(5) : "");
+        value = fmt::format("{} of {} below {}, sum {}", p.number(4),
+                            fmt::join(packed<std::uint64_t>(p.text(6)), ","),
+                            fmt::join(packed<double>(p.text(7)), ","), p.has(5) ? real(5) : "");
       else
-        value = p.has(4) ? real(4) : fmt::format("{}", static_cast<std::int64_t>(p.one(6).value));
+        value = p.has(4) ? real(4) : fmt::format("{}", static_cast<std::int64_t>(p.number(6)));
       all.push_back({metric.text(1), metric.text(3), metric.text(2), type,
-                     attributes(p, kind == 9 ? 9 : 7), p.has(2) ? p.one(2).value : 0,
-                     p.one(3).value, value});
+                     attributes(p, kind == 9 ? 9 : 7), p.number(2), p.number(3), value});
     }
   }
   return all;
@@ -347,8 +301,8 @@ TEST(Otlp, Events) {
             R"("error":null,"container":null,"ratio":0.5,"whole":2.0,"incomplete":true,)"
             R"("args":["a",1,["b"]],"by":{"x":1,"y":null})");
   auto r = record(line);
-  EXPECT_EQ(r.one(1).value, 1795616168'123456000u);
-  EXPECT_EQ(r.one(11).value, kNow);
+  EXPECT_EQ(r.number(1), 1795616168'123456000u);
+  EXPECT_EQ(r.number(11), kNow);
   EXPECT_EQ(r.text(12), "coretap.execsnoop");
   EXPECT_EQ(any(r.in(5)), "'" + line + "'");
   EXPECT_EQ(attributes(r, 6), (Attributes{{"coretap.monotonic_ns", "'18446744073709551615'"},
@@ -366,27 +320,25 @@ TEST(Otlp, Events) {
   EXPECT_EQ(attributes(record(event(",\"a\":\"x\\udc00\"")), 6),
             (Attributes{{"coretap.a", "'x\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd'"}}))
       << "half of a surrogate is no UTF-8";
-  EXPECT_EQ(record(event("", "1970-01-01T00:00:00.000001-00:30")).one(1).value, 1'800'000'001'000u);
+  EXPECT_EQ(record(event("", "1970-01-01T00:00:00.000001-00:30")).number(1), 1'800'000'001'000u);
 }
 
 TEST(Otlp, WhatIsNoEventIsLeftOut) {
   OtlpLogs logs({"1.2", "here"});
-  const Words bads{"",
-                   "{}",
-                   "[]",
-                   "1",
-                   event("") + "x",
-                   event("") + std::string("\0\xff", 2),
-                   event(",\"a\":\"\xff\""),
-                   event(",\"a\":\"\\ud800\""),
-                   event("", "2026-11-25"),
-                   event("", "2026-11-25T15:16:08.12345x+01:00"),
-                   event("", "1960-11-25T15:16:08.123456+01:00"),
-                   R"({"type":"ledger","tool":"x","time":"2026-11-25T15:16:08.123456+01:00"})",
-                   R"({"type":"event","time":"2026-11-25T15:16:08.123456+01:00"})",
-                   event(",\"a\":\"" + std::string(OtlpLogs::kLongestLine, 'x') + "\""),
-                   event(",\"a\":" + std::string(60'000, '['))};
-  for (auto& bad : bads) EXPECT_FALSE(logs.add(bad, "", kNow)) << bad.substr(0, 100);
+  auto refused = [&](const std::string& line) {
+    EXPECT_FALSE(logs.add(line, "", kNow)) << line.substr(0, 100);
+  };
+  for (auto* line : {"", "{}", "[]", "1",
+                     R"({"type":"ledger","tool":"x","time":"2026-11-25T15:16:08.123456+01:00"})",
+                     R"({"type":"event","time":"2026-11-25T15:16:08.123456+01:00"})"})
+    refused(line);
+  for (auto& behind : {"x"s, "\0\xff"s}) refused(event("") + behind);
+  for (auto* time :
+       {"2026-11-25", "2026-11-25T15:16:08.12345x+01:00", "1960-11-25T15:16:08.123456+01:00"})
+    refused(event("", time));
+  for (auto& value : {"\"\xff\""s, "\"\\ud800\""s, std::string(60'000, '['),
+                      "\"" + std::string(OtlpLogs::kLongestLine, 'x') + "\""})
+    refused(event(",\"a\":" + value));
   EXPECT_EQ(logs.records() + logs.bytes(), 0u);
 }
 
@@ -395,13 +347,13 @@ TEST(Otlp, EventsAreBounded) {
   for (int i = 0; i < 200; i++) many += fmt::format(",\"k{}\":{}", i, i);
   auto r = record(event(many));
   EXPECT_EQ(attributes(r, 6).size(), 128u);
-  EXPECT_EQ(r.one(7).value, 72u);
+  EXPECT_EQ(r.number(7), 72u);
   auto deep = record(event(",\"a\":" + std::string(30'000, '[') + std::string(30'000, ']')));
   EXPECT_EQ(attributes(deep, 6).size(), 0u);
-  EXPECT_EQ(deep.one(7).value, 1u);
+  EXPECT_EQ(deep.number(7), 1u);
   std::string items = "1";
   for (int i = 0; i < 2000; i++) items += ",1";
-  EXPECT_EQ(record(event(",\"a\":[" + items + "]")).one(7).value, 1u);
+  EXPECT_EQ(record(event(",\"a\":[" + items + "]")).number(7), 1u);
 }
 
 // ---- answers ----

@@ -13,6 +13,11 @@ void count(SeriesTable& table, std::uint64_t n, const Words& names) {
   for (auto& name : names) table.add({name}, Numbers{n}, n);
 }
 
+/// One event of each of so many names.
+void crowd(SeriesTable& table, int names, const std::string& prefix) {
+  for (int i = 0; i < names; i++) count(table, 1, {prefix + std::to_string(i)});
+}
+
 std::uint64_t value(const SeriesTable& table, const Labels& labels) {
   auto found = table.all().find(labels);
   return found == table.all().end() ? 0 : found->second.values[0];
@@ -31,11 +36,11 @@ TEST(SeriesTable, EachLabelSetHasItsOwn) {
 // After it there is as much room as before.
 TEST(SeriesTable, ClearLeavesNothing) {
   SeriesTable table({true}, 1, 8);
-  for (int i = 0; i < 100; i++) table.add({std::to_string(i)}, Numbers{1}, 1);
+  crowd(table, 100, "");
   auto series = table.all().size();
   table.clear();
   EXPECT_TRUE(table.all().empty());
-  for (int i = 0; i < 100; i++) table.add({"again " + std::to_string(i)}, Numbers{1}, 1);
+  crowd(table, 100, "again ");
   EXPECT_EQ(table.all().size(), series);
   for (auto& [labels, s] : table.all())
     EXPECT_TRUE(labels[0] == "other" || labels[0].starts_with("again ")) << labels[0];
@@ -54,20 +59,16 @@ TEST(SeriesTable, OtherKeepsBoundedLabels) {
 }
 
 TEST(SeriesTable, WithoutRoomForTheBoundedOnesAllAreOther) {
-  SeriesTable table({true, false}, 1, 4);
+  SeriesTable table({true, false}, 1, 4), capped({true}, 1, 4);
   for (int i = 0; i < 50; i++)
     table.add({"x" + std::to_string(i), "op" + std::to_string(i)}, Numbers{1}, 1);
   EXPECT_LE(table.all().size(), 4u);
   EXPECT_GT(value(table, {"other", "other"}), 0u);
-}
-
-// A name that somebody gave is no second series of that name.
-TEST(SeriesTable, AProcessCalledOther) {
-  SeriesTable table({true}, 1, 4);
-  for (int i = 0; i < 20; i++) table.add({"x" + std::to_string(i)}, Numbers{1}, 1);
-  auto before = value(table, {"other"});
-  table.add({"other"}, Numbers{5}, 5);
-  EXPECT_EQ(value(table, {"other"}), before + 5);
+  // A name that somebody gave is no second series of that name.
+  crowd(capped, 20, "x");
+  auto before = value(capped, {"other"});
+  count(capped, 5, {"other"});
+  EXPECT_EQ(value(capped, {"other"}), before + 5);
 }
 
 /// The increase of all series from one page to the next is what was added.
@@ -102,8 +103,8 @@ TEST(SeriesTable, SumsAreExact) {
 // Whatever comes first takes the places; a minute later who has most events has them.
 TEST(SeriesTable, TheLargestGetAPlace) {
   SeriesTable table({true}, 1, 10);
-  for (int i = 0; i < 100; i++) table.add({"rare" + std::to_string(i)}, Numbers{1}, 1);
-  for (int i = 0; i < 1000; i++) table.add({"frequent"}, Numbers{1}, 1);
+  crowd(table, 100, "rare");
+  for (int i = 0; i < 1000; i++) count(table, 1, {"frequent"});
   EXPECT_EQ(value(table, {"frequent"}), 0u);
   table.turn(61);
   table.add({"frequent"}, Numbers{7}, 7);

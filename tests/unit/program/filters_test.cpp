@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <poll.h>
 
-#include "../symbols/test_files.hpp"
 #include "base/loop.hpp"
 #include "kernel/kernel.hpp"
 #include "program/session.hpp"
@@ -28,23 +27,18 @@ int run(const std::vector<std::string>& words) {
   return command.status();
 }
 
-class Scratch : public ScratchDirectory {
- public:
-  std::string file(const std::string& name) const { return path() + "/" + name; }
-};
-
 TEST(Command, WaitsUntilItIsLetGo) {
-  Scratch scratch;
+  ScratchDirectory scratch;
   Command command;
-  ASSERT_TRUE(command.prepare({"touch", scratch.file("ran")}));
+  ASSERT_TRUE(command.prepare({"touch", scratch.in("ran")}));
   EXPECT_GT(command.pid(), 0);
   EXPECT_EQ(kill(command.pid(), 0), 0);
   EXPECT_FALSE(ends(command.pidfd(), 50));
-  EXPECT_FALSE(std::filesystem::exists(scratch.file("ran")));
+  EXPECT_FALSE(fs::exists(scratch.in("ran")));
   EXPECT_EQ(command.status(), -1);
   ASSERT_TRUE(command.start());
   EXPECT_TRUE(ends(command.pidfd(), 20'000));
-  EXPECT_TRUE(std::filesystem::exists(scratch.file("ran")));
+  EXPECT_TRUE(fs::exists(scratch.in("ran")));
   EXPECT_EQ(command.status(), 0);
 }
 
@@ -56,35 +50,24 @@ TEST(Command, StatusAsAShellTellsIt) {
   EXPECT_EQ(run({"sh", "-c", "kill -TERM $$"}), 128 + SIGTERM);
 }
 
-TEST(Command, RunningHasNoStatus) {
-  Command command;
-  ASSERT_TRUE(command.prepare({"sleep", "60"}));
-  ASSERT_TRUE(command.start());
-  EXPECT_FALSE(ends(command.pidfd(), 20));
-  EXPECT_EQ(command.status(), -1);
-  kill(command.pid(), SIGKILL);
-  EXPECT_TRUE(ends(command.pidfd(), 20'000));
-  EXPECT_EQ(command.status(), 128 + SIGKILL);
-}
-
 TEST(Command, ArgumentsArriveUnchanged) {
-  Scratch scratch;
-  EXPECT_EQ(run({"sh", "-c", "printf '%s|' \"$@\" >" + scratch.file("words"), "sh", "", "a b",
+  ScratchDirectory scratch;
+  EXPECT_EQ(run({"sh", "-c", "printf '%s|' \"$@\" >" + scratch.in("words"), "sh", "", "a b",
                  "$HOME", "*", "-m", "--", "\n", "\xff"}),
             0);
-  EXPECT_EQ(places::file_text(scratch.file("words")), "|a b|$HOME|*|-m|--|\n|\xff|");
+  EXPECT_EQ(places::file_text(scratch.in("words")), "|a b|$HOME|*|-m|--|\n|\xff|");
 }
 
 TEST(Command, WhatCannotRunIsRefusedAtOnce) {
-  Scratch scratch;
+  ScratchDirectory scratch;
   scratch.write("plain", "text");
-  for (auto& [word, status] : {std::pair{scratch.file("none"), 127},
-                               {scratch.file("plain") + "/below", 127},
+  for (auto& [word, status] : {std::pair{scratch.in("none"), 127},
+                               {scratch.in("plain") + "/below", 127},
                                {"no-such-command-of-coretap", 127},
                                {"", 127},
-                               {scratch.file(""), 126},
+                               {scratch.in(""), 126},
                                {"/", 126},
-                               {scratch.file("plain"), 126}}) {
+                               {scratch.in("plain"), 126}}) {
     Command command;
     auto prepared = command.prepare({word});
     ASSERT_FALSE(prepared) << word;
@@ -97,28 +80,28 @@ TEST(Command, WhatCannotRunIsRefusedAtOnce) {
 }
 
 TEST(Command, IsLookedForInPath) {
-  Scratch scratch;
+  ScratchDirectory scratch;
   scratch.write("a/of-coretap", "text");
   std::string before = getenv("PATH");
-  setenv("PATH", (scratch.file("none") + "::" + scratch.file("a")).c_str(), 1);
+  setenv("PATH", (scratch.in("none") + "::" + scratch.in("a")).c_str(), 1);
   Command command;
   auto prepared = command.prepare({"of-coretap"});
   EXPECT_TRUE(!prepared && prepared.error().status == 126) << "it is there, not to be executed";
   scratch.write("b/of-coretap", "#!/bin/sh\nexit 5\n");
-  std::filesystem::permissions(scratch.file("b/of-coretap"), std::filesystem::perms::owner_all);
-  setenv("PATH", (scratch.file("a") + ":" + scratch.file("b")).c_str(), 1);
+  fs::permissions(scratch.in("b/of-coretap"), fs::perms::owner_all);
+  setenv("PATH", (scratch.in("a") + ":" + scratch.in("b")).c_str(), 1);
   EXPECT_EQ(run({"of-coretap"}), 5) << "the next directory has one that can";
   setenv("PATH", before.c_str(), 1);
 }
 
 // What only the kernel can judge is an error when it is started.
 TEST(Command, WhatTheKernelRefuses) {
-  Scratch scratch;
+  ScratchDirectory scratch;
   for (auto [name, text] :
        {std::pair{"script", "#!/no/such/interpreter\n"}, {"binary", "\177ELF, but not really"}}) {
-    std::filesystem::permissions(scratch.write(name, text), std::filesystem::perms::owner_all);
+    fs::permissions(scratch.write(name, text), fs::perms::owner_all);
     Command command;
-    ASSERT_TRUE(command.prepare({scratch.file(name)}));
+    ASSERT_TRUE(command.prepare({scratch.in(name)}));
     auto started = command.start();
     if (started) {  // execvp() gives what is no program to the shell
       ASSERT_TRUE(ends(command.pidfd(), 20'000));
@@ -130,72 +113,56 @@ TEST(Command, WhatTheKernelRefuses) {
   }
 }
 
-TEST(Command, NotStartedIsKilled) {
-  Scratch scratch;
-  int watcher = -1;
-  pid_t pid = -1;
-  {
-    Command command;
-    ASSERT_TRUE(command.prepare({"touch", scratch.file("ran")}));
-    pid = command.pid();
-    watcher = fcntl(command.pidfd(), F_DUPFD_CLOEXEC, 0);
+TEST(Command, IsKilledWithItsObjectUnlessItWasStarted) {
+  ScratchDirectory scratch;
+  for (bool started : {false, true}) {
+    int watcher = -1;
+    pid_t pid = -1;
+    {
+      Command command;
+      ASSERT_TRUE(command.prepare({"sh", "-c", "touch " + scratch.in("ran") + "; exec sleep 60"}));
+      if (started) {
+        ASSERT_TRUE(command.start());
+        EXPECT_EQ(command.status(), -1) << "it runs";
+      }
+      pid = command.pid();
+      watcher = fcntl(command.pidfd(), F_DUPFD_CLOEXEC, 0);
+    }
+    EXPECT_EQ(ends(watcher, started ? 50 : 20'000), !started);
+    close(watcher);
+    if (started) kill(pid, SIGKILL);
+    EXPECT_EQ(waitpid(pid, nullptr, 0), started ? pid : -1) << "and waited for";
+    EXPECT_TRUE(started || !fs::exists(scratch.in("ran")));
   }
-  EXPECT_TRUE(ends(watcher, 20'000));
-  close(watcher);
-  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), -1) << "and waited for";
-  EXPECT_FALSE(std::filesystem::exists(scratch.file("ran")));
-}
-
-TEST(Command, StartedOutlivesItsObject) {
-  int watcher = -1;
-  pid_t pid = -1;
-  {
-    Command command;
-    ASSERT_TRUE(command.prepare({"sleep", "60"}));
-    ASSERT_TRUE(command.start());
-    pid = command.pid();
-    watcher = fcntl(command.pidfd(), F_DUPFD_CLOEXEC, 0);
-  }
-  EXPECT_FALSE(ends(watcher, 50));
-  close(watcher);
-  kill(pid, SIGKILL);
-  waitpid(pid, nullptr, 0);
 }
 
 // A process that waits for the tool must not wait for a forgotten child: it ends when we do.
 TEST(Command, EndsWithUsIfNeverLetGo) {
-  int fds[2];
-  ASSERT_EQ(pipe(fds), 0);
-  pid_t tool = fork();
-  if (tool == 0) {
-    Command command;
-    (void)command.prepare({"sleep", "60"});
-    raise(SIGKILL);
-  }
-  close(fds[1]);
-  waitpid(tool, nullptr, 0);
-  pollfd p{fds[0], POLLIN, 0};
-  // The pipe was inherited by both: it hangs up when the last of them is gone.
+  Pipe pipe;  // inherited by both: it hangs up when the last of them is gone
+  EXPECT_EQ(in_child([] {
+              Command command;
+              (void)command.prepare({"sleep", "60"});
+              return raise(SIGKILL);
+            }),
+            1000 + SIGKILL);
+  Pipe::shut(pipe.writer);
+  pollfd p{pipe.reader, POLLIN, 0};
   EXPECT_EQ(poll(&p, 1, 20'000), 1);
   EXPECT_TRUE(p.revents & POLLHUP);
-  close(fds[0]);
 }
 
 TEST(Command, RunsWithOrdinarySignals) {
-  Scratch scratch;
-  pid_t child = fork();
-  if (child == 0) {
-    // The process that runs this test may ignore some (nohup does); a command keeps that.
-    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
-    // As the tools do: the command must not inherit this.
-    block_signals();
-    _exit(
-        run({"sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status >" + scratch.file("signals")}));
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_EQ(status, 0);
-  std::ifstream in(scratch.file("signals"));
+  ScratchDirectory scratch;
+  EXPECT_EQ(in_child([&] {
+              // The process that runs this test may ignore some (nohup does); a command keeps that.
+              for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
+                ::signal(signal, SIG_DFL);
+              block_signals();  // as the tools do: the command must not inherit this
+              return run({"sh", "-c",
+                          "grep -E '^Sig(Blk|Ign)' /proc/self/status >" + scratch.in("signals")});
+            }),
+            0);
+  std::ifstream in(scratch.in("signals"));
   std::string name;
   std::uint64_t mask = 0;
   int lines = 0;
@@ -206,18 +173,17 @@ TEST(Command, RunsWithOrdinarySignals) {
 }
 
 TEST(Command, InheritsNoDescriptorOfOurs) {
-  Scratch scratch;
-  auto list = [&](const char* name) { return "ls /proc/self/fd >" + scratch.file(name); };
+  ScratchDirectory scratch;
+  auto list = [&](const char* name) { return "ls /proc/self/fd >" + scratch.in(name); };
   ASSERT_EQ(system(list("expected").c_str()), 0);
   Command another;
   ASSERT_TRUE(another.prepare({"true"}));
   ASSERT_EQ(run({"sh", "-c", list("fds")}), 0);
-  EXPECT_EQ(places::file_text(scratch.file("fds")), places::file_text(scratch.file("expected")));
+  EXPECT_EQ(places::file_text(scratch.in("fds")), places::file_text(scratch.in("expected")));
 }
 
 TEST(Command, DescriptorsAreGivenBack) {
-  int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  close(before);
+  const int before = next_descriptor();
   for (int i = 0; i < 10; i++) {
     EXPECT_EQ(run({"true"}), 0);
     Command never;
@@ -225,9 +191,7 @@ TEST(Command, DescriptorsAreGivenBack) {
     Command wrong;
     EXPECT_FALSE(wrong.prepare({"no-such-command-of-coretap"}));
   }
-  int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  close(after);
-  EXPECT_EQ(before, after);
+  EXPECT_EQ(before, next_descriptor());
 }
 
 /// A session with an opened, never loaded object: as far as one gets without rights.
@@ -327,9 +291,8 @@ TEST(Filters, FollowACommand) {
 }
 
 TEST(Filters, WhatMatchesNothingIsRefused) {
-  pid_t gone = fork();
-  if (gone == 0) _exit(0);
-  waitpid(gone, nullptr, 0);
+  pid_t gone = -1;
+  in_child([] { return 0; }, &gone);
   auto dead = static_cast<std::uint32_t>(gone), self = static_cast<std::uint32_t>(getpid());
   Config pid, tid, some;
   pid.pids = {dead};

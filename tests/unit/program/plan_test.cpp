@@ -1,4 +1,4 @@
-#include "expect.hpp"
+#include "all_tools.hpp"
 #include "program/attach.hpp"
 #include "program/section.hpp"
 
@@ -55,8 +55,7 @@ TEST_F(Plans, TheFirstUsableWay) {
   ASSERT_EQ(h.candidates.size(), 2u) << "ways behind the chosen one are not asked about";
   EXPECT_EQ(h.candidates[0].rejected_because, "no field no_such_field in struct task_struct");
   EXPECT_EQ(h.candidates[1].rejected_because, "");
-  EXPECT_EQ(h.candidates[1].targets,
-            (std::vector<std::string>{"tp_btf/sched_wakeup", "tp_btf/sched_switch"}));
+  EXPECT_EQ(h.candidates[1].targets, (Words{"tp_btf/sched_wakeup", "tp_btf/sched_switch"}));
   EXPECT_TRUE(p->limits.empty());
 }
 
@@ -88,9 +87,8 @@ TEST_F(Plans, NoWayIsAnErrorThatTellsWhatWasTried) {
   auto p = plan({{"switches", {kNeedy, {{"no_such_program"}}}}});
   ASSERT_FALSE(p);
   EXPECT_EQ(p.error().status, kUnsupported);
-  EXPECT_NE(p.error().what.find("switches"), std::string::npos);
-  EXPECT_NE(p.error().why.find("no_such_field"), std::string::npos) << p.error().why;
-  EXPECT_NE(p.error().why.find("no_such_program"), std::string::npos) << p.error().why;
+  EXPECT_TRUE(says(p.error().what, "switches"));
+  EXPECT_TRUE(says(p.error().why, "no_such_field", "no_such_program"));
   EXPECT_FALSE(p.error().hint.empty());
   EXPECT_FALSE(plan({{"switches", {}}})) << "a hook without candidates";
 }
@@ -102,8 +100,7 @@ TEST_F(Plans, OptionalHooksAreLimits) {
   ASSERT_EQ(p->limits.size(), 1u);
   EXPECT_TRUE(p->limits[0].starts_with("more is not seen (tried tp_btf/sched_switch (no field"))
       << p->limits[0];
-  EXPECT_NE(explain(*p, false).find("  without: more is not seen\n"), std::string::npos)
-      << explain(*p, false);
+  EXPECT_TRUE(says(explain(*p, false), "  without: more is not seen\n"));
 }
 
 TEST_F(Plans, LimitsOfTheChosenWayOnly) {
@@ -111,7 +108,7 @@ TEST_F(Plans, LimitsOfTheChosenWayOnly) {
   less.caveat = "less true";
   auto p = plan({{"switches", {less, kOther}}});
   ASSERT_TRUE(p);
-  EXPECT_EQ(p->limits, (std::vector<std::string>{"less true"}));
+  EXPECT_EQ(p->limits, (Words{"less true"}));
   p = plan({{"switches", {kOther, less}}});
   ASSERT_TRUE(p);
   EXPECT_TRUE(p->limits.empty());
@@ -125,17 +122,15 @@ TEST_F(Plans, ConditionsDecideWhatIsWanted) {
   EXPECT_FALSE(p->hooks[1].wanted);
   EXPECT_EQ(p->hooks[1].chosen, -1);
   EXPECT_EQ(p->hooks[2].chosen, 0);
-  EXPECT_NE(explain(*p, true).find("by pid: not asked for (only with --pids)\n"),
-            std::string::npos);
-  EXPECT_EQ(explain(*p, false).find("by pid"), std::string::npos);
+  EXPECT_TRUE(says(explain(*p, true), "by pid: not asked for (only with --pids)\n"));
+  EXPECT_FALSE(says(explain(*p, false), "by pid"));
   hooks[1].candidates = {kGood};
   config.give("pids", "");
   p = plan(hooks);
   ASSERT_TRUE(p);
   EXPECT_EQ(p->hooks[1].chosen, 0);
   EXPECT_FALSE(p->hooks[2].wanted);
-  EXPECT_NE(explain(*p, true).find("always: not asked for (only without --pids)\n"),
-            std::string::npos);
+  EXPECT_TRUE(says(explain(*p, true), "always: not asked for (only without --pids)\n"));
 }
 
 TEST_F(Plans, RefusedProgramsGiveWayToTheNext) {
@@ -178,28 +173,21 @@ TEST_F(Plans, SelectTurnsOnWhatIsChosenAndNothingElse) {
   auto p = plan({{"switches", {kNeedy, kOther}}, {"never", {{{"on_wakeup_new"}}}, "pids"}});
   ASSERT_TRUE(p);
   select_programs(*p, object.get(), {"filter_follow"});
-  std::set<std::string> loaded;
+  WordSet loaded;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {
     if (bpf_program__autoload(program)) loaded.insert(bpf_program__name(program));
   }
-  EXPECT_EQ(loaded, (std::set<std::string>{"filter_follow", "on_wakeup", "switch_by_wakeup"}));
+  EXPECT_EQ(loaded, (WordSet{"filter_follow", "on_wakeup", "switch_by_wakeup"}));
 }
 
-std::vector<std::string> tool_names() {
-  std::vector<std::string> names;
-  for (auto& entry : registry()) names.emplace_back(entry.name);
-  return names;
-}
-
-class ToolPlans : public testing::TestWithParam<std::string> {
+class ToolPlans : public testing::TestWithParam<const Registered*> {
  protected:
   void SetUp() override { ASSERT_TRUE(object); }
-  Tool tool = build(*find_tool(GetParam()));
+  Tool tool = build(*GetParam());
   Object object = open_object(tool);
 };
-INSTANTIATE_TEST_SUITE_P(All, ToolPlans, testing::ValuesIn(tool_names()),
-                         [](auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, ToolPlans, each_registered(), name_of_registered);
 
 TEST_P(ToolPlans, PlanOrReasons) {
   Kernel kernel;
@@ -208,30 +196,25 @@ TEST_P(ToolPlans, PlanOrReasons) {
   auto p = make_plan(tool, config, kernel, object.get(), {});
   if (!p) {
     EXPECT_EQ(p.error().status, kUnsupported);
-    EXPECT_NE(p.error().why.find("tried"), std::string::npos) << p.error().why;
+    EXPECT_TRUE(says(p.error().why, "tried"));
     return;
   }
   EXPECT_EQ(p->hooks.size(), tool.hooks.size());
   auto text = explain(*p, true);
   EXPECT_TRUE(text.ends_with('\n'));
-  EXPECT_EQ(text.find("the executable has no program"), std::string::npos) << text;
-  for (auto& hook : tool.hooks)
-    EXPECT_NE(text.find(std::string(hook.name) + ":"), std::string::npos) << text;
+  for (auto& hook : tool.hooks) EXPECT_TRUE(says(text, std::string(hook.name) + ":"));
   // What it tells to try must be there to be tried.
-  auto options = all_options(tool);
   for (auto at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
     auto name = text.substr(at + 2, text.find_first_of(" ),:\n", at) - at - 2);
-    EXPECT_TRUE(std::ranges::count(options, name, [](auto& o) { return std::string(o.name); }))
-        << "--" << name << " in: " << text;
+    EXPECT_TRUE(has_option(tool, name)) << "--" << name << " in: " << text;
   }
 }
 
 TEST(Section, ListOfTracepoints) {
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(listed_tracepoints("syscalls/sys_exit_open"), (Names{"syscalls/sys_exit_open"}));
+  EXPECT_EQ(listed_tracepoints("syscalls/sys_exit_open"), (Words{"syscalls/sys_exit_open"}));
   EXPECT_EQ(listed_tracepoints("syscalls/sys_exit_open,sys_exit_creat"),
-            (Names{"syscalls/sys_exit_open", "syscalls/sys_exit_creat"}));
-  EXPECT_EQ(listed_tracepoints(""), (Names{""}));
+            (Words{"syscalls/sys_exit_open", "syscalls/sys_exit_creat"}));
+  EXPECT_EQ(listed_tracepoints(""), (Words{""}));
 }
 
 }  // namespace

@@ -109,13 +109,12 @@ class PusherTest : public testing::Test {
     auto at = page.find("\n" + sample + " ");
     return at == page.npos ? -1 : strtod(page.c_str() + at + sample.size() + 2, nullptr);
   }
-  double requests(std::string_view kind, std::string_view outcome) const {
+  double requests(std::string_view kind, std::string_view how) const {
     return value(
-        fmt::format("coretap_otlp_requests_total{{kind=\"{}\",outcome=\"{}\"}}", kind, outcome));
+        fmt::format("coretap_otlp_requests_total{{kind=\"{}\",outcome=\"{}\"}}", kind, how));
   }
-  double dropped(std::string_view kind, std::string_view reason) const {
-    return value(
-        fmt::format("coretap_otlp_dropped_total{{kind=\"{}\",reason=\"{}\"}}", kind, reason));
+  double dropped(std::string_view kind, std::string_view why) const {
+    return value(fmt::format("coretap_otlp_dropped_total{{kind=\"{}\",reason=\"{}\"}}", kind, why));
   }
   void expect_soon(std::string_view kind, std::string_view outcome, double count) {
     ASSERT_TRUE(run([&] { return requests(kind, outcome) == count; })) << kind << ' ' << outcome;
@@ -125,6 +124,15 @@ class PusherTest : public testing::Test {
   }
   double items(std::string_view kind) const {
     return value(fmt::format("coretap_otlp_items_total{{kind=\"{}\"}}", kind));
+  }
+  /// How long the last push takes; `meanwhile` comes behind its beginning.
+  Clock::duration finish(const std::function<void()>& meanwhile = [] {}) {
+    bool done = false;
+    auto began = Clock::now();
+    pusher_->finish([&] { done = true; });
+    meanwhile();
+    EXPECT_TRUE(run([&] { return done; }));
+    return Clock::now() - began;
   }
   /// A page with so many counters, by labels that compress badly.
   void fill_page(int counters, int letters) {
@@ -288,13 +296,11 @@ TEST_F(PusherTest, TheLastPush) {
   p.push_metrics();
   expect_soon("metrics", "failed", 1);
   tool.say(event_line(1) + "\n");
-  bool done = false;
-  auto began = Clock::now();
-  p.finish([&] { done = true; });
-  tool.say(event_line(2) + "\n");
-  tool.ours.reset();
-  ASSERT_TRUE(run([&] { return done; }));
-  EXPECT_LT(Clock::now() - began, std::chrono::milliseconds(1500)) << "it did not wait for long";
+  auto took = finish([&] {
+    tool.say(event_line(2) + "\n");
+    tool.ours.reset();
+  });
+  EXPECT_LT(took, std::chrono::milliseconds(1500)) << "it did not wait for long";
   EXPECT_EQ(items("events"), 2);
   EXPECT_EQ(requests("metrics", "taken"), 1);
 }
@@ -303,11 +309,7 @@ TEST_F(PusherTest, TheLastPushWaitsForNobody) {
   auto& p = pusher();
   Tool tool(p);  // does not end
   p.push_metrics();
-  bool done = false;
-  auto began = Clock::now();
-  p.finish([&] { done = true; });
-  ASSERT_TRUE(run([&] { return done; }));
-  EXPECT_LT(Clock::now() - began, std::chrono::seconds(4));
+  EXPECT_LT(finish(), std::chrono::seconds(4));
 }
 
 }  // namespace

@@ -2,15 +2,15 @@
 
 #include <zlib.h>
 
-#include <protozero/pbf_reader.hpp>
-
 #include "coretap/symbols.hpp"
 #include "expect.hpp"
+#include "wire.hpp"
 
 namespace coretap {
 namespace {
 
 using Path = std::vector<StackWord>;
+using test::Wire;
 
 std::string gunzip(const std::string& bytes) {
   z_stream z{};
@@ -26,41 +26,6 @@ std::string gunzip(const std::string& bytes) {
   return out;
 }
 
-/// Members of a message by their numbers; a number that repeats has several.
-struct Message {
-  std::map<int, std::vector<std::uint64_t>> numbers;
-  std::map<int, std::vector<std::string>> bytes;
-
-  explicit Message(const std::string& of) {
-    for (protozero::pbf_reader r(of); r.next();) {
-      auto tag = static_cast<int>(r.tag());
-      if (r.wire_type() == protozero::pbf_wire_type::varint)
-        numbers[tag].push_back(r.get_uint64());
-      else
-        bytes[tag].push_back(r.get_bytes());
-    }
-  }
-  std::uint64_t number(int tag) const {
-    auto at = numbers.find(tag);
-    return at == numbers.end() ? 0 : at->second.at(0);
-  }
-  std::vector<std::uint64_t> packed(int tag) const {
-    std::vector<std::uint64_t> all;
-    auto at = bytes.find(tag);
-    if (at == bytes.end()) return all;
-    protozero::data_view view(at->second.at(0));
-    for (auto p = view.data(), end = p + view.size(); p != end;)
-      all.push_back(protozero::decode_varint(&p, end));
-    return all;
-  }
-  std::vector<Message> messages(int tag) const {
-    std::vector<Message> all;
-    if (auto at = bytes.find(tag); at != bytes.end())
-      for (auto& b : at->second) all.emplace_back(b);
-    return all;
-  }
-};
-
 /// A profile as its readers understand it.
 struct Read {
   struct Frame {
@@ -70,22 +35,22 @@ struct Read {
   };
   struct Sample {
     std::vector<Frame> frames;  // leaf first
-    std::vector<std::uint64_t> values;
+    Numbers values;
     std::map<std::string, std::string> labels;
   };
-  std::vector<std::string> types, comments;
+  Words types, comments;
   std::vector<Sample> samples;
-  std::vector<Message> mappings;
+  std::vector<Wire> mappings;
   std::string main_type;
   std::uint64_t period = 0, began = 0, lasted = 0;
 
   explicit Read(const std::string& file) {
-    Message all(gunzip(file));
-    auto& text = all.bytes.at(6);
+    Wire all(gunzip(file));
+    auto text = all.all(6);
     EXPECT_EQ(text.at(0), "");
     for (auto& t : all.messages(1))
       types.push_back(text.at(t.number(1)) + "/" + text.at(t.number(2)));
-    std::map<std::uint64_t, Message> functions, locations, known;
+    std::map<std::uint64_t, Wire> functions, locations, known;
     for (auto& m : all.messages(5)) EXPECT_TRUE(functions.emplace(m.number(1), m).second);
     for (auto& m : all.messages(4)) EXPECT_TRUE(locations.emplace(m.number(1), m).second);
     for (auto& m : all.messages(3)) EXPECT_TRUE(known.emplace(m.number(1), m).second);
@@ -125,8 +90,8 @@ struct Read {
     began = all.number(9);
     lasted = all.number(10);
   }
-  std::vector<std::string> names(std::size_t sample) const {
-    std::vector<std::string> all;
+  Words names(std::size_t sample) const {
+    Words all;
     for (auto& f : samples.at(sample).frames) all.push_back(f.name);
     return all;
   }
@@ -134,7 +99,7 @@ struct Read {
 
 /// One sample of one frame.
 void add(PprofProfile& p, const StackWord& word, std::string_view comm = "app") {
-  p.add(Path{word}, {std::string(comm), 7}, std::vector<std::uint64_t>{1, 1});
+  p.add(Path{word}, {std::string(comm), 7}, Numbers{1, 1});
 }
 
 PprofProfile samples() { return PprofProfile({{"samples", "count"}, {"cpu", "nanoseconds"}}); }
@@ -142,28 +107,28 @@ PprofProfile samples() { return PprofProfile({{"samples", "count"}, {"cpu", "nan
 TEST(Pprof, EqualStacksAreOneSample) {
   auto p = samples();
   Path path{{StackWord::user, false, "main"}, {StackWord::user, false, "work"}};
-  p.add(path, {"app", 7}, std::vector<std::uint64_t>{2, 200});
-  p.add(path, {"app", 7}, std::vector<std::uint64_t>{3, 300});
-  p.add(path, {"app", 8}, std::vector<std::uint64_t>{1, 100});
-  p.add(std::span(path).first(1), {"other", 0}, std::vector<std::uint64_t>{1, 100});
+  p.add(path, {"app", 7}, Numbers{2, 200});
+  p.add(path, {"app", 7}, Numbers{3, 300});
+  p.add(path, {"app", 8}, Numbers{1, 100});
+  p.add(std::span(path).first(1), {"other", 0}, Numbers{1, 100});
   Read read(p.finish({1'700'000'000'000'000'000, 5'000'000'000, 10'000'000, {"what was lost"}}));
   ASSERT_EQ(read.samples.size(), 3u);
-  EXPECT_EQ(read.types, (std::vector<std::string>{"samples/count", "cpu/nanoseconds"}));
+  EXPECT_EQ(read.types, (Words{"samples/count", "cpu/nanoseconds"}));
   EXPECT_EQ(read.main_type, "cpu");
   EXPECT_EQ(read.period, 10'000'000u);
   EXPECT_EQ(read.began, 1'700'000'000'000'000'000u);
   EXPECT_EQ(read.lasted, 5'000'000'000u);
-  EXPECT_EQ(read.comments, std::vector<std::string>{"what was lost"});
+  EXPECT_EQ(read.comments, Words{"what was lost"});
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < 3; i++) {
     auto& s = read.samples[i];
     total += s.values.at(0);
     EXPECT_EQ(s.values.at(1), s.values.at(0) * 100);
     if (s.labels.at("comm") == "other") {
-      EXPECT_EQ(read.names(i), std::vector<std::string>{"main"});
+      EXPECT_EQ(read.names(i), Words{"main"});
       EXPECT_FALSE(s.labels.contains("pid"));
     } else {
-      EXPECT_EQ(read.names(i), (std::vector<std::string>{"work", "main"})) << "leaf first";
+      EXPECT_EQ(read.names(i), (Words{"work", "main"})) << "leaf first";
       EXPECT_EQ(s.values.at(0), s.labels.at("pid") == "7" ? 5u : 1u);
     }
   }
@@ -227,7 +192,7 @@ TEST(Pprof, KernelCodeHasNoAddresses) {
   auto p = samples();
   add(p, {StackWord::kernel, false, "vfs_read_[k]", &place});
   Read read(p.finish({}));
-  EXPECT_EQ(read.names(0), std::vector<std::string>{"vfs_read"});
+  EXPECT_EQ(read.names(0), Words{"vfs_read"});
   EXPECT_EQ(read.samples[0].frames[0].address, 0u);
   EXPECT_EQ(read.samples[0].frames[0].file, "[kernel.kallsyms]");
 }
@@ -238,10 +203,9 @@ TEST(Pprof, MarksAndWakersAreFrames) {
             {StackWord::user, false, "main"},
             {StackWord::mark, true, "--"},
             {StackWord::task, true, "waker"}};
-  p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 9});
+  p.add(path, {"app", 7}, Numbers{1, 9});
   Read read(p.finish({}));
-  EXPECT_EQ(read.names(0),
-            (std::vector<std::string>{"waker", "--", "main", "[truncated: no frame pointers]"}));
+  EXPECT_EQ(read.names(0), (Words{"waker", "--", "main", "[truncated: no frame pointers]"}));
   EXPECT_EQ(read.period, 0u);
 }
 

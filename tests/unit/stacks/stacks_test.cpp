@@ -22,8 +22,8 @@ std::uint64_t here() { return reinterpret_cast<std::uint64_t>(&coretap_stacks_te
 TEST(Stacks, UserFrames) {
   Stacks stacks({});
   auto frames = stacks.user(getpid(), with({here(), here() + 2, kNowhere}));
-  EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function",
-                                              "coretap_stacks_test_function", "[unknown]"}));
+  EXPECT_EQ(frames,
+            (Words{"coretap_stacks_test_function", "coretap_stacks_test_function", "[unknown]"}));
 }
 
 // Callers' addresses are those behind the call: a function may end with one.
@@ -34,7 +34,7 @@ TEST(Stacks, OnlyTheLeafIsWhereItStands) {
   EXPECT_EQ(frames[0], "coretap_stacks_test_function+0x0");
   EXPECT_FALSE(frames[1].starts_with("coretap_stacks_test_function")) << frames[1];
   EXPECT_EQ(stacks.user(getpid(), with({here() + 1, here() + 1})),
-            std::vector<std::string>(2, "coretap_stacks_test_function+0x1"));
+            Words(2, "coretap_stacks_test_function+0x1"));
 }
 
 TEST(Stacks, Modules) {
@@ -62,7 +62,7 @@ TEST(Stacks, ProcessesThatAreNot) {
   Stacks stacks({.modules = true});
   for (pid_t pid : {-1, 0, 0x7fffffff}) {
     stacks.remember(pid, 0, 0, 0);
-    EXPECT_EQ(stacks.user(pid, with({here()})), std::vector<std::string>{"[unknown]"}) << pid;
+    EXPECT_EQ(stacks.user(pid, with({here()})), Words{"[unknown]"}) << pid;
   }
 }
 
@@ -82,15 +82,14 @@ std::uint64_t kernel_address(std::string_view wanted) {
 TEST(Stacks, KernelFrames) {
   auto read = kernel_address("vfs_read"), run = kernel_address("bpf_trace_run1");
   Stacks plain({}), offsets({.offsets = true});
-  EXPECT_EQ(plain.kernel(with({kNowhere})), std::vector<std::string>{"[unknown]"});
+  EXPECT_EQ(plain.kernel(with({kNowhere})), Words{"[unknown]"});
   if (!read) GTEST_SKIP() << "kernel addresses are hidden here";
-  EXPECT_EQ(plain.kernel(with({read + 8, kNowhere})),
-            (std::vector<std::string>{"vfs_read", "[unknown]"}));
-  EXPECT_EQ(offsets.kernel(with({read + 8})), std::vector<std::string>{"vfs_read+0x8"});
+  EXPECT_EQ(plain.kernel(with({read + 8, kNowhere})), (Words{"vfs_read", "[unknown]"}));
+  EXPECT_EQ(offsets.kernel(with({read + 8})), Words{"vfs_read+0x8"});
   if (!run) return;
   // How our own program came to run is no part of the answer; further up it is the user's business.
   EXPECT_EQ(plain.kernel(with({run + 8, read + 8, run + 8})),
-            (std::vector<std::string>{"vfs_read", "bpf_trace_run1"}));
+            (Words{"vfs_read", "bpf_trace_run1"}));
   EXPECT_TRUE(plain.kernel(with({run + 8})).empty());
 }
 

@@ -24,14 +24,29 @@ const ElfSymbols::Function* find_named(const ElfSymbols& table, std::string_view
 }
 
 // A small stripped file with build-id, its debug file beside it.
-struct Stripped {
+class StrippedFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!succeeds("cp /proc/" + std::to_string(::getpid()) + "/exe " + full) ||
+        !succeeds("objcopy --only-keep-debug " + full + " " + debug) ||
+        !succeeds("strip --strip-all -o " + stripped + " " + full))
+      GTEST_SKIP() << "needs objcopy and strip";
+  }
+  /// The stripped file, changed.
+  std::string changed(const std::string& options) const {
+    EXPECT_TRUE(succeeds("objcopy " + options + " " + stripped + " " + scratch.in("changed")));
+    return scratch.in("changed");
+  }
+  static std::shared_ptr<ElfSymbols> read(const std::string& path) {
+    return ElfSymbols::read(open_file(path).get());
+  }
+  static void expect_known(const std::shared_ptr<ElfSymbols>& table, bool known = true) {
+    ASSERT_TRUE(table);
+    EXPECT_EQ(find_named(*table, "function_of_elf_test") != nullptr, known);
+  }
   ScratchDirectory scratch;
-  std::string full = scratch.path() + "/full";
-  std::string debug = scratch.path() + "/full.debug";
-  std::string stripped = scratch.path() + "/stripped";
-  bool made = run("cp /proc/" + std::to_string(::getpid()) + "/exe " + full) &&
-              run("objcopy --only-keep-debug " + full + " " + debug) &&
-              run("strip --strip-all -o " + stripped + " " + full);
+  std::string full = scratch.in("full"), debug = scratch.in("full.debug"),
+              stripped = scratch.in("stripped");
 };
 
 TEST(ElfSymbols, ReadsItself) {
@@ -47,11 +62,8 @@ TEST(ElfSymbols, ReadsItself) {
 }
 
 // Where a stack may end: by name, or where the symbols are gone by the ELF header.
-TEST(ElfSymbols, EntryOfAProgram) {
-  Stripped files;
-  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
-  const auto table = ElfSymbols::read(open_file(files.full).get());
-  const auto bare = ElfSymbols::read(open_file(files.stripped).get());
+TEST_F(StrippedFiles, EntryOfAProgram) {
+  const auto table = read(full), bare = read(stripped);
   ASSERT_TRUE(table && bare);
   const ElfSymbols::Function* start = nullptr;
   for (const auto& function : table->functions())
@@ -106,11 +118,9 @@ TEST(ElfSymbols, OfTablesOfOneKindTheFirstCounts) {
 }
 
 // What its frames leave of a stripped file is enough for a place in it.
-TEST(CodePlace, OfStrippedFiles) {
-  Stripped files;
-  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
-  const Fd full = open_file(files.full), bare = open_file(files.stripped);
-  const auto table = ElfSymbols::read(full.get()), none = ElfSymbols::read(bare.get());
+TEST_F(StrippedFiles, HaveCodePlaces) {
+  const Fd whole = open_file(full), bare = open_file(stripped);
+  const auto table = ElfSymbols::read(whole.get()), none = ElfSymbols::read(bare.get());
   ASSERT_TRUE(table && none);
   const auto* function = find_named(*table, "function_of_elf_test");
   ASSERT_NE(function, nullptr);
@@ -119,7 +129,7 @@ TEST(CodePlace, OfStrippedFiles) {
     return place_at(bare.get(), *none, address,
                     [&](auto there) { return code.described_at(there); });
   };
-  const auto named = place_at(full.get(), *table, function->start);
+  const auto named = place_at(whole.get(), *table, function->start);
   const auto framed = at(function->start);
   EXPECT_EQ(framed.state, CodePlace::found);
   EXPECT_EQ(framed.size, named.size);
@@ -131,13 +141,9 @@ TEST(CodePlace, OfStrippedFiles) {
   EXPECT_EQ(at(table->code().front().address + (1ULL << 40)).state, CodePlace::nowhere);
 }
 
-TEST(ElfSymbols, FindsSymbolsOfStrippedFileInItsDebugFile) {
-  Stripped files;
-  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
-  const Fd fd = open_file(files.stripped);
-  const auto bare = ElfSymbols::read(fd.get());
-  ASSERT_TRUE(bare);
-  EXPECT_EQ(find_named(*bare, "function_of_elf_test"), nullptr);
+TEST_F(StrippedFiles, FindsSymbolsOfStrippedFileInItsDebugFile) {
+  const Fd fd = open_file(stripped);
+  expect_known(ElfSymbols::read(fd.get()), false);
   bool asked = false;
   const auto table = ElfSymbols::read(fd.get(), [&](const DebugFileKey& key, const auto& accept) {
     asked = true;
@@ -145,28 +151,21 @@ TEST(ElfSymbols, FindsSymbolsOfStrippedFileInItsDebugFile) {
     EXPECT_FALSE(accept(fd.get())) << "itself";
     EXPECT_FALSE(accept(open_file("/bin/true").get())) << "another build-id";
     EXPECT_FALSE(accept(-1));
-    EXPECT_TRUE(accept(open_file(files.debug).get()));
+    EXPECT_TRUE(accept(open_file(debug).get()));
   });
   ASSERT_TRUE(asked);
-  ASSERT_TRUE(table);
-  EXPECT_NE(find_named(*table, "function_of_elf_test"), nullptr);
+  expect_known(table);
 }
 
-TEST(ElfSymbols, ChecksTheSumOfADebuglinkWithoutBuildId) {
-  Stripped files;
-  const std::string linked = files.scratch.path() + "/linked";
-  if (!files.made || !run("objcopy --remove-section=.note.gnu.build-id --add-gnu-debuglink=" +
-                          files.debug + " " + files.stripped + " " + linked))
-    GTEST_SKIP() << "needs objcopy and strip";
-  const auto table =
+TEST_F(StrippedFiles, ChecksTheSumOfADebuglinkWithoutBuildId) {
+  const auto linked = changed("--remove-section=.note.gnu.build-id --add-gnu-debuglink=" + debug);
+  expect_known(
       ElfSymbols::read(open_file(linked).get(), [&](const DebugFileKey& key, const auto& accept) {
         EXPECT_EQ(key.build_id, "");
         EXPECT_EQ(key.debuglink, "full.debug");
-        EXPECT_FALSE(accept(open_file(files.full).get())) << "another sum";
-        EXPECT_TRUE(accept(open_file(files.debug).get()));
-      });
-  ASSERT_TRUE(table);
-  EXPECT_NE(find_named(*table, "function_of_elf_test"), nullptr);
+        EXPECT_FALSE(accept(open_file(full).get())) << "another sum";
+        EXPECT_TRUE(accept(open_file(debug).get()));
+      }));
 }
 
 std::string xz(const std::string& plain) {
@@ -180,30 +179,18 @@ std::string xz(const std::string& plain) {
   return packed;
 }
 
-TEST(ElfSymbols, ReadsMiniDebuginfo) {
-  Stripped files;
-  if (!files.made || !run("strip --strip-debug " + files.full))
-    GTEST_SKIP() << "needs objcopy and strip";
+TEST_F(StrippedFiles, ReadsMiniDebuginfo) {
   // The whole file serves as its own mini debug file, if small enough.
-  const std::string plain = places::file_text(files.full);
+  ASSERT_TRUE(succeeds("strip --strip-debug " + full));
+  const std::string plain = places::file_text(full);
   if (plain.size() > (60 << 20)) GTEST_SKIP() << "this test is too large";
-  const std::string packed = files.scratch.write("debugdata.xz", xz(plain));
-  const std::string mini = files.scratch.path() + "/mini";
-  ASSERT_TRUE(
-      run("objcopy --add-section .gnu_debugdata=" + packed + " " + files.stripped + " " + mini));
-  const auto table = ElfSymbols::read(open_file(mini).get());
-  ASSERT_TRUE(table);
-  EXPECT_NE(find_named(*table, "function_of_elf_test"), nullptr);
+  expect_known(
+      read(changed("--add-section .gnu_debugdata=" + scratch.write("debugdata.xz", xz(plain)))));
 }
 
-TEST(ElfSymbols, BoundsUnpacking) {
-  Stripped files;
-  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
-  const std::string packed = files.scratch.write("bomb.xz", xz(std::string(200 << 20, '\0')));
-  const std::string bomb = files.scratch.path() + "/bomb";
-  ASSERT_TRUE(
-      run("objcopy --add-section .gnu_debugdata=" + packed + " " + files.stripped + " " + bomb));
-  EXPECT_TRUE(ElfSymbols::read(open_file(bomb).get()));
+TEST_F(StrippedFiles, BoundUnpacking) {
+  auto packed = scratch.write("bomb.xz", xz(std::string(200 << 20, '\0')));
+  EXPECT_TRUE(read(changed("--add-section .gnu_debugdata=" + packed)));
 }
 
 TEST(ElfSymbols, RefusesWhatIsNotElf) {

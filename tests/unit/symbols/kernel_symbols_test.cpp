@@ -8,16 +8,14 @@ namespace {
 using symbols::test::sample;
 
 /// "name module" of each; "?" where none is known.
-std::vector<std::string> found(KernelSymbols& kernel,
-                               std::initializer_list<std::uint64_t> addresses) {
-  std::vector<std::string> all;
+Words found(KernelSymbols& kernel, std::initializer_list<std::uint64_t> addresses) {
+  Words all;
   for (auto address : addresses) {
     auto symbol = kernel.find(address);
     all.push_back(symbol.known() ? symbol.name + " " + symbol.module : "?");
   }
   return all;
 }
-using Found = std::vector<std::string>;
 
 TEST(KernelSymbols, FindsFunctionsAndOffsets) {
   KernelSymbols kernel(sample("kallsyms.txt"));
@@ -35,14 +33,14 @@ TEST(KernelSymbols, PrefersGlobalAliasesAndNoDecoys) {
   // _stext: the first of equals
   EXPECT_EQ(found(kernel,
                   {0xffffffff81000100, 0xffffffff81000000, 0xffffffff81000200, 0xffffffff81000221}),
-            (Found{"global_alias kernel", "_stext kernel", "padded kernel", "checked kernel"}));
+            (Words{"global_alias kernel", "_stext kernel", "padded kernel", "checked kernel"}));
 }
 
 TEST(KernelSymbols, NamesModulesInAnyOrder) {
   KernelSymbols kernel(sample("kallsyms.txt"));
   EXPECT_EQ(
       found(kernel, {0xffffffffc0001010, 0xffffffffc0002001, 0xffffffffc0100004}),
-      (Found{"ext4_early ext4", "ext4_late ext4", "bpf_prog_6deef7357e7b4530_sd_fw_egress bpf"}));
+      (Words{"ext4_early ext4", "ext4_late ext4", "bpf_prog_6deef7357e7b4530_sd_fw_egress bpf"}));
   EXPECT_EQ(kernel.find(0xffffffffc0200000).module, "__builtin__ftrace");
 }
 
@@ -51,7 +49,7 @@ TEST(KernelSymbols, DoesNotGuessOutsideCode) {
   // The third and the second last are data, the last one is 16 MiB behind.
   EXPECT_EQ(found(kernel, {0, 0x1000, 0x55d000001000, UINT64_MAX, 0xffffffff81000500,
                            0xffffffff81fffff0, 0xffffffff83000001}),
-            Found(7, "?"));
+            Words(7, "?"));
   EXPECT_TRUE(kernel.find(0xffffffff82fffff0).known());
 }
 
@@ -61,7 +59,7 @@ TEST(KernelSymbols, SurvivesDamage) {
   EXPECT_EQ(kernel.find(0xffffffff81003000).module, "kernel");
   EXPECT_EQ(kernel.find(0xffffffff81004000).module, "kernel");
   EXPECT_EQ(found(kernel, {0xffffffff81000001, 0xffffffff81005000}),
-            (Found{"good_first kernel", "good_last kernel"}));
+            (Words{"good_first kernel", "good_last kernel"}));
   EXPECT_EQ(kernel.size(), 4u);
 }
 
@@ -104,12 +102,9 @@ TEST(LockCode, RangesByTheirMarks) {
                                       "ffffffff82000800 T __sched_text_end\n"
                                       "ffffffff82000900 T __lock_text_start\n"
                                       "ffffffff82000a00 T __lock_text_end\n"));
-  EXPECT_EQ(code.mmap.begin, 0xffffffff81000100u);
-  EXPECT_EQ(code.mmap.end, 0xffffffff81000300u);
-  EXPECT_EQ(code.sched.begin, 0xffffffff82000000u);
-  EXPECT_EQ(code.sched.end, 0xffffffff82000800u);
-  EXPECT_EQ(code.spin.begin, 0xffffffff82000900u);
-  EXPECT_EQ(code.spin.end, 0xffffffff82000a00u);
+  EXPECT_TRUE(code.mmap.begin == 0xffffffff81000100 && code.mmap.end == 0xffffffff81000300);
+  EXPECT_TRUE(code.sched.begin == 0xffffffff82000000 && code.sched.end == 0xffffffff82000800);
+  EXPECT_TRUE(code.spin.begin == 0xffffffff82000900 && code.spin.end == 0xffffffff82000a00);
   auto hidden = lock_code(scratch.write("hidden", "0000000000000000 T __sched_text_start\n"));
   EXPECT_EQ(hidden.sched.begin, 0u);
   EXPECT_EQ(lock_code("/nonexistent/kallsyms").sched.end, 0u);

@@ -28,7 +28,7 @@ TEST(NumberedFiles, EachHasOne) {
   EXPECT_EQ(number_of(files, a, 0x1000), 1u);
   EXPECT_EQ(number_of(files, b), 2u);
   EXPECT_EQ(number_of(files, a, 0x1000), 1u);
-  std::filesystem::create_hard_link(a, scratch.path() + "/link");
+  fs::create_hard_link(a, scratch.path() + "/link");
   EXPECT_EQ(number_of(files, scratch.path() + "/link"), 1u);
   ASSERT_NE(files.find(1), nullptr);
   EXPECT_EQ(files.find(1)->path, a);
@@ -46,7 +46,7 @@ TEST(NumberedFiles, AnotherFileOfTheSameNameIsNotOpened) {
   // Without the handle.
   NumberedFile file{.id = files.find(1)->id, .path = path};
   EXPECT_EQ(content(files.open(file, 0)), "one");
-  std::filesystem::rename(path, scratch.path() + "/moved");
+  fs::rename(path, scratch.path() + "/moved");
   scratch.write("a", "two");
   EXPECT_FALSE(files.open(file, 0));
   EXPECT_EQ(content(files.open(*files.find(1), 0)), "one");
@@ -61,7 +61,7 @@ TEST(NumberedFiles, HandlesOfDeletedFilesAreKept) {
     auto path = scratch.write(std::to_string(i), std::to_string(i));
     auto handle = open_handle(path, true);
     auto id = *identity_of(handle.get());
-    std::filesystem::remove(path);
+    fs::remove(path);
     ASSERT_EQ(files.number(id, path, 0, handle, 0), i + 1);
   }
   EXPECT_EQ(content(files.open(*files.find(2), 0)), "1");
@@ -80,8 +80,8 @@ TEST(NumberedFiles, InTheRootOfAProcessThatHasIt) {
   ScratchDirectory scratch;
   auto inside = scratch.write("inside", "seen from there");
   auto handle = open_handle(inside, true);
-  std::filesystem::create_directories(scratch.path() + "/proc/77");
-  std::filesystem::create_directory_symlink(scratch.path(), scratch.path() + "/proc/77/root");
+  fs::create_directories(scratch.path() + "/proc/77");
+  fs::create_directory_symlink(scratch.path(), scratch.path() + "/proc/77/root");
   NumberedFiles files(scratch.path() + "/proc");
   ASSERT_EQ(files.number(*identity_of(handle.get()), "/inside", 0, handle, 0), 1u);
   // Without the handle the process' root leads there.
@@ -109,7 +109,7 @@ std::uint64_t frame(std::uint64_t number, std::uint64_t place) {
 
 // As the kernel program has it: a place in the file, whichever process runs it.
 TEST(NumberedFiles, FunctionsByTheirPlaces) {
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
   UserSymbols user;
   const auto address = reinterpret_cast<std::uint64_t>(&numbered_function);
   const Symbol known = user.find(::getpid(), address, true);
@@ -139,13 +139,13 @@ TEST(NumberedFiles, FunctionsByTheirPlaces) {
 TEST(NumberedFiles, FilesThatAreGone) {
   ScratchDirectory scratch;
   const auto copy = scratch.path() + "/copy";
-  std::filesystem::copy_file("/proc/self/exe", copy);
+  fs::copy_file("/proc/self/exe", copy);
   UserSymbols user;
   const Symbol known =
       user.find(::getpid(), reinterpret_cast<std::uint64_t>(&numbered_function), true);
   NumberedFiles files;
   ASSERT_EQ(number_of(files, copy), 1u);
-  std::filesystem::remove(copy);
+  fs::remove(copy);
   const auto found = user.find_in_file(files, frame(1, known.module_offset), 0, true);
   EXPECT_EQ(found.name, "numbered_function");
   EXPECT_EQ(found.module, copy);

@@ -1,4 +1,4 @@
-// Sample files and commands for the symbol tests.
+// Sample files for the symbol tests.
 #pragma once
 #include <link.h>
 
@@ -26,11 +26,6 @@ inline std::string path_of_libc() {
       },
       &path);
   return path;
-}
-
-/// True if the command exists and succeeded.
-inline bool run(const std::string& command) {
-  return ::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
 }  // namespace coretap::symbols::test

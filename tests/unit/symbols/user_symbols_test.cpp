@@ -1,12 +1,9 @@
-#include <spawn.h>
 #include <sys/auxv.h>
 
 #include "coretap/symbols.hpp"
 #include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "test_files.hpp"
-
-extern char** environ;
 
 __attribute__((noinline, used)) static int known_static_function(int n) { return n * 3 + 1; }
 
@@ -21,8 +18,6 @@ __attribute__((constructor)) static void act_as_child() {
 namespace coretap {
 namespace {
 
-using symbols::test::run;
-
 constexpr const char* kName = "known_static_function(int)";
 
 template <class Function>
@@ -33,19 +28,16 @@ std::uint64_t address_of(Function* function) {
 class Child {
  public:
   explicit Child(const std::string& path) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return;
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    ::setenv("CORETAP_SYMBOLS_CHILD", "1", 1);
-    char* argv[] = {const_cast<char*>(path.c_str()), nullptr};
-    if (::posix_spawn(&pid_, path.c_str(), &actions, nullptr, argv, environ) != 0) pid_ = -1;
-    ::unsetenv("CORETAP_SYMBOLS_CHILD");
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    if (pid_ > 0 && ::read(ends[0], &address_, sizeof address_) != sizeof address_) address_ = 0;
-    ::close(ends[0]);
+    Pipe pipe;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(pipe.writer, STDOUT_FILENO);
+      ::setenv("CORETAP_SYMBOLS_CHILD", "1", 1);
+      ::execl(path.c_str(), path.c_str(), nullptr);
+      ::_exit(127);
+    }
+    Pipe::shut(pipe.writer);
+    if (::read(pipe.reader, &address_, sizeof address_) != sizeof address_) address_ = 0;
   }
   ~Child() { end(); }
   void end() {
@@ -64,7 +56,7 @@ class Child {
 
 std::string copy_of_self(const ScratchDirectory& scratch) {
   std::string path = scratch.path() + "/copy";
-  std::filesystem::copy_file("/proc/self/exe", path);
+  fs::copy_file("/proc/self/exe", path);
   ::chmod(path.c_str(), 0700);
   return path;
 }
@@ -87,7 +79,7 @@ TEST(UserSymbols, OwnStaticFunction) {
   const Symbol symbol = user.find(::getpid(), address, true);
   EXPECT_EQ(symbol.name, kName);
   EXPECT_EQ(symbol.offset, 0u);
-  EXPECT_EQ(symbol.module, std::filesystem::read_symlink("/proc/self/exe").string());
+  EXPECT_EQ(symbol.module, fs::read_symlink("/proc/self/exe").string());
   EXPECT_EQ(user.find(::getpid(), address + 2, true).offset, 2u);
   UserSymbols mangled({.demangle = false});
   EXPECT_EQ(mangled.find(::getpid(), address, true).name, "_ZL21known_static_functioni");
@@ -144,8 +136,8 @@ TEST(UserSymbols, DeletedExecutable) {
   RunningCopy copy;
   UserSymbols before, after;
   before.remember(copy.pid);
-  std::filesystem::remove(copy.path);
-  if (!std::filesystem::exists("/proc/self/map_files") || ::geteuid() != 0)
+  fs::remove(copy.path);
+  if (!fs::exists("/proc/self/map_files") || ::geteuid() != 0)
     GTEST_SKIP() << "needs the rights for /proc/PID/map_files";
   EXPECT_EQ(copy.name(before), kName);
   EXPECT_EQ(copy.name(after), kName);
@@ -169,8 +161,8 @@ TEST(UserSymbols, DoesNotTakeAnotherFileOfTheSameName) {
   RunningCopy copy;
   UserSymbols user;
   user.remember(copy.pid);
-  std::filesystem::rename(copy.path, copy.path + ".old");  // keeps the inode in use
-  std::filesystem::copy_file("/proc/self/exe", copy.path);
+  fs::rename(copy.path, copy.path + ".old");  // keeps the inode in use
+  fs::copy_file("/proc/self/exe", copy.path);
   copy.child.end();
   const Symbol symbol = user.find(copy.pid, copy.child.address(), true);
   EXPECT_FALSE(symbol.known());
@@ -180,7 +172,7 @@ TEST(UserSymbols, DoesNotTakeAnotherFileOfTheSameName) {
 TEST(UserSymbols, StrippedFileGivesModuleAndOffset) {
   ScratchDirectory scratch;
   const std::string path = copy_of_self(scratch);
-  if (!run("strip --strip-all " + path)) GTEST_SKIP() << "needs strip";
+  if (!succeeds("strip --strip-all " + path)) GTEST_SKIP() << "needs strip";
   Child child(path);
   ASSERT_NE(child.address(), 0u);
   UserSymbols user, own;
@@ -195,7 +187,8 @@ TEST(UserSymbols, SeparateDebugFileByBuildId) {
   ScratchDirectory scratch;
   const std::string path = copy_of_self(scratch);
   const std::string debug = scratch.path() + "/debug.tmp";
-  if (!run("objcopy --only-keep-debug " + path + " " + debug) || !run("strip --strip-all " + path))
+  if (!succeeds("objcopy --only-keep-debug " + path + " " + debug) ||
+      !succeeds("strip --strip-all " + path))
     GTEST_SKIP() << "needs objcopy and strip";
   std::string build_id;
   (void)symbols::ElfSymbols::read(
@@ -203,9 +196,9 @@ TEST(UserSymbols, SeparateDebugFileByBuildId) {
       [&](const symbols::DebugFileKey& key, const auto&) { build_id = key.build_id; });
   ASSERT_GE(build_id.size(), 4u);
   const std::string directory = scratch.path() + "/debug/.build-id/" + build_id.substr(0, 2);
-  std::filesystem::create_directories(directory);
+  fs::create_directories(directory);
   // As distributions do: a link to the named file.
-  std::filesystem::create_symlink(debug, directory + "/" + build_id.substr(2) + ".debug");
+  fs::create_symlink(debug, directory + "/" + build_id.substr(2) + ".debug");
   Child child(path);
   ASSERT_NE(child.address(), 0u);
   UserSymbols user({.debug_root = scratch.path() + "/debug"});
@@ -229,7 +222,7 @@ TEST(UserSymbols, JitCodeOfAnonymousMemory) {
   for (int i = 0; i < 1000 && name_of_later() != "Jit::later"; i++)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(name_of_later(), "Jit::later");
-  std::filesystem::remove(path);
+  fs::remove(path);
   ::munmap(memory, 8192);
 }
 
@@ -250,7 +243,7 @@ class FakeProcess {
     scratch_.write("42/maps", maps);
     scratch_.write("42/status", "Name:\tfake\nUid:\t1\t" + std::to_string(::geteuid()) +
                                     "\t3\t4\nNSpid:\t42\t7\n");
-    std::filesystem::create_directories(root() + "/tmp");
+    fs::create_directories(root() + "/tmp");
   }
   std::string root() const { return scratch_.path() + "/42/root"; }
   const ScratchDirectory& scratch() const { return scratch_; }
@@ -263,41 +256,41 @@ class FakeProcess {
   ScratchDirectory scratch_;
 };
 
+/// One with code that was made at run time.
+struct JitProcess : FakeProcess {
+  explicit JitProcess(const std::string& maps = "1000-3000 rwxp 00000000 00:00 0\n")
+      : FakeProcess(maps) {}
+  std::string map = scratch().write("42/root/tmp/perf-7.map", "1000 100 inner\n");
+  UserSymbols user = symbols();
+};
+
 TEST(FakeProcess, JitMapIsNamedAfterTheInnerPid) {
-  FakeProcess process("1000-3000 r-xp 00000000 00:00 0\n");
-  process.scratch().write("42/root/tmp/perf-7.map", "1000 100 inner\n");
+  JitProcess process;
   process.scratch().write("42/root/tmp/perf-42.map", "1000 100 outer\n");
-  UserSymbols user = process.symbols();
-  EXPECT_EQ(user.find(42, 0x1010, true).name, "inner");
-  EXPECT_EQ(user.find(42, 0x1100, false).name, "inner");
-  EXPECT_EQ(user.find(42, 0x1100, false).offset, 0x100u);
-  EXPECT_FALSE(user.find(42, 0x1100, true).known());
+  EXPECT_EQ(process.user.find(42, 0x1010, true).name, "inner");
+  EXPECT_EQ(process.user.find(42, 0x1100, false).name, "inner");
+  EXPECT_EQ(process.user.find(42, 0x1100, false).offset, 0x100u);
+  EXPECT_FALSE(process.user.find(42, 0x1100, true).known());
 }
 
 // With a container's last process its /tmp has no name any more.
 TEST(FakeProcess, JitMapIsReadAfterTheEnd) {
-  FakeProcess process("1000-3000 rwxp 00000000 00:00 0\n");
-  process.scratch().write("42/root/tmp/perf-7.map", "1000 100 inner\n");
-  UserSymbols user = process.symbols();
-  user.remember(42, 0, 0, 0);
-  std::filesystem::rename(process.scratch().path() + "/42", process.scratch().path() + "/ended");
-  EXPECT_EQ(user.find(42, 0x1010, true).name, "inner");
+  JitProcess process;
+  process.user.remember(42, 0, 0, 0);
+  fs::rename(process.scratch().in("42"), process.scratch().in("ended"));
+  EXPECT_EQ(process.user.find(42, 0x1010, true).name, "inner");
 }
 
 TEST(FakeProcess, JitMapOfAForeignOwnerIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
-  FakeProcess process("1000-3000 r-xp 00000000 00:00 0\n");
-  const std::string path = process.scratch().write("42/root/tmp/perf-7.map", "1000 100 inner\n");
-  ASSERT_EQ(::chown(path.c_str(), 4242, 4242), 0);
-  UserSymbols user = process.symbols();
-  EXPECT_FALSE(user.find(42, 0x1010, true).known());
+  JitProcess process;
+  ASSERT_EQ(::chown(process.map.c_str(), 4242, 4242), 0);
+  EXPECT_FALSE(process.user.find(42, 0x1010, true).known());
 }
 
 TEST(FakeProcess, JitMapIsNotUsedForFiles) {
-  FakeProcess process("1000-3000 r-xp 00000000 fe:00 99 /usr/lib/nowhere.so\n");
-  process.scratch().write("42/root/tmp/perf-7.map", "1000 100 inner\n");
-  UserSymbols user = process.symbols();
-  const Symbol symbol = user.find(42, 0x1010, true);
+  JitProcess process("1000-3000 r-xp 00000000 fe:00 99 /usr/lib/nowhere.so\n");
+  const Symbol symbol = process.user.find(42, 0x1010, true);
   EXPECT_FALSE(symbol.known());
   EXPECT_EQ(symbol.module, "/usr/lib/nowhere.so");
   EXPECT_EQ(symbol.module_offset, 0x10u);
@@ -314,7 +307,7 @@ TEST(FakeProcess, OpensOnlyRegularFilesInsideTheRoot) {
   const std::string root = process.root();
   ASSERT_EQ(::mkfifo((root + "/fifo").c_str(), 0600), 0);
   ASSERT_EQ(::symlink("/bin/true", (root + "/link").c_str()), 0);
-  std::filesystem::copy_file("/bin/true", root + "/other");  // another inode than in maps
+  fs::copy_file("/bin/true", root + "/other");  // another inode than in maps
   UserSymbols user = process.symbols();
   for (std::uint64_t address = 0x1500; address < 0x6000; address += 0x1000) {
     const Symbol symbol = user.find(42, address, true);
@@ -324,11 +317,9 @@ TEST(FakeProcess, OpensOnlyRegularFilesInsideTheRoot) {
 }
 
 TEST(FakeProcess, FewProcessesAndFilesAreKept) {
-  FakeProcess process("1000-3000 r-xp 00000000 00:00 0\n");
-  process.scratch().write("42/root/tmp/perf-7.map", "1000 100 inner\n");
-  std::filesystem::create_directories(process.scratch().path() + "/43");
-  process.scratch().write("43/maps", "1000-3000 r-xp 00000000 00:00 0\n");
-  process.scratch().write("44/maps", "1000-3000 r-xp 00000000 00:00 0\n");
+  JitProcess process;
+  for (auto* maps : {"43/maps", "44/maps"})
+    process.scratch().write(maps, "1000-3000 r-xp 00000000 00:00 0\n");
   UserSymbols user = process.symbols({.max_processes = 1, .max_files = 0, .max_bytes = 0});
   for (int round = 0; round < 3; ++round)
     for (const pid_t pid : {42, 43, 44})
@@ -360,14 +351,12 @@ std::string line(const std::string& at, const std::string& end, const std::strin
 class Images : public testing::Test {
  protected:
   void maps(const std::string& lines) { process.scratch().write("42/maps", lines); }
-  void remember(std::uint32_t image) { user.remember(42, 0, image); }
-  void remember(std::uint32_t image, const std::string& lines) {
-    maps(lines);
-    remember(image);
+  void remember(std::uint32_t image, const std::string& lines = "") {
+    if (!lines.empty()) maps(lines);
+    user.remember(42, 0, image);
   }
-  using Modules = std::vector<std::string>;
-  Modules modules(std::uint32_t image, std::initializer_list<std::uint64_t> addresses) {
-    Modules all;
+  Words modules(std::uint32_t image, std::initializer_list<std::uint64_t> addresses) {
+    Words all;
     for (auto address : addresses) all.push_back(module(address, image));
     return all;
   }
@@ -388,10 +377,8 @@ TEST_F(Images, EachHasItsOwnNames) {
   remember(1, line("1000", "2000", "/a") + line("4000", "5000", "/same"));
   remember(2, line("1000", "2000", "/b") + line("4000", "5000", "/same"));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(module(0x1800, 1), "/a");
-    EXPECT_EQ(module(0x1800, 2), "/b");
-    EXPECT_EQ(module(0x4800, 1), "/same");
-    EXPECT_EQ(module(0x4800, 2), "/same");
+    EXPECT_EQ(modules(1, {0x1800, 0x4800}), (Words{"/a", "/same"}));
+    EXPECT_EQ(modules(2, {0x1800, 0x4800}), (Words{"/b", "/same"}));
     // Back again: what both have mapped is known by both.
     remember(1, line("1000", "2000", "/a"));
   }
@@ -428,15 +415,15 @@ TEST_F(Images, WhatIsGoneIsKnownUntilAnotherIsThere) {
   remember(1, line("1000", "2000", "/a") + line("5000", "7000", "/gone") +
                   line("9000", "a000", "/last"));
   remember(1, line("1000", "2000", "/a"));
-  EXPECT_EQ(modules(1, {0x5800, 0x9fff, 0x1800}), (Modules{"/gone", "/last", "/a"}));
+  EXPECT_EQ(modules(1, {0x5800, 0x9fff, 0x1800}), (Words{"/gone", "/last", "/a"}));
   remember(1);
   EXPECT_EQ(module(0x6fff, 1), "/gone") << "once more";
   // Others at its place; a neighbour is none.
   remember(1, line("4000", "5000", "/before") + line("a000", "b000", "/x"));
   EXPECT_EQ(modules(1, {0x5000, 0x4fff, 0x9000, 0x1800}),
-            (Modules{"/gone", "/before", "/last", "/a"}));
+            (Words{"/gone", "/before", "/last", "/a"}));
   remember(1, line("5000", "6000", "/other") + line("9000", "a000", "/y"));
-  EXPECT_EQ(modules(1, {0x5800, 0x9800, 0xa800}), (Modules{"/other", "/y", "/x"}));
+  EXPECT_EQ(modules(1, {0x5800, 0x9800, 0xa800}), (Words{"/other", "/y", "/x"}));
   // Not in another image, which had none of it.
   remember(2);
   EXPECT_EQ(module(0x4800, 2), "");
@@ -450,7 +437,7 @@ TEST_F(Images, WhatIsGoneIsNotAnotherProcess) {
   EXPECT_EQ(module(0x5800, 1), "/gone");
   stat(22, 200);
   remember(1);
-  EXPECT_EQ(modules(1, {0x5800, 0x1800}), (Modules{"", "/a"}));
+  EXPECT_EQ(modules(1, {0x5800, 0x1800}), (Words{"", "/a"}));
 }
 
 TEST_F(Images, AnotherProgramIsNoneOfIt) {
@@ -466,7 +453,7 @@ TEST_F(Images, AnotherProgramIsNoneOfIt) {
   // Executed afterwards: what was mapped is known, what is mapped by now is not taken for it.
   maps(line("5000", "6000", "/later"));
   stat(28, 0x7fff90000000);
-  EXPECT_EQ(modules(2, {0x5800, 0x1800}), (Modules{"", "/after"}));
+  EXPECT_EQ(modules(2, {0x5800, 0x1800}), (Words{"", "/after"}));
   // Without the right to know it is as if they were the same.
   stat(28, 0);
   EXPECT_EQ(module(0x5800, 2), "/later");
@@ -490,11 +477,11 @@ TEST_F(Images, ChildrenThatAreGoneHaveTheirParents) {
 }
 
 TEST_F(Images, ParentsMayBeKnownLater) {
-  std::filesystem::rename(process.scratch().path() + "/42", process.scratch().path() + "/later");
+  fs::rename(process.scratch().in("42"), process.scratch().in("later"));
   user.remember(50, 42, 1);
   user.remember(60, 50, 1);  // a child of the child
   EXPECT_EQ(module(0x1800, 1, 60), "");
-  std::filesystem::rename(process.scratch().path() + "/later", process.scratch().path() + "/42");
+  fs::rename(process.scratch().in("later"), process.scratch().in("42"));
   remember(1);
   EXPECT_EQ(module(0x1800, 1, 60), "/a");
   EXPECT_EQ(module(0x1800, 1, 50), "/a");
@@ -525,7 +512,7 @@ TEST_F(Images, TheLeastRecentlyUsedGoFirst) {
 TEST_F(Images, AllAreForgottenTogether) {
   for (const std::uint32_t image : {1, 2, 3}) remember(image);
   user.forget(42);
-  std::filesystem::remove(process.scratch().path() + "/42/maps");
+  fs::remove(process.scratch().in("42/maps"));
   for (const std::uint32_t image : {1, 2, 3}) EXPECT_EQ(module(0x1800, image), "");
 }
 

@@ -67,8 +67,7 @@ std::string value(const Format& format, const Value& v, const Names& names = {})
   line.key("v");
   json_value(line, {"v", "V", format, ""}, v, names);
   std::string text(line.finish());
-  EXPECT_TRUE(text.starts_with("{\"v\":") && text.ends_with('}')) << text;
-  return text.substr(5, text.size() - 6);
+  return text.substr(5, text.size() - 6);  // {"v":...}
 }
 std::string csv(const Format& format, const Value& v, const Names& names = {}) {
   return csv_value({"v", "V", format, ""}, v, names);

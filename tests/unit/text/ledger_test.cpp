@@ -7,17 +7,18 @@ namespace {
 Ledger example() {
   Ledger l;
   l.shown = 100;
-  l.count[LEDGER_FILTERED] = 20;
-  l.count[LEDGER_LOST] = 3;
-  l.count[LEDGER_UNTRACKED] = 4;
-  l.count[LEDGER_UNMATCHED] = 5;
-  l.count[LEDGER_TRUNCATED] = 6;
-  l.count[LEDGER_STACK_FAILED] = 7;
+  for (auto [cause, count] : {std::pair{LEDGER_FILTERED, 20},
+                              {LEDGER_LOST, 3},
+                              {LEDGER_UNTRACKED, 4},
+                              {LEDGER_UNMATCHED, 5},
+                              {LEDGER_TRUNCATED, 6},
+                              {LEDGER_STACK_FAILED, 7},
+                              {LEDGER_OVERWRITTEN, 10},
+                              {LEDGER_UNJUDGED, 8}})
+    l.count[cause] = static_cast<std::uint64_t>(count);
   l.user_stack("no mapping", 0, 3);
   l.user_stack("exiting", 2, 6);
   l.user_stack("", 1, 5);
-  l.count[LEDGER_OVERWRITTEN] = 10;
-  l.count[LEDGER_UNJUDGED] = 8;
   return l;
 }
 

@@ -123,30 +123,30 @@ TEST(EnumeratorNames, LowerCaseWithoutTheirPrefix) {
 }
 
 TEST(Show, AlignsToTheWidth) {
-  Names names;
-  EXPECT_EQ(show(as::number, std::uint64_t{5}, names), "         5");
-  EXPECT_EQ(show(as::pid, std::uint64_t{5}, names), "5      ");
-  EXPECT_EQ(show(as::number, std::uint64_t{123456789012}, names), "123456789012") << "never cut";
-  EXPECT_EQ(show(as::small, std::int64_t{-1}, names), "   -1");
-  EXPECT_EQ(show({}, UINT64_MAX, names), "18446744073709551615");
-  EXPECT_EQ(show({}, INT64_MIN, names), "-9223372036854775808");
-  EXPECT_EQ(show(as::number, Value{}, names), "         -");
-  EXPECT_EQ(show(as::wide(as::text, -4), true, names), "yes ");
-  EXPECT_EQ(show(as::wide(as::text, -4), false, names), "no  ");
-}
-
-TEST(Show, Kinds) {
-  Names names = with_results();
-  EXPECT_EQ(show(as::wide(as::milliseconds, 0), std::uint64_t{1'234'567}, names), "1.23");
-  EXPECT_EQ(show(as::wide(as::milliseconds, 0), std::uint64_t{0}, names), "0.00");
-  EXPECT_EQ(show(as::wide(as::percent, 0), 0.12345, names), "12.35%");
-  EXPECT_EQ(show(as::wide(as::percent, 0), 1.0, names), "100.00%");
-  EXPECT_EQ(show(as::wide(as::thousandths, 0), std::int64_t{-1000}, names), "-1.000");
-  EXPECT_EQ(show(as::wide(as::thousandths, 0), std::int64_t{789}, names), "0.789");
-  EXPECT_EQ(show(kResult, std::int64_t{1}, names), "skipped     ");
-  EXPECT_EQ(show(kResult, std::uint64_t{1}, names), "skipped     ");
-  EXPECT_EQ(show(as::disk, std::uint64_t{0}, names), "-      ");
-  EXPECT_EQ(show(as::wide(as::disk, 0), std::uint64_t{0xffffffff}, names), "4095:1048575");
+  struct {
+    Format format;
+    Value value;
+    std::string_view text;
+  } const cases[] = {{as::number, std::uint64_t{5}, "         5"},
+                     {as::pid, std::uint64_t{5}, "5      "},
+                     {as::number, std::uint64_t{123456789012}, "123456789012"},  // never cut
+                     {as::small, std::int64_t{-1}, "   -1"},
+                     {{}, UINT64_MAX, "18446744073709551615"},
+                     {{}, INT64_MIN, "-9223372036854775808"},
+                     {as::number, Value{}, "         -"},
+                     {as::wide(as::text, -4), true, "yes "},
+                     {as::wide(as::text, -4), false, "no  "},
+                     {as::wide(as::milliseconds, 0), std::uint64_t{1'234'567}, "1.23"},
+                     {as::wide(as::milliseconds, 0), std::uint64_t{0}, "0.00"},
+                     {as::wide(as::percent, 0), 0.12345, "12.35%"},
+                     {as::wide(as::percent, 0), 1.0, "100.00%"},
+                     {as::wide(as::thousandths, 0), std::int64_t{-1000}, "-1.000"},
+                     {as::wide(as::thousandths, 0), std::int64_t{789}, "0.789"},
+                     {kResult, std::int64_t{1}, "skipped     "},
+                     {kResult, std::uint64_t{1}, "skipped     "},
+                     {as::disk, std::uint64_t{0}, "-      "},
+                     {as::wide(as::disk, 0), std::uint64_t{0xffffffff}, "4095:1048575"}};
+  for (auto& c : cases) EXPECT_EQ(show(c.format, c.value, with_results()), c.text);
 }
 
 TEST(Show, TextFromOutsideIsHarmless) {

@@ -103,9 +103,8 @@ TEST(Sanitize, ValidUtf8ReplacesEachBadByte) {
 }
 
 TEST(Sanitize, FoldedWords) {
-  EXPECT_EQ(folded_word("a;b"), "a:b");
-  EXPECT_EQ(folded_word("operator new(unsigned long)"), "operator new(unsigned long)");
-  EXPECT_EQ(folded_word("a\nb 5"), "a\\x0ab 5");
+  expect_each(folded_word, {"a;b => a:b", "a\nb 5 => a\\x0ab 5",
+                            "operator new(unsigned long) => operator new(unsigned long)"});
 }
 
 TEST(Sanitize, XmlText) {
@@ -119,12 +118,8 @@ TEST(Sanitize, XmlText) {
 }
 
 TEST(Sanitize, CsvFields) {
-  EXPECT_EQ(csv_field("plain"), "plain");
-  EXPECT_EQ(csv_field(""), "");
-  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
-  EXPECT_EQ(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
-  EXPECT_EQ(csv_field("\""), "\"\"\"\"");
-  EXPECT_EQ(csv_field("a\nb"), "a\\x0ab");
+  expect_each(csv_field, {"plain => plain", " => ", "a,b => \"a,b\"", "\" => \"\"\"\"",
+                          "say \"hi\" => \"say \"\"hi\"\"\"", "a\nb => a\\x0ab"});
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(Cfi, FramesThatOverlap) {
 TEST(Cfi, RangesOfNoUse) {
   MadeElf elf;
   const auto cie = elf.cie();
-  elf.fde(cie, test::kFrames, 0x10, {});  // no code
+  elf.fde(cie, kFrames, 0x10, {});  // no code
   elf.fde(cie, 0x500000, 0x10, {});
   elf.fde(cie, kCode + 0x10, 0, {});
   elf.fde(cie, kCode + 0x20, 0xffffffff, {});  // a negative size
@@ -104,7 +104,7 @@ TEST(Cfi, NothingToRead) {
 TEST(Cfi, Encodings) {
   const auto with = [](int encoding, const std::string& where) {
     MadeElf elf;
-    elf.fde(elf.cie(test::kFunctionStart, "zR", bytes({encoding})), kCode + 0x10, 0x10, {}, where);
+    elf.fde(elf.cie(kFunctionStart, "zR", bytes({encoding})), kCode + 0x10, 0x10, {}, where);
     return rows_of(elf);
   };
   const std::string rows = "10010 sp+8, 10020 none";
@@ -112,7 +112,7 @@ TEST(Cfi, Encodings) {
   // The CIE takes 24 bytes; the start is written eight further.
   MadeElf layout;
   layout.cie();
-  const std::uint64_t back = start - (test::kFrames + layout.frames.size() + 8);
+  const std::uint64_t back = start - (kFrames + layout.frames.size() + 8);
   const std::uint64_t size = 0x10;
   const auto narrow = [](auto value) { return raw(static_cast<std::uint32_t>(value)); };
   for (const int whole : {0x00, 0x04, 0x0c})
@@ -132,8 +132,8 @@ TEST(Cfi, NegativeNumbers) {
     MadeElf elf;
     elf.code_at = 0x1000;
     elf.code.resize(0x100);
-    const auto cie = elf.cie(test::kFunctionStart, "zR", bytes({encoding}));
-    const auto back = static_cast<std::int32_t>(0x1000 - (test::kFrames + elf.frames.size() + 8));
+    const auto cie = elf.cie(kFunctionStart, "zR", bytes({encoding}));
+    const auto back = static_cast<std::int32_t>(0x1000 - (kFrames + elf.frames.size() + 8));
     auto where = raw(back) + raw(16);
     if (encoding == 0x1a) where = raw(static_cast<std::int16_t>(back)) + bytes({16, 0});
     if (encoding == 0x19)
@@ -147,7 +147,7 @@ TEST(Cfi, Augmentations) {
   const auto with = [](const char* augmentation, const std::string& data,
                        const std::string& of_frame = bytes({0})) {
     MadeElf elf;
-    elf.fde(elf.cie(test::kFunctionStart, augmentation, data), kCode, 0x10, {}, {}, of_frame);
+    elf.fde(elf.cie(kFunctionStart, augmentation, data), kCode, 0x10, {}, {}, of_frame);
     return rows_of(elf);
   };
   const std::string rows = "10000 sp+8, 10010 none";
@@ -162,8 +162,8 @@ TEST(Cfi, Augmentations) {
   EXPECT_EQ(with("zR", bytes({0x1b}), bytes({200})), "");
   EXPECT_EQ(with("zRRRRRRRRRRRRRRRRR", bytes({0x1b})), "");
   MadeElf plain;
-  plain.fde(plain.cie(test::kFunctionStart, ""), kCode, 0x10, {},
-            raw(kCode) + raw(std::uint64_t{16}), {});
+  plain.fde(plain.cie(kFunctionStart, ""), kCode, 0x10, {}, raw(kCode) + raw(std::uint64_t{16}),
+            {});
   EXPECT_EQ(rows_of(plain), rows);
 }
 
@@ -173,11 +173,11 @@ TEST(Cfi, Commons) {
     elf.fde(elf.cie(program, "zR", bytes({0x1b}), version, 1, return_address), kCode, 0x10, {});
     return rows_of(elf);
   };
-  EXPECT_EQ(with(3, 16, test::kFunctionStart), "10000 sp+8, 10010 none");
-  EXPECT_EQ(with(2, 16, test::kFunctionStart), "");
-  EXPECT_EQ(with(1, 15, test::kFunctionStart), "");
-  EXPECT_EQ(with(1, 16, test::kFunctionStart + bytes({0x41})), "");  // moves on
-  EXPECT_EQ(with(1, 16, test::kFunctionStart + bytes({0x3f})), "");
+  EXPECT_EQ(with(3, 16, kFunctionStart), "10000 sp+8, 10010 none");
+  EXPECT_EQ(with(2, 16, kFunctionStart), "");
+  EXPECT_EQ(with(1, 15, kFunctionStart), "");
+  EXPECT_EQ(with(1, 16, kFunctionStart + bytes({0x41})), "");  // moves on
+  EXPECT_EQ(with(1, 16, kFunctionStart + bytes({0x3f})), "");
   EXPECT_EQ(with(1, 16, {}), "10000 other, 10010 none");
 }
 
@@ -285,32 +285,25 @@ bool is_zero(const std::string& text) { return text.find_first_not_of('0') == st
 // "00000018 0000000000000014 0000001c FDE cie=00000000 pc=0000000000031750..0000000000031772", then
 // "   LOC           CFA      rbx   ra    ", then rows. Without rows the CIE's holds.
 std::optional<Oracle> ask_readelf(const std::string& file) {
-  const std::unique_ptr<FILE, decltype(&::pclose)> pipe(
-      ::popen(("readelf -W --debug-dump=frames-interp '" + file + "' 2>/dev/null").c_str(), "r"),
-      ::pclose);
-  if (!pipe) return {};
+  std::istringstream lines(
+      output_of("readelf -W --debug-dump=frames-interp '" + file + "' 2>/dev/null"));
   Oracle oracle;
   std::map<std::string, std::map<std::string, std::string>> commons;
-  std::vector<std::string> header;
+  Words header;
   std::string common;
   std::uint64_t begin = 0, end = 0;
   bool in_common = false, known = false;
   Said* last = nullptr;
-  char* line = nullptr;
-  std::size_t room = 0;
   const auto close_frame = [&] {
     if (!in_common && known && last == nullptr && begin < end)
       oracle.insert({begin, {.end = end, .columns = commons[common]}});
     last = nullptr;
     known = false;
   };
-  while (::getline(&line, &room, pipe.get()) >= 0) {
-    const std::string text = line;
-    if (text.starts_with("Contents of the ") && text.find(".eh_frame") == std::string::npos) break;
-    std::vector<std::string> words;
-    std::istringstream stream(text);
-    for (std::string word; stream >> word;)
-      if (word[0] != '(') words.push_back(word);
+  for (std::string text; std::getline(lines, text);) {
+    if (text.starts_with("Contents of the ") && !says(text, ".eh_frame")) break;
+    auto words = words_of(text);
+    std::erase_if(words, [](auto& word) { return word[0] == '('; });
     if (words.size() >= 4 && words[3] == "CIE") {
       close_frame();
       in_common = true;
@@ -337,7 +330,6 @@ std::optional<Oracle> ask_readelf(const std::string& file) {
     }
   }
   close_frame();
-  ::free(line);
   if (oracle.empty()) return {};
   return oracle;
 }
@@ -385,13 +377,13 @@ std::string difference(const unwind_rule& rule, const Said& said) {
 }
 
 // The test, the libraries it runs with, and programs that are there nearly everywhere.
-std::set<std::string> real_files() {
-  std::set<std::string> files;
+WordSet real_files() {
+  WordSet files;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* to) {
         char path[PATH_MAX];
         if (info->dlpi_name[0] == '/' && ::realpath(info->dlpi_name, path) != nullptr)
-          static_cast<std::set<std::string>*>(to)->insert(path);
+          static_cast<WordSet*>(to)->insert(path);
         return 0;
       },
       &files);

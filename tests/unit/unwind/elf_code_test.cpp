@@ -15,22 +15,22 @@ ElfCode code_of(const std::string& file) { return read_elf_code(MemoryImage(file
 
 TEST(ElfCode, SegmentsAndEntry) {
   MadeElf made;
-  made.entry = test::kCode + 8;
-  made.fde(made.cie(), test::kCode, 16, {});
+  made.entry = kCode + 8;
+  made.fde(made.cie(), kCode, 16, {});
   const auto file = made.file();
   const auto elf = code_of(file);
   ASSERT_EQ(elf.state, ElfCode::usable);
   EXPECT_EQ(elf.size, file.size());
-  EXPECT_EQ(elf.entry, test::kCode + 8);
-  EXPECT_EQ(elf.frame_header, test::kHeader);
+  EXPECT_EQ(elf.entry, kCode + 8);
+  EXPECT_EQ(elf.frame_header, kHeader);
   ASSERT_EQ(elf.segments.size(), 3u);
   const auto& code = elf.segments[2];
   EXPECT_TRUE(code.executable);
   EXPECT_FALSE(elf.segments[0].executable);
-  EXPECT_EQ(elf.address_of_offset(code.offset + 5), test::kCode + 5);
-  EXPECT_EQ(elf.offset_of_address(test::kCode + 5), code.offset + 5);
-  EXPECT_EQ(elf.offset_of_address(test::kCode + made.code.size()), std::nullopt);
-  EXPECT_EQ(elf.offset_of_address(test::kCode - 1), std::nullopt);
+  EXPECT_EQ(elf.address_of_offset(code.offset + 5), kCode + 5);
+  EXPECT_EQ(elf.offset_of_address(kCode + 5), code.offset + 5);
+  EXPECT_EQ(elf.offset_of_address(kCode + made.code.size()), std::nullopt);
+  EXPECT_EQ(elf.offset_of_address(kCode - 1), std::nullopt);
   EXPECT_EQ(elf.address_of_offset(0), std::nullopt);
 }
 

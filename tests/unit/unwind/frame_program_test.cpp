@@ -12,7 +12,7 @@ using namespace test;
 // What the program says for a function of 256 bytes.
 std::string rows_of(const std::string& program, const std::string& start = kFunctionStart) {
   MadeElf elf;
-  elf.fde(elf.cie(start), test::kCode, 256, program);
+  elf.fde(elf.cie(start), kCode, 256, program);
   return rows_of(elf);
 }
 std::string rows_of(std::initializer_list<int> program) { return rows_of(bytes(program)); }
@@ -25,45 +25,47 @@ std::string rule_after(const std::string& program) {
   EXPECT_TRUE(rows.starts_with(first) && rows.ends_with(end)) << rows;
   return rows.substr(first.size(), rows.size() - first.size() - end.size());
 }
-/// "0e 10: sp+16": the program's bytes and what holds after it.
-void expect_rules(std::initializer_list<std::string> cases) {
+/// "0e 10: sp+16": the program's bytes and what `said` says of it.
+void expect_each_program(std::string (*said)(const std::string&),
+                         std::initializer_list<std::string> cases) {
   for (auto& text : cases) {
     std::istringstream words(text);
     std::string program;
     for (std::string word; words >> word && program.size() * 3 < text.find(':');)
       program += static_cast<char>(std::stoi(word, nullptr, 16));
-    EXPECT_EQ(rule_after(program), text.substr(text.find(": ") + 2)) << text;
+    EXPECT_EQ(said(program), text.substr(text.find(": ") + 2)) << text;
   }
+}
+void expect_rules(std::initializer_list<std::string> cases) {
+  expect_each_program(rule_after, cases);
 }
 
 TEST(FrameProgram, Advances) {
   EXPECT_EQ(rows_of({}), "10000 sp+8, 10100 none");
-  EXPECT_EQ(rows_of({0x41, 0x0e, 16}), "10000 sp+8, 10001 sp+16, 10100 none");
-  EXPECT_EQ(rows_of({0x02, 0xf0, 0x0e, 16}), "10000 sp+8, 100f0 sp+16, 10100 none");
-  EXPECT_EQ(rows_of({0x03, 0xff, 0x00, 0x0e, 16}), "10000 sp+8, 100ff sp+16, 10100 none");
-  EXPECT_EQ(rows_of({0x04, 2, 0, 0, 0, 0x0e, 16}), "10000 sp+8, 10002 sp+16, 10100 none");
-  EXPECT_EQ(rows_of({0x1d, 3, 0, 0, 0, 0, 0, 0, 0, 0x0e, 16}),
-            "10000 sp+8, 10003 sp+16, 10100 none");
-  // What follows the function's end does not count, nor does moving by nothing or to no change.
-  EXPECT_EQ(rows_of({0x03, 0x00, 0x01, 0x0e, 16}), "10000 sp+8, 10100 none");
-  EXPECT_EQ(rows_of({0x40, 0x0e, 16, 0x42, 0x0e, 16}), "10000 sp+16, 10100 none");
-  EXPECT_EQ(rows_of(bytes({0x1d}) + raw(~0ULL) + bytes({0x0e, 16})),
-            "10000 other, 10100 none");  // past the end of all addresses
+  expect_each_program(
+      [](const std::string& program) { return rows_of(program); },
+      {"41 0e 10: 10000 sp+8, 10001 sp+16, 10100 none",
+       "02 f0 0e 10: 10000 sp+8, 100f0 sp+16, 10100 none",
+       "03 ff 00 0e 10: 10000 sp+8, 100ff sp+16, 10100 none",
+       "04 02 00 00 00 0e 10: 10000 sp+8, 10002 sp+16, 10100 none",
+       "1d 03 00 00 00 00 00 00 00 0e 10: 10000 sp+8, 10003 sp+16, 10100 none",
+       // What follows the function's end does not count, nor moving by nothing or to no change.
+       "03 00 01 0e 10: 10000 sp+8, 10100 none", "40 0e 10 42 0e 10: 10000 sp+16, 10100 none",
+       // Past the end of all addresses.
+       "1d ff ff ff ff ff ff ff ff 0e 10: 10000 other, 10100 none"});
 }
 
 TEST(FrameProgram, AdvancesByTheAlignmentOfCode) {
   MadeElf elf;
-  elf.fde(elf.cie(kFunctionStart, "zR", bytes({0x1b}), 1, 4), test::kCode, 256,
-          bytes({0x42, 0x0e, 16}));
+  elf.fde(elf.cie(kFunctionStart, "zR", bytes({0x1b}), 1, 4), kCode, 256, bytes({0x42, 0x0e, 16}));
   EXPECT_EQ(rows_of(elf), "10000 sp+8, 10008 sp+16, 10100 none");
 }
 
 TEST(FrameProgram, SetsTheLocation) {
   MadeElf elf;
-  elf.fde(elf.cie(kFunctionStart, "zR", bytes({0x00})), test::kCode, 256,
-          bytes({0x01}) + raw(test::kCode + 5) + bytes({0x0e, 16}) + bytes({0x01}) +
-              raw(test::kCode + 4),
-          raw(test::kCode) + raw(std::uint64_t{256}));
+  elf.fde(elf.cie(kFunctionStart, "zR", bytes({0x00})), kCode, 256,
+          bytes({0x01}) + raw(kCode + 5) + bytes({0x0e, 16}) + bytes({0x01}) + raw(kCode + 4),
+          raw(kCode) + raw(std::uint64_t{256}));
   EXPECT_EQ(rows_of(elf), "10000 sp+8, 10005 other, 10100 none");  // backwards: not understood
 }
 
@@ -135,7 +137,7 @@ TEST(FrameProgram, SlotsOfAnOddSize) {
   const auto align = frames.find('\x78');
   frames[align] = 0x7f;  // data come in single bytes
   frames[frames.find("\x90\x01") + 1] = 8;
-  elf.fde(cie, test::kCode, 256, bytes({0x86, 20}));
+  elf.fde(cie, kCode, 256, bytes({0x86, 20}));
   EXPECT_EQ(rows_of(elf), "10000 other, 10100 none");
 }
 
@@ -183,7 +185,7 @@ TEST(FrameProgram, SignalFrames) {
                          bytes({0x10, 16, 3, 0x77, 0xa8, 1});
   const auto rule = [](const char* augmentation, const std::string& program) {
     MadeElf elf;
-    elf.fde(elf.cie(kFunctionStart, augmentation), test::kCode, 256, program);
+    elf.fde(elf.cie(kFunctionStart, augmentation), kCode, 256, program);
     return rows_of(elf);
   };
   EXPECT_EQ(rule("zRS", sigreturn), "10000 signal, 10100 none");

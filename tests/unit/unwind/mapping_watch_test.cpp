@@ -25,20 +25,6 @@ bool map_once(int rights, int fd = -1) {
 
 bool map_code(int fd = -1) { return map_once(PROT_READ | PROT_EXEC, fd); }
 
-struct Ended {
-  pid_t pid;
-  int status;  // of its exit; -1: killed
-};
-
-/// Runs it in a process of its own, to its end.
-Ended in_child(const std::function<int()>& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) ::_exit(body());
-  int status = -1;
-  if (pid > 0) ::waitpid(pid, &status, 0);
-  return {pid, pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1};
-}
-
 /// It cannot be opened, and says what to do.
 bool refused(MappingWatch& watch, const char* hint) {
   const auto opened = watch.open();
@@ -71,19 +57,21 @@ class WatchedMappings : public ::testing::Test {
   std::ptrdiff_t times_told(pid_t tgid) const { return std::count(told.begin(), told.end(), tgid); }
   /// Of a process that does this; -1: it failed, or not all was heard.
   std::ptrdiff_t times_told_of(const std::function<bool()>& body) {
-    bool all = hears_all_of([&] { child = in_child([&] { return body() ? 0 : kFailedChild; }); });
-    return all && child.status == 0 ? times_told(child.pid) : -1;
+    int status = -1;
+    bool all =
+        hears_all_of([&] { status = in_child([&] { return body() ? 0 : kFailedChild; }, &child); });
+    return all && status == 0 ? times_told(child) : -1;
   }
 
   MappingWatch watch;
   std::vector<pid_t> told;
-  Ended child{};
+  pid_t child = -1;
 };
 
 TEST_F(WatchedMappings, OfAnonymousCode) {
   EXPECT_EQ(times_told_of([] { return map_code(); }), 1);
   drain();
-  EXPECT_EQ(times_told(child.pid), 0);
+  EXPECT_EQ(times_told(child), 0);
 }
 
 TEST_F(WatchedMappings, OfFilesAndOtherPrograms) {
@@ -124,16 +112,12 @@ TEST_F(WatchedMappings, OfThreadsAreTheirProcess) {
 
 TEST_F(WatchedMappings, OfManyProcesses) {
   for (int round = 0; round < 5; ++round) {
-    std::vector<Ended> children;
+    std::array<pid_t, 40> children{};
     EXPECT_TRUE(hears_all_of([&] {
-      children.clear();
-      for (int i = 0; i < 40; ++i)
-        children.push_back(in_child([] { return map_code() && map_code() ? 0 : kFailedChild; }));
+      for (auto& pid : children)
+        EXPECT_EQ(in_child([] { return map_code() && map_code() ? 0 : kFailedChild; }, &pid), 0);
     }));
-    for (const auto& [pid, status] : children) {
-      EXPECT_EQ(status, 0);
-      EXPECT_EQ(times_told(pid), 1) << pid;
-    }
+    for (const pid_t pid : children) EXPECT_EQ(times_told(pid), 1) << pid;
   }
 }
 
@@ -196,16 +180,20 @@ TEST_F(WatchedMappings, OpenedAgainStartAfresh) {
 
 // A watch inside a pid namespace hears of processes outside, which have no number there.
 TEST_F(WatchedMappings, OutsideThePidNamespaceAreLeftOut) {
-  int ready[2], done[2];
-  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
-  ASSERT_EQ(::pipe2(done, O_CLOEXEC), 0);
-  const pid_t outer = ::fork();
-  if (outer == 0) {
-    if (::unshare(CLONE_NEWPID) != 0) ::_exit(77);
-    const auto inner = in_child([&] {
+  Pipe ready, done;
+  char byte = 0;
+  std::thread outside([&] {
+    if (::read(ready.reader, &byte, 1) != 1) return;
+    drain();
+    EXPECT_TRUE(map_code());
+    EXPECT_EQ(::write(done.writer, &byte, 1), 1);
+  });
+  const int ended = in_child([&] {
+    if (::unshare(CLONE_NEWPID) != 0) return ::write(ready.writer, "", 1) == 1 ? 77 : kFailedChild;
+    return in_child([&] {
       MappingWatch inside;
-      char byte = 0;
-      if (!inside.open() || ::write(ready[1], &byte, 1) != 1 || ::read(done[0], &byte, 1) != 1)
+      const bool opened{inside.open()};
+      if (::write(ready.writer, "", 1) != 1 || ::read(done.reader, &byte, 1) != 1 || !opened)
         return kFailedChild;
       std::vector<pid_t> heard;
       const auto hear = [&](pid_t tgid) { heard.push_back(tgid); };
@@ -218,67 +206,58 @@ TEST_F(WatchedMappings, OutsideThePidNamespaceAreLeftOut) {
       }
       return heard == std::vector<pid_t>{1} ? 0 : 2;
     });
-    ::_exit(inner.status);
-  }
-  ::close(ready[1]);
-  char byte = 0;
-  if (::read(ready[0], &byte, 1) == 1) {
-    drain();
-    EXPECT_TRUE(map_code());
-    EXPECT_EQ(::write(done[1], &byte, 1), 1);
-  }
-  for (const int fd : {ready[0], done[0], done[1]}) ::close(fd);
-  int status = 0;
-  ASSERT_EQ(::waitpid(outer, &status, 0), outer);
-  ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs the right to make a pid namespace";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  });
+  Pipe::shut(ready.writer);
+  outside.join();
+  if (ended == 77) GTEST_SKIP() << "needs the right to make a pid namespace";
+  EXPECT_EQ(ended, 0);
   EXPECT_TRUE(!drain() || times_told(::getpid()) == 1);
 }
 
 TEST_F(WatchedMappings, WithoutDescriptorsSayWhatToDo) {
-  const auto limited = in_child([] {
-    const int next = ::dup(STDERR_FILENO);
-    const rlimit few{static_cast<rlim_t>(next), static_cast<rlim_t>(next)};
-    ::close(next);
-    MappingWatch none;
-    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return kFailedChild;
-    return refused(none, "ulimit -n") ? 0 : 1;
-  });
-  EXPECT_EQ(limited.status, 0);
+  EXPECT_EQ(in_child([] {
+              const auto next = static_cast<rlim_t>(next_descriptor());
+              const rlimit few{next, next};
+              MappingWatch none;
+              if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return kFailedChild;
+              return refused(none, "ulimit -n") ? 0 : 1;
+            }),
+            0);
 }
 
 TEST_F(WatchedMappings, WithoutLockedMemorySayWhatToDo) {
   if (read_number("/proc/sys/kernel/perf_event_paranoid").value_or(2) < 0)
     GTEST_SKIP() << "kernel.perf_event_paranoid is below 0: locked memory is not limited";
-  const auto limited = in_child([] {
-    const rlimit no_memory{0, 0};
-    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-    std::array<__user_cap_data_struct, 2> rights{};
-    if (::setrlimit(RLIMIT_MEMLOCK, &no_memory) != 0 ||
-        ::syscall(SYS_capget, &header, rights.data()) != 0)
-      return kFailedChild;
-    rights[0].effective &= ~(1U << CAP_IPC_LOCK);
-    if (::syscall(SYS_capset, &header, rights.data()) != 0) return kFailedChild;
-    const auto watches = std::make_unique<std::array<MappingWatch, 64>>();
-    for (auto& watch : *watches)
-      if (const auto opened = watch.open(); !opened)
-        return opened.error().hint.find("perf_event_mlock_kb") != std::string::npos ? 0 : 1;
-    return 2;
-  });
-  EXPECT_EQ(limited.status, 0);
+  EXPECT_EQ(in_child([] {
+              const rlimit no_memory{0, 0};
+              __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+              std::array<__user_cap_data_struct, 2> rights{};
+              if (::setrlimit(RLIMIT_MEMLOCK, &no_memory) != 0 ||
+                  ::syscall(SYS_capget, &header, rights.data()) != 0)
+                return kFailedChild;
+              rights[0].effective &= ~(1U << CAP_IPC_LOCK);
+              if (::syscall(SYS_capset, &header, rights.data()) != 0) return kFailedChild;
+              const auto watches = std::make_unique<std::array<MappingWatch, 64>>();
+              for (auto& watch : *watches)
+                if (const auto opened = watch.open(); !opened)
+                  return opened.error().hint.find("perf_event_mlock_kb") != std::string::npos ? 0
+                                                                                              : 1;
+              return 2;
+            }),
+            0);
 }
 
 TEST(MappingWatch, WithoutRightsSaysWhatToDo) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
   if (read_number("/proc/sys/kernel/perf_event_paranoid").value_or(2) < 1)
     GTEST_SKIP() << "kernel.perf_event_paranoid is below 1: everybody may watch";
-  const auto child = in_child([] {
-    if (::setresuid(65534, 65534, 65534) != 0) return kFailedChild;
-    MappingWatch watch;
-    return refused(watch, "CAP_PERFMON") && watch.open().error().status == kUnsupported ? 0 : 1;
-  });
-  EXPECT_EQ(child.status, 0);
+  EXPECT_EQ(
+      in_child([] {
+        if (::setresuid(65534, 65534, 65534) != 0) return kFailedChild;
+        MappingWatch watch;
+        return refused(watch, "CAP_PERFMON") && watch.open().error().status == kUnsupported ? 0 : 1;
+      }),
+      0);
 }
 
 }  // namespace

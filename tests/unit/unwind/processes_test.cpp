@@ -220,25 +220,19 @@ TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
   expect(1, child.map(a, kPlace));
 }
 
-TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
-  auto a = file("a");
-  ASSERT_TRUE(child.map(a, kPlace, 2));
-  processes_->look(child.pid(), kProgram, false);
-  ASSERT_TRUE(child.map(a, kPlace + kBytes));  // what was at the page before
-  EXPECT_TRUE(changed(child));
-  EXPECT_EQ(generation(), 2u);
-}
-
-TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
+TEST_F(ProcessesTest, GenerationsOfPartsOfWhatIsMapped) {
   auto a = file("a"), b = file("b");
+  auto expect = [&](unsigned wanted, bool mapped) {
+    EXPECT_TRUE(mapped);
+    changed(child);
+    EXPECT_EQ(generation(), wanted);
+  };
   ASSERT_TRUE(child.map(a, kPlace));
   processes_->look(child.pid(), kProgram, false);
-  ASSERT_TRUE(child.map(a, kPlace, 4));
-  changed(child);
-  EXPECT_EQ(generation(), 1u);
-  ASSERT_TRUE(child.map(b, kPlace + 3 * kBytes));
-  changed(child);
-  EXPECT_EQ(generation(), 2u);
+  expect(1, child.map(a, kPlace, 4));  // it has grown, and is contradicted all over
+  expect(2, child.map(b, kPlace + 3 * kBytes));
+  // One file at another place of its own: what was at the page before.
+  expect(3, child.map(a, kPlace + kBytes));
 }
 
 TEST_F(ProcessesTest, ExecBeginsAnew) {
@@ -257,7 +251,9 @@ TEST_F(ProcessesTest, ExecBeginsAnew) {
   EXPECT_TRUE(kernel_.process(kProgram + 1));
 }
 
-TEST_F(ProcessesTest, WhoIsGone) {
+TEST_F(ProcessesTest, WhoIsGoneOrAKernelThread) {
+  EXPECT_FALSE(processes_->look(2, kProgram, false));
+  EXPECT_FALSE(kernel_.process(kProgram));
   auto pid = child.pid();
   ASSERT_TRUE(processes_->look(pid, kProgram, false));
   child.end();
@@ -273,11 +269,6 @@ TEST_F(ProcessesTest, WhoIsGone) {
   EXPECT_TRUE(processes_->known().empty());
   EXPECT_FALSE(kernel_.process(kProgram));
   EXPECT_FALSE(processes_->image(pid));
-}
-
-TEST_F(ProcessesTest, KernelThreadsHaveNoMappings) {
-  EXPECT_FALSE(processes_->look(2, kProgram, false));
-  EXPECT_FALSE(kernel_.process(kProgram));
 }
 
 TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
@@ -397,7 +388,7 @@ class ProcessesWithoutRoom : public ProcessesTest {
   }
   std::unique_ptr<Mapper> child_;
   std::string a_, b_, c_;
-  std::vector<std::string> told_;
+  Words told_;
   std::uint64_t at_c_ = kPlace + 32 * kBytes;
   /// As the kernel program marks a mapping that a walk passes.
   void use(std::uint64_t at, std::uint64_t program = kProgram) {
@@ -415,7 +406,7 @@ class ProcessesWithoutRoom : public ProcessesTest {
 TEST_F(ProcessesWithoutRoom, IsToldOnceOfEachFile) {
   EXPECT_EQ(mapping(at_c_)->pages, 0u);
   EXPECT_EQ(mapping(at_c_)->page, unsigned{UNWIND_LACK_MEMORY});
-  EXPECT_EQ(told_, std::vector<std::string>{c_});
+  EXPECT_EQ(told_, Words{c_});
   changed(*child_);
   EXPECT_EQ(told_.size(), 1u);
   Mapper other;

@@ -17,23 +17,23 @@ std::int64_t unusable(const FreeBlocks& zone, int order) {
 // (free pages - those in blocks of the order and above) * 1000 / free pages, rounded down.
 TEST(Unusable, OfEachOrder) {
   auto all = zones_of("buddyinfo.txt");
-  for (int order = 0; order <= 8; order++) EXPECT_EQ(unusable(all.at(0), order), 0) << order;
-  EXPECT_EQ(unusable(all.at(0), 9), 66);    // 256000 / 3840
-  EXPECT_EQ(unusable(all.at(0), 10), 200);  // 768000 / 3840
-  EXPECT_EQ(unusable(all.at(1), 0), 0);
-  for (int order = 1; order <= 10; order++) EXPECT_EQ(unusable(all.at(1), order), 1000) << order;
-  EXPECT_EQ(unusable(all.at(2), 1), 357);  // 100000 / 280
-  EXPECT_EQ(unusable(all.at(2), 2), 714);  // 200000 / 280
-  EXPECT_EQ(unusable(all.at(2), 3), 1000);
-  EXPECT_EQ(unusable(all.at(3), 1), 47);   // 12842000 / 267688
-  EXPECT_EQ(unusable(all.at(3), 4), 504);  // 135080000 / 267688
-  EXPECT_EQ(unusable(all.at(3), 8), 945);  // 253096000 / 267688
-  EXPECT_EQ(unusable(all.at(3), 9), 1000);
-}
-
-TEST(Unusable, OfNothingIsAll) {
-  auto movable = zones_of("buddyinfo.txt").at(4);
-  for (int order = 0; order <= 10; order++) EXPECT_EQ(unusable(movable, order), 1000) << order;
+  for (auto [zone, order, expected] : {std::tuple{0, 8, 0},
+                                       {0, 9, 66},    // 256000 / 3840
+                                       {0, 10, 200},  // 768000 / 3840
+                                       {1, 0, 0},
+                                       {1, 1, 1000},
+                                       {1, 10, 1000},
+                                       {2, 1, 357},  // 100000 / 280
+                                       {2, 2, 714},  // 200000 / 280
+                                       {2, 3, 1000},
+                                       {3, 1, 47},   // 12842000 / 267688
+                                       {3, 4, 504},  // 135080000 / 267688
+                                       {3, 8, 945},  // 253096000 / 267688
+                                       {3, 9, 1000},
+                                       {4, 0, 1000},  // of nothing it is all
+                                       {4, 10, 1000}})
+    EXPECT_EQ(unusable(all.at(static_cast<std::size_t>(zone)), order), expected)
+        << zone << " " << order;
 }
 
 TEST(Unusable, OrdersThatThereAreNot) {

@@ -1,0 +1,113 @@
+// What unwind tables are made of.
+#include <map>
+#include <optional>
+
+#include "cfi/elf_code.hpp"
+#include "cfi/frame_program.hpp"
+#include "cfi/read_cfi.hpp"
+#include "cfi/runtime_code.hpp"
+#include "fuzz.hpp"
+#include "unwind/made_elf.hpp"
+#include "unwind/table.hpp"
+
+using namespace coretap;
+using namespace coretap::unwind;
+
+namespace {
+
+bool same(const unwind_rule& a, const unwind_rule& b) { return !std::memcmp(&a, &b, sizeof a); }
+
+void check(std::string_view file) {
+  const MemoryImage image(file);
+  const auto elf = read_elf_code(image);
+  if (elf.state != ElfCode::usable) return;
+  std::map<std::uint64_t, unwind_rule> rows;
+  const bool whole = read_cfi(image, elf, [&](std::uint64_t address, const unwind_rule& rule) {
+    MUST(rows.empty() || rows.rbegin()->first < address);
+    MUST(rows.empty() || !same(rows.rbegin()->second, rule));
+    MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP && rule.pad == 0);
+    rows.emplace_hint(rows.end(), address, rule);
+  });
+  if (whole && !rows.empty()) MUST(rows.rbegin()->second.cfa == UNWIND_NONE);
+
+  Rules rules;
+  const auto table = make_table(image, elf, rules);
+  for (auto& page : table.pages)
+    MUST(page.first <= table.rows.size() && page.count <= table.rows.size() - page.first);
+  for (auto& [address, rule] : rows) {
+    const auto index = table.find(address);
+    MUST(index < rules.all().size());
+    if (!table.pages.empty() && index > Rules::kOther) MUST(same(rules.all()[index], rule));
+  }
+}
+
+}  // namespace
+
+/// A whole ELF file.
+FUZZ(cfi, bytes) { check(bytes); }
+
+/// .eh_frame alone; the first byte says how it is found.
+FUZZ(eh_frame, bytes) {
+  fuzz::Input input(bytes);
+  test::MadeElf elf;
+  const auto how = input.number<std::uint8_t>();
+  elf.finds = static_cast<test::MadeElf::Finds>(how % 3);
+  elf.table_encoding = (how & 4) != 0 ? 0x1b : 0x3b;
+  for (int entries = how >> 6; entries > 0; entries--) {
+    const auto code = input.number<std::uint16_t>(), frame = input.number<std::uint16_t>();
+    elf.table.emplace_back(test::kCode + code, test::kFrames + frame);
+  }
+  elf.frames = input.rest();
+  check(elf.file_with(elf.table));
+}
+
+FUZZ(elf_code, bytes) {
+  const auto elf = read_elf_code(MemoryImage(bytes));
+  if (elf.state != ElfCode::usable) return;
+  for (auto& s : elf.segments) {
+    MUST(s.offset + s.size >= s.offset && s.address + s.size >= s.address);
+    for (auto at : {s.offset, s.offset + s.size / 2, s.offset + s.size - 1}) {
+      const auto address = elf.address_of_offset(at);
+      if (!address || s.size == 0) continue;
+      const auto back = elf.offset_of_address(*address);
+      MUST(back);
+    }
+    elf.address_of_mapping(s.offset & ~0xfffULL, 0x1000);
+  }
+}
+
+FUZZ(frame_program, bytes) {
+  fuzz::Input input(bytes);
+  FrameContext context;
+  context.code_align = input.number<std::uint8_t>();
+  context.data_align = input.number<std::int8_t>();
+  context.encoding = input.number<std::uint8_t>();
+  context.signal = (input.number<std::uint8_t>() & 1) != 0;
+  std::uint64_t location = 0x10000, rows = 0;
+  const auto seen = [&](std::uint64_t /*at*/, const Frame& frame) {
+    rows++;
+    const auto rule = rule_of(frame, context.signal);
+    MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP && rule.pad == 0);
+  };
+  const auto program = input.rest();
+  const Bytes code({reinterpret_cast<const std::uint8_t*>(program.data()), program.size()}, 0x2000);
+  Frame frame;
+  run_frame_program(code, context, location, frame, seen);
+  MUST(rows <= program.size());
+  rule_of(frame, context.signal);
+}
+
+FUZZ(runtime_code, bytes) {
+  constexpr std::uint64_t kAddress = 0x401000;
+  std::optional<std::uint64_t> last;
+  std::uint8_t rule_last = UNWIND_NONE;
+  read_runtime_code({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, kAddress,
+                    [&](std::uint64_t address, const unwind_rule& rule) {
+                      MUST(!last || *last <= address);
+                      MUST(address >= kAddress && address <= kAddress + bytes.size());
+                      MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_BP);
+                      last = address;
+                      rule_last = rule.cfa;
+                    });
+  MUST(rule_last == UNWIND_NONE);
+}
