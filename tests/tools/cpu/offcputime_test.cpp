@@ -225,8 +225,10 @@ TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
     EXPECT_FALSE(users.contains(line["tid"].u64()));
   }
   EXPECT_GT(sum(lines_where(user_threads, is_sleep), "count"), 0u);
-  // RCU's threads wait for work, which is a state of its own.
-  auto of_rcu = [](const Json& line) { return line["comm"].str().starts_with("rcu_"); };
+  // The thread of RCU's grace periods waits for work, which is a state of its own.
+  auto of_rcu = [](const Json& line) {
+    return line["comm"].str() == "rcu_preempt" || line["comm"].str() == "rcu_sched";
+  };
   EXPECT_FALSE(lines_where(kernel_threads, of_rcu).empty());
   EXPECT_TRUE(lines_where(seen.report(2), of_rcu).empty());
 }
