@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <ranges>
+#include <functional>
 #include <system_error>
 #include <thread>
 
@@ -62,8 +62,10 @@ void close_files() {
 }  // namespace
 
 void leave(Links& links) {
-  auto alone = links | std::views::filter(&Link::ends_alone) | std::views::take(2);
-  if (std::ranges::distance(alone) < 2) return detach(links);
+  auto first = std::ranges::find_if(links, &Link::ends_alone);
+  if (first == links.end()) return detach(links);
+  if (std::find_if(first + 1, links.end(), std::mem_fn(&Link::ends_alone)) == links.end())
+    return detach(links);
   const pid_t child = ::fork();
   if (child < 0) return detach(links);
   if (child == 0) {
