@@ -97,18 +97,5 @@ TEST(ElfCode, SegmentsThatLie) {
   EXPECT_EQ(code_of(file).segments.size(), 2u);
 }
 
-TEST(ElfCode, OfItself) {
-  const Fd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  const FileImage image(fd.get());
-  const auto elf = read_elf_code(image);
-  ASSERT_EQ(elf.state, ElfCode::usable);
-  EXPECT_GE(elf.segments.size(), 2u);
-  EXPECT_NE(elf.frame_header, 0u);
-  char magic[4];
-  EXPECT_TRUE(image.read(0, magic, sizeof magic));
-  EXPECT_FALSE(image.read(elf.size - 3, magic, sizeof magic));
-  EXPECT_FALSE(image.read(~0ULL, magic, sizeof magic));
-}
-
 }  // namespace
 }  // namespace coretap::unwind

@@ -344,19 +344,6 @@ TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
   EXPECT_FALSE(kernel_.process(copied)) << "it has no owner";
 }
 
-TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
-  auto a = file("a");
-  processes_->look(child.pid(), kProgram, false);
-  auto most = kernel_.process(kProgram)->count + 1;
-  for (unsigned i = 0; i < 200; i++) {
-    ASSERT_TRUE(child.map(a, kPlace + i * kBytes));
-    ASSERT_TRUE(changed(child));
-    ASSERT_TRUE(child.unmap(kPlace + i * kBytes));
-    tend();
-    ASSERT_LT(kernel_.process(kProgram)->first, 6 * most) << i;
-  }
-}
-
 // The budget holds one of two libraries.
 class ProcessesWithoutRoom : public ProcessesTest {
  protected:

@@ -107,13 +107,6 @@ TEST(RuntimeCode, WhereTheDynamicSectionSays) {
   EXPECT_EQ(test::read_table(elf.file()).rows.size(), 2u);
 }
 
-TEST(RuntimeCode, NotWhereFramesAre) {
-  MadeElf elf;
-  elf.code = kInit + std::string(0x100, '\xcc');
-  elf.fde(elf.cie(), kCode, 0x100, bytes({0x0e, 64}));
-  EXPECT_EQ(test::rows_of(elf), "10000 sp+64, 10100 none");
-}
-
 const std::string kPltHead =
     bytes({0xff, 0x35, 1, 2, 3, 4, 0xff, 0x25, 1, 2, 3, 4, 0x0f, 0x1f, 0x40, 0});
 const std::string kPltEntry = bytes({0xff, 0x25, 1, 2, 3, 4, 0x68, 1, 2, 3, 4, 0xe9, 1, 2, 3, 4});

@@ -74,26 +74,6 @@ TEST(TablesChunks, ForABudget) {
   EXPECT_EQ(Tables::chunks_for(SIZE_MAX), 1u << 16);
 }
 
-TEST_F(TablesTest, MapsHoldWhatIsInTheFiles) {
-  open(8 << 20);
-  std::vector<std::pair<std::string, std::shared_ptr<File>>> all;
-  for (const auto* name : {"/proc/self/exe", "/bin/sh", "/bin/ls"})
-    all.emplace_back(fs::canonical(name).string(), of(name));
-  std::map<File*, std::size_t> distinct;
-  for (auto& [path, file] : all) {
-    expect_written(*file, path);
-    distinct[file.get()] = file->bytes;
-  }
-  auto& rules = tables_->rules().all();
-  std::vector<unwind_rule> written(rules.size());
-  ASSERT_TRUE(
-      read_map(kernel_.maps().rules, 0, written.data(), written.size() * sizeof written[0]));
-  EXPECT_EQ(memcmp(written.data(), rules.data(), rules.size() * sizeof rules[0]), 0);
-  std::size_t total = 0;
-  for (auto& [file, bytes] : distinct) total += bytes;
-  EXPECT_EQ(tables_->bytes(), total);
-}
-
 TEST_F(TablesTest, OneFileUnderSeveralNames) {
   open(kChunk);
   for (bool with_id : {true, false}) {
@@ -201,45 +181,6 @@ TEST_F(TablesTest, Vdso) {
   auto file = tables_->of_image(image);
   EXPECT_EQ(tables_->of_image(image), file);
   expect_written(*file, MemoryImage(image));
-}
-
-// The vdso is the last mapping of the first process: there may be no room left.
-TEST_F(TablesTest, ImagesWithoutRoom) {
-  open(kChunk);
-  auto a = of("a", 60000);
-  auto image = file_of(10000, "");
-  auto file = tables_->of_image(image);
-  ASSERT_TRUE(file);
-  EXPECT_EQ(file->state, File::no_memory);
-  EXPECT_EQ(tables_->of_image(image), file);
-  a.reset();
-  tables_->of_image(image);
-  settle();
-  EXPECT_EQ(tables_->of_image(image), file) << "who has it sees it";
-  EXPECT_EQ(file->state, File::ready);
-  expect_written(*file, MemoryImage(image));
-}
-
-// Pages fit into chunks or they do not: there may be no place though there is enough room.
-TEST_F(TablesTest, NoPlaceForAWholePage) {
-  open(2 * kChunk);
-  auto a = of("a", 40000), b = of("b", 40000);
-  EXPECT_EQ(kernel_.chunks(2), 2u);
-  auto c = of("c", 30000);
-  EXPECT_EQ(c->state, File::no_memory);
-  EXPECT_EQ(tables_->bytes(), 2 * bytes_of(40000));
-  auto d = of("d", 25000);
-  expect_written(*a, path("a"));
-  expect_written(*b, path("b"));
-  expect_written(*d, path("d"));
-  tables_->drop(*a);
-  settle();
-  EXPECT_EQ(of(path("c")), c);
-  EXPECT_EQ(c->state, File::ready);
-  for (auto* file : {&b, &c, &d}) tables_->drop(**file);
-  settle();
-  EXPECT_EQ(tables_->bytes(), 0u);
-  EXPECT_EQ(kernel_.chunks(2), 0u);
 }
 
 TEST_F(TablesTest, IdleFilesMakeAPlaceForAWholePageButNotInVain) {
