@@ -172,14 +172,11 @@ static void map_code(void)
 		can(mprotect(code + i * 8192, 4096, PROT_READ | PROT_EXEC), "mprotect");
 }
 
-/* One of them changes every millisecond. */
+/* One of them changes every few milliseconds. */
 WL_FRAME void end_remap(void)
 {
-	uint64_t end = deadline;
-
-	for (uint64_t i = 0; ticks() < end; i++) {
-		begin(1);
-		spin();
+	for (uint64_t i = 0; !over(); i++) {
+		workload_spin(1000000);
 		mprotect(code + i % mappings * 8192, 4096, PROT_READ);
 		mprotect(code + i % mappings * 8192, 4096, PROT_READ | PROT_EXEC);
 	}
