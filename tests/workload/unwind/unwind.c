@@ -473,12 +473,10 @@ static void become_copy(char **argv)
 static void become_second(void)
 {
 	const char *ms_text = wl_format("%lu", ms), *times_text = wl_format("%lu", times);
-	const char *more[] = {wl_self(),  "--end",
-			      end_wanted, "--way",
-			      then,	  "--first",
-			      way_wanted, "--ms",
-			      ms_text,	  "--times",
-			      times_text, wl_linger_wanted ? "--linger" : NULL,
+	const char *more[] = {wl_self(),  "--end",    end_wanted,
+			      "--way",	  then,	      "--first",
+			      way_wanted, "--ms",     ms_text,
+			      "--times",  times_text, wl_linger_wanted ? "--linger" : NULL,
 			      NULL};
 
 	execv("/proc/self/exe", (char **)more);
