@@ -21,8 +21,7 @@ ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "Common.HelpAndVersio
 # Each tool once: it attaches, sees exactly what happened, and ends.
 LIFE = "Tools/Life.*"
 # Tests that trace, but count nothing that other tests make: on the host they too run several at once.
-OF_EACH_TOOL = ":".join([LIFE, "Tools/Rights.*", "Serve.*", "ServeOtlp.*", "AcceptedOwners.*", "Unwind.*", "UnwindYoung.*",
-                         "UnwindProcesses.*"])
+OF_EACH_TOOL = ":".join([LIFE, "Tools/Rights.*", "Serve.*", "ServeOtlp.*", "AcceptedOwners.*", "Unwind.*", "UnwindYoung.*"])
 
 
 def tests(report):

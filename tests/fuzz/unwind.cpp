@@ -65,6 +65,7 @@ FUZZ(elf_code, bytes) {
   const auto elf = read_elf_code(MemoryImage(bytes));
   if (elf.state != ElfCode::usable) return;
   for (auto& s : elf.segments) {
+    MUST(s.offset <= bytes.size() && s.size <= bytes.size() - s.offset);
     MUST(s.offset + s.size >= s.offset && s.address + s.size >= s.address);
     for (auto at : {s.offset, s.offset + s.size / 2, s.offset + s.size - 1}) {
       const auto address = elf.address_of_offset(at);

@@ -135,11 +135,11 @@ TOOL_TEST_P(Rights, AreAllNeeded, tool) {
   }
 }
 
-// A stack of root's process for an ordinary user with the rights to it. Its file has no name any
-// more, by which everybody could read it.
+// A stack of root's process for an ordinary user with the rights to it. Its file has no name by
+// which everybody could read it.
 TOOL_TEST(RightsToNames, OfUserFunctions) {
 #ifdef __x86_64__
-  const Strings workload("unwind --end sleep --ms 300 --place deleted");
+  const Strings workload("unwind --end sleep --ms 300 --memory");
 #else
   const Strings workload("sleeper --sleeps 30");
 #endif

@@ -68,6 +68,10 @@ Seen check(const Report& report, const std::string& name) {
   return seen;
 }
 
+std::string milliseconds(double usual) {
+  return std::to_string(static_cast<std::uint64_t>(usual * std::min(slowness(), 4.0)));
+}
+
 /// What runs is read in the background, in the first second.
 void warm_up() {
   ::usleep(static_cast<useconds_t>(1'000'000 * std::min(slowness(), 4.0)));
@@ -108,66 +112,51 @@ TOOL_TEST(UnwindYoung, CommandsAreWholeFromTheirFirstStack) {
   }
 }
 
-// Files that are deleted and made again, as builds do: equal in size, in tables, often in inode.
-TOOL_TEST(UnwindYoung, FilesThatTakeEachOthersPlace) {
-  require_brief();
-  std::string directory = "/tmp/coretap-young-" + std::to_string(::getpid());
-  std::filesystem::create_directory(directory);
-  auto program = directory + "/program";
-  std::string body;
-  for (auto& name : kNames)
-    body += "cp " + workload_path(name) + " " + program + "; " + program + " " + milliseconds(150) +
-            "; rm " + program + (name == kNames.back() ? "" : "; ");
+/// Of these names, after these commands; new files have to be read first.
+void expect_mostly_whole(const std::string& script, const std::vector<std::string>& names) {
   Tracer tracer("profile", "-F 999 --json");
   warm_up();
-  run({"/bin/sh", "-c", loop(6, body)});
+  run({"/bin/sh", "-c", script});
   auto report = tracer.stop();
-  std::filesystem::remove_all(directory);
-  for (auto& name : kNames) {
+  for (auto& name : names) {
     auto seen = check(report, name);
-    // A new file has to be read first.
     EXPECT_GT(seen.whole * 2, seen.all()) << seen.text();
     EXPECT_GT(seen.in_chain * 2, seen.whole) << seen.text();
   }
 }
 
-TOOL_TEST(UnwindYoung, ProgramsInMemory) {
+// Files that are deleted and made again, as builds do: equal in size, in tables, often in inode.
+TOOL_TEST(UnwindYoung, FilesThatTakeEachOthersPlace) {
   require_brief();
-  Tracer tracer("profile", "-F 999 --json");
-  warm_up();
-  run({"/bin/sh", "-c", loop(5, workload_path(kNames[0]) + " " + milliseconds(100) + " --memfd")});
-  auto seen = check(tracer.stop(), kNames[0]);
-  EXPECT_GT(seen.whole * 2, seen.all()) << seen.text();
-  EXPECT_GT(seen.in_chain * 2, seen.whole) << seen.text();
+  TemporaryDirectory directory;
+  auto program = directory.path() + "/program";
+  std::string body = ":";
+  for (auto& name : kNames)
+    body += "; cp " + workload_path(name) + " " + program + "; " + program + " " +
+            milliseconds(150) + "; rm " + program;
+  expect_mostly_whole(loop(6, body), {kNames[0], kNames[1]});
 }
 
 // In a mount namespace that is gone when names are looked for, on an overlay, whose files have
 // another identity than stat() tells.
 TOOL_TEST(UnwindYoung, InOverlaysThatAreGone) {
   require_brief();
-  std::string directory = "/tmp/coretap-young-" + std::to_string(::getpid());
-  std::string script = "mkdir -p " + directory + "/t && mount -t tmpfs none " + directory +
-                       "/t && cd " + directory + "/t && mkdir lower upper work all && cp " +
-                       workload_path(kNames[1]) +
+  TemporaryDirectory directory;
+  std::string script = "mount -t tmpfs none " + directory.path() + " && cd " + directory.path() +
+                       " && mkdir lower upper work all && cp " + workload_path(kNames[1]) +
                        " lower/program && mount -t overlay -o "
                        "lowerdir=lower,upperdir=upper,workdir=work none all || exit 9; ";
   auto there = run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c", script + "all/program 1"});
   if (there.status) throw Skip("no overlay file systems here: " + there.err);
-  Tracer tracer("profile", "-F 999 --json");
-  warm_up();
-  run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c",
-       script + loop(4, "all/program " + milliseconds(100))});
-  auto report = tracer.stop();
-  std::filesystem::remove_all(directory);
-  auto seen = check(report, kNames[1]);
-  EXPECT_GT(seen.whole * 2, seen.all()) << seen.text();
-  EXPECT_GT(seen.in_chain * 2, seen.whole) << seen.text();
+  script += loop(4, "all/program " + milliseconds(100));
+  expect_mostly_whole("exec unshare -m /bin/sh -c '" + script + "'", {kNames[1]});
 }
 
 // Many at once that fork, execute and exit, beside one that maps code all the time.
 TOOL_TEST(UnwindYoung, Storms) {
   require_brief();
-  Workload mapper("mapper", {"--ms", milliseconds(5000), "--mappings", "500", "--remap"}, kLinger);
+  Workload mapper("unwind", {"--ms", milliseconds(5000), "--mappings", "500", "--end", "remap"},
+                  kLinger);
   Tracer tracer("profile", "-F 999 --json");
   mapper.release();
   warm_up();
@@ -180,6 +169,32 @@ TOOL_TEST(UnwindYoung, Storms) {
     auto seen = check(report, name);
     EXPECT_GT(seen.in_chain, 0u) << seen.text();
     EXPECT_GE(seen.whole * 100, seen.all() * 80) << seen.text();
+  }
+}
+
+// The program's own frames are right; musl's have no tables, and that is said, but where names tell
+// that the program or the thread begins there.
+TOOL_TEST(UnwindYoung, MuslsPrograms) {
+  for (std::string kind : {"unwind_musl_dynamic", "unwind_musl_static"}) {
+    SCOPED_TRACE(kind);
+    if (::access(workload_path(kind).c_str(), X_OK)) throw Skip("not built: there is no musl-gcc");
+    std::map<std::string, std::uint64_t> callers;
+    const Strings command{workload_path(kind), milliseconds(200), "--callers"};
+    for (auto& line : report_of("profile -F 199 --json --" + command).body) {
+      auto frames = line["user_stack"].strings();
+      auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
+      // From a leaf of musl's only a guess leads on.
+      if (cut == "file not read yet" || frames.empty() || frames[0] != "musl_leaf") continue;
+      const auto text = line.text();
+      EXPECT_EQ(line["user_stack_guessed"].u64(), 0u) << text;
+      ASSERT_GT(frames.size(), kChain + 1) << text;
+      EXPECT_EQ(std::count(frames.begin() + 1, frames.begin() + kChain + 1, "musl_chain"), kChain)
+          << text;
+      EXPECT_TRUE(cut.empty() || cut == "no unwind information") << text;
+      EXPECT_LE(frames.size() - kChain, 4u) << text;
+      callers[frames[kChain + 1]] += line["count"].u64();
+    }
+    for (auto name : {"main", "musl_handler", "musl_thread"}) EXPECT_GT(callers[name], 0u) << name;
   }
 }
 

@@ -2,7 +2,6 @@
 // compiler's own unwinder.
 #ifdef __x86_64__
 #include <alloca.h>
-#include <link.h>
 #include <ucontext.h>
 #include <unwind.h>
 
@@ -126,9 +125,6 @@ using Step = int (*)(std::mt19937&, int);
 int go_on(std::mt19937& random, int left);
 volatile int sink;
 
-__attribute__((noinline)) int plain(std::mt19937& random, int left) {
-  return go_on(random, left) ^ 1;
-}
 __attribute__((noinline)) int large(std::mt19937& random, int left) {
   volatile char buffer[1000 + 4096];
   buffer[left & 1023] = 1;
@@ -157,10 +153,6 @@ __attribute__((noinline)) int many_registers(std::mt19937& random, int left) {
   sink = a ^ b;
   return r ^ c ^ d ^ e ^ f;
 }
-__attribute__((noinline)) int by_function(std::mt19937& random, int left) {
-  std::function<int(int)> f = [&random](int n) { return go_on(random, n); };
-  return f(left) ^ 1;
-}
 std::mt19937* sorted_random;
 int sorted_left;
 bool sorted_once;
@@ -183,14 +175,6 @@ __attribute__((noinline)) int by_arguments(std::mt19937& random, int left, int a
 __attribute__((noinline)) int with_arguments(std::mt19937& random, int left) {
   return by_arguments(random, left, sink, 2, 3, 4, 5, sink) ^ 1;
 }
-__attribute__((noinline)) int catching(std::mt19937& random, int left) {
-  try {
-    if (left == -1) throw 1;
-    return go_on(random, left) ^ 1;
-  } catch (int n) {
-    return n;
-  }
-}
 void on_signal(int, siginfo_t*, void*) { sink = go_on(*sorted_random, sorted_left); }
 __attribute__((noinline)) int by_signal(std::mt19937& random, int left) {
   sorted_random = &random;
@@ -202,8 +186,8 @@ __attribute__((noinline)) int by_signal(std::mt19937& random, int left) {
 using Leaf = int (*)();
 Leaf leaf = compare_here;
 
-constexpr Step kSteps[] = {plain,          large,       variable, realigned, realigned_variable,
-                           many_registers, by_function, by_qsort, catching,  with_arguments};
+constexpr Step kSteps[] = {large,          variable, realigned,     realigned_variable,
+                           many_registers, by_qsort, with_arguments};
 bool with_signals;
 
 int go_on(std::mt19937& random, int left) {
@@ -392,8 +376,10 @@ TEST_F(SteppedStack, OfTheChain) {
     step_through(2000, [&] { sink = kSteps[i](random, 5); });
   }
   expect_same(5000);
-  EXPECT_GT(stepped_.rules[UNWIND_BP], 0u);
-  EXPECT_GT(stepped_.rules[UNWIND_SP], 0u);
+  for (auto kind : {UNWIND_SP, UNWIND_BP}) EXPECT_GT(stepped_.rules[kind], 0u);
+#ifndef __clang__  // realigns its frames in another way
+  for (auto kind : {UNWIND_R10, UNWIND_BP_DEREF}) EXPECT_GT(stepped_.rules[kind], 0u);
+#endif
 }
 
 TEST_F(SteppedStack, OfTheLibrary) {
@@ -421,13 +407,6 @@ TEST_F(SteppedStack, OfTheDynamicLinker) {
     sink = ::l64a(12345)[0] ^ static_cast<int>(::drand48());
   });
   expect_same(500);
-  auto bound_at_start = [] {
-    for (auto* d = _DYNAMIC; d->d_tag != DT_NULL; d++)
-      if ((d->d_tag == DT_FLAGS && d->d_un.d_val & DF_BIND_NOW) || d->d_tag == DT_BIND_NOW)
-        return true;
-    return false;
-  };
-  if (bound_at_start()) GTEST_SKIP() << "nothing is bound lazily in this program";
   EXPECT_GT(stepped_.rules[UNWIND_PLT], 0u);
   EXPECT_GT(stepped_.rules[UNWIND_BX], 0u);
 }

@@ -141,21 +141,10 @@ TEST_F(Walk, ReturnAddressesBelongToTheCodeBeforeThem) {
   EXPECT_EQ(found_.reads, 1u) << "it all is in one block";
 }
 
-TEST_F(Walk, PltByThePlaceInTheEntry) {
-  auto plt = function(rule(UNWIND_PLT, 0, 11));
-  put({{0, last + 1}, {8, last + 2}});
-  for (unsigned i = 0; i < 32; i++) {
-    expect_callers(plt + i, {last + (i % 16 < 11 ? 1 : 2)}, STACK_END_WHOLE);
-  }
-}
-
 TEST_F(Walk, ByWhatLiesOnTheStack) {
   auto by_sp = function(rule(UNWIND_SP_DEREF, 16, 24));
-  auto by_bp = function(rule(UNWIND_BP_DEREF, -8, 0));
-  put({{16, base() + 800}, {816, by_bp + 9}});
-  regs().bp = base() + 1600;
-  put({{1592, base() + 4000}, {3992, last + 9}});
-  expect_callers(by_sp, {by_bp + 9, last + 9}, STACK_END_WHOLE);
+  put({{16, base() + 800}, {816, last + 9}});
+  expect_callers(by_sp, {last + 9}, STACK_END_WHOLE);
   regs().sp = end() - 16;  // it is not there
   expect_callers(by_sp, {}, STACK_END_OTHER_RULE);
 }
@@ -180,20 +169,19 @@ TEST_F(Walk, ByBx) {
   expect_callers(losing, {saving + 1, by_bx + 4, last + 2}, STACK_END_WHOLE);
 }
 
-TEST_F(Walk, R10OfTheFirstFrameAlone) {
-  auto by_r10 = function(rule(UNWIND_R10, 0));
+// What only the first frame's registers tell.
+TEST_F(Walk, ByRegistersOfTheFirstFrameAlone) {
+  auto by_r10 = function(rule(UNWIND_R10, 0)), vfork = function(rule(UNWIND_VFORK, 8));
+  auto b = function(rule(UNWIND_SP, 16));
   regs().r10 = base() + 512;
-  put({{0, by_r10 + 1}, {504, last + 1}});
-  expect_callers(by_r10, {last + 1}, STACK_END_WHOLE);
-  expect_callers(a, {by_r10 + 1}, STACK_END_OTHER_RULE);
-}
-
-TEST_F(Walk, VforkOfTheFirstFrameAlone) {
-  auto vfork = function(rule(UNWIND_VFORK, 8)), b = function(rule(UNWIND_SP, 16));
   regs().di = b + 5;
-  put({{0, vfork + 1}, {16, last + 1}});
+  put({{16, last + 1}, {504, last + 2}});
+  expect_callers(by_r10, {last + 2}, STACK_END_WHOLE);
   expect_callers(vfork, {b + 5, last + 1}, STACK_END_WHOLE);
-  expect_callers(a, {vfork + 1}, STACK_END_OTHER_RULE);
+  for (auto caller : {by_r10 + 1, vfork + 1}) {
+    put(0, caller);
+    expect_callers(a, {caller}, STACK_END_OTHER_RULE);
+  }
 }
 
 TEST_F(Walk, OtherRulesAndZeroForAReturnAddress) {
@@ -241,31 +229,11 @@ TEST_F(Walk, SignalFramesInACircle) {
   EXPECT_EQ(found_.stack.depth, STACK_DEPTH);
 }
 
-// In sigreturn ip is behind the last byte that is described.
-TEST_F(Walk, BehindTheSignalsReturn) {
-  rows_.push_back(0x9000u << 16);  // nothing is known from there on
-  tables_->rules.push_back(rule(UNWIND_SIGNAL));
-  rows_.insert(rows_.end() - 1, 0x8000u << 16 | static_cast<__u32>(tables_->rules.size() - 1));
-  put({{160, base()}, {168, last}});
-  expect_callers(kCode + 0x9000, {last | STACK_EXACT}, STACK_END_WHOLE);
-  // Found in the same way, found at once: the same stack.
-  auto hash = found_.hash;
-  walk(kCode + 0x9000);
-  EXPECT_EQ(found_.hash, hash);
-}
-
 TEST_F(Walk, NoOtherRuleHoldsBehindItsEnd) {
   rows_ = {rows_[1] & 0xffff, 0x8000u << 16 | rows_[0], 0x9000u << 16};
   put({{0, kCode}, {808, kCode + 5}});
   regs().bp = base() + 800;
   expect_callers(kCode + 0x9000, {kCode + 5}, STACK_END_WHOLE, 1);
-}
-
-TEST_F(Walk, FramePointersWhereNothingIsKnown) {
-  auto unknown = function(rule(UNWIND_NONE)), b = function(rule(UNWIND_SP, 32));
-  regs().bp = base() + 64;
-  put({{64, base() + 128}, {72, unknown + 9}, {128, 0}, {136, b + 1}, {168, last + 1}});
-  expect_callers(unknown + 1, {unknown + 9, b + 1, last + 1}, STACK_END_WHOLE, 2);
 }
 
 TEST_F(Walk, WhatCanBeNoFramePointer) {
@@ -292,39 +260,6 @@ TEST_F(Walk, WhatCanBeNoFramePointer) {
     regs().bp = base() + 256 + above;
     expect_callers(unknown + 1, {last + 1}, STACK_END_WHOLE, 1);
   }
-}
-
-// The look for a signal's return takes no frame's turn.
-TEST_F(Walk, GuessedFramesUpToTheDepth) {
-  auto unknown = function(rule(UNWIND_NONE));
-  for (std::uint64_t i = 0; i < 300; i++)
-    put({{i * 16, base() + (i + 1) * 16}, {i * 16 + 8, unknown + 1}});
-  regs().bp = base();
-  for (unsigned limit : {1u, 2u, 126u, 127u}) {
-    data.depth_limit = limit;
-    walk(unknown + 1);
-    expect(Addresses(limit, unknown + 1), STACK_END_DEPTH, static_cast<int>(limit) - 1);
-  }
-}
-
-TEST_F(Walk, MemoryThatIsNoFiles) {
-  map_code();
-  map_lacking(0x10000, UNWIND_LACK_CFI);
-  std::swap(tables_->mappings[0], tables_->mappings[1]);
-  regs().bp = base() + 16;
-  put(24, last + 1);
-  expect_callers(0x10123, {last + 1}, STACK_END_WHOLE, 1);
-}
-
-TEST_F(Walk, TablesWithoutRoom) {
-  map_code();
-  const auto lacking = kCode + 0x100000;
-  map_lacking(lacking, UNWIND_LACK_MEMORY);
-  put(0, lacking + 1);
-  regs().bp = base() + 16;
-  put(24, a + 1);
-  expect_callers(a, {lacking + 1}, STACK_END_NO_MEMORY);
-  EXPECT_EQ(tables_->read()[1].used, 1u);
 }
 
 TEST_F(Walk, AddressesOutsideAllCode) {
@@ -404,11 +339,18 @@ TEST_F(Walk, UnalignedFramePointer) {
   expect({a, unknown + 1}, STACK_END_NO_CFI);
 }
 
+// The look for a signal's return, where frames are guessed, takes no frame's turn.
 TEST_F(Walk, DepthLimits) {
-  for (std::uint64_t i = 0; i < 400; i++) put(i * 8, a + 1);
+  auto unknown = function(rule(UNWIND_NONE));
   for (unsigned limit : {127u, 126u, 3u, 2u, 1u}) {
     SCOPED_TRACE(limit);
     data.depth_limit = limit;
+    for (std::uint64_t i = 0; i < 300; i++)
+      put({{i * 16, base() + (i + 1) * 16}, {i * 16 + 8, unknown + 1}});
+    regs().bp = base();
+    walk(unknown + 1);
+    expect(Addresses(limit, unknown + 1), STACK_END_DEPTH, static_cast<int>(limit) - 1);
+    for (std::uint64_t i = 0; i < 400; i++) put(i * 8, a + 1);
     walk(a + 1);
     expect(Addresses(limit, a + 1), STACK_END_DEPTH);
     // Whole, as its last frame is the last one that is kept.
@@ -433,16 +375,6 @@ TEST_F(Walk, WhoHasNoStackToBeWalked) {
     expect_callers(a, {}, STACK_END_EXITING);
     task_.has_mm = true;
   }
-}
-
-TEST_F(Walk, NeitherAListNorATree) {
-  tables_->listed = false;
-  regs().bp = base() + 32;
-  put({{32, base() + 64}, {40, 0x1111}});
-  put(64, base() + 32);  // callers' frames lie above
-  put(72, 0x2222);
-  expect_callers(a, {}, STACK_END_NOT_READY);
-  EXPECT_FALSE(asks());
 }
 
 /// What no list holds is found in the kernel's tree, by its file.
@@ -481,14 +413,6 @@ class InTree : public Walk {
   unwind_file file_{};
 };
 
-TEST_F(InTree, WithoutAList) {
-  place();
-  map_file(77);
-  put(0, last + 4);
-  expect_in_tree(false, {a, last + 4}, STACK_END_WHOLE);
-  EXPECT_FALSE(asks()) << "nobody to be asked about";
-}
-
 /// A frame at a place of a file with this number.
 std::uint64_t in_file(std::uint64_t number, std::uint64_t place) {
   return STACK_IN_FILE | number << STACK_PLACE_BITS | place;
@@ -502,6 +426,7 @@ TEST_F(InTree, FramesOfNumberedFiles) {
   walk_tree(a - kCode + kStart);
   expect({in_file(0xffff, 0), in_file(0xffff, last - kCode + 4)}, STACK_END_WHOLE);
   EXPECT_EQ(found_.stack.image, 0u);
+  EXPECT_FALSE(asks()) << "nobody to be asked about";
   tree_.inode = 78;
   walk_tree(a - kCode + kStart);
   EXPECT_EQ(frames(), Addresses{a - kCode + kStart}) << "a file that is not known has no number";
@@ -509,8 +434,13 @@ TEST_F(InTree, FramesOfNumberedFiles) {
 }
 
 TEST_F(Walk, FramesOfListedFilesWithNumbers) {
+  auto handler = function(rule(UNWIND_SIGNAL));
   map_code();
   tables_->mappings[0].file = 9;
+  put({{160, base() + 512}, {168, last}});
+  walk(handler);
+  EXPECT_EQ(frames(),
+            (Addresses{in_file(9, handler - kCode), in_file(9, last - kCode) | STACK_EXACT}));
   put(0, last + 4);
   walk(a);
   expect({in_file(9, 0), in_file(9, last - kCode + 4)}, STACK_END_WHOLE);
@@ -526,16 +456,6 @@ TEST_F(Walk, FramesOfListedFilesWithNumbers) {
     EXPECT_EQ(frames(), Addresses{a}) << bias;
     EXPECT_NE(found_.stack.image, 0u);
   }
-}
-
-TEST_F(Walk, SignalsInNumberedFiles) {
-  auto handler = function(rule(UNWIND_SIGNAL));
-  map_code();
-  tables_->mappings[0].file = 9;
-  put({{160, base() + 512}, {168, last}});
-  walk(handler);
-  EXPECT_EQ(frames(),
-            (Addresses{in_file(9, handler - kCode), in_file(9, last - kCode) | STACK_EXACT}));
 }
 
 TEST_F(InTree, WhatTheListLacks) {
@@ -588,14 +508,6 @@ TEST_F(InTree, TheVdsoAndOtherMemoryWithoutAFile) {
   expect_in_tree(false, {last}, STACK_END_WHOLE);
   task_.vdso = kStart + kPage;
   expect_in_tree(false, {last}, STACK_END_NO_CFI);
-}
-
-TEST_F(InTree, NoRoomForTheTable) {
-  place();
-  map_file(77);
-  file_.page = UNWIND_LACK_MEMORY;
-  file_.pages = 0;
-  expect_in_tree(false, {last}, STACK_END_NO_MEMORY);
 }
 
 TEST_F(InTree, AWrongGuessIsNotLookedFor) {
@@ -686,33 +598,13 @@ TEST_F(Walk, FindsTheRuleAmongManyRows) {
       walk(kCode + low);
       ASSERT_EQ(found_.stack.ip[1], 0x100u + table.find(low)) << count << " " << low;
     }
+    // Beyond the last page, and before the first one.
+    for (std::uint64_t bias : {kCode - 0x10000, kCode + 0x1000}) {
+      tables_->mappings[0].bias = bias;
+      walk(kCode);
+      ASSERT_EQ(found_.stack.end, STACK_END_NO_CFI);
+    }
   }
-}
-
-TEST_F(Walk, CodeOfSeveralPages) {
-  auto r = tables_->rules.size();
-  tables_->rules.push_back(rule(UNWIND_SP, 16));
-  tables_->rules.push_back(rule(UNWIND_SP, 32));
-  Table table;
-  table.rows = {static_cast<__u32>(r), static_cast<__u32>(r),
-                0x8000u << 16 | static_cast<__u32>(r + 1)};
-  table.pages = {{0, 1}, {1, 2}};
-  const std::uint64_t start = 0x7000000, bias = start - 0x3000;  // not the first page's first byte
-  map_table(table, start, bias, 0x40);
-  tables_->add(table);  // another file's
-  put({{8, 0x11}, {24, 0x22}});
-  data.depth_limit = 2;
-  walk(bias + 0xffff);
-  EXPECT_EQ(found_.stack.ip[1], 0x11u);
-  walk(bias + 0x17fff);
-  EXPECT_EQ(found_.stack.ip[1], 0x11u);
-  walk(bias + 0x18000);
-  EXPECT_EQ(found_.stack.ip[1], 0x22u);
-  walk(bias + 0x20000);  // beyond the last page
-  EXPECT_EQ(found_.stack.end, STACK_END_NO_CFI);
-  tables_->mappings[0].bias = start + 0x1000;  // before the first one
-  walk(start + 1);
-  EXPECT_EQ(found_.stack.end, STACK_END_NO_CFI);
 }
 
 // Before it there is no signal's return, and no reason to ask the loader.

@@ -78,37 +78,5 @@ TEST(ElfCode, OtherFiles) {
   for (auto* none : {"", "\177ELF"}) EXPECT_EQ(code_of(none).state, ElfCode::no_elf) << none;
 }
 
-// A segment is what the file has of it.
-TEST(ElfCode, SegmentsThatLie) {
-  MadeElf made;
-  auto file = made.file();
-  const auto code = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Phdr);
-  const auto set = [&](std::size_t member, std::uint64_t value) {
-    ::memcpy(&file[code + member], &value, sizeof value);
-  };
-  set(offsetof(Elf64_Phdr, p_filesz), ~0ULL);
-  auto elf = code_of(file);
-  ASSERT_EQ(elf.segments.size(), 3u);
-  EXPECT_EQ(elf.segments[2].offset + elf.segments[2].size, file.size());
-  set(offsetof(Elf64_Phdr, p_vaddr), ~0ULL - 5);
-  EXPECT_EQ(code_of(file).segments.size(), 2u);
-  set(offsetof(Elf64_Phdr, p_vaddr), 0x1000);
-  set(offsetof(Elf64_Phdr, p_offset), ~0ULL);
-  EXPECT_EQ(code_of(file).segments.size(), 2u);
-}
-
-TEST(ElfCode, OfItself) {
-  const Fd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  const FileImage image(fd.get());
-  const auto elf = read_elf_code(image);
-  ASSERT_EQ(elf.state, ElfCode::usable);
-  EXPECT_GE(elf.segments.size(), 2u);
-  EXPECT_NE(elf.frame_header, 0u);
-  char magic[4];
-  EXPECT_TRUE(image.read(0, magic, sizeof magic));
-  EXPECT_FALSE(image.read(elf.size - 3, magic, sizeof magic));
-  EXPECT_FALSE(image.read(~0ULL, magic, sizeof magic));
-}
-
 }  // namespace
 }  // namespace coretap::unwind

@@ -169,37 +169,23 @@ TEST_F(KernelTree, AgreesWithProcMaps) {
   ASSERT_NE(many, MAP_FAILED);
   auto file = memory_file(kMany * kPage);
   for (std::size_t i = 0; i < kMany; i++)
-    ASSERT_NE(::mmap(many + 2 * i * kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.get(),
-                     static_cast<off_t>(i * kPage)),
+    ASSERT_NE(::mmap(many + 2 * i * kPage, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+                     file.get(), static_cast<off_t>(i * kPage)),
               MAP_FAILED);
-  const auto inode = status(file).st_ino;
-  for (std::size_t i = 0; i < kMany; i++) {
-    auto start = at(many + 2 * i * kPage);
-    auto answer = ask(start + i % kPage);
-    ASSERT_TRUE(answer) << i;
-    EXPECT_EQ(answer->start, start);
-    EXPECT_EQ(answer->end, start + kPage);
-    EXPECT_EQ(answer->page, i);
-    EXPECT_EQ(answer->key.inode, inode);
-  }
   for (std::size_t i = 0; i + 1 < kMany; i += 7) {
     auto between = ask(at(many + (2 * i + 1) * kPage));
     ASSERT_TRUE(between);
     EXPECT_EQ(between->key.inode, 0u);
   }
   ::munmap(many + kPage, kPage);
-  EXPECT_FALSE(ask(at(many + kPage))) << "a hole";
-  ::munmap(many, 2 * kMany * kPage);
-  EXPECT_FALSE(ask(at(many)));
-  EXPECT_FALSE(ask(0));
-  EXPECT_FALSE(ask(UINT64_MAX));
+  for (auto none : {at(many + kPage), std::uint64_t{0}, UINT64_MAX}) EXPECT_FALSE(ask(none));
 
   Fd maps(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   std::size_t pages = 0;
   for (auto& m : symbols::read_mappings(maps.get()).executable) {
     if (m.start >> 56) continue;  // vsyscall is none of the process'
     for (auto page = m.start; page < m.end; page += kPage, pages++) {
-      auto answer = ask(page);
+      auto answer = ask(page + pages % kPage);
       ASSERT_TRUE(answer) << m.path;
       EXPECT_EQ(answer->start, m.start) << m.path;
       EXPECT_EQ(answer->end, m.end) << m.path;
@@ -209,7 +195,9 @@ TEST_F(KernelTree, AgreesWithProcMaps) {
       }
     }
   }
-  EXPECT_GT(pages, 500u);
+  ::munmap(many, 2 * kMany * kPage);
+  EXPECT_FALSE(ask(at(many)));
+  EXPECT_GT(pages, kMany + 500);
 }
 
 // A thread replaces, splits and joins mappings all the time: what counts as a whole segment is of

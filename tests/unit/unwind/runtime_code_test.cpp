@@ -77,26 +77,19 @@ TEST(RuntimeCode, WholeFunctionsOnly) {
   }
 }
 
-// Of much code without frames, the ends are looked at.
-TEST(RuntimeCode, AtTheEnds) {
+// Of much code without frames, the ends are looked at, and where the dynamic section says.
+TEST(RuntimeCode, OfMuchCode) {
   MadeElf elf;
   elf.code = std::string(0x40000, '\xcc');
   elf.code.replace(0, kInit.size(), kInit);
-  elf.code.replace(0x3fff0, kFini.size(), kFini);
-  elf.fde(elf.cie(), kCode + 0x5000, 0x10, {});
-  EXPECT_EQ(test::rows_of(elf),
-            "10000 sp+8, 10004 sp+16, 10016 sp+8, 10017 none, 15000 sp+8, 15010 none, "
-            "4fff0 sp+8, 4fff8 sp+16, 4fffc sp+8, 4fffd none");
-}
-
-// Elsewhere, the dynamic section tells.
-TEST(RuntimeCode, WhereTheDynamicSectionSays) {
-  MadeElf elf;
-  elf.code = std::string(0x40000, '\xcc');
   elf.code.replace(0x18000, kInit.size(), kInit);
   elf.code.replace(0x20000, kFini.size(), kFini);
-  elf.fde(elf.cie(), kCode, 0x10, {});
-  EXPECT_EQ(test::rows_of(elf), "10000 sp+8, 10010 none");
+  elf.code.replace(0x3fff0, kFini.size(), kFini);
+  elf.fde(elf.cie(), kCode + 0x5000, 0x10, {});
+  const std::string ends =
+      "10000 sp+8, 10004 sp+16, 10016 sp+8, 10017 none, 15000 sp+8, 15010 none, "
+      "4fff0 sp+8, 4fff8 sp+16, 4fffc sp+8, 4fffd none";
+  EXPECT_EQ(test::rows_of(elf), ends);
   elf.dynamic = {{DT_INIT, {kCode + 0x18000}}, {DT_FINI, {kCode + 0x20000}}};
   const auto table = test::read_table(elf.file());
   EXPECT_EQ(test::text(table.at(kCode + 0x18000)), "sp+8");
@@ -104,14 +97,7 @@ TEST(RuntimeCode, WhereTheDynamicSectionSays) {
   EXPECT_EQ(test::text(table.at(kCode + 0x18017)), "none");
   EXPECT_EQ(test::text(table.at(kCode + 0x20008)), "sp+16");
   elf.dynamic = {{DT_NULL, {0}}, {DT_INIT, {kCode + 0x18000}}};
-  EXPECT_EQ(test::read_table(elf.file()).rows.size(), 2u);
-}
-
-TEST(RuntimeCode, NotWhereFramesAre) {
-  MadeElf elf;
-  elf.code = kInit + std::string(0x100, '\xcc');
-  elf.fde(elf.cie(), kCode, 0x100, bytes({0x0e, 64}));
-  EXPECT_EQ(test::rows_of(elf), "10000 sp+64, 10100 none");
+  EXPECT_EQ(test::rows_of(elf), ends);
 }
 
 const std::string kPltHead =
@@ -128,21 +114,6 @@ TEST(RuntimeCode, LinkageTables) {
   const auto jump = bytes({0xff, 0x25, 1, 2, 3, 4, 0x66, 0x90});
   EXPECT_EQ(gap_rows(jump + jump + jump, false), "10100 sp+8, 10118 none");
   EXPECT_EQ(gap_rows(jump, false), "10100 none");
-}
-
-// Each place is reported once, in order.
-TEST(RuntimeCode, SegmentsThatOverlap) {
-  MadeElf elf;
-  elf.code = std::string(0x300, '\x90');
-  elf.code.replace(0x100, kInit.size(), kInit);
-  elf.code.replace(0x200, kFini.size(), kFini);
-  elf.more_code_at = {kCode + 0x80, kCode, kCode + 0x1000};
-  elf.fde(elf.cie(), kCode, 0x10, bytes({0x0e, 24}));
-  elf.fde(elf.cie(), kCode + 0x2f0, 0x1000, bytes({0x0e, 24}));
-  const auto table = test::read_table(elf.file());  // checks the order
-  EXPECT_EQ(test::text(table.at(kCode + 0x104)), "sp+16");
-  EXPECT_EQ(test::text(table.at(kCode + 0x2ff)), "sp+24");
-  EXPECT_EQ(test::text(table.at(kCode + 0x1104)), "sp+16");
 }
 
 // The first and the last code of this program, as its linker placed it.

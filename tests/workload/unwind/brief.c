@@ -1,20 +1,19 @@
 /*
  * A program that lives for milliseconds in a known chain without frame pointers. It is built under
- * two names of equal length: same size, same layout, same tables, other functions.
+ * two names of equal length: same size, same layout, same tables, other functions; and with the
+ * musl C library, which has no unwind tables.
  *
- *     brief MS [--memfd | --sleep]
+ *     brief MS [--sleep | --callers]
  *
- * --memfd: it runs from memory that has no name. --sleep: it waits in the chain instead of working.
+ * --sleep: it waits in the chain instead of working.
+ * --callers: the chain also below a signal handler and in a thread.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdio.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,28 +61,34 @@ FRAME void JOIN(NAME, _chain)(int n)
 	__asm__ volatile("" : : "r"(room) : "memory");
 }
 
-static int run_from_memory(char **argv)
+FRAME void JOIN(NAME, _handler)(int number)
 {
-	int memory = memfd_create("brief", MFD_CLOEXEC), self = open("/proc/self/exe", O_RDONLY);
-	struct stat about;
+	JOIN(NAME, _chain)(DEPTH - 1);
+	__asm__ volatile("" : : "r"(number));
+}
 
-	if (memory < 0 || self < 0 || fstat(self, &about))
-		return 1;
-	for (off_t from = 0; from < about.st_size;)
-		if (sendfile(memory, self, &from, (size_t)(about.st_size - from)) <= 0)
-			return 1;
-	argv[2] = NULL;
-	fexecve(memory, argv, environ);
-	return 1;
+FRAME void *JOIN(NAME, _thread)(void *arg)
+{
+	JOIN(NAME, _chain)(DEPTH - 1);
+	__asm__ volatile("");
+	return arg;
+}
+
+static int by_other_callers(void)
+{
+	pthread_t thread;
+
+	signal(SIGUSR1, JOIN(NAME, _handler));
+	raise(SIGUSR1);
+	return pthread_create(&thread, NULL, JOIN(NAME, _thread), NULL) ||
+	       pthread_join(thread, NULL);
 }
 
 int main(int argc, char **argv)
 {
 	ms = argc > 1 ? atol(argv[1]) : 1;
 	prctl(PR_SET_NAME, TEXT(NAME));
-	if (argc > 2 && !strcmp(argv[2], "--memfd"))
-		return run_from_memory(argv);
 	sleeps = argc > 2 && !strcmp(argv[2], "--sleep");
 	JOIN(NAME, _chain)(DEPTH - 1);
-	return 0;
+	return argc > 2 && !strcmp(argv[2], "--callers") ? by_other_callers() : 0;
 }

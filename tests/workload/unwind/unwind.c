@@ -5,20 +5,20 @@
 #include "../workload.h"
 
 #include <dlfcn.h>
-#include <linux/sched.h>
+#include <setjmp.h>
+#include <sys/prctl.h>
 #include <ucontext.h>
 
 WL_TEXT("end", end_wanted, "spin", "what happens innermost");
 WL_TEXT("way", way_wanted, "main", "how the chain is called");
 WL_NUMBER("ms", ms, 300, "time of an end that runs");
 WL_NUMBER("times", times, 100, "number of events of an end that counts them");
-WL_TEXT("place", place, "here",
-	"where the program is: here, namespace (a copy seen only there), deleted");
+WL_NUMBER("mappings", mappings, 0, "more executable mappings");
+WL_FLAG("memory", in_memory, "runs from memory that has no name");
 WL_TEXT("then", then, NULL, "afterwards execute the program again, with this");
 WL_FLAG("ibt", ibt, "a library made for indirect branch tracking");
-WL_FLAG("placed", placed, "given by itself: it is the copy");
 WL_TEXT("first", first, NULL, "given by itself: it was executed again");
-WL_TEXT("libraries", libraries, NULL, "of the program by default");
+static char directory[WL_PATH]; /* of the program and the libraries */
 static uint64_t ticks_per_ms, deadline;
 
 typedef void work(void);
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) void chain(work *end)
 #ifndef UNWIND_STATIC
 static void *open_library(const char *name)
 {
-	void *library = dlopen(wl_at(libraries, name), RTLD_LAZY | RTLD_LOCAL);
+	void *library = dlopen(wl_at(directory, name), RTLD_LAZY | RTLD_LOCAL);
 
 	if (!library)
 		wl_die(WL_FAILED, "%s", dlerror());
@@ -152,7 +152,8 @@ static void *function_of(void *library, const char *name)
 
 /* ---- ends: what is innermost ---- */
 
-static char buffer[1 << 20];
+static char *code;
+static jmp_buf way_back;
 static int wake_pipe[2];
 static void *volatile sink;
 
@@ -162,31 +163,49 @@ WL_FRAME void end_sleep(void)
 		wl_nap_ms(2);
 }
 
-WL_FRAME void end_memset(void)
+/* Each is a mapping of its own, since the pages between are not executable. */
+static void map_code(void)
 {
-	for (int byte = 0; !over(); byte++) {
-		memset(buffer, byte, sizeof(buffer));
-		USE(buffer);
+	code = mmap(NULL, (mappings + 1) * 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cannot_if(code == MAP_FAILED, "mmap");
+	for (uint64_t i = 0; i < mappings; i++)
+		can(mprotect(code + i * 8192, 4096, PROT_READ | PROT_EXEC), "mprotect");
+}
+
+/* One of them changes every few milliseconds. */
+WL_FRAME void end_remap(void)
+{
+	for (uint64_t i = 0; !over(); i++) {
+		workload_spin(1000000);
+		mprotect(code + i % mappings * 8192, 4096, PROT_READ);
+		mprotect(code + i % mappings * 8192, 4096, PROT_READ | PROT_EXEC);
 	}
 }
 
-WL_FRAME void end_strlen(void)
+/* Callers' frames are taken away. */
+WL_FRAME void drop(uintptr_t from, uintptr_t to)
 {
-	memset(buffer, 'x', sizeof(buffer) - 1);
-	while (!over()) {
-		USE(buffer);
-		sink = buffer + strlen(buffer);
-	}
+	fail_if(madvise((void *)from, to - from, MADV_DONTNEED), "madvise");
+	spin();
+	longjmp(way_back, 1);
 }
 
-WL_FRAME void end_vdso(void)
+WL_FRAME void drop_callers(int more, uintptr_t end)
 {
-	struct timespec t;
+	char room[700];
 
-	while (!over()) {
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		USE(&t);
-	}
+	USE(room);
+	if (more)
+		drop_callers(more - 1, end);
+	else
+		drop(((uintptr_t)room | 4095) + 1, end & ~UINT64_C(4095));
+	USE(room);
+}
+
+WL_FRAME void end_dropped(void)
+{
+	if (!setjmp(way_back))
+		drop_callers(20, (uintptr_t)__builtin_frame_address(0));
 }
 
 static void handle(int number, void (*handler)(int), int flags)
@@ -194,18 +213,6 @@ static void handle(int number, void (*handler)(int), int flags)
 	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
 
 	fail_if(sigaction(number, &action, NULL), "sigaction");
-}
-
-WL_FRAME void on_raise(int)
-{
-	spin();
-}
-
-WL_FRAME void end_raise(void)
-{
-	handle(SIGUSR1, on_raise, 0);
-	raise(SIGUSR1);
-	__asm__ volatile("");
 }
 
 /* Interrupted at its first instruction: by the byte before that, it would be another function. */
@@ -230,39 +237,6 @@ WL_FRAME void end_trap(void)
 	__asm__ volatile("");
 }
 
-static volatile sig_atomic_t timer_fired;
-static timer_t timer;
-
-WL_FRAME void on_timer(int)
-{
-	spin();
-	timer_fired = 1;
-}
-
-WL_FRAME void on_first(int)
-{
-	struct itimerspec soon = {.it_value.tv_nsec = 1000000};
-
-	timer_settime(timer, 0, &soon, NULL);
-	while (!timer_fired)
-		;
-}
-
-WL_FRAME void end_altstack(void)
-{
-	static char other[1 << 16];
-	stack_t stack = {.ss_sp = other, .ss_size = sizeof(other)};
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
-
-	event._sigev_un._tid = wl_tid();
-	fail_if(sigaltstack(&stack, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer),
-		"timer or stack");
-	handle(SIGUSR2, on_timer, SA_ONSTACK);
-	handle(SIGUSR1, on_first, 0);
-	raise(SIGUSR1);
-	__asm__ volatile("");
-}
-
 WL_FRAME void on_nothing(int)
 {
 	__asm__ volatile("");
@@ -279,32 +253,14 @@ WL_FRAME void end_returns(void)
 }
 
 #ifndef UNWIND_STATIC
-static void *lazy_library(void)
-{
-	return open_library(ibt ? "unwind_lazy_ibt.so" : "unwind_lazy.so");
-}
-
 /* All calls of one function, by its entry of the procedure linkage table. */
 WL_FRAME void end_plt(void)
 {
-	void (*plt_calls)(int) = function_of(lazy_library(), "plt_calls");
+	void *library = open_library(ibt ? "unwind_lazy_ibt.so" : "unwind_lazy.so");
+	void (*plt_calls)(int) = function_of(library, "plt_calls");
 
 	while (!over())
 		plt_calls(10000);
-}
-
-/* One call each of many functions, which the dynamic linker looks up at that call. */
-WL_FRAME void end_lazy(void)
-{
-	for (;;) {
-		void *library = lazy_library();
-		work *lazy_calls = function_of(library, "lazy_calls");
-
-		lazy_calls();
-		if (over())
-			break;
-		dlclose(library);
-	}
 }
 #endif
 
@@ -361,20 +317,13 @@ struct step {
 static const struct step ends[] = {
 	{"spin", .end = spin, .names = {"spin"}},
 	{"sleep", .end = end_sleep, .names = {"...", "end_sleep"}},
-	{"memset", .end = end_memset, .names = {"...", "end_memset"}},
-	{"strlen", .end = end_strlen, .names = {"...", "end_strlen"}},
-	{"vdso", .end = end_vdso, .names = {"...", "end_vdso"}},
-	{"raise", .end = end_raise,
-	 .names = {"spin", "on_raise", "<signal handler>", "...", "end_raise"}},
+	{"remap", .end = end_remap, .names = {"...", "end_remap"}},
+	{"dropped", .end = end_dropped, .names = {"...", "end_dropped"}},
 	{"trap", .end = end_trap,
 	 .names = {"spin", "on_trap", "<signal handler>", "trap_at_start", "end_trap"}},
-	{"altstack", .end = end_altstack,
-	 .names = {"spin", "on_timer", "<signal handler>", "...", "on_first", "<signal handler>",
-		   "...", "end_altstack"}},
 	{"returns", .end = end_returns, .names = {"...", "end_returns"}},
 #ifndef UNWIND_STATIC
 	{"plt", .end = end_plt, .names = {"...", "plt_calls", "end_plt"}},
-	{"lazy", .end = end_lazy, .names = {"...", "lazy_calls", "end_lazy"}},
 #endif
 	{"wake", .end = end_wake, .names = {"...", "end_wake"}},
 	{"malloc", .end = end_malloc, .names = {"...", "end_malloc"}},
@@ -391,41 +340,6 @@ WL_FRAME void by_main(work *end)
 	__asm__ volatile("");
 }
 
-WL_FRAME void deep(work *end, int levels)
-{
-	if (levels)
-		deep(end, levels - 1);
-	else
-		chain(end);
-	__asm__ volatile("");
-}
-
-WL_FRAME void by_deep(work *end)
-{
-	deep(end, 200);
-	__asm__ volatile("");
-}
-
-static work *compare_end;
-
-WL_FRAME int compare(const void *one, const void *other)
-{
-	work *end = compare_end;
-
-	compare_end = NULL;
-	if (end)
-		chain(end);
-	return *(const int *)one - *(const int *)other;
-}
-
-WL_FRAME void by_qsort(work *end)
-{
-	int numbers[] = {3, 1, 4, 1, 5, 9, 2, 6};
-
-	compare_end = end;
-	qsort(numbers, WL_COUNT(numbers), sizeof(numbers[0]), compare);
-}
-
 WL_FRAME void *thread_main(void *end)
 {
 	chain((work *)end);
@@ -435,48 +349,6 @@ WL_FRAME void *thread_main(void *end)
 WL_FRAME void by_thread(work *end)
 {
 	wl_threads(1, thread_main, (void *)end, 0);
-}
-
-/* A thread that the C library knows nothing of: it ends where the tables say so. */
-WL_FRAME void raw_main(work *end)
-{
-	chain(end);
-	__asm__ volatile("");
-}
-
-long raw_clone(struct clone_args *args, size_t size, work *end);
-ASM_FUNCTION(raw_clone, "mov %rdx, %r8\n"
-			"mov $435, %eax\n"
-			"syscall\n"
-			"test %rax, %rax\n"
-			"jz raw_thread\n"
-			"ret\n");
-ASM_FUNCTION(raw_thread, ".cfi_undefined rip\n"
-			 "mov %r8, %rdi\n"
-			 "mov $1, %ebp\n"
-			 "call raw_main\n"
-			 "xor %edi, %edi\n"
-			 "mov $60, %eax\n"
-			 "syscall\n"
-			 "ud2\n");
-
-WL_FRAME void by_clone3(work *end)
-{
-	static _Alignas(64) char stack[1 << 18];
-	static volatile int alive = 1;
-	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-			 CLONE_SYSVSEM | CLONE_CHILD_CLEARTID,
-		.child_tid = (uintptr_t)&alive,
-		.stack = (uintptr_t)stack,
-		.stack_size = sizeof(stack),
-	};
-	long tid = raw_clone(&args, sizeof(args), end);
-
-	if (tid < 0)
-		wl_die(tid == -ENOSYS ? WL_CANNOT : WL_FAILED, "clone3: %s", strerror((int)-tid));
-	while (alive)
-		wl_nap_ms(5);
 }
 
 /* Calls with this value in the register of frame pointers, by the tables' rules. */
@@ -506,11 +378,6 @@ static void by_bare(work *end, uintptr_t rbp)
 	void *library = open_library("unwind_bare.so");
 
 	call_with(function_of(library, "bare_call"), end, rbp);
-}
-
-static void by_bare_null(work *end)
-{
-	by_bare(end, 0);
 }
 
 static void by_bare_odd(work *end)
@@ -570,12 +437,8 @@ WL_FRAME void by_jit(work *end)
 
 static const struct step ways[] = {
 	{"main", by_main, .names = {"by_main", "main"}},
-	{"deep", by_deep, .names = {"deep"}},
-	{"qsort", by_qsort, .names = {"compare", "...", "by_qsort", "main"}},
 	{"thread", by_thread, .names = {"thread_main"}},
-	{"clone3", by_clone3, .names = {"raw_main", "raw_thread"}},
 #ifndef UNWIND_STATIC
-	{"bare-null", by_bare_null, .names = {"chain_again", "bare_call"}},
 	{"bare-odd", by_bare_odd, .names = {"chain_again", "bare_call"}},
 	{"bare-stack", by_bare_stack, .names = {"chain_again", "bare_call"}},
 	{"framed", by_framed, .names = {"chain_again", "framed_call", "by_framed", "main"}},
@@ -594,59 +457,26 @@ static const struct step *find(const struct step *all, const char *name)
 	wl_die(WL_USAGE, "not known here: %s", name);
 }
 
-/* ---- other places of the same program ---- */
+/* ---- the same program elsewhere, and again ---- */
 
-/* Becomes the copy; it finds this directory by its own name. */
-static void move_to_place(int argc, char **argv)
+static void become_copy(char **argv)
 {
-	char directory[] = "/tmp/workload-unwind-XXXXXX";
-	char **more = calloc((size_t)argc + 4, sizeof(*more));
-	int n = 0;
-
-	fail_if(!mkdtemp(directory), directory);
-	wl_undo(WL_UNDO_RMDIR, 0, directory, NULL);
-	if (!strcmp(place, "namespace")) {
-		cannot_if(unshare(CLONE_NEWNS) ||
-				  mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-				  mount("none", directory, "tmpfs", 0, NULL),
-			  "mount namespace");
-		wl_undo(WL_UNDO_UMOUNT, 0, directory, NULL);
-	}
-	const char *copy = wl_in(directory, "unwind");
-	wl_undo(WL_UNDO_UNLINK, 0, copy, NULL);
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	int to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-	fail_if(from < 0 || to < 0 || !wl_copy(from, to) || close(to), copy);
-	for (; n < argc; n++)
-		more[n] = argv[n];
-	more[n++] = "--placed";
-	more[n++] = "--libraries";
-	more[n++] = (char *)libraries;
-	execv(copy, more);
-	wl_die(WL_FAILED, "%s: %m", copy);
-}
+	int to = memfd_create("unwind", MFD_CLOEXEC);
 
-static void settle(const char *directory)
-{
-	if (!strcmp(place, "namespace")) {
-		wl_undo(WL_UNDO_RMDIR, 0, directory, NULL);
-		wl_undo(WL_UNDO_UMOUNT, 0, directory, NULL);
-	} else {
-		fail_if(unlink(wl_self()) || rmdir(directory), directory);
-	}
+	fail_if(from < 0 || to < 0 || !wl_copy(from, to), "copy");
+	fexecve(to, argv, environ);
+	wl_die(WL_FAILED, "fexecve: %m");
 }
 
 /* The same process with another way. */
 static void become_second(void)
 {
 	const char *ms_text = wl_format("%lu", ms), *times_text = wl_format("%lu", times);
-	const char *more[] = {wl_self(),  "--end",
-			      end_wanted, "--way",
-			      then,	  "--first",
-			      way_wanted, "--ms",
-			      ms_text,	  "--times",
-			      times_text, "--libraries",
-			      libraries,  wl_linger_wanted ? "--linger" : NULL,
+	const char *more[] = {wl_self(),  "--end",    end_wanted,
+			      "--way",	  then,	      "--first",
+			      way_wanted, "--ms",     ms_text,
+			      "--times",  times_text, wl_linger_wanted ? "--linger" : NULL,
 			      NULL};
 
 	execv("/proc/self/exe", (char **)more);
@@ -671,8 +501,6 @@ static void tell_stacks(const struct step *end, const struct step *way)
 		wl_open(NULL, '[');
 		tell_names(end->names, WL_COUNT(end->names), 0);
 		tell_names(chain_names, WL_COUNT(chain_names), 0);
-		for (int n = 0; way->go == by_deep && n < 200; n++)
-			tell_names(way->names, 1, 0);
 		tell_names(way->names, WL_COUNT(way->names), i);
 		wl_close(']');
 	}
@@ -689,21 +517,16 @@ WL_FRAME void *reader_main(void *arg)
 
 int main(int argc, char **argv)
 {
-	char directory[WL_PATH];
-
 	wl_start(argc, argv);
-	wl_one_of("place", place, "here namespace deleted");
 	snprintf(directory, sizeof(directory), "%s", wl_self());
 	*strrchr(directory, '/') = '\0';
-	if (!libraries)
-		libraries = directory;
 	const struct step *end = find(ends, end_wanted);
 	const struct step *way = find(ways, way_wanted);
-	if (strcmp(place, "here")) {
-		if (!placed)
-			move_to_place(argc, argv);
-		settle(directory);
-	}
+	if (in_memory && strncmp(wl_self(), "/memfd:", 7))
+		become_copy(argv);
+	prctl(PR_SET_NAME, "unwind"); /* not a descriptor's number */
+	if (mappings)
+		map_code();
 	measure_ticks();
 	if (end->end == end_wake) {
 		wl_pipe(wake_pipe);
