@@ -35,13 +35,6 @@ TOOL_TEST(Hardirqs, LongestIsOfItsInterval) {
   EXPECT_GE(longest.size(), 2u);
 }
 
-TOOL_TEST(Hardirqs, TextIsTheKnownTable) {
-  expect_contains(output_of("hardirqs 0.2 1"),
-                  {"HARDIRQ                           TOTAL_count TOTAL_usecs MAX_usecs"});
-  expect_contains(output_of("hardirqs -N -C 0.2 1"),
-                  {"TOTAL_count TOTAL_nsecs MAX_nsecs   IRQ SPURIOUS CPU"});
-}
-
 TESTS_OF(
     hardirqs, .events = {"--vectors", "sleeper --sleeps 1 --spin 100"}, .alone = true,
     .nothing_when_idle = true,
