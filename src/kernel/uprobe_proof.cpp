@@ -84,9 +84,14 @@ bool keeps_red_zone() {
   return true;
 }
 
+/// Legacy prefixes that the kernel bears.
+bool is_plain_prefix(std::uint8_t byte) {
+  constexpr std::string_view kPrefixes = "\x64\x65\x66\x67\xf2\xf3";
+  return kPrefixes.find(static_cast<char>(byte)) != std::string_view::npos;
+}
+
 bool is_exchange_with_r8(Code code) {
-  while (!code.empty() && (code[0] == 0x66 || code[0] == 0xf2 || code[0] == 0xf3))
-    code = code.subspan(1);
+  while (!code.empty() && is_plain_prefix(code[0])) code = code.subspan(1);
   return code.size() > 1 && (code[0] & 0xf1) == 0x41 && code[1] == 0x90;  // REX.B, nop
 }
 
@@ -104,9 +109,9 @@ bool exchanges_with_r8() {
 bool has_doubtful_prefix(Code code) {
   using namespace std::string_view_literals;
   for (auto byte : code) {
-    const auto letter = static_cast<char>(byte);
-    if ("\x26\x2e\x36\x3e\xf0"sv.find(letter) != std::string_view::npos) return true;
-    if ("\x64\x65\x66\x67\xf2\xf3"sv.find(letter) == std::string_view::npos) return false;
+    if ("\x26\x2e\x36\x3e\xf0"sv.find(static_cast<char>(byte)) != std::string_view::npos)
+      return true;
+    if (!is_plain_prefix(byte)) return false;
   }
   return false;
 }

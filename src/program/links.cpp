@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <system_error>
 #include <thread>
 
@@ -62,10 +61,10 @@ void close_files() {
 }  // namespace
 
 void leave(Links& links) {
-  auto first = std::ranges::find_if(links, &Link::ends_alone);
-  if (first == links.end()) return detach(links);
-  if (std::find_if(first + 1, links.end(), std::mem_fn(&Link::ends_alone)) == links.end())
-    return detach(links);
+  int alone = 0;
+  const bool several = std::ranges::any_of(
+      links, [&](const Link& link) { return link.ends_alone() && ++alone == 2; });
+  if (!several) return detach(links);
   const pid_t child = ::fork();
   if (child < 0) return detach(links);
   if (child == 0) {
