@@ -112,19 +112,6 @@ def here(run, name, chosen, shards=1, all_tools=False):
         run.gtest(name, run.directory() / "bin/tool_tests", chosen, environment, again=True, shards=shards)
 
 
-@part("life", "the life of each tool here, each kind of report, rights, serve, user stacks: several tests at once", 100, ("test", "ci"), must=True,
-      traces=True)
-def life(run):
-    here(run, "tools here", f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}", AT_ONCE, run.options.everything)
-
-
-@part("changed", "own tests of the tools that are changed and not committed", 30, ("test",), traces=True)
-def of_the_change(run):
-    own, _ = changed.touched(run.root, changed.files(run.root), run.directory())
-    if own and run.build():
-        here(run, "own tests of changed tools", ":".join(changed.tests(run.directory() / "bin/tool_tests", own, [])))
-
-
 def guests(run, directory, of, tests, *more, results="matrix"):
     """-> the command that runs tests in guests, where it leaves their results"""
     results = directory / results
@@ -161,57 +148,35 @@ def chosen_kernels(run):
     return [names[0], names[-1], first, *(name for name in rest if ages[name] is None or ages[name] > OVERDUE_DAYS)]
 
 
-@part("vm", "the life of each tool on other kernels, in guests, and some own tests that this one has no attach points for", 215, ("ci",),
-      needs=("vm",))
-def vm(run):
-    if not fetched(run) or not run.build():
-        return
-    chosen = chosen_kernels(run)
-    more = ["--long"] if run.options.everything else []
-    if not run.options.ci:
-        matrix(run, "matrix of kernels", run.directory(), ",".join(chosen), run.options.filter, "--stress", chosen[-1], *more)
-        return
-    more += ["--share", run.history.runs]
-    # A guest keeps one CPU busy. The last ones run beside what only computes: part "vm-beside" waits for them.
-    run.later = chosen[2:]
-    matrix(run, "matrix of kernels", run.directory(), ",".join(chosen[:2]), None, *more)
-    if run.later:
-        command, run.later_results = guests(run, run.directory(), ",".join(run.later), None, "--stress", chosen[-1], "--at-once", 1, *more,
-                                            results="matrix-beside")
-        run.guests_beside = clock.Beside(command, run.logs / "matrix-beside.log", run.limit())
+def of_matrix(run):
+    """Words for tests/vm/matrix that all guests of a run share."""
+    return (["--long"] if run.options.everything else []) + (["--share", run.history.runs] if run.options.ci else [])
 
 
-@part("fuzz", "the fuzzers, some seconds each", 230, ("ci",), needs=("fuzz",))
-def fuzz(run):
-    if fetched(run) and run.build() and run.build("sanitize"):
-        # One tree gives one answer; longer runs by hand begin elsewhere each time.
-        run.step("fuzzers", [run.root / "tests/fuzz/run", "--build", run.directory("sanitize"), "--seed", "1", "--seconds", "4"])
+def begin_guests_beside(run):
+    """With --ci: the guests of all kernels but the oldest and the newest, beside tests that wait more than they compute. They get what
+    those leave of the CPUs; part "vm-beside" waits for them."""
+    run.guests_beside = None
+    if run.options.ci and (later := chosen_kernels(run)[2:]) and fetched(run):
+        command, results = guests(run, run.directory(), ",".join(later), None, "--stress", later[-1], "--at-once", 1, *of_matrix(run),
+                                  results="matrix-beside")
+        beside = clock.Beside(["chrt", "--idle", "0", *command], run.logs / "matrix-beside.log", run.limit())
+        run.guests_beside = beside, later, results
 
 
-@part("lint", "clang-format and clang-tidy", 100, ("ci",), needs=("lint",))
-def lint(run):
-    if fetched(run) and run.build():
-        seconds = [] if run.options.everything else ["--seconds", LINT_SECONDS]
-        run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *seconds])
+@part("life", "the life of each tool here, each kind of report, rights, serve, user stacks: several tests at once", 100, ("test", "ci"), must=True,
+      traces=True)
+def life(run):
+    if run.build():
+        begin_guests_beside(run)
+    here(run, "tools here", f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}", AT_ONCE, run.options.everything)
 
 
-@part("vm-beside", "the guests of other kernels that run beside fuzzers and lint, and what changes a guest's clock, pids and CPUs", 60, ("ci",),
-      needs=("vm",), must=True)
-def vm_beside(run):
-    if not getattr(run, "guests_beside", None):
-        return
-    status, words = run.guests_beside.wait()
-    name = "matrix of kernels, beside"
-    if status is clock.ENDED:
-        run.ended_by_clock(name)
-    else:
-        if status:
-            say(f"{name}: FAILED\n{words}")
-        run.totals.one(name, status == 0)
-    count_guests(run, name, run.later_results)
-    if not run.interrupted:
-        for kernel in run.later:
-            run.history.ran(f"kernel {kernel}", 200)
+@part("changed", "own tests of the tools that are changed and not committed", 30, ("test",), traces=True)
+def of_the_change(run):
+    own, _ = changed.touched(run.root, changed.files(run.root), run.directory())
+    if own and run.build():
+        here(run, "own tests of changed tools", ":".join(changed.tests(run.directory() / "bin/tool_tests", own, [])))
 
 
 @part("own", "own tests of tools here: tools beside each other, but for those that measure the machine", 200, ("ci",), traces=True)
@@ -235,6 +200,52 @@ def stress(run):
     if is_root(run, "tools in trouble") and run.build():
         environment = {"CORETAP_EXPECT": str(run.root / "tests/vm/expected/here.txt"), "CORETAP_ALL_TOOLS": str(int(run.options.everything))}
         run.gtest("tools in trouble", run.directory() / "bin/stress_tests", "*Stress*", environment, again=True, shards=AT_ONCE)
+
+
+@part("vm-beside", "the guests that run beside the three parts before: the life of each tool, and what changes a guest's clock, pids and CPUs", 60,
+      ("ci",), needs=("vm",), must=True)
+def vm_beside(run):
+    if not getattr(run, "guests_beside", None):
+        return
+    beside, kernels_beside, results = run.guests_beside
+    status, words = beside.wait()
+    name = "matrix of kernels, beside"
+    if status is clock.ENDED:
+        run.ended_by_clock(name)
+    else:
+        if status:
+            say(f"{name}: FAILED\n{words}")
+        run.totals.one(name, status == 0)
+    count_guests(run, name, results)
+    if not run.interrupted:
+        for kernel in kernels_beside:
+            run.history.ran(f"kernel {kernel}", 200)
+
+
+@part("vm", "the life of each tool on other kernels, in guests, and some own tests that this one has no attach points for", 250, ("ci",),
+      needs=("vm",))
+def vm(run):
+    if not fetched(run) or not run.build():
+        return
+    chosen = chosen_kernels(run)
+    if run.options.ci:
+        matrix(run, "matrix of kernels", run.directory(), ",".join(chosen[:2]), None, *of_matrix(run))
+    else:
+        matrix(run, "matrix of kernels", run.directory(), ",".join(chosen), run.options.filter, "--stress", chosen[-1], *of_matrix(run))
+
+
+@part("fuzz", "the fuzzers, some seconds each", 230, ("ci",), needs=("fuzz",))
+def fuzz(run):
+    if fetched(run) and run.build() and run.build("sanitize"):
+        # One tree gives one answer; longer runs by hand begin elsewhere each time.
+        run.step("fuzzers", [run.root / "tests/fuzz/run", "--build", run.directory("sanitize"), "--seed", "1", "--seconds", "4"])
+
+
+@part("lint", "clang-format and clang-tidy", 100, ("ci",), needs=("lint",))
+def lint(run):
+    if fetched(run) and run.build():
+        seconds = [] if run.options.everything else ["--seconds", LINT_SECONDS]
+        run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *seconds])
 
 
 def of_packages(run, *words):

@@ -25,7 +25,7 @@ TOOL_TEST(Bindsnoop, EachCall) {
                  "interface"});
   }
   EXPECT_EQ(seen.shown(1), seen.number("bound"));
-  EXPECT_EQ(seen.report(1).lost("filtered"), failed);
+  EXPECT_GE(seen.report(1).lost("filtered"), failed) << "other programs bind, too";
   EXPECT_EQ(seen.shown(2), 3u) << "80, 5000 and 5000 that failed";
   expect_sums(seen.report(3), seen.truth, {{"binds", "bound"}});
 }
