@@ -1,5 +1,5 @@
-// coretap-docs DIR [SAMPLES]: writes what is generated for the tree and its checks: golden/
-// (tests/golden), man/ (all pages), readme-table.md and rules.yml (packaging/exporter).
+// coretap-docs DIR [SAMPLES]: writes the files that are generated for the tree and its checks:
+// golden/ (tests/golden), man/ (all pages), readme-table.md and rules.yml (packaging/exporter).
 #include <cstdio>
 #include <exception>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// coretap: runs a tool by the name it is called with, or by its first argument.
+// coretap: runs the tool named by argv[0] or by the first argument.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
 
   auto call = tool_called(name);
   const bool completes = !arguments.empty() && arguments.front() == kCompleteCommand;
-  if (!call.name.empty() && !call.tool)  // a command: as its first word
+  if (!call.name.empty() && !call.tool)  // a command: insert its name as the first argument
     arguments.emplace(arguments.begin() + completes, call.name);
   if (completes) return run_complete(call.tool, {arguments.begin() + 1, arguments.end()});
   if (!call.name.empty()) started_by_link(name, call.name);

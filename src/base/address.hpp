@@ -1,4 +1,4 @@
-// Addresses of the Internet protocols, as text and with prefixes.
+// IPv4 and IPv6 addresses as text, and prefixes of addresses.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace coretap {
 
 /// Addresses that share their first bits. An IPv4 address is mapped (::ffff:192.0.2.1).
 struct AddressPrefix {
-  std::array<std::uint8_t, 16> address{};  ///< in network order; 0 behind the prefix
+  std::array<std::uint8_t, 16> address{};  ///< in network order; 0 after the prefix
   std::uint32_t bits = 128;                ///< 96 more than written for IPv4
 
   bool operator==(const AddressPrefix&) const = default;

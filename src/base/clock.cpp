@@ -19,7 +19,7 @@ std::int64_t nanoseconds(clockid_t clock) {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-/// By how much CLOCK_MONOTONIC of this time namespace is ahead of the kernel's, which programs read
+/// Offset in ns of this time namespace's CLOCK_MONOTONIC from the kernel's, which BPF programs read
 /// (time_namespaces(7)).
 std::int64_t namespace_offset() {
   static const std::int64_t offset = [] {
@@ -35,9 +35,9 @@ std::int64_t namespace_offset() {
 
 std::int64_t kernel_monotonic() { return nanoseconds(CLOCK_MONOTONIC) - namespace_offset(); }
 
-/// By how much the wall clock is ahead of the monotonic one.
+/// Offset of the wall clock from the monotonic clock, in ns.
 struct Ahead {
-  std::int64_t by, within;  ///< give or take
+  std::int64_t by, within;  ///< the error is at most `within`
 };
 
 Ahead ask() {
@@ -47,16 +47,17 @@ Ahead ask() {
   return {wall - before - half, half};
 }
 
-/// The wall clock may be set while a tool runs; but for moments close together it is asked once, as
-/// where clocks are system calls a tool that traces those would hear itself. Unless it is set, both
-/// clocks go at one pace: the first answer stays then, so that times keep the order of events.
+/// The wall clock may be set while a tool runs. It is read once for moments within 100 ms: where
+/// clock_gettime() is a system call, a tool that traces it would trace itself. Unless the clock is
+/// set, both clocks run at the same rate: the first offset is kept then, so that times keep the
+/// order of events.
 std::int64_t to_wall(std::uint64_t monotonic) {
   constexpr std::int64_t kClose = 100'000'000;
   constexpr std::uint64_t kLast = std::uint64_t{1} << 62;  // 146 years
-  constexpr int kAttempts = 5;  // at the start: another task may run between the questions
+  constexpr int kAttempts = 5;  // at the start: this task may be preempted between the readings
   static Ahead ahead{};
   static std::int64_t asked_for = -1;
-  // Small enough that no sum of it and the wall clock's overflows.
+  // Small enough that adding the wall clock's time cannot overflow.
   auto moment = static_cast<std::int64_t>(std::min(monotonic, kLast));
   if (asked_for < 0) {
     ahead = ask();
@@ -70,7 +71,7 @@ std::int64_t to_wall(std::uint64_t monotonic) {
   return moment + ahead.by;
 }
 
-/// A moment of the wall clock. A record's time may be anything, before 1970 too.
+/// A moment of the wall clock. A record may have any time, including one before 1970.
 struct Moment {
   explicit Moment(std::int64_t wall_ns)
       : seconds(wall_ns / kSecond - (wall_ns % kSecond < 0)),

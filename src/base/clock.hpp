@@ -5,10 +5,10 @@
 
 namespace coretap {
 
-/// As bpf_ktime_get_ns() has it, in whatever time namespace this process is.
+/// The time that bpf_ktime_get_ns() returns, in any time namespace.
 std::uint64_t monotonic_ns();
 
-/// Nanoseconds since 1970 at a moment of the monotonic clock.
+/// Nanoseconds since 1970 for a moment of the monotonic clock.
 std::int64_t since_1970_ns(std::uint64_t monotonic);
 
 /// "13:05:59", local time.
@@ -20,8 +20,8 @@ std::string wall_time(std::uint64_t monotonic);
 /// The same in UTC.
 std::string utc_time(std::uint64_t monotonic);
 
-/// ISO 8601 with microseconds and zone, for a moment of the monotonic clock. No more digits: many
-/// parsers take six at most (RFC 5424, %f of Python).
+/// ISO 8601 with microseconds and zone, for a moment of the monotonic clock. No further digits:
+/// many parsers accept six at most (RFC 5424, %f of Python).
 std::string iso_time(std::uint64_t monotonic);
 
 }  // namespace coretap

@@ -21,7 +21,7 @@ bool takes_colours(int fd) {
   return set("NO_COLOR").empty() && !set("TERM").empty() && set("TERM") != "dumb" && isatty(fd);
 }
 
-/// Of SGR, Select Graphic Rendition (ECMA-48); no colour of the text depends on its background.
+/// Parameters of SGR, Select Graphic Rendition (ECMA-48). None assumes a certain background.
 constexpr std::string_view code(Paint paint) {
   switch (paint) {
     case Paint::error:

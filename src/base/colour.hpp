@@ -15,8 +15,8 @@ void set_colour_mode(ColourMode mode);
 
 enum class Paint { error, title, loss };
 
-/// The text as it is, or in the colour where the output behind `fd` takes colours. A line break at
-/// its end stays outside.
+/// The text unchanged, or with escape sequences where the output behind `fd` supports colours. A
+/// trailing newline stays outside them.
 std::string painted(int fd, Paint paint, std::string_view text);
 
 }  // namespace coretap

@@ -9,7 +9,7 @@ namespace coretap {
 
 namespace {
 
-constexpr rlim_t kEnough = 65536;  // some for each of 1,000 CPUs, and tables of thousands of files
+constexpr rlim_t kEnough = 65536;  // several per CPU (1,000 CPUs), and tables of thousands of files
 
 std::optional<rlimit> before;
 

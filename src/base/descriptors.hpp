@@ -1,13 +1,13 @@
-// The limit of open files: links, perf events of each CPU, timers and files of symbols each take
+// The limit on open files: links, perf events of each CPU, timers and symbol files each need
 // one.
 #pragma once
 
 namespace coretap {
 
-/// Raises the soft limit to the hard one, and both to what traced machines need where this process
-/// may do so.
+/// Raises the soft limit to the hard one. If this process is permitted to, raises both to what
+/// large machines need.
 void raise_descriptor_limit();
-/// For a child, before exec: as it was before.
+/// For a child, before exec: restores the original limit.
 void restore_descriptor_limit();
 
 }  // namespace coretap

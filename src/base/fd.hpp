@@ -5,7 +5,7 @@
 
 namespace coretap {
 
-/// An open descriptor, closed at its end.
+/// An open descriptor, closed by the destructor.
 class Fd {
  public:
   Fd() = default;

@@ -30,8 +30,8 @@ sigset_t none() noexcept {
   return set;
 }
 
-/// SIGHUP that was ignored at start stays ignored, for nohup. The others do not: shells ignore
-/// SIGINT for what a script runs in the background, which `kill -INT` is to end all the same.
+/// SIGHUP stays ignored if it was ignored at start (nohup). Other signals do not: shells ignore
+/// SIGINT for background commands of scripts, and `kill -INT` must still end those.
 sigset_t handled() {
   auto set = none();
   for (int s : kEnding) sigaddset(&set, s);
@@ -45,10 +45,10 @@ sigset_t only(int number) {
   return set;
 }
 
-/// What block_signal() has blocked, and was not before.
+/// Signals that block_signal() blocked and that were unblocked before.
 sigset_t blocked_one_by_one = none();
 
-/// Signals that were ignored at start, and that a child ignores again.
+/// Signals that were ignored at start; a child ignores them again.
 sigset_t ignored_at_start = none();
 
 }  // namespace
@@ -122,7 +122,7 @@ void Loop::watch(int fd, unsigned events, std::function<void()> callback) {
   epoll_event e{};
   e.events = events;
   e.data.ptr = watches_.back().get();
-  // Files cannot be watched, and need not be.
+  // epoll does not support regular files, and these are always ready.
   if (fd >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) && errno != EPERM) cannot_wait();
 }
 
@@ -137,7 +137,7 @@ void Loop::soon(std::function<void()> callback) { soon_.push_back(std::move(call
 void Loop::forget(Watch& watch) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, watch.fd, nullptr);
   if (watch.owned) close(watch.fd);
-  watch.fd = -1;  // it may be its callback that runs
+  watch.fd = -1;  // its callback may be running
 }
 
 void Loop::forget(int fd) {

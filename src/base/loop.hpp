@@ -1,4 +1,4 @@
-// The one run loop: signals, timers, descriptors.
+// The run loop: signals, timers, descriptors.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,31 +16,32 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   Result<void> open();
-  /// Calls back when the descriptor can be read or its other end has gone.
+  /// Calls back when the descriptor is readable or its peer has closed.
   void watch(int fd, unsigned events, std::function<void()> callback);
-  /// No longer; to be called before the descriptor is closed.
+  /// Stops watching; call it before the descriptor is closed.
   void forget(int fd);
-  /// At this period in seconds, or once.
+  /// Calls back with this period in seconds, or once after this time.
   void every(double seconds, std::function<void()> callback);
   void once(double seconds, std::function<void()> callback);
-  /// After what is ready now: for work in steps, between which all else has its turn.
+  /// Calls back after the events that are ready now: for work in steps with other events in
+  /// between.
   void soon(std::function<void()> callback);
 
-  /// Each time this signal comes, which then does not end the loop; see block_signal().
+  /// Calls back for each such signal, which then does not end the loop; see block_signal().
   void on_signal(int number, std::function<void()> callback);
 
-  /// stop() after this time in seconds; ends() can be read then.
+  /// Calls stop() after this time in seconds; ends() becomes readable then.
   void stop_after(double seconds);
-  /// An end is due when this descriptor can be read.
+  /// Makes ends() readable when this descriptor is readable.
   void ends_with(int fd);
 
-  /// Runs until stop() or a signal that asks to end. Fails if something cannot be waited for: the
-  /// first failure of watch(), timers and signals, too.
+  /// Runs until stop() or a signal that ends it. Fails if anything cannot be waited for; reports
+  /// the first failure, including those of watch(), timers and signals.
   Result<void> run();
   void stop() { stopped_ = true; }
-  int signals() const { return signals_; }  ///< can be read when a signal waits
-  int ends() const { return ends_; }        ///< can be read when a signal waits or an end is due
-  int signal() const { return signal_; }    ///< the one that ended it; 0: none
+  int signals() const { return signals_; }  ///< readable when a signal is pending
+  int ends() const { return ends_; }        ///< readable when a signal is pending or an end is due
+  int signal() const { return signal_; }    ///< the signal that ended the loop; 0: none
 
  private:
   struct Watch {
@@ -48,7 +49,7 @@ class Loop {
     bool owned;
     std::function<void()> callback;
   };
-  /// Keeps the first failure, by errno.
+  /// Records the first failure, from errno.
   void cannot_wait();
   int timer(double seconds, bool repeat, std::function<void()> callback);
   void forget(Watch& watch);
@@ -61,14 +62,14 @@ class Loop {
   std::vector<std::unique_ptr<Watch>> watches_;
 };
 
-/// Blocks the signals that Loop handles, SIGHUP only if it is not ignored; call before any thread
-/// or child is made.
+/// Blocks the signals that Loop handles, SIGHUP only if it is not ignored; call it before creating
+/// any thread or child.
 void block_signals();
-/// The same for one that Loop::on_signal() will see; until then it waits.
+/// Blocks one more signal, for Loop::on_signal(); it stays pending until then.
 void block_signal(int number);
-/// After the loop: signals do what they do by default, but a closed pipe does not kill.
+/// After the loop: restores default actions of signals, but SIGPIPE stays ignored.
 void let_signals_kill();
-/// For a child, before exec: as all was before block_signals().
+/// For a child, before exec: restores the state before block_signals().
 void unblock_signals();
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// Files, or array maps of BPF, mapped into memory.
+// Files or BPF array maps, mapped into memory.
 #pragma once
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 
 namespace coretap {
 
-/// Shared with others that have the file mapped.
+/// A shared mapping (MAP_SHARED).
 class Mapped {
  public:
   Mapped() = default;
@@ -21,7 +21,8 @@ class Mapped {
     if (data_) munmap(data_, bytes_);
   }
 
-  /// Its first bytes, for PROT_READ, PROT_WRITE. False, with errno: it cannot be mapped.
+  /// Maps the first `bytes` bytes with rights PROT_READ, PROT_WRITE. False, with errno: mmap()
+  /// failed.
   bool open(int fd, std::size_t bytes, int rights) {
     auto* data = mmap(nullptr, bytes, rights, MAP_SHARED, fd, 0);
     if (data == MAP_FAILED) return false;

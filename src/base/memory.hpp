@@ -1,10 +1,10 @@
-// Memory that only the start of a process has touched.
+// Memory that is used only while a process starts.
 #pragma once
 
 namespace coretap {
 
-/// Gives back heap that is free, and pages of programs that were mapped with their neighbours and
-/// come back by themselves.
+/// Returns free heap to the kernel, and pages of programs that were mapped by fault-around; the
+/// kernel maps these again on access.
 void give_memory_back();
 
 }  // namespace coretap

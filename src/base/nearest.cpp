@@ -9,9 +9,10 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kLongest = 64;  // of words that are compared; what is longer is no slip
+constexpr std::size_t kLongest = 64;  // letters of a compared word; longer words are not typos
 
-/// Letters to insert, remove, replace or swap with their neighbour (optimal string alignment).
+/// Counts letters to insert, remove, replace or swap (optimal string
+/// alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> older, before(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); j++) before[j] = j;
@@ -42,7 +43,7 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
     }
   if (matches == 1) return begun;
   std::string_view best;
-  std::size_t least = word.size() < 2 ? 1 : word.size() <= 4 ? 2 : 3;  // above what is taken
+  std::size_t least = word.size() < 2 ? 1 : word.size() <= 4 ? 2 : 3;  // above the maximum
   for (auto candidate : known) {
     if (candidate.size() > word.size() + 2 || word.size() > candidate.size() + 2) continue;
     if (auto d = distance(word, candidate); d < least) {

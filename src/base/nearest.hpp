@@ -1,4 +1,4 @@
-// Words that were meant.
+// Suggestions for misspelled words.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,12 +6,12 @@
 
 namespace coretap {
 
-/// The known word that this one is the beginning of, where there is exactly one; else the first of
-/// those that differ least, by at most two letters (missing, added, wrong or swapped; one in a word
-/// of up to four). Empty: none.
+/// The known word that begins with this one, if there is exactly one; else the first of those with
+/// the smallest distance, at most two letters (missing, added, wrong or swapped; one in a word of
+/// up to four). Empty: none.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& known);
 
-/// "did you mean 'cycles'?"; empty: nothing is near.
+/// "did you mean 'cycles'?"; empty: no similar word.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
 
 }  // namespace coretap

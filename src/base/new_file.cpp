@@ -47,7 +47,7 @@ Result<NewFile> NewFile::create(const std::string& path) {
   file.path_ = path;
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    // A pipe without a reader would hold us here.
+    // Without O_NONBLOCK, opening a pipe without a reader would block.
     file.fd_.reset(
         open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
     if (!file.fd_) return failure(path, errno);
@@ -66,7 +66,7 @@ Result<NewFile> NewFile::create(const std::string& path) {
 
 Result<void> NewFile::write(std::string_view text) {
   struct stat there {};
-  // What is behind a link may be longer.
+  // The target of a symbolic link may be longer.
   if (beside_.empty() && fstat(fd_.get(), &there) == 0 && S_ISREG(there.st_mode) &&
       ftruncate(fd_.get(), 0))
     return failure(path_, errno);
@@ -76,7 +76,7 @@ Result<void> NewFile::write(std::string_view text) {
     if (n < 0) return failure(path_, errno);
     text.remove_prefix(static_cast<std::size_t>(n));
   }
-  // Some file systems tell only here that there was no room.
+  // Some file systems report lack of space only here.
   if (close(fd_.release())) return failure(path_, errno);
   if (beside_.empty()) return {};
   if (rename(beside_.c_str(), path_.c_str())) return failure(path_, errno);

@@ -1,4 +1,4 @@
-// A file that appears whole, or not at all.
+// A file that appears complete or not at all.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace coretap {
 
-/// Written beside its place and renamed into it. Where the path is no regular file (a device, a
-/// pipe, a symbolic link) it is written to as a shell's > would do.
+/// Written to a temporary file in the same directory and renamed. If the path is not a regular file
+/// (a device, a pipe, a symbolic link), it is written to directly, as by a shell's >.
 class NewFile {
  public:
   NewFile() = default;
@@ -20,11 +20,11 @@ class NewFile {
   /// Fails at once if writing is impossible.
   static Result<NewFile> create(const std::string& path);
 
-  /// Writes all of it and puts it in place; once.
+  /// Writes the whole text and renames the file into place; call it once.
   Result<void> write(std::string_view text);
 
  private:
-  std::string path_, beside_;  ///< beside_: empty where the path itself is open
+  std::string path_, beside_;  ///< beside_: empty if the path itself is open
   Fd fd_;
 };
 

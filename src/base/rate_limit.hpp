@@ -1,18 +1,18 @@
-// A limit of events per second: a token bucket.
+// Limits events per second: a token bucket.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
 namespace coretap {
 
-/// Holds what one second brings, and is full at the start: N a second in the long run, and no more
-/// than 2 N in any second.
+/// Holds the tokens of one second and is full at the start: N per second in the long run, and at
+/// most 2 N in any second.
 class RateLimit {
  public:
   explicit RateLimit(std::uint64_t per_second) : rate_(per_second), credit_(kSecond * per_second) {}
 
-  /// Is there room for one more at this moment? Times of several CPUs may be out of order: one that
-  /// lies before the last brings nothing.
+  /// Takes a token; false if there is none. Times of several CPUs may be out of order: a time
+  /// before the last one adds no tokens.
   bool take(std::uint64_t now_ns) {
     if (now_ns > last_ns_) {
       credit_ = std::min(credit_ + std::min(now_ns - last_ns_, kSecond) * rate_, kSecond * rate_);
@@ -23,13 +23,13 @@ class RateLimit {
     return true;
   }
 
-  static constexpr std::uint64_t kMost = 1'000'000'000;  ///< a second; more does not fit
+  static constexpr std::uint64_t kMost = 1'000'000'000;  ///< per second; larger rates overflow
 
  private:
   static constexpr std::uint64_t kSecond = 1'000'000'000;
 
   std::uint64_t rate_;
-  std::uint64_t credit_;  ///< in billionths of one, so that nothing is rounded
+  std::uint64_t credit_;  ///< in billionths of a token, so that nothing is rounded
   std::uint64_t last_ns_ = 0;
 };
 

@@ -1,10 +1,10 @@
-// System calls that a signal may interrupt.
+// Restarting of system calls that signals interrupt.
 #pragma once
 #include <cerrno>
 
 namespace coretap {
 
-/// Calls until it is not interrupted by a signal; -> what it returns then.
+/// Repeats the call while it fails with EINTR; -> its result.
 template <class Call>
 auto uninterrupted(Call call) {
   while (true)

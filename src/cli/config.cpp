@@ -45,7 +45,7 @@ bool Config::filters_tasks() const {
 
 void Config::give(std::string_view option, std::string_view value, bool adds_up) {
   auto [known, fresh] = given_.emplace(option, value);
-  // Of other options the last one counts.
+  // For other options, the last value counts.
   if (!fresh)
     known->second = adds_up ? fmt::format("{},{}", known->second, value) : std::string(value);
 }

@@ -1,4 +1,4 @@
-// What the command line asked for, checked.
+// The checked configuration from the command line.
 #pragma once
 #include <any>
 #include <cstddef>
@@ -22,22 +22,22 @@ enum class OutputFormat { text, json, csv };
 
 class Config {
  public:
-  /// Was this option (long name) given? "a|b": either; "!a|b": neither; "": always true;
+  /// True if this option (long name) was given. "a|b": either; "!a|b": neither; "": always true;
   /// "task-filter": any of the shared filters, or a command.
   bool holds(std::string_view condition) const;
   bool given(std::string_view option) const { return given_.contains(option); }
   bool filters_tasks() const;
-  /// Does the file lie below `directory`, or is there none?
+  /// True if the file is below `directory`, or if no directory is set.
   bool wants_path(std::string_view path) const;
-  /// Both absolute, without a slash at the end.
+  /// Both paths are absolute, without a trailing slash.
   static bool lies_below(std::string_view path, std::string_view directory);
   /// The value of a number option.
   std::uint64_t number(std::string_view option, std::uint64_t otherwise) const;
-  /// The value of an option as it was given; empty: it was not.
+  /// The value of an option as it was given; empty: it was not given.
   std::string_view text(std::string_view option) const;
   void give(std::string_view option, std::string_view value, bool adds_up = false);
 
-  /// Puts a value into the kernel program's read-only data, before it is loaded.
+  /// Sets a value in the BPF object's read-only data before loading.
   void set(Setting target, std::uint64_t value);
   struct Edit {
     Setting target;
@@ -45,7 +45,7 @@ class Config {
   };
   const std::vector<Edit>& edits() const { return edits_; }
 
-  /// Puts an entry into a map of the kernel program, before it is attached.
+  /// Adds an entry to a map of the BPF object, before programs are attached.
   void put(std::string_view map, std::string key, std::string value);
   struct Entry {
     std::string key, value;
@@ -53,7 +53,7 @@ class Config {
   using Entries = std::map<std::string, std::vector<Entry>, std::less<>>;  ///< by map
   const Entries& entries() const { return entries_; }
 
-  /// What the options of a single tool say: a value of each type that it asks for.
+  /// Settings from options of one tool only: a value of each type that it uses.
   template <class Settings>
   Settings& own() {
     return std::any_cast<Settings&>(own_.try_emplace(typeid(Settings), Settings()).first->second);
@@ -74,46 +74,46 @@ class Config {
   double duration = 0;      ///< seconds; 0: no limit
   std::vector<std::uint32_t> pids, tids;
   std::vector<std::uint32_t> uids;
-  std::vector<std::uint32_t> not_pids;  ///< all processes but these
-  std::vector<std::string> not_comms;   ///< all command names but these, whole
+  std::vector<std::uint32_t> not_pids;  ///< exclude these processes
+  std::vector<std::string> not_comms;   ///< exclude these command names, whole names
   std::vector<std::string> comms;       ///< command names, whole
   std::vector<std::string> names;       ///< parts of command names
   std::string cgroup;                   ///< path or id, as given
-  std::string library;         ///< path or name of what is probed instead of the usual file
-  std::string symbols_prefix;  ///< of the functions that are probed
+  std::string library;         ///< path or name of the library to probe instead of the default
+  std::string symbols_prefix;  ///< prefix of the probed functions' names
 
-  std::vector<std::string> targets;  ///< words that name what to trace
-  std::vector<std::string> known;    ///< such words of known_functions.hpp; files by whole names
-  std::uint64_t max_probes = 0;      ///< places that are attached one by one; 0: the usual limit
+  std::vector<std::string> targets;  ///< arguments that name the trace targets
+  std::vector<std::string> known;  ///< such arguments for known_functions.hpp; files by whole names
+  std::uint64_t max_probes = 0;    ///< probes attached one by one; 0: the default limit
 
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::vector<AddressPrefix> local_addresses, remote_addresses;
   std::uint32_t netns = 0;            ///< inode of a network namespace; 0: all
-  std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
-  std::string directory;              ///< whose files are wanted, absolute; empty: of all
-  std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
+  std::uint32_t ip = 0;               ///< only this IP version, 4 or 6; 0: both
+  std::string directory;              ///< only files below it, absolute; empty: all files
+  std::optional<std::uint32_t> disk;  ///< device number in the kernel's format
   std::optional<std::uint32_t> node;  ///< only memory of this NUMA node
-  std::string zone;                   ///< and of zones of this name; empty: of all
+  std::string zone;                   ///< and of zones with this name; empty: all
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;
-  std::uint64_t max_events = 0;                     ///< events that are shown; 0: all
-  std::uint64_t max_rate = 0;                       ///< the same in a second
-  std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of files of --output; 0: one without end
+  std::uint64_t max_events = 0;                     ///< events to show; 0: all
+  std::uint64_t max_rate = 0;                       ///< events to show per second; 0: all
+  std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of --output files, in bytes; 0: no rotation
   std::uint64_t top = 0;                            ///< rows of a table; 0: all
-  std::string sort;  ///< key of the field that rows come by; empty: the tool's
+  std::string sort;  ///< key of the field to sort rows by; empty: the tool's default
   std::uint64_t ring_bytes = 0;
-  std::vector<std::string> by;      ///< keys by which rows are added up; empty: by all of them
-  std::vector<double> percentiles;  ///< 0 to 100, ascending; empty: the tool's
+  std::vector<std::string> by;      ///< keys to aggregate rows by; empty: all keys
+  std::vector<double> percentiles;  ///< 0 to 100, ascending; empty: the tool's default
   std::uint32_t stack_depth = 0;
-  Sampling sampling;  ///< of perf events, instead of their hooks' own
+  Sampling sampling;  ///< of perf events, overrides their hooks' defaults
   std::optional<std::uint32_t> cpu;
   enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
   std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
-  std::string heatmap;                     ///< file for a heat map; empty: lines of text, if any
+  std::string heatmap;                     ///< file for a heat map; empty: text lines, if any
   std::string svg;                         ///< file for a flame graph; "-": standard output
   std::string pprof;                       ///< file for a profile; "-": standard output
-  std::vector<std::string> notes;          ///< what to say before tracing begins
+  std::vector<std::string> notes;          ///< messages to print before tracing begins
 
  private:
   std::map<std::string, std::string, std::less<>> given_;
@@ -122,7 +122,7 @@ class Config {
   std::map<std::type_index, std::any> own_;
 };
 
-/// An option whose value, read by one of the above, lies between 1 and `most`.
+/// An option whose value, read by `parse`, is between 1 and `most`.
 Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
                std::uint64_t Config::*member, std::uint64_t most,
                std::optional<std::uint64_t> (*parse)(std::string_view) = parse_unsigned);

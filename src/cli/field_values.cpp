@@ -1,4 +1,4 @@
-// What the field tables say about keys, without being told for each field.
+// Number of values a key can have, derived from the field tables without a declaration per field.
 #include <algorithm>
 
 #include "coretap/fields.hpp"
@@ -7,7 +7,7 @@ namespace coretap {
 
 namespace {
 
-/// Keys of who and where: the same in all tools, however they are read.
+/// Keys that identify a task or its cgroup: the same in all tools, whatever their format.
 constexpr std::string_view kCapped[] = {"comm", "uid",  "cgroup",      "container",  "container_id",
                                         "pod",  "unit", "parent_comm", "target_comm"};
 
@@ -23,7 +23,7 @@ Values values_of(const Field& f) {
     case Format::block_flags:
     case Format::syscall:
     case Format::rwbs:
-    case Format::target:  // as many as the command line names
+    case Format::target:  // as many as targets on the command line
       return Values::bounded;
     case Format::symbol:
       return Values::capped;

@@ -13,10 +13,10 @@ namespace coretap {
 namespace {
 
 constexpr int kColumns = 80;
-constexpr int kDocColumn = 28;              // where the text beside options and arguments begins
-constexpr std::size_t kWidestExample = 42;  // a longer command has its meaning below
+constexpr int kDocColumn = 28;              // column of the text beside options and arguments
+constexpr std::size_t kWidestExample = 42;  // the meaning of a longer command is on the next line
 
-/// Where an option that the library spells is looked for; any other shared one comes last.
+/// Group of each option that the library defines; other shared options are in the last group.
 constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
@@ -117,7 +117,7 @@ std::string option_words(const Option& o) {
 
 std::string synopsis(const Tool& tool) {
   std::string text = "[OPTIONS]";
-  std::string ends;  // what may be there is nested: INTERVAL [COUNT]
+  std::string ends;  // optional arguments are nested: INTERVAL [COUNT]
   for (auto& p : tool.positionals) {
     text += fmt::format(" {}{}{}", p.needed() ? "" : "[", p.metavar, p.repeats() ? "..." : "");
     if (!p.needed()) ends += ']';
@@ -144,7 +144,7 @@ std::string condition_words(std::string_view when) {
 std::vector<Argument> arguments(const Tool& tool) {
   std::vector<Argument> all;
   for (auto& p : tool.positionals) all.push_back({p.metavar, p.doc});
-  // As the parser has it: a command is a filter where the tool can filter by process.
+  // Same rule as in the parser: a command is a filter if the tool can filter by process.
   bool filters = std::any_of(tool.options.begin(), tool.options.end(),
                              [](auto& o) { return o.name == "pid"; });
   all.push_back({"-- COMMAND",

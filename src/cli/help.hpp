@@ -1,4 +1,4 @@
-// --help, and the words that all documentation shares, from the tool's table.
+// --help and the text that all documentation shares, generated from the tool's table.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,22 +13,22 @@ std::string help_text(const Tool& tool);
 std::string synopsis(const Tool& tool);
 /// "-d, --disk DISK"
 std::string option_words(const Option& option);
-/// A line of help: what is typed, and beside it what it does.
+/// A line of help: the syntax, and beside it the description.
 std::string help_row(std::string words, std::string_view doc);
-/// Text broken into lines of at most `columns`, each indented.
+/// Wraps text into lines of at most `columns`, each indented.
 std::string wrap(std::string_view text, int indent, int columns = 80);
-/// What a `when` asks for: "with --queued", "without --queued", "with --pids or --tids",
-/// "with a filter by task"; empty if nothing.
+/// The condition of a `when` in words: "with --queued", "without --queued", "with --pids or
+/// --tids", "with a filter by task"; empty if there is none.
 std::string condition_words(std::string_view when);
 
-/// What stands on the command line without a dash.
+/// An argument on the command line without a dash.
 struct Argument {
   std::string_view words;
   std::string doc;
 };
 std::vector<Argument> arguments(const Tool& tool);
 
-/// All options in the order in which people look for them; no group is empty.
+/// All options in the order in which users look for them; no group is empty.
 struct OptionGroup {
   std::string_view title;
   std::vector<Option> options;

@@ -10,7 +10,7 @@ namespace coretap {
 
 namespace {
 
-// Before a tool's name; what a process is called does not change while it runs.
+// Text before a tool's name; the process's name does not change while it runs.
 std::string& before() {
   static std::string words = "coretap ";
   return words;
@@ -29,7 +29,7 @@ std::string page_of(std::string_view tool) { return "coretap-" + std::string(too
 
 Called called(std::string_view name) {
   if (auto* entry = find_tool(name)) return {entry, entry->name, {}};
-  // Tools are built only for a name that none of them has.
+  // Tools are built only if no tool has this name.
   for (auto& call : all_names())
     if (call.name == name) return call;
   return {};

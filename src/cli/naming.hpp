@@ -1,4 +1,4 @@
-// What the user types to run a tool, for usage lines, examples and hints; and what a name runs.
+// The command that runs a tool, for usage lines, examples and hints; and the tool that a name runs.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,35 +14,35 @@ std::string command_of(std::string_view tool);
 /// A command line that begins with the tool's name, as the user would type it.
 std::string as_typed(std::string_view tool, std::string_view line);
 
-/// The manual page as packages install it: "coretap-runqlat". Other suites have pages by the bare
+/// The manual page's name in packages: "coretap-runqlat". Other suites have pages with the bare
 /// name.
 std::string page_of(std::string_view tool);
 
-/// To be called first in main: the process was started by a link of this name to this tool.
+/// Call it first in main: the process was started by a link of this name to this tool.
 void started_by_link(std::string_view link, std::string_view tool);
 
-/// What somebody calls with a name: a tool, and the option that this name of it means.
+/// The result of looking up a name: a tool, and the option that this alias implies.
 struct Called {
   const Registered* tool = nullptr;
-  std::string_view name = {};    ///< the tool's own name, or its other name
-  std::string_view option = {};  ///< empty with its own name
+  std::string_view name = {};    ///< the tool's name, or an alias
+  std::string_view option = {};  ///< empty for the tool's name
 };
-/// By a tool's own name or one of its other names. Without a tool: there is no such name.
+/// Looks up a tool's name or alias. Without a tool: no such name.
 Called called(std::string_view name);
-/// All names, tool by tool, each tool's own name first.
+/// All names and aliases, tool by tool, each tool's name first.
 std::vector<Called> all_names();
-/// Tools of the tree that are not in this build (CORETAP_ONLY); none: it has all of them.
+/// Tools of the source tree that are not in this build (CORETAP_ONLY); empty: all are.
 const std::vector<std::string_view>& tools_left_out();
 bool is_left_out(std::string_view tool);
-/// "2 of 123 tools are in this build", and how to get the others; empty: it has all of them.
+/// "2 of 123 tools are in this build", and how to get the others; empty: all are.
 std::string tools_in_build();
-/// The error of a word that is no name of a tool: of one that was left out how to get it, else a
-/// name that is near. `what`: "there is no tool" or what else is said of such a word.
+/// The error for a word that is not a tool's name: for a tool left out of the build how to get it,
+/// else a similar name. `what`: "there is no tool" or another description of the word.
 Error no_such_tool(std::string_view word, std::string_view what = "there is no tool",
                    std::vector<std::string_view> known = {});
-/// "fsdist --type=ext4"; of a tool's own name its summary.
+/// "fsdist --type=ext4"; for a tool's own name its summary.
 std::string meaning_of(const Called& called);
-/// "ext4dist (--type=ext4), xfsdist (--type=xfs)"; empty where there is no other name.
+/// "ext4dist (--type=ext4), xfsdist (--type=xfs)"; empty if there are no aliases.
 std::string other_names_of(const Tool& tool);
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// What the files of shared options are made of.
+// Helpers for the files of shared options.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ inline Error usage(std::string what, std::string hint = {}) {
   return {std::move(what), {}, std::move(hint), kUsage};
 }
 
-/// Of an option ("--interval") or a positional argument ("INTERVAL").
+/// Parses seconds of an option ("--interval") or a positional argument ("INTERVAL").
 Result<double> take_seconds(std::string_view of, std::string_view text);
 /// A number from `least` to `most`.
 Result<std::uint64_t> take_number(std::string_view of, std::string_view text, std::uint64_t least,
@@ -23,10 +23,10 @@ Result<std::uint64_t> take_number(std::string_view of, std::string_view text, st
 Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
                                              std::uint64_t most);
 
-/// Spelled in the library.
+/// Marks an option as defined by the library.
 Option same_everywhere(Option option);
 Option seconds(char letter, std::string_view name, std::string_view doc, double Config::*member);
-/// A number, perhaps with a binary suffix, from 1 to `most`.
+/// A number, optionally with a binary suffix, from 1 to `most`.
 Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t Config::*member, std::uint64_t most);
 

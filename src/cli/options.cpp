@@ -1,4 +1,4 @@
-// How options and positional arguments are made; those that the library spells are in
+// Constructors of options and positional arguments; options that the library defines are in
 // options_*.cpp.
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace coretap {
 
 namespace {
 
-constexpr double kShortest = 0.001;  // seconds; below, the reports are unreadable
+constexpr double kShortest = 0.001;  // reports at shorter intervals are unreadable
 constexpr double kLongest = 1e9;
 
 /// The largest number that fits, in units.

@@ -1,4 +1,4 @@
-// Which tasks, cgroups, system calls and disks.
+// Options that select tasks, cgroups, system calls and disks.
 #include <pwd.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ namespace coretap::shared {
 
 namespace {
 
-/// What is given twice is both.
+/// A list option: values of repeated options are combined.
 Option list_of(Option option) {
   option.adds_up = true;
   return same_everywhere(std::move(option));
@@ -62,7 +62,7 @@ Option ppid(char letter, Setting wanted) {
       [=](Config& c, std::string_view text) -> Result<void> {
         auto pid = take_number("--ppid", text, 1, INT32_MAX, parse_unsigned);
         if (!pid) return pid.error();
-        // A parent that is not there has no children.
+        // A parent that does not exist has no children.
         if (kill(static_cast<pid_t>(*pid), 0) && errno != EPERM)
           return usage(fmt::format("--ppid {}: there is no such process", *pid),
                        "process ids are those of this pid namespace");
@@ -75,7 +75,7 @@ Option ppid(char letter, Setting wanted) {
 namespace {
 std::optional<std::uint32_t> user_id(std::string_view name) {
 #ifdef CORETAP_STATIC
-  // The name service needs shared libraries: a static executable knows the local users only.
+  // The name service switch needs shared libraries: a static executable knows local users only.
   std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/etc/passwd", "re"), fclose);
   while (auto* entry = file ? fgetpwent(file.get()) : nullptr)
     if (name == entry->pw_name) return entry->pw_uid;
@@ -112,7 +112,7 @@ Option comms(char letter, std::string_view name, std::string_view doc,
       [=](Config& c, std::string_view text) {
         return each_word(text, [&](std::string_view comm) -> Result<void> {
           if (comm.empty()) return usage(fmt::format("--{}: an empty name matches no task", name));
-          // The kernel itself cuts names.
+          // The kernel truncates command names.
           (c.*member).emplace_back(comm.substr(0, COMM_LEN - 1));
           return {};
         });

@@ -1,4 +1,4 @@
-// Which connections.
+// Options that select connections.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -12,7 +12,8 @@
 namespace coretap::shared {
 
 namespace {
-constexpr std::uint64_t kMostPids = 1 << 22;  // PID_MAX_LIMIT; inodes of namespaces lie above
+constexpr std::uint64_t kMostPids = 1
+                                    << 22;  // PID_MAX_LIMIT; inode numbers of namespaces are larger
 
 Option ip_version(char letter, std::string_view name, std::string_view doc, std::uint32_t version) {
   auto o = same_everywhere(flag(letter, name, doc));
@@ -24,7 +25,7 @@ Option ip_version(char letter, std::string_view name, std::string_view doc, std:
   return o;
 }
 
-/// "80" or "8000-8100" into `all`.
+/// Adds "80" or "8000-8100" to `all`.
 bool take_ports(std::string_view part, std::vector<std::uint32_t>& all) {
   auto dash = part.find('-');
   auto first = parse_unsigned(part.substr(0, dash));
@@ -64,7 +65,7 @@ Option addresses(char letter, std::string_view name, std::string_view doc,
   return option;
 }
 
-/// Of a namespace that `ip netns` names, that a process is in, or that a file stands for.
+/// Inode number of a network namespace, given as a name of `ip netns`, a pid, a path or the number.
 Result<std::uint32_t> namespace_inode(std::string_view text) {
   auto number = parse_unsigned(text);
   if (number && *number > kMostPids && *number <= UINT32_MAX)

@@ -1,4 +1,4 @@
-// Which file systems.
+// Options that select file systems.
 #include <cstring>
 #include <set>
 
@@ -29,7 +29,7 @@ std::set<std::string, std::less<>> known_types() {
 }  // namespace
 
 FunctionName fs_function(const Config& config, std::string_view word) {
-  // Those whose functions see all operations, each by one function.
+  // File systems whose functions see all operations, one function per operation.
   static constexpr struct {
     std::string_view type, read, write, open, fsync, getattr;
   } kTypes[] = {
@@ -60,7 +60,7 @@ std::vector<Hook> fs_call_hooks() {
   Candidate functions{
       .programs = {"on_read_end", "on_write_end", "on_open_end", "on_fsync_end", "on_getattr_end",
                    "on_read", "on_write", "on_open", "on_fsync", "on_getattr"},
-      // A getattr of five arguments came with 5.12 (549c7297717c), this helper with 5.17.
+      // getattr has five arguments since 5.12 (549c7297717c), this helper exists since 5.17.
       .needs = {has_enumerator("bpf_func_id", "BPF_FUNC_get_func_ret")},
       .caveat = kFsFunctionsNotSeen,
       .function_of = fs_function,

@@ -1,4 +1,4 @@
-// Which NUMA nodes and zones of memory.
+// Options that select NUMA nodes and zones of memory.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -11,7 +11,7 @@
 namespace coretap::shared {
 
 namespace {
-/// What of the zones here the words name; each once.
+/// Lists the result of `words` for this machine's zones, each once.
 std::string zones_as(std::string (*words)(const ZoneName&)) {
   std::string list;
   std::set<std::string> seen;
@@ -49,7 +49,7 @@ Option zone(char letter) {
       [](Config& c, std::string_view text) -> Result<void> {
         if (!zones()) return zones().error();
         auto name = text;
-        if (name.starts_with("ZONE_")) name.remove_prefix(5);  // as the kernel's enum has it
+        if (name.starts_with("ZONE_")) name.remove_prefix(5);  // prefix of the kernel's enum
         for (auto& z : (*zones()).all())
           if (same_letters(z.name.zone, name)) {
             c.zone = z.name.zone;

@@ -1,4 +1,4 @@
-// What appears, where, and in which order.
+// Options for the contents, destination and order of output.
 #include <algorithm>
 #include <charconv>
 

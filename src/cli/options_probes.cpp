@@ -1,4 +1,4 @@
-// Which user functions are probed.
+// Options that select the probed user functions.
 #include <fmt/format.h>
 
 #include "cli/option_parts.hpp"

@@ -1,4 +1,4 @@
-// How often perf events run their programs.
+// Options for the sampling rate of perf events.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostPeriod = 10'000'000'000;
 Option frequency(std::string_view doc, std::uint64_t most) {
   return same_everywhere(
       value('F', "frequency", "HZ", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        // The kernel lowers its own limit where samples take too long.
+        // The kernel lowers its limit if samples take too long.
         auto kernels = read_number("/proc/sys/kernel/perf_event_max_sample_rate");
         auto limit =
             kernels && *kernels > 0 ? std::min(most, static_cast<std::uint64_t>(*kernels)) : most;

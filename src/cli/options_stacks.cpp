@@ -1,4 +1,4 @@
-// How stacks are walked, kept and shown; which waits off the CPU count.
+// Options for unwinding, storing and printing stacks, and for the off-CPU waits that count.
 #include <fmt/format.h>
 
 #include "base/nearest.hpp"
@@ -31,7 +31,7 @@ Option offset(char letter) {
 
 namespace {
 
-/// Of a file that is written at the end; stacks are then printed only where that is asked for, too.
+/// An output file written at the end; stacks are then printed only on request.
 Option file_at_end(std::string_view name, std::string_view doc, std::string Config::*member) {
   return same_everywhere(value(
       0, name, "FILE", doc,

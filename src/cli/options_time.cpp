@@ -1,4 +1,4 @@
-// When reports come, how their times are shown, and when a tool ends.
+// Options for intervals of reports, format of times, and duration of tracing.
 #include <fmt/format.h>
 
 #include "cli/option_parts.hpp"

@@ -1,10 +1,10 @@
-// The command line, by the C library's getopt_long, which has the rules that users know: bundled
+// Parses the command line with the C library's getopt_long(), whose rules users know: bundled
 // letters, abbreviations, options between arguments.
 //
 // Why not a library such as CLI11, cxxopts or argparse: options are a table of values (Option,
 // Positional), because help, mdoc pages and completion for three shells are generated from it. None
-// of these libraries generates those. They would replace only the loop below. They are headers, and
-// each tool declares options: each tool would compile them.
+// of these libraries generates those. They would replace only the loop below. They are header-only,
+// and each tool declares options: each tool would compile them.
 #include "cli/parser.hpp"
 
 #include <getopt.h>
@@ -27,7 +27,7 @@ namespace coretap {
 
 namespace {
 
-/// What --ring-size says, if any of the tool's reports has it.
+/// The help text of --ring-size, if any of the tool's reports has that option.
 std::string_view ring_doc(const Tool& tool) {
   auto doc = tool.report->ring_doc();
   for (auto& other : tool.other_reports)
@@ -35,7 +35,7 @@ std::string_view ring_doc(const Tool& tool) {
   return doc;
 }
 
-/// Which options an option belongs to that only some of a tool's reports have; none: no report has.
+/// The condition under which one of a tool's reports has a certain option; nullopt: none has it.
 std::optional<std::string_view> condition_of(const Tool& tool,
                                              const std::function<bool(const ReportKind&)>& has) {
   if (has(*tool.report)) return "";
@@ -58,7 +58,7 @@ bool adds_up_by_keys(const ReportKind& kind) {
   return kind.adds_up() && std::ranges::any_of(kind.fields(), is_key);
 }
 
-/// Keys that the kernel program tells apart only with an option: --by gives it.
+/// If a key chosen with --by requires an option, enables that option.
 Result<void> give_options_of_key(const Tool& tool, const Field& field, Config& c) {
   for (auto condition : {field.shown_with, field.only_with})
     if (!c.holds(condition)) {
@@ -73,7 +73,7 @@ Result<void> give_options_of_key(const Tool& tool, const Field& field, Config& c
 }
 
 Result<void> give_options_of_keys(const Tool& tool, Config& c) {
-  // Twice: a key may need an option only beside the option of another key.
+  // Twice: a key may need an option only in combination with another key's option.
   for (int pass = 0; pass < 2; pass++)
     for (auto& field : chosen_report(tool, c)->fields())
       if (std::ranges::count(c.by, field.key))
@@ -81,7 +81,7 @@ Result<void> give_options_of_keys(const Tool& tool, Config& c) {
   return {};
 }
 
-/// Options that the library gives to every tool.
+/// Options that the library adds to every tool.
 std::vector<Option> common_options(const Tool& tool) {
   using namespace shared;
   auto simple = [](char letter, std::string_view name, std::string_view doc) {
@@ -160,14 +160,14 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
     } while (p.repeats() && word != words.end());
   }
   if (word == words.end()) return {};
-  // Peers' tools with a duration as their argument, or without any.
+  // Tools of other suites take a duration as argument here, or none.
   bool time = tool.positionals.empty() && parse_seconds(*word);
   return usage(fmt::format("unexpected argument '{}'", *word),
                time ? fmt::format("to end after {} s: --duration {}; {}", *word, *word, see)
                     : fmt::format("a command to run comes after --; {}", see));
 }
 
-/// An option that getopt does not take; `typed` with its dashes.
+/// The error for an option that getopt rejects; `typed` includes its dashes.
 Error refused_option(std::string see, const std::vector<Option>& options, std::string_view typed) {
   std::string word(typed.starts_with("--") ? typed.substr(2) : std::string_view());
   std::ranges::replace(word, '_', '-');
@@ -187,8 +187,8 @@ Error refused_option(std::string see, const std::vector<Option>& options, std::s
   return usage(fmt::format("unknown option {}", typed), see);
 }
 
-/// "--events", "--index or --unusable", "a filter by task": what a condition names; with `given`
-/// only the first that is on the command line.
+/// Text for a condition: "--events", "--index or --unusable", "a filter by task"; with `given` only
+/// the options that are on the command line.
 std::string names_of(std::string_view condition, const Config* given = nullptr) {
   std::string names;
   if (condition.starts_with('!')) condition.remove_prefix(1);
@@ -205,7 +205,7 @@ std::string names_of(std::string_view condition, const Config* given = nullptr) 
   }
 }
 
-/// Options that say nothing beside the others.
+/// Rejects options without effect or conflicting in this combination.
 Result<void> check_conditions(const std::vector<Option>& options, const Config& c,
                               const std::string& see) {
   for (auto& o : options) {
@@ -224,7 +224,7 @@ Result<void> check_conditions(const std::vector<Option>& options, const Config& 
 std::vector<Option> all_options(const Tool& tool) {
   auto all = tool.options;
   for (auto& o : common_options(tool)) {
-    // The tool's own spelling of a common option (another letter) comes first.
+    // The tool's definition of a common option (another letter) takes precedence.
     bool has = false;
     for (auto& own : tool.options) {
       has |= own.name == o.name;
@@ -253,7 +253,7 @@ const Report& chosen_report(const Tool& tool, const Config& config) {
   return tool.report;
 }
 
-/// Is the word the value of the option before it, which may stand without one?
+/// True if the word is the value of the preceding option, whose value is optional.
 static bool takes_next(const std::vector<Option>& options, std::string_view typed,
                        std::string_view word) {
   return std::ranges::any_of(options, [&](auto& o) {
@@ -281,7 +281,7 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
     if (o.letter) letters += std::string(1, o.letter) + (has_value ? ":" : "");
     for (auto name : {o.name, o.alias}) {
       if (name.empty()) continue;
-      // Peers write some names with underscores.
+      // Other suites write some names with underscores.
       auto underscored = std::string(name);
       std::ranges::replace(underscored, '-', '_');
       for (auto& spelling : {std::string(name), underscored}) {
@@ -300,7 +300,7 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
   longs.push_back({"usage", no_argument, nullptr, kUsageWords});
   longs.push_back({});
 
-  // What follows -- is a command with options of its own.
+  // The words after -- are a command with its own options.
   std::vector<std::string> own;
   bool command = false;
   own.emplace_back(command_name);

@@ -1,4 +1,4 @@
-// From the words of a command line to a configuration.
+// Converts command line arguments to a configuration.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,22 +11,22 @@ namespace coretap {
 
 struct Tool;
 
-/// What a command line leads to, before anything is done.
+/// The parsed command line.
 struct Invocation {
   Config config;
   enum { run, help, usage, version } what = run;
 };
 
-/// All options of a tool: its own and those that every tool has.
+/// All options of a tool: its own and the common ones.
 std::vector<Option> all_options(const Tool& tool);
 
-/// What bcc's or libbpf-tools' options are called here, in all tools.
+/// Equivalents of options of bcc and libbpf-tools, for all tools.
 const std::vector<Elsewhere>& refused_by_all();
 
-/// The report that these options ask for.
+/// The report that these options select.
 const Report& chosen_report(const Tool& tool, const Config& config);
 
-/// Takes options, and a command after --, into the invocation; the words that are left. `command`:
+/// Parses options, and a command after --, into the invocation; -> the remaining words. `command`:
 /// as the user types it, for hints.
 Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command,
                                               const std::vector<Option>& options,

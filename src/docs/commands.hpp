@@ -1,4 +1,4 @@
-// The commands of coretap beside its tools: one table for dispatch, --help, coretap(8) and
+// coretap's commands other than tools: one table for dispatch, --help, coretap(8) and
 // completion.
 #pragma once
 #include <optional>
@@ -15,31 +15,31 @@ namespace coretap {
 /// (Command is the command after --: run/command.hpp.)
 struct OwnCommand {
   std::string_view name;
-  std::string_view arguments = {};    ///< "WORD..."; empty: it takes options only
-  std::size_t least = 0, most = 0;    ///< how many words
+  std::string_view arguments = {};    ///< "WORD..."; empty: it accepts options only
+  std::size_t least = 0, most = 0;    ///< minimum and maximum number of words
   std::string_view summary;           ///< one line, no full stop
-  std::string_view description = {};  ///< what the summary does not say
-  std::vector<Option> options = {};   ///< beside --help
+  std::string_view description = {};  ///< details beyond the summary
+  std::vector<Option> options = {};   ///< other than --help
   std::vector<Example> examples = {};
-  /// What its own manual page says of rights and of what it prints. Empty: coretap(8) describes it,
-  /// and it has no link of its own.
+  /// Text of its manual page about rights and output. Empty: coretap(8) describes the command, and
+  /// it has no link.
   std::string_view rights = {}, output = {}, json = {};
   Complete complete = Complete::nothing;         ///< for the words
-  std::vector<Completion> (*words)() = nullptr;  ///< the same, where they are a closed list
+  std::vector<Completion> (*words)() = nullptr;  ///< the same, if the words are a closed list
   int (*run)(const Config&, const std::vector<std::string>& words) = nullptr;
 };
 
 const std::vector<OwnCommand>& commands();
 const OwnCommand* find_command(std::string_view name);
 
-/// Those of the table and --help.
+/// The options in the table and --help.
 std::vector<Option> options_of(const OwnCommand& command);
 
 std::string help_text(const OwnCommand& command);
-/// What `coretap --help` prints.
+/// The text of `coretap --help`.
 std::string overview();
 
-/// The exit status, if the first argument is a command.
+/// Runs a command; -> its exit status, or nullopt if the first argument is not a command.
 std::optional<int> run_command(const std::vector<std::string>& arguments);
 
 }  // namespace coretap

@@ -18,10 +18,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// The text of an option, a field or a tool as a description of one line.
+/// A one-line description from the text of an option, a field or a tool.
 std::string in_a_line(std::string_view text) { return printable(text.substr(0, text.find(';'))); }
 
-/// What is being typed: options and words that are complete, and what the last word is part of.
+/// The command line being typed: complete options and words, and what the last word is part of.
 class Line {
  public:
   Line(std::vector<Option> options, const Words& words, std::size_t first)
@@ -37,11 +37,11 @@ class Line {
   }
 
   std::optional<std::size_t> command_at;  ///< the first word after --
-  const Option* value_of = nullptr;       ///< the last word is a value, or ends in one
-  std::string kept;                       ///< the part of the same word before that value
-  std::string typed;                      ///< the value as far as it is typed; else the word
-  std::size_t words = 0;                  ///< complete ones that are no options
-  Config given;                           ///< knows which options there are, not their values
+  const Option* value_of = nullptr;       ///< option whose value is (the end of) the last word
+  std::string kept;                       ///< the part of the last word before that value
+  std::string typed;                      ///< the value typed so far; else the word
+  std::size_t words = 0;                  ///< number of complete words other than options
+  Config given;                           ///< which options were given, without values
 
   const std::vector<Option>& options() const { return options_; }
 
@@ -64,7 +64,7 @@ class Line {
   }
   void give(const Option& o) { given.give(o.name, "", o.adds_up); }
 
-  /// The option in whose value a word of single letters ends; `at`: where the value starts.
+  /// The option whose value ends a word of single letters; `at`: start of the value.
   const Option* letters(std::string_view word, std::size_t& at) {
     for (at = 1; at < word.size(); at++) {
       auto* o = by_letter(word[at]);
@@ -121,7 +121,7 @@ void keep_matching(std::vector<Completion>& all, std::string_view typed) {
   std::erase_if(all, [&](auto& c) { return !c.word.starts_with(typed); });
 }
 
-/// Keys by which --sort of this tool can sort, as far as the options given so far tell.
+/// Keys that --sort of this tool accepts with the options given so far.
 std::vector<Completion> sort_keys(const Tool& tool, const Config& given) {
   std::vector<Completion> all;
   for (auto& f : chosen_report(tool, given)->fields())
@@ -147,7 +147,7 @@ void add_values(Completions& to, Complete kind, std::string_view typed) {
 void complete_value(Completions& to, const Line& line, const Tool* tool) {
   auto& option = *line.value_of;
   auto kept = line.kept, typed = line.typed;
-  // In a list the values before the last comma are settled.
+  // In a list, values before the last comma are complete.
   std::set<std::string, std::less<>> settled;
   if (option.metavar.ends_with(",...")) {
     for (auto comma = typed.find(','); comma != typed.npos; comma = typed.find(',')) {
@@ -173,7 +173,8 @@ void complete_option(Completions& to, const Line& line, const Exclusive& exclusi
   bool letters = line.typed == "-";
   for (auto& o : line.options()) {
     if (line.given.given(o.name) && !o.adds_up) continue;
-    // What it belongs to comes first; words of -- COMMAND and values of filters are not known here.
+    // Options that it depends on must be given first; a -- COMMAND and filter values are unknown
+    // here.
     if (!line.given.holds(o.belongs_to)) continue;
     if (std::any_of(exclusive.begin(), exclusive.end(), [&](auto& pair) {
           return (pair.first == o.name && line.given.given(pair.second)) ||
@@ -188,7 +189,7 @@ void complete_option(Completions& to, const Line& line, const Exclusive& exclusi
   keep_matching(to.candidates, line.typed);
 }
 
-/// The positional argument that the word of this number is; nullptr: there is none.
+/// The positional argument with this index; nullptr: there is none.
 const Positional* positional_at(const Tool& tool, std::size_t number) {
   auto& all = tool.positionals;
   if (number < all.size()) return &all[number];
@@ -232,7 +233,7 @@ void complete_command(Completions& to, const OwnCommand& command, const Words& w
   }
 }
 
-/// What a shell or a terminal would take for something else is not offered.
+/// False for words that a shell or a terminal would misinterpret.
 bool fit(const Completion& c) {
   return !c.word.empty() && c.word.size() <= 4096 && printable(c.word) == c.word;
 }

@@ -1,4 +1,4 @@
-// What this machine has that options name: processes, users, disks, cgroups, kernel functions.
+// Completion values from this machine: processes, users, disks, cgroups, kernel functions.
 #include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -33,7 +33,7 @@ namespace {
 
 using List = std::vector<Completion>;
 
-// The user waits for the answer, and longer lists are of no use.
+// Limits: the user is waiting, and longer lists are of no use.
 constexpr int kMostDirectories = 4000;
 
 std::vector<std::string> entries(const std::string& directory) {
@@ -45,7 +45,7 @@ std::vector<std::string> entries(const std::string& directory) {
   return names;
 }
 
-/// What is in a small file, without the newline at its end; names may have others.
+/// Contents of a small file without the final newline; names may contain others.
 std::string text_of(const std::string& path) {
   auto text = read_file(path, 256).value_or("");
   if (text.ends_with('\n')) text.pop_back();
@@ -77,7 +77,7 @@ List comms(std::string_view prefix) {
   std::set<std::string> names;
   for (auto pid : processes())
     if (auto name = comm_of(pid); name.starts_with(prefix)) names.insert(name);
-  List all;  // clang 14 makes no aggregates of parentheses
+  List all;  // clang 14 does not initialize aggregates with parentheses
   all.reserve(names.size());
   for (auto& word : names) all.push_back({word});
   return all;
@@ -118,7 +118,7 @@ List syscalls() {
   return all;
 }
 
-/// "container 3f2a41c0d2b1 (docker)" of the names that engines give to cgroups; else empty.
+/// "container 3f2a41c0d2b1 (docker)" for cgroup names of container engines; else empty.
 std::string container(std::string_view name) {
   constexpr std::string_view kEngines[] = {"docker-", "cri-containerd-", "libpod-", "crio-"};
   for (auto engine : kEngines) {
@@ -133,7 +133,7 @@ std::string container(std::string_view name) {
   return {};
 }
 
-/// Paths below the version 2 mount, with or without its own path as they are typed; from the top.
+/// Paths below the cgroup v2 mount, with or without its path, as typed; breadth first.
 List cgroups(std::string_view prefix) {
   List all;
   auto mount = cgroup2_mount();
@@ -161,7 +161,7 @@ List cgroups(std::string_view prefix) {
   return all;
 }
 
-/// Names, and ids of those without.
+/// Names, or ids where there is no name.
 List names_of_cgroups(std::string CgroupNames::*name, std::string CgroupNames::*id) {
   std::set<std::string> words;
   for (auto& names : Containers().all()) {
@@ -174,7 +174,7 @@ List names_of_cgroups(std::string CgroupNames::*name, std::string CgroupNames::*
   return all;
 }
 
-/// Each line of a file that starts so; lines are cut at the first blank.
+/// Calls back for each line of a file until false is returned; long lines are cut.
 template <class Take>
 void each_line(const Fd& fd, Take take) {
   symbols::LineReader reader(fd.get(), 512, 256 << 20);
@@ -198,7 +198,7 @@ List functions(std::string_view prefix) {
     auto at = rest.find('[');
     return at == rest.npos ? std::string_view() : rest.substr(at, rest.find(']') + 1 - at);
   };
-  // Those that can be traced; without that list (no function tracer, no rights) all.
+  // Traceable functions; if that list is unavailable (no function tracer, no rights), all.
   if (auto traceable = open_tracing("available_filter_functions"); traceable.get() >= 0) {
     each_line(traceable, [&](std::string_view line) {
       auto name = line.substr(0, line.find_first_of(" \t"));
@@ -273,7 +273,7 @@ List all_of(Complete kind, std::string_view prefix) {
       return tools();
     case Complete::topic:
       return topics();
-    // The shell's, or the tool's.
+    // Completed by the shell, or from the tool's table.
     case Complete::nothing:
     case Complete::file:
     case Complete::directory:

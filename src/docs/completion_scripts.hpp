@@ -1,4 +1,4 @@
-// The scripts of completion/, which the build puts into the executable.
+// The scripts of completion/, embedded in the executable.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace coretap {
 
-/// The script of a shell: "bash", "zsh" or "fish"; empty: there is none.
+/// The script for a shell: "bash", "zsh" or "fish"; empty: there is none.
 std::string_view completion_script(std::string_view shell);
-/// The shells that have one.
+/// The shells that have a script.
 std::vector<Completion> completion_shells();
 
 }  // namespace coretap

@@ -42,7 +42,7 @@ std::string type_of(const OutputKey& k) {
   return text;
 }
 
-/// A space before each.
+/// Each key is preceded by a space.
 std::string text_of(const std::vector<OutputKey>& keys) {
   std::string text;
   std::string_view when;
@@ -55,7 +55,7 @@ std::string text_of(const std::vector<OutputKey>& keys) {
   return when.empty() ? text : text + '>';
 }
 
-/// Keys that are written once: many tools have them, in this order.
+/// Groups of keys that are listed once: many tools have them, in this order.
 const std::map<std::string, std::string>& common() {
   static const auto all = [] {
     std::vector<OutputKey> cgroup;
@@ -88,7 +88,7 @@ std::string line(std::string_view what, std::string_view keys) {
   return fmt::format("{}:{}\n", what, keys);
 }
 
-/// A line for each type, and one for CSV where that has other keys.
+/// A line for each type, and one for CSV if its keys differ.
 std::string lines_of(std::string_view name, std::span<const JsonKind> kinds,
                      const std::vector<OutputKey>& columns) {
   auto csv = short_text_of(columns);
@@ -109,7 +109,7 @@ std::string keys_of_all() {
   auto text = kHead + units();
   for (auto& [name, keys] : common()) text += line(name, keys);
   std::map<std::string_view, std::string> lines;
-  std::set<std::string> ends;  // the same header and ledger in all tools
+  std::set<std::string> ends;  // header and ledger, the same in all tools
   for (auto& entry : registry()) {
     auto tool = build(entry);
     auto kinds = json_kinds(tool);

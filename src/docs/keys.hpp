@@ -1,10 +1,10 @@
-// Keys of JSON lines and columns of CSV, from the same field lists that the reporters write.
+// Keys of JSON lines and columns of CSV, from the field lists that the reporters use.
 #pragma once
 #include <string>
 
 namespace coretap {
 
-/// Those of all tools: what scripts may rely on, without words that explain it.
+/// Keys of all tools, which scripts may rely on, without descriptions.
 std::string keys_of_all();
 
 }  // namespace coretap

@@ -23,7 +23,7 @@ namespace coretap {
 
 namespace {
 
-/// Does the tool declare it, rather than the library for all tools?
+/// True if the tool declares the option itself, rather than the library for all tools.
 bool declares(const Tool& tool, std::string_view option) {
   return std::any_of(tool.options.begin(), tool.options.end(),
                      [&](auto& o) { return o.name == option; });
@@ -110,7 +110,7 @@ std::string need_words(const Need& need) {
   return {};
 }
 
-/// A list of tracepoints may go on in the next line after each comma.
+/// Permits a line break after each comma in a list of tracepoints.
 std::string breakable(std::string_view section) {
   std::string out;
   for (char c : section) {
@@ -170,7 +170,7 @@ void field_items(Page& p, const std::vector<Field>& fields) {
   for (auto& f : fields) {
     p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title));
     p.prose(sentence(f.doc));
-    // Such a field is left out of the table alone: the reporters write all into JSON and CSV.
+    // Such a field is omitted from the table only: JSON and CSV have all fields.
     if (auto words = condition_words(f.only_with); !words.empty())
       p.prose(fmt::format("Present only {}.", words));
     if (!f.millisecond_title.empty())
@@ -191,7 +191,7 @@ bool has(const Tool& tool, std::string_view option) {
   return std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == option; });
 }
 
-/// Lets a kind of report write its part of the page.
+/// Lets each kind of report write its part of the page.
 class PageManual : public Manual {
  public:
   PageManual(Page& page, const Tool& tool) : page_(page), tool_(tool) {}
@@ -238,7 +238,7 @@ void json_section(Page& p, const Tool& tool) {
   }
 }
 
-/// What capabilities(7) the tool asks for, and why.
+/// The capabilities(7) that the tool requires, and why.
 void rights_section(Page& p, const Tool& tool) {
   auto needs = needed_capabilities(tool);
   p.section("RIGHTS");
@@ -273,7 +273,7 @@ void effects_section(Page& p) {
       "a function, on kernels whose probe there writes below the stack pointer.");
 }
 
-/// What a real run printed, and the meaning of its columns from their declaration.
+/// Output of a real run, and the meaning of its columns from their declaration.
 void sample_section(Page& p, const Tool& tool, std::string_view sample) {
   auto text = sample, command = take_until(text, '\n');
   p.section("EXAMPLE OUTPUT");

@@ -1,4 +1,4 @@
-// Manual pages in mdoc, from the tools' tables and the kernel programs in the executable.
+// Manual pages in mdoc, from the tools' tables and the BPF objects in the executable.
 #pragma once
 #include <map>
 #include <string>
@@ -13,10 +13,10 @@ namespace coretap {
 
 struct OwnCommand;
 
-/// `sample`: a command line, and below it what that printed; empty: there is none.
+/// `sample`: a command line followed by its output; empty: there is none.
 std::string man_page(const Tool& tool, std::string_view sample = {});
 std::string coretap_man_page();
-/// Of a command that has a page of its own.
+/// Manual page of a command that has a separate page.
 std::string command_man_page(const OwnCommand& command);
 /// coretap-output(7): what all tools have in common.
 std::string output_man_page();
@@ -25,11 +25,11 @@ std::string exporter_man_page();
 /// coretap-migrate(7): what differs from bcc and libbpf-tools.
 std::string migrate_man_page();
 
-/// All pages, by their paths below a directory of manual pages: "man8/coretap-runqlat.8".
-/// `samples`: a directory with files TOOL.txt; the executable has none, to be small.
+/// All pages, by path below a manual directory: "man8/coretap-runqlat.8". `samples`: a directory
+/// with files TOOL.txt; the executable contains none, to be small.
 std::map<std::string, std::string> man_pages(const std::string& samples = {});
 
-/// The columns of a report's text that a sample shows, for this command line.
+/// The columns in a sample of a report's text, for this command line.
 std::vector<Field> columns_of(const Tool& tool, std::string_view command_line);
 
 /// `coretap man`.

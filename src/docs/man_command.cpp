@@ -1,4 +1,4 @@
-// `coretap man`: a page for a person, for a program, or all of them as files.
+// `coretap man`: shows a page, prints it to a program, or writes all pages to files.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ namespace coretap {
 
 namespace {
 
-/// Pages of no tool and no command.
+/// Pages that do not belong to a tool or command.
 struct Topic {
   std::string_view name, about;
   int section;
@@ -37,7 +37,7 @@ constexpr Topic kTopics[] = {
     {"output", "options and formats of all tools", 7, output_man_page},
 };
 
-/// Runs a program that reads the page from standard input. Did it show it?
+/// Runs a program that reads the page from standard input; true: it succeeded.
 bool shown_by(std::vector<std::string> command, const std::string& page) {
   Fd file(memfd_create("page", MFD_CLOEXEC));
   if (!file || write(file.get(), page.data(), page.size()) != static_cast<ssize_t>(page.size()) ||

@@ -10,7 +10,7 @@ namespace coretap {
 
 namespace {
 
-/// Items of all tools, in a list for each subsystem.
+/// Writes items of all tools, in one list per subsystem.
 template <class Write>
 void each_by_subsystem(Page& p, Write write) {
   std::string_view subsystem;

@@ -1,4 +1,4 @@
-// coretap-migrate(7): for users of bcc and libbpf-tools, from what the tools declare.
+// coretap-migrate(7): for users of bcc and libbpf-tools, from the tools' declarations.
 #include <algorithm>
 
 #include <fmt/format.h>

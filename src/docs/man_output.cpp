@@ -1,4 +1,4 @@
-// coretap-output(7): options, formats and terms that all tools share, so that their pages need not.
+// coretap-output(7): options, formats and terms that all tools share and that their pages omit.
 #include <fmt/format.h>
 
 #include "cli/help.hpp"
@@ -12,7 +12,7 @@ namespace coretap {
 
 namespace {
 
-/// A tool with all options that the library adds: some come with others, or with a field.
+/// A tool with all options that the library adds: some depend on other options or on fields.
 Tool any_tool() {
   Tool tool;
   tool.name = "NAME";

@@ -1,4 +1,4 @@
-// What several manual pages are made of.
+// Parts that several manual pages share.
 #pragma once
 #include <vector>
 
@@ -7,14 +7,14 @@
 
 namespace coretap {
 
-/// Keys of JSON objects, as items of a list of their own.
+/// Keys of JSON objects, as items of a separate list.
 void key_items(Page& p, const std::vector<OutputKey>& keys);
 
 /// Questions, each with the command line that answers it.
 void question_items(Page& p, const Tool& tool);
 
-/// What differs from the peers' tools of that name; with the options that are refused. No lines
-/// where nothing does.
+/// Differences from the tools of that name in other suites, and refused options. Writes nothing if
+/// there are none.
 void differences(Page& p, const Tool& tool);
 bool has_differences(const Tool& tool);
 

@@ -11,7 +11,7 @@ namespace coretap {
 
 namespace {
 
-// When the form of the pages last changed; the day of a build would make each build differ.
+// Date of the last change of the pages' form; build dates would make builds differ.
 constexpr char kDate[] = "November 22, 2026";
 constexpr std::size_t kFill = 78;
 
@@ -47,7 +47,7 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-/// A word on a line that begins with a macro: one that looks like a macro must not be one.
+/// A word on a macro line: escapes words that look like macros.
 std::string argument(std::string_view word) {
   bool macro = word.size() >= 2 && word.size() <= 3 && upper(word[0]) && lower(word[1]);
   return (macro ? "\\&" : "") + escape(word);
@@ -84,14 +84,14 @@ std::string sentence(std::string_view fragment) {
 
 namespace {
 
-// In what is to be typed a hyphen must stay one.
+// Escapes hyphens in text to be typed, so that they stay hyphens.
 std::string dashes(std::string text) {
   for (std::size_t at = 0; (at = text.find('-', at)) != std::string::npos; at += 2)
     text.insert(at, 1, '\\');
   return text;
 }
 
-/// "runqlat(8)," as the macro of a reference, or empty.
+/// "runqlat(8)," as the macro for a reference, or empty.
 std::string reference(std::string_view word) {
   std::string close;
   while (!word.empty() && std::string_view(".,;:").find(word.back()) != std::string_view::npos) {

@@ -10,28 +10,28 @@
 
 namespace coretap {
 
-/// Text on a macro line: words that look like macros are protected.
+/// Text on a macro line: escapes words that look like macros.
 std::string inline_words(std::string_view text);
 
-/// A fragment of the tables as a sentence; a first word that is a name or a number stays as it is.
+/// A fragment from the tables as a sentence; a leading name or number is not capitalized.
 std::string sentence(std::string_view fragment);
 
 class Page {
  public:
-  /// Title, section (7, 8), and the line of NAME.
+  /// Writes title, section (7, 8), and the line of NAME.
   Page(std::string_view name, int section, std::string_view summary);
 
   void macro(std::string_view line) { out_ += fmt::format(".{}\n", line); }
   void section(std::string_view title) { macro(fmt::format("Sh {}", title)); }
 
-  /// Prose: options, paths, pages and `-- COMMAND` get their macros, each sentence its own line.
+  /// Prose: marks up options, paths, pages and `-- COMMAND`, one line per sentence.
   void prose(std::string_view text);
 
   void item(std::string_view line) { macro(fmt::format("It {}", line)); }
   void begin(std::string_view list) { macro(fmt::format("Bl {}", list)); }
   void end() { macro("El"); }
   void example(std::string_view command);
-  /// Text as it is, line by line.
+  /// Literal text, line by line.
   void literal(std::string_view text);
 
   std::string finish() { return std::move(out_); }

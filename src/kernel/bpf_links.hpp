@@ -1,4 +1,4 @@
-// The kernel's words for links that older headers do not have (include/uapi/linux/bpf.h).
+// Kernel definitions for BPF links that older headers lack (include/uapi/linux/bpf.h).
 #pragma once
 #include <linux/bpf.h>
 
@@ -9,7 +9,7 @@ namespace coretap {
 /// BPF_TRACE_KPROBE_MULTI (0dcac2725406 in 5.18).
 inline constexpr auto kKprobeMulti = static_cast<bpf_attach_type>(42);
 inline constexpr std::uint32_t kKprobeMultiReturn = 1;  // BPF_F_KPROBE_MULTI_RETURN
-/// bpf_attr's link_create, of that type.
+/// bpf_attr's link_create for that attach type.
 struct KprobeMulti {
   std::uint32_t program, target, attach_type, link_flags;
   std::uint32_t flags, count;
@@ -32,15 +32,15 @@ struct PerfEventLink {
   std::uint64_t cookie;
 };
 
-/// bpf_attr's raw_tracepoint; the cookie since 6.10 (68ca5d4eebb8).
+/// bpf_attr's raw_tracepoint; the cookie exists since 6.10 (68ca5d4eebb8).
 struct RawTracepoint {
   std::uint64_t name;
   std::uint32_t program, unused;
   std::uint64_t cookie;
 };
 
-/// bpf_link_info, as far as it says where a link is attached (of perf events 1b715e1b0ec5 in 6.6)
-/// and what was missed (dd8657894c11 and 3acf8ace6823 in 6.7).
+/// Part of bpf_link_info: where a link is attached (for perf events since 6.6, 1b715e1b0ec5) and
+/// the number of missed hits (6.7, dd8657894c11 and 3acf8ace6823).
 struct LinkInfo {
   std::uint32_t type, id, program, unused;
   union {
@@ -58,7 +58,7 @@ struct LinkInfo {
     struct {
       std::uint64_t text;  ///< the caller's buffer
       std::uint32_t bytes;
-    } name;  ///< of a raw tracepoint, of what an iterator visits
+    } name;  ///< the raw tracepoint, or the target of an iterator
     struct {
       std::uint32_t attach_type, object, type;
     } tracing;

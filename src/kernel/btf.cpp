@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 256 << 20;
 constexpr std::size_t kMostInside = 1024;
-constexpr int kMostModifiers = 32;  // types that lead to each other have no end
+constexpr int kMostModifiers = 32;  // bounds the walk: types may refer to each other in a cycle
 
 template <class T>
 const T* tail(const btf_type* type) {
@@ -58,7 +58,7 @@ std::size_t Btf::tail_bytes(const btf_type& type) {
     case BTF_KIND_TYPE_TAG:
       return 0;
     default:
-      return SIZE_MAX;  // more than any file has
+      return SIZE_MAX;  // unknown kind: larger than any file
   }
 }
 
@@ -91,7 +91,7 @@ bool Btf::open(const char* path, const Btf* base) {
     return false;
   }
   size_ = static_cast<std::size_t>(st.st_size);
-  // Kernels since 6.16 let it be mapped (a539e2a6d51d).
+  // /sys/kernel/btf files can be mapped since 6.16 (a539e2a6d51d).
   data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
   mapped_ = data_ != MAP_FAILED;
   if (!mapped_) {
@@ -122,7 +122,7 @@ bool Btf::view(const void* data, std::size_t size, const Btf* base_types) {
     return false;
   auto* base = static_cast<const char*>(data) + header.hdr_len;
   if (reinterpret_cast<std::uintptr_t>(base + header.type_off) % alignof(btf_type) != 0)
-    return false;  // the kernel refuses it too
+    return false;  // the kernel rejects it too
   strings_ = {base + header.str_off, header.str_len};
   if (!strings_.empty() && strings_.back() != '\0') return false;
   offsets_.reserve(header.type_len / 32);
@@ -164,7 +164,7 @@ const btf_type* Btf::plain(std::uint32_t id, bool typedefs) const {
 const char* Btf::text(std::uint32_t offset) const {
   if (offset < first_text_) return base_->text(offset);
   offset -= first_text_;
-  // The last string is terminated, so each is.
+  // The last string is NUL-terminated, so all are.
   return offset < strings_.size() ? strings_.data() + offset : "";
 }
 
@@ -173,7 +173,7 @@ std::uint32_t Btf::name_offset(std::string_view name) const {
   word += '\0';
   word += name;
   word += '\0';
-  // Each name stands once, and every name has a terminated one before it.
+  // Each name occurs once, and a terminated string precedes every name.
   auto* found =
       static_cast<const char*>(memmem(strings_.data(), strings_.size(), word.data(), word.size()));
   return found ? first_text_ + static_cast<std::uint32_t>(found - strings_.data()) + 1 : 0;
@@ -193,7 +193,7 @@ std::uint32_t Btf::find(std::string_view name, unsigned kind) const {
 std::vector<std::uint32_t> Btf::find(const std::vector<std::string_view>& names,
                                      unsigned kind) const {
   std::vector<std::uint32_t> found(names.size());
-  // From the last, so that the first of a name stays.
+  // Backwards, so that the first type of a name is the one that remains.
   for (auto id = count(); types_ && id-- > first();) {
     auto* t = own_type(id);
     if (BTF_INFO_KIND(t->info) != kind) continue;
@@ -218,7 +218,7 @@ bool Btf::has_member(const btf_type* type, std::string_view member) const {
     for (unsigned i = 0; i < BTF_INFO_VLEN(outer->info); i++) {
       auto word = name(members[i].name_off);
       if (word == member) return true;
-      if (word.empty() && inside.size() < kMostInside)  // one may lead to itself
+      if (word.empty() && inside.size() < kMostInside)  // a damaged type may contain itself
         inside.push_back(this->type(members[i].type));
     }
   }

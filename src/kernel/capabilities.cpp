@@ -135,7 +135,7 @@ std::string CapabilitySet::names() const {
 CapabilitySet own_capabilities() { return CapabilitySet::of_bits(get_sets().effective); }
 
 std::optional<long long> perf_events_for_admin() {
-  constexpr long long kDistributions = 3;  // the kernel's own values end at 2
+  constexpr long long kDistributions = 3;  // mainline kernels have values up to 2
   auto paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
   return paranoid && *paranoid >= kDistributions ? std::optional<long long>(*paranoid)
                                                  : std::nullopt;
@@ -160,7 +160,7 @@ std::string missing_capabilities() {
 
 void retain_capabilities(const CapabilitySet& keep, const CapabilitySet& reserve) {
   auto sets = get_sets();
-  // What CAP_SYS_ADMIN stands for stays by it.
+  // CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON: keep it where these are not permitted.
   auto kept = sets.permitted & keep.bits();
   if (keep.bits() & ~kept & CapabilitySet{Capability::bpf, Capability::perfmon}.bits())
     kept |= sets.permitted & CapabilitySet{Capability::sys_admin}.bits();

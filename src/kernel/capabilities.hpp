@@ -1,5 +1,5 @@
-// Capabilities (capabilities(7)) of this process: which it has, which are missing, giving up the
-// rest.
+// Capabilities (capabilities(7)) of this process: querying them, reporting missing ones, dropping
+// the rest.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -24,11 +24,11 @@ enum class Capability : int {
 };
 std::string_view name_of(Capability capability);  ///< "CAP_BPF"
 
-/// Of any capability; the number itself for one that is newer than this program.
+/// Name of any capability; the number itself if it is newer than this program.
 std::string capability_name(std::uint64_t number);
-/// "CAP_KILL", "kill", "5"; none if this kernel has no such.
+/// Accepts "CAP_KILL", "kill", "5"; nullopt if this kernel has no such capability.
 std::optional<std::uint64_t> capability_number(std::string_view text);
-/// The highest number that this kernel has.
+/// The highest capability number of this kernel.
 std::uint64_t last_capability();
 
 class CapabilitySet {
@@ -39,7 +39,7 @@ class CapabilitySet {
   }
   void add(Capability capability) { bits_ |= bit(capability); }
   void add(const CapabilitySet& others) { bits_ |= others.bits_; }
-  /// CAP_SYS_ADMIN holds what was split off from it (5.8, 5.9).
+  /// CAP_SYS_ADMIN includes the capabilities that were split off from it (5.8, 5.9).
   bool has(Capability capability) const;
   bool empty() const { return !bits_; }
   std::string names() const;  ///< "CAP_BPF CAP_PERFMON"
@@ -53,46 +53,46 @@ class CapabilitySet {
   std::uint64_t bits_ = 0;
 };
 
-/// Those in effect for this process.
+/// The effective capabilities of this process.
 CapabilitySet own_capabilities();
 
-/// The value of kernel.perf_event_paranoid, if it lets only CAP_SYS_ADMIN open perf events.
+/// The value of kernel.perf_event_paranoid if it permits only CAP_SYS_ADMIN to open perf events.
 std::optional<long long> perf_events_for_admin();
 
-/// Why a perf event was refused with this error, if CAP_PERFMON is not enough. Debian and its
-/// relatives have a value of kernel.perf_event_paranoid that asks for more. Perf events on user
-/// functions need more since 6.16 (ba677dbe77af, also in stable kernels of its time).
+/// Explains a refused perf event if CAP_PERFMON does not suffice. Debian and its derivatives use a
+/// value of kernel.perf_event_paranoid that requires more. Perf events on user functions require
+/// more since 6.16 (ba677dbe77af, also in stable kernels of that time).
 std::string perf_capability_missing(int error, bool user_function = false);
 
-/// Which of the capabilities without which nothing can be traced this process lacks: "CAP_BPF and
-/// CAP_PERFMON"; empty: nothing.
+/// The missing ones of the capabilities that all tracing requires: "CAP_BPF and CAP_PERFMON";
+/// empty: none is missing.
 std::string missing_capabilities();
 
-/// Keeps those capabilities of this process that `keep` names, and those of `reserve` without
-/// effect until AllPermitted; gives up the others permanently. Programs that it starts get none.
+/// Keeps the capabilities in `keep`, and those in `reserve` permitted but not effective until
+/// AllPermitted; drops all others permanently. Programs that it starts get none.
 void retain_capabilities(const CapabilitySet& keep, const CapabilitySet& reserve = {});
 
-/// Puts the effective set back when it goes.
+/// Restores the effective set on destruction.
 class EffectiveFor {
  public:
   EffectiveFor(const EffectiveFor&) = delete;
   EffectiveFor& operator=(const EffectiveFor&) = delete;
 
  protected:
-  explicit EffectiveFor(std::uint64_t wanted);  ///< those of it that are permitted
+  explicit EffectiveFor(std::uint64_t wanted);  ///< sets those that are permitted
   ~EffectiveFor();
 
  private:
   std::uint64_t before_;
 };
 
-/// While it lives only these capabilities are effective.
+/// While it exists, only these capabilities are effective.
 struct EffectiveOnly : EffectiveFor {
   explicit EffectiveOnly(const CapabilitySet& keep)
       : EffectiveFor(own_capabilities().bits() & keep.bits()) {}
 };
 
-/// While it lives all that this process has kept is effective.
+/// While it exists, all permitted capabilities are effective.
 struct AllPermitted : EffectiveFor {
   AllPermitted() : EffectiveFor(~std::uint64_t{0}) {}
 };

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kIdDigits = 64;
 constexpr std::size_t kMostStateBytes = 4 << 20;        // of a runtime's file
-constexpr std::uint64_t kBetweenLooks = 1'000'000'000;  // ns: new cgroups come all the time
+constexpr std::uint64_t kBetweenLooks = 1'000'000'000;  // ns: new cgroups appear all the time
 constexpr std::size_t kMostCgroups = 1 << 16;
 
 bool is_id(std::string_view text) {
@@ -33,7 +33,7 @@ bool is_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return isxdigit(c); });
 }
 
-/// "docker-0123...cdef.scope" and "0123...cdef"; empty: it is no container's.
+/// Accepts "docker-0123...cdef.scope" and "0123...cdef"; empty: not a container.
 std::string_view container_id(std::string_view part) {
   if (part.ends_with(".scope")) part.remove_suffix(6);
   for (std::string_view engine : {"docker-", "libpod-", "crio-", "cri-containerd-", "nerdctl-"})
@@ -41,7 +41,7 @@ std::string_view container_id(std::string_view part) {
   return is_id(part) ? part : std::string_view();
 }
 
-/// "kubepods-burstable-pod0123_....slice" and "pod0123-...": the uid with hyphens.
+/// Accepts "kubepods-burstable-pod0123_....slice" and "pod0123-..."; -> the uid with hyphens.
 std::string pod_uid(std::string_view part) {
   constexpr std::size_t kUid = 36;
   if (part.ends_with(".slice")) part.remove_suffix(6);
@@ -50,7 +50,7 @@ std::string pod_uid(std::string_view part) {
   std::string uid(part.substr(at + (at ? 4 : 3)));
   std::replace(uid.begin(), uid.end(), '_', '-');
   auto is_part = [](unsigned char c) { return isxdigit(c) || c == '-'; };
-  // Pods that a file of the node declares have a hash of 32 digits.
+  // Static pods (declared in files on the node) have a hash of 32 digits.
   bool right =
       (uid.size() == kUid || uid.size() == 32) && std::all_of(uid.begin(), uid.end(), is_part);
   return right ? uid : std::string();
@@ -76,7 +76,7 @@ std::string text_of(const rapidjson::Value& object, const char* key) {
   return {found->value.GetString(), found->value.GetStringLength()};
 }
 
-/// config.v2.json of Docker has the name as "/web".
+/// Docker's config.v2.json stores the name as "/web".
 std::string docker_name(const std::string& directory, const std::string& id) {
   auto name = text_of(json_of(fmt::format("{}/{}/config.v2.json", directory, id)), "Name");
   return name.starts_with('/') ? name.substr(1) : name;
@@ -96,7 +96,7 @@ std::string podman_name(const std::string& file, const std::string& id) {
   return {};
 }
 
-/// Links POD_NAMESPACE_CONTAINER-ID.log, of all containers of a node.
+/// Reads the links POD_NAMESPACE_CONTAINER-ID.log of all containers on the node.
 std::map<std::string, CgroupNames, std::less<>> kubernetes_names(const std::string& directory) {
   std::map<std::string, CgroupNames, std::less<>> all;
   std::error_code error;
@@ -124,7 +124,7 @@ CgroupNames parse_cgroup_path(std::string_view path) {
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));
     if (auto id = container_id(part); !id.empty()) {
       names.container_id = id;
-      continue;  // its scope is the runtime's, and what lies below is the container's own
+      continue;  // the runtime made this scope; cgroups below it are the container's
     }
     if (!names.container_id.empty()) break;
     if (auto uid = pod_uid(part); !uid.empty()) names.pod_uid = uid;
@@ -152,7 +152,7 @@ void Containers::look() {
   looked_ns_ = monotonic_ns();
   if (files_.hierarchy.empty()) return;
   kubernetes_ = kubernetes_names(files_.kubernetes);
-  if (known_.size() > kMostCgroups) known_.clear();  // those that have gone, too
+  if (known_.size() > kMostCgroups) known_.clear();  // this drops removed cgroups, too
   auto add = [&](const std::string& directory) {
     struct stat st {};
     if (stat(directory.c_str(), &st) != 0) return;
@@ -206,7 +206,7 @@ Result<std::string> Containers::find(
 
 namespace {
 
-/// The path up to the directory that is `kind` of thing, and not to one below it.
+/// The path up to the first directory for which `is_it` is true, without those below it.
 std::string up_to(const std::string& path, const std::function<bool(std::string_view)>& is_it) {
   for (std::size_t at = 1; at < path.size();) {
     auto end = std::min(path.find('/', at), path.size());

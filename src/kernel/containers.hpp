@@ -1,5 +1,5 @@
-// What cgroups are: containers, pods and systemd units. From the cgroup's path, and from files that
-// container runtimes keep; no daemon is asked.
+// Maps cgroups to containers, pods and systemd units, using the cgroup's path and files of
+// container runtimes; no daemon is queried.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,23 +12,23 @@
 
 namespace coretap {
 
-/// Of a cgroup. Empty: it is none, or the name is not known.
+/// Names of a cgroup. Empty: not of that kind, or the name is not known.
 struct CgroupNames {
-  std::string path;  ///< below the version 2 hierarchy, as in /proc/PID/cgroup: "/system.slice"
+  std::string path;  ///< relative to the cgroup v2 mount, as in /proc/PID/cgroup: "/system.slice"
   std::string container_id;  ///< 64 hexadecimal digits
-  std::string container;     ///< its name
-  std::string pod;           ///< of Kubernetes: its name
-  std::string pod_uid;       ///< as the API writes it, with hyphens
-  std::string unit;          ///< of systemd: "nginx.service"
+  std::string container;     ///< the container's name
+  std::string pod;           ///< the Kubernetes pod's name
+  std::string pod_uid;       ///< as in the Kubernetes API, with hyphens
+  std::string unit;          ///< the systemd unit: "nginx.service"
 };
 
-/// What the path alone says. Forms: systemd's and cgroupfs' of Docker, Podman, containerd, CRI-O
+/// Parses the path alone. Forms: those of systemd and cgroupfs of Docker, Podman, containerd, CRI-O
 /// and Kubernetes.
 CgroupNames parse_cgroup_path(std::string_view path);
 
-/// Where files are; others in tests.
+/// Locations of the files; tests use others.
 struct ContainerFiles {
-  std::string hierarchy;  ///< of cgroups, version 2; empty: where it is mounted
+  std::string hierarchy;  ///< of cgroup v2; empty: where it is mounted
   std::string docker = "/var/lib/docker/containers";
   std::string podman = "/var/lib/containers/storage/overlay-containers/containers.json";
   std::string kubernetes = "/var/log/containers";
@@ -38,14 +38,14 @@ class Containers {
  public:
   explicit Containers(ContainerFiles files = {});
 
-  /// By the cgroup's id; known from then on. One that has gone before it is looked up has no names.
+  /// Names for a cgroup id, cached. A cgroup that is removed before the first lookup has no names.
   const CgroupNames& of(std::uint64_t cgroup);
 
-  /// Of all cgroups that are there now.
+  /// Names of all existing cgroups.
   std::vector<CgroupNames> all();
 
-  /// The cgroup of the container with this name, or with an id that begins so; of the pod with this
-  /// name or uid; of the unit, whose ".service" may be left out.
+  /// The cgroup of the container with this name, or with an id that begins with it; of the pod with
+  /// this name or uid; of the unit, whose ".service" may be omitted.
   Result<std::string> find_container(std::string_view name_or_id);
   Result<std::string> find_pod(std::string_view name_or_uid);
   Result<std::string> find_unit(std::string_view name);

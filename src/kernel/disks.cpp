@@ -50,8 +50,8 @@ void each_disk(Visit visit) {
   closedir(dir);
 }
 
-/// Of the kernel's list, which has disks that are hidden elsewhere: paths of NVMe disks. Until
-/// `visit` returns true.
+/// Visits the disks in /proc/diskstats, which also has disks that are hidden elsewhere: paths of
+/// NVMe disks. Stops when `visit` returns true.
 template <class Visit>
 void each_listed(Visit visit) {
   auto text = read_file("/proc/diskstats");
@@ -96,7 +96,7 @@ std::set<std::string> paths_of(std::string_view disk) {
 Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
   std::string name(name_or_numbers);
   if (name.starts_with("/dev/")) name.erase(0, 5);
-  std::replace(name.begin(), name.end(), '/', '!');  // as sysfs writes cciss/c0d0
+  std::replace(name.begin(), name.end(), '/', '!');  // sysfs writes cciss/c0d0 with !
   if (auto number = parse_numbers(name)) {
     auto device = fmt::format("/sys/dev/block/{}", name);
     if (access((device + "/partition").c_str(), F_OK) == 0) return partition(name_or_numbers);
@@ -122,7 +122,7 @@ Result<std::uint32_t> disk_of_requests(std::uint32_t device) {
   const auto name = disk_name(device);
   const fs::path disk = "/sys/block/" + name;
   std::error_code error;
-  // All drivers that take requests have such queues since 5.0 (a1ce35fa4985).
+  // All request-based drivers have blk-mq queues since 5.0 (a1ce35fa4985).
   if (!fs::exists(disk, error) || fs::exists(disk / "mq", error)) return device;
   auto below = paths_of(name);
   if (below.size() == 1)
@@ -175,7 +175,7 @@ std::uint64_t block_requests() {
       while (auto* entry = readdir(dir)) queues += entry->d_name[0] != '.';
       closedir(dir);
     }
-    // A scheduler has tags of its own beside the driver's.
+    // A scheduler has a tag set in addition to the driver's.
     sum += 2 * static_cast<std::uint64_t>(per_queue) * std::max<std::uint64_t>(queues, 1);
   });
   return sum;

@@ -1,4 +1,4 @@
-// Disks as /sys/block shows them.
+// Disks, from /sys/block.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,20 +8,21 @@
 
 namespace coretap {
 
-/// Device number as the kernel keeps it: major << 20 | minor.
+/// Device number in the kernel's format: major << 20 | minor.
 Result<std::uint32_t> find_disk(std::string_view name_or_numbers);
 
-/// The disk whose requests are this one's: itself, or the only path of an NVMe disk that may have
-/// several. An error where the driver handles bios, and no requests: it names the disks below.
+/// The disk whose queue handles this disk's requests: itself, or the only path of an NVMe multipath
+/// disk. An error if the driver handles bios instead of requests; it names the disks below.
 Result<std::uint32_t> disk_of_requests(std::uint32_t device);
 
-/// Name of a device number now; disks may come and go while a tool runs. "8:16" if there is none.
+/// Current name of a device number; disks may come and go while a tool runs. "8:16" if there is
+/// none.
 std::string disk_name(std::uint32_t device);
 
-/// How many there are now.
+/// Current number of disks.
 std::uint64_t disks();
 
-/// How many requests all disks' queues can hold at once.
+/// Number of requests that the queues of all disks can hold at once.
 std::uint64_t block_requests();
 
 }  // namespace coretap

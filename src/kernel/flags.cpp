@@ -31,10 +31,10 @@ namespace {
 
 using Word = FlagWord;
 
-// Values are those of the headers of the machine it is built for, which its table for 32-bit
-// programs shares. Numbers stand where headers of supported distributions lack a name.
+// Values are from the headers of the build machine's architecture; its table for 32-bit programs
+// shares them. Literal numbers are used where headers of supported distributions lack a name.
 
-// The C library has 0 for it on 64-bit machines, the kernel the value of the architecture.
+// The C library defines O_LARGEFILE as 0 on 64-bit machines, the kernel by architecture.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr std::uint64_t kLargeFile = 0100000;
 #else
@@ -103,7 +103,7 @@ constexpr Word kAt[] = {
     {"AT_NO_AUTOMOUNT", AT_NO_AUTOMOUNT},
     {"AT_EMPTY_PATH", AT_EMPTY_PATH},
 };
-// One bit means AT_REMOVEDIR to unlinkat alone.
+// AT_REMOVEDIR has the same bit but applies to unlinkat only.
 constexpr Word kAtAccess[] = {
     {"AT_SYMLINK_NOFOLLOW", AT_SYMLINK_NOFOLLOW},
     {"AT_EACCESS", AT_EACCESS},
@@ -625,7 +625,7 @@ constexpr Word kTcpOptions[] = {
     {"TCP_TX_DELAY", 37},
 };
 
-/// How the number of an argument becomes words.
+/// How an argument's value is converted to words.
 enum Kind {
   flags,        ///< several words
   choice,       ///< one word
@@ -635,12 +635,12 @@ enum Kind {
 constexpr std::size_t kAlways = ~std::size_t{0};
 
 struct Use {
-  std::string_view calls;  ///< that have this argument: "mmap,mmap2"
+  std::string_view calls;  ///< calls with this argument: "mmap,mmap2"
   std::size_t number;
   std::span<const Word> words;
   Kind kind = flags;
-  bool wide = false;  ///< the kernel takes a whole register, not its lower half
-  /// Only where this other argument is one of two numbers.
+  bool wide = false;  ///< the kernel uses the whole register, not its lower half
+  /// Applies only if argument `when` has one of two values.
   std::size_t when = kAlways;
   std::uint64_t is = 0, or_is = 0;
 };

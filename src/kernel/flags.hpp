@@ -1,5 +1,5 @@
-// Arguments of system calls that are flags, or one of some numbers, in words: the only table of
-// them.
+// Names for system call arguments that are flags or enumerations: the only such
+// table.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,26 +13,26 @@ namespace coretap {
 struct FlagWord {
   std::string_view name;
   std::uint64_t value;
-  std::uint64_t field = 0;  ///< bits that have this value together; 0: those of the value itself
+  std::uint64_t field = 0;  ///< mask for comparing the value; 0: the bits of the value itself
 
   std::uint64_t mask() const { return field ? field : value; }
 };
 
-/// Flags of open(2), some of which have another's bit as part of them: those come first.
+/// Flags of open(2). Some include another flag's bit: those come first.
 std::span<const FlagWord> open_flag_words();
 /// Attributes of a mount, in struct mount_attr of mount_setattr(2).
 std::span<const FlagWord> mount_attribute_words();
 
-/// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one hexadecimal number, nothing as "0".
+/// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one hexadecimal number, zero as "0".
 std::string flag_words(std::span<const FlagWord> words, std::uint64_t value);
 
-/// An argument as strace writes it, by its number: "AF_INET"; nullopt: it has no words.
+/// An argument, by its index, as strace prints it: "AF_INET"; nullopt: it has no names.
 std::optional<std::string> argument_words(std::string_view call, std::size_t number,
                                           std::span<const std::uint64_t> arguments);
 
 /// "SIGSEGV", "SIGRTMIN+1"
 std::string signal_name(int number);
-/// Of a signal by its name, with or without SIG, or its number; 0: there is none.
+/// Number of a signal from its name, with or without SIG, or from its number; 0: no such signal.
 int signal_number(std::string_view text);
 
 }  // namespace coretap

@@ -8,8 +8,8 @@
 
 namespace coretap {
 
-/// Index in thousandths for an allocation of 2^order pages, from the free blocks by order:
-/// towards 0 it would fail for lack of memory, towards 1000 for fragmentation; -1000: it would
+/// Index in thousandths for an allocation of 2^order pages, from the free blocks by order: towards
+/// 0 it would fail for lack of memory, towards 1000 because of fragmentation; -1000: it would
 /// succeed. Source: __fragmentation_index().
 std::int64_t fragmentation_index(const __u64* free_blocks, int orders, int order);
 

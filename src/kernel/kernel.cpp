@@ -36,12 +36,12 @@ namespace {
 constexpr std::string_view kTypes = "/sys/kernel/btf", kOwnTypes = "vmlinux";
 
 std::string reason(int error) {
-  constexpr int kNotSupported = 524;  // ENOTSUPP, which only the kernel knows
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which user-space headers lack
   error = error < 0 ? -error : error;
   return error == kNotSupported ? "not supported" : strerror(error);
 }
 
-/// The kernel writes spaces and the like in mountinfo as \040.
+/// Decodes octal escapes of mountinfo: spaces and the like are written as \040.
 std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); i++) {
@@ -147,7 +147,7 @@ const btf_type* Kernel::tracepoint_prototype(std::string_view tracepoint) {
 
 int Kernel::tracepoint_args(std::string_view tracepoint) {
   auto* prototype = tracepoint_prototype(tracepoint);
-  // The first parameter is the tracepoint's own data.
+  // The first parameter is the tracepoint's private data.
   return prototype ? static_cast<int>(BTF_INFO_VLEN(prototype->info)) - 1 : -1;
 }
 
@@ -176,7 +176,7 @@ bool Kernel::has_enumerator(std::string_view type, std::string_view name) {
 const std::string& Kernel::fentry_refusal() {
   if (fentry_) return *fentry_;
   fentry_ = "";
-  // A function that every kernel has and may be traced.
+  // This function exists in every kernel and may be traced.
   auto id = function_type("vfs_read");
   if (!id) return *(fentry_ = "no kernel type information");
   const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
@@ -218,13 +218,13 @@ const std::string& Kernel::kprobe_multi_refusal() {
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = kKprobeMulti;
   Fd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "coretap_probe", "GPL", program, 2, &options));
-  const char* function = "vfs_read";  // which every kernel has
+  const char* function = "vfs_read";  // exists in every kernel
   KprobeMulti wish{};
   wish.program = static_cast<std::uint32_t>(fd.get());
   wish.attach_type = kKprobeMulti;
   wish.symbols = reinterpret_cast<std::uintptr_t>(&function);
   wish.count = 1;
-  // The enum has been there longer than what it needs is built in (CONFIG_FPROBE).
+  // The enum exists in kernels without the feature it needs, too (CONFIG_FPROBE): try it.
   Fd link(fd ? static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)) : -1);
   if (!link)
     kprobe_multi_ =
@@ -254,7 +254,7 @@ Kernel::Casts Kernel::casts(const std::vector<std::string_view>& names) {
   auto ids = structures(names);
   auto known = std::find_if(ids.begin(), ids.end(), [](auto id) { return id != 0; });
   if (known == ids.end()) return {};
-  // Whether programs can call functions depends on the JIT compiler, too.
+  // Calls of kernel functions depend on the JIT compiler, too: load a program.
   const bpf_insn program[] = {
       {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0},
       {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, static_cast<std::int32_t>(*known)},
@@ -331,7 +331,7 @@ bool read_online() {
 }  // namespace
 
 Result<void> read_cpus() {
-  // libbpf keeps what it has read.
+  // libbpf caches the number.
   auto print = libbpf_set_print(nullptr);
   const int possible = libbpf_num_possible_cpus();
   libbpf_set_print(print);
@@ -361,7 +361,7 @@ Result<int> tracefs() {
       if (fd >= 0) return fd;
     }
   }
-  // Not attached anywhere: seen by this process only, gone with it.
+  // A detached mount: only this process sees it, and it ends with the process.
   Fd context(static_cast<int>(syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC)));
   if (context.get() >= 0 &&
       syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0)
@@ -453,7 +453,7 @@ Result<std::string> cgroup_directory(std::string_view path) {
 
 namespace {
 
-/// Has a directory below this one that inode number? Cgroups may go meanwhile.
+/// True if a directory below this one has that inode number. Cgroups may be removed meanwhile.
 bool has_below(const std::string& directory, std::uint64_t inode) {
   std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
   while (auto* entry = open ? readdir(open.get()) : nullptr) {
@@ -483,7 +483,7 @@ Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
   }
   auto directory = cgroup_directory(path_or_id);
   if (!directory) return directory.error();
-  // The inode number is the id; name_to_handle_at agrees but needs more.
+  // The inode number is the id; name_to_handle_at() returns the same but needs more rights.
   struct stat st {};
   if (stat(directory->c_str(), &st) != 0)
     return Error{fmt::format("'{}' is not a cgroup", path_or_id), strerror(errno)};

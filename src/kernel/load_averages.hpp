@@ -1,4 +1,4 @@
-// The load averages, as /proc/loadavg has them.
+// The load averages of /proc/loadavg.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,21 +11,21 @@ namespace coretap {
 
 struct LoadAverages {
   double one = 0, five = 0, fifteen = 0;  ///< minutes
-  std::uint64_t running = 0, total = 0;   ///< tasks that are runnable, and all
+  std::uint64_t running = 0, total = 0;   ///< runnable tasks, and all tasks
 
-  // Not of the file: of the tasks that a tool shows.
+  // Not from the file: numbers of tasks that a tool shows.
   std::uint64_t runnable = 0, uninterruptible = 0;
 };
 
-/// Of a file of this form.
+/// Reads a file in this format.
 Result<LoadAverages> load_averages(const std::string& path = "/proc/loadavg");
 
 /// "load averages: 0.52 0.41 0.38"
 std::string load_line(const LoadAverages& averages);
-/// The same with the tasks that are shown.
+/// The same with the numbers of tasks that are shown.
 std::string load_summary(const LoadAverages& averages);
 
-/// Of LoadAverages.
+/// Output fields of LoadAverages.
 std::vector<Field> load_average_fields();
 
 }  // namespace coretap

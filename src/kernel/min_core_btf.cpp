@@ -15,7 +15,7 @@ namespace coretap {
 
 namespace {
 
-/// Sections as they lie in the object's bytes.
+/// Contents of sections, within the object's bytes.
 struct Sections {
   std::string_view types, relocations;
 };
@@ -23,7 +23,7 @@ struct Sections {
 Sections find_sections(const void* object, std::size_t size) {
   Sections found;
   elf_version(EV_CURRENT);
-  // libelf reads only, though it does not say so.
+  // libelf only reads, but its parameter is not const.
   std::unique_ptr<Elf, decltype(&elf_end)> elf(
       elf_memory(const_cast<char*>(static_cast<const char*>(object)), size), elf_end);
   std::size_t names = 0;
@@ -48,7 +48,7 @@ bool take_value(std::string_view& bytes, T& value) {
   return true;
 }
 
-/// struct bpf_core_relo, whose kind may be any number in a damaged file.
+/// struct bpf_core_relo; in a damaged file, kind may be any number.
 struct Relocation {
   __u32 instruction, type_id, access, kind;
 };
@@ -85,7 +85,7 @@ bool each_relocation(std::string_view section, Visit visit) {
   return true;
 }
 
-/// "task_struct___before_5_14" asks about task_struct.
+/// "task_struct___before_5_14" refers to task_struct.
 std::string_view essential(std::string_view name) {
   auto flavour = name.rfind("___");
   return flavour == name.npos || flavour == 0 ? name : name.substr(0, flavour);
@@ -96,8 +96,8 @@ bool is_modifier(unsigned kind) {
          kind == BTF_KIND_TYPE_TAG;
 }
 
-/// Copies types and all that they hold by value. What they point to is left out: a relocation never
-/// follows a pointer.
+/// Copies types and all types that they contain by value. Pointed-to types are omitted: a
+/// relocation never follows a pointer.
 class Trimmer {
  public:
   explicit Trimmer(const Btf& kernel) : kernel_(kernel) {}
@@ -140,7 +140,7 @@ class Trimmer {
     types_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
 
-  /// What follows a type, each entry after the change that makes it ours.
+  /// Writes the data after a type, each entry with its ids and names replaced by the copy's.
   template <class T, class Change>
   void put_tail(const btf_type& type, Change change) {
     auto* entries = reinterpret_cast<const T*>(&type + 1);
@@ -186,10 +186,10 @@ class Trimmer {
   std::unordered_map<std::uint32_t, std::uint32_t> ids_;
   std::unordered_map<__u32, __u32> words_;
   std::vector<std::uint32_t> order_;
-  std::uint32_t pointer_ = 0;  ///< one stands for all
+  std::uint32_t pointer_ = 0;  ///< one pointer type is used for all
 };
 
-/// Whether a type of that kind can be what a relocation asks about.
+/// True if a relocation can refer to a type of that kind.
 bool can_be_asked(unsigned kind) {
   switch (kind) {
     case BTF_KIND_STRUCT:
@@ -210,7 +210,7 @@ bool can_be_asked(unsigned kind) {
 
 std::string trimmed_types(const Btf& kernel, const void* object, std::size_t size) {
   auto sections = find_sections(object, size);
-  const std::string types(sections.types);  // compilers need not align what an object is in
+  const std::string types(sections.types);  // the section in the object may be unaligned
   Btf local;
   if (!kernel.is_open() || !local.view(types.data(), types.size())) return {};
 
@@ -227,7 +227,7 @@ std::string trimmed_types(const Btf& kernel, const void* object, std::size_t siz
   });
   if (!whole || !answerable) return {};
 
-  // Most names fail by their first two characters.
+  // Most names are rejected by their first two characters.
   std::bitset<1 << 16> beginnings;
   auto beginning = [](std::string_view name) {
     return static_cast<std::uint8_t>(name[0]) << 8 |

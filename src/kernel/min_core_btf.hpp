@@ -1,6 +1,6 @@
-// The few types of the kernel that one kernel program asks about. libbpf would read, copy and
-// search all of them (5 MB, half of the time to start); what bpftool gen min_core_btf makes at
-// build time for one kernel is made here at start for this one.
+// The few kernel types that one BPF program's relocations refer to. libbpf would read, copy and
+// search all of them (5 MB, half of the startup time). Does at startup what bpftool gen
+// min_core_btf does at build time for one kernel.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace coretap {
 
-/// Type information that answers the object's CO-RE relocations as the kernel's own does. Empty: it
-/// cannot (not an object, or it asks for ids of the kernel's types).
+/// BTF that resolves the object's CO-RE relocations as the kernel's own does. Empty: impossible
+/// (not an object, or it needs ids of the kernel's types).
 std::string trimmed_types(const Btf& kernel, const void* object, std::size_t size);
 
 }  // namespace coretap

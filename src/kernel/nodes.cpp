@@ -12,7 +12,7 @@ namespace coretap {
 std::vector<int> nodes_of_cpus(int cpus, const std::string& directory) {
   std::vector<int> nodes(static_cast<std::size_t>(cpus), -1);
   auto online = read_file(directory + "/online");
-  // A kernel that is built without NUMA has no such directory, and all CPUs on one node.
+  // Kernels without NUMA lack this directory; all CPUs are on one node then.
   if (!online) nodes.assign(nodes.size(), 0);
   for (int node : parse_cpus(online.value_or("")))
     for (std::size_t cpu = 0; cpu < nodes.size(); cpu++)

@@ -5,7 +5,7 @@
 
 namespace coretap {
 
-/// By CPU, those that are offline too; -1: not known.
+/// The node of each CPU, including offline CPUs; -1: not known.
 std::vector<int> nodes_of_cpus(int cpus, const std::string& directory = "/sys/devices/system/node");
 
 }  // namespace coretap

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view kUnnamed = "syscall_";
 
-/// Younger than the library may be. Since 5.1 all tables share the numbers of new calls.
+/// Calls that the installed libseccomp may lack. Since 5.1 all tables share the numbers of new
+/// calls.
 constexpr std::pair<int, std::string_view> kYoung[] = {
     {451, "cachestat"},         {452, "fchmodat2"},        {453, "map_shadow_stack"},
     {454, "futex_wake"},        {455, "futex_wait"},       {456, "futex_requeue"},
@@ -27,7 +28,7 @@ constexpr std::pair<int, std::string_view> kYoung[] = {
     {466, "removexattrat"},     {467, "open_tree_attr"},   {468, "file_getattr"},
     {469, "file_setattr"},      {470, "listns"},           {471, "rseq_slice_yield"},
 };
-/// Only in the native table of x86.
+/// Calls that only the native table of x86 has.
 constexpr std::pair<int, std::string_view> kYoungX86[] = {{335, "uretprobe"}, {336, "uprobe"}};
 
 bool x86() { return seccomp_arch_native() == SCMP_ARCH_X86_64; }
@@ -67,7 +68,7 @@ std::string_view syscall_abi(std::uint32_t index) {
 
 std::vector<std::uint32_t> syscall_indices(std::string_view name) {
   std::vector<std::uint32_t> indices;
-  // The library's own way back has numbers of its own for calls that two doors lead to.
+  // libseccomp's reverse lookup returns pseudo numbers for calls with two entry points.
   for (auto& call : all_syscalls())
     if (call.name == name)
       indices.push_back(static_cast<std::uint32_t>(call.number) + (call.compat ? CALLS_COMPAT : 0));
@@ -80,7 +81,7 @@ std::vector<std::uint32_t> syscall_indices(std::string_view name) {
 }
 
 bool is_foreign_syscall(std::string_view name) {
-  // The library gives those negative numbers of its own; -1 is a name that it does not know.
+  // libseccomp has negative pseudo numbers for those; -1 is an unknown name.
   return seccomp_syscall_resolve_name(std::string(name).c_str()) < __NR_SCMP_ERROR;
 }
 

@@ -1,5 +1,5 @@
-// Where the members of a tracepoint's record lie, as tracefs says: for tracepoints of modules,
-// whose types no program can use.
+// Offsets of members of a tracepoint's record, from tracefs: for tracepoints of modules, whose
+// types programs cannot use.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,10 +14,10 @@ namespace coretap {
 struct TracepointMember {
   std::uint32_t at = 0, size = 0;
 };
-/// By name; of those with a length of their own (__data_loc) the place of the 32 bits that tell it.
+/// By name; for members of variable length (__data_loc), the location of their 32-bit descriptor.
 using TracepointFormat = std::map<std::string, TracepointMember, std::less<>>;
 
-/// A line of such a file.
+/// A field line of a format file.
 struct TracepointField {
   std::string_view declaration;  ///< "char disk[32]", "__data_loc unsigned char[] cmnd"
   std::uint32_t at = 0, size = 0;

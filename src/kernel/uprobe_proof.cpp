@@ -69,7 +69,7 @@ class ProbedCode {
 };
 
 bool keeps_red_zone() {
-  constexpr long kUprobeCall = 336;  // the system call that the kernel's code then makes
+  constexpr long kUprobeCall = 336;  // the system call that the kernel then places there
   if (syscall(kUprobeCall) < 0 && errno == ENOSYS) return true;
   std::vector<std::uint8_t> code = {0x48, 0x89, 0x7c, 0x24, 0xf8};  // mov %rdi,-8(%rsp)
   const auto place = code.size();
@@ -79,12 +79,12 @@ bool keeps_red_zone() {
   ProbedCode probed(code, place);
   if (!probed.probed()) return false;
   constexpr std::uint64_t kValue = 0x5ca1ab1e;
-  for (int i = 0; i < 4; i++)  // the first hit makes the call
+  for (int i = 0; i < 4; i++)  // the first hit replaces the nop by the call
     if (probed.as<std::uint64_t (*)(std::uint64_t)>()(kValue) != kValue) return false;
   return true;
 }
 
-/// Legacy prefixes that the kernel bears.
+/// Legacy prefixes that the kernel accepts.
 bool is_plain_prefix(std::uint8_t byte) {
   constexpr std::string_view kPrefixes = "\x64\x65\x66\x67\xf2\xf3";
   return kPrefixes.find(static_cast<char>(byte)) != std::string_view::npos;
@@ -95,7 +95,7 @@ bool is_exchange_with_r8(Code code) {
   return code.size() > 1 && (code[0] & 0xf1) == 0x41 && code[1] == 0x90;  // REX.B, nop
 }
 
-/// branch_setup_xol_ops() of arch/x86/kernel/uprobes.c takes 0x90 for a nop whatever its prefixes.
+/// branch_setup_xol_ops() in arch/x86/kernel/uprobes.c treats 0x90 as a nop with any prefix.
 bool exchanges_with_r8() {
   constexpr std::uint8_t kCode[] = {0x48, 0x89, 0xf8,  // mov %rdi,%rax
                                     0x49, 0x89, 0xf0,  // mov %rsi,%r8
@@ -105,7 +105,7 @@ bool exchanges_with_r8() {
   return probed.probed() && probed.as<std::uint64_t (*)(std::uint64_t, std::uint64_t)>()(1, 2) == 2;
 }
 
-/// is_prefix_bad() of arch/x86/kernel/uprobes.c
+/// Same check as is_prefix_bad() in arch/x86/kernel/uprobes.c.
 bool has_doubtful_prefix(Code code) {
   using namespace std::string_view_literals;
   for (auto byte : code) {
@@ -133,7 +133,7 @@ std::string place_refusal(Code instruction, bool function_begins) {
   static std::map<std::vector<std::uint8_t>, bool> known;
   std::vector<std::uint8_t> bytes(instruction.begin(), instruction.end());
   auto [taken, fresh] = known.try_emplace(bytes, true);
-  constexpr int kNotSupported = 524;  // ENOTSUPP, which only the kernel knows
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which user-space headers lack
   if (fresh) taken->second = ProbedCode(bytes, 0).error() != kNotSupported;
   return taken->second ? "" : "the kernel cannot probe this instruction";
 }

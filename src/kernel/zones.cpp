@@ -13,7 +13,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kZoneinfoLimit = 64 << 20;  // it has lines for each zone and CPU
+constexpr std::size_t kZoneinfoLimit = 64 << 20;  // bytes; the file has lines for each zone and CPU
 
 void skip_spaces(std::string_view& text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -34,7 +34,7 @@ std::optional<Number> take_number(std::string_view& text) {
   return value;
 }
 
-/// A number that is all the rest of a line.
+/// Parses a number that is the whole rest of a line.
 std::optional<std::uint64_t> last_number(std::string_view text) {
   skip_spaces(text);
   auto value = take_number<std::uint64_t>(text);
@@ -76,7 +76,7 @@ std::optional<std::vector<Zone>> parse_zoneinfo(std::string_view text) {
       auto pages = last_number(line);
       if (!zone || !pages) return std::nullopt;
       spanned = *pages;
-    } else if (take(line, "start_pfn:")) {  // the last of a zone that has memory
+    } else if (take(line, "start_pfn:")) {  // the last line of a zone with memory
       auto first = last_number(line);
       if (!zone || !first || *first + spanned < *first) return std::nullopt;
       zone->first = *first;
@@ -144,7 +144,7 @@ Result<std::uint32_t> pageblock_order() {
   constexpr char kFile[] = "/proc/pagetypeinfo";
   constexpr std::uint32_t kMost = 63;
   errno = 0;
-  auto text = read_file(kFile, 64);  // all of it makes the kernel count all free pages
+  auto text = read_file(kFile, 64);  // reading all of it makes the kernel count all free pages
   auto why = fmt::format("{}: {}", kFile, text ? "not of the usual form" : strerror(errno));
   std::string_view line = text ? std::string_view(*text) : "";
   line = line.substr(0, line.find('\n'));

@@ -1,4 +1,4 @@
-// Memory zones of this machine, and where in physical memory they lie.
+// Memory zones of this machine and their physical address ranges.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,8 @@ struct ZoneName {
   std::string zone;  ///< "Normal"
 };
 
-/// Takes "Node 0, zone   Normal" from the front of a line; nothing if it does not begin so.
+/// Removes "Node 0, zone   Normal" from the front of a line; nullopt if it does not begin with
+/// that.
 std::optional<ZoneName> take_zone(std::string_view& line);
 
 /// A zone and the page frames that it spans; there may be holes, and other zones in them.
@@ -25,7 +26,7 @@ struct Zone {
   std::uint64_t first = 0, end = 0;
 };
 
-/// Zones that have memory, of /proc/zoneinfo; nothing if a number in it is none.
+/// Zones with memory, from /proc/zoneinfo; nullopt if a number in it is invalid.
 std::optional<std::vector<Zone>> parse_zoneinfo(std::string_view text);
 
 class Zones {
@@ -33,9 +34,9 @@ class Zones {
   explicit Zones(std::vector<Zone> zones);
 
   const std::vector<Zone>& all() const { return zones_; }
-  /// Where several span it (nodes that take turns in memory), the smallest; nullptr: none does.
+  /// The zone of a page frame. If several span it (interleaved nodes), the smallest; nullptr: none.
   const Zone* of(std::uint64_t pfn) const;
-  /// Where zones of this node and name lie, in order; nothing, "": any.
+  /// Ranges of the zones with this node and name, in order; nullopt, "": any.
   std::vector<pfn_range> ranges(std::optional<std::uint32_t> node, std::string_view zone) const;
 
  private:
@@ -44,13 +45,14 @@ class Zones {
     std::size_t zone;
   };
   std::vector<Zone> zones_;
-  std::vector<Part> parts_;  ///< in order, apart from each other
+  std::vector<Part> parts_;  ///< in order, disjoint
 };
 
-/// Of this machine, read once.
+/// Zones of this machine, read once.
 const Result<Zones>& zones();
 
-/// 2^this many pages are of one migrate type; from /proc/pagetypeinfo, which root may read.
+/// log2 of the number of pages in a page block (pages of one migrate type); from
+/// /proc/pagetypeinfo, readable by root only.
 Result<std::uint32_t> pageblock_order();
 
 }  // namespace coretap
