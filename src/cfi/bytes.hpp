@@ -1,4 +1,4 @@
-// Reads numbers of DWARF one after another; what would lie past the end reads as 0 and is reported.
+// Sequential reader of DWARF numbers; reads past the end yield 0 and set an error.
 #pragma once
 #include <string.h>
 
@@ -10,13 +10,13 @@ namespace coretap::unwind {
 
 class Bytes {
  public:
-  /// `address`: of the first, for numbers that are relative to where they stand.
+  /// `address`: of the first byte, for numbers that are relative to their own address.
   explicit Bytes(std::span<const std::uint8_t> bytes, std::uint64_t address = 0)
       : at_(bytes.data()),
         end_(bytes.data() + bytes.size()),
         end_address_(address + bytes.size()) {}
 
-  bool ok() const { return ok_; }  ///< false: something lay past the end, or was no number
+  bool ok() const { return ok_; }  ///< false: a read went past the end, or a number was invalid
   bool at_end() const { return at_ == end_; }
   std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
   const std::uint8_t* position() const { return at_; }
@@ -38,7 +38,7 @@ class Bytes {
   std::uint64_t uleb() { return leb(false); }
   std::int64_t sleb() { return static_cast<std::int64_t>(leb(true)); }
 
-  /// The next bytes, this many, as bytes of their own.
+  /// The next `count` bytes as a separate reader.
   Bytes take(std::uint64_t count) {
     if (count > left()) {
       fail();
@@ -53,8 +53,8 @@ class Bytes {
     at_ = end_;
   }
 
-  /// A number by its DW_EH_PE_ encoding, which `ok` tells whether it was read. Nothing if it is
-  /// there but of no use: it is in memory, or counts from an unknown place.
+  /// A number in a DW_EH_PE_ encoding; `ok` indicates whether it was read. nullopt if it is present
+  /// but unusable: stored in memory (indirect), or relative to an unknown base.
   std::optional<std::uint64_t> encoded(std::uint8_t encoding,
                                        std::optional<std::uint64_t> data_base = {}) {
     const auto place = address();
@@ -96,7 +96,7 @@ class Bytes {
         return data_base ? std::optional(*data_base + value) : std::nullopt;
       case 0x50:
         fail();
-        return {};  // aligned: where it stood is not known
+        return {};  // aligned: its original position is not known
       default:
         return {};
     }

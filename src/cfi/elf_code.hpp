@@ -1,4 +1,4 @@
-// What unwinding needs of an ELF file besides its CFI: who it is and where its code lies.
+// Data that unwinding needs from an ELF file besides CFI: its type and the location of its code.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,18 +7,18 @@
 
 namespace coretap::unwind {
 
-/// Bytes of a file or of memory, read in pieces: what others may cut short must not be mapped.
+/// Bytes of a file or of memory, read in pieces: files that others may truncate must not be mapped.
 class Image {
  public:
   virtual ~Image() = default;
-  /// False unless all of them are there.
+  /// False unless all bytes could be read.
   virtual bool read(std::uint64_t offset, void* to, std::size_t bytes) const = 0;
   virtual std::uint64_t size() const = 0;
 };
 
 class FileImage : public Image {
  public:
-  explicit FileImage(int fd);  ///< stays the caller's
+  explicit FileImage(int fd);  ///< the caller keeps ownership
   bool read(std::uint64_t offset, void* to, std::size_t bytes) const override;
   std::uint64_t size() const override { return size_; }
 
@@ -37,13 +37,13 @@ class MemoryImage : public Image {
   std::span<const char> bytes_;
 };
 
-/// By program headers alone: stripped files have no sections, the vdso's are of no use.
+/// Uses program headers only: stripped files have no sections, the vdso's are of no use.
 struct ElfCode {
   enum State { usable, no_elf, foreign } state = no_elf;  ///< foreign: 32-bit, or another processor
-  std::uint64_t size = 0;                                 ///< of the file
+  std::uint64_t size = 0;                                 ///< size of the file
   std::uint64_t entry = 0;
   struct Segment {
-    std::uint64_t offset, address, size;  ///< `size` in the file
+    std::uint64_t offset, address, size;  ///< `size`: bytes in the file
     bool executable;
     bool operator==(const Segment&) const = default;
   };
@@ -51,15 +51,15 @@ struct ElfCode {
   std::uint64_t frame_header = 0;    ///< address of .eh_frame_hdr (PT_GNU_EH_FRAME); 0: none
   std::uint64_t init = 0, fini = 0;  ///< addresses of the functions (DT_INIT, DT_FINI); 0: none
 
-  /// Executable segments go first.
+  /// Executable segments take precedence.
   std::optional<std::uint64_t> address_of_offset(std::uint64_t offset) const;
   std::optional<std::uint64_t> offset_of_address(std::uint64_t address) const;
-  /// Of the first byte of executable memory that has been mapped from there. It may lie before the
-  /// code: mappings begin where pages do, and in some files (lld's) code does not.
+  /// Address of the first byte of an executable mapping of this offset. It may be below the code:
+  /// mappings begin at page boundaries, and in some files (lld's) code does not.
   std::optional<std::uint64_t> address_of_mapping(std::uint64_t offset, std::uint64_t bytes) const;
 };
 
-/// Hostile files yield no_elf, or what little of them is sane. Reads a few kilobytes.
+/// Hostile files yield no_elf, or only their valid parts. Reads a few kilobytes.
 ElfCode read_elf_code(const Image& image);
 
 }  // namespace coretap::unwind

@@ -9,7 +9,7 @@
 namespace coretap::unwind {
 namespace {
 
-// By the ABI's numbers.
+// DWARF register numbers of the ABI.
 enum Register : std::uint8_t {
   kRbx = 3,
   kRdi = 5,
@@ -46,7 +46,7 @@ enum Opcode : std::uint8_t {
   kAdvanceLoc8 = 0x1d,  // DW_CFA_MIPS_advance_loc8
   kGnuArgsSize = 0x2e,
   kGnuNegativeOffsetExtended = 0x2f,
-  // These hold an operand in their low six bits.
+  // These have an operand in their low six bits.
   kAdvanceLoc = 0x40,
   kOffset = 0x80,
   kRestore = 0xc0,
@@ -56,8 +56,8 @@ enum Operation : std::uint8_t { kDeref = 0x06, kPlusUconst = 0x23, kBreg0 = 0x70
 
 constexpr std::size_t kMaxRemembered = 32;
 
-// rsp + 8, + 8 more from one byte of each 16-byte entry on: the PLT's FDE, as every linker that
-// makes one writes it. The byte differs with what the entries consist of.
+// CFA of the PLT's FDE as all linkers write it: rsp + 8, plus 8 from a certain byte of each 16-byte
+// entry. That byte depends on the instructions of the entries.
 constexpr std::uint8_t kPltExpression[] = {
     0x77, 8,           // breg7 8
     0x80, 0,           // breg16 0
@@ -67,7 +67,7 @@ constexpr std::uint8_t kPltExpression[] = {
 };
 constexpr std::size_t kPltLiteral = 6;
 
-// register + offset; or what lies there, + more.
+// register + offset; with `deref` the value there + more.
 struct Place {
   std::uint8_t reg;
   bool deref = false;
@@ -146,7 +146,7 @@ std::int64_t factored(std::uint64_t count, std::int64_t align) {
   return static_cast<std::int64_t>(count * static_cast<std::uint64_t>(align));
 }
 
-// Nothing for registers that no walk needs.
+// nullptr for registers that unwinding does not need.
 Saved Frame::*saved(std::uint64_t reg) {
   switch (reg) {
     case kRbx:
@@ -188,7 +188,7 @@ class Machine {
     }
   }
 
-  // An operand that is cut off fails before anything comes of it.
+  // A truncated operand fails before it has an effect.
   bool extended(Opcode opcode) {
     switch (opcode) {
       case kNop:
@@ -255,7 +255,7 @@ class Machine {
         const auto reg = program_.uleb();
         return define_cfa(cfa_by_register(reg), factored_sleb());
       }
-      // After an expression too: assembler code does it, and other unwinders take it.
+      // Valid after an expression, too: assembler code does it, and other unwinders accept it.
       case kDefCfaRegister:
         return define_cfa(cfa_by_register(program_.uleb()), frame_.register_offset);
       case kDefCfaOffset: {
@@ -338,7 +338,7 @@ class Machine {
   std::vector<Frame> remembered_;
 };
 
-// As a slot from the CFA, where that is possible.
+// Converts a location to an offset from the CFA, if possible.
 Saved from_cfa(const Saved& where, const Frame& frame) {
   const bool comparable = (where.kind == Saved::at_sp && frame.cfa == UNWIND_SP) ||
                           (where.kind == Saved::at_bp && frame.cfa == UNWIND_BP);
@@ -358,7 +358,7 @@ std::optional<std::int16_t> slot(std::int64_t offset) {
   return static_cast<std::int16_t>(offset / kSlot);
 }
 
-// glibc's __restore_rt, above the ucontext of the handler that returns to it.
+// glibc's __restore_rt, with the ucontext of the handler that returns to it.
 bool is_sigreturn(const Frame& frame) {
   const auto at = [](const Saved& where, std::int64_t offset) {
     return where.kind == Saved::at_sp && where.offset == offset;
@@ -385,9 +385,10 @@ unwind_rule rule_of(const Frame& frame, bool signal) {
   constexpr std::int64_t kReturnAddressSlot = -8;
   const unwind_rule other{.cfa = UNWIND_OTHER};
   if (frame.ra.kind == Saved::undefined) return {.cfa = UNWIND_END};
-  // Of a signal frame's caller, the address is exact: walks must know it from the rule.
+  // A signal frame's caller has an exact address (not a return address): its rule must indicate
+  // this.
   if (signal) return is_sigreturn(frame) ? unwind_rule{.cfa = UNWIND_SIGNAL} : other;
-  // Only vfork() keeps it there, and is seen so: where rdi is a parameter there is another rule.
+  // Only vfork() keeps the return address in rdi: where rdi is a parameter, there is another rule.
   if (frame.ra.kind == Saved::in_rdi && frame.cfa == UNWIND_SP && frame.bp.kind == Saved::same &&
       frame.bx.kind == Saved::same && fits<std::int32_t>(frame.cfa_offset))
     return {.cfa = UNWIND_VFORK, .offset = static_cast<std::int32_t>(frame.cfa_offset)};
@@ -400,7 +401,7 @@ unwind_rule rule_of(const Frame& frame, bool signal) {
                    .offset = static_cast<std::int32_t>(frame.cfa_offset),
                    .more = static_cast<std::int32_t>(frame.cfa_more)};
   if (frame.bp.kind == Saved::same) return rule;
-  // A caller's rbp that no rule can tell: its CFA may depend on it, and guesses would.
+  // No rule can express where the caller's rbp is: its CFA may depend on it, so do not guess.
   const auto bp = from_cfa(frame.bp, frame);
   const auto bp_slot = slot(bp.offset);
   if ((bp.kind != Saved::at_cfa && bp.kind != Saved::at_bp) || !bp_slot) return other;

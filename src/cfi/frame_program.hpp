@@ -1,4 +1,4 @@
-// Call frame instructions (DWARF 5 section 6.4.2) and what they make of the registers that matter.
+// Interpreter of call frame instructions (DWARF 5 section 6.4.2) for the registers that matter.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace coretap::unwind {
 
-/// Where the caller's value of a register is.
+/// Location of the caller's value of a register.
 struct Saved {
   enum Kind : std::uint8_t {
     same,
@@ -19,35 +19,35 @@ struct Saved {
     at_sp,
     in_rdi,
   } kind = same;
-  std::int64_t offset = 0;  ///< from what `kind` says
+  std::int64_t offset = 0;  ///< relative to the base that `kind` specifies
 };
 
-/// What holds at one instruction of a function.
+/// Unwind state at one instruction of a function.
 struct Frame {
   std::uint8_t cfa = UNWIND_OTHER;  ///< enum unwind_cfa
-  bool cfa_expression = false;      ///< so its offset cannot be changed alone
+  bool cfa_expression = false;      ///< its offset cannot be changed alone
   std::int64_t cfa_offset = 0, cfa_more = 0;
-  std::int64_t register_offset = 0;  ///< of the last CFA that was told without an expression
+  std::int64_t register_offset = 0;  ///< of the last CFA that was defined without an expression
   Saved bp, bx, ra;
 };
 
-/// Of the CIE, what its instructions and those of its FDEs are read with.
+/// Data of the CIE for interpreting its instructions and those of its FDEs.
 struct FrameContext {
   std::uint64_t code_align = 1;
   std::int64_t data_align = 1;
   std::uint8_t encoding = 0;  ///< of addresses
-  bool signal = false;        ///< the frame was interrupted, it has not called
+  bool signal = false;        ///< the frame was interrupted; it did not make a call
   Frame initial;
 };
 
-/// Runs a program from `location` on: calls `row` with what has held at `location` each time before
-/// it moves on, and leaves what holds last. False: an instruction was not understood; nothing is
-/// known from `location` on.
+/// Runs a program from `location`: calls `row` with the state at `location` each time before it
+/// advances, and leaves the last state in `frame`. False: an instruction was not understood;
+/// nothing is known from `location` on.
 using OnFrame = std::function<void(std::uint64_t location, const Frame& frame)>;
 bool run_frame_program(Bytes program, const FrameContext& context, std::uint64_t& location,
                        Frame& frame, const OnFrame& row);
 
-/// The rule for it, or one that says that there is none.
+/// The rule for a frame state, or UNWIND_OTHER if no rule can express it.
 unwind_rule rule_of(const Frame& frame, bool signal);
 
 }  // namespace coretap::unwind

@@ -14,8 +14,8 @@
 namespace coretap::unwind {
 namespace {
 
-// Files may lie. These bound the work: bytes count as they are read, and as they are interpreted,
-// which takes far longer. Programs may share bytes, but those of sane files do not.
+// Files may be hostile. These limits bound the work: bytes count when read, and again when
+// interpreted, which takes far longer. Programs may share bytes, but those of valid files do not.
 constexpr std::uint64_t kMaxBytes = 1ULL << 30;
 constexpr std::uint64_t kMaxPrograms = 128 << 20;
 constexpr std::uint64_t kProgramsBySize = 4;
@@ -27,19 +27,19 @@ constexpr std::uint64_t kChunk = 64 << 10;
 constexpr std::uint64_t kSmallChunk = 8 << 10;
 constexpr std::size_t kWalkEntries = 32 << 10;
 constexpr std::size_t kCommons = 64;
-constexpr std::uint64_t kCodeBytes = 4 << 10;  // looked at in a gap
-constexpr std::uint64_t kEndBytes = 64 << 10;  // at either end of the one that ends a segment
-constexpr std::uint64_t kFunctionBytes = 64;   // of _init or _fini, at most
-constexpr std::uint64_t kCodeGap = 0x80;       // what crtstuff takes, at least
+constexpr std::uint64_t kCodeBytes = 4 << 10;  // bytes searched in a gap
+constexpr std::uint64_t kEndBytes = 64 << 10;  // at either end of the gap at a segment's end
+constexpr std::uint64_t kFunctionBytes = 64;   // maximum, of _init or _fini
+constexpr std::uint64_t kCodeGap = 0x80;       // minimum size of crtstuff
 constexpr int kMaxCodeGaps = 16;
 
-// A piece of the image, by addresses.
+// A cached piece of the image, indexed by address.
 class Window {
  public:
   Window(const Image& image, const ElfCode& elf, std::uint64_t chunk, std::uint64_t& budget)
       : image_(image), elf_(elf), chunk_(chunk), budget_(budget) {}
 
-  /// Nothing unless all of them can be read. Valid until the next call.
+  /// nullopt unless all bytes can be read. Valid until the next call.
   std::optional<Bytes> at(std::uint64_t address, std::uint64_t bytes) {
     if (address - start_ > have_ || bytes > have_ - (address - start_))
       if (!move(address, bytes)) return {};
@@ -56,7 +56,8 @@ class Window {
     if (segment == elf_.segments.end()) return false;
     const std::uint64_t into = address - segment->address;
     if (bytes > segment->size - into) return false;
-    // Who goes on reads more and more; who jumps reads little, and what lies before it.
+    // Sequential reads use growing pieces; after a jump the piece is small and includes preceding
+    // bytes.
     constexpr std::uint64_t kLittle = 512, kMore = 4;
     const bool goes_on = address - start_ <= have_ + kLittle;
     const std::uint64_t before = goes_on ? 0 : std::min(into, address % kLittle);
@@ -85,7 +86,7 @@ bool same(const unwind_rule& left, const unwind_rule& right) {
   return ::memcmp(&left, &right, sizeof left) == 0;
 }
 
-// Of rows at one address the last counts, and those that change nothing are left out.
+// Of several rows at one address the last one is kept; rows that change nothing are omitted.
 class Rows {
  public:
   explicit Rows(const OnRow& row) : row_(row) {}
@@ -128,7 +129,7 @@ class Reader {
       if (segment.executable)
         executable_.emplace_back(segment.address, segment.address + segment.size);
     std::sort(executable_.begin(), executable_.end());
-    // What segments have in common belongs to the first.
+    // Overlapping parts of segments belong to the first.
     for (std::uint64_t end = 0; auto& each : executable_) {
       each.first = std::max(each.first, end);
       each.second = end = std::max(each.second, end);
@@ -170,10 +171,10 @@ class Reader {
     }
   };
 
-  // --- where the frames are ---
+  // --- locating frames ---
 
   bool by_header() {
-    constexpr std::uint8_t kTableEncoding = 0x3b;  // what every linker writes: datarel, sdata4
+    constexpr std::uint8_t kTableEncoding = 0x3b;  // all linkers use it: datarel, sdata4
     constexpr std::uint8_t kCountEncoding = 0x03;
     constexpr std::uint64_t kMinHeader = 4 + 4, kMaxHeader = 4 + 10 + 10;
     auto header = table_.at(elf_.frame_header, kMaxHeader);
@@ -218,8 +219,8 @@ class Reader {
     return true;
   }
 
-  // Without a table, the walk finds the frames in the order of the file. As many of the lowest are
-  // kept as the room allows, then it walks again for the next.
+  // Without a table, walk the frames in file order. The lowest ones that fit are kept; then walk
+  // again for the next.
   bool by_walk(std::uint64_t address, std::uint64_t end) {
     std::vector<Start> starts;
     starts.reserve(kWalkEntries);
@@ -277,9 +278,9 @@ class Reader {
     return false;
   }
 
-  // --- what they say ---
+  // --- parsing entries ---
 
-  // Nothing at the end of the list, too.
+  // nullopt at the end of the list, too.
   std::optional<Entry> entry_at(Window& window, std::uint64_t address, std::uint64_t most) {
     constexpr std::uint32_t kLong = 0xffffffff;
     auto head = window.at(address, 4);
@@ -303,7 +304,7 @@ class Reader {
 
   std::optional<Function> function_of(const Entry& entry) {
     Bytes body = entry.body;
-    // The word stays of 4 bytes in the 64-bit form (Linux Standard Base, Exception Frames).
+    // The word has 4 bytes in the 64-bit form, too (Linux Standard Base, Exception Frames).
     const auto place = body.address();
     const std::uint64_t back = body.number<std::uint32_t>();
     if (back == 0) return {};  // a CIE
@@ -381,9 +382,9 @@ class Reader {
     return data.ok();
   }
 
-  // --- what is known of them ---
+  // --- emitting rows ---
 
-  // False: enough of this file.
+  // False: a limit of this file is reached.
   bool one(const Start& start) {
     const auto entry = entry_at(frames_, start.address, kMaxEntry);
     const auto function = entry ? function_of(*entry) : std::nullopt;
@@ -421,15 +422,15 @@ class Reader {
     return enough;
   }
 
-  // The first that ends after it.
+  // Index of the first range that ends after the address.
   std::size_t executable_after(std::uint64_t address) const {
     const auto found = std::upper_bound(executable_.begin(), executable_.end(), address,
                                         [](auto at, auto& each) { return at < each.second; });
     return static_cast<std::size_t>(found - executable_.begin());
   }
 
-  // Code without frames. Of much code, only its ends are looked at, and where functions are known
-  // to be.
+  // Code without frames. Of large gaps, only the ends and the known locations of functions are
+  // searched.
   void gap(std::uint64_t begin, std::uint64_t end) {
     rows_.add(begin, {});
     for (auto i = executable_after(begin); i < executable_.size() && executable_[i].first < end;
@@ -467,12 +468,12 @@ class Reader {
   const ElfCode& elf_;
   const OnFunction& on_function_;
   Rows rows_;
-  std::uint64_t budget_ = kMaxBytes;  // of reading
-  std::uint64_t programs_;            // of interpreting
+  std::uint64_t budget_ = kMaxBytes;  // bytes left to read
+  std::uint64_t programs_;            // bytes left to interpret
   Window table_, frames_, commons_, code_;
-  std::vector<Range> executable_;  // sorted, apart from each other
+  std::vector<Range> executable_;  // sorted, disjoint
   std::array<Common, kCommons> common_;
-  std::vector<Range> places_;  // of code in a gap
+  std::vector<Range> places_;  // code to search in a gap
   std::uint64_t covered_ = 0, found_ = 0;
   int code_gaps_ = 0;
 };

@@ -1,4 +1,4 @@
-// One row of an unwind table as its readers hand it on.
+// One row of an unwind table, as its readers pass it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace coretap::unwind {
 
-/// From `address` (an ELF virtual address) on, up to the next row, `rule` holds.
+/// `rule` applies from `address` (an ELF virtual address) up to the next row.
 using OnRow = std::function<void(std::uint64_t address, const unwind_rule& rule)>;
 
 }  // namespace coretap::unwind

@@ -10,7 +10,7 @@
 namespace coretap::unwind {
 namespace {
 
-// Bytes in hexadecimal; a dot stands for any digit.
+// Compares with bytes in hexadecimal; a dot matches any digit.
 bool matches(std::span<const std::uint8_t> code, std::string_view pattern) {
   const auto digit = [](char c) {
     return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10);
@@ -27,7 +27,7 @@ bool matches(std::span<const std::uint8_t> code, std::string_view pattern) {
 
 struct Beginning {
   std::string_view pattern;
-  int functions;  // that follow each other
+  int functions;  // number of consecutive functions
 };
 
 // crtstuff: deregister_tm_clones, register_tm_clones, __do_global_dtors_aux, frame_dummy.
@@ -54,9 +54,9 @@ enum class Effect : std::uint8_t {
   pop8,   // rsp += 8
   push_bp,
   pop_bp,
-  jump_if,    // with an offset of one byte
-  jump_if_4,  // of four
-  leaves,     // a tail call, by the stack as it was on entry
+  jump_if,    // with a 1-byte offset
+  jump_if_4,  // with a 4-byte offset
+  leaves,     // return or tail call, with the stack as on entry
   stops,
 };
 
@@ -66,14 +66,14 @@ struct Instruction {
   Effect effect = Effect::none;
 };
 
-// All that occur in the functions above. None writes rsp or rbp but those that say so.
+// All instructions that occur in the functions above. Only those marked write rsp or rbp.
 constexpr auto kInstructions = std::to_array<Instruction>({
     {"f3 0f 1e fa", 4},                 // endbr64
     {"48 83 ec 08", 4, Effect::push8},  // sub $8,%rsp
     {"48 83 c4 08", 4, Effect::pop8},   // add $8,%rsp
     {"55", 1, Effect::push_bp},         // push %rbp
     {"5d", 1, Effect::pop_bp},          // pop %rbp
-    {"48 89 e5", 3},                    // mov %rsp,%rbp: the pushed one is what matters
+    {"48 89 e5", 3},                    // mov %rsp,%rbp: only the pushed value matters
     {"48 8d 3d", 7},                    // lea x(%rip),%rdi
     {"48 8d 35", 7},                    // ... %rsi
     {"48 8d 05", 7},                    // ... %rax
@@ -110,7 +110,7 @@ constexpr auto kInstructions = std::to_array<Instruction>({
     {"48 83 3d", 8},                    // cmpq $n,x(%rip)
     {"c6 05", 7},                       // movb $n,x(%rip)
     {"e8", 5},                          // call
-    {"67 e8", 6},                       // call, as the linker makes it shorter
+    {"67 e8", 6},                       // call, as relaxed by the linker
     {"ff d0", 2},                       // call *%rax
     {"ff 15", 6},                       // call *x(%rip)
     {"74", 2, Effect::jump_if},         // je
@@ -145,7 +145,7 @@ constexpr auto kPadding = std::to_array<Instruction>({
 const Beginning* begins(std::span<const std::uint8_t> code) {
   constexpr std::uint8_t kFirst[] = {0x48, 0xb8, 0x55, 0xf3};
   if (code.empty() || std::find(std::begin(kFirst), std::end(kFirst), code[0]) == std::end(kFirst))
-    return nullptr;  // most do
+    return nullptr;  // most code
   for (const auto& each : kBeginnings)
     if (matches(code, each.pattern)) return &each;
   return nullptr;
@@ -161,10 +161,10 @@ const Instruction* find(const std::array<Instruction, n>& list,
 
 constexpr int kEntryDepth = 8;  // the return address
 
-// What a push has done so far.
+// Effect of the pushes so far.
 struct Depth {
   int bytes = kEntryDepth;
-  int bp = 0;  // at this many below the CFA; 0: in rbp
+  int bp = 0;  // saved this many bytes below the CFA; 0: still in rbp
   bool operator==(const Depth&) const = default;
   unwind_rule rule() const {
     constexpr int kSlot = 8;
@@ -177,12 +177,12 @@ struct Depth {
   }
 };
 
-// Follows one function; jumps go forward within it.
+// Interprets one function; jumps go forward within it.
 class Follower {
  public:
   explicit Follower(std::span<const std::uint8_t> code) : code_(code) {}
 
-  /// The end of the function, or nothing if something in it is not understood.
+  /// The end of the function; nullopt if an instruction is not known.
   std::optional<std::size_t> follow(std::size_t begin) {
     rows_.clear();
     jumps_.clear();
@@ -210,7 +210,7 @@ class Follower {
   const auto& rows() const { return rows_; }
 
  private:
-  // Those that jump here must agree with who comes from above.
+  // Jumps to this place must have the same depth as the code before it.
   bool arrive(std::size_t at, std::optional<Depth>& depth) {
     for (auto jump = jumps_.begin(); jump != jumps_.end();) {
       if (jump->first > at) {
@@ -275,8 +275,8 @@ class Follower {
   std::vector<std::pair<std::size_t, Depth>> rows_, jumps_;
 };
 
-// A procedure linkage table whose linker writes no CFI: lld's, and the one of programs that are
-// linked statically. How many bytes it takes; 0: there is none.
+// A procedure linkage table (PLT) without CFI: lld's, and that of statically linked programs.
+// Returns its size in bytes; 0: there is none.
 std::size_t read_linkage(std::span<const std::uint8_t> code, std::uint64_t address,
                          const OnRow& row) {
   constexpr std::string_view kHead = "ff 35 ........ ff 25 ........ 0f 1f 40 00";

@@ -1,4 +1,4 @@
-// Code that no file describes: .init, .fini, gcc's crtstuff, the linkage tables of some linkers.
+// Code that has no CFI: .init, .fini, gcc's crtstuff, the PLTs of some linkers.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,9 +7,9 @@
 
 namespace coretap::unwind {
 
-/// Looks for functions of that code in bytes that lie at `address` and have no CFI. They are known
-/// by how they begin, and are followed instruction by instruction: few kinds occur. Calls back with
-/// rows, ascending; the last of each function has UNWIND_NONE.
+/// Looks for such functions in bytes at `address` that have no CFI. They are recognized by their
+/// first bytes and interpreted instruction by instruction: few kinds occur. Calls back with rows,
+/// ascending; the last one of each function has UNWIND_NONE.
 void read_runtime_code(std::span<const std::uint8_t> code, std::uint64_t address, const OnRow& row);
 
 }  // namespace coretap::unwind

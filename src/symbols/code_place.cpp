@@ -12,8 +12,8 @@ namespace coretap::symbols {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 16 << 20;  // of a function
-constexpr std::size_t kLongest = 16;            // an instruction, at least
+constexpr std::uint64_t kMostBytes = 16 << 20;  // maximum size of a function
+constexpr std::size_t kLongest = 16;            // no instruction is longer
 
 CodePlace place(int fd, std::string name, std::uint64_t size, std::uint64_t begin,
                 std::uint64_t within) {

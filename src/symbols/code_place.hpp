@@ -1,4 +1,4 @@
-// Places within the functions of a file, to which a probe may be attached.
+// Locations within functions of a file, for attaching probes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,29 +13,29 @@ namespace coretap::symbols {
 struct CodePlace {
   enum State {
     found,
-    nowhere,     ///< neither symbols nor frames say which function is there
-    beyond,      ///< the function ends before
-    inside,      ///< an instruction goes on there
-    unreadable,  ///< an instruction before is not known, or the file is cut
+    nowhere,     ///< neither symbols nor unwind information have a function there
+    beyond,      ///< the function ends before it
+    inside,      ///< it is within an instruction
+    unreadable,  ///< an earlier instruction is unknown, or the file is truncated
   } state = nowhere;
   std::string function = {};
-  std::uint64_t within = 0;  ///< from the function's begin on
-  std::uint64_t offset = 0;  ///< in the file
-  std::uint64_t size = 0;    ///< of the function
+  std::uint64_t within = 0;  ///< offset from the function's start
+  std::uint64_t offset = 0;  ///< offset in the file
+  std::uint64_t size = 0;    ///< size of the function
   InstructionAt instruction = {};
 };
 
-/// Of a function by the offset in the file where it begins.
+/// Location in a function that starts at this offset in the file.
 CodePlace place_within(int fd, const ElfSymbols& symbols, std::uint64_t begin,
                        std::uint64_t within);
-/// Code by ELF addresses.
+/// A range of code, in ELF addresses.
 struct CodeRange {
   std::uint64_t start, size;
 };
-/// What describes the code at an address where no symbol does: its unwind information.
+/// Finds the range of code at an address without a symbol, from unwind information.
 using DescribedAt = std::function<std::optional<CodeRange>(std::uint64_t address)>;
-/// Of an address as the file's symbols have it. Without a symbol the function is named by its
-/// address: "0x401615".
+/// Location of an ELF address. Without a symbol the function is named by its address:
+/// "0x401615".
 CodePlace place_at(int fd, const ElfSymbols& symbols, std::uint64_t address,
                    const DescribedAt& described = {});
 

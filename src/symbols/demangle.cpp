@@ -14,7 +14,7 @@ namespace coretap::symbols {
 namespace {
 
 constexpr std::size_t kMaxMangled = 4096;
-// A name of some hundred bytes can stand for gigabytes: back references to types that hold back
+// A name of a few hundred bytes can expand to gigabytes: back references to types that contain back
 // references double the length at each step.
 constexpr std::size_t kMaxDemangled = 16 << 10;
 
@@ -25,9 +25,9 @@ struct Bounded {
 
 void collect(const char* text, std::size_t size, void* opaque) {
   auto& out = *static_cast<Bounded*>(opaque);
-  // libiberty is C, holds no memory while it prints, and cannot be told to stop otherwise.
+  // libiberty is C, allocates nothing while printing, and has no other way to stop it.
   if (out.text.size() + size > kMaxDemangled) ::longjmp(out.overflow, 1);
-  out.text.append(text, size);  // within what was reserved: does not throw
+  out.text.append(text, size);  // within the reserved size: does not throw
 }
 
 using Demangler = int (*)(const char*, int, demangle_callbackref, void*);
@@ -43,8 +43,8 @@ std::string demangled(Demangler demangler, const std::string& name, int options)
 std::string demangle(std::string_view name, int options) {
   std::string mangled(name);
   if (name.size() > kMaxMangled) return mangled;
-  // Rust's older names look like C++: their hash at the end tells. LLVM adds a number to what it
-  // makes visible to other modules.
+  // Legacy Rust names look like C++ but end with a hash. LLVM adds a number to names that it makes
+  // visible to other modules.
   if (is_mangled(name))
     if (auto rust =
             demangled(rust_demangle_callback, mangled.substr(0, mangled.find(".llvm.")), options);
@@ -60,7 +60,7 @@ constexpr std::string_view kUnnamed = "(anonymous namespace)", kTag = "[abi:";
 
 bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
 
-/// Behind the bracket that closes the one at `at`. In parentheses < may compare.
+/// Offset after the bracket that matches the one at `at`. In parentheses < may be a comparison.
 std::size_t behind_bracket(std::string_view text, std::size_t at) {
   const char open = text[at];
   const char close = open == '(' ? ')' : open == '<' ? '>' : open == '{' ? '}' : ']';
@@ -73,7 +73,7 @@ std::size_t behind_bracket(std::string_view text, std::size_t at) {
   return std::min(at + 1, text.size());
 }
 
-/// The length of an operator's name that holds brackets, longer names first; 0: none is here.
+/// Length of an operator's name that contains brackets, longer names first; 0: there is none.
 std::size_t operator_at(std::string_view name, std::size_t at) {
   constexpr std::string_view kWord = "operator";
   constexpr std::string_view kNames[] = {"()", "[]", "<=>", "<<=", ">>=", "->*", "<<",
@@ -86,7 +86,7 @@ std::size_t operator_at(std::string_view name, std::size_t at) {
   return 0;
 }
 
-/// The parts of a demangled name: one in brackets, or an operator's name, or a character.
+/// Visits the parts of a demangled name: a bracketed part, an operator's name, or a character.
 template <class Visit>
 void each_part(std::string_view name, Visit visit) {
   for (std::size_t at = 0, end = 0; at < name.size(); at = end) {
@@ -96,8 +96,8 @@ void each_part(std::string_view name, Visit visit) {
   }
 }
 
-/// As the source has the types of the standard library: without the arguments that it leaves out,
-/// and the versions of the library.
+/// Standard library types as in source code: without default template arguments and library version
+/// namespaces.
 std::string shortened(std::string text) {
   for (std::string_view left_out : {", std::allocator<", ", std::char_traits<", ", std::less<",
                                     ", std::hash<", ", std::equal_to<", ", std::default_delete<"})
@@ -115,25 +115,25 @@ std::string shortened(std::string text) {
   return text;
 }
 
-/// Without template arguments, those of the last name only, or with them. Without what the source
-/// has no words for: unnamed namespaces, tags of the ABI.
+/// Removes all template arguments, those of names before the last, or none. Removes parts that
+/// source code has no names for: unnamed namespaces, ABI tags.
 enum class Arguments { all, not_last, none };
 std::string simplified(std::string_view name, Arguments arguments) {
   std::string text;
   each_part(name, [&](std::string_view part, std::size_t at) {
     const bool last = at + part.size() == name.size();
     if (part == kUnnamed || part.starts_with(kTag)) return;
-    if (part == ":" && text.ends_with("::")) return;  // behind an unnamed namespace
+    if (part == ":" && text.ends_with("::")) return;  // after an unnamed namespace
     if (part[0] == ':' && text.empty()) return;
     if (part[0] != '<' || arguments == Arguments::all ||
         (arguments == Arguments::not_last && !last)) {
       if (part[0] != '(' || arguments != Arguments::none) text += part;
       return;
     }
-    if (text.empty()) {  // of Rust: <TYPE>::name, <TYPE as TRAIT>::name
+    if (text.empty()) {  // Rust: <TYPE>::name, <TYPE as TRAIT>::name
       auto type = part.substr(1, part.size() - 2);
       text = simplified(type.substr(0, type.find(" as ")), arguments);
-    } else if (text.ends_with("::")) {  // of Rust: name::<TYPE>
+    } else if (text.ends_with("::")) {  // Rust: name::<TYPE>
       text.resize(text.size() - 2);
     } else if (text.ends_with(' ')) {  // operator< <TYPE>
       text.pop_back();
@@ -162,7 +162,7 @@ std::string_view part_in_symbol(std::string_view written) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
   };
   const bool plain = std::ranges::all_of(path, [&](char c) { return is_letter(c) || c == ':'; });
-  // A blank may follow the type of the result.
+  // A blank may follow the result type.
   if (!plain || written.find(' ') != written.npos || written.starts_with("std") ||
       path.find("operator") != path.npos)
     return {};
@@ -187,7 +187,7 @@ std::vector<std::string> names_in_source(std::string_view mangled) {
     names.push_back(brief);
     add(brief);
   }
-  // Symbols of templates have the type of the result.
+  // Symbols of templates include the result type.
   if (auto with_result = demangle(mangled); with_result.ends_with(whole)) {
     names.push_back(with_result.substr(0, with_result.size() - whole.size() + name_size));
     names.push_back(std::move(with_result));

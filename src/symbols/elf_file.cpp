@@ -11,8 +11,8 @@ namespace coretap::symbols {
 
 namespace {
 
-// libelf trusts section and program header counts of the extended form up to the file's size and
-// allocates for them. Executables and shared objects never need that form.
+// libelf accepts section and program header counts of the extended form up to the file's size and
+// allocates memory for them. Executables and shared objects never need that form.
 bool plausible_header(std::span<const char> head, bool relocatable = false) {
   if (head.size() < EI_NIDENT || ::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
   const auto check = [&](const auto& header) {
@@ -87,7 +87,7 @@ bool find_section(Elf* elf, const IsSection& found) {
   std::size_t names = 0;
   GElf_Shdr header;
   if (::elf_getshdrstrndx(elf, &names) != 0) return false;
-  // elf_strptr reads the whole string section.
+  // elf_strptr() reads the whole string section.
   Elf_Scn* strings = ::elf_getscn(elf, names);
   if (strings == nullptr || ::gelf_getshdr(strings, &header) == nullptr ||
       header.sh_size > kMaxNames)

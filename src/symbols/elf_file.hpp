@@ -1,4 +1,4 @@
-// libelf's handle of a file that may be hostile, for the readers in this directory.
+// libelf handles of untrusted files, for the readers in this directory.
 #pragma once
 #include <gelf.h>
 #include <libelf.h>
@@ -20,29 +20,29 @@ struct ElfCloser {
 };
 using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
 
-/// Null unless it is an ELF executable or shared object of this machine's byte order, or an object
-/// file where those are `relocatable` too. By plain reads: a mapping of somebody else's file may
-/// vanish under us.
+/// Null unless it is an ELF executable or shared object of this machine's byte order, or (if
+/// `relocatable`) an object file. Uses plain reads: a mapping of another user's file may become
+/// invalid.
 ElfHandle open_elf(int fd, bool relocatable = false);
 ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size);
 
-/// The bytes of a section of bounded size; null: it has none.
+/// The contents of a section of at most `max_size` bytes; null: none.
 Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t max_size);
 
-/// Sections with their names, until `found` returns true.
+/// Visits sections with their names until `found` returns true.
 using IsSection = std::function<bool(Elf_Scn*, const GElf_Shdr&, std::string_view name)>;
 bool find_section(Elf* elf, const IsSection& found);
 
-/// Does the dynamic linker start it?
+/// True if the dynamic linker starts it.
 bool has_interpreter(Elf* elf);
 
-/// Is it for this machine's processor?
+/// True if it is for this machine's processor.
 bool is_native(Elf* elf);
 
-/// Offset of the code with this address in a file of `size` bytes. Nothing if no code of the file
-/// has it; headers may promise more than there is.
+/// File offset of the code at this address, in a file of `size` bytes. nullopt if the file has no
+/// code there; headers may refer to data past the end of the file.
 std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
-/// The same of writable data.
+/// The same for writable data.
 std::optional<std::uint64_t> data_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
 
 }  // namespace coretap::symbols

@@ -14,8 +14,8 @@
 
 #include "symbols/elf_file.hpp"
 
-// Why libelf and not libdwfl: libdwfl maps the files (who truncates one kills the reader by
-// SIGBUS), unpacks .gnu_debugdata without bound, and may ask debuginfod servers.
+// Why libelf and not libdwfl: libdwfl maps the files (truncating one kills the reader by SIGBUS),
+// unpacks .gnu_debugdata without bound, and may query debuginfod servers.
 
 namespace coretap::symbols {
 namespace {
@@ -23,11 +23,11 @@ namespace {
 constexpr std::uint64_t kMaxSection = 256ULL << 20;
 constexpr std::size_t kMaxFunctions = 4 << 20;
 constexpr std::size_t kMaxNameBytes = 256 << 20;
-constexpr std::size_t kMaxDebugdata = 64 << 20;  // unpacked
-constexpr std::uint64_t kMaxNotes = 1 << 20;     // all of them
+constexpr std::size_t kMaxDebugdata = 64 << 20;  // uncompressed
+constexpr std::uint64_t kMaxNotes = 1 << 20;     // bytes of all notes
 constexpr std::uint64_t kMaxChecksummed = 1ULL << 30;
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kEntryBytes = 64;     // of _start
+constexpr std::uint64_t kEntryBytes = 64;     // size of _start
 constexpr std::uint64_t kEntryBefore = 1024;  // from start_thread's call to pthread_create
 
 std::string build_id_of(Elf* elf) {
@@ -83,7 +83,7 @@ std::optional<std::uint32_t> checksum(int fd) {
   return {};
 }
 
-// Unpacks an .xz file; nothing if it is damaged or unpacks to more than kMaxDebugdata.
+// Unpacks an .xz file; empty if it is damaged or unpacks to more than kMaxDebugdata.
 std::vector<std::uint64_t> unpack(const void* data, std::size_t size, std::size_t& unpacked) {
   std::vector<std::uint64_t> out;
   lzma_stream stream = LZMA_STREAM_INIT;
@@ -106,14 +106,14 @@ std::vector<std::uint64_t> unpack(const void* data, std::size_t size, std::size_
 
 constexpr std::size_t kMaxPlaces = 8;
 
-// What symbols of one name there are.
+// Symbols with a certain name.
 struct Named {
-  std::size_t symbols = 0;  // of any name
+  std::size_t symbols = 0;  // number of symbols with any name
   bool indirect = false;
   std::vector<std::uint64_t> global, local;
 };
 
-// Calls back for each symbol of code in one table: itself, and its name with the room behind it.
+// Calls back for each code symbol of one table, with the rest of the string table from its name on.
 template <class Visit>
 void each_code_symbol(Elf_Data* data, std::size_t each, const Elf_Data& names, Visit visit) {
   const std::size_t count = each > 0 ? std::min<std::size_t>(data->d_size / each, INT32_MAX) : 0;
@@ -129,7 +129,7 @@ void each_code_symbol(Elf_Data* data, std::size_t each, const Elf_Data& names, V
   }
 }
 
-// The same of .symtab and .dynsym; the first of each, of which files have one (gABI).
+// The same for .symtab and .dynsym; uses the first of each, as files have at most one (gABI).
 template <class Visit>
 void each_code_symbol(Elf* elf, Visit visit) {
   bool static_table = false, dynamic_table = false;
@@ -213,7 +213,7 @@ NamedFunctions find_functions(int fd, const std::function<bool(const char*)>& wa
                 : !found.functions.empty() ? FunctionPlace::found
                 : found.indirect > 0       ? FunctionPlace::indirect
                                            : FunctionPlace::absent;
-  // One place with several names has the one with the fewest underscores before it, then the
+  // For a place with several names, use the one with the fewest leading underscores, then the
   // shortest.
   const auto plainness = [](const NamedFunctions::Function& f) {
     return std::make_tuple(f.name.find_first_not_of('_'), f.name.size(), std::cref(f.name));
@@ -227,8 +227,8 @@ NamedFunctions find_functions(int fd, const std::function<bool(const char*)>& wa
   return found;
 }
 
-// Collects candidates from up to three ELF files that describe the same code; those stay open
-// until the names of the chosen ones are copied.
+// Collects candidates from up to three ELF files that describe the same code; these stay open until
+// the names of the chosen ones are copied.
 class ElfReader {
  public:
   explicit ElfReader(ElfHandle elf) { files_.push_back(std::move(elf)); }
@@ -243,7 +243,7 @@ class ElfReader {
     result->build_id_ = build_id_of(main);
     bool whole = add_tables(main, SHT_SYMTAB, 0) ||
                  (find_debug_file && add_debug_file(fd, result->build_id_, find_debug_file));
-    // A table that was stripped in part still has names in the other one.
+    // The other table still has names that were stripped from this one.
     add_tables(main, SHT_DYNSYM, 0);
     if (!whole) add_debugdata(main);
     choose(*result);
@@ -253,10 +253,10 @@ class ElfReader {
  private:
   struct Candidate {
     std::uint64_t start;
-    std::uint32_t size;  // until the section's end if `sizeless`
+    std::uint32_t size;  // extends to the section's end if `sizeless`
     std::uint8_t rank;   // lower is better
     bool sizeless;
-    std::uint16_t length;  // of the name
+    std::uint16_t length;  // length of the name
     const char* name;
   };
 
@@ -279,9 +279,9 @@ class ElfReader {
   }
 
   // True if there was a table of this type with symbols. Files have one of each (gABI): a hostile
-  // one could have thousands that share their bytes, each of which would be read again.
+  // file could have thousands that share their bytes, each of which would be read again.
   bool add_tables(Elf* elf, GElf_Word type, std::uint64_t bias) {
-    std::vector<GElf_Shdr> sections;  // for type and end
+    std::vector<GElf_Shdr> sections;  // for their types and ends
     std::size_t count = 0;
     if (::elf_getshdrnum(elf, &count) != 0 || count >= SHN_LORESERVE) return false;
     sections.resize(count);
@@ -317,7 +317,7 @@ class ElfReader {
       const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
       if (!function && (type != STT_NOTYPE || (section.sh_flags & SHF_EXECINSTR) == 0)) continue;
       std::uint64_t start = symbol.st_value;
-      if (machine(elf) == EM_ARM && function) start &= ~1ULL;  // the bit says "Thumb"
+      if (machine(elf) == EM_ARM && function) start &= ~1ULL;  // the bit means "Thumb"
       const std::uint64_t section_end = section.sh_addr + section.sh_size;
       std::uint64_t size = symbol.st_size;
       const bool sizeless = size == 0;
@@ -331,7 +331,7 @@ class ElfReader {
       std::string_view name(text, ::strnlen(text, room));
       // "memcpy@@GLIBC_2.14"
       if (const auto at = name.find('@'); at != name.npos && at > 0) name = name.substr(0, at);
-      // "$x", ".L1": marks of assemblers, not functions
+      // "$x", ".L1": assembler markers, not functions
       if (name.empty() || (!function && (name.front() == '$' || name.starts_with(".L")))) continue;
       const unsigned bind = GELF_ST_BIND(symbol.st_info);
       const std::size_t underscores =
@@ -354,7 +354,7 @@ class ElfReader {
     return ::gelf_getehdr(elf, &header) != nullptr ? header.e_machine : unsigned{EM_NONE};
   }
 
-  // What was linked at another address (prelink) moves along with the first segment.
+  // Files linked at another address (prelink) are shifted by the difference of the first segments.
   std::uint64_t bias_of(Elf* other) const {
     const auto here = first_load_address(files_.front().get());
     const auto there = first_load_address(other);
@@ -391,14 +391,14 @@ class ElfReader {
     const auto own = identity_of(fd);
     bool added = false;
     find(key, [&](int candidate) {
-      if (identity_of(candidate) == own) return false;  // a debuglink may name the file itself
+      if (identity_of(candidate) == own) return false;  // a debuglink may refer to the file itself
       ElfHandle elf = open_elf(candidate);
       if (!elf || machine(elf.get()) != machine(main)) return false;
       if (!key.build_id.empty() ? build_id_of(elf.get()) != key.build_id
                                 : checksum(candidate) != crc)
         return false;
       added = add_tables(elf.get(), SHT_SYMTAB, bias_of(elf.get()));
-      // All that is needed is in memory by now; the candidate may be closed.
+      // All needed data is in memory by now; the candidate may be closed.
       if (added) files_.push_back(std::move(elf));
       return added;
     });
@@ -440,7 +440,7 @@ class ElfReader {
   }
 
   std::vector<std::uint64_t> debugdata_;  // outlives the Elf that reads from it
-  std::vector<ElfHandle> files_;          // the first is the file itself
+  std::vector<ElfHandle> files_;          // the first one is the main file
   std::vector<Candidate> candidates_;
 };
 
@@ -456,7 +456,8 @@ std::shared_ptr<ElfSymbols> ElfSymbols::read(int fd, const FindDebugFile& find_d
 }
 
 std::shared_ptr<ElfSymbols> ElfSymbols::read(std::span<const char> image) {
-  std::vector<std::uint64_t> copy((image.size() + 7) / 8);  // aligned and writable, as libelf wants
+  std::vector<std::uint64_t> copy((image.size() + 7) /
+                                  8);  // aligned and writable, as libelf requires
   if (!image.empty()) ::memcpy(copy.data(), image.data(), image.size());
   ElfHandle elf = open_elf(copy, image.size());
   if (!elf) return {};
@@ -467,7 +468,7 @@ std::optional<std::uint64_t> ElfSymbols::address_of_offset(std::uint64_t file_of
   for (const Segment& segment : segments_)
     if (file_offset >= segment.offset && file_offset - segment.offset < segment.size)
       return segment.address + (file_offset - segment.offset);
-  // Mappings are made of whole pages, so they hold some bytes before and after a segment.
+  // Mappings consist of whole pages: they include some bytes before and after a segment.
   for (const Segment& segment : segments_) {
     const std::uint64_t lead = segment.offset % kPage;
     const std::uint64_t tail = kPage - 1;
@@ -490,7 +491,7 @@ std::optional<std::uint64_t> ElfSymbols::offset_of_address(std::uint64_t address
 const ElfSymbols::Function* ElfSymbols::find(std::uint64_t address) const {
   auto it = std::upper_bound(functions_.begin(), functions_.end(), address,
                              [](std::uint64_t a, const Function& f) { return a < f.start; });
-  // The nearest one may be nested in, or end before, one that begins earlier.
+  // The nearest function may be nested in, or end before, one that starts earlier.
   for (int steps = 0; it != functions_.begin() && steps < 32; ++steps) {
     --it;
     if (address - it->start < it->size) return &*it;
@@ -499,7 +500,7 @@ const ElfSymbols::Function* ElfSymbols::find(std::uint64_t address) const {
 }
 
 bool ElfSymbols::is_entry(std::uint64_t address) const {
-  // glibc, musl, the dynamic linker; Go.
+  // Entry functions of glibc, musl, the dynamic linker, and Go.
   static constexpr std::string_view kNames[] = {"_start",
                                                 "_start_c",
                                                 "__libc_start_main",
@@ -524,7 +525,7 @@ bool ElfSymbols::is_entry(std::uint64_t address) const {
   if (const Function* function = find(address))
     return std::find(std::begin(kNames), std::end(kNames), name(*function)) != std::end(kNames);
   if (entry_ != 0 && address - entry_ < kEntryBytes) return true;
-  // Without its local symbols glibc still tells what follows __libc_start_call_main and
+  // Without local symbols, glibc still has the symbols that follow __libc_start_call_main and
   // start_thread.
   const auto next =
       std::upper_bound(functions_.begin(), functions_.end(), address,

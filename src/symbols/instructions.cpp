@@ -11,20 +11,20 @@ namespace {
 
 constexpr std::size_t kLongestInstruction = 15;
 
-/// What follows an operation's byte.
+/// The bytes after an opcode byte.
 struct Shape {
   bool known = true;
-  bool operand = false;   ///< a ModRM byte and what that asks for
-  std::size_t bytes = 0;  ///< of a constant
+  bool operand = false;   ///< a ModRM byte with SIB and displacement
+  std::size_t bytes = 0;  ///< size of an immediate
 };
 constexpr Shape kUnknown{false, false, 0};
 
 struct Prefixes {
-  bool short_data = false;  ///< 66
+  bool short_data = false;  ///< prefix 66
   bool short_address = false;
-  bool repeat = false;  ///< f2 or f3
+  bool repeat = false;  ///< prefix f2 or f3
   bool wide = false;    ///< REX.W
-  bool tracked = true;  ///< not 3e: with an indirect jump, "notrack"
+  bool tracked = true;  ///< no prefix 3e: "notrack" for indirect jumps
   unsigned rex = 0;
   std::size_t data() const { return short_data && !wide ? 2 : 4; }
 };
@@ -33,7 +33,7 @@ bool is_among(std::uint8_t operation, std::string_view all) {
   return all.find(static_cast<char>(operation)) != all.npos;
 }
 
-/// Of operations of one byte.
+/// Shape for one-byte opcodes.
 Shape shape(std::uint8_t operation, std::uint8_t operand, const Prefixes& p) {
   using namespace std::string_view_literals;
   const unsigned low = operation & 7, reg = operand >> 3 & 7;
@@ -56,7 +56,7 @@ Shape shape(std::uint8_t operation, std::uint8_t operand, const Prefixes& p) {
     return {true, false, p.wide ? std::size_t{8} : p.data()};
   if (operation == 0xc2 || operation == 0xca) return {true, false, 2};
   if (operation == 0xc8) return {true, false, 3};
-  // With 66 processors differ.
+  // With prefix 66, processors differ.
   if (operation == 0xe8 || operation == 0xe9)
     return p.data() == 4 ? Shape{true, false, 4} : kUnknown;
   if (operation == 0xf6) return {true, true, reg < 2 ? std::size_t{1} : 0};
@@ -67,7 +67,7 @@ Shape shape(std::uint8_t operation, std::uint8_t operand, const Prefixes& p) {
   return {true, operand_follows, 0};
 }
 
-/// Behind 0f; with VEX or EVEX its map 1.
+/// Shape for opcodes after 0f; also map 1 of VEX and EVEX.
 Shape shape_of_0f(std::uint8_t operation, const Prefixes& p) {
   using namespace std::string_view_literals;
   if (is_among(operation, "\x04\x0a\x0c\x24\x25\x26\x27\x36\x39\x3b\x3c\x3d\x3e\x3f\xa6\xa7"sv))
@@ -83,19 +83,19 @@ Shape shape_of_0f(std::uint8_t operation, const Prefixes& p) {
   return {true, !alone, 0};
 }
 
-/// Of the maps that VEX and EVEX name.
+/// Shape for opcodes in the maps of VEX and EVEX.
 Shape shape_of_map(unsigned map, std::uint8_t operation) {
   if (map == 1) return shape_of_0f(operation, {});
   if (map == 2) return {true, true, 0};
   return map == 3 ? Shape{true, true, 1} : kUnknown;
 }
 
-/// ModRM, SIB and displacement.
+/// Size of ModRM, SIB and displacement in bytes.
 std::size_t operand_bytes(CodeBytes code, std::size_t at) {
   const unsigned mode = code[at] >> 6, base = code[at] & 7;
   if (mode == 3) return 1;
   if (base == 4) {
-    if (at + 1 >= code.size()) return 2;  // more than there is
+    if (at + 1 >= code.size()) return 2;  // more than available
     const bool no_base = mode == 0 && (code[at + 1] & 7) == 5;
     return 2 + (mode == 1 ? 1 : mode == 2 || no_base ? 4 : 0);
   }
@@ -118,12 +118,12 @@ std::size_t read_prefixes(CodeBytes code, Prefixes& p) {
 }
 
 struct Decoded {
-  std::size_t bytes = 0;  ///< 0: not known, or not whole
+  std::size_t bytes = 0;  ///< 0: not known, or truncated
   Prefixes prefixes = {};
-  /// 0: one byte; 1: behind 0f; others have no flow.
+  /// Opcode map: one byte; after 0f; others do not affect control flow.
   enum Map { one, of_0f, other } map = one;
   std::uint8_t operation = 0;
-  std::size_t operand = 0;  ///< where ModRM is
+  std::size_t operand = 0;  ///< offset of ModRM
 };
 
 Decoded decode(CodeBytes code) {
@@ -143,7 +143,7 @@ Decoded decode(CodeBytes code) {
     s = shape_of_map(code[at] & 31, code[at + 2]);
     at += 3;
   } else if (operation == 0x62 && has(4)) {
-    // Map 4 is APX's; those of 16-bit floating point have the shape of map 2.
+    // Map 4 belongs to APX; the maps of 16-bit floating point have the shape of map 2.
     const unsigned map = code[at] & 7;
     s = shape_of_map(map == 5 || map == 6 ? 2 : map, code[at + 3]);
     at += 4;
@@ -166,14 +166,14 @@ Decoded decode(CodeBytes code) {
   return d;
 }
 
-/// The signed constant that an instruction ends with.
+/// The signed immediate at an instruction's end.
 std::int64_t last_constant(CodeBytes code, std::size_t end, std::size_t bytes) {
   std::int64_t value = static_cast<std::int8_t>(code[end - 1]);
   for (std::size_t i = 2; i <= bytes; i++) value = value * 256 + code[end - i];
   return value;
 }
 
-/// FF: calls, jumps, and sums of one.
+/// Opcode FF: calls, jumps, inc, dec, push.
 Flow flow_of_ff(const Decoded& d, std::uint8_t operand) {
   Flow f{.kind = Flow::next, .bytes = d.bytes};
   const unsigned reg = operand >> 3 & 7;

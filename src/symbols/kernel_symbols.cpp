@@ -18,13 +18,13 @@ namespace {
 using symbols::LineReader;
 using symbols::NameArena;
 
-constexpr std::size_t kMaxLine = 1024;  // the kernel's names have at most 511 bytes
+constexpr std::size_t kMaxLine = 1024;  // kernel symbol names have at most 511 bytes
 constexpr std::uint64_t kMaxBytes = 1ULL << 30;
 constexpr std::size_t kMaxSymbols = 8 << 20;
 constexpr std::size_t kMaxModules = UINT16_MAX;
 constexpr std::uint64_t kMaxDistance = 16 << 20;
 
-// Best first. kData marks where code ends; it is no symbol.
+// Best first. kData marks the end of code; it is not a symbol.
 enum Rank : std::uint8_t { kGlobal, kLocal, kDecoyGlobal, kDecoyLocal, kData };
 
 struct Entry {
@@ -41,7 +41,7 @@ struct Line {
   std::string_view module;
 };
 
-// "ffffffff81000000 T name\t[module]"
+// Parses "ffffffff81000000 T name\t[module]".
 bool parse(std::string_view text, Line& line) {
   if (!symbols::take_hex(text, line.address)) return false;
   if (text.size() < 4 || text[0] != ' ' || text[2] != ' ') return false;
@@ -89,11 +89,11 @@ Error hidden_addresses() {
 
 struct KernelSymbols::Impl {
   std::string path;
-  Fd file;  // until it is read
+  Fd file;  // until it has been read
   int refused = 0;
   bool loaded = false;
   std::optional<Error> failure;
-  std::vector<Entry> entries;  // by address, one for each
+  std::vector<Entry> entries;  // sorted by address, one per address
   std::size_t functions = 0;
   NameArena names;
   std::vector<std::string> modules;
@@ -117,7 +117,7 @@ std::optional<Error> KernelSymbols::Impl::read() {
   std::string last_module;
   std::uint16_t last_number = 0;
   std::size_t zeros = 0;
-  std::uint64_t last_code = 0;  // of the line before, 0 if that was not code
+  std::uint64_t last_code = 0;  // of the preceding line; 0 if it was not code
   for (std::string_view text; lines.next(text) && entries.size() < kMaxSymbols;) {
     Line line{};
     if (lines.truncated() || !parse(text, line)) continue;
@@ -126,7 +126,7 @@ std::optional<Error> KernelSymbols::Impl::read() {
       continue;
     }
     if (!is_code(line.type)) {
-      // The end of a run of code: a later address is in data, not in the last function.
+      // End of a run of code: later addresses are in data, not in the last function.
       if (last_code != 0 && is_data(line.type) && line.address > last_code)
         entries.push_back({line.address, 0, 0, kData});
       last_code = 0;
@@ -146,7 +146,7 @@ std::optional<Error> KernelSymbols::Impl::read() {
     entries.push_back({line.address, names.add(line.name), last_number, rank_of(line)});
     ++functions;
   }
-  // A part of them would give its last name to all that follows.
+  // With a partial list, all later addresses would get its last name.
   if (functions > 0 && lines.error() == 0) return {};
   if (zeros > 0) return hidden_addresses();
   return Error{.what = "kernel symbols are not available",
@@ -157,7 +157,7 @@ std::optional<Error> KernelSymbols::Impl::read() {
 }
 
 void KernelSymbols::Impl::sort() {
-  // Among equals the kernel's first choice is the better one; names are numbered in its order.
+  // For equal ranks prefer the kernel's order, in which names are numbered.
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.address, a.rank, a.name) < std::tie(b.address, b.rank, b.name);
   });
@@ -223,15 +223,15 @@ std::optional<Error> kernel_addresses_hidden(const std::string& path) {
     Line line{};
     if (lines.truncated() || !parse(text, line)) continue;
     if (line.address != 0) return {};
-    if (is_code(line.type)) break;  // data of each CPU may well begin at 0
+    if (is_code(line.type)) break;  // per-CPU data may begin at 0
   }
   return hidden_addresses();
 }
 
 namespace {
 
-/// Calls back for each symbol with its address until it returns false; for none where the addresses
-/// are not shown.
+/// Calls back for each symbol with its address until false is returned; for none if addresses are
+/// hidden.
 template <class Visit>
 void each_symbol(const std::string& path, Visit visit) {
   const Fd fd = open_symbols(path);
@@ -255,7 +255,7 @@ std::optional<std::uint64_t> kernel_address(std::string_view name, const std::st
 
 InterruptCode interrupt_code(const std::string& path) {
   InterruptCode code;
-  std::uint64_t outer = 0;  // __do_softirq, while the function after it has not come
+  std::uint64_t outer = 0;  // __do_softirq, until the next function is found
   each_symbol(path, [&](const Line& line) {
     for (auto* open : {&code.softirq_begin, &outer}) {
       if (*open == 0 || code.softirq_end != 0 || line.address <= *open) continue;
@@ -264,7 +264,7 @@ InterruptCode interrupt_code(const std::string& path) {
     }
     if (line.name == "__irqentry_text_start") code.irq_begin = line.address;
     if (line.name == "__irqentry_text_end") code.irq_end = line.address;
-    // 6.10 moved the work out of __do_softirq (1dd1eff161bd).
+    // 6.10 moved the code out of __do_softirq (1dd1eff161bd).
     if (line.name == "handle_softirqs") code.softirq_begin = line.address, code.softirq_end = 0;
     if (line.name == "__do_softirq" && code.softirq_begin == 0) outer = line.address;
     return code.irq_end == 0 || code.softirq_end == 0;
@@ -281,7 +281,7 @@ LockCode lock_code(const std::string& path) {
     if (line.name == "__lock_text_end") code.spin.end = line.address;
     if (line.name.starts_with("__mmap_lock_do_trace_")) {
       if (code.mmap.begin == 0) code.mmap.begin = line.address;
-      code.mmap.end = 0;  // until the function behind the last of them
+      code.mmap.end = 0;  // until the function after the last of them
     } else if (code.mmap.begin != 0 && code.mmap.end == 0) {
       code.mmap.end = line.address;
     }

@@ -14,7 +14,7 @@ Fd open_mapped(const std::string& proc_root, pid_t tgid, std::uint64_t start, st
   char range[64];
   ::snprintf(range, sizeof range, "/map_files/%" PRIx64 "-%" PRIx64, start, end);
   Fd handle = open_handle(process + range, true);
-  // Written to since? It is still what is mapped.
+  // Even if written to since, it is still the mapped file.
   if (const auto id = identity_of(handle.get()); id && (!known || same_inode(*id, *known)))
     return handle;
   if (file.path_cut) return {};
@@ -24,7 +24,7 @@ Fd open_mapped(const std::string& proc_root, pid_t tgid, std::uint64_t start, st
   };
   handle = open_handle_in(open_handle(process + "/root", true).get(), file.path, false);
   if (same_file()) return handle;
-  // Exited: with its root the way to the file is gone, but the host may have the same file.
+  // Exited: the path through its root is gone, but the host may have the same file.
   handle = open_handle(file.path, false);
   if (same_file()) return handle;
   return {};

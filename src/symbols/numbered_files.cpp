@@ -13,7 +13,7 @@ namespace {
 
 constexpr FileIdentity kVdso{};
 
-/// Packages alone change what is there.
+/// Only package managers change files there.
 bool in_system_directory(const std::string& path) {
   for (const char* directory : {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/"})
     if (path.starts_with(directory)) return true;

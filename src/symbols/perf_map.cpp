@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = 256ULL << 20;
 constexpr std::size_t kMaxLine = 4096;
-constexpr std::size_t kMaxEntries = 2 << 20;  // twenty times a large Java server
+constexpr std::size_t kMaxEntries = 2 << 20;  // twenty times as many as in a large Java server
 
 struct Entry {
   std::uint64_t start;
@@ -60,7 +60,7 @@ PerfMap PerfMap::read(int fd) {
     entries.push_back(entry);
   }
 
-  // Sweep over the addresses; of the entries that cover a place the latest one gets it.
+  // Sweep over the addresses; of the entries that cover an address the latest one wins.
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.start < b.start; });
   const auto earlier = [](const Entry* a, const Entry* b) { return a->order < b->order; };

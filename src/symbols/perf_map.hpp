@@ -1,4 +1,5 @@
-// Symbols of JIT compilers: perf-PID.map files, lines of "START SIZE NAME" (hexadecimal numbers).
+// Symbols from JIT compilers: perf-PID.map files with lines of "START SIZE NAME" (hexadecimal
+// numbers).
 #pragma once
 #include <sys/types.h>
 
@@ -14,14 +15,14 @@ class PerfMap {
  public:
   struct Hit {
     const char* name = nullptr;
-    std::uint64_t start = 0;  // of the symbol, even if a later one took over its first bytes
+    std::uint64_t start = 0;  // of the symbol, even if a later one replaced its first bytes
   };
 
-  /// Reads an open map to its end. Where entries overlap, the later one holds. Damaged lines are
-  /// skipped; so is a last line without newline, as its writer may be in the middle of it.
+  /// Reads an open map to its end. Where entries overlap, the later one wins. Damaged lines are
+  /// skipped, and so is a last line without newline, as it may still be incomplete.
   static PerfMap read(int fd);
 
-  /// `name` is null if no entry holds the address.
+  /// `name` is null if no entry contains the address.
   Hit find(std::uint64_t address) const;
   std::size_t bytes() const { return segments_.capacity() * sizeof(Segment) + names_.bytes(); }
   std::size_t segments() const { return segments_.size(); }
@@ -39,8 +40,8 @@ class PerfMap {
   std::size_t damaged_ = 0;
 };
 
-/// Opens the map of a process in a directory, its /tmp: perf-NSPID.map. Refuses links, all but
-/// regular files, files of others than `owner` or root, and files above 256 MiB.
+/// Opens the map of a process in a directory, its /tmp: perf-NSPID.map. Rejects links, non-regular
+/// files, files of users other than `owner` or root, and files above 256 MiB.
 Fd open_perf_map(int directory, pid_t nspid, uid_t owner);
 
 }  // namespace coretap::symbols

@@ -31,7 +31,7 @@ bool take_decimal(std::string_view& text, std::uint64_t& value) {
   return digits > 0;
 }
 
-// The kernel writes a newline in a name as \012 and nothing else in another way.
+// The kernel escapes a newline in a name as \012, and no other character.
 std::string unescape(std::string_view text) {
   constexpr std::string_view kNewline = "\\012";
   std::string path;
@@ -43,14 +43,14 @@ std::string unescape(std::string_view text) {
   return path.append(text);
 }
 
-/// May be a copy of a file's code.
+/// True if it may be a copy of a file's code.
 bool is_unnamed(const Mapping& map) {
   return map.path.empty() || map.path.starts_with("//anon") || map.path.starts_with("[anon") ||
          map.path == "/anon_hugepage" || map.path == "/dev/zero";
 }
 
-/// Gives the code between two mappings of one file to that file, if the place in it is sure: both
-/// lie as the file has them, or one of them is code that goes on there.
+/// Assigns the code between two mappings of one file to that file, if the offset is certain: both
+/// are mapped as in the file, or one is code that continues there.
 void give_to_file(std::span<Mapping> copies, const Mapping& before, const Mapping& after) {
   if (copies.empty() || !before.same_file(after)) return;
   const Mapping* by = nullptr;
@@ -80,7 +80,7 @@ bool Mapping::same_file(const Mapping& other) const {
 }
 
 bool Mapping::has_file() const {
-  // Shared anonymous memory has an inode too, but what it holds is never a whole ELF file.
+  // Shared anonymous memory has an inode too, but never contains a whole ELF file.
   return inode != 0 && path.starts_with('/') && !path.starts_with("//") && path != "/dev/zero" &&
          path != "/anon_hugepage" && !path.starts_with("/SYSV");
 }
@@ -109,7 +109,7 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
   map.device_major = static_cast<std::uint32_t>(major);
   map.device_minor = static_cast<std::uint32_t>(minor);
   if (!line.empty() && line.front() != ' ') return {};
-  // Padded to a fixed column. A name begins with '/' or '[', never with a space.
+  // The name is padded to a fixed column; it begins with '/' or '[', never with a space.
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   if (line.find('\0') != line.npos) return {};
   constexpr std::string_view kDeleted = " (deleted)";
@@ -124,7 +124,7 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
 MapsContent read_mappings(int fd) {
   MapsContent content;
   LineReader lines(fd, kMaxMapsLine, kMaxMapsBytes);
-  std::optional<Mapping> before;  // of a file, and how many mappings of code have come since
+  std::optional<Mapping> before;  // last mapping of a file; number of code mappings since
   std::size_t copies = 0;
   for (std::string_view line; lines.next(line);) {
     ++content.lines;
@@ -146,7 +146,7 @@ MapsContent read_mappings(int fd) {
       before.reset();
     content.executable.push_back(std::move(*map));
   }
-  // The kernel's lists are sorted and disjoint, except that a map may change between two reads.
+  // The kernel's list is sorted and disjoint, but mappings may change between two reads.
   auto& maps = content.executable;
   std::stable_sort(maps.begin(), maps.end(),
                    [](const Mapping& a, const Mapping& b) { return a.start < b.start; });
@@ -161,7 +161,7 @@ MapsContent read_mappings(int fd) {
 
 namespace {
 
-/// Of /proc/PID/stat, counted from 1; the name in field 2 may hold anything.
+/// A field of /proc/PID/stat, counted from 1; the name in field 2 may contain any character.
 std::uint64_t stat_field(const std::string& proc_root, pid_t tgid, int wanted) {
   const std::string text = read_small_file(proc_root + "/" + std::to_string(tgid) + "/stat", 4096);
   std::size_t at = text.rfind(')');

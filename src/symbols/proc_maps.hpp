@@ -18,36 +18,36 @@ struct Mapping {
   std::uint32_t device_minor = 0;
   std::uint64_t inode = 0;  // 0: no file
   bool executable = false;
-  bool deleted = false;   // the file has no name any more; " (deleted)" is not part of `path`
+  bool deleted = false;   // the file was deleted; " (deleted)" is not part of `path`
   bool path_cut = false;  // `path` was too long and cannot be used to open the file
   std::string path;       // a file, "[stack]", "//anon"...; empty: anonymous memory
 
-  /// Backed by a file that may hold symbols (a memfd too).
+  /// Backed by a file that may contain symbols (also a memfd).
   bool has_file() const;
   bool same_file(const Mapping& other) const;
 
-  /// The mapping by which /proc/PID/map_files has the file: this one, or a neighbour (below).
+  /// The mapping under which /proc/PID/map_files lists the file: this one, or a neighbour (below).
   std::uint64_t file_start = 0, file_end = 0;
 };
 
-/// One line without its newline. Nothing if it is damaged.
+/// Parses a line without its newline. nullopt if it is damaged.
 std::optional<Mapping> parse_mapping(std::string_view line);
 
 struct MapsContent {
   std::vector<Mapping> executable;  // sorted, disjoint
   std::size_t lines = 0;
-  std::size_t damaged = 0;  // lines that were not understood
+  std::size_t damaged = 0;  // lines that could not be parsed
 };
 
-/// Reads an open maps file to its end. Anonymous memory in the place of a file's code is given as
+/// Reads an open maps file to its end. Anonymous memory in place of a file's code is reported as
 /// that file's: some programs copy their code to huge pages.
 MapsContent read_mappings(int fd);
 
-/// When a process began, in clock ticks after boot: tells a reused process id. 0: it is gone.
+/// Start time of a process, in clock ticks after boot: detects reuse of process ids. 0: exited.
 std::uint64_t process_started(const std::string& proc_root, pid_t tgid);
 
-/// Where the stack of the program that it runs begins, which exec changes. 0: not known, as without
-/// the right to trace it.
+/// Start of the stack of the program that it runs, which exec changes. 0: not known, for example
+/// without the right to ptrace it.
 std::uint64_t process_stack_begin(const std::string& proc_root, pid_t tgid);
 
 }  // namespace coretap::symbols

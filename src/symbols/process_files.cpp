@@ -125,7 +125,7 @@ bool LineReader::next(std::string_view& line) {
     if (newline != nullptr) {
       const auto length = static_cast<std::size_t>(static_cast<const char*>(newline) - start);
       begin_ += length + 1;
-      if (std::exchange(skipping_, false)) {  // this was the rest of a line that was cut
+      if (std::exchange(skipping_, false)) {  // this was the rest of a truncated line
         searched = 0;
         continue;
       }
@@ -160,7 +160,7 @@ bool LineReader::next(std::string_view& line) {
 std::uint32_t NameArena::add(std::string_view name) {
   name = name.substr(0, std::min(name.find('\0'), kMaxName));
   if (used_ + name.size() + 1 > kBlock) {
-    // Handles are 32 bits: 4 GiB of names, far above every bound of the callers.
+    // Handles have 32 bits: 4 GiB of names, far above all limits of the callers.
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(kBlock));
     used_ = 0;
   }

@@ -1,4 +1,4 @@
-// Opening files that others control: no devices, no FIFOs, no escapes from a process' root.
+// Opens files that other users control: no devices, no FIFOs, no escapes from a process's root.
 #pragma once
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,8 +16,8 @@
 
 namespace coretap::symbols {
 
-/// Tells one file from all others; size and modification time tell a reused inode apart. (The
-/// change time would not do: deleting or renaming the file changes it.)
+/// Identifies a file; size and modification time detect a reused inode. (The change time is
+/// unsuitable: deleting or renaming the file changes it.)
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -30,16 +30,16 @@ struct FileIdentityHash {
   std::size_t operator()(const FileIdentity& id) const;
 };
 
-/// The identity if `fd` (O_PATH will do) is a regular file.
+/// The identity if `fd` (O_PATH suffices) is a regular file.
 std::optional<FileIdentity> identity_of(int fd);
 
-/// Where execvp() finds the program of a command; empty: nowhere.
+/// The path at which execvp() finds a command's program; empty: not found.
 std::string program_path(const std::string& name);
 
-/// Are these descriptors the same file, or the same one below overlays? An overlay has a device of
-/// its own, and the inode number and times of the file below
-/// (Documentation/filesystems/overlayfs.rst); a probe is placed in the file below, for all overlays
-/// of it.
+/// True if both descriptors refer to the same file, or to the same one below overlays. An overlay
+/// has a separate device, but the inode number and times of the lower file
+/// (Documentation/filesystems/overlayfs.rst); a probe is placed in the lower file, for all its
+/// overlays.
 bool same_file(int a, int b);
 
 /// O_PATH handles: they have no side effects on devices and FIFOs and never block on them.
@@ -52,13 +52,13 @@ Fd open_handle_in(int root_fd, const std::string& path, bool follow_last_link);
 /// the opening see the same inode, whatever happens to names meanwhile.
 Fd open_regular(const Fd& handle, std::uint64_t max_size);
 
-/// Lines of a file, in a bounded buffer. Longer lines are cut, their rest is skipped.
+/// Reads lines of a file with a bounded buffer. Longer lines are truncated, the rest is skipped.
 class LineReader {
  public:
   LineReader(int fd, std::size_t max_line, std::uint64_t max_total);
   /// The next line without its newline, valid until the next call.
   bool next(std::string_view& line);
-  bool truncated() const { return truncated_; }    ///< the line was cut
+  bool truncated() const { return truncated_; }    ///< the line was truncated
   bool terminated() const { return terminated_; }  ///< the line ended with a newline
   int error() const { return error_; }             ///< errno of a failed read, else 0
 
@@ -77,10 +77,10 @@ class LineReader {
   int error_ = 0;
 };
 
-/// Many names packed into few blocks, without the slack of one growing buffer.
+/// Many names packed into few blocks, without the slack of a single growing buffer.
 class NameArena {
  public:
-  static constexpr std::size_t kMaxName = 4096;  // longer ones are cut
+  static constexpr std::size_t kMaxName = 4096;  // longer names are truncated
 
   NameArena() = default;
   NameArena(NameArena&&) = default;
@@ -101,13 +101,13 @@ class NameArena {
   std::size_t used_ = kBlock;
 };
 
-/// Reads hexadecimal digits off the front of `text`; false if there is none or more than 16.
+/// Removes hexadecimal digits from the front of `text`; false if there are none or more than 16.
 bool take_hex(std::string_view& text, std::uint64_t& value);
 
 /// At most `max_size` bytes of a small file; empty if it cannot be read.
 std::string read_small_file(const std::string& path, std::size_t max_size);
 
-/// Bytes from `offset` on, as many of `size` as can be read: of a file, or of a process' memory.
+/// Reads up to `size` bytes at `offset`, of a file or of a process's memory.
 std::string read_at(int fd, std::uint64_t offset, std::uint64_t size);
 
 }  // namespace coretap::symbols

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMaxProbeNotes = 16 << 20;
 constexpr std::size_t kMaxProbes = 65536;
-constexpr std::size_t kMaxText = 1024;  // provider, name, and each argument's specification
+constexpr std::size_t kMaxText = 1024;  // limit for provider, name, and each argument
 constexpr std::size_t kMaxArguments = 12;
 constexpr GElf_Word kProbeNote = 3;
 constexpr char kOwner[] = "stapsdt";
@@ -94,7 +94,7 @@ bool parse_arm_address(std::string_view text, UsdtArgument& a) {
   return true;
 }
 
-// Sizes and signs of values: "-4@", "8f@"; the rest is an operand of the assembler.
+// Parses size and sign of a value: "-4@", "8f@"; the rest is an assembler operand.
 bool parse_argument(std::string_view text, UsdtArgument& a) {
   std::int64_t size = 0;
   if (!take_number(text, size)) return false;
@@ -124,7 +124,7 @@ bool parse_argument(std::string_view text, UsdtArgument& a) {
   }
   if (const char c = text.front(); (c >= '0' && c <= '9') || c == '-' || c == '#') {
     take_char(text, '#');
-    a.where = UsdtArgument::constant;  // arm64 writes constants plainly
+    a.where = UsdtArgument::constant;  // arm64 constants have no '$'
     return take_number(text, a.value) && text.empty();
   }
   take_char(text, '%');
@@ -133,7 +133,7 @@ bool parse_argument(std::string_view text, UsdtArgument& a) {
   return is_name(text);
 }
 
-// Text up to its NUL, off the front of `rest`; false if there is none.
+// Removes text up to its NUL from the front of `rest`; false if there is no NUL.
 bool take_text(std::span<const char>& rest, std::string& text) {
   const auto* end = static_cast<const char*>(::memchr(rest.data(), '\0', rest.size()));
   if (end == nullptr) return false;
@@ -150,7 +150,7 @@ std::optional<std::vector<UsdtArgument>> parse_usdt_arguments(std::string_view t
   std::vector<UsdtArgument> all;
   while (!(text = trim(text)).empty()) {
     if (all.size() >= kMaxArguments) return {};
-    // Blanks may stand within brackets.
+    // Brackets may contain blanks.
     std::size_t end = 0;
     for (int depth = 0; end < text.size() && (depth > 0 || text[end] != ' '); ++end) {
       if (text[end] == '(' || text[end] == '[') ++depth;
@@ -167,7 +167,7 @@ UsdtProbes read_usdt(int fd) {
   const ElfHandle elf = open_elf(fd);
   if (!elf || !is_native(elf.get())) return found;
   found.readable = true;
-  // prelink moves code after the notes were written: this section tells by how much.
+  // prelink moves code after the notes were written: this section's address indicates by how much.
   std::uint64_t base = 0;
   Elf_Data* notes = nullptr;
   find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
@@ -187,7 +187,7 @@ UsdtProbes read_usdt(int fd) {
        found.probes.size() < kMaxProbes &&
        (next = ::gelf_getnote(notes, at, &note, &owner_at, &text_at)) > at;
        at = next) {
-    std::uint64_t addresses[3];  // of the probe, of .stapsdt.base then, of the semaphore
+    std::uint64_t addresses[3];  // of the probe, of .stapsdt.base at link time, of the semaphore
     if (note.n_type != kProbeNote || note.n_namesz != sizeof kOwner ||
         ::memcmp(bytes + owner_at, kOwner, sizeof kOwner) != 0 || note.n_descsz < sizeof addresses)
       continue;

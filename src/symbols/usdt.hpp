@@ -1,4 +1,4 @@
-// USDT probes of an ELF file: the notes that <sys/sdt.h> leaves in .note.stapsdt.
+// USDT probes of an ELF file: the notes that <sys/sdt.h> adds to .note.stapsdt.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,27 +20,27 @@ struct UsdtArgument {
   int size = 8;             ///< bytes
   bool is_signed = false;   ///< else zero-extended
   bool floating = false;    ///< "8f@..."
-  std::int64_t value = 0;   ///< of a constant, or added to the address
-  std::string base, index;  ///< registers as the assembler writes them, without '%'
+  std::int64_t value = 0;   ///< the constant, or an offset added to the address
+  std::string base, index;  ///< register names in assembler syntax, without '%'
   int scale = 1;
   bool operator==(const UsdtArgument&) const = default;
 };
-/// Nothing if one of them is in a form that is not known, such as an address by a symbol's name.
+/// nullopt if an argument has an unknown form, such as an address given by a symbol's name.
 std::optional<std::vector<UsdtArgument>> parse_usdt_arguments(std::string_view text);
 
 struct UsdtProbe {
   std::string provider, name;
   std::string arguments;        ///< not parsed
-  std::uint64_t offset = 0;     ///< of its place in the file
-  std::uint64_t semaphore = 0;  ///< of the counter of its tracers in the file; 0: it has none
+  std::uint64_t offset = 0;     ///< file offset of the probe
+  std::uint64_t semaphore = 0;  ///< file offset of the counter of its tracers; 0: none
 };
 
 struct UsdtProbes {
   std::vector<UsdtProbe> probes;
-  std::size_t outside = 0;  ///< whose place is not in the file's code
-  bool readable = false;    ///< an ELF file of this machine
+  std::size_t outside = 0;  ///< probes that are not in the file's code
+  bool readable = false;    ///< it is an ELF file for this machine
 };
-/// Reads no more than 16 MiB of notes and 65536 probes.
+/// Reads at most 16 MiB of notes and 65536 probes.
 UsdtProbes read_usdt(int fd);
 
 }  // namespace coretap::symbols

@@ -35,12 +35,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kMaxVdso = 1 << 20;
 constexpr std::size_t kMaxVdsos = 8;
 constexpr std::size_t kMaxOrphans = 1 << 16;
-constexpr std::size_t kMostRegions = 1 << 17;  // of one process, those that are gone too
+constexpr std::size_t kMostRegions = 1 << 17;  // of one process, including removed ones
 constexpr int kMostGenerations = 8;
 constexpr std::size_t kMostHeld = 64;  // directories
 constexpr std::size_t kMaxDemangledBytes = 4 << 20;
 
-// A process while its addresses mean the same.
+// A process between two exec calls: its addresses keep their meaning.
 struct Image {
   pid_t tgid;
   std::uint32_t number;
@@ -61,25 +61,25 @@ struct Region {
   std::uint64_t end;
   std::uint64_t offset;
   Kind kind;
-  bool unreadable = false;                     // do not try again for each address
-  std::shared_ptr<const MappedFile> file;      // other kinds: its path is the module's name
+  bool unreadable = false;                     // do not retry for each address
+  std::shared_ptr<const MappedFile> file;      // other kinds: `path` is the module's name
   std::optional<FileIdentity> id;              // unknown if it could not be reached at the snapshot
-  std::uint64_t file_start = 0, file_end = 0;  // of the mapping that leads to the file
+  std::uint64_t file_start = 0, file_end = 0;  // of the mapping that identifies the file
 };
 
 struct JitMap {
   PerfMap map;
-  std::optional<FileIdentity> id;  // of what was read
+  std::optional<FileIdentity> id;  // of the file that was read
   Clock::time_point next_try{};
 };
 
 struct Process {
   std::vector<Region> regions;   // sorted, disjoint
-  std::uint64_t start_time = 0;  // clock ticks after boot; tells a reused process id
-  pid_t inner_pid = 0;           // in its own pid namespace
-  uid_t owner = 0;               // effective
-  bool own_files = false;        // its root directory and mounts are ours
-  Fd tmp;                        // others' /tmp, for a map that is read once the process has ended
+  std::uint64_t start_time = 0;  // clock ticks after boot; detects reuse of the process id
+  pid_t inner_pid = 0;           // in the innermost pid namespace
+  uid_t owner = 0;               // effective uid
+  bool own_files = false;        // it shares this process's root directory and mounts
+  Fd tmp;                        // its /tmp if not shared, to read the map after its end
   std::shared_ptr<ElfSymbols> vdso;
   std::unique_ptr<JitMap> jit;
   Clock::time_point next_refresh{};
@@ -109,7 +109,7 @@ std::shared_ptr<const CodeFile> about(std::string path, const ElfSymbols* table)
   return std::make_shared<const CodeFile>(std::move(file));
 }
 
-// The number behind the n-th blank-separated word of a "Name:\t1\t2" line; n = -1: the last one.
+// The n-th number (from 0) of a "Name:\t1\t2" line; n = -1: the last one.
 std::optional<std::uint64_t> status_number(std::string_view status, std::string_view label, int n) {
   std::size_t at = status.find(label);
   if (at == status.npos) return {};
@@ -135,7 +135,7 @@ Clock::duration cpu_time() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-// Names in memory that a compiler may have written code to.
+// Label of memory that a JIT compiler may have written code to.
 std::string label_of(const Mapping& map) {
   if (map.path.empty() || map.path.starts_with("//")) return "[anon]";
   return map.path;
@@ -147,14 +147,14 @@ struct UserSymbols::Impl {
   explicit Impl(UserSymbolOptions given) : options(std::move(given)) {}
 
   UserSymbolOptions options;
-  std::uint64_t clock = 0;  // counts uses, for the least recently used
+  std::uint64_t clock = 0;  // counts uses, to find the least recently used
   std::unordered_map<Image, Process, ImageHash> processes;
   struct Latest {
     std::uint32_t number = 0;
     std::uint64_t stack_begin = 0;  // 0: not known
   };
-  std::unordered_map<pid_t, Latest> latest;  // images that were remembered last
-  // Processes that were gone before they could be looked at, and whose memory they had a copy of.
+  std::unordered_map<pid_t, Latest> latest;  // most recent image of each process
+  // Processes that exited before a snapshot, and the process whose memory they had a copy of.
   std::unordered_map<pid_t, pid_t> forked_from;
   std::unordered_map<FileIdentity, File, symbols::FileIdentityHash> files;
   const Clock::time_point began = Clock::now();
@@ -162,14 +162,14 @@ struct UserSymbols::Impl {
     Clock::duration spent{};  // CPU time
     bool told = false;
   };
-  std::unordered_map<uid_t, Reading> reading;  // by the owner of processes
+  std::unordered_map<uid_t, Reading> reading;  // by owner of the processes
   std::vector<uid_t> given_up;
-  std::vector<Image> holding;  // processes whose /tmp is held
+  std::vector<Image> holding;  // processes whose /tmp is kept open
   Clock::time_point next_release{};
   std::unordered_map<std::string, std::weak_ptr<const MappedFile>> interned;
   std::size_t next_purge = 1024;
   std::vector<std::pair<std::string, std::shared_ptr<ElfSymbols>>> vdsos;  // by content
-  std::unordered_map<const char*, std::string> demangled;  // by place of the mangled name
+  std::unordered_map<const char*, std::string> demangled;  // by address of the mangled name
   std::size_t demangled_bytes = 0;
 
   std::string proc(pid_t tgid, const char* rest) const {
@@ -224,7 +224,7 @@ std::shared_ptr<const MappedFile> UserSymbols::Impl::intern(MappedFile file) {
   return shared;
 }
 
-// What was mapped before, if nothing is there now: stacks that were taken then may still be shown.
+// Keeps older mappings where nothing is mapped now: earlier stacks may still be shown.
 void keep_gone(std::vector<Region>& regions, std::vector<Region>& before) {
   const auto now = regions.size();
   std::size_t at = 0;
@@ -237,7 +237,7 @@ void keep_gone(std::vector<Region>& regions, std::vector<Region>& before) {
             [](const Region& a, const Region& b) { return a.start < b.start; });
 }
 
-// What is mapped as it was; null: nothing.
+// The identical region in `before`; null: none.
 const Region* same_region(const std::vector<Region>& before, const Region& now) {
   const auto found = std::lower_bound(
       before.begin(), before.end(), now.start,
@@ -255,7 +255,7 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
       symbols::open_regular(symbols::open_handle(proc(tgid, "/maps"), false), UINT64_MAX);
   if (!maps) return false;
   const auto content = symbols::read_mappings(maps.get());
-  if (content.executable.empty()) return false;  // exiting: its memory is gone, not its id
+  if (content.executable.empty()) return false;  // exiting: its memory is released, but not its id
   if (runs_another(image)) return false;
 
   Process next;
@@ -263,7 +263,7 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
   const std::string status = symbols::read_small_file(proc(tgid, "/status"), 16384);
   next.inner_pid = static_cast<pid_t>(
       status_number(status, "\nNSpid:", -1).value_or(static_cast<std::uint64_t>(tgid)));
-  // Without its user only root's files are trusted.
+  // If the owner is unknown, trust only root's files.
   next.owner = static_cast<uid_t>(status_number(status, "\nUid:", 1).value_or(0));
   struct stat theirs, ours;
   const auto is_ours = [&](const char* of_process, const char* own) {
@@ -310,7 +310,7 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
   hold_tmp(image, next);
   processes[image] = std::move(next);
   if (!latest.contains(tgid) || !is_current(image)) set_latest(image, 0);
-  // Two: resolving one process' vdso may need our own.
+  // Two: resolving one process's vdso may need this process's.
   while (processes.size() > std::max<std::size_t>(2, options.max_processes))
     processes.erase(std::min_element(
         processes.begin(), processes.end(),
@@ -328,15 +328,15 @@ void UserSymbols::Impl::set_latest(Image image, std::uint64_t stack_begin) {
   latest[image.tgid] = {image.number, stack_begin};
 }
 
-// Has the process executed another program since, so that what is mapped now is not the image's?
+// True if the process has executed another program since: its mappings are not the image's.
 bool UserSymbols::Impl::runs_another(Image image) const {
   const auto last = latest.find(image.tgid);
   if (last == latest.end() || last->second.number != image.number || !last->second.stack_begin)
     return false;
   const auto then = last->second.stack_begin;
   const auto now = symbols::process_stack_begin(options.proc_root, image.tgid);
-  // While a program is executed its stack begins a little higher: the pointers to its arguments
-  // come last. Another program's is anywhere within gigabytes.
+  // During exec the stack begins slightly higher: the pointers to the arguments are written last.
+  // Another program's stack is anywhere within gigabytes.
   constexpr std::uint64_t kPointers = 256 << 10;
   return now && (now > then ? now - then : then - now) > kPointers;
 }
@@ -370,7 +370,7 @@ std::shared_ptr<ElfSymbols> UserSymbols::Impl::read_file(int fd, pid_t tgid,
     const Fd own_root = symbols::open_handle("/", true);
     for (const Fd* root : {&their_root, &own_root})
       for (const std::string& candidate : candidates) {
-        // Distributions link .build-id/xx/yyy.debug to the named file.
+        // Distributions use links from .build-id/xx/yyy.debug to the named file.
         const Fd debug = symbols::open_regular(
             symbols::open_handle_in(root->get(), candidate, true), symbols::kMaxElfSize);
         if (debug && accept(debug.get())) return;
@@ -382,7 +382,7 @@ std::shared_ptr<ElfSymbols> UserSymbols::Impl::read_file(int fd, pid_t tgid,
 void UserSymbols::Impl::trim_files(const FileIdentity& keep) {
   std::size_t bytes = 0;
   for (const auto& [id, file] : files) bytes += file.table ? file.table->bytes() : 0;
-  // Files without a table are remembered too, but cost little.
+  // Files without a table are cached too, but need little memory.
   while (files.size() > 1 && (files.size() > options.max_files || bytes > options.max_bytes)) {
     auto oldest = files.end();
     for (auto it = files.begin(); it != files.end(); ++it)
@@ -401,7 +401,7 @@ File& UserSymbols::Impl::add_file(const FileIdentity& id, const std::string& pat
   return files.emplace(id, File{std::move(table), std::move(known), ++clock}).first->second;
 }
 
-// Null if the file cannot be opened any more.
+// Null if the file can no longer be opened.
 const File* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& region) {
   auto found = region.id ? files.find(*region.id) : files.end();
   if (found == files.end()) {
@@ -420,7 +420,7 @@ const File* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& region) 
   return &found->second;
 }
 
-// Null if its owner's files have taken too long.
+// Null if reading this owner's files has exceeded its time limit.
 const File* UserSymbols::Impl::read_known(const FileIdentity& id, const Fd& fd, uid_t owner,
                                           pid_t tgid, const std::string& path) {
   auto& [spent, told] = reading[owner];
@@ -436,7 +436,7 @@ const File* UserSymbols::Impl::read_known(const FileIdentity& id, const Fd& fd, 
   return &added;
 }
 
-// The same of a file with a number. One that cannot be reached is not looked for again.
+// The same for a numbered file. A file that cannot be reached is not tried again.
 const File* UserSymbols::Impl::file_of(const symbols::NumberedFiles& all,
                                        const symbols::NumberedFile& file, pid_t tgid) {
   if (const auto found = files.find(file.id); found != files.end()) {
@@ -450,7 +450,7 @@ const File* UserSymbols::Impl::file_of(const symbols::NumberedFiles& all,
   return read_known(file.id, fd, status.st_uid, tgid, file.path);
 }
 
-// What the table knows of an ELF address; false: no function holds it.
+// Sets the symbol for an ELF address; false: no function contains it.
 bool UserSymbols::Impl::name_place(const ElfSymbols& table, std::uint64_t place,
                                    std::uint64_t behind, bool keep, Symbol& symbol) {
   symbol.module_offset = place + behind;
@@ -467,7 +467,7 @@ bool UserSymbols::Impl::name_place(const ElfSymbols& table, std::uint64_t place,
 ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& region) {
   const std::uint64_t size = region.end - region.start;
   if (process.vdso || region.unreadable || size > kMaxVdso) return process.vdso.get();
-  region.unreadable = true;  // one try
+  region.unreadable = true;  // try only once
   std::string image;
   const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
   if (alive) {
@@ -476,8 +476,8 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
     if (memory) image = symbols::read_at(memory.get(), region.start, size);
   }
   if (image.size() != size) {
-    // Exited or not to be read. One kernel has one vdso per ABI: ours serves if the ABI (known by
-    // the address range) and the size are the same.
+    // Exited or unreadable. A kernel has one vdso per ABI: this process's can be used if the ABI
+    // (from the address range) and the size are the same.
     const std::uint64_t own = ::getauxval(AT_SYSINFO_EHDR);
     const auto last = latest.find(::getpid());
     const Image ours{::getpid(), last != latest.end() ? last->second.number : 0};
@@ -493,12 +493,12 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
                                   [&](const auto& vdso) { return vdso.first == image; });
   if (known != vdsos.end()) return (process.vdso = known->second).get();
   process.vdso = ElfSymbols::read(image);
-  if (vdsos.size() >= kMaxVdsos) vdsos.clear();  // only hostile processes bring this many
+  if (vdsos.size() >= kMaxVdsos) vdsos.clear();  // only hostile processes have this many
   vdsos.emplace_back(std::move(image), process.vdso);
   return process.vdso.get();
 }
 
-// The demangled form, remembered: stacks name the same functions again and again.
+// The demangled name, cached: stacks contain the same functions repeatedly.
 std::string UserSymbols::Impl::text_of(const char* name, bool keep) {
   if (!options.demangle || !symbols::is_mangled(name)) return name;
   if (!keep) return symbols::demangle(name);
@@ -525,13 +525,14 @@ void UserSymbols::Impl::trim_jit(pid_t keep) {
         oldest = &process;
     if (oldest == nullptr) return;
     bytes -= oldest->jit->map.bytes();
-    oldest->jit->map = {};  // its time of the next try stays
+    oldest->jit->map = {};  // next_try is kept
     oldest->jit->id.reset();
   }
 }
 
-// A mount namespace may end with its process, and its /tmp with it. That of others is held as long
-// as they run and may compile code; when they have ended the map is read, and it is let go.
+// A mount namespace may end with its process, and its /tmp with it. /tmp of other namespaces is
+// kept open while the process runs and may compile code; after its end the map is read and /tmp is
+// closed.
 void UserSymbols::Impl::hold_tmp(Image image, Process& process) {
   const auto now = Clock::now();
   if (now >= next_release) {
@@ -557,7 +558,7 @@ void UserSymbols::Impl::hold_tmp(Image image, Process& process) {
   if (process.tmp && !held) holding.push_back(image);
 }
 
-// Reads the map when first asked for, and again if an address is `unknown` and the file changed.
+// Reads the map on first use, and again if an address is `unknown` and the file changed.
 const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unknown) {
   if (process.jit && !unknown) return &process.jit->map;
   const auto now = Clock::now();
@@ -578,7 +579,7 @@ const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unkn
     jit.id = id;
     trim_jit(tgid);
   }
-  // Large maps are read less often: a tenth of the time at most.
+  // Large maps are read less often: at most a tenth of the time is spent on it.
   jit.next_try =
       now + std::max<Clock::duration>(options.refresh_interval, (Clock::now() - now) * 10);
   return &jit.map;
@@ -590,10 +591,10 @@ Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip
   Process* process = this->process(image);
   if (process == nullptr) return symbol;
   const std::uint64_t wanted = exact_ip || address == 0 ? address : address - 1;
-  const std::uint64_t behind = address - wanted;  // of the place that is looked up
+  const std::uint64_t behind = address - wanted;  // distance from the address that is looked up
   Region* region = process->find(wanted);
   if (region == nullptr) {
-    // Loaded since the snapshot, or garbage from a stack without frame pointers.
+    // Mapped since the snapshot, or an invalid address from a stack without frame pointers.
     const auto now = Clock::now();
     if (now < process->next_refresh || !is_current(image)) return symbol;
     process->next_refresh = now + options.refresh_interval;
@@ -623,7 +624,7 @@ Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip
     const auto place = table != nullptr ? table->address_of_offset(file_offset) : std::nullopt;
     if (place && name_place(*table, *place, behind, region->kind == Kind::kFile, symbol))
       return symbol;
-    // Only memory files may hold code that a compiler wrote.
+    // Only memfds may contain JIT-compiled code.
     if (region->kind != Kind::kFile || !symbol.module.starts_with("/memfd:")) return symbol;
   }
 
@@ -643,7 +644,7 @@ Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip
 UserSymbols::UserSymbols(UserSymbolOptions options)
     : impl_(std::make_unique<Impl>(std::move(options))) {}
 UserSymbols::~UserSymbols() = default;
-// Until it would have executed another program, a process had its parent's memory.
+// Until it executes another program, a process has a copy of its parent's memory.
 bool UserSymbols::Impl::adopt(Image image, int generations) {
   if (processes.contains(image)) return true;
   const auto entry = forked_from.find(image.tgid);
@@ -676,10 +677,10 @@ void UserSymbols::remember(pid_t tgid, pid_t forked_from, std::uint32_t image,
   try {
     if (stack_begin) impl_->set_latest(own, stack_begin);
     if (impl_->snapshot(own, {}) || !forked_from || impl_->processes.contains(own)) return;
-    // Gone already. Its parent may be known later: processes are reported as they first wait.
+    // Already exited. Its parent may be known later: processes are reported when they first wait.
     if (impl_->forked_from.size() >= kMaxOrphans) impl_->forked_from.clear();
     impl_->forked_from.insert_or_assign(tgid, forked_from);
-    // Now its parent's number is surely still its parent's; later it might be another's.
+    // The parent's number is certainly valid now; later it might be another's.
     if (!impl_->processes.contains(parents) && impl_->is_current(parents))
       (void)impl_->snapshot(parents, {});
     impl_->adopt(own, kMostGenerations);
