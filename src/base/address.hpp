@@ -10,7 +10,7 @@ namespace coretap {
 /// Addresses that share their first bits. An IPv4 address is mapped (::ffff:192.0.2.1).
 struct AddressPrefix {
   std::array<std::uint8_t, 16> address{};  ///< in network order; 0 after the prefix
-  std::uint32_t bits = 128;                ///< 96 more than written for IPv4
+  std::uint32_t bits = 128;                ///< for IPv4, 96 more than written
 
   bool operator==(const AddressPrefix&) const = default;
 };

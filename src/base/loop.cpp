@@ -17,7 +17,7 @@ namespace coretap {
 
 namespace {
 
-constexpr int kEnding[] = {SIGINT, SIGTERM, SIGQUIT};  ///< beside SIGHUP
+constexpr int kEnding[] = {SIGINT, SIGTERM, SIGQUIT};  ///< in addition to SIGHUP
 
 bool is_ignored(int number) {
   struct sigaction action {};

@@ -271,7 +271,7 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
   std::vector<std::string> names;
   std::vector<option> longs;
   names.reserve(4 * options.size() + elsewhere.size());
-  constexpr int kFirst = 1000;  // above any letter
+  constexpr int kFirst = 1000;  // larger than any letter
   constexpr int kElse = 2000, kUsageWords = 3000;
   for (std::size_t i = 0; i < options.size(); i++) {
     auto& o = options[i];

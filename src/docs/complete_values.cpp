@@ -174,7 +174,7 @@ List names_of_cgroups(std::string CgroupNames::*name, std::string CgroupNames::*
   return all;
 }
 
-/// Calls back for each line of a file until false is returned; long lines are cut.
+/// Calls back for each line of a file until false is returned; lines are cut at 512 bytes.
 template <class Take>
 void each_line(const Fd& fd, Take take) {
   symbols::LineReader reader(fd.get(), 512, 256 << 20);

@@ -1,4 +1,4 @@
-// `coretap man`: shows a page, prints it to a program, or writes all pages to files.
+// `coretap man`: shows a page, prints it if there is no terminal, or writes all pages to files.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>

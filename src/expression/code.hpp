@@ -1,4 +1,4 @@
-// A list of BPF instructions as it grows.
+// A builder of a list of BPF instructions.
 #pragma once
 #include <linux/bpf.h>
 
@@ -10,7 +10,7 @@ namespace coretap::expression {
 
 class Code {
  public:
-  using Label = std::size_t;  ///< of a jump whose target comes later
+  using Label = std::size_t;  ///< identifies a jump whose target is set later
 
   void move(int to, int from) { add(BPF_ALU64 | BPF_MOV | BPF_X, to, from); }
   void set(int to, std::int64_t value);
@@ -20,7 +20,7 @@ class Code {
   }
   void negate(int reg) { add(BPF_ALU64 | BPF_NEG, reg); }
   void cut_to_32_bits(int reg) { add(BPF_ALU | BPF_MOV | BPF_X, reg, reg); }
-  /// `bytes` zero-extended from the address in `from`.
+  /// Loads `bytes` bytes, zero-extended, from the address in `from`.
   void load(std::uint32_t bytes, int to, int from, int offset) {
     add(BPF_LDX | BPF_MEM | size(bytes), to, from, offset);
   }
@@ -29,17 +29,17 @@ class Code {
   void call(int helper) { add(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
 
   Label jump() { return jump_to(BPF_JA, 0, 0, false, 0); }
-  /// If register `a` compares so with register `b`.
+  /// Jumps if the comparison of registers `a` and `b` holds.
   Label jump_if(int comparison, int a, int b) { return jump_to(comparison, a, b, true, 0); }
   Label jump_if_value(int comparison, int a, std::int32_t value) {
     return jump_to(comparison, a, 0, false, value);
   }
-  /// Such a jump leads to what comes next.
+  /// Sets the jump's target to the next instruction.
   void here(Label label);
 
   const std::vector<bpf_insn>& instructions() const { return all_; }
   void append(const Code& other) { all_.insert(all_.end(), other.all_.begin(), other.all_.end()); }
-  /// False: a jump is longer than an instruction can say.
+  /// False: a jump's offset does not fit in an instruction.
   bool well_formed() const { return !too_far_; }
 
  private:

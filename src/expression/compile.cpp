@@ -17,12 +17,12 @@ namespace coretap::expression {
 
 namespace {
 
-// The stack of the pad: what was read, values that wait for another one, text that is compared.
+// Stack layout of the pad: memory just read, spilled values, text to compare.
 constexpr int kReadAt = -8;
 constexpr int kSpills = 16;
 constexpr int kSpillsAt = kReadAt - 8 * kSpills;
 constexpr int kMostText = 64;
-constexpr std::uint32_t kWholeText = 80;  // bytes of a text beside structs
+constexpr std::uint32_t kWholeText = 80;  // maximum bytes of a text with Wanted::whole
 constexpr int kTextAt = kSpillsAt - kMostText - 8;
 
 enum Helper {
@@ -45,12 +45,12 @@ TypePtr long_type(bool is_signed) {
   return is_signed ? has_sign : none;
 }
 
-/// As C promotes what is shorter than int.
+/// C's integer promotion of types shorter than int.
 TypePtr promoted(const TypePtr& type) {
   return type->kind == Type::integer && type->bytes < 4 ? int_type() : type;
 }
 
-/// The type in which C adds two integers.
+/// The common type of two integers in C arithmetic.
 TypePtr common(const TypePtr& left, const TypePtr& right) {
   auto l = promoted(left), r = promoted(right);
   if (l->bytes != r->bytes) return l->bytes > r->bytes ? l : r;
@@ -192,7 +192,7 @@ Result<Compiler::Place> Compiler::member_at(const Node& node, const Type& record
     place.bits = found->bits;
     return place;
   }
-  // 16 bits of the place, 16 of the length.
+  // The 32 bits: offset (low 16 bits), length (high 16 bits).
   if (depth_ >= kSpills) return wrong(node, "this expression is nested too deeply");
   auto base = spill();
   if (found->place == Member::beyond) {
@@ -214,7 +214,7 @@ Result<Compiler::Place> Compiler::member_at(const Node& node, const Type& record
 
 Result<Compiler::Place> Compiler::member(const Node& node) {
   auto& base = *node.operands.front();
-  // Members of what a tracepoint of a system call hands over are values themselves.
+  // Members of a system call tracepoint's args are input values.
   if (base.kind == Node::name)
     if (auto found = scope_.names.find(base.text); found != scope_.names.end()) {
       auto& type = *found->second.type;
@@ -252,7 +252,7 @@ TypePtr Compiler::field_at_hand(const Node& node) {
   const std::uint32_t bytes = type->kind == Type::pointer   ? 8
                               : type->kind == Type::integer ? type->bytes
                                                             : 0;
-  // The first 8 bytes are the kernel's own, and it refuses loads that are not aligned.
+  // The kernel reserves the first 8 bytes, and the verifier rejects unaligned loads.
   if (bytes == 0 || bytes > 8 || !std::has_single_bit(bytes) || field->bit < 64 ||
       field->bit % (8 * bytes))
     return nullptr;
@@ -324,7 +324,7 @@ Result<Compiler::Place> Compiler::place(const Node& node) {
   return wrong(node, "this has no place in memory");
 }
 
-/// What is at a place: of an array or a record its address.
+/// Loads the value at a place; for an array or a record its address.
 Result<TypePtr> Compiler::take(const Node& node, const Place& place) {
   auto type = place.type;
   if (place.input) {
@@ -334,7 +334,7 @@ Result<TypePtr> Compiler::take(const Node& node, const Place& place) {
       return type;
     }
     code_.load(8, BPF_REG_0, BPF_REG_6, static_cast<int>(place.at));
-    // Of a register that holds a bool, only the low byte is defined.
+    // In a register that holds a bool, only the low byte is defined.
     if (type->kind == Type::integer && type->truth && type->bytes < 8)
       code_.calculate_by(BPF_AND, BPF_REG_0, (1 << 8 * std::min(type->bytes, 3U)) - 1);
     normalise(BPF_REG_0, *type);
@@ -375,7 +375,7 @@ Result<TypePtr> Compiler::take(const Node& node, const Place& place) {
 
 // ---- values ----
 
-/// Also of records, whose address it is.
+/// Evaluates any expression; a record yields its address.
 Result<TypePtr> Compiler::any(const Node& node) {
   switch (node.kind) {
     case Node::number:
@@ -461,7 +461,7 @@ Result<TypePtr> Compiler::unary(const Node& node) {
   return result;
 }
 
-/// && and ||: the right side is asked only where it matters.
+/// && and ||: the right side is evaluated only if needed.
 Result<TypePtr> Compiler::both(const Node& node) {
   const bool all = node.text == "&&";
   auto left = value(*node.operands[0]);
@@ -525,7 +525,7 @@ Result<TypePtr> Compiler::cast(const Node& node) {
     return wrong(node, fmt::format("nothing can be cast to {}", (*to)->name));
   normalise(BPF_REG_0, **to);
   if ((*to)->kind != Type::pointer) return to;
-  // A pointer keeps the memory that it leads into; a number leads into that of the place.
+  // A pointer keeps its address space; a number gets the place's default one.
   const bool user =
       node.operands.front()->user || (is_pointer(**from) ? (*from)->user : scope_.user);
   auto copy = **to;
@@ -552,7 +552,7 @@ void Compiler::divide(bool is_signed, bool rest) {
     code_.calculate(operation, BPF_REG_0, BPF_REG_1);
     return;
   }
-  // Signed division came to BPF with 6.6 (ec0e2da95f72).
+  // BPF has signed division since 6.6 only (ec0e2da95f72).
   code_.move(BPF_REG_2, BPF_REG_0);
   if (!rest) code_.calculate(BPF_XOR, BPF_REG_2, BPF_REG_1);
   for (int reg : {BPF_REG_0, BPF_REG_1}) {
@@ -581,7 +581,7 @@ void Compiler::compare(const std::string& word, bool is_signed) {
   code_.here(end);
 }
 
-/// r0 and r1 hold what stands left and right.
+/// r0 and r1 hold the left and right operands.
 Result<TypePtr> Compiler::arithmetic(const Node& node, const TypePtr& left, const TypePtr& right) {
   auto& word = node.text;
   const bool shift = word == "<<" || word == ">>";
@@ -641,7 +641,7 @@ Result<TypePtr> Compiler::pointers(const Node& node, const TypePtr& left, const 
     code_.calculate(BPF_ADD, BPF_REG_0, BPF_REG_1);
     return right->kind == Type::array ? pointer_to(right->to, right->user) : right;
   }
-  // As an address, where C would refuse it: flags are kept in the low bits of pointers.
+  // Use pointers as numbers where C would reject them: low bits of pointers may hold flags.
   return arithmetic(node, is_pointer(*left) ? long_type(false) : left,
                     is_pointer(*right) ? long_type(false) : right);
 }
@@ -678,7 +678,7 @@ Result<TypePtr> Compiler::binary(const Node& node) {
   return arithmetic(node, *left_type, right_type);
 }
 
-/// Is the text at an address this one, or does it start so?
+/// Tests whether the text at an address equals `text`, or (not `whole`) starts with it.
 Result<TypePtr> Compiler::compare_text(const Node& node, const Node& what, const std::string& text,
                                        bool whole) {
   if (text.size() > kMostText)
@@ -700,7 +700,7 @@ Result<TypePtr> Compiler::compare_text(const Node& node, const Node& what, const
     code_.move(BPF_REG_3, BPF_REG_0);
     code_.move(BPF_REG_1, BPF_REG_10);
     code_.calculate_by(BPF_ADD, BPF_REG_1, kTextAt);
-    code_.set(BPF_REG_2, static_cast<std::int64_t>(bytes.size()) + 1);  // none is cut short
+    code_.set(BPF_REG_2, static_cast<std::int64_t>(bytes.size()) + 1);  // room for a terminator
     code_.call(user ? kReadUserText : kReadKernelText);
     auto fine = code_.jump_if_value(BPF_JSGE, BPF_REG_0, 0);
     set_fault();
@@ -727,7 +727,7 @@ Result<TypePtr> Compiler::compare_text(const Node& node, const Node& what, const
   return int_type();
 }
 
-/// $entry(NAME): what it was as the function was entered.
+/// $entry(NAME): a parameter's value at function entry.
 Result<TypePtr> Compiler::entry(const Node& node) {
   if (node.operands.size() != 1 || node.operands[0]->kind != Node::name)
     return wrong(node, "$entry takes the name of a parameter", "$entry(count)");
@@ -769,7 +769,7 @@ Result<TypePtr> Compiler::call(const Node& node) {
     if (!type) return type;
     const std::uint32_t bytes = name.back() == 's' ? 2 : 4;
     auto result = integer_type(bytes, false);
-    // Each byte to its other place.
+    // Reverse the bytes.
     code_.move(BPF_REG_1, BPF_REG_0);
     code_.set(BPF_REG_0, 0);
     for (std::uint32_t i = 0; i < bytes; i++) {
@@ -786,7 +786,7 @@ Result<TypePtr> Compiler::call(const Node& node) {
       near(name, {"STRCMP", "STRNCMP", "STREQ", "ntohs", "ntohl", "htons", "htonl", "sizeof"}));
 }
 
-// ---- what a pad does ----
+// ---- filters and outputs of pads ----
 
 Result<void> Compiler::filter(const Node& node) {
   code_.set(BPF_REG_8, 0);
@@ -819,7 +819,7 @@ Result<Output> Compiler::output(const Node& node, Wanted wanted, std::uint32_t i
     return wrong(node, "%s shows text, this is a number", "%d and %x show numbers");
   const bool user = node.user || (is_pointer(t) ? t.user : t.kind == Type::integer && scope_.user);
   if (wanted == Wanted::address && t.kind != Type::integer) {
-    // An address of IPv4 or IPv6, or what leads to one.
+    // An IPv4 or IPv6 address, or a pointer to one.
     auto& to = t.kind == Type::record ? t : t.kind == Type::array || !t.to ? t : *t.to;
     out.form = Output::bytes;
     out.room = to.bytes;
@@ -837,9 +837,9 @@ Result<Output> Compiler::output(const Node& node, Wanted wanted, std::uint32_t i
     }
   } else if (wanted == Wanted::text) {
     out.form = Output::text;
-    out.room = text_bytes + 2;  // one more byte tells that there are more
+    out.room = text_bytes + 2;  // one more byte than shown, to detect longer text
   }
-  std::optional<Code::Label> none;  // a pointer to nothing
+  std::optional<Code::Label> none;  // jump taken for a null pointer
   const bool leads = whole && t.kind == Type::pointer;
   if (out.form == Output::number || leads)
     code_.store(BPF_REG_7, in(offsetof(expression_out, values)) + static_cast<int>(8 * index),
@@ -880,7 +880,7 @@ void add_common_names(Scope& scope) {
     scope.names[std::move(name)] = {type, static_cast<std::uint32_t>(at), false, uses};
   };
   auto u32 = integer_type(4, false);
-  // As bcc has it: $pid is the thread, $tgid the process.
+  // As in bcc: $pid is the thread id, $tgid the process id.
   number("$pid", offsetof(expression_in, tid), u32, EXPRESSION_USES_IDS);
   number("$tid", offsetof(expression_in, tid), u32, EXPRESSION_USES_IDS);
   number("$tgid", offsetof(expression_in, pid), u32, EXPRESSION_USES_IDS);
@@ -908,7 +908,7 @@ void add_arguments(Scope& scope, const std::vector<Parameter>& parameters) {
     Variable variable{type, at(i), false, EXPRESSION_USES_ARGUMENTS};
     if (i < parameters.size() && !parameters[i].name.empty())
       scope.names[parameters[i].name] = variable;
-    // Without its own type: in bcc it is a number.
+    // argN has no specific type: in bcc it is a number.
     if (type->kind == Type::integer) variable.type = integer_type(8, type->is_signed);
     scope.names[fmt::format("arg{}", i + 1)] = variable;
   }

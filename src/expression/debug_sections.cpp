@@ -16,23 +16,23 @@ namespace coretap::expression {
 
 namespace {
 
-/// Sections that the reader uses: none of lines, frames and macros.
+/// Sections that the reader uses: not those of lines, frames and macros.
 constexpr std::array<std::string_view, 12> kNames = {
     ".debug_info",   ".debug_types", ".debug_abbrev",   ".debug_aranges",
     ".debug_addr",   ".debug_str",   ".debug_line_str", ".debug_str_offsets",
     ".debug_ranges", ".debug_loc",   ".debug_rnglists", ".debug_loclists",
 };
-constexpr std::uint64_t kMostBytes = 2ULL << 30;  // of all sections, unpacked
+constexpr std::uint64_t kMostBytes = 2ULL << 30;  // all sections, uncompressed
 constexpr std::uint64_t kMostSectionNames = 16 << 20;
 constexpr std::uint64_t kMostLink = 8192;
 constexpr std::uint64_t kMostChecked = 1ULL << 30;
-constexpr std::uint64_t kZlibRatio = 1032;  // it packs no better
+constexpr std::uint64_t kZlibRatio = 1032;  // maximum compression ratio of zlib
 constexpr char kNoteOwner[] = ELF_NOTE_GNU;
-constexpr std::uint64_t kRoom = 16;  // zeros behind a section, at least
+constexpr std::uint64_t kRoom = 16;  // minimum number of zeros after a section
 
 struct Source {
   enum Packing { plain, zlib, zstd } packing = plain;
-  std::uint64_t at = 0, size = 0;  // in the file
+  std::uint64_t at = 0, size = 0;  // offset and size in the file
   std::uint64_t unpacked = 0;
 };
 
@@ -55,7 +55,7 @@ bool unpack(int fd, const Source& source, char* to) {
          got == source.unpacked;
 }
 
-/// A section with a name that is asked for. None: it is damaged.
+/// Location of a section with a requested name. nullopt: it is damaged.
 std::optional<Source> source_of(int fd, const GElf_Shdr& header, bool with_z) {
   Source source{Source::plain, header.sh_offset, header.sh_size, header.sh_size};
   std::uint64_t head = 0;
@@ -92,7 +92,7 @@ void each_section(Elf* elf, Visit visit) {
   GElf_Shdr header;
   if (::elf_getshdrstrndx(elf, &names) != 0) return;
   auto* strings = ::elf_getscn(elf, names);
-  // elf_strptr reads the whole section of names.
+  // elf_strptr() reads the whole section of names.
   if (!strings || !::gelf_getshdr(strings, &header) || header.sh_size > kMostSectionNames ||
       (header.sh_flags & SHF_COMPRESSED))
     return;
@@ -153,7 +153,7 @@ Result<DebugSections> DebugSections::read(int fd, bool relocatable) {
   });
   if (!sources[0] || !sources[2]) return Error{"the file has no debug information"};
 
-  // Its header, the sections, their names, their headers.
+  // Layout: ELF header, sections, section names, section headers.
   constexpr auto padded = [](std::uint64_t size) { return (size + 2 * kRoom - 1) / kRoom * kRoom; };
   std::uint64_t end = padded(sizeof(Elf64_Ehdr));
   for (std::size_t i = 0; i < kSections; i++) {
@@ -230,7 +230,7 @@ DebugLink debug_link(int fd) {
     const auto text = small_section(fd, header);
     const auto length = text.find('\0');
     if (length == text.npos || length == 0 || length > 255) return;
-    const auto at = (length + 4) / 4 * 4;  // behind the terminator, aligned
+    const auto at = (length + 4) / 4 * 4;  // after the terminator, aligned
     auto file = text.substr(0, length);
     if (at + sizeof link.checksum > text.size() || file.find('/') != file.npos || file == "." ||
         file == "..")

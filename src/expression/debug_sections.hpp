@@ -1,10 +1,10 @@
-// The debug sections of an ELF file that may be hostile: unpacked and bounded, as an ELF file of
-// their own in memory. libdw reads that one, and nothing else:
-// - A mapping of somebody else's file may vanish under us, so the bytes are copied.
-// - libdw opens what .gnu_debugaltlink names, even a FIFO, which would never answer. This copy has
-//   no such section.
-// - libdw takes the end of a text in .debug_info for granted. Here zeros follow each section.
-// - What sections unpack to is known and bounded before memory is taken.
+// The debug sections of an untrusted ELF file: uncompressed, bounded, and copied to a new ELF file
+// in memory. libdw reads only that one:
+// - A mapping of another user's file may become invalid (truncation), so the bytes are copied.
+// - libdw opens the file in .gnu_debugaltlink, even a FIFO, which would block. This copy has no
+// such section.
+// - libdw assumes that texts in .debug_info are terminated. Here zeros follow each section.
+// - Uncompressed sizes are known and bounded before memory is allocated.
 #pragma once
 #include <gelf.h>
 #include <libelf.h>
@@ -23,11 +23,11 @@ namespace coretap::expression {
 
 class DebugSections {
  public:
-  /// Of an open file, which is not needed afterwards. An error says in `what` why there are none.
-  /// What several files have in common (dwz) is in a `relocatable` one.
+  /// Reads an open file, which is not needed afterwards. On error, `what` is the reason. Parts that
+  /// several files share (dwz) are in a `relocatable` file.
   static Result<DebugSections> read(int fd, bool relocatable = false);
 
-  /// It reads from this object, which stays where it is from then on.
+  /// The handle refers to this object, which must not be moved afterwards.
   Elf* elf();
   /// ".debug_info"; empty: there is none.
   std::string_view section(std::string_view name) const;
@@ -35,7 +35,7 @@ class DebugSections {
   /// hexadecimal; empty: none.
   const std::string& alternate() const { return alternate_; }
   const std::string& alternate_id() const { return alternate_id_; }
-  /// The file's own.
+  /// The build id of the file itself.
   const std::string& build_id() const { return build_id_; }
 
  private:
@@ -57,7 +57,7 @@ struct DebugLink {
   std::uint32_t checksum = 0;
 };
 DebugLink debug_link(int fd);
-/// Is this the file's checksum? Files above a gigabyte are not read.
+/// True if the file has this checksum. Files above a gigabyte are not read.
 bool has_checksum(int fd, std::uint32_t checksum);
 
 }  // namespace coretap::expression

@@ -36,29 +36,29 @@ namespace coretap::expression {
 
 namespace {
 
-constexpr std::size_t kMostMembers = 1 << 16;  // of one record, with those
-constexpr std::size_t kMostEntries = 1 << 22;  // of one search
+constexpr std::size_t kMostMembers = 1 << 16;  // of one record, including its inner records
+constexpr std::size_t kMostEntries = 1 << 22;  // visited in one search
 constexpr std::size_t kMostNames = 4096;       // for "did you mean"
 constexpr std::size_t kMostNameBytes = 4096;
 constexpr std::size_t kMostParameters = 256;
-constexpr std::uint64_t kMostOffset = 1U << 27;  // of a member, in bytes
-// libdw keeps a kilobyte for each unit, and for each unit all of its abbreviations: units may share
-// theirs, so that a small file could take all memory. Each entry costs as many steps as its
+constexpr std::uint64_t kMostOffset = 1U << 27;  // offset of a member, in bytes
+// libdw allocates a kilobyte for each unit, and for each unit all of its abbreviations: units may
+// share these, so that a small file could use all memory. Each entry takes as many steps as its
 // abbreviation has attributes.
 constexpr std::size_t kMostUnits = 1 << 18;
-constexpr std::uint64_t kMostAbbreviations = 128 << 20;  // bytes, of all units
+constexpr std::uint64_t kMostAbbreviations = 128 << 20;  // bytes, all units together
 constexpr std::size_t kMostAttributes = 128;
-constexpr std::int64_t kMostSeconds = 10;  // of this thread's time, for the searches of one file
+constexpr std::int64_t kMostSeconds = 10;  // CPU time of this thread, for searches in one file
 
 constexpr std::size_t kInRegisters = 6;
 #if defined(__x86_64__)
-/// DWARF's numbers of the registers of the calling convention.
+/// DWARF numbers of the calling convention's registers.
 constexpr std::array<std::uint64_t, kInRegisters> kRegisters = {5, 4, 1, 2, 8, 9};
 #else
 constexpr std::array<std::uint64_t, kInRegisters> kRegisters = {0, 1, 2, 3, 4, 5};
 #endif
 
-/// A function of a library by its address.
+/// Address of a library function.
 struct Symbol {
   void* address;
   template <class Function>
@@ -67,7 +67,7 @@ struct Symbol {
   }
 };
 
-/// What is called of libdw.
+/// The functions used from libdw.
 struct Library {
   void* handle = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   bool complete = handle != nullptr;
@@ -117,7 +117,7 @@ struct DwarfCloser {
   void operator()(Dwarf* dwarf) const { libdw().dwarf_end(dwarf); }
 };
 
-/// What libdw reads, and its handle.
+/// The sections that libdw reads, and its handle.
 struct Opened {
   DebugSections sections;
   std::unique_ptr<Dwarf, DwarfCloser> dwarf = {};
@@ -129,7 +129,7 @@ std::int64_t thread_time_ns() {
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-/// Debug information that is open. Entries (DIEs) point into it.
+/// Open debug information. Entries (DIEs) point into it.
 class File final : public NamedTypes, public std::enable_shared_from_this<File> {
  public:
   File(Opened own, std::optional<Opened> alternate)
@@ -150,16 +150,17 @@ class File final : public NamedTypes, public std::enable_shared_from_this<File> 
   std::vector<std::string> records() const override;
 
   TypePtr of(Dwarf_Die die, int depth = 0) const;
-  /// The type that an entry names; void where it names none.
+  /// The type that an entry refers to; void if it refers to none.
   TypePtr type_of(Dwarf_Die& die, int depth = 0) const;
   std::optional<Dwarf_Die> function_at(std::uint64_t address) const;
-  /// Is the unit that has this code only a reference to a file of its own (-gsplit-dwarf)?
+  /// True if the unit with this code only refers to a separate file (-gsplit-dwarf).
   bool is_split(std::uint64_t address) const;
-  /// The definition of a struct or union that is only declared here.
+  /// The definition of a struct or union of which `die` is only a declaration.
   std::optional<Dwarf_Die> definition(Dwarf_Die die) const;
 
  private:
-  /// Calls `visit` with the entries of all units, those of namespaces too, until it returns true.
+  /// Calls `visit` with all units' entries, those in namespaces too, until it returns
+  /// true.
   template <class Visit>
   void each(Visit visit) const;
   /// Calls `visit` with the entry of each unit until it returns true.
@@ -169,7 +170,7 @@ class File final : public NamedTypes, public std::enable_shared_from_this<File> 
   bool each_below(Dwarf_Die& parent, int depth, std::size_t& left, Visit& visit) const;
   std::optional<Dwarf_Die> find_type(std::string_view name) const;
   std::optional<Dwarf_Die> search_type(std::string_view name) const;
-  /// The time of all searches of the file counts.
+  /// Adds a search's time to the file's total.
   struct Search {
     explicit Search(const File& searched) : file(searched) {
       file.started_ns_ = thread_time_ns() - file.used_ns_;
@@ -179,10 +180,10 @@ class File final : public NamedTypes, public std::enable_shared_from_this<File> 
     ~Search() { file.used_ns_ = thread_time_ns() - file.started_ns_; }
     const File& file;
   };
-  /// May a search go on? Hostile files can make each one long, and ask for many.
+  /// False if the time is used up: hostile files can make searches long and require many.
   bool is_time_left() const;
 
-  std::optional<Opened> alternate_;  // outlives what refers to it
+  std::optional<Opened> alternate_;  // declared first: destroyed after own_, which refers to it
   Opened own_;
   Dwarf* dwarf_;
   mutable std::size_t steps_ = 0;
@@ -220,14 +221,14 @@ std::optional<Dwarf_Die> reference(Dwarf_Die& die, unsigned name) {
   return target;
 }
 
-/// What stands for a type that is in a unit of its own (-fdebug-types-section) leads there.
+/// Resolves a reference to a type in a separate unit (-fdebug-types-section).
 Dwarf_Die type_itself(Dwarf_Die die) {
   return libdw().dwarf_hasattr(&die, DW_AT_signature)
              ? reference(die, DW_AT_signature).value_or(die)
              : die;
 }
 
-/// Calls `visit` with each entry directly below until it returns true.
+/// Calls `visit` with each direct child until it returns true.
 template <class Visit>
 bool children(Dwarf_Die& parent, Visit visit) {
   Dwarf_Die die;
@@ -241,7 +242,7 @@ bool children(Dwarf_Die& parent, Visit visit) {
   return false;
 }
 
-/// Numbers of a bounded part of a section; zeros behind its end.
+/// Reads numbers from a part of a section; reads past its end yield 0.
 class Bytes {
  public:
   explicit Bytes(std::string_view rest) : rest_(rest) {}
@@ -253,7 +254,7 @@ class Bytes {
     rest_.remove_prefix(std::min(rest_.size(), sizeof value));
     return value;
   }
-  /// LEB128, of ten bytes at most, as libdw takes them.
+  /// LEB128 of at most ten bytes, as in libdw.
   std::uint64_t leb() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 70 && !rest_.empty(); shift += 7) {
@@ -274,21 +275,21 @@ class Bytes {
   std::string_view rest_;
 };
 
-/// The expression that an attribute is; empty: it is none.
+/// The expression in an attribute; empty: it has none.
 std::string_view block(Dwarf_Attribute& attribute) {
   Dwarf_Block bytes;
   if (libdw().dwarf_formblock(&attribute, &bytes) != 0) return {};
   return {reinterpret_cast<const char*>(bytes.data), bytes.length};
 }
 
-/// How many bytes from the record's begin; none: it is not known before the program runs (virtual
-/// base classes), or too many.
+/// Offset in bytes in the record; nullopt: known only at run time (virtual base classes), or too
+/// large.
 std::optional<std::uint32_t> member_offset(Dwarf_Die& die) {
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
   if (!libdw().dwarf_attr_integrate(&die, DW_AT_data_member_location, &attribute)) return 0;
   if (libdw().dwarf_formudata(&attribute, &value) != 0) {
-    // Up to DWARF 3 an expression: add a number.
+    // In DWARF 2 and 3 an expression: add a constant.
     Bytes bytes(block(attribute));
     if (bytes.number<std::uint8_t>() != DW_OP_plus_uconst) return {};
     value = bytes.leb();
@@ -302,7 +303,7 @@ bool is_record(int tag) {
   return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
-/// Members of a struct, union or class; those of base classes too.
+/// Members of a struct, union or class, including base classes.
 class DwarfMembers final : public Members {
  public:
   DwarfMembers(std::shared_ptr<const File> file, Dwarf_Die die)
@@ -328,7 +329,7 @@ class DwarfMembers final : public Members {
   }
 
  private:
-  /// The named members, with where the record begins that has them.
+  /// Visits named members, with the bit offset of the record that contains them.
   template <class Visit>
   void each(Visit visit) const {
     struct Inside {
@@ -369,7 +370,7 @@ class DwarfMembers final : public Members {
       at += *whole;
     } else {
       at += std::uint64_t{*offset} * 8;
-      // Up to DWARF 3 counted from the highest bit of what holds it.
+      // In DWARF 2 and 3 counted from the highest bit of the storage unit.
       if (auto from_top = number(die, DW_AT_bit_offset); from_top && bits) {
         const auto holds = number(die, DW_AT_byte_size).value_or(m.type->bytes);
         if (holds > 16 || *from_top > 128 || *from_top + bits > holds * 8) return {};
@@ -403,7 +404,7 @@ bool is_floating(Dwarf_Word encoding) {
          encoding == DW_ATE_imaginary_float || encoding == DW_ATE_decimal_float;
 }
 
-/// What expressions cannot read.
+/// A type that expressions cannot read.
 TypePtr without_values(std::string name) {
   auto none = *nothing();
   none.name = std::move(name);
@@ -478,7 +479,7 @@ TypePtr File::of(Dwarf_Die die, int depth) const {
 }
 
 bool File::is_time_left() const {
-  constexpr std::size_t kBetween = 256;  // steps that go by before the clock is asked
+  constexpr std::size_t kBetween = 256;  // steps between readings of the clock
   if (steps_++ % kBetween == 0) used_ns_ = thread_time_ns() - started_ns_;
   return used_ns_ < kMostSeconds * 1'000'000'000;
 }
@@ -596,11 +597,11 @@ std::vector<std::string> File::records() const {
   return all;
 }
 
-/// Does the code of a function start at this address?
+/// True if the code of a function starts at this address.
 bool starts_at(Dwarf_Die& die, std::uint64_t address) {
   Dwarf_Addr start = 0, base = 0, end = 0;
   if (libdw().dwarf_entrypc(&die, &start) == 0) return start == address;
-  // In several parts: what is unlikely to run may lie elsewhere, behind the first part.
+  // The function has several ranges: unlikely code may be elsewhere, in a range after the first.
   return libdw().dwarf_hasattr(&die, DW_AT_ranges) &&
          libdw().dwarf_ranges(&die, 0, &base, &start, &end) > 0 && start == address;
 }
@@ -617,7 +618,7 @@ std::optional<Dwarf_Die> File::function_at(std::uint64_t address) const {
   if (const Search search(*this);
       libdw().dwarf_addrdie(dwarf_, address, &unit) && each_below(unit, 0, left, visit) && found)
     return found;
-  // Clang writes no table of addresses.
+  // Clang does not write .debug_aranges.
   each_unit([&](Dwarf_Die& one) {
     return libdw().dwarf_haspc(&one, address) > 0 && each_below(one, 0, left, visit);
   });
@@ -635,7 +636,7 @@ bool File::is_split(std::uint64_t address) const {
   return split;
 }
 
-/// Bytes of the table of abbreviations at the front; none: one has too many attributes.
+/// Size in bytes of the abbreviation table at the front; nullopt: one has too many attributes.
 std::optional<std::uint64_t> table_size(std::string_view section, std::uint64_t most) {
   Bytes bytes(section.substr(0, most));
   const auto all = bytes.left();
@@ -652,7 +653,7 @@ std::optional<std::uint64_t> table_size(std::string_view section, std::uint64_t 
   return all - bytes.left();
 }
 
-/// Does it have units, and no more than libdw can keep?
+/// Fails if the file has no units, or more than libdw can handle in bounded memory.
 Result<void> bounded(const Opened& file) {
   const auto abbreviations = file.sections.section(".debug_abbrev");
   const Error beyond{"the file's debug information has more than any compiler writes"};
@@ -701,7 +702,7 @@ Fd open_debug_file(const std::string& path) {
   return symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
 }
 
-/// What several files have in common (dwz) may be in another one.
+/// Parts that several files share (dwz) may be in another file.
 Result<std::optional<Opened>> open_alternate(const DebugSections& sections,
                                              const std::string& directory,
                                              const std::string& debug_root) {
@@ -734,7 +735,7 @@ Result<std::shared_ptr<const File>> open_file(int fd, const std::string& debug_r
   return std::make_shared<const File>(std::move(*own), std::move(*alternate));
 }
 
-/// Of the file itself, or of the separate file that has its build id or that it names.
+/// Opens debug information in the file, or in a separate file with its build id or its debuglink.
 Result<std::shared_ptr<const File>> open_debug_information(int fd, const std::string& debug_root) {
   auto own = open_file(fd, debug_root);
   if (own) return own;
@@ -757,7 +758,7 @@ Result<std::shared_ptr<const File>> open_debug_information(int fd, const std::st
   return own;
 }
 
-/// How many integer registers come before the first parameter: one for the place of a large result.
+/// Number of integer registers before the first parameter: one for the address of a large result.
 std::size_t registers_of_result(const File& file, Dwarf_Die& function) {
 #if defined(__x86_64__)
   auto type = reference(function, DW_AT_type);
@@ -774,9 +775,9 @@ std::size_t registers_of_result(const File& file, Dwarf_Die& function) {
 
 /// How a value of a type is passed.
 enum class Passed {
-  integer,   ///< in one register, or on the stack once there is none left
-  floating,  ///< not in such a register
-  unknown,   ///< in any number of them
+  integer,   ///< in one register, or on the stack when all are used
+  floating,  ///< not in an integer register
+  unknown,   ///< in an unknown number of registers
 };
 
 Passed passed(Dwarf_Die die) {
@@ -811,16 +812,16 @@ Passed passed(Dwarf_Die die) {
   return Passed::unknown;
 }
 
-/// Where a parameter is as its function is entered.
+/// Location of a parameter at function entry.
 struct AtEntry {
   enum Place {
-    nowhere,      ///< the compiler has left it out
-    constant,     ///< it always has one value
-    in_register,  ///< known in optimised code
-    memory,       ///< as declared: the function's first instructions put it there
+    nowhere,      ///< removed by the compiler
+    constant,     ///< it has a constant value
+    in_register,  ///< described in optimised code only
+    memory,       ///< as declared: the function's prologue stores it there
     stack,
   } place = nowhere;
-  std::uint64_t number = 0;  ///< of the register
+  std::uint64_t number = 0;  ///< register number
 };
 
 AtEntry at_entry_by(std::string_view expression, bool frame_is_cfa) {
@@ -844,7 +845,7 @@ AtEntry at_entry_by(std::string_view expression, bool frame_is_cfa) {
   return {};
 }
 
-/// The expression, of the list of them that an attribute names, that counts at this address.
+/// The expression that is valid at this address, from an attribute's location list.
 std::string_view listed(const File& file, Dwarf_Die& die, Dwarf_Attribute& attribute,
                         std::uint64_t address) {
   Dwarf_Half version = 0;
@@ -858,7 +859,7 @@ std::string_view listed(const File& file, Dwarf_Die& die, Dwarf_Attribute& attri
   const auto section = file.section(version < 5 ? ".debug_loc" : ".debug_loclists");
   Dwarf_Word offset = 0;
   if (libdw().dwarf_whatform(&attribute) == DW_FORM_loclistx) {
-    // Zeros follow the section that this is in.
+    // Reading is safe: zeros follow the section.
     const auto index = Bytes({reinterpret_cast<const char*>(attribute.valp), 10}).leb();
     const auto lists = number(unit, DW_AT_loclists_base).value_or(offset_size == 8 ? 20 : 12);
     if (lists > section.size() || index >= (section.size() - lists) / offset_size) return {};
@@ -951,8 +952,8 @@ struct Declared {
   AtEntry at;
 };
 
-/// Optimised code says which register each parameter is in: the compiler may have left some out,
-/// and changed their order. Other code keeps to the calling convention.
+/// In optimised code, debug information has the register of each parameter: the compiler may have
+/// removed or reordered some. Other code follows the calling convention.
 void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t next) {
   const bool optimised =
       std::ranges::any_of(declared, [](auto& p) { return p.at.place == AtEntry::in_register; });
@@ -992,7 +993,7 @@ void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t n
   }
   for (auto& p : f.parameters) {
     if (!p.type) p.type = integer_type(8, false);
-    f.elsewhere.erase(p.name);  // damaged information may have a name twice
+    f.elsewhere.erase(p.name);  // damaged information may contain a name twice
   }
 }
 

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t kWidest = 512;
 
-/// The bytes of a value that a conversion shows.
+/// Size in bytes of the value that a conversion prints.
 int width_of(const Conversion& c, const Output& output) {
   if (c.bytes) return c.bytes;
   auto& type = *output.type;
   if (type.kind != Type::integer) return 8;
-  // A register of which no type is known: as in bcc an int unless the conversion gives another
+  // A register of unknown type: as in bcc an int, unless the conversion specifies another
   // type.
   if (type.name == "u64" || type.name == "s64") return 4;
   return std::max<int>(4, static_cast<int>(type.bytes));

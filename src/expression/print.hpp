@@ -1,5 +1,5 @@
-// Formats of messages: printf's conversions of integers, characters and text, and %K, %U (a
-// function of the kernel, of the process), %I (an IP address), %E (an errno).
+// Message formats: printf's conversions for integers, characters and text, and %K, %U (name of a
+// kernel or user function), %I (an IP address), %E (an errno).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Conversion {
   bool left = false, sign = false, blank = false, alternate = false, zeros = false;
   std::size_t width = 0;
   int precision = -1;  ///< -1: none
-  int bytes = 0;       ///< by its length modifier; 0: it has none
+  int bytes = 0;       ///< from its length modifier; 0: none
 
   Wanted wanted() const {
     return kind == 's' ? Wanted::text : kind == 'I' ? Wanted::address : Wanted::number;
@@ -29,9 +29,9 @@ struct Conversion {
 
 struct MessageFormat {
   std::vector<Conversion> conversions;
-  std::string rest;  ///< behind the last one
+  std::string rest;  ///< text after the last conversion
 };
-/// `text` is the whole command-line word, in which the format starts at `at`, for errors.
+/// `text` is the whole command-line argument, in which the format starts at `at`; for errors.
 Result<MessageFormat> parse_format(const std::string& format, std::string_view text,
                                    std::size_t at);
 
@@ -40,24 +40,24 @@ struct Shown {
   std::uint64_t number = 0;
   std::string text = {};  ///< of Output::text and Output::bytes
   bool fault = false;     ///< "(fault)"
-  bool cut = false;       ///< "..." follows
+  bool cut = false;       ///< "..." is appended
 };
 
-/// Value number `index` of `out`, which `output` describes; its text follows there, of which
-/// `text_bytes` are shown at most.
+/// Value `index` of `out`, described by `output`; its text is in `out`, of which at most
+/// `text_bytes` are shown.
 Shown value_of(const expression_out& out, std::size_t index, const Output& output,
                std::uint32_t text_bytes);
 
-/// Names of addresses.
+/// Converts addresses to names.
 using NameAddress = std::function<std::string(std::uint64_t address)>;
 struct Namers {
   NameAddress kernel = {}, user = {};
 };
 
-/// One value as its conversion says.
+/// Formats one value by its conversion.
 std::string show(const Conversion& conversion, const Output& output, const Shown& value,
                  const Namers& namers);
-/// The message; `each` gets the values in words, without widths.
+/// Formats the message with all values.
 std::string render(const MessageFormat& format, const std::vector<Output>& outputs,
                    const std::vector<Shown>& values, const Namers& namers);
 

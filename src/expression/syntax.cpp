@@ -14,13 +14,13 @@ namespace coretap::expression {
 namespace {
 
 constexpr int kMostNested = 64;
-constexpr std::size_t kMostTyped = 128;  // bytes of a text that is compared
+constexpr std::size_t kMostTyped = 128;  // maximum bytes of a text to compare
 
 struct Operator {
   std::string_view word;
   int rank;  ///< higher binds closer
 };
-/// Longer ones first, as "<" starts "<<".
+/// Longer operators first, as "<" is a prefix of "<<".
 constexpr std::array kOperators = {
     Operator{"||", 1}, Operator{"&&", 2}, Operator{"==", 6}, Operator{"!=", 6}, Operator{"<=", 7},
     Operator{">=", 7}, Operator{"<<", 8}, Operator{">>", 8}, Operator{"|", 3},  Operator{"^", 4},
@@ -34,7 +34,7 @@ bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 
 Error error_at(std::string_view text, std::size_t at, std::string_view what,
                std::string_view hint) {
-  // The caret stands under the place: so each byte has to take one column.
+  // The caret is printed below the error's column: each byte has to take one column.
   std::string shown;
   for (char c : text) shown += c >= ' ' && c < 0x7f ? c : '?';
   return {printable(what), fmt::format("\n  {}\n  {}^", shown, std::string(at, ' ')),
@@ -156,7 +156,7 @@ bool Parser::other_type_is_next() {
   type_name(words, stars);
   bool is = !first.empty() && first.front() != '$' && take(')');
   if (is && stars == 0) {
-    // No operator between two operands: the first one is none.
+    // Without an operator between two operands, the first must be a type.
     const char c = peek();
     is = words == first && (in_word(c) || c == '$' || c == '(' || c == '~');
   }
@@ -262,7 +262,7 @@ Result<NodePtr> Parser::postfix() {
     }
   }
   return Result<NodePtr>(std::move(node));
-}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it is part of what is returned
+}  // it is part of the result
 
 Result<NodePtr> Parser::primary() {
   const char c = peek();
@@ -342,7 +342,7 @@ Result<NodePtr> Parser::number() {
       return wrong(at_, "this is no part of a number");
   }
   if (at_ < text_.size() && in_word(text_[at_])) return wrong(at_, "this is no part of a number");
-  // The first of C's types that holds it.
+  // The first of C's types that can represent it.
   constexpr std::uint64_t kInt = 0x7fffffff, kUnsigned = 0xffffffff, kLong = 0x7fffffffffffffff;
   if (node->value > kUnsigned || (node->value > kInt && base == 10 && !node->is_unsigned))
     node->is_long = true;

@@ -1,5 +1,5 @@
-// The syntax of expressions: that of C without assignments, calls and floating point, with names
-// such as $pid, and comparisons of text. An error shows its place by a caret.
+// The expression syntax: C without assignments, calls and floating point, with names such as $pid
+// and comparisons of text. Errors show the position with a caret.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,10 +30,10 @@ struct Node {
     size_of,      ///< of operands[0], or of the type text with `stars`
     call,         ///< text(operands...)
   } kind = number;
-  std::size_t at = 0;  ///< its offset in the whole text
+  std::size_t at = 0;  ///< offset in the whole text
   std::string text = {};
   std::uint64_t value = 0;
-  bool is_unsigned = false;  ///< of a number
+  bool is_unsigned = false;  ///< the number is unsigned
   bool is_long = false;
   bool through = false;
   bool user = false;  ///< marked @user: an address of the process
@@ -41,26 +41,26 @@ struct Node {
   std::vector<NodePtr> operands = {};
 };
 
-/// An error at a place of the text, which is shown with a caret under it.
+/// An error at a position of the text, which is printed with a caret below it.
 Error error_at(std::string_view text, std::size_t at, std::string_view what,
                std::string_view hint = {});
 
-/// Could a type's name start with this word?
+/// Returns true if a type's name can start with this word.
 using IsType = std::function<bool(std::string_view word)>;
 
-/// Reads expressions of one text one after another.
+/// Parses expressions of one text one after another.
 class Parser {
  public:
   Parser(std::string_view text, std::size_t at, IsType is_type)
       : text_(text), at_(at), is_type_(std::move(is_type)) {}
 
-  /// One expression; what follows it stays.
+  /// Parses one expression, without the text after it.
   Result<NodePtr> expression();
-  /// The next character behind blanks; 0: the end.
+  /// Skips blanks and returns the next character; 0: the end.
   char peek();
-  /// Takes this character if it is the next one.
+  /// Consumes this character if it is next.
   bool take(char c);
-  /// A text in double quotes, with C's escapes undone.
+  /// Parses a text in double quotes and decodes C's escapes.
   Result<std::string> quoted();
   std::size_t at() const { return at_; }
   Error wrong(std::size_t at, std::string_view what, std::string_view hint = {}) const {
@@ -78,14 +78,14 @@ class Parser {
   Result<NodePtr> size_of(std::size_t start);
   Result<NodePtr> call(std::string name, std::size_t start);
   bool type_is_next();
-  /// A type that is not known yet, such as one of the program: "NAME *)", or "NAME)" and an
-  /// operand.
+  /// True if a type that is unknown so far (such as the program's) is next: "NAME *)", or "NAME)"
+  /// and an operand.
   bool other_type_is_next();
-  /// "struct file **": the words and the stars.
+  /// Parses "struct file **": the words and the number of stars.
   void type_name(std::string& words, int& stars);
   std::string_view word();
   std::string_view look_at_word();
-  /// The operator that is next, of two operands; empty: none.
+  /// The binary operator that is next; empty: none.
   std::string_view next_operator();
 
   std::string_view text_;

@@ -14,10 +14,10 @@ namespace coretap::expression {
 
 namespace {
 
-constexpr int kDeepestRecord = 24;           // records in records
-constexpr std::size_t kMostElements = 32;    // of an array that are shown
-constexpr std::size_t kMostOfValue = 2'000;  // members of one value, those of members too
-constexpr std::int64_t kLastError = -4095;   // of an address that stands for an errno
+constexpr int kDeepestRecord = 24;           // nesting of records
+constexpr std::size_t kMostElements = 32;    // maximum shown of an array
+constexpr std::size_t kMostOfValue = 2'000;  // members of one value, including nested ones
+constexpr std::int64_t kLastError = -4095;   // lowest address that encodes an errno
 constexpr std::string_view kIndent = "    ";
 
 class Maker {
@@ -73,7 +73,8 @@ class Maker {
   }
 
  private:
-  /// Of unnamed members theirs, as C names them. `before`: bits of the whole value before `type`.
+  /// Unnamed members contribute their members, as in C. `before`: bits of the whole value before
+  /// `type`.
   void members(const btf_type& type, std::uint32_t base, std::uint32_t before, int depth,
                std::vector<Layout>& all) {
     const bool fields = BTF_INFO_KFLAG(type.info);
@@ -102,7 +103,7 @@ class Maker {
   std::size_t made_ = 0;
 };
 
-/// Of what is known without type information, such as the fields of a tracepoint's record.
+/// Layout without BTF type information, such as for fields of a tracepoint's record.
 Layout plain(const Type& type) {
   Layout made;
   made.kind = type.kind == Type::integer   ? Layout::number
@@ -122,7 +123,7 @@ class Writer {
  public:
   Writer(std::string_view bytes, bool one_line) : bytes_(bytes), one_line_(one_line) {}
 
-  /// The value whose first bit is `at`.
+  /// Writes the value whose first bit is `at`.
   void write(const Layout& l, std::size_t at, int depth) {
     switch (l.kind) {
       case Layout::number:
@@ -160,7 +161,7 @@ class Writer {
       out_ += l.is_signed ? fmt::format("{}", number) : fmt::format("{}", value);
   }
 
-  /// Among several lines text makes none of its own.
+  /// In output of several lines, line breaks in text are escaped.
   void quote(std::string_view text) {
     out_ += '"';
     out_ += one_line_ ? std::string(text) : printable(text);
@@ -192,7 +193,7 @@ class Writer {
     return true;
   }
 
-  /// Up to its terminator, in quotes; false: there is nothing before it.
+  /// Writes text up to its terminator, in quotes; false: it is empty.
   bool text(std::size_t at, std::size_t count) {
     auto all = bytes_.substr(std::min(bytes_.size(), at / 8), count);
     all = all.substr(0, all.find('\0'));

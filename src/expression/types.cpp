@@ -18,7 +18,7 @@ struct Base {
   std::uint32_t bytes;
   bool is_signed;
 };
-/// What C and the kernel call integers; x86-64 and arm64 agree.
+/// Integer type names of C and the kernel; x86-64 and arm64 agree.
 constexpr std::array kBases = {
     Base{"char", 1, true},       Base{"short", 2, true},     Base{"int", 4, true},
     Base{"long", 8, true},       Base{"u8", 1, false},       Base{"u16", 2, false},
@@ -50,7 +50,7 @@ TypePtr base_type(std::string_view name) {
   return nullptr;
 }
 
-/// Words of a type's name: "unsigned", "long", "int" in any order, once "const" and the like went.
+/// Parses words of a type's name: "unsigned", "long", "int" in any order, without qualifiers.
 TypePtr integer_by_words(const std::vector<std::string_view>& words) {
   int longs = 0;
   bool has_unsigned = false, has_signed = false, has_char = false, has_short = false;
@@ -103,7 +103,7 @@ bool is_qualifier(std::string_view word) {
          word == "__rcu" || word == "__iomem" || word == "__percpu";
 }
 
-/// Members of a struct or union of the kernel's type information.
+/// Members of a struct or union, from BTF.
 class BtfMembers final : public Members {
  public:
   BtfMembers(const Btf* btf, const Types* types, std::uint32_t id)
@@ -154,7 +154,7 @@ class BtfMembers final : public Members {
   }
 
  private:
-  /// The struct or union behind modifiers; nullptr: it is none.
+  /// The struct or union without modifiers; nullptr: another type.
   const btf_type* record(std::uint32_t id) const {
     auto* t = btf_->plain(id);
     auto kind = t ? BTF_INFO_KIND(t->info) : 0U;
@@ -272,7 +272,7 @@ TypePtr Types::make(std::uint32_t id, int depth) const {
       return std::make_shared<const Type>(std::move(type));
     }
     case BTF_KIND_PTR: {
-      // What a pointer leads to may be a record that leads back: its members are looked up later.
+      // A pointer's target may be a record that refers back: its members are looked up on demand.
       auto* to = btf_->type(t->type);
       const bool tagged = to && BTF_INFO_KIND(to->info) == BTF_KIND_TYPE_TAG;
       const bool user = tagged && btf_->name(to->name_off) == "user";
@@ -378,7 +378,7 @@ Parameter parse_declaration(std::string_view text, const Types& types) {
     auto rest = text.substr(bracket + 1);
     auto number = parse_unsigned(take_until(rest, ']'));
     count = number && *number < (1U << 16) ? static_cast<std::uint32_t>(*number) : 0;
-    // "unsigned char[] cmnd" has its name behind, "char disk[32]" before the brackets.
+    // "unsigned char[] cmnd" has its name after the brackets, "char disk[32]" before them.
     auto words = split_words(rest);
     text = words.empty() ? text.substr(0, bracket) : text;
   }
@@ -394,7 +394,7 @@ Parameter parse_declaration(std::string_view text, const Types& types) {
     words.push_back(word);
   }
   Parameter p;
-  // A name alone is a type ("int"), two words may be one as well ("unsigned long").
+  // One word is a type ("int"), two words may be one as well ("unsigned long").
   std::string type;
   auto known = [&](std::size_t n) {
     type.clear();
@@ -443,7 +443,7 @@ std::shared_ptr<const Members> format_members(std::string_view format, const Typ
     auto [name, type] = parse_declaration(declaration, types);
     if (name.empty()) return;
     if (member.place == Member::memory && type->kind == Type::integer) {
-      // The file says what an enum or an unknown type is.
+      // The format file has the size and sign of an enum or an unknown type.
       auto exact = *type;
       exact.bytes = field.size == 1 || field.size == 2 || field.size == 4 ? field.size : 8;
       exact.is_signed = field.is_signed;

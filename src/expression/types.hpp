@@ -1,5 +1,5 @@
-// Types of C as expressions need them: integers, pointers, arrays, and records whose members are
-// known by the kernel's type information (BTF) or by the format of a tracepoint.
+// C types for expressions: integers, pointers, arrays, and records whose members come from the
+// kernel's type information (BTF) or from a tracepoint's format.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,17 +17,17 @@ namespace coretap::expression {
 struct Type;
 using TypePtr = std::shared_ptr<const Type>;
 
-/// Where a member of a record is, and of what type.
+/// Location and type of a record's member.
 struct Member {
   enum Place {
     memory,  ///< in the record
-    behind,  ///< 32 bits in the record say where (__data_loc): from the record's begin on
-    beyond,  ///< the same from the end of these 32 bits on (__rel_loc)
-    input,   ///< a value that the program was given (compile.hpp)
+    behind,  ///< 32 bits in the record have its offset (__data_loc), from the start of the record
+    beyond,  ///< the same, from the end of these 32 bits (__rel_loc)
+    input,   ///< an input value of the program (compile.hpp)
   } place = memory;
   TypePtr type;
-  std::uint32_t bit = 0;   ///< from the record's begin; of an input its byte
-  std::uint32_t bits = 0;  ///< of a bit field; 0: it is none
+  std::uint32_t bit = 0;   ///< offset in the record; for an input its byte offset
+  std::uint32_t bits = 0;  ///< width of a bit field; 0: not a bit field
 };
 
 /// The members of one record.
@@ -43,33 +43,33 @@ class Members {
 
 struct Type {
   enum Kind {
-    integer,  ///< also of enums and truth values
+    integer,  ///< also enums and booleans
     pointer,
     array,
     record,
     nothing,  ///< void, functions, floating point: cannot be read
   } kind = integer;
-  std::string name = {};  ///< as C writes it: "struct file", "unsigned long"
+  std::string name = {};  ///< in C syntax: "struct file", "unsigned long"
   std::uint32_t bytes = 8;
   bool is_signed = false;
-  bool truth = false;                           ///< _Bool: other values become 1
+  bool truth = false;                           ///< _Bool: nonzero values become 1
   bool character = false;                       ///< char: an array of them is text
-  bool user = false;                            ///< of a pointer: into the memory of the process
-  TypePtr to = {};                              ///< of a pointer; of an array the element
-  std::uint32_t count = 0;                      ///< of an array's elements; 0: not known
+  bool user = false;                            ///< pointer to user memory
+  TypePtr to = {};                              ///< target of a pointer; element of an array
+  std::uint32_t count = 0;                      ///< number of array elements; 0: not known
   std::shared_ptr<const Members> members = {};  ///< of a record
-  std::uint32_t id = 0;  ///< in the kernel's type information; 0: it is not from there
+  std::uint32_t id = 0;                         ///< BTF type id; 0: not from BTF
 
   bool is_text() const {
     return (kind == pointer || kind == array) && to && to->kind == integer && to->character;
   }
 };
 
-/// Damaged type information may lead in a circle.
+/// Damaged type information may contain cycles.
 inline constexpr int kDeepest = 32;             ///< modifiers of one type, entries within entries
 inline constexpr std::size_t kMostInside = 64;  ///< unnamed members and base classes of one record
 
-/// What follows a type: its members, values or parameters.
+/// The data after a type: its members, values or parameters.
 template <class T>
 const T* behind(const btf_type* type) {
   return reinterpret_cast<const T*>(type + 1);
@@ -78,7 +78,7 @@ const T* behind(const btf_type* type) {
 TypePtr nothing();
 TypePtr integer_type(std::uint32_t bytes, bool is_signed);
 TypePtr pointer_to(TypePtr to, bool user = false);
-/// The same, of memory of the process wherever it leads.
+/// The same type; a pointer becomes one to user memory.
 TypePtr in_user_memory(const TypePtr& type);
 
 struct Parameter {
@@ -90,7 +90,7 @@ struct Prototype {
   TypePtr result;
 };
 
-/// Types of a user program by their names, and its enumerators.
+/// Types of a user program by name, and its enumerators.
 class NamedTypes {
  public:
   NamedTypes() = default;
@@ -102,25 +102,25 @@ class NamedTypes {
   virtual std::vector<std::string> records() const = 0;  ///< for "did you mean"
 };
 
-/// Types by their names in C, and functions. Types that the kernel's type information has are made
-/// when they are asked for.
+/// Types by their C names, and functions. Types from BTF are created on
+/// demand.
 class Types {
  public:
   Types() = default;
-  /// `btf` stays the caller's, for as long as these types are in use.
+  /// The caller keeps `btf` valid as long as these types are in use.
   explicit Types(const Btf* btf) : btf_(btf) {}
 
-  /// "unsigned long", "struct file", "size_t"; nullptr: there is no such type. Without stars.
+  /// Finds "unsigned long", "struct file", "size_t", without stars; nullptr: no such type.
   TypePtr named(std::string_view name) const;
-  /// May a type's name start with this word?
+  /// True if a type's name can start with this word.
   bool starts_type(std::string_view word) const;
   TypePtr of(std::uint32_t id) const;
-  /// A function of the kernel; none: it is not known.
+  /// A kernel function's prototype; nullopt: not known.
   std::optional<Prototype> function(std::string_view name) const;
-  /// The arguments that a tracepoint hands to programs, without the first one, which is its own.
+  /// The arguments that a tracepoint passes to programs, without the first (its private data).
   std::optional<Prototype> tracepoint(std::string_view name) const;
   std::optional<std::int64_t> enumerator(std::string_view name) const;
-  /// Names that resemble none: for "did you mean". `prefix`: "struct ".
+  /// Names of all structs and unions, with "struct " or "union ": for "did you mean".
   std::vector<std::string> records() const;
   const Btf* btf() const { return btf_; }
 
@@ -134,11 +134,11 @@ class Types {
   mutable std::map<std::uint32_t, TypePtr> known_;
 };
 
-/// The members of a tracepoint's record by its "format" file in tracefs. Of a system call's entry
-/// (`inputs`) they are the arguments in their order.
+/// The members of a tracepoint's record from its "format" file in tracefs. For a system call's
+/// entry, `inputs` is the input offset of the first argument.
 std::shared_ptr<const Members> format_members(std::string_view format, const Types& types,
                                               std::optional<std::uint32_t> inputs = {});
-/// "unsigned long flags", "const char * name", "__u8 saddr[4]": its name and its type.
+/// Parses "unsigned long flags", "const char * name", "__u8 saddr[4]" to name and type.
 Parameter parse_declaration(std::string_view text, const Types& types);
 
 }  // namespace coretap::expression

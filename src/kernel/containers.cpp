@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kIdDigits = 64;
-constexpr std::size_t kMostStateBytes = 4 << 20;        // of a runtime's file
+constexpr std::size_t kMostStateBytes = 4 << 20;        // limit for a runtime's file
 constexpr std::uint64_t kBetweenLooks = 1'000'000'000;  // ns: new cgroups appear all the time
 constexpr std::size_t kMostCgroups = 1 << 16;
 

@@ -13,7 +13,7 @@ namespace coretap {
 /// succeed. Source: __fragmentation_index().
 std::int64_t fragmentation_index(const __u64* free_blocks, int orders, int order);
 
-/// "Normal" -> "ZONE_NORMAL", as the kernel's enum zone_type writes it.
+/// "Normal" -> "ZONE_NORMAL", as in the kernel's enum zone_type.
 std::string zone_name(std::string_view name);
 
 }  // namespace coretap

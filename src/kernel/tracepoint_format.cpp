@@ -7,7 +7,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::uint64_t kMostRecordBytes = 1 << 16;  // of a record
+constexpr std::uint64_t kMostRecordBytes = 1 << 16;  // maximum size of a record
 
 /// "offset:8;" -> 8
 std::uint32_t number_behind(std::string_view line, std::string_view word) {

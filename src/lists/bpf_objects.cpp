@@ -1,4 +1,4 @@
-// coretap bpflist: from descriptors of processes, and ids of the kernel.
+// coretap bpflist: lists BPF objects from processes' descriptors and the kernel's ids.
 #include "lists/bpf_objects.hpp"
 
 #include <bpf/bpf.h>
@@ -35,7 +35,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostPath = 4096;
 constexpr std::string_view kNobody = "-";
 
-/// What a descriptor of such a link refers to; false: no BPF object.
+/// Sets the kind of object from a descriptor's link; false: not a BPF object.
 bool kind_of(std::string_view link, BpfKind& kind) {
   if (link == "anon_inode:bpf-prog")
     kind = BpfKind::prog;
@@ -52,7 +52,7 @@ std::string keyed(BpfKind kind) {
   return fmt::format("{}_id", kBpfKinds[static_cast<std::size_t>(kind)]);
 }
 
-/// What a process has a perf event for, with a program attached to it.
+/// A process's perf event with a program attached to it.
 struct Attachment {
   std::uint32_t pid, prog;
   std::string_view type;
@@ -82,11 +82,11 @@ std::vector<Attachment> attachments(const BpfHolders& all) {
   return found;
 }
 
-/// One object as the kernel describes it.
+/// The kernel's description of an object.
 struct Details {
   std::string type, name, attach;
   std::uint64_t memory_bytes = 0, runs = 0, run_time_ns = 0, missed = 0;
-  std::uint32_t prog = 0;                                     ///< of a link
+  std::uint32_t prog = 0;                                     ///< program of a link
   std::uint32_t key_bytes = 0, value_bytes = 0, entries = 0;  ///< of a map
 };
 
@@ -98,7 +98,7 @@ std::string type_name(Name name, std::uint32_t type) {
 
 class Objects {
  public:
-  /// False, and errno: they cannot be read.
+  /// Reads all ids. False, with errno: they cannot be read.
   bool read_ids() {
     int (*next[])(__u32, __u32*) = {bpf_link_get_next_id, bpf_map_get_next_id,
                                     bpf_prog_get_next_id};
@@ -110,7 +110,7 @@ class Objects {
     return true;
   }
 
-  /// False: it has gone meanwhile.
+  /// False: the object no longer exists.
   bool describe(BpfId object, Details& d) {
     int (*by_id[])(__u32) = {bpf_link_get_fd_by_id, bpf_map_get_fd_by_id, bpf_prog_get_fd_by_id};
     Fd fd(by_id[static_cast<std::size_t>(object.kind)](object.id));
@@ -162,7 +162,7 @@ class Objects {
   }
 
   static std::string link_type(std::uint32_t type) {
-    // libbpf 1.1 has no names for these.
+    // libbpf 1.1 lacks names for these.
     if (type == kLinkTcx) return "tcx";
     if (type == kLinkUprobeMulti) return "uprobe_multi";
     if (type == kLinkNetkit) return "netkit";
@@ -199,7 +199,7 @@ class Objects {
     }
   }
 
-  /// Asks again, with a buffer for the text.
+  /// Repeats the query, with a buffer for the text.
   std::string text_of(int fd, LinkInfo info, std::uint64_t& pointer, std::uint32_t& bytes,
                       LinkInfo& place) {
     std::string text(kMostPath, '\0');
@@ -273,7 +273,7 @@ class Objects {
                        offset ? fmt::format("+{:#x}", offset) : std::string());
   }
 
-  /// A type of the kernel or of a module by its id, without the prefix of tracepoints.
+  /// Name of a type of the kernel or a module by its id, without the prefix of tracepoints.
   std::string function_of(std::uint32_t object, std::uint32_t type) {
     if (!object || !type) return {};
     auto known = files_.find(object);
@@ -294,10 +294,10 @@ class Objects {
   }
 
   Btf types_;
-  std::map<std::uint32_t, std::string> files_;  ///< names of type information, by id
+  std::map<std::uint32_t, std::string> files_;  ///< names of BTF objects, by id
 };
 
-/// Notes of what is not in the list.
+/// Prints notes about objects missing from the list.
 void notes(const BpfHolders& held, bool ids) {
   if (held.unreadable)
     list_note(kBpflist.name,
@@ -327,7 +327,7 @@ std::string count_row(std::string_view pid, std::string_view comm, std::string_v
   return fmt::format("{:<7} {:<16} {:<10} {}", pid, comm, type, count);
 }
 
-/// How many rows there are.
+/// Returns the number of rows.
 std::size_t print_counts(Sink& out, const Config& config, const BpfHolders& held,
                          const std::set<BpfId>& alone) {
   const bool json = config.given("json");
@@ -416,7 +416,7 @@ std::size_t print_list(Sink& out, const Config& config, const BpfHolders& held,
                        const std::set<BpfId>& alone, Objects& objects) {
   const bool json = config.given("json");
   const bool measured = read_number("/proc/sys/kernel/bpf_stats_enabled").value_or(0) != 0;
-  // Without links, places are known only of perf events that processes hold.
+  // Without links, attach points are known only for perf events held by processes.
   std::map<std::uint32_t, std::string> places;
   for (auto& a : attachments(held)) {
     auto [known, fresh] = places.emplace(a.prog, a.words());

@@ -1,4 +1,4 @@
-// BPF programs, maps and links, and which processes have descriptors of them.
+// BPF programs, maps and links, and the processes that hold descriptors of them.
 #pragma once
 #include <array>
 #include <compare>
@@ -23,13 +23,13 @@ struct BpfId {
 struct BpfHolder {
   std::uint32_t pid = 0;
   std::string comm;
-  std::set<BpfId> objects;                 ///< each once, however many descriptors it has
+  std::set<BpfId> objects;                 ///< each once, regardless of the number of descriptors
   std::vector<std::uint32_t> perf_events;  ///< descriptors that programs may be attached to
 };
 
 struct BpfHolders {
-  std::vector<BpfHolder> holders;  ///< by process
-  std::size_t unreadable = 0;      ///< processes
+  std::vector<BpfHolder> holders;  ///< ordered by process
+  std::size_t unreadable = 0;      ///< number of processes
 };
 BpfHolders bpf_holders(const std::string& proc = "/proc");
 

@@ -1,4 +1,4 @@
-// `coretap tplist` and `bpflist`: what there is to trace, and what traces. They attach nothing.
+// `coretap tplist` and `bpflist`: list trace targets and existing tracing. They attach nothing.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace coretap {
 
-/// Commands that also run by their own names, as tools do.
+/// Commands that can also be run by their own names, like tools.
 struct ListCommand {
   std::string_view name, summary;
 };

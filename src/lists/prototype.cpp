@@ -6,7 +6,7 @@ namespace coretap {
 
 namespace {
 
-constexpr int kDeepest = 32;  // types that contain each other have no end
+constexpr int kDeepest = 32;  // bounds the walk: types may refer to each other in a cycle
 constexpr std::string_view kTracepoint = "btf_trace_";
 
 std::string with(std::string_view type, const std::string& name) {
@@ -17,7 +17,7 @@ unsigned kind_of(const btf_type* type) { return type ? BTF_INFO_KIND(type->info)
 
 std::string declare(const Btf& btf, std::uint32_t id, std::string name, int depth);
 
-/// "int fd, const char *path"; `first`: the number of the first one.
+/// Formats "int fd, const char *path"; `first`: the index of the first parameter.
 std::string parameters(const Btf& btf, const btf_type& prototype, unsigned first, int depth) {
   auto* all = reinterpret_cast<const btf_param*>(&prototype + 1);
   std::string text;
@@ -108,14 +108,14 @@ std::string Prototypes::function(std::string_view name) const {
 std::string Prototypes::tracepoint(std::string_view name) const {
   auto found = tracepoints_.find(name);
   if (found == tracepoints_.end()) return {};
-  // Its own type is a pointer to a function whose parameters have no names. Newer
-  // kernels have a function with these parameters beside it.
+  // Its type is a pointer to a function whose parameters have no names. Newer kernels also have a
+  // function with these parameters, with names.
   auto named = functions_.find(fmt::format("__probestub_{}", name));
   auto* type = btf_.type(
       static_cast<std::uint32_t>(named == functions_.end() ? found->second : named->second));
   type = btf_.type(type->type);
   if (kind_of(type) == BTF_KIND_PTR) type = btf_.type(type->type);
-  // The first parameter is the tracepoint's own data.
+  // The first parameter is the tracepoint's private data.
   return kind_of(type) == BTF_KIND_FUNC_PROTO
              ? fmt::format("{}({})", name, parameters(btf_, *type, 1, 0))
              : std::string();

@@ -1,4 +1,4 @@
-// Functions of the kernel and arguments of tracepoints as C declares them, from BTF.
+// C declarations of kernel functions and tracepoint arguments, from BTF.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace coretap {
 
-/// A variable, member, parameter or function of this type: "char *name", "int (*run)(void *)".
-/// Without a name the type alone.
+/// Declares a variable, member, parameter or function of this type: "char *name", "int (*run)(void
+/// *)". Without a name, only the type.
 std::string declaration(const Btf& btf, std::uint32_t type, std::string name);
 
 class Prototypes {
  public:
-  /// `btf` stays the caller's. Of a module's, only what its base does not have.
+  /// The caller keeps `btf` valid. For a module's BTF, covers only types that its base lacks.
   explicit Prototypes(const Btf& btf);
 
   /// "int vfs_fsync(struct file *file, int datasync)"; empty: not known.
   std::string function(std::string_view name) const;
-  /// "sched_switch(bool preempt, struct task_struct *prev)": the arguments that programs of type
-  /// tracing get; empty: there is no such tracepoint.
+  /// "sched_switch(bool preempt, struct task_struct *prev)": the arguments for programs of type
+  /// tracing; empty: no such tracepoint.
   std::string tracepoint(std::string_view name) const;
 
-  /// Of tracepoints, by the names without the prefix that their types have.
+  /// Type ids of tracepoints, by name without the prefix of their types.
   const std::map<std::string_view, std::size_t>& tracepoints() const { return tracepoints_; }
 
  private:

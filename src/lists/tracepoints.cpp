@@ -1,4 +1,4 @@
-// coretap tplist: tracepoints, USDT probes, and functions of the kernel and of files.
+// coretap tplist: lists tracepoints, USDT probes, and functions of the kernel and of files.
 #include "lists/tracepoints.hpp"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ class List {
         level_(config.own<Verbosity>().level),
         json_(config.given("json")) {}
 
-  /// How many were found.
+  /// Returns the number of matches.
   Result<std::size_t> print(Sink& out) {
     const bool files = !config_.pids.empty() || !config_.own<Verbosity>().library.empty();
     const bool functions = config_.given("functions"), types = config_.given("btf");
@@ -126,7 +126,7 @@ class List {
     return found;
   }
 
-  /// Empty: the kernel's own.
+  /// An empty `module` means the kernel.
   const Prototypes& prototypes_of(const std::string& module) {
     auto known = prototypes_.find(module);
     if (known == prototypes_.end()) {
@@ -146,7 +146,7 @@ class List {
     std::vector<LeftOutFunction> others;
     auto functions = kernel_functions(
         lists, module, [&](const char* name) { return is_wanted(wanted, name); }, &others);
-    // All functions alike, or else each by what the kernel says of it.
+    // One reason for all functions if kprobes are unavailable, else one for each.
     auto refusal = kernel_.kprobe_refusal("vfs_read");
     if (!refusal.starts_with("this kernel") || kernel_.kprobe_multi_refusal().empty())
       refusal.clear();
@@ -360,7 +360,7 @@ std::string usdt_lines(std::string_view path, const std::vector<symbols::UsdtPro
 std::vector<Option> tplist_options() {
   auto library = shared::library('l', "lib");
   library.doc = "USDT probes of this library or program: a path, or a name such as c or python3";
-  // Not Config::library, which the finder would take for whatever file it is asked.
+  // Not Config::library, which the finder would use for any file.
   library.apply = [](Config& c, std::string_view text) -> Result<void> {
     if (text.empty()) return usage("--library: needs a path or a name");
     c.own<Verbosity>().library = text;

@@ -1,4 +1,4 @@
-// What both commands have in common.
+// Options and messages that both commands share.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,8 +12,8 @@
 namespace coretap {
 
 struct Verbosity {
-  int level = 0;        ///< of -v
-  std::string library;  ///< of tplist: a path or name
+  int level = 0;        ///< number of -v options
+  std::string library;  ///< for tplist: a path or name
 };
 
 /// -v, -vv
@@ -28,7 +28,7 @@ inline void list_note(std::string_view command, std::string_view words) {
   fmt::print(stderr, "coretap: {}: note: {}\n", command, printable(words));
 }
 
-/// The exit status.
+/// Returns the exit status.
 inline int list_failed(std::string_view command, Error error) {
   error.what = fmt::format("{}: {}", command, error.what);
   print_error("coretap", error);

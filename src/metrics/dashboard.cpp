@@ -9,7 +9,7 @@ namespace coretap::metrics {
 
 namespace {
 
-constexpr int kWidth = 12, kHeight = 8;  // of a panel; a row of panels is 24 wide
+constexpr int kWidth = 12, kHeight = 8;  // of a panel, in Grafana's units; a row is 24 wide
 constexpr std::string_view kInstance = "instance=~\"$instance\"";
 
 struct Target {
@@ -18,7 +18,7 @@ struct Target {
 
 struct Panel {
   std::string title, help;
-  std::string_view unit;  ///< as Grafana names it
+  std::string_view unit;  ///< Grafana's name of the unit
   std::vector<Target> targets;
   bool heatmap = false;
 };
@@ -114,12 +114,12 @@ class Writer {
 
 std::string_view unit_of(const Family& family) {
   bool rate = family.type == Type::counter;
-  if (family.unit.nanoseconds) return "s";  // of a counter: seconds in each second
+  if (family.unit.nanoseconds) return "s";  // for a counter: seconds per second
   if (family.unit.suffix == "bytes") return rate ? "Bps" : "bytes";
   return rate ? "cps" : "short";
 }
 
-/// The family's series of one tool, where it runs twice.
+/// Selects one tool's series, if the tool runs twice.
 std::string selector(const Shown& tool) {
   return tool.entry.empty() ? fmt::format("{{{}}}", kInstance)
                             : fmt::format("{{{},entry=\"{}\"}}", kInstance, tool.entry);

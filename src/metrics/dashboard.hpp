@@ -1,5 +1,5 @@
-// A dashboard of Grafana for the metrics of tools: `coretap serve --print dashboard`. Pure: plans
-// in, JSON out, as Grafana 9 and later import it.
+// A Grafana dashboard for the metrics of tools: `coretap serve --print dashboard`. Pure: converts
+// plans to JSON that Grafana 9 and later can import.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,13 +10,13 @@
 namespace coretap::metrics {
 
 struct Shown {
-  std::string title;  ///< of the tool's row
-  std::string entry;  ///< value of its label of this name; empty: it has none
+  std::string title;  ///< title of the tool's row
+  std::string entry;  ///< value of the label "entry"; empty: none
   std::shared_ptr<const Plan> plan;
 };
 
-/// A row for each tool, and a first one of what all have: which run, what they see and lose, and
-/// what they cost.
+/// A row for each tool, and a first row of common metrics: running tools, events seen and lost, and
+/// costs.
 std::string dashboard(const std::vector<Shown>& tools);
 
 }  // namespace coretap::metrics

@@ -25,9 +25,9 @@ namespace coretap::metrics {
 
 namespace {
 
-constexpr int kPatienceMs = 3000;      // for a reader of a reply
-constexpr int kLastMs = 1000;          // for a reader of events, at the end
-constexpr std::uint64_t kStrikes = 3;  // of too many events, kRateSeconds each
+constexpr int kPatienceMs = 3000;      // maximum wait for the reader of a reply
+constexpr int kLastMs = 1000;          // maximum wait for the reader of events, at exit
+constexpr std::uint64_t kStrikes = 3;  // consecutive periods (kRateSeconds) with too many events
 
 std::vector<bool> capped(const Plan& plan) {
   std::vector<bool> all;
@@ -74,7 +74,7 @@ Exporter::Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd c
       series_(capped(*plan_), plan_->values(), series_of(*plan_, options_.max_series)),
       values_(plan_->values()),
       totals_(plan_->totals.size()) {
-  // What has no labels is there from the first page on.
+  // Series without labels exist from the first page on.
   if (plan_->labels.empty() && !plan_->families.empty()) series_.add({}, values_, 0);
 }
 
@@ -102,7 +102,7 @@ std::uint64_t Exporter::read_values(const Session& s, const void* record) {
         value[0] = number_of(family.unit, read);
         continue;
       }
-      if (std::holds_alternative<std::monostate>(read)) continue;  // it was not measured
+      if (std::holds_alternative<std::monostate>(read)) continue;  // not measured
       auto number = number_of(family.unit, read);
       auto& bounds = family.buckets.bounds;
       auto at = std::upper_bound(bounds.begin(), bounds.end(), number) - bounds.begin();
@@ -124,7 +124,7 @@ void Exporter::add(const Session& s, const void* record) {
   if (plan_->families.empty()) return;
   auto events = read_values(s, record);
   read_labels(s, record);
-  // What is now replaces what was.
+  // A gauge's new value replaces the old one.
   for (auto& family : plan_->families)
     if (family.type == Type::gauge)
       if (auto found = series_.all().find(labels_); found != series_.all().end())
@@ -183,8 +183,8 @@ void Exporter::reply(const Request& request, std::string_view text) {
     if (n < 0 && errno == EINTR) continue;
     pollfd wait{channel_.get(), POLLOUT, 0};
     if (errno == EAGAIN && ::poll(&wait, 1, kPatienceMs) > 0) continue;
-    // No request follows while a reply is owed, and what comes after a part of one would be taken
-    // for the rest: the tool starts again.
+    // The peer sends no request before it has the reply, and would treat later data as the rest of
+    // a partial reply: close, so that the tool is restarted.
     shutdown(channel_.get(), SHUT_RDWR);
     return;
   }
@@ -342,7 +342,7 @@ void Exporter::cost_page(Page& page, const Session& s) const {
 }
 
 std::string Exporter::page(const Session& s, const Ledger& ledger) {
-  // Each reading has the series of its rows.
+  // Each reading has exactly the series of its rows.
   if (plan_->shape.kind != MetricShape::readings) series_.turn(monotonic_ns() / 1'000'000'000);
   Page page;
   series_page(page);

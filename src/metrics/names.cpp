@@ -14,7 +14,7 @@ namespace coretap::metrics {
 
 namespace {
 
-/// Takes the unit off the key; "bytes" alone is one.
+/// Removes the unit from the key; "bytes" alone is a unit.
 BaseUnit take_unit(std::string_view& key) {
   if (auto* unit = unit_of_key(key)) {
     key.remove_suffix(unit->suffix.size());
@@ -43,15 +43,15 @@ std::string slug(std::string_view words) {
 
 std::string metric_name(const Tool& tool, std::string_view word, std::string_view unit, Type type) {
   auto name = fmt::format("coretap_{}", slug(tool.name));
-  // What a tool counts, and the sum of it, need no word of their own.
+  // The count and the total of a tool need no additional word.
   if (word != "count" && word != "total" && !word.empty()) name += fmt::format("_{}", word);
   if (!unit.empty()) name += fmt::format("_{}", unit);
   if (type == Type::counter) name += "_total";
   return name;
 }
 
-/// Powers of two of the step between these bounds; those of a linear scale all, but for the last,
-/// which has no upper bound.
+/// Powers of two of the step between these bounds; for a linear scale all bounds except the last,
+/// which is unlimited.
 Buckets buckets_of(const HistogramScale& scale, const BaseUnit& unit) {
   // 1 us to 67 s, 512 bytes to 1 GiB; plain numbers to 2^20.
   bool bytes = unit.suffix == "bytes";
@@ -68,18 +68,18 @@ Buckets buckets_of(const HistogramScale& scale, const BaseUnit& unit) {
       if (below > most) break;
     }
     if (b.first < 0) b.first = slot;
-    // Values are whole: the largest one of a slot is one less than where the next slot begins. Of
-    // times that cannot be told.
+    // Values are integers: the largest one of a slot is one less than the start of the next slot.
+    // For times this difference is irrelevant.
     b.bounds.push_back(unit.nanoseconds ? below : below - 1);
   }
   return b;
 }
 
-/// Of events: what measures them, in slots of a microsecond.
+/// For events: times, in slots of a microsecond.
 constexpr HistogramScale kTimes{unit::ns, 1'000};
 
 bool shown(const Field& f, const Config& config, bool needs_option) {
-  // JSON has what tables show only with --json.
+  // JSON includes fields that tables show only with --json.
   if (!config.holds(f.only_with) || f.table_only) return false;
   return !needs_option || f.shown_with == "json" || config.holds(f.shown_with);
 }
@@ -115,7 +115,7 @@ class Maker {
 
  private:
   void add(Family family) {
-    // One number has one name: of fields that show it twice the first counts.
+    // A number has one name: of fields that show it twice the first one is used.
     if (std::ranges::any_of(plan_.families, [&](auto& f) { return f.name == family.name; })) return;
     family.at = plan_.values();
     plan_.families.push_back(std::move(family));
@@ -155,14 +155,14 @@ class Maker {
                                                                                  : Type::counter));
   }
 
-  /// Is this member a number that adds up?
+  /// True if this field is a number that can be summed.
   bool measures(const Field& f, const BaseUnit& base) const {
     if (f.format.kind != Format::number && f.format.kind != Format::milliseconds &&
         f.format.kind != Format::microseconds && f.format.kind != Format::kilobytes)
       return false;
     if (plan_.shape.kind == MetricShape::one_row) return true;
     if (plan_.shape.kind != MetricShape::events || base.suffix.empty()) return false;
-    return !f.key.starts_with("offset");  // where something lies is no amount
+    return !f.key.starts_with("offset");  // an offset is not an amount
   }
 
   const Tool& tool_;
@@ -232,14 +232,14 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
   auto wanted = labels;
   wanted.insert(wanted.end(), config.by.begin(), config.by.end());
   for (auto& f : shape.fields) {
-    // Keys of a histogram exist only with their options; a table's and an event's always do.
+    // Keys of a histogram exist only with their options; those of tables and events always do.
     if (!can_be_label(f) || !shown(f, config, shape.kind == MetricShape::histograms)) continue;
     bool capped = values_of(f) == Values::capped;
-    // --by adds up rows that differ in the others.
+    // --by sums rows that differ in the other keys.
     if (!config.by.empty() && std::ranges::find(config.by, f.key) == config.by.end()) continue;
     if (std::ranges::any_of(plan->labels, [&](auto& l) { return l.name == f.key; })) continue;
     bool asked = std::ranges::find(wanted, f.key) != wanted.end();
-    // A key that has an option of its own is asked for by it.
+    // A key with a separate option is requested by that option.
     bool by_option = shape.kind == MetricShape::histograms && !f.shown_with.empty() &&
                      f.shown_with.find_first_of("|!") == std::string_view::npos;
     if (capped && !asked && !(by_option && config.given(f.shown_with))) continue;

@@ -1,4 +1,4 @@
-// Names, units and labels of metrics: they follow from the field tables.
+// Names, units and labels of metrics, derived from the field tables.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,11 +15,11 @@ namespace coretap::metrics {
 enum class Type { counter, gauge, histogram };
 std::string_view name_of(Type type);
 
-/// The buckets of a histogram: slots of struct hist from one to another; what is below counts in
-/// the first, what is above in none but +Inf.
+/// The buckets of a histogram: a range of slots of struct hist. Values below it count in the first
+/// bucket, values above it only in +Inf.
 struct Buckets {
   int first = 0;
-  std::vector<std::uint64_t> bounds;  ///< inclusive, of each, in the field's unit
+  std::vector<std::uint64_t> bounds;  ///< inclusive upper bounds, in the field's unit
 };
 
 struct Family {
@@ -27,26 +27,25 @@ struct Family {
   Type type = Type::counter;
   std::string help;
   BaseUnit unit;
-  const Field* field =
-      nullptr;  ///< that it is read from; nullptr: a histogram's row, 1 an event, or elements
-  Buckets buckets = {};  ///< of histograms
-  std::size_t at = 0;    ///< where in a series' values its first one is
+  const Field* field = nullptr;  ///< source; nullptr: a histogram's row, 1 per event, or elements
+  Buckets buckets = {};          ///< of histograms
+  std::size_t at = 0;            ///< index of its first value in a series
 
-  /// A histogram has its buckets, +Inf and the sum.
+  /// Number of values; a histogram has its buckets, +Inf and the sum.
   std::size_t values() const { return type == Type::histogram ? buckets.bounds.size() + 2 : 1; }
-  /// Lines of a page for one series.
+  /// Number of lines on a page for one series.
   std::size_t lines() const { return type == Type::histogram ? buckets.bounds.size() + 3 : 1; }
 };
 
 struct Label {
   std::string name;
   const Field* field = nullptr;  ///< nullptr: the index of an element (MetricShape::elements)
-  bool capped = false;           ///< any user can make values
+  bool capped = false;           ///< users can create any number of values
 };
 
-/// What a report gives, for one command line.
+/// The metrics of a report, for one command line.
 struct Plan {
-  MetricShape shape;  ///< the families' and labels' fields are in it
+  MetricShape shape;  ///< contains the fields of families and labels
   std::vector<Label> labels;
   std::vector<Family> families;
   std::vector<Family> totals;  ///< without labels
@@ -55,11 +54,11 @@ struct Plan {
   std::size_t lines_per_series() const;
 };
 
-/// Has the field a bounded number of values, or one that can be capped, and does not count?
+/// True if the field has a bounded or cappable number of values and is not an amount.
 bool can_be_label(const Field& field);
 
-/// Labels: the bounded keys, and of the capped ones those that are named. Fails for names that the
-/// report does not have or that can be no label, and for reports without metrics.
+/// Uses as labels the bounded keys, and the capped keys in `labels`. Fails for names that the
+/// report does not have or that cannot be labels, and for reports without metrics.
 Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& config,
                                               const std::vector<std::string>& labels);
 

@@ -39,7 +39,7 @@ constexpr std::int32_t kCumulative = 2;
 
 constexpr std::size_t kMostBounds = 256;
 constexpr std::string_view kStartTimes = "coretap_tool_start_time_seconds";
-/// The serve process counts them, which goes on when a tool ends.
+/// The serve process counts these; it continues when a tool exits.
 constexpr std::string_view kRestarts = "coretap_tool_restarts_total";
 
 template <class Number>
@@ -116,7 +116,7 @@ std::string_view value_of(const Labels& labels, std::string_view name) {
   return {};
 }
 
-/// ns since 1970, by the names of the tools.
+/// Start times in ns since 1970, by the tools' names.
 std::map<std::string, std::uint64_t, std::less<>> start_times(std::string_view page) {
   std::map<std::string, std::uint64_t, std::less<>> all;
   while (!page.empty()) {
@@ -133,13 +133,13 @@ std::map<std::string, std::uint64_t, std::less<>> start_times(std::string_view p
   return all;
 }
 
-/// The second word of "coretap_biolatency_seconds".
+/// The second part of "coretap_biolatency_seconds".
 std::string_view tool_of(std::string_view family) {
   take_until(family, '_');
   return take_until(family, '_');
 }
 
-/// Makes points of the lines of one page.
+/// Converts the lines of one page to points.
 class Converter {
  public:
   Converter(std::string_view page, std::uint64_t now_ns, std::uint64_t since_ns)
@@ -173,7 +173,7 @@ class Converter {
     std::string attributes;
     std::uint64_t start = 0;
     std::vector<double> bounds;
-    std::vector<std::uint64_t> below;  ///< those up to each bound
+    std::vector<std::uint64_t> below;  ///< cumulative counts up to each bound
     std::optional<std::uint64_t> all, count;
     std::optional<double> sum;
     bool broken = false;
@@ -223,7 +223,7 @@ class Converter {
   bool take_number(const Sample& sample, const Labels& labels) {
     auto real = number_of<double>(sample.value);
     if (sample.name != family_ || !real) return false;
-    // A metric's values have one type, whatever they are now.
+    // All values of a metric have one type, whatever their current values.
     auto whole = is_real_ ? std::nullopt : number_of<std::int64_t>(sample.value);
     protozero::pbf_writer to(data_);
     add_message(to, data::points, [&](auto& p) {
@@ -239,7 +239,7 @@ class Converter {
     return true;
   }
 
-  /// One line of a histogram; those of one follow each other.
+  /// Parses a line of a histogram; lines of one histogram are consecutive.
   bool take_part(const Sample& sample, const Labels& labels) {
     if (!sample.name.starts_with(family_)) return false;
     auto part = sample.name.substr(family_.size());
@@ -326,7 +326,7 @@ OtlpName otlp_name(std::string_view family, Type type) {
     std::string_view suffix, name;
     bool gauges_only = false;
   };
-  // Engines add "_ratio" to gauges alone.
+  // Engines add "_ratio" only to gauges.
   constexpr Unit kUnits[] = {{"_seconds", "s"}, {"_bytes", "By"}, {"_ratio", "1", true}};
   constexpr std::string_view kTotal = "_total", kEvents = "_events";
   if (type == Type::counter && family.ends_with(kTotal)) family.remove_suffix(kTotal.size());
@@ -338,7 +338,7 @@ OtlpName otlp_name(std::string_view family, Type type) {
     break;
   }
   if (type == Type::counter && family.ends_with(kEvents)) made.unit = "{event}";
-  // The suite and the tool are parts of their own; what a tool calls its values is one word.
+  // Suite and tool become separate parts; the rest stays one word.
   made.name = family;
   for (std::size_t at = 0, part = 0;
        part < 2 && (at = made.name.find('_', at)) != std::string::npos; part++)
@@ -367,7 +367,7 @@ std::uint64_t otlp_rejected(std::string_view bytes) {
         if (auto n = part.get_int64(); n > 0) return static_cast<std::uint64_t>(n);
     }
   } catch (const protozero::exception&) {
-    // An engine may answer in words.
+    // The engine's answer may be plain text.
   }
   return 0;
 }

@@ -1,16 +1,16 @@
-// Metrics and events in OTLP, the protobuf messages of OpenTelemetry: made of the page that
-// Prometheus reads and of the lines that event files have, so that both ways say the same.
+// Metrics and events in OTLP, the protobuf messages of OpenTelemetry: converted from the page for
+// Prometheus and from event lines, so that both formats agree.
 //
-// Names: an engine that gives OTLP metrics Prometheus' names ends with those of the page, as each
-// one is the page's without its unit and "_total", and has the unit apart.
+// Names: each name is the page's without its unit and "_total"; the unit is separate. An engine
+// that converts OTLP names to Prometheus' style thus gets the page's names.
 //
-// Attributes of metrics have the labels' names as they are. With names of OpenTelemetry's
-// conventions (process.pid) or a prefix, an engine would make other labels of them (process_pid)
-// than a scrape does, and no dashboard or rule would fit both. Attributes of events become no
-// labels: there the conventions' names count, which other sources of logs have too, and the rest
-// begins with "coretap.".
+// Attributes of metrics have the labels' names unchanged. With names of OpenTelemetry's
+// conventions (process.pid) or a prefix, an engine would derive other labels (process_pid) than
+// from a scrape, and no dashboard or rule would work for both. Attributes of events do not become
+// labels: they use the conventions' names, as other sources of logs do, and "coretap." as a prefix
+// for all others.
 //
-// There is no scope: some engines make labels of it, which a scrape has not.
+// There is no scope: some engines derive labels from it that a scrape does not have.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -22,7 +22,7 @@
 
 namespace coretap::metrics {
 
-/// Whose metrics and events they are.
+/// The source of the metrics and events.
 struct OtlpResource {
   std::string version;
   std::string host;
@@ -32,7 +32,7 @@ struct OtlpName {
   std::string name;       ///< "coretap.filetop.read"
   std::string_view unit;  ///< "By"
 };
-/// Of a family of the page: "coretap_filetop_read_bytes_total".
+/// The name for a family of the page: "coretap_filetop_read_bytes_total".
 OtlpName otlp_name(std::string_view family, Type type);
 
 /// An ExportMetricsServiceRequest.
@@ -40,12 +40,12 @@ class OtlpMetrics {
  public:
   explicit OtlpMetrics(OtlpResource resource) : resource_(std::move(resource)) {}
 
-  /// All of a page as of now. A tool's counters began when it was started, by the page itself;
-  /// others when `since_ns` says (ns since 1970).
+  /// Adds a page with the time `now_ns`. A tool's counters start at its start time in the page;
+  /// others at `since_ns` (both in ns since 1970).
   void add(std::string_view page, std::uint64_t now_ns, std::uint64_t since_ns);
 
   std::uint64_t points() const { return points_; }
-  /// Lines that are no samples, and histograms that are not whole: they are left out.
+  /// Omitted lines that are not samples, and omitted incomplete histograms.
   std::uint64_t malformed() const { return malformed_; }
   std::string finish() const;
 
@@ -60,19 +60,19 @@ class OtlpLogs {
  public:
   explicit OtlpLogs(OtlpResource resource) : resource_(std::move(resource)) {}
 
-  /// An event, as a line of JSON. `entry`: the name of the tool's entry, where it has one. False:
-  /// it is none, and left out.
+  /// Adds an event, a line of JSON. `entry`: name of the tool's entry, if any. False: it is not an
+  /// event and is omitted.
   ///
-  /// The body is the line: log views of engines show the body, some refuse records without one, and
-  /// queries over lines from files fit.
+  /// The body is the line: log views of engines show the body, some reject records without one, and
+  /// queries written for lines from files work.
   bool add(std::string_view line, std::string_view entry, std::uint64_t now_ns);
 
   std::uint64_t records() const { return records_; }
   std::size_t bytes() const { return text_.size(); }
-  /// What was added; it is empty again then.
+  /// Returns the added records and clears them.
   std::string take();
 
-  /// Longer lines are left out.
+  /// Longer lines are omitted.
   static constexpr std::size_t kLongestLine = 64 << 10;
 
  private:
@@ -81,7 +81,8 @@ class OtlpLogs {
   std::uint64_t records_ = 0;
 };
 
-/// How many points or records an answer says were refused though the request was taken.
+/// Number of points or records that an answer reports as rejected although the request was
+/// accepted.
 std::uint64_t otlp_rejected(std::string_view response);
 
 }  // namespace coretap::metrics

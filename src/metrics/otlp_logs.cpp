@@ -1,4 +1,4 @@
-// Lines of JSON as log records.
+// Converts lines of JSON to log records.
 #include <rapidjson/document.h>
 
 #include <ctime>
@@ -31,15 +31,15 @@ constexpr int kDeepest = 8;
 
 using Json = rapidjson::Value;
 
-/// The parser lets the second half of a surrogate through.
+/// The parser accepts a lone second half of a surrogate pair.
 std::string text_of(const Json& value) {
   return valid_utf8({value.GetString(), value.GetStringLength()});
 }
 
-/// OpenTelemetry's names of what keys of the suite mean.
+/// OpenTelemetry's names for keys of the suite.
 struct Convention {
   std::string_view key, name;
-  bool is_text = false;  ///< the convention has it as a string
+  bool is_text = false;  ///< a string in the convention
 };
 constexpr Convention kConventions[] = {
     {"pid", "process.pid"},
@@ -66,7 +66,7 @@ const Convention* convention_of(std::string_view key) {
   return nullptr;
 }
 
-/// "2026-11-25T15:16:08.123456+01:00", as iso_time() writes it, in ns since 1970.
+/// Parses "2026-11-25T15:16:08.123456+01:00", as printed by iso_time(), to ns since 1970.
 std::optional<std::uint64_t> time_of(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00T00:00:00.000000+00:00";
   if (text.size() != kForm.size()) return std::nullopt;
@@ -93,7 +93,7 @@ std::optional<std::uint64_t> time_of(std::string_view text) {
          static_cast<std::uint64_t>(number(20, 6)) * 1'000;
 }
 
-/// False: it has no value, or too many levels or items.
+/// False: null, or too many levels or items.
 bool put(protozero::pbf_writer& any, const Json& value, int depth) {
   if (value.IsNull() || depth > kDeepest) return false;
   if (value.IsString()) {
@@ -103,7 +103,7 @@ bool put(protozero::pbf_writer& any, const Json& value, int depth) {
   } else if (value.IsInt64()) {
     any.add_int64(any_value::int_value, value.GetInt64());
   } else if (value.IsUint64()) {
-    // There are no larger integers, and a double would not be exact.
+    // OTLP has no larger integers, and a double would not be exact.
     any.add_string(any_value::string_value, fmt::format("{}", value.GetUint64()));
   } else if (value.IsDouble()) {
     any.add_double(any_value::double_value, value.GetDouble());
@@ -133,7 +133,7 @@ bool put(protozero::pbf_writer& any, const Json& value, int depth) {
   return true;
 }
 
-/// An attribute; empty: its value cannot be one.
+/// An attribute; empty: the value cannot be converted.
 std::string attribute_of(std::string_view key, const Json& value) {
   auto* known = convention_of(key);
   std::string pair, any;
@@ -150,7 +150,7 @@ std::string attribute_of(std::string_view key, const Json& value) {
 }  // namespace
 
 bool OtlpLogs::add(std::string_view line, std::string_view entry, std::uint64_t now_ns) {
-  // To the parser a NUL is the end; to receivers a text that is not UTF-8 spoils the request.
+  // The parser stops at a NUL; receivers reject the whole request if a text is not UTF-8.
   if (line.size() > kLongestLine || line.find('\0') != line.npos || valid_utf8(line) != line)
     return false;
   rapidjson::Document event;

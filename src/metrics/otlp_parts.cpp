@@ -10,7 +10,7 @@ std::string otlp_request(std::string_view version, std::string_view host, std::s
       add_attribute(r, resource::attributes, "service.name", "coretap");
       add_attribute(r, resource::attributes, "service.version", version);
       add_attribute(r, resource::attributes, "host.name", host);
-      // Prometheus makes the label "instance" of it, and of nothing else.
+      // Prometheus uses only this for the label "instance".
       add_attribute(r, resource::attributes, "service.instance.id", host);
     });
     one.add_message(of_resource::of_scope, items.data(), items.size());

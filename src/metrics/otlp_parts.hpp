@@ -1,4 +1,4 @@
-// What messages of OTLP for metrics and for logs share. Numbers of members as in
+// Common parts of OTLP messages for metrics and logs. Field numbers as in
 // opentelemetry-proto.
 #pragma once
 #include <string>
@@ -28,7 +28,7 @@ enum : protozero::pbf_tag_type { key = 1, value = 2 };
 namespace resource {
 enum : protozero::pbf_tag_type { attributes = 1 };
 }
-// ExportMetricsServiceRequest and ExportLogsServiceRequest, down to the metrics and the records.
+// ExportMetricsServiceRequest and ExportLogsServiceRequest, down to metrics and records.
 namespace request {
 enum : protozero::pbf_tag_type { of_resource = 1 };
 }
@@ -54,7 +54,7 @@ inline void add_attribute(protozero::pbf_writer& to, protozero::pbf_tag_type tag
   });
 }
 
-/// `items`: metrics or records with their tags; of this version of coretap, on this host.
+/// `items`: metrics or records with their tags; adds this version of coretap and this host.
 std::string otlp_request(std::string_view version, std::string_view host, std::string_view items);
 
 }  // namespace coretap::metrics

@@ -28,7 +28,7 @@ std::string label_value(std::string_view text) {
   auto value = valid_utf8(text);
   if (value.size() > kLabelBytes) {
     value.resize(kLabelBytes);
-    // Not in the middle of a character.
+    // Do not cut within a character.
     while (!value.empty() && (value.back() & 0xc0) == 0x80) value.pop_back();
     if (!value.empty() && value.back() & 0x80) value.pop_back();
   }
@@ -52,7 +52,7 @@ std::string in_base_unit(const BaseUnit& unit, std::uint64_t value) {
   if (unit.thousandths) {
     bool negative = static_cast<std::int64_t>(value) < 0;
     auto size = negative ? -value : value;
-    // Engines of OTLP take "1" for an integer, and a metric has one type.
+    // OTLP engines treat "1" as an integer, and a metric has one type.
     return fmt::format("{}{}.{:03}", negative ? "-" : "", size / 1'000, size % 1'000);
   }
   if (!unit.nanoseconds) {
@@ -93,7 +93,7 @@ void Page::samples(const Family& family, std::string_view labels, const std::uin
     sample(family.name, labels, in_base_unit(family.unit, values[0]));
     return;
   }
-  // Bounds come behind the other labels.
+  // The bound is the last label.
   auto open =
       labels.empty() ? std::string("{") : std::string(labels.substr(0, labels.size() - 1)) + ',';
   auto name = family.name + "_bucket";

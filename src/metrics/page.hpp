@@ -1,4 +1,4 @@
-// A page of metrics in the text format of Prometheus (version 0.0.4).
+// A page of metrics in Prometheus' text format (version 0.0.4).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace coretap::metrics {
 
-/// A label's value in its quotes: valid UTF-8, at most 128 bytes.
+/// The value of a label: valid UTF-8, at most 128 bytes.
 std::string label_value(std::string_view text);
 
 /// `{disk="sda",operation="W"}`; empty without labels.
@@ -22,7 +22,7 @@ class Page {
   void family(std::string_view name, Type type, std::string_view help);
   void sample(std::string_view name, std::string_view labels, std::string_view value);
   void sample(std::string_view name, std::string_view labels, std::uint64_t value);
-  /// Of a family, from its first value on; `labels` as of labels_text().
+  /// Samples of a family; `values` starts at its first value, `labels` as from labels_text().
   void samples(const Family& family, std::string_view labels, const std::uint64_t* values);
 
   std::string take() { return std::move(text_); }
@@ -31,11 +31,11 @@ class Page {
   std::string text_;
 };
 
-/// A number in the family's base unit: whole, with the digits that nanoseconds have, or always with
-/// those of thousandths.
+/// A number in the family's base unit: an integer, with decimals for times, or always with three
+/// decimals for thousandths.
 std::string in_base_unit(const BaseUnit& unit, std::uint64_t value);
 
-/// Pages of several sources as one: families of one name come together, under the first one's help.
+/// Merges pages of several sources: families of one name are joined, with the first one's help.
 class MergedPage {
  public:
   void add(std::string_view page);

@@ -12,7 +12,7 @@ namespace {
 
 struct Rule {
   std::string_view name, expression;
-  std::string_view lasts;  ///< how long it must be true; empty: once is enough
+  std::string_view lasts;  ///< minimum duration; empty: none
   std::string_view severity;
   std::string_view summary, description;
 };
@@ -49,7 +49,7 @@ constexpr Rule kRules[] = {
      "to the service."},
 };
 
-/// A block of lines that are joined.
+/// A YAML block of folded lines.
 std::string folded(std::string_view text) {
   std::string out = ">-\n          ";
   for (char c : text) {

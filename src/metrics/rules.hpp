@@ -1,11 +1,11 @@
-// Alert rules of Prometheus about coretap itself: `coretap serve --print rules`. What the metrics
-// mean for a host is its owner's to say.
+// Prometheus alert rules about coretap itself: `coretap serve --print rules`. Alerts about the
+// host's metrics are left to its owner.
 #pragma once
 #include <string>
 
 namespace coretap::metrics {
 
-/// A file of rules as Prometheus and those that read its rules take it, in YAML.
+/// A rule file in YAML for Prometheus and compatible programs.
 std::string rules();
 
 }  // namespace coretap::metrics

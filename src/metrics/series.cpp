@@ -35,7 +35,7 @@ SeriesTable::Series& SeriesTable::place(const Labels& labels, std::uint64_t even
     others_ += other;
     return s;
   };
-  // Rows of "other" have their places kept for them.
+  // Some places are reserved for rows of "other".
   if (labels.empty() || series_.size() - others_ + most_others_ < most_) {
     waiting_.erase(labels);
     return make(labels, false);
@@ -45,7 +45,7 @@ SeriesTable::Series& SeriesTable::place(const Labels& labels, std::uint64_t even
   if (any_capped_) {
     auto folded = folded_labels(labels, false);
     if (auto found = series_.find(folded); found != series_.end()) return found->second;
-    // The last place is for what has no other.
+    // The last place is reserved for rows that fit nowhere else.
     if (others_ + 1 < most_others_) return make(folded, true);
   }
   auto folded = folded_labels(labels, true);
@@ -61,7 +61,7 @@ void SeriesTable::add(const Labels& labels, std::span<const std::uint64_t> value
   s.used = true;
 }
 
-/// The most frequent ones stay, whatever comes between them (Misra and Gries, 1982).
+/// Keeps the most frequent label sets, regardless of others in between (Misra and Gries, 1982).
 void SeriesTable::remember(const Labels& labels, std::uint64_t events) {
   if (auto found = waiting_.find(labels); found != waiting_.end()) {
     found->second += events;

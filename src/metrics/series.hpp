@@ -1,5 +1,5 @@
-// Series of a bounded number with exact sums: label sets that have no series of their own are
-// counted together, as "other".
+// A bounded number of series with exact sums: label sets without a separate series are counted
+// together, as "other".
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,42 +9,43 @@
 
 namespace coretap::metrics {
 
-/// Every value that is added is in exactly one series at the time it is added: the increases of all
-/// series are the increases of what was added. A series that leaves takes its value with it rather
-/// than giving it to "other", whose rate would show events that were long ago.
+/// Every added value is counted in exactly one series: the increases of all series add up to the
+/// added values. A removed series takes its value with it instead of adding it to "other", whose
+/// rate would then show old events.
 class SeriesTable {
  public:
   using Labels = std::vector<std::string>;
 
   struct Series {
     std::vector<std::uint64_t> values;
-    std::uint64_t lately = 0;   ///< events since the last change of who has a series
-    bool used = true;           ///< something was added since the last turn()
-    std::uint64_t used_at = 0;  ///< seconds; the last turn() for which it was
-    bool shown = false;         ///< on a page already; before that pages say 0
-    bool other = false;         ///< of what has no series of its own
+    std::uint64_t lately = 0;   ///< events since the last redistribution of series
+    bool used = true;           ///< a value was added since the last turn()
+    std::uint64_t used_at = 0;  ///< seconds; time of the last turn() with `used`
+    bool shown = false;         ///< already on a page; until then pages show 0
+    bool other = false;         ///< counts label sets without a separate series
   };
 
-  static constexpr std::uint64_t kTurnSeconds = 60;    ///< between changes of who has a series
-  static constexpr std::uint64_t kIdleSeconds = 3600;  ///< after which a series leaves
+  static constexpr std::uint64_t kTurnSeconds = 60;    ///< between redistributions of series
+  static constexpr std::uint64_t kIdleSeconds = 3600;  ///< after which an idle series is removed
   static constexpr char kOther[] = "other";
 
-  /// `capped`: for each label, whether it becomes "other" where there is no room; if no label is,
-  /// or there is no room for those rows either, all become so. At most `most` series, at least one.
+  /// `capped`: for each label, whether it becomes "other" if there is no room; if no label is
+  /// capped, or there is no room for those rows either, all labels become "other". At most `most`
+  /// series, at least one.
   SeriesTable(std::vector<bool> capped, std::size_t values, std::size_t most);
 
   void add(const Labels& labels, std::span<const std::uint64_t> values, std::uint64_t events);
-  /// All series leave, and what waits for one.
+  /// Removes all series and waiting label sets.
   void clear();
-  /// A page was made of all series.
+  /// Marks all series as shown on a page.
   void shown();
-  /// At each collection, `now` in seconds of a clock that does not go back: lets idle series leave,
-  /// and once a minute those that have few events give place to label sets in "other" that have
-  /// more than twice as many.
+  /// Call it at each collection, with `now` in seconds of a monotonic clock: removes idle series,
+  /// and once a minute replaces series with few events by label sets in "other" that have more than
+  /// twice as many.
   void turn(std::uint64_t now);
 
   const std::map<Labels, Series>& all() const { return series_; }
-  /// Events that were counted in "other".
+  /// Number of events counted in "other".
   std::uint64_t folded() const { return folded_; }
   std::size_t most() const { return most_; }
 

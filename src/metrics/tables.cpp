@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kOrNull = " or null";
 
-/// A key of all kinds of lines that have it.
+/// A key, common to all kinds of lines that have it.
 struct Column {
   OutputKey key;
   std::vector<std::string> docs;
@@ -41,14 +41,14 @@ std::string not_null(const OutputKey& k, std::string_view type) {
 std::string type_of(const OutputKey& k) {
   std::string_view type = k.type;
   if (k.name == "type" || k.name == "tool") return "LowCardinality(String)";
-  // Lines of sums over all the time have none.
+  // Lines of sums over the whole run have no time.
   if (k.name == "time") return "DateTime64(9) DEFAULT now64(9)";
   if (!type.ends_with(kOrNull)) return not_null(k, type);
   type.remove_suffix(kOrNull.size());
   return fmt::format("Nullable({})", not_null(k, type));
 }
 
-/// What the key means where it is.
+/// Description of the key, with the condition for its presence.
 std::string doc_of(const OutputKey& k) {
   auto doc = k.doc;
   if (!k.when.empty()) doc += fmt::format(" ({})", condition_words(k.when));

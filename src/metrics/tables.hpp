@@ -1,4 +1,4 @@
-// Tables of ClickHouse for the lines of --json: `coretap serve --print tables`.
+// ClickHouse tables for the lines of --json: `coretap serve --print tables`.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace coretap::metrics {
 
-/// How lines are read into these tables, as comments in SQL.
+/// Instructions for reading lines into these tables, as SQL comments.
 std::string tables_head();
 
 /// A statement that creates coretap_TOOL: a column for each key of all kinds of lines that the tool
-/// writes. The column `type` tells them apart.
+/// writes. The column `type` distinguishes them.
 std::string table(const Tool& tool);
 
 }  // namespace coretap::metrics

@@ -67,7 +67,7 @@ std::string series(const std::string& name, const Plan& plan) {
   if (auto at = labels.find(cgroup_labels()); at != labels.npos)
     labels.replace(at, cgroup_labels().size(), " @cgroup");
   std::string text;
-  std::string_view before;  // labels of what the line has
+  std::string_view before;  // labels of the preceding series on the line
   auto add = [&](const Family& f, std::string_view its_labels) {
     text += its_labels == before
                 ? ","

@@ -1,4 +1,4 @@
-// The metrics of tools as a text.
+// The metrics of tools as text.
 #pragma once
 #include <string>
 
@@ -6,10 +6,10 @@
 
 namespace coretap::metrics {
 
-/// For each of its reports: possible labels, * behind those that must be asked for, and families.
+/// For each report: possible labels (with * if they must be requested) and families.
 std::string metrics_text(const Tool& tool);
 
-/// A line for each series of all tools: what rules and dashboards may rely on.
+/// A line for each series of all tools: the stable interface for rules and dashboards.
 std::string series_of_all();
 
 }  // namespace coretap::metrics
