@@ -11,8 +11,7 @@ namespace {
 
 constexpr std::size_t kLongest = 64;  // letters of a compared word; longer words are not typos
 
-/// Counts letters to insert, remove, replace or swap (optimal string
-/// alignment).
+/// Counts letters to insert, remove, replace or swap (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> older, before(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); j++) before[j] = j;

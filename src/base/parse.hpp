@@ -15,11 +15,9 @@ std::optional<double> parse_seconds(std::string_view text);
 /// A count such as bytes, with a binary suffix: "64K", "8M", "1G".
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-/// Removes the text before `end`, and `end`, from `rest`; -> that text, or all if there is no
-/// `end`.
+/// Removes and returns the text before `end`, or all of it; `end` itself is removed, too.
 std::string_view take_until(std::string_view& rest, char end);
-/// Calls back for each part between commas until false is returned. False: it was, or a part is
-/// empty.
+/// Calls back for each part between commas; stops and returns false if one is refused or empty.
 bool take_parts(std::string_view text, const std::function<bool(std::string_view)>& take);
 
 }  // namespace coretap

@@ -2,7 +2,7 @@
 // in memory. libdw reads only that one:
 // - A mapping of another user's file may become invalid (truncation), so the bytes are copied.
 // - libdw opens the file in .gnu_debugaltlink, even a FIFO, which would block. This copy has no
-// such section.
+//   such section.
 // - libdw assumes that texts in .debug_info are terminated. Here zeros follow each section.
 // - Uncompressed sizes are known and bounded before memory is allocated.
 #pragma once

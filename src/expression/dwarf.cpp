@@ -159,8 +159,7 @@ class File final : public NamedTypes, public std::enable_shared_from_this<File> 
   std::optional<Dwarf_Die> definition(Dwarf_Die die) const;
 
  private:
-  /// Calls `visit` with all units' entries, those in namespaces too, until it returns
-  /// true.
+  /// Calls `visit` with all units' entries, those in namespaces too, until it returns true.
   template <class Visit>
   void each(Visit visit) const;
   /// Calls `visit` with the entry of each unit until it returns true.

@@ -10,13 +10,13 @@ namespace coretap {
 /// `function_begins`: it is the function's first instruction.
 ///
 /// - Since 56101b69c919 (6.18) the kernel replaces a probed nop of five bytes by a call. The call's
-/// return address overwrites the red zone, 128 bytes below the stack pointer that a function may
-/// use without adjusting it (System V ABI AMD64, 3.2.2): wrong values in the traced program. At its
-/// first instruction a function has no data there yet.
+///   return address overwrites the red zone, 128 bytes below the stack pointer that a function may
+///   use without adjusting it (System V ABI AMD64, 3.2.2): wrong values in the traced program. At
+///   its first instruction a function has no data there yet.
 /// - Instructions with some prefixes cannot be probed. The kernel reports this only if the program
-/// is running; in one that starts later the probe is never hit.
+///   is running; in one that starts later the probe is never hit.
 /// - The kernel emulates 0x90 as a nop, also with a prefix that makes it `xchg %r8,%rax`. Go's
-/// runtime.gcWriteBarrierR8 begins with it, and the program crashes.
+///   runtime.gcWriteBarrierR8 begins with it, and the program crashes.
 std::string place_refusal(std::span<const std::uint8_t> instruction, bool function_begins);
 
 }  // namespace coretap

@@ -10,8 +10,8 @@
 
 namespace coretap {
 
-/// Declares a variable, member, parameter or function of this type: "char *name", "int (*run)(void
-/// *)". Without a name, only the type.
+/// Declares a variable, member, parameter or function of this type: "int (*run)(void *)",
+/// "char *name". Without a name, only the type.
 std::string declaration(const Btf& btf, std::uint32_t type, std::string name);
 
 class Prototypes {

@@ -25,7 +25,7 @@ struct Bounded {
 
 void collect(const char* text, std::size_t size, void* opaque) {
   auto& out = *static_cast<Bounded*>(opaque);
-  // libiberty is C, allocates nothing while printing, and has no other way to stop it.
+  // libiberty is C, allocates nothing while printing, and offers no other way to stop it.
   if (out.text.size() + size > kMaxDemangled) ::longjmp(out.overflow, 1);
   out.text.append(text, size);  // within the reserved size: does not throw
 }

@@ -243,7 +243,7 @@ class ElfReader {
     result->build_id_ = build_id_of(main);
     bool whole = add_tables(main, SHT_SYMTAB, 0) ||
                  (find_debug_file && add_debug_file(fd, result->build_id_, find_debug_file));
-    // The other table still has names that were stripped from this one.
+    // .dynsym may still have names that were stripped from .symtab.
     add_tables(main, SHT_DYNSYM, 0);
     if (!whole) add_debugdata(main);
     choose(*result);

@@ -14,7 +14,7 @@ constexpr std::size_t kLongestInstruction = 15;
 /// The bytes after an opcode byte.
 struct Shape {
   bool known = true;
-  bool operand = false;   ///< a ModRM byte with SIB and displacement
+  bool operand = false;   ///< a ModRM byte; SIB and displacement if it needs them
   std::size_t bytes = 0;  ///< size of an immediate
 };
 constexpr Shape kUnknown{false, false, 0};

@@ -36,9 +36,9 @@ class NumberedFiles {
                        const Fd& handle, pid_t mapped_by);
   std::uint16_t number_of_vdso(std::string image, std::uint64_t base);
   const NumberedFile* find(std::uint64_t number) const;
-  /// Opens it for reading, by its handle, or by its path here or in a process
-  /// that has it; none: unreachable. `tgid`: a process that is known to have had
-  /// it.
+  /// Opens it for reading, by its handle, or by its path here or in a process that has it; none:
+  /// unreachable.
+  /// `tgid`: a process that is known to have had it.
   Fd open(const NumberedFile& file, pid_t tgid) const;
   std::size_t size() const { return files_.size(); }
 
