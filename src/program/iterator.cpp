@@ -30,7 +30,7 @@ Result<std::string> Iterator::read(std::size_t size) const {
   auto fail = [&](const char* why) {
     return Error{fmt::format("cannot read the iterator {}", program_), why};
   };
-  // It cannot be rewound: each pass has a descriptor of its own.
+  // An iterator cannot be rewound: each pass opens a new descriptor.
   const Fd fd(bpf_iter_create(link_.fd()));
   if (!fd) return fail(strerror(errno));
   std::string bytes;
