@@ -69,7 +69,7 @@ Result<void> configure_zone_filter(Session& s) {
 
 namespace {
 
-/// The command-name substrings as bit sets: a bit for each byte of each part (bpf/lib/filter.bpf.h).
+/// Command-name substrings as bit sets: a bit for each byte of each part (bpf/lib/filter.bpf.h).
 void set_names(Session& s, task_filter& filter) {
   std::array<std::uint64_t, 256> places{};
   std::uint64_t place = 1;  // bit of the next byte
