@@ -126,7 +126,7 @@ std::string histogram_title(const AggregateReport& report, Session& s, const std
     if (!s.config.holds(k.shown_with) || format.kind == Format::stack) continue;
     format.width = 0;
     auto value = coretap::show(format, k.read(row.data(), s.names.context), s.names);
-    // As in similar tools: "pid = 123 comm"; a field without a title is appended to the previous one.
+    // As in similar tools: "pid = 123 comm"; a field without a title is appended to the last one.
     title += k.title.empty() ? (title.empty() ? "" : " ") + value
                              : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k.title, value);
   }

@@ -15,7 +15,7 @@ namespace coretap {
 
 class LockGraph {
  public:
-  /// A thread requested the second mutex while it held the first. Mutexes are numbered as they come.
+  /// A thread requested the second mutex while it held the first. Mutexes are numbered in order.
   struct Order {
     std::size_t first = 0, second = 0;
     deadlock_seen seen = {};
