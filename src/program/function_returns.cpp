@@ -164,7 +164,7 @@ symbols::CodeRange FileCode::bounds_of(std::uint64_t address) {
 }
 
 /// True if the stack may be as at the function's entry, so that a jump here may be a tail call.
-/// A function without unwind rows has no frame, and counts as such.
+/// Code without unwind rows belongs to a function without a frame: true.
 bool FileCode::may_have_left(std::uint64_t address) {
   read_frames();
   auto next = std::upper_bound(rows_.begin(), rows_.end(), std::pair(address, true));

@@ -37,7 +37,7 @@ Result<std::string> Iterator::read(std::size_t size) const {
   char buffer[32768];
   while (true) {
     auto n = ::read(fd.get(), buffer, sizeof buffer);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;  // EAGAIN: a million objects
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;  // EAGAIN: after a million objects
     if (n < 0) return fail(strerror(errno));
     if (n == 0) break;
     bytes.append(buffer, static_cast<std::size_t>(n));

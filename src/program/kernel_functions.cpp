@@ -87,8 +87,8 @@ bool is_unsafe(std::string_view name) {
          name.starts_with("__rcu_read_");
 }
 
-/// Sorts functions. There may be 50,000: sorts numbers, as most names differ in their first
-/// bytes.
+/// Sorts functions, of which there may be 50,000: compares numbers made of the first bytes of
+/// their names, in which most names differ.
 class Sorted {
  public:
   explicit Sorted(std::vector<KernelFunction> functions) : all_(std::move(functions)) {

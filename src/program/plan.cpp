@@ -208,7 +208,7 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       continue;
     }
     for (auto& way : hook.candidates) {
-      // Checks take time: candidates after the chosen one are not checked, except for
+      // Checks take time: candidates after the chosen one are checked only for
       // --explain.
       if (h.chosen >= 0 && !config.given("explain")) break;
       h.candidates.push_back(judge(way, config, kernel, object, refused, finder, returns));

@@ -63,8 +63,8 @@ bool is_probe(std::string_view section) {
 }
 
 bool probes_by_file(Kernel& kernel) {
-  // The first versions took a process for its main thread (46ba0e49b642 in 6.10, which also added
-  // this link type).
+  // The first versions filtered by the main thread instead of the process (46ba0e49b642 in 6.10,
+  // which also added this link type).
   return kernel.has_enumerator("bpf_attach_type", "BPF_TRACE_KPROBE_SESSION");
 }
 

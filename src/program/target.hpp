@@ -1,5 +1,5 @@
-// Targets on the command line: words in the spellings of bcc, and the name patterns in
-// them.
+// Targets on the command line: words in the spellings of bcc, and the patterns that match
+// names.
 #pragma once
 #include <regex.h>
 

@@ -15,9 +15,9 @@ namespace coretap {
 /// The values per step: --milliseconds and --nanoseconds apply to histograms of times.
 std::uint64_t step_of(const HistogramScale& scale, const Config& config);
 
-/// Draws `unit : count distribution` from slot 0 to the last slot with values, in this many
-/// columns;
-/// "" if there are no values.
+/// Draws `unit : count distribution` from slot 0 to the last slot with values.
+/// `columns`: width in characters.
+/// Returns "" if there are no values.
 std::string draw_histogram(const hist& h, const HistogramScale& scale, int columns = 80);
 
 /// A line of a histogram: its label and the number of values.

@@ -44,8 +44,8 @@ constexpr std::uint64_t kLastRecords = 10'000;
 constexpr double kCollectSeconds = 15;  // without requests: keeps maps of keys from filling up
 
 /// Opens perf events on CPUs that come online during sampling. A CPU that goes offline loses its
-/// events, and needs new ones even if it is back at once: uevents report that (a list does not;
-/// lib/kobject_uevent.c, in all network namespaces of the initial user namespace).
+/// events, and needs new ones even if it is back at once. Uevents report that, a list does not
+/// (lib/kobject_uevent.c; sent to all network namespaces of the initial user namespace).
 class CpuWatch {
  public:
   explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}

@@ -1,4 +1,4 @@
-// Gzip-compressed profiles in the format of pprof and many others (github.com/google/pprof,
+// Gzip-compressed profiles that pprof and many others read (github.com/google/pprof,
 // proto/profile.proto). Pure: stacks in, bytes out.
 #pragma once
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace coretap {
 
 namespace {
 
-// The data may be secret: only the owner can read the file. O_APPEND lets other programs truncate
+// The data may be secret: a new file is for its owner only. O_APPEND lets other programs truncate
 // it.
 constexpr int kOpenFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
 constexpr mode_t kMode = 0600;

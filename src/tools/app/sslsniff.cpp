@@ -1,4 +1,4 @@
-// sslsniff: what programs read and write through TLS libraries.
+// sslsniff: data that programs read and write through TLS libraries.
 #include "app/sslsniff.h"
 
 #include <algorithm>

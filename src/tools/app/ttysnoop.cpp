@@ -1,4 +1,4 @@
-// ttysnoop: what programs write to a terminal.
+// ttysnoop: output that programs write to a terminal.
 #include "app/ttysnoop.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// kvmexit: why virtual processors leave their guests, how often, and for how long.
+// kvmexit: reasons for which virtual CPUs leave their guests, with counts and durations.
 #include "cpu/kvmexit.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// oomkill: processes that are killed because there is no memory left.
+// oomkill: processes that the kernel kills for lack of memory.
 #include "memory/oomkill.h"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ class AllocationTracker {
   };
 
   void note(const alloc_note& note);
-  /// True if there are so many notes that forget_notes() should remove those without effect.
+  /// True if there are enough notes that forget_notes() should remove those without effect.
   bool crowded() const { return ranges_kept_ >= most_; }
 
   /// A report: begin, all entries or all sums, finish. False: the entry can be removed, because its

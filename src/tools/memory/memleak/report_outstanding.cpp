@@ -41,7 +41,7 @@ struct Totals {
   std::uint64_t bytes, count;
 };
 
-/// The largest stacks of each interval, ascending.
+/// Shows the largest stacks of each interval, in ascending order.
 class OutstandingReporter : public Reporter {
  public:
   explicit OutstandingReporter(const OutstandingReport& report) : report_(report) {}
