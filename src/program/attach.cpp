@@ -30,7 +30,7 @@ Error attach_error(const Section& section, int error) {
           kUnsupported};
 }
 
-/// `event`: what perf_event_open has returned.
+/// `event`: the result of perf_event_open().
 Result<Link> attach_event(bpf_program* program, const Section& section, Fd event) {
   if (!event) {
     auto error = attach_error(section, errno);
@@ -43,26 +43,26 @@ Result<Link> attach_event(bpf_program* program, const Section& section, Fd event
   return Link(link);
 }
 
-/// To a function of the kernel, a tracepoint by its type or without one.
+/// Attaches to a kernel function, or to a tracepoint with or without BTF types.
 bpf_link* attach_function(bpf_program* program, const Section& section) {
   const std::string target(section.target);
   if (bpf_program__type(program) == BPF_PROG_TYPE_TRACING)
-    return bpf_program__attach_trace(program);  // load() has made it one
+    return bpf_program__attach_trace(program);  // load() has set this type
   if (section.kind == "raw_tp") return bpf_program__attach_raw_tracepoint(program, target.c_str());
   return bpf_program__attach_kprobe(program, section.kind == "kretprobe", target.c_str());
 }
 
-/// libbpf wants tracefs at its usual place; the ids may come from a private mount.
+/// libbpf expects tracefs at its usual mount point; here the ids may come from a private mount.
 Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   Links links;
   auto names = listed_tracepoints(section.target);
   for (auto& name : names) {
     auto id = listed_tracepoint_id(name);
-    // A call that this architecture does not have.
+    // This architecture does not have that system call.
     if (!id && names.size() > 1 && id.error().status == kUnsupported) continue;
     if (!id) return id.error();
     PerfEvent event{PERF_TYPE_TRACEPOINT, static_cast<std::uint64_t>(*id)};
-    // One event serves all CPUs; it must be of one that is online.
+    // One event serves all CPUs; it must be opened on a CPU that is online.
     auto link =
         attach_event(program, section, Fd(open_perf_event(event, {}, online_cpus().front())));
     if (!link) return link.error();
@@ -72,7 +72,7 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   return links;
 }
 
-/// On those of the CPUs that are wanted.
+/// Samples only on the requested CPUs among `cpus`.
 Result<Links> attach_sampled(bpf_program* program, const Config& config, const Plan& plan,
                              std::vector<int> cpus) {
   auto sampling = sampling_of(program, config, plan);

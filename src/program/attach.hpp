@@ -1,4 +1,4 @@
-// Attaches what the plan has chosen.
+// Attaches the programs that the plan has chosen.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -15,20 +15,20 @@ namespace coretap {
 class Config;
 class Kernel;
 
-/// Attaches one program as its section says: to one thing, to all of a list of tracepoints
-/// ("tracepoint/syscalls/sys_exit_open,sys_exit_openat") that this kernel has, to a perf event of
-/// each CPU, or where the plan has found a user function.
+/// Attaches one program according to its section: to one hook, to each listed tracepoint
+/// ("tracepoint/syscalls/sys_exit_open,sys_exit_openat") that this kernel has, to a perf event on
+/// each CPU, or to the user function that the plan has found.
 Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan);
 
-/// Do samples of a perf event run it (section "perf_event/NAME")?
+/// True if samples of a perf event run the program (section "perf_event/NAME").
 bool samples(const bpf_program* program);
-/// How often: as the command line or else its hook has it.
+/// The sampling rate from the command line, or by default from the program's hook.
 Sampling sampling_of(const bpf_program* program, const Config& config, const Plan& plan);
-/// To the event of this name on these CPUs, whatever the program's section says.
+/// Attaches to the named event on these CPUs; ignores the target in the program's section.
 Result<Links> attach_perf_event(bpf_program* program, std::string_view name,
                                 const Sampling& sampling, const std::vector<int>& cpus);
-/// All such programs on CPUs that come online later, or again: one that goes takes its events with
-/// it.
+/// Attaches all such programs on CPUs that come online later, or again: a CPU that goes offline
+/// loses its events.
 Result<Links> attach_perf_events(bpf_object* object, const Config& config, const Plan& plan,
                                  const std::vector<int>& cpus);
 

@@ -1,4 +1,4 @@
-// Kernel structures at addresses that the verifier knows nothing of (bpf/lib/follow.bpf.h).
+// Kernel structures at addresses that have no type for the verifier (bpf/lib/follow.bpf.h).
 #pragma once
 #include <linux/bpf.h>
 
@@ -9,11 +9,11 @@ namespace coretap {
 
 struct Session;
 
-/// Gives the kernel program the ids of the types it follows, where this kernel can make an address
-/// a pointer of a type. The id of the kernel's function that does; 0: it has none.
+/// If this kernel can cast an address to a typed pointer, stores the ids of the types that the
+/// program follows in its constants. Returns the id of the kernel function that casts; 0: none.
 std::uint32_t tell_types(Session& session);
 
-/// In a program that is about to be loaded: calls of that function.
+/// In a program that is about to be loaded: turns CAST_CALL into calls of that function.
 void complete_casts(std::span<bpf_insn> code, std::uint32_t function);
 
 }  // namespace coretap

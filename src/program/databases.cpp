@@ -31,10 +31,10 @@ const std::string_view kDatabaseWords =
 
 namespace {
 
-/// Of the command line.
+/// The parsed command line.
 struct Words {
-  bool process = false;     // the first one was the number of a process
-  std::string_view server;  // of kDatabases; empty: all
+  bool process = false;     // the first word was a process id
+  std::string_view server;  // a name in kDatabases; empty: all
 };
 
 constexpr std::string_view kDispatch[] = {
@@ -46,7 +46,7 @@ constexpr std::string_view kDispatchData =
     "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command";  // MySQL since 5.7
 constexpr std::string_view kStatement = "_ZN11Query_cache21send_result_to_clientEP3THDPcj";
 
-/// Where distributions put servers that are not in PATH.
+/// Directories where distributions install servers that are not in PATH.
 std::vector<std::string> installed(std::string_view program) {
   std::vector<std::string> all;
   for (auto* directory : {"/usr/sbin", "/usr/libexec", "/usr/local/libexec"})

@@ -25,7 +25,7 @@ Result<void> run_on_each_cpu(const Session& s, std::string_view program) {
     options.flags = BPF_F_TEST_RUN_ON_CPU;
     options.cpu = static_cast<__u32>(cpu);
     if (bpf_prog_test_run_opts(fd, &options) == 0) continue;
-    if (errno == ENXIO) continue;  // it has gone offline meanwhile
+    if (errno == ENXIO) continue;  // the CPU has gone offline meanwhile
     return Error{fmt::format("cannot run {} on CPU {}", program, cpu), strerror(errno)};
   }
   return {};

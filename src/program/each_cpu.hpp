@@ -1,5 +1,5 @@
-// Programs that the loader runs, rather than an event: section "run/each_cpu" at the start, section
-// "run/asked" as it needs an answer.
+// Programs that the loader runs: section "run/each_cpu" once at the start, section "run/asked" when
+// it needs an answer.
 #pragma once
 #include <string_view>
 
@@ -11,10 +11,10 @@ struct Session;
 
 inline constexpr std::string_view kRun = "run", kEachCpu = "each_cpu";
 
-/// Runs it once on each CPU that is online, in an interrupt of what runs there, which is its
-/// current task. A program that is not loaded does nothing.
+/// Runs the program once on each online CPU, in an interrupt: its current task is the one that the
+/// CPU runs. Does nothing for a program that is not loaded.
 Result<void> run_on_each_cpu(const Session& s, std::string_view program);
-/// The same with all programs of section "run/each_cpu", when all is attached.
+/// The same with all programs of section "run/each_cpu"; call it when everything is attached.
 Result<void> start_on_each_cpu(const Session& s);
 
 }  // namespace coretap

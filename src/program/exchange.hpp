@@ -1,5 +1,5 @@
-// The instruction that writes memory and returns what was there (bpf/lib/exchange.bpf.h), which not
-// every kernel has.
+// Atomic exchange: the instruction that writes memory and returns the old value
+// (bpf/lib/exchange.bpf.h). Not every kernel has it.
 #pragma once
 #include <linux/bpf.h>
 
@@ -9,11 +9,11 @@ namespace coretap {
 
 struct Session;
 
-/// Tells the kernel program whether it may use the instruction; false: it has it, and this kernel
-/// does not.
+/// Sets in the kernel program whether it may use the instruction. False: the program uses it, and
+/// this kernel does not have it.
 bool exchange_fits(Session& session);
 
-/// Of a program that is about to be loaded: what it never reaches must be valid too.
+/// Replaces exchanges in a program that is about to be loaded: unreachable code must be valid, too.
 void take_out_exchanges(std::span<bpf_insn> code);
 
 }  // namespace coretap

@@ -46,7 +46,7 @@ void configure_flow_filter(Session& s) {
   set_variable(s, "filter_netns", c.netns);
 }
 
-/// What programs with bpf/lib/zone.bpf.h ask for by its name.
+/// Variables that programs with bpf/lib/zone.bpf.h declare by name.
 Result<void> configure_zone_filter(Session& s) {
   auto& c = s.config;
   if (set_variable(s, "pageblock_order", 0)) {
@@ -69,10 +69,10 @@ Result<void> configure_zone_filter(Session& s) {
 
 namespace {
 
-/// The parts of names that are looked for, as bits in a row (bpf/lib/filter.bpf.h).
+/// Command-name substrings as bit sets: a bit for each byte of each part (bpf/lib/filter.bpf.h).
 void set_names(Session& s, task_filter& filter) {
   std::array<std::uint64_t, 256> places{};
-  std::uint64_t place = 1;  // of the next byte
+  std::uint64_t place = 1;  // bit of the next byte
   for (auto& part : s.config.names) {
     if (part.empty()) continue;
     filter.by_name = 1;
@@ -90,7 +90,7 @@ void set_names(Session& s, task_filter& filter) {
 
 bool alive(std::uint32_t id) { return kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM; }
 
-/// Removes ids that no task has, as a later task may get them; an error if none is left.
+/// Removes ids of tasks that do not exist, as new tasks may reuse them; an error if none is left.
 Result<std::vector<std::string>> leave_out_dead(std::vector<std::uint32_t>& ids,
                                                 std::string_view option, std::string_view what) {
   std::vector<std::string> notes;
@@ -154,7 +154,7 @@ Result<void> configure_filters(Session& s, pid_t command) {
   filter.on = filter.by_tgid || filter.by_tid || filter.by_uid || filter.by_comm ||
               filter.by_name || filter.by_cgroup;
 
-  // In another pid namespace ids that the kernel program sees are not those that this process sees.
+  // In a nested pid namespace this process sees other ids than the kernel program does.
   if (auto here = own_pid_namespace()) set_variable(s, "view_pidns", *here);
   if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
   auto size = [&](std::string_view name, std::size_t entries) {

@@ -1,4 +1,4 @@
-// The shared filters and the followed command, from the command line into the kernel program.
+// Passes the shared filters and the followed command to the kernel program.
 #pragma once
 #include <sys/types.h>
 
@@ -13,15 +13,15 @@ namespace coretap {
 class Config;
 struct Session;
 
-/// The pid namespace by which this process sees others; nothing if that is the first one.
+/// The pid namespace whose ids this process sees; nothing if that is the initial one.
 std::optional<ino_t> own_pid_namespace();
 
-/// Leaves out of --pid and --tid what is not there, with a note for each; refuses them where none
-/// is left.
+/// Removes tasks that do not exist from --pid and --tid, with a note for each; fails if none is
+/// left.
 Result<std::vector<std::string>> find_tasks(Config& config);
-/// Before load: the filter's constants and the sizes of its maps. Refuses what can match nothing.
+/// Before load: sets the filter's constants and map sizes. Fails if nothing can match.
 Result<void> configure_filters(Session& session, pid_t command);
-/// After load: the ids.
+/// After load: fills in the ids.
 Result<void> fill_filters(Session& session, pid_t command);
 
 }  // namespace coretap

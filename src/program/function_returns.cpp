@@ -20,13 +20,13 @@ namespace {
 using symbols::Flow;
 
 constexpr std::uint64_t kMostCode = 1 << 20;  // bytes of a function
-/// Bytes of a file; functions may share some.
+/// Bytes of code that are read in one file; functions may share code.
 constexpr std::uint64_t kMostSwept = 256 << 20;
-constexpr std::size_t kLongest = 16;  // an instruction, at least
+constexpr std::size_t kLongest = 16;  // upper bound of an instruction's length in bytes
 
-/// They call nothing of the program's and are no points where threads are cancelled (pthreads(7)):
-/// nothing unwinds through them. Programs call them most of all, and a plain probe on a return
-/// instruction takes ten times as long in a virtual machine as the kernel's return probe
+/// These call no function of the program and are not cancellation points (pthreads(7)): nothing
+/// unwinds through them. They are the most frequently called functions, and in a virtual machine a
+/// plain probe on a return instruction takes ten times as long as the kernel's return probe
 /// (docs/effects.md).
 constexpr std::string_view kNeverUnwound[] = {
     "aligned_alloc",
@@ -65,7 +65,7 @@ void FileCode::read_sections() {
     unwinds |= !data;
     GElf_Dyn entry;
     for (int i = 0; data && gelf_getdyn(data, i, &entry); i++) {
-      unwinds |= entry.d_tag == DT_SONAME;  // a library that can be started
+      unwinds |= entry.d_tag == DT_SONAME;  // a library that can be executed
       if (entry.d_tag != DT_NEEDED) continue;
       const char* name = elf_strptr(elf.get(), header.sh_link, entry.d_un.d_val);
       const std::string_view library = name ? name : "";
@@ -86,7 +86,7 @@ void FileCode::read_sections() {
     }
   };
   symbols::find_section(elf.get(), [&](Elf_Scn* section, const GElf_Shdr& header, auto name) {
-    // Go's linker writes these sections, and strip keeps them.
+    // Go's linker writes these sections, and strip(1) keeps them.
     go_ |= name == ".go.buildinfo" || name.ends_with(".gopclntab");
     unwinds |= name == ".gcc_except_table";
     if (header.sh_type == SHT_DYNAMIC) see_dynamic(section, header);
@@ -115,7 +115,7 @@ void FileCode::read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& hea
         linked_[word.r_offset] = symbol.st_value;
 }
 
-/// Where a stub of the dynamic linker's table leads to, if that is in this file; or the address.
+/// The target of a PLT stub, if it is in this file; else the address itself.
 std::uint64_t FileCode::behind_stub(std::uint64_t address) {
   auto offset = symbols_->offset_of_address(address);
   std::uint8_t code[16] = {};
@@ -155,7 +155,7 @@ std::optional<symbols::CodeRange> FileCode::described_at(std::uint64_t address) 
   return found;
 }
 
-/// Stripped files have symbols only of what they export, but describe all functions.
+/// A stripped file has symbols only for exported functions, but .eh_frame describes all functions.
 symbols::CodeRange FileCode::bounds_of(std::uint64_t address) {
   auto* f = symbols_->find(address);
   if (f && f->start == address && f->size) return {f->start, f->size};
@@ -163,8 +163,8 @@ symbols::CodeRange FileCode::bounds_of(std::uint64_t address) {
   return part && part->start == address ? *part : symbols::CodeRange{address, 0};
 }
 
-/// A jump to another function leaves the stack as the caller has made it. So does the code of a
-/// function without a frame, of which nothing is known then.
+/// True if the stack may be as at the function's entry, so that a jump here may be a tail call.
+/// Code without unwind rows belongs to a function without a frame: true.
 bool FileCode::may_have_left(std::uint64_t address) {
   read_frames();
   auto next = std::upper_bound(rows_.begin(), rows_.end(), std::pair(address, true));
@@ -226,7 +226,7 @@ class FileCode::Sweep {
                        [&](auto& part) { return address - part.start < part.size; });
   }
 
-  /// What is described alone.
+  /// Adds a part of the function that has its own .eh_frame description.
   void add_part(std::uint64_t target) {
     auto part = file_.described_at(target);
     if (!part || part->size > kMostCode)
@@ -235,7 +235,7 @@ class FileCode::Sweep {
       parts_.push_back(*part);
   }
 
-  /// Compilers put code that rarely runs elsewhere: "NAME.cold".
+  /// Compilers move rarely executed code elsewhere: "NAME.cold".
   bool is_named_cold(std::uint64_t address) const {
     auto* other = file_.symbols_->find(address);
     auto* self = file_.symbols_->find(parts_.front().start);
@@ -284,20 +284,20 @@ class FileCode::Sweep {
     return flow;
   }
 
-  /// Code that compilers write has no data between its instructions: all are looked at, also what
-  /// only a table leads to.
+  /// Compilers put no data between instructions: this sweeps all of them, which covers code that is
+  /// reached only through a jump table.
   void sweep(symbols::CodeRange code) {
     Block block(*this);
     Flow last;
     std::uint64_t at = 0;
     for (; at < code.size && found_.state == FunctionReturns::found; at += last.bytes)
       last = step(block, code.start + at, last);
-    // The last one may not run on into the next function.
+    // The last instruction must not extend into the next function.
     if (at != code.size) fail(FunctionReturns::unreadable);
   }
 
   FileCode& file_;
-  std::vector<symbols::CodeRange> parts_;  ///< the function, and what it has elsewhere
+  std::vector<symbols::CodeRange> parts_;  ///< the function and its parts elsewhere
   FunctionReturns found_{FunctionReturns::found};
 };
 

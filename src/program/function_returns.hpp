@@ -1,9 +1,9 @@
 // How the return of a user function is probed.
 //
-// The kernel's return probe replaces the return address on the stack. What unwinds finds an address
-// without unwind information there: exceptions end in terminate(), Rust aborts, a cancelled thread
-// runs no destructors, Go stops with "unexpected return pc". A probe on each return instruction
-// leaves the stack as it is. It needs the function's bounds and all ways out of it.
+// The kernel's return probe replaces the return address on the stack. An unwinder then finds an
+// address without unwind information: exceptions end in terminate(), Rust aborts, cancelled threads
+// run no destructors, Go stops with "unexpected return pc". A probe on each return instruction
+// leaves the stack unchanged. It needs the function's bounds and all its exits.
 #pragma once
 #include <gelf.h>
 
@@ -23,32 +23,32 @@
 
 namespace coretap {
 
-/// The ways out of a function.
+/// The exits of a function.
 struct FunctionReturns {
   enum State {
     found,
-    no_bounds,   ///< no symbol says where it ends
-    unreadable,  ///< an instruction is not known, or the file is cut
-    leaves,      ///< it may end by a jump to it is not known where
+    no_bounds,   ///< no symbol gives its end
+    unreadable,  ///< an instruction is unknown, or the file is truncated
+    leaves,      ///< it may end by a jump to an unknown address
   } state = no_bounds;
   std::vector<std::uint64_t> offsets = {};  ///< of the return instructions, in the file
-  std::vector<std::uint64_t> tails = {};    ///< of functions that it may end by a jump to
-  bool calls = true;                        ///< if false, nothing can unwind through it
+  std::vector<std::uint64_t> tails = {};    ///< of functions that it may tail-call
+  bool calls = true;                        ///< false: nothing can unwind through it
 };
 
-/// The code of one file. The descriptor stays the caller's, and is read at each call.
+/// The code of one file. The caller owns the descriptor, which is read at each call.
 class FileCode {
  public:
   explicit FileCode(int fd);
   ~FileCode();
 
-  /// Of the function that begins at this offset in the file.
+  /// For the function that starts at this offset in the file.
   FunctionReturns returns(std::uint64_t begin);
-  /// The function, or the part of one, that .eh_frame describes at this ELF address.
+  /// The function, or part of one, that .eh_frame describes at this ELF address.
   std::optional<symbols::CodeRange> described_at(std::uint64_t address);
-  /// Written in Go: its functions may change their thread, and their stack its place.
+  /// Written in Go: goroutines may move to another thread, and their stacks may be moved.
   bool is_go() const { return go_; }
-  /// A program in C alone that cancels no threads. Of libraries it is not known who calls them.
+  /// A C-only program that cancels no threads. Never true for a library, whose callers are unknown.
   bool never_unwinds() const { return never_unwinds_; }
 
  private:
@@ -63,19 +63,19 @@ class FileCode {
   int fd_;
   std::uint64_t left_;  ///< bytes of code that may still be read
   bool go_ = false, never_unwinds_ = false, frames_read_ = false;
-  std::shared_ptr<symbols::ElfSymbols> symbols_;  ///< read when a function is looked at
-  /// By ELF address: is the stack from there on as it was at the function's entry?
+  std::shared_ptr<symbols::ElfSymbols> symbols_;  ///< read when the first function is looked at
+  /// By ELF address: from there on, is the stack as at the function's entry?
   std::vector<std::pair<std::uint64_t, bool>> rows_;
   std::vector<symbols::CodeRange> described_;  ///< by start
-  /// Functions of this file that it calls by the dynamic linker, by the words with their addresses.
+  /// Targets in this file of calls through the dynamic linker, by address of the relocated word.
   std::map<std::uint64_t, std::uint64_t> linked_;
 };
 
-/// What is attached for the returns of a function.
+/// How to probe the returns of a function.
 struct ReturnProbe {
-  std::vector<std::uint64_t> offsets = {};  ///< plain probes; none: the kernel's return probe
-  std::string refusal = {};                 ///< not empty: neither
-  std::string hint = "probe its entry";     ///< what to do then
+  std::vector<std::uint64_t> offsets = {};  ///< plain probes; empty: the kernel's return probe
+  std::string refusal = {};                 ///< not empty: the return cannot be probed
+  std::string hint = "probe its entry";     ///< printed with the refusal
 };
 
 Error cannot_probe_return(std::string_view function, const ReturnProbe& refused);
@@ -83,11 +83,11 @@ Error cannot_probe_return(std::string_view function, const ReturnProbe& refused)
 /// Chooses for each function; reads each file once.
 class ReturnProbes {
  public:
-  /// `any`: take the kernel's return probe wherever there is no other way (--return-trampoline).
+  /// `any`: use the kernel's return probe if there is no other way (--return-trampoline).
   explicit ReturnProbes(bool any) : any_(any) {}
 
-  /// `matched`: the program takes only returns whose entry it has seen (is_return_of() of
-  /// bpf/lib/call.bpf.h). Then a function may end by a jump to one that others call.
+  /// `matched`: the program takes only returns whose entry it has seen (is_return_of() in
+  /// bpf/lib/call.bpf.h). Then a function may tail-call one that has other callers.
   ReturnProbe of(const std::shared_ptr<Fd>& file, std::string_view function, std::uint64_t begin,
                  bool matched);
   FileCode& code(const std::shared_ptr<Fd>& file);

@@ -1,4 +1,4 @@
-// Hooks that several tools have: one place for what their kernel programs share.
+// Hooks that several tools share, as their kernel programs share the code.
 #include "coretap/hooks.hpp"
 #include "coretap/ring_io.hpp"
 
@@ -13,7 +13,7 @@ std::vector<Hook> run_delay_hooks() {
               has_field("sched_entity", "cfs_rq")}},
             {at_wakeups}},
            "!affinity"},
-          // Locks of programs came to tracing programs after 5.10, and before bpf_loop in 5.17.
+          // Spin locks in tracing programs: later than 5.10, earlier than bpf_loop (5.17).
           {.name = "context switches and wakeups",
            .candidates = {{at_wakeups, {has_enumerator("bpf_func_id", "BPF_FUNC_loop")}}},
            .when = "affinity",
@@ -35,11 +35,11 @@ constexpr std::string_view kRingDoubt =
     "requests of io_uring are identified by their user_data: those of a ring that have the same at "
     "a time are counted as not matched";
 
-/// What these tracepoints hand over has changed: bpf/lib/ring_io.bpf.h.
+/// The arguments of these tracepoints have changed between kernels: bpf/lib/ring_io.bpf.h.
 Need completions(int arguments) { return has_arguments("io_uring_complete", arguments); }
 Need submissions(int arguments) { return has_arguments("io_uring_submit_sqe", arguments); }
 
-/// Before 5.18; 5.10 has the io_uring of 5.15.
+/// For kernels before 5.18; 5.10 has the io_uring of 5.15.
 Candidate by_user_data() {
   return {{"on_ring_end", "on_ring_sqe"}, {completions(4), submissions(7)}, kRingDoubt};
 }

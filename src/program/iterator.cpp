@@ -30,14 +30,14 @@ Result<std::string> Iterator::read(std::size_t size) const {
   auto fail = [&](const char* why) {
     return Error{fmt::format("cannot read the iterator {}", program_), why};
   };
-  // It cannot be rewound: each pass has a descriptor of its own.
+  // An iterator cannot be rewound: each pass opens a new descriptor.
   const Fd fd(bpf_iter_create(link_.fd()));
   if (!fd) return fail(strerror(errno));
   std::string bytes;
   char buffer[32768];
   while (true) {
     auto n = ::read(fd.get(), buffer, sizeof buffer);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;  // EAGAIN: a million objects
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;  // EAGAIN: after a million objects
     if (n < 0) return fail(strerror(errno));
     if (n == 0) break;
     bytes.append(buffer, static_cast<std::size_t>(n));

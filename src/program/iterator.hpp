@@ -1,4 +1,4 @@
-// A program of kind iter: the kernel runs it once for each object when it is read.
+// A program of type iter: reading its descriptor runs it once for each object.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -13,11 +13,11 @@ namespace coretap {
 
 class Iterator {
  public:
-  /// After load, while this process has its rights.
+  /// After load, while this process still has its capabilities.
   Result<void> open(const bpf_object* object, std::string_view program);
 
-  /// The records of one pass over all objects, each of `size` bytes as the program writes them
-  /// (bpf_seq_write).
+  /// Returns the records of one pass over all objects, each of `size` bytes as the program writes
+  /// them (bpf_seq_write).
   Result<std::string> read(std::size_t size) const;
 
  private:

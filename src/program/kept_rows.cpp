@@ -15,8 +15,8 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kTold = 2 * sizeof(std::uint64_t);  // number and pointer, before the key
-/// Much longer than the stores of a key and of what says that it is there can be apart.
+constexpr std::size_t kTold = 2 * sizeof(std::uint64_t);  // slot number and pointer, before the key
+/// Much longer than the time between the stores of a key and of its pointer.
 constexpr std::chrono::microseconds kStored(50);
 
 std::uint64_t word(const char* at) {

@@ -1,4 +1,4 @@
-// Rows of a table that each CPU keeps at hand: KEPT() of bpf/lib/aggregate.bpf.h.
+// Rows of a table that each CPU caches: KEPT() of bpf/lib/aggregate.bpf.h.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -12,18 +12,18 @@ namespace coretap {
 
 class KeptRows {
  public:
-  /// Tells the kernel program whether it may keep rows, which have no owners; before it is loaded.
+  /// Before load: sets whether the kernel program may cache rows; rows with owners are not cached.
   static void configure(Session& session, std::string_view table, bool owners);
 
-  /// Nothing where the program keeps none, or may not.
+  /// Does nothing if the program has no such cache.
   Result<void> open(Session& session, std::string_view table, std::size_t key_size,
                     std::size_t value_size);
 
-  /// Each row of each CPU: its key, and the value of this CPU.
+  /// Visits each cached row of each CPU: its key, and the value of that CPU.
   void each(const std::function<void(const std::string& key, const char* value)>& visit);
 
   bool is_open() const { return slots_.is_open(); }
-  /// A CPU keeps a row of this key, as far as has been seen.
+  /// True if a CPU caches a row with this key, as of the last each().
   bool has(const std::string& key) const { return keys_.contains(key); }
 
  private:
@@ -32,7 +32,7 @@ class KeptRows {
 
   CpuSlots slots_;
   std::size_t key_size_ = 0, value_size_ = 0, stride_ = 0, per_cpu_ = 0;
-  std::vector<bool> known_;  ///< rows whose key has been seen
+  std::vector<bool> known_;  ///< rows whose key has been stored
   std::set<std::string> keys_;
 };
 

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kMaxLine = 1024;
 constexpr std::uint64_t kMaxBytes = 256 << 20;
 constexpr std::size_t kMostNames = 1 << 20;
-/// From a function's address to where ftrace patches it: behind the landing pad that indirect
-/// branches ask for, at most.
+/// Largest distance in bytes from a function's address to where ftrace patches it, which is after
+/// the landing pad for indirect branches.
 constexpr std::uint64_t kPatchWithin = 16;
 
 template <class Visit>
@@ -54,7 +54,7 @@ Named split_module(std::string_view text) {
   return n;
 }
 
-/// "ffffffff81000000 T name\t[module]", if it is code.
+/// "ffffffff81000000 T name\t[module]"; false if it is not code.
 bool parse_symbol(std::string_view line, std::uint64_t& address, Named& named) {
   if (!symbols::take_hex(line, address) || line.size() < 4 || line[0] != ' ' || line[2] != ' ' ||
       std::string_view("tTwW").find(line[1]) == std::string_view::npos)
@@ -64,7 +64,7 @@ bool parse_symbol(std::string_view line, std::uint64_t& address, Named& named) {
          !named.module.starts_with("__builtin");
 }
 
-/// NameSet that are found without a copy of the word.
+/// Lets a NameSet be searched without copying the name.
 struct NameHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view name) const {
@@ -73,13 +73,13 @@ struct NameHash {
 };
 using NameSet = std::unordered_set<std::string, NameHash, std::equal_to<>>;
 
-/// Padding before a function, or code that was moved out of one: nothing calls them.
+/// Padding before a function, or code that was split off: never called.
 bool is_no_function(std::string_view name) {
   return name.starts_with("__pfx_") || name.starts_with("__cfi_") || name.ends_with(".cold") ||
          name.find(".cold.") != name.npos;
 }
 
-/// Called by the kernel before it runs a program, or where a program must not run.
+/// The kernel calls these before it runs a program, or where a program must not run.
 bool is_unsafe(std::string_view name) {
   return name.starts_with("bpf_dispatcher_") || name.starts_with("__bpf_prog_") ||
          name.starts_with("__ftrace_invalid_address__") || name.starts_with("ftrace_ops_") ||
@@ -87,8 +87,8 @@ bool is_unsafe(std::string_view name) {
          name.starts_with("__rcu_read_");
 }
 
-/// Functions in an order. There may be 50,000: numbers are sorted, and most names differ in their
-/// first bytes.
+/// Sorts functions, of which there may be 50,000: compares numbers made of the first bytes of
+/// their names, in which most names differ.
 class Sorted {
  public:
   explicit Sorted(std::vector<KernelFunction> functions) : all_(std::move(functions)) {
@@ -101,7 +101,7 @@ class Sorted {
     }
   }
 
-  /// Of each address the first name stays. How many went.
+  /// Keeps the first name of each address. Returns the number of names removed.
   std::size_t drop_other_names() {
     std::sort(order_.begin(), order_.end(), [&](auto& a, auto& b) {
       return a.address != b.address ? a.address < b.address : named_before(a, b);
@@ -171,7 +171,7 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     if (symbols::take_hex(line, address) && address) patched.push_back(address);
   });
   std::sort(patched.begin(), patched.end());
-  // Of a function with several names, one of them: the others have its address.
+  // Has one name for each address: aliases are found by the address.
   NameSet traceable;  // "name module"
   bool by_name = false;
   std::string whole_name;
@@ -197,7 +197,7 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   constexpr std::string_view kNotBuilt = "notrace, or not built for tracing";
   std::uint64_t here = 0;
   bool listed = false;
-  std::vector<KernelFunction> waiting;  // of this address: it may be listed by a name that follows
+  std::vector<KernelFunction> waiting;  // at this address: a later alias may be listed
   auto settle = [&] {
     for (auto& f : waiting) {
       if (listed)
@@ -236,7 +236,7 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   settle();
 
   auto all = Sorted(std::move(found.functions));
-  // One function with several names is traced once, by the first of them.
+  // A function with several names is traced once, by the first name.
   if (auto others = all.drop_other_names())
     found.left_out["another name of one that is traced"] = others;
   found.functions = all.by_name();

@@ -1,4 +1,4 @@
-// Functions of the kernel and its modules that a pattern names, and which of them can be traced.
+// Functions of the kernel and its modules that match a pattern, and which of them can be traced.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,17 +10,17 @@
 namespace coretap {
 
 struct KernelFunction {
-  std::string name, module;   ///< module: empty for the kernel's own
-  std::uint64_t address = 0;  ///< 0: not known, the name has to do
+  std::string name, module;   ///< module: empty for the kernel itself
+  std::uint64_t address = 0;  ///< 0: unknown, attach by name
   bool operator==(const KernelFunction&) const = default;
 };
 
 struct KernelFunctions {
-  std::vector<KernelFunction> functions;  ///< by name; several where several have one name
-  std::map<std::string_view, std::size_t> left_out;  ///< how many, by the reason
+  std::vector<KernelFunction> functions;             ///< sorted by name; names may repeat
+  std::map<std::string_view, std::size_t> left_out;  ///< number of functions, by reason
 };
 
-/// Where the kernel says what there is; others in tests. A file that is missing is empty.
+/// Files that list the kernel's functions; tests use others. A missing file counts as empty.
 struct FunctionLists {
   std::string kallsyms = "/proc/kallsyms";
   std::string addresses;  ///< available_filter_functions_addrs, since 6.5 (83f74441bcb1)
@@ -37,13 +37,13 @@ struct LeftOutFunction {
   std::string_view why;
 };
 
-/// `module`: only functions of that one; empty: of the kernel and all modules. `left_out`: gets
-/// functions that cannot be traced, in the order of kallsyms.
+/// `module`: only functions of that module; empty: of the kernel and all modules. `left_out`:
+/// receives functions that cannot be traced, in the order of kallsyms.
 KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view module,
                                  const WantFunction& wanted,
                                  std::vector<LeftOutFunction>* left_out = nullptr);
 
-/// Where the code at this address ends at the latest: the next symbol; 0: there is none.
+/// Upper bound for the end of the code at this address: the next symbol; 0: there is none.
 std::uint64_t next_symbol(const FunctionLists& lists, std::uint64_t address);
 
 /// Names of all functions, for suggestions.

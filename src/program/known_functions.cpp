@@ -30,7 +30,7 @@ bool has(int fd, const KnownFunction& f) {
   return symbols::find_function(fd, f.name).state == symbols::FunctionPlace::found;
 }
 
-/// Is the file at this path the one that is open?
+/// True if the file at this path is the one that is open.
 bool is_at(const std::string& path, const symbols::FileIdentity& id) {
   auto other = symbols::identity_of(symbols::open_handle(path, true).get());
   return other && other->device == id.device && other->inode == id.inode;
@@ -38,7 +38,7 @@ bool is_at(const std::string& path, const symbols::FileIdentity& id) {
 
 class FoundWords {
  public:
-  /// `by_path`: words name the files themselves.
+  /// `by_path`: the words name files by path.
   FoundWords(const Config& config, bool by_path) : finder_(config), by_path_(by_path) {}
 
   void search(std::string_view file, const KnownFunction& f) {
@@ -82,7 +82,7 @@ std::vector<std::string> words_for(const Config& config, std::span<const KnownFu
       for (auto& f : functions) words.search(fmt::format("/proc/{}/exe", pid), f);
   auto found = words.take();
   if (!found.empty() || config.pids.empty() || !config.library.empty()) return found;
-  // Those processes may load what the system has.
+  // The processes of --pid may load the installed files later.
   Config everywhere = config;
   everywhere.pids.clear();
   FoundWords others(everywhere, true);
@@ -100,9 +100,9 @@ Hook known_functions(std::string_view name, std::vector<std::string_view> progra
 }
 
 Result<void> set_roles(Config& config, TargetWords words, RoleOf role, Setting roles) {
-  // Targets have numbers in the order in which their names come first (find_targets).
+  // Target ids follow the order in which their names first appear (find_targets).
   std::vector<std::string> names;
-  config.known = words(config);  // once: other processes may run by the time of the plan
+  config.known = words(config);  // evaluated once: other processes may run when the plan is made
   for (auto& text : config.known) {
     auto word = parse_target(text);
     if (!word) return word.error();

@@ -7,7 +7,7 @@ Result<void> LastFile::open(Session& s, const std::string& path) {
   auto file = NewFile::create(path);
   if (!file) return file.error();
   file_ = std::move(*file);
-  // It gets its name at the end, in a directory that may be another user's.
+  // The file is renamed at the end, in a directory that may belong to another user.
   s.retained.add({Capability::dac_override, Capability::fowner});
   return {};
 }

@@ -11,7 +11,7 @@ namespace coretap {
 
 class LastFile {
  public:
-  /// Fails where the file cannot be written. "-" is standard output.
+  /// Fails if the file cannot be written. "-" is standard output.
   Result<void> open(Session& s, const std::string& path);
   bool keeps_file() const { return file_.has_value(); }
   Result<void> write(Session& s, std::string_view bytes);

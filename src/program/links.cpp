@@ -18,7 +18,7 @@ namespace coretap {
 bool Link::ends_alone() const {
   bpf_link_info info{};
   __u32 size = sizeof info;
-  // Before 5.15 (b89fbfbb854c) it is the perf event's own descriptor, which has no such
+  // Before 5.15 (b89fbfbb854c) the descriptor is that of the perf event, which has no such
   // information.
   return fd() >= 0 &&
          (bpf_obj_get_info_by_fd(fd(), &info, &size) != 0 || info.type == BPF_LINK_TYPE_PERF_EVENT);
@@ -35,7 +35,7 @@ void detach(Links& links) {
     try {
       for (std::size_t first = 1; first < at_once; first++) others.emplace_back(end_share, first);
     } catch (const std::system_error&) {
-      // No more threads (ulimit -u): what they do not end goes one after another below.
+      // The limit of threads is reached (ulimit -u): links.clear() below ends the rest one by one.
     }
     end_share(0);
   }
@@ -44,7 +44,7 @@ void detach(Links& links) {
 
 namespace {
 
-/// What others wait for: pipes, sockets and files, but not objects of the kernel.
+/// Closes pipes, sockets and files, whose end other processes wait for; keeps kernel objects (BPF).
 void close_files() {
   std::vector<int> files;
   std::error_code error;
@@ -74,7 +74,7 @@ void leave(Links& links) {
     ::_exit(0);
   }
   links.clear();
-  // A grace period of RCU: no CPU is in a program that began before.
+  // Waits for an RCU grace period: then no CPU is in a program that started before.
   ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 

@@ -1,4 +1,4 @@
-// What holds programs where they are attached.
+// Links: they keep programs attached.
 #pragma once
 #include <bpf/libbpf.h>
 
@@ -9,18 +9,18 @@
 
 namespace coretap {
 
-/// Attached as long as it lives: by libbpf, or by the library itself (the kernel's descriptor).
+/// Attached while the object exists: a libbpf link, or a descriptor of the kernel.
 class Link {
  public:
-  explicit Link(bpf_link* link) : link_(link) {}  ///< null: attached nowhere
+  explicit Link(bpf_link* link) : link_(link) {}  ///< null: not attached
   explicit Link(Fd fd) : fd_(std::move(fd)) {}
 
-  /// The kernel ends such links one after another, each in 10 to 100 ms, with PREEMPT_RT in some
+  /// The kernel ends such links one after another, each in 10 to 100 ms, with PREEMPT_RT in about
   /// 500 ms: perf_trace_destroy() holds event_mutex while it waits for all CPUs, and since 6.13 and
-  /// stable releases (ef1b808e3b7c) perf_event_detach_bpf_prog() holds bpf_event_mutex so.
+  /// stable releases (ef1b808e3b7c) perf_event_detach_bpf_prog() holds bpf_event_mutex likewise.
   bool ends_alone() const;
 
-  /// The kernel's; -1: none.
+  /// The descriptor of the link; -1: none.
   int fd() const { return link_ ? bpf_link__fd(link_.get()) : fd_.get(); }
 
  private:
@@ -33,12 +33,12 @@ class Link {
 
 using Links = std::vector<Link>;
 
-/// Ends all of them. The kernel waits at each until no CPU runs its program any longer; here these
-/// waits pass at once.
+/// Ends all links. For each, the kernel waits until no CPU runs its program; these waits run in
+/// parallel here.
 void detach(Links& links);
-/// The same at the end of a run, when programs have been told to stop: where links end one by one,
-/// a child ends them, which keeps no file and pipe open, and this returns when no CPU is in a
-/// program.
+/// The same at the end of a run, after programs were stopped (tracing_stopped). If the kernel would
+/// end links one by one, a child process ends them, which keeps no file or pipe open; this returns
+/// when no CPU is in a program.
 void leave(Links& links);
 
 }  // namespace coretap

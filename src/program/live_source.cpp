@@ -49,12 +49,12 @@ CounterSource::Counters largest_of_cpus(const CounterShape& shape, const char* v
 
 namespace {
 
-constexpr std::uint64_t kLook = 16;  // records between two looks at the clock
-constexpr std::size_t kMany = 1024;  // keys; fewer are not worth taking out
+constexpr std::uint64_t kLook = 16;  // records between two checks of the clock
+constexpr std::size_t kMany = 1024;  // keys; removing idle ones is not worthwhile below
 
 using Counters = CounterSource::Counters;
 
-/// Values in per-CPU slots: one, or one for each small number.
+/// Values in per-CPU slots: one, or one for each index.
 class SlotCounters : public CounterSource {
  public:
   explicit SlotCounters(CounterShape shape) : shape_(std::move(shape)) {}
@@ -86,7 +86,7 @@ class SlotCounters : public CounterSource {
   CpuSlots slots_;
 };
 
-/// Values by key, in a hash map and in rows that each CPU keeps at hand.
+/// Values by key, in a hash map and in rows that each CPU caches.
 class KeyedCounters : public CounterSource {
  public:
   KeyedCounters(Session& s, CounterShape shape)
@@ -103,7 +103,7 @@ class KeyedCounters : public CounterSource {
     if (!shape_.largest.empty()) set_live(s_, "extreme_interval", &interval_, sizeof interval_);
     whole_ = s_.complete(
         each_entry(map_, [&, cpus = values_of(map_)](const char* key, const char* value) {
-          // The map's keys may be shorter: what they lack is zeros.
+          // The map's keys may be shorter than the row's key: pad with zeros.
           std::string name(key, std::min<std::size_t>(shape_.key_size, bpf_map__key_size(map_)));
           name.resize(shape_.key_size);
           if (!shape_.largest.empty())
@@ -125,7 +125,7 @@ class KeyedCounters : public CounterSource {
 
   bool whole() const override { return whole_; }
 
-  // Keys of ended processes and the like would fill the map, and memory, in the course of time.
+  // Keys of ended processes and the like would otherwise fill the map and memory over time.
   Reading take_out(const std::vector<std::string>& idle, std::size_t known,
                    std::uint64_t now_ns) override {
     Reading gone;
@@ -168,8 +168,8 @@ Result<void> LiveSource::open_records(TakeRecord take) {
       [](void* source, void* data, std::size_t size) {
         auto& self = *static_cast<LiveSource*>(source);
         self.take_(data, size);
-        // libbpf goes on as long as records come, and programs may make them faster than they are
-        // taken. It leaves after a record whose callback returns an error.
+        // libbpf consumes until the buffer is empty, and programs may produce faster than that. It
+        // returns after a record whose callback returns an error.
         return ++self.taken_ % kLook == 0 && self.taken_ >= self.take_least_ &&
                        monotonic_ns() >= self.take_until_
                    ? -EAGAIN
@@ -236,7 +236,7 @@ void LiveSource::add_ledger(std::uint64_t* count) {
   ledger sum{};
   ledger_.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
   for (int i = 0; i < LEDGER_CAUSES; i++) count[i] += sum.count[i];
-  // Where tracepoints can be preempted, another task's event on that CPU finds the program busy.
+  // If tracepoints are preemptible, other tasks' events on that CPU miss the busy program.
   auto add_missed = [&](int program) {
     bpf_prog_info info{};
     __u32 size = sizeof info;

@@ -1,4 +1,4 @@
-// The data of kernel programs that run.
+// The data of running kernel programs.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,11 +12,11 @@ struct ring_buffer;
 
 namespace coretap {
 
-/// The counters of a value as the kernel copies it (value_bytes() in program/maps.hpp): those of
-/// all CPUs together, where it has one for each; with what is under way now.
+/// The counters of a value as the kernel copies it (value_bytes() in program/maps.hpp), summed over
+/// all CPUs if it has one for each, including operations that are in progress.
 CounterSource::Counters sum_of_cpus(const CounterShape& shape, const char* value, std::size_t cpus,
                                     std::uint64_t now_ns);
-/// Its largest values of this interval, one for each of CounterShape::largest.
+/// The largest values of this interval, one for each of CounterShape::largest.
 CounterSource::Counters largest_of_cpus(const CounterShape& shape, const char* value,
                                         std::size_t cpus, std::uint32_t interval);
 

@@ -44,21 +44,21 @@ std::string KernelObject::bytes() const {
 
 namespace {
 
-/// What libbpf's callbacks work with, which get no argument of ours; another one for each object.
+/// State for libbpf's callbacks, which take no argument of the caller; reset for each object.
 struct Loader {
   bool talks = false;
-  /// Until the programs are loaded: warnings that lead to no failure are of no use.
+  /// Set until the programs are loaded: warnings are dropped unless the load fails.
   std::optional<std::string> words = {};
-  /// Programs of type tracing name what they attach to by its id among the kernel's types, which
-  /// libbpf finds by reading all of them. Here the ids are known from the plan. Until just before
-  /// its load such a program passes for one that needs no ids.
+  /// Tracing programs need the BTF id of their target, for which libbpf reads all BTF types. Here
+  /// the plan knows the id. Until just before its load such a program is declared as a type that
+  /// needs no id.
   std::map<const bpf_program*, std::uint32_t> tracing_ids = {};
-  /// Of programs at functions of a module: the object that has its types.
+  /// For programs on functions of a module: descriptor of the module's BTF.
   std::map<const bpf_program*, int> module_objects = {};
   std::map<const bpf_program*, FunctionInfo> function_infos = {};
   const Pads* pads = nullptr;
   bool no_exchange = false;
-  std::uint32_t cast = 0;  ///< tell_types()
+  std::uint32_t cast = 0;  ///< result of tell_types()
 };
 Loader loader;
 
@@ -77,7 +77,7 @@ void print_libbpf_words() {
   loader.words.reset();
 }
 
-/// As libbpf is about to hand them to the kernel.
+/// Changes the instructions just before libbpf loads them.
 void change_instructions(bpf_program* program) {
   auto* first = bpf_program__insns(program);
   std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
@@ -153,7 +153,7 @@ void take_over_tracing() {
                              {"kretprobe+", BPF_PROG_TYPE_KPROBE},
                              {"uprobe+", BPF_PROG_TYPE_KPROBE},
                              {"uretprobe+", BPF_PROG_TYPE_KPROBE},
-                             // libbpf has no target behind it; users shall read which clock it is.
+                             // libbpf allows no target here; --explain shows it (the clock).
                              {"perf_event+", BPF_PROG_TYPE_PERF_EVENT}});
 }
 
@@ -165,7 +165,7 @@ void set_function(Session& s, const bpf_program* program) {
   if (auto types = s.kernel.module_object(place.module)) loader.module_objects[program] = *types;
 }
 
-/// What a program is loaded for, where that is asked of the kernel's types.
+/// Sets the BTF ids and attach types of the programs before their load.
 void set_attach_types(Session& s) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
@@ -185,7 +185,7 @@ void set_attach_types(Session& s) {
   }
 }
 
-/// A file that lasts as long as its descriptor; -1: there is none.
+/// A file that exists while its descriptor is open; -1: failure.
 int memory_file(const std::string& bytes) {
   int fd = memfd_create("coretap-types", MFD_CLOEXEC);
   for (std::size_t done = 0; fd >= 0 && done < bytes.size();) {
@@ -200,7 +200,7 @@ int memory_file(const std::string& bytes) {
   return fd;
 }
 
-/// Since 5.11 the memory of maps belongs to the cgroup (80ee81e0403c).
+/// Since 5.11 memory of maps is charged to the cgroup (80ee81e0403c).
 bool counts_locked_memory(Kernel& kernel) { return kernel.has_field("bpf_map", "memory"); }
 
 Error load_error(Session& s, int error) {
@@ -251,11 +251,11 @@ KernelParts kernel_parts(const Tool& tool) {
 Result<void> open_object(Session& s) {
   loader = {.talks = s.config.given("verbose"), .words = std::string()};
   take_over_tracing();
-  auto bytes = s.tool.object.bytes();  // libbpf copies what it keeps
+  auto bytes = s.tool.object.bytes();  // libbpf copies what it needs
   LIBBPF_OPTS(bpf_object_open_opts, options);
   auto name = std::string(s.tool.name);
   options.object_name = name.c_str();
-  // Where this fails libbpf reads all types, as it would have.
+  // If this fails, libbpf reads all types itself.
   auto types = trimmed_types(s.kernel.all_types(), bytes.data(), bytes.size());
   s.types.reset(types.empty() ? -1 : memory_file(types));
   auto path = fmt::format("/proc/self/fd/{}", s.types.get());

@@ -12,7 +12,7 @@ struct bpf_program;
 
 namespace coretap {
 
-/// What is in a tool's kernel program; read without privileges.
+/// The programs and maps of a tool's BPF object; read without privileges.
 struct KernelParts {
   struct Program {
     std::string name, section;
@@ -27,17 +27,17 @@ KernelParts kernel_parts(const Tool& tool);
 
 Result<void> open_object(Session& s);
 
-/// What libbpf tells the kernel of a program's functions, for copies of it. Without it the kernel
-/// verifies a function with each of its calls, not once.
+/// Function information (BTF func_info) for copies of a program. Without it the kernel verifies a
+/// function at each call site instead of once.
 struct FunctionInfo {
-  __u32 btf = 0;  ///< descriptor, as long as the object is there
+  __u32 btf = 0;  ///< descriptor, valid while the object exists
   __u32 record_size = 0;
-  std::vector<char> records = {};  ///< empty: the kernel wants none
+  std::vector<char> records = {};  ///< empty: the kernel needs none
 };
-/// Of a program at targets (target_attach.hpp) that is loaded.
+/// For a loaded program on targets (target_attach.hpp).
 FunctionInfo functions_of(const bpf_program* program);
 
-/// Loads what the plan has chosen. Afterwards the kernel's types are closed.
+/// Loads the programs that the plan has chosen. Then closes the kernel's types.
 Result<void> load(Session& s);
 
 }  // namespace coretap

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::uint64_t kPreallocatedStacks = 1 << 14;
 constexpr std::uint64_t kPreallocatedCalls = 1 << 9;
-constexpr std::uint64_t kObjects = 1 << 20;  // they take memory when there are any
+constexpr std::uint64_t kObjects = 1 << 20;  // allocated on demand
 constexpr std::uint64_t kLastObjects = 1 << 16;
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
@@ -65,7 +65,7 @@ __u32 most_sockets() {
   return static_cast<__u32>(std::clamp<std::uint64_t>(memory_kb("MemTotal") / 64, 4096, 1 << 18));
 }
 
-/// The kernel's caches, by all names that they have.
+/// The number of slab caches of the kernel, counting all their names.
 std::uint64_t slab_caches() {
   std::uint64_t caches = 0;
   std::error_code error;
@@ -75,7 +75,7 @@ std::uint64_t slab_caches() {
   return caches;
 }
 
-/// Allocations of the map itself would be traced.
+/// Preallocated, as allocations by the map itself would be traced.
 void preallocate(bpf_map* map, std::uint64_t entries) {
   bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
   bpf_map__set_max_entries(map, static_cast<__u32>(entries));
@@ -91,7 +91,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
   };
   switch (by) {
     case MapSize::block_requests: {
-      // Requests come from fixed sets of tags; disks that appear later bring theirs.
+      // Requests come from fixed sets of tags; disks that appear later add their own.
       auto entries = std::bit_ceil(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20));
       bpf_map__set_max_entries(map, static_cast<__u32>(entries));
       set_variable(s, "requests_mask", entries - 1);
@@ -117,9 +117,9 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
         size_for_stacks(s, map);
       break;
     case MapSize::objects: {
-      // A block of it takes an eighth of a kilobyte; never more than a 16th of the memory at once.
+      // A block takes an eighth of a kilobyte; limits the map to a 16th of the memory.
       auto ready = std::clamp<std::uint64_t>(memory_kb("MemTotal") / 2, 1 << 15, 1 << 20);
-      if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH)  // takes the memory of all at once
+      if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH)  // allocates all entries at creation
         bpf_map__set_max_entries(
             map, static_cast<__u32>(c.max_keys ? c.max_keys : std::min(ready, kLastObjects)));
       else
@@ -151,7 +151,7 @@ void size_for_stacks(Session& s, bpf_map* map) {
     bpf_map__set_max_entries(map, static_cast<__u32>(s.config.max_stacks));
     return;
   }
-  // Never more than a 64th of the memory, were it ever full.
+  // Limits the map, if it were full, to a 64th of the memory.
   auto fits =
       memory_kb("MemTotal") * 1024 / 64 / std::max<std::uint64_t>(bpf_map__value_size(map), 64);
   on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 17), 8192);
@@ -184,14 +184,14 @@ void fill_nodes(Session& s) {
   auto nodes = nodes_of_cpus(possible_cpus());
   for (std::uint32_t cpu = 0; cpu < nodes.size(); cpu++) {
     std::vector<std::uint64_t> slot((bpf_map__value_size(map) + 7) / 8);
-    slot[0] = static_cast<std::uint64_t>(nodes[cpu]) + 1;  // of -1: 0
+    slot[0] = static_cast<std::uint64_t>(nodes[cpu]) + 1;  // node -1 (unknown) is stored as 0
     bpf_map_update_elem(bpf_map__fd(map), &cpu, slot.data(), BPF_ANY);
   }
 }
 
 namespace {
 
-/// What follows this key, one entry after another.
+/// Visits the entries after this key one by one.
 Result<void> each_after(const bpf_map* map, const std::string* after, const VisitKeyed& visit) {
   const int fd = bpf_map__fd(map);
   int failed = 0;
@@ -209,8 +209,8 @@ Result<void> each_after(const bpf_map* map, const std::string* after, const Visi
   return Error{fmt::format("cannot read the whole map {}", bpf_map__name(map)), strerror(failed)};
 }
 
-/// Whole buckets of a hash map at once: none twice and none left out, whatever is deleted
-/// meanwhile. Where the kernel gives no more of them (ENOMEM), the rest comes entry by entry.
+/// Reads whole buckets of a hash map at once: visits no entry twice and leaves none out, even if
+/// some are deleted meanwhile. If a bucket cannot be read (ENOMEM), reads the rest one by one.
 Result<void> each_batch(const bpf_map* map, const VisitKeyed& visit) {
   const int fd = bpf_map__fd(map);
   const std::size_t key_size = bpf_map__key_size(map), value_size = value_bytes(map);
@@ -223,11 +223,11 @@ Result<void> each_batch(const bpf_map* map, const VisitKeyed& visit) {
     LIBBPF_OPTS(bpf_map_batch_opts, options);
     int error = bpf_map_lookup_batch(fd, first ? nullptr : &in, &out, keys.data(), values.data(),
                                      &count, &options);
-    if (error == -ENOSPC && room < 1 << 20) {  // a bucket with more than that
+    if (error == -ENOSPC && room < 1 << 20) {  // a bucket has more entries than that
       room *= 4;
       continue;
     }
-    // Buckets come in the order of keys: what follows the last key has not been visited.
+    // Batches follow the order of get_next_key: entries after the last key have not been visited.
     if (error && error != -ENOENT) return each_after(map, last.empty() ? nullptr : &last, visit);
     for (std::uint32_t i = 0; i < count; i++)
       visit(keys.data() + i * key_size, values.data() + i * value_size);
@@ -246,7 +246,7 @@ Result<void> each_entry(const bpf_map* map, const VisitKeyed& visit) {
 }
 
 bool take_out(int map, const void* key, void* value) {
-  // Hash maps do both at once since 5.14 (3e87f192b405).
+  // Hash maps can do both in one call since 5.14 (3e87f192b405).
   if (bpf_map_lookup_and_delete_elem(map, key, value) == 0) return true;
   return bpf_map_lookup_elem(map, key, value) == 0 && bpf_map_delete_elem(map, key) == 0;
 }
@@ -270,15 +270,15 @@ void size_maps(Session& s) {
     bpf_map__set_autocreate(map, storage);
     if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
   }
-  // Where the kernel says which thread is the last one, nothing is kept (process_end.bpf.h).
+  // If the tracepoint indicates the last thread, the map is not used (process_end.bpf.h).
   if (auto* map = s.map("ended_processes");
       map && s.kernel.tracepoint_args("sched_process_exit") < 2)
     bpf_map__set_max_entries(map, 8192);
   if (auto* map = s.map("acceptors")) on_demand(s, map, most_sockets(), 8192);
-  // Of threads, while they keep much.
+  // Per-thread entries, which exist while a thread has a lot to keep.
   for (auto* name : {"long_records", "call_values"})
     if (auto* map = s.map(name)) on_demand(s, map, max_tasks(), kPreallocatedCalls);
-  // One for each request of io_uring under way, where its completion needs that (ring_io.bpf.h).
+  // One for each pending io_uring request, if its completion needs that (ring_io.bpf.h).
   if (auto* map = s.map("ring_requests");
       map && (s.kernel.tracepoint_args("io_uring_complete") == 4 ||
               bpf_object__find_program_by_name(s.object.get(), "on_ring_req")))
@@ -288,7 +288,7 @@ void size_maps(Session& s) {
     auto bytes = s.config.ring_bytes ? s.config.ring_bytes : s.tool.report->ring_bytes(s.config);
     bytes = std::bit_ceil(std::max(bytes, page));
     bpf_map__set_max_entries(map, static_cast<__u32>(bytes));
-    // The reader comes by itself ten times a second; it is woken earlier when half is full.
+    // The reader polls ten times a second; it is woken earlier when the buffer is half full.
     set_variable(s, "emit_wake_bytes", bytes / 2);
   }
   for (auto& size : s.tool.maps)

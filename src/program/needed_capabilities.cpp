@@ -23,7 +23,7 @@ bool reads_kernel_symbols(const Tool& tool) {
                      [](auto& other) { return other.report->kernel_symbols(); });
 }
 
-/// Is there a hook that the tool cannot do without, and that no way has without such a program?
+/// True if a required hook has only candidates with such a program.
 bool always_attaches(const Tool& tool, const KernelParts& parts, std::string_view kind) {
   auto of_kind = [&](auto name) { return parts.section(name).starts_with(kind); };
   auto by_such = [&](auto& way) {
@@ -47,8 +47,8 @@ bool attaches_in_modules(const Tool& tool) {
   });
 }
 
-/// Does the kernel ask for CAP_BPF at a look into a map? Before 5.19 it did where
-/// kernel.unprivileged_bpf_disabled is set (c8644cd0efe7).
+/// True if reading a map needs CAP_BPF. Before 5.19 it did if kernel.unprivileged_bpf_disabled
+/// is set (c8644cd0efe7).
 bool maps_need_bpf(const Session& s) {
   bpf_map* map = nullptr;
   if (s.object) {
@@ -73,7 +73,7 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
   };
   bool user_stacks =
       std::find(parts.maps.begin(), parts.maps.end(), "unwind_rows") != parts.maps.end();
-  const bool targets = attaches("target/");  // of any kind, as the command line says
+  const bool targets = attaches("target/");  // of any kind; the command line decides
   bool user_functions = attaches("uprobe") || attaches("uretprobe") || targets;
   needed.push_back({Capability::bpf, "to load its program", true});
   needed.push_back({Capability::perfmon, "to attach it and let it read the kernel's memory", true});
@@ -83,7 +83,7 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
          "before Linux 6.10 where kernel.perf_event_paranoid is above 2, and on its stable kernels "
          "since 2025, to probe user functions",
          always_attaches(tool, parts, "uprobe")});
-  bool always_perf = false, perf = user_stacks || targets;  // which hear of mappings by one
+  bool always_perf = false, perf = user_stacks || targets;  // for mappings of user stacks
   for (auto kind : {"tracepoint", "perf_event", "kprobe", "kretprobe"}) {
     perf |= attaches(kind);
     always_perf |= always_attaches(tool, parts, kind);

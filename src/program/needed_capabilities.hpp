@@ -1,4 +1,4 @@
-// Which capabilities (capabilities(7)) a tool needs, and giving up the others once it is attached.
+// The capabilities (capabilities(7)) that a tool needs; the others are dropped after attaching.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -13,13 +13,13 @@ struct Session;
 struct NeededCapability {
   Capability capability;
   std::string_view purpose;  ///< "names of kernel functions"
-  bool always;               ///< without it the tool does not run; else it can do less
+  bool always;               ///< the tool does not run without it; false: it is limited
 };
-/// What a tool asks for, by what its kernel program and its reports are made of.
+/// Derived from the kernel program and the reports of the tool.
 std::vector<NeededCapability> needed_capabilities(const Tool& tool);
 
-/// When all is attached: keeps what `s.retained` says, and CAP_BPF where this kernel asks for it at
-/// each look into a map.
+/// After everything is attached: keeps `s.retained`, and CAP_BPF if this kernel requires it for
+/// reading a map.
 void drop_capabilities(Session& s);
 
 }  // namespace coretap

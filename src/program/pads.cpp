@@ -17,7 +17,7 @@ bool sets_result(const bpf_insn& insn, std::int32_t value) {
 }
 
 struct Room {
-  const std::vector<bpf_insn>* pad = nullptr;  ///< what belongs there; none: nothing
+  const std::vector<bpf_insn>* pad = nullptr;  ///< the instructions to insert; null: none
   std::size_t size = 0;
 };
 
@@ -54,7 +54,7 @@ void fill_pads(std::span<bpf_insn> code, const Pads& pads) {
     if (!sets_result(code[at], EXPRESSION_MARK)) continue;
     auto room = room_at(code[at + 1], pads);
     if (!room.pad || at + 2 + room.size > code.size()) continue;
-    // What is left of the room stays; the verifier takes it out.
+    // The rest of the pad keeps its dead instructions, which the verifier removes.
     std::copy(room.pad->begin(), room.pad->end(),
               code.begin() + static_cast<std::ptrdiff_t>(at) + 2);
   }

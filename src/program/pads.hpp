@@ -1,5 +1,5 @@
-// Puts instructions that were made of the command line's expressions into a kernel program
-// (bpf/lib/expression.bpf.h), in the place of instructions that do nothing.
+// Inserts instructions compiled from the command line's expressions into a kernel program
+// (bpf/lib/expression.bpf.h), over instructions that do nothing.
 #pragma once
 #include <linux/bpf.h>
 
@@ -14,12 +14,12 @@ struct Pads {
   std::vector<bpf_insn> filter, output;
 
   bool empty() const { return filter.empty() && output.empty(); }
-  /// It needs no stack and little room: no function is called for it, whose return costs more than
-  /// most filters.
+  /// It uses no stack and fits the short pad: the program then runs it inline, as the return from a
+  /// function costs more than most filters.
   bool filter_is_short() const;
 };
 
-/// Fails where there are more instructions than have room.
+/// Fails if there are more instructions than the pad has room for.
 Result<void> check_pads(const Pads& pads);
 
 /// In a program that is about to be loaded.

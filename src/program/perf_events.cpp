@@ -49,7 +49,7 @@ constexpr NamedEvent kEvents[] = {
     {"emulation-faults", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS}},
 };
 
-/// What counts of a cache exist; of those that code is fetched through there are no stores.
+/// Operations that can be counted for a cache; instruction caches have no stores.
 enum Operations { loads, loads_prefetches, all };
 struct Cache {
   std::string_view name;
@@ -157,11 +157,11 @@ std::string perf_event_refusal(std::string_view name) {
     auto& e = event.error();
     return e.hint.empty() ? e.what : fmt::format("{}; {}", e.what, e.hint);
   }
-  // So long a period that it is not over before the descriptor is closed.
+  // A period too long to elapse before the descriptor is closed.
   constexpr std::uint64_t kLong = 1'000'000'000'000;
   Fd fd(open_perf_event(*event, every(kLong), online_cpus().front()));
   if (fd || errno == EACCES || errno == EPERM) return {};
-  // Of events of caches EINVAL says that this CPU has no such combination.
+  // For cache events, EINVAL means that this CPU does not support the combination.
   const bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP || errno == EINVAL;
   if (!missing) return fmt::format("cannot open {}: {}", name, strerror(errno));
   if (!event->is_hardware()) return fmt::format("this kernel has no software event {}", name);

@@ -1,4 +1,4 @@
-// Perf events by the names that perf(1) has for them.
+// Perf events by their names in perf(1).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,21 +20,21 @@ struct PerfEvent {
   bool operator==(const PerfEvent&) const = default;
 };
 
-/// A hardware or software event ("cycles", "page-faults"), one of a cache ("LLC-load-misses"), or a
-/// raw one in hexadecimal digits ("r01c2").
+/// A hardware or software event ("cycles", "page-faults"), a cache event ("LLC-load-misses"), or a
+/// raw event in hexadecimal digits ("r01c2").
 Result<PerfEvent> perf_event(std::string_view name);
-/// All names but raw ones.
+/// All names except raw events.
 std::vector<std::string> perf_event_names();
 
-/// The shortest period that may be asked for.
+/// The shortest period that can be requested.
 std::uint64_t least_period(const PerfEvent& event);
 
-/// Opens the event for all tasks on a CPU; the descriptor, or -1 and errno. Without a rate it only
-/// counts.
+/// Opens the event for all tasks on a CPU; returns the descriptor, or -1 and errno. Without a rate
+/// it only counts.
 int open_perf_event(const PerfEvent& event, const Sampling& sampling, int cpu);
 
-/// Why this machine cannot sample it; empty: it can, or what is missing are rights. Found out by
-/// opening it on one CPU.
+/// Why this machine cannot sample the event, found by opening it on one CPU; empty: it can, or only
+/// capabilities are missing.
 std::string perf_event_refusal(std::string_view name);
 
 }  // namespace coretap

@@ -12,7 +12,7 @@ PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::strin
     if (name == "svg" || name == "pprof" || name == "heatmap") continue;
     text += fmt::format(" --{}{}{}", name, value.empty() ? "" : " ", value);
   }
-  // Its arguments may be secret, and pictures travel.
+  // The command's arguments may be secret, and pictures are shared.
   if (!s.config.command.empty())
     text += fmt::format(" -- {}{}", s.config.command[0], s.config.command.size() > 1 ? " ..." : "");
   auto seconds = static_cast<double>(lasted_ns) / 1e9;

@@ -1,4 +1,4 @@
-// What pictures and profiles have in common: titles, notes and styles.
+// Titles, notes and styles that pictures and profiles share.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,14 +11,14 @@ namespace coretap {
 struct PictureTitle {
   std::string title;
   std::string unit;                ///< what values count: "samples"
-  std::vector<std::string> notes;  ///< a line each: what is lost or less true
+  std::vector<std::string> notes;  ///< a line each: losses and limitations
 };
 
-/// "offcputime --min-block-time 1000 -- make ..., 10.0 s, Linux 6.12.3", and what was lost since
-/// tracing began.
+/// "offcputime --min-block-time 1000 -- make ..., 10.0 s, Linux 6.12.3", and losses since tracing
+/// started.
 PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit);
 
-/// The style of titles, notes and what the script adds, in light and dark.
+/// The style of titles, notes and elements that the script adds, in light and dark.
 inline constexpr char kPictureStyle[] = R"css(
 svg { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, "Liberation Mono", monospace; }
 text { white-space: pre; fill: #1c1c1c; }

@@ -39,7 +39,7 @@ void no_arguments(Scope& scope, std::string_view why) {
   for (int i = 1; i <= 6; i++) scope.missing[fmt::format("arg{}", i)] = why;
 }
 
-/// What was a parameter at the entry may lie anywhere by now.
+/// After the entry, a parameter's register may hold anything: removes them from the scope.
 void forget_arguments(Scope& scope, const std::vector<expression::Parameter>* signature) {
   constexpr std::uint32_t kFirst = offsetof(expression_in, arguments);
   for (auto& [name, variable] : scope.names)
@@ -50,7 +50,7 @@ void forget_arguments(Scope& scope, const std::vector<expression::Parameter>* si
     for (auto& p : *signature) scope.missing[p.name] = kWithin;
 }
 
-/// Why the register of results has no value of this type; empty: it has.
+/// Why the result register cannot hold a value of this type; empty: it can.
 std::string no_result(const expression::TypePtr& type) {
   using expression::Type;
   if (!type || type->kind == Type::integer || type->kind == Type::pointer) return {};
@@ -68,12 +68,12 @@ void add_result(Scope& scope, expression::TypePtr type) {
       std::move(type), static_cast<std::uint32_t>(offsetof(expression_in, result)), false, 0};
 }
 
-/// A tracepoint's record, by the name that bcc has for it.
+/// Adds a tracepoint's record, by its name in bcc.
 Result<void> add_record(Scope& scope, std::string_view category, std::string_view name,
                         const expression::Types& types, bool inputs) {
   auto format = tracepoint_file(category, name, "format");
   if (!format) {
-    if (inputs) return {};  // the arguments by their numbers are there
+    if (inputs) return {};  // the arguments are there by number
     return format.error();
   }
   expression::Type record{expression::Type::record, fmt::format("t:{}:{}", category, name)};
@@ -92,8 +92,8 @@ Result<void> add_record(Scope& scope, std::string_view category, std::string_vie
   return {};
 }
 
-/// Where a register of the process lies among those that the kernel has kept; none: it is not
-/// known.
+/// Offset of a register of the process within the saved registers; none: its location is
+/// unknown.
 std::optional<std::size_t> place_of_register(std::string_view name) {
 #if defined(__x86_64__)
   struct Register {
@@ -138,7 +138,7 @@ std::optional<std::size_t> place_of_register(std::string_view name) {
 
 constexpr int kReadAt = -8, kSumAt = -16;
 
-/// The process' register in r0.
+/// Loads a register of the process into r0.
 bool read_register(Code& code, std::string_view name) {
   auto at = place_of_register(name);
   if (!at) return false;
@@ -188,7 +188,7 @@ bool read_argument(Code& code, const symbols::UsdtArgument& a) {
   return true;
 }
 
-/// Puts the arguments of a USDT probe where expressions look for them.
+/// Stores the arguments of a USDT probe where expressions read them.
 Code usdt_arguments(const TargetPoint& place) {
   Code code;
   auto arguments = symbols::parse_usdt_arguments(place.arguments);
@@ -200,7 +200,7 @@ Code usdt_arguments(const TargetPoint& place) {
   return code;
 }
 
-/// Why expressions have no types of the modules that these functions are in.
+/// Why expressions have no types of the modules that define these functions.
 std::string no_types_of(const std::vector<const TargetPoint*>& places) {
   auto& module = places.front()->module;
   if (std::all_of(places.begin(), places.end(), [&](auto* p) { return p->module == module; }))
@@ -209,7 +209,7 @@ std::string no_types_of(const std::vector<const TargetPoint*>& places) {
   return "types of a module are known where all functions of a pattern are in that one";
 }
 
-/// What the program's debug information says of the function; none: nothing, or not of all places.
+/// The function as declared in debug information; none if that is missing or the places differ.
 std::optional<expression::UserFunction> declared(Scope& scope,
                                                  const std::vector<const TargetPoint*>& places) {
   auto& first = *places.front();
@@ -229,7 +229,7 @@ std::optional<expression::UserFunction> declared(Scope& scope,
   return std::move(*function);
 }
 
-/// Of overloads, and the first functions of a pattern: each takes time.
+/// Checks all overloads, but only the first functions of a pattern: each takes time.
 std::string no_result_of_all(const std::vector<const TargetPoint*>& places) {
   constexpr std::size_t kMost = 8;
   for (auto* place : std::span(places).first(std::min(places.size(), kMost))) {
@@ -314,7 +314,7 @@ std::vector<bool> words_that_ask_for_entries(const Config& config) {
 expression::IsType names_of_types() {
   struct Known {
     Btf btf;
-    expression::Types types{&btf};  // without the kernel's only C's own are known
+    expression::Types types{&btf};  // without the kernel's types only those of C are known
     bool tried = false;
   };
   return [known = std::make_shared<Known>()](std::string_view word) {
@@ -457,7 +457,7 @@ Result<Scope> scope_of_word(const Targets& targets, std::size_t word,
   }
   auto scope = scope_at(places, types, signature);
   if (!scope) return scope;
-  // The kernel refuses a program at a record that is shorter than what the program may load.
+  // The kernel refuses a program if it may load more bytes than the record has.
   scope->record_at_hand =
       targets.points.size() == 1 && targets.points.front().kind == TargetPoint::event;
   if (!paired || entries.empty()) {
@@ -480,7 +480,7 @@ Result<Scope> scope_of_word(const Targets& targets, std::size_t word,
 Result<void> PadCode::put(std::vector<bpf_insn>& pad, std::int32_t otherwise) const {
   pad.clear();
   if (codes_.empty()) return {};
-  std::map<std::uint32_t, const TargetPoint*> probes;  // of USDT, whose places differ
+  std::map<std::uint32_t, const TargetPoint*> probes;  // of USDT: their arguments differ by place
   for (auto& p : targets_.points)
     if (p.kind == TargetPoint::usdt) probes[p.id] = &p;
   Code all;
@@ -494,7 +494,7 @@ Result<void> PadCode::put(std::vector<bpf_insn>& pad, std::int32_t otherwise) co
     if (!probes.contains(id))
       while (last + 1 < targets_.names.size() && targets_.words[last + 1] == word) last++;
     if (code != codes_.end()) {
-      // Targets come in their order: those below went elsewhere.
+      // The code goes by ascending target ids; smaller ids jumped away before.
       auto other = all.jump_if_value(BPF_JGT, BPF_REG_9, static_cast<std::int32_t>(last));
       auto below = all.jump_if_value(BPF_JLT, BPF_REG_9, static_cast<std::int32_t>(id));
       if (auto probe = probes.find(id); probe != probes.end())

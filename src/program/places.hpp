@@ -1,4 +1,4 @@
-// What expressions can name at the places that a hook traces (Hook::by_word), and the instructions
+// The names that expressions can use at the places of a hook (Hook::by_word), and the instructions
 // of a whole pad.
 #pragma once
 #include <linux/bpf.h>
@@ -21,15 +21,15 @@ class Config;
 class Kernel;
 struct Session;
 
-/// Of the command line's words: does it trace returns, and ask for $latency or $entry? For
+/// For each word of the command line: does it trace returns and use $latency or $entry? For
 /// Hook::paired.
 std::vector<bool> words_that_ask_for_entries(const Config& config);
 
-/// C's types and the kernel's, which are read when first asked for.
+/// C's types and the kernel's, which are read at first use.
 expression::IsType names_of_types();
 
-/// Types that the expressions of each word may name: the kernel's, and those of a module where all
-/// places are in that one.
+/// Types that the expressions of each word may use: the kernel's, and those of a module if all
+/// places are in that module.
 class WordTypes {
  public:
   WordTypes(const Targets& targets, Kernel& kernel) : targets_(targets), kernel_(kernel) {}
@@ -41,18 +41,18 @@ class WordTypes {
   std::map<const Btf*, expression::Types> known_;
 };
 
-/// The names at the places of a word. `signature`: what the user says of the parameters; nullptr:
-/// what the kernel's types say, where all places are one function or system call.
+/// The names at the places of a word. `signature`: the parameters as the user has declared them;
+/// nullptr: use the kernel's types, if all places are in one function or system call.
 Result<expression::Scope> scope_at(const std::vector<const TargetPoint*>& places,
                                    const expression::Types& types,
                                    const std::vector<expression::Parameter>* signature);
 
-/// The same of a word by its number.
+/// The same for a word by its number.
 Result<expression::Scope> scope_of_word(const Targets& targets, std::size_t word,
                                         const expression::Types& types,
                                         const std::vector<expression::Parameter>* signature);
 
-/// The instructions of a pad: for each target its own.
+/// The instructions of a pad: separate code for each target.
 class PadCode {
  public:
   explicit PadCode(const Targets& targets) : targets_(targets) {}
@@ -60,7 +60,7 @@ class PadCode {
   /// For all targets of this word.
   void add(std::size_t word, expression::Code code) { codes_.emplace_back(word, std::move(code)); }
   bool empty() const { return codes_.empty(); }
-  /// Of targets without code: `otherwise` in r0. Where no target has any, the pad stays empty.
+  /// Targets without code return `otherwise` in r0. If no target has code, the pad stays empty.
   Result<void> put(std::vector<bpf_insn>& pad, std::int32_t otherwise) const;
 
  private:
@@ -68,17 +68,17 @@ class PadCode {
   std::vector<std::pair<std::size_t, expression::Code>> codes_;
 };
 
-/// What the words of a command line come to.
+/// The code of all words of a command line.
 struct WordsCode {
   PadCode filters, outputs;
   std::uint64_t uses = 0;  ///< enum expression_use
 
   explicit WordsCode(const Targets& targets) : filters(targets), outputs(targets) {}
 
-  /// `filter`: null where the word has none. `text`: the whole word.
+  /// `filter`: null if the word has none. `text`: the whole word.
   Result<void> add_filter(std::size_t word, std::string_view text, const expression::Scope& scope,
                           const expression::Node* filter);
-  /// Into the session's pads, and what the program has to know of them.
+  /// Stores the code in the session's pads, and sets the program's constants that go with it.
   Result<void> put(Session& s) const;
 };
 

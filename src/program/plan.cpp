@@ -85,7 +85,7 @@ std::string refusal(const Need& need, Kernel& kernel) {
   return {};
 }
 
-/// No task can make the call that this program waits for.
+/// True if only other architectures have the system call that this program waits for.
 bool awaits_foreign_syscall(std::string_view section) {
   constexpr std::string_view kEntry = "sys_enter_";
   auto [kind, target] = split_section(section);
@@ -152,7 +152,7 @@ CandidatePlan judge(const Candidate& way, const Config& config, Kernel& kernel, 
   return plan;
 }
 
-/// A hook whose words come from the command line.
+/// Plans a hook whose words come from the command line.
 Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel& kernel,
                           const Refused& refused, ProbeFinder& finder) {
   auto words = config.known.empty() ? h.hook->targets(config) : config.known;
@@ -208,8 +208,8 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       continue;
     }
     for (auto& way : hook.candidates) {
-      // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
-      // all.
+      // Checks take time: candidates after the chosen one are checked only for
+      // --explain.
       if (h.chosen >= 0 && !config.given("explain")) break;
       h.candidates.push_back(judge(way, config, kernel, object, refused, finder, returns));
       if (h.wanted && h.chosen < 0 && h.candidates.back().rejected_because.empty())
@@ -256,7 +256,7 @@ void select_programs(const Plan& plan, bpf_object* object, const std::set<std::s
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object) {
     bool load = wanted.contains(bpf_program__name(program));
-    // Of programs on what the command line names those that have something to attach to.
+    // Of programs on targets, loads only those that have a place to attach to.
     if (auto kind = kind_of(bpf_program__section_name(program));
         kind && std::string_view(bpf_program__name(program)).starts_with("target_"))
       load = load && plan.targets.count(*kind) > 0;
@@ -316,7 +316,7 @@ Sampling Plan::sampling(std::string_view program) const {
 
 namespace {
 
-/// Entry and return of a function lie at the same place.
+/// Entry and return of a function have the same place: lists it once.
 std::vector<std::string> place_words(const CandidatePlan& way) {
   std::vector<std::string> all;
   for (auto& [program, places] : way.places)

@@ -25,14 +25,14 @@ namespace coretap {
 
 namespace {
 
-/// One place by a perf event.
+/// Attaches to one place with a perf event.
 Result<Link> attach_place(bpf_program* program, const std::string& path, pid_t pid, bool at_return,
                           std::uint64_t offset) {
   LIBBPF_OPTS(bpf_uprobe_opts, options);
   options.retprobe = at_return;
   auto* link = bpf_program__attach_uprobe_opts(program, pid, path.c_str(), offset, &options);
   if (link) return Link(link);
-  const int error = errno;  // which looking for what is missing may change
+  const int error = errno;  // the checks below may change errno
   return Error{{}, strerror(error) + perf_capability_missing(error, true)};
 }
 
@@ -63,8 +63,8 @@ bool is_probe(std::string_view section) {
 }
 
 bool probes_by_file(Kernel& kernel) {
-  // The first ones took a process for its main thread (46ba0e49b642 in 6.10, whose other new kind
-  // of link tells it from them).
+  // The first versions filtered by the main thread instead of the process (46ba0e49b642 in 6.10,
+  // which also added this link type).
   return kernel.has_enumerator("bpf_attach_type", "BPF_TRACE_KPROBE_SESSION");
 }
 

@@ -19,24 +19,24 @@ class Kernel;
 
 bool is_probe(std::string_view section);
 
-/// Takes this kernel all places in a file by one link? Unlike a perf event for each place that
-/// needs no CAP_SYS_ADMIN, and it goes away in a fraction of the time; a call costs the same.
+/// True if this kernel can attach to all places in a file with one link. Unlike a perf event for
+/// each place, that needs no CAP_SYS_ADMIN and detaches much faster; a hit costs the same.
 bool probes_by_file(Kernel& kernel);
 
-/// Places in one file, and what the program learns of each.
+/// Places in one file, and the cookie of each.
 struct FileProbes {
   std::string path;
   bool at_return = false;
   std::vector<std::uint64_t> offsets;
-  std::vector<std::uint64_t> cookies = {};     ///< empty: none is asked for
-  std::vector<std::uint64_t> semaphores = {};  ///< of USDT probes; empty: there are none
+  std::vector<std::uint64_t> cookies = {};     ///< empty: no cookies
+  std::vector<std::uint64_t> semaphores = {};  ///< of USDT probes; empty: none
 };
-/// All of them by one link. `pid` -1: of all processes.
+/// Attaches to all of them with one link. `pid` -1: in all processes.
 Result<Link> attach_file(int program, const FileProbes& probes, pid_t pid);
 
-/// All or none: which of several files was left out should depend on nothing but the files. With
-/// `pids` no other process pays for the breakpoints; otherwise all have them, also those that
-/// start later, and the program has the filters.
+/// Attaches to all places or fails: which of several files is left out must depend on the files
+/// alone. With `pids` only those processes get breakpoints; otherwise all processes do, including
+/// later ones, and the program filters.
 Result<Links> attach_probes(bpf_program* program, const std::vector<std::uint32_t>& pids,
                             const ProbePoints& places);
 

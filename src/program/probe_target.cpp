@@ -27,7 +27,7 @@ namespace {
 
 using symbols::FunctionPlace;
 
-// Each costs a probe per symbol; a machine with more containers of different images gets a note.
+// Each file costs a probe per symbol; a machine with more container images gets a note.
 constexpr std::size_t kMaxFiles = 256;
 
 std::string_view file_name(std::string_view path) {
@@ -127,7 +127,7 @@ void ProbeFinder::add(Fd handle, std::string path, Files& files) {
   auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
   if (!symbols::identity_of(fd.get())) {
     if (!error) error = errno;
-    // Gone, or not for us to see.
+    // The file has been removed, or may not be read.
     const int known[] = {0, ENOENT, ENOTDIR, ESRCH, EACCES, EPERM};
     if (std::ranges::find(known, error) == std::end(known))
       files.left_out.push_back(
@@ -140,7 +140,7 @@ void ProbeFinder::add(Fd handle, std::string path, Files& files) {
     files.beyond++;
     return;
   }
-  // By whatever name: a file has one descriptor, by which places in it are told apart.
+  // A file has one descriptor under all its names; it identifies the places in the file.
   auto known = std::ranges::find_if(opened_, is_it);
   if (known == opened_.end()) {
     opened_.push_back({std::make_shared<Fd>(std::move(fd)), path});
@@ -160,8 +160,8 @@ bool ProbeFinder::add_mapped(std::string_view pid, std::string_view library, Fil
   for (auto& map : symbols::read_mappings(maps.get()).executable) {
     if (!map.has_file() || !is_library(file_name(map.path), library)) continue;
     any = true;
-    // The mapped file itself, whatever its name and mount namespace; by its name where that is not
-    // allowed.
+    // Opens the mapped file itself, independent of its name and mount namespace; by name if that is
+    // not permitted.
     auto handle = symbols::open_handle(
         fmt::format("{}/map_files/{:x}-{:x}", directory, map.start, map.end), true);
     if (!symbols::identity_of(handle.get()) && !map.path_cut && !map.deleted) {
@@ -188,7 +188,7 @@ void ProbeFinder::add_program(std::uint32_t pid, Files& files) {
   add(symbols::open_handle(link, true), error ? link : path.string(), files);
 }
 
-/// The command where it is linked statically: the function may be in it.
+/// If the command is linked statically, the function may be in the program.
 void ProbeFinder::add_command(Files& files) {
   auto path = symbols::program_path(config_.command.front());
   auto handle = symbols::open_handle(path, true);
@@ -196,7 +196,7 @@ void ProbeFinder::add_command(Files& files) {
   if (elf && !symbols::has_interpreter(elf.get())) add(std::move(handle), path, files);
 }
 
-/// What a program that starts now would be given.
+/// Adds the file that a newly started program would use.
 void ProbeFinder::add_installed(std::string_view library, Files& files) {
   if (!is_shared(library)) {
     const char* given = getenv("PATH");
@@ -211,7 +211,7 @@ void ProbeFinder::add_installed(std::string_view library, Files& files) {
     }
     return;
   }
-  // The kinds of C libraries can be installed side by side; of others the first one is taken.
+  // Several kinds of C libraries can be installed; for other libraries the first match is used.
   for (auto& directory : directories_) {
     auto before = files.files.size();
     std::error_code error;
@@ -249,7 +249,7 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
     if (is_shared(library)) {
       add_program(pid, found);  // linked statically: the function may be in the program
     } else {
-      add_installed(library, found);  // it may become that program yet
+      add_installed(library, found);  // it may exec that program later
       found.left_out.push_back(fmt::format("process {} as long as it does not run {}", pid,
                                            printable(std::string(library))));
     }

@@ -1,5 +1,5 @@
-// Where functions of programs and libraries lie: the files that running processes have mapped, or
-// would be given by this system, and the places in them.
+// Locates functions of programs and libraries: finds the files that running processes have mapped,
+// or that are installed, and the places in them.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,13 +15,13 @@
 namespace coretap {
 
 /// One place of a probe. The file stays open: the kernel gets its descriptor, so that it probes
-/// the very file that was read, whatever its name leads to by now.
+/// exactly the file that was read, even if its name now refers to another one.
 struct ProbePoint {
   std::shared_ptr<Fd> file;
-  std::string path;  ///< as its processes or the system name it: to be shown, not to be opened
+  std::string path;  ///< the name in its processes or in this system: for display, not to be opened
   std::string symbol;
   std::uint64_t offset = 0;  ///< in the file
-  /// Return instructions, for programs at returns; none: the kernel's return probe.
+  /// Return instructions, for programs at returns; empty: the kernel's return probe.
   std::vector<std::uint64_t> returns = {};
 
   std::string open_path() const;
@@ -29,36 +29,36 @@ struct ProbePoint {
 
 struct ProbePoints {
   std::vector<ProbePoint> points;
-  std::vector<std::string> left_out;  ///< files of that name which are not probed, and why
+  std::vector<std::string> left_out;  ///< files of that name that are not probed, and why
 };
 
-/// "libc.so.6:getaddrinfo" in its parts.
+/// The parts of "libc.so.6:getaddrinfo".
 struct ProbeTarget {
   std::string_view library, symbol;
 };
 ProbeTarget split_target(std::string_view target);
 
-/// All files of code that the processes of --pid have mapped.
+/// All executable files that the processes of --pid have mapped.
 inline constexpr std::string_view kAnyFile = "*";
 
-/// Is a file of this name the one in question? A name with ".so" also stands for its versions,
-/// "libc" for the C library of any kind, every other name for a program.
+/// True if this file name matches the library. A name with ".so" also matches its versions, "libc"
+/// matches any C library, every other name matches a program.
 bool is_library(std::string_view file_name, std::string_view library);
 
-/// What a word for a library or program may stand for, to be tried in this order: "ssl" for
-/// libssl.so and a program ssl, nothing for any file.
+/// The names that a word for a library or program may stand for, in order of preference: "ssl" for
+/// libssl.so and a program ssl, an empty word for any file.
 std::vector<std::string> files_by_name(std::string_view word);
 
 class ProbeFinder {
  public:
-  /// `proc` and `directories` (of libraries) are others in tests.
+  /// `proc` and `directories` (of libraries): other directories in tests.
   explicit ProbeFinder(const Config& config, std::string proc = "/proc",
                        std::vector<std::string> directories = {});
 
-  /// With --library that file only; with --pid those that these processes have mapped, else (of
-  /// a library) the process' own program or (of a program) the installed one; otherwise those of
-  /// the system and of all running processes.
-  /// The function's name follows --symbols-prefix.
+  /// With --library only that file. With --pid the files that these processes have mapped; without
+  /// any, for a library the program of each process, for a program the installed one. Otherwise
+  /// the files of the system and of all running processes.
+  /// The function's name gets the prefix of --symbols-prefix.
   Result<ProbePoints> find(std::string_view library, std::string_view function);
 
   struct File {
@@ -69,9 +69,9 @@ class ProbeFinder {
     std::vector<File> files;
     std::vector<std::string> left_out;
     std::size_t unreadable = 0;  ///< processes
-    std::size_t beyond = 0;      ///< mappings of more files than can be probed
+    std::size_t beyond = 0;      ///< mappings of files above the limit
   };
-  /// The files alone. `library` may be a path, or kAnyFile.
+  /// Only the files. `library` may be a path, or kAnyFile.
   const Result<Files>& files(std::string_view library);
 
  private:
@@ -90,7 +90,7 @@ class ProbeFinder {
   std::map<std::string, Result<Files>, std::less<>> known_;
 };
 
-/// Empty: this kernel has uprobes.
+/// Why this kernel has no uprobes; empty: it has.
 std::string uprobe_refusal();
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// The ELF section of a kernel program: what it attaches to.
+// The ELF section of a kernel program, which names its attach point.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,19 +8,19 @@
 
 namespace coretap {
 
-/// A program's section in its parts: "tp_btf", "sched_switch".
+/// The parts of a program's section: "tp_btf", "sched_switch".
 struct Section {
   std::string_view kind, target;
 };
 Section split_section(std::string_view section);
 
-/// The kind of programs that samples of a perf event run; the target is the event's name.
+/// The kind of programs that run on samples of a perf event; the target is the event's name.
 inline constexpr std::string_view kPerfEvent = "perf_event";
 
 /// The members of a list of tracepoints ("syscalls/sys_exit_open,sys_exit_openat"), each with its
 /// category: "syscalls/sys_exit_open".
 std::vector<std::string> listed_tracepoints(std::string_view target);
-/// The id that tracefs gives to one of them.
+/// The id of one of them in tracefs.
 Result<int> listed_tracepoint_id(std::string_view name);
 
 }  // namespace coretap

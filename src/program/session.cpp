@@ -40,7 +40,7 @@ void CpuSlots::sum(std::uint64_t* sum, std::size_t counters) const {
 
 Session::Session(const Tool& t, const Config& c) : tool(t), config(c), source(live_source(*this)) {
   names.context.config = &c;
-  // It looks at nothing before the first cgroup is asked for.
+  // Cgroups are read when the first one is requested.
   names.context.cgroup_name = [containers = std::make_shared<Containers>()](std::uint64_t cgroup,
                                                                             CgroupName which) {
     auto& found = containers->of(cgroup);

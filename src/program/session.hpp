@@ -1,4 +1,4 @@
-// One run of one tool: what its parts share.
+// One run of one tool: the state that its parts share.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -30,7 +30,7 @@ namespace metrics {
 class Exporter;
 }
 
-/// Maps the values of an array map.
+/// Maps the values of an array map into memory.
 Result<void> map_memory(Mapped& memory, const bpf_map* map, std::size_t bytes, int rights);
 
 /// An array map of per-CPU slots (CPU_SLOTS), read through mmap without a system call.
@@ -38,7 +38,7 @@ class CpuSlots {
  public:
   Result<void> open(bpf_map* map);
   bool is_open() const { return slots_.data(); }
-  /// Adds all CPUs' slots, as arrays of 64-bit counters, into `sum`.
+  /// Adds the slots of all CPUs, as arrays of 64-bit counters, into `sum`.
   void sum(std::uint64_t* sum, std::size_t counters) const;
   std::size_t size() const { return slot_; }  ///< bytes of one slot
   std::uint32_t cpus() const { return cpus_; }
@@ -60,33 +60,33 @@ struct Session {
   Kernel kernel;
   Names names;
   Sink out;
-  OutputFile file;  ///< where it writes, if not to standard output
+  OutputFile file;  ///< the output file, if not standard output
   Ledger ledger;
   Plan plan;
-  std::vector<std::string> limits;  ///< what else is lost or less true here, in words
+  std::vector<std::string> limits;  ///< limitations on this kernel, for the user
   std::unique_ptr<bpf_object, ObjectDeleter> object;
-  Fd types;                        ///< what libbpf is to read of the kernel's types, until load
-  Pads pads;                       ///< what Tool::compile has made
-  std::unique_ptr<Source> source;  ///< where what is reported comes from
+  Fd types;                        ///< the kernel's types for libbpf, until load
+  Pads pads;                       ///< filled in by Tool::compile
+  std::unique_ptr<Source> source;  ///< source of the reported data
   Links links;
-  std::vector<Fd> copies;                 ///< of programs on what the command line names
-  CapabilitySet retained;                 ///< what is needed after all is attached
-  CapabilitySet reserve;                  ///< what seldom is: without effect until then
-  bool unwinds = false;                   ///< user stacks are walked by tables (src/unwind)
-  Mapped live;                            ///< .bss, which programs share, after load
-  bool incomplete = false;                ///< complete() has seen a failure
+  std::vector<Fd> copies;                 ///< of programs on targets
+  CapabilitySet retained;                 ///< capabilities needed after attaching
+  CapabilitySet reserve;                  ///< rarely needed ones: not effective until then
+  bool unwinds = false;                   ///< user stacks are unwound by tables (src/unwind)
+  Mapped live;                            ///< .bss, shared by the programs, after load
+  bool incomplete = false;                ///< complete() has reported a failure
   std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
-  metrics::Exporter* exporter = nullptr;  ///< takes what is reported; nullptr: it is printed
+  metrics::Exporter* exporter = nullptr;  ///< receives the reports; nullptr: they are printed
 
   Session(const Tool& t, const Config& c);
 
   bpf_map* map(std::string_view name) const;  ///< nullptr: the tool has none
   void say(std::string_view message) const;   ///< to stderr, with the tool's name
   void verbose(std::string_view message) const;
-  /// Tells what could not be read; the run then ends with kFailed. -> whether all was read
+  /// Reports a failed reading; the run then ends with kFailed. -> whether all was read
   bool complete(const Result<void>& reading);
   void note(std::string_view what, const Error& why) const;  ///< what is missing, and why
-  /// To an exporter nothing is printed, but for events that a file is given for.
+  /// With an exporter, nothing is printed except events that have an output file.
   bool prints() const { return !exporter || file; }
   std::uint32_t stack_depth() const { return config.stack_depth ? config.stack_depth : 127; }
 };

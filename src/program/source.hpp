@@ -1,5 +1,5 @@
-// Where a report's data come from: kernel programs that run, or what was kept of them. What is
-// above this layer reads no ring buffer, no map and no iterator.
+// The source of a report's data: running kernel programs, or a recording of their data. Layers
+// above access ring buffers, maps and iterators only through it.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace coretap {
 
 struct Session;
 
-/// How the counters of an aggregate lie in the kernel's maps (bpf/lib/aggregate.bpf.h).
+/// Layout of an aggregate's counters in the kernel's maps (bpf/lib/aggregate.bpf.h).
 struct CounterShape {
   std::string map;             ///< its name
-  std::size_t key_size = 0;    ///< bytes, with the owner's
-  std::size_t value_size = 0;  ///< bytes of one value, all of them counters of 64 bits
-  bool keyed = false;          ///< else values lie in per-CPU slots, the key being their number
-  bool owned = false;          ///< keys end in an owner: no CPU keeps such rows at hand
+  std::size_t key_size = 0;    ///< bytes, including the owner
+  std::size_t value_size = 0;  ///< bytes of one value, which consists of 64-bit counters
+  bool keyed = false;          ///< false: values are in per-CPU slots, and the key is their index
+  bool owned = false;          ///< keys end with an owner: CPUs do not cache such rows
   std::vector<std::size_t> largest = {};  ///< offsets of struct extreme in the value
   /// LiveReport::running.
   void (*running)(std::uint64_t* counters, std::uint64_t now_ns) = nullptr;
@@ -37,13 +37,13 @@ class CounterSource {
   using Reading = std::map<std::string, Counters>;  ///< by key
 
   virtual ~CounterSource() = default;
-  /// Since tracing began, of all CPUs together. `largest`: the largest values of the interval that
-  /// ends now, one for each of CounterShape::largest.
+  /// Since tracing started, summed over all CPUs. `largest`: the largest values of the interval
+  /// that ends now, one for each of CounterShape::largest.
   virtual Reading read(std::uint64_t now_ns, Reading& largest) = 0;
-  /// False: the last reading may have left some out, which the session has been told.
+  /// False: the last reading may be incomplete, which has been reported to the session.
   virtual bool whole() const { return true; }
-  /// Of `known` keys these are idle: where there is little room left, takes them out. -> the last
-  /// counters of those that are gone
+  /// `known` is the number of keys, `idle` those without change. If the map is filling up, removes
+  /// idle keys. -> the last counters of the removed keys
   virtual Reading take_out(const std::vector<std::string>& /*idle*/, std::size_t /*known*/,
                            std::uint64_t /*now_ns*/) {
     return {};
@@ -59,31 +59,31 @@ class Source {
 
   /// After load, before anything else.
   virtual Result<void> open() { return {}; }
-  /// After load: who takes records of the ring buffer.
+  /// After load: sets the consumer of ring buffer records.
   virtual Result<void> open_records(TakeRecord take) = 0;
-  /// Can be read when there are records; -1: none ever come.
+  /// Readable when there are records; -1: there are no records.
   virtual int records_fd() const { return -1; }
-  /// Hands over the records that are there: where that would take longer than `most`, some of them,
-  /// and not fewer than `least`. -> whether others are left
+  /// Hands over the available records. Stops after `most` time, but not before `least` records.
+  /// -> whether records are left
   virtual bool take_records(std::chrono::nanoseconds most, std::uint64_t least) = 0;
 
-  /// After load. Lives no longer than this source.
+  /// After load. The result must not outlive this source.
   virtual Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) = 0;
 
-  /// Each entry of a hash map whose entries are not deleted meanwhile, once; none where there is no
-  /// such map. False: some may be left out, which the session has been told.
+  /// Visits each entry of a hash map once, if entries are not deleted meanwhile; none if there is
+  /// no such map. False: some may be left out, which has been reported to the session.
   virtual bool each_entry(std::string_view map, const VisitEntry& visit) = 0;
   virtual void erase(std::string_view /*map*/, const void* /*key*/) {}
 
-  /// A stack by its id (bpf/lib/stack.bpf.h); false: the kernel program could not keep it.
+  /// A stack by its id (bpf/lib/stack.bpf.h); false: the kernel program could not store it.
   virtual bool stack_of(std::uint64_t id, stack& to) = 0;
 
-  /// After load, while this process has its rights: an iterator program.
+  /// After load, while this process still has its capabilities: opens an iterator program.
   virtual Result<void> open_iterator(std::string_view program) = 0;
-  /// The records of one pass of it over all objects, each of `size` bytes.
+  /// The records of one iterator pass over all objects, each of `size` bytes.
   virtual Result<std::string> pass(std::string_view program, std::size_t size) = 0;
 
-  /// Adds what kernel programs have counted by cause until now (enum ledger_cause).
+  /// Adds the counts of the kernel programs until now, by cause (enum ledger_cause).
   virtual void add_ledger(std::uint64_t* count) = 0;
 };
 

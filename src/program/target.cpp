@@ -21,8 +21,8 @@ Error wrong(std::string_view word, std::string why, std::string hint) {
 constexpr std::string_view kForms =
     "give FUNCTION, LIBRARY:FUNCTION, t:CATEGORY:EVENT or u:LIBRARY:PROBE";
 
-/// The last colon that is no part of a bracket expression, such as [[:alpha:]], nor of a name such
-/// as app::run, which follows the place and its colon.
+/// The last colon that separates a place from a name: not one in a bracket expression such as
+/// [[:alpha:]], nor one in a name such as app::run.
 std::size_t last_colon(std::string_view text) {
   std::size_t found = text.npos, depth = 0;
   for (std::size_t i = 0; i < text.size(); i++) {
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return parse_hexadecimal(text.substr(2));
 }
 
-/// "FUNCTION+0x12" in its parts, "0x1139" as an address.
+/// Splits "FUNCTION+0x12"; reads "0x1139" as an address.
 Result<TargetWord> with_place(TargetWord t, std::string_view word) {
   auto refuse = [&](std::string why, std::string hint) {
     return wrong(word, std::move(why), std::move(hint));
@@ -52,7 +52,7 @@ Result<TargetWord> with_place(TargetWord t, std::string_view word) {
     t.address = number(t.name);
     if (!t.address) return refuse("what begins with 0x is an address", "such as LIBRARY:0x1139");
   } else if (auto plus = t.name.rfind('+'); plus != t.name.npos && plus > 0) {
-    // "operator+" has no number there.
+    // "operator+" has no number after the plus.
     if (auto within = number(std::string_view(t.name).substr(plus + 1))) {
       t.within = *within;
       t.name.resize(plus);
@@ -97,7 +97,7 @@ Result<TargetWord> parse_target(std::string_view word, bool regular_expression) 
     if (t.kind == TargetWord::usdt)
       return wrong(word, "a USDT probe has a library or program, and a name",
                    "such as u:/usr/lib/libc.so.6:setjmp, or u::PROBE with --pid");
-    // ":func" and "p:func" lack a colon: a kernel function, or one of a library of that name.
+    // ":func" and "p:func" may mean a kernel function, or a function of library "p".
     return wrong(
         word, "a library or nothing has to stand before the function",
         fmt::format("{}::{} is a function of the kernel", kind, printable(std::string(rest))));
@@ -117,7 +117,7 @@ Result<TargetWord> parse_target(std::string_view word, bool regular_expression) 
 }
 
 bool matches_wildcard(std::string_view pattern, std::string_view name) {
-  // Only the last `*` has to be tried again: what an earlier one took first was the least.
+  // Only the last `*` needs backtracking: earlier ones have matched as little as possible.
   std::size_t p = 0, n = 0, star = pattern.npos, from = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

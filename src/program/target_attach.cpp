@@ -41,7 +41,7 @@ namespace {
 using Points = std::span<const TargetPoint* const>;
 
 constexpr std::size_t kNamedRefusals = 5;
-constexpr std::size_t kMostTries = 2000;  // until what is refused is found among many
+constexpr std::size_t kMostTries = 2000;  // until the refused places are found among many
 
 template <class Wish>
 Result<Link> create_link(Wish& wish) {
@@ -64,7 +64,7 @@ target_kind kind_of_point(TargetPoint::Kind kind) {
   }
 }
 
-/// The program with this number in place of the mark.
+/// Loads a copy of the program with this id in place of the mark.
 Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
   auto* first = bpf_program__insns(program);
   std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
@@ -91,7 +91,7 @@ Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
   return fd;
 }
 
-/// By kind: the number that all its targets have, plus one; 0: they have several, or copies.
+/// By kind: the id that all targets share, plus one; 0: they have several ids, or copies.
 std::array<std::uint32_t, TARGET_KINDS> only_numbers(const Targets& targets,
                                                      const TargetMeans& means) {
   std::array<std::uint32_t, TARGET_KINDS> only{};
@@ -144,7 +144,7 @@ class Attacher {
   }
 
  private:
-  /// No place stands twice in one link: of those that several words name each has its own round.
+  /// A link has no place twice: if several words name a place, each goes into a separate round.
   std::vector<std::vector<const TargetPoint*>> rounds() const {
     auto place = [](const TargetPoint* p) {
       const bool by_name = !p->address && !p->file;
@@ -204,7 +204,7 @@ class Attacher {
     return true;
   }
 
-  /// One link fails as a whole where one of its places is refused: halves tell which.
+  /// A link fails as a whole if one of its places is refused: bisects to find that place.
   void in_parts(Points part, const std::function<Result<Link>(Points)>& attach) {
     if (part.empty()) return;
     if (tries_++ >= kMostTries) {
@@ -273,7 +273,7 @@ class Attacher {
       copies_.push_back(std::move(*copy));
     }
     if (kind_ == TargetPoint::tracepoint) {
-      // Asked at the end what they missed; of others, kernels that need copies keep no count.
+      // Their missed runs are read at the end; kernels that need copies count none for others.
       if (copied_) s_.copies.push_back(std::move(copies_.back()));
       copies_.clear();
       if (!take(raw_tracepoint(program, point), 1)) refuse(point, std::string(why_));
@@ -285,7 +285,7 @@ class Attacher {
         refuse(point, std::string(why_));
         break;
       }
-    copies_.clear();  // what is attached holds it
+    copies_.clear();  // the links hold references
   }
 
   Result<Link> raw_tracepoint(int program, const TargetPoint& point) const {
@@ -311,7 +311,7 @@ class Attacher {
       auto type = probe_event_type(point.file ? "uprobe" : "kprobe");
       if (!type) return type.error();
       attr.type = *type;
-      attr.config = by_trampoline(point) ? 1 : 0;  // bit 0 on every kernel: format/retprobe says so
+      attr.config = by_trampoline(point) ? 1 : 0;  // format/retprobe: bit 0 on every kernel
       if (point.file) {
         path = fmt::format("/proc/self/fd/{}", point.file->get());
         attr.uprobe_path = reinterpret_cast<std::uintptr_t>(path.c_str());
@@ -326,7 +326,7 @@ class Attacher {
     Fd event(static_cast<int>(
         syscall(SYS_perf_event_open, &attr, pid, pid == -1 ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!event) {
-      const int error = errno;  // which looking for what is missing may change
+      const int error = errno;  // the checks below may change errno
       if (point.within && error == EILSEQ)
         return Error{{}, "no instruction begins there", {}, kUsage};
       return Error{{}, strerror(error) + perf_capability_missing(error, point.file != nullptr)};
@@ -336,7 +336,7 @@ class Attacher {
                          static_cast<std::uint32_t>(event.get()), kPerfEventAttach, 0, point.id};
       auto link = create_link(wish);
       if (link && ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0)) return Error{{}, strerror(errno)};
-      return link;  // it holds the event
+      return link;  // the link owns the event
     }
     if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) ||
         ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0))

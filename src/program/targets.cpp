@@ -44,7 +44,7 @@ namespace {
 constexpr std::uint64_t kMostSingle = 1000;
 constexpr std::size_t kMost = 200'000;
 constexpr std::size_t kAlike = 3;
-/// A function that every kernel has: may functions be probed at all?
+/// A function that every kernel has: checks whether functions can be probed at all.
 constexpr std::string_view kAnyFunction = "vfs_read";
 
 struct Shape {
@@ -66,7 +66,7 @@ std::string in_quotes(std::string_view word) {
   return fmt::format("'{}'", printable(std::string(word)));
 }
 
-/// "did you mean ...?"; empty: nothing is near.
+/// "did you mean ...?"; empty: no similar name.
 std::string suggest(std::string_view word, const std::vector<std::string>& known) {
   auto words = did_you_mean(word, {known.begin(), known.end()});
   return words.empty() ? words : printable(words);
@@ -78,7 +78,7 @@ const Result<std::vector<std::string>>& kernel_events() {
   return all;
 }
 
-/// Of the same letters in a row, how many two words have in common at most.
+/// The length of the longest common substring.
 std::size_t common_run(std::string_view a, std::string_view b) {
   std::size_t most = 0;
   for (std::size_t i = 0; i < a.size(); i++)
@@ -90,7 +90,7 @@ std::size_t common_run(std::string_view a, std::string_view b) {
   return most;
 }
 
-/// Tracepoints that have the most of such a function's name, system calls of a part of it first.
+/// Tracepoints whose names share the most with such a function, system calls by part first.
 std::vector<std::string> tracepoints_like(std::string_view function) {
   constexpr std::size_t kLeast = 4;
   auto& events = kernel_events();
@@ -116,13 +116,13 @@ std::vector<std::string> tracepoints_like(std::string_view function) {
   return names;
 }
 
-/// Names of the kernel's functions that make calls, where the tracepoints have others.
+/// Names of kernel functions for system calls whose tracepoints have other names.
 constexpr std::pair<std::string_view, std::string_view> kCallNames[] = {
     {"stat", "newstat"},   {"lstat", "newlstat"},      {"fstat", "newfstat"},
     {"uname", "newuname"}, {"sendfile", "sendfile64"}, {"umount2", "umount"},
 };
 
-/// "sys_read", "__x64_sys_read" and the like: the call's part of a pattern; empty: it is no such.
+/// "sys_read", "__x64_sys_read" etc.: the call's part of a pattern; empty: it is not a call.
 std::string_view call_part(std::string_view function) {
   for (std::string_view prefix : {"__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "ksys_",
                                   "sys_", "SyS_", "do_syscall_"})
@@ -157,9 +157,9 @@ class Search {
   }
 
   Result<Targets> finish() {
-    // Of the tool's own words entry and return are two; ids are counted by their names.
+    // The tool's own words name entry and return separately; ids are shared by name.
     std::erase_if(found_.points, [&](auto& p) { return without_return_.contains(p.id); });
-    // A system call has one number in the program's table.
+    // The program's table has one id for each system call.
     std::map<std::pair<int, std::uint64_t>, std::uint32_t> of_call;
     for (auto& p : found_.points) {
       if (p.kind != TargetPoint::call_entry && p.kind != TargetPoint::call_end) continue;
@@ -207,7 +207,7 @@ class Search {
     return known->second;
   }
 
-  /// What has no entry and return in one place.
+  /// Refuses words that do not have an entry and a return in one place.
   Result<void> check_call(const TargetWord& word) const {
     if (!calls_) return {};
     auto wrong = [&](std::string why, std::string hint) {
@@ -228,7 +228,7 @@ class Search {
     return {};
   }
 
-  /// A place that several words name is attached once; of calls, the first name counts.
+  /// Attaches a place once if several words name it; for calls, the first name is used.
   void place(const std::string& name, TargetPoint point) {
     matched_.insert(name);
     const bool by_name = !calls_ || !(point.address || point.file);
@@ -256,7 +256,7 @@ class Search {
     if (calls_) found_.points.push_back(std::move(point));
   }
 
-  /// Would a probe there do neither harm nor nothing?
+  /// False if a probe there would do harm or have no effect.
   bool bears_probe(const TargetPoint& point) {
     if (point.kind != TargetPoint::user && point.kind != TargetPoint::usdt) return true;
     std::array<std::uint8_t, 16> code{};
@@ -271,7 +271,7 @@ class Search {
     return false;
   }
 
-  /// The places of a return, or of a call's end; of what has none, the point itself. Empty: it
+  /// The places of a return, or of a call's end; other kinds return the point itself. Empty: it
   /// cannot be probed.
   std::vector<TargetPoint> returns_of(const TargetPoint& point) {
     auto end = point;
@@ -303,7 +303,7 @@ class Search {
     return ends;
   }
 
-  /// Of a return; of anything else the kind itself.
+  /// For a return, the kind of its entry; otherwise the kind itself.
   static TargetPoint::Kind entry_of(TargetPoint::Kind kind) {
     switch (kind) {
       case TargetPoint::kernel_return:
@@ -344,7 +344,7 @@ class Search {
 
   static bool is_module(std::string_view name) {
     if (name.find('/') != name.npos || name.find(".so") != name.npos) return false;
-    // Parts of the kernel have no such file there.
+    // Built-in parts of the kernel have no such file.
     return read_file(fmt::format("/sys/module/{}/coresize", name), 64).has_value();
   }
 
@@ -446,7 +446,7 @@ class Search {
     return nothing("there is no such system call", suggest("sys_" + std::string(part), known));
   }
 
-  /// `named`: only those that are events of this kernel, under that name.
+  /// `named`: only calls that are events of this kernel with that name.
   void add_matching_calls(const NamePattern& pattern, bool at_return,
                           const std::set<std::string>& named, std::string_view prefix) {
     for (auto& call : all_syscalls()) {
@@ -488,13 +488,13 @@ class Search {
     }
     if (!matched_.empty()) return {};
     auto wanted = fmt::format("t:{}:{}", word.place, word.name);
-    std::vector<std::string> words;  // as they are typed
+    std::vector<std::string> words;  // as typed
     for (auto& event : *events) words.push_back("t:" + event);
     return nothing("this kernel has no such tracepoint", suggest(wanted, words));
   }
 
   void add_event(const std::string& category, const std::string& name, const std::string& event) {
-    // Events of modules, and those without a tracepoint of their own, are left to perf.
+    // Events of modules, and those without their own tracepoint, use perf events.
     const bool raw = !by_word_ && category != "syscalls" && kernel_.tracepoint_args(name) >= 0;
     if (raw)
       place(event, {.kind = TargetPoint::tracepoint, .symbol = name});
@@ -504,7 +504,7 @@ class Search {
 
   // ---- files ----
 
-  /// Files that the place of a word names.
+  /// The files that a word's place matches.
   Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
     const bool known = !config_.known.empty() && !word.place.empty() && word.place != "c";
     for (auto& name : known ? std::vector{word.place} : files_by_name(word.place))
@@ -524,7 +524,7 @@ class Search {
                  path ? finder_.files(word.place).error().status : kUsage};
   }
 
-  /// Other files, too: what is wrong with them is said elsewhere.
+  /// True also if it is not an ELF file: that is reported elsewhere.
   static bool is_native(const ProbeFinder::File& file) {
     auto elf = symbols::open_elf(file.fd->get());
     return !elf || symbols::is_native(elf.get());
@@ -537,17 +537,17 @@ class Search {
     if (!files) return files.error();
     if (word.address) return add_address(**files, *word.address);
     std::size_t indirect = 0, stripped = 0, foreign = 0;
-    std::optional<Error> not_there;  // of a place within a function
+    std::optional<Error> not_there;  // for a place within a function
     std::string names;
     for (auto& file : (*files)->files) {
       auto functions = symbols::find_functions(
           file.fd->get(), [&](const char* name) { return pattern.matches(name); }, kMost);
-      bool written = false;  // as in the source, which symbols of C++ and Rust only encode
+      bool written = false;  // pattern matches the source name; the symbol is mangled (C++, Rust)
       if (functions.functions.empty() && !functions.indirect) {
         const std::string part(config_.given("regexp") ? ""
                                                        : symbols::part_in_symbol(pattern.text()));
         auto as_written = [&](const char* name) {
-          // What is seldom run of a function may lie elsewhere: nothing calls it.
+          // Code that rarely runs may be split off (".cold"): it is never called.
           return symbols::is_mangled(name) && strstr(name, part.c_str()) &&
                  !strstr(name, ".cold") &&
                  std::ranges::any_of(symbols::names_in_source(name),
@@ -559,7 +559,7 @@ class Search {
       }
       for (auto& f : functions.functions) {
         auto name = written ? symbols::names_in_source(f.name).front() : f.name;
-        // Parameters tell overloads apart, and are long.
+        // Parameters are long, and needed only to distinguish overloads.
         if (written && functions.functions.size() == 1) name.resize(symbols::parameters_at(name));
         if (word.within) {
           if (auto r = add_user_place(file, f.offset, word.within, name); !r) not_there = r.error();
@@ -591,7 +591,7 @@ class Search {
                    suggest(word.name, names_in(**files)));
   }
 
-  /// `name`: the function's, as it is shown.
+  /// `name`: the function's, for display.
   Result<void> add_user_place(const ProbeFinder::File& file, std::uint64_t begin,
                               std::uint64_t within, const std::string& name) {
     auto symbols = symbols::ElfSymbols::read(file.fd->get());
@@ -692,17 +692,17 @@ class Search {
                    suggest(word.name, known));
   }
 
-  const bool calls_, by_word_, known_;  ///< known_: the words are the tool's own
+  const bool calls_, by_word_, known_;  ///< known_: the words are those of the tool
   const std::vector<bool> paired_;      ///< by word
   const Config& config_;
   Kernel& kernel_;
   ProbeFinder& finder_;
   ReturnProbes returns_;
   std::set<std::uint32_t> without_return_;  ///< ids
-  std::optional<Error> refused_;            ///< a place of the word, and why
+  std::optional<Error> refused_;            ///< why a place of the word was refused
   std::string word_;
-  std::size_t number_ = 0;                   ///< of the word, from 1 on
-  std::unordered_set<std::string> matched_;  ///< by the word, also what others have named before
+  std::size_t number_ = 0;                   ///< the word's number, from 1
+  std::unordered_set<std::string> matched_;  ///< by the word, even if earlier words did, too
   Targets found_;
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::unordered_set<std::string> places_;
@@ -777,7 +777,7 @@ TargetMeans TargetMeans::of(Kernel& kernel, const Targets& targets) {
   // 82e6b1eee6a8 in 5.15
   const bool cookies = kernel.has_enumerator("bpf_func_id", "BPF_FUNC_get_attach_cookie");
   means.user_multi = probes_by_file(kernel);
-  // One link to many functions has them by their entries.
+  // A link to many functions can attach to their entries only.
   const bool within = std::any_of(targets.points.begin(), targets.points.end(), [](auto& p) {
     return p.kind == TargetPoint::kernel && p.within;
   });

@@ -77,7 +77,7 @@ void set_live(Session& s, std::string_view variable, const void* bytes, std::uin
   if (!s.live.data()) return;
   each_variable(s, ".bss", [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
     if (name != variable || size != count) return;
-    // The variable alone is written: programs count in others at the same time.
+    // Writes only this variable: programs update others at the same time.
     memcpy(s.live.data() + offset, bytes, count);
   });
 }

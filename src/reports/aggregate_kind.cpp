@@ -1,5 +1,5 @@
-// Aggregates as a kind of report: what their output has, what the manual says of it, and what the
-// command line may ask.
+// Aggregates as a kind of report: the fields of their output, their text in the manual, and checks
+// of the command line.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -96,7 +96,7 @@ class AggregateKind : public ReportKind {
       for (auto& f : report_.totals) all.push_back(key(f, report_.totals_size));
       for (auto& k : slot_keys(report_.scale)) {
         all.push_back(k);
-        // Totals are reported without values too.
+        // Totals are reported even if they have no values.
         if (!report_.totals.empty() && k.name != "count") all.back().type = "integer or null";
       }
     } else {
@@ -224,7 +224,7 @@ class AggregateKind : public ReportKind {
     owner_manual(m);
   }
 
-  /// Those that are there without --by.
+  /// The fields that exist without --by.
   std::vector<Field> own_fields() const {
     auto fields = report_.fields;
     std::erase_if(fields, is_owner_field);

@@ -12,12 +12,12 @@ namespace coretap {
 
 inline bool is_stack(const Field& f) { return f.format.kind == Format::stack; }
 
-/// What a layout shows at one report.
+/// The data that a layout shows in one report.
 struct AggregateReading {
-  std::vector<std::string>& rows;            ///< key and counters of each, in order
-  const AggregateRows& order;                ///< sorts them again
-  const std::vector<std::uint64_t>& totals;  ///< AggregateReport::totals, since tracing began
-  std::string stamp;                         ///< time of JSON and CSV
+  std::vector<std::string>& rows;            ///< key and counters of each row, in order
+  const AggregateRows& order;                ///< to sort them again
+  const std::vector<std::uint64_t>& totals;  ///< AggregateReport::totals, since tracing started
+  std::string stamp;                         ///< time for JSON and CSV
 };
 
 class AggregateLayout {
@@ -25,11 +25,11 @@ class AggregateLayout {
   virtual ~AggregateLayout() = default;
   virtual void configure(Session&) {}
   virtual Result<void> open(Session&) { return {}; }
-  /// Before the first report: titles, or the terminal.
+  /// Before the first report: prints titles, or sets up the terminal.
   virtual void begin(Session&) {}
   virtual void show(Session&, AggregateReading&) = 0;
   virtual Result<void> finish(Session&) { return {}; }
-  /// For Reporter's functions of these names.
+  /// For the functions of these names in Reporter.
   virtual std::vector<int> wakes() const { return {}; }
   virtual std::vector<int> signals() const { return {}; }
   virtual void poll(Session&, AggregateRows&) {}
@@ -43,13 +43,13 @@ std::unique_ptr<AggregateLayout> make_heatmap_layout(const AggregateReport& repo
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_interval_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& report);
-/// Instead of any of them, for Session::exporter.
+/// Replaces all of them if there is a Session::exporter.
 std::unique_ptr<AggregateLayout> make_exporter_layout();
 
-/// "disk = sda, flags = Write": the keys of a histogram that are asked for, without stacks.
+/// "disk = sda, flags = Write": the requested keys of a histogram, without stacks.
 std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row);
 
-/// Columns of CSV, and keys of JSON, that follow a percentile layout's keys.
+/// CSV columns and JSON keys that follow the keys of a percentile layout.
 std::vector<OutputKey> percentile_columns(const HistogramScale& scale);
 std::vector<OutputKey> percentile_keys(const HistogramScale& scale);
 

@@ -83,7 +83,7 @@ void AggregateRows::merge_by(std::vector<std::string>& rows, const std::vector<F
 
 void AggregateRows::sort(std::vector<std::string>& rows, const FieldContext& context) const {
   if (sort_.empty()) return;
-  // Each row's fields are read once; to compare takes less than to read.
+  // Reads each row's fields once: comparing costs less than reading.
   std::vector<Value> values;
   values.reserve(rows.size() * sort_.size());
   for (auto& row : rows)

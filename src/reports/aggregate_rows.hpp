@@ -1,4 +1,4 @@
-// Rows of an aggregate: what each key's counters grew by since the reading before, in order.
+// Rows of an aggregate: the growth of each key's counters since the previous reading, sorted.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,33 +15,33 @@ class AggregateRows {
   using Counters = CounterDeltas::Counters;
   using Reading = CounterDeltas::Reading;
 
-  /// `running`: every counter that grew makes a row (LiveReport::running).
+  /// `running`: any counter that grew makes a row (LiveReport::running).
   explicit AggregateRows(const AggregateReport& report, bool running = false)
       : report_(report), deltas_(running ? report.value_size / 8 : report.event_counters) {}
 
-  /// By these fields of the report ("total_ns,count"), the largest first; empty: by key.
+  /// Sorts by these fields of the report ("total_ns,count"), the largest first; empty: by key.
   void order(std::string_view sort);
   void reverse(bool smallest_first) { reversed_ = smallest_first; }
 
-  /// A row (key and counters) for each key that had events since the reading before; with the
-  /// largest values by key.
+  /// A row (key and counters) for each key that had events since the previous reading. `largest`:
+  /// the largest values by key.
   std::vector<std::string> since_last(Reading now, const Reading& largest,
                                       const FieldContext& context);
-  /// Adds up those that AggregateReport::one_row_for says are one.
+  /// Adds up rows that are the same for AggregateReport::one_row_for.
   void merge(std::vector<std::string>& rows, const FieldContext& context) const;
-  /// Adds up those of which these fields are the same; of largest values the largest stays.
+  /// Adds up rows in which these fields are equal; for largest values keeps the largest.
   void merge_by(std::vector<std::string>& rows, const std::vector<Field>& keys,
                 const FieldContext& context) const;
-  /// Sorts rows again, after order() or reverse().
+  /// Sorts rows again after order() or reverse().
   void sort(std::vector<std::string>& rows, const FieldContext& context) const;
 
-  /// Events in all rows so far.
+  /// Events in all rows until now.
   std::uint64_t events() const { return events_; }
   CounterDeltas& deltas() { return deltas_; }
 
  private:
   void add_up(std::string& to, const std::string& from) const;
-  /// Adds up rows of which `same` is the same.
+  /// Adds up rows with equal `same`.
   template <class Same>
   void merge(std::vector<std::string>& rows, const FieldContext& context, Same&& same) const;
 

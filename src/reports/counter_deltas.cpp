@@ -35,9 +35,9 @@ CounterDeltas::Reading CounterDeltas::since_last(Reading now) {
     auto delta = counters;
     if (!fresh) subtract(delta, known->second);
     if (!any_events(delta)) {
-      // What is new may be made at this moment, and counted in the next.
+      // A new key may have been added just now, with its event in the next reading: not idle.
       if (!fresh && all_zero(delta)) idle_.push_back(key);
-      // Read between an event's count and its other counters: these come with the next one.
+      // Read between an event's count and its other counters: reports these with the next event.
       counters = fresh ? Counters(counters.size()) : std::move(known->second);
       continue;
     }

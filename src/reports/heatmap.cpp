@@ -27,13 +27,13 @@ void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&.
   fmt::format_to(std::back_inserter(out), format, std::forward<Arguments>(arguments)...);
 }
 
-/// Which of `shades` a number has; the logarithm, so that few values are seen beside many.
+/// The shade for a number, out of `shades`; logarithmic, so that small numbers stay visible.
 unsigned shade(std::uint64_t count, std::uint64_t most, unsigned shades) {
   auto part = std::log1p(static_cast<double>(count)) / std::log1p(static_cast<double>(most));
   return std::min(shades - 1, static_cast<unsigned>(std::lround(part * (shades - 1))));
 }
 
-/// "0", "512ns", "32us", "1ms", "16s"; "4K", "1M" of other units.
+/// "0", "512ns", "32us", "1ms", "16s"; "4K", "1M" for other units.
 std::string brief(const HistogramScale& scale, std::uint64_t value) {
   bool time = scale.unit.suffix == unit::ns.suffix;
   static constexpr std::string_view kTimes[] = {"ns", "us", "ms", "s"};
@@ -58,7 +58,7 @@ void put_style(std::string& out) {
   out += "<style><![CDATA[";
   out += kPictureStyle;
   out += kHeatStyle;
-  // Light to dark on a light ground, dark to light on a dark one.
+  // Light to dark on a light background, dark to light on a dark one.
   auto shades = [&](int least, int most) {
     for (unsigned i = 0; i < kShades; i++) {
       auto part = static_cast<double>(i) / (kShades - 1);
@@ -220,7 +220,7 @@ std::string heat_line(const hist& h, int slots, int width, std::uint64_t& most) 
   most = std::max(most, *std::ranges::max_element(counts));
   std::string line;
   for (auto count : counts) {
-    // One value is not nothing.
+    // A single value must be visible.
     auto level = count ? std::max(1U, shade(count, most, kDensity.size())) : 0;
     line.append(static_cast<std::size_t>(width), kDensity[level]);
   }

@@ -1,4 +1,4 @@
-// Heat maps: histograms side by side in the order of time, a shade for each number of values.
+// Heat maps: histograms side by side in order of time, shaded by the number of values.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,17 +12,17 @@ namespace coretap {
 
 class HeatMap {
  public:
-  static constexpr std::size_t kMostColumns = 1200;  ///< then two become one
-  static constexpr std::size_t kMostPanels = 24;     ///< further keys share the last one
+  static constexpr std::size_t kMostColumns = 1200;  ///< above, each two become one
+  static constexpr std::size_t kMostPanels = 24;     ///< additional keys share the last one
 
   explicit HeatMap(const HistogramScale& scale) : scale_(scale) {}
 
-  /// What follows was counted up to this moment ("13:05:59.123").
+  /// Starts a column; values that follow were counted up to this time ("13:05:59.123").
   void begin_column(std::string time);
-  /// `name`: of the histogram's keys, untrusted; empty where there is one histogram.
+  /// `name`: the histogram's keys, untrusted; empty if there is only one histogram.
   void add(std::string_view name, const hist& h);
 
-  /// The whole file, one interactive picture.
+  /// The complete file, one interactive picture.
   std::string svg(const PictureTitle& title) const;
 
  private:
@@ -34,24 +34,24 @@ class HeatMap {
   struct Panel {
     std::string name;
     std::vector<Cell> cells;  ///< by column, then slot
-    std::size_t keys = 1;     ///< that share it
+    std::size_t keys = 1;     ///< number of keys that share it
   };
 
   void halve();
   Panel& panel_of(std::string_view name);
 
   HistogramScale scale_;
-  std::vector<std::string> times_;  ///< when each column ended
-  std::size_t intervals_ = 1;       ///< in a column
-  std::size_t begun_ = 0;           ///< of the last column's
+  std::vector<std::string> times_;  ///< end time of each column
+  std::size_t intervals_ = 1;       ///< per column
+  std::size_t begun_ = 0;           ///< in the last column
   std::vector<Panel> panels_;
-  std::vector<std::string> shared_;  ///< names in the last panel
+  std::vector<std::string> shared_;  ///< names that share the last panel
 };
 
-/// A line for a terminal: a character for each slot up to `slots`, the last of them for all above,
-/// darker the more values it has; `most` is the largest number so far.
+/// A line for a terminal: a character for each slot up to `slots`, the last one for all above,
+/// darker for more values; `most` is the largest number so far.
 std::string heat_line(const hist& h, int slots, int width, std::uint64_t& most);
-/// Bounds above such lines: "1us 32us 1ms".
+/// Bounds above these lines: "1us 32us 1ms".
 std::string heat_header(const HistogramScale& scale, int slots, int width);
 
 }  // namespace coretap

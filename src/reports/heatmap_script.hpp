@@ -1,5 +1,5 @@
-// What makes a heat map interactive, in the SVG file itself: its style and its script.
-// Names come from outside: the script reads and writes them as text only, never as markup.
+// The style and script in the SVG file that make a heat map interactive.
+// Names are untrusted: the script reads and writes them as text only, never as markup.
 #pragma once
 
 namespace coretap {

@@ -16,7 +16,7 @@ std::uint64_t times(std::uint64_t value, std::uint64_t step) {
   return value > UINT64_MAX / step ? UINT64_MAX : value * step;
 }
 
-/// Bounds in steps: from <= value < below.
+/// Bounds of a slot, in steps: from <= value < below.
 std::uint64_t slot_from(const HistogramScale& scale, int slot) {
   if (scale.linear) return static_cast<std::uint64_t>(slot);
   return slot ? 1ULL << slot : 0;
@@ -27,13 +27,13 @@ std::uint64_t slot_below(const HistogramScale& scale, int slot) {
   return scale.linear ? static_cast<std::uint64_t>(slot) + 1 : 2ULL << slot;
 }
 
-/// The title has the width of the labels.
+/// The title is as wide as the labels.
 std::string draw_rows(const std::vector<Bar>& bars, const std::string& title,
                       std::string_view counts, int columns) {
   if (bars.empty()) return {};
   std::uint64_t most = 1;
   for (auto& bar : bars) most = std::max(most, bar.count);
-  // Wide bounds may pass the 80th column; a narrower terminal has shorter bars.
+  // Wide bounds may exceed 80 columns; a narrower terminal gets shorter bars.
   int left = static_cast<int>(bars.front().label.size());
   int stars = columns >= 80 ? kStars : std::clamp(columns - left - 14, kFewestStars, kStars);
   auto text = fmt::format("{} : {:<8} distribution", title, counts);
@@ -102,7 +102,7 @@ std::string draw_histogram(const hist& h, const HistogramScale& scale, int colum
   while (last >= 0 && !h.slots[last]) last--;
   if (last < 0) return {};
   if (scale.linear) {
-    // It begins where values do.
+    // Starts at the first slot with values.
     while (!h.slots[first]) first++;
     std::vector<Bar> bars;
     for (int i = first; i <= last; i++)
@@ -110,7 +110,7 @@ std::string draw_histogram(const hist& h, const HistogramScale& scale, int colum
           {fmt::format("{}{}", scale.from(i), i == HIST_SLOTS - 1 ? "+" : ""), h.slots[i]});
     return draw_bars(bars, scale.column(), kCount, columns);
   }
-  // Bounds beyond 2^32 need more room; the columns of all rows stay the same.
+  // Bounds beyond 2^32 need wider columns; all rows have the same width.
   int width = last > 31 ? 20 : 10;
   std::vector<Bar> bars;
   for (int i = first; i <= last; i++) {

@@ -1,4 +1,4 @@
-// Histograms as users know them, and as data.
+// Text, JSON and CSV of histograms.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,34 +12,34 @@
 
 namespace coretap {
 
-/// --milliseconds and --nanoseconds are about histograms of times.
+/// The values per step: --milliseconds and --nanoseconds apply to histograms of times.
 std::uint64_t step_of(const HistogramScale& scale, const Config& config);
 
-/// Draws `unit : count distribution` from slot 0 to the last one that counted, in this many
-/// columns;
-/// "" if none did.
+/// Draws `unit : count distribution` from slot 0 to the last slot with values.
+/// `columns`: width in characters.
+/// Returns "" if there are no values.
 std::string draw_histogram(const hist& h, const HistogramScale& scale, int columns = 80);
 
-/// A line of a histogram: what it counts, and how many there are.
+/// A line of a histogram: its label and the number of values.
 struct Bar {
   std::string label;
   std::uint64_t count = 0;
 };
-/// The same of any number of lines; `title` of what they are about, `counts` of the numbers.
+/// The same for any lines; `title` above the labels, `counts` above the numbers.
 std::string draw_bars(const std::vector<Bar>& bars, std::string_view title, std::string_view counts,
                       int columns = 80);
 
 /// "avg = 4 usecs, total: 40 usecs, count: 10"
 std::string histogram_summary(const hist& h, const HistogramScale& scale);
 
-/// "count", "total_ns" and "histogram": [{"from_ns", "below_ns", "count"}] of slots that counted;
+/// "count", "total_ns" and "histogram": [{"from_ns", "below_ns", "count"}] of slots with values;
 /// the keys end with the unit.
 void json_histogram(JsonLine& line, const hist& h, const HistogramScale& scale);
 
-/// "total_ns"; "total" of plain numbers.
+/// "total_ns"; "total" for plain numbers.
 std::string with_unit(std::string_view name, const HistogramScale& scale);
 
-/// These keys, and those of a slot, which are columns in CSV.
+/// These keys, and those of a slot, which are CSV columns.
 std::vector<OutputKey> histogram_keys(const HistogramScale& scale);
 std::vector<OutputKey> slot_keys(const HistogramScale& scale);
 

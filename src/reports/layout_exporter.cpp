@@ -1,4 +1,4 @@
-// Rows for an exporter: nothing is shown.
+// Rows for an exporter: prints nothing.
 #include "metrics/exporter.hpp"
 #include "reports/aggregate_layout.hpp"
 

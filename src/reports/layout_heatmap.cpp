@@ -1,4 +1,4 @@
-// With --heatmap: a line for each histogram, or a picture of all of them.
+// --heatmap: a line for each histogram, or a picture of all of them.
 #include <cstring>
 #include <optional>
 
@@ -16,7 +16,7 @@ namespace coretap {
 
 namespace {
 
-constexpr int kSlots = 28;        // of powers of two, in a line: 2^27 microseconds are two minutes
+constexpr int kSlots = 28;        // powers of two, in a line: 2^27 microseconds are two minutes
 constexpr int kHeaderEvery = 20;  // lines
 
 class HeatMapLayout : public AggregateLayout {

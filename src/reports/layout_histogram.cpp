@@ -48,7 +48,7 @@ class HistogramLayout : public AggregateLayout {
       else
         text(s, row, h);
     }
-    // Of an interval in which nothing happened too, where there is one histogram, or totals.
+    // If there is a single histogram, or totals, also prints intervals without events.
     if (!r.rows.empty() || (!keys_.empty() && report_.totals.empty())) return;
     std::string no_keys(report_.row_size(), '\0');
     if (s.config.format == OutputFormat::json)
@@ -126,7 +126,7 @@ std::string histogram_title(const AggregateReport& report, Session& s, const std
     if (!s.config.holds(k.shown_with) || format.kind == Format::stack) continue;
     format.width = 0;
     auto value = coretap::show(format, k.read(row.data(), s.names.context), s.names);
-    // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
+    // As in similar tools: "pid = 123 comm"; a field without a title is appended to the last one.
     title += k.title.empty() ? (title.empty() ? "" : " ") + value
                              : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k.title, value);
   }

@@ -1,4 +1,4 @@
-// Rows by key, the largest first: a block at each report, or a screen that redraws itself.
+// Rows by key, the largest first: a block for each report, or a screen that is redrawn.
 #include <csignal>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class TableLayout : public AggregateLayout {
   }
 
  protected:
-  /// About all rows, those beyond the top included.
+  /// A line about all rows, including those beyond --top.
   std::string total_line(const std::vector<std::string>& rows) const {
     if (!report_.total) return {};
     std::vector<std::uint64_t> sums(report_.value_size / 8);
@@ -93,7 +93,7 @@ class TableLayout : public AggregateLayout {
   std::size_t top_ = SIZE_MAX;
 };
 
-/// In text a linear histogram that has as many lines as there are rows.
+/// In text a linear histogram with one line for each row.
 class BarsLayout : public TableLayout {
  public:
   using TableLayout::TableLayout;
@@ -126,8 +126,8 @@ class BarsLayout : public TableLayout {
   }
 };
 
-/// On a terminal in place, with keys: q quit, s next column to sort by, r reverse, p or space
-/// pause.
+/// Redraws on a terminal in place, with keys: q quit, s next column to sort by, r reverse, p or
+/// space pause.
 class ScreenLayout : public TableLayout {
  public:
   using TableLayout::TableLayout;
@@ -154,7 +154,7 @@ class ScreenLayout : public TableLayout {
       TableLayout::show(s, r);
       return;
     }
-    if (paused_) return;  // what was added meanwhile is in no picture, and in the ledger
+    if (paused_) return;  // counts added meanwhile are not shown, but in the ledger
     rows_ = std::move(r.rows);
     draw(s);
   }

@@ -1,4 +1,4 @@
-// What coretap itself does: not shown by tools that name processes, unless it is asked for.
+// The activity of coretap itself: tools that name processes hide it, unless it is requested.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,11 +10,11 @@ namespace coretap {
 
 class OwnActivity {
  public:
-  /// `fields`: of the records; the one with the key "pid" tells.
+  /// `fields`: of the records; the field with the key "pid" identifies the process.
   void configure(const Session& s, const std::vector<Field>& fields);
   void configure(const Session& s);
 
-  /// The record, or what this process did, is to be left out.
+  /// True if the record, or the activity of this process, is to be hidden.
   bool is(const void* record, const FieldContext& context) const {
     if (!pid_.read) return false;
     auto value = pid_.read(record, context);
@@ -25,7 +25,7 @@ class OwnActivity {
 
  private:
   Field pid_;
-  std::uint64_t own_ = 0;  ///< 0: it is shown
+  std::uint64_t own_ = 0;  ///< 0: not hidden
 };
 
 }  // namespace coretap

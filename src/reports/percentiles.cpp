@@ -9,7 +9,7 @@ namespace coretap {
 
 namespace {
 
-/// Of the bucket's width, the power of two; of a number beyond the last bucket that of the last.
+/// The power of two of a bucket's width; numbers beyond the last bucket have the width of the last.
 std::uint32_t width_of(std::uint32_t bucket) {
   constexpr std::uint32_t kMost = 63 - FINE_BITS;
   return bucket < 2 * FINE_STEPS ? 0 : std::min(bucket / FINE_STEPS - 1, kMost);

@@ -1,4 +1,4 @@
-// Aggregates: reads the kernel's counters by key and shows what was added since the last reading.
+// Aggregates: reads the kernel's counters by key and shows their growth since the last reading.
 #include <bpf/libbpf.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
   }
 }
 
-constexpr std::size_t kSpareTexts = 1024;  // of rows that are no more; some may come again
+constexpr std::size_t kSpareTexts = 1024;  // of removed rows, which may reappear
 
 class AggregateReporter : public Reporter {
  public:
@@ -100,7 +100,7 @@ class AggregateReporter : public Reporter {
     layout_->begin(s);
   }
 
-  // Records are processes whose user stack was seen for the first time, and texts of rows.
+  // Records announce processes whose user stack was seen for the first time, and texts of rows.
   void record(Session& s, const void* data, std::size_t size) override {
     if ((!stacks_.empty() && names_.take(s, data, size)) || size < sizeof(row_text)) return;
     auto& r = *static_cast<const row_text*>(data);
@@ -165,7 +165,7 @@ class AggregateReporter : public Reporter {
  private:
   using Counters = AggregateRows::Counters;
 
-  /// The keys that rows are not added up by are not shown.
+  /// Hides the keys by which rows are not grouped.
   void add_up_by(const std::vector<std::string>& keys) {
     if (keys.empty()) return;
     auto& fields = live_.aggregate.fields;
@@ -218,7 +218,7 @@ class AggregateReporter : public Reporter {
       of.sum += counter;
       of.most = std::max(of.most, counter);
     }
-    rows_.sort(rows, context);  // may be by what is known of groups
+    rows_.sort(rows, context);  // may sort by data of groups
   }
 
   void end_interval(Session& s) {
@@ -229,7 +229,7 @@ class AggregateReporter : public Reporter {
     no_intervals_ = true;
   }
 
-  /// Takes out the rows that are not wanted; how many events they had.
+  /// Removes the excluded rows; returns the number of their events.
   std::uint64_t refuse(std::vector<std::string>& rows, const FieldContext& context) const {
     std::uint64_t events = 0;
     std::erase_if(rows, [&](auto& row) {
@@ -289,7 +289,7 @@ class AggregateReporter : public Reporter {
           "them)");
   }
 
-  /// Counts the row's events by what is wrong with its stacks.
+  /// Counts the row's events by the defects of its stacks.
   void look_at_stacks(Session& s, const std::string& row) {
     looking_at_ = events_of(row);
     for (auto* f : stacks_) f->read(row.data(), s.names.context);
@@ -307,14 +307,14 @@ class AggregateReporter : public Reporter {
     return {};
   }
 
-  /// Of an aggregate that has one value; zeros where nothing was counted.
+  /// The sum of an aggregate with a single value; zeros if nothing was counted.
   static Counters sum_of(CounterSource& source, std::size_t counters) {
     CounterSource::Reading none;
     auto all = source.read(0, none);
     return all.empty() ? Counters(counters) : std::move(all.begin()->second);
   }
 
-  /// Of an interval in which nothing happened too.
+  /// Also for an interval without events.
   std::string one_row() {
     auto now = sum_of(*counters_, report_.value_size / 8);
     before_.resize(now.size());
@@ -328,7 +328,7 @@ class AggregateReporter : public Reporter {
   }
 
   LiveReport live_;
-  const AggregateReport& report_;  // of live_
+  const AggregateReport& report_;  // part of live_
   std::vector<Field> by_;
   AggregateRows rows_;
   OwnActivity own_;
@@ -336,9 +336,9 @@ class AggregateReporter : public Reporter {
   std::unique_ptr<CounterSource> counters_, totals_;
   Counters before_, first_totals_;
   RowTexts texts_;
-  std::vector<const Field*> stacks_;  ///< those that are shown
+  std::vector<const Field*> stacks_;  ///< the stacks that are shown
   StackNames names_;
-  std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are judged
+  std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are being read
   bool keyed_ = false, no_intervals_ = false;
   std::uint32_t owner_parts_ = 0;  ///< enum owner_part
   std::uint64_t last_ns_ = 0, ended_ns_ = 0;

@@ -1,4 +1,4 @@
-// Reads an aggregate's counters and shows what was added.
+// Reads an aggregate's counters and shows their growth.
 #pragma once
 #include <memory>
 
@@ -7,7 +7,7 @@
 
 namespace coretap {
 
-/// `live` may go meanwhile: it is copied.
+/// Copies `live`.
 std::unique_ptr<Reporter> make_aggregate_reporter(const LiveReport& live);
 
 }  // namespace coretap

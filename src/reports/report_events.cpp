@@ -1,4 +1,4 @@
-// Event tools: one line per record, as it comes.
+// Event tools: one line per record, printed as it arrives.
 #include <bpf/libbpf.h>
 
 #include <cstring>
@@ -186,12 +186,12 @@ class EventReporter : public Reporter {
   std::optional<RateLimit> rate_;
   bool with_stack_ = false, with_callers_ = false;
   bool hurried_ = false;
-  bool enough_ = false;  ///< as many events as --max-events asks for
+  bool enough_ = false;  ///< reached --max-events
 };
 
 constexpr std::uint64_t kRing = 128 << 10;
 constexpr std::uint64_t kRingWithStacks = 1 << 20;
-// What a process makes while the reader waits for a CPU.
+// Room for the events of a process while the reader waits for a CPU.
 constexpr std::uint64_t kRingOfHighRate = 2 << 20;
 
 const char* time_words(const TimeColumn& t) {

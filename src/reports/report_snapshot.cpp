@@ -1,5 +1,5 @@
-// Snapshots: what the loader itself reads, in the form of a file that users know, or what an
-// iterator program writes.
+// Snapshots: state that the loader reads, in the format of a well-known file, or the output of an
+// iterator program.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -162,7 +162,7 @@ class SnapshotReporter : public Reporter {
   Columns head_, columns_;
   SnapshotReport::Reading now_;
   std::shared_ptr<const void> top_;  ///< the record above the rows
-  std::size_t seen_ = 0;             ///< records before they were grouped
+  std::size_t seen_ = 0;             ///< number of records before grouping
   bool shown_ = false;
 };
 
@@ -170,7 +170,7 @@ class SnapshotKind : public ReportKind {
  public:
   explicit SnapshotKind(SnapshotReport report) : report_(std::move(report)) {}
 
-  bool names_processes() const override { return false; }  // its program leaves the loader out
+  bool names_processes() const override { return false; }  // its program excludes the loader
   std::string_view name() const override { return "snapshot"; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<SnapshotReporter>(report_);

@@ -1,4 +1,4 @@
-// Stack tools: totals by kernel and user stack, as text, flame graphs, folded, or as data.
+// Stack tools: totals by kernel and user stack, as text, flame graphs, folded stacks, or data.
 #include <bpf/libbpf.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 
 using Entry = StackSums::Entry;
 
-/// Of the CPUs' clock from one sample to the next.
+/// The time between two samples of the CPUs' clock.
 std::uint64_t tick_ns(const Session& s) {
   if (!s.object) return 0;
   bpf_program* program = nullptr;
@@ -79,7 +79,7 @@ class StackReporter : public Reporter {
     if (s.config.format == OutputFormat::csv) s.out.line(layout_->csv_keys());
   }
 
-  // The only records are processes whose user stack was seen for the first time.
+  // The only records announce processes whose user stack was seen for the first time.
   void record(Session& s, const void* data, std::size_t size) override {
     names_.take(s, data, size);
   }
@@ -125,7 +125,7 @@ class StackReporter : public Reporter {
   MakeProfile profile(Session& s, bool from_now) override {
     auto before = std::make_shared<StackSums::Sums>();
     if (from_now) StackSums::read_since(s, *before);
-    // While this exists, all sums stay.
+    // While this object exists, no sum is removed.
     auto stay = from_now ? profiling_ : nullptr;
     return [this, stay, before, began = from_now ? monotonic_ns() : s.began_ns](Session& s) {
       auto profile = files_.profile();
@@ -176,7 +176,7 @@ class StackReporter : public Reporter {
     return {sum.count, sum.count * tick_ns_};
   }
 
-  /// `counts`: it is shown, and the ledger is to know what its stacks lack.
+  /// `counts`: the entry is shown, so its stack defects go into the ledger.
   std::vector<StackParty> parties(Session& s, const Entry& e, bool counts = true) {
     std::vector<StackParty> all;
     bool missed = false;
@@ -205,7 +205,7 @@ class StackReporter : public Reporter {
     } else if (s.config.format == OutputFormat::csv) {
       s.out.line(layout_->csv(all, e.sum));
     } else if (s.config.given("folded")) {
-      // Threads of one name with one stack are one line.
+      // Threads with the same name and stack share a line.
       folded_[layout_->folded(all)] += layout_->value(e.sum);
     } else if (!files_.wanted()) {
       for (auto& line : layout_->lines(all)) s.out.line(line);
@@ -219,10 +219,10 @@ class StackReporter : public Reporter {
   std::optional<StackLayout> layout_;
   std::map<std::string, std::uint64_t> folded_;
   StackFiles files_;
-  std::uint64_t tick_ns_ = 0;  ///< what a sample stands for; 0: no time
-  bool adds_waits_ = false;    ///< those that are under way when tracing ends
+  std::uint64_t tick_ns_ = 0;  ///< the time that a sample counts for; 0: none
+  bool adds_waits_ = false;    ///< adds waits in progress when tracing ends
   StackSums sums_;
-  std::shared_ptr<bool> profiling_ = std::make_shared<bool>();  ///< shared by profiles at work
+  std::shared_ptr<bool> profiling_ = std::make_shared<bool>();  ///< shared by profiles in progress
 };
 
 const char* entry_words(const StackReport& r) {

@@ -1,4 +1,4 @@
-// How the run drives a report; one class per kind of report.
+// The interface through which a run drives a report; one class per kind of report.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,50 +9,50 @@
 
 namespace coretap {
 
-/// Shows what a tool reports; one class per kind of report.
+/// Shows the data that a tool reports; one class per kind of report.
 class Reporter {
  public:
   virtual ~Reporter() = default;
-  /// Before load: what the kernel program must know.
+  /// Before load: sets the kernel program's variables.
   virtual void configure(Session&) {}
-  /// Before load: how large the maps of its kind are.
+  /// Before load: sets the sizes of the maps of this kind.
   virtual void size_maps(Session&) {}
-  /// After load, before anything is attached: what takes long.
+  /// After load, before anything is attached: does slow preparations.
   virtual Result<void> ready(Session&) { return {}; }
-  /// When all is attached.
+  /// When everything is attached.
   virtual Result<void> open(Session&) { return {}; }
-  /// Before the first line: titles.
+  /// Before the first line: prints titles.
   virtual void begin(Session&) {}
-  /// A record came through the ring buffer.
+  /// Takes a record from the ring buffer.
   virtual void record(Session&, const void*, std::size_t) {}
-  /// Tracing has ended, and time is up: what still comes is counted as not read.
+  /// Tracing has ended, and time is up: records that still arrive are counted as not read.
   virtual void hurry() {}
-  /// An interval has passed, or the end has come.
+  /// At each interval, and at the end.
   virtual void report(Session&) {}
-  /// Tracing ends, and a last report follows: what is still attached.
+  /// Tracing ends, and a last report follows; programs are still attached.
   virtual void ends(Session&) {}
-  /// When all has been counted: what losses belong to.
+  /// When everything has been counted: prints what includes losses.
   virtual Result<void> finish(Session&) { return {}; }
-  /// Writes elsewhere too: does not end when standard output's reader goes.
+  /// True if it also writes a file: the run then continues when standard output's reader closes.
   virtual bool keeps_file() const { return false; }
-  /// Prints at intervals and at the end, rather than as events come.
+  /// True if it prints at intervals and at the end; false: as events arrive.
   virtual bool periodic() const { return true; }
-  /// poll() is called this often at least, for what comes by no ring buffer; 0: whenever records
-  /// are read.
+  /// The longest time between calls of poll(), for data outside the ring buffer; 0: call it when
+  /// records are read.
   virtual double poll_seconds() const { return 0; }
   virtual void poll(Session&) {}
-  /// Begins a profile (pprof's format) of what is counted from now on, or of all that there is:
-  /// what it returns makes it. Null: there is none.
+  /// Starts a profile (pprof's format) of the counts from now on, or of all counts. The function
+  /// that it returns makes the profile; null: not supported.
   using MakeProfile = std::function<std::string(Session&)>;
   virtual MakeProfile profile(Session&, bool /*from_now*/) { return nullptr; }
-  /// Descriptors that can be read when poll() should be called at once.
+  /// Descriptors that become readable when poll() should be called at once.
   virtual std::vector<int> wakes() const { return {}; }
-  /// Signals that it handles while it traces, and that one has come.
+  /// Signals that it handles while tracing, and the handler.
   virtual std::vector<int> signals() const { return {}; }
   virtual void signalled(Session&, int) {}
-  /// The user has asked it to end.
+  /// True if the user has requested the end.
   virtual bool wants_end() const { return false; }
-  /// Tells what is rather than what was since the report before: the first comes at once, none at
+  /// Reports the current state instead of changes: the first report is made at once, none at
   /// the end.
   virtual bool immediate() const { return false; }
 };

@@ -11,7 +11,7 @@ namespace {
 
 struct OfRow {
   static const task_id* of(const void* row, const FieldContext& context) {
-    static constexpr task_id kNone{};  // documentation has no rows
+    static constexpr task_id kNone{};  // for documentation, which has no rows
     if (!context.owner_at) return &kNone;
     const auto* owner =
         reinterpret_cast<const task_id*>(static_cast<const char*>(row) + context.owner_at);

@@ -1,4 +1,4 @@
-// Whose the rows of an aggregate are, where --by asks (owner_parts in bpf/lib/aggregate.bpf.h).
+// Owners of an aggregate's rows, if --by requests them (owner_parts in bpf/lib/aggregate.bpf.h).
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,17 +8,17 @@
 
 namespace coretap {
 
-/// Can its rows be apart for each owner?
+/// True if there can be separate rows for each owner.
 bool has_owner(const AggregateReport& report);
 
-/// The owner's fields that the report has not by other means: pid, comm, uid, and those of the
-/// cgroup. They exist only where --by names them.
+/// The owner's fields that the report does not have already: pid, comm, uid, and those of the
+/// cgroup. They exist only if --by names them.
 std::vector<Field> owner_fields(const AggregateReport& report);
 bool is_owner_field(const Field& field);
-/// One of the keys that such fields have.
+/// True for a key of these fields.
 bool is_owner_key(std::string_view key);
 
-/// enum owner_part: what these fields are read from; 0: from nothing of the owner.
+/// enum owner_part: the parts of the owner that these fields read; 0: none.
 std::uint32_t owner_parts(const std::vector<Field>& fields);
 
 }  // namespace coretap

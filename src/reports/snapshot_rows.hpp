@@ -1,4 +1,4 @@
-// Rows of a snapshot from what an iterator program has written.
+// Rows of a snapshot from the output of an iterator program.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace coretap {
 
-/// Records of one size as they are.
+/// Splits the bytes into records of this size.
 SnapshotReport::Reading records_of(std::string bytes, std::size_t size);
 
-/// One row for all records that begin with the same key, in the order in which the keys come: the
-/// key, and behind it, aligned to 8 bytes, how many there are.
+/// One row for all records that start with the same key, in the order in which the keys appear: the
+/// key, then, aligned to 8 bytes, the number of records.
 SnapshotReport::Reading groups_of(const SnapshotReport::Reading& records, std::size_t key_size);
 
-/// The largest values of this field first; equal ones keep their order.
+/// Sorts by this field, the largest value first; equal ones keep their order.
 void sort_by(SnapshotReport::Reading& rows, const Field& field, const FieldContext& context);
 
 }  // namespace coretap

@@ -37,7 +37,7 @@ Error cannot_run(std::string_view name, int error) {
   return {what, strerror(error), "it must be an executable file", kCannotRun};
 }
 
-/// Why execvp() would refuse this; 0: nothing speaks against it. It is asked before anything is
+/// The errno with which execvp() would fail; 0: none was found. Checked before anything is
 /// attached.
 int refusal(const std::string& name) {
   auto check = [](const std::string& path) {
@@ -79,7 +79,7 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
   if (pid_ < 0) return cannot("start");
   if (pid_ == 0) {
     close(go[1]);
-    restore_descriptor_limit();  // now: what it does after the start is traced
+    restore_descriptor_limit();  // now, as its actions after the start are traced
     char byte = 0;
     if (uninterrupted([&] { return read(go[0], &byte, 1); }) != 1) _exit(127);
     unblock_signals();

@@ -1,4 +1,4 @@
-// The command behind --: forked, held until everything is attached, then executed.
+// The command after --: forked, held until everything is attached, then executed.
 #pragma once
 #include <sys/types.h>
 
@@ -9,7 +9,7 @@
 
 namespace coretap {
 
-/// A command that waits, forked, until it is let go.
+/// A command that is forked and waits to be released.
 class Command {
  public:
   Command() = default;
@@ -17,14 +17,14 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  /// An error with a shell's exit status, 127 or 126, if there is no such command or it cannot be
+  /// Fails with a shell's exit status, 127 or 126, if there is no such command or it cannot be
   /// executed.
   Result<void> prepare(const std::vector<std::string>& words);
-  /// Lets it run; an error if it cannot be executed.
+  /// Releases it; fails if it cannot be executed.
   Result<void> start();
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_; }
-  /// After it has ended: its exit status as a shell tells it.
+  /// After it has ended: its exit status as in a shell.
   int status();
 
  private:

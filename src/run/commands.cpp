@@ -62,14 +62,14 @@ std::string lower(std::string_view text) {
   return low;
 }
 
-/// Begins a word of the text with this?
+/// True if a word of the text starts with this.
 bool has_word(std::string_view text, std::string_view word) {
   for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1))
     if (at == 0 || !isalnum(static_cast<unsigned char>(text[at - 1]))) return true;
   return false;
 }
 
-/// Has the text words that begin with all of these, or with their singulars? In any case.
+/// True if each of these words, or its singular, starts a word of the text. Ignores case.
 bool has_words(std::string_view text, const std::vector<std::string>& words) {
   auto low = lower(text);
   return std::all_of(words.begin(), words.end(), [&](auto& word) {
@@ -83,7 +83,7 @@ bool has_words(std::string_view text, const std::vector<std::string>& words) {
 
 namespace {
 
-/// What `find` found.
+/// The results of `find`.
 struct Finds {
   struct Answer {
     std::string_view tool, question, command;
@@ -97,7 +97,7 @@ struct Finds {
   };
   std::vector<Answer> answers;
   std::vector<Named> tools;
-  std::map<std::string, OptionOf> options;  ///< by what is said of them
+  std::map<std::string, OptionOf> options;  ///< by their descriptions
 
   bool empty() const { return answers.empty() && tools.empty() && options.empty(); }
 };

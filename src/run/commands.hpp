@@ -8,7 +8,7 @@
 
 namespace coretap {
 
-/// On standard error, of a command that is about all tools: how many of them this build has.
+/// Prints to standard error how many of all tools this build has, for commands about all tools.
 void note_tools_in_build(std::string_view command);
 
 /// Each takes checked options and words, such as names of tools, and returns the exit status.

@@ -1,4 +1,4 @@
-// coretap doctor: what this kernel and these privileges can do, found out by trying.
+// coretap doctor: tests what this kernel and these privileges permit.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
@@ -33,7 +33,7 @@ struct Finding {
   std::string note = {};
 };
 
-/// The descriptor of something that was tried, closed at once; the error otherwise.
+/// Closes the descriptor of something that was tried and returns 0; or returns the errno.
 int tried(int fd) {
   if (fd < 0) return errno;
   close(fd);
@@ -47,7 +47,7 @@ int perf_open(std::uint32_t type, std::uint64_t config, const char* name = nullp
   attr.config = config;
   attr.config1 = reinterpret_cast<std::uint64_t>(name);
   if (!name) attr.sample_period = 1'000'000'000;
-  // Of this process on any CPU, or of one CPU where that is what the kind wants.
+  // This process on any CPU; for a tracepoint one CPU, all tasks.
   long fd = syscall(SYS_perf_event_open, &attr, type == PERF_TYPE_TRACEPOINT ? -1 : 0,
                     type == PERF_TYPE_TRACEPOINT ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC);
   return tried(static_cast<int>(fd));
@@ -129,7 +129,7 @@ std::vector<Finding> examine(Kernel& kernel) {
 
 using Tools = std::vector<const Registered*>;
 
-/// Those that are named, or all.
+/// The named tools, or all.
 Tools tools_named(const std::vector<std::string>& names) {
   Tools tools;
   for (auto& entry : registry())
@@ -160,14 +160,14 @@ Verdict judge(const Registered& entry) {
           fmt::format("{}", fmt::join(session.plan.limits, "; "))};
 }
 
-/// What each right is for, which of the tools ask for it, and whether this process has it.
+/// For each capability: its use, the tools that need it, and whether this process has it.
 void print_rights(Sink& out, const Tools& chosen) {
   struct Use {
     NeededCapability need;
     std::vector<std::string_view> tools;
   };
   std::vector<Use> uses;
-  std::size_t tracing = 0;  // tools that load anything at all
+  std::size_t tracing = 0;  // tools that load any program
   for (auto* entry : chosen) {
     auto needs = needed_capabilities(build(*entry));
     if (!needs.empty()) tracing++;

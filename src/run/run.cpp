@@ -55,7 +55,7 @@ Result<void> check_rights(Kernel& kernel) {
 void configure(Session& s, Reporter& reporter) {
   for (auto& edit : s.config.edits())
     edit_rodata(s, edit.target.offset, &edit.value, std::min<std::size_t>(edit.target.size, 8));
-  // Facts about this kernel's tracepoints that the program asks for by the variable's name.
+  // Facts about this kernel's tracepoints, which programs request by the name of a variable.
   constexpr std::string_view kArgs = "tp_args_";
   each_constant(s, [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
     if (!name.starts_with(kArgs)) return;
@@ -72,7 +72,7 @@ void configure(Session& s, Reporter& reporter) {
     set_variable(s, "filter_cpu_on", 1);
   }
   set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
-  // A set of CPUs that programs can hold has 1024 at most.
+  // Programs can handle sets of at most 1024 CPUs.
   auto cpu_words = static_cast<std::uint64_t>((possible_cpus() + 63) / 64);
   set_variable(s, "cpu_words", cpu_words <= 16 ? cpu_words : 0);
   set_variable(s, "page_bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
@@ -118,12 +118,12 @@ Result<void> load_with_names(Session& s) {
   return load(s);
 }
 
-/// Attaches all that is loaded; on failure names the program that failed.
+/// Attaches all loaded programs; on failure stores the name of the program that failed.
 Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
-    if (samples(program)) {  // CPUs may come later
+    if (samples(program)) {  // for CPUs that come online later
       s.retained.add({Capability::perfmon, Capability::bpf});
       if (perf_events_for_admin()) s.reserve.add(Capability::sys_admin);
     }
@@ -145,7 +145,7 @@ Result<void> attach(Session& s, std::string* failed) {
   return {};
 }
 
-/// Tells the programs from when on an end without its start is a loss.
+/// Sets the time since when an end event without its start is counted as lost.
 void set_tracing_since(Session& s) {
   s.began_ns = monotonic_ns();
   set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
@@ -159,12 +159,12 @@ Result<void> redirect(Session& s) {
                       .tell = [&s](std::string_view what, const Error& why) { s.note(what, why); }};
   if (auto r = s.file.open(std::string(s.config.text("output")), std::move(how)); !r) return r;
   s.out = Sink(s.file);
-  // Until the loop sees it; a report may have another use for it, and has blocked it then.
+  // Blocked until the loop watches it; a report may use the signal itself, and has blocked it then.
   block_signal(kReopenSignal);
   return {};
 }
 
-/// What the rights that are left are enough for is known before it is needed.
+/// Warns at the start if the remaining capabilities do not suffice for --rotate.
 void check_rotation(const Session& s) {
   if (!s.config.rotate_bytes || !s.file) return;
   if (auto why = s.file.hindrance(); !why.empty())
@@ -172,7 +172,7 @@ void check_rotation(const Session& s) {
 }
 
 int finish(Session& s, Reporter& reporter, Command& command) {
-  if (!s.out.closed()) let_signals_kill();  // all that is left is to print
+  if (!s.out.closed()) let_signals_kill();  // the rest is only printing
   s.ledger = whole_ledger(s);
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.name, finished.error());
@@ -190,7 +190,7 @@ int finish(Session& s, Reporter& reporter, Command& command) {
   return kOk;
 }
 
-/// A run without any kernel program.
+/// Runs a tool without a kernel program.
 Result<void> run_without_program(Session& s) {
   if (s.config.given("explain")) {
     if (s.config.format == OutputFormat::json) {
@@ -251,7 +251,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     exporter.emplace(*plan, exported->options, std::move(exported->channel),
                      std::move(exported->events));
     s.exporter = &*exporter;
-    // Requests say when.
+    // Requests determine the times.
     parsed->config.interval = parsed->config.duration = 0;
     parsed->config.count = 0;
   }
@@ -318,7 +318,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     std::string failed;
     auto attached = attach(s, &failed);
     if (attached) break;
-    // Only trying told: what looked well goes, and the next way has its turn.
+    // Attaching failed despite the checks: rejects this candidate and plans again.
     if (failed.empty() || attached.error().status == kUsage ||
         !refused.emplace(failed, attached.error().why).second)
       return fail(attached.error());

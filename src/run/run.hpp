@@ -1,4 +1,4 @@
-// The steps that every tool's run takes, always in the same order.
+// The steps of every tool's run, always in the same order.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,21 +13,21 @@ namespace coretap {
 
 struct Session;
 
-/// For a tool that `coretap serve` runs: pages of metrics on request, in place of reports.
+/// For a tool that `coretap serve` runs: pages of metrics on request instead of reports.
 struct Exported {
   metrics::ExportOptions options;
-  Fd channel;      ///< of requests and replies
-  Fd events = {};  ///< that takes events, if they are pushed
+  Fd channel;      ///< for requests and replies
+  Fd events = {};  ///< receives events, if they are pushed
 };
 
 /// Runs a tool with its arguments; returns the exit status.
 int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
              Exported* exported = nullptr);
 
-/// Which build this is, after its version: "commit 0123456789ab, libbpf 1.1, compiler GNU 12.2.0".
+/// The build, as printed after the version: "commit 0123456789ab, libbpf 1.1, compiler GNU 12.2.0".
 std::string build_words();
 
-/// Opens, configures, plans and loads, without attaching: what `doctor` asks of each tool.
+/// Opens, configures, plans and loads, without attaching; `doctor` does that with each tool.
 Result<void> prepare(Session& session);
 
 }  // namespace coretap

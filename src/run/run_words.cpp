@@ -20,7 +20,7 @@ namespace coretap {
 
 namespace {
 
-/// Of programs and libraries that are probed.
+/// The probed programs and libraries.
 std::set<std::string> files_of(const CandidatePlan& way) {
   std::set<std::string> files;
   for (auto& [program, places] : way.places)

@@ -1,4 +1,4 @@
-// What a run says of itself: header, attach points, ledger.
+// Messages of a run about itself: header, attach points, ledger.
 #pragma once
 
 namespace coretap {
@@ -7,11 +7,11 @@ struct Session;
 
 /// The first line of --json.
 void print_header(Session& s);
-/// To standard error: limits of this kernel, attach points if asked for, and what is traced.
+/// To standard error: limits of this kernel, attach points if requested, and the traced targets.
 void announce(Session& s);
-/// For --explain: where everything would be attached, and the sizes of maps.
+/// For --explain: the attach points, and the sizes of maps.
 void print_plan(Session& s);
-/// At the end: as a line of --json, and what was lost to standard error.
+/// At the end: a line of --json, and losses to standard error.
 void print_ledger(Session& s);
 
 }  // namespace coretap

@@ -33,7 +33,7 @@ Error failure(std::string_view action, const fs::path& path, std::error_code why
   return {fmt::format("{} {}", action, printable(path.native())), why.message()};
 }
 
-/// By /proc, or where that is not mounted as the kernel was asked to run it.
+/// From /proc; if that is not mounted, the path that was passed to execve().
 Result<fs::path> this_executable() {
   std::error_code error;
   auto path = fs::canonical("/proc/self/exe", error);
@@ -47,7 +47,7 @@ Error failure(std::string_view action, const fs::path& path, int error) {
   return failure(action, path, std::error_code(error, std::generic_category()));
 }
 
-/// The directories of the record; none where there is no record.
+/// The directories in the record; none if there is no record.
 Result<std::set<fs::path>> recorded(const fs::path& record) {
   std::set<fs::path> all;
   Fd fd(open(record.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -76,7 +76,7 @@ bool leads_to(const fs::path& name, const fs::path& executable) {
   return fs::equivalent(name, executable, error) && !error;
 }
 
-/// Of a prefix with which tool_called() finds the tool again, and which is no trouble in shells.
+/// True if tool_called() can parse a name with this prefix, and shells need no quotes for it.
 bool fit_prefix(std::string_view prefix) {
   if (prefix.empty()) return true;
   return isalnum(static_cast<unsigned char>(prefix.front())) && prefix.back() == '-' &&
@@ -108,7 +108,7 @@ std::vector<Option> link_options() {
 }
 
 Called tool_called(std::string_view name) {
-  if (name == "coretap") return {};  // most starts: looking for other names builds all tools
+  if (name == "coretap") return {};  // the usual case: looking for other names builds all tools
   auto dash = name.rfind('-');
   auto behind = dash == name.npos || dash == 0 ? std::string_view() : name.substr(dash + 1);
   for (auto own : {name, behind}) {
@@ -232,7 +232,7 @@ std::vector<fs::path> links_on_path(const fs::path& executable, std::string_view
   while (!path.empty()) {
     fs::path directory = path.substr(0, path.find(':'));
     path.remove_prefix(std::min(path.size(), directory.native().size() + 1));
-    if (!directory.is_absolute()) continue;  // what it names depends on where the shell is
+    if (!directory.is_absolute()) continue;  // a relative name depends on the current directory
     std::error_code error;
     for (fs::directory_iterator at(directory, error), end; !error && at != end;
          at.increment(error)) {

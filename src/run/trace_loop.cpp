@@ -31,21 +31,21 @@ namespace coretap {
 
 namespace {
 
-constexpr double kCpuSeconds = 1;                 // where no message told of a CPU that has come
-constexpr double kDrainSeconds = 0.1;             // the latest an event waits before it is shown
+constexpr double kCpuSeconds = 1;                 // finds new CPUs of which there was no message
+constexpr double kDrainSeconds = 0.1;             // maximum delay until an event is shown
 constexpr double kServedDrainSeconds = 1;         // the same for `coretap serve`, which shows sums
-constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
-// Records are taken in steps, between which signals, timers and requests have their turn.
+constexpr double kEarlySeconds[] = {0.01, 0.03};  // the user waits for the first events
+// Records are read in steps, between which signals, timers and requests are handled.
 constexpr std::chrono::milliseconds kStep{20};
-constexpr std::chrono::milliseconds kStepOfReport{50};  // a report needs what came before it
-// After the end, and so many records at least; the rest is counted.
+constexpr std::chrono::milliseconds kStepOfReport{50};  // a report needs all earlier records
+// After the end: this long, but at least this many records; the rest is only counted.
 constexpr std::chrono::milliseconds kLastStep{80};
 constexpr std::uint64_t kLastRecords = 10'000;
-constexpr double kCollectSeconds = 15;  // without requests: maps of keys do not fill up
+constexpr double kCollectSeconds = 15;  // without requests: keeps maps of keys from filling up
 
-/// CPUs that come online while perf events are sampled get theirs. A CPU that goes takes its events
-/// with it, so that one that comes back at once needs new ones, too: the kernel's messages tell
-/// (lib/kobject_uevent.c; to all network namespaces of the first user namespace), a list does not.
+/// Opens perf events on CPUs that come online during sampling. A CPU that goes offline loses its
+/// events, and needs new ones even if it is back at once. Uevents report that, a list does not
+/// (lib/kobject_uevent.c; sent to all network namespaces of the initial user namespace).
 class CpuWatch {
  public:
   explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}
@@ -105,7 +105,7 @@ class CpuWatch {
   Fd messages_;
 };
 
-/// Replies now, or when the profile's time is over.
+/// Replies now, or when the time of the profile has passed.
 void answer_profile(Session& s, Reporter& reporter, Loop& loop, const metrics::Request& request) {
   auto make = reporter.profile(s, request.ms != metrics::Request::kSinceStart);
   auto answer = [&s, request, make] { s.exporter->reply(request, make ? make(s) : std::string()); };
@@ -115,7 +115,7 @@ void answer_profile(Session& s, Reporter& reporter, Loop& loop, const metrics::R
     answer();
 }
 
-/// Pages of metrics and profiles, for `coretap serve`.
+/// Answers requests of `coretap serve` for pages of metrics and profiles.
 void answer_requests(Session& s, Reporter& reporter, Loop& loop,
                      const std::function<void()>& collect, bool& too_many) {
   loop.watch(s.exporter->channel(), EPOLLIN, [&s, &reporter, &loop, collect] {
@@ -138,7 +138,7 @@ void answer_requests(Session& s, Reporter& reporter, Loop& loop,
   });
 }
 
-/// Those that are not pushed are limited; they were counted as shown before.
+/// Counts events that were not pushed as limited; they were counted as shown before.
 void finish_events(Session& s) {
   auto left = s.exporter->finish_events();
   if (!left) return;
@@ -217,7 +217,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   if (s.config.duration > 0) loop.stop_after(s.config.duration);
   bool too_many = false;
   if (s.exporter) answer_requests(s, reporter, loop, report, too_many);
-  // A reader that has gone is noticed although there is nothing to write.
+  // Detects that the reader has closed even if there is nothing to write.
   if (!reporter.keeps_file() && !s.file && !s.exporter)
     loop.watch(STDOUT_FILENO, 0, [&] {
       s.out.reader_has_gone();
@@ -252,7 +252,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     next_report();
     if (s.config.interval <= 0 && !s.exporter) loop.stop();
   }
-  s.out.flush();  // before a command's first words
+  s.out.flush();  // before a command's first output
   check_output();
   if (command.pid() > 0 && wanted() && !s.out.failed())
     if (auto r = command.start(); !r) return r;
@@ -263,7 +263,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   if (!complete && wanted()) reporter.ends(s);
-  // What happened until now belongs to the last report; what happens from here on does not.
+  // Events until now belong to the last report; later ones do not.
   const bool stopped = true;
   set_live(s, "tracing_stopped", &stopped, sizeof stopped);
   s.ledger.count[LEDGER_MISSED] += missed_at(s.links);

@@ -1,4 +1,4 @@
-// The time between attach and detach: events, reports, requests and signals, as they come.
+// The time between attach and detach: handles events, reports, requests and signals.
 #pragma once
 #include <csignal>
 
@@ -10,14 +10,14 @@ namespace coretap {
 class Command;
 class Reporter;
 
-/// Of --output: opens the file again, as logrotate's users know it.
+/// For --output: opens the file again, as users of logrotate expect.
 inline constexpr int kReopenSignal = SIGUSR1;
 
-/// The ledger with what kernel programs have counted until now.
+/// The ledger including the counts of kernel programs until now.
 Ledger whole_ledger(const Session& s);
 
-/// Starts the command, if there is one, and shows events and reports until an end is due; then
-/// detaches, and shows what is left. Fails if it cannot go on.
+/// Starts the command, if there is one, and shows events and reports until the end; then detaches,
+/// and shows the remaining data. Fails if it cannot continue.
 Result<void> trace(Session& s, Reporter& reporter, Command& command);
 
 }  // namespace coretap

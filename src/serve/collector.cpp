@@ -38,7 +38,7 @@ void Collector::remove(std::string_view key) {
   std::erase_if(sources_, [&](auto& s) { return s.key == key; });
 }
 
-/// Nothing more comes from it.
+/// Marks the source as broken; its pending profiles get no data.
 void Collector::give_up(Source& s) {
   s.broken = true;
   for (auto& owed : std::exchange(s.profiles, {})) owed.take({});
@@ -57,7 +57,7 @@ bool Collector::send(Source& s, std::uint32_t what, std::uint32_t ms) {
 bool Collector::ask(Source& s) {
   s.fresh = false;
   if (s.broken) return false;
-  if (s.asked) return true;  // it still owes an answer, which may be there
+  if (s.asked) return true;  // an answer is still pending, and may be readable
   if (!send(s, metrics::Request::page, 0)) return false;
   s.asked = last_id_;
   s.asked_ns = monotonic_ns();
@@ -125,7 +125,7 @@ std::vector<std::string_view> Collector::profiles() const {
 
 std::string Collector::page(int deadline_ms) {
   auto deadline = monotonic_ns() + static_cast<std::uint64_t>(deadline_ms) * 1'000'000;
-  // What owes an answer since long is only looked at.
+  // Sources with an overdue answer are read, but not waited for.
   auto waits = [&](const Source& s) {
     return !s.fresh && !s.broken && s.asked &&
            s.asked_ns + static_cast<std::uint64_t>(deadline_ms) * 1'000'000 >= monotonic_ns();

@@ -1,4 +1,4 @@
-// Asks running tools for their pages of metrics, with a deadline, and makes one page of them.
+// Requests pages of metrics from running tools, with a deadline, and joins them to one page.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,31 +13,31 @@ namespace coretap::serve {
 
 class Collector {
  public:
-  /// One that has not answered by then is left out, and not asked again before it has.
+  /// A tool that has not answered by then is left out, and not asked again before it has answered.
   static constexpr int kDeadlineMs = 1000;
-  /// A longer reply is none of ours: the tool is left out from then on.
+  /// A longer reply is invalid: the tool is left out from then on.
   static constexpr std::size_t kMostBytes = 16 << 20;
 
-  /// A tool that runs: a number that no other has, and its name.
+  /// The key of a running tool: a unique number, and its name.
   static std::string key(std::uint64_t number, bool profiles, std::string_view name);
-  /// `channel` is this end of its requests and replies.
+  /// `channel`: this end of its requests and replies.
   void add(std::string key, Fd channel);
   void remove(std::string_view key);
-  /// What the supervisor says of all tools, a page of its own.
+  /// The supervisor's page about all tools.
   void set_state(std::string page) { state_ = std::move(page); }
 
-  /// The page of all tools that answer in time, and what is known of the others.
+  /// The page of all tools that answer in time, and the state of the others.
   std::string page(int deadline_ms = kDeadlineMs);
 
-  /// Asks for a profile of the time from now on (0 ms: since the start), in pprof's format. `take`
-  /// gets it, or nothing: the tool has gone. False: no tool of this name has profiles.
+  /// Requests a profile of the time from now on (0 ms: since the start), in pprof's format. `take`
+  /// gets it, or nothing if the tool has gone. False: no tool of this name has profiles.
   using TakeProfile = std::function<void(const std::string& profile)>;
   bool ask_profile(std::string_view name, std::uint32_t ms, TakeProfile take);
-  /// Channels of tools that owe a profile; read() is for when one can be read.
+  /// Channels of tools with a pending profile; call read() when one is readable.
   std::vector<int> owing() const;
   void read(int channel);
 
-  /// Of the tools that have profiles.
+  /// Names of tools that have profiles.
   std::vector<std::string_view> profiles() const;
   std::size_t sources() const { return sources_.size(); }
 
@@ -45,11 +45,11 @@ class Collector {
   struct Source {
     std::string key, name;
     Fd channel;
-    std::uint32_t asked = 0;  // id of the request that is under way; 0: none
+    std::uint32_t asked = 0;  // id of the pending request; 0: none
     std::uint64_t asked_ns = 0;
-    double seconds = 0;  // that the last reply took
+    double seconds = 0;  // duration of the last reply
     std::string partial, page;
-    bool fresh = false;  // the page answers the request at hand
+    bool fresh = false;  // the page answers the current request
     bool broken = false;
     bool has_profiles = false;
     struct Owed {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-// The reader alone, without exceptions, streams and what writes TOML.
+// Only the parser, without exceptions, streams and the TOML formatter.
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
@@ -28,11 +28,11 @@ namespace coretap::serve {
 namespace {
 
 constexpr std::uint64_t kMostSeries = 100'000, kUsualSeries = 500;
-constexpr std::uint64_t kMostEvery = 3600;  // between pushes of metrics, in seconds
+constexpr std::uint64_t kMostEvery = 3600;  // seconds between pushes of metrics
 constexpr std::size_t kMostHeaders = 16, kMostHeaderBytes = 1024;
 constexpr std::uint64_t kEventRate = 20'000;  // max_events_per_second of tools that show each event
 
-/// A header that a request may have besides its own.
+/// True for a header that a request may have beside those that coretap sets.
 bool is_header(std::string_view name, std::string_view value) {
   constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
   constexpr std::string_view kOwn[] = {"host",       "content-length",    "content-type",
@@ -187,7 +187,7 @@ class Reader {
   std::string file_;
 };
 
-/// Tools without a limit of their own have equal parts of what is left, and kUsualSeries at most.
+/// Divides the rest equally among tools without a limit, up to kUsualSeries each.
 Result<void> divide_series(ServeConfig& config) {
   std::uint64_t given = 0, others = 0;
   for (auto& entry : config.entries) {

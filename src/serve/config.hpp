@@ -1,4 +1,4 @@
-// The configuration of `coretap serve`: which tools run, and how much of them is shown.
+// The configuration of `coretap serve`: the tools that run, and limits of their output.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,13 +12,13 @@
 
 namespace coretap::serve {
 
-/// Where a tool's events go, as JSON lines.
+/// The destination of a tool's events, as JSON lines.
 struct EventFile {
-  std::string file;               ///< empty: they are only pushed
-  bool otlp = false;              ///< they are pushed
-  std::string max_bytes = "50M";  ///< as --rotate takes it
-  std::uint64_t keep = 3;         ///< files before it
-  std::uint64_t per_second = 0;   ///< events that are written; 0: all
+  std::string file;               ///< empty: only pushed
+  bool otlp = false;              ///< push them
+  std::string max_bytes = "50M";  ///< in the syntax of --rotate
+  std::uint64_t keep = 3;         ///< number of older files
+  std::uint64_t per_second = 0;   ///< limit of events that are written; 0: all
 
   bool operator==(const EventFile&) const = default;
 };
@@ -26,27 +26,27 @@ struct EventFile {
 /// A tool whose metrics are served.
 struct Entry {
   std::string run;   ///< its command line, without "coretap"
-  std::string name;  ///< label "tool"; by default the tool's
+  std::string name;  ///< label "tool"; default: the tool's name
   bool named = false;
   std::vector<std::string> labels;
-  std::uint64_t max_series = 0;  ///< lines of its own metrics; 0: its part of what there can be
+  std::uint64_t max_series = 0;  ///< lines of the tool's metrics; 0: its share of the total
   std::optional<std::uint64_t>
-      max_rate;  ///< events a second; 0: any number; none: by the tool's kind
+      max_rate;  ///< events per second; 0: no limit; none: by the tool's kind
   std::optional<EventFile> events;
   std::string where;  ///< "exporter.toml:12", for errors
 
-  bool profiles = false;  ///< it has stacks
-  /// Of `run`, with what `events` adds.
+  bool profiles = false;  ///< the tool has stacks
+  /// `run` as words, with the options that `events` adds.
   std::vector<std::string> arguments = {};  ///< the first is the tool
 
-  /// Wherever it is in a file.
+  /// Ignores `where`.
   bool operator==(const Entry& other) const;
   metrics::ExportOptions export_options() const;
 };
 
-/// What is pushed, and where to.
+/// The data that is pushed, and the destination.
 struct Otlp {
-  std::string endpoint;      ///< as parse_endpoint() takes it
+  std::string endpoint;      ///< in the syntax of parse_endpoint()
   std::uint64_t every = 60;  ///< seconds
   std::vector<std::pair<std::string, std::string>> headers;
 
@@ -60,13 +60,13 @@ struct ServeConfig {
   std::vector<Entry> entries;
 };
 
-/// Reads TOML; errors have the file's name, line and column.
+/// Reads TOML; errors include the file's name, line and column.
 Result<ServeConfig> parse_config(std::string_view text, const std::string& file);
 
-/// Names, tools, command lines, labels and limits, as far as they can be judged without running.
+/// Checks names, tools, command lines, labels and limits, as far as possible without running.
 Result<void> check(ServeConfig& config);
 
-/// A command line in words as a shell divides it: blanks, quotes and backslashes.
+/// Splits a command line into words like a shell: blanks, quotes and backslashes.
 Result<std::vector<std::string>> words_of(std::string_view line);
 
 }  // namespace coretap::serve

@@ -1,4 +1,4 @@
-// The keys of coretap-exporter.toml(5): what is read, and what its page says.
+// The keys of coretap-exporter.toml(5), and their text in its manual page.
 #pragma once
 #include <string_view>
 
@@ -6,7 +6,7 @@ namespace coretap::serve {
 
 struct ConfigKey {
   std::string_view name;
-  std::string_view value;  ///< what stands for its value in a manual page
+  std::string_view value;  ///< placeholder for its value in a manual page
   std::string_view about;  ///< sentences
 };
 

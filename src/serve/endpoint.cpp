@@ -63,7 +63,7 @@ Result<Endpoint> parse_endpoint(const std::string& text) {
   int size = sizeof e.address;
   if (!port || !*port || *port > 65535)
     return usage(fmt::format("endpoint: '{}' has no port", text), kForms);
-  // Without brackets the end of an address of IPv6 would pass for a port.
+  // Without brackets the end of an IPv6 address would be parsed as a port.
   const bool is_clear = e.host.starts_with('[') || e.host.find(':') == colon;
   if (!is_clear || evutil_parse_sockaddr_port(address.c_str(),
                                               reinterpret_cast<sockaddr*>(&e.address), &size) != 0)

@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Takes a line and its end; none: there is no whole one.
+/// Removes and returns the first line; none: it is incomplete.
 std::optional<std::string_view> take_line(std::string_view& rest) {
   auto end = rest.find(kLineEnd);
   if (end == rest.npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// The answer of an HTTP server to a request that asked it to close the connection.
+// Parses an HTTP response to a request that asked to close the connection.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ struct HttpAnswer {
   std::string body;
 };
 
-/// None: it is not whole, or is none. `ended`: no more bytes will come.
+/// None: it is incomplete, or invalid. `ended`: no more bytes will come.
 std::optional<HttpAnswer> parse_answer(std::string_view bytes, bool ended);
 
 }  // namespace coretap::serve

@@ -1,4 +1,4 @@
-// By libevent's evhttp. The process parses what comes from the network, so it has nothing else.
+// Uses libevent's evhttp. The process parses untrusted network data, so it has minimal privileges.
 #include "serve/listener.hpp"
 
 #include <event2/buffer.h>
@@ -46,24 +46,24 @@ constexpr int kIdleSeconds = 5;
 constexpr int kHeaderBytes = 4096, kBodyBytes = 1 << 20;
 constexpr rlim_t kConnections = 16;
 constexpr int kBacklog = 64;
-constexpr std::size_t kProfiles = 4;               // that are waited for; others may come later
-constexpr std::uint64_t kMostSeconds = 60;         // of a profile
-constexpr int kLateSeconds = 15;                   // after its time, until it is given up
-constexpr std::uint64_t kShareNs = 1'000'000'000;  // requests of one second get one page
+constexpr std::size_t kProfiles = 4;               // pending at once; others are refused
+constexpr std::uint64_t kMostSeconds = 60;         // longest profile
+constexpr int kLateSeconds = 15;                   // after a profile's end, until it is given up
+constexpr std::uint64_t kShareNs = 1'000'000'000;  // requests within one second share a page
 
 struct Listener {
   Collector collector;
   Fd news;
   event_base* base = nullptr;
-  event* told = nullptr;  ///< news can be read
+  event* told = nullptr;  ///< news are readable
   std::string page;
   std::uint64_t made_ns = 0;
-  std::size_t profiles = 0;        ///< requests that wait for one
-  std::map<int, event*> channels;  ///< of tools that owe one
-  rlim_t own_files = 0;            ///< descriptors beside channels and connections
+  std::size_t profiles = 0;        ///< requests that wait for a profile
+  std::map<int, event*> channels;  ///< of tools with a pending profile
+  rlim_t own_files = 0;            ///< descriptors other than channels and connections
   std::optional<Pusher> pusher;
 
-  /// The kernel refuses connections above the limit.
+  /// Lets the kernel refuse connections above the limit.
   void limit_connections() const {
     auto most = own_files + collector.sources() + kConnections;
     if (pusher) most += pusher->descriptors();
@@ -118,7 +118,7 @@ void forget_channels(Listener& l) {
   for (auto& [channel, watched] : std::exchange(l.channels, {})) event_free(watched);
 }
 
-/// Of tools that owe a profile.
+/// Watches tools with a pending profile.
 void watch_channels(Listener& l) {
   forget_channels(l);
   for (int channel : l.collector.owing()) {
@@ -152,7 +152,7 @@ std::string profile_paths(const Listener& l) {
   return text.empty() ? "none of the tools has profiles\n" : text;
 }
 
-/// `seconds`: of how long; none given: since the tool started.
+/// `seconds`: length of the profile; empty: since the tool started.
 void answer_profile(evhttp_request* request, Listener& l, const std::string& name,
                     std::string_view seconds) {
   auto number = seconds.empty() ? 0 : parse_unsigned(seconds).value_or(UINT64_MAX);
@@ -166,7 +166,7 @@ void answer_profile(evhttp_request* request, Listener& l, const std::string& nam
     if (profile.empty())
       waiting->answer(HTTP_SERVUNAVAIL, kText, "the tool has ended\n");
     else if (waiting->request) {
-      // Readers take their time before they ask for more, and would find this connection ended.
+      // Clients wait before they request more, and would find this connection closed.
       end_connection(waiting->request);
       waiting->answer(HTTP_OK, kBytes, profile);
     }
@@ -208,8 +208,8 @@ void answer(evhttp_request* request, void* context) {
   auto* path = uri ? evhttp_uri_get_path(uri) : nullptr;
   std::string_view at = path ? path : "";
   if (at == kSymbolPath) {
-    // pprof asks for the names of functions that have none, and takes no profile without an answer.
-    // It asks for each file by a connection of its own, and keeps them all.
+    // pprof requests names for functions without one, and rejects the profile without an answer.
+    // It opens a connection for each file, and keeps all of them open.
     end_connection(request);
     return reply(request, HTTP_OK, kText, "num_symbols: 0\n");
   }
@@ -260,7 +260,7 @@ void take_news(evutil_socket_t socket, short, void* context) {
         l.collector.set_state(std::move(news->text));
         break;
       case News::last:
-        // Twice: series that are new are 0 first.
+        // Twice: the first push of a new series is 0.
         for (int i = 0; i < 2 && l.pusher; i++) {
           l.made_ns = 0;
           l.pusher->push_metrics();
@@ -276,8 +276,8 @@ void take_news(evutil_socket_t socket, short, void* context) {
   }
 }
 
-/// Where there are as many connections as there may be, others wait in the kernel.
-void too_many(evconnlistener* accepting, void*) {  // the context is libevent's own
+/// At the limit of connections, further ones wait in the kernel.
+void too_many(evconnlistener* accepting, void*) {  // the context belongs to libevent
   evconnlistener_disable(accepting);
   timeval wait{0, 100'000};
   event_base_once(
@@ -288,7 +288,7 @@ void too_many(evconnlistener* accepting, void*) {  // the context is libevent's 
       accepting, &wait);
 }
 
-/// All others fail: the process goes on without what it should not do.
+/// All other system calls fail with EPERM, and the process continues.
 void confine(const std::optional<Otlp>& otlp) {
   auto* filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (!filter) return;
@@ -382,7 +382,7 @@ Result<Fd> listening_socket(const std::string& address) {
       if (connect(probe.get(), reinterpret_cast<sockaddr*>(&to), size) == 0 || errno == EAGAIN)
         return Error{fmt::format("cannot listen at {}", address), "another process listens there",
                      "give another address, or end that process"};
-      unlink(path.c_str());  // its owner has gone
+      unlink(path.c_str());  // the process that made it has ended
     }
   } else {
     int bytes = sizeof to;

@@ -1,4 +1,4 @@
-// The process that answers HTTP, and pushes by it: no capabilities, no descriptors of BPF, few
+// The process that answers HTTP requests, and pushes data: no capabilities, no BPF descriptors, few
 // system calls.
 #pragma once
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace coretap::serve {
 
-/// "127.0.0.1:9961", "[::1]:9961", "unix:/run/coretap/metrics", bound and listening. Where a
-/// service manager passes a socket (LISTEN_FDS), that one.
+/// "127.0.0.1:9961", "[::1]:9961", "unix:/run/coretap/metrics", bound and listening. If a service
+/// manager passes a socket (LISTEN_FDS), returns that.
 Result<Fd> listening_socket(const std::string& address);
 
 /// Answers GET and HEAD of /metrics and /debug/pprof/NAME until the supervisor ends; never returns.

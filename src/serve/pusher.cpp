@@ -25,14 +25,14 @@ namespace {
 constexpr std::size_t kMostQueued = 1 << 20;   // bytes of requests, compressed
 constexpr std::size_t kMostAnswer = 64 << 10;  // bytes
 constexpr std::size_t kBatchBytes = 128 << 10;
-constexpr double kBatchSeconds = 1;  // that an event waits for others
+constexpr double kBatchSeconds = 1;  // maximum delay of an event, to form batches
 constexpr double kPatience = 10;     // seconds for one request
 constexpr double kShortestWait = 1, kLongestWait = 300;
-constexpr double kLastSeconds = 2;  // for all that is left, at the end
+constexpr double kLastSeconds = 2;  // for all remaining data at the end
 
 std::uint64_t now_ns() { return static_cast<std::uint64_t>(since_1970_ns(monotonic_ns())); }
 
-/// Many hosts that lost one engine are not to come back at one moment.
+/// Spreads reconnects: many hosts may lose one server at the same time.
 double spread(double seconds) {
   return seconds * (1 - static_cast<double>(monotonic_ns() / 1000 % 256) / 1024);
 }
@@ -75,7 +75,7 @@ void Pusher::say(std::string_view text) const {
   fputs(fmt::format("coretap serve: {}: {}\n", how_.otlp.endpoint, text).c_str(), stderr);
 }
 
-// ---- what is pushed ----
+// ---- pushed data ----
 
 void Pusher::push_metrics() {
   metrics::OtlpMetrics all(how_.resource);
@@ -152,7 +152,7 @@ std::size_t Pusher::queued() const {
   return bytes;
 }
 
-/// The oldest ones go; what is under way stays.
+/// Drops the oldest requests; keeps the one in progress.
 bool Pusher::make_room(Signal& signal, std::size_t bytes) {
   for (auto* of : {&signal, &signal == &metrics_ ? &events_ : &metrics_}) {
     while (queued() + bytes > kMostQueued) {
@@ -236,7 +236,7 @@ bool Pusher::connect(Signal& signal) {
   return true;
 }
 
-/// Its descriptor is kept: the kernel refuses clients' connections above a number of them.
+/// Reserves its descriptor: clients' connections count against the same limit.
 void Pusher::close(Signal& signal) {
   if (signal.connection) bufferevent_free(std::exchange(signal.connection, nullptr));
   signal.late.reset();
@@ -285,7 +285,7 @@ void Pusher::answered(Signal& signal, const HttpAnswer& answer) {
 }
 
 void Pusher::failed(Signal& signal, std::string_view why, std::uint64_t least_seconds) {
-  std::string reason(why);  // before another call of the system
+  std::string reason(why);  // copied before another system call
   close(signal);
   signal.failed++;
   if (!std::exchange(signal.told_failed, true))

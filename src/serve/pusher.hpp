@@ -1,8 +1,8 @@
 // Pushes metrics and events by OTLP over HTTP, in the process that answers requests. Nothing waits
-// for it: what cannot be pushed is kept for later, up to a limit, and counted where it is dropped.
+// for it: data that cannot be pushed is queued up to a limit, and counted when it is dropped.
 //
-// The client is not evhttp's: that of libevent 2.1 connects to no sockets with a path, and asks the
-// resolver, which blocks.
+// It does not use the client of evhttp: in libevent 2.1 that cannot connect to Unix sockets, and
+// calls the resolver, which blocks.
 #pragma once
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -28,24 +28,24 @@ class Pusher {
     Otlp otlp;
     metrics::OtlpResource resource;
     std::uint64_t served_since_ns;             ///< start of the service, in ns since 1970
-    std::function<std::string()> page;         ///< of all tools, as of now
-    std::function<void()> descriptors_change;  ///< there may be more of them now, or fewer
+    std::function<std::string()> page;         ///< of all tools, current
+    std::function<void()> descriptors_change;  ///< their number may have changed
   };
   Pusher(event_base* base, How how);
   ~Pusher();
   Pusher(const Pusher&) = delete;
   Pusher& operator=(const Pusher&) = delete;
 
-  /// Lines of events come from here until its other end is closed.
+  /// Reads lines of events from `events` until its other end is closed.
   void add_source(std::string entry, Fd events);
-  /// That it has open at most.
+  /// The maximum number of open descriptors.
   std::size_t descriptors() const { return sources_.size() + 2; }
 
-  /// What it says of itself, a page of its own.
+  /// Its metrics about itself, as a page.
   std::string page() const;
   void push_metrics();
 
-  /// Sends what there is, once, and calls back then, or when the time is over.
+  /// Sends pending data once; calls back when it is sent, or when the time is over.
   void finish(std::function<void()> done);
 
  private:
@@ -56,7 +56,7 @@ class Pusher {
     Fd events;
     Event readable;
     std::string partial = {};
-    bool too_long = false;  ///< what comes until the next end of a line is the rest of one
+    bool too_long = false;  ///< the bytes up to the next newline belong to a line that is too long
   };
   struct Request {
     std::string body;
@@ -65,14 +65,14 @@ class Pusher {
   struct Dropped {
     std::uint64_t queue = 0, refused = 0, malformed = 0;
   };
-  /// Metrics or events, which OpenTelemetry calls signals: each has a connection of its own, so
-  /// that neither waits for the other.
+  /// Metrics or events, which OpenTelemetry calls signals: each has its own connection, so that
+  /// neither waits for the other.
   struct Signal {
     Pusher& pusher;
     std::string_view kind, path;
-    std::list<Request> queue = {};  ///< the first one is under way, if there is a connection
+    std::list<Request> queue = {};  ///< the first one is in progress, if there is a connection
     bufferevent* connection = nullptr;
-    Fd place = {};  ///< a descriptor that no client can take meanwhile
+    Fd place = {};  ///< a descriptor reserved against clients
     std::string answer = {};
     Event late{nullptr, event_free}, again{nullptr, event_free};
     double pause = 0;  ///< seconds before the next attempt after a failure
@@ -109,7 +109,7 @@ class Pusher {
   Signal metrics_, events_;
   metrics::OtlpLogs logs_;
   Event every_{nullptr, event_free}, batch_{nullptr, event_free}, last_{nullptr, event_free};
-  std::function<void()> done_;  ///< not empty: it is to end
+  std::function<void()> done_;  ///< set: it is to end
 };
 
 }  // namespace coretap::serve

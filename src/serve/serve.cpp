@@ -30,7 +30,7 @@ namespace {
 
 using namespace serve;
 
-/// What the command line says.
+/// The parsed command line.
 struct Own {
   std::vector<std::string> runs;
   std::string listen, textfile, print;
@@ -60,7 +60,7 @@ Result<ServeConfig> load(const Own& own, const std::string& file) {
   return config;
 }
 
-/// The tool of an entry as its command line makes it.
+/// The tool of an entry, as its command line configures it.
 struct Chosen {
   Tool tool;
   Invocation invocation;
@@ -80,7 +80,7 @@ std::string label_names(const metrics::Plan& plan) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// What would run, what it would show, and whether it runs here.
+/// Prints which tools would run, what they would show, and whether they run here.
 int check_here(const ServeConfig& config) {
   Sink out;
   bool all = true;
@@ -148,7 +148,7 @@ std::string tables_of(const ServeConfig& config) {
   return text;
 }
 
-/// Of the entries; without any, of all tools as they are by default.
+/// Prints about the entries; without entries, about all tools with defaults.
 struct Print {
   std::string_view name, doc;
   std::string (*text)(const ServeConfig&);
@@ -160,7 +160,7 @@ constexpr Print kPrints[] = {
     {"tables", "for ClickHouse and lines of --json, of FILE and --run, or of all tools", tables_of},
 };
 
-/// nullptr: there is no such.
+/// nullptr: not found.
 const Print* find_print(std::string_view name) {
   for (auto& p : kPrints)
     if (p.name == name) return &p;

@@ -1,4 +1,4 @@
-// `coretap serve`: metrics of tools that run all the time, for Prometheus and what reads its
+// `coretap serve`: metrics of tools that run all the time, for Prometheus and readers of its
 // format.
 #pragma once
 #include <string>

@@ -42,7 +42,7 @@ namespace coretap::serve {
 
 namespace {
 
-constexpr double kFirstPause = 1, kLongestPause = 300;  // seconds before a tool starts again
+constexpr double kFirstPause = 1, kLongestPause = 300;  // seconds until a tool is restarted
 constexpr double kRatePause = 600;                      // after too many events
 constexpr double kSteadySeconds = 60;                   // after which a tool counts as running well
 constexpr double kRetrySeconds = 0.1;                   // while the listener is behind
@@ -51,7 +51,7 @@ constexpr char kName[] = "coretap serve";
 
 void say(std::string_view text) { fputs(fmt::format("{}: {}\n", kName, text).c_str(), stderr); }
 
-/// To the service manager, where there is one.
+/// Notifies the service manager, if there is one.
 void notify(std::string_view state) {
   auto* path = getenv("NOTIFY_SOCKET");
   sockaddr_un to{};
@@ -64,10 +64,10 @@ void notify(std::string_view state) {
          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + strlen(path)));
 }
 
-/// Closes all but the standard ones and these, which come to lie side by side; those without a
-/// descriptor stay so.
+/// Closes all descriptors except the standard ones and `kept`, which are renumbered from 3; empty
+/// members of `kept` stay empty.
 void close_others(std::initializer_list<Fd*> kept) {
-  constexpr int kFirst = 3, kAbove = 100;  // what may be in their places is not to be lost
+  constexpr int kFirst = 3, kAbove = 100;  // move up first: none is overwritten
   auto to = [](Fd& fd, int copy) {
     if (copy >= 0) return fd.reset(copy);
     say(fmt::format("cannot start a process: {}", strerror(errno)));
@@ -81,13 +81,13 @@ void close_others(std::initializer_list<Fd*> kept) {
   close_range(static_cast<unsigned>(next), ~0U, 0);
 }
 
-/// A process of ours, and what can be read when it has ended.
+/// A child process, and a descriptor that is readable when it has ended.
 struct Child {
-  pid_t pid = -1;  ///< with errno: there is none
+  pid_t pid = -1;  ///< -1: failed, with errno
   Fd end = {};
 };
 
-/// What it is to do never returns. It ends with this one.
+/// Forks a child that runs `work`, which never returns. The child ends with this process.
 Child start(const std::function<void()>& work) {
   auto parent = getpid();
   auto pid = fork();
@@ -113,16 +113,16 @@ Child start(const std::function<void()>& work) {
 
 struct Running {
   Entry entry;
-  pid_t pid = 0;  ///< 0: it waits to be started
+  pid_t pid = 0;  ///< 0: waiting to be started
   Fd process;
-  Fd theirs;  ///< our copy of the end that asks, for a listener that comes later
-  Fd events;  ///< the same, of the end that takes events
+  Fd theirs;  ///< our copy of the requesting end, for a later listener
+  Fd events;  ///< the same for the end that receives events
   std::uint64_t started_ns = 0, restarts = 0;
-  time_t started = 0;  ///< the same, since 1970
+  time_t started = 0;  ///< the same, as time since 1970
   double pause = kFirstPause;
-  std::string down;  ///< why it does not run
+  std::string down;  ///< why it is not running
   bool wanted = true;
-  std::string key = {};  ///< of the process that runs: Collector::add
+  std::string key = {};  ///< of the running process: Collector::add
 };
 
 class Supervisor {
@@ -202,7 +202,7 @@ class Supervisor {
       auto* registered = find_tool(tool.entry.arguments.front());
       std::vector<std::string> arguments(tool.entry.arguments.begin() + 1,
                                          tool.entry.arguments.end());
-      // Not exit(): what the supervisor has open is its own.
+      // Not exit(): the supervisor's state must not be cleaned up here.
       _exit(run_tool(build(*registered), arguments, &exported));
     });
     if (child.pid < 0) {
@@ -228,7 +228,7 @@ class Supervisor {
     auto events = tool.events ? copy(tool.events) : Fd();
     if (!channel || (tool.events && !events)) {
       say(fmt::format("{}: cannot hand its channel on: {}", tool.entry.name, strerror(errno)));
-      kill(tool.pid, SIGTERM);  // it starts again
+      kill(tool.pid, SIGTERM);  // it will be restarted
       return;
     }
     if (in_this_process())
@@ -238,7 +238,7 @@ class Supervisor {
     if (events) tell({News::events, tool.entry.named ? tool.entry.name : "", std::move(events)});
   }
 
-  /// Without waiting for a listener that is busy with requests, or stopped.
+  /// Does not wait for a listener that is busy with requests, or stopped.
   void tell(News news) {
     if (!news_) return;
     if (news.what == News::state)
@@ -363,7 +363,7 @@ class Supervisor {
     tell_state();
   }
 
-  /// What the processes cannot say themselves.
+  /// Metrics that the tools cannot provide themselves.
   std::string state() const {
     using metrics::Type;
     metrics::Page page;
@@ -410,7 +410,7 @@ class Supervisor {
   }
 
   void print_once() {
-    constexpr int kPatienceMs = 10'000;  // tools that load slowly
+    constexpr int kPatienceMs = 10'000;  // for tools that load slowly
     auto page = collector_.page(kPatienceMs);
     Sink out;
     out.write(page);
@@ -439,7 +439,7 @@ class Supervisor {
     config_time_ = static_cast<std::uint64_t>(time(nullptr));
     if (fresh->listen != config_.listen)
       say("another address to listen at needs a new start; this one stays");
-    // It pushes what it has, and ends; the next one gets the channels of all tools.
+    // The listener pushes its data and ends; the next one gets the channels of all tools.
     if (fresh->otlp != config_.otlp && news_) {
       renews_listener_ = true;
       news_.reset();
@@ -469,7 +469,7 @@ class Supervisor {
     tell_state();
   }
 
-  /// Last values, while the tools can still say them.
+  /// Pushes last values while the tools can still provide them.
   void push_last() {
     constexpr int kPatienceMs = 1500;
     if (!config_.otlp || !news_ || send_news(news_.get(), {News::last, {}}) != Sending::done)
@@ -507,7 +507,7 @@ class Supervisor {
   pid_t listener_ = 0;
   Collector collector_;
   bool reloaded_ = true, told_textfile_ = false;
-  bool renews_listener_ = false;  ///< it ends as it was told to
+  bool renews_listener_ = false;  ///< it ends on request
   const std::uint64_t since_ns_ = static_cast<std::uint64_t>(since_1970_ns(monotonic_ns()));
   std::uint64_t config_time_ = 0, last_key_ = 0;
   int status_ = kOk;

@@ -1,4 +1,4 @@
-// Runs the tools of `coretap serve` and the process that answers requests; starts again what ends.
+// Runs the tools of `coretap serve` and the process that answers requests; restarts those that end.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,12 +9,12 @@ namespace coretap::serve {
 
 struct ServeOptions {
   bool once = false;     ///< print one page and end
-  std::string textfile;  ///< instead of a socket
-  double every = 15;     ///< seconds between pages of the text file; with `once` until the page
+  std::string textfile;  ///< not empty: write there instead of listening
+  double every = 15;     ///< seconds between writes of the text file; with `once` until the page
 };
 
-/// Until a signal asks to end; the exit status. `load` reads the configuration again on SIGHUP;
-/// empty: there is no file.
+/// Runs until a signal requests the end; returns the exit status. `load` reads the configuration
+/// again on SIGHUP; empty: there is no file.
 int supervise(ServeConfig config, const ServeOptions& options,
               const std::function<Result<ServeConfig>()>& load);
 

@@ -17,8 +17,8 @@ namespace {
 
 // Pixels, until the script fits the picture to the window.
 constexpr int kWidth = 1200, kMargin = 10, kRow = 17, kBox = 16;
-constexpr int kLine = 18;         // of text in the head
-constexpr double kLetter = 7.25;  // width of one, about
+constexpr int kLine = 18;         // of text above the graph
+constexpr double kLetter = 7.25;  // approximate width of a letter
 constexpr double kNarrowest = 0.1;
 constexpr int kInner = kWidth - 2 * kMargin;
 
@@ -28,7 +28,7 @@ struct Palette {
   const char* meaning;
   int hue, saturation, lightness;  ///< of the darkest shade
 };
-// Warm is user code, cold is the kernel's; readable to the colour-blind.
+// User code is warm, kernel code is cold; distinguishable with color blindness.
 constexpr Palette kPalettes[] = {
     {"t", "task", 45, 8, 76},
     {"u", "user", 26, 90, 62},
@@ -43,7 +43,7 @@ std::size_t palette_of(StackWord::Kind kind, bool waker) {
   return kind == StackWord::mark || !waker ? kind : 4 + kind;
 }
 
-/// FNV-1a: the same name has the same shade everywhere.
+/// FNV-1a: a name has the same shade in all graphs.
 unsigned shade_of(std::string_view name) {
   std::uint32_t hash = 2166136261U;
   for (unsigned char c : name) hash = (hash ^ c) * 16777619U;
@@ -62,7 +62,7 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-/// The beginning of a name, whole characters.
+/// The start of a name, cut at a character boundary.
 std::string_view bounded(std::string_view name) {
   if (name.size() <= FlameGraph::kLongestName) return name;
   auto end = FlameGraph::kLongestName;
@@ -72,14 +72,14 @@ std::string_view bounded(std::string_view name) {
   return name.substr(0, end);
 }
 
-/// What fits into this many columns of a printable name; the script does the same.
+/// The part of a printable name that fits into this many columns; the script does the same.
 std::string cut(std::string_view name, std::size_t columns) {
   if (columns < 3) return {};
   std::size_t used = 0, kept = 0, i = 0;
   while (i < name.size()) {
     auto first = static_cast<unsigned char>(name[i]);
     std::size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    used += first < 0xe1 ? 1 : 2;  // from U+1000 on letters may be twice as wide
+    used += first < 0xe1 ? 1 : 2;  // letters from U+1000 on may be twice as wide
     if (used > columns) return std::string(name.substr(0, kept)) + "\xe2\x80\xa6";
     i += length;
     if (used < columns) kept = i;
@@ -103,7 +103,7 @@ void put_style(std::string& out) {
   out += "]]></style>\n";
 }
 
-/// Colours that occur, each with its meaning.
+/// The colors in use, each with its meaning.
 void put_legend(std::string& out, const bool (&used)[std::size(kPalettes)], int y) {
   double x = kMargin;
   for (std::size_t i = 0; i < std::size(kPalettes); i++) {
@@ -119,7 +119,7 @@ void put_legend(std::string& out, const bool (&used)[std::size(kPalettes)], int 
 
 }  // namespace
 
-/// What is drawn: children in the order of their names, sums, and what is too narrow.
+/// The layout: children ordered by name, sums, and the number of frames too narrow to draw.
 struct FlameGraph::Tree {
   struct Box {
     std::uint32_t node, level;
@@ -128,8 +128,8 @@ struct FlameGraph::Tree {
 
   explicit Tree(const FlameGraph& graph);
 
-  std::vector<std::uint64_t> sum;  ///< of each node and all above it
-  std::vector<Box> boxes;          ///< parents first, each followed by all that lies above it
+  std::vector<std::uint64_t> sum;  ///< of each node and its descendants
+  std::vector<Box> boxes;          ///< parents first, each followed by its descendants
   std::uint64_t left_out = 0;
   std::uint32_t levels = 1;
 };
@@ -150,8 +150,8 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
             [&](auto a, auto b) { return *graph.names_[a] < *graph.names_[b]; });
   for (std::uint32_t i = 0; i < by_name.size(); i++) rank[by_name[i]] = i;
 
-  // All children of the first node, then of the second one, ...; the last name first, as they are
-  // taken from a stack's top.
+  // The children of the first node, then of the second one, ...; the last name first, as they are
+  // popped from a stack.
   std::vector<std::uint32_t> children(count - 1), first(count + 1);
   std::iota(children.begin(), children.end(), 1U);
   auto place = [&](std::uint32_t i) {
@@ -172,7 +172,7 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
     auto begin = first[box.node], end = first[box.node + 1];
     auto start = box.start;
     for (auto i = begin; i < end; i++) start += sum[children[i]];
-    // What ends in a frame itself is behind its children.
+    // A frame's own value is drawn after its children.
     for (auto i = begin; i < end; i++) {
       auto child = children[i];
       start -= sum[child];
@@ -268,7 +268,7 @@ std::string FlameGraph::svg(const PictureTitle& title) const {
   }
   out += "</svg>\n";
 
-  // Over the frames, as it stays in sight when they are scrolled.
+  // Drawn over the frames, so that it stays visible when they are scrolled.
   put(out, "<g class=\"head\"><rect class=\"bg\" width=\"100%\" height=\"{}\" fill=\"#fff\"/>\n",
       head - 3);
   put(out,

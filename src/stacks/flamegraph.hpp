@@ -15,20 +15,20 @@ namespace coretap {
 class FlameGraph {
  public:
   static constexpr std::size_t kMostFrames = 1 << 20;
-  static constexpr std::size_t kMostNameBytes = 128 << 20;  ///< of all names together
+  static constexpr std::size_t kMostNameBytes = 128 << 20;  ///< total of all names
   static constexpr std::size_t kLongestName = 1024;         ///< bytes; the rest is cut
 
   /// Values are shown divided by `scale`: 1000 for nanoseconds that are shown as microseconds.
   explicit FlameGraph(std::uint64_t scale = 1) : scale_(scale) { nodes_.emplace_back(); }
-  FlameGraph(FlameGraph&&) = default;  // a copy's names would be the original's
+  FlameGraph(FlameGraph&&) = default;  // not copyable: names_ points to the keys
 
-  /// A path, the outermost frame first. Where there is no room for another frame the value counts
-  /// for the frames below it.
+  /// Adds a path, the outermost frame first. If there is no room for another frame, the value
+  /// counts for the frames below it.
   void add(std::span<const StackWord> path, std::uint64_t value);
 
-  std::uint64_t total() const { return total_; }  ///< not scaled
+  std::uint64_t total() const { return total_; }  ///< unscaled
 
-  /// The whole file. Frames narrower than a tenth of a pixel are left out, and counted in a note.
+  /// The complete file. Omits frames narrower than a tenth of a pixel; a note has their number.
   std::string svg(const PictureTitle& title) const;
 
  private:
@@ -40,14 +40,14 @@ class FlameGraph {
   };
   struct Tree;
 
-  /// 0: there is no room for another one.
+  /// 0: no room for another node.
   std::uint32_t child(std::uint32_t parent, const StackWord& frame);
 
   std::uint64_t scale_, total_ = 0, shortened_ = 0;
   std::vector<Node> nodes_;  ///< parents before children; the first is the root
   std::unordered_map<std::uint64_t, std::uint32_t> children_;
   std::unordered_map<std::string, std::uint32_t> ids_;
-  std::vector<const std::string*> names_;  ///< keys of ids_
+  std::vector<const std::string*> names_;  ///< pointers to the keys of ids_
   std::size_t name_bytes_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace coretap {
 
 namespace {
 
-// Numbers of members in profile.proto.
+// Field numbers of profile.proto.
 namespace profile {
 enum : protozero::pbf_tag_type {
   sample_type = 1,
@@ -60,7 +60,7 @@ enum : protozero::pbf_tag_type { id = 1, name = 2, system_name = 3 };
 }
 
 constexpr std::uint64_t kFirstStart = 0x400000, kGap = 0x10000;
-// Files may say anything.
+// Limits, as files may be malformed.
 constexpr std::size_t kMostSegments = 64;
 constexpr std::uint64_t kMostCode = 1ULL << 36;  // bytes
 constexpr std::string_view kKernel = "[kernel.kallsyms]", kUnknown = "[unknown]";
@@ -97,7 +97,7 @@ const PprofProfile::File& PprofProfile::file(const std::shared_ptr<const CodeFil
     }
     at->second.mappings.push_back(add_mapping(
         {next_start_, next_start_ + segment.size, segment.offset, path, build_id, true}));
-    // Readers take what lies side by side for one.
+    // The gap keeps readers from merging adjacent mappings.
     next_start_ = (next_start_ + segment.size + 2 * kGap) / kGap * kGap;
   }
   return at->second;
@@ -111,7 +111,7 @@ std::uint64_t PprofProfile::kernel() {
 PprofProfile::Address PprofProfile::address_of(const StackWord& word) {
   if (!word.place) return {};
   auto& place = *word.place;
-  // Profiles travel, and the kernel's addresses are secret.
+  // Profiles are shared, and the kernel's addresses are secret.
   if (word.kind == StackWord::kernel) return {kernel(), 0};
   if (!place.file || !place.at) return {};
   auto& known = file(place.file);
@@ -140,7 +140,7 @@ std::uint64_t PprofProfile::location(const StackWord& word) {
                    : function(word.text, {});
   else if (!in.mapping || !in.address)
     f = function(std::string(kUnknown), {});
-  else  // the reader may know it, by the file
+  else  // unnamed: the reader may find the name in the file
     mappings_[in.mapping - 1].named = false;
   return locations_.try_emplace({in.mapping, in.address, f}, locations_.size() + 1).first->second;
 }

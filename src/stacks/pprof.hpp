@@ -1,4 +1,4 @@
-// Profiles as pprof and many others read them, gzip-compressed (github.com/google/pprof,
+// Gzip-compressed profiles that pprof and many others read (github.com/google/pprof,
 // proto/profile.proto). Pure: stacks in, bytes out.
 #pragma once
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace coretap {
 
 class PprofProfile {
  public:
-  /// What each sample has a value of.
+  /// The type of a sample's value.
   struct Type {
     std::string_view name, unit;
   };
@@ -24,9 +24,9 @@ class PprofProfile {
 
   struct Task {
     std::string comm;
-    std::uint32_t pid = 0;  ///< 0: of several processes
+    std::uint32_t pid = 0;  ///< 0: several processes
   };
-  /// A stack from its outermost frame, and a value for each type. Equal ones become one sample.
+  /// Adds a stack, the outermost frame first, with a value for each type. Equal stacks are merged.
   void add(std::span<const StackWord> path, const Task& task,
            std::span<const std::uint64_t> values);
 
@@ -36,18 +36,18 @@ class PprofProfile {
     std::uint64_t period = 0;        ///< of the last type, between two samples; 0: not sampled
     std::vector<std::string> notes;  ///< a line each
   };
-  /// All of it; nothing may be added afterwards.
+  /// The complete profile; add nothing afterwards.
   std::string finish(const About& about);
 
  private:
-  /// Code of a file at addresses of this profile's own: a file is at others in each process.
+  /// A file's code at addresses private to the profile, as each process maps it at others.
   struct Mapping {
     std::uint64_t start, end, offset, path, build_id;
-    bool named;  ///< all functions are known
+    bool named;  ///< the names of all functions are known
   };
   struct File {
     std::shared_ptr<const CodeFile> file;
-    std::vector<std::size_t> mappings;  ///< one for each of its first segments; 0: it has none
+    std::vector<std::size_t> mappings;  ///< one for each of its first segments; 0: none
   };
   struct Address {
     std::uint64_t mapping = 0, address = 0;
@@ -62,14 +62,14 @@ class PprofProfile {
   std::uint64_t location(const StackWord& word);
 
   std::vector<Type> types_;
-  std::map<std::string, std::uint64_t, std::less<>> texts_;  ///< and their numbers, from 0
+  std::map<std::string, std::uint64_t, std::less<>> texts_;  ///< and their indices, from 0
   std::vector<const std::string*> text_order_;
   std::map<const CodeFile*, File> files_;
   std::vector<Mapping> mappings_;  ///< numbered from 1
   std::uint64_t next_start_;
   std::uint64_t kernel_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> functions_;
-  /// Mapping, address and function (0: not known).
+  /// Mapping, address and function (0: unknown).
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> locations_;
   struct Key {
     std::vector<std::uint64_t> locations;  ///< leaf first

@@ -17,7 +17,7 @@ bool has_stacks(const std::vector<Field>& fields) {
 
 void name_kernel_stacks(Session& s) {
   set_variable(s, "stack_depth", s.stack_depth());
-  // It opens the kernel's symbols now, while this process has its rights.
+  // Opens the kernel's symbols now, while this process still has its capabilities.
   auto stacks = std::make_shared<Stacks>(Stacks::Style{.offsets = true});
   s.names.context.kernel_frames = [&s, stacks](const stack& found) {
     return kernel_frames(s, *stacks, found);

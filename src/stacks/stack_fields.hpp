@@ -1,4 +1,4 @@
-// Stacks in the fields of records.
+// Stacks as fields of records.
 #pragma once
 #include <vector>
 
@@ -10,9 +10,9 @@ struct Session;
 
 bool has_stacks(const std::vector<Field>& fields);
 
-/// Before load: from now on fields get the names of kernel frames (FieldContext::kernel_frames).
+/// Before load: makes names of kernel frames available to fields (FieldContext::kernel_frames).
 void name_kernel_stacks(Session& s);
-/// Reads the kernel's symbols, which takes long, before anything is measured.
+/// Reads the kernel's symbols, which is slow, before anything is measured.
 void read_kernel_symbols(const Session& s);
 
 }  // namespace coretap

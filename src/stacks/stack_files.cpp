@@ -69,7 +69,7 @@ void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>&
                        const std::vector<std::uint64_t>& values) {
   auto path = layout.path(parties);
   auto& task = parties.front();
-  // Where it comes first, its name is a label and no frame.
+  // At the start of the path, the task's name is a label and not a frame.
   bool first = path.front().kind == StackWord::task && !path.front().waker;
   profile_.add(std::span(path).subspan(first ? 1 : 0), {task.name(), task.who.tgid}, values);
 }

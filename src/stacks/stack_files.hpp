@@ -1,4 +1,4 @@
-// The files that stack tools write when they end: a flame graph (--svg) and a profile (--pprof).
+// Files that stack tools write at the end: a flame graph (--svg) and a profile (--pprof).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ namespace coretap {
 /// A profile of a tool's stacks.
 class StackProfile {
  public:
-  /// What each sample has; the last one is what readers show first.
+  /// The values of each sample; readers show the last one first.
   struct Values {
     std::vector<PprofProfile::Type> types;
     std::uint64_t period = 0;  ///< of the last type, between two samples
@@ -25,7 +25,7 @@ class StackProfile {
 
   void add(const StackLayout& layout, const std::vector<StackParty>& parties,
            const std::vector<std::uint64_t>& values);
-  /// With the options and what was lost; `forgotten`: events whose stacks are no longer known.
+  /// Includes the options and losses; `forgotten`: events whose stacks are no longer known.
   std::string finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns,
                      std::uint64_t forgotten = 0);
 
@@ -38,22 +38,22 @@ class StackFiles {
  public:
   using Values = StackProfile::Values;
 
-  /// Fails where a file cannot be written. Does nothing if none is asked for.
+  /// Fails if a file cannot be written. Does nothing if no file is requested.
   Result<void> open(Session& s, Values values);
   bool wanted() const { return svg_wanted_ || pprof_wanted_; }
   bool keeps_file() const { return svg_.keeps_file() || pprof_.keeps_file(); }
 
-  /// A report begins: its sums are since the beginning, those of earlier ones are forgotten.
-  /// `scale`: how many of the flame graph's values make one of its unit.
+  /// Starts a report, whose sums are since the start; drops those of earlier reports.
+  /// `scale`: the flame graph's values per unit.
   void begin(std::uint64_t scale);
   void add(const StackLayout& layout, const std::vector<StackParty>& parties,
            std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
-  /// One beside the file's, for a request.
+  /// A separate profile, for a request.
   StackProfile profile() const { return StackProfile(values_); }
-  /// `unit`: of the flame graph.
+  /// `unit`: for the flame graph.
   Result<void> finish(Session& s, std::string_view unit);
 
-  /// What users learn of the files.
+  /// Adds the manual's text about the files.
   static void manual(Manual& m);
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kRunnable[] = "[runnable]";  // preempted: waits for a CPU, not for an event
 constexpr char kStillWaiting[] = "[still waiting]";
-constexpr char kApart[] = "--";  // between one party's stack and the next one's
+constexpr char kApart[] = "--";  // between the stacks of two tasks
 
 const char* context(std::uint32_t state) {
   switch (state) {
@@ -29,7 +29,7 @@ const char* context(std::uint32_t state) {
   }
 }
 
-/// Null where only a name is kept, or where it was no task.
+/// Null if only a name is known, or for a context other than a task.
 void json_ids(JsonLine& line, const stack_party& who) {
   for (auto [name, id] : {std::pair{"pid", who.tgid}, std::pair{"tid", who.tid}}) {
     line.key(name);
@@ -133,7 +133,7 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
   down(path, task, false);
   if (task.who.state == STACK_RUNNABLE) path.push_back({StackWord::mark, false, kRunnable});
   if (task.who.waiting) path.push_back({StackWord::mark, false, kStillWaiting});
-  // From here on the other way: what woke lies above what it woke.
+  // From here on leaf first: a waker is drawn above the task that it woke.
   for (std::size_t i = 1; i < parties.size(); i++) {
     auto& p = parties[i];
     path.push_back({StackWord::mark, true, kApart});
@@ -189,7 +189,7 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
   up(task);
   if (report_.layout == StackReport::chain)
     out.push_back(title("target:", task, true));
-  else if (task.who.tid || task.who.comm[0])  // else of all processes together
+  else if (task.who.tid || task.who.comm[0])  // otherwise the sum is of all processes
     out.push_back(fmt::format("    {:<16} {} ({})", "-", printable(task.name()), task.who.tid));
   return out;
 }

@@ -1,4 +1,4 @@
-// How sums by stack are written: as text, folded, as JSON and CSV. Pure: names in, text out.
+// Text, folded stacks, JSON and CSV of sums by stack. Pure: names in, text out.
 #pragma once
 #include <span>
 #include <string>
@@ -16,21 +16,21 @@ namespace coretap {
 struct StackParty {
   stack_party who = {};
   Frames kernel, user;
-  std::string_view cut = {};  ///< why the user stack ends too early; empty: it does not
-  std::uint32_t guessed = 0;  ///< frames of it that only a frame pointer led to
-  std::span<const FramePlace> kernel_places = {}, user_places = {};  ///< empty: not known
+  std::string_view cut = {};  ///< why the user stack is truncated; empty: it is complete
+  std::uint32_t guessed = 0;  ///< number of its frames that only a frame pointer led to
+  std::span<const FramePlace> kernel_places = {}, user_places = {};  ///< empty: unknown
 
   std::string name() const;
 };
 
 /// "[truncated: no frame pointers]"
 std::string cut_mark(std::string_view why);
-/// All that lessens a user stack, in one line of text; empty: nothing does.
+/// All defects of a user stack in one line; empty: none.
 std::string stack_marks(std::string_view cut, std::uint32_t guessed);
-/// Keys of a user stack; leaf first.
+/// JSON keys of a user stack; leaf first.
 void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
                      std::uint32_t guessed);
-/// Keys of its stacks.
+/// JSON keys of the task's stacks.
 void json_frames(JsonLine& line, const StackParty& party);
 
 class StackLayout {
@@ -38,24 +38,24 @@ class StackLayout {
   struct Style {
     bool annotated = false;      ///< kernel frames end with _[k]
     bool delimited = false;      ///< a word between user and kernel frames
-    std::string_view tool = {};  ///< that prints it
+    std::string_view tool = {};  ///< name of the tool
   };
   StackLayout(const StackReport& report, Style style) : report_(report), style_(style) {}
 
-  /// From the outermost to the innermost: the task first, those that woke it behind it, each by its
-  /// own way.
+  /// From the outermost frame to the leaf: the task first, then its wakers, each with its own
+  /// stack.
   std::vector<StackWord> path(const std::vector<StackParty>& parties) const;
-  /// The path in one line, its words apart by semicolons.
+  /// The path in one line, separated by semicolons.
   std::string folded(const std::vector<StackParty>& parties) const;
-  /// Without the sum.
+  /// The lines without the sum.
   std::vector<std::string> lines(const std::vector<StackParty>& parties) const;
   std::string json(const std::vector<StackParty>& parties, const stack_sum& sum) const;
   std::string csv_keys() const;
   std::string csv(const std::vector<StackParty>& parties, const stack_sum& sum) const;
 
-  /// What the tool measures: ns, samples, or bytes.
+  /// The measured value: ns, samples, or bytes.
   std::uint64_t value(const stack_sum& sum) const;
-  /// How many of these make one of the unit in the output: us, samples, or bytes.
+  /// The number of these per unit of the output: us, samples, or bytes.
   std::uint64_t scale() const;
   std::uint64_t shown(std::uint64_t value) const { return value / scale(); }
 

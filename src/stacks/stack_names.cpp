@@ -9,7 +9,7 @@
 namespace coretap {
 
 namespace {
-constexpr std::size_t kManyNames = 2048;  // some megabytes
+constexpr std::size_t kManyNames = 2048;  // a few megabytes
 }
 
 Frames kernel_frames(Session& s, Stacks& stacks, const stack& found,
@@ -46,7 +46,7 @@ bool StackNames::take(Session& s, const void* record, std::size_t size) {
   return true;
 }
 
-/// The process is alive and may not be when its symbols are asked for.
+/// The process is alive now, but may have ended when its symbols are needed.
 void StackNames::meet(Session& s, const stack_process& process) {
   if (process.news == STACK_PROCESS_MET)
     stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from),

@@ -1,4 +1,4 @@
-// Names of the stacks that a kernel program keeps (bpf/lib/stack.bpf.h), looked up once each.
+// Names of the stacks that a kernel program stores (bpf/lib/stack.bpf.h), each looked up once.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace coretap {
 
-/// The frames of a kernel stack; the user gets one note why they have no names, if they have none.
+/// The frames of a kernel stack; if they have no names, the user gets one note with the reason.
 Frames kernel_frames(Session& s, Stacks& stacks, const stack& found,
                      std::vector<FramePlace>* places = nullptr);
 
@@ -21,16 +21,16 @@ class StackNames {
  public:
   struct Named {
     Frames frames;                        ///< leaf first
-    std::vector<FramePlace> places = {};  ///< of these frames; empty: not kept
-    std::string_view cut = {};            ///< why a user stack ends too early; empty: it does not
-    std::uint32_t guessed = 0;            ///< frames that only a frame pointer led to
-    bool missed = false;                  ///< the kernel program could not keep it
-    std::uint64_t asked = 0;              ///< for which report, at last
+    std::vector<FramePlace> places = {};  ///< of these frames; empty: not stored
+    std::string_view cut = {};            ///< why a user stack is truncated; empty: it is complete
+    std::uint32_t guessed = 0;            ///< number of frames that only a frame pointer led to
+    bool missed = false;                  ///< the kernel program could not store it
+    std::uint64_t asked = 0;              ///< the last report that used it
   };
 
-  /// Before load. `user`: there are user stacks to be walked.
+  /// Before load. `user`: there are user stacks to unwind.
   void configure(Session& s, Stacks::Style style, bool user);
-  /// For Reporter's functions of these names.
+  /// For the functions of these names in Reporter.
   static void size_maps(Session& s) { unwind::size_maps(s); }
   Result<void> ready(Session& s) { return walker_ ? walker_->ready(s) : Result<void>(); }
   double poll_seconds() const { return walker_ ? walker_->poll_seconds() : 0; }
@@ -39,10 +39,10 @@ class StackNames {
   }
   std::vector<int> wakes() const { return walker_ ? walker_->wakes() : std::vector<int>(); }
 
-  /// Is this record news about user stacks, for us alone?
+  /// Handles records about user stacks; false: it is another record.
   bool take(Session& s, const void* record, std::size_t size);
 
-  /// After a report of several: where many stacks have names, those of older reports lose them.
+  /// After a report: if many stacks have names, drops those that only older reports used.
   void next_report();
 
   const Named& kernel(Session& s, std::uint64_t id) { return find(s, id, 0, true); }

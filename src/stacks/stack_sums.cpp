@@ -16,7 +16,7 @@ namespace coretap {
 namespace {
 
 stack_sum difference(const stack_sum& now, const stack_sum& then) {
-  // It was taken out meanwhile, and began again.
+  // The sum was removed meanwhile, and restarted at 0.
   if (now.count < then.count) return now;
   return {.total_ns = now.total_ns - then.total_ns, .count = now.count - then.count};
 }
@@ -33,7 +33,7 @@ std::vector<stack_party> parties(std::string_view value) {
   return all;
 }
 
-/// Deletes what no sum has.
+/// Deletes stacks that no sum refers to.
 void forget_stacks(Session& s) {
   std::vector<std::uint64_t> known;
   s.source->each_entry(kStacks, [&](const char* key, std::string_view) {
@@ -44,7 +44,7 @@ void forget_stacks(Session& s) {
     for (auto& p : parties(value)) used.insert({p.kernel, p.user});
   });
   if (!all) return;
-  // Programs know stacks that they have stored before, until this says that some are missing.
+  // Programs do not store a stack again until this flag reports that some are missing.
   const bool missed = true;
   set_live(s, "stack_missed", &missed, sizeof missed);
   for (auto& id : known)
@@ -70,7 +70,7 @@ std::vector<StackSums::Entry> StackSums::read(const Session& s, Sums* before,
     }
     if (!e.sum.count) return;
     e.parties = parties(value);
-    // The first is the task itself; a waker has a name, or is no task.
+    // The first entry is the task itself; a waker has a name, or is not a task.
     while (e.parties.size() > 1 && !e.parties.back().comm[0] &&
            e.parties.back().state == STACK_TASK)
       e.parties.pop_back();
@@ -87,7 +87,7 @@ std::vector<StackSums::Entry> StackSums::read_since_last(const Session& s) {
 void StackSums::forget_idle(Session& s) {
   auto *counts = s.map(kSums), *stacks = s.map(kStacks);
   if (!counts || !stacks || idle_.empty()) return;
-  // A sum has two stacks at most for each of its parties.
+  // A sum has at most two stacks for each of its tasks.
   if (before_.size() <= bpf_map__max_entries(counts) / 2 &&
       before_.size() * 2 * parties_of(value_bytes(counts)) <= bpf_map__max_entries(stacks) / 2)
     return;

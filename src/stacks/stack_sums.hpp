@@ -1,4 +1,4 @@
-// Sums by stack, as a kernel program keeps them ("stack_counts" of bpf/lib/stack.bpf.h).
+// Sums by stack, as a kernel program stores them ("stack_counts" of bpf/lib/stack.bpf.h).
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -17,21 +17,21 @@ class StackSums {
   };
   using Sums = std::unordered_map<std::uint64_t, stack_sum>;  ///< by key
 
-  /// Since tracing began.
+  /// Since tracing started.
   static std::vector<Entry> read(const Session& s) { return read(s, nullptr, nullptr); }
-  /// Since *before, which becomes what is now.
+  /// Since *before, which is then set to the current sums.
   static std::vector<Entry> read_since(const Session& s, Sums& before) {
     return read(s, &before, nullptr);
   }
   /// Since the last call of this function.
   std::vector<Entry> read_since_last(const Session& s);
 
-  /// For tools that run for days, in which threads come and go: each has sums of its own, and half
-  /// of the room may be full. Then those are taken out to which nothing was added between the last
-  /// two calls of read_since_last(), and stacks that only they had. Readings since another moment
-  /// than the last call lack them.
+  /// For tools that run for days while threads, each with its own sums, come and go. If half of the
+  /// room is used, removes sums that did not change between the last two calls of
+  /// read_since_last(), and stacks that only these sums used. Readings since another time than the
+  /// last call do not include them.
   void forget_idle(Session& s);
-  /// Of what was taken out.
+  /// Total of the removed sums.
   const stack_sum& forgotten() const { return forgotten_; }
 
  private:

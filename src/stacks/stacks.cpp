@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kSignalHandler[] = "<signal handler>";
 
-/// Our own program and what the kernel calls it through; not what the user asked about.
+/// Functions of coretap's program, and those through which the kernel calls it: not of interest.
 bool is_tracing(std::string_view name) {
   for (std::string_view own : {"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_",
                                "bpf_trampoline_", "bpf_get_stack", "trace_call_bpf"})
@@ -19,7 +19,7 @@ bool is_tracing(std::string_view name) {
   return false;
 }
 
-/// As bcc's tools show it; of a path the last part.
+/// In the format of bcc's tools; only the last component of a path.
 std::string place(const Symbol& symbol) {
   auto module = symbol.module.substr(symbol.module.rfind('/') + 1);
   if (!module.empty() && module.front() == '[') module = module.substr(1, module.size() - 2);
@@ -69,8 +69,8 @@ std::optional<Error> Stacks::take_kernel_failure() {
 Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files,
                     Symbol* outermost, std::vector<FramePlace>* places) {
   Frames frames;
-  // Only the leaf, and what a signal came upon, is where the task stood; the others are return
-  // addresses.
+  // Only the leaf, and a frame that a signal interrupted, has an exact address; the others have
+  // return addresses.
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     bool interrupted = s.ip[i] & STACK_EXACT;
     if (interrupted && !frames.empty()) {

@@ -1,4 +1,4 @@
-// Stacks as text, folded and JSON, with symbols looked up only when one is printed.
+// Stacks as text, folded and JSON; symbols are looked up only when a stack is printed.
 #pragma once
 #include <sys/types.h>
 
@@ -19,27 +19,27 @@ class Stacks {
  public:
   struct Style {
     bool offsets = false;  ///< within functions
-    bool modules = false;  ///< behind the names of user functions, in parentheses
-    bool places = false;   ///< "function+0x1f [module]", of kernel functions too
-    bool located = false;  ///< where frames are is kept (FramePlace)
+    bool modules = false;  ///< after the names of user functions, in parentheses
+    bool places = false;   ///< "function+0x1f [module]", also for kernel functions
+    bool located = false;  ///< stores the locations of frames (FramePlace)
   };
   explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {}
 
   bool keeps_places() const { return style_.located; }
-  /// Leaf first, as the kernel walks. *places: of the same frames.
+  /// Leaf first, in the order of the kernel's walk. *places: of these frames.
   Frames kernel(const stack& s, std::vector<FramePlace>* places = nullptr);
-  /// Why kernel functions have no names, if they have none; once.
+  /// Why kernel functions have no names, if they have none; returned once.
   std::optional<Error> take_kernel_failure();
-  /// Users whose functions have no names from now on, as their files take too long to read; once.
+  /// Users whose functions get no names from now on, as their files take too long to read; once.
   std::vector<uid_t> take_given_up() {
     return user_ ? user_->take_given_up() : std::vector<uid_t>();
   }
-  /// `files`: of frames that are in files by number; null: there are no such frames.
-  /// *outermost: what is known of the last frame.
+  /// `files`: for frames that refer to a file by number; null: there are none.
+  /// *outermost: the symbol of the last frame.
   Frames user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files = nullptr,
               Symbol* outermost = nullptr, std::vector<FramePlace>* places = nullptr);
 
-  /// The process is alive now and may not be when its symbols are asked for.
+  /// The process is alive now, but may have ended when its symbols are needed.
   void remember(pid_t tgid, pid_t forked_from, std::uint32_t image, std::uint64_t stack_begin) {
     user_symbols().remember(tgid, forked_from, image, stack_begin);
   }

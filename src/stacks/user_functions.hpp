@@ -1,4 +1,4 @@
-// Names of functions of processes, by their addresses in records (struct user_code).
+// Function names of processes, by the addresses in records (struct user_code).
 #pragma once
 #include <map>
 #include <string>
@@ -11,14 +11,14 @@ namespace coretap {
 
 class UserFunctions {
  public:
-  /// Before load. It answers FieldContext::user_function of this session from then on.
+  /// Before load. Sets FieldContext::user_function of this session.
   explicit UserFunctions(Session& s);
 
  private:
   std::string name(const user_code& code);
 
   UserSymbols symbols_;
-  std::map<std::uint32_t, std::uint32_t> images_;  ///< of processes, whose mappings are known
+  std::map<std::uint32_t, std::uint32_t> images_;  ///< of processes whose mappings are known
 };
 
 }  // namespace coretap

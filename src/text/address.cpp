@@ -14,7 +14,7 @@ void append_number(std::string& text, unsigned number) {
   text.append(digits.data(), digits.size());
 }
 
-/// inet_ntop() takes five times as long, and lines of frequent events have two of them.
+/// inet_ntop() takes five times as long, and lines of frequent events have two addresses.
 std::string ipv4_address(const void* bytes) {
   const auto* byte = static_cast<const unsigned char*>(bytes);
   std::string text;
@@ -50,7 +50,7 @@ std::string tcp_state(unsigned state) {
 }
 
 std::string ip_protocol(unsigned protocol) {
-  constexpr unsigned kMptcp = 262;  // IPPROTO_MPTCP, which older headers lack
+  constexpr unsigned kMptcp = 262;  // IPPROTO_MPTCP, missing in older headers
   constexpr std::pair<unsigned, std::string_view> kProtocols[] = {
       {IPPROTO_ICMP, "ICMP"}, {IPPROTO_TCP, "TCP"},         {IPPROTO_UDP, "UDP"},
       {IPPROTO_DCCP, "DCCP"}, {IPPROTO_ICMPV6, "ICMPv6"},   {IPPROTO_SCTP, "SCTP"},

@@ -7,8 +7,8 @@
 
 namespace coretap {
 
-// Since 5.16 (8a7d267b4a2d) tracepoints have a blk_status_t, of which those up to 13 have never
-// changed; a negative errno before.
+// Since 5.16 (8a7d267b4a2d) tracepoints have a blk_status_t, whose values up to 13 have never
+// changed; before, a negative errno.
 Value block_error(std::int32_t status) {
   static constexpr int kErrors[] = {0,         EOPNOTSUPP, ETIMEDOUT, ENOSPC, ENOLINK,
                                     EREMOTEIO, EBADE,      ENODATA,   EILSEQ, ENOMEM,

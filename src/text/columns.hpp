@@ -1,4 +1,4 @@
-// The fields of a record that a report shows: as a table's row, as CSV, and in JSON.
+// The fields of a record that a report shows: as a table row, CSV, or JSON.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,10 +11,10 @@ namespace coretap {
 
 class Columns {
  public:
-  /// In tables those whose option is given; in JSON and CSV all that exist.
+  /// Selects, for tables, the fields whose option is given; for JSON and CSV, all that exist.
   void choose(const Config& config, const std::vector<Field>& fields);
 
-  std::string titles() const;  ///< "PID     COMM", without spaces at its end
+  std::string titles() const;  ///< "PID     COMM", without trailing spaces
   std::string keys() const;    ///< "pid,comm"
   std::string row(const void* record, const Names& names) const;
   /// The lines below a row: the frames of its stacks.
@@ -26,7 +26,7 @@ class Columns {
   std::vector<Field> fields_;
 };
 
-/// Without the spaces at its end.
+/// Removes trailing spaces.
 std::string trimmed(std::string line);
 
 }  // namespace coretap

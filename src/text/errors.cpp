@@ -15,8 +15,8 @@ namespace coretap {
 
 namespace {
 
-/// Paths and names from the command line are echoed: line by line, so that only breaks of ours
-/// stay.
+/// Messages repeat paths and names from the command line: cleans line by line, so that only our own
+/// newlines remain.
 std::string safe(std::string_view text) {
   std::string all;
   while (!text.empty()) {
@@ -30,7 +30,7 @@ std::string safe(std::string_view text) {
 
 void print_error(std::string_view program, const Error& error) {
   auto what = fmt::format("{}: {}", program, error.what);
-  // A place in the command line has lines of its own.
+  // The position in the command line is printed on separate lines.
   if (!error.why.empty()) what += (error.why.starts_with('\n') ? "" : ": ") + error.why;
   auto text = painted(STDERR_FILENO, Paint::error, safe(what));
   if (!error.hint.empty()) text += safe(fmt::format("{}: hint: {}", program, error.hint));

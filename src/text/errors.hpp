@@ -7,9 +7,9 @@
 
 namespace coretap {
 
-/// Errors and their parts as the user sees them.
+/// Prints an error and its parts to the user.
 void print_error(std::string_view program, const Error& error);
-/// Flushes; the exit status of a command once all is written.
+/// Flushes; returns the exit status of a command.
 int end_of(Sink& out);
 
 }  // namespace coretap

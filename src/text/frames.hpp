@@ -1,4 +1,4 @@
-// Stacks in words.
+// Stacks as text.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace coretap {
 
-/// Frames on one line, the outermost first, joined by semicolons; behind `before` if it is not
+/// Frames on one line, the outermost first, joined by semicolons; after `before` if that is not
 /// empty.
 std::string folded(const Frames& frames, std::string before = {});
 
-/// A frame on a line of its own.
+/// A frame on a separate line.
 std::string frame_line(std::string_view frame);
 
 }  // namespace coretap

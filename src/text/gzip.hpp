@@ -1,4 +1,4 @@
-// Compressed text and profiles.
+// Compression of text and profiles.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@ namespace coretap {
 
 enum class Compression { fast, usual };
 
-/// As a gzip file; empty: it failed.
+/// As a gzip file; empty: failed.
 std::string gzip(std::string_view bytes, Compression how);
 
 }  // namespace coretap

@@ -14,7 +14,7 @@ namespace coretap {
 class JsonLine {
  public:
   JsonLine() : writer_(buffer_) { writer_.StartObject(); }
-  /// A line of a tool's data: lines of several tools can be in one file.
+  /// A line of a tool's data; a file may have lines of several tools.
   JsonLine(std::string_view type, std::string_view tool) : JsonLine() {
     text("type", type).text("tool", tool);
   }

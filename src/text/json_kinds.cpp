@@ -58,7 +58,7 @@ std::string ledger_doc(std::string_view name) {
   return {};
 }
 
-/// Asked of the writer itself.
+/// Derived from the output of Ledger::json().
 JsonKind ledger_kind() {
   JsonKind kind{"ledger", "last", {}};
   JsonLine line("ledger", "");

@@ -1,4 +1,4 @@
-// What the lines under --json have, from the same field lists that the reporters write.
+// The keys of --json lines, from the field lists that the reporters write.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace coretap {
 
-/// The kinds of lines, in their order.
+/// The kinds of lines, in the order of output.
 std::vector<JsonKind> json_kinds(const Tool& tool);
 
 }  // namespace coretap

@@ -12,8 +12,8 @@ namespace {
 
 struct Cause {
   std::string_view name, meaning;
-  bool loss = true;     ///< --strict does not forgive it
-  bool shown = false;   ///< of events that are shown, with less than all of their data
+  bool loss = true;     ///< makes --strict fail
+  bool shown = false;   ///< the event is shown, with incomplete data
   bool at_end = false;  ///< Ledger::Outcome::at_end
 };
 constexpr Cause kCauses[LEDGER_CAUSES] = {

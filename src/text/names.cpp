@@ -22,9 +22,9 @@ namespace coretap {
 namespace {
 
 constexpr std::string_view kGfpBits = "gfp bits";  // unnamed in the kernel
-constexpr int kOpBits = 8;                         // REQ_OP_BITS since 4.10; the flags begin above
+constexpr int kOpBits = 8;                         // REQ_OP_BITS since 4.10; flags are above
 
-/// Names that users of biolatency -F know, where they differ from the kernel's enumerators.
+/// Names as in biolatency -F, where they differ from the kernel's enumerators.
 constexpr std::pair<std::string_view, std::string_view> kBlockWords[] = {
     {"META", "Metadata"},     {"PRIO", "Priority"},   {"FUA", "ForcedUnitAccess"},
     {"RAHEAD", "ReadAhead"},  {"NOMERGE", "NoMerge"}, {"NOWAIT", "NoWait"},
@@ -34,14 +34,14 @@ constexpr std::pair<std::string_view, std::string_view> kBlockWords[] = {
 struct Letters {
   std::string_view name, letters;
 };
-/// What blktrace writes for operations; any other is N, for none of these.
+/// blktrace's letters for operations; any other operation is N.
 constexpr Letters kOperations[] = {
     {"READ", "R"},         {"WRITE", "W"},         {"FLUSH", "F"},
     {"DISCARD", "D"},      {"SECURE_ERASE", "DE"}, {"WRITE_ZEROES", "WZ"},
     {"ZONE_APPEND", "ZA"}, {"ZONE_OPEN", "ZO"},    {"ZONE_CLOSE", "ZC"},
     {"ZONE_FINISH", "ZF"}, {"ZONE_RESET", "ZR"},   {"ZONE_RESET_ALL", "ZRA"},
 };
-/// And for flags, in this order, behind the operation.
+/// blktrace's letters for flags, in this order, after the operation.
 constexpr Letters kFlags[] = {
     {"FUA", "F"}, {"RAHEAD", "A"}, {"SYNC", "S"}, {"META", "M"}, {"ATOMIC", "U"}};
 
@@ -69,7 +69,7 @@ constexpr std::string_view kOldGfp[] = {
     "WRITE", "NOWARN",     "RETRY_MAYFAIL", "NOFAIL",   "NORETRY",        "MEMALLOC",
     "COMP",  "NOMEMALLOC", "HARDWALL",      "THISNODE", "ACCOUNT"};
 
-/// Sets of flags that have a name in the kernel (include/linux/gfp_types.h), the largest first.
+/// Named sets of flags in the kernel (include/linux/gfp_types.h), the largest first.
 struct GfpSet {
   std::string_view name;
   std::vector<std::string_view> flags;
@@ -95,7 +95,7 @@ const std::vector<GfpSet>& gfp_sets() {
   return sets;
 }
 
-/// As the kernel's own trace output writes enumerators.
+/// The format of enumerators in the kernel's trace output.
 std::string lower(std::string_view word) {
   std::string out(word);
   for (auto& c : out) c = static_cast<char>(tolower(c));
@@ -168,7 +168,7 @@ std::string Names::gfp(std::uint64_t flags) const {
     if (complete && mask && (rest & mask) == mask) {
       text = set.name;
       rest &= ~mask;
-      // Up to 6.2 a flag of its own went with it (2973d8229b78).
+      // Until 6.2 GFP_ATOMIC had an additional flag (2973d8229b78).
       for (auto& [name, bit] : bits)
         if (set.name == "GFP_ATOMIC" && name == "ATOMIC") rest &= ~bit;
       break;
@@ -197,12 +197,12 @@ std::string Names::block_flags(std::uint64_t flags) const {
         continue;
       if (!(rest & 1ULL << (bit - kOpBits))) continue;  // an alias of a bit already named
       rest &= ~(1ULL << (bit - kOpBits));
-      // The block layer lets all read-ahead fail fast; that says nothing more.
+      // The block layer sets FAILFAST on all read-ahead: redundant.
       if (!read_ahead || !word.starts_with("__REQ_FAILFAST"))
         text = text.empty() ? camel(word.substr(6)) : camel(word.substr(6)) + '-' + text;
     }
   }
-  // As users know it: the highest flag first, the operation last.
+  // The usual order: the highest flag first, the operation last.
   if (rest) text = fmt::format("{:#x}{}{}", rest << kOpBits, text.empty() ? "" : "-", text);
   for (auto* type : {"req_op", "req_opf"})
     if (auto known = enums_.find(type); known != enums_.end())
@@ -293,7 +293,7 @@ bool names_things(const Format& format) {
 Names::Names() : why_hidden([] { return kernel_addresses_hidden(); }) {}
 
 bool Names::hides(std::uint64_t address) const {
-  if (!(address >> 63)) return false;  // a program's own
+  if (!(address >> 63)) return false;  // a user address
   ask_hidden();
   auto& why = *hidden_;
   if (why && tell_hidden && !std::exchange(told_, true)) tell_hidden(*why);
@@ -338,7 +338,7 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
 
 namespace {
 
-/// Numbers go without a format string: a line of a frequent event costs no more than it must.
+/// Numbers do not use a format string: lines of frequent events must be cheap.
 void decimal(std::string& line, std::uint64_t value) {
   fmt::format_int text(value);
   line.append(text.data(), text.size());
@@ -348,7 +348,7 @@ void show_unsigned(std::string& line, const Format& format, std::uint64_t n, con
   auto out = std::back_inserter(line);
   if (names_things(format)) {
     append_printable(line, names.name(format, n));
-    // Two tables have the same name for different calls.
+    // Two tables use the same name for different calls.
     if (format.kind == Format::syscall && n >= CALLS_COMPAT)
       fmt::format_to(out, " ({})", syscall_abi(static_cast<std::uint32_t>(n)));
   } else if (format.kind == Format::milliseconds)
@@ -406,7 +406,7 @@ void show(std::string& line, const Format& format, const Value& value, const Nam
   auto wanted = static_cast<std::size_t>(std::abs(format.width));
   auto is = line.size() - begin;
   if (!ascii(std::string_view(line).substr(begin))) {
-    auto text = line.substr(begin);  // characters may be of no column, or of two
+    auto text = line.substr(begin);  // a character may take no column, or two
     line.resize(begin);
     line += format.width < 0 ? fmt::format("{:<{}}", text, wanted)
                              : fmt::format("{:>{}}", text, wanted);

@@ -15,8 +15,8 @@ namespace coretap {
 
 namespace {
 
-// What is recorded may be secret: for the file's owner only. At its end always, so that another
-// program may cut it.
+// The data may be secret: a new file is for its owner only. O_APPEND lets other programs truncate
+// it.
 constexpr int kOpenFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
 constexpr mode_t kMode = 0600;
 
@@ -28,7 +28,7 @@ Error failure(std::string what, int error) {
                  : ""};
 }
 
-/// Does it end in the middle of a line, where a program has died?
+/// True if the file ends with an incomplete line, after a program has died.
 bool ends_in_a_line(const std::string& path, off_t size) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   char last = '\n';
@@ -41,7 +41,7 @@ Result<void> OutputFile::open(std::string path, How how) {
   path_ = std::move(path);
   how_ = std::move(how);
   struct stat there {};
-  // A link would be renamed rather than the file: /dev/stdout is one.
+  // Of a symbolic link such as /dev/stdout, the link would be renamed instead of the file.
   if (how_.most && lstat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
     return Error{fmt::format("--rotate: {} is not a regular file", path_),
                  {},
@@ -56,7 +56,7 @@ Result<void> OutputFile::open(std::string path, How how) {
 }
 
 void OutputFile::take(Fd fd) {
-  // Some file systems tell only here that there was no room.
+  // Some file systems report a lack of space only here.
   if (fd_ && close(fd_.release()))
     tell(fmt::format("the end of the file that was {} may be missing", path_), failure({}, errno));
   fd_ = std::move(fd);
@@ -96,14 +96,14 @@ Result<void> OutputFile::rename_all(const std::string& fresh) const {
 }
 
 Result<void> OutputFile::begin_new() {
-  // Another program has renamed it, or removed it.
+  // Another program has renamed or removed the file.
   if (!has_its_name()) {
     auto named = open_named();
     if (!named) return named.error();
     take(std::move(*named));
     return {};
   }
-  // The new one first: where there is no room for it, nothing is renamed, and no old one goes.
+  // Creates the new file first: without space for it, nothing is renamed or removed.
   auto name = fmt::format("{}.{}.new", path_, getpid());
   Fd fresh(::open(name.c_str(), kOpenFlags | O_EXCL, kMode));
   if (!fresh) return failure(fmt::format("cannot create {}", name), errno);
@@ -122,12 +122,12 @@ void OutputFile::same_readers(int fresh) const {
   if (fstat(fd(), &old) || fstat(fresh, &now)) return;
   auto mode = old.st_mode & 0777;
   if (now.st_gid != old.st_gid && fchown(fresh, static_cast<uid_t>(-1), old.st_gid))
-    mode &= ~static_cast<mode_t>(S_IRWXG);  // it is another group's
+    mode &= ~static_cast<mode_t>(S_IRWXG);  // these permissions would apply to another group
   fchmod(fresh, mode);
 }
 
 Result<Fd> OutputFile::open_named() const {
-  // A pipe without a reader would hold us here.
+  // Opening a pipe without a reader would block.
   Fd file(::open(path_.c_str(), kOpenFlags | O_NONBLOCK | (how_.most ? O_NOFOLLOW : 0), kMode));
   auto what = fmt::format("cannot open {} again", path_);
   if (!file) return failure(what, errno);

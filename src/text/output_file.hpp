@@ -1,4 +1,4 @@
-// The file of --output: a new one is begun when it is full, or when its name was given to another.
+// The file of --output: starts a new file when this one is full, or its name refers to another one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace coretap {
 class OutputFile {
  public:
   struct How {
-    std::uint64_t most = 0;  ///< bytes in a file before it is renamed; 0: any number
-    std::uint64_t keep = 3;  ///< files that were renamed: FILE.1 is the youngest
-    bool append = false;     ///< to what is there; else that goes
-    std::function<void(std::string_view what, const Error& why)> tell = {};  ///< of a failure
+    std::uint64_t most = 0;  ///< size in bytes at which it is renamed; 0: no limit
+    std::uint64_t keep = 3;  ///< number of renamed files: FILE.1 is the newest
+    bool append = false;     ///< keeps the existing content; else truncates
+    std::function<void(std::string_view what, const Error& why)> tell = {};  ///< reports a failure
   };
 
   Result<void> open(std::string path, How how);
@@ -28,20 +28,20 @@ class OutputFile {
   bool regular() const { return regular_; }
   bool empty() const { return size_ == 0; }
 
-  /// Bytes that it takes before a new one is to be begun.
+  /// Remaining bytes until a new file is started.
   std::uint64_t room() const { return most_ > size_ ? most_ - size_ : 0; }
   std::uint64_t room_of_new() const { return how_.most; }
   void wrote(std::size_t bytes) { size_ += bytes; }
-  /// Takes as many bytes again as a new one.
+  /// Raises the limit by the size of a new file.
   void extend() { most_ = how_.most ? size_ + how_.most : UINT64_MAX; }
 
-  /// Renames it and begins a new one. False: it has told why that cannot be, goes on, and takes as
-  /// much again.
+  /// Renames the file and starts a new one. False: reports the failure, keeps the file, and raises
+  /// its limit by the size of a new one.
   bool rotate();
-  /// Opens what has its name now. True: that is another file. Where that cannot be, it goes on.
+  /// Opens the file that has the name now. True: it is another file. On failure keeps the old one.
   bool reopen();
 
-  /// What keeps this process from renaming; empty: nothing.
+  /// Why this process cannot rename the file; empty: it can.
   std::string hindrance() const;
 
  private:
@@ -49,7 +49,7 @@ class OutputFile {
   bool has_its_name() const;
   Result<void> begin_new();
   Result<Fd> open_named() const;
-  /// Gives the new file the mode and group of the old one, as far as that is possible.
+  /// Gives the new file the mode and group of the old one, as far as possible.
   void same_readers(int fresh) const;
   Result<void> rename_all(const std::string& fresh) const;
   void take(Fd fd);
@@ -60,7 +60,7 @@ class OutputFile {
   Fd fd_;
   std::uint64_t size_ = 0, most_ = UINT64_MAX;
   bool regular_ = false;
-  bool told_ = false;  ///< that it cannot be renamed
+  bool told_ = false;  ///< a failed rename has been reported
 };
 
 }  // namespace coretap

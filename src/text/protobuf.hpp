@@ -1,4 +1,4 @@
-// Messages of protobuf within messages.
+// Nested protobuf messages.
 #pragma once
 #include <protozero/pbf_writer.hpp>
 #include <string>

@@ -1,11 +1,11 @@
-// Text in quotes, as YAML, SQL and command lines have them.
+// Quoted text for YAML, SQL and command lines.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace coretap {
 
-/// With a backslash before each quote and each backslash.
+/// Puts a backslash before each quote and each backslash.
 inline std::string quoted(std::string_view text, char quote) {
   std::string out(1, quote);
   for (char c : text) {

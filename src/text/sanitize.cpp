@@ -10,7 +10,7 @@ namespace {
 
 struct Decoded {
   std::uint32_t code = 0;
-  int length = 0;  ///< 0: not UTF-8 here
+  int length = 0;  ///< 0: not UTF-8
 };
 
 Decoded decode(std::string_view s) {
@@ -29,14 +29,14 @@ Decoded decode(std::string_view s) {
   return overlong || surrogate || code > 0x10ffff ? Decoded{} : Decoded{code, length};
 }
 
-/// Moves the cursor, reverses the line or hides text: nothing that a name may do to a terminal.
+/// Moves the cursor, reverses the line or hides text: names must not do that to a terminal.
 bool dangerous(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
          c == 0xad || c == 0x180e || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0x2028 && c <= 0x202e) ||
          (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
-/// Bytes of ordinary ASCII at the beginning: most texts are nothing else.
+/// Length of the plain ASCII prefix: usually the whole text.
 std::size_t plain_prefix(std::string_view text) {
   std::size_t n = 0;
   while (n < text.size() && text[n] >= 0x20 && text[n] < 0x7f) n++;
@@ -104,7 +104,7 @@ std::string json_string(std::string_view text) {
       out += "\xef\xbf\xbd";
     else if (code == '"' || code == '\\')
       out.append({'\\', text[0]});
-    else if (dangerous(code) && code > 0xffff)  // as JSON has it: two halves
+    else if (dangerous(code) && code > 0xffff)  // a surrogate pair, as in JSON
       out += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((code - 0x10000) >> 10),
                          0xdc00 + (code & 0x3ff));
     else if (dangerous(code))
@@ -128,7 +128,7 @@ std::string xml_text(std::string_view text) {
   std::string out;
   out.reserve(plain.size());
   for (std::size_t i = 0; i < plain.size(); i++) {
-    // U+FFFE and U+FFFF are valid UTF-8, but no characters of XML.
+    // U+FFFE and U+FFFF are valid UTF-8, but not allowed in XML.
     if (plain.compare(i, 2, "\xef\xbf") == 0 && static_cast<unsigned char>(plain[i + 2]) >= 0xbe) {
       out += "\xef\xbf\xbd";
       i += 2;

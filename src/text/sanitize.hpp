@@ -1,4 +1,4 @@
-// Text from outside (command names, paths, symbols) for a terminal, a script or a file.
+// Makes untrusted text (command names, paths, symbols) safe for a terminal, a script or a file.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,18 +10,18 @@ namespace coretap {
 std::string printable(std::string_view text);
 void append_printable(std::string& out, std::string_view text);
 
-/// Valid UTF-8 for JSON: bytes that are not become U+FFFD.
+/// Valid UTF-8 for JSON: other bytes become U+FFFD.
 std::string valid_utf8(std::string_view text);
 
-/// A string of JSON, in its quotes: valid UTF-8 as above, and what printable() would not let
-/// through as \uNNNN, which means the same. Terminals take some of that for commands: U+009B is ESC
+/// A JSON string with its quotes: valid UTF-8 as above; characters that printable() escapes become
+/// \uNNNN, which has the same meaning. Terminals interpret some of them as commands: U+009B is ESC
 /// [.
 std::string json_string(std::string_view text);
 
 /// A frame or name in folded stacks: printable, without ';' which separates frames.
 std::string folded_word(std::string_view text);
 
-/// Text or an attribute's value in XML: printable, nothing that could end it or that XML 1.0
+/// Text or an attribute's value in XML: printable, without markup or characters that XML 1.0
 /// forbids.
 std::string xml_text(std::string_view text);
 

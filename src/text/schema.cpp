@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kArray[] = "array of strings", kOrNull[] = " or null";
 
-/// What the field's reader gives for an empty record tells its type.
+/// The type is that of the value which the field's reader returns for an empty record.
 std::string type_of(const Field& f, const Value& value) {
   if (names_things(f.format))
     return std::holds_alternative<std::monostate>(value) ? "string or null" : "string";
@@ -37,7 +37,7 @@ std::string type_of(const Field& f, const Value& value) {
   }
 }
 
-/// An empty value does not tell; what has a unit is an amount.
+/// Unknown for an empty value; a value with a unit is an amount, and not negative.
 bool may_be_negative(const OutputKey& k, const Value& value) {
   if (!k.type.starts_with("integer")) return false;
   if (std::holds_alternative<std::int64_t>(value)) return true;

@@ -22,11 +22,11 @@ constexpr std::string_view kHome = "\033[H", kClearLine = "\033[K", kClearBelow 
 constexpr std::string_view kClearAll = "\033[2J";
 constexpr std::array kCrashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 
-termios before;  // what a signal handler puts back
+termios before;  // for signal handlers to restore
 
 void put(std::string_view text) { (void)!::write(STDOUT_FILENO, text.data(), text.size()); }
 
-/// Only calls that are safe in a signal handler (signal-safety(7)).
+/// Calls only functions that are safe in a signal handler (signal-safety(7)).
 void restore() {
   tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
   put(kShowCursor);

@@ -1,5 +1,5 @@
-// A terminal on which reports redraw themselves in place, and the keys that are pressed there. Its
-// settings are restored when the object goes, by a signal that ends the program too.
+// A terminal on which reports are redrawn in place, and its key presses. Its settings are restored
+// when the object is destroyed, and by signals that end the program.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,28 +14,28 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  /// Standard input and output are the terminal that this process may read from, and it can move
-  /// its cursor.
+  /// True if standard input and output are the terminal that this process may read from, and the
+  /// cursor can be moved.
   static bool possible();
 
-  /// Single keys without echo, no cursor. Signals by keys (Ctrl-C, Ctrl-Z) stay.
+  /// Reads single keys without echo, hides the cursor. Ctrl-C and Ctrl-Z still send signals.
   void open();
   bool is_open() const { return open_; }
-  /// The terminal as it was, the cursor below what was drawn last.
+  /// Restores the terminal, with the cursor below the last lines drawn.
   void close();
-  /// After the program was stopped and goes on: another program may have changed the terminal.
+  /// After the program was stopped and continued: others may have changed the terminal.
   void reopen();
 
-  /// Keys pressed since the last call; an empty one if there were none.
+  /// Keys pressed since the last call; empty: none.
   std::string take_keys() const;
 
-  /// What a picture of these lines writes: cut to the terminal's columns and rows, over what is
-  /// there.
+  /// The output that draws these lines: cut to the terminal's columns and rows, over the previous
+  /// content.
   std::string picture(const std::vector<std::string>& lines);
 
  private:
   bool open_ = false;
-  int drawn_ = 0;  ///< lines
+  int drawn_ = 0;  ///< number of lines
 };
 
 }  // namespace coretap

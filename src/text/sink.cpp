@@ -18,7 +18,7 @@ namespace coretap {
 
 namespace {
 
-/// Those that these bytes hold.
+/// The whole lines within this number of bytes.
 std::string_view whole_lines(std::string_view text, std::uint64_t bytes) {
   auto part = text.substr(0, bytes);
   return part.substr(0, part.rfind('\n') + 1);
@@ -41,10 +41,10 @@ void Sink::ending(int signals, bool asked, std::function<void(std::string_view)>
   asked_ = asked;
 }
 
-/// False: what is left is not written, for now or at all.
+/// False: the rest is not written, for now or at all.
 bool Sink::wait_for_reader() {
   while (true) {
-    // Someone at a terminal may read page by page (less), and can ask again.
+    // A user at a terminal may read page by page (less), and can press Ctrl-C again.
     const bool patient = !asked_ || ::isatty(STDERR_FILENO) == 1;
     pollfd wait[] = {{fd_, POLLOUT, 0}, {ends_, POLLIN, 0}, {signals_, POLLIN, 0}};
     int ready = poll(wait, 3, !patient || (asked_ && !told_) ? kPatienceMs : -1);
@@ -73,13 +73,13 @@ void Sink::flush(bool whole) {
   buffer_.erase(0, closed_ || error_ ? buffer_.npos : buffer_.size() - rest.size());
 }
 
-/// Returns what is left for the last file.
+/// Returns the rest, which is for the last file.
 std::string_view Sink::fill_files(std::string_view rest, bool whole) {
   if (whole && !fresh_ && !in_line_ && header_.size() + rest.size() <= file_->room_of_new())
     next_file();
   while (rest.size() > file_->room() && !closed_ && !error_) {
     auto part = whole_lines(rest, file_->room());
-    // A line that is longer than a file gets one of its own.
+    // A line that exceeds a file's size gets a separate file.
     if (part.empty() && (in_line_ || fresh_ || !next_file())) part = first_line(rest);
     auto left = put(part);
     rest.remove_prefix(part.size() - left.size());
@@ -99,7 +99,7 @@ void Sink::begin_file() {
   const bool fresh = file_->empty();
   put(header_);
   fresh_ = fresh;
-  // Long lists of attach points must leave room for what they are about.
+  // Long lists of attach points must leave room for data.
   if (header_.size() > file_->room_of_new() / 2) file_->extend();
 }
 
@@ -116,7 +116,7 @@ void Sink::reopen() {
   if (file_ && file_->reopen()) begin_file();
 }
 
-/// -> what is not written
+/// -> the bytes not written
 std::string_view Sink::put(std::string_view rest) {
   if (rest.empty()) return rest;
   in_line_ = rest.back() != '\n';
@@ -126,8 +126,8 @@ std::string_view Sink::put(std::string_view rest) {
     auto part = rest;
     if (!at_once) {
       if (!wait_for_reader()) break;
-      // What a pipe that is ready takes at once; more might block, with the signals blocked too.
-      // In whole lines: what a command after -- writes into the same pipe then comes between them.
+      // A ready pipe takes this much without blocking; to block would delay signals, too. Writes
+      // whole lines: output of a command after -- to the same pipe then comes between lines.
       part = rest.substr(0, PIPE_BUF);
       if (auto end = part.rfind('\n'); end != part.npos) part = part.substr(0, end + 1);
     }

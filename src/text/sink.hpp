@@ -1,5 +1,5 @@
-// Standard output, or the file in its place: data only, whole reports at once, and an end that
-// tells how it ended.
+// Standard output, or the file in its place: only data, in whole reports; and the state at its end:
+// closed, dropped or failed.
 #pragma once
 #include <unistd.h>
 
@@ -30,38 +30,38 @@ class Sink {
     write("\n");
   }
 
-  /// Titles of columns.
+  /// Prints column titles.
   void title(std::string_view text) { line(painted(fd_, Paint::title, text)); }
 
-  /// Writes what waits. After the first failure everything is dropped. `whole`: it is one report,
-  /// and goes into one file if it fits.
+  /// Writes the buffer. After the first failure drops everything. `whole`: it is one report, which
+  /// goes into one file if it fits.
   void flush(bool whole = false);
 
-  /// What was written until now is titles: each file begins with them. A file waits for this.
+  /// The data until now are titles: each file starts with them. A file is written only after this.
   void keep_header();
-  /// Goes on in the file that has its name now.
+  /// Continues in the file that has the name now.
   void reopen();
 
-  /// A descriptor that can be read when the run is to end: what a reader that has stalled does not
-  /// take then waits for ending(). -1: there is none, nor one for signals.
+  /// A descriptor that is readable when the run must end: then stops waiting for a stalled reader,
+  /// and leaves the rest to ending(). -1: there is none, nor one for signals.
   void wait_no_longer_than(int ends) {
     ends_ = ends;
     signals_ = -1;
   }
-  /// The run has ended, what is left is written. `signals` can be read when a signal waits;
-  /// `asked`: one has come already; `say` tells the user.
+  /// The run has ended: writes the rest. `signals` is readable when a signal is pending;
+  /// `asked`: one was received already; `say` prints a message.
   void ending(int signals, bool asked, std::function<void(std::string_view)> say);
   void reader_has_gone() { closed_ = true; }
 
   bool on_terminal() const { return ::isatty(fd_) == 1; }
-  bool closed() const { return closed_; }      ///< the reader has gone: end quietly
-  bool dropped() const { return dropped_; }    ///< it has stalled, and the end was not written
+  bool closed() const { return closed_; }      ///< the reader has closed: end quietly
+  bool dropped() const { return dropped_; }    ///< the reader has stalled; the end is missing
   bool failed() const { return error_ != 0; }  ///< anything else, such as a full disk
   Error error() const;
 
  private:
   static constexpr std::size_t kFlushAt = 64 << 10;
-  static constexpr int kPatienceMs = 100;  ///< after a signal, with a reader that takes nothing
+  static constexpr int kPatienceMs = 100;  ///< after a signal, with a stalled reader
 
   bool wait_for_reader();
   std::string_view put(std::string_view text);
@@ -74,8 +74,8 @@ class Sink {
   std::size_t flush_at_ = kFlushAt;
   std::string buffer_, header_;
   std::function<void(std::string_view)> say_ = [](std::string_view) {};
-  bool fresh_ = true;     ///< the file has its header at most
-  bool in_line_ = false;  ///< what was written last does not end its line
+  bool fresh_ = true;     ///< the file has at most its header
+  bool in_line_ = false;  ///< the last line written is incomplete
   bool closed_ = false, asked_ = false, told_ = false, dropped_ = false;
   int error_ = 0;
 };

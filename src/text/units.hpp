@@ -1,4 +1,4 @@
-// Units by the ends of keys: "latency_ns", "read_bytes".
+// Units by the suffixes of keys: "latency_ns", "read_bytes".
 #pragma once
 #include <cstdint>
 #include <span>
@@ -6,12 +6,12 @@
 
 namespace coretap {
 
-/// How a number becomes one of Prometheus' base units.
+/// Converts a number to a Prometheus base unit.
 struct BaseUnit {
   std::string_view suffix = {};   ///< of a metric's name: "seconds"; empty: plain numbers
-  std::uint64_t multiply = 1;     ///< pages by their size
-  std::uint64_t nanoseconds = 0;  ///< in one of the key's unit; not 0: the base unit is the second
-  bool thousandths = false;       ///< numbers are signed, and in thousandths of one
+  std::uint64_t multiply = 1;     ///< for pages the page size
+  std::uint64_t nanoseconds = 0;  ///< per unit of the key; not 0: the base unit is the second
+  bool thousandths = false;       ///< numbers are signed, in thousandths
 };
 
 struct KeyUnit {
@@ -21,7 +21,7 @@ struct KeyUnit {
 };
 
 std::span<const KeyUnit> key_units();
-/// nullptr: the key has none.
+/// nullptr: the key has no unit.
 const KeyUnit* unit_of_key(std::string_view key);
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// One value of a field as JSON and CSV write it.
+// Writes a field's value as JSON and CSV.
 #pragma once
 #include <string>
 

@@ -27,10 +27,10 @@ namespace {
 
 constexpr std::size_t kMostPath = 4096, kMostOutput = 1 << 18, kMostHeaders = 512;
 constexpr std::size_t kScriptLine = 256;  // BINPRM_BUF_SIZE
-constexpr int kScripts = 5;               // of scripts as the kernel allows them
+constexpr int kScripts = 5;               // the kernel's limit of nested scripts
 constexpr int kPatienceMs = 2000;
 
-/// Takes the text before the next `between` off; false: nothing is left. (Streams would bring the
+/// Removes the text before the next `between`; false: the text is empty. (Streams would link the
 /// C++ library's locales, half a megabyte.)
 bool take_part(std::string_view& text, char between, std::string_view& part) {
   if (text.empty()) return false;
@@ -44,7 +44,7 @@ Fd open_file(const std::string& path) {
   return symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
 }
 
-/// What it prints, as far as it does so in time; a dynamic linker that does not know --list fails.
+/// The command's output until a timeout; a dynamic linker that does not know --list fails.
 std::string output_of(const std::vector<std::string>& words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC)) return {};
@@ -82,7 +82,7 @@ void add(std::vector<std::string>& files, const std::string& path) {
   if (std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
 }
 
-/// As it is mapped, without links: a debug file lies beside the file itself.
+/// The path as mapped, without symbolic links: a debug file is stored beside the file itself.
 std::string whole_path(const std::string& path) {
   std::error_code error;
   return std::filesystem::canonical(path, error).string();

@@ -25,7 +25,7 @@ std::optional<std::uint32_t> Extents::take(std::uint32_t count) {
 void Extents::give(std::uint32_t first, std::uint32_t count) {
   if (first >= size_ || count == 0) return;
   std::uint32_t end = first + std::min(count, size_ - first);
-  // It swallows all free ranges that it overlaps or touches.
+  // Merges all free ranges that it overlaps or touches.
   auto next = ranges_.upper_bound(first);
   if (next != ranges_.begin()) {
     const auto before = std::prev(next);

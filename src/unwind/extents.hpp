@@ -1,4 +1,4 @@
-// Room in a table of fixed size, handed out and taken back in ranges.
+// Allocates ranges of a table of fixed size.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,16 +10,16 @@ class Extents {
  public:
   explicit Extents(std::uint32_t size);
 
-  /// The first place where this many fit, or nothing. None at all always fit.
+  /// Allocates the first free range of this length; nothing if there is none. 0 always succeeds.
   std::optional<std::uint32_t> take(std::uint32_t count);
-  /// Gives back what take() gave, whole or in parts. What is free already, or beyond the end, is
-  /// passed over.
+  /// Frees a range from take(), whole or in parts. Ignores parts that are already free or beyond
+  /// the end.
   void give(std::uint32_t first, std::uint32_t count);
   std::uint32_t free() const { return free_; }
-  bool empty() const { return free_ == size_; }  ///< nothing is taken
+  bool empty() const { return free_ == size_; }  ///< nothing is allocated
 
  private:
-  std::map<std::uint32_t, std::uint32_t> ranges_;  // first -> count, of what is free; none touch
+  std::map<std::uint32_t, std::uint32_t> ranges_;  // first -> count of each free range; none touch
   std::uint32_t size_, free_;
 };
 

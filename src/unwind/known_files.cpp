@@ -58,7 +58,7 @@ std::optional<unwind_answer> KnownFiles::ask(const void* address) const {
   return answer;
 }
 
-/// Another program of ours may interrupt the one that is asked, and use its memory: two answers
+/// Another program of coretap may interrupt the requested one, and use its memory: two answers
 /// must be equal.
 std::optional<unwind_file_key> KnownFiles::key_of(int fd) const {
   void* at = mmap(nullptr, kPageBytes, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -1,4 +1,4 @@
-// Which files the kernel program knows by their inodes, for processes of which it has no mappings.
+// Files that the kernel program knows by inode, for processes whose mappings it does not have.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,15 +19,15 @@ class KnownFiles {
   };
   explicit KnownFiles(Maps maps) : maps_(maps) {}
 
-  /// The file open for reading at `fd` has this table, or none for a reason, and this number.
-  /// Known from now on, as long as both are the same. False: the kernel does not tell who it is, or
-  /// there is no room.
+  /// Adds the file open for reading at `fd`, with its table (or the reason why it has none) and its
+  /// number. Valid until changed() or forget(). False: the kernel program cannot identify the file,
+  /// or the map is full.
   bool tell(int fd, const KnownFile& file);
-  /// The same of the vdso.
+  /// The same for the vdso.
   bool tell_vdso(const KnownFile& file);
-  /// The state or place of its table is another one.
+  /// The state or position of the file's table has changed.
   void changed(const File& file);
-  /// It is not known any more.
+  /// Removes the file.
   void forget(const File& file);
   std::size_t size() const { return files_.size(); }
 
@@ -48,7 +48,7 @@ class KnownFiles {
   std::map<unwind_file_key, Entry, Before> files_;
 };
 
-/// What the kernel program needs to know of one.
+/// The kernel program's entry for a file.
 unwind_file file_entry(const File& file, std::uint16_t number);
 
 }  // namespace coretap::unwind

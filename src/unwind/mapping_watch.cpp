@@ -21,10 +21,10 @@ namespace coretap::unwind {
 
 namespace {
 
-constexpr std::size_t kMostData = 64 << 10;  // of one CPU: some hundred mappings
+constexpr std::size_t kMostData = 64 << 10;  // per CPU: some hundred mappings
 constexpr std::size_t kMostOfAll = 4 << 20;
 
-// The largest record of a mapping (its name is at most PATH_MAX), with that of losses before it.
+// The largest mapping record (its name is at most PATH_MAX), with the lost record before it.
 constexpr std::uint64_t kLargest = sizeof(perf_event_header) + 2 * sizeof(std::uint32_t) +
                                    3 * sizeof(std::uint64_t) + PATH_MAX +
                                    sizeof(perf_event_header) + 2 * sizeof(std::uint64_t);
@@ -36,7 +36,7 @@ Fd open_event(int cpu, std::size_t data) {
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.mmap = 1;  // without mmap_data: executable mappings only
   attr.watermark = 1;
-  // Waking somebody for each mapping would cost the process ten microseconds.
+  // A wake-up for each mapping would cost the process ten microseconds.
   attr.wakeup_watermark = static_cast<__u32>(data / 4);
   return Fd(
       static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
@@ -78,7 +78,7 @@ Result<void> MappingWatch::open() {
   for (const int cpu : cpus) {
     Ring ring{open_event(cpu, data_)};
     if (!ring.event) {
-      if (errno == ENODEV) continue;  // went offline
+      if (errno == ENODEV) continue;  // the CPU went offline
       const int error = errno;
       close();
       return open_error(cpu, error);
@@ -106,7 +106,7 @@ void MappingWatch::close() {
 bool MappingWatch::drain(const Ring& ring) {
   auto& numbers = *static_cast<perf_event_mmap_page*>(ring.memory);
   const char* data = static_cast<const char*>(ring.memory) + page_;
-  // Records begin at, and are, multiples of 8 bytes: what is read at once never wraps.
+  // Records are aligned to 8 bytes, and so is their size: 8 bytes read at once never wrap.
   const auto word = [&](std::uint64_t at, auto& value) {
     static_assert(sizeof value == sizeof(std::uint64_t));
     std::memcpy(&value, data + at % data_, sizeof value);
@@ -136,10 +136,10 @@ bool MappingWatch::drain(const Ring& ring) {
     }
     at += header.size;
   }
-  // In this order: what found no room before the new tail was seen is in the head read after it.
+  // In this order the head read below reveals records that did not fit before the tail was seen.
   consumed.store(head, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  // PERF_RECORD_LOST comes with the next record on this CPU only, which may be long.
+  // PERF_RECORD_LOST comes only with the next record on this CPU, perhaps much later.
   return complete && published.load(std::memory_order_relaxed) - tail + kLargest < data_;
 }
 

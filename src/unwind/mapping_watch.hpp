@@ -1,4 +1,4 @@
-// Tells which processes map executable memory, as it happens, by the kernel's perf events.
+// Reports which processes map executable memory, as it happens, from perf events.
 #pragma once
 #include <sys/types.h>
 
@@ -11,13 +11,13 @@
 
 namespace coretap::unwind {
 
-/// One event of no cost (PERF_COUNT_SW_DUMMY) per online CPU, for all processes. Needs CAP_PERFMON.
-/// Numbers are those of the caller's pid namespace.
+/// One dummy event (PERF_COUNT_SW_DUMMY), which costs nothing, per online CPU for all processes.
+/// Needs CAP_PERFMON. Process ids are those of the caller's pid namespace.
 ///
-/// Told of: mmap, mprotect that makes executable, exec (the program, its loader, the vdso).
-/// Not told of: munmap, mremap, fork (a child has its parent's mappings), and what happens on CPUs
-/// that come online after open(), those that were offline in between too. What a vfork() child maps
-/// into its parent's memory comes under its own number.
+/// Reported: mmap, mprotect that makes executable, exec (the program, its loader, the vdso).
+/// Not reported: munmap, mremap, fork (a child has its parent's mappings), and events on CPUs that
+/// come online after open(), even if they were only offline in between. Mappings that a vfork()
+/// child makes in its parent's memory are reported with the child's id.
 class MappingWatch {
  public:
   MappingWatch() = default;
@@ -26,17 +26,17 @@ class MappingWatch {
   MappingWatch& operator=(const MappingWatch&) = delete;
 
   Result<void> open();
-  /// Of all that came since: each process once (those outside the caller's pid namespace are left
-  /// out). False: some were lost, or may have been; any process may have mapped something.
+  /// Calls back once for each process since the last call (except those outside the caller's pid
+  /// namespace). False: records were or may have been lost; any process may have mapped something.
   bool drain(const std::function<void(pid_t tgid)>& mapped);
-  /// Readable when a quarter of a ring is full. The kernel reports it once: drain then, or be not
-  /// told again before the next mapping.
+  /// Readable when a quarter of a ring is full. The kernel reports this once: drain then, or the
+  /// next report comes only with the next mapping.
   const std::vector<int>& descriptors() const { return descriptors_; }
 
  private:
   struct Ring {
     Fd event;
-    void* memory = nullptr;  ///< a page of numbers, then the records
+    void* memory = nullptr;  ///< the control page, then the records
   };
   void close();
   bool drain(const Ring& ring);

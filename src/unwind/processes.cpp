@@ -23,12 +23,12 @@ constexpr std::uint64_t kMostVdso = 1 << 20;
 constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::size_t kMostGenerations = 16;
 constexpr std::size_t kMostTold = 1024;
-// A process that maps code all the time is looked at for a third of the time at most.
+// Limits the scans of a process that keeps mapping code to a third of the time.
 constexpr std::chrono::milliseconds kShort{10};
 constexpr int kRest = 5;
 constexpr std::chrono::seconds kSweep{5};
-constexpr std::chrono::seconds kTry{1};   // for files that had no room
-constexpr std::chrono::seconds kTurn{4};  // between two looks at which tables are used
+constexpr std::chrono::seconds kTry{1};   // between retries of files without room
+constexpr std::chrono::seconds kTurn{4};  // between checks of which tables are used
 
 bool same(const symbols::Mapping& a, const symbols::Mapping& b) {
   return a.start == b.start && a.end == b.end && a.offset == b.offset && a.inode == b.inode &&
@@ -37,7 +37,7 @@ bool same(const symbols::Mapping& a, const symbols::Mapping& b) {
 
 bool same_code(const symbols::Mapping& a, const symbols::Mapping& b) {
   if (a.has_file() != b.has_file()) return false;
-  if (!a.has_file()) return true;  // names of compiled code come from elsewhere
+  if (!a.has_file()) return true;  // names of generated code have another source
   return a.start - a.offset == b.start - b.offset && a.inode == b.inode &&
          a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
 }
@@ -133,7 +133,7 @@ std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
       symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/maps", false), UINT64_MAX);
   if (!fd) return {};
   auto content = symbols::read_mappings(fd.get());
-  if (content.executable.empty()) return {};  // ending: its memory is gone
+  if (content.executable.empty()) return {};  // exiting: it has no memory any more
   Seen seen;
   std::vector<Part> parts;
   parts.reserve(content.executable.size());
@@ -145,7 +145,7 @@ std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
     auto known = old != before->end() && same(old->mapping, m) ? old->file : KnownFile();
     auto& table = known.table;
     if (!table || (table->state == File::no_memory && table->wanted)) {
-      // A program may map pieces of one file thousands of times.
+      // A program may map parts of a file thousands of times.
       auto& file = seen[{m.device_major, m.device_minor, m.inode}];
       if (!file.table || !m.has_file()) file = file_of(tgid, m);
       known = file;
@@ -178,7 +178,7 @@ std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts
   return run;
 }
 
-/// The first of the last ones that contradicts nothing of what is mapped now, else a new one.
+/// Chooses the first stored generation that fits the current mappings, else a new one.
 void Processes::choose_generation(Process& process) {
   auto overlapping = [](auto& by_end, const symbols::Mapping& m) {
     auto at = by_end.upper_bound(m.start);
@@ -204,7 +204,7 @@ void Processes::choose_generation(Process& process) {
     all.push_back({static_cast<std::uint16_t>(std::min(last + 1, UINT16_MAX)), {}});
     chosen = all.end() - 1;
   }
-  // What is known of one piece of code grows with it.
+  // Merges the current mappings into the ranges of the generation.
   for (auto& part : *process.parts) {
     auto m = part.mapping;
     for (auto at = overlapping(by_end, m); at != by_end.end() && at->second.start < m.end;
@@ -301,7 +301,7 @@ void Processes::forked(pid_t tgid, std::uint64_t program, pid_t parent) {
   if (child.started) processes_.insert_or_assign(tgid, std::move(child));
 }
 
-// When tracing has begun it is looked at again: it may have executed something until then.
+// Scanned again when tracing has started: the process may have called exec until then.
 void Processes::name(pid_t tgid) {
   look(tgid, static_cast<std::uint64_t>(tgid) << 32 | UNWIND_ANY_EXEC, false);
   changed(tgid, false);
@@ -355,7 +355,7 @@ void Processes::forget_ended() {
     bpf_map_delete_elem(bpf_map__fd(maps_.processes), &process.program);
     it = processes_.erase(it);
   }
-  // Children that we were not told of, or that had ended by then.
+  // Entries of children that were never reported, or had ended when they were.
   std::set<std::uint64_t> strangers;
   (void)each_entry(maps_.processes, [&](const char* key, const char*) {
     std::uint64_t program = 0;
@@ -369,7 +369,7 @@ void Processes::forget_ended() {
   strangers_ = std::move(strangers);
 }
 
-/// Room is given back when no entry of the kernel's leads to it and walks under way are over.
+/// Frees room to which no entry in the kernel's map refers, after walks in progress have ended.
 void Processes::retire_runs(Clock::time_point now) {
   std::set<std::uint32_t> led_to;
   const auto all = each_entry(maps_.processes, [&](const char*, const char* value) {
@@ -393,7 +393,7 @@ void Processes::retire_runs(Clock::time_point now) {
   }
 }
 
-/// Where stacks end for lack of memory, tables that nothing has passed through for a while go.
+/// If stacks are truncated for lack of memory, drops tables that were not used for a while.
 void Processes::make_room_from_unused(Clock::time_point now) {
   if (now < next_turn_) return;
   next_turn_ = now + kTurn;
@@ -414,7 +414,7 @@ void Processes::make_room_from_unused(Clock::time_point now) {
       return;
     for (std::size_t i = 0; i < seen.size(); i++)
       if (run.files[i]) used[run.files[i].get()] |= seen[i].used != 0;
-    write(run);  // ours are not marked
+    write(run);  // clears the marks
   });
   bool wanted = false;
   for (auto& [file, is_used] : used)

@@ -1,4 +1,4 @@
-// Which tables hold where in each traced process, in the kernel's maps.
+// Maintains, in the kernel's maps, which unwind tables apply to the addresses of traced processes.
 #pragma once
 #include <sys/types.h>
 
@@ -33,76 +33,76 @@ class Processes {
   };
   Processes(Maps maps, Tables& tables, std::string proc_root = "/proc");
 
-  /// Looks at the process' mappings, reads the tables of new files and tells the kernel program.
-  /// `program`: program_of(), by which the kernel program knows it. `asked`: it has come upon code
-  /// that it does not know; what is missing now is nowhere. False: the process is gone, or there
-  /// is no room, or nothing is new.
+  /// Reads the process' mappings and the tables of new files, and updates the kernel program's
+  /// maps. `program`: the kernel program's key, program_of(). `asked`: the kernel program has found
+  /// code that is in no known mapping; what is missing after this look does not exist. False: the
+  /// process is gone, or there is no room, or nothing is new.
   bool look(pid_t tgid, std::uint64_t program, bool asked);
-  /// It has mapped something, if it is known; `asked` as above.
+  /// Marks a known process as having new mappings; `asked` as above.
   void changed(pid_t tgid, bool asked);
-  /// Looks at those that have: the ones where something is new. A process that does it all the
-  /// time, with thousands of mappings, has to wait.
+  /// Scans the marked processes; returns those with something new. A process that is marked all the
+  /// time, with thousands of mappings, is delayed.
   std::vector<pid_t> look_at_changed(Clock::time_point now);
-  /// What its addresses mean now (STACK_IMAGE()), if it is known.
+  /// The current image of its addresses (STACK_IMAGE()), if it is known.
   std::optional<std::uint32_t> image(pid_t tgid) const;
-  /// The same of one of its programs, which began with the first generation.
+  /// The same for one of its programs; without an entry, the first generation.
   std::uint32_t image(pid_t tgid, std::uint64_t program) const;
   std::vector<pid_t> known() const;
-  /// Those that frames may be in by number.
+  /// The files that frames may refer to by number.
   const symbols::NumberedFiles& files() const { return numbered_; }
-  /// It has its parent's mappings; the kernel program knows that already.
+  /// The process has its parent's mappings; the kernel program knows that already.
   void forked(pid_t tgid, std::uint64_t program, pid_t parent);
-  /// Reads the tables of a process that will be traced: they are there when it is first met.
+  /// Reads the tables of a process that will be traced, before its first stack.
   void expect(pid_t tgid);
-  /// The same; and the kernel program has them at once. Only where process ids are those of the
-  /// first pid namespace.
+  /// The same, and stores them for the kernel program at once. Only if process ids are those of the
+  /// initial pid namespace.
   void name(pid_t tgid);
-  /// Reads the table of a file that a process has mapped; of what is its own, the vdso too.
+  /// Reads the table of a file that a process has mapped. know_own(): of this process' vdso.
   void know(pid_t tgid, const symbols::Mapping& mapping) { file_of(tgid, mapping); }
   void know_own();
-  /// The same of a file by its path, or by a handle of it.
+  /// The same for a file by path, or by handle.
   void know(const std::string& path);
   void know(const Fd& handle);
-  /// A handle of the program that a process runs, if its table has not been read; without reading
-  /// it, as others that end soon are waiting.
+  /// A handle of the program that a process runs, if its table has not been read. Does not read it,
+  /// as other processes that end soon are waiting.
   Fd unread_program(pid_t tgid);
-  /// The same of a file by its path as that process sees it, or saw it.
+  /// The same for a file by its path in that process' root directory.
   Fd unread_file(pid_t tgid, const std::string& path);
-  /// From time to time: what has ended is forgotten, what had no room is tried again.
+  /// Call regularly: forgets ended processes, and retries files without room.
   void tend(Clock::time_point now);
 
-  /// Told of each file that has no room, once.
+  /// Called once for each file without room for its table.
   std::function<void(const std::string& path)> no_room;
-  /// Told of each file whose table is there, or known to be none; open for reading.
+  /// Called for each file whose table was read, or does not exist; the file is open for reading.
   std::function<void(int fd, const KnownFile&)> has_read;
-  /// Of our own vdso, which all have; others may have changed theirs.
+  /// Called for this process' vdso, which all processes share unless they change theirs.
   std::function<void(const KnownFile&)> has_read_vdso;
-  /// Told before each file that is read.
+  /// Called before each file that is read.
   std::function<void(const std::string& path)> reading;
 
  private:
   struct Part {
     symbols::Mapping mapping;
-    KnownFile file;  // without a table: not from a file
+    KnownFile file;  // no table: the mapping has no file
   };
-  /// The same for all processes with the same mappings: those of a fork server.
+  /// Shared by all processes with the same mappings, such as those of a fork server.
   struct Run {
     std::uint32_t first = 0;
     std::vector<unwind_mapping> mappings;
-    std::vector<std::shared_ptr<File>> files;  // of each
+    std::vector<std::shared_ptr<File>> files;  // for each mapping
   };
-  /// What has been at its addresses without contradiction: stacks of that time are of one kind.
+  /// Mappings that did not contradict each other over time: one image for stacks of that time.
   struct Generation {
     std::uint16_t number = 0;
     std::shared_ptr<const std::map<std::uint64_t, symbols::Mapping>> by_end;
   };
   struct Process {
     std::uint64_t program = 0;
-    std::uint64_t started = 0;  // clock ticks after boot; tells a reused process id
-    std::shared_ptr<const std::vector<Part>> parts;  // with its forks
+    std::uint64_t started = 0;  // clock ticks after boot; detects a reused process id
+    std::shared_ptr<const std::vector<Part>> parts;  // shared with its forks
     std::shared_ptr<Run> run;
     std::vector<Generation> generations;  // the last ones
-    std::uint16_t generation = 0;         // that holds now
+    std::uint16_t generation = 0;         // the current one
     Clock::time_point next_look{};
   };
   struct Retired {
@@ -110,7 +110,7 @@ class Processes {
     std::uint32_t first, count;
   };
 
-  /// `before`: what it had, or null.
+  /// `before`: the previous mappings, or null.
   std::optional<std::vector<Part>> read(pid_t tgid, const std::vector<Part>* before);
   using Seen = std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>,
                         KnownFile>;  // by device and inode
@@ -131,10 +131,10 @@ class Processes {
   symbols::NumberedFiles numbered_;
   Extents room_{UNWIND_MAPPINGS};
   std::unordered_map<pid_t, Process> processes_;
-  std::map<std::uint64_t, std::vector<std::shared_ptr<Run>>> runs_;  // by a hash of their mappings
+  std::map<std::uint64_t, std::vector<std::shared_ptr<Run>>> runs_;  // by hash of the mappings
   std::vector<Retired> retired_;
-  std::set<std::uint64_t> strangers_;  // entries of processes that we do not know
-  std::map<pid_t, bool> changed_;      // asked
+  std::set<std::uint64_t> strangers_;  // entries of unknown processes
+  std::map<pid_t, bool> changed_;      // value: asked
   std::set<std::string> told_;         // files without room
   Clock::time_point next_sweep_{}, next_try_{}, next_turn_{};
 };

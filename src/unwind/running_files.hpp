@@ -1,5 +1,5 @@
-// The files that running processes have mapped as code: their tables are read in the background,
-// those that most processes have first.
+// Files that running processes have mapped as code: reads their tables in the background, the most
+// frequently mapped ones first.
 #pragma once
 #include <sys/types.h>
 
@@ -21,8 +21,8 @@ class RunningFiles {
   using Clock = std::chrono::steady_clock;
   explicit RunningFiles(std::string proc_root = "/proc") : proc_root_(std::move(proc_root)) {}
 
-  /// Goes on until then: first with looking at processes, then with their files, which it hands to
-  /// `know` with a process that has mapped it; that says whether there is room for more. False: all
+  /// Continues until `until`: first reads mappings of processes, then passes each file to `know`
+  /// with a process that has mapped it; `know` returns whether there is room for more. False: all
   /// is done.
   bool go_on(Clock::time_point until,
              const std::function<bool(pid_t, const symbols::Mapping&)>& know);

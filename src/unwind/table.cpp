@@ -31,7 +31,7 @@ class Builder {
     if (full_) return;
     while (table_.pages.size() <= page) next_page();
     auto low = static_cast<std::uint32_t>(address & (kPage - 1));
-    if (!low) {  // in place of what the page before has handed on
+    if (!low) {  // replaces the rule carried over from the page before
       table_.rows.pop_back();
       table_.pages.back().count--;
     }
@@ -55,8 +55,8 @@ class Builder {
   bool full_ = false;
 };
 
-/// Where a program starts there is no caller. Assembler mostly, of which no unwind information
-/// tells: up to the next code of which it does.
+/// The entry point of a program has no caller, and is mostly assembler code without unwind
+/// information: adds an end rule up to the next code that has some.
 class EntryRow {
  public:
   EntryRow(Builder& builder, const ElfCode& elf, Rules& rules) : builder_(builder) {
@@ -66,7 +66,7 @@ class EntryRow {
     end_ = rules.index_of(end);
     at_ = elf.entry;
   }
-  /// Before each row: what it is to be instead.
+  /// Call before adding each row: returns the rule to add.
   std::uint16_t pass(std::uint64_t address, std::uint16_t rule) {
     auto before = std::exchange(last_, rule);
     if (address < at_) return rule;
@@ -116,7 +116,7 @@ Table make_table(const Image& image, const ElfCode& elf, Rules& rules) {
   if (elf.state != ElfCode::usable) return table;
   Builder builder(table);
   EntryRow entry(builder, elf, rules);
-  // Neighbours mostly share a few rules.
+  // Neighboring rows mostly share a few rules.
   unwind_rule last{};
   std::uint16_t last_index = Rules::kNone;
   bool complete = read_cfi(image, elf, [&](std::uint64_t address, const unwind_rule& rule) {

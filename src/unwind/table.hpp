@@ -1,4 +1,4 @@
-// One file's unwind table, as the kernel program reads it (lib/unwind.h).
+// A file's unwind table, in the format of the kernel program (lib/unwind.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace coretap::unwind {
 
-/// The distinct rules of all files. Some six thousand do for a whole distribution.
+/// The distinct rules of all files. About six thousand suffice for a whole distribution.
 class Rules {
  public:
   static constexpr std::uint16_t kNone = 0, kOther = 1;
   Rules();
 
-  /// kOther when there is no room for one more.
+  /// kOther if there is no room for another rule.
   std::uint16_t index_of(const unwind_rule& rule);
   const std::vector<unwind_rule>& all() const { return all_; }
   std::size_t refused() const { return refused_; }
@@ -31,7 +31,7 @@ class Rules {
       return std::hash<std::string_view>{}(bytes);
     }
   };
-  std::unordered_map<std::string, std::uint16_t, Hash, std::equal_to<>> index_;  // by its bytes
+  std::unordered_map<std::string, std::uint16_t, Hash, std::equal_to<>> index_;  // by rule bytes
   std::size_t refused_ = 0;
 };
 
@@ -44,11 +44,11 @@ struct Table {
   std::vector<std::uint32_t> rows;
 
   std::size_t bytes() const { return rows.size() * 4 + pages.size() * sizeof(unwind_page); }
-  /// The rule for an ELF address, as the kernel program finds it.
+  /// The rule for an ELF address, by the same search as in the kernel program.
   std::uint16_t find(std::uint64_t address) const;
 };
 
-/// Empty: the file has no unwind information, or more code than there is room for.
+/// Empty: the file has no unwind information, or more code than the table has room for.
 Table make_table(const Image& image, const ElfCode& elf, Rules& rules);
 
 }  // namespace coretap::unwind

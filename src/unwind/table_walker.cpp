@@ -29,10 +29,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kAtOnce{20};
-constexpr std::chrono::seconds kPatience{2};    // until a wait is explained
-constexpr std::chrono::milliseconds kAside{5};  // for what is not urgent
+constexpr std::chrono::seconds kPatience{2};    // until a message explains the wait
+constexpr std::chrono::milliseconds kAside{5};  // for work that is not urgent
 constexpr std::size_t kMostUnread = 64;
-constexpr double kPoll = 0.05;  // the longest that tables of unmapped code are used
+constexpr double kPoll = 0.05;  // the longest time that tables of unmapped code stay in use
 constexpr std::uint64_t kMostProcesses = 1 << 16;
 constexpr std::uint64_t kReadyProcesses = 1 << 13;
 constexpr std::uint64_t kMostFiles = 1 << 14;
@@ -43,7 +43,7 @@ class TableWalker : public StackWalker {
   void configure(Session& s) override {
     set_variable(s, "unwind_tables", 1);
     s.unwinds = true;
-    s.retained.add(Capability::bpf);  // tables get more room as processes come
+    s.retained.add(Capability::bpf);  // tables grow as processes appear
   }
 
   Result<void> ready(Session& s) override {
@@ -116,7 +116,7 @@ class TableWalker : public StackWalker {
     if (met_.empty()) look_at_running(s);
     processes_->tend(Clock::now());
     if (tables_->bytes() != trimmed_at_) {
-      // What reading files took is not needed while there is nothing to read.
+      // Releases memory that reading files has used.
       trimmed_at_ = tables_->bytes();
       malloc_trim(0);
     }
@@ -133,7 +133,7 @@ class TableWalker : public StackWalker {
       processes_->name(tgid);
   }
 
-  /// Files by their inodes, for stacks of processes that have no list yet.
+  /// Registers files by inode, for stacks of processes whose mappings are not known yet.
   void know_files(Session& s) {
     auto* ask = bpf_object__find_program_by_name(s.object.get(), kUnwindPrograms[3].data());
     known_.emplace(KnownFiles::Maps{bpf_map__fd(s.map("unwind_files")),
@@ -147,7 +147,7 @@ class TableWalker : public StackWalker {
     if (s.config.pids.empty() && s.config.tids.empty()) running_.emplace();
   }
 
-  /// Programs that may have ended by now; the next ones that run them find their tables.
+  /// Reads programs that may have ended by now; processes that run them later find the tables.
   void read_programs() {
     auto until = Clock::now() + kAtOnce;
     while (!unread_.empty() && Clock::now() < until) {
@@ -156,7 +156,7 @@ class TableWalker : public StackWalker {
     }
   }
 
-  /// Half of the memory stays for what is met.
+  /// Leaves half of the memory to processes that appear in stacks.
   void look_at_running(Session& s) {
     if (!running_) return;
     bool more = running_->go_on(Clock::now() + kAside, [&](pid_t tgid, auto& mapping) {
@@ -166,13 +166,13 @@ class TableWalker : public StackWalker {
     if (!more) running_.reset();
   }
 
-  /// Not too many at once: of others that end soon the names must be read.
+  /// Limited in time: names of other processes that end soon must be read, too.
   void look_at_met() {
     auto until = Clock::now() + kAtOnce;
     while (!met_.empty() && Clock::now() < until) {
       auto [tgid, program] = met_.front();
       met_.pop_front();
-      // The names were read when it was met; what it has mapped since would have none.
+      // The names were read when the process was met; later mappings would have none.
       if (processes_->look(tgid, program, false)) tell_remapped(tgid);
     }
   }
@@ -205,11 +205,11 @@ class TableWalker : public StackWalker {
   std::optional<Tables> tables_;
   std::optional<KnownFiles> known_;
   std::optional<Processes> processes_;
-  std::optional<RunningFiles> running_;  // until their tables are read
+  std::optional<RunningFiles> running_;  // until their tables have been read
   MappingWatch watch_;
   std::deque<Fd> unread_;
-  std::deque<std::pair<pid_t, std::uint64_t>> met_;  // to be looked at: process, program
-  Clock::time_point began_{};                        // to read what there is to be read
+  std::deque<std::pair<pid_t, std::uint64_t>> met_;  // to be scanned: process, program
+  Clock::time_point began_{};                        // start of reading
   std::size_t files_ = 0, trimmed_at_ = 0;
   bool told_no_room_ = false;
 };

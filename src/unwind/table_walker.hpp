@@ -1,4 +1,4 @@
-// Walks user stacks by unwind tables: what the loader does for bpf/lib/unwind.bpf.h.
+// Walks user stacks by unwind tables: the loader's part of bpf/lib/unwind.bpf.h.
 #pragma once
 #include <memory>
 
@@ -9,12 +9,12 @@ namespace coretap::unwind {
 #ifdef __x86_64__
 inline constexpr bool kSupported = true;
 #else
-inline constexpr bool kSupported = false;  // arm64's distributions keep frame pointers, mostly
+inline constexpr bool kSupported = false;  // distributions for arm64 mostly keep frame pointers
 #endif
 
 std::unique_ptr<StackWalker> make_table_walker();
 
-/// Before load: how large its maps are, or that they are not needed.
+/// Before load: sets the sizes of the maps, or disables them.
 void size_maps(Session& s);
 
 }  // namespace coretap::unwind

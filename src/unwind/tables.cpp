@@ -14,10 +14,10 @@ namespace coretap::unwind {
 namespace {
 
 constexpr std::size_t kChunkBytes = UNWIND_CHUNK_ROWS * 4;
-// Forgotten files are read again when they are met again; those in use are not forgotten.
+// Forgotten files are read again when needed; files in use are not forgotten.
 constexpr std::size_t kMostIdentities = 1 << 14;
 
-// A kernel has one or two; only hostile processes bring more.
+// A kernel has one or two; only malicious processes cause more.
 constexpr std::size_t kMostImages = 8;
 
 std::uint64_t hash_of(const Table& table) {
@@ -65,18 +65,18 @@ bool Tables::fits(std::size_t bytes) { return bytes_ + bytes <= budget_ || make_
 
 bool Tables::worth_trying(const File& file) {
   if (file.state != File::no_memory) return false;
-  if (bytes_ >= file.no_place_at) {  // room may be there in pieces that are too small
+  if (bytes_ >= file.no_place_at) {  // free room may be fragmented
     drop_idle(file.lacking);
     settle(Clock::now());
   }
   return bytes_ < file.no_place_at && fits(file.lacking);
 }
 
-/// `file`: the one that had no room; who has it sees that it is ready now.
+/// `file`: the object that had no room, or null; its owners then see the state change to ready.
 std::shared_ptr<File> Tables::build(const Image& image, std::shared_ptr<File> file) {
   auto elf = read_elf_code(image);
   auto table = make_table(image, elf, rules_);
-  // What a file claims to be tells nothing: only with an equal table it is the same.
+  // Claims in the file are not trusted: only an equal table makes two files the same.
   auto same = table.pages.empty() ? nullptr : equal_file(elf, table);
   if (same) file = same;
   if (!file) file = std::make_shared<File>();
@@ -106,7 +106,7 @@ std::shared_ptr<File> Tables::equal_file(const ElfCode& elf, const Table& table)
   return nullptr;
 }
 
-/// Is this table what is in the kernel's maps?
+/// True if the kernel's maps hold this table.
 bool Tables::holds(const File& file, const Table& table) const {
   std::vector<unwind_page> pages(file.pages);
   if (file.bytes != table.bytes() || file.pages != table.pages.size() ||
@@ -143,7 +143,7 @@ bool Tables::place(File& file, const Table& table) {
     page_room_.give(*page, pages);
     give_rows(file.rows);
     file.rows.clear();
-    drop_idle(file.lacking);  // there may be a place the next time
+    drop_idle(file.lacking);  // for the next attempt
     return false;
   }
   file.page = *page;
@@ -163,13 +163,13 @@ bool Tables::write_rules() {
   return true;
 }
 
-/// Pages that come to lie behind each other are written at once.
+/// Writes adjacent pages at once.
 bool Tables::place_rows(File& file, const Table& table, std::vector<unwind_page>& directory) {
   auto written = [&](const File::Rows& rows, std::uint32_t from) {
     return write_map(chunks_[rows.chunk]->map.get(), std::size_t{rows.first} * 4,
                      table.rows.data() + from, std::size_t{rows.count} * 4);
   };
-  std::uint32_t from = 0;  // of the last range, in the table's rows
+  std::uint32_t from = 0;  // start of the last range, in the table's rows
   for (auto& page : table.pages) {
     std::uint32_t chunk = 0, first = 0;
     if (!take_rows(page.count, chunk, first)) return false;
@@ -181,7 +181,7 @@ bool Tables::place_rows(File& file, const Table& table, std::vector<unwind_page>
       continue;
     }
     bool done = !last || written(*last, from);
-    file.rows.push_back({chunk, first, page.count});  // also to be given back
+    file.rows.push_back({chunk, first, page.count});  // before failing: these must be freed, too
     from = page.first;
     if (!done) return false;
   }
@@ -219,9 +219,9 @@ void Tables::give_rows(const std::vector<File::Rows>& rows) {
   }
 }
 
-/// Those that no process has mapped, the least recently used first.
+/// Files that no process has mapped, the least recently used first.
 std::vector<File*> Tables::idle() const {
-  std::map<std::shared_ptr<File>, long> listed;  // how often we have it ourselves
+  std::map<std::shared_ptr<File>, long> listed;  // number of references in this object
   for (auto& [id, file] : by_identity_) listed[file]++;
   for (auto& [image, file] : by_image_) listed[file]++;
   std::vector<File*> idle;
@@ -231,7 +231,7 @@ std::vector<File*> Tables::idle() const {
   return idle;
 }
 
-/// Drops them until this much is being freed; none if that cannot be.
+/// Drops idle files until this many bytes are being freed; none if they do not suffice.
 void Tables::drop_idle(std::size_t bytes) {
   std::size_t coming = 0, there = 0;
   for (auto& d : dropped_) coming += d.bytes;
@@ -251,7 +251,7 @@ bool Tables::make_room(std::size_t bytes) {
   return bytes_ + bytes <= budget_;
 }
 
-/// The half of them that was not used for longest.
+/// Forgets the least recently used half of the idle files.
 void Tables::forget_idle() {
   auto idle = this->idle();
   std::set<const File*> gone(idle.begin(),

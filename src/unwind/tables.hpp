@@ -1,4 +1,4 @@
-// The unwind tables of all files met, in the kernel's maps, within a budget of memory.
+// The unwind tables of all files, in the kernel's maps, within a memory budget.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace coretap::unwind {
 
-/// A file of which there is a table, or none for a reason.
+/// A file with its table, or the reason why it has none.
 struct File {
   ElfCode elf;
   enum State { ready, no_cfi, no_memory } state = no_cfi;
@@ -29,22 +29,22 @@ struct File {
   };
   std::vector<Rows> rows;
   std::size_t bytes = 0;
-  std::size_t lacking = 0;             ///< bytes that it would take (no_memory)
-  std::size_t no_place_at = SIZE_MAX;  ///< bytes that were taken when all room was too small
-  bool wanted = false;                 ///< stacks have ended there for lack of memory
-  std::uint64_t used = 0;              ///< when it was asked for last, as a count of askings
+  std::size_t lacking = 0;             ///< size of its table in bytes (no_memory)
+  std::size_t no_place_at = SIZE_MAX;  ///< bytes in use when no free range was large enough
+  bool wanted = false;                 ///< stacks were truncated there for lack of memory
+  std::uint64_t used = 0;              ///< time of the last use, as a counter of uses
 };
 
 /// A file that stacks may pass through.
 struct KnownFile {
-  std::shared_ptr<File> table;  ///< null: not known
+  std::shared_ptr<File> table;  ///< null: unknown
   std::uint16_t number = 0;     ///< symbols::NumberedFiles; 0: none
 };
 
 class Tables {
  public:
   using Clock = std::chrono::steady_clock;
-  /// What a kernel program may be reading of freed room is over by then.
+  /// Programs that read freed room have finished after this time.
   static constexpr std::chrono::milliseconds kGrace{100};
 
   /// Descriptors of unwind_rules, unwind_pages and unwind_rows.
@@ -53,30 +53,30 @@ class Tables {
   };
   Tables(Maps maps, std::size_t budget);
   static std::uint32_t chunks_for(std::size_t budget);
-  /// The kernel's maps can be written.
+  /// True if the kernel's maps can be written.
   bool ready() { return write_rules(); }
 
-  /// The table of a file that is open for reading; shared by all with the same table: copies in
+  /// The table of a file that is open for reading; files with equal tables share it: copies in
   /// containers, links. Never null.
   std::shared_ptr<File> of_file(int fd, const symbols::FileIdentity& id);
-  /// Known already?
+  /// The table if it is known already; else null.
   std::shared_ptr<File> known(const symbols::FileIdentity& id);
-  /// Of an image in memory: the vdso.
+  /// The table of an image in memory: the vdso.
   std::shared_ptr<File> of_image(const std::string& image);
 
-  /// Had it no room, and may it have some now?
+  /// True if the file had no room, and may have some now.
   bool worth_trying(const File& file);
-  /// Is there, or can there be, this much room?
+  /// True if this many bytes are free, or can be freed.
   bool fits(std::size_t bytes);
   /// Frees the tables of files that no process has mapped, the least recently used first, until
   /// this many bytes are free. False: there are not enough of them.
   bool make_room(std::size_t bytes);
-  /// Takes the table of one file away; who has mapped it must have been told.
+  /// Drops the table of a file; callers must have updated all mappings of it.
   void drop(File& file);
-  /// Gives back what has been dropped for long enough. True: there was something.
+  /// Frees dropped tables after kGrace. True: some were freed.
   bool settle(Clock::time_point now);
 
-  /// Told before the room of a file's table is given back, and when the file is forgotten.
+  /// Called when a file's table is dropped, before its room is freed; and when it is forgotten.
   std::function<void(const File&)> dropped, forgotten;
 
   std::size_t bytes() const { return bytes_; }
@@ -112,7 +112,7 @@ class Tables {
   Rules rules_;
   std::size_t rules_written_ = 0;
   Extents page_room_{UNWIND_PAGES};
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // null: not there now
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // null: not allocated
   std::map<std::string, std::shared_ptr<File>> by_image_;
   std::multimap<std::uint64_t, std::weak_ptr<File>> by_content_;
   std::unordered_map<symbols::FileIdentity, std::shared_ptr<File>, symbols::FileIdentityHash>

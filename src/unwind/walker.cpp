@@ -34,7 +34,7 @@ const std::array<CutReason, STACK_ENDS>& cut_reasons() {
 
 std::string_view walk_cut(const stack& walked, const Symbol& outermost) {
   if (!walked.depth || walked.end >= STACK_ENDS) return {};
-  // By frame pointers a walk may pass callers over, and go on.
+  // A walk by frame pointers may have skipped callers even if it reached the entry.
   if (outermost.entry && walked.end != STACK_END_NOT_READY) return {};
   return cut_reasons()[walked.end].words;
 }

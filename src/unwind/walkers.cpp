@@ -11,7 +11,7 @@ namespace {
 
 class PlainWalker : public StackWalker {
  public:
-  /// `fallback`: tables would have been better.
+  /// `fallback`: unwind tables were requested, but are not supported.
   PlainWalker(bool leaf, bool fallback) : leaf_(leaf), fallback_(fallback) {}
   void configure(Session& s) override {
     set_variable(s, "walk_leaf", leaf_);

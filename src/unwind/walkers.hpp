@@ -1,4 +1,4 @@
-// Which walker a run takes.
+// Selects the walker for a run.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// dbslower: queries of databases that take long.
+// dbslower: slow database queries.
 #include "app/dbslower.h"
 
 #include "coretap/databases.hpp"

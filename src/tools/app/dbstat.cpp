@@ -1,4 +1,4 @@
-// dbstat: time of queries of databases, as histograms.
+// dbstat: durations of database queries, as histograms.
 #include "app/dbstat.h"
 
 #include "coretap/databases.hpp"

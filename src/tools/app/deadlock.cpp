@@ -1,4 +1,4 @@
-// deadlock: in which orders the threads of a process take its mutexes.
+// deadlock: the orders in which the threads of a process take its mutexes.
 #include "app/deadlock.h"
 
 #include "cli/config.hpp"

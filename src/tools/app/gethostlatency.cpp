@@ -1,4 +1,4 @@
-// gethostlatency: time that programs wait for host names to be resolved.
+// gethostlatency: time that programs wait for host name resolution.
 #include "app/gethostlatency.h"
 
 #include <netdb.h>
@@ -22,7 +22,7 @@ Value host(const Event& e) {
   return std::string(reinterpret_cast<const char*>(&e) + e.host.at, e.host.bytes);
 }
 
-/// The same numbers in glibc and musl.
+/// glibc and musl use the same numbers.
 std::string resolver_error(int number) {
   switch (number) {
     case EAI_BADFLAGS:

@@ -29,7 +29,7 @@ std::vector<KnownFunction> probes(std::string_view file) {
           {file, "hotspot:mem__pool__gc__end", JAVAGC_POOL_END, At::probe}};
 }
 
-/// Of virtual machines that were built without probes.
+/// For virtual machines built without probes.
 std::vector<KnownFunction> functions(std::string_view file) {
   return {{file, "_ZN15VM_GC_Operation15notify_gc_beginEb", JAVAGC_BEGIN, At::entry},
           {file, "_ZN15VM_GC_Operation13notify_gc_endEv", JAVAGC_END, At::entry}};

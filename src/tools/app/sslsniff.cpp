@@ -1,4 +1,4 @@
-// sslsniff: what programs read and write through TLS libraries.
+// sslsniff: data that programs read and write through TLS libraries.
 #include "app/sslsniff.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr std::string_view kReads = "read", kWrites = "write", kShakes = "handsh
 
 struct Kind {
   std::string_view name, library, unwanted;
-  int first, end;  // of the functions
+  int first, end;  // range of the functions
 };
 constexpr Kind kKinds[] = {{"openssl", "libssl.so", "no-openssl", SSL_READ, TLS_RECV},
                            {"gnutls", "libgnutls.so", "no-gnutls", TLS_RECV, NSS_READ},

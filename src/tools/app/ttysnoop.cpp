@@ -1,4 +1,4 @@
-// ttysnoop: what programs write to a terminal.
+// ttysnoop: output that programs write to a terminal.
 #include "app/ttysnoop.h"
 
 #include <fmt/format.h>
@@ -26,14 +26,14 @@ using Opt = rodata_of<ttysnoop_bpf>;
 
 namespace {
 
-// UNIX98_PTY_SLAVE_MAJOR: each file system of this kind (devpts) has terminals of its own.
+// UNIX98_PTY_SLAVE_MAJOR: each file system of type devpts has separate terminals.
 constexpr unsigned kFirstPty = 136, kLastPty = 143;
 
-const dev_t kOwnTerminal = makedev(5, 0);  // /dev/tty: of each process its own
+const dev_t kOwnTerminal = makedev(5, 0);  // /dev/tty: the terminal of each process
 
 bool is_pty(dev_t device) { return major(device) >= kFirstPty && major(device) <= kLastPty; }
 
-/// As the kernel writes device numbers.
+/// The kernel's encoding of device numbers.
 std::uint64_t in_kernel(dev_t device) { return std::uint64_t{major(device)} << 20 | minor(device); }
 
 bool is_terminal(const struct stat& file) {
@@ -45,7 +45,7 @@ bool is_terminal(const struct stat& file) {
   return std::filesystem::read_symlink(link, error).filename() == "tty";
 }
 
-/// What the command line says.
+/// The parsed command line.
 struct Settings {
   std::string terminal;  ///< empty: all
 };
@@ -80,7 +80,7 @@ Result<void> find_terminal(Config& c, const std::string& text) {
   return {};
 }
 
-/// The terminal of this process; 0: it has none.
+/// The controlling terminal of this process; 0: none.
 dev_t controlling_terminal() {
   auto text = read_file("/proc/self/stat").value_or("");
   std::string_view rest = text;
@@ -92,7 +92,7 @@ dev_t controlling_terminal() {
   return makedev(number >> 8 & 0xfff, (number & 0xff) | (number >> 12 & 0xfff00));
 }
 
-/// Of all terminals those to which this process writes are left out: to show that is another write.
+/// Without TTY, excludes terminals that this process writes to: its output would be traced again.
 Result<void> look_up(Config& c) {
   if (auto& terminal = c.own<Settings>().terminal; !terminal.empty())
     return find_terminal(c, terminal);

@@ -1,4 +1,4 @@
-// bioerr: block I/O that failed, with disk, sector, error and process.
+// bioerr: failed block I/O, with disk, sector, error and process.
 #include "block/bioerr.h"
 
 #include "bioerr.skel.h"

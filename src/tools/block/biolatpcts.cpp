@@ -48,7 +48,7 @@ Option which() {
       });
 }
 
-/// Peers have numbers that mean something else: 0 ends at once, -1 never reports.
+/// Refuses numbers with another meaning in similar tools: 0 ends at once, -1 never reports.
 Option interval() {
   auto option = shared::interval();
   option.apply = [usual = option.apply](Config& c, std::string_view text) -> Result<void> {

@@ -14,7 +14,7 @@ namespace {
 
 Value part(std::uint64_t of, const Counts& c) {
   auto all = c.random + c.sequential;
-  if (!all) return {};  // one request alone has no pattern
+  if (!all) return {};  // a single request has no pattern
   return static_cast<double>(of) / static_cast<double>(all);
 }
 Value random_ratio(const Line& l) { return part(l.value.random, l.value); }

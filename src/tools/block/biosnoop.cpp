@@ -12,7 +12,7 @@ using Event = biosnoop_event;
 
 namespace {
 
-// A flush of the device has no place on it.
+// A device flush has no sector.
 Value sector(const Event& e) { return e.bytes ? Value{std::uint64_t{e.sector}} : Value{}; }
 Value queued(const Event& e) { return e.queue_known ? Value{std::uint64_t{e.queued_ns}} : Value{}; }
 Value pattern(const Event& e) {

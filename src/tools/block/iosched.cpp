@@ -1,4 +1,4 @@
-// iosched: how long block requests wait in the I/O scheduler, as histograms by scheduler.
+// iosched: waiting time of block requests in the I/O scheduler, as histograms by scheduler.
 #include "block/iosched.h"
 
 #include "coretap/skeleton.hpp"

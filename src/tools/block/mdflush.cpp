@@ -1,4 +1,4 @@
-// mdflush: flushes that reach software RAID, with the process.
+// mdflush: flush requests to software RAID, with the process.
 #include "block/mdflush.h"
 
 #include "coretap/skeleton.hpp"

@@ -1,4 +1,4 @@
-// nvmelatency: how long NVMe commands take, as histograms by disk and command.
+// nvmelatency: latency of NVMe commands, as histograms by disk and command.
 #include "block/nvmelatency.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// scsilatency: how long SCSI commands take, as histograms by command.
+// scsilatency: latency of SCSI commands, as histograms by command.
 #include "block/scsilatency.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ using Key = scsilatency_key;
 
 namespace {
 
-// SCSI commands of disks and those that all devices have.
+// SCSI commands for disks, and those for all devices.
 constexpr std::pair<std::uint32_t, std::string_view> kCommands[] = {
     {0x00, "TEST_UNIT_READY"},
     {0x03, "REQUEST_SENSE"},
@@ -72,7 +72,7 @@ std::string device(const Key& k) {
   auto& d = k.device;
   return fmt::format("{}:{}:{}:{}", d.host, d.channel, d.target, d.lun);
 }
-/// The lowest byte is the device's status, the third one what the host says.
+/// The lowest byte is the device's status, the third one the host's.
 std::string status(const Key& k) {
   if (!k.result) return "success";
   if (k.result == SCSI_TIMED_OUT) return "timeout";

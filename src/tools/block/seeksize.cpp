@@ -1,4 +1,4 @@
-// seeksize: how far disks move from one request to the next, as histograms by command.
+// seeksize: seek distances of disks between requests, as histograms by command.
 #include "block/seeksize.h"
 
 #include "coretap/skeleton.hpp"

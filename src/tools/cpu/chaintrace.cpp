@@ -1,4 +1,4 @@
-// chaintrace: in which stack tasks block, what wakes them, who woke that one, and so on.
+// chaintrace: stacks in which tasks block, with those of the waker, the waker's waker, and so on.
 #include "chaintrace.skel.h"
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"

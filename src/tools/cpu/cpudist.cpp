@@ -1,4 +1,4 @@
-// cpudist: how long tasks stay on their CPUs at a time, or off them, as a histogram.
+// cpudist: continuous time of tasks on or off a CPU, as a histogram.
 #include "cpu/cpudist.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// cpufreq: the clock of the CPU that tasks run on, sampled.
+// cpufreq: clock frequency of the CPU that tasks run on, sampled.
 #include "cpu/cpufreq.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ constexpr HistogramScale kClock{{"mhz", "MHz"}, kStepMhz, true, "mhz"};
 std::string comm(const Key& key) { return key.syswide ? "syswide" : key.comm; }
 bool syswide(const Key& key) { return key.syswide; }
 
-/// The kernel tells changes only.
+/// The kernel reports only changes: this reads the initial values.
 Result<void> read_clocks(Config& c) {
   auto clocks = setting(&Opt::khz_at_start);
   bool any = false;

@@ -14,7 +14,7 @@ using Sums = cpuunclaimed_sums;
 
 namespace {
 
-/// Of the time of all CPUs.
+/// The share of the time of all CPUs.
 Value share(const Sums& s, std::uint64_t ns) {
   auto all = static_cast<double>(s.span_ns) * static_cast<double>(online_cpus().size());
   if (all <= 0) return {};
@@ -89,7 +89,7 @@ TOOL(cpuunclaimed) {
                      "use --csv with a short interval: all CPUs are read together, without "
                      "offsets"}},
       .hooks = {{.name = "waits and idle CPUs",
-                 // Locks of programs came to tracing programs with bpf_loop, in 5.17.
+                 // Tracing programs can use spin locks since 5.17, which added bpf_loop.
                  .candidates = {{{"on_wakeup", "on_wakeup_new", "on_switch", "on_migrate",
                                   "idle_since_start"},
                                  {has_enumerator("bpf_func_id", "BPF_FUNC_loop")}}},

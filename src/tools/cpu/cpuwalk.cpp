@@ -23,7 +23,7 @@ std::vector<int> online_nodes() {
   return parse_cpus(read_file("/sys/devices/system/node/online").value_or("0"));
 }
 
-/// Of the time of the report, on this number of CPUs.
+/// The share of the report's time, on this number of CPUs.
 Value share(const Line& l, const FieldContext& context, std::size_t cpus) {
   auto all = context.seconds * 1e9 * static_cast<double>(cpus);
   if (all <= 0) return {};

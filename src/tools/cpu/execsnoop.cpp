@@ -19,7 +19,7 @@ namespace {
 Value failed(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
 std::int64_t result(const Event& e) { return e.ret; }
 
-/// Is the file a script? Its interpreter then gets the file as second or third word.
+/// True if the file is a script: its interpreter gets the file as second or third argument.
 bool is_script(const Event& e) {
   auto rest = text_of(e, e.args), file = text_of(e, e.file);
   if (take_until(rest, '\0') == file) return false;
@@ -27,11 +27,11 @@ bool is_script(const Event& e) {
 }
 
 struct Arguments {
-  std::vector<std::string_view> words;  ///< as the program gets them
+  std::vector<std::string_view> words;  ///< argv of the program
   bool incomplete;
 };
 
-/// Without those that --max-args leaves out.
+/// Without those excluded by --max-args.
 Arguments arguments_of(const Event& e) {
   Arguments all{{}, (e.what & (EXECSNOOP_CUT | EXECSNOOP_NO_ARGS)) != 0};
   auto rest = text_of(e, e.args);
@@ -43,7 +43,7 @@ Arguments arguments_of(const Event& e) {
 
 bool incomplete(const Event& e) { return arguments_of(e).incomplete; }
 
-/// On one line, where a word that is empty shows in quotes only.
+/// On one line; only an empty word is quoted.
 std::string line_of(const Event& e, const Arguments& all) {
   std::string line;
   for (auto& word : all.words) {
@@ -59,7 +59,7 @@ TextList arguments(const Event& e) {
   return {{all.words.begin(), all.words.end()}, line_of(e, all)};
 }
 
-/// The same with the file in place of the name that the program is called by.
+/// The same with the path of the file instead of argv[0].
 std::string command_line(const Event& e) {
   auto all = arguments_of(e);
   if (auto file = text_of(e, e.file); !all.words.empty() && !file.empty() && !is_script(e))

@@ -1,4 +1,4 @@
-// exitsnoop: processes that end, or threads.
+// exitsnoop: processes, or threads, that exit.
 #include "cpu/exitsnoop.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// hardirqs: how often interrupt handlers run, and how long.
+// hardirqs: number and duration of interrupt handler runs.
 #include "cpu/hardirqs.h"
 
 #include "coretap/skeleton.hpp"

@@ -1,4 +1,4 @@
-// irqslower: interrupt handlers that run long.
+// irqslower: slow interrupt handlers.
 #include "cpu/irqslower.h"
 
 #include "coretap/skeleton.hpp"

@@ -1,4 +1,4 @@
-// klockstat: locks of the kernel, by the code that takes them: time waited for them, or held.
+// klockstat: kernel locks, by the code that takes them: time waited for them, or held.
 #include "cpu/klockstat.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::string caller(const Line& l, const FieldContext& context) {
   return frames.empty() ? "[unknown]" : frames.front();
 }
 
-/// As `perf lock contention` names them.
+/// The names in `perf lock contention`.
 std::string kind(const Line& l) {
   constexpr std::uint32_t kSpins = 1, kRead = 2, kWrite = 4, kRt = 8, kPercpu = 16, kMutex = 32;
   auto flags = l.key.flags;
@@ -54,7 +54,7 @@ Result<void> take_lock(Config& c, std::string_view text) {
   return {};
 }
 
-/// Both have the same counters, which exporters must distinguish.
+/// Both use the same counters, which exporters must distinguish.
 std::string waits_word(const Line&) { return "waits"; }
 std::string holds_word(const Line&) { return "holds"; }
 

@@ -1,4 +1,4 @@
-// kvmexit: why virtual processors leave their guests, how often, and for how long.
+// kvmexit: reasons for which virtual CPUs leave their guests, with counts and durations.
 #include "cpu/kvmexit.h"
 
 #include <cstdint>
@@ -44,7 +44,7 @@ std::optional<std::uint32_t> number_of(std::string_view text) {
   return sum;
 }
 
-/// The pairs { 12, "HLT" } of the next list in the text, which goes on behind them.
+/// Reads the pairs { 12, "HLT" } of the next list, and removes it from the text.
 Reasons take_list(std::string_view& text) {
   constexpr std::string_view kList = "__print_symbolic(", kEnd = "})";
   Reasons reasons;
@@ -63,8 +63,8 @@ Reasons take_list(std::string_view& text) {
   return reasons;
 }
 
-/// In the kernel's own words, which the tracepoint's description lists: on x86 the reasons of Intel
-/// and those of AMD, on arm64 what ends a run and the classes of exceptions.
+/// The kernel's names, from the tracepoint's format: on x86 the exit reasons of Intel and those of
+/// AMD, on arm64 the exit causes and the exception classes.
 struct Words {
   Reasons first, second;
 };
@@ -102,7 +102,7 @@ Value average(const Line& l) {
   return l.value.timed ? Value(l.value.total_ns / l.value.timed) : Value();
 }
 
-/// Of one process its threads are one row, as in bcc, unless -a is given.
+/// The threads of a process share a row, as in bcc, unless -a is given.
 Option pid() {
   auto option = shared::pid();
   option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {
@@ -113,9 +113,9 @@ Option pid() {
 }
 
 Result<void> look_up(Config& c) {
-  words();  // while they may still be read
+  words();  // while the capabilities allow reading them
   auto format = tracepoint_format("kvm", "kvm_exit");
-  if (!format) return {};  // there is no such tracepoint, which the hook says
+  if (!format) return {};  // the hook reports that there is no such tracepoint
   const std::vector<std::pair<std::string_view, Setting>> members =
 #ifdef __x86_64__
       {{"exit_reason", setting(&Opt::at_reason)},

@@ -13,7 +13,7 @@ using Line = Row<llcstat_key, Counts>;
 
 namespace {
 
-/// Nothing where samples say that more was missed than was looked for.
+/// Nothing if the samples have more misses than references.
 Value hit_ratio(const Counts& c) {
   if (!c.references || c.misses > c.references) return {};
   return static_cast<double>(c.references - c.misses) / static_cast<double>(c.references);

@@ -1,4 +1,4 @@
-// loads: the load averages, and the tasks that make them.
+// loads: the load averages, and the tasks that contribute to them.
 #include "coretap/identity.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -8,7 +8,7 @@
 
 using namespace coretap;
 using Task = task_row;
-using Kind = Group<task_kind>;  // begins with a task_kind, as a Task does
+using Kind = Group<task_kind>;  // starts with a task_kind, as a Task does
 
 namespace {
 

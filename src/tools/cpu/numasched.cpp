@@ -1,4 +1,4 @@
-// numasched: tasks that come to a CPU of another NUMA node.
+// numasched: tasks that move to a CPU of another NUMA node.
 #include "cpu/numasched.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// offcputime: where tasks leave the CPU, and how long until they are back.
+// offcputime: stacks in which tasks leave the CPU, and the time until they are back.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "offcputime.skel.h"

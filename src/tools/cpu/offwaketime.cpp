@@ -1,4 +1,4 @@
-// offwaketime: in which stack tasks block, and in which stack what wakes them.
+// offwaketime: stacks in which tasks block, and stacks of the wakers.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "offwaketime.skel.h"

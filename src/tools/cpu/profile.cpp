@@ -1,4 +1,4 @@
-// profile: what runs at each tick of a clock.
+// profile: the running code, sampled by a clock.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "profile.skel.h"
@@ -43,7 +43,7 @@ TOOL(profile) {
            shared::stacks()}),
       .elsewhere = {{'A', "address", "--json has the address of each frame"},
                     {0, "hash-storage-size", "use --stack-storage-size"}},
-      // Not in step with what runs at 50 or 100 Hz.
+      // Not in lockstep with activity at 50 or 100 Hz.
       .hooks = {{.name = "ticks", .candidates = {{{"on_sample"}}}, .sampling = at_hz(49)}},
       .report =
           StackReport{"samples", StackReport::samples}.annotated_with("annotations").by_ticks(),

@@ -1,4 +1,4 @@
-// runqlen: how many tasks wait for a CPU, sampled.
+// runqlen: number of tasks that wait for a CPU, sampled.
 #include "cpu/runqlen.h"
 
 #include "coretap/skeleton.hpp"
@@ -20,7 +20,7 @@ double occupancy(const Line& l) {
   return all ? static_cast<double>(queued(l)) / static_cast<double>(all) : 0;
 }
 
-/// libbpf-tools' letter.
+/// The letter in libbpf-tools.
 Option frequency() {
   auto option = shared::frequency("samples per second and CPU (default: 99)", kMostClockHz);
   option.letter = 'f';

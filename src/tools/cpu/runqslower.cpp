@@ -1,4 +1,4 @@
-// runqslower: tasks that waited long for a CPU, and who had it.
+// runqslower: tasks that waited long for a CPU, and the task that ran on it.
 #include "cpu/runqslower.h"
 
 #include "coretap/skeleton.hpp"

@@ -1,4 +1,4 @@
-// smpcalls: functions that CPUs call on others, and how long that takes.
+// smpcalls: functions that CPUs call on other CPUs, and their duration.
 #include "cpu/smpcalls.h"
 
 #include "coretap/skeleton.hpp"
@@ -17,7 +17,7 @@ Value average(const Line& l) {
   if (!l.value.timed) return {};
   return l.value.total_ns / l.value.timed;
 }
-/// A function takes some time; without any it was not seen.
+/// A function takes some time: 0 means that its run was not seen.
 Value run_ns(const Line& l) {
   if (!l.value.run_ns) return {};
   return l.value.run_ns;

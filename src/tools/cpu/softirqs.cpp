@@ -1,4 +1,4 @@
-// softirqs: how often softirqs run, and how long.
+// softirqs: number and duration of softirq runs.
 #include "cpu/softirqs.h"
 
 #include "coretap/skeleton.hpp"

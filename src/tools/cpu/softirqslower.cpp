@@ -1,4 +1,4 @@
-// softirqslower: softirqs that wait long until they run, or run long.
+// softirqslower: softirqs that start late, or run long.
 #include "cpu/softirqslower.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// threadsnoop: new threads, and the function that each starts with.
+// threadsnoop: new threads, and their start functions.
 #include "cpu/threadsnoop.h"
 
 #include "coretap/skeleton.hpp"

@@ -1,4 +1,4 @@
-// wakeuptime: what wakes blocked tasks, from which code, after how long.
+// wakeuptime: stacks of wakers, and the time that the woken tasks were blocked.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "wakeuptime.skel.h"

@@ -1,4 +1,4 @@
-// wqlat: how long work items wait in their work queues, or run, as a histogram.
+// wqlat: time that work items wait in their work queues, or run, as a histogram.
 #include "cpu/wqlat.h"
 
 #include <cstring>

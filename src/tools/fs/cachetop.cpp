@@ -17,7 +17,7 @@ std::uint64_t hits(const Line& l) { return page_cache::hits(l.value); }
 std::uint64_t misses(const Line& l) { return page_cache::misses(l.value); }
 std::uint64_t read_ahead(const Line& l) { return page_cache::read_ahead(l.value); }
 Value hit_ratio(const Line& l) { return page_cache::hit_ratio(l.value); }
-/// Of pages dirtied, those that the write did not add.
+/// The share of dirtied pages that were in the cache before the write.
 Value write_hit_ratio(const Line& l) {
   if (!l.value.dirtied) return {};
   return static_cast<double>(page_cache::less(l.value.dirtied, l.value.written)) /

@@ -1,4 +1,4 @@
-// dcsnoop: look-ups that the directory-entry cache could not answer, by process.
+// dcsnoop: look-ups that miss in the directory-entry cache, by process.
 #include "fs/dcsnoop.h"
 
 #include "coretap/look_up.hpp"

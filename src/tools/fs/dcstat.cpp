@@ -16,7 +16,7 @@ std::uint64_t of(const Sums& s) {
   return s.*Member;
 }
 
-/// The rate in text, the count elsewhere.
+/// The rate in text, the count in other formats.
 template <auto Member>
 std::vector<Field> lookups(std::string_view key, std::string_view title, std::string_view counted,
                            std::string_view doc) {
@@ -25,7 +25,7 @@ std::vector<Field> lookups(std::string_view key, std::string_view title, std::st
 }
 
 Value ratio(const Sums& s) {
-  if (!s.refs) return {};  // nothing was looked up: no ratio
+  if (!s.refs) return {};  // no look-ups: no ratio
   auto slow = s.slow < s.refs ? s.slow : s.refs;
   return static_cast<double>(s.refs - slow) / static_cast<double>(s.refs);
 }

@@ -25,7 +25,7 @@ using Line = Row<Key, file_counts>;
 namespace {
 
 struct Roots {
-  std::vector<std::string> paths;  ///< the longest first
+  std::vector<std::string> paths;  ///< sorted, the longest first
 };
 
 bool is_directory(const std::string& path) {
@@ -33,7 +33,7 @@ bool is_directory(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// One pattern, as of a shell, or path.
+/// Adds one path, or the matches of a shell pattern.
 Result<void> add_roots(Roots& roots, const std::string& pattern) {
   glob_t found{};
   std::unique_ptr<glob_t, decltype(&globfree)> owner(&found, globfree);
@@ -69,7 +69,7 @@ std::string_view cut_to_depth(std::string_view path, std::uint64_t depth) {
   return at == path.npos ? path : path.substr(0, std::max<std::size_t>(at, 1));
 }
 
-/// The directory that the row counts for; none: of no directory, or of none that is asked for.
+/// The directory that the row counts for; none: no directory, or one that was not requested.
 Value directory(const Line& l, const FieldContext& context) {
   auto* path = context.row_text(l.key);
   if (!path || path->find('/') == path->npos) return {};

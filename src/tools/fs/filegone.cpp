@@ -1,4 +1,4 @@
-// filegone: files and directories that are removed or renamed, and by whom.
+// filegone: files and directories that are removed or renamed, with the process.
 #include "fs/filegone.h"
 
 #include <fnmatch.h>
@@ -49,7 +49,7 @@ Result<void> want_file(Config& c, std::string_view text) {
   return {};
 }
 
-/// As find(1) has -name and -path: without a slash the pattern is of the last component.
+/// Like -name and -path of find(1): a pattern without a slash matches the last component.
 bool matches(const std::string& pattern, const Value& path) {
   auto* text = std::get_if<std::string>(&path);
   if (!text) return false;

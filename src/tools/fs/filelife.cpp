@@ -1,4 +1,4 @@
-// filelife: files that are removed, how long they existed, and by whom.
+// filelife: removed files, their lifetime, and the process that removed them.
 #include "fs/filelife.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string seconds(const Event& e) {
 Value path(const Event& e) { return given_path_of(e, e.path); }
 bool cut(const Event& e) { return incomplete(e.path); }
 
-/// `old`: calls that architectures may lack.
+/// `old`: system calls that some architectures do not have.
 Candidate by_calls(std::vector<std::string_view> old) {
   for (auto program : {"on_opened", "on_unlinkat", "on_renameat", "on_renameat2", "on_call_end",
                        "on_changed", "on_change_kept", "on_change_set"})

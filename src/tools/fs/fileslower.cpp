@@ -1,4 +1,4 @@
-// fileslower: reads and writes of files that take long.
+// fileslower: slow reads and writes of files.
 #include "fs/fileslower.h"
 
 #include "cli/config.hpp"

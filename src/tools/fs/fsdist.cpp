@@ -1,4 +1,4 @@
-// fsdist: latency of operations of file systems, as histograms.
+// fsdist: latency of file system operations, as histograms.
 #include "fs/fsdist.h"
 
 #include "coretap/file_systems.hpp"

@@ -1,4 +1,4 @@
-// fsslower: operations of file systems that take long.
+// fsslower: slow file system operations.
 #include "fs/fsslower.h"
 
 #include "cli/config.hpp"

@@ -10,7 +10,7 @@ using Sums = icstat_sums;
 
 namespace {
 
-/// A look-up may be counted in one interval and its miss in the next.
+/// The interval may end between the count of a look-up and that of its miss.
 Value ratio(const Sums& s) {
   if (!s.lookups || s.misses > s.lookups) return {};
   return static_cast<double>(s.lookups - s.misses) / static_cast<double>(s.lookups);

@@ -1,4 +1,4 @@
-// mmapfiles: which files are mapped into memory.
+// mmapfiles: files that are mapped into memory.
 #include "fs/mmapfiles.h"
 
 #include "coretap/files.hpp"

@@ -1,4 +1,4 @@
-// readahead: how long pages that were read ahead are in the cache until they are used.
+// readahead: time from the read-ahead of a page to its first use.
 #include "fs/readahead.h"
 
 #include "coretap/skeleton.hpp"
@@ -10,7 +10,7 @@ using Sums = readahead_sums;
 
 namespace {
 
-// Counters of several CPUs are not read at one moment: never below nothing.
+// Counters of the CPUs are not read at the same moment: the result must not be negative.
 std::uint64_t still_unused(const Sums& s) {
   auto gone = s.used + s.dropped;
   return s.read > gone ? s.read - gone : 0;

@@ -1,4 +1,4 @@
-// vfscount: calls of the virtual file system's functions.
+// vfscount: calls of VFS functions.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "lib/count_calls.h"

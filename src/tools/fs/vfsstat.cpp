@@ -15,7 +15,7 @@ std::uint64_t of(const Sums& s) {
   return s.*Member;
 }
 
-/// The rate in text, the count elsewhere.
+/// The rate in text, the count in other formats.
 template <auto Member>
 std::vector<Field> operation(std::string_view key, std::string_view title, std::string_view counted,
                              std::string_view doc) {
@@ -68,7 +68,7 @@ TOOL(vfsstat) {
                operation<&Sums::unlinks>("unlinks", "UNLINK/s", "UNLINKS", "file names removed"),
                operation<&Sums::mkdirs>("mkdirs", "MKDIR/s", "MKDIRS", "directories created"),
                operation<&Sums::rmdirs>("rmdirs", "RMDIR/s", "RMDIRS", "directories removed")})
-              .counted_by(7)  // creations are opens
+              .counted_by(7)  // created files are also opens
               .always_timed(),
       .announce = "Tracing operations of the virtual file system",
   };

@@ -1,4 +1,4 @@
-// writeback: when dirty pages are written back, why, how many and for how long.
+// writeback: writeback of dirty pages: the time, reason, number and duration.
 #include "fs/writeback.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ Option reason() {
   return option;
 }
 
-/// File systems without a disk of their own have a name only.
+/// File systems without a disk have only a name.
 template <class Record>
 Value device_of(const Record& r) {
   if (r.disk) return std::uint64_t{r.disk};

@@ -1,4 +1,4 @@
-// writesync: writes by process, file and synchrony.
+// writesync: writes by process, file and synchronous mode.
 #include "fs/writesync.h"
 
 #include "coretap/files.hpp"

@@ -1,4 +1,4 @@
-// argdist: how often arguments, results and other values of calls and tracepoints occur.
+// argdist: frequency of arguments, results and other values of calls and tracepoints.
 #include "general/argdist.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ TextList values(const Line& l, const FieldContext& context) {
   all.line = fmt::format("{}", fmt::join(all.each, ", "));
   return all;
 }
-/// With several specifications it says of which it is.
+/// With several specifications, names the matching one.
 std::string event(const Line& l, const FieldContext& context) {
   auto all = values(l, context).line;
   if (all.empty()) all = "total calls";

@@ -16,7 +16,7 @@ namespace {
 
 std::uint64_t target(const Key& key) { return key.target; }
 
-/// What the targets that were found and this kernel do not allow.
+/// Checks the number of targets; adds limitations of this kernel.
 Result<void> limits(Session& s) {
   const auto targets = s.plan.targets.names.size();
   if (s.config.given("per-thread") && targets > FUNCINTERVAL_TARGETS)

@@ -1,4 +1,4 @@
-// funclatency: time that functions and system calls take, as histograms.
+// funclatency: durations of functions and system calls, as histograms.
 #include "general/funclatency.h"
 
 #include "coretap/skeleton.hpp"

@@ -1,4 +1,4 @@
-// funcslower: calls of functions and system calls that take long.
+// funcslower: slow calls of functions and system calls.
 #include "general/funcslower.h"
 
 #include <fmt/format.h>

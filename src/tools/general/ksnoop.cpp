@@ -1,4 +1,4 @@
-// ksnoop: arguments and results of kernel functions, with all members.
+// ksnoop: arguments and results of kernel functions, with all members of structures.
 #include "general/ksnoop.h"
 
 #include "cli/config.hpp"

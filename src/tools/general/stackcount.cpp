@@ -9,7 +9,7 @@ using Opt = rodata_of<stackcount_bpf>;
 
 namespace {
 
-/// User stacks are of a process; kernel stacks alone are added up unless -P or -p is given.
+/// Counts per process; kernel stacks alone are summed over processes unless -P or -p is given.
 Result<void> apart(Config& c) {
   if (!c.given("kernel-stacks-only") || !c.pids.empty()) c.set(setting(&Opt::by_process), 1);
   return {};

@@ -1,4 +1,4 @@
-// trace: calls of functions, tracepoints and USDT probes, with values that the command line names.
+// trace: calls of functions, tracepoints and USDT probes, with values named on the command line.
 #include "general/trace.h"
 
 #include <fmt/format.h>

@@ -29,7 +29,7 @@ Option name_option(char letter, std::string_view name, std::string_view doc) {
                [](Config&, std::string_view) -> Result<void> { return {}; });
 }
 
-/// All functions that this kernel has; later ones have come with newer kernels.
+/// The functions that this kernel has; the later ones were added by newer kernels.
 Hook additions() {
   using Programs = std::vector<std::string_view>;
   const Programs fentry = {"on_sgs",        "on_out",       "on_in",      "on_in_ctx",
@@ -40,7 +40,7 @@ Hook additions() {
   Hook hook{.name = "buffers handed over"};
   for (auto& programs : {fentry, kprobe})
     for (int functions : {7, 6, 4})
-      // Verifiers before 5.17, which brought this helper, take too long for lists of segments.
+      // Verifiers before 5.17, which added this helper, take too long for lists of segments.
       hook.candidates.push_back({Programs(programs.begin(), programs.begin() + functions),
                                  {has_field("virtqueue", "name"),
                                   has_enumerator("bpf_func_id", "BPF_FUNC_get_func_arg")}});

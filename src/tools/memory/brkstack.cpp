@@ -1,4 +1,4 @@
-// brkstack: code paths that grow and shrink the heap.
+// brkstack: stacks that grow and shrink the heap.
 #include "memory/brkstack.h"
 
 #include "brkstack.skel.h"
@@ -15,7 +15,7 @@ namespace {
 
 std::string call(const Line& l) { return l.key.mapped ? "mmap" : "brk"; }
 
-/// For flame graphs: bytes that the heap grew.
+/// For flame graphs: the bytes by which the heap grew.
 const StackReport kGrowth =
     StackReport{"bytes by which the heap grew", StackReport::bytes}.user_stacks_with({});
 

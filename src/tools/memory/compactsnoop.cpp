@@ -18,7 +18,7 @@ constexpr std::string_view kModes[] = {"ASYNC", "SYNC"};
 std::string zone(const Event& e) { return zone_name({e.zone, strnlen(e.zone, sizeof e.zone)}); }
 
 Value fragmentation(const Event& e) {
-  if (e.order < 0) return {};  // the whole zone is compacted: no allocation to judge by
+  if (e.order < 0) return {};  // the whole zone is compacted, not for an allocation
   return fragmentation_index(e.free_blocks, FREE_AREAS, e.order);
 }
 

@@ -1,4 +1,4 @@
-// drsnoop: allocations that had to reclaim memory themselves.
+// drsnoop: allocations that had to reclaim memory directly.
 #include "memory/drsnoop.h"
 
 #include "base/files.hpp"

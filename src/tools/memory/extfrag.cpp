@@ -42,7 +42,7 @@ Value zone(const Event& e) {
   return zone ? Value(zone->name.zone) : Value();
 }
 
-/// As the kernel's own trace output has it, but for the address of struct page.
+/// As in the kernel's trace output, without the address of struct page.
 std::string as_traced(const Event& e) {
   auto& f = e.fallback;
   return fmt::format(
@@ -54,7 +54,7 @@ std::string as_traced(const Event& e) {
 
 std::uint64_t count(const Line& l) { return l.value.count; }
 
-/// Fields that both reports have.
+/// Fields of both reports.
 template <class Record>
 struct Fields {
   static Field alloc_type() {
@@ -86,7 +86,7 @@ struct Fields {
   }
 };
 
-// ---- the indices: numbers of /proc/buddyinfo in the form of debugfs ----
+// ---- the indices: numbers of /proc/buddyinfo in the format of debugfs ----
 
 using Index = std::int64_t (*)(const __u64*, int, int);
 
@@ -105,8 +105,8 @@ std::vector<Value> values(const void* record) {
   return {all.begin(), all.end()};
 }
 
-/// Each of the two files has its width of the whole part, with a column for the sign or without
-/// (5.10 has none in either).
+/// The two files differ in the width of the integer part, which may include a column for the sign
+/// (in 5.10 neither does).
 template <Index index, int width>
 std::string line(const void* record) {
   auto& zone = *static_cast<const FreeBlocks*>(record);

@@ -1,4 +1,4 @@
-// faults: page faults by stack, by process, by file.
+// faults: page faults by stack, process, or file.
 #include "memory/faults.h"
 
 #include "coretap/faults.hpp"

@@ -1,4 +1,4 @@
-// hfaults: page faults that map huge pages, and small pages that are made huge ones.
+// hfaults: page faults that map huge pages, and small pages that are collapsed to huge ones.
 #include "memory/hfaults.h"
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kNoTransparent = "transparent huge pages of faults are not counted";
 
-/// 2 MB of pages of 4 KB, 512 MB of pages of 64 KB.
+/// 2 MB with pages of 4 KB, 512 MB with pages of 64 KB.
 Result<void> look_up(Config& c) {
   auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   if (auto huge = read_number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"))

@@ -1,4 +1,4 @@
-// memleak: memory that was allocated and not freed, by the stack that allocated it.
+// memleak: allocated memory that was not freed, by the stack that allocated it.
 #include "memory/memleak.h"
 
 #include "cli/config.hpp"
@@ -13,7 +13,7 @@ using Event = memleak_event;
 
 namespace {
 
-// Whose memory: that of programs if any is named, else the kernel's.
+// Traces the memory of programs if any is named, else the kernel's.
 constexpr std::string_view kUser = "task-filter|library|symbols-prefix";
 constexpr std::string_view kKernel = "!task-filter|library|symbols-prefix";
 

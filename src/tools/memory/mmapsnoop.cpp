@@ -23,7 +23,7 @@ std::string letters(std::uint64_t flags, std::initializer_list<Letters> all) {
 std::string protection(const Event& e) {
   return letters(e.prot, {{PROT_READ, 'R'}, {PROT_WRITE, 'W'}, {PROT_EXEC, 'E'}});
 }
-// MAP_SHARED_VALIDATE has the bits of both.
+// MAP_SHARED_VALIDATE contains the bits of both.
 std::string kind(const Event& e) {
   auto flags = e.flags & MAP_SHARED ? e.flags & ~std::uint64_t{MAP_PRIVATE} : e.flags;
   return letters(flags, {{MAP_SHARED, 'S'},

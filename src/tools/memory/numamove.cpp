@@ -14,7 +14,7 @@ constexpr std::string_view kIsolation =
     "this kernel has no tracepoint at the start of a migration: times include the search for free "
     "memory on the other node";
 
-// If no migration was timed, the time is not known, rather than 0.
+// If no migration was timed, the time is unknown, not 0.
 Value time_ns(const Sums& s) {
   if (s.migrations && !s.timed) return {};
   return s.time_ns;
@@ -57,7 +57,7 @@ TOOL(numamove) {
                  "the time of migrations is not known"},
                 {"migration",
                  {{{"on_end"}, {has_enumerator("migrate_reason", "MR_NUMA_MISPLACED")}}}},
-                // 5.14 added this field in the series that made huge pages go the common way.
+                // Added in 5.14, in the series that moved huge pages to the common migration path.
                 {"migration of huge pages",
                  {{{}, {has_field("vm_fault", "orig_pmd")}}, {{"on_huge_start", "on_huge_end"}}},
                  {},

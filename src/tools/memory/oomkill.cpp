@@ -1,4 +1,4 @@
-// oomkill: processes that are killed because there is no memory left.
+// oomkill: processes that the kernel kills for lack of memory.
 #include "memory/oomkill.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Value memcg_path(const Event& e) {
   return path_of({e.memcg.path, bytes}, e.memcg.path_cut);
 }
 
-/// As peers have it: memory and swap of the machine, or the limit of the memory cgroup.
+/// As in similar tools: memory and swap of the machine, or the limit of the memory cgroup.
 std::uint64_t limit_bytes(const Event& e) {
   if (e.kind == OOMKILL_MEMCG) return in_bytes(e.memcg.limit);
   return (memory_kb("MemTotal") + memory_kb("SwapTotal")) << 10;

@@ -1,4 +1,4 @@
-// shmsnoop: calls for System V shared memory.
+// shmsnoop: system calls for System V shared memory.
 #include "memory/shmsnoop.h"
 
 #include <fmt/format.h>

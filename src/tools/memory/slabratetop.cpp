@@ -14,9 +14,9 @@ using Line = Row<Key, Counts>;
 
 namespace {
 
-/// Larger than any object of kmalloc, below any address of the kernel.
+/// Above the size of any kmalloc object, below any kernel address.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
-/// What is larger comes from the page allocator, by the same function.
+/// The same function allocates larger sizes from the page allocator.
 constexpr std::uint64_t kMostSlabBytes = 8192;
 
 Value cache(const Line& l, const FieldContext& context) {

@@ -52,7 +52,7 @@ TOOL(swapin) {
           {faults::starts(),
            {"reads from swap", {{{"on_bio"}}}},
            {"reads from disks in memory",
-            // A function of 6.3, which took the other one away.
+            // bpf_cpumask_create: added in 6.3, which removed the traced function.
             {{{"on_read"}}, {{"on_read_kprobe"}}, {{}, {{Need::function, "bpf_cpumask_create"}}}},
             {},
             "swap on zram is not seen"},

@@ -1,4 +1,4 @@
-// vmscan: memory reclaim, by what caused it.
+// vmscan: memory reclaim, by cause.
 #include "memory/vmscan.h"
 
 #include "coretap/skeleton.hpp"

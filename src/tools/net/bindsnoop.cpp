@@ -17,7 +17,7 @@ Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : V
 std::int64_t result(const Event& e) { return -e.ret; }
 std::string protocol(const Event& e) { return ip_protocol(e.protocol); }
 
-/// One letter for each option that is set, at a fixed position.
+/// A letter for each enabled option, at a fixed position.
 std::string letters(const Event& e) {
   constexpr std::string_view kLetters = "FTNRr";
   std::string text(kLetters.size(), '.');

@@ -36,7 +36,7 @@ std::uint64_t of_size(const Line& l) {
   return l.value.sizes[Class];
 }
 
-/// Queues of one interface in one direction.
+/// Key for the queues of an interface in one direction.
 std::uint64_t side(const Line& l) {
   return std::uint64_t{l.key.netns} << 32 ^ (std::uint64_t{l.key.ifindex} << 1 | l.key.direction);
 }
@@ -52,7 +52,7 @@ Value imbalance(const Line& l, const FieldContext& context) {
   return static_cast<double>(found->second.most) / mean;
 }
 
-/// An interface of this network namespace, if --netns does not say another one.
+/// Finds an interface of this network namespace, unless --netns names another one.
 Result<void> find_interface(Config& c) {
   auto name = c.text("interface");
   if (name.empty()) return {};

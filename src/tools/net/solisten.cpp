@@ -1,4 +1,4 @@
-// solisten: sockets that are made to listen.
+// solisten: sockets that start to listen.
 #include "net/solisten.h"
 
 #include "coretap/net.hpp"

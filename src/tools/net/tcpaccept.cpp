@@ -1,4 +1,4 @@
-// tcpaccept: TCP connections that are accepted.
+// tcpaccept: accepted TCP connections.
 #include "net/tcpaccept.h"
 
 #include "coretap/net.hpp"

@@ -1,4 +1,4 @@
-// tcpcong: time of TCP connections in each state of congestion control.
+// tcpcong: time that TCP connections spend in each congestion control state.
 #include "net/tcpcong.h"
 
 #include "coretap/live_report.hpp"
@@ -22,7 +22,7 @@ std::uint64_t time_in(const Line& l) {
   return l.value.ns[Of];
 }
 
-/// In milliseconds, or with --microseconds in those.
+/// In milliseconds, or with --microseconds in microseconds.
 template <State Of>
 std::vector<Field> state(std::string_view key, std::string_view title, std::string_view key_us,
                          std::string_view title_us, std::string_view doc) {

@@ -24,7 +24,7 @@ Option local_port() {
   return option;
 }
 
-/// Milliseconds, also a part of one.
+/// In milliseconds, fractions are allowed.
 Positional least() {
   return {.metavar = "MIN_MS",
           .doc = "only attempts of at least MIN_MS milliseconds, which may be a fraction",

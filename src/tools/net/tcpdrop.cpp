@@ -1,4 +1,4 @@
-// tcpdrop: TCP packets that the kernel drops: why, of which connection, and where.
+// tcpdrop: TCP packets that the kernel drops: the reason, connection, and location.
 #include "net/tcpdrop.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::string_view kReasons = "skb_drop_reason", kPrefix = "SKB_DROP_REASON_";
 
-/// Names as they are shown, with their numbers, where this kernel has such an enum.
+/// The names as shown, with their numbers, if this kernel has such an enum.
 std::vector<std::pair<std::string, std::int64_t>> reasons() {
   Kernel kernel;
   auto all = kernel.enumerators(kReasons);
@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, std::int64_t>> reasons() {
 
 struct Settings {
   std::set<std::string> reasons;
-  std::shared_ptr<KernelSymbols> symbols;  ///< where the kernel gives no reasons
+  std::shared_ptr<KernelSymbols> symbols;  ///< set if the kernel gives no reasons
 };
 
 Option reason() {
@@ -97,8 +97,8 @@ Result<void> look_up(Config& c) {
   return {};
 }
 
-/// Without a reason only the location distinguishes drops from packets that a driver has sent and
-/// frees.
+/// Without reasons, only the location distinguishes drops from packets that a driver frees after
+/// sending.
 bool is_drop(const Config& c, std::uint64_t location) {
   auto& symbols = c.own<Settings>().symbols;
   if (!symbols) return true;

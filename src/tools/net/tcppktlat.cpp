@@ -1,4 +1,4 @@
-// tcppktlat: how long received TCP data waits until a process takes it.
+// tcppktlat: time that received TCP data waits until a process reads it.
 #include "net/tcppktlat.h"
 
 #include <sys/socket.h>
@@ -35,8 +35,8 @@ std::uint64_t wall_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-/// The wall clock when the monotonic one was 0. The process may be interrupted between two clock
-/// reads: the shortest of several attempts counts.
+/// The wall clock at monotonic time 0. The process may be interrupted between two clock reads: uses
+/// the shortest of several attempts.
 std::uint64_t wall_clock_at_0() {
   std::uint64_t best = 0, shortest = UINT64_MAX;
   for (int i = 0; i < 100; i++) {
@@ -48,7 +48,7 @@ std::uint64_t wall_clock_at_0() {
   return best;
 }
 
-/// The kernel stamps packets when it receives them as long as a socket wants that.
+/// The kernel timestamps received packets while any socket requests it.
 Result<void> stamp_packets(Config& c) {
   static Fd socket_that_wants_it;
   if (!c.given("softirq")) return {};

@@ -1,4 +1,4 @@
-// tcpretrans: TCP segments that were sent again.
+// tcpretrans: retransmitted TCP segments.
 #include "net/tcpretrans.h"
 
 #include "coretap/net.hpp"

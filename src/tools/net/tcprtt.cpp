@@ -22,7 +22,7 @@ namespace {
 std::string local(const Key& k) { return ip_address(k.ip, k.local); }
 std::string remote(const Key& k) { return ip_address(k.ip, k.remote); }
 
-/// Peers have a local port there.
+/// In similar tools -p is a local port.
 Option pid() {
   auto option = shared::pid();
   option.by_letter = [](std::string_view text) -> Result<void> {

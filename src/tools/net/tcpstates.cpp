@@ -1,4 +1,4 @@
-// tcpstates: changes of the states of TCP sockets.
+// tcpstates: state changes of TCP sockets.
 #include "net/tcpstates.h"
 
 #include "coretap/net.hpp"
@@ -11,7 +11,7 @@ using Event = tcpstates_event;
 
 namespace {
 
-/// As RFC 9293 writes them, by the kernel's numbers.
+/// The spelling of RFC 9293, by the kernel's numbers.
 std::string rfc_state(std::uint32_t state) {
   constexpr std::string_view kStates[] = {
       "",       "ESTABLISHED", "SYN-SENT", "SYN-RECEIVED", "FIN-WAIT-1", "FIN-WAIT-2",  "TIME-WAIT",

@@ -1,4 +1,4 @@
-// tcpsubnet: bytes sent over TCP by the subnet that they go to.
+// tcpsubnet: bytes sent over TCP by destination subnet.
 #include "net/tcpsubnet.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ std::string amount(const Line& l, const FieldContext& context) {
   return fmt::format("{:>10.0f}", in_units(l, context));
 }
 
-/// The next one of the list.
+/// Adds the next subnet of the list.
 Result<void> add(Config& c, std::string_view text) {
   auto& all = c.own<Subnets>();
   auto prefix = parse_address_prefix(text);

@@ -1,4 +1,4 @@
-// tcpsynbl: accept queue of listening sockets when a handshake completes, as histograms.
+// tcpsynbl: accept queue length of listening sockets when a handshake completes, as histograms.
 #include "net/tcpsynbl.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Refused {
   std::uint64_t overflows, drops;
 };
 
-/// The value below the title of this column; the file has two lines for each group of counters.
+/// The value in the column with this title; the file has two lines for each group of counters.
 std::uint64_t tcp_counter(std::string_view text, std::string_view title) {
   constexpr std::string_view kGroup = "TcpExt:";
   auto titles = text.substr(std::min(text.find(kGroup), text.size()));

@@ -20,7 +20,7 @@ std::uint64_t received(const Line& l) { return l.value.rx_bytes; }
 std::uint64_t sent(const Line& l) { return l.value.tx_bytes; }
 std::uint64_t bytes(const Line& l) { return l.value.rx_bytes + l.value.tx_bytes; }
 
-/// Of the endpoints, which have the titles of peers.
+/// Fields of the endpoints, whose titles are those of similar tools.
 std::vector<Field> parts() {
   auto fields = net::parts<&Key::flow>();
   for (auto& field : fields) field.title = {};

@@ -1,4 +1,4 @@
-// capable: checks of capabilities.
+// capable: capability checks.
 #include "syscall/capable.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using Rodata = rodata_of<capable_bpf>;
 namespace {
 
 std::string name(const Event& e) { return capability_name(e.capability); }
-/// As peers have it: 0 or 1.
+/// As in similar tools: 0 or 1.
 Value digit(const Event& e, bool is) {
   return e.options & CAPABLE_KNOWN ? Value(std::uint64_t{is}) : Value();
 }

@@ -1,4 +1,4 @@
-// futexctn: waits for futexes, by lock and by the code that waits.
+// futexctn: futex waits, by lock and by waiting code.
 #include "syscall/futexctn.h"
 
 #include <numeric>
@@ -19,7 +19,7 @@ using Line = Row<Key, Sums>;
 
 namespace {
 
-// By the numbers of futex(2), those that wait.
+// The operations of futex(2) that wait, by number.
 constexpr std::string_view kOps[FUTEX_OPS] = {"wait",    "",
                                               "",        "",
                                               "",        "",

@@ -1,4 +1,4 @@
-// mountsnoop: calls that mount and unmount file systems, with their arguments and results.
+// mountsnoop: system calls that mount and unmount file systems, with arguments and results.
 #include "syscall/mountsnoop.h"
 
 #include <fcntl.h>
@@ -22,9 +22,9 @@ namespace {
 constexpr int kNone = -1;
 constexpr int kMostErrno = 4095;
 
-/// What a call's arguments are: s string, d descriptor of a directory, n number, f words for flags
-/// or a command, a struct mount_attr, v a value whose kind the command says. Behind it, which of
-/// them the fields of JSON are.
+/// The types of a call's arguments: s string, d descriptor of a directory, n number, f flags or a
+/// command by name, a struct mount_attr, v a value whose type depends on the command. The numbers
+/// after it are the indices of the arguments in the JSON fields.
 struct Call {
   std::string_view name, arguments;
   int fs_type = kNone, source = kNone, target = kNone, data = kNone, flags = kNone;
@@ -110,7 +110,7 @@ template <int Call::*Which>
 Value part(const Event& e) {
   return string(e, call_of(e).*Which);
 }
-/// fsconfig() sets "size=1M", or "ro".
+/// fsconfig() sets "size=1M" (key and value), or "ro".
 Value data(const Event& e) {
   auto value = string(e, call_of(e).data);
   if (e.call != MOUNTSNOOP_FSCONFIG || !given(e, 2)) return value;

@@ -1,4 +1,4 @@
-// opensnoop: files that are opened, by whom, and with what result.
+// opensnoop: files that are opened, with the process and the result.
 #include "syscall/opensnoop.h"
 
 #include <fcntl.h>
@@ -81,7 +81,7 @@ Value flags(const Event& e) {
   return e.flags;
 }
 
-/// Only a file that is made gets a mode.
+/// The mode is used only if the call may create a file.
 Value mode(const Event& e) {
   bool makes = e.flags & O_CREAT || (e.flags & O_TMPFILE) == O_TMPFILE;
   if (!makes || e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};

@@ -1,4 +1,4 @@
-// sigsnoop: signals, their senders and receivers, and what came of them.
+// sigsnoop: signals, their senders and receivers, and the outcome.
 #include "syscall/sigsnoop.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ constexpr int kSignals = 64;
 constexpr std::string_view kCalls[] = {
     "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"};
 static_assert(std::size(kCalls) == SIGSNOOP_CALLS - 1);
-// TRACE_SIGNAL_* of the kernel.
+// The kernel's TRACE_SIGNAL_*.
 constexpr std::string_view kOutcomes[] = {"delivered", "ignored", "pending", "overflow",
                                           "delivered without siginfo"};
 constexpr std::pair<int, std::string_view> kCodes[] = {
@@ -42,7 +42,7 @@ Value outcome(const Event& e) {
   return e.outcome < std::size(kOutcomes) ? std::string(kOutcomes[e.outcome])
                                           : std::to_string(e.outcome);
 }
-/// As peers have it, but for words in place of numbers.
+/// A number as in similar tools; --signal-names gives names.
 Value signal_column(const Event& e, const FieldContext& context) {
   if (context.config && context.config->given("signal-names")) return name(e);
   return std::uint64_t{e.signal};

@@ -1,4 +1,4 @@
-// sofdsnoop: descriptors of files that are passed over Unix sockets.
+// sofdsnoop: file descriptors passed over Unix sockets.
 #include "syscall/sofdsnoop.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// syncsnoop: calls that flush files or file systems.
+// syncsnoop: system calls that flush files or file systems.
 #include "syscall/syncsnoop.h"
 
 #include "coretap/skeleton.hpp"

@@ -1,4 +1,4 @@
-// syscount: system calls and the time in them, by call or by process.
+// syscount: system calls and their duration, by call or by process.
 #include "syscall/syscount.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ Result<void> take_errno(Config& c, std::string_view text) {
   return {};
 }
 
-/// libbpf-tools' 0 is one report at the end, which is what happens without an interval.
+/// 0 in libbpf-tools means one report at the end, which is the behavior without an interval.
 Option interval() {
   auto option = shared::interval();
   option.doc = "time between reports; 0: one report at the end";

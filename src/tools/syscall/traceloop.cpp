@@ -74,7 +74,7 @@ Result<void> take_cgroup(Config& c, std::string_view text) {
   return {};
 }
 
-/// Several, each with its own recorder; also named without the option.
+/// There may be several, each with a separate recorder; also accepted without the option.
 Option cgroups() {
   auto option = shared::cgroup();
   option.apply = take_cgroup;
@@ -95,7 +95,7 @@ bool keeps(const Config& c) {
 }
 
 Result<void> check(const Config& c) {
-  // Live calls of the whole system would mostly be those of their own reader.
+  // Live calls of the whole system would mostly be those of the program that reads the output.
   if (!keeps(c) && !c.filters_tasks() && c.own<CallSettings>().cgroups.empty() &&
       !c.given("explain"))
     return Error{"nothing to trace",

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kNone = static_cast<std::size_t>(-1);
 
-/// Commands have any names they like.
+/// Command names may contain any characters.
 std::string quoted(const char* text, std::size_t room) {
   std::string out;
   for (std::size_t i = 0; i < room && text[i]; i++) {
@@ -57,8 +57,8 @@ void LockGraph::add(const deadlock_order& order, const deadlock_seen& seen) {
   known = seen;
 }
 
-/// The shortest way from the order's end back to its start, the order first, over orders that none
-/// of these guard; empty: there is none.
+/// The shortest cycle that starts with this order, using no order that one of these mutexes guards;
+/// empty: there is none.
 std::vector<std::size_t> LockGraph::shortest(std::size_t order,
                                              const std::vector<std::uint64_t>& without) const {
   auto goal = orders_[order].first;
@@ -113,14 +113,14 @@ std::vector<LockGraph::Cycle> LockGraph::new_cycles() {
     auto cycle = shortest(order, {});
     if (cycle.empty()) continue;
     if (auto guards = common_guards(cycle); !guards.empty()) {
-      // Perhaps there is another way, that they do not guard.
+      // There may be another cycle that they do not guard.
       guarded_.insert(order);
       cycle = shortest(order, guards);
       if (cycle.empty() || !common_guards(cycle).empty()) continue;
     }
     if (!is_new(cycle)) continue;
     in_cycles_.insert(cycle.begin(), cycle.end());
-    // From the lowest number on.
+    // Starts with the mutex that has the lowest number.
     std::rotate(
         cycle.begin(),
         std::min_element(cycle.begin(), cycle.end(),

@@ -1,4 +1,4 @@
-// In which orders mutexes are taken, and the cycles among them. Pure.
+// The orders in which mutexes are taken, and the cycles among them. Pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace coretap {
 
 class LockGraph {
  public:
-  /// The second mutex was wanted while the first one was held. They are numbered as they come.
+  /// A thread requested the second mutex while it held the first. Mutexes are numbered in order.
   struct Order {
     std::size_t first = 0, second = 0;
     deadlock_seen seen = {};
 
     bool guarded_by(std::uint64_t address) const;
   };
-  /// Orders, each of which begins with the mutex with which the one before ends.
+  /// Each order starts with the mutex with which the previous one ends.
   using Cycle = std::vector<const Order*>;
 
-  /// Or what is known by now of an order that is there.
+  /// Adds an order, or updates a known one.
   void add(const deadlock_order& order, const deadlock_seen& seen);
 
-  /// Those that were not returned before. A cycle whose orders are all taken under one and the same
-  /// other mutex is none.
+  /// Cycles that were not returned before. Not a cycle if all its orders are taken while one common
+  /// mutex is held.
   std::vector<Cycle> new_cycles();
 
   const deadlock_mutex& mutex(std::size_t number) const { return mutexes_[number]; }
@@ -37,7 +37,7 @@ class LockGraph {
   std::size_t orders() const { return orders_.size(); }
   std::size_t cycles() const { return known_.size(); }
 
-  /// For Graphviz; orders of cycles in red.
+  /// Graphviz output; orders of cycles in red.
   std::string dot() const;
 
  private:
@@ -53,10 +53,10 @@ class LockGraph {
   std::map<Key, std::size_t> numbers_;
   std::vector<Order> orders_;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> by_ends_;
-  std::vector<std::vector<std::size_t>> from_;  ///< by mutex: orders that begin with it
+  std::vector<std::vector<std::size_t>> from_;  ///< by mutex: orders that start with it
   std::set<std::size_t> to_look_at_;            ///< orders that may have closed a cycle
-  std::set<std::size_t> guarded_;               ///< the same, but that a guard was there
-  std::set<std::vector<std::size_t>> known_;    ///< cycles by their mutexes, the lowest first
+  std::set<std::size_t> guarded_;               ///< the same, but a guard was held
+  std::set<std::vector<std::size_t>> known_;    ///< cycles by mutexes, the lowest first
   std::set<std::size_t> in_cycles_;
 };
 

@@ -26,7 +26,7 @@ namespace coretap {
 
 namespace {
 
-constexpr double kLookSeconds = 1;  // how soon a cycle is noticed
+constexpr double kLookSeconds = 1;  // maximum delay until a cycle is reported
 
 class DeadlockReporter : public Reporter {
  public:
@@ -45,7 +45,7 @@ class DeadlockReporter : public Reporter {
     auto file = NewFile::create(std::string(s.config.text("dump-graph")));
     if (!file) return file.error();
     file_ = std::move(*file);
-    // It gets its name at the end, in a directory that may be another user's.
+    // The file is renamed at the end, in a directory that may belong to another user.
     s.retained.add({Capability::dac_override, Capability::fowner});
     return {};
   }

@@ -1,4 +1,4 @@
-// The report of ttysnoop --raw: bytes, as they were written.
+// The report of ttysnoop --raw: the written bytes, unchanged.
 #pragma once
 #include <memory>
 

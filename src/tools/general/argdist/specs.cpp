@@ -36,7 +36,7 @@ struct Part {
   }
 };
 
-/// At these characters outside parentheses, brackets and quotes; `most` parts.
+/// Splits at this character outside parentheses, brackets and quotes; at most `most` parts.
 std::vector<Part> split(const Part& whole, char at, std::size_t most = SIZE_MAX) {
   std::vector<Part> parts(1, {whole.text, whole.at});
   int depth = 0;
@@ -62,7 +62,7 @@ std::vector<Part> split(const Part& whole, char at, std::size_t most = SIZE_MAX)
   return parts;
 }
 
-/// "char *" is text, other types are integers that the value is cast to.
+/// "char *" is text; for other types the value is cast to an integer.
 bool is_text(std::string_view type) {
   std::string words;
   for (char c : type)
@@ -81,7 +81,7 @@ struct Reading {
 
   Result<expression::NodePtr> expression(const Part& part) const {
     auto trimmed = part.trimmed();
-    // The parser sees no further than the part, and its places are those of the whole.
+    // The parser stops at the end of the part; its positions refer to the whole.
     expression::Parser parser(
         std::string_view(spec.text).substr(0, trimmed.at + trimmed.text.size()), trimmed.at,
         is_type);
@@ -138,7 +138,7 @@ struct Reading {
   }
 };
 
-/// Without values: how often it is called, or what it returns.
+/// A specification without values: counts calls, or return values.
 Result<void> without_values(Spec& spec, const Reading& reading) {
   if (spec.place.starts_with("r:")) {
     Conversion number;

@@ -1,4 +1,4 @@
-// The words of argdist's command line, in the language of bcc:
+// The words of argdist's command line, in the syntax of bcc:
 //   KIND:[LIBRARY]:FUNCTION([PARAMETERS])[:TYPE[,TYPE...]:VALUE[,VALUE...][:FILTER]][#LABEL]
 #pragma once
 #include <cstddef>
@@ -26,12 +26,12 @@ inline constexpr std::size_t kMostValues = 4;
 
 struct Spec {
   std::string text;   ///< the whole word
-  std::string place;  ///< what program/target.hpp reads
+  std::string place;  ///< target for program/target.hpp
   std::string label;  ///< empty: none
   std::vector<std::string> parameters;
-  std::vector<std::string> names;  ///< of the values: as they are written
+  std::vector<std::string> names;  ///< of the values, as written
   std::vector<expression::NodePtr> values;
-  std::vector<expression::Conversion> conversions;  ///< how they are shown
+  std::vector<expression::Conversion> conversions;  ///< output formats
   expression::NodePtr filter;                       ///< null: none
 
   std::vector<expression::Output> outputs = {};  ///< once compiled
@@ -50,7 +50,7 @@ class Specs {
   /// "fd = 3", for each value of a key.
   std::vector<std::string> values(const argdist_key& key) const;
 };
-/// In the configuration (Config::own).
+/// Stored in the configuration (Config::own).
 struct Held {
   std::shared_ptr<Specs> specs = std::make_shared<Specs>();
 };

@@ -72,7 +72,7 @@ Result<void> add(Call& call, std::string_view text, NodePtr node) {
   return {};
 }
 
-/// What cannot be a call of the kernel.
+/// Refuses targets that are not calls of the kernel.
 Result<void> check_spec(Call& call) {
   auto target = parse_target(call.spec);
   if (!target) return target.error();
@@ -126,7 +126,7 @@ NodePtr name_node(std::string_view name) {
   return std::make_unique<Node>(Node{Node::name, 0, std::string(name)});
 }
 
-/// All fields of a tracepoint's record, or all arguments by their names, or the result.
+/// Adds all fields of a tracepoint's record, or all arguments by name, or the result.
 Result<void> add_all(Call& call, const expression::Scope& scope, bool at_return) {
   auto has_room = [&] { return call.shown.size() < EXPRESSION_VALUES; };
   if (at_return)
@@ -149,8 +149,8 @@ Result<void> add_all(Call& call, const expression::Scope& scope, bool at_return)
   return {};
 }
 
-/// The name of the result, if there is one. Fails where all values are wanted of a function that
-/// is not known.
+/// Adds the name of the result, if there is one. Fails if all values of a function are requested
+/// and the function has no type information.
 Result<void> name_result(expression::Scope& scope, const Call& call, const Targets& targets,
                          std::size_t word, const expression::Types& types) {
   auto place = std::find_if(targets.points.begin(), targets.points.end(),
@@ -178,7 +178,7 @@ Result<void> name_result(expression::Scope& scope, const Call& call, const Targe
   return {};
 }
 
-/// As C declares it; empty: the kernel's type information does not have it.
+/// The declaration in C; empty: the kernel's type information does not have it.
 std::string declaration_of(std::string_view spec, Kernel& kernel) {
   auto target = parse_target(spec);
   if (!target) return {};
@@ -266,7 +266,7 @@ Result<void> compile_calls(Session& s) {
                  fmt::format("they take {} bytes, there is room for {}", bytes, CALL_VALUES_MOST),
                  "name fewer, or give a smaller --value-size", kUsage};
   calls.words = s.plan.targets.words;
-  // Each word is one target: a return has the number behind that of its entry.
+  // Each word is one target: the return follows its entry, with the next id.
   std::array<std::uint8_t, CALL_VALUES_TARGETS> has_return{};
   for (std::size_t id = 0; id + 1 < calls.words.size() && id < has_return.size(); id++)
     has_return.at(id) = calls.of_word.at(calls.words[id]) == calls.of_word.at(calls.words[id + 1]);

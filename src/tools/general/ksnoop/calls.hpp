@@ -1,5 +1,5 @@
-// The words of ksnoop's command line, FUNCTION or FUNCTION(ARGUMENT [COMPARISON], ...): from text
-// to code for the kernel program, and from its records to values.
+// The words of ksnoop's command line, FUNCTION or FUNCTION(ARGUMENT [COMPARISON], ...): compiles
+// them to code for the kernel program, and turns its records into values.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kMostBytes = 1024;
 
 /// A value of a call.
 struct Shown {
-  std::string name;  ///< as it is written
+  std::string name;  ///< as written
   const expression::Node* value = nullptr;
   bool at_return = false;
   expression::Output output = {};
@@ -33,32 +33,32 @@ struct Shown {
 
 struct Call {
   std::string text;         ///< the whole word
-  std::string spec;         ///< what program/target.hpp reads, without arguments
+  std::string spec;         ///< target for program/target.hpp, without arguments
   bool is_event = false;    ///< a tracepoint: it has no return
-  bool has_return = false;  ///< it is waited for
-  bool listed = false;      ///< its values are; else all are shown
+  bool has_return = false;  ///< its return is traced, too
+  bool listed = false;      ///< values are listed; else shows all
   std::vector<Shown> shown = {};
   expression::NodePtr filters[2] = {};         ///< at the entry, at the return; null: none
-  std::vector<expression::NodePtr> held = {};  ///< values that no filter holds
+  std::vector<expression::NodePtr> held = {};  ///< owns values that are not in a filter
 };
 
 class Calls {
  public:
-  /// "count = 100". `one_line`: a value never has several.
+  /// "count = 100". `one_line`: each value takes a single line.
   std::vector<std::string> values(const ksnoop_event& e, bool one_line) const;
 
   std::vector<std::unique_ptr<Call>> all = {};
-  std::vector<const Call*> of_word = {};  ///< each word of the hook
-  std::vector<std::size_t> words = {};    ///< of the targets, by their ids
+  std::vector<const Call*> of_word = {};  ///< for each word of the hook
+  std::vector<std::size_t> words = {};    ///< the word of each target, by id
 };
 
-/// In the configuration (Config::own); the plan may be made again, and the code with it.
+/// Stored in the configuration (Config::own); the plan, and with it the code, may be made again.
 struct Held {
   std::shared_ptr<Calls> calls = std::make_shared<Calls>();
-  bool info = false;  ///< declarations only
+  bool info = false;  ///< print declarations only
 };
 
-/// What of the words says what to trace: of a call with a return both ends.
+/// The targets of all words: for a call with a return, its entry and its return.
 std::vector<std::string> specs(const Config& config);
 /// For Tool::look_up, Tool::compile and Tool::list.
 Result<void> parse_calls(Config& config);

@@ -13,7 +13,7 @@ namespace {
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 
-/// "int fd, struct file *f)": the declarations, and `at` behind the parenthesis.
+/// Splits "int fd, struct file *f)" into declarations; sets `at` after the parenthesis.
 Result<std::vector<std::string>> parameters(std::string_view text, std::size_t& at) {
   std::vector<std::string> all(1);
   const auto start = at;

@@ -22,7 +22,7 @@ using expression::Code;
 
 struct Made {
   WordsCode code;
-  std::uint32_t bytes = sizeof(expression_out);  ///< of the largest record's values
+  std::uint32_t bytes = sizeof(expression_out);  ///< of the values in the largest record
   bool names_kernel = false, names_user = false;
 };
 

@@ -1,5 +1,5 @@
-// All words of a command line of trace: from text to code for the kernel program, and from its
-// records to messages.
+// All words of trace's command line: compiles them to code for the kernel program, and turns its
+// records into messages.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,8 +27,8 @@ class Probes {
   std::string message(const trace_event& e, const FieldContext& context) const;
   std::vector<std::string> values(const trace_event& e, const FieldContext& context) const;
 
-  std::vector<std::shared_ptr<Probe>> all;  ///< by the number of their word
-  std::vector<std::size_t> words;           ///< of the targets, by their ids
+  std::vector<std::shared_ptr<Probe>> all;  ///< by the number of the word
+  std::vector<std::size_t> words;           ///< the word of each target, by id
   const Names* names = nullptr;             ///< of the session
   std::uint32_t text_bytes = 80;
 
@@ -41,12 +41,12 @@ class Probes {
   Shown shown(const trace_event& e, const FieldContext& context) const;
 };
 
-/// In the configuration (Config::own); the plan may be made again, and the code with it.
+/// Stored in the configuration (Config::own); the plan, and with it the code, may be made again.
 struct Held {
   std::shared_ptr<Probes> probes = std::make_shared<Probes>();
 };
 
-/// What of the words says what to trace.
+/// The targets of all words.
 std::vector<std::string> specs(const Config& config);
 /// For Tool::look_up and Tool::compile.
 Result<void> parse_probes(Config& config);

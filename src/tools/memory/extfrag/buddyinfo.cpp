@@ -7,7 +7,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kMostOrders = 64;  // what a shift can do
+constexpr std::size_t kMostOrders = 64;  // limit of a shift
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Free blocks of each zone (/proc/buddyinfo), and how much of them is unusable.
+// Free blocks of each zone (/proc/buddyinfo), and their unusable share.
 #pragma once
 #include <linux/types.h>
 
@@ -17,11 +17,11 @@ struct FreeBlocks {
   std::vector<__u64> blocks;
 };
 
-/// /proc/buddyinfo; nothing unless each line names a zone and all have as many numbers.
+/// Parses /proc/buddyinfo; nothing unless each line names a zone and all have the same length.
 std::optional<std::vector<FreeBlocks>> parse_buddyinfo(std::string_view text);
 
-/// The part of the zone's free pages, in thousandths, that is in blocks too small for 2^order
-/// pages; 1000 if none is free. Source: unusable_free_index() in the kernel's mm/vmstat.c.
+/// The share of the zone's free pages, in thousandths, in blocks too small for 2^order pages; 1000
+/// if none is free. Source: unusable_free_index() in the kernel's mm/vmstat.c.
 std::int64_t unusable_index(const __u64* free_blocks, int orders, int order);
 
 }  // namespace coretap

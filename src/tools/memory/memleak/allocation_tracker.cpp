@@ -44,7 +44,7 @@ void AllocationTracker::begin(Want want) {
   begin_to_forget();
 }
 
-/// What was unmapped of a mapping since it was made is taken out of it.
+/// The parts of an allocation that are left: removes ranges that were unmapped after it was made.
 std::vector<Allocation> AllocationTracker::left_of(const alloc_key& key, const alloc_info& value) {
   std::vector<Allocation> left{{key.address, value.bytes, value.time_ns}};
   auto found = value.mapping ? unmapped_.find(key.owner) : unmapped_.end();
@@ -89,7 +89,7 @@ OutstandingRow& AllocationTracker::row(std::uint64_t stack, std::uint32_t owner,
   return at->second;
 }
 
-/// Kernel memory of one stack may have been allocated for several processes.
+/// Kernel memory with the same stack may have been allocated for several processes.
 void AllocationTracker::attribute(OutstandingRow& row, std::uint32_t tgid, const char* comm) {
   bool first = row.count == 0;
   if (!first && row.tgid != tgid) {

@@ -1,4 +1,4 @@
-// Outstanding allocations: from the kernel program's entries and notes (bpf/memory/memleak.h) to
+// Outstanding allocations: turns the kernel program's entries and notes (bpf/memory/memleak.h) into
 // one row per stack. Pure.
 #pragma once
 #include <cstdint>
@@ -18,27 +18,27 @@ struct Allocation {
 struct OutstandingRow {
   std::uint64_t stack = 0;
   std::uint32_t owner = 0;  ///< 0: the kernel
-  std::uint32_t tgid = 0;   ///< who allocated it; 0: several
+  std::uint32_t tgid = 0;   ///< the process that allocated it; 0: several
   std::string comm;         ///< empty: several
   bool exited = false;      ///< not freed when the process ended
   std::uint64_t bytes = 0, count = 0;
-  std::uint64_t oldest_ns = 0, newest_ns = 0;  ///< when it was allocated; 0: not known
+  std::uint64_t oldest_ns = 0, newest_ns = 0;  ///< time of the allocation; 0: unknown
   std::vector<Allocation> blocks;
 };
 
 class AllocationTracker {
  public:
   struct Want {
-    std::uint64_t until_ns = UINT64_MAX;  ///< only what was allocated by then
-    bool blocks = false;                  ///< each one's address too
+    std::uint64_t until_ns = UINT64_MAX;  ///< only allocations made by then
+    bool blocks = false;                  ///< includes the address of each one
   };
 
   void note(const alloc_note& note);
-  /// Enough notes that those without effect should go: forget_notes().
+  /// True if there are enough notes that forget_notes() should remove those without effect.
   bool crowded() const { return ranges_kept_ >= most_; }
 
-  /// A report: begin, all entries or all sums, finish. False: the entry need not be kept, because
-  /// its owner has ended or nothing is left of it.
+  /// A report: begin, all entries or all sums, finish. False: the entry can be removed, because its
+  /// owner has ended or nothing is left of it.
   void begin(Want want);
   bool add(const alloc_key& key, const alloc_info& value);
   bool add(const alloc_site& site, const alloc_sum& sum);
@@ -49,7 +49,7 @@ class AllocationTracker {
   void keep_notes_of(const alloc_key& key, const alloc_info& value);
   void forget_notes();
 
-  /// Owners have ended since the last report: what they had not freed is to be found.
+  /// Owners have ended since the last report: their unfreed memory must be reported.
   bool owners_ended() const { return !ended_.empty(); }
 
  private:
@@ -57,10 +57,10 @@ class AllocationTracker {
     std::uint64_t begin, end, time_ns;
     bool used;
   };
-  /// Those of one owner.
+  /// The ranges of one owner.
   struct UnmappedRanges {
     std::vector<UnmappedRange> all;
-    std::vector<std::uint64_t> reach;  ///< the farthest end of this one and those before it
+    std::vector<std::uint64_t> reach;  ///< the highest end up to this range
   };
   struct OwnerEnd {
     std::uint64_t time_ns;
@@ -68,7 +68,7 @@ class AllocationTracker {
   };
 
   std::vector<Allocation> left_of(const alloc_key& key, const alloc_info& value);
-  /// Its owner's end, if that came after it was allocated.
+  /// The owner's end, if it came after the allocation.
   const OwnerEnd* end_of(std::uint32_t owner, std::uint64_t time_ns) const;
   OutstandingRow& row(std::uint64_t stack, std::uint32_t owner, bool exited);
   static void attribute(OutstandingRow& row, std::uint32_t tgid, const char* comm);

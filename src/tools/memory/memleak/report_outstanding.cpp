@@ -29,19 +29,19 @@ namespace coretap {
 
 namespace {
 
-constexpr std::uint64_t kTop = 10;        // stacks in text where --top does not say
-constexpr std::uint64_t kYoungest = 500;  // ms; what is younger may be freed in a moment
+constexpr std::uint64_t kTop = 10;        // stacks in text without --top
+constexpr std::uint64_t kYoungest = 500;  // ms; younger allocations may be freed soon
 
 constexpr std::string_view kBlocks = "allocs", kSums = "alloc_sums";  // maps
 
-const std::string kSeveral = "[several]";  // in place of a process' name
+const std::string kSeveral = "[several]";  // instead of a process name
 
-/// All that is outstanding, for exporters.
+/// Totals of all outstanding allocations, for exporters.
 struct Totals {
   std::uint64_t bytes, count;
 };
 
-/// The largest stacks of each interval, ascending.
+/// Shows the largest stacks of each interval, in ascending order.
 class OutstandingReporter : public Reporter {
  public:
   explicit OutstandingReporter(const OutstandingReport& report) : report_(report) {}
@@ -126,7 +126,7 @@ class OutstandingReporter : public Reporter {
     names_.next_report();
   }
 
-  /// Of what is outstanding at its end, whenever that was allocated.
+  /// Includes all allocations outstanding at its end, whenever they were made.
   MakeProfile profile(Session&, bool from_now) override {
     return [this, from_now, asked = monotonic_ns()](Session& s) {
       auto now = monotonic_ns();
@@ -196,7 +196,7 @@ class OutstandingReporter : public Reporter {
     tracker_.forget_notes();
   }
 
-  /// `counts`: it is shown, and the ledger is to know what its stack lacks.
+  /// `counts`: the stack is shown, so its defects go into the ledger.
   StackParty party(Session& s, const OutstandingRow& r, bool counts = true) {
     StackParty p;
     p.who.tgid = p.who.tid = r.tgid;

@@ -1,4 +1,4 @@
-// The report of memleak: allocations that were not freed, by stack, at every interval.
+// The report of memleak: allocations that were not freed, by stack, at each interval.
 #pragma once
 #include <memory>
 #include <string_view>

@@ -13,8 +13,8 @@ namespace coretap {
 
 namespace {
 
-/// Where the tracepoint has the name of the kernel's function rather than that of the call; the
-/// second half are calls of the table for 32-bit programs.
+/// Calls whose tracepoint is named after the kernel function instead of the call; the second half
+/// are calls of the table for 32-bit programs.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"stat", "newstat"},
     {"lstat", "newlstat"},
@@ -65,7 +65,7 @@ CallArguments parse_call_format(std::string_view format) {
     auto space = line.rfind(' ');
     if (space == line.npos) continue;
     auto type = line.substr(0, space), name = line.substr(space + 1);
-    // The call's own number; and what newer kernels add of the strings' contents.
+    // The call number; newer kernels also add fields for the contents of strings.
     if (name.starts_with("common_") || name.starts_with("__")) continue;
     all.push_back({std::string(type), std::string(name)});
   }

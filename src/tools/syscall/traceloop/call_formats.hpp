@@ -1,4 +1,4 @@
-// Arguments of system calls by name and type, as this kernel's tracefs describes them
+// Arguments of system calls by name and type, from this kernel's tracefs
 // (events/syscalls/sys_enter_NAME/format).
 #pragma once
 #include <cstdint>
@@ -10,23 +10,23 @@
 namespace coretap {
 
 struct CallArgument {
-  std::string type;  ///< as in C: "const char *"
+  std::string type;  ///< C type: "const char *"
   std::string name;
 
   bool is_pointer() const { return type.find('*') != type.npos; }
-  /// A string that the caller gives, not a buffer.
+  /// A string from the caller, not a buffer.
   bool is_text() const;
 };
 using CallArguments = std::vector<CallArgument>;
 
-/// The fields of a format file that are arguments.
+/// The fields of a format file that are arguments of the call.
 CallArguments parse_call_format(std::string_view format);
 
 class CallFormats {
  public:
-  /// Reads them all; false: there is no tracefs, and nothing is known.
+  /// Reads all formats; false: there is no tracefs, and nothing is known.
   bool read();
-  /// By index (CALLS in bpf/lib/shared.h); nullptr: not known.
+  /// By index (CALLS in bpf/lib/shared.h); nullptr: unknown.
   const CallArguments* find(std::uint32_t index) const;
 
  private:

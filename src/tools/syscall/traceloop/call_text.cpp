@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kLooksLikeAddress = 1ULL << 32;
 constexpr int kMostErrno = 4095;
 
-/// As C would write it, whatever it holds.
+/// In C syntax, with any bytes.
 std::string quoted(const CallText& text) {
   std::string out = "\"";
   std::string_view rest = text.bytes;
@@ -72,7 +72,7 @@ CallRecord CallRecord::of(const std::vector<record_slot>& slots) {
 
 std::string argument_text(const CallArgument& argument, std::uint64_t value) {
   if (argument.is_pointer()) return value ? fmt::format("{:#x}", value) : "NULL";
-  if (argument.name.ends_with("fd")) {  // whatever the kernel's function takes it for
+  if (argument.name.ends_with("fd")) {  // even if the kernel's type is unsigned
     auto fd = static_cast<std::int32_t>(value);
     return fd == AT_FDCWD ? "AT_FDCWD" : fmt::format("{}", fd);
   }

@@ -1,4 +1,4 @@
-// System calls as strace writes them: arguments by name and type, results, errors.
+// System calls in the format of strace: arguments by name and type, results, errors.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,33 +12,33 @@
 
 namespace coretap {
 
-/// A string that was taken from the caller.
+/// A string copied from the caller.
 struct CallText {
   std::string bytes;
-  bool cut = false;      ///< there is more
+  bool cut = false;      ///< truncated
   bool readable = true;  ///< false: only its address is known
 };
 
-/// A recorded call and what belongs to it.
+/// A recorded call with its strings.
 struct CallRecord {
   recorded_call call = {};
   std::uint8_t flags = 0;  ///< enum record_flag
   std::array<std::optional<CallText>, CALL_ARGS> texts;
 
-  /// Of a call and the texts that follow it.
+  /// From a call and the strings that follow it.
   static CallRecord of(const std::vector<record_slot>& slots);
   bool unfinished() const { return flags & RECORD_UNFINISHED; }
   bool headless() const { return flags & RECORD_HEADLESS; }
 };
 
-/// A number by its type and name.
+/// Formats a number by its type and name.
 std::string argument_text(const CallArgument& argument, std::uint64_t value);
 /// "openat(dfd=AT_FDCWD, filename=\"/etc/passwd\", flags=O_RDONLY|O_CLOEXEC, mode=0)". Without
-/// arguments' names (nullptr) their values alone.
+/// argument names (nullptr) only the values.
 std::string call_text(const CallRecord& record, const CallArguments* arguments);
 /// "3", "-1 ENOENT (No such file or directory)", "0x7f3a5c000000"
 std::string result_text(std::int64_t result);
-/// errno of a result; 0: it is none
+/// errno of a result; 0: no error
 int result_error(std::int64_t result);
 
 }  // namespace coretap

@@ -15,7 +15,7 @@ namespace coretap {
 
 namespace {
 
-/// How deep a directory lies below where its file system is mounted.
+/// The depth of a directory below its mount point.
 std::uint32_t depth_in_mount(std::filesystem::path directory) {
   struct stat here {
   }, above{};
@@ -28,7 +28,7 @@ std::uint32_t depth_in_mount(std::filesystem::path directory) {
   return depth;
 }
 
-/// Those below, too; what is made later belongs to what it is made in.
+/// Adds existing descendants; a cgroup created later is recorded with its parent.
 void add_cgroups_below(std::vector<RecordedCgroup>& cgroups) {
   auto named = cgroups;
   for (auto& cgroup : named) {

@@ -1,4 +1,4 @@
-// Cgroups that have their own recorder.
+// Cgroups that have a separate recorder.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,15 +10,15 @@ namespace coretap {
 
 struct RecordedCgroup {
   std::uint64_t id = 0;
-  std::string name;         ///< as given, or below one that was
-  std::uint32_t level = 0;  ///< below the root of the mount
+  std::string name;         ///< as given, or a path below that
+  std::uint32_t level = 0;  ///< depth below the root of the mount
 };
 
-/// Looks up those that the command line names; `recursive`: adds those below them.
+/// Looks up the cgroups on the command line; `recursive`: adds their descendants.
 Result<void> find_cgroups(std::vector<RecordedCgroup>& cgroups, bool recursive);
 
-/// Their depths, each once, the deepest first. In a cgroup namespace of its own it is not known how
-/// deep that lies: all are tried.
+/// Their depths without duplicates, the deepest first. In a cgroup namespace the depth of its root
+/// is unknown: returns all depths.
 std::vector<std::uint32_t> cgroup_levels(const std::vector<RecordedCgroup>& cgroups);
 
 }  // namespace coretap

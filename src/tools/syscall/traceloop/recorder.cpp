@@ -12,7 +12,7 @@
 namespace coretap {
 
 namespace {
-/// The kernel program never writes more for one call.
+/// The kernel program uses at most this many slots for a call.
 constexpr std::uint64_t kMostSlots = 32;
 }  // namespace
 
@@ -41,7 +41,7 @@ void RecordSegment::read(const Visit& visit) {
     }
     if (!whole) continue;
     at_ = begin + slots;
-    // Calls are numbered by 32 bits: more than that are never between two readings.
+    // Call numbers have 32 bits: fewer calls than 2^32 occur between two readings.
     auto number = (calls_ & ~0xffffffffULL) | record[0].bytes;
     if (number < calls_) number += 1ULL << 32;
     overwritten_ += number - calls_;

@@ -29,7 +29,7 @@ namespace {
 constexpr double kPoll = 0.1;
 
 struct Call {
-  int cpu;  ///< -1: not known
+  int cpu;  ///< -1: unknown
   CallRecord record;
 
   std::uint64_t begin() const {
@@ -53,13 +53,13 @@ std::string end_words(const record_process_end& end) {
   return fmt::format("exit status {}", end.code >> 8 & 0xff);
 }
 
-/// By which the user requests a report.
+/// The signal with which the user requests a report.
 std::vector<int> dump_signals(const Config& config) {
   auto number = config.own<CallSettings>().dump_signal;
   return number ? std::vector<int>{number} : std::vector<int>();
 }
 
-/// What the recorders hold, in the order in which the calls began.
+/// Shows the calls in the recorders, sorted by their start.
 class CallReporter : public Reporter {
  public:
   explicit CallReporter(const CallReport& report) : report_(report) {}
@@ -110,7 +110,7 @@ class CallReporter : public Reporter {
     s.out.flush();
   }
 
-  // The only records are the requested ends of processes.
+  // The only records are process exits, as requested.
   void record(Session& s, const void* data, std::size_t size) override {
     if (size < sizeof(record_process_end)) return;
     auto& end = *static_cast<const record_process_end*>(data);
@@ -164,7 +164,7 @@ class CallReporter : public Reporter {
     return calls;
   }
 
-  /// Continuous: what was overwritten before it could be read is lost.
+  /// Continuous output: calls that were overwritten before they were read are lost.
   void show_new(Session& s) {
     for (auto& [key, recorder] : recorders_) {
       auto calls = take(recorder);
@@ -182,7 +182,7 @@ class CallReporter : public Reporter {
     return since;
   }
 
-  /// Of all recorders.
+  /// The calls in progress, for all recorders.
   std::map<std::uint64_t, std::vector<Call>> under_way(const Session& s) const {
     std::map<std::uint64_t, std::vector<Call>> all;
     if (!reads_under_way_) return all;
@@ -332,13 +332,13 @@ class CallReporter : public Reporter {
   const CallReport& report_;
   CallFormats formats_;
   std::uint32_t slots_ = 0, cpus_ = 0;
-  bool reads_under_way_ = false;  ///< calls that have not ended
-  Fd sample_;                     ///< of a recorder's map, until the program is loaded
-  std::map<std::uint64_t, std::string> names_;  ///< of recorders
+  bool reads_under_way_ = false;  ///< reads calls in progress
+  Fd sample_;                     ///< a recorder's map, as a template until the program is loaded
+  std::map<std::uint64_t, std::string> names_;  ///< names of the recorders
   std::map<std::uint64_t, Recorder> recorders_;
-  std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< reported already
+  std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< number reported already
   std::vector<int> signals_;
-  bool keeps_ = false;  ///< shows calls when asked to, rather than as they come
+  bool keeps_ = false;  ///< shows calls on request, not as they arrive
 };
 
 class CallKind : public ReportKind {
@@ -392,7 +392,7 @@ class CallKind : public ReportKind {
 
   std::vector<OutputKey> csv() const override {
     auto all = json().front().keys;
-    all.erase(all.begin());  // the type
+    all.erase(all.begin());  // the key "type"
     for (auto& k : all)
       if (k.name == "arguments") k = key("arguments", "string", "the call as in text output");
     return all;

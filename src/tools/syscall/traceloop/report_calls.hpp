@@ -1,5 +1,5 @@
-// The report of traceloop: system calls out of flight recorders (bpf/syscall/record.bpf.h), one for
-// each cgroup of the command line, or one for all that is traced.
+// The report of traceloop: system calls from flight recorders (bpf/syscall/record.bpf.h), one for
+// each cgroup on the command line, or one for all traced calls.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,16 +13,16 @@ namespace coretap {
 class Config;
 class ReportKind;
 
-/// What the command line says to it alone (Config::own).
+/// The tool's part of the configuration (Config::own).
 struct CallSettings {
   std::vector<RecordedCgroup> cgroups;
-  int dump_signal = 0;  ///< by which the user requests a report; 0: none
+  int dump_signal = 0;  ///< signal with which the user requests a report; 0: none
 };
 
 struct CallReport {
-  std::uint64_t slots = 8192;              ///< for each CPU, where --size does not say
-  bool (*keeps)(const Config&) = nullptr;  ///< shows calls when asked to, not as they come
-  std::string_view under_way;  ///< the program, of kind iter, that reports calls without an end
+  std::uint64_t slots = 8192;              ///< per CPU; default of --size
+  bool (*keeps)(const Config&) = nullptr;  ///< shows calls on request, not as they arrive
+  std::string_view under_way;  ///< name of the iterator program that reports calls in progress
 };
 
 std::shared_ptr<const ReportKind> make_kind(CallReport report);
