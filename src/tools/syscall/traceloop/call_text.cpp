@@ -1,8 +1,10 @@
 #include "tools/syscall/traceloop/call_text.hpp"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <utility>
@@ -50,7 +52,40 @@ std::string decimal(std::string_view type, std::uint64_t value) {
   return value < kLooksLikeAddress ? fmt::format("{}", value) : fmt::format("{:#x}", value);
 }
 
+constexpr std::uint32_t first_arguments(std::size_t count) { return (1U << count) - 1; }
+
+/// By operation, from FUTEX_WAIT to FUTEX_LOCK_PI2. Source: do_futex() in kernel/futex/syscalls.c.
+constexpr std::uint8_t kUsedByFutex[] = {0b001111, 0b000111, 0b000111, 0b011111, 0b111111,
+                                         0b111111, 0b001011, 0b000011, 0b000011, 0b101111,
+                                         0b100111, 0b011111, 0b111111, 0b001011};
+
+bool reads_argument_of_fcntl(int command) {
+  for (int without : {F_GETFD, F_GETFL, F_GETOWN, F_GETSIG, F_GETLEASE, F_GETPIPE_SZ, F_GET_SEALS})
+    if (command == without) return false;
+  return true;
+}
+
+bool creates(std::uint64_t open_flags) {
+  return open_flags & O_CREAT || (open_flags & O_TMPFILE) == O_TMPFILE;
+}
+
 }  // namespace
+
+std::uint32_t used_arguments(std::string_view call, const CallArguments* arguments,
+                             std::span<const std::uint64_t, CALL_ARGS> values) {
+  auto all =
+      first_arguments(arguments ? std::min<std::size_t>(arguments->size(), CALL_ARGS) : CALL_ARGS);
+  if (call == "openat") return all & first_arguments(creates(values[2]) ? 4 : 3);
+  if (call == "open") return all & first_arguments(creates(values[1]) ? 3 : 2);
+  if (call == "fcntl" || call == "fcntl64")
+    return all & first_arguments(reads_argument_of_fcntl(static_cast<int>(values[1])) ? 3 : 2);
+  if (call == "mremap")
+    return all & first_arguments(values[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? 5 : 4);
+  auto operation = values[1] & FUTEX_CMD_MASK;
+  if ((call == "futex" || call == "futex_time64") && operation < std::size(kUsedByFutex))
+    return all & kUsedByFutex[operation];
+  return all;
+}
 
 CallRecord CallRecord::of(const std::vector<record_slot>& slots) {
   CallRecord record;
@@ -85,11 +120,12 @@ std::string argument_text(const CallArgument& argument, std::uint64_t value) {
 
 std::string call_text(const CallRecord& record, const CallArguments* arguments) {
   auto name = syscall_name(record.call.index);
-  auto count = arguments ? std::min<std::size_t>(arguments->size(), CALL_ARGS) : CALL_ARGS;
   std::array<std::uint64_t, CALL_ARGS> values;
   std::copy_n(record.call.args, CALL_ARGS, values.begin());
+  auto used = used_arguments(name, arguments, values);
   std::string text;
-  for (std::size_t i = 0; i < count; i++) {
+  for (std::size_t i = 0; i < CALL_ARGS; i++) {
+    if (!(used >> i & 1)) continue;
     if (i) text += ", ";
     if (arguments) text += (*arguments)[i].name + "=";
     if (auto& given = record.texts[i]; arguments && given && given->readable)

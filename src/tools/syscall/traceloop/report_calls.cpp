@@ -290,8 +290,9 @@ class CallReporter : public Reporter {
     line.text("syscall", syscall_name(call.index)).text("abi", syscall_abi(call.index));
     line.key("arguments").begin_object();
     auto* arguments = formats_.find(call.index);
-    auto count = arguments ? std::min<std::size_t>(arguments->size(), CALL_ARGS) : CALL_ARGS;
-    for (std::size_t i = 0; i < count; i++) {
+    auto used = used_arguments(syscall_name(call.index), arguments, call.args);
+    for (std::size_t i = 0; i < CALL_ARGS; i++) {
+      if (!(used >> i & 1)) continue;
       auto name = arguments ? (*arguments)[i].name : fmt::format("arg{}", i);
       auto& text = c.record.texts[i];
       if (text && text->readable)

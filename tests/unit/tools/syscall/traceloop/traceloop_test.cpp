@@ -1,4 +1,6 @@
 // What calls are recorded, and what is shown of them.
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "cli/parser.hpp"
@@ -138,6 +140,18 @@ TEST(CallText, FlagsInWords) {
   CallArguments names = {{"int", "family"}, {"int", "type"}, {"int", "protocol"}};
   EXPECT_EQ(call_text(CallRecord::of({first}), &names),
             "socket(family=AF_INET, type=SOCK_STREAM|SOCK_CLOEXEC, protocol=IPPROTO_IP)");
+}
+
+TEST(CallText, ArgumentsThatAreRead) {
+  using Values = std::array<std::uint64_t, CALL_ARGS>;
+  EXPECT_EQ(used_arguments("futex", nullptr, Values{1, 129}), 0b111u);
+  EXPECT_EQ(used_arguments("futex", nullptr, Values{1, 137}), 0b101111u);
+  EXPECT_EQ(used_arguments("openat", nullptr, Values{0, 0, O_CLOEXEC}), 0b111u);
+  EXPECT_EQ(used_arguments("openat", nullptr, Values{0, 0, O_TMPFILE}), 0b1111u);
+  EXPECT_EQ(used_arguments("fcntl", nullptr, Values{3, F_GETFL, 7}), 0b11u);
+  EXPECT_EQ(used_arguments("mremap", nullptr, Values{0, 0, 0, MREMAP_MAYMOVE}), 0b1111u);
+  CallArguments one = {{"int", "fd"}};
+  EXPECT_EQ(used_arguments("close", &one, Values{}), 1u);
 }
 
 // An address that could not be read; numbers of arguments that there are not.
