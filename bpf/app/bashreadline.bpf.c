@@ -11,7 +11,7 @@ struct prompt {
 
 TASK_SLOT(struct prompt);
 
-/* Most lines are short; only a longer one takes the large room. */
+/* Most lines are short; only a longer one uses the large record. */
 #define SHORT_BYTES 256
 
 inline_ long read_line(struct bashreadline_event *e, u64 line, u32 most)
@@ -47,7 +47,7 @@ inline_ int end(struct pt_regs *ctx)
 	if (!p || !call_end(&p->call, ctx))
 		return 0;
 	p->call.start = 0;
-	if (!line) /* end of the input */
+	if (!line) /* end of input */
 		return 0;
 	e = emit_room(sizeof(*e) + SHORT_BYTES, sizeof(*e));
 	if (!e)
@@ -60,7 +60,7 @@ inline_ int end(struct pt_regs *ctx)
 		return 0;
 	}
 	bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
-	/* Room for the terminator, and for one more byte: it tells a line that is cut. */
+	/* Room for the terminator, and for one more byte, which shows a truncated line. */
 	e = emit_room(sizeof(*e) + COMMAND_BYTES + 2, sizeof(*e));
 	if (!e)
 		return 0;
@@ -76,7 +76,7 @@ inline_ int end(struct pt_regs *ctx)
 ON_USER_FUNCTION("uprobe/bash:readline", on_bash, begin(ctx))
 ON_USER_FUNCTION("uretprobe/bash:readline", on_bash_return, end(ctx))
 
-/* Where bash has no readline of its own; other programs use the library as well. */
+/* If bash uses the shared library; other programs use it as well. */
 inline_ bool is_bash(void)
 {
 	char comm[COMM_LEN] = {};

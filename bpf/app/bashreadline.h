@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-#define COMMAND_BYTES 4095 /* of a line, at most */
+#define COMMAND_BYTES 4095 /* maximum length of a line */
 
 /* The line follows. */
 struct bashreadline_event {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* dbslower: queries of databases that take long. */
+/* dbslower: slow database queries. */
 #include "lib/long_record.bpf.h"
 #include "lib/text.bpf.h"
 #include "app/dbslower.h"
 
-/* Read at the start: servers use the memory again before they are done. */
+/* Read at the start: servers reuse the memory before the query is done. */
 #define QUERY_KEEPS              \
 	u32 is_long;             \
 	u32 has_long;            \
@@ -20,9 +20,9 @@ struct long_query {
 
 LONG_RECORDS(struct long_query)
 
-OPT_OR(__u64, text_most, QUERY_MOST); /* bytes of a text that are shown */
+OPT_OR(__u64, text_most, QUERY_MOST); /* maximum bytes of a text shown */
 
-/* Bytes that were read, < 0: none can be. */
+/* Number of bytes read; < 0: unreadable. */
 inline_ s64 read_text(char *to, const u32 most, u64 from, u64 bytes, bool *cut)
 {
 	u64 n = bytes;

@@ -5,7 +5,7 @@
 #include "lib/database.h"
 #include "lib/shared.h"
 
-#define QUERY_SHORT 480 /* bytes of text that are kept for each thread */
+#define QUERY_SHORT 480 /* bytes of text kept per thread */
 #define QUERY_MOST 32000
 
 /* The query's text follows. */
@@ -15,7 +15,7 @@ struct dbslower_event {
 	struct task_id who;
 	__u16 command;
 	__u8 server;
-	__u8 named; /* else the text is not known */
+	__u8 named; /* otherwise the text is not known */
 	__u8 cut;
 	__u8 pad[3];
 	struct text text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* dbstat: time of queries of databases, as histograms. */
+/* dbstat: latency of database queries, as histograms. */
 #include "lib/aggregate.bpf.h"
 #include "app/dbstat.h"
 

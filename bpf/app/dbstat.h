@@ -7,7 +7,7 @@
 
 struct dbstat_key {
 	__u32 server;
-	__u32 command; /* 0: not asked for */
+	__u32 command; /* 0: not requested */
 };
 
 #endif

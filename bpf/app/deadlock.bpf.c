@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* deadlock: in which orders the threads of a process take its mutexes. */
+/* deadlock: orders in which the threads of a process take its mutexes. */
 #define STACK_OF_TASK
 #include "lib/bits.bpf.h"
 #include "lib/call.bpf.h"
@@ -11,14 +11,14 @@ struct held {
 	u64 address;
 	u64 stack;
 	u32 life;
-	u32 depth; /* of a recursive one; 0: the slot is free */
+	u32 depth; /* of a recursive mutex; 0: the slot is free */
 };
 
 struct locks {
 	struct call call; /* of a function that takes a mutex */
-	u64 wanted;       /* that one */
+	u64 wanted;       /* the mutex being taken */
 	u64 stack;
-	u64 creation; /* where it has called pthread_create */
+	u64 creation; /* stack of its pthread_create call */
 	u32 life;
 	u32 how;
 	struct held held[DEADLOCK_HELD];
@@ -34,7 +34,7 @@ struct {
 	__type(value, struct deadlock_seen);
 } orders SEC(".maps");
 
-/* How often the mutex at this address has become another one; life: 0. */
+/* How often the mutex at this address was replaced by another; life: 0. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, 0);
@@ -43,10 +43,10 @@ struct {
 	__type(value, u32);
 } lives SEC(".maps");
 
-/* With --free: which addresses of a page were taken for mutexes; life: 0. */
+/* With --free: addresses in a page that were used as mutexes; life: 0. */
 #define PAGE_BYTES 4096
 #define PAGE_WORDS (PAGE_BYTES / 8 / WORD_BITS)
-#define FREED_PAGES 64 /* of one block, at most */
+#define FREED_PAGES 64 /* maximum number of pages of one block */
 
 OPT(bool, frees);
 
@@ -74,7 +74,7 @@ enum how {
 	WAITS,
 	WAITS_TIMED,
 	TRIES,
-	WAITS_FOR_CONDITION, /* the mutex is free meanwhile, and taken again */
+	WAITS_FOR_CONDITION, /* the mutex is released meanwhile, and taken again */
 };
 
 #define EPERM 1
@@ -102,7 +102,7 @@ inline_ struct held *held_by(struct locks *l, u64 address)
 	return NULL;
 }
 
-/* What is held beside the two of an order, for the first time. */
+/* Mutexes held besides the two of an order, for its first occurrence. */
 inline_ void note_guards(struct locks *l, struct deadlock_seen *seen, u64 first)
 {
 	u32 n = 0;
@@ -125,8 +125,8 @@ inline_ void drop_guards(struct locks *l, struct deadlock_seen *seen)
 }
 
 /*
- * The wanted mutex is taken while the one at this place is held. A function of its own, for the
- * verifier's sake.
+ * Records that the wanted mutex is taken while the one in this
+ * slot is held. A separate function, as the verifier needs it.
  */
 __noinline int note_order(u32 at)
 {
@@ -179,7 +179,7 @@ inline_ void release(struct locks *l, u64 address)
 
 static const struct page_mutexes no_mutexes;
 
-/* Not atomic, as 5.10 has no such instruction: what is lost is noted when it is taken again. */
+/* Not atomic, as 5.10 has no such instruction: a lost bit is set at the next lock. */
 inline_ void note_page(u64 address)
 {
 	struct deadlock_mutex key = { .address = address & ~(PAGE_BYTES - 1ULL),
@@ -222,7 +222,7 @@ static __noinline int wants(struct pt_regs *ctx, u64 address, enum how how)
 	if (!l->stack)
 		count(LEDGER_STACK_FAILED);
 	if (how == TRIES)
-		return 0; /* it does not wait */
+		return 0; /* trylock does not wait */
 	for (u32 i = 0; i < DEADLOCK_HELD; i++)
 		if (l->held[i].depth)
 			note_order(i);
@@ -269,7 +269,7 @@ static __noinline int unlocks(u64 address)
 	return 0;
 }
 
-/* What has this address from now on is another mutex. */
+/* The address is reused: the next mutex here has a new generation. */
 __noinline int end_life(u64 address)
 {
 	struct deadlock_mutex key = { .address = address, .owner = current_owner() };
@@ -288,7 +288,7 @@ inline_ int reborn(u64 address)
 	return keep_current() ? end_life(address) : 0;
 }
 
-/* Ends all in a page from one address to before another. */
+/* Calls end_life() for all mutexes of a page from address `from`, before `to`. */
 __noinline int end_page(u64 page, u64 from, u64 to)
 {
 	struct deadlock_mutex key = { .address = page, .owner = current_owner() };
@@ -297,7 +297,7 @@ __noinline int end_page(u64 page, u64 from, u64 to)
 
 	if (!p)
 		return 0;
-	/* Words of the page, as numbers of bits. */
+	/* Indexes of words in the page, which are bit numbers. */
 	first = from > page ? (from - page + 7) / 8 : 0;
 	end = to > page ? (to - page + 7) / 8 : 0;
 	if (first >= end)
@@ -308,8 +308,8 @@ __noinline int end_page(u64 page, u64 from, u64 to)
 		if (word < first / WORD_BITS || word > (end - 1) / WORD_BITS)
 			continue;
 		mask = bits_of_word(word, first, end - 1);
-		/* One mask rather than bit by bit: the verifier of 5.10 follows each combination of
-		 * bits. */
+		/* One mask instead of bit by bit: the verifier
+		 * of 5.10 checks each combination of bits. */
 		ended = p->taken[word] & mask;
 		if (!ended)
 			continue;
@@ -321,7 +321,7 @@ __noinline int end_page(u64 page, u64 from, u64 to)
 	return 0;
 }
 
-/* glibc has the size of a block before it, with three flags. */
+/* glibc stores the size of a block before it, with three flag bits. */
 static __noinline int freed(u64 block)
 {
 	u64 bytes = 0, page = block & ~(PAGE_BYTES - 1ULL);
@@ -381,7 +381,7 @@ int on_new_task(u64 *ctx)
 	u32 tid = task_tid(task);
 
 	if ((u32)task->tgid != current_owner() || !keep_current())
-		return 0; /* a process */
+		return 0; /* a process, not a thread */
 	creator.stack = l && l->creation ? l->creation : stack_of_user(ctx, 0);
 	creator.pid = current_tgid();
 	creator.tid = current_tid();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* gethostlatency: time that programs wait for host names to be resolved. */
+/* gethostlatency: time that programs wait for host name resolution. */
 #include "lib/call.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
@@ -8,8 +8,8 @@
 
 struct lookup {
 	struct call call;
-	u64 name_at;  /* in the program's memory */
-	u64 found_at; /* where the _r functions put their result */
+	u64 name_at;  /* address in user memory */
+	u64 found_at; /* where the _r functions store their result */
 	struct gethostlatency_event e;
 	char name[HOST_BYTES + 8];
 };
@@ -19,7 +19,7 @@ TASK_SLOT(struct lookup);
 OPT(__u64, min_ns);
 OPT(bool, failed_only);
 
-/* One byte more than a name may have tells one that is cut from one that just fits. */
+/* One byte more than a name can have, to detect truncation. */
 inline_ bool read_name(struct lookup *l)
 {
 	long bytes = bpf_probe_read_user_str(l->name, HOST_BYTES + 1, (void *)l->name_at);
@@ -44,8 +44,8 @@ inline_ int begin(struct pt_regs *ctx, u64 name, u64 found, u8 function)
 	l->e.function = function;
 	l->name_at = name;
 	l->found_at = found;
-	/* Now: the caller may let its result overwrite the name. What is not in memory yet has
-	 * another chance when the function has read it. */
+	/* Read it now: the caller may let the result overwrite the name. If it is
+	 * not in memory yet, it is read again when the function has accessed it. */
 	if (name)
 		read_name(l);
 	return 0;
@@ -63,7 +63,7 @@ inline_ bool has_failed(struct lookup *l, u64 returned)
 	l->e.result = (s32)returned;
 	if (l->e.result || l->e.function == GETADDRINFO)
 		return l->e.result != 0;
-	/* Nothing went wrong, and still there may be no such host. */
+	/* No error, but the host may still not exist. */
 	return l->found_at && !bpf_probe_read_user(&found, sizeof(found), (void *)l->found_at) &&
 	       !found;
 }
@@ -73,7 +73,7 @@ inline_ int end(struct pt_regs *ctx)
 	struct lookup *l = current_slot(false);
 	u32 bytes;
 
-	/* No start: filtered, not tracked (counted there), a part of another call. */
+	/* No start: filtered, not tracked (counted there), or an inner call. */
 	if (!l || !call_end(&l->call, ctx))
 		return 0;
 	l->e.head.time_ns = l->call.start;

@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* The longest name of the DNS has 253 bytes. */
+/* DNS names have at most 253 bytes. */
 #define HOST_BYTES 256
 
 enum gethostlatency_function {
@@ -16,15 +16,15 @@ enum gethostlatency_function {
 	GETHOST_FUNCTIONS
 };
 
-/* The host's name follows. */
+/* Followed by the host's name. */
 struct gethostlatency_event {
 	struct event_head head;
 	__u64 latency_ns;
 	struct task_id who;
-	__s32 result; /* what was returned; for those that return a pointer -1 if it was NULL */
+	__s32 result; /* the return value; for functions that return a pointer, -1 if it was NULL */
 	__u8 function;
 	__u8 failed;
-	__u8 named; /* else the call was without a name, or it could not be read */
+	__u8 named; /* otherwise the call was without a name, or it could not be read */
 	__u8 pad[5];
 	struct text host;
 };

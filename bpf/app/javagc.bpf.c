@@ -5,11 +5,11 @@
 #include "lib/roles.bpf.h"
 #include "app/javagc.h"
 
-/* One thread of the virtual machine does a collection from start to end. */
+/* A collection is done by one thread of the virtual machine from start to end. */
 struct collection {
 	struct {
 		u64 start;
-		u64 depth; /* pools start one after the other, and end so */
+		u64 depth; /* pools start one after the other, and end in the same way */
 	} kinds[JAVAGC_KINDS];
 };
 

@@ -6,7 +6,7 @@
 
 enum javagc_kind { JAVAGC_PAUSE, JAVAGC_POOLS, JAVAGC_KINDS };
 
-/* Two for each kind. */
+/* Two roles for each kind. */
 enum javagc_role {
 	JAVAGC_NONE,
 	JAVAGC_BEGIN,

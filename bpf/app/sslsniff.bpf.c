@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* sslsniff: what programs read and write through TLS libraries. */
+/* sslsniff: data that programs read and write through TLS libraries. */
 #include "lib/call.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
@@ -10,7 +10,7 @@
 struct tls_call {
 	struct call call;
 	u64 buffer;
-	u64 done; /* where the _ex functions say how much it was */
+	u64 done; /* where the _ex functions store the number of bytes */
 	struct sslsniff_event e;
 	char data[SSL_DATA_SHORT];
 };
@@ -27,7 +27,7 @@ LONG_RECORDS(struct long_call)
 OPT(bool, show_data);
 OPT_OR(__u64, data_most, 8192);
 
-/* A descriptor of NSPR with a layer such as TLS has another one below it. */
+/* An NSPR descriptor with a layer such as TLS has another one below it. */
 struct pr_file_desc {
 	u64 methods, secret, lower;
 };
@@ -83,7 +83,7 @@ inline_ u64 bytes_done(struct tls_call *c, s64 result, bool *failed)
 	return result > 0 ? result : 0;
 }
 
-/* Bytes that were read. */
+/* Number of bytes read. */
 inline_ u32 read_data(char *to, const u32 room, u64 from, u64 bytes)
 {
 	u64 n = bytes < data_most ? bytes : data_most;

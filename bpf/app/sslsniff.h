@@ -4,10 +4,10 @@
 
 #include "lib/shared.h"
 
-#define SSL_DATA_SHORT 480 /* bytes that are kept for each thread */
+#define SSL_DATA_SHORT 480 /* bytes kept per thread */
 #define SSL_DATA_MOST 32000
 
-/* What functions of the libraries do; a role is this number plus one. */
+/* Functions of the libraries; a role is this number plus one. */
 enum sslsniff_function {
 	SSL_READ,
 	SSL_WRITE,
@@ -24,11 +24,11 @@ enum sslsniff_function {
 	SSL_FUNCTIONS
 };
 
-/* The data follow, as far as they are wanted. */
+/* Followed by the requested part of the data. */
 struct sslsniff_event {
 	struct event_head head;
 	__u64 latency_ns;
-	__u64 bytes; /* that were read or written; 0 also where the call failed */
+	__u64 bytes; /* number read or written; also 0 if the call failed */
 	struct task_id who;
 	__u8 function;
 	__u8 failed;

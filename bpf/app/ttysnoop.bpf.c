@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* ttysnoop: what programs write to a terminal. */
+/* ttysnoop: data that programs write to a terminal. */
 #include "lib/filter.bpf.h"
 #include "lib/open_file.bpf.h"
 #include "lib/text.bpf.h"
 #include "app/ttysnoop.h"
 
-OPT(__u32, wanted_terminal); /* device number as the kernel writes it; 0: all but these two */
+OPT(__u32, wanted_terminal); /* device number in the kernel's encoding; 0: all except these two */
 OPT(__u32, own_terminal);
 OPT(__u32, own_output);
 OPT(__u32, wanted_instance); /* of a pseudo-terminal: the device of its file system; else 0 */
@@ -13,16 +13,16 @@ OPT_OR(__u32, part_bytes, TTYSNOOP_PART);
 OPT_OR(__u32, most_parts, 16);
 
 #define DEVICE(major, minor) ((major) << 20 | (minor))
-#define DEV_TTY DEVICE(5, 0) /* the caller's own terminal */
+#define DEV_TTY DEVICE(5, 0) /* the caller's controlling terminal */
 #define DEV_CONSOLE DEVICE(5, 1)
 
-/* The write that a task is in, and how far its bytes have been taken. */
+/* The current write of a task, and the progress of copying it. */
 struct tty_write {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 at;
 	u64 bytes;
-	u64 left;    /* of all that was written */
-	u64 vectors; /* writev(): where the next part is described; 0: write() */
+	u64 left;    /* bytes not copied yet */
+	u64 vectors; /* writev(): address of the next struct iovec; 0: write() */
 	u32 part;
 	u32 terminal;
 };
@@ -36,7 +36,7 @@ struct tty_record {
 
 SCRATCH(records, struct tty_record);
 
-/* Majors of terminals: virtual and serial ones, pseudo-terminals, modems, and of hypervisors. */
+/* Majors of terminals: virtual and serial ones, pseudo-terminals, modems, hypervisor's. */
 inline_ bool is_terminal(u32 device)
 {
 	u32 major = device >> 20;
@@ -45,7 +45,7 @@ inline_ bool is_terminal(u32 device)
 	       major == 204 || major == 229;
 }
 
-/* The device of the terminal that an open file is, where it is wanted; else 0. */
+/* The device of the terminal behind an open file, if it is wanted; else 0. */
 inline_ u32 terminal_of(struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -63,7 +63,7 @@ inline_ u32 terminal_of(struct file *file)
 		device =
 			DEVICE(BPF_CORE_READ(tty, driver, major),
 			       BPF_CORE_READ(tty, driver, minor_start) + BPF_CORE_READ(tty, index));
-		entry = BPF_CORE_READ(tty, driver_data); /* of a pseudo-terminal */
+		entry = BPF_CORE_READ(tty, driver_data); /* for a pseudo-terminal */
 		if (wanted_instance)
 			instance = BPF_CORE_READ(entry, d_inode, i_sb, s_dev);
 	} else if (wanted_instance) {
@@ -106,7 +106,7 @@ int on_writev(struct enter_ctx *ctx)
 	return begin(ctx->args[0], 0, 0, ctx->args[1]);
 }
 
-/* Of what is left; 0: that is all. A function of its own: the verifier walks it once. */
+/* Emits the next part; 0: nothing left. A separate function: the verifier checks it once. */
 __noinline int show_part(void)
 {
 	struct tty_write *w = current_slot(false);

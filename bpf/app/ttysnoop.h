@@ -4,15 +4,15 @@
 
 #include "lib/shared.h"
 
-#define TTYSNOOP_PART 4096 /* bytes of a record at most */
-#define TTYSNOOP_PARTS 256 /* records of a call at most */
+#define TTYSNOOP_PART 4096 /* maximum bytes of a record */
+#define TTYSNOOP_PARTS 256 /* maximum records of a call */
 
 struct ttysnoop_event {
 	struct event_head head;
 	struct task_id who;
 	struct text data;
-	__u32 part;     /* which of the call's, from 0 on */
-	__u32 terminal; /* device number as the kernel writes it */
+	__u32 part;     /* index in the call, from 0 */
+	__u32 terminal; /* device number in the kernel's encoding */
 	__u32 pad;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bioerr: block I/O that failed. */
+/* bioerr: failed block I/O. */
 #include "lib/block.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/stack.bpf.h"
@@ -8,20 +8,20 @@
 OPT(bool, all);
 
 #define BLK_STS_NOTSUPP 1
-#define RQF_QUIET (1 << 11)    /* before 5.18, which has on_error */
+#define RQF_QUIET (1 << 11)    /* before 5.18, which uses on_error */
 #define REQ_OP_PASSTHROUGH 32U /* and above */
 
 struct submission {
-	u64 began; /* the kernel's own stamp of the request, which tells its lives apart */
+	u64 began; /* start_time_ns of the request: distinguishes reuse of the request */
 	u32 seen;  /* jiffies, when it was submitted or issued */
 	u32 wanted;
-	u64 stack; /* its key in `stacks`; 0: none */
+	u64 stack; /* key in `stacks`; 0: none */
 	struct task_id who;
 };
 
 /*
- * Ends are not seen; the block layer gives up on a command after half a minute. These are two
- * minutes at 1,000 Hz, twenty at 100.
+ * Completions are not tracked; the block layer times out commands
+ * after half a minute. This is two minutes at 1,000 Hz, twenty at 100.
  */
 inline_ bool rq_idle(struct submission *s)
 {
@@ -31,7 +31,7 @@ inline_ bool rq_idle(struct submission *s)
 RQ_SLOTS(struct submission);
 BIO_SLOTS(struct submission);
 
-/* Of what the filters exclude, too: only that it fails is of interest, and is counted then. */
+/* Also recorded for filtered submissions: only failures matter, and are counted then. */
 inline_ void submitted(void *ctx, struct submission *s, struct bio *bio)
 {
 	s->seen = bpf_jiffies64();
@@ -75,7 +75,7 @@ int on_issue(u64 *ctx)
 	if (!on_wanted_disk(rq))
 		return 0;
 	s = rq_slot_make(rq);
-	if (!s || (s->began && s->began == rq->start_time_ns)) /* issued again */
+	if (!s || (s->began && s->began == rq->start_time_ns)) /* reissued */
 		return 0;
 	if (!bio_slot_take(rq, s)) {
 		s->who.known = s->wanted = s->stack = 0;
@@ -85,7 +85,7 @@ int on_issue(u64 *ctx)
 	return 0;
 }
 
-/* Not read-ahead, which no task waits for, nor what the device says that it cannot do. */
+/* Skips read-ahead, which no task waits for, and operations not supported by the device. */
 inline_ bool of_interest(u32 flags, s32 status)
 {
 	if (all || (!(flags & 1U << __REQ_RAHEAD) && status != BLK_STS_NOTSUPP &&
@@ -95,13 +95,13 @@ inline_ bool of_interest(u32 flags, s32 status)
 	return false;
 }
 
-/* The completion runs in a stack that says nothing: what follows the record is the submitter's. */
+/* The completion's stack is unrelated: the record is followed by the submitter's. */
 inline_ void add_stack(struct stack *to, struct submission *s)
 {
 	u64 id = s ? s->stack : 0;
 	struct stack *kept = id ? bpf_map_lookup_elem(&stacks, &id) : NULL;
 
-	/* Of no address the helper reads zeros: a stack without frames. */
+	/* From address NULL the helper reads zeros: a stack without frames. */
 	bpf_probe_read_kernel(to, sizeof(*to), kept);
 	if (!kept && s && s->who.known)
 		count(LEDGER_STACK_FAILED);
@@ -148,14 +148,14 @@ int on_error(u64 *ctx)
 	return failed((struct request *)ctx[0], ctx[1], ctx[2]);
 }
 
-/* Before 5.18, or where those are wanted that the kernel does not write to its log either. */
+/* Before 5.18, or if errors are wanted that the kernel does not log either. */
 SEC("tp_btf/block_rq_complete")
 int on_complete(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	s32 status = ctx[1];
 
-	/* What waits for the flush that the kernel makes fails with it, and is shown. */
+	/* Requests waiting for the kernel's flush request fail with it, and are shown. */
 	if (!status || !rq->bio)
 		return 0;
 	if (!all && (rq->rq_flags & RQF_QUIET || (rq->cmd_flags & 0xff) >= REQ_OP_PASSTHROUGH)) {
@@ -165,7 +165,7 @@ int on_complete(u64 *ctx)
 	return failed(rq, status, ctx[2]);
 }
 
-/* Of a device without requests, such as device mapper and md. */
+/* For a device without requests, such as device mapper and md. */
 SEC("tp_btf/block_bio_complete")
 int on_bio(u64 *ctx)
 {

@@ -10,7 +10,7 @@ struct bioerr_event {
 	__u32 bytes;
 	__u32 disk;
 	__u32 flags;
-	__s32 status; /* below 0: an errno; else the block layer's own numbers */
+	__s32 status; /* negative: errno; else a number of the block layer */
 	struct task_id owner;
 };
 

@@ -5,8 +5,8 @@
 #include "lib/shared.h"
 
 struct biolatency_key {
-	__u32 disk;  /* 0: not asked for */
-	__u32 flags; /* operation and flags; 0: not asked for */
+	__u32 disk;  /* 0: not requested */
+	__u32 flags; /* operation and flags; 0: not requested */
 };
 
 #endif

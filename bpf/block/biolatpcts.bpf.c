@@ -19,7 +19,7 @@ int on_issue(u64 *ctx)
 	return 0;
 }
 
-/* The kernel's own stamp; 0: it has none. Not all kernels have CONFIG_BLK_RQ_ALLOC_TIME. */
+/* The kernel's timestamp; 0: none. Not all kernels have CONFIG_BLK_RQ_ALLOC_TIME. */
 inline_ u64 stamp(struct request *rq)
 {
 	if (measured_since == BIOLATPCTS_ALLOCATED)
@@ -27,7 +27,7 @@ inline_ u64 stamp(struct request *rq)
 	return bpf_core_field_exists(rq->alloc_time_ns) ? rq->alloc_time_ns : 0;
 }
 
-/* When the request began that is done; 0: it is not, or is not wanted, or that is not known. */
+/* Start time of a completed request; 0: not completed, not wanted, or unknown. */
 inline_ u64 start_of(struct request *rq, u32 bytes)
 {
 	u64 start;
@@ -39,7 +39,7 @@ inline_ u64 start_of(struct request *rq, u32 bytes)
 	} else if (!rq_done(rq, bytes) || !keep_disk(rq)) {
 		return 0;
 	}
-	/* A write without data only waits for a flush, which is a request of its own. */
+	/* A write without data only waits for a flush, which is a separate request. */
 	if (!rq->__data_len && (rq->cmd_flags & 0xff) == REQ_OP_WRITE)
 		return 0;
 	start = stamp(rq);

@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* Since when a request's latency is measured. */
+/* Start of a request's measured latency. */
 enum biolatpcts_since { BIOLATPCTS_ISSUE, BIOLATPCTS_ALLOCATED, BIOLATPCTS_WANTED };
 
 struct biolatpcts_key {

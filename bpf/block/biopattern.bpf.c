@@ -19,7 +19,7 @@ int on_issue(u64 *ctx)
 	s64 distance = 0;
 	u32 bytes = rq->__data_len;
 
-	/* A flush has no place on the disk. What the filters exclude moves the disk too. */
+	/* A flush has no position on the disk. Filtered requests also move the disk. */
 	if (bytes)
 		known = disk_seek(rq, &distance);
 	if (filter.on || owner_parts) {

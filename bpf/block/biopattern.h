@@ -12,7 +12,7 @@ struct biopattern_key {
 struct biopattern_value {
 	__u64 ios;
 	__u64 bytes;
-	__u64 sequential; /* of ios; the first of a disk is neither */
+	__u64 sequential; /* of ios; the first of a disk counts as neither */
 	__u64 random;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* biosnoop: each block I/O with who submitted it and how long it took. */
+/* biosnoop: each block I/O with its submitter and latency. */
 #include "lib/block_io.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/seek.bpf.h"
@@ -33,7 +33,7 @@ int on_issue(u64 *ctx)
 	u32 pattern = BIOSNOOP_NO_PATTERN;
 	bool first;
 
-	/* What the filters do not want moves the disk's head too. */
+	/* Filtered requests also move the disk's head. */
 	if (with_pattern && rq->__data_len)
 		pattern = pattern_of(rq);
 	io_issued(rq, pattern, &first);
@@ -62,7 +62,7 @@ inline_ void show(struct request *rq, struct block_io *s, u64 now, s32 status)
 	e->status = status;
 	e->owner = s->owner.who;
 	if (queued) {
-		/* Without a scheduler there may be no queue to be in. */
+		/* Without a scheduler the request may skip the queue. */
 		e->queued_ns = s->inserted ? since(s->inserted, s->issued) : 0;
 		e->queue_known = 1;
 	}

@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* Beside the previous I/O on that disk; none, or not asked for. */
+/* Position relative to the previous I/O on that disk; none, or not requested. */
 enum biosnoop_pattern { BIOSNOOP_NO_PATTERN, BIOSNOOP_SEQUENTIAL, BIOSNOOP_RANDOM };
 
 struct biosnoop_event {
@@ -15,7 +15,7 @@ struct biosnoop_event {
 	__u32 bytes;
 	__u32 disk;
 	__u32 flags;
-	__s32 status; /* below 0: an errno; else the block layer's own numbers */
+	__s32 status; /* negative: errno; else a number of the block layer */
 	__u32 pattern;
 	__u32 queue_known;
 	struct task_id owner;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bitesize: sizes of block I/O by the command that submits it. */
+/* bitesize: block I/O sizes by submitting command. */
 #define BLOCK_IO_NEVER_ENDS
 #define BLOCK_IO_COMMS
 #include "lib/block_io.bpf.h"

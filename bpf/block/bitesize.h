@@ -6,8 +6,8 @@
 
 struct bitesize_key {
 	char comm[COMM_LEN] __attribute__((aligned(8))); /* of the submitter; empty: not known */
-	__u32 disk;                                      /* 0: not asked for */
-	__u32 flags; /* operation; 0: not asked for, or a read */
+	__u32 disk;                                      /* 0: not requested */
+	__u32 flags; /* operation; 0: not requested, or a read */
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* iosched: how long block requests wait in the I/O scheduler. */
+/* iosched: time that block requests wait in the I/O scheduler. */
 #define SPAN_QUEUES true
 #include "lib/block_span.bpf.h"
 #include "lib/aggregate.bpf.h"
@@ -9,7 +9,7 @@ OPT(bool, by_disk);
 
 HISTOGRAM(waits, struct iosched_key)
 
-/* Also of a request that the device refused, and that is queued again: it waits another time. */
+/* Also for a request that the device refused and that is queued again: it waits once more. */
 SEC("tp_btf/block_rq_insert")
 int on_insert(u64 *ctx)
 {

@@ -6,7 +6,7 @@
 
 struct iosched_key {
 	char scheduler[16]; /* empty: none */
-	__u32 disk;         /* 0: not asked for */
+	__u32 disk;         /* 0: not requested */
 	__u32 pad;
 };
 

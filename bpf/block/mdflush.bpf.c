@@ -19,7 +19,7 @@ struct {
 	__type(value, struct flush);
 } flushes SEC(".maps");
 
-/* md0, or of partitions md_d0, or a name that begins so: drivers' names are theirs alone. */
+/* md0, or for partitions md_d0, or a name with this prefix: no other driver uses it. */
 inline_ bool on_md(struct bio *bio)
 {
 	char name[2] = {};
@@ -62,7 +62,7 @@ int on_bio(u64 *ctx)
 		show(bio, &f.who, f.start, 0);
 		return 0;
 	}
-	/* Its end was not seen: md has handed the bio itself on, to one of its disks. */
+	/* Its end was not seen: md has passed the bio itself on to one of its disks. */
 	if (bpf_map_lookup_elem(&flushes, &key))
 		count(LEDGER_UNMATCHED);
 	if (bpf_map_update_elem(&flushes, &key, &f, BPF_ANY))

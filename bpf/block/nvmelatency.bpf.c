@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* nvmelatency: how long NVMe commands take. */
+/* nvmelatency: latency of NVMe commands. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/block_span.bpf.h"
@@ -10,7 +10,7 @@ OPT(bool, with_admin);
 OPT(bool, by_queue);
 OPT(bool, by_status);
 
-/* Of members of the two records. */
+/* Offsets of members of the two records. */
 OPT(__u32, at_disk);
 OPT(__u32, at_controller);
 OPT(__u32, at_queue);
@@ -21,7 +21,7 @@ OPT(__u32, at_end_queue);
 OPT(__u32, at_end_id);
 OPT(__u32, at_end_status);
 
-/* Of a command's id; the rest counts how often the tag was used (e7006de6c238). */
+/* Bits of the tag in a command's id; the rest counts uses of the tag (e7006de6c238). */
 #define TAG_MASK 0xfff
 
 struct id {
@@ -42,7 +42,7 @@ COMMANDS(struct id, struct start)
 
 HISTOGRAM(latencies, struct nvmelatency_key)
 
-/* With a filter by task: the command that the task prepares, until its request is issued. */
+/* With a filter by task: the command prepared by the task, until its request is issued. */
 struct prepared {
 	struct id id;
 	u64 set;
@@ -85,8 +85,8 @@ int on_setup(void *ctx)
 }
 
 /*
- * With a filter by task, as a kernel thread may prepare the command: the driver issues the request
- * next, whose submitter is known.
+ * With a filter by task, as a kernel thread may prepare the command: the
+ * driver issues the request next, and the submitter of that is known.
  */
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)

@@ -10,9 +10,9 @@ struct nvmelatency_key {
 	char disk[NVME_DISK_NAME]; /* empty: a command to the controller */
 	__u32 controller;
 	__u32 opcode;
-	__u32 queue;  /* 0: the one for administration, or not asked for */
-	__u32 admin;  /* 1: it is */
-	__u32 status; /* 0: success, or not asked for */
+	__u32 queue;  /* 0: the admin queue, or not requested */
+	__u32 admin;  /* 1: an admin command */
+	__u32 status; /* 0: success, or not requested */
 	__u32 pad;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* scsilatency: how long SCSI commands take. */
+/* scsilatency: latency of SCSI commands. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/block_span.bpf.h"
@@ -15,8 +15,8 @@ OPT(__u32, wanted_channel);
 OPT(__u32, wanted_target);
 OPT(__u32, wanted_lun);
 
-/* Of members of the records; a tag: 0 where this kernel's have none. */
-OPT(__u32, at_place); /* in all of them the first members */
+/* Offsets of members of the records; of a tag: 0 if this kernel's records have none. */
+OPT(__u32, at_place); /* first members of all records */
 OPT(__u32, at_opcode);
 OPT(__u32, at_tag);
 OPT(__u32, at_bytes);
@@ -41,7 +41,7 @@ COMMANDS(struct id, struct start)
 
 HISTOGRAM(latencies, struct scsilatency_key)
 
-/* With a filter by task: is the request wanted that the task has issued last? */
+/* With a filter by task: whether the request last issued by the task is wanted. */
 struct issued {
 	u64 wanted;
 };
@@ -49,8 +49,8 @@ struct issued {
 TASK_SLOT(struct issued);
 
 /*
- * With a filter by task, as a kernel thread may hand the command over: the request is issued right
- * before, and its submitter is known.
+ * With a filter by task, as a kernel thread may dispatch the command:
+ * the request is issued just before, and its submitter is known.
  */
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)
@@ -138,7 +138,7 @@ int on_timeout(void *ctx)
 	return end(ctx, SCSI_TIMED_OUT);
 }
 
-/* The host did not take it: it starts again later. */
+/* The host did not accept it: it is dispatched again later. */
 SEC("tracepoint/scsi/scsi_dispatch_cmd_error")
 int on_error(void *ctx)
 {

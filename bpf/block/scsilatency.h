@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-#define SCSI_CDB 16 /* bytes of a command that tell it from others */
+#define SCSI_CDB 16 /* leading bytes of a command that identify it */
 
 #define SCSI_TIMED_OUT 0xffffffff /* in place of a result */
 
@@ -16,9 +16,9 @@ struct scsi_place {
 };
 
 struct scsilatency_key {
-	struct scsi_place device; /* zeros: not asked for */
+	struct scsi_place device; /* zeros: not requested */
 	__u32 opcode;
-	__u32 result; /* 0: good, or not asked for */
+	__u32 result; /* 0: good, or not requested */
 };
 
 #endif

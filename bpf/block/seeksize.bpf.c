@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* seeksize: how far disks move from one request to the next, by the command that submits it. */
+/* seeksize: seek distances of disks between requests, by submitting command. */
 #define BLOCK_IO_NEVER_ENDS
 #define BLOCK_IO_COMMS
 #include "lib/block_io.bpf.h"
@@ -21,7 +21,7 @@ int on_issue(u64 *ctx)
 	struct block_io *s;
 	s64 distance = 0;
 
-	/* A flush has no place on the disk. What the filters exclude moves the disk too. */
+	/* A flush has no position on the disk. Filtered requests also move the disk. */
 	if (rq->__data_len)
 		known = disk_seek(rq, &distance);
 	s = io_issued(rq, 0, &first);

@@ -6,8 +6,8 @@
 
 struct seeksize_key {
 	char comm[COMM_LEN] __attribute__((aligned(8))); /* of the submitter; empty: not known */
-	__u32 disk;                                      /* 0: not asked for */
-	__u32 backwards;                                 /* 0: forwards, or not asked for */
+	__u32 disk;                                      /* 0: not requested */
+	__u32 backwards;                                 /* 0: forwards, or not requested */
 };
 
 #endif

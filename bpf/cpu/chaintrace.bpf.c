@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* chaintrace: in which stack tasks block, what wakes them, who woke that one, and so on. */
+/* chaintrace: stacks in which tasks block, their wakers, the wakers of those, and so on. */
 #define CHAIN_MOST 8
 #define STACK_PARTIES (1 + CHAIN_MOST)
 #include "lib/still_waiting.bpf.h"
 #include "lib/waker.bpf.h"
 
 OPT_OR(__u32, chain_length, 4);
-OPT_OR(__u64, chain_age_ns, 1000000000); /* an older wake-up does not lengthen the chain */
+OPT_OR(__u64, chain_age_ns, 1000000000); /* older wake-ups are not added to the chain */
 
 struct off {
 	struct off_cpu at;
-	u64 woken_ns; /* 0: not yet, since it blocked first */
+	u64 woken_ns; /* 0: not woken since it blocked */
 	u32 wanted;
 	u32 wakers;
 	struct stack_party waker[CHAIN_MOST];
@@ -32,7 +32,7 @@ int on_waking(u64 *ctx)
 	off->wakers = 1;
 	off->woken_ns = now;
 	if (off->waker[0].state != STACK_TASK)
-		return 0; /* the chain ends in the metal */
+		return 0; /* the waker is an interrupt: the chain ends */
 	own = current_slot(false);
 	if (!own || !own->woken_ns || since(own->woken_ns, now) > chain_age_ns)
 		return 0;
@@ -64,7 +64,7 @@ int on_switch(u64 *ctx)
 	u32 state = left_state(ctx);
 	struct off *off;
 
-	/* Of all: a task that is filtered out may be a waker. */
+	/* For all tasks: a filtered task may be a waker. */
 	if (state && prev->pid) {
 		off = task_slot_make(prev);
 		if (off) {

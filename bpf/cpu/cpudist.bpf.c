@@ -67,8 +67,8 @@ int on_switch(u64 *ctx)
 }
 
 /*
- * When tracing starts, and at the end of each interval: what is under way starts then. How it will
- * end is not known, so that with wanted_switch it is one stint until then.
+ * When tracing starts, and at the end of each interval: stints in progress are split
+ * here. Their type of switch is not known yet, so with wanted_switch they are not split.
  */
 SEC("run/each_cpu")
 int on_interval(void *ctx)
@@ -94,7 +94,7 @@ int off_switch(u64 *ctx)
 	if (wanted(prev, prev->pid) && wanted_type(type_of(ctx))) {
 		off = task_slot_make(prev);
 		if (off) {
-			if (end_missed(off->start)) /* the kernel has left out the switch to it */
+			if (end_missed(off->start)) /* the kernel skipped the switch to it */
 				count(LEDGER_UNMATCHED);
 			off->start = now;
 		}

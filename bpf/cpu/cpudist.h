@@ -4,14 +4,14 @@
 
 #include "lib/shared.h"
 
-/* How a task left its CPU; a stint under way has none. */
+/* How a task left its CPU; a stint in progress has no type. */
 enum switch_type {
 	SWITCH_ANY,
 	SWITCH_VOLUNTARY, /* to wait */
-	SWITCH_PREEMPTED, /* it wanted to run on */
+	SWITCH_PREEMPTED, /* it was still runnable */
 };
 
-/* Parts that are not asked for are 0. */
+/* Members not requested are 0. */
 struct cpudist_key {
 	__u32 pid;
 	__u32 tid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* cpufreq: the clock of the CPU that a task runs on, at each tick. */
+/* cpufreq: clock of the CPU that a task runs on, at each tick. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
@@ -7,7 +7,7 @@
 
 #define KHZ_PER_MHZ 1000
 
-/* Of each CPU in kHz: the last change, and what the loader has read before. */
+/* For each CPU in kHz: the last change, and the value read earlier by the loader. */
 CPU_SLOTS(clocks, u64);
 const volatile __u32 khz_at_start[CPUFREQ_CPUS] = {};
 
@@ -25,7 +25,7 @@ int on_change(u64 *ctx)
 	return 0;
 }
 
-/* intel_pstate, of the CPU itself: the eighth argument is the mean clock since the last sample. */
+/* intel_pstate, for this CPU: the eighth argument is the mean clock since the last sample. */
 SEC("raw_tp/pstate_sample")
 int on_pstate(u64 *ctx)
 {
@@ -48,7 +48,7 @@ int on_tick(void *ctx)
 		return 0;
 	if (!khz && cpu < CPUFREQ_CPUS)
 		khz = khz_at_start[cpu];
-	if (!khz) { /* it came later, and its clock has not changed since */
+	if (!khz) { /* the CPU came online later, and its clock has not changed since */
 		count(LEDGER_UNMATCHED);
 		return 0;
 	}

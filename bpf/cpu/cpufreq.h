@@ -4,10 +4,10 @@
 
 #include "lib/shared.h"
 
-#define CPUFREQ_CPUS 8192 /* no kernel has more (NR_CPUS) */
+#define CPUFREQ_CPUS 8192 /* maximum of NR_CPUS */
 
 struct cpufreq_key {
-	__u32 syswide; /* of all tasks */
+	__u32 syswide; /* sum over all tasks */
 	__u32 pad;
 	char comm[COMM_LEN];
 };

@@ -10,19 +10,19 @@
 #define CPUS (CPU_WORDS * 64)
 #define PLACES (CPU_SETS + CPUS)
 
-/* Of a set of CPUs: tasks that wait and may use these, and how many of them are idle. */
+/* For a set of CPUs: waiting tasks with this allowed set, and the number of idle CPUs in it. */
 struct place {
 	u64 waiting, idle;
 };
 
-/* How things stand, since the last change. */
+/* The current state, since the last change. */
 struct balance {
 	struct bpf_spin_lock lock;
-	u32 used; /* sets */
+	u32 used; /* number of sets in use */
 	u64 started;
 	u64 since;
 	u64 waiting, idle;
-	u64 claims; /* the sum over all places of the lesser of their two numbers */
+	u64 claims; /* sum over all places of the smaller of their two numbers */
 	u64 idle_words[CPU_WORDS];
 	struct cpu_set sets[CPU_SETS];
 	struct place places[PLACES]; /* of sets, then of single CPUs */
@@ -36,7 +36,7 @@ struct {
 } balances SEC(".maps");
 
 struct waiter {
-	u64 place; /* where it counts, from 1; 0: it does not wait */
+	u64 place; /* index + 1 of its place; 0: not waiting */
 };
 
 struct cpu_state {
@@ -63,12 +63,12 @@ inline_ u64 lesser(u64 a, u64 b)
 }
 
 /*
- * A bit for each idle CPU, set and cleared by adding, before the same is done under the lock: how
- * things stand when tracing starts. What runs on each CPU then may not take locks.
+ * A bit for each idle CPU, set and cleared by addition, before the same change under the lock:
+ * the initial state when tracing starts. The program run on each CPU then cannot take locks.
  */
 u64 idle_cpus[CPU_WORDS];
 
-/* These, and what follows, under the lock. */
+/* Call this and the functions below with the lock held. */
 inline_ void change(struct balance *b, u32 place, u64 waiting, u64 idle)
 {
 	struct place *p;
@@ -97,7 +97,7 @@ inline_ void set_idle(struct balance *b, u32 cpu, bool idle)
 		change(b, i, 0, by * (b->sets[i].words[word] >> bit & 1));
 }
 
-/* The time since the last change goes to what was true of it. */
+/* Charges the time since the last change to the previous state. */
 inline_ void account(struct balance *b, struct cpuunclaimed_sums *s, u64 now)
 {
 	u64 ns = since(b->since, now), both = lesser(b->idle, b->waiting);
@@ -113,7 +113,7 @@ inline_ void account(struct balance *b, struct cpuunclaimed_sums *s, u64 now)
 	s->accounted++;
 }
 
-/* Before anything waits. */
+/* Before any wait is recorded. */
 __noinline int start(u64 now)
 {
 	struct balance *b = the_balance();
@@ -149,8 +149,8 @@ inline_ bool started(void)
 enum becomes { BUSY, IDLE, AS_IT_WAS };
 
 /*
- * What changes at once: a task starts to wait at a place, one no longer waits (0: none), and this
- * CPU. A function of its own, which the verifier looks at once.
+ * Changes under one lock: a task starts to wait at a place, one stops waiting (0:
+ * none), and this CPU's state. A separate function, which the verifier checks once.
  */
 __noinline int update(u32 starts, u32 ends, u32 becomes, u64 now)
 {
@@ -197,7 +197,7 @@ __noinline int claim_set(u32 number)
 	return taken;
 }
 
-/* Where a task of these CPUs counts, from 1; 0, and counted, where they are not known. */
+/* Index + 1 of the place for these CPUs; 0, and counted, if they are not known. */
 inline_ u32 place_of(u32 allowed)
 {
 	if (allowed == CPUS_UNKNOWN) {
@@ -207,7 +207,7 @@ inline_ u32 place_of(u32 allowed)
 	return allowed & SINGLE_CPU ? CPU_SETS + (allowed & (CPUS - 1)) + 1 : allowed + 1;
 }
 
-/* The place of a wanted task; 0: it waits already. */
+/* The place of a wanted task; 0: it is already waiting. */
 inline_ u32 starts_to_wait(struct task_struct *t)
 {
 	struct waiter *w = keep_task(t) ? task_slot_make(t) : NULL;
@@ -240,7 +240,7 @@ inline_ u32 becomes(bool idle)
 	return idle ? IDLE : BUSY;
 }
 
-/* A wake-up finds a task that still runs, or one that waits: it may have been about to sleep. */
+/* A wake-up may find a task still running, or still queued: it was about to sleep. */
 inline_ int wakes(struct task_struct *t)
 {
 	u32 starts = t->on_cpu || !started() ? 0 : starts_to_wait(t);
@@ -268,7 +268,7 @@ inline_ void wait_ended(u32 place, u64 now)
 	update(0, place, AS_IT_WAS, now);
 }
 
-/* An idle task runs, too, on a CPU that goes offline. */
+/* The idle task also runs on a CPU that goes offline. */
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
@@ -279,7 +279,7 @@ int on_switch(u64 *ctx)
 
 	if (!started())
 		return 0;
-	/* The kernel has left out the switch to it. */
+	/* The kernel skipped the switch to it. */
 	ends = prev->pid ? ends_to_wait(prev) : 0;
 	if (ends)
 		wait_ended(ends, now);
@@ -288,13 +288,13 @@ int on_switch(u64 *ctx)
 	ends = next->pid ? ends_to_wait(next) : 0;
 	if (ends)
 		SUM_ADD(unclaimed, events, 1);
-	/* The loader is about to read the sums. */
+	/* The loader runs next and reads the sums. */
 	if (starts || ends || own != AS_IT_WAS || task_tgid(next) == own_tgid)
 		update(starts, ends, own, now);
 	return 0;
 }
 
-/* A change of the CPUs that a waiting task may use moves it, where it has to leave this one. */
+/* If the allowed CPUs of a waiting task change and exclude this one, the task is migrated. */
 SEC("tp_btf/sched_migrate_task")
 int on_migrate(u64 *ctx)
 {
@@ -322,7 +322,7 @@ int idle_since_start(void *ctx)
 	return 0;
 }
 
-/* Samples: one CPU looks at the run queues of all. */
+/* Samples: one CPU reads the run queues of all. */
 u64 last_sample;
 
 SEC("run/each_cpu")

@@ -5,13 +5,13 @@
 #include "lib/shared.h"
 
 struct cpuunclaimed_sums {
-	__u64 events; /* ends of waits; or samples */
+	__u64 events; /* ended waits; or samples */
 	__u64 span_ns;
-	__u64 idle_ns;      /* of all CPUs */
-	__u64 waiting_ns;   /* of all tasks */
-	__u64 unclaimed_ns; /* of idle CPUs, one for each task that waits and may use it */
-	__u64 barred_ns;    /* the same, where no such task may use them */
-	__u64 accounted;    /* times: not 0 where barred_ns is known */
+	__u64 idle_ns;      /* sum over all CPUs */
+	__u64 waiting_ns;   /* sum over all tasks */
+	__u64 unclaimed_ns; /* of idle CPUs, one per waiting task allowed to use it */
+	__u64 barred_ns;    /* the same, if no waiting task is allowed to use them */
+	__u64 accounted;    /* updates; not 0 if barred_ns is valid */
 };
 
 #endif

@@ -34,7 +34,7 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
-/* When tracing starts, and at the end of each interval: what is under way starts then. */
+/* When tracing starts, and at the end of each interval: stints in progress are split here. */
 SEC("run/each_cpu")
 int on_interval(void *ctx)
 {

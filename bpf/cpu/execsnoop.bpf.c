@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* execsnoop: programs that are run, with their arguments. */
+/* execsnoop: executed programs, with their arguments. */
 #include "lib/filter.bpf.h"
 #include "lib/parent.bpf.h"
 #include "lib/text.bpf.h"
@@ -10,19 +10,19 @@ OPT(__u32, max_args);
 
 #define FILE_MOST 1023
 #define ARGS_MOST 4096
-#define ARG_MOST 1023 /* of one, where a program did not come to run */
+#define ARG_MOST 1023 /* of one argument, if the program was not executed */
 #define ARGS_STEPS 64
 
 struct attempt {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 file, argv;
 };
 
 TASK_SLOT(struct attempt);
 
-/* The file, then arguments. */
+/* The file, followed by the arguments. */
 struct exec_record {
-	u32 used, pad; /* read back from here the verifier takes all ways through a step for one */
+	u32 used, pad; /* values read back are not tracked by the verifier: paths merge */
 	struct execsnoop_event event;
 	char text[FILE_MOST + 1 + ARGS_MOST + ARG_MOST + 9];
 };
@@ -54,7 +54,7 @@ inline_ void finish(struct exec_record *r, u32 args)
 		count(LEDGER_TRUNCATED);
 }
 
-/* The new program's memory is in place, with the arguments in one piece. */
+/* The new program's memory is set up, with contiguous arguments. */
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
@@ -126,7 +126,7 @@ int on_execveat(struct enter_ctx *ctx)
 	return begin(ctx->args[1], ctx->args[2]);
 }
 
-/* Appends one argument; false: there are no more. */
+/* Appends one argument; false: no more arguments. */
 inline_ bool next_arg(struct exec_record *r, char *to, u64 argv, u32 i)
 {
 	u32 used = *(volatile u32 *)&r->used;

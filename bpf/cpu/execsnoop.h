@@ -5,14 +5,14 @@
 #include "lib/shared.h"
 
 enum execsnoop_what {
-	EXECSNOOP_CUT = 1,     /* arguments beyond are missing */
+	EXECSNOOP_CUT = 1,     /* further arguments are missing */
 	EXECSNOOP_NO_ARGS = 2, /* arguments could not be read */
-	EXECSNOOP_QUOTE = 4,   /* as the user wants them shown */
+	EXECSNOOP_QUOTE = 4,   /* show arguments with quotes */
 };
 
 struct execsnoop_event {
 	struct event_head head;
-	struct task_id who; /* tid: before, as a thread that runs a program becomes the first */
+	struct task_id who; /* tid: before exec, which makes the calling thread the first one */
 	__u32 ppid;
 	__s32 ret;
 	__u32 max_args;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* exitsnoop: processes that end, or threads. */
+/* exitsnoop: exiting processes or threads. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/process_end.bpf.h"
@@ -10,8 +10,8 @@ OPT(bool, threaded);
 
 #define SIGNAL_GROUP_EXIT 4
 
-/* What its parent gets: of exit_group() or a signal, else of the first thread, ended long ago or
- * not. */
+/* Status for the parent: of exit_group() or a signal,
+ * else of the first thread, whenever that ended. */
 inline_ u32 process_code(struct task_struct *t)
 {
 	if (t->signal->flags & SIGNAL_GROUP_EXIT)

@@ -7,11 +7,11 @@
 struct exitsnoop_event {
 	struct event_head head;
 	__u64 age_ns;
-	__u64 max_rss; /* pages; of a process */
+	__u64 max_rss; /* pages; of the process */
 	struct task_id who;
 	__u32 ppid;
-	__u32 code;  /* as wait(2) has it */
-	__u32 ended; /* the process; else only a thread */
+	__u32 code;  /* as for wait(2) */
+	__u32 ended; /* the process ended; else only a thread */
 	__u32 pad;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* hardirqs: how often interrupt handlers run, and how long. */
+/* hardirqs: number of interrupt handler runs, and their time. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/cpu.bpf.h"
 #include "lib/extreme.bpf.h"
@@ -8,7 +8,7 @@
 
 OPT(bool, by_cpu);
 OPT(bool, distributed);
-OPT(bool, counts_only); /* starts are not seen */
+OPT(bool, counts_only); /* starts are not traced */
 
 CPU_TABLE_KEPT(handlers, struct hardirqs_key, struct hardirqs_value)
 HISTOGRAM(durations, struct hardirqs_key)

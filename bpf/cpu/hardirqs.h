@@ -13,7 +13,7 @@ struct hardirqs_key {
 
 struct hardirqs_value {
 	__u64 count;
-	__u64 spurious; /* the handler said that it was not its device */
+	__u64 spurious; /* runs whose handler found that its device did not interrupt */
 	__u64 total_ns;
 	struct extreme longest;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* irqslower: interrupt handlers that run long. */
+/* irqslower: slow interrupt handlers. */
 #include "lib/cpu.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"

@@ -8,10 +8,10 @@
 struct irqslower_event {
 	struct event_head head;
 	__u64 latency_ns;
-	struct task_id who; /* that was interrupted */
+	struct task_id who; /* the interrupted task */
 	__u32 irq;
 	__u32 cpu;
-	__u32 spurious; /* the handler said that it was not its device */
+	__u32 spurious; /* the handler found that its device did not interrupt */
 	__u32 pad;
 	char name[32];
 };

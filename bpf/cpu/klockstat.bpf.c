@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* klockstat: locks of the kernel, by the code that takes them: time waited for them, or held. */
+/* klockstat: kernel locks, by the code that takes them: time waiting for them, or holding them. */
 #include "lib/cpu.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
@@ -17,7 +17,7 @@ struct taken {
 	u64 flags;
 };
 
-/* A wait for a spinlock may be interrupted, and the interrupt wait for another one. */
+/* A wait for a spinlock may be interrupted, and the handler may wait for another one. */
 #define SPINS 4
 
 struct spins {
@@ -29,7 +29,7 @@ TASK_SLOT(struct taken);
 CPU_SLOTS(spins, struct spins);
 CPU_TABLE(times, struct klockstat_key, struct klockstat_sums)
 
-/* Locks that are held, and each reader of one. A task may release what another one took. */
+/* Held locks, with an entry for each reader. A task may release a lock taken by another. */
 struct held_key {
 	u64 lock;
 	u64 reader;
@@ -83,7 +83,7 @@ inline_ void take(void *ctx, bool of_function, struct taken *t, u64 lock, u32 fl
 	t->start = bpf_ktime_get_ns();
 }
 
-/* The wait for this lock on this CPU; waits above it have ended unseen. */
+/* The wait for this lock on this CPU; ends of inner waits were not seen. */
 inline_ struct taken *spin_of(struct spins *s, u64 lock)
 {
 	for (u32 i = SPINS; i-- > 0;) {
@@ -104,7 +104,7 @@ inline_ int waits(void *ctx, bool of_function, u64 lock, u32 flags)
 		return 0;
 	if (!lock_spins(flags)) {
 		t = current_slot(true);
-		/* A mutex says twice that it waits: it spins, then it sleeps. */
+		/* A mutex reports a wait twice: when it spins, and when it sleeps. */
 		if (!t || (t->start && t->lock == lock))
 			return 0;
 		if (end_missed(t->start))
@@ -210,14 +210,14 @@ inline_ int released(u64 lock, u32 flags)
 KLOCK_TAKES(TAKES)
 KLOCK_RELEASES(RELEASES)
 
-/* The owner reads on. */
+/* The owner continues as a reader. */
 SEC("fexit/downgrade_write")
 int on_downgrade_write_return(u64 *ctx)
 {
 	return acquired(ctx, true, ctx[0], LOCK_READ);
 }
 
-/* Some kernels hand over the cgroup's path in second place. */
+/* Some kernels pass the cgroup's path as the second argument. */
 TP_ARGS(mmap_lock_released);
 #define MMAP_ARG(ctx, n) (tp_args_mmap_lock_released >= 3 ? ARG(ctx, n + 1) : ARG(ctx, n))
 
@@ -233,7 +233,7 @@ int on_mmap_acquired(u64 *ctx)
 
 	if (!(u8)MMAP_ARG(ctx, 2))
 		return 0;
-	if (flags == LOCK_READ) /* while there is a writer, this is it: it reads on */
+	if (flags == LOCK_READ) /* with a writer, it is the caller, downgrading */
 		released(ctx[0], LOCK_WRITE);
 	return acquired(ctx, false, ctx[0], flags);
 }

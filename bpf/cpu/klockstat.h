@@ -5,9 +5,9 @@
 #include "lib/shared.h"
 
 struct klockstat_key {
-	__u64 stack; /* from the caller on */
+	__u64 stack; /* starts with the caller */
 	__u64 lock;  /* with --per-lock */
-	__u32 flags; /* enum lock_flags: what kind of lock */
+	__u32 flags; /* enum lock_flags: type of lock */
 	__u32 tid;   /* with --per-thread */
 	char comm[COMM_LEN];
 };
@@ -19,14 +19,14 @@ struct klockstat_sums {
 };
 
 /* clang-format off */
-/* Functions that wait for locks, by each(function, flags), */
+/* Functions that wait for locks, each(function, flags), */
 #define KLOCK_WAITS(each)                                      \
 	each(__mutex_lock_slowpath, LOCK_MUTEX)                \
 	each(__mutex_lock_interruptible_slowpath, LOCK_MUTEX)  \
 	each(__mutex_lock_killable_slowpath, LOCK_MUTEX)       \
 	each(rwsem_down_read_slowpath, LOCK_READ)              \
 	each(rwsem_down_write_slowpath, LOCK_WRITE)
-/* that take them, by each(function, flags, has taken it), */
+/* take them, each(function, flags, lock was taken), */
 #define KLOCK_TAKES(each)                                             \
 	each(mutex_lock, LOCK_MUTEX, true)                            \
 	each(mutex_lock_interruptible, LOCK_MUTEX, !(s32)ctx[1])      \
@@ -39,7 +39,7 @@ struct klockstat_sums {
 	each(down_write, LOCK_WRITE, true)                            \
 	each(down_write_killable, LOCK_WRITE, !(s32)ctx[1])           \
 	each(down_write_trylock, LOCK_WRITE, (s32)ctx[1])
-/* and that release them. */
+/* or release them. */
 #define KLOCK_RELEASES(each)              \
 	each(mutex_unlock, LOCK_MUTEX)    \
 	each(up_read, LOCK_READ)          \

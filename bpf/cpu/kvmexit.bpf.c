@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* kvmexit: why virtual processors leave their guests, how often, and for how long. */
+/* kvmexit: reasons, number and duration of exits of virtual processors from their guests. */
 #include "lib/command.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
@@ -7,15 +7,15 @@
 
 OPT(bool, timed);
 OPT(bool, of_process);  /* by process, */
-OPT(bool, all_threads); /* and by thread after all */
+OPT(bool, all_threads); /* and also by thread */
 OPT(bool, some_vcpu);
 OPT(__u32, only_vcpu);
 
-/* Where the members of the tracepoint's record are: x86 has the next two, arm64 the last one. */
-OPT(__u32, at_reason); /* on arm64 what ended the run */
+/* Offsets of members of the tracepoint's record: x86 has the next two, arm64 also the last one. */
+OPT(__u32, at_reason); /* on arm64 the exit code */
 OPT(__u32, at_isa);
 OPT(__u32, at_vcpu);
-OPT(__u32, at_class); /* of the exception */
+OPT(__u32, at_class); /* exception class */
 
 inline_ u32 read_member(void *ctx, u32 at)
 {
@@ -25,7 +25,7 @@ inline_ u32 read_member(void *ctx, u32 at)
 	return value;
 }
 
-/* A plain load costs less, and has a constant place. */
+/* A direct load costs less, but needs a constant offset. */
 #define MEMBER(ctx, at, usual) \
 	((at) == (usual) ? *(u32 *)((char *)(ctx) + (usual)) : read_member(ctx, at))
 
@@ -92,7 +92,7 @@ inline_ void entered(void)
 	extreme_add(&sums->longest, ns);
 }
 
-/* With 0, perf would no longer count the event for its other users. */
+/* With 0, perf would not count the event for other users. */
 #define PERF_SEES_IT 1
 
 SEC("tracepoint/kvm/kvm_exit")

@@ -15,7 +15,7 @@ struct kvmexit_key {
 
 struct kvmexit_sums {
 	__u64 count;
-	__u64 timed; /* of them, those whose time is known */
+	__u64 timed; /* those with known time */
 	__u64 total_ns;
 	struct extreme longest;
 };

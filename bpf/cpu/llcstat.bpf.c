@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* llcstat: references to the last-level cache and misses, by process and CPU. */
+/* llcstat: last-level cache references and misses, by process and CPU. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "cpu/llcstat.h"
@@ -8,7 +8,7 @@ OPT(bool, by_tid);
 
 TABLE(counts, struct llcstat_key, struct llcstat_counts)
 
-/* A sample stands for as many events as its period has. */
+/* A sample counts as one full period of events. */
 inline_ int add(struct bpf_perf_event_data *ctx, bool miss)
 {
 	struct task_struct *t = current_task();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* loads: the tasks that the load averages count. */
+/* loads: tasks counted by the load averages. */
 #include "lib/filter.bpf.h"
 #include "lib/iterate.bpf.h"
 
-OPT(__u32, own_tgid); /* it runs only to look */
+OPT(__u32, own_tgid); /* the loader, which only runs to read */
 
 struct task_row row;
 

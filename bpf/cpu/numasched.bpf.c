@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* numasched: tasks that come to a CPU of another NUMA node. */
+/* numasched: tasks that move to a CPU of another NUMA node. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/node.bpf.h"
 #include "lib/program.bpf.h"
 #include "cpu/numasched.h"
 
-/* Where NUMA balancing is about to move a task: the CPU plus 1. */
+/* Destination of a NUMA balancing move: the CPU plus 1. */
 struct intent {
 	u64 cpu;
 };
@@ -24,7 +24,7 @@ inline_ int balances(struct task_struct *t, u32 cpu)
 
 ON_TRACEPOINT(on_move, sched_move_numa, balances((void *)ctx[0], (u32)ctx[2]))
 
-/* Two tasks change places. */
+/* Two tasks are swapped. */
 SEC("tp_btf/sched_swap_numa")
 int on_swap(u64 *ctx)
 {
@@ -32,7 +32,7 @@ int on_swap(u64 *ctx)
 	return balances((void *)ctx[2], (u32)ctx[1]);
 }
 
-/* Before the task has its new CPU. A new task gets its first one without this. */
+/* Called before the task has its new CPU, but not for a new task's first CPU. */
 SEC("tp_btf/sched_migrate_task")
 int on_migrate(u64 *ctx)
 {

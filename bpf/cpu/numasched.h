@@ -9,7 +9,7 @@ struct numasched_event {
 	struct task_id who;
 	__u32 from_node, to_node;
 	__u32 from_cpu, to_cpu;
-	__u32 balancing; /* NUMA balancing moves it; else the scheduler for another reason */
+	__u32 balancing; /* moved by NUMA balancing; else by the scheduler */
 	__u32 pad;
 };
 

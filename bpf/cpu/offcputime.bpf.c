@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* offcputime: where tasks leave the CPU, and how long until they are back. */
+/* offcputime: stacks in which tasks leave the CPU, and the time until they return. */
 #include "lib/still_waiting.bpf.h"
 
 struct off {

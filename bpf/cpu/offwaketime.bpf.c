@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* offwaketime: in which stack tasks block, and in which stack what wakes them. */
+/* offwaketime: stacks in which tasks block, and stacks of their wakers. */
 #define STACK_PARTIES 2
 #include "lib/still_waiting.bpf.h"
 #include "lib/waker.bpf.h"
@@ -34,7 +34,7 @@ int on_switch(u64 *ctx)
 	u32 state = left_state(ctx);
 	struct off *off;
 
-	/* No task wakes one that is still runnable. */
+	/* A task that is still runnable is not woken. */
 	if (state && leaves_wanted(prev, state)) {
 		off = task_slot_make(prev);
 		if (off) {

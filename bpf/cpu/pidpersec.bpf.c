@@ -6,7 +6,7 @@
 
 SUMS(forks, struct pidpersec_sums)
 
-/* The parent of a process made with CLONE_PARENT is another task than the one that makes it. */
+/* With CLONE_PARENT, the parent of a new process is not the task that creates it. */
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {

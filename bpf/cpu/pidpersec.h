@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* They only grow. One per CPU, a cache line each. */
+/* Only increase. One cache line per CPU. */
 struct pidpersec_sums {
 	__u64 processes;
 	__u64 threads;

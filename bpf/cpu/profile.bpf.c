@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* profile: what runs at each tick of a clock. */
+/* profile: the code running at each clock tick. */
 #include "lib/filter.bpf.h"
 #include "lib/stack.bpf.h"
 
@@ -15,7 +15,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	if (!keep_current())
 		return 0;
-	p->tgid = p->tid = current_tgid(); /* a process, as the peers do */
+	p->tgid = p->tid = current_tgid(); /* the process, as in similar tools */
 	bpf_get_current_comm(p->comm, sizeof(p->comm));
 	if (stack_kernel)
 		p->kernel = stack_of_kernel(ctx, 0);

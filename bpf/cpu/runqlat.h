@@ -4,15 +4,15 @@
 
 #include "lib/shared.h"
 
-/* With --affinity: what a part of a wait is. */
+/* With --affinity: state of the allowed CPUs in this part of a wait. */
 enum wait_part {
 	WAIT_WHOLE,
-	WAIT_CPU_IDLE, /* some CPU was idle that the task may use */
+	WAIT_CPU_IDLE, /* a CPU was idle that the task may use */
 	WAIT_CPUS_BUSY,
 	WAIT_UNKNOWN,
 };
 
-/* Parts that are not asked for are 0. */
+/* Members not requested are 0. */
 struct runqlat_key {
 	__u32 pid;
 	__u32 tid;

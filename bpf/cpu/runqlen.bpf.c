@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* runqlen: how many tasks wait for each CPU, at each tick of a clock. */
+/* runqlen: number of tasks waiting for each CPU, at each clock tick. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
@@ -18,7 +18,7 @@ int on_tick(void *ctx)
 	if (!keep_current())
 		return 0;
 	n = runnable_on(rq_of(t));
-	/* The running task does not wait; an idle CPU runs none. */
+	/* The running task does not wait; an idle CPU has none. */
 	if (n && BPF_CORE_READ(t, pid))
 		n--;
 	lengths_add(&key, n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* runqslower: tasks that waited long for a CPU, and who had it. */
+/* runqslower: tasks that waited long for a CPU, and the tasks that occupied it. */
 #include "lib/emit.bpf.h"
 #include "lib/run_delay.bpf.h"
 #include "cpu/runqslower.h"
@@ -8,14 +8,14 @@ OPT(__u64, min_ns);
 
 #define TURNS 32 /* a power of two */
 
-/* A task's time on a CPU, up to a switch. */
+/* A task's time on a CPU, until a switch. */
 struct turn {
 	u64 until, ns;
-	u64 tid; /* as the loader shows it; 0: idle */
+	u64 tid; /* in the loader's pid namespace; 0: idle */
 	char comm[COMM_LEN];
 };
 
-/* The last ones of a CPU. */
+/* The last turns of a CPU. */
 struct turns {
 	u64 next, since;
 	struct turn at[TURNS];
@@ -39,8 +39,8 @@ inline_ void at_switch(struct task_struct *prev, u64 now)
 }
 
 /*
- * What this task ran on this CPU since then, in the turns that are known. Not inline: the verifier
- * then looks at the loop once, and not once for each turn.
+ * Time that this task ran on this CPU since `start`, within the recorded turns. Not
+ * inline: the verifier then checks the loop once, instead of once for each turn.
  */
 __noinline u64 ran_since(u64 tid, u64 start)
 {

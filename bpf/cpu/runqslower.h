@@ -9,8 +9,8 @@
 struct runqslower_event {
 	struct event_head head;
 	__u64 latency_ns;
-	__u64 idle_ns;    /* of the wait, that a CPU was idle which the task may use; NOT_KNOWN */
-	__u64 longest_ns; /* of the wait, that this task ran; 0: it is not known */
+	__u64 idle_ns;    /* part of the wait with an idle CPU that the task may use; NOT_KNOWN */
+	__u64 longest_ns; /* part of the wait in which this task ran; 0: not known */
 	struct task_id who;
 	__u32 cpu;
 	__u32 longest_tid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* smpcalls: functions that CPUs call on others, and how long that takes. */
+/* smpcalls: functions that CPUs call on other CPUs, and their time. */
 #include "lib/aggregate.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
@@ -13,14 +13,14 @@ OPT(bool, distributed);
 CPU_TABLE(functions, struct smpcalls_key, struct smpcalls_value)
 HISTOGRAM(durations, struct smpcalls_key)
 
-/* A call of one CPU by another, from its queueing until its function has run (since 6.4). */
+/* A call from one CPU to another, from queueing until its function has returned (since 6.4). */
 struct call {
 	u64 queued;
 	struct smpcalls_key key;
 	struct task_id owner; /* with --by */
 };
 
-/* The running task calls this function. */
+/* Records the running task as caller of this function. */
 inline_ void caller(void *ctx, u64 function, struct call *c)
 {
 	c->key.function = function;
@@ -55,7 +55,7 @@ inline_ void add(struct call *c, bool timed, u64 ns, u64 run_ns)
 	extreme_add(&v->longest, ns);
 }
 
-/* By the address of the call's structure, which is in use until then. */
+/* By the address of the call's structure, which is in use until the function runs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -64,7 +64,7 @@ struct {
 } calls SEC(".maps");
 
 struct run {
-	u64 start; /* 0: none is under way, or it is not wanted */
+	u64 start; /* 0: none in progress, or not wanted */
 	struct call call;
 };
 
@@ -90,7 +90,7 @@ int on_entry(u64 *ctx)
 	struct call *c;
 	u64 csd = ctx[1];
 
-	if (!r || !csd) /* NULL: a CPU calls itself */
+	if (!r || !csd) /* NULL: the CPU calls itself */
 		return 0;
 	c = bpf_map_lookup_elem(&calls, &csd);
 	if (!c)
@@ -101,7 +101,7 @@ int on_entry(u64 *ctx)
 	return 0;
 }
 
-/* CSD_TYPE(): of those above this one no function runs by itself (irq_work, wake-ups). */
+/* CSD_TYPE(): types above this one do not just run a function (irq_work, wake-ups). */
 #define CSD_TYPES 0xf0
 #define CSD_TYPE_SYNC 0x10
 

@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* Parts that are not asked for are 0. */
+/* Members not requested are 0. */
 struct smpcalls_key {
 	__u64 function;
 	__u64 kernel_stack; /* of the caller */
@@ -16,8 +16,8 @@ struct smpcalls_key {
 struct smpcalls_value {
 	__u64 count;
 	__u64 timed;
-	__u64 total_ns; /* of those that are timed */
-	__u64 run_ns;   /* of it, the function itself */
+	__u64 total_ns; /* of the timed ones */
+	__u64 run_ns;   /* the part in the function itself */
 	struct extreme longest;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* softirqs: how often softirqs run, and how long, without nested hardware interrupts. */
+/* softirqs: number of softirq runs, and their time without nested hardware interrupts. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/cpu.bpf.h"
 #include "lib/extreme.bpf.h"
@@ -8,18 +8,18 @@
 
 OPT(bool, by_cpu);
 OPT(bool, distributed);
-OPT(bool, counts_only); /* starts are not seen */
+OPT(bool, counts_only); /* starts are not traced */
 
 CPU_TABLE_KEPT(vectors, struct softirqs_key, struct softirqs_value)
 HISTOGRAM(durations, struct softirqs_key)
 
 /* On PREEMPT_RT a softirq can run while another one of the CPU is preempted. */
 struct softirq_cpu {
-	u64 under_way; /* a bit for each */
-	u64 irq_start; /* of the interrupt that nests in one; 0: none does */
-	u64 irq_ns;    /* of all that nested in one */
+	u64 under_way; /* running ones, a bit for each */
+	u64 irq_start; /* of the interrupt nested in a softirq; 0: none */
+	u64 irq_ns;    /* sum of all interrupts nested in softirqs */
 	struct {
-		u64 start; /* 0: it does not run, or it is filtered */
+		u64 start; /* 0: not running, or filtered */
 		u64 irq_ns;
 	} at[SOFTIRQ_SLOTS];
 };

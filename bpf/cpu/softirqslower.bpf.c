@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* softirqslower: softirqs that wait long until they run, or run long. */
+/* softirqslower: softirqs that wait long before they run, or run long. */
 #include "lib/cpu.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
@@ -8,15 +8,15 @@
 OPT(__u64, min_ns);
 OPT(__u32, wanted_stage); /* enum softirqslower_stage; 0: both */
 
-/* Of a CPU. A softirq that runs may be raised again. */
+/* Per CPU and vector. A running softirq may be raised again. */
 struct softirq {
-	u64 raised; /* 0: it is not, or that was not seen */
-	u64 start;  /* 0: it does not run, or is filtered */
-	u64 ran;    /* when it started the last time */
+	u64 raised; /* 0: not raised, or not seen */
+	u64 start;  /* 0: not running, or filtered */
+	u64 ran;    /* when it last started */
 	u32 raised_by;
 	u32 pad;
 	char raised_comm[COMM_LEN];
-	/* Of the run: */
+	/* For the run: */
 	u32 run_raised_by;
 	u32 run_pad;
 	char run_raised_comm[COMM_LEN];
@@ -99,7 +99,7 @@ int on_entry(u64 *ctx)
 	if (raised)
 		show(ctx, s, STAGE_WAIT, raised, now);
 	else if (wanted_stage != STAGE_RUN && end_missed(before))
-		count(LEDGER_UNMATCHED); /* raised once more in the instant before it started */
+		count(LEDGER_UNMATCHED); /* raised again just before it started */
 	s->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -109,7 +109,7 @@ int on_raise(u64 *ctx)
 {
 	struct softirq *s = softirq_of(ctx);
 
-	/* Raised once more before it runs: it waits since the first time. */
+	/* Raised again before it runs: it waits since the first time. */
 	if (!s || s->raised)
 		return 0;
 	s->raised_by = current_tgid();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* threadsnoop: new threads, and the function that each starts with. */
+/* threadsnoop: new threads, and the start function of each. */
 #include "lib/call.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/user_code.bpf.h"
 #include "cpu/threadsnoop.h"
 
-/* The pthread_create() that a task is in. */
+/* The task's current pthread_create(). */
 struct creation {
 	struct call call;
 	u64 routine;

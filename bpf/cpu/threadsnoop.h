@@ -6,9 +6,9 @@
 
 struct threadsnoop_event {
 	struct event_head head;
-	struct task_id who; /* makes it */
+	struct task_id who; /* the creating task */
 	struct user_code routine;
-	__u32 thread; /* the new one */
+	__u32 thread; /* the created one */
 	__u32 pad;
 };
 

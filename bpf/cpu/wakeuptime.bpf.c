@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* wakeuptime: what wakes blocked tasks, from which code, after how long. */
+/* wakeuptime: wakers of blocked tasks, with their stacks and the blocked time. */
 #define STACK_PARTIES 2
 #include "lib/still_waiting.bpf.h"
 #include "lib/waker.bpf.h"
@@ -17,7 +17,7 @@ int on_switch(u64 *ctx)
 	u32 state = left_state(ctx);
 	struct off *off;
 
-	/* No task wakes one that is still runnable. */
+	/* A task that is still runnable is not woken. */
 	if (!state || !leaves_wanted(prev, state))
 		return 0;
 	off = task_slot_make(prev);
@@ -29,7 +29,7 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
-/* In the waker's context; sched_wakeup comes where the task is put on its queue, elsewhere. */
+/* In the waker's context; sched_wakeup may run on another CPU, where the task is queued. */
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
 {
@@ -47,7 +47,7 @@ int on_waking(u64 *ctx)
 		return 0;
 	task_comm(task, entry.party[0].comm);
 	party_of_current(ctx, waker);
-	/* By name, as the peers do; but only of a process can functions be named. */
+	/* By name, as in similar tools; but naming user functions requires the process. */
 	if (!stack_user)
 		waker->tgid = 0;
 	waker->tid = waker->tgid;
@@ -55,7 +55,7 @@ int on_waking(u64 *ctx)
 	return 0;
 }
 
-/* No task has woken it yet. */
+/* Not woken yet. */
 inline_ void add_waiting(struct task_struct *t, u64 now)
 {
 	struct off *off = task_slot(t);

@@ -8,19 +8,19 @@
 
 OPT(bool, by_workqueue);
 OPT(bool, by_function);
-OPT(bool, executions);        /* their times rather than those of the waits */
-OPT(__u64, barrier_function); /* what items run by which a flush waits: they are never queued */
+OPT(bool, executions);        /* measure executions instead of waits */
+OPT(__u64, barrier_function); /* function of items that flushes wait for: never queued */
 OPT(bool, one_workqueue);
 const volatile __u64 wanted_name[WORKQUEUE_NAME_LEN / 8] = {};
 
 struct work {
-	u64 start; /* of its wait, or of its execution */
+	u64 start; /* of the wait, or of the execution */
 	u64 workqueue;
 };
 
 /*
- * By the address of the work item. What is cancelled stays; it goes when its address is queued
- * again, or as the one that has been here the longest.
+ * By the address of the work item. Cancelled items stay until their
+ * address is queued again, or until they are evicted as the oldest.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -29,7 +29,7 @@ struct {
 	__type(value, struct work);
 } waiting SEC(".maps");
 
-/* An item may be freed, and its memory queued again, by the function that it runs. */
+/* The function of an item may free it, and the memory may be queued again. */
 struct execution {
 	u64 work;
 	u64 worker;
@@ -82,7 +82,7 @@ int on_end(u64 *ctx)
 	return 0;
 }
 
-/* It was queued long after tracing began, and is not known any more. */
+/* If tracing started this long ago, the item was queued since: its entry was evicted. */
 #define LONG_NS 10000000000ULL
 
 SEC("tp_btf/workqueue_execute_start")

@@ -6,7 +6,7 @@
 
 #define WORKQUEUE_NAME_LEN 32 /* WQ_NAME_LEN; 24 until 6.10 */
 
-/* Parts that are not asked for are 0. */
+/* Members not requested are 0. */
 struct wqlat_key {
 	__u64 function;
 	char workqueue[WORKQUEUE_NAME_LEN];

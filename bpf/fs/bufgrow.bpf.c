@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bufgrow: by whom the page cache of block devices grows. */
+/* bufgrow: tasks that grow the page cache of block devices. */
 #include "lib/aggregate.bpf.h"
 #include "lib/disk.bpf.h"
 #include "lib/filter.bpf.h"
@@ -12,7 +12,7 @@ OPT(bool, by_disk);
 
 TABLE(buffers, struct bufgrow_key, struct bufgrow_counts)
 
-/* The row of the running task; NULL where the page is not a block device's, or not wanted. */
+/* The row of the running task; NULL: the page is not a block device's, or not wanted. */
 inline_ struct bufgrow_counts *row_of(void *folio)
 {
 	struct address_space *mapping = (void *)folio_mapping(folio);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* dcsnoop: look-ups in the directory-entry cache, by name. */
+/* dcsnoop: lookups in the directory-entry cache, by name. */
 #include "lib/look_up.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/text.bpf.h"
@@ -12,7 +12,7 @@ OPT(bool, full_path);
 
 struct lookup_record {
 	struct walked walked;
-	volatile u32 used; /* of the text; read back for the verifier */
+	volatile u32 used; /* of the text; read back, so that the verifier does not track it */
 	u32 pad;
 	struct dcsnoop_event event;
 	char text[PATH_NAME + PATH_ROOM];
@@ -38,7 +38,7 @@ inline_ int looked_up(struct nameidata *walk, u64 found)
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->missed = !found;
 	identify_current(&e->who);
-	/* The component has no terminator: the rest of the path follows. */
+	/* The component is not terminated: the rest of the path follows. */
 	name = BPF_CORE_READ(walk, last.name);
 	bytes = BPF_CORE_READ(walk, last.len) & NAME_MOST;
 	if (bpf_probe_read_kernel(r->text, bytes, name))

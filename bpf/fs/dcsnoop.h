@@ -8,7 +8,7 @@ struct dcsnoop_event {
 	struct event_head head;
 	struct task_id who;
 	struct text name;
-	struct text directory; /* components, the last first */
+	struct text directory; /* components, last first */
 	__u32 missed;
 	__u32 path_kind; /* of the directory */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* dcstat: look-ups in the directory-entry cache. */
+/* dcstat: lookups in the directory-entry cache. */
 #include "lib/aggregate.bpf.h"
 #include "lib/look_up.bpf.h"
 #include "lib/program.bpf.h"

@@ -4,11 +4,11 @@
 
 #include "lib/shared.h"
 
-/* They only grow. One per CPU, a cache line. */
+/* Only increase. One per CPU, a cache line. */
 struct dcstat_sums {
 	__u64 refs;
-	__u64 slow;   /* of these, not answered by the cache */
-	__u64 misses; /* names that the file system is asked for */
+	__u64 slow;   /* refs not answered by the cache */
+	__u64 misses; /* names looked up in the file system */
 	__u64 pad[5];
 };
 

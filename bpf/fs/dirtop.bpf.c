@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* dirtop: reads and writes of files by their directory. */
+/* dirtop: reads and writes of files, by directory. */
 #include "lib/aggregate.bpf.h"
 #include "lib/file_counts.bpf.h"
 #include "lib/file_io_text.bpf.h"
@@ -21,7 +21,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 	if (!row)
 		return 0;
 	file_count(row, io, bytes);
-	/* Of any file in it: the loader takes the name off. */
+	/* The path of any file in it: the loader removes the name. */
 	if (!row->named)
 		row->named = send_io_path(&key, sizeof(key), io);
 	return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* filegone: files and directories that are removed or renamed. */
+/* filegone: removed or renamed files and directories. */
 #include "lib/filter.bpf.h"
 #include "lib/removal.bpf.h"
 #include "fs/filegone.h"
@@ -34,7 +34,7 @@ int on_gone(struct exit_ctx *ctx)
 	struct filegone_event *e;
 	struct gone_record *r;
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!call || !call->start)
 		return 0;
 	r = scratch(&records);

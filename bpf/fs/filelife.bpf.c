@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* filelife: files that are removed, and how long they existed. */
+/* filelife: removed files, and their age. */
 #include "lib/current_call.bpf.h"
 #include "lib/file_id.bpf.h"
 #include "lib/filter.bpf.h"
@@ -11,7 +11,7 @@ OPT(__u64, max_age_ns);
 
 #define NAME_BYTES 256
 
-/* When files were created, of those that exist; the oldest are forgotten. */
+/* Creation times of existing files; the oldest are evicted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -48,7 +48,7 @@ inline_ int created(struct file *file)
 	return 0;
 }
 
-/* A file that has lost its last name; NULL: it is not to be shown, or not known. */
+/* A file that has lost its last name; NULL: filtered, or not known. */
 inline_ struct life_record *ended(struct file_id *file, u64 now, enum place place)
 {
 	u64 *birth = bpf_map_lookup_elem(&born, file), age;
@@ -87,7 +87,7 @@ inline_ void show(struct life_record *r, const struct removal *removal, s64 resu
 	emit_copy(e, given_size(&r->texts, sizeof(*e), 1));
 }
 
-/* By none of the calls that remove names: of the path there is only the name. */
+/* Not by a call that removes names: only the name of the path is known. */
 inline_ void show_name(struct life_record *r, const u8 *name)
 {
 	struct filelife_event *e = &r->event;
@@ -102,8 +102,8 @@ inline_ void show_name(struct life_record *r, const u8 *name)
 }
 
 /*
- * Where functions can be traced: a name goes here when its file system has removed it, and the
- * entry still has its inode. A target that is replaced goes in the same way.
+ * If functions can be traced: called when the file system has removed a name, while the
+ * entry still has its inode. A replaced target of a rename is handled the same way.
  */
 inline_ int nameless(u64 dentry, enum place place)
 {
@@ -129,7 +129,7 @@ FUNC_ENTRY(on_created, security_file_open, created((struct file *)arg[0]))
 FUNC_ENTRY(on_removed, d_delete, nameless(arg[0], IN_DELETE))
 FUNC_ENTRY(on_replaced, d_move, nameless(arg[1], IN_MOVE))
 
-/* A call that removes a name, and the files of `born` that it touches: a rename has two. */
+/* A call that removes a name, and the files in `born` that it affects: a rename has two. */
 struct life_call {
 	struct removal removal;
 	struct inode *inode[2];
@@ -172,12 +172,12 @@ inline_ int touched(struct inode *inode)
 	return 0;
 }
 
-/* Elsewhere: file systems set the time of the last change of what loses a name. */
+/* Otherwise: file systems set the change time of an inode that loses a name. */
 ON_TRACEPOINT(on_changed, ctime_ns_xchg, touched((void *)ctx[0]))
 ON_TRACEPOINT(on_change_kept, ctime_xchg_skip, touched((void *)ctx[0]))
 ON_TRACEPOINT(on_change_set, inode_set_ctime_to_ts, touched((void *)ctx[0]))
 
-/* The memory of an inode may be another one's by now; then it is gone, too. */
+/* The inode's memory may have been reused for another; then the file is gone, too. */
 inline_ bool has_a_name(struct inode *inode, struct file_id *file)
 {
 	struct file_id now = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* fileslower: reads and writes of files that take long. */
+/* fileslower: slow reads and writes of files. */
 #define RING_IO_TIMED
 #include "lib/file_io.bpf.h"
 #include "lib/path_record.bpf.h"
@@ -8,7 +8,7 @@
 OPT(__u64, min_ns);
 
 struct slow_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	struct file_io io;
 };
 
@@ -27,7 +27,7 @@ inline_ bool slow_enough(u64 latency)
 	return false;
 }
 
-/* All but whose it is, when it ended, and the path. */
+/* All but the owner, the end time, and the path. */
 inline_ void describe(struct fileslower_event *e, const struct file_io *io, u64 latency, s64 result)
 {
 	__builtin_memset(e, 0, sizeof(*e));
@@ -76,7 +76,7 @@ int on_exit(u64 *ctx)
 	call->start = 0;
 	if (!slow_enough(since(start, now)))
 		return 0;
-	/* Another thread may have closed it, and another file have its descriptor. */
+	/* Another thread may have closed it, and the descriptor may be another file's. */
 	file = current_file(call->io.fd);
 	if (file != call->io.file) {
 		count(LEDGER_UNMATCHED);

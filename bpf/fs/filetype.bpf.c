@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* filetype: reads and writes by process and type of file. */
+/* filetype: reads and writes by process and file type. */
 #define FILE_IO_OF_ALL
 #include "lib/aggregate.bpf.h"
 #include "lib/file_counts.bpf.h"

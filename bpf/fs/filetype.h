@@ -6,7 +6,7 @@
 
 struct filetype_key {
 	__u32 pid;
-	__u32 mode; /* the type alone; 0: none */
+	__u32 mode; /* only the type; 0: none */
 	char comm[COMM_LEN];
 };
 

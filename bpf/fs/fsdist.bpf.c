@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* fsdist: latency of operations of file systems. */
+/* fsdist: latency of file system operations. */
 #include "lib/aggregate.bpf.h"
 #include "lib/fs_call.bpf.h"
 #include "fs/fsdist.h"
@@ -15,7 +15,7 @@ inline_ struct fsdist_key key_of(const struct fs_call *call)
 	return key;
 }
 
-/* Of a call: most of a task's are of one type. The programs at `number`s keep no rows together. */
+/* For a call: most of a task's are of one type. Programs use distinct `number`s: no shared rows. */
 inline_ void add(u64 number, struct fs_call *call)
 {
 	struct fsdist_key key = key_of(call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* fsrwstat: reads and writes by type of file system. */
+/* fsrwstat: reads and writes by file system type. */
 #define FILE_IO_OF_ALL
 #include "lib/aggregate.bpf.h"
 #include "lib/file_counts.bpf.h"

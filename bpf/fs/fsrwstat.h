@@ -5,7 +5,7 @@
 #include "lib/file_counts.h"
 
 struct fsrwstat_key {
-	__u64 type; /* the address of the file system's type */
+	__u64 type; /* the address of the kernel's file_system_type */
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* fsslower: operations of file systems that take long. */
+/* fsslower: slow file system operations. */
 #include "lib/fs_call.bpf.h"
 #include "lib/path_record.bpf.h"
 #include "fs/fsslower.h"
@@ -20,7 +20,7 @@ inline_ bool slow_enough(const struct fs_call *call)
 	return false;
 }
 
-/* All but whose it is, and the path. */
+/* All but the owner and the path. */
 inline_ void describe(struct fsslower_event *e, const struct fs_call *call, struct inode *inode,
 		      s64 result, u64 offset)
 {
@@ -35,7 +35,7 @@ inline_ void describe(struct fsslower_event *e, const struct fs_call *call, stru
 	e->mode = FOLLOW(inode, inode, i_mode);
 }
 
-/* A call of the running task. */
+/* For a call of the running task. */
 inline_ void ended(enum fs_end place, const struct fs_call *call, const struct path *path,
 		   struct inode *inode, s64 result, u64 offset)
 {
@@ -87,7 +87,7 @@ int on_exit(u64 *ctx)
 
 	if (!call || !slow_enough(call))
 		return 0;
-	/* Another thread may have closed it, and another file have its descriptor. */
+	/* Another thread may have closed it, and the descriptor may be another file's. */
 	file = current_file(call->fd);
 	if (file != call->file) {
 		count(LEDGER_UNMATCHED);
@@ -95,7 +95,7 @@ int on_exit(u64 *ctx)
 	}
 	if (call->operation <= FS_WRITE)
 		offset = fs_offset(call, file, regs, ctx[1]);
-	/* Where this runs, the programs at functions do not. */
+	/* The programs at functions are not attached together with this one. */
 	ended(FS_END_READ, call, &file->f_path, FOLLOW(file, file, f_inode), ctx[1], offset);
 	return 0;
 }

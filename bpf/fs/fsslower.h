@@ -10,7 +10,7 @@ struct fsslower_event {
 	struct file_id file;
 	struct fs_type type;
 	__u64 latency_ns;
-	__u64 offset; /* of a read or write */
+	__u64 offset; /* for reads and writes */
 	__s64 result;
 	__u32 operation; /* enum fs_operation */
 	__u16 mode;

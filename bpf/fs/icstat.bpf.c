@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* icstat: look-ups and misses of the inode cache. */
+/* icstat: lookups and misses of the inode cache. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "fs/icstat.h"
 
 SUMS(inodes, struct icstat_sums)
 
-/* A structure in 7.2, an enumeration in 6.18, a number in 6.12 and before. */
+/* A struct in 7.2, an enum in 6.18, a plain number in 6.12 and before. */
 enum inode_state_flags_t {
 	INODE_STATE_NONE,
 };
@@ -19,7 +19,7 @@ struct inode___number {
 	unsigned long i_state;
 } __attribute__((preserve_access_index));
 
-/* Made by this look-up, and not read yet. */
+/* Created by this lookup, and not read yet. */
 inline_ bool is_new(struct inode *inode)
 {
 	struct inode___enumerated *enumerated = (void *)inode;
@@ -29,7 +29,7 @@ inline_ bool is_new(struct inode *inode)
 		return BPF_CORE_READ(inode, i_state.__state) & I_NEW;
 	if (bpf_core_field_exists(enumerated->i_state))
 		return BPF_CORE_READ(enumerated, i_state) & I_NEW;
-	/* Where it has 32 bits, as in 6.12, this flag is the first one. */
+	/* If it has 32 bits, as in 6.12, this flag is bit 0. */
 	return BPF_CORE_READ(number, i_state) &
 	       (bpf_core_field_size(number->i_state) == 8 ? 8 : I_NEW);
 }
@@ -46,7 +46,7 @@ inline_ int looked_up(u64 found)
 	return 0;
 }
 
-/* A function with this number of arguments, when it returns. */
+/* At the return of a function with this number of arguments. */
 #define LOOKUP(name, function, arguments)          \
 	SEC("fexit/" #function)                    \
 	int name(u64 *ctx)                         \

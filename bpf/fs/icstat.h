@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* One per CPU, a cache line each. */
+/* One cache line per CPU. */
 struct icstat_sums {
 	__u64 lookups;
 	__u64 misses; /* of them */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* mmapfiles: which files are mapped into memory. */
+/* mmapfiles: files mapped into memory. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
@@ -43,7 +43,7 @@ static __noinline int map_file(struct file *file, u64 bytes, u64 prot, u64 flags
 	return 0;
 }
 
-/* All mappings are made here, those of a program that starts too. */
+/* All mappings are created here, including those of a starting program. */
 FUNC_ENTRY(on_map, do_mmap, map_file((struct file *)arg[0], arg[2], arg[3], arg[4]))
 
 SEC("tracepoint/syscalls/sys_enter_mmap")

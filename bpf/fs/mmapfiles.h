@@ -14,7 +14,7 @@ struct mmapfiles_key {
 struct mmapfiles_counts {
 	__u64 maps;
 	__u64 executable; /* of them */
-	__u64 writing;    /* what is written there goes to the file */
+	__u64 writing;    /* shared and writable: writes go to the file */
 	__u64 bytes;
 	__u64 named; /* 1: its path was sent */
 };

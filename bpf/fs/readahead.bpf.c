@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* readahead: how long pages that were read ahead lie in the cache until somebody wants them. */
+/* readahead: time from read-ahead to first access of pages. */
 #include "lib/filter.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "lib/mm.bpf.h"
@@ -14,8 +14,8 @@ SINGLE_HISTOGRAM(ages)
 #define ADD(counter, n) SUM_ADD(pages, counter, n)
 
 /*
- * Folios that no task has used yet, by file and first page. A folio that is replaced by another
- * (migration) keeps its place; an entry goes when the folio is used or dropped.
+ * Unused folios, by file and first page. A folio that is replaced by another
+ * (migration) keeps its entry; the entry is deleted when the folio is used or dropped.
  */
 struct place {
 	u64 mapping;
@@ -35,8 +35,8 @@ struct {
 } unused SEC(".maps");
 
 /*
- * How many pages of a file are unused, so that reads of files without any cost one look. Files may
- * share a counter, which only costs time.
+ * Number of unused pages of a file, so that reads of files without any
+ * cost one lookup. Files may share a counter, which only costs time.
  */
 #define FILES_BITS 14
 
@@ -69,17 +69,17 @@ inline_ bool has_unused(u64 mapping)
 	return n && *n;
 }
 
-/* What a task is about to read ahead. */
+/* The range that a task is about to read ahead. */
 struct window {
-	u64 mapping; /* 0: nothing */
+	u64 mapping; /* 0: none */
 	u64 from, to;
 };
 
 TASK_SLOT(struct window);
 
 /*
- * Sizes of folios that were ever added: others need not be looked for. Bytes, as 5.10 has no
- * atomic way to set a bit.
+ * Sizes of folios added so far: other sizes are skipped.
+ * Bytes, as 5.10 has no atomic way to set a bit.
  */
 #define ORDERS 16
 volatile __u8 order_seen[ORDERS] = {};
@@ -99,7 +99,7 @@ inline_ int open_window(u64 mapping, u64 from, u64 pages)
 	return 0;
 }
 
-/* 6.18 and later tell by tracepoints. */
+/* 6.18 and later have tracepoints for this. */
 SEC("tp_btf/page_cache_ra_unbounded")
 int on_unbounded(u64 *ctx)
 {
@@ -145,7 +145,7 @@ int on_add(u64 *ctx)
 		return 0;
 	place.mapping = folio_mapping(folio);
 	place.index = folio_index(folio);
-	/* A large folio may begin before the window. */
+	/* A large folio may start before the window. */
 	fresh.pages = folio_pages(folio);
 	if (place.mapping != w->mapping || place.index + fresh.pages <= w->from ||
 	    place.index >= w->to)
@@ -155,7 +155,7 @@ int on_add(u64 *ctx)
 		w->mapping = 0;
 	fresh.time = bpf_ktime_get_ns();
 	error = bpf_map_update_elem(&unused, &place, &fresh, BPF_NOEXIST);
-	if (error == -EEXIST) { /* the older one went without a word: this is it again */
+	if (error == -EEXIST) { /* stale entry, removal not seen: replace it */
 		bpf_map_update_elem(&unused, &place, &fresh, BPF_ANY);
 		return 0;
 	}
@@ -196,8 +196,8 @@ int on_delete(u64 *ctx)
 }
 
 /*
- * A page is wanted: its folio is used as a whole. Returns the index behind the folio. Folios lie
- * at multiples of their size. A function of its own: the verifier walks it once.
+ * Uses the folio that contains this page, as a whole. Returns the index after the folio.
+ * Folios are at multiples of their size. A separate function: the verifier checks it once.
  */
 __noinline u64 use(u64 mapping, u64 index)
 {
@@ -214,7 +214,7 @@ __noinline u64 use(u64 mapping, u64 index)
 			continue;
 		time = u->time;
 		pages = u->pages;
-		/* Of two that want it at once one was first. */
+		/* If two tasks access it at once, only the first counts. */
 		if (!bpf_map_delete_elem(&unused, &place)) {
 			change_unused(mapping, -pages);
 			ADD(used, pages);
@@ -225,7 +225,7 @@ __noinline u64 use(u64 mapping, u64 index)
 	return index + 1;
 }
 
-/* A read tells the rest of its range for each batch, of fewer folios than this; a fault, 16 pages.
+/* A read reports its remaining range for each batch of fewer folios than this; a fault, 16 pages.
  */
 #define BATCH 64
 
@@ -238,7 +238,7 @@ inline_ int use_range(u64 mapping, u64 first, u64 last)
 	return 0;
 }
 
-/* A pointer as a number, which is all that a function of its own takes. */
+/* A pointer as a scalar, as required for arguments of global functions. */
 inline_ u64 first_number(u64 *ctx)
 {
 	u64 number = 0;
@@ -265,7 +265,7 @@ int on_fault(u64 *ctx)
 	return use_range(first_number(ctx), ctx[1], ctx[1]);
 }
 
-/* Kernels before 6.12: reads mark what they use, faults are seen at the functions' entries. */
+/* Kernels before 6.12: reads mark accessed pages, faults are traced at function entries. */
 inline_ int marked(void *folio)
 {
 	u64 index = folio_index(folio);

@@ -4,11 +4,11 @@
 
 #include "lib/shared.h"
 
-/* All in pages; they only grow. One per CPU, a cache line each. */
+/* In pages; only increase. One cache line per CPU. */
 struct readahead_sums {
-	__u64 read;    /* ahead, and tracked */
-	__u64 used;    /* of those, wanted by somebody since */
-	__u64 dropped; /* of those, taken out of the cache before */
+	__u64 read;    /* read ahead, and tracked */
+	__u64 used;    /* of those, accessed since */
+	__u64 dropped; /* of those, removed from the cache before */
 	__u64 pad[5];
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* vfsstat: operations of the virtual file system. */
+/* vfsstat: VFS operations. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
@@ -28,8 +28,8 @@ inline_ int opened(struct file *file)
 }
 
 /*
- * By system calls that succeed: functions such as vfs_rmdir are inlined in some kernels, so that
- * programs at their entry see a part of the calls, or none.
+ * By successful system calls: functions such as vfs_rmdir are inlined in some
+ * kernels, so that programs at their entry see some of the calls, or none.
  */
 #define CALL_EXIT(name, calls, result)            \
 	SEC("tracepoint/syscalls/" calls)         \
@@ -49,7 +49,7 @@ CALL_EXIT(
 	opened(current_file(ctx->ret)))
 CALL_EXIT(mkdir_call, "sys_exit_mkdir,sys_exit_mkdirat", COUNT(mkdirs))
 
-/* unlinkat() removes both; a slot is there where a task has called it. */
+/* unlinkat() removes both; only tasks that have called it have a slot. */
 struct unlinkat {
 	u64 rmdir;
 };
@@ -69,7 +69,7 @@ int unlinkat_begins(struct enter_ctx *ctx)
 #ifdef __TARGET_ARCH_x86
 #define CALL_RMDIR 84
 #else
-#define CALL_RMDIR (-1) /* unlinkat() alone */
+#define CALL_RMDIR (-1) /* only unlinkat() */
 #endif
 
 SEC("tracepoint/syscalls/sys_exit_unlink,sys_exit_unlinkat,sys_exit_rmdir")

@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* One per CPU, a cache line each. */
+/* One cache line per CPU. */
 struct vfsstat_sums {
 	__u64 reads;
 	__u64 writes;

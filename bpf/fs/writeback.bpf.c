@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* writeback: when dirty pages are written back, why, how many and for how long. */
+/* writeback: when and why dirty pages are written back, how many and for how long. */
 #include "lib/disk.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/extreme.bpf.h"
@@ -9,7 +9,7 @@
 OPT(__u32, wanted_reasons);
 OPT(__u64, min_ns);
 
-/* Work that waits for a flusher, and who asked for it. What the filters exclude is not here. */
+/* Work queued for a flusher, with its requester. Filtered work is not in the map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -17,11 +17,11 @@ struct {
 	__type(value, struct task_id);
 } askers SEC(".maps");
 
-/* The work that a flusher does: written in passes, of each of which the kernel tells. */
+/* A flusher's current work: written in passes, each with a tracepoint. */
 struct run {
 	struct task_id who;
 	u64 wb, work;
-	u64 start, end; /* start 0: there is none */
+	u64 start, end; /* start 0: none */
 	s64 first, left;
 	u32 reason, pad;
 };
@@ -44,7 +44,7 @@ inline_ bool keep_run(struct run *r, u32 disk, u64 ns)
 	return false;
 }
 
-/* There is no event at the end of a work: it is where something else comes. */
+/* The end of a work has no event: it is assumed when something else starts. */
 static __noinline int end_run(void)
 {
 	struct run *r = current_slot(false);
@@ -162,13 +162,13 @@ int on_done(u64 *ctx)
 
 CPU_TABLE(throttled, struct throttle_key, struct throttle_sums)
 
-/* The number of a disk from its name "MAJOR:MINOR"; 0: it is no disk's. */
+/* The device number of a disk named "MAJOR:MINOR"; 0: not a disk. */
 inline_ u32 disk_of_name(const char *name)
 {
 	u32 major = 0, number = 0;
 	bool colon = false;
 
-	if (name[0] == '0') /* of a file system that is on no disk */
+	if (name[0] == '0') /* of a file system without a disk */
 		return 0;
 #pragma unroll
 	for (int i = 0; i < 12; i++) {
@@ -190,9 +190,9 @@ inline_ u32 disk_of_name(const char *name)
 }
 
 /*
- * The kernel makes a task that dirties pages too fast sleep. The tracepoint's argument for the time
- * is in jiffies, whose length is in no type; its record has milliseconds. The record also has these
- * fields in all kernels, while 6.18 has 8 arguments where 6.12 has 12.
+ * The kernel makes a task sleep that dirties pages too fast. The tracepoint's argument for the
+ * time is in jiffies, whose length is in no type; its record has milliseconds. The record also
+ * has these fields in all kernels, while the number of arguments differs: 12 in 6.12, 8 in 6.18.
  */
 SEC("tracepoint/writeback/balance_dirty_pages")
 int on_throttle(struct trace_event_raw_balance_dirty_pages *ctx)
@@ -202,7 +202,7 @@ int on_throttle(struct trace_event_raw_balance_dirty_pages *ctx)
 	s64 ms = ctx->pause;
 	u64 ns;
 
-	if (tracing_stopped || ms <= 0) /* it may go on at once */
+	if (tracing_stopped || ms <= 0) /* the task does not sleep */
 		return 0;
 	bpf_core_read_str(key.device, sizeof(key.device), &ctx->bdi);
 	key.disk = disk_of_name(key.device);

@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* enum wb_reason of all kernels, by numbers of our own: those of the kernels differ. */
+/* enum wb_reason of all kernels, renumbered: the numbers differ between kernels. */
 #define WRITEBACK_REASONS(X)              \
 	X(BACKGROUND, "background")       \
 	X(VMSCAN, "vmscan")               \
@@ -21,7 +21,7 @@ enum writeback_reason { WRITEBACK_REASONS(WRITEBACK_NUMBER) };
 
 struct writeback_event {
 	struct event_head head;
-	struct task_id who; /* asked for it; not known: the kernel did by itself */
+	struct task_id who; /* the requester; not known: the kernel itself */
 	__u64 pages;
 	__u64 latency_ns;
 	__u32 disk;   /* 0: none */
@@ -29,11 +29,11 @@ struct writeback_event {
 	char device[64];
 };
 
-/* A process that was told to sleep, and the device for which. */
+/* A process that was throttled, and the device. */
 struct throttle_key {
 	__u32 pid;
 	__u32 disk;      /* 0: none */
-	char device[32]; /* its name; zeros where it is a disk */
+	char device[32]; /* its name; zeros for a disk */
 	char comm[COMM_LEN];
 };
 

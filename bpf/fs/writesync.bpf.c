@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* writesync: writes by process, file and synchrony. */
+/* writesync: writes by process, file and kind of synchronization. */
 #include "lib/aggregate.bpf.h"
 #include "lib/file_io_text.bpf.h"
 #include "fs/writesync.h"
 
 #define FILE_DSYNC 010000  /* O_DSYNC */
-#define FILE_SYNC 04000000 /* what O_SYNC has beside it */
+#define FILE_SYNC 04000000 /* additional bit of O_SYNC */
 #if defined(__TARGET_ARCH_arm64)
 #define FILE_DIRECT 0200000
 #else

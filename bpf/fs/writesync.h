@@ -11,7 +11,7 @@ struct writesync_key {
 	__u32 mode;
 };
 
-/* The first three are all writes. */
+/* The sum of the first three is all writes. */
 struct writesync_counts {
 	__u64 sync;
 	__u64 dsync;

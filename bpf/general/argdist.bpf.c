@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* argdist: how often arguments, results and other values of calls and tracepoints occur. */
+/* argdist: frequency of arguments, results and other values of calls and tracepoints. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/expression.bpf.h"
 #include "general/argdist.h"
 
 OPT(bool, distribution);
-OPT(__u64, signed_words); /* a bit for each word whose value has a sign */
+OPT(__u64, signed_words); /* a bit for each word whose value is signed */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -6,7 +6,7 @@
 
 #define ARGDIST_TEXT 256 /* bytes of all texts of a key */
 
-/* The loader makes keys as short as the command line's values need. */
+/* The loader shortens keys to the size of the command line's values. */
 struct argdist_key {
 	struct expression_out values;
 	char text[ARGDIST_TEXT];
@@ -18,7 +18,7 @@ struct argdist_count {
 
 struct argdist_range {
 	__u32 word;
-	__u32 negative; /* values below 0, by what they are without their sign */
+	__u32 negative; /* negative values, by absolute value */
 };
 
 #endif

@@ -13,7 +13,7 @@ OPT(__u64, intervals_step);
 
 TARGET_SLOTS(intervals, struct hist)
 
-/* When each target was called last; of all CPUs together it is in the first CPU's slots. */
+/* Time of each target's last call; if shared by all CPUs, in the first CPU's slots. */
 TARGET_SLOTS(calls, u64)
 
 struct thread_calls {
@@ -52,7 +52,7 @@ inline_ int on_call(void *ctx, u64 id)
 		return 0;
 	now = bpf_ktime_get_ns();
 	before = exchange(last, now);
-	/* Another CPU was faster with a later call, which stays the last one. */
+	/* Another CPU has stored a later call: keep that as the last one. */
 	if (before > now)
 		exchange(last, before);
 	h = intervals_of(id);

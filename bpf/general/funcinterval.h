@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* With --per-thread each thread has the last calls of this many targets. */
+/* With --per-thread, each thread records the last calls of this many targets. */
 #define FUNCINTERVAL_TARGETS 64
 
 struct funcinterval_key {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* funclatency: time that functions and system calls take. */
+/* funclatency: duration of functions and system calls. */
 #include "lib/aggregate.bpf.h"
 #include "lib/traced_calls.bpf.h"
 #include "general/funclatency.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* funcslower: calls of functions that take long. */
+/* funcslower: slow function calls. */
 #define STACK_OF_TASK
 #include "lib/program.bpf.h"
 #include "lib/stack.bpf.h"
@@ -7,7 +7,7 @@
 #include "general/funcslower.h"
 
 OPT_OR(__u64, min_ns, 1000000);
-OPT(__u32, arguments); /* how many are shown */
+OPT(__u32, arguments); /* number of arguments shown */
 
 struct entered {
 	u64 arguments[FUNCSLOWER_ARGUMENTS];
@@ -28,7 +28,7 @@ inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 	call_registers(at->regs, to);
 }
 
-/* An interrupt on top of the walk may end a slow call, too. */
+/* An interrupt during the walk may also end a slow call. */
 inline_ u64 user_stack_now(void *ctx)
 {
 	struct traced_calls *all = current_slot(false);

@@ -12,7 +12,7 @@ struct funcslower_event {
 	__u64 user_stack; /* key in `stacks` */
 	__u64 latency_ns;
 	__u64 result;
-	__u64 arguments[FUNCSLOWER_ARGUMENTS]; /* as the function was entered */
+	__u64 arguments[FUNCSLOWER_ARGUMENTS]; /* at the function's entry */
 	__u64 target;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* ksnoop: arguments and results of kernel functions, with all members. */
+/* ksnoop: arguments and results of kernel functions, with all struct members. */
 #include "lib/call_values.bpf.h"
 #include "general/ksnoop.h"
 
@@ -15,7 +15,7 @@ inline_ void read_values(struct ksnoop_event *e, struct expression_in *in, u64 i
 	expression_values(in, (void *)e + values_at, id);
 }
 
-/* The values at the entry, or at a tracepoint. */
+/* The values at entry, or at a tracepoint. */
 inline_ void enter(struct ksnoop_event *e, struct expression_in *in, u64 id)
 {
 	__builtin_memset(e, 0, sizeof(*e));

@@ -4,14 +4,14 @@
 
 #include "lib/expression.h"
 
-/* Memory that arguments and the result lead to follows. */
+/* Followed by the memory that arguments and the result point to. */
 struct ksnoop_event {
-	struct event_head head; /* the time of the entry */
+	struct event_head head; /* time of the entry */
 	struct task_id who;
 	__u64 target;
 	__u64 latency_ns;
-	__u32 cpu;      /* of the entry */
-	__u32 returned; /* has it, and are latency and result known? */
+	__u32 cpu;      /* at the entry */
+	__u32 returned; /* true if the call returned, with latency and result */
 	struct expression_out out;
 };
 

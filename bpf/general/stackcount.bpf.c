@@ -8,7 +8,7 @@
 
 OPT(bool, by_process);
 
-/* A task's stack is walked: an interrupt on top of it may be traced, too. */
+/* Set during a walk of the task's stack: an interrupt on top of it may be traced, too. */
 struct walking {
 	u64 on;
 };
@@ -42,5 +42,5 @@ inline_ int count_stack(void *ctx, u64 id, bool kernel)
 	return 0;
 }
 
-/* Where a user function is entered, the kernel's stack is that of the trap. */
+/* At a user function, the kernel stack is only that of the trap. */
 ON_TARGETS_APART(count_stack(ctx, id, true), count_stack(ctx, id, false))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* trace: calls of functions, tracepoints and USDT probes, with what the command line asks of them.
+/* trace: calls of functions, tracepoints and USDT probes, with values requested by command line.
  */
 #define STACK_OF_TASK
 #include "lib/stack.bpf.h"
@@ -13,7 +13,7 @@ OPT(bool, names_code); /* a message has %U */
 
 PLACE_CALLS()
 
-/* An interrupt on top of the walk may be traced, too. */
+/* An interrupt during the walk may be traced, too. */
 inline_ u64 user_stack_now(void *ctx)
 {
 	struct traced_calls *all = current_slot(true);
@@ -49,7 +49,7 @@ inline_ int show(void *ctx, struct expression_in *in, u64 id)
 	if (stack_on) {
 		struct stack *s = (struct stack *)(e + 1);
 
-		__builtin_memset(s, 0, 8 /* what comes before the frames */);
+		__builtin_memset(s, 0, 8 /* the part before the frames */);
 		emit_stack(ctx, s);
 	}
 	out = (struct expression_out *)((char *)e + values_at);

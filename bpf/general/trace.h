@@ -4,15 +4,15 @@
 
 #include "lib/expression.h"
 
-/* A struct stack (with --kernel-stack), a struct expression_out and its text follow. */
+/* Followed by a struct stack (with --kernel-stack), a struct expression_out and its text. */
 struct trace_event {
 	struct event_head head;
 	struct task_id who;
 	__u64 user_stack; /* key in `stacks` */
 	__u64 target;
-	struct user_code code; /* whose functions %U names; without an address */
+	struct user_code code; /* process for symbols of %U; without an address */
 	__u32 cpu;
-	__u32 values_at; /* of the struct expression_out, in the record */
+	__u32 values_at; /* offset of the struct expression_out in the record */
 };
 
 #endif

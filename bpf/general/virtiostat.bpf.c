@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* virtiostat: buffers that drivers hand to virtio devices. */
+/* virtiostat: buffers that drivers queue to virtio devices. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
@@ -9,13 +9,13 @@
 CPU_TABLE(queues, struct virtiostat_key, struct virtiostat_value)
 
 /*
- * Entries that are looked at in one buffer: a disk's request has some more than 254 at most, a
- * network packet 19.
+ * Limits of entries read in one buffer: a disk request has
+ * slightly more than 254 at most, a network packet 19.
  */
 #define MOST_SEVERAL 264
 #define MOST_ONE 40
 
-/* In scatterlist.page_link. */
+/* Flag bits of scatterlist.page_link. */
 #define SG_CHAIN 1UL
 #define SG_END 2UL
 
@@ -29,14 +29,14 @@ inline_ void name_queue(struct virtqueue *vq, struct virtiostat_key *key)
 				  BPF_CORE_READ(vq, vdev, dev.driver, name));
 }
 
-/* Lists of segments: those that the device reads, then those that it writes. */
+/* Lists of segments: first those that the device reads, then those that it writes. */
 struct lists {
-	struct scatterlist **next; /* NULL: `segment` is in the only one */
+	struct scatterlist **next; /* NULL: only one list, with `segment` */
 	struct scatterlist *segment;
-	u32 out, in; /* lists that are left; of the only one, which it is */
+	u32 out, in; /* remaining lists; for a single list, its direction */
 };
 
-/* Counts an entry of a list. The next one; NULL: it was the last. */
+/* Counts a list entry. Returns the next one; NULL: it was the last. */
 inline_ struct scatterlist *add_entry(struct scatterlist *sg, bool out,
 				      struct virtiostat_value *sums)
 {
@@ -93,7 +93,7 @@ inline_ int add(u64 vq, struct lists *l, u32 most)
 	v = queues_row(&key);
 	if (!v)
 		return 0;
-	/* Interrupts may come in between. */
+	/* Interrupts may update the same row. */
 	__sync_fetch_and_add(&v->buffers, 1);
 	__sync_fetch_and_add(&v->in_segments, sums.in_segments);
 	__sync_fetch_and_add(&v->out_segments, sums.out_segments);
@@ -116,7 +116,7 @@ inline_ int add_one(u64 vq, u64 segment, bool out)
 	return add(vq, &l, MOST_ONE);
 }
 
-/* Older verifiers refuse to read an argument that points to pointers from the context. */
+/* Older verifiers reject reading an argument of type pointer to pointer from the context. */
 SEC("fentry/virtqueue_add_sgs")
 int on_sgs(u64 *ctx)
 {

@@ -12,7 +12,7 @@ struct virtiostat_key {
 	__u32 pad;
 };
 
-/* In: what the device writes; out: what it reads. */
+/* In: written by the device; out: read by it. */
 struct virtiostat_value {
 	__u64 buffers;
 	__u64 in_segments;

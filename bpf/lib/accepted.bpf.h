@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCP connections that are accepted, in the task that does it. */
+/* Accepted TCP connections, in the task that accepts them. */
 #ifndef CORETAP_ACCEPTED_BPF_H
 #define CORETAP_ACCEPTED_BPF_H
 
 #include "lib/fd_tcp.bpf.h"
 #include "lib/text.bpf.h"
 
-/* NULL: none, or one that a packet has ended before. */
+/* NULL: no connection, or one that a packet has already closed. */
 inline_ struct sock *open_tcp(struct sock *sk)
 {
 	sk = tcp_behind(sk);
 	return sk && FOLLOW(sock, sk, __sk_common.skc_state) != TCP_CLOSE ? sk : NULL;
 }
 
-/* accept(2) has locked the socket; subflows of MPTCP get their files elsewhere, too. */
+/* accept(2) has locked the socket; MPTCP subflows get their files elsewhere. */
 inline_ struct sock *locked_sock(struct sock *sk)
 {
 	return sk->sk_lock.owned ? sk : NULL;
 }
 
 /*
- * ON_ACCEPT(accepted): accepted(sk, owner), of the address of a socket, to be followed; the tool
- * has the hook accepted_connections(). The function that gives a socket its file is entered after
- * the wait: it is passed by calls that wait when tracing starts, and by io_uring. Where there is no
- * fentry the ends of system calls are left.
+ * ON_ACCEPT(accepted): calls accepted(sk, owner); sk is an address for FOLLOW().
+ * The tool has the hook accepted_connections(). The kernel enters the function
+ * that gives a socket its file after the wait, so it covers calls that wait when
+ * tracing starts, and io_uring. Without fentry, system call exits are used.
  */
 #define ON_ACCEPT(accepted)                                                  \
 	inline_ int accept_of(struct sock *sk)                               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who accepted a TCP connection, and owns it from then on: kept until the tool takes it or the
- * socket is closed. In a hash, since programs at system calls have no storage of sockets.
+ * The task that accepted a TCP connection and owns it afterwards: kept until the tool takes it
+ * or the socket is closed. In a hash, as programs at system calls cannot use socket storage.
  */
 #ifndef CORETAP_ACCEPTORS_BPF_H
 #define CORETAP_ACCEPTORS_BPF_H
@@ -32,7 +32,7 @@ inline_ void forget_acceptor(const struct tcp_sock *tp)
 	bpf_map_delete_elem(&acceptors, &key);
 }
 
-/* NULL: none is kept. */
+/* NULL: no entry. */
 inline_ struct sock_owner *acceptor_of(const struct tcp_sock *tp)
 {
 	u64 key = (u64)tp;
@@ -40,13 +40,13 @@ inline_ struct sock_owner *acceptor_of(const struct tcp_sock *tp)
 	return has_file(tp) || is_subflow(tp) ? bpf_map_lookup_elem(&acceptors, &key) : NULL;
 }
 
-/* The owner that the tool knows (`o` may be NULL), else who accepted it. */
+/* The owner that the tool knows (`o` may be NULL), else the acceptor. */
 inline_ struct sock_owner *known_owner(const struct tcp_sock *tp, struct sock_owner *o)
 {
 	return o && o->id.known ? o : acceptor_of(tp);
 }
 
-/* Where no owner is known. */
+/* If the owner is not known yet. */
 inline_ void take_acceptor(const struct tcp_sock *tp, struct sock_owner *o)
 {
 	struct sock_owner *kept = o->id.known ? NULL : acceptor_of(tp);
@@ -57,7 +57,7 @@ inline_ void take_acceptor(const struct tcp_sock *tp, struct sock_owner *o)
 	forget_acceptor(tp);
 }
 
-/* The running task, as the socket's user, makes this transition, which is not to TCP_CLOSE. */
+/* The running task uses the socket and makes this transition, which is not to TCP_CLOSE. */
 inline_ void learn_owner(const struct tcp_sock *tp, u32 newstate, struct sock_owner *o)
 {
 	take_acceptor(tp, o);

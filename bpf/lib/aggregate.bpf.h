@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Keys -> values that the loader reads at each report (AggregateReport). Each aggregate has a name:
- * that of its map, or of its per-CPU slots NAME_cpus where no key is in use. The loader gives the
- * sizes. Counters only grow, by __sync_fetch_and_add, as several CPUs may have the same key; a
- * report is the difference of two readings.
+ * Keys -> values that the loader reads at each report (AggregateReport). An
+ * aggregate is named by its map, or by its per-CPU slots NAME_cpus if no key is in
+ * use. The loader sets the sizes. Counters only grow, by __sync_fetch_and_add, as
+ * several CPUs may have the same key; a report is the difference of two readings.
  */
 #ifndef CORETAP_AGGREGATE_BPF_H
 #define CORETAP_AGGREGATE_BPF_H
@@ -45,13 +45,13 @@ inline_ void hist_count(struct hist *h, u32 slot, u64 value, u64 n)
 	__sync_fetch_and_add(&h->total, value * n);
 }
 
-/* n values that are the same; slots are powers of two of `step`. */
+/* Adds n equal values; slots are powers of two of `step`. */
 inline_ void hist_log2(struct hist *h, u64 value, u64 n, u64 step)
 {
 	hist_count(h, log2_u64(value / step), value, n);
 }
 
-/* Slots of one `step` each; the last one has all above too. */
+/* Slots of one `step` each; the last one includes all larger values. */
 inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 {
 	u64 slot = value / step;
@@ -67,7 +67,7 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 		return cpu_slot(&name##_cpus); \
 	}
 
-/* Adds to one of them. */
+/* Adds to one of these counters. */
 #define SUM_ADD(name, counter, n)                              \
 	do {                                                   \
 		typeof(name##_slot()) s_ = name##_slot();      \
@@ -76,16 +76,16 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 	} while (0)
 
 /*
- * name_row(): the value of a key, made of zeros; NULL, and counted, where there is no room.
+ * name_row(): the value of a key, initialized to zeros; NULL, and counted, if the map is full.
  *
- * With --by a row may be apart for each owner: then a struct task_id follows the key in the map, of
- * which only the parts that are asked for are there. Without, nothing of it is left of the program.
- * A row is the running task's unless the program says whose it is: name_row_of(), or
+ * With --by there may be a row for each owner: a struct task_id then follows the key in the map,
+ * with only the requested members set. Without --by, no code for it remains in the program. A
+ * row belongs to the running task unless the program names the owner: name_row_of(), or
  * name_row_of_task() by a task's address. A tool whose rows belong to no task defines
- * ROWS_WITHOUT_OWNER first, and says why in its report (AggregateReport::without_owner).
+ * ROWS_WITHOUT_OWNER first, and gives the reason in its report (AggregateReport::without_owner).
  */
 #define TABLE(name, key_type, value_type) TABLE_OF(BPF_MAP_TYPE_HASH, name, key_type, value_type)
-/* The same with a value for each CPU, for keys that many CPUs share. */
+/* The same with a value for each CPU, for keys that many CPUs update. */
 #define CPU_TABLE(name, key_type, value_type) \
 	TABLE_OF(BPF_MAP_TYPE_PERCPU_HASH, name, key_type, value_type)
 #define TABLE_OF(map_type, name, key_type, value_type)                              \
@@ -121,7 +121,7 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 #else
 OPT(__u32, owner_parts); /* enum owner_part */
 
-/* Only the parts in use may stay, as all of it is a part of the key. */
+/* Clears the members that are not in use, as the whole struct is part of the key. */
 inline_ void cut_owner(struct task_id *owner)
 {
 	u64 *comm = (u64 *)owner->comm;
@@ -137,7 +137,7 @@ inline_ void cut_owner(struct task_id *owner)
 		comm[0] = comm[1] = 0;
 }
 
-/* Functions of their own: what is rarely asked for takes no room on the others' stacks. */
+/* Separate functions, so that this rarely used code takes no stack space of the others. */
 #define OWNED_ROWS(name, key_type, value_type)                                              \
 	struct name##_owned {                                                               \
 		key_type key;                                                               \
@@ -175,11 +175,11 @@ inline_ void cut_owner(struct task_id *owner)
 #endif
 
 /*
- * A table of which each CPU keeps the rows of a few keys at hand, in cache lines of its own. A
- * number and another one, or a pointer, stand for a key (0 where the first does alone):
- * name_kept(number, other) is its value, or NULL. Then the key is made, and name_keep(number,
- * other, &key) keeps its row, or finds it in the table. The loader sets name_keeps where --max-keys
- * does not bound the keys. Programs that interrupt each other must not keep rows of the same table.
+ * A table of which each CPU caches the rows of a few keys in private cache lines. A number and
+ * a second number or a pointer (0 if unneeded) identify a key: name_kept(number, other) returns
+ * its value, or NULL. The caller then builds the key, and name_keep(number, other, &key) caches
+ * its row, or looks it up in the table. The loader sets name_keeps if --max-keys does not limit
+ * keys. Programs that interrupt each other must not cache rows of the same table.
  */
 #define KEPT_ROWS 16
 #define CPU_TABLE_KEPT(name, key_type, value_type) \
@@ -188,52 +188,52 @@ inline_ void cut_owner(struct task_id *owner)
 #define TABLE_KEPT(name, key_type, value_type) \
 	TABLE(name, key_type, value_type)      \
 	KEPT(name, key_type, value_type)
-#define KEPT(name, key_type, value_type)                                       \
-	OPT(bool, name##_keeps);                                               \
-	struct name##_kept_row {                                               \
-		value_type value;                                              \
-		u64 number; /* plus one; 0: there is none */                   \
-		u64 other;                                                     \
-		key_type key;                                                  \
-	} __attribute__((aligned(64)));                                        \
-	struct name##_kept_rows {                                              \
-		struct name##_kept_row at[KEPT_ROWS];                          \
-	};                                                                     \
-	CPU_SLOTS(name##_rows, struct name##_kept_rows);                       \
-	inline_ struct name##_kept_row *name##_place(u64 number)               \
-	{                                                                      \
-		struct name##_kept_rows *rows;                                 \
-                                                                               \
-		if (!name##_keeps)                                             \
-			return NULL;                                           \
-		rows = cpu_slot(&name##_rows);                                 \
-		barrier_var(number);                                           \
-		return rows ? &rows->at[number & (KEPT_ROWS - 1)] : NULL;      \
-	}                                                                      \
-	inline_ value_type *name##_kept(u64 number, u64 other)                 \
-	{                                                                      \
-		struct name##_kept_row *row = name##_place(number);            \
-                                                                               \
-		if (!row || row->number != number + 1 || row->other != other)  \
-			return NULL;                                           \
-		return &row->value;                                            \
-	}                                                                      \
-	inline_ value_type *name##_keep(u64 number, u64 other, key_type *key)  \
-	{                                                                      \
-		struct name##_kept_row *row = name##_place(number);            \
-                                                                               \
-		if (!row || row->number) /* another one is there, and stays */ \
-			return name##_row(key);                                \
-		row->key = *key;                                               \
-		row->other = other;                                            \
-		*(volatile u64 *)&row->number = number + 1;                    \
-		return &row->value;                                            \
+#define KEPT(name, key_type, value_type)                                         \
+	OPT(bool, name##_keeps);                                                 \
+	struct name##_kept_row {                                                 \
+		value_type value;                                                \
+		u64 number; /* plus one; 0: free */                              \
+		u64 other;                                                       \
+		key_type key;                                                    \
+	} __attribute__((aligned(64)));                                          \
+	struct name##_kept_rows {                                                \
+		struct name##_kept_row at[KEPT_ROWS];                            \
+	};                                                                       \
+	CPU_SLOTS(name##_rows, struct name##_kept_rows);                         \
+	inline_ struct name##_kept_row *name##_place(u64 number)                 \
+	{                                                                        \
+		struct name##_kept_rows *rows;                                   \
+                                                                                 \
+		if (!name##_keeps)                                               \
+			return NULL;                                             \
+		rows = cpu_slot(&name##_rows);                                   \
+		barrier_var(number);                                             \
+		return rows ? &rows->at[number & (KEPT_ROWS - 1)] : NULL;        \
+	}                                                                        \
+	inline_ value_type *name##_kept(u64 number, u64 other)                   \
+	{                                                                        \
+		struct name##_kept_row *row = name##_place(number);              \
+                                                                                 \
+		if (!row || row->number != number + 1 || row->other != other)    \
+			return NULL;                                             \
+		return &row->value;                                              \
+	}                                                                        \
+	inline_ value_type *name##_keep(u64 number, u64 other, key_type *key)    \
+	{                                                                        \
+		struct name##_kept_row *row = name##_place(number);              \
+                                                                                 \
+		if (!row || row->number) /* taken by another key, which stays */ \
+			return name##_row(key);                                  \
+		row->key = *key;                                                 \
+		row->other = other;                                              \
+		*(volatile u64 *)&row->number = number + 1;                      \
+		return &row->value;                                              \
 	}
 
 /*
- * Histograms by key, or one per CPU where no part of the key is asked for (name_keyed is then a
- * constant 0, and the verifier drops the rest). name_step is the loader's: what bounds of slots are
- * multiples of.
+ * Histograms by key, or one per CPU if no part of the key is requested
+ * (name_keyed is then a constant 0, and the verifier drops the rest).
+ * The loader sets name_step: slot bounds are multiples of it.
  */
 #define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
 #define LINEAR_HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_linear)
@@ -251,7 +251,7 @@ inline_ void cut_owner(struct task_id *owner)
 	}                                                                        \
 	OWNED_ADD(name, key_type, add)
 
-/* name_add_of(), name_add_of_task(): a value of this owner. */
+/* name_add_of(), name_add_of_task(): adds a value for this owner. */
 #ifdef ROWS_WITHOUT_OWNER
 #define OWNED_ADD(name, key_type, add)
 #else
@@ -272,7 +272,7 @@ inline_ void cut_owner(struct task_id *owner)
 	}
 #endif
 
-/* A histogram whose keys are kept (KEPT). */
+/* A histogram whose rows are cached (KEPT). */
 #define HISTOGRAM_KEPT(name, key_type)                                                \
 	HISTOGRAM(name, key_type)                                                     \
 	KEPT(name, key_type, struct hist)                                             \
@@ -286,18 +286,18 @@ inline_ void cut_owner(struct task_id *owner)
 			hist_log2(h, value, 1, name##_step);                          \
 	}
 
-/* Keys of a histogram that mostly are a command name alone. */
+/* Histograms whose key mostly is just a command name. */
 #define COMM_HISTOGRAM(name, key_type)                                               \
 	HISTOGRAM_KEPT(name, key_type)                                               \
 	inline_ void name##_add_comm(key_type *key, u64 value)                       \
 	{                                                                            \
 		u64 *comm = (u64 *)key->comm, number = comm[0] * 0x9e3779b97f4a7c15; \
                                                                                      \
-		number = number >> 32 | number << 32; /* one to one */               \
+		number = number >> 32 | number << 32; /* bijective */                \
 		name##_add_kept(number, comm[1], key, value);                        \
 	}
 
-/* One histogram, never a key; n values that are the same. */
+/* One histogram, never with a key; adds n equal values. */
 #define SINGLE_HISTOGRAM(name)                               \
 	OPT(__u64, name##_step);                             \
 	SUMS(name, struct hist)                              \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long some CPU was idle that a task may use (--affinity). For each set of CPUs that waiting
- * tasks may use there is the time so far with one of them idle: the part of a wait is the
- * difference of two readings. A CPU that becomes idle or busy brings all sets up to date that it is
- * in, under a lock each. Sets are few: mostly that of all CPUs, and those of containers; those of a
- * single CPU are kept apart. A tool has hooks for idle_since_start and for its own program at
- * sched_switch, which calls cpu_switches().
+ * How long at least one CPU that a task may use was idle (--affinity). For each set of
+ * CPUs that waiting tasks may use there is the total time with one of them idle: the share
+ * of a wait is the difference of two readings. A CPU that becomes idle or busy updates all
+ * sets that contain it, each under its lock. Sets are few: mostly that of all CPUs, and
+ * those of containers; sets of a single CPU are kept separately. A tool has hooks for
+ * idle_since_start and for its own program at sched_switch, which calls cpu_switches().
  */
 #ifndef CORETAP_ALLOWED_IDLE_BPF_H
 #define CORETAP_ALLOWED_IDLE_BPF_H
@@ -17,9 +17,9 @@ OPT(bool, affinity);
 struct idle_time {
 	struct bpf_spin_lock lock;
 	u32 used;
-	u64 idle;  /* one of its CPUs is */
-	u64 since; /* when that began */
-	u64 total; /* before that */
+	u64 idle;  /* one of its CPUs is idle */
+	u64 since; /* start of that idle time */
+	u64 total; /* idle time before that */
 	struct cpu_set set;
 };
 
@@ -30,7 +30,7 @@ struct {
 	__type(value, struct idle_time);
 } idle_sets SEC(".maps");
 
-/* The set of a single CPU, by its number. */
+/* Sets of a single CPU, by CPU number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CPU_WORDS * 64);
@@ -44,7 +44,7 @@ struct cpu_idle {
 
 CPU_SLOTS(cpu_idles, struct cpu_idle);
 
-/* A bit for each CPU, set and cleared by adding: 5.10 has no other atomic operation. */
+/* A bit for each CPU, set and cleared by addition: 5.10 has no other atomic operation. */
 u64 idle_cpus[CPU_WORDS];
 
 inline_ u64 idle_word(u32 i)
@@ -62,7 +62,7 @@ inline_ bool an_idle_one(struct cpu_set *set)
 	return any;
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 inline_ void idle_is(struct idle_time *t, bool idle, u64 now)
 {
 	if (t->idle == idle)
@@ -74,8 +74,8 @@ inline_ void idle_is(struct idle_time *t, bool idle, u64 now)
 }
 
 /*
- * idle_cpus is right by now: whatever order CPUs come in, the last one leaves what is true. A
- * function of its own, for the verifier's sake.
+ * idle_cpus is already up to date: the last updater stores the correct state,
+ * in any order of CPUs. A separate function, as the verifier needs it.
  */
 __noinline int update_set(u32 number, u64 now)
 {
@@ -116,14 +116,14 @@ inline_ void cpu_becomes(bool idle, u64 now, bool with_sets)
 			break;
 }
 
-/* An idle task runs, too, on a CPU that goes offline. */
+/* The idle task also runs on a CPU that goes offline. */
 inline_ void cpu_switches(struct task_struct *next, u64 now)
 {
 	if (affinity)
 		cpu_becomes(!next->pid && BPF_CORE_READ(next, se.cfs_rq, rq, online), now, true);
 }
 
-/* Run on each CPU before any wait counts: sets and single CPUs are made later. */
+/* Run on each CPU before any wait is measured: sets and single CPUs are added later. */
 SEC("run/each_cpu")
 int idle_since_start(void *ctx)
 {
@@ -151,7 +151,7 @@ __noinline int claim_set(u32 number)
 	return taken;
 }
 
-/* Time with an idle CPU among these until now; only differences mean something. */
+/* Time until now with one of these CPUs idle; only differences are meaningful. */
 inline_ u64 idle_so_far(u32 allowed, u64 now)
 {
 	u32 number = allowed & (CPU_WORDS * 64 - 1);
@@ -165,7 +165,7 @@ inline_ u64 idle_so_far(u32 allowed, u64 now)
 	if (!t)
 		return 0;
 	bpf_spin_lock(&t->lock);
-	if (allowed & SINGLE_CPU) /* its first idle time may have begun before tracing */
+	if (allowed & SINGLE_CPU) /* its first idle time may have started before tracing */
 		idle_is(t, idle_word(number / 64) >> (number & 63) & 1, now);
 	total = t->total + (t->idle ? since(t->since, now) : 0);
 	bpf_spin_unlock(&t->lock);

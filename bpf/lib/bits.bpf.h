@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Maps of bits in words of 64. */
+/* Bitmaps in words of 64 bits. */
 #ifndef CORETAP_BITS_BPF_H
 #define CORETAP_BITS_BPF_H
 
@@ -7,7 +7,7 @@
 
 #define WORD_BITS 64
 
-/* The bits from `first` to `last` that are in this word, which has one of them. */
+/* The bits from `first` to `last` that are in this word; at least one is. */
 inline_ u64 bits_of_word(u64 word, u64 first, u64 last)
 {
 	u64 begin = word * WORD_BITS, end = begin + WORD_BITS - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Block requests: what differs between kernels, and whose they are. */
+/* Block requests: differences between kernels, and owners. */
 #ifndef CORETAP_BLOCK_BPF_H
 #define CORETAP_BLOCK_BPF_H
 
@@ -8,7 +8,7 @@
 #include "lib/filter.bpf.h"
 #include "lib/since.bpf.h"
 
-/* 5.11 dropped the queue from these tracepoints (a54895fa057c); stable kernels took that over. */
+/* 5.11 dropped the queue from these tracepoints (a54895fa057c); stable kernels backported that. */
 TP_ARGS(block_rq_insert);
 TP_ARGS(block_rq_issue);
 
@@ -51,8 +51,8 @@ inline_ bool keep_disk(struct request *rq)
 }
 
 /*
- * block_rq_complete fires for each part that completes, before the request's length shrinks:
- * the last part is at least as long as what is left.
+ * block_rq_complete fires for each part that completes, before the
+ * request's length shrinks: the last part is at least as long as the rest.
  */
 inline_ bool rq_done(struct request *rq, u32 bytes)
 {
@@ -60,8 +60,8 @@ inline_ bool rq_done(struct request *rq, u32 bytes)
 }
 
 /*
- * Was the start of a request that completes missed? A flush has a request that is never issued; it
- * carries no data.
+ * Was the start of a completing request missed? A flush
+ * has a request that is never issued; it carries no data.
  */
 inline_ bool missed_start(struct request *rq, bool wanted)
 {
@@ -69,13 +69,13 @@ inline_ bool missed_start(struct request *rq, bool wanted)
 	       (wanted || (!filter.on && !filter_disk_on && began_traced(rq->start_time_ns)));
 }
 
-/* The cgroup that the I/O is charged to, which writeback has of the pages; NULL: none of version 2.
+/* The cgroup that the I/O is charged to; writeback takes it from the pages. NULL: not in version 2.
  */
 inline_ struct cgroup *charged_cgroup(struct bio *bio)
 {
 	struct cgroup *c = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
 
-	/* Hierarchy 0 is version 2; elsewhere ids mean other directories. */
+	/* Hierarchy 0 is version 2; in others ids mean other directories. */
 	return c && BPF_CORE_READ(c, root, hierarchy_id) == 0 ? c : NULL;
 }
 
@@ -89,7 +89,7 @@ inline_ bool wanted_by_cgroup(struct bio *bio)
 	return c && cgroup_under(c, filter.cgroup);
 }
 
-/* The running task submits this. What a kernel thread does for a cgroup is the cgroup's. */
+/* The running task submits this bio. I/O by a kernel thread for a cgroup belongs to the cgroup. */
 inline_ void identify_submitter(struct task_id *id, struct bio *bio)
 {
 	struct cgroup *c;
@@ -102,7 +102,7 @@ inline_ void identify_submitter(struct task_id *id, struct bio *bio)
 		id->cgroup = BPF_CORE_READ(c, kn, id);
 }
 
-/* Asked where it is submitted, of the submitter; what is written back later is its cgroup's. */
+/* Called at submission, about the submitter; later writeback belongs to its cgroup. */
 inline_ bool wanted_submission(struct bio *bio)
 {
 	if (!filter.on || filter_matches(current_task()))
@@ -120,8 +120,8 @@ inline_ bool keep_submission(struct bio *bio)
 }
 
 /*
- * A request for a flush, or for one before or behind its data, waits until the kernel issues one
- * request of its own for all that wait; the sector of that one means nothing.
+ * A request for a flush, or for one before or after its data, waits until the kernel issues
+ * a single flush request for all waiting ones; the sector of that request is meaningless.
  */
 inline_ bool is_flush(struct request *rq)
 {
@@ -129,23 +129,23 @@ inline_ bool is_flush(struct request *rq)
 }
 
 /*
- * Or did, or will: what the device does not do itself is gone from the request's own flags. Read by
- * a helper, as a flush has no bio: before 6.4 (0108a4e9f358) the kernel may panic where a program
- * with functions of its own follows such a pointer.
+ * Waits for a flush now, before, or later. The request's own flags lack what the device does
+ * not do itself, so the bio is read; by a helper, as a flush has no bio: before 6.4
+ * (0108a4e9f358) the kernel may panic where a program with subprograms follows such a pointer.
  */
 inline_ bool waits_for_flush(struct request *rq)
 {
 	return BPF_CORE_READ(rq, bio, bi_opf) & (1U << __REQ_PREFLUSH | 1U << __REQ_FUA);
 }
 
-/* 6.6 hung those that wait on their queue's member (81ada09cc25e). */
+/* 6.6 links waiting requests by their member queuelist (81ada09cc25e). */
 struct request___with_flush_list {
 	struct {
 		struct list_head list;
 	} flush;
 } __attribute__((preserve_access_index));
 
-/* The first that waits for this flush; an address to be read by bpf_core_read only. */
+/* The first request that waits for this flush; read the address by bpf_core_read only. */
 inline_ struct request *first_waiting(struct request *flush)
 {
 	struct request___with_flush_list *old = (void *)flush;
@@ -162,18 +162,18 @@ inline_ struct request *first_waiting(struct request *flush)
 }
 
 /*
- * Requests come from fixed sets of tags: a slot is rewritten for each I/O and not given up at its
- * end, so that there is no allocator work, and nothing leaks when a request ends in another way. An
- * open table in an array: mostly the first place that is looked at is the request's, in one cache
- * line, where a hash map would read two. Disks that are gone leave requests behind: where no place
- * is free, a request takes over that of one that is not under way, as rq_idle() says of its slot.
- * Should that one begin again at the same moment, its end is not matched.
+ * Requests come from fixed sets of tags: a slot is rewritten for each I/O and not freed at its
+ * end, so that there is no allocator work, and nothing leaks when a request ends in another
+ * way. The table is an array with open addressing: mostly the first entry probed is the
+ * request's, in one cache line, where a hash map would read two. Removed disks leave entries
+ * behind: if no entry is free, a request takes over one that is not in flight, as rq_idle()
+ * reports of its slot. If that other request starts at the same moment, its end is not matched.
  */
-OPT(__u32, requests_mask); /* entries of the table - 1, which is a power of two */
+OPT(__u32, requests_mask); /* entries of the table - 1; their number is a power of two */
 
-#define RQ_PLACES 16 /* that are looked at: half of them are free at least */
+#define RQ_PLACES 16 /* probed for a request: at least half of the table is free */
 
-/* Two CPUs may want the same place for different requests: one gets it for the moment. */
+/* Two CPUs may claim the same place for different requests: only one gets it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -182,8 +182,8 @@ struct {
 } request_claims SEC(".maps");
 
 /*
- * Where a request's place is comes from its address. The verifier takes no pointer for a number,
- * but the difference of two; and what a variable holds is a number.
+ * A request's place is computed from its address. The verifier does not allow arithmetic on a
+ * pointer as a number, but the difference of two is a number, as is the value of a variable.
  */
 __u64 requests_anchor;
 
@@ -195,7 +195,7 @@ inline_ u64 rq_offset(struct request *rq)
 	return at;
 }
 
-/* Of a request that the program has read the address of. */
+/* For a request whose address the program has read. */
 inline_ u64 rq_offset_read(u64 rq)
 {
 	*(volatile u64 *)&requests_anchor = (u64)&requests_mask;
@@ -209,7 +209,7 @@ inline_ u32 rq_place(u64 offset, u32 n)
 
 #define RQ_SLOTS(slot_type)                                                                  \
 	struct rq_entry {                                                                    \
-		u64 rq; /* 0: the place is free, never again afterwards */                   \
+		u64 rq; /* 0: the place is free; once used, it never is again */             \
 		slot_type slot;                                                              \
 	};                                                                                   \
 	struct {                                                                             \
@@ -250,7 +250,7 @@ inline_ u32 rq_place(u64 offset, u32 n)
 	{                                                                                    \
 		return rq_slot_find(rq, rq_offset_read(rq));                                 \
 	}                                                                                    \
-	/* Of one that has none. */                                                          \
+	/* For a request without a slot. */                                                  \
 	static __noinline slot_type *rq_slot_take(u64 rq, u64 offset)                        \
 	{                                                                                    \
 		for (u32 n = 0; n < 2 * RQ_PLACES; n++) {                                    \
@@ -281,7 +281,7 @@ inline_ u32 rq_place(u64 offset, u32 n)
 	{                                                                                    \
 		return rq_slot_take((u64)rq, rq_offset(rq));                                 \
 	}                                                                                    \
-	/* NULL: there is no room, and that is counted. */                                   \
+	/* NULL: there is no room; counted. */                                               \
 	inline_ slot_type *rq_slot_make(struct request *rq)                                  \
 	{                                                                                    \
 		slot_type *s = rq_slot(rq);                                                  \
@@ -290,9 +290,9 @@ inline_ u32 rq_place(u64 offset, u32 n)
 	}
 
 /*
- * The submitter is known where a request is begun, in block_io_start. Before 6.5 brought that
- * (5a80bd075f3b) there is only the bio yet, in block_getrq: what is known of it waits here until
- * the bio is a request's. A bio that is merged into another request passes neither.
+ * block_io_start runs in the submitter's context. Before 6.5 added it (5a80bd075f3b) there
+ * is only block_getrq, where just the bio is known: the data is kept here by bio until the
+ * bio is part of a request. A bio that is merged into another request reaches neither.
  */
 TP_ARGS(block_io_start);
 TP_ARGS(block_getrq);
@@ -307,34 +307,34 @@ inline_ u64 getrq_bio(u64 *ctx)
 	return tp_args_block_getrq >= 2 ? ARG(ctx, 1) : ARG(ctx, 0);
 }
 
-#define BIO_SLOTS(slot_type)                                                     \
-	struct {                                                                 \
-		__uint(type, BPF_MAP_TYPE_LRU_HASH);                             \
-		__uint(max_entries, 1);                                          \
-		__type(key, u64);                                                \
-		__type(value, slot_type);                                        \
-	} bios SEC(".maps");                                                     \
-	inline_ void bio_slot_put(u64 bio, slot_type *fresh)                     \
-	{                                                                        \
-		if (bpf_map_update_elem(&bios, &bio, fresh, BPF_ANY))            \
-			count(LEDGER_UNTRACKED);                                 \
-	}                                                                        \
-	/* Into `slot`, and forgotten here. Bios merged to the front push the */ \
-	/* request's own one to the end. */                                      \
-	inline_ bool bio_slot_take(struct request *rq, slot_type *slot)          \
-	{                                                                        \
-		u64 bio = (u64)rq->bio, last = (u64)rq->biotail;                 \
-		slot_type *s = bpf_map_lookup_elem(&bios, &bio);                 \
-                                                                                 \
-		if (!s && last != bio) {                                         \
-			bio = last;                                              \
-			s = bpf_map_lookup_elem(&bios, &bio);                    \
-		}                                                                \
-		if (!s)                                                          \
-			return false;                                            \
-		*slot = *s;                                                      \
-		bpf_map_delete_elem(&bios, &bio);                                \
-		return true;                                                     \
+#define BIO_SLOTS(slot_type)                                            \
+	struct {                                                        \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH);                    \
+		__uint(max_entries, 1);                                 \
+		__type(key, u64);                                       \
+		__type(value, slot_type);                               \
+	} bios SEC(".maps");                                            \
+	inline_ void bio_slot_put(u64 bio, slot_type *fresh)            \
+	{                                                               \
+		if (bpf_map_update_elem(&bios, &bio, fresh, BPF_ANY))   \
+			count(LEDGER_UNTRACKED);                        \
+	}                                                               \
+	/* Moves the data to `slot`. Front merges move the request's */ \
+	/* own bio to the end. */                                       \
+	inline_ bool bio_slot_take(struct request *rq, slot_type *slot) \
+	{                                                               \
+		u64 bio = (u64)rq->bio, last = (u64)rq->biotail;        \
+		slot_type *s = bpf_map_lookup_elem(&bios, &bio);        \
+                                                                        \
+		if (!s && last != bio) {                                \
+			bio = last;                                     \
+			s = bpf_map_lookup_elem(&bios, &bio);           \
+		}                                                       \
+		if (!s)                                                 \
+			return false;                                   \
+		*slot = *s;                                             \
+		bpf_map_delete_elem(&bios, &bio);                       \
+		return true;                                            \
 	}
 
 #endif

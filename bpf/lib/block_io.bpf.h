@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The life of each block request that the filters want: who submitted it, when it was inserted and
- * issued. A tool with it has hooks for on_io_start or on_getrq, calls io_inserted() and io_issued()
- * at the tracepoints of these names, and io_completed() and io_ended() at block_rq_complete. One
- * that does not look at completions defines BLOCK_IO_NEVER_ENDS first, one that asks for nothing of
- * submitters but their names BLOCK_IO_COMMS.
+ * Tracks each block request that passes the filters: its submitter, and when it was
+ * inserted and issued. A tool with it has hooks for on_io_start or on_getrq, calls
+ * io_inserted() and io_issued() at the tracepoints of these names, and io_completed()
+ * and io_ended() at block_rq_complete. A tool without completions defines
+ * BLOCK_IO_NEVER_ENDS first, one that needs only the submitters' names BLOCK_IO_COMMS.
  */
 #ifndef CORETAP_BLOCK_IO_BPF_H
 #define CORETAP_BLOCK_IO_BPF_H
@@ -14,7 +14,7 @@
 #include "lib/stack.bpf.h"
 #endif
 
-/* The submitter of a request; for tools that define BLOCK_IO_STACKS first, also where. */
+/* The submitter of a request; with BLOCK_IO_STACKS, defined first by the tool, also its stacks. */
 struct block_owner {
 	struct task_id who;
 #ifdef BLOCK_IO_STACKS
@@ -28,9 +28,9 @@ struct block_io {
 	u64 issued;   /* 0: not yet */
 	u64 sector;
 	u32 bytes;
-	u32 tag;    /* the tool's */
-	u64 wanted; /* its submission was seen, and not filtered */
-	u64 began;  /* the kernel's own stamp of the request, which tells its lives apart */
+	u32 tag;    /* for the tool's use */
+	u64 wanted; /* its submission was seen and passed the filters */
+	u64 began;  /* start_time_ns of the request: distinguishes reuse of the request */
 	struct block_owner owner;
 };
 
@@ -64,7 +64,7 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 #endif
 }
 
-/* In the submitter's context: only here is it known whose the I/O is. */
+/* In the submitter's context: only here the owner of the I/O is known. */
 SEC("tp_btf/block_io_start")
 int on_io_start(u64 *ctx)
 {
@@ -72,7 +72,7 @@ int on_io_start(u64 *ctx)
 	struct block_io *s = rq_slot(rq);
 
 #ifndef BLOCK_IO_NEVER_ENDS
-	if (s && s->wanted && s->issued) /* its last end was not seen */
+	if (s && s->wanted && s->issued) /* its last completion was not seen */
 		count(LEDGER_UNMATCHED);
 #endif
 	if (!keep_disk(rq) || !keep_submission(rq->bio)) {
@@ -105,8 +105,8 @@ int on_getrq(u64 *ctx)
 }
 
 /*
- * A flush of the device serves requests that wait for it, the first of which is taken for its
- * submitter: it may still have its bio, or be written already and wait for the flush behind it.
+ * A flush of the device serves requests that wait for it; the first of them is taken as its
+ * submitter. It may still have its bio, or be written already and wait for the flush that follows.
  */
 inline_ bool find_flusher(struct request *flush, struct block_owner *owner)
 {
@@ -135,14 +135,14 @@ inline_ bool find_owner(struct request *rq, struct block_owner *owner)
 	return known_by_bio() && bio_slot_take(rq, owner);
 }
 
-/* At the first of insertion and issue of a request that is not known to be wanted yet. */
+/* At insertion or issue, whichever is first, of a request that is not known to be wanted yet. */
 inline_ struct block_io *claim(struct request *rq)
 {
 	struct block_owner owner = {};
 	struct block_io *s;
 
 	if (!find_owner(rq, &owner)) {
-		/* Of most of what the filters exclude the submission was seen and counted. */
+		/* The submission of most requests that the filters exclude was seen and counted. */
 		if (filter.on)
 			return NULL;
 		if (!known_by_bio() && !is_flush(rq) && !on_wanted_disk(rq))
@@ -164,7 +164,7 @@ inline_ struct block_io *wanted_slot(struct request *rq)
 {
 	struct block_io *s = rq_slot(rq);
 
-	/* A request that was merged into another never ends: where no start was seen, it may be so.
+	/* A request merged into another never ends: possible if no start was seen.
 	 */
 	if (s && s->wanted && (!known_by_bio() || s->began == rq->start_time_ns))
 		return s;
@@ -179,7 +179,7 @@ inline_ void io_inserted(struct request *rq)
 		s->inserted = bpf_ktime_get_ns();
 }
 
-/* NULL: not wanted. *first: not issued before; again, what is done of it is gone from the request.
+/* NULL: not wanted. *first: not issued before. If reissued, the request lacks the parts done.
  */
 inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
 {
@@ -203,7 +203,7 @@ inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
 	return s;
 }
 
-/* The request's, once it is done whole; NULL: it is not, or its start was not seen. */
+/* The slot of a completely done request; NULL: not done yet, or its start was not seen. */
 inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 {
 	struct block_io *s;
@@ -222,8 +222,8 @@ inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 	return NULL;
 }
 
-/* When all of it has been used. Where its data is written a flush may follow, the submitter's
- * still. */
+/* After the last use of the slot's data. After written
+ * data a flush may follow, with the same submitter. */
 inline_ void io_ended(struct request *rq, struct block_io *s)
 {
 	if (!waits_for_flush(rq))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From when to when a block request is measured, of those that the filters want; not whose it is
- * (lib/block_io.bpf.h). A tool with it has a hook for on_io_start or on_getrq with filters by task,
- * and calls span_begin() and span_end(). Where spans begin in a queue, in which a request may be
- * merged into another and never end, it defines SPAN_QUEUES first. With --by of owners it has these
- * hooks, too: owner_of_request() then is the submitter.
+ * The start and end of the measured span of each block request that passes the filters; not
+ * its owner (lib/block_io.bpf.h). A tool with it has a hook for on_io_start or on_getrq with
+ * filters by task, and calls span_begin() and span_end(). If spans start in a queue, where a
+ * request may be merged into another and never end, the tool defines SPAN_QUEUES first. With
+ * --by for owners it also has these hooks: owner_of_request() then is the submitter.
  */
 #ifndef CORETAP_BLOCK_SPAN_BPF_H
 #define CORETAP_BLOCK_SPAN_BPF_H
@@ -16,9 +16,9 @@
 #endif
 
 struct io {
-	u64 start;  /* 0: not under way */
+	u64 start;  /* 0: not in flight */
 	u64 wanted; /* by a filter; kept while it may wait for a flush */
-	u64 life;   /* when the request began: one that was merged into another never ends */
+	u64 life;   /* start_time_ns of the request: a request merged into another never ends */
 };
 
 inline_ bool rq_idle(struct io *s)
@@ -28,10 +28,10 @@ inline_ bool rq_idle(struct io *s)
 
 RQ_SLOTS(struct io);
 
-/* Of a wanted task. */
+/* For bios of wanted tasks. */
 BIO_SLOTS(struct task_id);
 
-/* With --by of owners: until forget_owner(). */
+/* With --by for owners: kept until forget_owner(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -47,7 +47,7 @@ inline_ void own_request(struct request *rq, const struct task_id *owner)
 		count(LEDGER_UNTRACKED);
 }
 
-/* For name_add_of(): NULL without --by, zeros where it is not known. */
+/* For name_add_of(): NULL without --by, zeros if the owner is not known. */
 inline_ const struct task_id *owner_of_request(struct request *rq)
 {
 	static const struct task_id unknown;
@@ -60,7 +60,7 @@ inline_ const struct task_id *owner_of_request(struct request *rq)
 	return owner ?: &unknown;
 }
 
-/* When all of it has been used: its next life may start unseen. A flush may follow. */
+/* After the last use: the next start may not be seen. A flush may follow. */
 inline_ void forget_owner(struct request *rq)
 {
 	u64 key = (u64)rq;
@@ -69,13 +69,13 @@ inline_ void forget_owner(struct request *rq)
 		bpf_map_delete_elem(&request_owners, &key);
 }
 
-/* Known of it in this life. Before 6.5 none tells that another one has begun. */
+/* True if known for this use of the request; before 6.5 reuse is not signalled. */
 inline_ bool known_wanted(struct io *s, u64 life)
 {
 	return s && s->wanted && (!known_by_bio() || s->life == life);
 }
 
-/* The first of those that wait for it says whose a flush is: its data may be written already. */
+/* The first waiting request determines the owner of a flush: its data may be written already. */
 inline_ bool wanted_flush(struct request *flush)
 {
 	struct request *waits = first_waiting(flush);
@@ -131,7 +131,7 @@ inline_ int span_begin(struct request *rq, bool first_only)
 	return 0;
 }
 
-/* Of a request that is done whole when it began; 0: it is not, or that was not seen. */
+/* Start time of a request that is done completely; 0: it is not done, or its start was not seen. */
 inline_ u64 span_end(struct request *rq, u32 bytes)
 {
 	struct io *s;
@@ -153,7 +153,7 @@ inline_ u64 span_end(struct request *rq, u32 bytes)
 	return start;
 }
 
-/* Whose request it is, while the submitter runs. */
+/* Records the owner of the request, in the submitter's context. */
 SEC("tp_btf/block_io_start")
 int on_io_start(u64 *ctx)
 {
@@ -161,7 +161,7 @@ int on_io_start(u64 *ctx)
 	struct io *s = rq_slot(rq);
 	struct task_id owner = {};
 
-	/* Its last end was not seen; of those that only queue it could have been merged. */
+	/* Its last completion was not seen; a request that is only queued may have been merged. */
 	if (s && s->wanted && s->start && !SPAN_QUEUES)
 		count(LEDGER_UNMATCHED);
 	if (on_wanted_disk(rq) && filter_matches(current_task())) {
@@ -175,7 +175,7 @@ int on_io_start(u64 *ctx)
 		return 0;
 	}
 	if (s)
-		s->wanted = 0; /* its last life was another task's, or on another disk */
+		s->wanted = 0; /* its last use was by another task, or on another disk */
 	return 0;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of functions of user programs, from entry to return, by the task's stack pointer. */
+/* Calls of user functions, from entry to return, matched by the task's stack pointer. */
 #ifndef CORETAP_CALL_BPF_H
 #define CORETAP_CALL_BPF_H
 
 #include "lib/task.bpf.h"
 
 /*
- * Since 6.13 the kernel gives programs of this type one stack for each CPU, as if another task
- * could not come between; on user functions it can, and then two share it. Programs with a tail
- * call keep to the task's own stack: those of ON_USER_FUNCTION have this one, which is never made.
+ * Since 6.13 the kernel gives programs of this type one stack for each CPU, assuming that no other
+ * task runs in between; on user functions one can, and then both share the stack. Programs with a
+ * tail call use the task's stack: those of ON_USER_FUNCTION contain one that is never executed.
  */
 OPT(bool, never);
 
@@ -19,7 +19,7 @@ struct {
 	__type(value, u32);
 } no_programs SEC(".maps");
 
-/* A program at a function's entry or return: SEC and name, and what it returns, by `ctx`. */
+/* A program at a function's entry or return: section, name, and its return value (uses `ctx`). */
 #define ON_USER_FUNCTION(section, name, result)              \
 	SEC(section)                                         \
 	int name(struct pt_regs *ctx)                        \
@@ -29,30 +29,30 @@ struct {
 		return result;                               \
 	}
 
-/* The outermost call under way of a task; part of its TASK_SLOT. */
+/* The outermost call in progress in a task; part of its TASK_SLOT. */
 struct call {
 	u64 start; /* 0: none */
-	u64 sp;    /* the stack pointer when it has returned */
+	u64 sp;    /* the stack pointer after its return */
 	u64 inner; /* calls within it */
 };
 
-/* x86 has the return address on the stack until the function has returned. */
+/* On x86 the return address is on the stack until the function has returned. */
 #ifdef __TARGET_ARCH_x86
 #define RETURN_ADDRESS_BYTES 8
 #else
 #define RETURN_ADDRESS_BYTES 0
 #endif
 
-/* Told at the entry. */
+/* Call at the function's entry. */
 inline_ u64 sp_after_return(struct pt_regs *ctx)
 {
 	return PT_REGS_SP(ctx) + RETURN_ADDRESS_BYTES;
 }
 
 /*
- * Is it the return of the call that began with this sp_after_return()? `sp`: now, at the return
- * instruction or, in the kernel's return probe, behind it. Of two calls that both fit the inner one
- * returns first.
+ * Is this the return of the call that started with this sp_after_return()?
+ * `sp`: now, at the return instruction or, in the kernel's return probe,
+ * after it. If two calls match, the inner one returns first.
  */
 inline_ bool is_return_of(u64 after_return, u64 sp)
 {
@@ -60,10 +60,10 @@ inline_ bool is_return_of(u64 after_return, u64 sp)
 }
 
 /*
- * False for a call that is a part of another one (gethostbyname() calls gethostbyname_r()). One
- * that was left by longjmp() is under way no more when the stack is as short as it was at its
- * entry; what was taken for its parts meanwhile is counted. The same stack pointer twice: two
- * names of one file are probed (overlays), and this is one call.
+ * False for a call within another one (gethostbyname() calls gethostbyname_r()).
+ * A call that was left by longjmp() is over once the stack is as short as at its
+ * entry; calls taken as inner ones meanwhile are counted. The same stack pointer
+ * twice: two names of one file are probed (overlays), and this is one call.
  */
 inline_ bool call_begin(struct call *c, struct pt_regs *ctx)
 {
@@ -81,7 +81,7 @@ inline_ bool call_begin(struct call *c, struct pt_regs *ctx)
 	return true;
 }
 
-/* True once for each call that has begun. */
+/* True once for each call that was started. */
 inline_ bool call_end(struct call *c, struct pt_regs *ctx)
 {
 	return c->start && is_return_of(c->sp, PT_REGS_SP(ctx));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Records of calls that grow from the entry to the return: what an argument leads to may be another
- * thing by then. How long they are the loader knows: it sets the size of the map's values.
+ * Records of calls, filled from entry to return: memory that an argument points to may change
+ * before the return. The loader knows their length: it sets the size of the map's values.
  */
 #ifndef CORETAP_CALL_VALUES_BPF_H
 #define CORETAP_CALL_VALUES_BPF_H
@@ -11,12 +11,12 @@
 #include "lib/expression.bpf.h"
 #include "lib/traced_calls.bpf.h"
 
-/* Has the target with this number a return, whose number is the next one? */
+/* True if the target with this number has a return, whose number is the next one. */
 const volatile __u8 call_has_return[CALL_VALUES_TARGETS] = {};
 
 static const char no_call_values[CALL_VALUES_MOST];
 
-/* Key: the address of the call in its task's record. The loader knows the map's name. */
+/* Key: address of the call in its task's record. The loader uses the map's name. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, 0);
@@ -31,8 +31,8 @@ inline_ bool waits_for_return(u64 id)
 	return id < CALL_VALUES_TARGETS && call_has_return[id & (CALL_VALUES_TARGETS - 1)];
 }
 
-/* The record of a call that is entered; of an older one at this address nothing is left that
- * counts. NULL: the map is full. */
+/* The record of a call at its entry; replaces an older
+ * one at this address. NULL: the map is full. */
 inline_ void *call_values_begin(void *call)
 {
 	u64 key = expression_address(call);
@@ -44,7 +44,7 @@ inline_ void *call_values_begin(void *call)
 	return bpf_map_lookup_elem(&call_values, &key);
 }
 
-/* NULL: it has none. */
+/* NULL: no record. */
 inline_ void *call_values_of(void *call)
 {
 	u64 key = expression_address(call);
@@ -60,8 +60,8 @@ inline_ void call_values_done(void *call)
 }
 
 /*
- * The programs at functions, system calls and tracepoints that the command line names, returns
- * first, as the first to be attached. Before, the tool has
+ * The programs at functions, system calls and tracepoints that the command line names;
+ * returns come first, as they must be attached first. Before this, the tool defines
  *   call_begins(const struct call_place *at, struct expression_in *in)
  *   call_ends(const struct call_place *at, struct expression_in *in)
  */

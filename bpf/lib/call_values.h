@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bounds of records of whole calls (bpf/lib/call_values.bpf.h). */
+/* Limits of records of whole calls (bpf/lib/call_values.bpf.h). */
 #ifndef CORETAP_CALL_VALUES_H
 #define CORETAP_CALL_VALUES_H
 

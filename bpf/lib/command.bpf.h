@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Commands of devices whose drivers are modules: from one tracepoint to another, by what the
- * records of both say of the command. Their members' places come from the loader.
+ * Commands of devices whose drivers are modules: from one tracepoint to another,
+ * matched by members of both records. The loader sets the offsets of the members.
  */
 #ifndef CORETAP_COMMAND_BPF_H
 #define CORETAP_COMMAND_BPF_H
 
 #include "lib/filter.bpf.h"
 
-/* Copies a member of the record; the verifier wants constant places in loads, not here. */
+/* Copies a member of the record; the verifier requires constant offsets for loads, not here. */
 #define RECORD_READ(to, size, ctx, at) bpf_probe_read_kernel(to, size, (const char *)(ctx) + (at))
 
-/* command_start() and command_end(); the id has no holes. */
+/* command_start() and command_end(); the id type must have no padding. */
 #define COMMANDS(id_type, start_type)                                          \
 	struct {                                                               \
 		__uint(type, BPF_MAP_TYPE_HASH);                               \
@@ -24,7 +24,7 @@
 		if (bpf_map_update_elem(&commands, id, start, BPF_ANY))        \
 			count(LEDGER_UNTRACKED);                               \
 	}                                                                      \
-	/* False: its start was not seen, or is not wanted. */                 \
+	/* False: its start was not seen, or was filtered. */                  \
 	inline_ bool command_end(const id_type *id, start_type *start)         \
 	{                                                                      \
 		start_type *s = bpf_map_lookup_elem(&commands, id);            \

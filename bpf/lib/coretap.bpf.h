@@ -21,22 +21,22 @@ typedef __s32 s32;
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * OPT: set by the loader before load, so that the verifier removes what is not needed.
- * TP_ARGS: the loader fills in how many arguments this kernel's tracepoint has (0: absent).
+ * OPT: set by the loader before load, so that the verifier removes unused code.
+ * TP_ARGS: the loader sets the number of arguments of this kernel's tracepoint (0: absent).
  */
 #define OPT(type, name) OPT_OR(type, name, 0)
 #define OPT_OR(type, name, otherwise) const volatile type name = otherwise
 #define TP_ARGS(tracepoint) const volatile __u32 tp_args_##tracepoint = 0
 
-OPT(__u32, stack_depth); /* frames at most, of one walk */
+OPT(__u32, stack_depth); /* maximum number of frames per walk */
 OPT_OR(__u64, page_bytes, 4096);
 
-/* Of the kernel's stack of a task, which is aligned to that; on x86-64 and arm64. */
+/* Size and alignment of a task's kernel stack on x86-64 and arm64. */
 #define THREAD_BYTES (page_bytes > 16384 ? page_bytes : 16384)
 
 /*
- * Argument n of a BTF tracepoint, where which one it is depends on the kernel: the compiler would
- * merge two such loads into one at a computed offset, which the verifier refuses.
+ * Argument n of a BTF tracepoint, if n depends on the kernel: the compiler would
+ * merge two such loads into one at a computed offset, which the verifier rejects.
  */
 #define ARG(ctx, n)                                                                         \
 	({                                                                                  \
@@ -45,7 +45,7 @@ OPT_OR(__u64, page_bytes, 4096);
 		arg_;                                                                       \
 	})
 
-/* Argument n that is the address of a function: the verifier refuses to load it. */
+/* Argument n that is the address of a function: the verifier rejects a direct load. */
 inline_ u64 function_arg(u64 *ctx, u32 n)
 {
 	u64 address = 0;
@@ -55,8 +55,8 @@ inline_ u64 function_arg(u64 *ctx, u32 n)
 }
 
 /*
- * One slot per possible CPU; the loader sets the number. Whole cache lines: a slot that shares one
- * with another CPU's costs more than all else that a program does.
+ * One slot per possible CPU; the loader sets the number. Slots are whole cache lines:
+ * sharing one between CPUs costs more than everything else that a program does.
  */
 #define CPU_SLOTS(name, slot)                      \
 	struct name##_line {                       \
@@ -79,7 +79,7 @@ inline_ void *cpu_slot(void *map)
 
 CPU_SLOTS(ledger, struct ledger);
 
-/* Atomic: an interrupt's program may run in the middle of this one. */
+/* Atomic: a program in an interrupt may run in the middle of this one. */
 inline_ void count_n(enum ledger_cause cause, u64 n)
 {
 	struct ledger *l = cpu_slot(&ledger);
@@ -93,7 +93,7 @@ inline_ void count(enum ledger_cause cause)
 	count_n(cause, 1);
 }
 
-/* Clocks of two CPUs may differ by a little: never a huge number from a small negative one. */
+/* Clocks of two CPUs may differ slightly: returns 0 instead of a huge wrapped difference. */
 inline_ u64 since(u64 start, u64 now)
 {
 	return now > start ? now - start : 0;

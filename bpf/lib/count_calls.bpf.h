@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of what is traced, counted: funccount, and tools that count one set of functions. */
+/* Counts calls of the traced functions: funccount, and tools that count one set of functions. */
 #ifndef CORETAP_COUNT_CALLS_BPF_H
 #define CORETAP_COUNT_CALLS_BPF_H
 
@@ -18,7 +18,7 @@ inline_ int count_call(void *ctx, u64 id)
 		return 0;
 	c = calls_of(id);
 	if (c)
-		__sync_fetch_and_add(&c->count, 1); /* an interrupt may count the same */
+		__sync_fetch_and_add(&c->count, 1); /* an interrupt may update the same counter */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What belongs to a CPU: the filter --cpu, and spans of time that start and end on one. */
+/* Per-CPU data: the filter --cpu, and time spans that start and end on one CPU. */
 #ifndef CORETAP_CPU_BPF_H
 #define CORETAP_CPU_BPF_H
 
@@ -22,8 +22,8 @@ inline_ bool keep_this_cpu(void)
 }
 
 /*
- * Spans that do not lie within each other, such as those of interrupts: when the one under way
- * started; 0: there is none, or it is filtered.
+ * Spans that do not nest, such as those of interrupts:
+ * start of the current one; 0: none, or filtered.
  */
 #define CPU_SPAN(name)                                   \
 	CPU_SLOTS(name##_starts, u64);                   \

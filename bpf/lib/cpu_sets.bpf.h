@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sets of CPUs that tasks may use, by small numbers. Sets are few: mostly that of all CPUs, and
- * those of containers; those of a single CPU are kept apart. A tool keeps what it knows of each set
- * by its number, and defines claim_set().
+ * Numbers for the sets of CPUs that tasks may use. Sets are few: mostly that of
+ * all CPUs, and those of containers; sets of a single CPU are kept separately. A
+ * tool keeps its data of each set by the set's number, and defines claim_set().
  */
 #ifndef CORETAP_CPU_SETS_BPF_H
 #define CORETAP_CPU_SETS_BPF_H
 
 #include "lib/task.bpf.h"
 
-OPT(__u32, cpu_words); /* of a set, 64 CPUs each; 0: the machine has too many */
+OPT(__u32, cpu_words); /* of a set, 64 CPUs each; 0: the system has too many */
 
 #define CPU_WORDS 16
 #define CPU_SETS 64
@@ -28,13 +28,13 @@ struct {
 #define SINGLE_CPU 0x80000000 /* | the CPU's number */
 #define CPUS_UNKNOWN 0xffffffff
 
-/* Wake-ups and switches come with interrupts disabled: nothing of their kind interrupts one. */
+/* Wake-ups and switches run with interrupts disabled: no other of them can interrupt one. */
 CPU_SLOTS(set_scratch, struct cpu_set);
 
-/* This place for the set in the scratch; 0: it is another one's, or there is no such place. */
+/* Claims this number for the set in the scratch; 0: already taken, or out of range. */
 __noinline int claim_set(u32 number);
 
-/* The number of a set that is not known yet. */
+/* The number for a set that has none yet. */
 inline_ u32 add_set(struct cpu_set *set)
 {
 	struct cpu_set *scratch = cpu_slot(&set_scratch);
@@ -47,7 +47,7 @@ inline_ u32 add_set(struct cpu_set *set)
 
 		if (!claim_set(i))
 			continue;
-		/* Another CPU may have been first: then its number holds, and this one is unused.
+		/* Another CPU may have been first: then its number is used, not this one.
 		 */
 		bpf_map_update_elem(&set_numbers, set, &number, BPF_NOEXIST);
 		known = bpf_map_lookup_elem(&set_numbers, set);
@@ -56,7 +56,7 @@ inline_ u32 add_set(struct cpu_set *set)
 	return CPUS_UNKNOWN;
 }
 
-/* Which CPUs the task may use now. */
+/* The CPUs that the task may use now. */
 inline_ u32 allowed_cpus(struct task_struct *t)
 {
 	struct cpu_set set = {};
@@ -64,7 +64,7 @@ inline_ u32 allowed_cpus(struct task_struct *t)
 
 	if (!size || size > sizeof(set))
 		return CPUS_UNKNOWN;
-	/* One that has disabled its migration has a set of its own, of the CPU where it is. */
+	/* A task with migration disabled has a private set, with only its current CPU. */
 	if (t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
 		return SINGLE_CPU | task_cpu(t);
 	if (bpf_probe_read_kernel(set.words, size, t->cpus_ptr))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The system call that the running task is in, for programs at other places than its entry. */
+/* The system call that the running task is in, for programs not at the call's entry. */
 #ifndef CORETAP_CURRENT_CALL_BPF_H
 #define CORETAP_CURRENT_CALL_BPF_H
 
 #include "lib/syscall.bpf.h"
 #include "lib/walk.bpf.h"
 
-/* An address to be read by a helper; NULL: a kernel thread, which makes none. */
+/* Read the address by a helper; NULL: a kernel thread, which makes no system calls. */
 inline_ struct pt_regs *current_call_regs(void)
 {
 	struct task_struct *t = current_task();
@@ -18,7 +18,7 @@ inline_ struct pt_regs *current_call_regs(void)
 					 bpf_core_type_size(struct pt_regs);
 }
 
-/* By call_index(); CALLS: none, but an interrupt, an exception, or a kernel thread. */
+/* By call_index(); CALLS: in an interrupt or exception, or a kernel thread; not in a call. */
 inline_ u32 current_call_of(struct pt_regs *regs)
 {
 	s32 number;

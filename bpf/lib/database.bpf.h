@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queries of MySQL, MariaDB and PostgreSQL, from the moment that the server has one to the moment
- * that it waits for the next one. The program that includes this has query_text() and
- * query_ended(); QUERY_KEEPS are more members of struct query, QUERY_LEAST_NS is what min_ns is
- * without an option.
+ * Queries of MySQL, MariaDB and PostgreSQL, from the server's receipt
+ * of a query until it waits for the next one. The program that includes
+ * this defines query_text() and query_ended(); QUERY_KEEPS are more
+ * members of struct query, QUERY_LEAST_NS is the default of min_ns.
  */
 #ifndef CORETAP_DATABASE_BPF_H
 #define CORETAP_DATABASE_BPF_H
@@ -16,12 +16,12 @@
 OPT_OR(__u64, min_ns, QUERY_LEAST_NS);
 OPT(bool, all_commands);
 
-/* Of a thread of MySQL, a process of PostgreSQL. */
+/* Per thread of MySQL, or process of PostgreSQL. */
 struct query {
 	struct call call; /* MySQL: dispatch_command() */
-	u64 start;        /* 0: none is under way */
-	u64 ran;          /* PostgreSQL: when its last part was done */
-	u32 executed;     /* PostgreSQL: a part was begun, which may fail */
+	u64 start;        /* 0: none in progress */
+	u64 ran;          /* PostgreSQL: when its last part ended */
+	u32 executed;     /* PostgreSQL: a part was started, which may fail */
 	u32 command;
 	u32 server;
 	u32 pad;
@@ -30,7 +30,7 @@ struct query {
 
 #define DB_TEXT_ENDS ~0ULL /* at a NUL; its length is not known */
 
-/* The text lies at `from`; 0: there is none, or not yet. */
+/* The text is at `from`; 0: no text, or none yet. */
 inline_ void query_text(struct query *q, u64 from, u64 bytes);
 inline_ void query_ended(struct query *q, u64 latency);
 
@@ -60,12 +60,12 @@ inline_ int db_dispatch(struct pt_regs *ctx, u32 command, u64 from, u64 bytes)
 	q->start = q->call.start;
 	q->command = command;
 	q->server = DB_MYSQL;
-	/* What is executed has been named by a number; its text comes later. */
+	/* An executed statement is named by a number; its text comes later. */
 	query_text(q, command == DB_QUERY || command == DB_PREPARE ? from : 0, bytes);
 	return 0;
 }
 
-/* COM_DATA is a union; a text and its length come first in what the text's commands have. */
+/* COM_DATA is a union; members of commands with a text start with the text and its length. */
 inline_ int db_dispatch_data(struct pt_regs *ctx)
 {
 	struct {
@@ -89,9 +89,9 @@ inline_ int db_statement(struct pt_regs *ctx)
 }
 
 /*
- * A backend says what it does: a text when a message of the client comes (a simple query; or parse,
- * bind and execute one after another, which are parts of one), and none when it waits for the next
- * one. What follows a part that ran is another query (a pipeline).
+ * A backend reports its activity: with a text when a message of the client arrives (a simple
+ * query; or parse, bind and execute one after another, which are parts of one query), without one
+ * when it waits for the next. A message after an executed part is another query (a pipeline).
  */
 inline_ int db_activity(struct pt_regs *ctx)
 {
@@ -119,7 +119,7 @@ inline_ int db_activity(struct pt_regs *ctx)
 	return 0;
 }
 
-/* It does not return from what fails. */
+/* PortalRun() does not return if the statement fails. */
 inline_ int db_portal(void)
 {
 	struct query *q = current_slot(false);

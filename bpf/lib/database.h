@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What servers of databases call, and what programs take it for. */
+/* Functions that database servers call, and their roles in the programs. */
 #ifndef CORETAP_DATABASE_H
 #define CORETAP_DATABASE_H
 
@@ -17,7 +17,7 @@ enum database_server {
 	DB_POSTGRES,
 };
 
-/* What a client of MySQL asks for (enum_server_command), and 256: of PostgreSQL, only parsed. */
+/* Commands of a MySQL client (enum_server_command), and 256: only parsed, by PostgreSQL. */
 #define DB_QUERY 3
 #define DB_PREPARE 22
 #define DB_EXECUTE 23

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The disk that --disk names. */
+/* The disk selected by --disk. */
 #ifndef CORETAP_DISK_BPF_H
 #define CORETAP_DISK_BPF_H
 
@@ -8,7 +8,7 @@
 OPT(bool, filter_disk_on);
 OPT(__u32, filter_disk); /* major << 20 | minor */
 
-/* Its number is read only if it is asked for. */
+/* Evaluates its number only if the filter is on. */
 #define wanted_disk(number) (!filter_disk_on || (number) == filter_disk)
 
 #endif

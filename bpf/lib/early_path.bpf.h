@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths as programs give them to system calls. */
+/* Paths passed to system calls, read at the call's entry. */
 #ifndef CORETAP_EARLY_PATH_BPF_H
 #define CORETAP_EARLY_PATH_BPF_H
 
@@ -11,8 +11,8 @@
 #define GIVEN_EARLY 126
 
 /*
- * At the call's entry, into room for GIVEN_EARLY + 2 bytes. False: there is none, it is longer, or
- * its page is not there yet; the call itself will bring it, so it can be read at the exit.
+ * At the call's entry, into a buffer of GIVEN_EARLY + 2 bytes. False: no path, it is longer,
+ * or its page is not present yet; the call itself faults it in, so it can be read at the exit.
  */
 inline_ bool given_early(char *path, u64 name, struct text *ref)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records to user space: one ring buffer, zeroed records, wake-ups by volume. */
+/* Records for user space: one ring buffer, zeroed records, wake-ups by volume. */
 #ifndef CORETAP_EMIT_BPF_H
 #define CORETAP_EMIT_BPF_H
 
@@ -10,7 +10,7 @@ struct {
 	__uint(max_entries, 4096);
 } events SEC(".maps");
 
-/* The loader drains on a timer; it is woken earlier only when this much waits. */
+/* The loader drains on a timer; it is woken earlier only when this many bytes are pending. */
 OPT(__u64, emit_wake_bytes);
 
 inline_ void *emit_room(u64 size, u64 zeroed)
@@ -25,7 +25,7 @@ inline_ void *emit_room(u64 size, u64 zeroed)
 	return record;
 }
 
-/* Room for a record, zeroed, so that no kernel memory leaves with it; NULL is counted. */
+/* A zeroed record, so that no kernel memory leaks through it; NULL is counted. */
 inline_ void *emit_begin(u64 size)
 {
 	return emit_room(size, size);
@@ -39,13 +39,13 @@ inline_ void emit_end(void *record)
 			   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-/* For what the loader must look at while its process is there. */
+/* For records that the loader must handle while the process still exists. */
 inline_ void emit_end_now(void *record)
 {
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
-/* A whole record that lies elsewhere; its size need not be a constant. False: there is no room. */
+/* Copies a whole record; its size need not be a constant. False: the buffer is full. */
 inline_ bool emit_copy_if_room(void *record, u64 size)
 {
 	u64 waiting;
@@ -58,7 +58,7 @@ inline_ bool emit_copy_if_room(void *record, u64 size)
 								BPF_RB_NO_WAKEUP);
 }
 
-/* The same for an event: without room it is lost. */
+/* The same for an event: without room it counts as lost. */
 inline_ bool emit_copy(void *record, u64 size)
 {
 	if (emit_copy_if_room(record, size))
@@ -68,14 +68,14 @@ inline_ bool emit_copy(void *record, u64 size)
 }
 
 /*
- * With --kernel-stack a struct stack follows the record. The ring buffer wants constant sizes, so
- * that without it the room for one is a constant 0: the verifier knows stack_on.
+ * With --kernel-stack a struct stack follows the record. The ring buffer requires constant
+ * sizes: as the verifier knows stack_on, the size without a stack is constant, too.
  */
 OPT(bool, stack_on);
 
-#define emit_begin_stack(record_size)                                               \
-	(stack_on ? emit_room(record_size + sizeof(struct stack),                   \
-			      record_size + 8 /* what comes before the frames */) : \
+#define emit_begin_stack(record_size)                                             \
+	(stack_on ? emit_room(record_size + sizeof(struct stack),                 \
+			      record_size + 8 /* the part before the frames */) : \
 		    emit_begin(record_size))
 
 #define emit_end_stack(ctx, record, record_size)                                             \
@@ -90,7 +90,7 @@ inline_ void emit_stack(void *ctx, struct stack *s)
 	long bytes = bpf_get_stack(ctx, s->ip, sizeof(s->ip), 0);
 	u32 most = stack_depth;
 
-	/* The helper zeroes what it does not fill, also when it fails. */
+	/* The helper zeroes the rest of the buffer, also when it fails. */
 	if (bytes <= 0)
 		count(LEDGER_STACK_FAILED);
 	else

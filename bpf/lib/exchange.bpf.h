@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that several CPUs write, of which each value is read once. */
+/* Memory that several CPUs write, with each value read once. */
 #ifndef CORETAP_EXCHANGE_BPF_H
 #define CORETAP_EXCHANGE_BPF_H
 
 #include "lib/coretap.bpf.h"
 
 /*
- * Set by the loader where the kernel has the instruction: 5.12 (5ffa25502b5a), arm64 5.18
- * (1902472b4fa9). A kernel without it refuses a program that has it even where it is never
- * reached, so the loader then takes it out (src/program/exchange.hpp). For programs on tracepoints
- * with BTF and on targets (target.bpf.h).
+ * Set by the loader if the kernel has the instruction: 5.12 (5ffa25502b5a),
+ * arm64 5.18 (1902472b4fa9). Other kernels reject a program that contains it,
+ * even in dead code, so the loader then removes it (src/program/exchange.hpp).
+ * For programs on tracepoints with BTF and on targets (target.bpf.h).
  */
 OPT(bool, has_exchange);
 
-/* Writes a value and returns the one before; not atomic where the kernel has no such instruction.
+/* Writes a value and returns the previous one; not atomic if the kernel lacks the instruction.
  */
 inline_ u64 exchange(u64 *at, u64 value)
 {

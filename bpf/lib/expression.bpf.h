@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Expressions of the command line. The loader writes the instructions that it has made of them into
- * two functions, before the program is loaded (src/program/pads.cpp).
+ * Expressions of the command line. The loader writes the instructions compiled from
+ * them into two functions, before the program is loaded (src/program/pads.cpp).
  */
 #ifndef CORETAP_EXPRESSION_BPF_H
 #define CORETAP_EXPRESSION_BPF_H
@@ -15,13 +15,13 @@
 #include "lib/traced_calls.bpf.h"
 
 OPT(__u64, expression_uses);
-OPT(bool, expression_filters); /* is there one? */
-OPT(bool, expression_short);   /* is it EXPRESSION_SHORT? */
+OPT(bool, expression_filters); /* is there a filter? */
+OPT(bool, expression_short);   /* is the filter EXPRESSION_SHORT? */
 OPT(bool, expression_pairs);
-/* Of which targets are entries remembered, by their numbers? */
+/* By target number: are entries of this target remembered? */
 const volatile __u8 expression_paired[EXPRESSION_PAIRED] = {};
 
-/* r6: in, r7: out, r9: number of the target. What is not used of the room the verifier takes out.
+/* r6: in, r7: out, r9: number of the target. The verifier removes the unused part of the room.
  */
 #define EXPRESSION_PAD(which, size, in, out, id)                                               \
 	({                                                                                     \
@@ -37,7 +37,7 @@ const volatile __u8 expression_paired[EXPRESSION_PAIRED] = {};
 		result_;                                                                       \
 	})
 
-/* Functions of their own: the instructions have a stack to themselves. */
+/* Separate functions, so that the instructions have a stack frame to themselves. */
 static __attribute__((noinline)) u64 expression_filter(struct expression_in *in, u64 id)
 {
 	return EXPRESSION_PAD(EXPRESSION_FILTER, EXPRESSION_ROOM, in, 0, id);
@@ -55,9 +55,9 @@ struct bpf_jmp_history_entry {
 };
 
 /*
- * Verifiers before that remember of a number on the stack what a branch has told of it, but not
- * that another function has branched on it: they take states for the same that are not, and drop
- * instructions. Of a number that was written in two parts they know nothing.
+ * Before 6.8 the verifier tracks bounds of a spilled scalar from branches, but not
+ * that another function has branched on it: it treats different states as equal,
+ * and drops instructions. A scalar written by two stores has no tracked bounds.
  */
 inline_ void expression_forget(struct expression_in *in)
 {
@@ -69,17 +69,17 @@ inline_ void expression_forget(struct expression_in *in)
 		bytes[i] = bytes[i];
 }
 
-/* An address, as a number with which the instructions may calculate. */
+/* An address as a scalar, for arithmetic in the instructions. */
 inline_ u64 expression_address(void *p)
 {
 	u64 address = (u64)p;
 
-	/* What is negated is no pointer to the verifier any more. */
+	/* Negation makes the verifier treat the pointer as a scalar. */
 	asm volatile("%0 = -%0; %0 = -%0" : "+r"(address));
 	return address;
 }
 
-/* What is the same at all places. */
+/* Inputs that are the same for all kinds of targets. */
 inline_ void expression_inputs(struct expression_in *in, void *ctx)
 {
 	if (expression_uses & EXPRESSION_USES_CPU)
@@ -103,7 +103,7 @@ inline_ void expression_inputs(struct expression_in *in, void *ctx)
 	expression_forget(in);
 }
 
-/* Does the place count? False: it is counted why not. */
+/* Does the filter accept this event? False: the reason is counted. */
 inline_ bool expression_wanted(struct expression_in *in, u64 id)
 {
 	u64 verdict;
@@ -131,7 +131,7 @@ struct entered_call {
 	u64 arguments[6];
 };
 
-/* Calls whose entries are remembered, in the task's record; `more`: other members of it. */
+/* Calls whose entries are remembered, in the task's record; `more`: additional members of it. */
 #define PLACE_CALLS(more)                                                                 \
 	TRACED_CALLS_WITH(struct entered_call, more)                                      \
                                                                                           \
@@ -164,9 +164,9 @@ struct entered_call {
 	}
 
 /*
- * The programs at what the words of the command line name (target.bpf.h), returns first, as the
- * first to be attached; the hook is traced_by_word(). What runs is body(ctx, in, id). PLACE_CALLS
- * comes before.
+ * The programs at the targets that the command line names (target.bpf.h);
+ * returns come first, as they must be attached first; the hook is
+ * traced_by_word(). They call body(ctx, in, id). PLACE_CALLS comes before.
  */
 #define ON_PLACES(body)                                                                          \
 	inline_ int at_place(void *ctx, struct expression_in *in, u64 id)                        \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Largest values of an interval, as members of what a CPU_TABLE holds: only one CPU writes each, as
- * 5.10 has no compare-and-exchange. The loader raises the number of the interval before it reads
- * what belongs to the one before.
+ * Largest values of an interval, as members of a CPU_TABLE's values: only one
+ * CPU writes each, as 5.10 has no compare-and-exchange. The loader increments
+ * the interval number before it reads the values of the previous one.
  */
 #ifndef CORETAP_EXTREME_BPF_H
 #define CORETAP_EXTREME_BPF_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Page faults that were served, as getrusage(2) counts them: minor ones, and major ones, for which
- * data was read. They are perf's software events minor-faults and major-faults, with the address.
- * Not among them: faults that the kernel makes for itself to reach a page (mlock, MAP_POPULATE,
- * direct I/O), and those that end in a signal.
+ * Completed page faults, as getrusage(2) counts them: minor ones, and major ones, for
+ * which data was read. They are perf's software events minor-faults and major-faults,
+ * with the address. Not included: faults that the kernel makes for itself to reach a
+ * page (mlock, MAP_POPULATE, direct I/O), and those that end in a signal.
  */
 #ifndef CORETAP_FAULT_BPF_H
 #define CORETAP_FAULT_BPF_H
@@ -16,7 +16,7 @@
 
 /* enum fault_flag */
 #define FAULT_WRITE (1 << 0)
-#define FAULT_TRIED (1 << 5) /* a second try of the same fault */
+#define FAULT_TRIED (1 << 5) /* a retry of the same fault */
 
 /* The mapping at an address. */
 struct area {
@@ -26,16 +26,16 @@ struct area {
 	u64 start, end;
 };
 
-/* What a tool keeps of a fault, and how that is made empty; defined before this is included. */
+/* Additional members of a fault, and their initialization; defined before this is included. */
 #ifndef FAULT_MEMBERS
 #define FAULT_MEMBERS
 #define FAULT_BEGINS(f)
 #endif
 
-/* Of a task: its fault, and the mapping that was looked up last. */
+/* Per task: its fault, and the mapping that was looked up last. */
 struct fault {
 	struct area area;
-	u64 program; /* for which count of execs, and of changes of mappings, that holds */
+	u64 program; /* the counts of execs and of mapping changes for which `area` is valid */
 	u64 changes;
 	u64 write;
 	FAULT_MEMBERS
@@ -43,7 +43,7 @@ struct fault {
 
 TASK_SLOT(struct fault);
 
-/* A pointer that the verifier trusts is read by plain loads. */
+/* A pointer that the verifier trusts is read by direct loads. */
 #define GET(p, member) (trusted ? (p)->member : BPF_CORE_READ(p, member))
 
 inline_ void area_of(struct area *a, struct vm_area_struct *vma, const bool trusted)
@@ -86,7 +86,7 @@ static long take_area(struct task_struct *task, struct vm_area_struct *vma, void
 	return 0;
 }
 
-/* It was a number at first, and is a sequence counter since 6.14. */
+/* A plain number at first, a sequence counter since 6.14. */
 struct seqcount___fault {
 	unsigned int sequence;
 } __attribute__((preserve_access_index));
@@ -100,8 +100,8 @@ struct mm_struct___number {
 } __attribute__((preserve_access_index));
 
 /*
- * How often the mappings may have changed: since 6.4 the kernel counts that for its own lookups
- * (5e31275cc997). 0: it does not. No change is under way to the mapping of a fault.
+ * A count of possible mapping changes: since 6.4 the kernel keeps one for its own
+ * lookups (5e31275cc997). 0: not available. The mapping of a fault is not being changed.
  */
 inline_ u64 mapping_changes(struct mm_struct *mm)
 {
@@ -116,9 +116,9 @@ inline_ u64 mapping_changes(struct mm_struct *mm)
 }
 
 /*
- * Of the running task. Where another thread changes mappings they cannot be looked at: unknown.
- * The lookup takes microseconds where events come with interrupts disabled, as the
- * kernel then gives back its lock by an interrupt: most faults are in the mapping of the last one.
+ * For the running task. While another thread changes mappings they cannot be read: unknown.
+ * If events come with interrupts disabled, the lookup takes microseconds, as the kernel then
+ * releases its lock by an interrupt. Cached, as most faults are in the last one's mapping.
  */
 inline_ void find_area(struct area *a, u64 address)
 {
@@ -143,7 +143,7 @@ inline_ void find_area(struct area *a, u64 address)
 	f->changes = changes;
 }
 
-/* Before bpf_find_vma (5.17: 7c7e3d31e785) the mapping is kept from the entry of the function. */
+/* Before bpf_find_vma (5.17: 7c7e3d31e785) the mapping is saved at the function's entry. */
 inline_ void kept_area(struct area *a)
 {
 	struct fault *f = current_slot(false);
@@ -177,7 +177,7 @@ inline_ int keep_fault(u64 vma, u32 flags)
 
 FUNC_ENTRY(on_fault, handle_mm_fault, keep_fault(arg[0], arg[2]))
 
-/* x86 has tracepoints where a fault begins. For tools that define FAULT_STARTS first. */
+/* x86 has tracepoints at the start of a fault. For tools that define FAULT_STARTS first. */
 #ifdef FAULT_STARTS
 #define ERROR_CODE_WRITE (1 << 1)
 
@@ -188,7 +188,7 @@ int on_user_fault(u64 *ctx)
 	return 0;
 }
 
-/* Not those that are given up at once, such as BPF programs make that read user memory. */
+/* Not faults that fail at once, such as those of BPF programs that read user memory. */
 SEC("tp_btf/page_fault_kernel")
 int on_kernel_fault(u64 *ctx)
 {
@@ -199,8 +199,8 @@ int on_kernel_fault(u64 *ctx)
 #endif
 
 /*
- * Programs at faults of the tasks that are wanted: served(ctx, major, area), the mapping in *area
- * if `wanted`.
+ * Programs at faults of wanted tasks: call served(ctx,
+ * major, area), with the mapping in *area if `wanted`.
  */
 #define ON_FAULTS(served, wanted)              \
 	ON_FAULT(minor, false, served, wanted) \

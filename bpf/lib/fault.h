@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Page faults: what lies at the address. */
+/* Page faults: the kind of memory at the address. */
 #ifndef CORETAP_FAULT_H
 #define CORETAP_FAULT_H
 
@@ -11,12 +11,12 @@ enum area_kind {
 	AREA_ANONYMOUS,
 	AREA_HEAP,
 	AREA_STACK,   /* of the process; those of threads are anonymous */
-	AREA_SPECIAL, /* the kernel's own, such as the vDSO */
+	AREA_SPECIAL, /* set up by the kernel, such as the vDSO */
 };
 
-/* Memory of one name; all zeros: not asked for. */
+/* Memory of one name; all zeros: not requested. */
 struct area_id {
-	struct file_id file; /* zeros, but for AREA_FILE */
+	struct file_id file; /* zeros, except for AREA_FILE */
 	__u32 kind;
 	__u32 pad;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets by their descriptors, where a system call of the running task enters or returns. */
+/* Sockets by file descriptor, at the entry or exit of a system call of the running task. */
 #ifndef CORETAP_FD_SOCK_BPF_H
 #define CORETAP_FD_SOCK_BPF_H
 
@@ -11,7 +11,7 @@ FOLLOWED(sock);
 FOLLOWED(sock_common);
 FOLLOWED(socket);
 
-/* NULL: the descriptor is no socket's. An address to be followed. */
+/* NULL: the descriptor is not a socket. An address for FOLLOW(). */
 inline_ struct sock *current_sock(u32 fd)
 {
 	struct file *file = current_file(fd);
@@ -23,7 +23,7 @@ inline_ struct sock *current_sock(u32 fd)
 	return FOLLOW(socket, socket, sk);
 }
 
-/* As flow_of(), of any socket of the Internet protocols; false: it is of another family. */
+/* Like flow_of(), for any IPv4 or IPv6 socket; false: another family. */
 inline_ bool flow_read(struct sock *sk, struct flow *f)
 {
 	struct sock_common *c = &sk->__sk_common;

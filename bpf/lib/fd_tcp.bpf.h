@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCP connections by the descriptors that system calls of the running task have. */
+/* TCP connections by file descriptor, in system calls of the running task. */
 #ifndef CORETAP_FD_TCP_BPF_H
 #define CORETAP_FD_TCP_BPF_H
 
 #include "lib/fd_sock.bpf.h"
 
 /*
- * Of an address that current_sock() gave that of TCP's own socket, the first one where MPTCP has
- * several behind it; NULL: it is no TCP.
+ * TCP's own socket for an address from current_sock(),
+ * the first one if MPTCP has several; NULL: not TCP.
  */
 inline_ struct sock *tcp_behind(struct sock *sk)
 {
@@ -20,7 +20,7 @@ inline_ struct sock *tcp_behind(struct sock *sk)
 	return BPF_CORE_READ((struct mptcp_sock *)sk, first);
 }
 
-/* By what accept(2) returned: the two ends of the TCP connection; false: it is none. */
+/* By the result of accept(2): the two ends of the TCP connection; false: not TCP. */
 inline_ bool accepted_tcp(s64 fd, struct flow *f)
 {
 	struct sock *sk = fd < 0 ? NULL : tcp_behind(current_sock(fd));

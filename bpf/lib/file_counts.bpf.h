@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables of reads and writes of files, by what a tool asks for. */
+/* Tables of reads and writes of files, by the key that a tool defines. */
 #ifndef CORETAP_FILE_COUNTS_BPF_H
 #define CORETAP_FILE_COUNTS_BPF_H
 
@@ -10,8 +10,8 @@ inline_ void file_count(struct file_counts *row, const struct file_io *io, u64 b
 {
 	u64 write = io->write;
 
-	barrier_var(write); /* or the compiler makes it an index, of which the verifier knows too
-			       little */
+	barrier_var(write); /* or the compiler makes it an index, whose
+			     * bounds the verifier does not know */
 	if (write) {
 		__sync_fetch_and_add(&row->writes, 1);
 		__sync_fetch_and_add(&row->write_bytes, bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Page faults by file. A tool may define first that it wants those of mapped files only
- * (FILES_ONLY), and all by process (BY_PROCESS).
+ * Page faults by file. A tool may define first that only those of mapped
+ * files count (FILES_ONLY), and that all are counted by process (BY_PROCESS).
  */
 #ifndef CORETAP_FILE_FAULTS_BPF_H
 #define CORETAP_FILE_FAULTS_BPF_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which file: its inode, beyond the life of the inode's number. */
+/* Identity of a file: its inode number and generation, as inode numbers are reused. */
 #ifndef CORETAP_FILE_ID_BPF_H
 #define CORETAP_FILE_ID_BPF_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads and writes of files, as programs make them by system calls, where the file is found from
- * the descriptor, and through io_uring (lib/ring_io.bpf.h). The same on every kernel and file
- * system. Not seen: I/O by mappings and AIO, and the kernel's own.
+ * Reads and writes of files by system calls, with the file found by its
+ * descriptor, and by io_uring (lib/ring_io.bpf.h). The same on every kernel and
+ * file system. Not seen: I/O by mappings and AIO, and I/O of the kernel itself.
  */
 #ifndef CORETAP_FILE_IO_BPF_H
 #define CORETAP_FILE_IO_BPF_H
@@ -12,7 +12,7 @@
 #include "lib/ring_io.bpf.h"
 #include "lib/syscall.bpf.h"
 
-#ifdef FILE_IO_OF_ALL /* what the tool shows is the kind of file */
+#ifdef FILE_IO_OF_ALL /* the tool shows the kind of file */
 #define all_files true
 #else
 OPT(bool, all_files); /* not only regular ones */
@@ -21,9 +21,9 @@ OPT(bool, reads_only);
 OPT(bool, writes_only);
 
 struct file_io {
-	struct file *file; /* NULL: none that is wanted */
+	struct file *file; /* NULL: no wanted file */
 	struct task_struct
-		*task; /* that submitted it to a ring; NULL: the running one made a call */
+		*task; /* the submitter to a ring; NULL: a system call of the running task */
 	u32 fd;
 	u16 mode;
 	u16 write;
@@ -41,7 +41,7 @@ inline_ void file_io_by(struct file_io *io, struct file *file)
 		io->file = file;
 }
 
-/* A descriptor of the call that the running task is in. */
+/* By a descriptor in the running task's current system call. */
 inline_ void file_io_of(struct file_io *io, struct task_struct *running, u32 fd, bool write)
 {
 	struct file *file;
@@ -54,7 +54,7 @@ inline_ void file_io_of(struct file_io *io, struct task_struct *running, u32 fd,
 		file_io_by(io, file);
 }
 
-/* What a system call reads and writes: one file, or one of each. */
+/* The I/O of a system call: one file, or one read and one written. */
 struct file_call_io {
 	struct file_io first, second;
 };
@@ -79,7 +79,7 @@ inline_ bool file_call_io(struct file_call_io *io, struct pt_regs *regs, s32 num
 	return io->first.file || io->second.file;
 }
 
-/* A request of io_uring that has ended. */
+/* A completed request of io_uring. */
 inline_ bool file_ring_io(struct file_io *io, u64 *ctx, struct ring_io *ended)
 {
 	if (!ring_ended(ctx, ended) || ended->operation == RING_FLUSHES)
@@ -90,7 +90,7 @@ inline_ bool file_ring_io(struct file_io *io, u64 *ctx, struct ring_io *ended)
 	return io->file;
 }
 
-/* Whose it is. */
+/* The owner of the I/O. */
 struct file_io_owner {
 	u32 pid, tid;
 	char comm[COMM_LEN];
@@ -117,13 +117,13 @@ inline_ void file_io_owner(struct file_io_owner *owner, const struct file_io *io
 	}
 }
 
-/* The row of a table (lib/aggregate.bpf.h) that I/O counts in. */
+/* The row of a table (lib/aggregate.bpf.h) for this I/O. */
 #define FILE_IO_ROW(name, key, io) \
 	(owner_parts && (io)->task ? name##_row_of_task(key, (io)->task) : name##_row(key))
 
 /*
  * add(struct file_io *, u64 bytes) is called for each file of a system call that succeeded, and
- * of a request of io_uring. It is a function of its own, or there would be two copies of it.
+ * of a request of io_uring. Define it as a function that is not inlined: it is called twice.
  */
 #define ON_FILE_IO(add)                                                       \
 	SEC("tp_btf/io_uring_complete")                                       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Texts of rows that reads and writes of files make. */
+/* Texts of rows of file reads and writes. */
 #ifndef CORETAP_FILE_IO_TEXT_BPF_H
 #define CORETAP_FILE_IO_TEXT_BPF_H
 
@@ -8,7 +8,7 @@
 
 SCRATCH(ring_texts, struct row_text_record);
 
-/* The program at the completion of requests has room of its own (SCRATCH). */
+/* The program at request completion has a separate buffer (SCRATCH). */
 inline_ struct row_text_record *file_io_room(const struct file_io *io)
 {
 	return io->task ? scratch(&ring_texts) : scratch(&row_texts);

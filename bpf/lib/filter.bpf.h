@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The filters that all tools share, asked of the task that is measured. */
+/* The filters that all tools share, applied to the measured task. */
 #ifndef CORETAP_FILTER_BPF_H
 #define CORETAP_FILTER_BPF_H
 
@@ -26,12 +26,12 @@ struct {
 	__type(value, u8);
 } filter_comms SEC(".maps");
 
-/* For each byte the places in all parts of names where it stands (task_filter's name_first). */
+/* For each byte, the positions in all name parts where it occurs (task_filter's name_first). */
 const volatile __u64 filter_names[256] = {};
 
 #define CGROUP_LEVELS 32
 
-/* The default hierarchy's cgroup of the task is in the wanted one's subtree. */
+/* True if the task's cgroup in the default hierarchy is in the subtree of `wanted`. */
 inline_ bool cgroup_under(struct cgroup *c, u64 wanted)
 {
 	for (int i = 0; i < CGROUP_LEVELS && c; i++) {
@@ -44,8 +44,8 @@ inline_ bool cgroup_under(struct cgroup *c, u64 wanted)
 }
 
 /*
- * The ancestor of the running task's cgroup at this depth; 0: there is none. The helper came to
- * tracing programs after 5.10 (6.1 at the latest, when the array of ids went: 7f203bc89eb6).
+ * The ancestor of the running task's cgroup at this depth; 0: none. The helper became available to
+ * tracing programs after 5.10 (6.1 at the latest, when the array of ids was removed: 7f203bc89eb6).
  */
 struct cgroup___with_ids {
 	int level;
@@ -74,8 +74,8 @@ inline_ bool task_in_cgroup(struct task_struct *t, u64 wanted)
 }
 
 /*
- * Is one of the parts in this name? One step per byte for all of them (the algorithm is known as
- * shift-and): a bit is set where a part matches up to there.
+ * Does the name contain one of the parts? One step per byte for all of them
+ * (the shift-and algorithm): a bit is set if a part matches up to that byte.
  */
 inline_ bool name_has_part(const char *comm)
 {
@@ -94,7 +94,7 @@ inline_ bool filter_has_tgid(u32 tgid)
 	return !filter.by_tgid || !!bpf_map_lookup_elem(&filter_tgids, &tgid) != filter.not_tgid;
 }
 
-/* The task may be given by a tracepoint or be current_task(). */
+/* The task may come from a tracepoint or be current_task(). */
 inline_ bool filter_matches(struct task_struct *t)
 {
 	char comm[COMM_LEN] = {};
@@ -124,7 +124,7 @@ inline_ bool filter_matches(struct task_struct *t)
 	return true;
 }
 
-/* Every tool asks this of the task it measures, not of the one that happens to run. */
+/* Every tool calls this for the measured task, which may not be the running one. */
 inline_ bool keep_task(struct task_struct *t)
 {
 	if (!filter.on || filter_matches(t))
@@ -139,8 +139,8 @@ inline_ bool keep_current(void)
 }
 
 /*
- * For `-- COMMAND`: what a wanted process forks is wanted. Attached only then. Another's child may
- * have the id of a wanted process that has ended.
+ * For `-- COMMAND`: children of a wanted process are wanted. Attached only then.
+ * A child of another process may have the id of a wanted process that has ended.
  */
 SEC("tp_btf/sched_process_fork")
 int filter_follow(u64 *ctx)

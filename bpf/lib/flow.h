@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The two ends of a connection, as kernel programs hand them over. */
+/* The two ends of a connection, as kernel programs report them. */
 #ifndef CORETAP_FLOW_H
 #define CORETAP_FLOW_H
 
@@ -8,15 +8,15 @@
 struct flow {
 	__u8 local[16]; /* IPv4: the first four bytes */
 	__u8 remote[16];
-	__u16 lport; /* in the machine's byte order */
+	__u16 lport; /* host byte order */
 	__u16 rport;
-	__u32 ip; /* 4 or 6: what goes over the wire, also from an IPv6 socket with mapped addresses
+	__u32 ip; /* 4 or 6: the protocol on the wire, also for an IPv6 socket with mapped addresses
 		   */
 	__u32 netns; /* inode of /proc/PID/ns/net */
 	__u32 pad;
 };
 
-/* Addresses that share their first bits, as the kernel's longest prefix match wants them. */
+/* Addresses with a common prefix: the key of the kernel's longest-prefix-match map. */
 struct address_prefix {
 	__u32 bits;
 	__u8 address[16]; /* IPv4: mapped, ::ffff:192.0.2.1 */

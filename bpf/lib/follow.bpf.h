@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Members of kernel structures whose address the verifier knows nothing of: from a record, a map or
- * a helper. A bad address gives zeros.
+ * Members of kernel structures for addresses that are scalars to the
+ * verifier: from a record, a map or a helper. A bad address gives zeros.
  */
 #ifndef CORETAP_FOLLOW_BPF_H
 #define CORETAP_FOLLOW_BPF_H
@@ -10,10 +10,10 @@
 #include "lib/follow.h"
 
 /*
- * bpf_rdonly_cast makes an address a pointer of a type, by which a member is a load: 6.2
- * (a35b9af4ec2c). Before, each is a call of a helper, which takes 20 ns and more where returns are
- * mitigated. The loader makes it that call, and sets the ids of types where the kernel has it
- * (src/program/casts.hpp). For structures:
+ * bpf_rdonly_cast turns an address into a typed pointer, whose members are plain
+ * loads: 6.2 (a35b9af4ec2c). Before, each read is a helper call, which takes 20
+ * ns and more with return mitigations. The loader patches in the call, and sets
+ * the type ids if the kernel has it (src/program/casts.hpp). For structures:
  *	FOLLOWED(file);
  *	mode = FOLLOW(file, address, f_inode, i_mode);
  */
@@ -28,8 +28,8 @@ static void *(*const cast_to_type)(const void *address, u32 type) = (void *)CAST
 			  BPF_CORE_READ((struct type *)(address), ##__VA_ARGS__))
 
 /*
- * One member that is a pointer, as a number: the verifier lets no pointer be calculated with, and
- * this structure begins with a number.
+ * One pointer member as a number: the verifier rejects pointer
+ * arithmetic, and this structure starts with a number.
  */
 struct timespec64 {
 	s64 tv_sec;

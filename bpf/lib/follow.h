@@ -2,7 +2,7 @@
 #ifndef CORETAP_FOLLOW_H
 #define CORETAP_FOLLOW_H
 
-/* Stands for the call of bpf_rdonly_cast (lib/follow.bpf.h); no helper has this number. */
+/* Placeholder for the call of bpf_rdonly_cast (lib/follow.bpf.h); no helper has this number. */
 #define CAST_CALL 0x7fff0001
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Operations on files and directories, in one of two ways, and reads, writes and flushes through
- * io_uring (lib/ring_io.bpf.h):
+ * Operations on files and directories, traced in one of two ways, and reads, writes and flushes
+ * through io_uring (lib/ring_io.bpf.h):
  *
- * - By system calls, from entry to end, where the file is found from the descriptor. The same on
- *   every kernel and file system. Not seen: I/O by mappings and AIO, the kernel's own, stat by
- * path, opens and stat through io_uring. An open that fails has no file.
- * - By the functions of one type of file systems, where programs may be attached to functions
- *   (FS_FUNCTIONS): nothing else runs them. Not seen: I/O by mappings and AIO, opens of
- * directories.
+ * - System calls, from entry to exit, with the file found by its descriptor. The same on every
+ *   kernel and file system. Not seen: I/O by mappings and AIO, I/O of the kernel itself, stat by
+ *   path, opens and stat through io_uring. A failed open has no file.
+ * - Functions of one type of file system, if programs can be attached to functions
+ *   (FS_FUNCTIONS): other files cause no overhead. Not seen: I/O by mappings and AIO, opens of
+ *   directories.
  */
 #ifndef CORETAP_FS_CALL_BPF_H
 #define CORETAP_FS_CALL_BPF_H
@@ -27,16 +27,16 @@ const volatile struct fs_type wanted_types[FS_TYPES] = {};
 
 #define AT_EMPTY 0x1000 /* AT_EMPTY_PATH */
 
-/* Of file systems that no one can mount: pipes, sockets, memfd. */
+/* File systems that cannot be mounted by users: pipes, sockets, memfd. */
 #define SB_NOUSER 0x80000000
 
 struct fs_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 end;
 	u64 latency;
-	u64 frame;                      /* of a function: where the task's stack was */
+	u64 frame;                      /* of a function: the task's stack address */
 	struct file *file;              /* of a system call or a request */
-	struct file_system_type *known; /* the one of `type` */
+	struct file_system_type *known; /* the kernel's type whose name is in `type` */
 	struct fs_type type;
 	u32 fd;
 	u32 index;
@@ -89,7 +89,7 @@ inline_ enum fs_operation fs_operation_of(u32 index)
 	return FS_OPERATIONS;
 }
 
-/* Does a call of stat's family name its file by a path? Its file is then never known. */
+/* Does a call of the stat family name its file by a path? Its file is then never known. */
 inline_ bool fs_by_path(u32 index, const u64 *args)
 {
 	bool statx = index == CALL_STATX || index == CALLS_COMPAT + CALL32_STATX;
@@ -114,7 +114,7 @@ inline_ bool fs_type_wanted(const struct fs_type *type)
 	return false;
 }
 
-/* Of a file or directory; NULL: of anything else, or of what cannot be mounted. */
+/* For a file or directory; NULL: anything else, or a file system that cannot be mounted. */
 inline_ struct file_system_type *fs_type_of_inode(struct inode *inode)
 {
 	u32 mode = FOLLOW(inode, inode, i_mode) & MODE_FORMAT;
@@ -132,7 +132,7 @@ inline_ struct file_system_type *fs_type_of(struct file *file)
 	return file ? fs_type_of_inode(FOLLOW(file, file, f_inode)) : NULL;
 }
 
-/* Most of a task's files are of one type. */
+/* Compares the type's name; cached, as most of a task's files are of one type. */
 inline_ bool fs_wants(struct fs_call *call, struct file_system_type *type)
 {
 	if (!type)
@@ -177,7 +177,7 @@ inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 		return;
 	call->start = 0;
 	if (operation != FS_OPEN && !fs_wants(call, type)) {
-		/* Of two files the one that is read, if it is wanted. */
+		/* Of two files, the one that is read is preferred, if it is wanted. */
 		if (!two)
 			return;
 		operation = FS_WRITE;
@@ -193,7 +193,7 @@ inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 	call->start = bpf_ktime_get_ns();
 }
 
-/* At sys_exit: the call that ends, with its file; NULL: none that is wanted. */
+/* At sys_exit: the call that ends, with its file; NULL: not wanted. */
 inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 {
 	struct task_struct *running = running_task();
@@ -204,7 +204,7 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 	call->end = bpf_ktime_get_ns();
 	call->latency = since(call->start, call->end);
 	call->start = 0;
-	/* The end of that call was not seen, and this is another's. */
+	/* The exit of the recorded call was not seen; this is another one. */
 	if (call_index(call_number(regs), running_compat(running, regs)) != call->index) {
 		count(LEDGER_UNMATCHED);
 		return NULL;
@@ -219,9 +219,9 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 }
 
 /*
- * At the entry of a function. One that is a part of another operation is left out, as the flush of
- * a write with O_SYNC. Entry and end of a call have their arguments at one place of the stack, and
- * what is called within it has them below: so a call whose end was missed is known.
+ * At the entry of a function. A call within another operation is left out, such as the
+ * flush of a write with O_SYNC. Entry and exit of a call have their arguments at the same
+ * stack address, and inner calls have them below: this shows a call whose exit was missed.
  */
 inline_ void fs_function_entered(u64 *ctx)
 {
@@ -240,7 +240,7 @@ inline_ void fs_function_entered(u64 *ctx)
 	call->start = bpf_ktime_get_ns();
 }
 
-/* At its end; NULL: of a call that is left out. */
+/* At the function's exit; NULL: a call that is left out. */
 inline_ struct fs_call *fs_function_ended(u64 *ctx, enum fs_operation operation)
 {
 	struct fs_call *call = current_slot(false);
@@ -254,7 +254,7 @@ inline_ struct fs_call *fs_function_ended(u64 *ctx, enum fs_operation operation)
 	return call;
 }
 
-/* AIO and io_uring may wait for the end elsewhere; what the latter does has its own tracepoints. */
+/* AIO and io_uring may wait for completion elsewhere; io_uring has its own tracepoints. */
 inline_ bool fs_waits(struct kiocb *io)
 {
 	return !io->ki_complete;
@@ -267,7 +267,7 @@ inline_ bool fs_of_ring(void)
 	return OF_RUNNING(running_task(), flags) & PF_IO_WORKER;
 }
 
-/* The program at a function's entry, if `wanted`. */
+/* The program at a function's entry; records the call if `wanted`. */
 #define FS_ENTRY(function, name, wanted)          \
 	SEC("fentry/" function)                   \
 	int name(u64 *ctx)                        \
@@ -277,7 +277,7 @@ inline_ bool fs_of_ring(void)
 		return 0;                         \
 	}
 
-/* The programs at ends, which may preempt each other: each has a buffer at this number. */
+/* The programs at exits may preempt each other, so each has a separate buffer, at this number. */
 enum fs_end {
 	FS_END_READ,
 	FS_END_WRITE,
@@ -288,7 +288,7 @@ enum fs_end {
 	FS_ENDS,
 };
 
-/* At its end: `ended(place, call, path, inode, result, offset)`. */
+/* At its exit: `ended(place, call, path, inode, result, offset)`. */
 #define FS_END(function, name, place, operation, of_path, of_inode, result, offset, ended) \
 	SEC("fexit/" function)                                                             \
 	int name(u64 *ctx)                                                                 \
@@ -304,7 +304,7 @@ enum fs_end {
 		return 0;                                                                  \
 	}
 
-/* It moves the position on. */
+/* The function advances the position. */
 inline_ u64 fs_spliced_from(u64 position, s64 result)
 {
 	u64 offset = 0;
@@ -319,8 +319,8 @@ inline_ u64 fs_spliced_from(u64 position, s64 result)
 #define FS_PATH ((struct path *)ctx[1])
 
 /*
- * Programs at the functions of a file system whose names begin with its type
- * (src/cli/options_fs.cpp), their ends first. sendfile() and splice() read through
+ * Programs at the functions of a file system whose names start with its type
+ * (src/cli/options_fs.cpp), exits first. sendfile() and splice() read through
  * filemap_splice_read() since 6.5 (2cb1e08985e3), before by read_iter().
  */
 #define FS_FUNCTIONS(ended)                                                                       \
@@ -356,7 +356,7 @@ inline_ enum fs_operation fs_operation_of_ring(enum ring_operation operation)
 	}
 }
 
-/* At the completion of a request of io_uring; false: of none that is wanted. */
+/* At the completion of a request of io_uring; false: not wanted. */
 inline_ bool fs_ring_ended(u64 *ctx, struct ring_io *ended, struct fs_call *call)
 {
 	struct file_system_type *type;
@@ -375,8 +375,8 @@ inline_ bool fs_ring_ended(u64 *ctx, struct ring_io *ended, struct fs_call *call
 }
 
 /*
- * Where a read or write that has returned began: by its arguments, which the kernel has moved on
- * where they are pointers, else by the position that it left.
+ * File offset where a returned read or write started: from its arguments, which the
+ * kernel has advanced if they are pointers, else from the file position after the call.
  */
 inline_ u64 fs_offset(struct fs_call *call, struct file *file, struct pt_regs *regs, s64 result)
 {

@@ -4,24 +4,24 @@
 
 #include "lib/shared.h"
 
-/* What a system call asks of a file system. */
+/* Operations of system calls on a file system. */
 enum fs_operation {
 	FS_READ,
 	FS_WRITE,
 	FS_OPEN,
 	FS_FSYNC,
 	FS_GETATTR,
-	FS_OPERATIONS /* none of them */
+	FS_OPERATIONS /* none of these */
 };
 
-/* Name of a type of file systems as in /proc/filesystems, zeros behind it. */
+/* Name of a file system type as in /proc/filesystems, padded with zeros. */
 #define FS_TYPE_WORDS 2
 
 struct fs_type {
 	__u64 name[FS_TYPE_WORDS];
 };
 
-/* What --type stands for: some have two names. Empty: all. */
+/* The types selected by --type: some have two names. Empty: all. */
 #define FS_TYPES 2
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths as programs gave them to system calls, and the directories that they are relative to. */
+/* Paths passed to system calls, and the directories that they are relative to. */
 #ifndef CORETAP_GIVEN_PATH_BPF_H
 #define CORETAP_GIVEN_PATH_BPF_H
 
@@ -9,19 +9,19 @@
 
 OPT(bool, full_path);
 
-#define GIVEN_ROOM (GIVEN_MOST + 9 + PATH_ROOM) /* of each path of a record */
+#define GIVEN_ROOM (GIVEN_MOST + 9 + PATH_ROOM) /* for each path of a record */
 
-/* The texts of a record, one behind the other; in a map, where `walked` must be. */
+/* The texts of a record, one after the other; in a map, as `walked` must be. */
 struct given_texts {
 	struct walked walked;
-	volatile u32 used; /* of the room for texts */
+	volatile u32 used; /* bytes used of the room for texts */
 	u32 pad;
 };
 
 /*
- * Reads a path, when its call ends, to the room behind what the record's texts use (at most what
- * `others` paths do); the first text is at `at` in the record. Bounds of numbers do not survive on
- * the stack of older verifiers (5.10), those of pointers do: they are made before other calls.
+ * Reads a path, when its call ends, to the room after the record's texts (at most those of
+ * `others` paths); the first text is at `at` in the record. Older verifiers (5.10) lose the bounds
+ * of spilled scalars but keep those of pointers, which are therefore computed before calls.
  */
 inline_ void read_given_path(struct given_path *p, struct given_texts *t, char *room, u32 at,
 			     const u32 others, u64 name, s32 dfd, s64 result)
@@ -40,7 +40,7 @@ inline_ void read_given_path(struct given_path *p, struct given_texts *t, char *
 	barrier_var(to);
 	n = text_user(to, GIVEN_MOST, (void *)name, &cut);
 	if (n < 0) {
-		/* What the kernel could not read either is the program's own fault. */
+		/* If the kernel could not read it either (EFAULT), the error is the program's. */
 		if (result != -EFAULT)
 			count(LEDGER_TRUNCATED);
 		return;
@@ -72,7 +72,7 @@ inline_ void read_given_path(struct given_path *p, struct given_texts *t, char *
 		count(LEDGER_TRUNCATED);
 }
 
-/* How long the record is with its texts, for `paths` of them. */
+/* Size of the record with its texts, for `paths` paths. */
 inline_ u64 given_size(struct given_texts *t, u32 at, const u32 paths)
 {
 	u64 used = t->used;

@@ -8,7 +8,7 @@
 
 #define iter_write(ctx, record) bpf_seq_write((ctx)->meta->seq, record, sizeof(*(record)))
 
-/* All bytes are written: equal stacks are equal as keys. */
+/* Writes all bytes, so that equal stacks are equal keys. */
 inline_ void stack_of_task(struct task_struct *t, struct stack *s)
 {
 	u32 size = stack_depth * 8;
@@ -22,7 +22,7 @@ inline_ void stack_of_task(struct task_struct *t, struct stack *s)
 	bytes = bpf_get_task_stack(t, s->ip, size, 0);
 	if (bytes > 0)
 		s->depth = (u32)bytes / 8;
-	else if (!t->on_rq) /* else it may run by now */
+	else if (!t->on_rq) /* otherwise it may be running by now */
 		count(LEDGER_STACK_FAILED);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What iterator programs over tasks write. */
+/* Records of iterator programs over tasks. */
 #ifndef CORETAP_ITERATE_H
 #define CORETAP_ITERATE_H
 
@@ -8,7 +8,7 @@
 struct task_kind {
 	char state[8]; /* "R": runs or waits for a CPU, "D": uninterruptible */
 	char comm[COMM_LEN];
-	struct stack stack; /* in the kernel; of a task that runs none */
+	struct stack stack; /* kernel stack; only of a task that is not running */
 };
 
 struct task_row {

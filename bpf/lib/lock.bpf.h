@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Locks of the kernel: what called one, and what the flags of contention_begin mean. */
+/* Kernel locks: their callers, and the flags of contention_begin. */
 #ifndef CORETAP_LOCK_BPF_H
 #define CORETAP_LOCK_BPF_H
 
 #include "lib/shared_scratch.bpf.h"
 
-/* The kernel's code of locks, from the loader (LockCode in coretap/symbols.hpp). */
+/* Address ranges of locking code, from the loader (LockCode in coretap/symbols.hpp). */
 const volatile struct code_range sched_code = {}, spin_code = {}, mmap_code = {};
 OPT_OR(__u32, caller_frames, 1); /* kept of each stack */
 
-#define LOCK_DEPTH 24 /* frames that the code of locks and of tracing may have */
+#define LOCK_DEPTH 24 /* maximum number of frames of locking and tracing code */
 
 /* linux/lock.h, LCB_F_ */
 enum lock_flags {
@@ -35,12 +35,12 @@ inline_ bool in_lock_code(u64 ip)
 }
 
 #define BEHIND_LOCK_CODE 0
-#define CALL_BYTES 32 /* at most, before a function's call of its trampoline ends */
+#define CALL_BYTES 32 /* a function's call of its trampoline ends before this offset */
 
 /*
- * The first frame behind a function, of the stack of a program at it. The frames are the program's,
- * the trampoline's, and the function's own unless it jumps to the trampoline: since 6.19
- * (402e44b31e9b) functions do so that have fexit programs.
+ * Index of the first frame after a function, in the stack of a program at it. The
+ * frames are the program's, the trampoline's, and the function's own unless it jumps
+ * to the trampoline: since 6.19 (402e44b31e9b) functions with fexit programs do.
  */
 inline_ u32 behind_function(void *ctx, struct stack *s)
 {
@@ -50,9 +50,9 @@ inline_ u32 behind_function(void *ctx, struct stack *s)
 }
 
 /*
- * Of the stack in the scratch with this depth: leaves the frames behind the code of locks; returns
- * their key. `first` is the one behind a function of that code, or BEHIND_LOCK_CODE. A function of
- * its own, for the verifier's sake.
+ * For the stack in the scratch with this depth: keeps the frames after the
+ * locking code; returns their key. `first` is the frame after a function of that
+ * code, or BEHIND_LOCK_CODE. A separate function, as the verifier needs it.
  */
 __noinline u64 caller_key(u32 depth, u32 first)
 {
@@ -65,7 +65,7 @@ __noinline u64 caller_key(u32 depth, u32 first)
 		return 0;
 	first &= 3;
 	if (first != BEHIND_LOCK_CODE && in_lock_code(s->ip[first]))
-		first++; /* a slow path, which what calls it may have jumped to */
+		first++; /* a slow path, to which the caller may have jumped */
 	for (u32 i = 0; first == BEHIND_LOCK_CODE && i < LOCK_DEPTH && i < depth; i++) {
 		bool in = in_lock_code(s->ip[i]);
 
@@ -76,7 +76,7 @@ __noinline u64 caller_key(u32 depth, u32 first)
 	for (u32 i = 0; i < STACK_DEPTH; i++) {
 		u32 from = first + i;
 
-		asm volatile("" : "+r"(from)); /* what is checked is the index */
+		asm volatile("" : "+r"(from)); /* the check must apply to the index register */
 		if (i >= caller_frames || from >= depth || from >= STACK_DEPTH)
 			break;
 		s->ip[i] = s->ip[from];
@@ -90,7 +90,7 @@ __noinline u64 caller_key(u32 depth, u32 first)
 	return stack_key(s, hash);
 }
 
-/* The stack of what called the lock's code, or the function whose program this is; 0: not known. */
+/* The stack of the lock's caller, or of the caller of the traced function; 0: not known. */
 inline_ u64 caller_stack(void *ctx, bool of_function)
 {
 	struct stack *s = cpu_slot(&stack_scratch);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory for one record of a thread that is too long for its slot: taken when it is needed. Memory
- * of the CPU does not do in programs on user functions, where another task may come between.
+ * Memory for one record of a thread that is too long for its slot: allocated when needed. Per-CPU
+ * memory cannot be used in programs on user functions, where another task may run in between.
  */
 #ifndef CORETAP_LONG_RECORD_BPF_H
 #define CORETAP_LONG_RECORD_BPF_H
 
 #include "lib/emit.bpf.h"
 
-/* The loader knows the map's name. */
+/* The loader uses the map's name. */
 #define LONG_RECORDS(record_type)                                                            \
 	struct {                                                                             \
 		__uint(type, BPF_MAP_TYPE_HASH);                                             \
@@ -18,7 +18,7 @@
 		__type(value, record_type);                                                  \
 	} long_records SEC(".maps");                                                         \
 	static const record_type no_long_record;                                             \
-	/* Of the current thread; NULL: it has none, or the map is full. */                  \
+	/* For the current thread; NULL: none, or the map is full. */                        \
 	inline_ record_type *long_record(bool make)                                          \
 	{                                                                                    \
 		u32 tid = bpf_get_current_pid_tgid();                                        \
@@ -35,7 +35,7 @@
                                                                                              \
 		bpf_map_delete_elem(&long_records, &tid);                                    \
 	}                                                                                    \
-	/* A thread may end in what it keeps the record for. */                              \
+	/* A thread may exit while it has a record. */                                       \
 	SEC("tp_btf/sched_process_exit")                                                     \
 	int long_record_free(u64 *ctx)                                                       \
 	{                                                                                    \

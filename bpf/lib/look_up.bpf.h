@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Look-ups of a path's components in the directory-entry cache: lookup_fast(). The tool defines
- * looked_up() before it says ON_LOOKUPS.
+ * Lookups of path components in the directory-entry cache:
+ * lookup_fast(). The tool defines looked_up() before it uses ON_LOOKUPS.
  */
 #ifndef CORETAP_LOOK_UP_BPF_H
 #define CORETAP_LOOK_UP_BPF_H
@@ -11,8 +11,8 @@
 #define ECHILD 10
 
 /*
- * A walk without locks that must be taken again with them: then the same name is looked up twice,
- * and the second result counts.
+ * A lockless walk that must be repeated with locks: the same
+ * name is then looked up twice, and the second result counts.
  */
 inline_ bool walk_is_repeated(u64 found)
 {
@@ -25,7 +25,7 @@ struct look_up {
 
 TASK_SLOT(struct look_up);
 
-/* The number of its arguments differs among kernels, so that the helper must find the result. */
+/* The number of arguments differs between kernels, so the helper finds the result. */
 #define ON_LOOKUPS                                                  \
 	SEC("fexit/lookup_fast")                                    \
 	int on_lookup(u64 *ctx)                                     \

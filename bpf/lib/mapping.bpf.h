@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The mapping of the running task that holds an address, and its file, from the kernel's own tree:
- * a tree of maple nodes since 6.1 (d4af56c5c7c6), an rb tree before. It is read without locks, from
- * any context. So what is found must prove itself: it holds the address, belongs to this address
- * space, and reads the same twice. Nothing found does not mean that nothing is mapped.
+ * The mapping of the running task at an address, and its file, from the kernel's own tree: a
+ * maple tree since 6.1 (d4af56c5c7c6), an rb tree before. It is read without locks, in any
+ * context. A result is therefore verified: it holds the address, belongs to this address
+ * space, and is the same when read twice. No result does not mean that nothing is mapped.
  */
 #ifndef CORETAP_MAPPING_BPF_H
 #define CORETAP_MAPPING_BPF_H
@@ -39,11 +39,11 @@ struct inode___6_10 {
 #define MAPPING_BYTES (OFFSET_OF(vm_area_struct, vm_file) + 8)
 
 #define PAGE_MASK 4095
-#define NO_POINTER 4096 /* less is none, or a mark of the tree */
+#define NO_POINTER 4096 /* smaller values are NULL or a mark of the tree */
 #define MAPLE_LEVELS 12 /* 60,000 mappings take 5 */
 #define RB_LEVELS 40    /* 2 * log2(65,530 + 1) */
 
-/* One node of a maple tree; not 0: it was a leaf, whose entry is at s->at, or the search is over.
+/* One node of a maple tree; not 0: it was a leaf, whose entry is in s->at, or the search ended.
  */
 __noinline int mapping_maple_step(void)
 {
@@ -52,7 +52,7 @@ __noinline int mapping_maple_step(void)
 	u32 type, slots, i;
 	u64 node;
 
-	/* Up to 6.7 the verifier looks at it where nothing calls it. */
+	/* Up to 6.7 the verifier checks this function even if it is not called. */
 	if (!unwind_tables || !w || !HAS_MEMBER(mm_struct, mm_mt))
 		return 1;
 	s = &w->search;
@@ -66,7 +66,7 @@ __noinline int mapping_maple_step(void)
 	    type != MAPLE_TYPE(maple_arange_64))
 		return 1;
 	if (bpf_probe_read_kernel(s->words, sizeof(s->words), (void *)node) ||
-	    (s->words[0] & ~255UL) == node) /* replaced: it is its own parent */
+	    (s->words[0] & ~255UL) == node) /* replaced: a dead node is its own parent */
 		return 1;
 	/* Parent, pivots (the last address of each slot), slots. */
 	for (i = 1; i < 16; i++)
@@ -92,7 +92,7 @@ __noinline int mapping_rb_step(void)
 		return 1;
 	at = s->at - OFFSET_OF(vm_area_struct___rb, vm_rb);
 	s->at = 0;
-	/* vm_start, vm_end, vm_rb, vm_mm lie in the first 72 bytes. */
+	/* vm_start, vm_end, vm_rb, vm_mm are in the first 72 bytes. */
 	if (bpf_probe_read_kernel(s->words, 72, (void *)at) ||
 	    MAPPING_WORD(s->words, vm_mm) != w->mm) /* freed */
 		return 1;
@@ -117,7 +117,7 @@ inline_ bool mapping_read(struct mapping_search *s, u64 *words)
 				      (void *)s->at);
 }
 
-/* What an inode begins with is read at once: on 6.18 all that is needed. */
+/* The start of an inode is read at once: on 6.18 it has all members needed. */
 #define INODE_BYTES 128
 
 /* The eight bytes of the inode that hold this offset. */
@@ -157,7 +157,7 @@ inline_ u64 inode_modified_ns(struct mapping_search *s, u64 inode)
 	return seconds * 1000000000ULL + ns;
 }
 
-/* Into s->key: the file's identity; all 0 without one, as the vdso's is. */
+/* Sets s->key, the file's identity; all 0 without a file, as for the vdso. */
 __noinline int mapping_key(void)
 {
 	struct walk *w = current_walk();
@@ -170,7 +170,7 @@ __noinline int mapping_key(void)
 		return 0;
 	s = &w->search;
 	s->key = (struct unwind_file_key){};
-	/* Of its own, or members of ours would be relocated, too. */
+	/* Locals, or members of struct mapping_search would be relocated, too. */
 	file = (struct file *)s->file;
 	mm = (struct mm_struct *)w->mm;
 	if (!file) {
@@ -184,19 +184,19 @@ __noinline int mapping_key(void)
 	s->key.size = inode_word(s, inode, INODE_OFFSET(inode, i_size));
 	s->key.modified_ns = inode_modified_ns(s, inode);
 	s->key.generation = inode_half(s, inode, INODE_OFFSET(inode, i_generation));
-	/* Its address tells one file system from others, and is there already. */
+	/* The superblock's address distinguishes file systems, and is already read. */
 	s->key.superblock = (u32)(inode_word(s, inode, INODE_OFFSET(inode, i_sb)) >> 6);
 	return 1;
 }
 
-/* The node or mapping at the root, into s->at. */
+/* Stores the node or mapping at the root in s->at. */
 inline_ bool mapping_root(struct walk *w)
 {
 	struct mapping_search *s = &w->search;
 	struct task_struct *t;
 	u64 root;
 
-	if (has_task_regs()) { /* without a helper */
+	if (has_task_regs()) { /* direct loads */
 		t = bpf_get_current_task_btf();
 		if (HAS_MEMBER(mm_struct___rb, mm_rb))
 			s->at = (u64)((struct mm_struct___rb *)t->mm)->mm_rb.rb_node;
@@ -211,7 +211,7 @@ inline_ bool mapping_root(struct walk *w)
 	return w->mm && !bpf_probe_read_kernel(&s->at, 8, (void *)root) && s->at >= NO_POINTER;
 }
 
-/* Into w->search; w->mm is known. 0: not found. */
+/* Fills w->search; w->mm is set. 0: not found. */
 __noinline int mapping_find(u64 address)
 {
 	struct walk *w = current_walk();
@@ -228,7 +228,7 @@ __noinline int mapping_find(u64 address)
 			if (mapping_rb_step())
 				break;
 	} else {
-		if ((s->at & 3) != 2) /* no node: at most one mapping */
+		if ((s->at & 3) != 2) /* not a node: at most one mapping */
 			return 0;
 		for (int i = 0; i < MAPLE_LEVELS; i++)
 			if (mapping_maple_step())
@@ -240,7 +240,7 @@ __noinline int mapping_find(u64 address)
 	s->end = MAPPING_WORD(s->words, vm_end);
 	s->page = MAPPING_WORD(s->words, vm_pgoff);
 	s->file = MAPPING_WORD(s->words, vm_file);
-	/* In a freed one lie the allocator's words or RCU's over start and end. */
+	/* In a freed mapping, the allocator's or RCU's data may overwrite start and end. */
 	if (MAPPING_WORD(s->words, vm_mm) != w->mm || !s->start ||
 	    ((s->start | s->end) & PAGE_MASK) || s->end >> USER_BITS || address < s->start ||
 	    address >= s->end)

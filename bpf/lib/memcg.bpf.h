@@ -8,7 +8,7 @@
 
 #define MEMCG_NAME 256 /* NAME_MAX and a terminator */
 
-/* 6.15 renamed it (633488947ef6). */
+/* 6.15 renamed this member (633488947ef6). */
 struct kernfs_node___old_parent {
 	struct kernfs_node *parent;
 } __attribute__((preserve_access_index));
@@ -20,7 +20,7 @@ inline_ struct kernfs_node *kernfs_parent(struct kernfs_node *kn)
 	return BPF_CORE_READ((struct kernfs_node___old_parent *)kn, parent);
 }
 
-/* The record lies where the verifier knows nothing of what is read back: see struct walked. */
+/* The record is in a map: the verifier does not track values read back (struct walked). */
 inline_ void memcg_path(struct memcg *m, struct kernfs_node *kn)
 {
 	volatile u32 *bytes = &m->path_bytes;
@@ -43,7 +43,7 @@ inline_ void memcg_path(struct memcg *m, struct kernfs_node *kn)
 	m->path_cut = true;
 }
 
-/* Into memory that is zero. */
+/* The memory must be zeroed. */
 inline_ void describe_memcg(struct memcg *m, struct task_struct *t)
 {
 	struct css_set *set = BPF_CORE_READ(t, cgroups);

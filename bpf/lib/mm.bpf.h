@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory management: what differs between kernels. */
+/* Memory management: differences between kernels. */
 #ifndef CORETAP_MM_BPF_H
 #define CORETAP_MM_BPF_H
 
 #include "lib/follow.bpf.h"
 
-FOLLOWED(folio); /* what can be followed has folios: 5.16 */
+FOLLOWED(folio); /* kernels with casts have folios (5.16) */
 
-/* 7.2 put the flags before the order and added the memory cgroup to these. */
+/* 7.2 moved the flags before the order and added the memory cgroup to these tracepoints. */
 TP_ARGS(mm_vmscan_direct_reclaim_begin);
 TP_ARGS(mm_vmscan_memcg_reclaim_begin);
 
@@ -32,13 +32,13 @@ struct page___plain_flags {
 	unsigned char compound_order; /* of the second page, up to 5.15 */
 } __attribute__((preserve_access_index));
 
-/* The order lay in a member of its own up to 6.5 (379708ffde1b), then in the low byte of _flags_1.
+/* Up to 6.5 the order was a separate member (379708ffde1b), then the low byte of _flags_1.
  */
 struct folio___with_order {
 	unsigned char _folio_order;
 } __attribute__((preserve_access_index));
 
-/* Of a folio, or of a page: the flags are what both begin with. */
+/* For a folio or a page: both start with the flags. */
 inline_ u64 folio_flags(void *pointer)
 {
 	struct folio___plain_flags *plain = pointer;
@@ -85,12 +85,12 @@ inline_ u64 folio_pages(void *pointer)
 	return 1ULL << (order & 31);
 }
 
-/* 6.16 renamed it in struct page, where it is only for folios by now. */
+/* 6.16 renamed it in struct page, where only folios use it now. */
 struct page___with_index {
 	unsigned long index;
 } __attribute__((preserve_access_index));
 
-/* Where in its file a folio begins, or a page before folios. */
+/* Index in the file where a folio starts, or a page on kernels before folios. */
 inline_ u64 folio_index(void *pointer)
 {
 	struct page___with_index *page = pointer;
@@ -100,7 +100,7 @@ inline_ u64 folio_index(void *pointer)
 						    BPF_CORE_READ(page, index);
 }
 
-/* The file's mapping of a folio, or of a page before folios. */
+/* The file's mapping of a folio, or of a page on kernels before folios. */
 inline_ u64 folio_mapping(void *pointer)
 {
 	struct folio *folio = pointer;
@@ -110,7 +110,7 @@ inline_ u64 folio_mapping(void *pointer)
 						    (u64)BPF_CORE_READ(page, mapping);
 }
 
-/* 6.2 made the counters per CPU (f1a7941243c1): `count` lacks some pages of each CPU. */
+/* 6.2 made the counters per CPU (f1a7941243c1): `count` omits some pages of each CPU. */
 struct mm_rss_stat___old {
 	atomic_long_t count[4];
 } __attribute__((preserve_access_index));
@@ -122,7 +122,7 @@ struct mm_struct___old_rss {
 /* Resident pages of one kind: of files, anonymous ones, (swapped ones,) of shared memory. */
 enum mm_rss { RSS_FILE, RSS_ANON, RSS_SWAPPED, RSS_SHMEM };
 
-/* A macro: CO-RE corrects an index only where the compiler sees a constant. */
+/* A macro: CO-RE relocates an index only if it is a compile-time constant. */
 #define mm_rss(mm, kind)                                                             \
 	({                                                                           \
 		s64 pages_ = bpf_core_type_exists(struct mm_rss_stat___old) ?        \

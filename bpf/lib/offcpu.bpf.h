@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tasks that leave the CPU and come back: which are wanted, since when, in which stacks. */
+/* Tasks that leave the CPU and return: which are wanted, since when, with which stacks. */
 #ifndef CORETAP_OFFCPU_BPF_H
 #define CORETAP_OFFCPU_BPF_H
 
@@ -21,9 +21,9 @@ inline_ bool wanted_thread(struct task_struct *t)
 	return t->pid && !(user_threads_only && kthread) && !(kernel_threads_only && !kthread);
 }
 
-#define TASK_NOLOAD 0x400 /* uninterruptible but idle: kernel threads that wait for work */
+#define TASK_NOLOAD 0x400 /* uninterruptible but idle: kernel threads waiting for work */
 
-/* A sleeper's state may carry more bits, such as TASK_FREEZABLE since 6.1. */
+/* A sleeper's state may have more bits, such as TASK_FREEZABLE since 6.1. */
 inline_ bool wanted_state(u32 state)
 {
 	if (!state_on)
@@ -36,7 +36,7 @@ inline_ bool wanted_state(u32 state)
 inline_ bool leaves_wanted(struct task_struct *t, u32 state)
 {
 	if (!t->pid)
-		return false; /* idle */
+		return false; /* the idle task */
 	if (!wanted_thread(t) || !wanted_state(state)) {
 		count(LEDGER_FILTERED);
 		return false;
@@ -44,7 +44,7 @@ inline_ bool leaves_wanted(struct task_struct *t, u32 state)
 	return keep_task(t);
 }
 
-/* A preempted task is still runnable, whatever it was about to do. */
+/* A preempted task is still runnable, even if its state says otherwise. */
 inline_ u32 left_state(u64 *ctx)
 {
 	return ctx[0] ? 0 : switched_state(ctx);
@@ -60,12 +60,12 @@ inline_ bool wanted_time(u64 ns)
 
 struct off_cpu {
 	u64 start; /* 0: on a CPU, or not wanted */
-	u64 user;  /* its stack; kept as the last one's when it is back */
+	u64 user;  /* key of its user stack; kept after the return for reuse */
 };
 
 inline_ void leave_cpu(void *ctx, struct off_cpu *off, u64 now)
 {
-	if (end_missed(off->start)) /* the kernel has left out the switch to it */
+	if (end_missed(off->start)) /* the kernel skipped the switch to it */
 		count(LEDGER_UNMATCHED);
 	off->user = stack_user ? stack_of_user(ctx, off->user) : 0;
 	off->start = now;
@@ -80,10 +80,10 @@ inline_ u64 back_on_cpu(struct off_cpu *off, u64 now)
 }
 
 /*
- * TASK_SLOT() of a slot with a struct off_cpu as its member `at`. returns_to_cpu(): that of the
- * task which is back, with its time off the CPU; NULL: it was not wanted, or not seen leaving.
- * Leaving is not in it: of a slot that a function returns the compiler asks once more whether it is
- * there.
+ * TASK_SLOT() of a slot with a struct off_cpu as its member `at`.
+ * returns_to_cpu(): the slot of the returning task, with its time off the CPU;
+ * NULL: not wanted, or its leaving was not seen. Leaving is not included: the
+ * compiler would check a slot that a function returns for NULL again.
  */
 #define OFF_CPU_SLOT(slot_type)                                                       \
 	TASK_SLOT(slot_type);                                                         \
@@ -100,7 +100,7 @@ inline_ u64 back_on_cpu(struct off_cpu *off, u64 now)
 		return off;                                                           \
 	}
 
-/* Which task is back, and where it had been; *kernel is for stack_add. */
+/* The returning task, and the stacks where it blocked; *kernel is for stack_add. */
 inline_ void party_off_cpu(struct stack_party *p, struct task_struct *next, struct off_cpu *off,
 			   struct stack **kernel)
 {

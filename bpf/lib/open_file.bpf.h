@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files by their descriptors, and what kind of file an inode's mode says. */
+/* Files by their descriptors, and file types in an inode's mode. */
 #ifndef CORETAP_OPEN_FILE_BPF_H
 #define CORETAP_OPEN_FILE_BPF_H
 
@@ -15,9 +15,9 @@ FOLLOWED(file);
 #define MODE_CHARACTER_DEVICE 0020000
 #define MODE_DIRECTORY 0040000
 
-#define FMODE_CREATED 0x100000 /* by the call that opened it */
+#define FMODE_CREATED 0x100000 /* created by the call that opened it */
 
-/* The open file behind a descriptor of the running task; NULL: none. */
+/* The open file of a descriptor of the running task; NULL: none. */
 inline_ struct file *running_file(struct task_struct *running, u32 fd)
 {
 	struct fdtable *table = OF_RUNNING(running, files, fdt);

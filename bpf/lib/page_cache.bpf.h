@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Accesses to the page cache, and what had to be read in for them, by the running task. The tool
- * says where a counter of struct page_cache_sums is: PAGE_CACHE_ADD(counter, n).
+ * Accesses to the page cache by the running task, and pages that were read in for them. The
+ * tool defines where a counter of struct page_cache_sums is: PAGE_CACHE_ADD(counter, n).
  */
 #ifndef CORETAP_PAGE_CACHE_BPF_H
 #define CORETAP_PAGE_CACHE_BPF_H
@@ -13,24 +13,24 @@
 #include "lib/page_cache.h"
 #include "lib/program.bpf.h"
 
-/* What a task did last, to tell one access from its echoes. */
+/* A task's last operations, to recognize events that repeat one access. */
 struct last {
 	u64 read_mapping, read_first, read_last, read_calls;
 	u64 fault_mapping, fault_from, fault_to;
-	u64 missed_mapping, missed_index; /* a fault that had to read: it is tried again */
+	u64 missed_mapping, missed_index; /* a fault that had to read: it is retried */
 	u64 fault_index;
-	u64 added_folio; /* not yet known to be a write's */
+	u64 added_folio; /* not yet known to be for a write */
 	u64 added_mapping, added_index, added_pages;
 };
 
 TASK_SLOT(struct last);
 
 /*
- * Pages that were read in and not accessed yet, a bit each: the first access to one is a miss, the
- * rest is read-ahead. The oldest are forgotten and count as found.
+ * Pages that were read in and not accessed yet, a bit each: the first access to one is
+ * a miss, the others are read-ahead. The oldest are evicted and then count as hits.
  */
 #define CHUNK_PAGES WORD_BITS
-#define MOST_CHUNKS 32 /* of one access or one folio: 8 MB of pages of 4 KB */
+#define MOST_CHUNKS 32 /* per access or folio: 8 MB of pages of 4 KB */
 
 struct chunk {
 	u64 mapping, number;
@@ -43,14 +43,14 @@ struct {
 	__type(value, u64);
 } ahead_of SEC(".maps");
 
-/* The word is 0 while a task changes its bits; bits that other tasks set meanwhile are added. */
+/* The word is 0 while a task changes its bits; bits set by other tasks meanwhile are added. */
 inline_ void set_bits(u64 *word, u64 bits)
 {
 	bits |= exchange(word, 0);
 	__sync_fetch_and_add(word, bits);
 }
 
-/* Those of the bits that were set. */
+/* Clears these bits; returns those that were set. */
 inline_ u64 take_bits(u64 *word, u64 bits)
 {
 	u64 before = exchange(word, 0), rest = before & ~bits;
@@ -67,13 +67,13 @@ inline_ u64 number_of_bits(u64 x)
 	return ((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
 }
 
-/* The running task's; NULL where it is not wanted. */
+/* The running task's slot; NULL if it is not wanted. */
 inline_ struct last *wanted_slot(void)
 {
 	return keep_current() ? current_slot(true) : NULL;
 }
 
-/* What was added last was not for a write. */
+/* The last added folio was not for a write. */
 inline_ void keep_ahead(struct last *l)
 {
 	struct chunk c = {};
@@ -90,15 +90,15 @@ inline_ void keep_ahead(struct last *l)
 		bits = bits_of_word(c.number, first, last);
 		ahead = bpf_map_lookup_elem(&ahead_of, &c);
 		if (!ahead && bpf_map_update_elem(&ahead_of, &c, &bits, BPF_NOEXIST))
-			ahead = bpf_map_lookup_elem(&ahead_of, &c); /* another task was faster */
+			ahead = bpf_map_lookup_elem(&ahead_of, &c); /* another task was first */
 		if (ahead)
 			set_bits(ahead, bits);
 	}
 }
 
 /*
- * Pages from first to last are accessed, by this number of accesses. A long read comes here again
- * for each batch of pages, so that it ends at the first chunk of which no page was read in.
+ * Counts misses among the pages from first to last, for this number of accesses. A long read calls
+ * this for each batch of pages, so it stops at the first chunk without pages that were read in.
  */
 inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
 {
@@ -120,7 +120,7 @@ inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
 		PAGE_CACHE_ADD(missed, accesses);
 }
 
-/* Read calls of a task, where the kernel counts them (CONFIG_TASK_XACCT). */
+/* Number of read calls of a task, if the kernel counts them (CONFIG_TASK_XACCT). */
 inline_ u64 read_calls(void)
 {
 	struct task_struct *t = current_task();
@@ -129,8 +129,8 @@ inline_ u64 read_calls(void)
 }
 
 /*
- * Fires for each batch with the range that is still to be read: the same end with a later start, in
- * the same call, is the same read.
+ * Fires for each batch with the remaining range: the same end
+ * with a later start, in the same call, is the same read.
  */
 SEC("tp_btf/mm_filemap_get_pages")
 int on_read(u64 *ctx)
@@ -153,13 +153,13 @@ int on_read(u64 *ctx)
 		return 0;
 	if (!echo)
 		PAGE_CACHE_ADD(accessed, last - first + 1);
-	/* It fires when they are there, read in or found. */
+	/* The tracepoint fires when the pages are present, read in or found. */
 	keep_ahead(l);
 	access(mapping, first, last, last - first + 1);
 	return 0;
 }
 
-/* A fault that has read its page from the disk is taken a second time, and is one access. */
+/* A fault that has read its page from disk is retried, and is one access. */
 inline_ bool tried_again(struct last *l, u64 mapping, u64 from, u64 to)
 {
 	bool again =
@@ -169,7 +169,7 @@ inline_ bool tried_again(struct last *l, u64 mapping, u64 from, u64 to)
 	return again;
 }
 
-/* Pages around a fault were mapped, mostly with the one wanted: one access. */
+/* Fault-around mapped pages, mostly with the faulting one: one access. */
 SEC("tp_btf/mm_filemap_map_pages")
 int on_map(u64 *ctx)
 {
@@ -190,7 +190,7 @@ int on_map(u64 *ctx)
 	return 0;
 }
 
-/* A fault that mapping around did not end, or that did not try it. */
+/* A fault that fault-around did not resolve, or did not try. */
 SEC("tp_btf/mm_filemap_fault")
 int on_fault(u64 *ctx)
 {
@@ -206,7 +206,7 @@ int on_fault(u64 *ctx)
 	l->fault_index = index;
 	l->fault_mapping = mapping;
 	l->fault_from = 1;
-	l->fault_to = 0; /* the next fault is another one */
+	l->fault_to = 0; /* empty range: the next fault is another one */
 	if (!echo)
 		PAGE_CACHE_ADD(accessed, 1);
 	keep_ahead(l);
@@ -256,7 +256,7 @@ int on_add(u64 *ctx)
 	l->added_index = index;
 	l->added_pages = pages;
 	if (l->fault_mapping && l->fault_mapping == mapping) {
-		/* What a fault reads in and then dirties was a miss all the same. */
+		/* A page that a fault reads in and then dirties still is a miss. */
 		keep_ahead(l);
 		l->missed_mapping = mapping;
 		l->missed_index = l->fault_index;
@@ -266,7 +266,7 @@ int on_add(u64 *ctx)
 	return 0;
 }
 
-/* write() dirties what it has just added; the first write to a page that was there is a hit. */
+/* write() dirties a folio just added; the first write to a page already cached is a hit. */
 inline_ int dirtied(void *folio)
 {
 	u64 pages;

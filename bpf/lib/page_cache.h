@@ -4,13 +4,13 @@
 
 #include "lib/shared.h"
 
-/* All in pages (bpf/lib/page_cache.bpf.h); they only grow. A cache line. */
+/* All in pages (bpf/lib/page_cache.bpf.h); only increase. Fits a cache line. */
 struct page_cache_sums {
 	__u64 accessed;
-	__u64 added; /* to the cache, whatever for */
+	__u64 added; /* to the cache, for any reason */
 	__u64 dirtied;
-	__u64 written; /* of those added, by a write(): not a miss */
-	__u64 missed;  /* of the accesses, to what had to be read in */
+	__u64 written; /* pages added by a write(): not a miss */
+	__u64 missed;  /* accesses to pages that had to be read in */
 	__u64 pad[3];
 };
 

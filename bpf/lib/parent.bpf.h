@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --ppid: only processes whose parent is this one. */
+/* --ppid: only processes with this parent. */
 #ifndef CORETAP_PARENT_BPF_H
 #define CORETAP_PARENT_BPF_H
 

@@ -15,18 +15,18 @@ FOLLOWED(vfsmount);
 #define PATH_BYTES 4096
 #define PATH_NAME 256 /* NAME_MAX and a terminator */
 #define PATH_ROOM (PATH_BYTES + PATH_NAME)
-#define PATH_STEPS 96 /* components and mounts; each is a step for the verifier too */
+#define PATH_STEPS 96 /* components and mounts; the verifier also walks each step */
 
-#define MOUNT_INTERNAL 0x4000 /* MNT_INTERNAL: of no mount namespace (pipes, memfd) */
+#define MOUNT_INTERNAL 0x4000 /* MNT_INTERNAL: in no mount namespace (pipes, memfd) */
 
 /*
- * How far a walk has come. It must lie in a map: the verifier knows nothing of what is read back
- * from there, so that all ways through a step look the same to it and are not multiplied.
+ * Progress of a walk. It must be in a map: the verifier does not track values read back
+ * from there, so that all paths through a step end in the same state and do not multiply.
  */
 struct walked {
 	volatile u32 bytes;
 	volatile u32 cut;      /* components towards the root are missing */
-	volatile u32 nameless; /* in no tree of directories */
+	volatile u32 nameless; /* not in a mounted file system */
 	u32 pad;
 };
 
@@ -36,15 +36,15 @@ inline_ struct mount *mount_of(struct vfsmount *m)
 }
 
 /*
- * Where a walk goes on are numbers to the verifier: by pointers, of a type for each way to them, it
- * would go through each step once for each.
+ * The walk continues by numbers, not pointers: pointers have a type for
+ * each path to them, and the verifier would check each step once for each.
  */
 #define STEP_TO(type, address, member) ((void *)FOLLOW_NUMBER(type, address, member))
 
 /*
- * Appends the components of *from (read from the kernel), the last first, each with a terminator,
- * to room for PATH_ROOM bytes. It ends at the process' root directory, or at its namespace's. Names
- * may change meanwhile: what is read is a name that the component had.
+ * Appends the components of *from (read from the kernel), last first, each with a
+ * terminator, to a buffer of PATH_ROOM bytes. It ends at the process's root directory,
+ * or at its namespace's. Names may change meanwhile: each is one that the component had.
  */
 inline_ void path_walk(struct walked *w, char *to, const struct path *from, const struct path *root)
 {
@@ -84,7 +84,7 @@ inline_ void path_walk(struct walked *w, char *to, const struct path *from, cons
 	w->cut = true;
 }
 
-/* What is there of the text after a walk, within its room for the verifier too. */
+/* Length of the text after a walk, bounded by its room for the verifier. */
 inline_ u32 walked_bytes(const struct walked *w)
 {
 	u32 bytes = w->bytes;
@@ -98,8 +98,8 @@ inline_ struct fs_struct *current_fs(void)
 }
 
 /*
- * The path of what is open as a process with this root sees it (path_walk), or, if it is in no
- * directory, its name without a terminator.
+ * The path of an open file as a process with this root sees it (path_walk),
+ * or, if it is not in a directory, its name without a terminator.
  */
 inline_ enum path_kind path_below(struct walked *w, char *to, const struct path *open,
 				  const struct path *root)
@@ -116,7 +116,7 @@ inline_ enum path_kind path_below(struct walked *w, char *to, const struct path 
 	return PATH_KIND_NAME;
 }
 
-/* As the running task sees it. */
+/* The path as the running task sees it. */
 inline_ enum path_kind path_here(struct walked *w, char *to, const struct path *open)
 {
 	return path_below(w, to, open, &current_fs()->root);
@@ -127,14 +127,14 @@ inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
 	return path_here(w, to, &file->f_path);
 }
 
-/* As another task sees it. */
+/* The path as another task sees it. */
 inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *file,
 				    struct task_struct *task)
 {
 	return path_below(w, to, &file->f_path, &FOLLOW(task_struct, task, fs)->root);
 }
 
-/* In an event, which is shortened by that. */
+/* For an event: counts a truncated path. */
 inline_ enum path_kind count_cut(enum path_kind kind)
 {
 	if (kind == PATH_KIND_CUT)
@@ -142,7 +142,7 @@ inline_ enum path_kind count_cut(enum path_kind kind)
 	return kind;
 }
 
-/* Which file, beyond the life of its inode's number. */
+/* Identity of a file, which distinguishes reuse of its inode number. */
 inline_ void file_identity(struct file_id *id, struct file *file)
 {
 	inode_identity(id, FOLLOW(file, file, f_inode));

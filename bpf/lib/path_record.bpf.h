@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Events with the path of a file behind them. */
+/* Events followed by the path of a file. */
 #ifndef CORETAP_PATH_RECORD_BPF_H
 #define CORETAP_PATH_RECORD_BPF_H
 
@@ -13,7 +13,7 @@
 		char text[PATH_ROOM]; \
 	}
 
-/* One whose text is the path that was walked, `kind`; a macro, as each event has its own members.
+/* Emits an event with the walked path as text, `kind`; a macro, as events differ in type.
  */
 #define emit_path(r, kind)                                           \
 	do {                                                         \

@@ -16,7 +16,7 @@ inline_ u32 fine_bucket(u64 value)
 	return (power + 1) * FINE_STEPS + ((value >> power) & (FINE_STEPS - 1));
 }
 
-/* name_add() counts a value for a key, whose member `bucket` is last and the macro's own. */
+/* name_add() counts a value for a key; its member `bucket` is the last and is set by the macro. */
 #define PERCENTILES(name, key_type)                       \
 	TABLE(name, key_type, u64)                        \
 	inline_ void name##_add(key_type *key, u64 value) \

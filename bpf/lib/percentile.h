@@ -4,6 +4,6 @@
 #define CORETAP_PERCENTILE_H
 
 #define FINE_BITS 6
-#define FINE_STEPS (1 << FINE_BITS) /* values below twice this have buckets of their own */
+#define FINE_STEPS (1 << FINE_BITS) /* values below twice this have exact buckets */
 
 #endif

@@ -14,7 +14,7 @@ inline_ u32 pidns_at(struct pid *pid, u32 level)
 	return BPF_CORE_READ(upid.ns, ns.inum);
 }
 
-/* The inode of /proc/PID/ns/pid, for a pointer that a BTF tracepoint gave: plain loads. */
+/* The inode of /proc/PID/ns/pid, for a pointer from a BTF tracepoint: plain loads. */
 inline_ u32 pidns_of(struct task_struct *t)
 {
 	struct pid *pid = t->thread_pid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Processes whose user stacks are taken: what the loader hears of them. */
+/* Processes whose user stacks are taken: messages about them to the loader. */
 #ifndef CORETAP_PROCESS_BPF_H
 #define CORETAP_PROCESS_BPF_H
 
@@ -13,7 +13,7 @@ inline_ void tell_process(struct walk *w, enum stack_process_news news)
 
 	p = bpf_ringbuf_reserve(&events, sizeof(*p), 0);
 	if (!p)
-		return; /* next time */
+		return; /* retried next time */
 	current = current_task();
 	p->mark = STACK_PROCESS;
 	p->tgid = current_tgid();
@@ -22,7 +22,7 @@ inline_ void tell_process(struct walk *w, enum stack_process_news news)
 	p->stack_begin = BPF_CORE_READ(current, mm, start_stack);
 	p->news = news;
 	p->pad = 0;
-	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
+	/* exec increments self_exec_id only; fork copies both from the parent. */
 	if (BPF_CORE_READ(current, self_exec_id) == BPF_CORE_READ(current, parent_exec_id))
 		p->forked_from = view_pidns ? pid_seen(BPF_CORE_READ(current, real_parent,
 								     group_leader, thread_pid)) :
@@ -32,7 +32,7 @@ inline_ void tell_process(struct walk *w, enum stack_process_news news)
 		bpf_map_update_elem(&stack_known_mms, &w->mm, &w->program, BPF_ANY);
 }
 
-/* The loader hears of each process once, while its maps are there to be read. */
+/* Reports each process to the loader once, while its maps can be read. */
 inline_ void meet_process(struct walk *w)
 {
 	if (!is_known_mm(w))
@@ -42,8 +42,8 @@ inline_ void meet_process(struct walk *w)
 }
 
 /*
- * Until a process executes another program it has its parent's memory, and the parent's tables
- * hold. On exec it has another count of them, and none of the old entries is found any more.
+ * Until a process executes another program it has its parent's memory, and the parent's
+ * tables are valid for it. After exec it has another exec count, and no old entry matches.
  */
 SEC("tp_btf/sched_process_fork")
 int unwind_fork(u64 *ctx)
@@ -63,7 +63,7 @@ int unwind_fork(u64 *ctx)
 	bpf_map_update_elem(&unwind_processes, &key, &copy, BPF_ANY);
 	news = bpf_ringbuf_reserve(&events, sizeof(*news), 0);
 	if (!news)
-		return 0; /* it is met with its first stack */
+		return 0; /* reported with its first stack */
 	news->mark = STACK_PROCESS;
 	news->tgid = task_tgid(child);
 	news->forked_from = task_tgid(parent);
@@ -108,7 +108,7 @@ struct {
 	__type(value, struct unwind_answer);
 } unwind_answer SEC(".maps");
 
-/* The loader asks what file it has mapped at an address. */
+/* The loader asks for the file that it has mapped at an address. */
 SEC("run/asked")
 int unwind_ask_key(u64 *ctx)
 {

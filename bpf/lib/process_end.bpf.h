@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The end of a process, once, at sched_process_exit. Context: preemptible, the task that ends. */
+/* The end of a process, once, at sched_process_exit. Context: preemptible, the exiting task. */
 #ifndef CORETAP_PROCESS_END_BPF_H
 #define CORETAP_PROCESS_END_BPF_H
 
@@ -10,7 +10,7 @@ struct ended_process {
 	u64 tgid;
 };
 
-/* Processes whose end one of their threads has reported; the loader knows the map's name. */
+/* Processes whose end one of their threads has reported; the loader uses the map's name. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -19,8 +19,8 @@ struct {
 } ended_processes SEC(".maps");
 
 /*
- * Has it never had another thread? One that is gone has been counted off nr_threads, but before
- * that it has added its times under this lock, whose count of writers only grows.
+ * True if the process never had another thread. An exited thread no longer counts in
+ * nr_threads, but it has added its times under this lock before, whose writer count only grows.
  */
 inline_ bool single_thread(struct signal_struct *s)
 {
@@ -28,10 +28,10 @@ inline_ bool single_thread(struct signal_struct *s)
 }
 
 /*
- * Does the process end with this thread? Since 6.18 (the tracepoint's second argument) the kernel
- * says so. Before, all threads that end together find the process counted off: do_exit() lowers
- * signal->live, then frees the memory, then comes to the tracepoint. The first of them stands for
- * the process.
+ * Does the process end with this thread? Since 6.18 the tracepoint's
+ * second argument says so. Before, all threads that exit together find
+ * the count at 0: do_exit() lowers signal->live, then frees the memory,
+ * then reaches the tracepoint. The first of them is used for the process.
  */
 inline_ bool process_ends(u64 *ctx)
 {

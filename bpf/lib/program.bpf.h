@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs that are one expression, and what all kinds of them need to know. */
+/* Programs that are one expression, and definitions common to all kinds. */
 #ifndef CORETAP_PROGRAM_BPF_H
 #define CORETAP_PROGRAM_BPF_H
 
 #include "lib/coretap.bpf.h"
 
 /*
- * A program at the entry of a function of the kernel, by fentry and, as NAME_kprobe, by a kprobe:
- * what it returns, by the function's arguments arg[0] to arg[4].
+ * A program at the entry of a kernel function, by fentry and, as NAME_kprobe, by a kprobe.
+ * `result` is its return value, computed from the function's arguments arg[0] to arg[4].
  */
 #define FUNC_ENTRY(name, function, result)                                                \
 	inline_ int name##_by(const u64 *arg)                                             \
@@ -28,7 +28,7 @@
 		return name##_by(arg);                                                    \
 	}
 
-/* The sixth, which has no name in libbpf before 1.2. */
+/* The sixth argument, which has no name in libbpf before 1.2. */
 #ifdef __TARGET_ARCH_x86
 #define PARM6(ctx) ((ctx)->r9)
 #define ARGUMENT_AT(reg) __builtin_offsetof(struct pt_regs, reg)
@@ -40,7 +40,7 @@
 	X(0, regs[0]) X(1, regs[1]) X(2, regs[2]) X(3, regs[3]) X(4, regs[4]) X(5, regs[5])
 #endif
 
-/* A program at a tracepoint, and what it returns, by `ctx`. */
+/* A program at a tracepoint; `result` is its return value, computed from `ctx`. */
 #define ON_TRACEPOINT(name, tracepoint, result) \
 	SEC("tp_btf/" #tracepoint)              \
 	int name(u64 *ctx)                      \
@@ -53,8 +53,8 @@
 	ON_TRACEPOINT(on_##name##_begin, tracepoint##_begin, at_begin) \
 	ON_TRACEPOINT(on_##name##_end, tracepoint##_end, at_end)
 
-/* The first six arguments of a function that is entered. Without the compiler's arithmetic on the
- * address of the context, which verifiers refuse. */
+/* The first six arguments of a function at its entry. Loads have fixed offsets:
+ * verifiers reject the compiler's arithmetic on the context's address. */
 inline_ void call_registers(struct pt_regs *ctx, u64 *to)
 {
 #define ARGUMENT(n, reg) \

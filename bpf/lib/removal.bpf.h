@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs at the starts of system calls that remove a name of a file, or give it another one. The
- * tool defines removal_begins() before this is included.
+ * Programs at the entry of system calls that remove or change a name of
+ * a file. The tool defines removal_begins() before this is included.
  */
 #ifndef CORETAP_REMOVAL_BPF_H
 #define CORETAP_REMOVAL_BPF_H
@@ -11,7 +11,7 @@
 #include "lib/removal.h"
 
 struct removal {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 name, to;
 	s32 dfd, to_dfd;
 	u32 call;
@@ -42,7 +42,7 @@ REMOVAL_ENTRY(renameat, RENAMEAT, ctx->args[0], ctx->args[1], ctx->args[2], ctx-
 REMOVAL_ENTRY(renameat2, RENAMEAT2, ctx->args[0], ctx->args[1], ctx->args[2], ctx->args[3],
 	      ctx->args[4])
 
-/* The one that the running task makes, by its registers, at any place within it; false: none. */
+/* The removal by the running task, from its registers, anywhere within the call; false: none. */
 inline_ bool current_removal(struct removal *r)
 {
 	struct pt_regs *at = current_call_regs(), regs;

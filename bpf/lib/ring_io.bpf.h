@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads, writes and flushes of files through io_uring, when their completion is posted: by the task
- * that submitted them, by a worker or a polling thread of its process. A tool with it has a hook of
- * include/coretap/ring_io.hpp; one that asks when a request was submitted, and where in the file it
- * is, defines RING_IO_TIMED first. Not seen: requests that leave no completion
+ * Reads, writes and flushes of files through io_uring, when their completion is posted: by
+ * the submitting task, or by a worker or polling thread of its process. A tool with it has a
+ * hook of include/coretap/ring_io.hpp; one that needs the submission time and the file
+ * offset defines RING_IO_TIMED first. Not seen: requests without a completion
  * (IOSQE_CQE_SKIP_SUCCESS; since 6.5 those for which the ring is full), and multishot reads.
  */
 #ifndef CORETAP_RING_IO_BPF_H
@@ -42,17 +42,17 @@ enum ring_operation { RING_READS, RING_WRITES, RING_FLUSHES, RING_OTHER };
 
 struct ring_io {
 	struct io_kiocb *req;
-	struct task_struct *task; /* that submitted it */
+	struct task_struct *task; /* the submitting task */
 	struct file *file;
 	enum ring_operation operation;
 	s64 result;
-	u64 start;  /* with RING_IO_TIMED; 0: it was not seen */
+	u64 start;  /* with RING_IO_TIMED; 0: start not seen */
 	u64 offset; /* with RING_IO_TIMED */
 };
 
 /*
- * 5.18 gave completions their request (502c87d65564), so that all is known from that. Before, they
- * have the ring and the request's user_data, which several requests may have at a time.
+ * 5.18 added the request to completions (502c87d65564), which identifies everything. Before,
+ * they have the ring and the request's user_data, which several requests may share at a time.
  */
 TP_ARGS(io_uring_complete);
 TP_ARGS(io_uring_submit_sqe);
@@ -71,8 +71,8 @@ struct ring_begun {
 	u64 start;
 	u64 offset;
 	u64 req;
-	u64 under_way; /* requests with this key */
-	u64 doubtful;  /* there were several at a time */
+	u64 under_way; /* number of pending requests with this key */
+	u64 doubtful;  /* several were pending at a time */
 };
 
 struct {
@@ -115,7 +115,7 @@ inline_ struct task_struct *ring_task(struct io_kiocb *req)
 	return FOLLOW(io_kiocb, req, tctx, task);
 }
 
-/* What a read or write is for the file system lies at the start of its request. */
+/* The kiocb of a read or write is at the start of its request. */
 inline_ struct kiocb *ring_kiocb(struct io_kiocb *req)
 {
 	return (struct kiocb *)req;
@@ -135,7 +135,7 @@ inline_ void ring_key_of(struct ring_key *key, struct io_kiocb *req)
 	key->user_data = BPF_CORE_READ((struct io_kiocb___with_user_data *)req, user_data);
 }
 
-/* Another request has the same key: which of them a completion is for cannot be told. */
+/* Another request has the same key: a completion cannot be matched to one of them. */
 inline_ void ring_doubt(struct ring_begun *first, enum ring_operation operation)
 {
 	if (!first->doubtful) {
@@ -148,7 +148,7 @@ inline_ void ring_doubt(struct ring_begun *first, enum ring_operation operation)
 		count(LEDGER_UNMATCHED);
 }
 
-/* The first byte is the lowest one, whatever the size of the flags on this kernel. */
+/* The first byte holds the lowest bits, for any size of the flags on this kernel. */
 inline_ bool ring_completes(struct io_kiocb *req)
 {
 	u8 flags = 0;
@@ -179,7 +179,7 @@ inline_ int ring_submitted(struct io_kiocb *req)
 	return 0;
 }
 
-/* 6.4 renamed it (2ad57931db64); 6.0 left only the request of its arguments (48863ffd3e81). */
+/* 6.4 renamed it (2ad57931db64); 6.0 reduced its arguments to the request (48863ffd3e81). */
 SEC("tp_btf/io_uring_submit_sqe")
 int on_ring_sqe(u64 *ctx)
 {
@@ -195,7 +195,7 @@ int on_ring_req(u64 *ctx)
 }
 #endif
 
-/* NULL: not known, or no read, write or flush. */
+/* NULL: not known, or not a read, write or flush. */
 inline_ struct io_kiocb *ring_by_key(struct ring_io *io, const struct ring_key *key)
 {
 	struct ring_begun *s = bpf_map_lookup_elem(&ring_requests, key);
@@ -216,7 +216,7 @@ inline_ struct io_kiocb *ring_by_key(struct ring_io *io, const struct ring_key *
 	return req;
 }
 
-/* The request whose completion is posted, and its result. */
+/* The request whose completion is posted; sets its result. */
 inline_ struct io_kiocb *ring_completed(u64 *ctx, struct ring_io *io)
 {
 	struct ring_key key = {};
@@ -239,8 +239,8 @@ inline_ struct io_kiocb *ring_completed(u64 *ctx, struct ring_io *io)
 }
 
 /*
- * Where a read or write at the file's own position has ended. 5.15 keeps flags of the completion in
- * the place of the request's position.
+ * File position after a read or write without an explicit offset.
+ * 5.15 reuses the request's position field for completion flags.
  */
 inline_ u64 ring_position(const struct ring_io *io)
 {
@@ -250,7 +250,7 @@ inline_ u64 ring_position(const struct ring_io *io)
 	return ring_by_user_data() ? BPF_CORE_READ(file, f_pos) : FOLLOW(kiocb, kiocb, ki_pos);
 }
 
-/* At io_uring_complete; false: of no request that is asked for. */
+/* At io_uring_complete; false: not a request of interest. */
 inline_ bool ring_ended(u64 *ctx, struct ring_io *io)
 {
 	struct io_kiocb *req;
@@ -267,7 +267,7 @@ inline_ bool ring_ended(u64 *ctx, struct ring_io *io)
 	if (ring_timed && !ring_by_user_data()) {
 		ring_key_of(&key, req);
 		if (!ring_by_key(io, &key))
-			return false; /* submitted before */
+			return false; /* submitted before tracing */
 	}
 	io->file = FOLLOW(io_kiocb, req, file);
 	if (ring_timed && io->offset == (u64)-1)
@@ -276,7 +276,7 @@ inline_ bool ring_ended(u64 *ctx, struct ring_io *io)
 	return io->file && io->task;
 }
 
-/* Of a read or write: RWF_*, and what its file's flags mean of these. */
+/* For a read or write: RWF_* flags, and those implied by its file's flags. */
 inline_ u32 ring_call_flags(const struct ring_io *io)
 {
 	struct kiocb *kiocb = ring_kiocb(io->req);

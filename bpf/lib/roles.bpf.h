@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs on functions and USDT probes that the tool knows by name (coretap/known_functions.hpp),
- * in whichever files have them. Each has a role, which the loader puts here by the number of the
- * target.
+ * Programs on functions and USDT probes that the tool knows by name
+ * (coretap/known_functions.hpp), in all files that define them.
+ * Each has a role, which the loader stores here by target number.
  */
 #ifndef CORETAP_ROLES_BPF_H
 #define CORETAP_ROLES_BPF_H
 
 #include "lib/target.bpf.h"
 
-#define TARGET_ROLES 64 /* at most */
+#define TARGET_ROLES 64 /* maximum */
 
 const volatile __u8 target_roles[TARGET_ROLES] = {};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Text that belongs to the key of a row of an aggregate, such as a file's path: sent once, when the
- * row is made, so that a row costs no more memory than its numbers. Where the ring buffer has no
- * room it is sent with a later event, and nothing is lost: what the row counts is in the row.
+ * Text that belongs to the key of a row of an aggregate, such as a file's path: sent once,
+ * when the row is created, so that a row only uses memory for its numbers. If the ring buffer
+ * is full it is sent with a later event, and nothing is lost: the counts are in the row.
  */
 #ifndef CORETAP_ROW_TEXT_BPF_H
 #define CORETAP_ROW_TEXT_BPF_H
@@ -19,8 +19,8 @@ struct row_text_record {
 SCRATCH(row_texts, struct row_text_record);
 
 /*
- * Of the row with this key: the path of the file as `task` sees it, or, if it is in no directory,
- * its name. False: lost; it should be sent with the next event.
+ * Sends for the row with this key the path of the file as `task` sees it, or its name if
+ * it is not in a directory. False: the buffer was full; send it again with the next event.
  */
 inline_ bool send_row_path_by(struct row_text_record *r, const void *key, const u32 bytes,
 			      struct file *file, struct task_struct *task)
@@ -43,11 +43,11 @@ inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
 	return send_row_path_by(scratch(&row_texts), key, bytes, file, current_task());
 }
 
-#define ROW_NAME 128 /* of a slab cache or a type, with the terminator */
+#define ROW_NAME 128 /* of a slab cache or a type, including the terminator */
 
 /*
- * A name in the kernel's memory; the key is an address. Built on the stack: it may be sent in
- * interrupts, too.
+ * A name in kernel memory; the key is an address. Built
+ * on the stack, as it may also be sent from interrupts.
  */
 inline_ bool send_row_name(u64 key, const char *name)
 {

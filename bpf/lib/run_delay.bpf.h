@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long tasks wait for a CPU. A tool defines add_wait() and at_switch(), and has the hooks
- * shared::run_delay().
+ * How long tasks wait for a CPU. A tool defines add_wait()
+ * and at_switch(), and uses the hooks shared::run_delay().
  */
 #ifndef CORETAP_RUN_DELAY_BPF_H
 #define CORETAP_RUN_DELAY_BPF_H
@@ -10,33 +10,33 @@
 #include "lib/filter.bpf.h"
 #include "lib/since.bpf.h"
 
-/* What is known of a task. */
+/* The state kept for a task. */
 struct wait {
-	u64 delay; /* its run delay that was given out or was before; or when it was queued */
+	u64 delay; /* run delay already reported or before tracing; or time of queueing */
 	u64 known;
 	u64 idle;    /* with --affinity: idle_so_far() at the start */
-	u64 allowed; /* and of which CPUs */
+	u64 allowed; /* number of the set of those CPUs */
 };
 
 TASK_SLOT(struct wait);
 
 struct waited {
 	u64 ns;
-	u64 queued;  /* when it came to this CPU's queue, by the clock of at_switch(); 0: not known
+	u64 queued;  /* joined this CPU's queue, by the clock of at_switch(); 0: not known
 		      */
 	u64 idle_ns; /* with --affinity: the part with an idle CPU that it may use */
 	bool idle_known;
 };
 
-/* A wanted task has the CPU after a wait. */
+/* Called when a wanted task gets the CPU after a wait. */
 inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
-/* At each switch, before that. */
+/* Called at each switch, before add_wait(). */
 inline_ void at_switch(struct task_struct *prev, u64 now);
 
 /*
- * The kernel accounts the wait itself: run_delay holds what was waited on queues that the task has
- * left, last_queued when it came to this one. Both together, since it last left a CPU, are the
- * wait.
+ * The kernel accounts the wait itself: run_delay is the time waited on
+ * queues that the task has left, last_queued the time when it joined
+ * this one. The wait since the task last left a CPU is the sum of both.
  */
 SEC("tp_btf/sched_switch")
 int switch_by_delay(u64 *ctx)
@@ -50,8 +50,8 @@ int switch_by_delay(u64 *ctx)
 		w = task_slot_make(prev);
 		if (w) {
 			delay = prev->sched_info.run_delay;
-			/* Some switches to a task are not reported (seen on 6.18): it waited all
-			 * the same. */
+			/* Some switches to a task are not reported
+			 * (seen on 6.18), but the task waited. */
 			if (w->known && delay > w->delay)
 				add_wait(ctx, prev, &(struct waited){ .ns = delay - w->delay });
 			w->delay = delay;
@@ -64,8 +64,8 @@ int switch_by_delay(u64 *ctx)
 	queued = next->sched_info.last_queued;
 	w = task_slot(next);
 	/*
-	 * Not seen leaving a CPU: all of it if this is its first run; else what it waited
-	 * elsewhere, before it was moved here, is not known.
+	 * Not seen leaving a CPU: count all of it if this is its first run;
+	 * else the wait on other queues before it was moved here is unknown.
 	 */
 	if (w && w->known)
 		delay = since(w->delay, delay);
@@ -97,7 +97,7 @@ inline_ int enqueue(struct task_struct *t, u64 now)
 	return 0;
 }
 
-/* Where the CPUs that it may use have changed meanwhile the part is not known. */
+/* If the CPUs that it may use have changed meanwhile, the part is unknown. */
 inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct *t, u64 now)
 {
 	if (w->allowed == CPUS_UNKNOWN || allowed_cpus(t) != (u32)w->allowed)
@@ -130,7 +130,7 @@ int switch_by_wakeup(u64 *ctx)
 
 	at_switch(prev, now);
 	cpu_switches(next, now);
-	/* Preempted between setting its state and sleeping: state is not 0, yet it stays queued. */
+	/* Preempted between setting its state and sleeping: state is not 0, but it stays queued. */
 	if (ctx[0] || !switched_state(ctx))
 		enqueue(prev, now);
 	if (!next->pid)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Run queues: what differs between kernels. */
+/* Run queues: differences between kernels. */
 #ifndef CORETAP_RUNQUEUE_BPF_H
 #define CORETAP_RUNQUEUE_BPF_H
 
 #include "lib/task.bpf.h"
 
 /*
- * 6.14 told the tasks that can run from those that only wait for a delayed dequeue (c2a295bffeaf,
- * also in stable kernels of 6.12); before, h_nr_running was both.
+ * 6.14 separated runnable tasks from those waiting for a delayed dequeue
+ * (c2a295bffeaf, also in stable kernels of 6.12); before, h_nr_running counted both.
  */
 struct cfs_rq___running {
 	unsigned int h_nr_running;
 } __attribute__((preserve_access_index));
 
-/* Tasks of all classes that can run on this CPU, the running one included. */
+/* Number of runnable tasks of all classes on this CPU, including the running one. */
 inline_ u32 runnable_on(struct rq *rq)
 {
 	struct cfs_rq___running *old = (void *)&rq->cfs;
@@ -38,7 +38,7 @@ inline_ struct rq *rq_of(struct task_struct *t)
 	return BPF_CORE_READ(t, se.cfs_rq, rq);
 }
 
-/* 6.12 lets a task that sleeps keep its place in the queue for a while (delayed dequeue). */
+/* Since 6.12 a sleeping task may stay in the queue for a while (delayed dequeue). */
 inline_ bool is_queued(struct task_struct *t)
 {
 	if (!t->on_rq)
@@ -48,10 +48,10 @@ inline_ bool is_queued(struct task_struct *t)
 
 #define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_NOLOAD 0x400
-#define TASK_FROZEN 0x8000 /* since 6.1 (f5d39b020809), no state before */
-#define PF_FROZEN 0x10000  /* before it; later of a kernel thread */
+#define TASK_FROZEN 0x8000 /* since 6.1 (f5d39b020809); not a state before */
+#define PF_FROZEN 0x10000  /* before 6.1; later a flag of kernel threads */
 
-/* As the load average counts it: 'R' runnable, 'D' uninterruptible, 0 not at all. */
+/* As counted by the load average: 'R' runnable, 'D' uninterruptible, 0 not counted. */
 inline_ char load_state(struct task_struct *t)
 {
 	u32 state = task_state(t);
@@ -64,9 +64,9 @@ inline_ char load_state(struct task_struct *t)
 }
 
 /*
- * How long the task has run, waited for its CPU or been off it, to a tick; 0: the kernel does not
- * keep that. The first two only where it keeps run delays (sched_info). A queue has two clocks: one
- * stops while the CPU serves interrupts.
+ * How long the task has run, waited for its CPU or been off it, to a tick; 0: not
+ * recorded by the kernel. The first two only if it records run delays (sched_info).
+ * A queue has two clocks: one stops while the CPU handles interrupts.
  */
 inline_ u64 in_state_ns(struct task_struct *t)
 {

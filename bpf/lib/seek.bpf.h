@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How far a disk moves from one request to the next, in the order in which they are issued. */
+/* Seek distances of a disk between requests, in the order of issue. */
 #ifndef CORETAP_SEEK_BPF_H
 #define CORETAP_SEEK_BPF_H
 
 #include "lib/block.bpf.h"
 
 /*
- * Where the previous I/O on a disk ended. A place in an array is found without a call; the first
- * disk that comes has it, under a claim in the map. Those that come later are in the map.
+ * End of the previous I/O on a disk. A place in an array is found without a helper call; the first
+ * disk that hashes to it takes it, guarded by an entry in the map. Other disks are in the map.
  */
 #define SEEK_PLACES 64
 
@@ -51,8 +51,8 @@ inline_ void remember_disk(u32 disk, u32 place, struct seek_place *p, u64 next)
 }
 
 /*
- * Of a request with data: sectors from the end of the disk's previous one to its start, below 0
- * backwards. False: there was none before it.
+ * For a request with data: sectors from the end of the disk's previous
+ * request to its start, negative if backwards. False: no previous request.
  */
 inline_ bool disk_seek(struct request *rq, s64 *distance)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Kernel stacks in programs that the kernel preempts, which are those at functions: another task's
- * program may use the scratch in the middle of this one. Such a stack is not stored: returns 0.
+ * Kernel stacks in preemptible programs, those at functions: a program in another task
+ * may use the scratch in the middle of this one. Such a stack is not stored: returns 0.
  */
 #ifndef CORETAP_SHARED_SCRATCH_BPF_H
 #define CORETAP_SHARED_SCRATCH_BPF_H
@@ -18,7 +18,7 @@ inline_ bool scratch_is_of(void *ctx)
 	return user && *user == (u64)ctx;
 }
 
-/* To be called before frames are written. */
+/* Call before frames are written. */
 inline_ bool scratch_take(void *ctx)
 {
 	volatile u64 *user = cpu_slot(&scratch_user);
@@ -28,14 +28,14 @@ inline_ bool scratch_take(void *ctx)
 	return user;
 }
 
-/* Stores what is in the scratch under this key. */
+/* Stores the stack in the scratch under this key. */
 inline_ u64 scratch_store(void *ctx, struct stack *s, u64 id)
 {
 	if (!id || !scratch_is_of(ctx))
 		return 0;
 	if (!stack_store(s, id) || scratch_is_of(ctx))
 		return id;
-	bpf_map_delete_elem(&stacks, &id); /* another task's frames may be under this key */
+	bpf_map_delete_elem(&stacks, &id); /* this key may have another task's frames */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCP sockets: their two ends, whose they are, and one record of the tool per socket. */
+/* TCP sockets: addresses, owners, and one record of the tool per socket. */
 #ifndef CORETAP_SOCK_BPF_H
 #define CORETAP_SOCK_BPF_H
 
@@ -42,7 +42,7 @@ inline_ bool mapped(const struct in6_addr *a)
 	       a->in6_u.u6_addr32[2] == __builtin_bswap32(0xffff);
 }
 
-/* Both ends but for the local port, of a socket or of a request for one: plain loads. */
+/* Sets addresses and ports except the local port, for a socket or request socket: plain loads. */
 inline_ void ends_of(const struct sock_common *c, struct flow *f)
 {
 	u32 *local = (u32 *)f->local, *remote = (u32 *)f->remote;
@@ -67,7 +67,7 @@ inline_ void ends_of(const struct sock_common *c, struct flow *f)
 	remote[0] = c->skc_daddr;
 }
 
-/* The port is the bound one, which stays when the kernel takes the socket out of its tables. */
+/* The bound port, which remains when the kernel unhashes the socket. */
 inline_ void flow_of(const struct tcp_sock *tp, struct flow *f)
 {
 	ends_of(&tp->inet_conn.icsk_inet.sk.__sk_common, f);
@@ -94,7 +94,7 @@ inline_ bool flow_filters_on(void)
 	       filter_lports_on || filter_rports_on;
 }
 
-/* What -4, -6, --netns and lists of ports and addresses ask for. */
+/* Applies -4, -6, --netns and the lists of ports and addresses. */
 inline_ bool flow_wanted(const struct flow *f)
 {
 	u32 lport = f->lport, rport = f->rport;
@@ -112,16 +112,16 @@ inline_ bool flow_wanted(const struct flow *f)
 	return !filter_rports_on || bpf_map_lookup_elem(&filter_rports, &rport);
 }
 
-/* Of a connection of MPTCP, which takes the file from it before it is closed. */
+/* A subflow of an MPTCP connection, which takes the file from it before it is closed. */
 inline_ bool is_subflow(const struct tcp_sock *tp)
 {
 	return bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp;
 }
 
 /*
- * The running task has locked the socket for a call of its own. Packets are worked on under the
- * spinlock alone, in whatever task they interrupt; they never find the socket owned. MPTCP has
- * threads of the kernel that lock it, too.
+ * The running task has locked the socket in one of its calls. Packets are
+ * processed with just the spinlock, in the interrupted task, and never
+ * while the socket is owned. MPTCP also has kernel threads that lock it.
  */
 inline_ bool in_users_call(const struct tcp_sock *tp)
 {
@@ -130,16 +130,16 @@ inline_ bool in_users_call(const struct tcp_sock *tp)
 	return !is_subflow(tp) || !(BPF_CORE_READ(current_task(), flags) & PF_KTHREAD);
 }
 
-/* A file refers to it: somebody will have to close it. */
+/* A file refers to the socket: it will be closed through that. */
 inline_ bool has_file(const struct tcp_sock *tp)
 {
 	return tp->inet_conn.icsk_inet.sk.sk_socket;
 }
 
 /*
- * The running task makes this transition as the socket's user: by connect, shutdown or close; not
- * a packet that happened to come, nor one that ends other people's connections (ss -K), which
- * leaves an error on a socket that was not shut down.
+ * The running task makes this transition as the socket's user: by connect,
+ * shutdown or close; not by an incoming packet, nor by destroying sockets of
+ * other tasks (ss -K), which leaves an error on a socket that was not shut down.
  */
 inline_ bool users_transition(const struct tcp_sock *tp, u32 newstate)
 {
@@ -152,10 +152,10 @@ inline_ bool users_transition(const struct tcp_sock *tp, u32 newstate)
 	return newstate == TCP_SYN_SENT || newstate == TCP_FIN_WAIT1 || newstate == TCP_LAST_ACK;
 }
 
-/* The process that a socket belongs to, kept from when it was seen to use it. */
+/* The process that owns a socket, recorded when it was seen using it. */
 struct sock_owner {
 	struct task_id id;
-	u32 wanted; /* by the filters, which were asked while it ran */
+	u32 wanted; /* by the filters, evaluated while it ran */
 	u32 pad;
 };
 
@@ -165,15 +165,15 @@ inline_ void take_owner(struct sock_owner *o)
 	o->wanted = !filter.on || filter_matches(current_task());
 }
 
-/* No known owner matches no filter. */
+/* A socket without a known owner matches no filter. */
 inline_ bool owner_wanted(const struct sock_owner *o)
 {
 	return o->id.known ? o->wanted : !filter.on;
 }
 
 /*
- * Socket storage for tracing programs came with 5.11 (8e4597c627fb), as that of tasks did; before,
- * a hash by address that evicts what was not used for longest. Neither refuses a new socket.
+ * Socket storage for tracing programs came with 5.11 (8e4597c627fb), as task storage
+ * did; before, an LRU hash by address is used. Neither refuses a new socket.
  */
 #define SOCK_SLOT(slot_type)                                                                  \
 	SLOT_MAPS(sock_slots, BPF_MAP_TYPE_SK_STORAGE, BPF_MAP_TYPE_LRU_HASH, u64, slot_type) \
@@ -190,7 +190,7 @@ inline_ bool owner_wanted(const struct sock_owner *o)
 			count(LEDGER_UNTRACKED);                                              \
 		return s;                                                                     \
 	}                                                                                     \
-	/* When the socket goes. */                                                           \
+	/* Call when the socket is destroyed. */                                              \
 	inline_ void sock_slot_forget(struct sock *sk)                                        \
 	{                                                                                     \
 		u64 key = (u64)sk;                                                            \

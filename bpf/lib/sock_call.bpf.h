@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* System calls on a socket of the Internet protocols, from entry to end. */
+/* System calls on IPv4 and IPv6 sockets, from entry to exit. */
 #ifndef CORETAP_SOCK_CALL_BPF_H
 #define CORETAP_SOCK_CALL_BPF_H
 
 #include "lib/fd_sock.bpf.h"
 #include "lib/text.bpf.h"
 
-/* The call that a task is in. */
+/* The current call of a task. */
 struct sock_call {
-	u64 address; /* of a struct sockaddr of the program */
+	u64 address; /* of a struct sockaddr in user memory */
 	u32 fd;
 	u32 number; /* an argument of the call */
-	u64 start;  /* 0: none under way */
+	u64 start;  /* 0: none in progress */
 };
 
 TASK_SLOT(struct sock_call);
@@ -29,7 +29,7 @@ inline_ int sock_call_begin(u32 fd, u64 address, u32 number)
 	return 0;
 }
 
-/* The call that ends; NULL: it was filtered, not tracked, or began before tracing. */
+/* The call that ends; NULL: filtered, not tracked, or started before tracing. */
 inline_ struct sock_call *sock_call_end(void)
 {
 	struct sock_call *c = current_slot(false);
@@ -40,17 +40,17 @@ inline_ struct sock_call *sock_call_end(void)
 	return c;
 }
 
-/* From a struct sockaddr of the program; false: it is not of an Internet family. */
+/* Reads a struct sockaddr of user memory; false: neither IPv4 nor IPv6. */
 inline_ bool read_sockaddr(u64 from, u8 address[16], u16 *port, u32 *ip)
 {
 	struct {
 		u16 family;
 		u16 port;
-		u32 four; /* of IPv6: flow information */
+		u32 four; /* IPv6: flow information */
 		u32 six[4];
 	} name = {};
 
-	/* That of IPv4 may end where the memory ends. */
+	/* An IPv4 address may be at the end of mapped memory. */
 	if (bpf_probe_read_user(&name, 8, (void *)from))
 		return false;
 	if (name.family != SOCK_AF_INET && name.family != SOCK_AF_INET6)

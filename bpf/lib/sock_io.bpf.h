@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sends and receives on TCP sockets that moved data, in the task that makes them. */
+/* Sends and receives on TCP sockets that moved data, in the calling task. */
 #ifndef CORETAP_SOCK_IO_BPF_H
 #define CORETAP_SOCK_IO_BPF_H
 
 #include "lib/sock.bpf.h"
 
 #define RECEIVE_PEEK 2        /* the data stays in the socket */
-#define RECEIVE_ERRORS 0x2000 /* what is received is the queue of errors */
+#define RECEIVE_ERRORS 0x2000 /* receives from the error queue */
 
 /*
- * ON_SOCK_IO(counted): where a call has sent or received, counted(tp, bytes, sent); ON_SOCK_SENDS
- * only where it has sent. The tracepoints came with 6.3 (6e6eda44b939); before, the functions below
- * them, one for IPv4 and one for IPv6. sendfile(2) used a function for pages until 6.5
- * (2dc334f1a63a); splice(2) from a socket has a function of its own.
+ * ON_SOCK_IO(counted): after a send or receive, calls counted(tp, bytes, sent);
+ * ON_SOCK_SENDS only after a send. The tracepoints came with 6.3 (6e6eda44b939); before, the
+ * functions below them are used, one for IPv4 and one for IPv6. sendfile(2) had a function
+ * for pages until 6.5 (2dc334f1a63a); splice(2) from a socket uses a separate function.
  */
 #define ON_SOCK_IO(counted)                                                   \
 	ON_SOCK_SENDS(counted)                                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stacks: kept once each in an ordinary hash map, so that none is lost to another's bucket. */
+/* Stacks, stored once each in an ordinary hash map: none is lost to bucket collisions. */
 #ifndef CORETAP_STACK_BPF_H
 #define CORETAP_STACK_BPF_H
 
@@ -11,7 +11,7 @@
 OPT(bool, stack_kernel);
 OPT(bool, stack_user);
 
-/* The task alone; tools that follow wakers define more before they include this. */
+/* Just the task; tools that follow wakers define more before they include this. */
 #ifndef STACK_PARTIES
 #define STACK_PARTIES 1
 #endif
@@ -21,7 +21,7 @@ struct stack_row {
 	struct stack_party party[STACK_PARTIES];
 };
 
-/* For kernel stacks, in programs that nothing of their kind can interrupt. */
+/* For kernel stacks, in programs that no other such program can interrupt. */
 CPU_SLOTS(stack_scratch, struct stack);
 
 struct {
@@ -41,22 +41,22 @@ struct {
 /* The key of a stack whose frames have this hash; 0 means no stack. */
 inline_ u64 stack_key(struct stack *s, u64 hash)
 {
-	hash = walk_hash(hash, *(u64 *)s); /* all that comes before the frames */
+	hash = walk_hash(hash, *(u64 *)s); /* the whole header before the frames */
 	return hash ? hash : 1;
 }
 
-/* A stack could not be stored: none is taken for stored from here on. The loader counts what is
- * shown without one. */
+/* A stack could not be stored: from here on, none is assumed to
+ * be stored. The loader counts the rows shown without a stack. */
 bool stack_missed;
 
-/* True: it was not there, and is now. */
+/* True: it was not stored before, and is now. */
 inline_ bool stack_store(struct stack *s, u64 id)
 {
 	if (bpf_map_lookup_elem(&stacks, &id))
 		return false;
 	if (!bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST))
 		return true;
-	if (!bpf_map_lookup_elem(&stacks, &id)) /* else another CPU was first */
+	if (!bpf_map_lookup_elem(&stacks, &id)) /* otherwise another CPU was first */
 		stack_missed = true;
 	return false;
 }
@@ -83,7 +83,7 @@ inline_ u64 key_of_kernel_frames(struct stack *s, u32 bytes)
 	return stack_key(s, hash);
 }
 
-/* Of one in the scratch. A function of its own, for the verifier's sake. */
+/* For the stack in the scratch. A separate function, as the verifier needs it. */
 __noinline u64 kernel_stack_key(u32 bytes)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
@@ -91,13 +91,13 @@ __noinline u64 kernel_stack_key(u32 bytes)
 	return s ? key_of_kernel_frames(s, bytes) : 0;
 }
 
-/* Of the kernel stack in the scratch: its key in `stacks`; 0: there is none. */
+/* Key in `stacks` of the kernel stack in the scratch; 0: no stack. */
 inline_ u64 kernel_stack_id(long bytes)
 {
 	return bytes > 0 ? kernel_stack_key((u32)bytes) : 0;
 }
 
-/* Of a user stack that the kernel's own walker has left in current_walk(). */
+/* For a user stack that the kernel's walker has left in current_walk(). */
 __noinline int hash_user_stack(u32 depth)
 {
 	struct walk *w = current_walk();
@@ -120,8 +120,8 @@ __noinline int hash_user_stack(u32 depth)
 }
 
 /*
- * User stack of the running task, stored; its key in `stacks`, 0: there is none. `before`: its key
- * the last time, known to be stored.
+ * Stores the user stack of the running task; returns its key in `stacks`,
+ * 0: no stack. `before`: its key of the previous time, known to be stored.
  */
 inline_ u64 stack_of_user(void *ctx, u64 before)
 {
@@ -149,7 +149,7 @@ inline_ u64 stack_of_user(void *ctx, u64 before)
 	return id;
 }
 
-/* Kernel stack of the running program, stored. */
+/* Stores the kernel stack of the running program. */
 inline_ u64 stack_of_kernel(void *ctx, u64 before)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
@@ -164,7 +164,7 @@ inline_ u64 stack_of_kernel(void *ctx, u64 before)
 	return id;
 }
 
-/* Kernel stack of a task that does not run; *kept is where it lies, to be stored if it is new. */
+/* Kernel stack of a task that is not running; *kept points to it, for storing if it is new. */
 inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
@@ -176,7 +176,7 @@ inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 	return kernel_stack_id(bpf_get_task_stack(t, s->ip, size, 0));
 }
 
-/* Who it is; for a pointer that a BTF tracepoint gave. */
+/* Sets the task's ids and name; for a pointer from a BTF tracepoint. */
 inline_ void party_of(struct stack_party *p, struct task_struct *t)
 {
 	p->tgid = task_tgid(t);
@@ -184,7 +184,7 @@ inline_ void party_of(struct stack_party *p, struct task_struct *t)
 	task_comm(t, p->comm);
 }
 
-/* Its state, and whether it waits still, at once. */
+/* Its state, and whether it still waits, in one word. */
 inline_ u64 party_state(struct stack_party *p)
 {
 	return (u64)p->waiting << 32 | p->state;
@@ -208,8 +208,8 @@ inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
 }
 
 /*
- * Adds n events to the sum of these parties; the sum in `entry` is 0. `kernel` holds the frames of
- * the first one's kernel stack where they are not stored yet, or is NULL.
+ * Adds n events to the entry of these tasks; the sum in `entry` is 0. `kernel` has
+ * the frames of the first task's kernel stack if they are not stored yet, or is NULL.
  */
 inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n)
 {
@@ -219,21 +219,21 @@ inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, 
 	for (int i = 0; i < STACK_PARTIES; i++)
 		id = (id ^ id >> 29) * 0xbf58476d1ce4e5b9ULL ^ party_hash(&entry->party[i]);
 	e = bpf_map_lookup_elem(&stack_counts, &id);
-	/* A key that is known has had its stack stored. */
+	/* For a known key the stack has been stored. */
 	if ((!e || stack_missed) && kernel && entry->party[0].kernel)
 		stack_store(kernel, entry->party[0].kernel);
 	if (!e) {
 		bpf_map_update_elem(&stack_counts, &id, entry, BPF_NOEXIST);
 		e = bpf_map_lookup_elem(&stack_counts, &id);
 	}
-	/* Others with the same hash: improbable, but never to be shown as these. */
+	/* Other tasks with the same hash: improbable, but must not be counted as these. */
 	for (int i = 0; i < STACK_PARTIES; i++) {
 		if (!e || !party_equal(&e->party[i], &entry->party[i])) {
 			count_n(LEDGER_UNTRACKED, n);
 			return;
 		}
 	}
-	if (ns) /* of a constant 0 the compiler makes an instruction that 5.10 does not have */
+	if (ns) /* for a constant 0 the compiler emits an instruction that 5.10 lacks */
 		__sync_fetch_and_add(&e->sum.total_ns, ns);
 	__sync_fetch_and_add(&e->sum.count, n);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waits that are under way when tracing ends. Just before the programs are detached the loader runs
- * on_waiting(), an iterator over all tasks (StackReport::with_waits_by). A tool defines
- * add_waiting().
+ * Waits still in progress when tracing ends. Just before the programs
+ * are detached the loader runs on_waiting(), an iterator over all
+ * tasks (StackReport::with_waits_by). A tool defines add_waiting().
  */
 #ifndef CORETAP_STILL_WAITING_BPF_H
 #define CORETAP_STILL_WAITING_BPF_H
@@ -12,18 +12,18 @@
 
 #define TASK_DEAD 0x80
 
-/* Of this iterator alone: other programs of this CPU may interrupt it. */
+/* For this iterator only: other programs on this CPU may interrupt it. */
 struct stack waiting_stack;
 struct stack_row waiting_row;
 
-/* The sum of waiting_row, and the parties of it that the tool fills in. */
+/* Sets the sum of waiting_row, and its tasks as the tool needs. */
 inline_ void add_waiting(struct task_struct *t, u64 now);
 
 /*
- * Since when the task has been off the CPU; 0: it is not, or is not wanted. What began before
- * tracing did counts from then on; of tasks that are filtered out only those that can run or cannot
- * be interrupted: all others sleep with reason. *start: when it was seen to leave, 0: never;
- * its return is not counted once more.
+ * Since when the task has been off the CPU; 0: on a CPU, or not wanted. Waits from
+ * before tracing count from its start: with a filter for all matching tasks, without for
+ * those that are runnable or uninterruptible (others are expected to sleep). *start:
+ * when it was seen to leave, 0: never; reset, so that its return is not counted again.
  */
 inline_ u64 waits_since(struct task_struct *t, u64 *start)
 {
@@ -43,7 +43,7 @@ inline_ u64 waits_since(struct task_struct *t, u64 *start)
 	return tracing_since;
 }
 
-/* As wanted_time(), of a wait that has not ended. */
+/* Like wanted_time(), for a wait that has not ended. */
 inline_ bool wanted_so_far(u64 ns)
 {
 	return ns >= min_block_ns && (!max_block_ns || ns <= max_block_ns);
@@ -65,7 +65,7 @@ inline_ u64 stack_of_waiting(struct task_struct *t)
 	return bytes > 0 ? waiting_stack_key(bytes) : 0;
 }
 
-/* The first party: the task in its stacks; `off` may be NULL. */
+/* Sets the first task, with its stacks; `off` may be NULL. */
 inline_ void party_waiting(struct stack_party *p, struct task_struct *t, struct off_cpu *off)
 {
 	p->kernel = stack_of_waiting(t);

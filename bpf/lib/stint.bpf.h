@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stints: how long a task has a CPU at a time. Programs at sched_switch keep the one under way on
- * each CPU; one of the section run/each_cpu starts those that were under way before.
+ * Stints: how long a task keeps a CPU at a time. Programs at sched_switch record the current
+ * one of each CPU; a program in section run/each_cpu starts those already in progress.
  */
 #ifndef CORETAP_STINT_BPF_H
 #define CORETAP_STINT_BPF_H
@@ -12,7 +12,7 @@
 
 struct stint {
 	u64 start;
-	u64 task; /* its address; 0: none is known */
+	u64 task; /* its address; 0: not known */
 };
 
 CPU_SLOTS(stints_under_way, struct stint);
@@ -25,10 +25,10 @@ inline_ bool stint_known(void)
 }
 
 /*
- * The stint of the task that has had this CPU until now. False: its start was not seen.
+ * The stint of the task that leaves this CPU now. False: its start was not seen.
  *
- * Some switches are not reported (seen on 6.18): the kernel's own account says when the task came,
- * and the stint of the one before is lost, which may not have been wanted if there are filters.
+ * Some switches are not reported (seen on 6.18): the start then is that of the kernel's
+ * accounting, and the previous task's stint is lost; with filters that may be an unwanted task.
  */
 inline_ bool stint_ended(struct task_struct *t, u64 now, u64 *ns)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* System calls at raw_syscalls' two tracepoints: which one, whose, and what its result means. */
+/* System calls at the two raw_syscalls tracepoints: numbers, arguments, callers, and results. */
 #ifndef CORETAP_SYSCALL_BPF_H
 #define CORETAP_SYSCALL_BPF_H
 
 #include "lib/task.bpf.h"
 
-#define NO_CALL (-1) /* what a return from a signal handler leaves in place of its number */
+#define NO_CALL (-1) /* replaces the number at the return from a signal handler */
 
-/* Numbers that need care. Those of the two 32-bit tables are the same. */
+/* Numbers with special handling. Those of the two 32-bit tables are the same. */
 #define CALL32_RESTART 0
 #define CALL32_FORK 2
 #define CALL32_CLONE 120
@@ -55,7 +55,7 @@
 #define CALL32_FSTATAT64 300
 #define CALL32_OPEN_BY_HANDLE_AT 342
 #define CALL32_STATX 383
-#define CALL32_PREAD_AT 3 /* where pread64's offset is */
+#define CALL32_PREAD_AT 3 /* index of pread64's offset */
 #define CALL32_SPLICE 313
 #define CALL32_PREADV 333
 #define CALL32_COPY_FILE_RANGE 377
@@ -63,8 +63,8 @@
 #define CALL32_PREADV2 378
 #define CALL_X32 0x40000000
 
-/* What the caller gave, six values. Entry and end have the same, but for calls that change all
- * registers (exec, a return from a signal). */
+/* The caller's six arguments. The same at entry and exit, except for
+ * calls that change all registers (exec, a return from a signal). */
 inline_ void call_arguments(struct pt_regs *regs, bool compat, u64 *args)
 {
 	if (compat) {
@@ -96,13 +96,13 @@ inline_ u64 call_address(struct pt_regs *regs)
 	return regs->ip;
 }
 
-/* Has the task that left a call with this error not been back in its program since? */
+/* Has the task that left a call with this error not returned to user space since? */
 inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
 {
 	return (s32)BPF_CORE_READ(regs, orig_ax) >= 0 && BPF_CORE_READ(regs, ax) == -(u64)error;
 }
 
-/* Does the running task make a call by the 32-bit table? A program of 64 bits can, too. */
+/* Is the running task's call from the 32-bit table? 64-bit programs can use it, too. */
 inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 {
 	return OF_RUNNING(running, thread_info.status) & TS_COMPAT;
@@ -112,7 +112,7 @@ inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 
 #define CALL_RESTART 128
 #define CALL_CLONE 220
-#define CALL_FORK CALL_CLONE /* has none */
+#define CALL_FORK CALL_CLONE /* arm64 has no fork and vfork */
 #define CALL_VFORK CALL_CLONE
 #define CALL_SIGRETURN 139
 #define CALL_READ 63
@@ -130,7 +130,7 @@ inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 #define CALL_PREADV2 286
 #define CALL_PWRITEV2 287
 #define CALL_OPENAT 56
-#define CALL_OPEN CALL_OPENAT /* has none */
+#define CALL_OPEN CALL_OPENAT /* arm64 has no open and creat */
 #define CALL_CREAT CALL_OPENAT
 #define CALL_NEWFSTATAT 79
 #define CALL_FSTAT 80
@@ -145,7 +145,7 @@ inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 #define CALL32_FSTATAT64 327
 #define CALL32_OPEN_BY_HANDLE_AT 371
 #define CALL32_STATX 397
-#define CALL32_PREAD_AT 4 /* where pread64's offset is */
+#define CALL32_PREAD_AT 4 /* index of pread64's offset */
 #define CALL32_SPLICE 340
 #define CALL32_PREADV 361
 #define CALL32_COPY_FILE_RANGE 391
@@ -155,12 +155,12 @@ inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 
 inline_ void call_arguments(struct pt_regs *regs, bool compat, u64 *args)
 {
-	args[0] = regs->orig_x0; /* the result has taken the place of the first */
+	args[0] = regs->orig_x0; /* the result overwrites the first argument */
 	for (int i = 1; i < 6; i++)
 		args[i] = regs->regs[i];
 }
 
-#define PSR_MODE32_BIT 0x10 /* the processor's own; the kernel numbers TIF_32BIT as it likes */
+#define PSR_MODE32_BIT 0x10 /* hardware bit; TIF_32BIT's number depends on the kernel */
 
 inline_ s32 call_number(struct pt_regs *regs)
 {
@@ -172,7 +172,7 @@ inline_ u64 call_address(struct pt_regs *regs)
 	return regs->pc;
 }
 
-/* Before it looks for signals the kernel sets such a task back to the call's instruction. */
+/* Before it looks for signals, the kernel sets the task's pc back to the call's instruction. */
 inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
 {
 	u64 back = address - BPF_CORE_READ(regs, pc);
@@ -194,7 +194,7 @@ inline_ bool call_is_compat(struct pt_regs *regs)
 	return running_compat(running_task(), regs);
 }
 
-/* An index below CALLS, as Format::syscall shows it. */
+/* An index below CALLS, for Format::syscall. */
 inline_ u32 call_index(s32 number, bool compat)
 {
 	u32 index = number;
@@ -213,16 +213,16 @@ inline_ bool call_restarts(u32 index)
 	return index == CALL_RESTART || index == CALLS_COMPAT + CALL32_RESTART;
 }
 
-/* Calls that read files, write to them, or move bytes from one to another. */
+/* Calls that read files, write to them, or copy from one to another. */
 enum file_call {
 	FILE_NONE,
 	FILE_READ,
 	FILE_WRITE,
 	FILE_SENDFILE, /* (to, from, ...) */
-	FILE_SPLICE,   /* (from, offset, to, ...), as of copy_file_range() */
+	FILE_SPLICE,   /* (from, offset, to, ...), as for copy_file_range() */
 };
 
-/* Of a call with two files: the descriptor that is read, and the one that is written to. */
+/* For a call with two files: the descriptor that is read, and the one that is written. */
 inline_ u32 fd_read(enum file_call call, const u64 *args)
 {
 	return args[call == FILE_SENDFILE];
@@ -271,7 +271,7 @@ inline_ enum file_call file_call_of(u32 index)
 	return FILE_NONE;
 }
 
-/* A new task leaves the call that its parent made. */
+/* A new task returning from the call that its parent made. */
 inline_ bool call_of_parent(u32 index, long result)
 {
 	if (result)
@@ -292,7 +292,7 @@ inline_ bool call_of_parent(u32 index, long result)
 	return false;
 }
 
-/* Results that only the kernel sees (linux/errno.h). */
+/* Results internal to the kernel (linux/errno.h). */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
 #define ERESTARTNOHAND 514
@@ -300,14 +300,14 @@ inline_ bool call_of_parent(u32 index, long result)
 #define MAX_ERRNO 4095
 #define EINTR 4
 
-/* Not over: a signal came, after which the call goes on, or ends with EINTR. */
+/* Not finished: interrupted by a signal; the call is then restarted, or ends with EINTR. */
 inline_ bool call_interrupted(long result)
 {
 	return result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK &&
 	       result != -515 /* ENOIOCTLCMD */;
 }
 
-/* What the handler of the signal makes of it. */
+/* True if the call ends when the signal has this handler. */
 inline_ bool call_ended_by(struct k_sigaction *action, u32 error)
 {
 	const u64 restart = 0x10000000; /* SA_RESTART */

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs on what the command line names: functions, tracepoints, USDT probes, system calls. */
+/* Programs on targets of the command line: functions, tracepoints, USDT probes, system calls. */
 #ifndef CORETAP_TARGET_BPF_H
 #define CORETAP_TARGET_BPF_H
 
 #include "lib/call.bpf.h"
 #include "lib/syscall.bpf.h"
 
-/* How many there are; each has a number below that. */
+/* Number of targets; target numbers are below this. */
 OPT(__u64, target_count);
 /*
- * Does each target of this kind have a copy of the program with its number in it? Attach cookies
- * came with 5.15 (82e6b1eee6a8), for raw tracepoints with 6.10 (68ca5d4eebb8).
+ * Does each target of this kind have a copy of the program that contains its number? Attach
+ * cookies came with 5.15 (82e6b1eee6a8), for raw tracepoints with 6.10 (68ca5d4eebb8).
  */
 const volatile __u8 target_copied[TARGET_KINDS] = {};
-/* By kind: the number that all its targets have, plus one; 0: they have several. */
+/* By kind: the number that all targets of it share, plus one; 0: they have several. */
 const volatile __u32 target_only[TARGET_KINDS] = {};
 
-/* The number of each system call's entry and end, plus one; 0: it is not traced. */
+/* The target number of each system call's entry and exit, plus one; 0: not traced. */
 const volatile __u32 target_entries[CALLS_COMPAT] = {};
 const volatile __u32 target_ends[CALLS_COMPAT] = {};
 
-/* Per-CPU slots of one value for each target: name_of(id); the loader gives the size. */
+/* Per-CPU slots of one value for each target: name_of(id); the loader sets the size. */
 #define TARGET_SLOTS(name, value_type)                                 \
 	struct {                                                       \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                      \
@@ -49,8 +49,8 @@ inline_ u64 target_id(void *ctx, enum target_kind kind)
 	return id;
 }
 
-/* Tracepoints of the category syscalls are these two, by the call. They leave out 32-bit callers,
- * as the kernel's own do. */
+/* Tracepoints of the category syscalls are handled here, by call.
+ * 32-bit callers are left out, as in the kernel's own tracepoints. */
 inline_ u64 target_call(const volatile __u32 *ids, s32 number, struct pt_regs *regs)
 {
 	u32 index = number;
@@ -61,13 +61,12 @@ inline_ u64 target_call(const volatile __u32 *ids, s32 number, struct pt_regs *r
 		return -1;
 	barrier_var(index);
 	id = ids[index & (CALLS_COMPAT - 1)];
-	return id && !call_is_compat(regs) ? id - 1 :
-					     -1; /* asked last: it costs more than all else */
+	return id && !call_is_compat(regs) ? id - 1 : -1; /* checked last, as it costs the most */
 }
 
 /*
- * What runs at each of them, by `ctx` and `id`: of the kernel, and of user programs. The latter
- * keep to the task's own stack (lib/call.bpf.h).
+ * Code run at each target, with `ctx` and `id`: for the kernel, and for
+ * user programs. The latter use the task's own stack (lib/call.bpf.h).
  */
 #define ON_TARGETS_APART(kernel, user)                                                  \
 	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                     \
@@ -117,7 +116,7 @@ inline_ u64 target_call(const volatile __u32 *ids, s32 number, struct pt_regs *r
 		return kernel;                                                          \
 	}
 
-/* The same of both. */
+/* The same code for both. */
 #define ON_TARGETS(body) ON_TARGETS_APART(body(ctx, id), body(ctx, id))
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tasks: identities as the user sees them, and one record of the tool per task. */
+/* Tasks: identities as shown to the user, and one record of the tool per task. */
 #ifndef CORETAP_TASK_BPF_H
 #define CORETAP_TASK_BPF_H
 
@@ -7,12 +7,12 @@
 
 #define PF_KTHREAD 0x200000
 
-/* The loader's pid namespace; 0 where that is the first one and no translation is needed. */
+/* The loader's pid namespace; 0 if it is the initial one, which needs no translation. */
 OPT(__u32, view_pidns);
 
 #define PIDNS_LEVELS 32 /* MAX_PID_NS_LEVEL */
 
-/* A pid's number in the loader's namespace; 0 where it is not visible there. */
+/* A pid's number in the loader's namespace; 0 if it is not visible there. */
 inline_ u32 pid_seen(struct pid *pid)
 {
 	u32 level = BPF_CORE_READ(pid, level);
@@ -29,7 +29,7 @@ inline_ u32 pid_seen(struct pid *pid)
 	return 0;
 }
 
-/* For a pointer that a BTF tracepoint gave: plain loads. */
+/* For a pointer from a BTF tracepoint: plain loads. */
 inline_ u32 task_tid(struct task_struct *t)
 {
 	return view_pidns ? pid_seen(t->thread_pid) : t->pid;
@@ -40,7 +40,7 @@ inline_ u32 task_tgid(struct task_struct *t)
 	return view_pidns ? pid_seen(t->group_leader->thread_pid) : t->tgid;
 }
 
-/* The process of any task whose address is known. */
+/* The process of any task, by address. */
 inline_ u32 process_of(struct task_struct *t)
 {
 	return view_pidns ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
@@ -52,7 +52,7 @@ inline_ u32 thread_of(struct task_struct *t)
 	return view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
 }
 
-/* Bytes behind the terminator may be left of an older name: two equal names have equal bytes. */
+/* Clears bytes after the terminator, left from an older name: equal names compare equal. */
 inline_ u64 cut_at_nul(u64 word)
 {
 	u64 nul = (word - 0x0101010101010101ULL) & ~word & 0x8080808080808080ULL;
@@ -60,7 +60,7 @@ inline_ u64 cut_at_nul(u64 word)
 	return nul ? word & ((nul & -nul) - 1) : word;
 }
 
-/* Into two words, so that it can be compared and hashed as such. */
+/* Copied as two words, for comparing and hashing. */
 inline_ void task_comm(struct task_struct *t, char comm[COMM_LEN])
 {
 	u64 *from = (u64 *)t->comm, *to = (u64 *)comm;
@@ -70,7 +70,7 @@ inline_ void task_comm(struct task_struct *t, char comm[COMM_LEN])
 	to[1] = cut == first && first >> 56 ? cut_at_nul(from[1]) : 0;
 }
 
-/* An address to be read by bpf_core_read only. */
+/* Read the address by bpf_core_read only. */
 inline_ struct task_struct *current_task(void)
 {
 	return (struct task_struct *)bpf_get_current_task();
@@ -88,7 +88,7 @@ inline_ u32 current_tgid(void)
 			    (u32)(bpf_get_current_pid_tgid() >> 32);
 }
 
-/* For a pointer that a BTF tracepoint gave. */
+/* For a pointer from a BTF tracepoint. */
 inline_ void identify_task(struct task_id *id, struct task_struct *t)
 {
 	id->cgroup = t->cgroups->dfl_cgrp->kn->id;
@@ -99,7 +99,7 @@ inline_ void identify_task(struct task_id *id, struct task_struct *t)
 	task_comm(t, id->comm);
 }
 
-/* The same for any task whose address is known. */
+/* The same for any task, by address. */
 inline_ void identify_known(struct task_id *id, struct task_struct *t)
 {
 	*id = (struct task_id){ .known = 1 };
@@ -116,7 +116,7 @@ inline_ bool has_current_btf(void)
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
 }
 
-/* The running task, for OF_RUNNING(); one call of a helper for several uses. */
+/* The running task, for OF_RUNNING(); one helper call for several uses. */
 inline_ struct task_struct *running_task(void)
 {
 	return has_current_btf() ? bpf_get_current_task_btf() : current_task();
@@ -125,7 +125,7 @@ inline_ struct task_struct *running_task(void)
 #define OF_RUNNING(task, ...) \
 	(has_current_btf() ? ___arrow(task, ##__VA_ARGS__) : BPF_CORE_READ(task, ##__VA_ARGS__))
 
-/* One call of a helper rather than five: where returns are mitigated, each takes 20 ns and more. */
+/* One helper call instead of five: with return mitigations, each takes 20 ns and more. */
 inline_ void identify_current(struct task_id *id)
 {
 	if (has_current_btf()) {
@@ -140,7 +140,7 @@ inline_ void identify_current(struct task_id *id)
 	bpf_get_current_comm(id->comm, sizeof(id->comm));
 }
 
-/* Into two words, as task_comm() does. */
+/* Copied as two words, like task_comm(). */
 inline_ void current_comm(char comm[COMM_LEN])
 {
 	if (has_current_btf())
@@ -163,7 +163,7 @@ inline_ u32 task_state(struct task_struct *t)
 	return old->state;
 }
 
-/* 5.16 moved it (bcf9033e5449). */
+/* 5.16 moved this member (bcf9033e5449). */
 struct task_struct___old_cpu {
 	unsigned int cpu;
 } __attribute__((preserve_access_index));
@@ -178,9 +178,9 @@ inline_ u32 task_cpu(struct task_struct *t)
 }
 
 /*
- * What the task that sched_switch takes off the CPU was about to do. Its own field may have changed
- * by then (a wake-up elsewhere); 5.18 hands it over as an argument (fa2c3254d7cf, last since
- * 9c2136be0878).
+ * State of the task that sched_switch takes off the CPU. The field
+ * may have changed by then (a wake-up on another CPU); 5.18 passes
+ * the state as an argument (fa2c3254d7cf, last since 9c2136be0878).
  */
 TP_ARGS(sched_switch);
 
@@ -192,8 +192,8 @@ inline_ u32 switched_state(u64 *ctx)
 }
 
 /*
- * At sched_process_exit: do no other threads of the process go on? 6.18 says whether this one is
- * the last; before, several threads that end together are (process_end.bpf.h).
+ * At sched_process_exit: is no other thread of the process left? 6.18 reports whether
+ * this is the last; before, several threads that exit together are (process_end.bpf.h).
  */
 TP_ARGS(sched_process_exit);
 
@@ -206,7 +206,7 @@ inline_ bool last_thread_exits(u64 *ctx)
 	return !t->signal->live.counter;
 }
 
-/* The name of the running task's first thread. */
+/* The name of the running task's group leader. */
 inline_ void process_comm(char comm[COMM_LEN])
 {
 	struct task_struct *leader;
@@ -219,7 +219,7 @@ inline_ void process_comm(char comm[COMM_LEN])
 	bpf_core_read_str(comm, COMM_LEN, &leader->comm);
 }
 
-/* The running process: its id, user, and the name of its first thread; one call of a helper. */
+/* The running process: its id, user, and group leader's name; with one helper call. */
 inline_ void identify_process(u32 *pid, u32 *uid, char comm[COMM_LEN])
 {
 	struct task_struct *t;
@@ -237,16 +237,16 @@ inline_ void identify_process(u32 *pid, u32 *uid, char comm[COMM_LEN])
 }
 
 /*
- * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by the task's
- * address, which the loader sizes and whose entries go when the task is freed, after its last
- * switch. Its thread id may be another's by then.
+ * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash
+ * by the task's address, sized by the loader. Its entries are deleted when the
+ * task is freed, after its last switch, as its thread id may be reused by then.
  */
 inline_ bool has_task_storage(void)
 {
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_storage_get);
 }
 
-/* A slot for each object of a kind: the object's own storage, and the hash for kernels without. */
+/* A slot for each object of a kind: local storage of the object, and a hash for older kernels. */
 #define SLOT_MAPS(name, storage, hash, key_type, slot_type)                         \
 	struct {                                                                    \
 		__uint(type, storage);                                              \
@@ -294,7 +294,7 @@ inline_ bool has_task_storage(void)
 	{                                                                                    \
 		return slot_of(t, (u64)t, true);                                             \
 	}                                                                                    \
-	/* The slot of the running task, for programs that are not given it. */              \
+	/* The slot of the running task, for programs that do not get it as argument. */     \
 	inline_ slot_type *running_slot(struct task_struct *running, bool make)              \
 	{                                                                                    \
 		return slot_of(running, (u64)running, make);                                 \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records with text of any length behind them: built in memory of one's own, sent as long as they
- * are. */
+/* Records followed by text of any length: built in a
+ * scratch buffer, sent with their actual length. */
 #ifndef CORETAP_TEXT_BPF_H
 #define CORETAP_TEXT_BPF_H
 
 #include "lib/emit.bpf.h"
 
-/* What the classic tracepoints of a system call hand over. */
+/* Contexts of a system call's classic tracepoints. */
 struct enter_ctx {
 	u64 entry, nr, args[6];
 };
@@ -19,14 +19,14 @@ struct exit_ctx {
 #define MAP_ANONYMOUS 0x20 /* of mmap(2) */
 
 /*
- * Where one program builds its record. Only one: another task's program may run in between, where
- * the kernel preempts programs (at functions); the same one is kept from running twice on a CPU,
- * but for programs on user functions. tests/unit/bpf/audit_test.cpp counts the programs. What stays
- * of older texts is never sent.
+ * Per-CPU buffer for a program's record. Use it from one program only: if programs are
+ * preemptible (at functions), a program of another task may run in between; the kernel does
+ * not run the same program twice on a CPU, except programs on user functions.
+ * tests/unit/bpf/audit_test.cpp counts the programs. Remains of older texts are never sent.
  */
 #define SCRATCH(name, record_type) SCRATCH_EACH(name, record_type, 1)
 
-/* The same for several programs, each of which has its own place. */
+/* The same for several programs, each with a separate buffer. */
 #define SCRATCH_EACH(name, record_type, programs)        \
 	struct {                                         \
 		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
@@ -45,7 +45,7 @@ inline_ void *scratch(void *map)
 	return scratch_at(map, 0);
 }
 
-/* Bytes with the terminator, or < 0. Older kernels (5.10) say 0 for an empty string. */
+/* Bytes with the terminator, or < 0. Older kernels (5.10) return 0 for an empty string. */
 inline_ s64 read_user_str(char *to, u32 room, const void *from)
 {
 	s64 n = bpf_probe_read_user_str(to, room, from);
@@ -54,8 +54,8 @@ inline_ s64 read_user_str(char *to, u32 room, const void *from)
 }
 
 /*
- * A string of user space into room for `most` bytes and its terminator. Returns its bytes without
- * the terminator, at most `most`; < 0: cannot be read now. With *cut it is longer than that.
+ * Reads a user string into a buffer of `most` bytes and its terminator. Returns its length
+ * without the terminator, at most `most`; < 0: cannot be read now. Sets *cut if it is longer.
  */
 inline_ s64 text_user(char *to, const u32 most, const void *from, bool *cut)
 {

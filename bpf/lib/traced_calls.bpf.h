@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of what the command line names (target.bpf.h), from entry to return. A task may be in
+ * Calls of the command line's targets (target.bpf.h), from entry to return. A task may be in
  * several at once: by nesting, by recursion, by an interrupt. The hook is traced_calls().
  */
 #ifndef CORETAP_TRACED_CALLS_BPF_H
@@ -11,11 +11,11 @@
 #include "lib/target.bpf.h"
 
 #define ANY_CALL ~0ULL
-/* As sp, of a call that ended by a jump to another one, whose return comes next. */
+/* As sp: the call ended by a jump to another function, whose return comes next. */
 #define CALL_IS_OVER (~0ULL - 1)
-#define SYSTEM_CALL ~0ULL /* stack pointer of a system call: all in the kernel is within it */
+#define SYSTEM_CALL ~0ULL /* stack pointer of a system call: all kernel code runs within it */
 
-/* How deep calls within calls are timed. */
+/* Maximum nesting depth of timed calls. */
 OPT_OR(__u32, call_levels, CALL_LEVELS);
 
 /* The entry or the return of a call. */
@@ -23,8 +23,8 @@ struct call_place {
 	void *ctx; /* of the program */
 	struct pt_regs *regs;
 	u64 id;
-	u64 sp;     /* at an entry: once the function will have returned; at a return: now */
-	u64 result; /* of a return */
+	u64 sp;     /* at an entry: the value after the function's return; at a return: now */
+	u64 result; /* at a return */
 };
 
 inline_ bool is_kernel_address(u64 address)
@@ -33,8 +33,8 @@ inline_ bool is_kernel_address(u64 address)
 }
 
 /*
- * Is a call over that would return to this stack pointer, where another one would return to `now`?
- * The kernel's interrupts have stacks of their own.
+ * Is a call that would return to this stack pointer over, when another
+ * one would return to `now`? Kernel interrupts have separate stacks.
  */
 inline_ bool has_left(u64 sp, u64 now)
 {
@@ -45,105 +45,105 @@ inline_ bool has_left(u64 sp, u64 now)
 	return sp <= now;
 }
 
-/* A call that ends by a jump to another function: both return to one place. */
+/* A call that ends by a jump to another function: both have the same return address. */
 inline_ bool ends_in(u64 sp, u64 id, const struct call_place *at)
 {
 	return sp == at->sp && sp != SYSTEM_CALL && id != at->id;
 }
 
 /*
- * Calls under way of each task, the innermost last, each with an `own_type`. An interrupt may add
- * calls of its own at any time, and has taken them off when the program goes on: so a call is
- * written after `depth` has counted it, and read before `depth` has dropped it.
+ * Current calls of each task, innermost last, each with an `own_type`. An interrupt may
+ * add calls at any time, but has removed them when the program continues: so a call is
+ * written after `depth` is incremented, and read before `depth` is decremented.
  */
 #define TRACED_CALLS(own_type) TRACED_CALLS_WITH(own_type, )
-/* The same with more members in the task's record: declarations, each with its semicolon. */
-#define TRACED_CALLS_WITH(own_type, more)                                                       \
-	struct traced_call {                                                                    \
-		u64 start;                                                                      \
-		u64 sp;                                                                         \
-		u64 id;                                                                         \
-		own_type own;                                                                   \
-	};                                                                                      \
-	struct traced_calls {                                                                   \
-		u64 depth;                                                                      \
-		u64 walking; /* of the tool: its stack is walked */                             \
-		more struct traced_call calls[CALL_LEVELS];                                     \
-	};                                                                                      \
-	TASK_SLOT(struct traced_calls)                                                          \
-                                                                                                \
-	inline_ struct traced_call *call_enters(const struct call_place *at)                    \
-	{                                                                                       \
-		struct traced_calls *all = current_slot(true);                                  \
-		struct traced_call *c;                                                          \
-		u64 n, before;                                                                  \
-                                                                                                \
-		if (!all)                                                                       \
-			return NULL;                                                            \
-		n = before = all->depth;                                                        \
-		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                    \
-			struct traced_call *last = &all->calls[(n - 1) & (CALL_LEVELS - 1)];    \
-                                                                                                \
-			if (!has_left(last->sp, at->sp) || ends_in(last->sp, last->id, at))     \
-				break;                                                          \
-			n--;                                                                    \
-		}                                                                               \
-		barrier_var(n); /* whichever round it was: one path for the verifier */         \
-		if (n < before)                                                                 \
-			count_n(LEDGER_UNMATCHED, before - n);                                  \
-		if (n >= call_levels) {                                                         \
-			all->depth = n;                                                         \
-			count(LEDGER_UNTRACKED);                                                \
-			return NULL;                                                            \
-		}                                                                               \
-		all->depth = n + 1;                                                             \
-		barrier();                                                                      \
-		c = &all->calls[n & (CALL_LEVELS - 1)];                                         \
-		c->start = 0;                                                                   \
-		c->sp = at->sp;                                                                 \
-		c->id = at->id;                                                                 \
-		return c;                                                                       \
-	}                                                                                       \
-                                                                                                \
-	/* The call that returns; calls within it whose return was not seen are over. NULL: its \
-	 * entry was filtered or not seen. */                                                   \
-	inline_ struct traced_call *call_returns(const struct call_place *at, u64 **depth,      \
-						 u64 *left)                                     \
-	{                                                                                       \
-		struct traced_calls *all = current_slot(false);                                 \
-		bool found = false;                                                             \
-		u64 n, before;                                                                  \
-                                                                                                \
-		if (!all || tracing_stopped)                                                    \
-			return NULL;                                                            \
-		n = before = all->depth;                                                        \
-		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                    \
-			struct traced_call *c = &all->calls[--n & (CALL_LEVELS - 1)];           \
-                                                                                                \
-			found = (c->id == at->id || at->id == ANY_CALL) &&                      \
-				is_return_of(c->sp, at->sp);                                    \
-			if (found)                                                              \
-				break;                                                          \
-		}                                                                               \
-		if (!found)                                                                     \
-			return NULL;                                                            \
-		barrier_var(n);                                                                 \
-		*depth = &all->depth;                                                           \
-		*left = n;                                                                      \
-		if (n + 1 < before && all->calls[(before - 1) & (CALL_LEVELS - 1)].sp ==        \
-					      all->calls[n & (CALL_LEVELS - 1)].sp) {           \
-			all->calls[n & (CALL_LEVELS - 1)].sp = CALL_IS_OVER;                    \
-			*left = before;                                                         \
-		} else if (n + 1 < before) {                                                    \
-			count_n(LEDGER_UNMATCHED, before - 1 - n);                              \
-		} else if (n && all->calls[(n - 1) & (CALL_LEVELS - 1)].sp == CALL_IS_OVER) {   \
-			*left = n - 1;                                                          \
-		}                                                                               \
-		return &all->calls[n & (CALL_LEVELS - 1)];                                      \
+/* The same with more members in the task's record: declarations with semicolons. */
+#define TRACED_CALLS_WITH(own_type, more)                                                     \
+	struct traced_call {                                                                  \
+		u64 start;                                                                    \
+		u64 sp;                                                                       \
+		u64 id;                                                                       \
+		own_type own;                                                                 \
+	};                                                                                    \
+	struct traced_calls {                                                                 \
+		u64 depth;                                                                    \
+		u64 walking; /* for the tool: its stack is being walked */                    \
+		more struct traced_call calls[CALL_LEVELS];                                   \
+	};                                                                                    \
+	TASK_SLOT(struct traced_calls)                                                        \
+                                                                                              \
+	inline_ struct traced_call *call_enters(const struct call_place *at)                  \
+	{                                                                                     \
+		struct traced_calls *all = current_slot(true);                                \
+		struct traced_call *c;                                                        \
+		u64 n, before;                                                                \
+                                                                                              \
+		if (!all)                                                                     \
+			return NULL;                                                          \
+		n = before = all->depth;                                                      \
+		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                  \
+			struct traced_call *last = &all->calls[(n - 1) & (CALL_LEVELS - 1)];  \
+                                                                                              \
+			if (!has_left(last->sp, at->sp) || ends_in(last->sp, last->id, at))   \
+				break;                                                        \
+			n--;                                                                  \
+		}                                                                             \
+		barrier_var(n); /* the loop exits into one verifier state */                  \
+		if (n < before)                                                               \
+			count_n(LEDGER_UNMATCHED, before - n);                                \
+		if (n >= call_levels) {                                                       \
+			all->depth = n;                                                       \
+			count(LEDGER_UNTRACKED);                                              \
+			return NULL;                                                          \
+		}                                                                             \
+		all->depth = n + 1;                                                           \
+		barrier();                                                                    \
+		c = &all->calls[n & (CALL_LEVELS - 1)];                                       \
+		c->start = 0;                                                                 \
+		c->sp = at->sp;                                                               \
+		c->id = at->id;                                                               \
+		return c;                                                                     \
+	}                                                                                     \
+                                                                                              \
+	/* The call that returns; inner calls whose return was not seen                       \
+	 * are dropped. NULL: its entry was filtered or not seen. */                          \
+	inline_ struct traced_call *call_returns(const struct call_place *at, u64 **depth,    \
+						 u64 *left)                                   \
+	{                                                                                     \
+		struct traced_calls *all = current_slot(false);                               \
+		bool found = false;                                                           \
+		u64 n, before;                                                                \
+                                                                                              \
+		if (!all || tracing_stopped)                                                  \
+			return NULL;                                                          \
+		n = before = all->depth;                                                      \
+		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                  \
+			struct traced_call *c = &all->calls[--n & (CALL_LEVELS - 1)];         \
+                                                                                              \
+			found = (c->id == at->id || at->id == ANY_CALL) &&                    \
+				is_return_of(c->sp, at->sp);                                  \
+			if (found)                                                            \
+				break;                                                        \
+		}                                                                             \
+		if (!found)                                                                   \
+			return NULL;                                                          \
+		barrier_var(n);                                                               \
+		*depth = &all->depth;                                                         \
+		*left = n;                                                                    \
+		if (n + 1 < before && all->calls[(before - 1) & (CALL_LEVELS - 1)].sp ==      \
+					      all->calls[n & (CALL_LEVELS - 1)].sp) {         \
+			all->calls[n & (CALL_LEVELS - 1)].sp = CALL_IS_OVER;                  \
+			*left = before;                                                       \
+		} else if (n + 1 < before) {                                                  \
+			count_n(LEDGER_UNMATCHED, before - 1 - n);                            \
+		} else if (n && all->calls[(n - 1) & (CALL_LEVELS - 1)].sp == CALL_IS_OVER) { \
+			*left = n - 1;                                                        \
+		}                                                                             \
+		return &all->calls[n & (CALL_LEVELS - 1)];                                    \
 	}
 
 /*
- * The programs, returns first, as the first to be attached. Before, the tool has
+ * The programs; returns come first, as they must be attached first. Before this, the tool defines
  *   call_begins(const struct call_place *at, struct traced_call *c)
  *   call_ends(const struct call_place *at, struct traced_call *c, u64 ns)
  */
@@ -210,7 +210,7 @@ inline_ bool ends_in(u64 sp, u64 id, const struct call_place *at)
                                                                                                   \
 		s32 number = call_number(at.regs);                                                \
                                                                                                   \
-		/* A return from a signal handler has lost its number. */                         \
+		/* A return from a signal handler has no call number. */                          \
 		at.id = number == NO_CALL ? ANY_CALL : target_call(target_ends, number, at.regs); \
 		if (number != NO_CALL && at.id >= target_count)                                   \
 			return 0;                                                                 \

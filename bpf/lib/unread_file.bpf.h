@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files that a user stack has passed and that the loader has not read: their paths, once each. */
+/* Files seen in user stacks that the loader has not read: their paths, once each. */
 #ifndef CORETAP_UNREAD_FILE_BPF_H
 #define CORETAP_UNREAD_FILE_BPF_H
 
@@ -8,7 +8,7 @@
 #include "lib/text.bpf.h"
 #include "lib/walk.bpf.h"
 
-#define UNREAD_AGAIN_NS 1000000000ULL /* the loader may have had no room for it */
+#define UNREAD_AGAIN_NS 1000000000ULL /* the loader may have had no room for it before */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -18,7 +18,7 @@ struct {
 } unwind_told SEC(".maps");
 
 struct unread_record {
-	u64 used; /* by a program, which another task's may have preempted */
+	u64 used; /* in use by a program, which one of another task may have preempted */
 	struct walked walked;
 	struct unwind_unread head __attribute__((aligned(8)));
 	char text[PATH_ROOM];
@@ -41,8 +41,8 @@ inline_ void unwind_send_unread(struct walk *w, struct unread_record *r)
 }
 
 /*
- * The loader finds the file by its path when the process, which may live for a moment only, is
- * gone. A function of its own, for the verifier's sake.
+ * The path lets the loader find the file after the process, which may be
+ * short-lived, has exited. A separate function, as the verifier needs it.
  */
 __noinline int unwind_tell_unread(void)
 {
@@ -50,7 +50,7 @@ __noinline int unwind_tell_unread(void)
 	struct unread_record *r;
 	u64 *told, now;
 
-	/* Up to 6.7 the verifier looks at it where nothing calls it. */
+	/* Up to 6.7 the verifier checks this function even if it is not called. */
 	if (!unwind_tables || !w)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -59,7 +59,7 @@ __noinline int unwind_tell_unread(void)
 		return 0;
 	r = scratch(&unwind_unread);
 	if (!r || exchange(&r->used, true))
-		return 0; /* the next stack tells of it */
+		return 0; /* reported with the next stack */
 	if (!bpf_map_update_elem(&unwind_told, &w->unread_key, &now, BPF_ANY))
 		unwind_send_unread(w, r);
 	*(volatile u64 *)&r->used = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One step from a frame to its caller's by tables that the loader makes (src/unwind). */
+/* Steps from a frame to its caller's by tables that the loader builds (src/unwind). */
 #ifndef CORETAP_UNWIND_BPF_H
 #define CORETAP_UNWIND_BPF_H
 
-/* The loader writes through mmap; a process' entry changes last. */
+/* The loader writes through mmap; the entry of a process is changed last. */
 #define UNWIND_TABLE(name, entries, type_)         \
 	struct {                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);  \
@@ -49,7 +49,7 @@ struct {
 	__type(value, struct unwind_file);
 } unwind_files SEC(".maps");
 
-/* What is known of a program, or of the process that was named to the loader. */
+/* The entry of a program, or of the process that was given to the loader. */
 inline_ struct unwind_process *unwind_process_of(u64 program)
 {
 	struct unwind_process *p = bpf_map_lookup_elem(&unwind_processes, &program);
@@ -60,7 +60,7 @@ inline_ struct unwind_process *unwind_process_of(u64 program)
 	return bpf_map_lookup_elem(&unwind_processes, &program);
 }
 
-/* Without a list of its mappings they are all found in the kernel's tree. */
+/* Without a list of mappings, they are all looked up in the kernel's tree. */
 inline_ void unwind_begin(struct walk *w)
 {
 	struct unwind_process *p = unwind_process_of(w->program);
@@ -83,9 +83,9 @@ inline_ void unwind_begin(struct walk *w)
 	w->unread = 0;
 }
 
-#define NOWHERE 1 /* no word is read from there */
+#define NOWHERE 1 /* address from which nothing is read */
 
-/* Is the loader to be told that something is missing? Once, until it has looked. */
+/* Ask the loader to re-read the maps? Once, until it has done so. */
 inline_ bool unwind_ask(struct walk *w)
 {
 	struct unwind_process *p;
@@ -99,7 +99,7 @@ inline_ bool unwind_ask(struct walk *w)
 	return true;
 }
 
-/* A block of the stack, from this word on. */
+/* Reads a block of the stack, starting with this word. */
 __noinline int unwind_fetch(u64 address)
 {
 	struct walk *w = current_walk();
@@ -136,7 +136,7 @@ inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
 	return true;
 }
 
-/* The mapping that holds an address, into w->found, from the process' list. */
+/* Finds the mapping at an address in the process's list; result in w->found. */
 inline_ bool unwind_find_listed(struct walk *w, u64 pc)
 {
 	u32 at = w->first_mapping, n = w->mappings;
@@ -159,15 +159,15 @@ inline_ bool unwind_find_listed(struct walk *w, u64 pc)
 	m = bpf_map_lookup_elem(&unwind_mappings, &at);
 	if (!m || pc - m->start >= (u64)m->length << 12)
 		return false;
-	if (!m->used) /* all CPUs read it: written once */
+	if (!m->used) /* shared by all CPUs: written only once */
 		m->used = 1;
 	w->found = *m;
 	return true;
 }
 
 /*
- * From the kernel's tree. The kernel writes start and offset of a mapping one after the other: only
- * a whole segment of its file is believed.
+ * From the kernel's tree. The kernel writes start and offset of a mapping
+ * one after the other, so only a complete segment of its file is accepted.
  */
 __noinline int unwind_find_in_file(u64 pc)
 {
@@ -217,12 +217,12 @@ __noinline int unwind_find_mapping(u64 pc)
 	if (unwind_find_listed(w, pc))
 		return 1;
 	if (w->guessed && w->mappings)
-		return 0; /* a wrong one */
+		return 0; /* the guess was wrong */
 	w->unknown_map = 1;
 	return !w->looked && unwind_find_in_file(pc);
 }
 
-/* The frame at w->ip, which w->found holds. */
+/* The frame value for w->ip, which is in w->found. */
 inline_ u64 unwind_frame(struct walk *w)
 {
 	u64 exact = w->exact && w->stack.depth ? STACK_EXACT : 0;
@@ -233,7 +233,7 @@ inline_ u64 unwind_frame(struct walk *w)
 	return place | (u64)w->found.file << STACK_PLACE_BITS | STACK_IN_FILE | exact;
 }
 
-/* The rule that holds at an address of w->found; 0: none. */
+/* The index of the rule for an address in w->found; 0: none. */
 inline_ u32 unwind_find_rule(struct walk *w, u64 pc)
 {
 	u64 address = pc - w->found.bias;
@@ -271,7 +271,7 @@ inline_ u32 unwind_find_rule(struct walk *w, u64 pc)
 	return c->rows[at & (UNWIND_CHUNK_ROWS - 1)] & 0xffff;
 }
 
-/* Code without unwind information: its frame pointer, if it can be one. */
+/* Code without unwind information: uses its frame pointer, if plausible. */
 inline_ int unwind_guess(struct walk *w)
 {
 	u64 next, ip;
@@ -294,7 +294,7 @@ inline_ int unwind_end(struct walk *w, enum stack_end end)
 	return 1;
 }
 
-/* Saved by the kernel: rsp, rip, rbp and rbx in the handler's ucontext, seen from its rsp. */
+/* Registers saved by the kernel: rsp, rip, rbp and rbx in the ucontext, relative to its rsp. */
 inline_ int unwind_signal(struct walk *w)
 {
 	u64 context = w->sp;
@@ -307,10 +307,10 @@ inline_ int unwind_signal(struct walk *w)
 	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
 }
 
-/* The child would overwrite a return address on the stack that it shares. */
+/* vfork keeps the return address in rdi: the child would overwrite it on the shared stack. */
 inline_ int unwind_vfork(struct walk *w, struct unwind_rule *rule)
 {
-	if (w->stack.depth != 1) /* not kept over calls */
+	if (w->stack.depth != 1) /* rdi is not preserved over calls */
 		return unwind_end(w, STACK_END_OTHER_RULE);
 	w->sp += (s64)rule->offset;
 	w->ip = w->di;
@@ -318,7 +318,7 @@ inline_ int unwind_vfork(struct walk *w, struct unwind_rule *rule)
 	return 0;
 }
 
-/* The CFA by the rules that few functions need; 0: it is not known. */
+/* The CFA for rules that few functions use; 0: not known. */
 inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
 {
 	u64 base;
@@ -337,17 +337,17 @@ inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
 		if (w->bx_at && !unwind_read(w, w->bx_at, &base))
 			return 0;
 		return base + (s64)rule->offset;
-	case UNWIND_R10: /* not kept over calls */
+	case UNWIND_R10: /* not preserved over calls */
 		return w->stack.depth == 1 ? w->r10 + (s64)rule->offset : 0;
 	}
 	return 0;
 }
 
-#define RETURN_PROBES 64 /* MAX_URETPROBE_DEPTH: the kernel keeps no more of a task */
+#define RETURN_PROBES 64 /* MAX_URETPROBE_DEPTH: the kernel's limit per task */
 
 /*
- * w->ip is no code: has the kernel's return probe put it in place of the return address, below
- * w->sp? The kernel keeps that (struct return_instance). Then w->ip is the caller again.
+ * w->ip is not in code: has the kernel's return probe replaced the return address, below
+ * w->sp? The kernel keeps the original (struct return_instance), which w->ip is set to.
  */
 __noinline int unwind_replaced(void)
 {
@@ -368,7 +368,7 @@ __noinline int unwind_replaced(void)
 	return 0;
 }
 
-/* Before a function's first instruction, and at its return, the return address lies at rsp. */
+/* Before a function's first instruction, and at its return, the return address is at rsp. */
 OPT(bool, walks_at_entries);
 
 inline_ int unwind_entry(struct walk *w)
@@ -380,7 +380,7 @@ inline_ int unwind_entry(struct walk *w)
 	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
 }
 
-/* Notes the frame and goes to its caller's; not 0: it is the last one. */
+/* Records the frame and steps to its caller's; not 0: it was the last one. */
 __noinline int unwind_step(void)
 {
 	struct walk *w = current_walk();
@@ -395,7 +395,7 @@ __noinline int unwind_step(void)
 		if (unwind_replaced())
 			return 0;
 		if (w->guessed)
-			return 1; /* a wrong one */
+			return 1; /* the guess was wrong */
 		if (!(w->ip >> USER_BITS))
 			walk_found(w, w->ip);
 		return unwind_end(w, w->looked ? STACK_END_NO_MAPPING : STACK_END_NOT_READY);
@@ -406,7 +406,7 @@ __noinline int unwind_step(void)
 	index = unwind_find_rule(w, pc);
 	if (!index && w->exact && w->stack.depth == 1 && walks_at_entries)
 		return unwind_entry(w);
-	/* In sigreturn ip is behind the last instruction that is described: once more, before it.
+	/* In sigreturn ip is after the last instruction with a rule: retry, one byte before.
 	 */
 	if (!index && w->exact && w->stack.depth == 1 && pc != w->found.start) {
 		w->stack.depth = 0;
@@ -460,7 +460,7 @@ __noinline int unwind_step(void)
 		return unwind_end(w, STACK_END_UNREADABLE);
 	w->sp = cfa;
 	w->exact = 0;
-	/* Some thread starts push a zero for a return address. */
+	/* Some thread entry points push a zero as return address. */
 	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
 }
 

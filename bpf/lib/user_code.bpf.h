@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Functions of the running process, named by the loader. */
+/* Functions of the running process, for the loader to symbolize. */
 #ifndef CORETAP_USER_CODE_BPF_H
 #define CORETAP_USER_CODE_BPF_H
 

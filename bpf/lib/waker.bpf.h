@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The waker: the running task, or the interrupt that came upon it. */
+/* The waker: the running task, or the interrupt that interrupted it. */
 #ifndef CORETAP_WAKER_BPF_H
 #define CORETAP_WAKER_BPF_H
 
 #include "lib/stack.bpf.h"
 
 /*
- * Code through which interrupts come, from the loader: what lies above it on a stack is not the
- * running task's doing. No field tells on all kernels: x86 keeps the count of interrupts in a
- * per-CPU variable that moved twice and that programs cannot find without CONFIG_KALLSYMS_ALL.
+ * Address ranges of interrupt entry code, from the loader: frames above it on a stack do not belong
+ * to the running task. No kernel field shows this on all kernels: x86 keeps the interrupt count in
+ * a per-CPU variable that moved twice and that programs cannot find without CONFIG_KALLSYMS_ALL.
  */
 OPT(__u64, irq_code_begin);
 OPT(__u64, irq_code_end);
 OPT(__u64, softirq_code_begin);
 OPT(__u64, softirq_code_end);
 
-/* Of the stack in the scratch: a function of its own, for the verifier's sake. */
+/* For the stack in the scratch: a separate function, as the verifier needs it. */
 __noinline u32 state_of_scratch(u32 depth)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
@@ -30,12 +30,12 @@ __noinline u32 state_of_scratch(u32 depth)
 		if (ip - irq_code_begin < irq_code_end - irq_code_begin)
 			return STACK_IRQ;
 		if (ip - softirq_code_begin < softirq_code_end - softirq_code_begin)
-			state = STACK_SOFTIRQ; /* unless an interrupt brought it */
+			state = STACK_SOFTIRQ; /* unless it runs on exit from an interrupt */
 	}
 	return state;
 }
 
-/* *p may hold the last one: its stacks are known to be stored. */
+/* *p may have the previous values: those stacks are known to be stored. */
 inline_ void party_of_current(void *ctx, struct stack_party *p)
 {
 	struct stack *s = cpu_slot(&stack_scratch);

@@ -1,59 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk of a user stack; the loader's part of it is src/unwind/walker.hpp. */
+/* The walk of a user stack; the loader's part is in src/unwind/walker.hpp. */
 #ifndef CORETAP_WALK_BPF_H
 #define CORETAP_WALK_BPF_H
 
 #include "lib/task.bpf.h"
 #include "lib/unwind.h"
 
-OPT(bool, walk_leaf);     /* no walk: only where the task stands */
-OPT(bool, unwind_tables); /* by tables (lib/unwind.bpf.h) wherever there are some */
+OPT(bool, walk_leaf);     /* no walk: only the task's current address */
+OPT(bool, unwind_tables); /* by tables (lib/unwind.bpf.h) if there are any */
 
-#define WALK_BLOCK 1024 /* of a user stack, read at once: a read costs as much as two frames */
+#define WALK_BLOCK 1024 /* bytes of user stack read at once: a read costs as much as two frames */
 
 #define MAPPING_WORDS 32
 
 /* A search for a mapping (lib/mapping.bpf.h). */
 struct mapping_search {
 	u64 address;
-	u64 at; /* a node, in the end the mapping; 0: none */
+	u64 at; /* a node, finally the mapping; 0: none */
 	u64 start, end, page, file;
-	u64 vdso; /* where the address space has it */
+	u64 vdso; /* its address in the address space */
 	struct unwind_file_key key;
 	u64 words[MAPPING_WORDS], again[MAPPING_WORDS];
 };
 
-/* A walk under way; in the end what it has found. */
+/* State of a walk, and its result. */
 struct walk {
 	struct stack stack;
-	u64 hash;    /* of the frames so far */
-	u64 program; /* who it is: program_of() */
+	u64 hash;    /* of the frames found */
+	u64 program; /* program_of() the task */
 	u64 mm;
 	u64 ip, sp, bp, bx, di, r10;
-	u64 bx_at;                   /* where the caller's rbx is kept; 0: in bx */
-	struct unwind_mapping found; /* the last frame's */
+	u64 bx_at;                   /* address of the caller's saved rbx; 0: in bx */
+	struct unwind_mapping found; /* mapping of the last frame */
 	u32 first_mapping, mappings;
-	u32 exact;       /* ip is no return address */
-	u32 not_ready;   /* has passed a file that the loader has not read yet */
-	u32 guessed;     /* the last frame was reached by a guess */
-	u32 only_signal; /* ip - 1 is tried, for a signal handler's return */
-	u32 looked;      /* of the process' struct unwind_process */
-	u32 unknown_map; /* has come where the loader knows of no mapping */
-	u32 block_bytes; /* of what was read last */
-	u32 addresses;   /* frames that are addresses of the process, in no file that is known */
-	u64 unread;      /* the last such file: struct file, and which it is; 0: none */
+	u32 exact;       /* ip is not a return address */
+	u32 not_ready;   /* a frame was in a file that the loader has not read yet */
+	u32 guessed;     /* the last frame was found by a guess */
+	u32 only_signal; /* retrying with ip - 1: only a signal handler's return is accepted */
+	u32 looked;      /* of the process's struct unwind_process */
+	u32 unknown_map; /* a frame was in no mapping known to the loader */
+	u32 block_bytes; /* bytes read into `block` */
+	u32 addresses;   /* number of frames that are addresses, not in a known file */
+	u64 unread;      /* struct file of the last unread file, whose key follows; 0: none */
 	struct unwind_file_key unread_key;
 	u64 block_at;
 	u64 block[WALK_BLOCK / 8];
 	struct mapping_search search;
 };
 
-/* For programs that nothing of their kind can interrupt, such as sched_switch. */
+/* For programs that no other such program can interrupt, such as sched_switch. */
 CPU_SLOTS(walk_scratch, struct walk);
 
 /*
- * Programs on user functions can be preempted since 6.0 (8c7dcb84e3b7), by their like in another
- * task too: those define STACK_OF_TASK before they include this.
+ * Programs on user functions can be preempted since 6.0 (8c7dcb84e3b7), also by others of them
+ * in another task: tools with such programs define STACK_OF_TASK before they include this.
  */
 #ifdef STACK_OF_TASK
 struct {
@@ -75,9 +75,9 @@ inline_ struct walk *current_walk(void)
 #endif
 
 #define USER64_CS 0x33
-#define USER_BITS 56 /* of addresses of programs, at most (with five levels of page tables) */
+#define USER_BITS 56 /* of user addresses, at most (with five levels of page tables) */
 
-/* What tells a program that runs from another one in the same address space, or from a later one.
+/* Identifies a program run: differs from others in the same address space, and from later ones.
  */
 #define program_of(tgid, exec_id) ((u64)(tgid) << 32 | (u32)(exec_id))
 
@@ -87,7 +87,7 @@ inline_ u64 walk_hash(u64 hash, u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* A frame: an address, or STACK_IN_FILE. */
+/* Adds a frame: an address, or STACK_IN_FILE. */
 inline_ void walk_found(struct walk *w, u64 frame)
 {
 	u32 depth = w->stack.depth;
@@ -103,8 +103,8 @@ inline_ void walk_found(struct walk *w, u64 frame)
 }
 
 /*
- * Address spaces whose process the loader has been told of. Addresses are used again: the value
- * tells by whom.
+ * Address spaces whose process was reported to the loader.
+ * Addresses are reused: the value is the program that has it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -120,16 +120,16 @@ inline_ bool is_known_mm(struct walk *w)
 	return known && *known == w->program;
 }
 
-/* 5.15 brought the helper for registers (dd6e10fbd9fb), 5.11 that for the task (3ca1032ab7ab). */
+/* Helpers: 5.15 added the one for registers (dd6e10fbd9fb), 5.11 for the task (3ca1032ab7ab). */
 #define has_task_regs() bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
 
 #include "lib/mapping.bpf.h"
 #include "lib/unwind.bpf.h"
 
 /*
- * Whose stack it is; false: there is none. A kernel thread may have borrowed an address space. In
- * execve the registers are the caller's, and so is its address space at first, if it has
- * been met before: the new one has no stack until execve ends.
+ * Sets program and mm; false: no user stack. A kernel thread may have borrowed an
+ * address space. In execve the registers are the caller's, and so is its address
+ * space at first, if it was seen before: the new one has no stack until execve ends.
  */
 inline_ bool walk_owner(struct walk *w)
 {
@@ -155,7 +155,7 @@ inline_ bool walk_owner(struct walk *w)
 }
 
 #ifdef __TARGET_ARCH_x86
-/* The task's registers when it was in user mode last; 0 instead of cs: it never was. */
+/* The task's registers when last in user mode; 0 instead of cs: it never was. */
 inline_ u32 walk_registers(struct walk *w)
 {
 	struct pt_regs *regs;
@@ -185,9 +185,9 @@ inline_ u32 walk_registers(struct walk *w)
 }
 
 /*
- * Notes the frame and goes to its caller's by the saved frame pointer alone; not 0: it is the last
- * one. The kernel's own walker reads the frame behind the last one too, and where a frame pointer
- * is none that is a page fault of half a microsecond.
+ * Records the frame and steps to its caller's by the saved frame pointer only; not 0:
+ * it was the last one. The kernel's walker also reads the frame after the last one,
+ * which is a page fault of half a microsecond if the register is not a frame pointer.
  */
 __noinline int walk_frame_pointer(void)
 {
@@ -202,15 +202,15 @@ __noinline int walk_frame_pointer(void)
 	    !unwind_read(w, fp + 8, &ip) || !ip || ip >> USER_BITS)
 		return 1;
 	w->ip = ip;
-	w->bp = next > fp ? next : 0; /* callers' frames lie above */
+	w->bp = next > fp ? next : 0; /* callers' frames are at higher addresses */
 	return 0;
 }
 #endif
 
 /*
- * User stack of the running task, into current_walk(): frames, or -1 where only the kernel's own
- * walker (bpf_get_stack) can. A function of its own: the verifier walks its loop once, not once for
- * each way that leads here.
+ * Stores the user stack of the running task in current_walk(): returns the number of
+ * frames, or -1 if only the kernel's walker (bpf_get_stack) can do it. A separate
+ * function: the verifier checks its loop once, not once for each path to it.
  */
 __noinline long walk_user(void)
 {
@@ -245,7 +245,7 @@ __noinline long walk_user(void)
 		w->block_bytes = 0;
 		if (unwind_tables)
 			unwind_begin(w);
-		/* One more: a step may find that it has to be taken again. */
+		/* One more: a step may have to be repeated. */
 		for (u32 i = 0; i < STACK_DEPTH + 1 && !ended; i++) {
 			if (w->stack.depth >= stack_depth)
 				break;
@@ -256,7 +256,7 @@ __noinline long walk_user(void)
 		else if (!ended)
 			w->stack.end = STACK_END_DEPTH;
 	}
-	if (!w->addresses) /* the same in all processes */
+	if (!w->addresses) /* valid in all processes */
 		w->stack.image = 0;
 	return w->stack.depth;
 #else

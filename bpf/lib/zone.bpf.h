@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Zones of memory: the loader knows where they lie, and how large page blocks are. */
+/* Memory zones: the loader sets their ranges, and the size of page blocks. */
 #ifndef CORETAP_ZONE_BPF_H
 #define CORETAP_ZONE_BPF_H
 
 #include "lib/coretap.bpf.h"
 
-OPT(__u32, pageblock_order); /* 2^this pages are of one migrate type */
+OPT(__u32, pageblock_order); /* blocks of 2^this pages have one migrate type */
 
 /* --node and --zone */
 OPT(__u32, filter_pfn_count); /* 0: all memory */

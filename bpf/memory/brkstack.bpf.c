@@ -7,13 +7,13 @@
 #include "memory/brkstack.h"
 
 OPT(__u64, min_bytes);
-OPT(bool, heaps_keyed); /* rows; else growth alone, by stack, for flame graphs */
+OPT(bool, heaps_keyed); /* rows; otherwise only growth, by stack, for flame graphs */
 
 TABLE(heaps, struct brkstack_key, struct brkstack_counts)
 
-/* The call that a task is in. */
+/* The current call of a task. */
 struct heap_call {
-	u64 known; /* of brk the heap's end before, of mmap the length; 0: none */
+	u64 known; /* brk: previous end of the heap, mmap: length; 0: none */
 };
 
 TASK_SLOT(struct heap_call);
@@ -51,7 +51,7 @@ inline_ int changed(void *ctx, s64 grown, bool mapped)
 	struct stack_row entry = {};
 	struct stack_party *p = &entry.party[0];
 
-	if (!grown) /* a question for the heap's end, or a refusal */
+	if (!grown) /* a query of the heap's end, or a failed call */
 		return 0;
 	if ((u64)(grown < 0 ? -grown : grown) < min_bytes || (!heaps_keyed && grown < 0)) {
 		count(LEDGER_FILTERED);
@@ -68,7 +68,7 @@ inline_ int changed(void *ctx, s64 grown, bool mapped)
 	return 0;
 }
 
-/* What the task's call began with, once; 0: it was not seen. */
+/* The value recorded at the call's entry, cleared when read; 0: not seen. */
 inline_ u64 known_at_entry(void)
 {
 	struct heap_call *c = current_slot(false);

@@ -5,14 +5,14 @@
 #include "memory/compactsnoop.h"
 
 /*
- * 5.17 gave these the compact_control instead of page frame numbers (abd4349ff9b8): 4 and 5
- * arguments. Before, the zone and order come from mm_compaction_suitable, which is called first.
+ * 5.17 changed the arguments from page frame numbers to the compact_control (abd4349ff9b8): 4 and
+ * 5 arguments. Before, zone and order come from mm_compaction_suitable, which is called first.
  */
 TP_ARGS(mm_compaction_begin);
 #define HAS_CONTROL (tp_args_mm_compaction_begin == 4)
 
 struct run {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 migrated, migrate_scanned, free_scanned;
 	u64 min, low, high, free;
 	u64 free_blocks[FREE_AREAS];
@@ -133,7 +133,7 @@ int on_isolate_free(u64 *ctx)
 	return 0;
 }
 
-/* All that a run moves goes through here; the first argument is what succeeded, on all kernels. */
+/* Reports all pages that a run moves; the first argument counts successes, on all kernels. */
 SEC("tp_btf/mm_migrate_pages")
 int on_migrate(u64 *ctx)
 {
@@ -151,7 +151,7 @@ int on_end(u64 *ctx)
 	struct compactsnoop_event *e;
 	u64 now = bpf_ktime_get_ns();
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!r || !r->start)
 		return 0;
 	e = emit_begin_stack(sizeof(*e));

@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-#define FREE_AREAS 16 /* more than any kernel's orders; the rest stay 0 */
+#define FREE_AREAS 16 /* more than the orders of any kernel; the rest stay 0 */
 
 enum compactsnoop_kind {
 	COMPACT_DIRECT,
@@ -17,8 +17,8 @@ enum compactsnoop_kind {
 struct compactsnoop_event {
 	struct event_head head;
 	__u64 latency_ns;
-	__u64 min, low, high, free;    /* pages, when it began */
-	__u64 free_blocks[FREE_AREAS]; /* by order, when it began */
+	__u64 min, low, high, free;    /* pages, at the start */
+	__u64 free_blocks[FREE_AREAS]; /* by order, at the start */
 	__u64 migrate_scanned;         /* pages */
 	__u64 free_scanned;
 	__u64 migrated;

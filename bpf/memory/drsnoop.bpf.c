@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* drsnoop: allocations that had to reclaim memory themselves. */
+/* drsnoop: allocations that had to reclaim memory directly. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
@@ -7,7 +7,7 @@
 #include "memory/drsnoop.h"
 
 struct reclaim {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u32 gfp;
 	s32 order;
 	u32 node;
@@ -39,7 +39,7 @@ inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 	struct drsnoop_event *e;
 	u64 now;
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!r || !r->start || r->kind != kind)
 		return 0;
 	now = bpf_ktime_get_ns();

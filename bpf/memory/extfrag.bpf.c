@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* extfrag: page allocations that take from another migrate type. */
+/* extfrag: page allocations that fall back to another migrate type. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/aggregate.bpf.h"
@@ -42,8 +42,8 @@ inline_ void emit(void *ctx, u64 pfn, struct extfrag_fallback *fallback)
 }
 
 /*
- * The classic tracepoint: of the other kinds, which have the struct page, a program cannot tell the
- * page frame, nor whose page block it is in, which decides change_ownership.
+ * The classic tracepoint: others pass the struct page, from which a program can get neither
+ * the page frame number nor the type of its page block, which determines change_ownership.
  */
 SEC("tracepoint/kmem/mm_page_alloc_extfrag")
 int on_fallback(struct trace_event_raw_mm_page_alloc_extfrag *ctx)

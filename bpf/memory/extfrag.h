@@ -4,12 +4,12 @@
 
 #include "lib/shared.h"
 
-/* An allocation that found no free page of its migrate type and took one of another. */
+/* An allocation without a free page of its migrate type, which took one of another type. */
 struct extfrag_fallback {
 	__u32 alloc_type; /* enum migratetype of this kernel */
 	__u32 fallback_type;
 	__u32 alloc_order;
-	__u32 fallback_order; /* of the free block that it took from */
+	__u32 fallback_order; /* of the free block taken */
 	__u8 fragmenting;
 	__u8 change_ownership;
 	__u8 pad[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* hfaults: page faults that map huge pages, and small pages that are made huge ones. */
-/* Of a fault. */
+/* hfaults: page faults that map huge pages, and small pages collapsed into huge ones. */
+/* For a fault. */
 enum huge { HUGE_NONE, HUGE_GOT, HUGE_REFUSED };
 
 #define FAULT_STARTS
@@ -10,7 +10,7 @@ enum huge { HUGE_NONE, HUGE_GOT, HUGE_REFUSED };
 #include "lib/fault.bpf.h"
 #include "memory/hfaults.h"
 
-OPT_OR(__u32, huge_order, 9); /* of a page that one entry of the second level of tables maps */
+OPT_OR(__u32, huge_order, 9); /* of a page mapped by one second-level table entry */
 
 #define MIGRATE_MOVABLE 1
 #define SCAN_SUCCEED 1
@@ -48,7 +48,7 @@ static __noinline int served(struct bpf_perf_event_data *ctx, bool major, struct
 
 ON_FAULTS(served, true)
 
-/* The memory of a huge page, or the refusal of it. */
+/* Allocation of a huge page, or its failure. */
 SEC("tp_btf/mm_page_alloc")
 int on_page_alloc(u64 *ctx)
 {
@@ -62,7 +62,7 @@ int on_page_alloc(u64 *ctx)
 	return 0;
 }
 
-/* The memory cgroup had no room for it: it is freed before the fault ends. */
+/* The memory cgroup had no room for the page: it is freed before the fault ends. */
 SEC("tp_btf/mm_page_free")
 int on_page_free(u64 *ctx)
 {
@@ -76,7 +76,7 @@ int on_page_free(u64 *ctx)
 	return 0;
 }
 
-/* By khugepaged, or by the task itself with madvise(2): the memory is its owner's. */
+/* By khugepaged, or by the task itself with madvise(2): counts for the memory's owner. */
 inline_ int collapsed(struct mm_struct *mm)
 {
 	struct task_struct *owner = BPF_CORE_READ(mm, owner);
@@ -90,7 +90,7 @@ inline_ int collapsed(struct mm_struct *mm)
 	return 0;
 }
 
-/* 7.2 tells the order, as there are smaller ones. */
+/* 7.2 passes the order, as there are smaller ones. */
 TP_ARGS(mm_collapse_huge_page);
 
 SEC("tp_btf/mm_collapse_huge_page")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* memleak: memory that was allocated and not freed, by the stack that allocated it. */
+/* memleak: memory that was allocated and not freed, by allocating stack. */
 #define STACK_OF_TASK
 #include "lib/call.bpf.h"
 #include "memory/outstanding.bpf.h"
@@ -10,15 +10,15 @@ OPT(__u32, own_tgid);
 
 /* ---- user memory ---- */
 
-/* The outermost call of an allocating function that a task is in. */
+/* The task's current outermost call of an allocating function. */
 struct allocation {
 	struct call call;
 	u64 bytes;
-	u64 old; /* block or mapping that is to become another one */
+	u64 old; /* block or mapping that is to be replaced */
 	u64 old_bytes;
-	u64 result_at;          /* where posix_memalign() puts its result */
-	struct alloc_info kept; /* the old block, until it is known whether it stays */
-	u64 stack;              /* of the last one */
+	u64 result_at;          /* where posix_memalign() stores its result */
+	struct alloc_info kept; /* the old block, until the result is known */
+	u64 stack;              /* key of the last stack */
 	u32 function;
 	bool is_kept;
 	bool of_nothing; /* realloc(p, 0), which may free p and return NULL */
@@ -61,8 +61,8 @@ static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_fun
 	a = current_slot(true);
 	if (!a)
 		return NULL;
-	/* One call seen twice, by two names of a function or because one jumps to the other: the
-	 * old block is kept already. */
+	/* The same call probed twice, by two names of a function or because
+	 * one jumps to the other: the old block is kept already. */
 	again = a->call.start && a->call.sp == sp_after_return(ctx);
 	if (!call_begin(&a->call, ctx))
 		return NULL;
@@ -76,8 +76,8 @@ static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_fun
 }
 
 /*
- * The old block goes before the call: once it is free, another thread may be given its address. It
- * comes back if the call fails.
+ * The old block is removed before the call: once it is free, another
+ * thread may get its address. It is restored if the call fails.
  */
 inline_ void set_aside(struct allocation *a, u64 old)
 {
@@ -112,7 +112,7 @@ inline_ void allocated(struct pt_regs *ctx, struct allocation *a, u64 address, u
 	track_alloc(&key, &h);
 }
 
-/* The call that ends, if it is an outermost one whose entry was seen; its start in *start. */
+/* The ending call, if it is an outermost one whose entry was seen; its start in *start. */
 inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
 {
 	struct allocation *a = current_slot(false);
@@ -152,7 +152,7 @@ inline_ int begin(struct pt_regs *ctx, enum memleak_function function, u64 bytes
 	return 0;
 }
 
-/* More than there can be where it overflows: the function fails then. */
+/* On overflow the maximum value, with which the function fails. */
 inline_ u64 product(u64 count, u64 bytes_of_each)
 {
 	u64 most = count ? ~0ULL / count : ~0ULL;
@@ -222,7 +222,7 @@ ON_USER_FUNCTION("uprobe/libc:free", on_free, freed(ctx))
 
 #define MAP_FIXED 0x10
 
-/* What it replaces is unmapped. */
+/* Mappings replaced by MAP_FIXED are unmapped. */
 inline_ int begin_mapping(struct pt_regs *ctx)
 {
 	struct allocation *a = enter(ctx, MEMLEAK_MMAP, PT_REGS_PARM2(ctx));
@@ -282,7 +282,7 @@ inline_ int end_mapping(struct pt_regs *ctx)
 	}
 	if (!a->is_kept && a->old_bytes)
 		send_note(ALLOC_UNMAPPED, start, a->old, ROUND(a->old_bytes));
-	/* Later than that of any unmapping that made room for it. */
+	/* Later than any munmap that freed the address range. */
 	allocated(ctx, a, address, bpf_ktime_get_ns(), true);
 	return 0;
 }
@@ -296,10 +296,10 @@ inline_ int unmap(struct pt_regs *ctx)
 	struct alloc_key key = user_key(address);
 	struct allocation *a = current_slot(false);
 
-	/* The kernel refuses the others. */
+	/* The kernel rejects other arguments. */
 	if (!bytes || address & 4095)
 		return 0;
-	/* An allocating function that unmaps what it never handed out. */
+	/* An allocating function that unmaps memory it never returned. */
 	if (a && a->call.start && sp_after_return(ctx) < a->call.sp)
 		return 0;
 	if (trace) {
@@ -308,7 +308,7 @@ inline_ int unmap(struct pt_regs *ctx)
 	} else {
 		if (is_whole_mapping(&key, bytes))
 			track_free(&key);
-		/* Parts of others may lie there too. */
+		/* Parts of other mappings may be in the range. */
 		if (may_own_allocs())
 			send_note(ALLOC_UNMAPPED, bpf_ktime_get_ns(), address, ROUND(bytes));
 	}
@@ -318,14 +318,14 @@ inline_ int unmap(struct pt_regs *ctx)
 ON_USER_FUNCTION("uprobe/libc:munmap", on_munmap, unmap(ctx))
 
 /* ---- kernel memory ----
- * Raw, because all that is wanted are numbers: with types, 5.10 refuses pointers to const void, and
- * every kernel arithmetic on addresses.
+ * Raw tracepoints, as only numbers are needed: typed ones reject pointers
+ * to const void in 5.10, and arithmetic on addresses in every kernel.
  */
 
-/* Nothing handed out has such an address: NULL, and what kmalloc(0) returns. */
+/* Never returned by an allocator: NULL, and the result of kmalloc(0). */
 #define NO_MEMORY 16
 
-/* An interrupt may allocate while a program takes a stack for the task. */
+/* An interrupt may allocate while a program records a stack for the task. */
 CPU_SLOTS(kernel_busy, u64);
 
 inline_ int kernel_alloc(void *ctx, enum memleak_function function, u64 address, u64 bytes)
@@ -380,7 +380,7 @@ int on_kmalloc(u64 *ctx)
 	return kernel_alloc(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
 }
 
-/* Until 6.1 what names a node had tracepoints of its own (11e9734bcb6a), */
+/* Until 6.1 allocations on a given node had separate tracepoints (11e9734bcb6a), */
 SEC("raw_tp/kmalloc_node")
 int on_kmalloc_node(u64 *ctx)
 {
@@ -393,7 +393,7 @@ int on_kmem_cache_alloc_node(u64 *ctx)
 	return kernel_alloc(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]);
 }
 
-/* and sizes were where since then the cache is given (2c1d697fb8ba). */
+/* with sizes in place of the cache that is passed since then (2c1d697fb8ba). */
 TP_ARGS(kmem_cache_alloc_node);
 
 SEC("raw_tp/kmem_cache_alloc")
@@ -423,7 +423,7 @@ int on_kmem_cache_free(u64 *ctx)
 	return kernel_free(MEMLEAK_KMEM_CACHE_FREE, ctx[1]);
 }
 
-/* Pages go by the address of their struct page; the first one's stands for all of a block. */
+/* Pages are keyed by the address of their struct page; that of the first is used for a block. */
 SEC("raw_tp/mm_page_alloc")
 int on_page_alloc(u64 *ctx)
 {
@@ -436,7 +436,7 @@ int on_page_free(u64 *ctx)
 	return kernel_free(MEMLEAK_PAGE_FREE, ctx[0]);
 }
 
-/* Kernels after 5.10 have the caller in front. */
+/* Kernels after 5.10 have the caller as first argument. */
 TP_ARGS(percpu_alloc_percpu);
 
 SEC("raw_tp/percpu_alloc_percpu")

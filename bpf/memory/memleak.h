@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What memleak's programs and its loader agree on. */
+/* Shared by memleak's programs and its loader. */
 #ifndef CORETAP_MEMLEAK_H
 #define CORETAP_MEMLEAK_H
 
@@ -21,7 +21,7 @@ enum memleak_function {
 	MEMLEAK_KMEM_CACHE_ALLOC,
 	MEMLEAK_PAGE_ALLOC,
 	MEMLEAK_PERCPU_ALLOC,
-	MEMLEAK_FREE, /* this one and those behind it free */
+	MEMLEAK_FREE, /* this and later ones free memory */
 	MEMLEAK_MUNMAP,
 	MEMLEAK_KFREE,
 	MEMLEAK_KMEM_CACHE_FREE,
@@ -33,20 +33,20 @@ enum memleak_function {
 /* An outstanding allocation: not freed yet. */
 struct alloc_key {
 	__u64 address;
-	__u32 owner; /* process by its number in the first pid namespace; 0: the kernel */
+	__u32 owner; /* tgid in the initial pid namespace; 0: the kernel */
 	__u32 pad;
 };
 
 struct alloc_info {
 	__u64 bytes;
 	__u64 time_ns; /* when it was allocated */
-	__u64 stack;   /* key in `stacks`: the user stack, of the kernel's own the kernel stack */
-	__u32 tgid;    /* who allocated it, as the loader's pid namespace shows it */
+	__u64 stack;   /* key in `stacks`: the user stack, or the kernel stack for kernel memory */
+	__u32 tgid;    /* allocating process, in the loader's pid namespace */
 	__u32 mapping; /* by mmap: may be unmapped in parts */
 	char comm[COMM_LEN];
 };
 
-/* The sums of all outstanding allocations of one owner from one stack. */
+/* Sums of all outstanding allocations of one owner from one stack. */
 struct alloc_site {
 	__u64 stack;
 	__u32 owner;
@@ -63,17 +63,17 @@ struct alloc_sum {
 };
 
 enum alloc_note_kind {
-	ALLOC_OWNER_EXITED, /* a process has ended */
-	ALLOC_OWNER_EXECED, /* a process runs another program */
-	ALLOC_UNMAPPED,     /* a range was unmapped that need not be one whole mapping */
+	ALLOC_OWNER_EXITED, /* a process has exited */
+	ALLOC_OWNER_EXECED, /* a process executes another program */
+	ALLOC_UNMAPPED,     /* an unmapped range, which may not be one whole mapping */
 };
 
 struct alloc_note {
 	__u64 time_ns;
-	__u64 address; /* of ALLOC_UNMAPPED */
+	__u64 address; /* for ALLOC_UNMAPPED */
 	__u64 bytes;
 	__u32 owner;
-	__u32 tgid; /* as the loader's pid namespace shows it */
+	__u32 tgid; /* in the loader's pid namespace */
 	__u32 kind;
 	__u32 pad;
 };
@@ -82,11 +82,11 @@ struct alloc_note {
 struct memleak_event {
 	struct event_head head;
 	__u64 address; /* 0: the allocation failed */
-	__u64 old;     /* the block that realloc() or mremap() was given */
+	__u64 old;     /* the block passed to realloc() or mremap() */
 	__u64 bytes;
 	struct task_id who;
 	__u32 function;
-	__u32 sized; /* whether bytes says anything */
+	__u32 sized; /* whether `bytes` is valid */
 };
 
 #endif

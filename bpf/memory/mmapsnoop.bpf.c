@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* mmapsnoop: files that are mapped into memory. */
+/* mmapsnoop: files mapped into memory. */
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/syscall.bpf.h"
@@ -9,7 +9,7 @@
 OPT(bool, anonymous_too);
 OPT(bool, failed_only);
 
-/* The call that a task is in. */
+/* The current call of a task. */
 struct map_call {
 	u64 args[6];
 	struct file *file; /* NULL: none */
@@ -48,7 +48,7 @@ int on_enter(struct enter_ctx *ctx)
 	return 0;
 }
 
-/* Returns the bytes of the path, which follows the record. */
+/* Returns the length of the path, which follows the record. */
 inline_ u32 describe_file(struct map_record *r, struct file *file)
 {
 	struct mmapsnoop_event *e = &r->event;
@@ -70,7 +70,7 @@ int on_exit(struct exit_ctx *ctx)
 	struct map_record *r;
 	u32 text = 0;
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!c || !c->under_way)
 		return 0;
 	c->under_way = false;
@@ -78,7 +78,7 @@ int on_exit(struct exit_ctx *ctx)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	/* Another thread may have closed it, and another file have its descriptor. */
+	/* Another thread may have closed it, and the descriptor may be another file's. */
 	if (c->file && current_file(c->args[4]) != c->file) {
 		count(LEDGER_UNMATCHED);
 		return 0;

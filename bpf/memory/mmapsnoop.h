@@ -8,11 +8,11 @@ struct mmapsnoop_event {
 	struct event_head head;
 	struct task_id who;
 	struct file_id file;
-	__u64 address; /* that was asked for; 0: anywhere */
+	__u64 address; /* requested address; 0: any */
 	__u64 bytes, offset;
 	__u64 prot, flags;
 	__s64 ret;
-	__u32 mode;      /* of the file; 0: there is none */
+	__u32 mode;      /* of the file; 0: none */
 	__u32 path_kind; /* enum path_kind */
 	struct text path;
 	__u32 pad;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* numamove: pages that NUMA balancing moves to the node of the task that uses them. */
+/* numamove: pages that NUMA balancing moves to the node of the accessing task. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
@@ -8,18 +8,18 @@
 
 SUMS(migrations, struct numamove_sums)
 
-/* The migration that a task is in; one at a time. */
+/* The current migration of a task; only one at a time. */
 struct migration {
-	u64 start; /* 0: none under way */
-	u64 pages; /* of a huge page that is moved by a function of its own */
+	u64 start; /* 0: none in progress */
+	u64 pages; /* of a huge page, which a separate function moves */
 };
 
 TASK_SLOT(struct migration);
 
-/* Kernels after 6.1 have the splits of large folios before the last two. */
+/* Kernels after 6.1 have the splits of large folios before the last two arguments. */
 TP_ARGS(mm_migrate_pages);
 
-/* Compaction, memory policies and system calls move pages by the same function. */
+/* Compaction, memory policies and system calls use the same function. */
 inline_ bool by_balancing(u64 reason)
 {
 	return (u32)reason == bpf_core_enum_value(enum migrate_reason, MR_NUMA_MISPLACED);
@@ -62,8 +62,8 @@ int on_start(u64 *ctx)
 }
 
 /*
- * Before that tracepoint: the only function that migrates for this reason. Where it gives up before
- * the migration has no end, and the next start takes the place.
+ * Before that tracepoint existed: the only function that migrates for this reason.
+ * If it fails early, the migration has no end, and the next start replaces this one.
  */
 FUNC_ENTRY(on_misplaced, migrate_misplaced_page, begin(0))
 
@@ -78,8 +78,8 @@ int on_end(u64 *ctx)
 }
 
 /*
- * Up to 5.13 huge pages had a function and a way of their own (c5b5a3dd2c1f), with more arguments
- * than fentry takes. The sixth is the page.
+ * Up to 5.13 huge pages had a separate function (c5b5a3dd2c1f),
+ * with more arguments than fentry supports. The sixth is the page.
  */
 SEC("kprobe/migrate_misplaced_transhuge_page")
 int on_huge_start(struct pt_regs *ctx)

@@ -4,10 +4,10 @@
 
 #include "lib/shared.h"
 
-/* They only grow. One per CPU, a cache line each. */
+/* Only increase. One cache line per CPU. */
 struct numamove_sums {
 	__u64 migrations;
-	__u64 timed; /* of those, with a known begin */
+	__u64 timed; /* those with a known start */
 	__u64 time_ns;
 	__u64 moved; /* pages */
 	__u64 failed;

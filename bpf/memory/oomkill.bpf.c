@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* oomkill: processes that are killed because there is no memory left. */
+/* oomkill: processes killed because memory is exhausted. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/memcg.bpf.h"
@@ -8,11 +8,11 @@
 #include "memory/oomkill.h"
 
 #define SIGKILL 9
-#define SEND_SIG_PRIV 1 /* in the place of a siginfo: the kernel sends it */
+#define SEND_SIG_PRIV 1 /* in place of a siginfo: sent by the kernel */
 
-/* What a task did last, that may lead to a kill. */
+/* A task's last operations that may lead to a kill. */
 struct cause {
-	u64 killed; /* address of the task that it sent the kernel's SIGKILL */
+	u64 killed; /* address of the task to which it sent SIGKILL for the kernel */
 	u32 kind, gfp;
 	s32 order;
 	u32 known;
@@ -20,7 +20,7 @@ struct cause {
 
 TASK_SLOT(struct cause);
 
-/* The last try to get memory before an OOM kill tells whose limit it is about. */
+/* The last reclaim before an OOM kill shows whose limit was exceeded. */
 inline_ int reclaims(u64 *ctx, u32 args, u32 kind)
 {
 	struct cause *c = current_slot(true);
@@ -42,7 +42,7 @@ ON_TRACEPOINT(on_direct, mm_vmscan_direct_reclaim_begin,
 ON_TRACEPOINT(on_memcg, mm_vmscan_memcg_reclaim_begin,
 	      reclaims(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, OOMKILL_MEMCG))
 
-/* Processes that end already are marked too, and get no signal. */
+/* Processes already exiting are marked as well, but get no signal. */
 SEC("tp_btf/signal_generate")
 int on_signal(u64 *ctx)
 {
@@ -56,7 +56,7 @@ int on_signal(u64 *ctx)
 	return 0;
 }
 
-/* In the context of the task that found no memory. */
+/* In the context of the task whose allocation failed. */
 inline_ int marked(void *ctx, struct task_struct *victim)
 {
 	struct cause *c = current_slot(false);
@@ -97,7 +97,7 @@ int on_victim(u64 *ctx)
 	return marked(ctx, (struct task_struct *)ctx[0]);
 }
 
-/* Before 6.9 (72ba14deb40a), which stable kernels took over, there was only its number. */
+/* Before 6.9 (72ba14deb40a, also in stable kernels) only the victim's pid was passed. */
 SEC("tp_btf/mark_victim")
 int on_victim_number(u64 *ctx)
 {

@@ -7,9 +7,9 @@
 #include "lib/stack.bpf.h"
 #include "memory/memleak.h"
 
-OPT(bool, sum_by_site);          /* keep sums by stack too */
+OPT(bool, sum_by_site);          /* also keep sums by stack */
 OPT_OR(__u32, sample_one_in, 1); /* only one of this many addresses */
-OPT(__u64, sample_salt);         /* which ones: others in each run */
+OPT(__u64, sample_salt);         /* selects the addresses: differs in each run */
 OPT(__u64, min_bytes);
 OPT_OR(__u64, max_bytes, ~0ULL);
 
@@ -29,7 +29,7 @@ struct {
 	__type(value, struct alloc_sum);
 } alloc_sums SEC(".maps");
 
-/* By the address alone, so that allocation and free decide alike. */
+/* By address only, so that allocation and free get the same result. */
 inline_ bool alloc_sampled(u64 address)
 {
 	u64 h = (address ^ sample_salt) * 0x9e3779b97f4a7c15ULL;
@@ -40,7 +40,7 @@ inline_ bool alloc_sampled(u64 address)
 	return (u32)(h >> 32) % sample_one_in == 0;
 }
 
-/* Before its stack is walked: is it to be tracked? */
+/* Is it to be tracked? Called before its stack is walked. */
 inline_ bool alloc_wanted(u64 address, u64 bytes)
 {
 	if (!alloc_sampled(address))
@@ -51,7 +51,7 @@ inline_ bool alloc_wanted(u64 address, u64 bytes)
 	return false;
 }
 
-/* A sum may fall below zero for a moment: the free may be counted first. */
+/* A sum may be negative temporarily: the free may be counted first. */
 inline_ void add_to_site(struct alloc_key *key, struct alloc_info *h, bool allocated)
 {
 	struct alloc_site site = { .stack = h->stack, .owner = key->owner };
@@ -74,7 +74,7 @@ inline_ void add_to_site(struct alloc_key *key, struct alloc_info *h, bool alloc
 		sum->newest_ns = h->time_ns;
 }
 
-/* It is no longer outstanding; a copy of what it was, if there is room for one. */
+/* Removes an allocation; copies it to `was` unless that is NULL. */
 inline_ bool track_removal(struct alloc_key *key, struct alloc_info *was)
 {
 	struct alloc_info *h;
@@ -86,7 +86,7 @@ inline_ bool track_removal(struct alloc_key *key, struct alloc_info *was)
 	h = bpf_map_lookup_elem(&allocs, key);
 	if (!h)
 		return false;
-	*was = *h; /* after the deletion it may be another's */
+	*was = *h; /* after the deletion the entry may be reused */
 	if (bpf_map_delete_elem(&allocs, key))
 		return false;
 	if (sum_by_site)
@@ -101,7 +101,7 @@ inline_ void track_free(struct alloc_key *key)
 	track_removal(key, sum_by_site ? &was : NULL);
 }
 
-/* An older allocation at this address was freed unseen: no address is handed out twice. */
+/* An older entry for this address was freed unseen: addresses of live memory are never returned. */
 inline_ void track_alloc(struct alloc_key *key, struct alloc_info *h)
 {
 	if (tracing_stopped)
@@ -129,7 +129,7 @@ inline_ void send_note(enum alloc_note_kind kind, u64 time_ns, u64 address, u64 
 	emit_end(n);
 }
 
-/* Of processes without tracked allocations nothing is reported. */
+/* Processes without tracked allocations are not reported. */
 inline_ bool may_own_allocs(void)
 {
 	u32 tgid = current_tgid();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* shmsnoop: calls for System V shared memory. */
+/* shmsnoop: System V shared memory calls. */
 #include "lib/filter.bpf.h"
 #include "lib/text.bpf.h"
 #include "memory/shmsnoop.h"
 
-/* The call that a task is in. */
+/* The current call of a task. */
 struct shm_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 args[3];
 	u32 call;
 	u32 pad;
@@ -14,7 +14,7 @@ struct shm_call {
 
 TASK_SLOT(struct shm_call);
 
-/* The kernel refuses a program that reads more arguments than the call has. */
+/* The kernel rejects a program that reads more arguments than the call has. */
 inline_ int begin(struct enter_ctx *ctx, u32 call, const int arguments)
 {
 	struct shm_call *c;
@@ -49,7 +49,7 @@ int on_exit(struct exit_ctx *ctx)
 	struct shm_call *c = current_slot(false);
 	struct shmsnoop_event *e;
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!c || !c->start)
 		return 0;
 	e = emit_begin(sizeof(*e));

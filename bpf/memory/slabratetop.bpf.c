@@ -11,8 +11,8 @@ CPU_TABLE(caches, struct slabratetop_key, struct slabratetop_counts)
 TP_ARGS(kmalloc);
 
 /*
- * Before 6.1 (05b24ff9b2cf) an interrupt's program at the same place may run in the middle of this
- * one. The tracepoint has its sixth argument since then, too (11e9734bcb6a).
+ * Before 6.1 (05b24ff9b2cf) a program of an interrupt at the same tracepoint may run in
+ * the middle of this one. Since then the tracepoint also has six arguments (11e9734bcb6a).
  */
 inline_ void add_to(u64 *sum, u64 n)
 {
@@ -51,8 +51,8 @@ inline_ int called_with(u64 cache)
 }
 
 /*
- * The object itself, which a failed allocation lacks, is not looked at: before 6.16 tracing
- * programs are not given pointers to const void.
+ * The object is not read, so a failed allocation, which has none, counts as
+ * well: before 6.16 tracing programs cannot access pointers to const void.
  */
 SEC("tp_btf/kmem_cache_alloc")
 int on_alloc(u64 *ctx)

@@ -5,7 +5,7 @@
 #include "lib/shared.h"
 
 struct slabratetop_key {
-	__u64 cache; /* address of the struct kmem_cache; of kmalloc the size of an object */
+	__u64 cache; /* address of the struct kmem_cache; for kmalloc the object size */
 };
 
 struct slabratetop_counts {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* swapin: page faults that wait for memory to be read back from swap. */
+/* swapin: page faults that wait for reads from swap. */
 #define FAULT_STARTS
 #define FAULT_MEMBERS                                    \
-	u64 read; /* since when; 0: no read from swap */ \
+	u64 read; /* start time; 0: no read from swap */ \
 	u64 disk;
 #define FAULT_BEGINS(f) ((f)->read = 0)
 #include "lib/bio.bpf.h"
@@ -12,13 +12,13 @@
 #include "memory/swapin.h"
 
 #define REQ_OP_READ 0
-#define BIO_CLONED 1 /* number of a flag */
+#define BIO_CLONED 1 /* bit number of the flag */
 
 CPU_TABLE(waits, struct swapin_key, struct swapin_counts)
 
 /*
- * A page that is swapped in is anonymous memory, or shared, and has no data yet; one that a program
- * reads into with O_DIRECT has some.
+ * A page being swapped in is anonymous or shared memory without valid data
+ * yet; a page that a program reads into with O_DIRECT has valid data.
  */
 inline_ bool awaits_swap(void *page)
 {
@@ -51,7 +51,7 @@ inline_ int begin(struct gendisk *from, u64 bytes)
 	return 0;
 }
 
-/* What device mapper passes on is a copy. */
+/* Bios passed on by device mapper are clones. */
 SEC("tp_btf/block_bio_queue")
 int on_bio(u64 *ctx)
 {

@@ -11,7 +11,7 @@ struct swapin_key {
 };
 
 struct swapin_counts {
-	__u64 count; /* faults that waited */
+	__u64 count; /* number of faults that waited */
 	__u64 total_ns;
 	__u64 bytes;
 	struct extreme longest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* vmscan: memory reclaim, by what caused it. */
+/* vmscan: memory reclaim, by cause. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
@@ -12,10 +12,10 @@ OPT(bool, distributed);
 SUMS(reclaims, struct vmscan_sums)
 HISTOGRAM(durations, struct vmscan_key)
 
-/* What a task is in. Slabs are shrunk as a part of reclaim: both at once. */
+/* The current operations of a task. Slabs are shrunk within reclaim, so both can be active. */
 struct under_way {
-	u64 reclaim, slab; /* since when; 0: not */
-	u64 kswapd_ns;     /* of its time on CPUs: what is in the sums or was before */
+	u64 reclaim, slab; /* start times; 0: not in progress */
+	u64 kswapd_ns;     /* CPU time already counted, or from before tracing */
 };
 
 TASK_SLOT(struct under_way);
@@ -50,7 +50,7 @@ inline_ int end(u32 kind, u64 freed)
 	struct vmscan_key key = { .kind = kind };
 	u64 *start, ns;
 
-	/* Not wanted, not tracked (counted there), or it began before tracing did. */
+	/* Not wanted, not tracked (counted there), or started before tracing. */
 	if (!w)
 		return 0;
 	start = start_of(w, kind);
@@ -86,8 +86,8 @@ inline_ int kswapd_wanted(void)
 ON_TRACEPOINT(on_kswapd_wakeup, mm_vmscan_wakeup_kswapd, kswapd_wanted())
 
 /*
- * Between a run and its sleep kswapd naps, to see whether the memory lasts: what it had of a CPU is
- * the time of its work. The kernel brings that up to date with each tick and switch.
+ * Between a run and its sleep kswapd naps to check if memory stays free: so its CPU
+ * time is taken as its run time. The kernel updates that with each tick and switch.
  */
 inline_ int kswapd_worked(bool runs)
 {
@@ -96,7 +96,7 @@ inline_ int kswapd_worked(bool runs)
 
 	if (!keep_current())
 		return 0;
-	if (runs) /* of a constant 0 the compiler makes an instruction that 5.10 does not have */
+	if (runs) /* for a constant 0 the compiler emits an instruction that 5.10 lacks */
 		ADD(kswapd_runs, 1);
 	w = current_slot(true);
 	if (!w)

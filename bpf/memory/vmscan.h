@@ -11,13 +11,13 @@ struct vmscan_key {
 	__u32 pad;
 };
 
-/* They only grow. One per CPU, two cache lines each. */
+/* Only increase. Two cache lines per CPU. */
 struct vmscan_sums {
 	__u64 runs[VMSCAN_KINDS];
-	__u64 kswapd_wakeups; /* asked for */
+	__u64 kswapd_wakeups; /* requested */
 	__u64 kswapd_runs;
 	__u64 time_ns[VMSCAN_KINDS];
-	__u64 freed[VMSCAN_KINDS]; /* pages; of VMSCAN_SLAB objects */
+	__u64 freed[VMSCAN_KINDS]; /* pages; for VMSCAN_SLAB objects */
 	__u64 kswapd_ns;           /* on a CPU */
 	__u64 written;             /* pages */
 	__u64 pad[3];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bindsnoop: addresses and ports that sockets are bound to. */
+/* bindsnoop: addresses and ports to which sockets are bound. */
 #include "lib/aggregate.bpf.h"
 #include "lib/sock_call.bpf.h"
 #include "net/bindsnoop.h"
@@ -9,7 +9,7 @@ OPT(bool, counting);
 
 TABLE(binds, struct flow, struct bindsnoop_count)
 
-/* Bits of inet_flags; before 6.6 they were members of their own. */
+/* Bits of inet_flags; separate members before 6.6. */
 #define INET_FREEBIND 11
 #define INET_TRANSPARENT 15
 #define INET_NO_PORT 18
@@ -65,7 +65,7 @@ int on_exit(struct exit_ctx *ctx)
 		return 0;
 	sk = current_sock(c->fd);
 	if (!sk || !flow_read(sk, &f))
-		return 0; /* no socket of the Internet protocols */
+		return 0; /* not an IPv4 or IPv6 socket */
 	if (ctx->ret < 0 && !read_sockaddr(c->address, f.local, &f.lport, &f.ip)) {
 		f.lport = 0;
 		__builtin_memset(f.local, 0, sizeof(f.local));

@@ -14,7 +14,7 @@ enum bindsnoop_option {
 
 struct bindsnoop_event {
 	struct event_head head;
-	struct flow flow; /* of a call that failed: what it asked for */
+	struct flow flow; /* of a failed call: the requested address */
 	struct task_id who;
 	__s32 ret;
 	__u32 protocol;

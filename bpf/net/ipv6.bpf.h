@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What follows the header of an IPv6 packet. */
+/* Headers after that of an IPv6 packet. */
 #ifndef CORETAP_IPV6_BPF_H
 #define CORETAP_IPV6_BPF_H
 
 #include "lib/coretap.bpf.h"
 
-#define IPV6_EXTENSIONS 8 /* more in one packet are not followed */
+#define IPV6_EXTENSIONS 8 /* limit of extension headers followed in a packet */
 #define IPV6_LEAST_EXTENSION 8
-#define IPV6_OFFSET 0xfff8 /* of a fragment; the bits below are no part of it */
+#define IPV6_OFFSET 0xfff8 /* of a fragment; the lower bits are flags */
 
 enum ipv6_next {
 	IPV6_HOP_BY_HOP = 0,
@@ -19,9 +19,9 @@ enum ipv6_next {
 };
 
 struct ipv6_payload {
-	u32 at;        /* where it begins */
+	u32 at;        /* its offset */
 	u8 protocol;   /* IPV6_NOTHING: not known */
-	bool headless; /* of a fragment other than the first: its header is in that one */
+	bool headless; /* not the first fragment, which has the transport header */
 };
 
 inline_ bool is_ipv6_extension(u8 next)
@@ -30,7 +30,7 @@ inline_ bool is_ipv6_extension(u8 next)
 	       next == IPV6_AUTHENTICATION || next == IPV6_DESTINATION;
 }
 
-/* Its length in bytes, from its first four. */
+/* Length of the extension in bytes, from its first four bytes. */
 inline_ u32 ipv6_extension_size(u8 kind, const u8 *first)
 {
 	if (kind == IPV6_FRAGMENT)
@@ -40,7 +40,7 @@ inline_ u32 ipv6_extension_size(u8 kind, const u8 *first)
 	return (first[1] + 1) * 8;
 }
 
-/* Steps over the header of this kind; false: its end is not in the packet before `end`. */
+/* Skips the header of this kind; false: it does not end within the packet before `end`. */
 inline_ bool skip_ipv6_extension(const u8 *packet, u32 end, struct ipv6_payload *p)
 {
 	u8 first[4];
@@ -55,7 +55,7 @@ inline_ bool skip_ipv6_extension(const u8 *packet, u32 end, struct ipv6_payload 
 	return true;
 }
 
-/* `at` and `protocol` are those that the IPv6 header tells. */
+/* `at` and `protocol` are initialized from the IPv6 header. */
 inline_ void find_ipv6_payload(const u8 *packet, u32 end, struct ipv6_payload *p)
 {
 	for (int i = 0; i < IPV6_EXTENSIONS && !p->headless; i++) {

@@ -52,7 +52,7 @@ inline_ int packet(const struct net_device *dev, struct netqtop_key *key, u32 by
 	return 0;
 }
 
-/* The driver gets a packet. */
+/* The packet is passed to the driver. */
 SEC("tp_btf/net_dev_start_xmit")
 int on_transmit(u64 *ctx)
 {
@@ -65,7 +65,7 @@ int on_transmit(u64 *ctx)
 	return packet(dev, &key, skb->len);
 }
 
-/* With the header of the link, which was taken off by then; there may be none. */
+/* Includes the link header, which was already removed; there may be none. */
 inline_ u32 length(const struct sk_buff *skb)
 {
 	u64 header = (u64)skb->data - (u64)skb->head - skb->mac_header;
@@ -73,7 +73,7 @@ inline_ u32 length(const struct sk_buff *skb)
 	return skb->len + (header < 256 ? header : 0);
 }
 
-/* The driver has handed over a packet. Its queue is 1 more there; 0 where it does not say. */
+/* Delivered by the driver. queue_mapping is the queue plus 1; 0: not set by the driver. */
 SEC("tp_btf/netif_receive_skb")
 int on_receive(u64 *ctx)
 {

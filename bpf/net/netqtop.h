@@ -17,7 +17,7 @@ struct netqtop_key {
 	__u32 netns;
 	__u32 ifindex;
 	__u32 queue;
-	__u32 queues; /* that the interface has in this direction; 0: not known */
+	__u32 queues; /* number of queues of the interface in this direction; 0: not known */
 	__u32 direction;
 	__u32 pad;
 };

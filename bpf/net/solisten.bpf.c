@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* solisten: sockets that are made to listen. */
+/* solisten: sockets that start to listen. */
 #include "lib/sock_call.bpf.h"
 #include "net/solisten.h"
 
@@ -21,7 +21,7 @@ int on_exit(struct exit_ctx *ctx)
 		return 0;
 	sk = current_sock(c->fd);
 	if (!sk || !flow_read(sk, &f))
-		return 0; /* no socket of the Internet protocols */
+		return 0; /* not an IPv4 or IPv6 socket */
 	if (!flow_wanted(&f)) {
 		count(LEDGER_FILTERED);
 		return 0;

@@ -8,8 +8,8 @@ struct solisten_event {
 	struct event_head head;
 	struct flow flow;
 	struct task_id who;
-	__s32 backlog;     /* as the program gave it */
-	__u32 max_backlog; /* what came of it */
+	__s32 backlog;     /* as passed by the program */
+	__u32 max_backlog; /* resulting value in the kernel */
 	__s32 ret;
 	__u32 protocol;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcpaccept: TCP connections that are accepted. */
+/* tcpaccept: accepted TCP connections. */
 #include "lib/fd_sock.bpf.h"
 #include "lib/text.bpf.h"
 #include "net/tcpaccept.h"
@@ -31,8 +31,8 @@ inline_ int accepted(struct sock *sk)
 }
 
 /*
- * A call that waits when tracing starts, a server's first one, does not pass fexit programs at its
- * end: it is seen where the system call ends.
+ * A call that already waits when tracing starts, such as a server's first one, does
+ * not run fexit programs when it returns: it is traced at the exit of the system call.
  */
 struct passing {
 	u64 seen;
@@ -40,12 +40,12 @@ struct passing {
 
 TASK_SLOT(struct passing);
 
-/* 6.10 put three arguments into one structure. */
+/* 6.10 moved three arguments into a struct. */
 struct proto_accept_arg {
 	int err;
 };
 
-/* Where io_uring and servers in the kernel accept, too: the protocol's function. */
+/* The protocol's function, which io_uring and servers in the kernel also use. */
 SEC("fexit/inet_csk_accept")
 int on_accepted(u64 *ctx)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcpcong: time of TCP connections in each state of congestion control. */
+/* tcpcong: time of TCP connections in each congestion-control state. */
 #define ROWS_WITHOUT_OWNER
 #include "lib/acceptors.bpf.h"
 #include "lib/aggregate.bpf.h"
@@ -12,14 +12,14 @@ HISTOGRAM(durations, struct tcpcong_key)
 
 struct connection {
 	struct sock_owner owner;
-	u64 since; /* it is in the state; 0: longer than the tracer runs */
+	u64 since; /* start of the state; 0: older than tracing */
 	u32 state;
-	u32 known; /* the state is */
+	u32 known; /* whether `state` is valid */
 };
 
 SOCK_SLOT(struct connection);
 
-/* When all was attached. */
+/* When all programs were attached. */
 volatile u64 traced_since;
 
 SEC("run/each_cpu")
@@ -35,7 +35,7 @@ inline_ u32 congestion_of(struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD_PROBED(&tp->inet_conn, icsk_ca_state);
 }
 
-/* The whole value at once: who reads it meanwhile has the one before. */
+/* Replaces the whole value: a concurrent reader gets the previous one. */
 inline_ void add_to_row(struct flow *f, u32 old, u64 ns, const struct connection *c, bool ends)
 {
 	struct tcpcong_times *row, next;
@@ -53,7 +53,7 @@ inline_ void add_to_row(struct flow *f, u32 old, u64 ns, const struct connection
 	bpf_map_update_elem(&flows, f, &next, BPF_EXIST);
 }
 
-/* The connection leaves this state, for another one or as it ends. */
+/* The connection leaves this state, for another one or because it ends. */
 inline_ void leaves(struct tcp_sock *tp, struct connection *c, u32 old, u32 state, bool ends)
 {
 	struct tcpcong_key key = { .state = old };
@@ -78,7 +78,7 @@ inline_ void leaves(struct tcp_sock *tp, struct connection *c, u32 old, u32 stat
 		add_to_row(&f, old, ns, c, ends);
 }
 
-/* Just before the kernel sets it; not in 5.10. */
+/* Called just before the kernel sets the state; not in 5.10. */
 SEC("tp_btf/tcp_cong_state_set")
 int on_set(u64 *ctx)
 {
@@ -98,7 +98,7 @@ int on_set(u64 *ctx)
 	return 0;
 }
 
-/* Elsewhere: is it another one than before? Of what is older than the tracer that is not known. */
+/* Otherwise: compares the state with the previous one, which is unknown for older connections. */
 inline_ int look(struct sock *sk)
 {
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
@@ -156,7 +156,7 @@ int on_retransmit(u64 *ctx)
 	return look((struct sock *)ctx[0]);
 }
 
-/* A connection's first state is that of its first SYN, and lasts from then. */
+/* A connection's first state is set with its first SYN, and starts then. */
 SEC("tp_btf/inet_sock_set_state")
 int on_state(u64 *ctx)
 {

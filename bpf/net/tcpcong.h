@@ -8,8 +8,8 @@
 
 struct tcpcong_times {
 	__u64 changes;
-	__u64 ns[TCPCONG_STATES]; /* without the state that it is in */
-	__u64 since;              /* it is in that */
+	__u64 ns[TCPCONG_STATES]; /* without the current state */
+	__u64 since;              /* start of the current state */
 	__u64 state;              /* its number plus 1; 0: the connection has ended */
 };
 

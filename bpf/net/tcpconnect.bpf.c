@@ -13,8 +13,8 @@ OPT(bool, with_lport);
 TABLE(connects, struct flow, struct tcpconnect_count)
 
 /*
- * An attempt that waits for its outcome, or for the port that the kernel will choose. With --failed
- * it is kept until connect(2) has told the program.
+ * An attempt that waits for its outcome, or for the kernel to
+ * choose a port. With --failed it is kept until connect(2) returns.
  */
 struct attempt {
 	u64 start;
@@ -57,7 +57,7 @@ inline_ void show(struct flow *f, const struct attempt *a, u32 error)
 	emit_end(e);
 }
 
-/* Of the two that may show a connection only one takes its attempt. */
+/* Two programs may show a connection: only one of them gets the attempt. */
 inline_ bool take_attempt(struct sock *sk, struct attempt *a)
 {
 	u64 key = (u64)sk;
@@ -93,7 +93,7 @@ inline_ void starts(struct sock *sk, struct tcp_sock *tp)
 		count(LEDGER_UNMATCHED); /* until it is shown */
 }
 
-/* With --failed: the end of an attempt, but for one that connect(2) is about to end. */
+/* With --failed: the end of an attempt, unless connect(2) is about to end it. */
 inline_ void ends(struct sock *sk, struct tcp_sock *tp, u32 newstate)
 {
 	u64 key = (u64)sk;
@@ -105,7 +105,7 @@ inline_ void ends(struct sock *sk, struct tcp_sock *tp, u32 newstate)
 		bpf_map_delete_elem(&attempts, &key);
 		return;
 	}
-	/* None is kept of what is filtered, or older than the tracer. */
+	/* Attempts that are filtered, or older than tracing, have no entry. */
 	if (!kept && filter.on)
 		return;
 	if (kept && !error && in_users_call(tp) && sk->sk_shutdown != SOCK_SHUTDOWN_MASK)
@@ -121,7 +121,7 @@ int on_state(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* not SCTP or MPTCP */
 	struct attempt a = {};
 	struct flow f = {};
 
@@ -142,14 +142,14 @@ int on_state(u64 *ctx)
 #define EINPROGRESS 115
 #define EISCONN 106
 
-/* The call says nothing of an attempt's outcome: it goes on, or there is none. */
+/* The result is not an attempt's outcome: the attempt continues, or there is none. */
 inline_ bool undecided(s64 ret)
 {
 	return ret == -EINPROGRESS || ret == -EALREADY || ret == -EISCONN || ret == -EINTR ||
 	       call_interrupted(ret);
 }
 
-/* struct sockaddr_in and sockaddr_in6 in one. */
+/* struct sockaddr_in and sockaddr_in6 combined. */
 struct wished {
 	u16 family;
 	__be16 port;
@@ -157,7 +157,7 @@ struct wished {
 	u32 six[4];
 };
 
-/* Where the program wanted to connect to; what is bound of the local end. */
+/* The requested remote address; the local end as far as it is bound. */
 inline_ bool flow_wished(struct sock *sk, const u64 *args, struct flow *f)
 {
 	struct wished to = {};
@@ -175,7 +175,7 @@ inline_ bool flow_wished(struct sock *sk, const u64 *args, struct flow *f)
 	return to.family == SOCK_AF_INET || to.family == SOCK_AF_INET6;
 }
 
-/* With --failed: what the kernel refused before it sent anything. */
+/* With --failed: attempts rejected by the kernel before it sent anything. */
 inline_ void call_ends(struct sock *sk, const u64 *args, s64 ret)
 {
 	u64 key = (u64)sk;
@@ -199,7 +199,7 @@ inline_ void call_ends(struct sock *sk, const u64 *args, s64 ret)
 	show(&f, &a, -ret);
 }
 
-/* The port is chosen after the change of state, which a connection's answer makes next. */
+/* The port is chosen after the change to SYN_SENT; the next change comes with the peer's answer. */
 SEC("tp_btf/sys_exit")
 int on_exit(u64 *ctx)
 {

@@ -5,10 +5,10 @@
 #include "lib/flow.h"
 
 struct tcpconnect_event {
-	struct event_head head; /* the attempt; with --failed its end */
+	struct event_head head; /* time of the attempt; with --failed of its end */
 	struct flow flow;
 	struct task_id owner;
-	__u32 error; /* with --failed; 0: none is known */
+	__u32 error; /* with --failed; 0: not known */
 	__u32 pad;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcpconnlat: the time from the first SYN to the end of an attempt to connect. */
+/* tcpconnlat: time from the first SYN to the end of a connection attempt. */
 #include "lib/emit.bpf.h"
 #include "lib/sock.bpf.h"
 #include "net/tcpconnlat.h"
@@ -8,7 +8,7 @@ OPT(__u64, min_ns);
 OPT(bool, failed_only);
 
 struct attempt {
-	u64 start; /* 0: none is under way, or it is not wanted */
+	u64 start; /* 0: none in progress, or not wanted */
 	struct task_id owner;
 };
 
@@ -19,7 +19,7 @@ inline_ void starts(struct sock *sk)
 	struct attempt *a;
 
 	if (!keep_current()) {
-		/* The socket may have been another process's before. */
+		/* The socket may have belonged to another process before. */
 		a = sock_slot(sk, false);
 		if (a)
 			a->start = 0;
@@ -65,7 +65,7 @@ int on_state(u64 *ctx)
 
 	if (newstate != TCP_SYN_SENT && oldstate != TCP_SYN_SENT)
 		return 0;
-	tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	tp = bpf_skc_to_tcp_sock(sk); /* not SCTP or MPTCP */
 	if (!tp || oldstate == newstate)
 		return 0;
 	if (newstate == TCP_SYN_SENT) {
@@ -74,12 +74,12 @@ int on_state(u64 *ctx)
 	}
 	a = sock_slot(sk, false);
 	if (!a || !a->start) {
-		/* Filtered, or older than the tracer. */
+		/* Filtered, or older than tracing. */
 		if (!filter.on && failed_only == (newstate == TCP_CLOSE))
 			count(LEDGER_UNMATCHED);
 		return 0;
 	}
-	/* Both ends may connect to each other: that goes by SYN_RECV. */
+	/* Both ends may connect to each other: the state is then SYN_RECV. */
 	if (failed_only == (newstate == TCP_CLOSE))
 		show(tp, a, bpf_ktime_get_ns());
 	a->start = 0;

@@ -5,11 +5,11 @@
 #include "lib/flow.h"
 
 struct tcpconnlat_event {
-	struct event_head head; /* the end of the attempt */
+	struct event_head head; /* time of the attempt's end */
 	struct flow flow;
 	__u64 latency_ns;
 	struct task_id owner;
-	__u32 error; /* with --failed; 0: none is known */
+	__u32 error; /* with --failed; 0: not known */
 	__u32 pad;
 };
 

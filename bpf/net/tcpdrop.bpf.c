@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcpdrop: TCP packets that the kernel drops: why, of which connection, and where. */
+/* tcpdrop: TCP packets dropped by the kernel: reason, connection, and location. */
 #include "lib/accepted.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "lib/stack.bpf.h"
@@ -13,20 +13,20 @@ const volatile bool wanted_reasons[TCPDROP_REASONS] = {};
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
 #define SKB_DST_PTRMASK (~1UL)
-#define LEAST_NAMESPACE 0xe0000000 /* inodes of namespaces lie above */
+#define LEAST_NAMESPACE 0xe0000000 /* inode numbers of namespaces are above */
 
 #define IP_HEADER 20
 #define IP_FRAGMENT 0x1fff
 #define IPV6_HEADER 40
 #define TCP_FLAGS_END 14 /* bytes of the TCP header up to its flags */
 
-/* Reasons came with 5.17 (c504e5c2f964); 6.12 has the receiving socket, too, 6.1 has not. */
+/* Reasons came with 5.17 (c504e5c2f964); 6.12 also passes the receiving socket, 6.1 does not. */
 TP_ARGS(kfree_skb);
 
 TABLE(drops, struct tcpdrop_key, struct tcpdrop_count)
 SOCK_SLOT(struct sock_owner);
 
-/* Where no socket is known of a packet. */
+/* For packets without a known socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -66,15 +66,15 @@ inline_ void swap_ends(struct flow *f)
 	}
 }
 
-/* The headers of a packet lie before `end`, its data perhaps elsewhere. */
+/* The headers of a packet are before `end`, its data may be elsewhere. */
 struct packet {
 	u8 *head;
 	u32 end;
-	u32 tcp;       /* where its TCP header begins */
-	bool headless; /* a fragment other than the first, which has that header */
+	u32 tcp;       /* offset of its TCP header */
+	bool headless; /* not the first fragment, which has the TCP header */
 };
 
-/* False: it is not TCP. */
+/* False: not TCP. */
 inline_ bool read_ipv4(struct packet *p, u32 at, struct flow *f)
 {
 	u8 ip[IP_HEADER];
@@ -125,7 +125,7 @@ inline_ void read_tcp(const struct packet *p, struct tcpdrop_event *e)
 	e->flags = tcp[TCP_FLAGS_END - 1];
 }
 
-/* False: it is not TCP. */
+/* False: not TCP. */
 inline_ bool read_packet(struct sk_buff *skb, struct tcpdrop_event *e)
 {
 	u16 protocol = port_of(BPF_CORE_READ(skb, protocol));
@@ -150,8 +150,8 @@ inline_ u32 netns_of_device(struct net_device *dev)
 }
 
 /*
- * TCP clears the packet's device, or has other things in its place. Its route names a device, too,
- * unless that is in another's place.
+ * TCP clears the packet's device, or reuses the field. The
+ * route also has a device, unless its field is reused as well.
  */
 inline_ u32 netns_of(struct sk_buff *skb, struct sock *sk)
 {
@@ -167,7 +167,7 @@ inline_ u32 netns_of(struct sk_buff *skb, struct sock *sk)
 	return netns_of_device(BPF_CORE_READ(route, dev));
 }
 
-/* The receiver's, else the sender's, if both are here. */
+/* The receiver's owner, else the sender's, if both are on this host. */
 inline_ struct sock_owner *owner_of(const struct flow *f)
 {
 	struct flow sender = *f;
@@ -187,7 +187,7 @@ inline_ bool reason_wanted(u32 reason)
 	       reason > bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED);
 }
 
-/* Packets are dropped in interrupts, too, while another stack is in the scratch. */
+/* Packets may be dropped in an interrupt while the scratch holds another stack. */
 inline_ u64 stack_of_drop(void *ctx)
 {
 	struct scratch_use *scratch = cpu_slot(&scratch_uses);
@@ -281,7 +281,7 @@ inline_ bool users_state(struct tcp_sock *tp, u32 newstate)
 	return newstate == TCP_LISTEN ? in_users_call(tp) : users_transition(tp, newstate);
 }
 
-/* The running task, as its user, changes the socket's state; who accepted it remains its owner. */
+/* The running task, as its user, changes the socket's state; the acceptor remains the owner. */
 inline_ void learn_owner(const struct flow *f, u32 newstate, struct sock_owner *o)
 {
 	struct sock_owner *accepted = NULL;
@@ -297,7 +297,7 @@ inline_ void learn_owner(const struct flow *f, u32 newstate, struct sock_owner *
 		take_owner(o);
 }
 
-/* Whose sockets they are: packets are dropped in whatever they interrupt. */
+/* Records owners of sockets: packets are dropped in the context of any interrupted task. */
 SEC("tp_btf/inet_sock_set_state")
 int on_state(u64 *ctx)
 {

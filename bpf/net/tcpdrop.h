@@ -4,18 +4,17 @@
 
 #include "lib/flow.h"
 
-#define TCPDROP_REASONS 512 /* more than any kernel has; those of modules lie far above */
+#define TCPDROP_REASONS 512 /* above any kernel's number; those of modules are much higher */
 
 struct tcpdrop_event {
 	struct event_head head;
-	struct flow
-		flow; /* local: the source of what is sent, the destination of what is received */
+	struct flow flow; /* local: source of sent packets, destination of received ones */
 	struct task_id owner;
-	__u64 location; /* that frees the packet */
-	__u32 reason;   /* enum skb_drop_reason; 0: the kernel gives none */
+	__u64 location; /* address that frees the packet */
+	__u32 reason;   /* enum skb_drop_reason; 0: not available in this kernel */
 	__u8 received;
-	__u8 whole; /* the TCP header could be read */
-	__u8 flags; /* of it */
+	__u8 whole; /* the TCP header was readable */
+	__u8 flags; /* of the TCP header */
 	__u8 state; /* TCP_*; 0: no socket is known */
 };
 

@@ -6,7 +6,7 @@
 
 struct session {
 	u64 start; /* 0: not seen */
-	u64 end;   /* 0: goes on; else only its owner is waited for */
+	u64 end;   /* 0: in progress; otherwise only its owner is missing */
 	u64 tx, rx;
 	struct sock_owner owner;
 	u8 active;
@@ -16,14 +16,14 @@ struct session {
 
 SOCK_SLOT(struct session);
 
-/* In these states the process has ended its direction: a FIN has its place in the sequence. */
+/* In these states the process has closed its direction: a FIN has a sequence number. */
 inline_ bool fin_queued(u32 state)
 {
 	return state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING ||
 	       state == TCP_LAST_ACK;
 }
 
-/* What was sent once and acknowledged, without SYN and FIN: what was sent less what is in flight.
+/* Bytes acknowledged, without retransmits, SYN and FIN: bytes sent minus bytes in flight.
  */
 inline_ u64 acknowledged(const struct tcp_sock *tp, bool fin)
 {
@@ -34,7 +34,7 @@ inline_ u64 acknowledged(const struct tcp_sock *tp, bool fin)
 	return tp->bytes_sent - tp->bytes_retrans - on_its_way;
 }
 
-/* The kernel counts SYN and FIN as a byte each, which no process has sent. */
+/* The kernel counts SYN and FIN as a byte each, which is not process data. */
 inline_ void take_bytes(const struct tcp_sock *tp, u32 oldstate, struct session *s)
 {
 	u64 fin_came = bpf_core_enum_value(enum sock_flags, SOCK_DONE);
@@ -46,7 +46,7 @@ inline_ void take_bytes(const struct tcp_sock *tp, u32 oldstate, struct session 
 	not_tx += s->active;
 	s->tx = tx > not_tx ? tx - not_tx : 0;
 	s->rx = rx > not_rx ? rx - not_rx : 0;
-	/* It was not seen whether an older socket sent a SYN that counts, or answered one. */
+	/* An older socket: not seen if it sent a SYN that counts, or answered one. */
 	if (!s->start && s->tx == acknowledged(tp, fin) + 1)
 		s->tx--;
 }
@@ -83,7 +83,7 @@ inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)
 		s = *kept;
 	take_acceptor(tp, &s.owner);
 	flow_of(tp, &f);
-	/* Before this a child has no process and its handshake has failed: no session. */
+	/* Before that, a child socket has no process and its handshake has failed: no session. */
 	if (oldstate == TCP_SYN_RECV && !s.active)
 		return;
 	if (!flow_wanted(&f)) {
@@ -97,7 +97,7 @@ inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)
 	if (!s.owner.id.known && users_transition(tp, TCP_CLOSE))
 		take_owner(&s.owner);
 	if (!s.owner.id.known && has_file(tp)) {
-		/* The other end broke it off. The task that closes the file is the owner. */
+		/* The peer reset the connection. The task that closes the file is the owner. */
 		if (!kept)
 			kept = sock_slot(sk, true);
 		if (kept) {
@@ -117,7 +117,7 @@ int on_state(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* not SCTP or MPTCP */
 	struct session *s;
 
 	if (!tp || oldstate == newstate || oldstate == TCP_LISTEN)

@@ -11,9 +11,9 @@ struct tcplife_event {
 	__u64 rx_bytes;
 	__u64 lasted_ns;
 	struct task_id owner;
-	__u8 has_begin; /* else it is older than the tracer */
+	__u8 has_begin; /* otherwise it is older than tracing */
 	__u8 established;
-	__u8 active; /* connected from here */
+	__u8 active; /* opened by this host */
 	__u8 pad[5];
 };
 

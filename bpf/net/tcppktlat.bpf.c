@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcppktlat: how long received TCP data waits until a process takes it. */
+/* tcppktlat: time that received TCP data waits until a process reads it. */
 #include "lib/aggregate.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/sock.bpf.h"
@@ -8,14 +8,14 @@
 OPT(__u64, min_ns);
 OPT(bool, distribution);
 OPT(bool, with_softirq);
-OPT(__u64, wall_clock_ns); /* when the monotonic clock was 0 */
+OPT(__u64, wall_clock_ns); /* wall-clock time at monotonic time 0 */
 
-#define MOST_IN_SOFTIRQ 10000000000ULL /* ns; more: the wall clock was set */
-#define CLOCKS_DIFFER 100000           /* ns, at most */
+#define MOST_IN_SOFTIRQ 10000000000ULL /* ns; if more, the wall clock was changed */
+#define CLOCKS_DIFFER 100000           /* ns, maximum */
 
 HISTOGRAM(waits, struct tcppktlat_key)
 
-/* A segment in the socket that no process has taken. */
+/* A segment in the socket that was not read by a process yet. */
 struct segment {
 	u64 came;
 	u64 softirq_ns;
@@ -25,11 +25,11 @@ struct segment {
 
 #define SEGMENTS 16 /* a power of two */
 
-/* The last one of a full queue stands for those that came after it, too. */
+/* If the queue is full, its last segment is used for those that arrive later, too. */
 struct unread {
 	struct segment queue[SEGMENTS];
 	u32 first, behind; /* numbers of segments */
-	u32 end;           /* sequence number behind what has come */
+	u32 end;           /* sequence number after the received data */
 	u32 pad;
 };
 
@@ -41,8 +41,8 @@ inline_ struct segment *segment(struct unread *u, u32 number)
 }
 
 /*
- * Since the network stack stamped the packet, which it does by the wall clock. How the two clocks
- * lie to each other is known to a fraction of a microsecond: never 0, which is for "not known".
+ * Time since the network stack timestamped the packet, by the wall clock. The offset of the two
+ * clocks is known to a fraction of a microsecond: never returns 0, which means "not known".
  */
 inline_ u64 in_softirq(const struct sk_buff *skb, u64 now)
 {
@@ -54,8 +54,8 @@ inline_ u64 in_softirq(const struct sk_buff *skb, u64 now)
 }
 
 /*
- * An established connection has received a packet. The socket is locked until TCP is done with it,
- * and while a process takes data: one of the programs runs at a time.
+ * An established connection has received a packet. The socket is locked until TCP has
+ * processed it, and while a process reads data: only one of the programs runs at a time.
  */
 SEC("tp_btf/tcp_probe")
 int on_segment(u64 *ctx)
@@ -75,7 +75,7 @@ int on_segment(u64 *ctx)
 	if (skb->len <= header)
 		return 0;
 	end = seq + skb->len - header;
-	/* What the socket has already; what came out of order counts with what fills the gap. */
+	/* Skips data already received; out-of-order data counts with what fills the gap. */
 	if ((s32)(end - tp->rcv_nxt) <= 0 || (s32)(seq - tp->rcv_nxt) > 0)
 		return 0;
 	u = sock_slot(sk, true);
@@ -84,7 +84,7 @@ int on_segment(u64 *ctx)
 	u->end = end;
 	s = segment(u, u->behind - 1);
 	if (u->behind != u->first && (s32)(s->seq - seq) >= 0)
-		u->behind--; /* TCP had no room for it then: it has come again */
+		u->behind--; /* TCP had no room for it then: it was retransmitted */
 	if (u->behind - u->first >= SEGMENTS)
 		return 0;
 	s = segment(u, u->behind++);
@@ -151,7 +151,7 @@ inline_ int unseen(void)
 	return 0;
 }
 
-/* Data was copied from a socket, or only looked at. */
+/* Data was copied from a socket, or only peeked at. */
 SEC("tp_btf/tcp_rcv_space_adjust")
 int on_taken(u64 *ctx)
 {

@@ -5,9 +5,9 @@
 #include "lib/flow.h"
 
 struct tcppktlat_event {
-	struct event_head head; /* the data is taken */
+	struct event_head head; /* time when the data is read */
 	struct flow flow;
-	__u64 latency_ns; /* since TCP has had it */
+	__u64 latency_ns; /* since TCP received it */
 	__u64 softirq_ns; /* before that; 0: not known */
 	struct task_id who;
 };

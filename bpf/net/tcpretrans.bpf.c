@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcpretrans: TCP segments that were sent again. */
+/* tcpretrans: retransmitted TCP segments. */
 #include "lib/acceptors.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/aggregate.bpf.h"
@@ -8,10 +8,10 @@
 OPT(bool, counting);
 OPT(bool, with_probes);
 
-/* The timer that a tail loss probe comes from; a macro in the kernel, the same since 3.10. */
+/* Timer value of a tail loss probe; a macro in the kernel, the same since 3.10. */
 #define ICSK_TIME_LOSS_PROBE 5
 
-/* Newer kernels (6.18, not 6.12) hand over what came of it, and tell of failures too. */
+/* Newer kernels (6.18, not 6.12) pass the result, and also report failures. */
 TP_ARGS(tcp_retransmit_skb);
 
 TABLE(flows, struct flow, struct tcpretrans_count)
@@ -48,8 +48,8 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 }
 
 /*
- * A probe is sent by its timer while nothing is known to be lost. In recovery the timer may still
- * be set up for a probe that will not come.
+ * A probe is sent by its timer while no loss is known. In recovery
+ * the timer may still be set up for a probe that will not be sent.
  */
 inline_ bool is_probe(struct tcp_sock *tp, u32 congestion)
 {
@@ -85,7 +85,7 @@ int on_retransmit(u64 *ctx)
 	return again(&f, known_owner(tp, sock_slot(sk, false)), &what);
 }
 
-/* Of a connection that waits for the handshake's end there is no socket yet. */
+/* A connection in the handshake has no socket yet. */
 SEC("tp_btf/tcp_retransmit_synack")
 int on_synack(u64 *ctx)
 {
@@ -101,7 +101,7 @@ int on_synack(u64 *ctx)
 	return again(&f, NULL, &what);
 }
 
-/* Whose sockets they are: a retransmit itself runs in whatever its timer interrupts. */
+/* Records owners of sockets: retransmits run in any task that the timer interrupts. */
 SEC("tp_btf/inet_sock_set_state")
 int on_state(u64 *ctx)
 {

@@ -13,15 +13,15 @@ OPT(bool, by_remote);
 
 struct connection {
 	struct sock_owner owner;
-	u64 sent; /* when the segment of the newest sample was sent */
+	u64 sent; /* time when the segment of the newest sample was sent */
 	u32 sample_us;
-	u32 known; /* the two above are those of the socket */
+	u32 known; /* the two members above are valid */
 };
 
 SOCK_SLOT(struct connection);
 HISTOGRAM(times, struct tcprtt_key)
 
-/* The newest sample; 0: there is none since the segment before. */
+/* The newest sample; 0: no new one since the previous segment. */
 inline_ u32 new_sample(struct sock *sk, struct tcp_sock *tp)
 {
 	struct connection *c = sock_slot(sk, true);
@@ -49,7 +49,7 @@ inline_ struct sock_owner *owner_of(struct sock *sk, const struct tcp_sock *tp)
 	return known_owner(tp, c ? &c->owner : NULL);
 }
 
-/* Each segment of an established connection, before the kernel looks at what it acknowledges. */
+/* Each segment of an established connection, before the kernel processes its acknowledgment. */
 SEC("tp_btf/tcp_probe")
 int on_segment(u64 *ctx)
 {
@@ -83,7 +83,7 @@ int on_segment(u64 *ctx)
 	return 0;
 }
 
-/* Whose sockets they are: segments come in whatever they interrupt. */
+/* Records owners of sockets: segments arrive in any interrupted task. */
 SEC("tp_btf/inet_sock_set_state")
 int on_state(u64 *ctx)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcpstates: changes of the states of TCP sockets, and the time in each state. */
+/* tcpstates: state changes of TCP sockets, and the time in each state. */
 #include "lib/acceptors.bpf.h"
 #include "lib/emit.bpf.h"
 #include "net/tcpstates.h"
@@ -12,16 +12,16 @@ struct change {
 };
 
 struct history {
-	u64 since; /* 0: the state is older than the tracer */
+	u64 since; /* 0: the state is older than tracing */
 	struct sock_owner owner;
-	struct change first; /* time 0: none is kept */
+	struct change first; /* time 0: no pending change */
 };
 
 SOCK_SLOT(struct history);
 
 /*
- * A client's local port is chosen after its first change of state, the other end of a server's
- * socket is filled in after the first one: filters of flows judge these by the next one.
+ * A client's local port is chosen after its first change of state, and the remote end of a
+ * server's socket is set after the first one: flow filters use the next change for these.
  */
 inline_ bool incomplete(const struct flow *f, u32 oldstate, u32 newstate)
 {
@@ -55,7 +55,7 @@ int on_state(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct change c = { .oldstate = (u32)ctx[1], .newstate = (u32)ctx[2] };
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* not SCTP or MPTCP */
 	struct history *h;
 	struct flow f = {};
 

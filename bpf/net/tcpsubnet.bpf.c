@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcpsubnet: bytes sent over TCP by the subnet that they go to. */
+/* tcpsubnet: bytes sent over TCP, by destination subnet. */
 #include "lib/aggregate.bpf.h"
 #include "lib/sock_io.bpf.h"
 #include "net/tcpsubnet.h"
 
 SUMS(amounts, struct tcpsubnet_slot)
 
-/* The values are numbers of subnets. IPv4 addresses are mapped ones, too. */
+/* Values are indexes of subnets. IPv4 addresses are also stored as mapped ones. */
 FILTER_PREFIXES(subnets_ipv4);
 FILTER_PREFIXES(subnets_ipv6);
 

@@ -8,7 +8,7 @@ OPT(bool, by_port);
 
 HISTOGRAM(backlogs, struct tcpsynbl_key)
 
-/* Who listens, by the local end: a new connection does not know its listener. */
+/* Listening tasks, by local end: a new connection has no pointer to its listener. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -16,7 +16,7 @@ struct {
 	__type(value, struct sock_owner);
 } owners SEC(".maps");
 
-/* The local end alone; that of all addresses is the same for IPv4 and IPv6. */
+/* The local end only; the wildcard address is the same for IPv4 and IPv6. */
 inline_ void listening_end(const struct tcp_sock *tp, struct flow *f)
 {
 	u32 *local = (u32 *)f->local;
@@ -39,8 +39,8 @@ inline_ bool any_address(const struct flow *f)
 }
 
 /*
- * A connection has the local end of its listener still, or its own already, by kernel: the address
- * that the listener is bound to, or one of all.
+ * Depending on the kernel, a connection has the local end of its listener,
+ * or already its own: looks up this address, then the wildcard address.
  */
 inline_ const struct sock_owner *listener_of(const struct flow *f)
 {
@@ -57,7 +57,7 @@ inline_ const struct sock_owner *listener_of(const struct flow *f)
 	return owner ?: &nobody;
 }
 
-/* A copy of the listener, whose queue it has still; it will be in that. */
+/* `sk` is a copy of the listener, with its queue counters; the connection will join that queue. */
 inline_ void completes(const struct sock *sk, const struct flow *f)
 {
 	const struct sock_owner *owner = listener_of(f);

@@ -5,7 +5,7 @@
 #include "lib/flow.h"
 
 struct tcpsynbl_key {
-	__u64 backlog_max_1; /* and 1: 0 is none */
+	__u64 backlog_max_1; /* plus 1: 0 is none */
 	__u32 port;
 	__u32 pad;
 };

@@ -18,7 +18,7 @@ inline_ int counted(const struct tcp_sock *tp, u64 bytes, bool sent)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	/* Threads may have names of their own: a connection is one row all the same. */
+	/* Threads may have different names: a connection still is one row. */
 	identify_process(&key.pid, &key.uid, key.comm);
 	v = connections_row(&key);
 	if (!v)

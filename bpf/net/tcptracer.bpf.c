@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* tcptracer: TCP connections that are opened, accepted and closed. */
+/* tcptracer: opened, accepted and closed TCP connections. */
 #include "lib/fd_tcp.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/text.bpf.h"
 #include "net/tcptracer.h"
 
 struct connection {
-	struct sock_owner owner; /* who connected */
-	u64 ended;               /* by the other end: who closes the file is waited for */
+	struct sock_owner owner; /* the task that connected */
+	u64 ended;               /* by the peer: waits for the task that closes the file */
 };
 
 SOCK_SLOT(struct connection);
@@ -58,7 +58,7 @@ int on_state(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* not SCTP or MPTCP */
 	struct sock_owner owner = {};
 	struct connection *c;
 	struct flow f = {};
@@ -72,7 +72,7 @@ int on_state(u64 *ctx)
 			take_owner(&c->owner);
 		}
 	} else if (oldstate == TCP_SYN_SENT && newstate != TCP_CLOSE) {
-		/* Both ends may connect to each other: that goes by SYN_RECV. */
+		/* Both ends may connect to each other: the state is then SYN_RECV. */
 		c = sock_slot(sk, false);
 		if (c)
 			owner = c->owner;

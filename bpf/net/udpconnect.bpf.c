@@ -27,7 +27,7 @@ int on_exit(struct exit_ctx *ctx)
 	protocol = sk ? BPF_CORE_READ(sk, sk_protocol) : 0;
 	if ((protocol != IPPROTO_UDP && protocol != IPPROTO_UDPLITE) || !flow_read(sk, &f))
 		return 0;
-	/* Without an Internet address it is a disconnect, or fails for that. */
+	/* Without an IPv4 or IPv6 address it is a disconnect, or fails for that reason. */
 	known = read_sockaddr(c->address, f.remote, &f.rport, &f.ip);
 	if (!known && ctx->ret >= 0)
 		return 0;

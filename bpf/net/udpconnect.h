@@ -6,7 +6,7 @@
 
 struct udpconnect_event {
 	struct event_head head;
-	struct flow flow; /* of a call that failed: the other end that it asked for */
+	struct flow flow; /* of a failed call: with the requested remote end */
 	struct task_id who;
 	__s32 ret;
 	__u32 protocol;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* capable: checks of capabilities. */
+/* capable: capability checks. */
 #define STACK_OF_TASK
 #include "lib/current_call.bpf.h"
 #include "lib/filter.bpf.h"
@@ -83,16 +83,16 @@ int on_checked(u64 *ctx)
 	return checked(ctx, ctx[1], ctx[2], (u8)ctx[3] | CAPABLE_KNOWN, ctx[4]);
 }
 
-/* Since 6.14, without the options. */
+/* Since 6.14; without the options. */
 SEC("tp_btf/cap_capable")
 int on_check(u64 *ctx)
 {
 	return checked(ctx, ctx[1], ctx[3], 0, ctx[4]);
 }
 
-/* The arguments of the check that a task is in. */
+/* Arguments of the task's current check. */
 struct asked {
-	u64 userns; /* 0: none under way */
+	u64 userns; /* 0: none in progress */
 	u32 capability;
 	u32 options;
 };

@@ -6,10 +6,10 @@
 
 enum capable_unique { CAPABLE_EACH, CAPABLE_BY_PROCESS, CAPABLE_BY_CGROUP };
 
-/* Of the kernel's cap_capable(). */
+/* Options of the kernel's cap_capable(). */
 #define CAPABLE_NOAUDIT (1 << 1)
 #define CAPABLE_INSETID (1 << 2)
-#define CAPABLE_KNOWN (1 << 31) /* these are known; no option of the kernel */
+#define CAPABLE_KNOWN (1 << 31) /* the options are known; not a kernel option */
 
 struct capable_event {
 	struct event_head head;
@@ -18,8 +18,8 @@ struct capable_event {
 	__u32 capability;
 	__s32 ret;
 	__u32 options;
-	__u32 userns;  /* in which the capability is asked for: inode of /proc/PID/ns/user */
-	__u32 syscall; /* its index and 1; 0: none */
+	__u32 userns;  /* namespace of the check: inode of /proc/PID/ns/user */
+	__u32 syscall; /* its index plus 1; 0: none */
 	__u32 pad;
 };
 

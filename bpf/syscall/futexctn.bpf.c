@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* futexctn: waits for futexes, by lock and by the code that waits. */
+/* futexctn: waits for futexes, by lock and by waiting code. */
 #define STACK_OF_TASK
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
@@ -12,11 +12,11 @@ OPT(bool, summary);
 OPT(bool, by_thread);
 OPT(__u64, only_lock);
 
-/* The wait that a task is in, or one that the kernel may continue with restart_syscall(). */
+/* The current wait of a task, or one that the kernel may continue with restart_syscall(). */
 struct wait {
 	u64 start; /* 0: none */
-	u64 lock;  /* of FUTEX_OP_WAITV: the array of them */
-	u64 stack; /* of the last one */
+	u64 lock;  /* for FUTEX_OP_WAITV: the array of them */
+	u64 stack; /* key of the last stack */
 	u32 op;
 	u32 may_restart;
 };
@@ -54,7 +54,7 @@ inline_ enum futexctn_result result_of(s64 ret)
 					     FUTEX_FAILED;
 }
 
-/* Of several futexes the one that woke the task; else the first. */
+/* Of several futexes the one that woke the task; otherwise the first. */
 inline_ u64 lock_of(struct wait *w, s64 ret)
 {
 	struct {
@@ -75,7 +75,7 @@ inline_ int end(struct exit_ctx *ctx)
 	struct futexctn_sums *sums;
 	u64 ns;
 
-	if (!w || !w->start) /* filtered, not tracked (counted there), or no wait */
+	if (!w || !w->start) /* filtered, not tracked (counted there), or not a wait */
 		return 0;
 	ns = since(w->start, bpf_ktime_get_ns());
 	w->start = 0;
@@ -129,7 +129,7 @@ int on_futex_wait(struct enter_ctx *ctx)
 	return begin(ctx->args[0], FUTEX_OP_WAIT2);
 }
 
-/* With a timeout, a wait goes on by this call after a signal without a handler. */
+/* After a signal without a handler, this call continues a wait that has a timeout. */
 SEC("tracepoint/syscalls/sys_enter_restart_syscall")
 int on_restart(struct enter_ctx *ctx)
 {
@@ -138,7 +138,7 @@ int on_restart(struct enter_ctx *ctx)
 	return w && w->may_restart ? begin(w->lock, w->op) : 0;
 }
 
-/* How many were woken is above 0; a wait returns 0, or an error. */
+/* The number of woken tasks is positive; a wait returns 0, or an error. */
 SEC("tracepoint/syscalls/sys_exit_futex")
 int on_futex_end(struct exit_ctx *ctx)
 {

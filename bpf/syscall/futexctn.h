@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-/* Operations of futex(2) have its numbers; the others are system calls of their own. */
+/* Operations of futex(2) keep its numbers; the others are separate system calls. */
 #define FUTEX_OP_WAITV 14
 #define FUTEX_OP_WAIT2 15
 #define FUTEX_OPS 16
@@ -13,13 +13,13 @@ enum futexctn_result {
 	FUTEX_WOKEN,
 	FUTEX_TIMED_OUT,
 	FUTEX_INTERRUPTED,
-	FUTEX_CHANGED, /* the value was another one already */
+	FUTEX_CHANGED, /* the value had already changed */
 	FUTEX_FAILED,
 	FUTEX_RESULTS
 };
 
 struct futexctn_key {
-	__u64 lock;       /* address in the program's memory */
+	__u64 lock;       /* address in user memory */
 	__u64 user_stack; /* not in a summary */
 	__u32 pid;
 	__u32 tid; /* with --per-thread */

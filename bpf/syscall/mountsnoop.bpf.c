@@ -15,10 +15,10 @@
 #endif
 
 struct mount_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 args[MOUNTSNOOP_ARGS];
 	u32 call;
-	u32 strings; /* a bit for each argument that is one */
+	u32 strings; /* a bit for each argument that is a string */
 };
 
 TASK_SLOT(struct mount_call);
@@ -38,7 +38,7 @@ SCRATCH(records, struct mount_record);
 		c->strings = string_arguments; \
 		break;
 
-/* The kernel refuses a program that reads more arguments than the call has. */
+/* The kernel rejects a program that reads more arguments than the call has. */
 inline_ int begin(struct enter_ctx *ctx, const int arguments)
 {
 	struct mount_call *c = keep_current() ? current_slot(true) : NULL;
@@ -62,7 +62,7 @@ inline_ int begin(struct enter_ctx *ctx, const int arguments)
 	default:
 		return 0;
 	}
-	/* Commands whose value is a string: SET_STRING, SET_PATH, SET_PATH_EMPTY. */
+	/* Commands with a string as value: SET_STRING, SET_PATH, SET_PATH_EMPTY. */
 	if (c->call == MOUNTSNOOP_FSCONFIG && (1 << (c->args[1] & 31)) & 0x1a)
 		c->strings |= 8;
 	c->start = bpf_ktime_get_ns();
@@ -89,7 +89,7 @@ int on_enter5(struct enter_ctx *ctx)
 	return begin(ctx, 5);
 }
 
-/* When the call ends the kernel has brought the memory. */
+/* At the call's exit the kernel has faulted in the memory. */
 inline_ void read_text(struct mount_record *r, u32 i, u64 from)
 {
 	struct mountsnoop_event *e = &r->event;
@@ -99,9 +99,9 @@ inline_ void read_text(struct mount_record *r, u32 i, u64 from)
 
 	if (used > MOUNTSNOOP_ARGS * GIVEN_MOST)
 		return;
-	barrier_var(used); /* what was checked, not a copy of it */
+	barrier_var(used); /* the check must apply to this register, not a copy */
 	n = text_user(r->text + used, GIVEN_MOST, (void *)from, &cut);
-	/* What the kernel could not read either is the program's own fault. */
+	/* If the kernel could not read it either (EFAULT), the error is the program's. */
 	if (cut || (n < 0 && e->ret != -EFAULT))
 		count(LEDGER_TRUNCATED);
 	if (n < 0)
@@ -127,7 +127,7 @@ int on_exit(struct exit_ctx *ctx)
 	struct mount_record *r;
 	u64 used;
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!c || !c->start)
 		return 0;
 	r = scratch(&records);

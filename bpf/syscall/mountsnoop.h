@@ -21,7 +21,7 @@ enum mountsnoop_call {
 
 #define MOUNTSNOOP_ARGS 5
 
-/* What mount_setattr() and open_tree_attr() are given. */
+/* Arguments of mount_setattr() and open_tree_attr(). */
 struct mountsnoop_attr {
 	__u64 set;
 	__u64 clear;
@@ -40,9 +40,9 @@ struct mountsnoop_event {
 	__u32 mount_ns;
 	__u32 ppid;
 	char pcomm[COMM_LEN];
-	struct text text[MOUNTSNOOP_ARGS]; /* of arguments that are strings */
-	__u16 given;                       /* a bit for each of them that could be read */
-	__u16 cut;                         /* ... and for those whose end is missing */
+	struct text text[MOUNTSNOOP_ARGS]; /* for string arguments */
+	__u16 given;                       /* a bit for each that was readable */
+	__u16 cut;                         /* ... and for each that is truncated */
 	__u32 attr_given;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* opensnoop: files that are opened, by whom, and with what result. */
+/* opensnoop: opened files, with the opening task and the result. */
 #define STACK_OF_TASK
 #include "lib/filter.bpf.h"
 #include "lib/early_path.bpf.h"
@@ -12,7 +12,7 @@
 OPT(bool, failed_only);
 OPT(bool, full_path);
 
-/* Any of these: the flags under the mask (upper half) have this value; a mask of 0 ends the list.
+/* Matches any: flags under the mask (upper half) have this value; a mask of 0 ends the list.
  */
 const volatile __u64 wanted_flags[OPENSNOOP_FLAGS] = {};
 
@@ -21,11 +21,11 @@ const volatile __u64 wanted_flags[OPENSNOOP_FLAGS] = {};
 #define FLAG_WRONLY 00000001
 
 /*
- * The record of the call that a task is in, with its path where that is short: then it goes out as
- * it lies here. Most paths are; others are read again when the call ends.
+ * The record of a task's current call, including its path if that is short: it is
+ * then sent from here. Most paths are; others are read again when the call ends.
  */
 struct open_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 name;
 	struct opensnoop_event event;
 	char path[GIVEN_EARLY + 2];
@@ -33,7 +33,7 @@ struct open_call {
 
 TASK_SLOT(struct open_call);
 
-/* The path, then components. */
+/* The path, followed by components. */
 struct open_record {
 	struct walked walked;
 	struct opensnoop_event event;
@@ -63,7 +63,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
 {
 	struct open_call *c;
 
-	/* Attaching opens files itself. */
+	/* Attaching programs opens files, too. */
 	if (!tracing_since || !flags_wanted(flags))
 		return 0;
 	c = current_slot(true);
@@ -81,7 +81,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
 	return 0;
 }
 
-/* What the walked components are, and where they begin; NULL: there is no need of any. */
+/* Start of the walk, and the kind of the components; NULL: no walk needed. */
 inline_ const struct path *to_walk(const struct opensnoop_event *e, char first, u32 *what)
 {
 	if (e->ret >= 0) {
@@ -96,7 +96,7 @@ inline_ const struct path *to_walk(const struct opensnoop_event *e, char first, 
 	return &current_file(e->dfd)->f_path;
 }
 
-/* The record is rebuilt where there is room for long texts. */
+/* Builds the record again in a buffer for long texts. */
 inline_ void emit_long(struct open_call *c, struct open_record *r, bool resolve)
 {
 	struct opensnoop_event *e = &r->event;
@@ -128,7 +128,7 @@ inline_ void emit_long(struct open_call *c, struct open_record *r, bool resolve)
 			e->walked.bytes = more;
 		}
 	}
-	/* A name that the kernel could not read either is the program's own fault. */
+	/* If the kernel could not read the name either (EFAULT), the error is the program's. */
 	if (cut || e->what & OPENSNOOP_WALK_CUT ||
 	    (!(e->what & (OPENSNOOP_GIVEN | OPENSNOOP_FILE)) && e->ret != -EFAULT))
 		count(LEDGER_TRUNCATED);
@@ -142,7 +142,7 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	struct open_record *r;
 	u64 now, bytes;
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!c || !c->start)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -222,7 +222,7 @@ int on_opened(struct exit_ctx *ctx)
 	return end(ctx, &scratch_exit, full_path);
 }
 
-/* The program gave no path: the file's own is the only one. */
+/* The program passed no path: only the file's is available. */
 SEC("tracepoint/syscalls/sys_exit_open_by_handle_at")
 int on_handle_opened(struct exit_ctx *ctx)
 {

@@ -6,11 +6,11 @@
 
 #define OPENSNOOP_FLAGS 16 /* conditions of --flag-filter */
 
-/* What the texts of an event are. */
+/* Meaning of an event's texts. */
 enum opensnoop_path {
-	OPENSNOOP_GIVEN = 1,     /* path: as the program gave it; without, it could not be read */
-	OPENSNOOP_CUT = 2,       /* ... its end is missing */
-	OPENSNOOP_FILE = 4,      /* walked: the file that was opened */
+	OPENSNOOP_GIVEN = 1,     /* path: as passed by the program; without it, unreadable */
+	OPENSNOOP_CUT = 2,       /* ... is truncated */
+	OPENSNOOP_FILE = 4,      /* walked: the opened file */
 	OPENSNOOP_BASE = 8,      /* walked: the directory that path is relative to */
 	OPENSNOOP_WALK_CUT = 16, /* walked: components towards the root are missing */
 	OPENSNOOP_FLAGS_UNKNOWN = 32,
@@ -37,7 +37,7 @@ struct opensnoop_event {
 	__u16 call;
 	__u16 what; /* bits of enum opensnoop_path */
 	struct text path;
-	struct text walked; /* components, the last first */
+	struct text walked; /* components, last first */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes into flight recorders, one for each key; the loader makes and reads them. */
+/* Writes to flight recorders, one for each key; the loader creates and reads them. */
 #ifndef CORETAP_RECORD_BPF_H
 #define CORETAP_RECORD_BPF_H
 
@@ -7,23 +7,23 @@
 #include "syscall/traceloop.h"
 
 /*
- * A recorder: record_slots slots for each CPU, then each CPU's head. Slots are written by programs
- * that run in a task's context; where these can be preempted, the second one is not recorded.
+ * A recorder: record_slots slots for each CPU, then the heads of all CPUs. Slots are written
+ * by programs in task context; if one preempts another, the second call is not recorded.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, u64);
-	__uint(value_size, sizeof(u32)); /* the loader shows what its maps are like */
+	__uint(value_size, sizeof(u32)); /* the loader sets a template of the inner maps */
 } recorders SEC(".maps");
 
-OPT_OR(__u32, record_slots, 64); /* of each CPU, a power of two */
+OPT_OR(__u32, record_slots, 64); /* per CPU, a power of two */
 OPT_OR(__u32, record_cpus, 1);
 
 struct recording {
 	void *segments;
 	struct record_head *head;
-	u64 at;    /* number of the next slot to be written */
+	u64 at;    /* number of the next slot to write */
 	u32 first; /* of this CPU's slots */
 	u32 slots; /* of this record */
 };
@@ -51,7 +51,7 @@ inline_ bool record_begin(struct recording *r, u64 key)
 	return true;
 }
 
-/* The next slot; its reader does not take it until record_end(). */
+/* The next slot; the reader ignores it until record_end(). */
 inline_ struct record_slot *record_slot(struct recording *r)
 {
 	u32 index = r->first + ((u32)(r->at + r->slots) & (record_slots - 1));
@@ -70,7 +70,7 @@ inline_ void record_done(struct recording *r, struct record_slot *slot)
 	*(volatile u64 *)&slot->seq = r->at + r->slots;
 }
 
-/* The reader looks at slots below `next` only, and later than a processor delays its stores. */
+/* The reader only uses slots below `next`, after longer than a CPU can delay its stores. */
 inline_ void record_end(struct recording *r)
 {
 	r->head->calls++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* sigsnoop: signals, their senders and receivers, and what came of them. */
+/* sigsnoop: signals, their senders and receivers, and the outcome. */
 #include "lib/filter.bpf.h"
 #include "lib/pidns.bpf.h"
 #include "lib/text.bpf.h"
@@ -7,17 +7,17 @@
 
 OPT(bool, calls_only);
 OPT(bool, failed_only);
-OPT(__u64, wanted_signals); /* bit n - 1 of signal n; 0: all */
+OPT(__u64, wanted_signals); /* bit n - 1 for signal n; 0: all */
 OPT(__u32, wanted_target);
 
-/* In the place of a siginfo, and its si_code. */
+/* Values in place of a siginfo, and of si_code. */
 #define SEND_SIG_NOINFO 0 /* from a process */
 #define SEND_SIG_PRIV 1   /* from the kernel */
 #define SI_KERNEL 0x80
 #define SI_TIMER (-2)
 
 /* TRACE_SIGNAL_* */
-#define OUTCOME_LOSE_INFO 4 /* delivered, though without its siginfo */
+#define OUTCOME_LOSE_INFO 4 /* delivered, but without its siginfo */
 
 struct sig_call {
 	u64 under_way;
@@ -85,7 +85,7 @@ inline_ void sent_to(struct sigsnoop_event *e, struct task_struct *t, s32 code, 
 	e->target_pidns = pidns_of(t);
 }
 
-/* Of the call that the running task is in; not what an interrupt sends meanwhile. */
+/* For the running task's current call; ignores signals sent by interrupts meanwhile. */
 inline_ void sent_by_call(u32 signal, struct task_struct *t, s32 code, u32 outcome)
 {
 	struct sig_call *c = current_slot(false);

@@ -15,19 +15,19 @@ enum sigsnoop_call {
 	SIGSNOOP_CALLS
 };
 
-/* In `given`: the call names no process by its number. */
+/* In `given`: the call does not name a process by pid. */
 #define SIGSNOOP_BY_PIDFD (1LL << 32)
 
 struct sigsnoop_event {
 	struct event_head head;
 	struct task_id who;    /* sender */
-	struct task_id target; /* of several the first one; not known: no signal was sent */
-	__s64 given;           /* the process or the group, as the call has it */
+	struct task_id target; /* the first of several; not known: no signal was sent */
+	__s64 given;           /* the process or group, as passed to the call */
 	__u32 pidns, target_pidns;
 	__u32 signal;
-	__s32 code;    /* si_code, of a signal that was sent */
-	__u32 outcome; /* what came of the first one, as the kernel has it */
-	__u32 sent;    /* to how many processes or threads */
+	__s32 code;    /* si_code, if a signal was sent */
+	__u32 outcome; /* outcome of the first signal, TRACE_SIGNAL_* */
+	__u32 sent;    /* number of receiving processes or threads */
 	__s32 ret;
 	__u32 call;
 };

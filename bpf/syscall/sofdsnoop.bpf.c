@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* sofdsnoop: descriptors of files that are passed over Unix sockets. */
+/* sofdsnoop: file descriptors passed over Unix sockets. */
 #include "lib/fd_sock.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/text.bpf.h"
 #include "syscall/sofdsnoop.h"
 
 #define SOCK_AF_UNIX 1
-#define SCM_RIGHTS 1 /* at the level SOL_SOCKET, 1 too */
+#define SCM_RIGHTS 1 /* at the level SOL_SOCKET, which is 1, too */
 #define SCM_MAX_FD 253
 #define MOST_MESSAGES 1024 /* of one call: UIO_MAXIOV */
-#define MOST_CONTROL 16    /* parts of control data; there are fewer kinds */
+#define MOST_CONTROL 16    /* parts of control data; more than there are kinds */
 
-/* struct msghdr, mmsghdr and cmsghdr of 64-bit programs. */
+/* Layout of struct msghdr, mmsghdr and cmsghdr in 64-bit programs. */
 #define MMSGHDR_BYTES 64
 #define CONTROL_AT 32
 
@@ -21,9 +21,9 @@ struct control {
 	u32 type;
 };
 
-/* The call that a task is in. */
+/* The current call of a task. */
 struct msg_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 messages;
 	u32 fd;
 	u32 sends;
@@ -77,7 +77,7 @@ CALL_ENTRY(sendmmsg, true, true)
 CALL_ENTRY(recvmsg, false, false)
 CALL_ENTRY(recvmmsg, false, true)
 
-/* A function of its own, for the verifier's sake; so are those below. */
+/* A separate function, as the verifier needs it; so are those below. */
 __noinline int show_file(s32 fd)
 {
 	struct sofd_record *r = scratch(&records);
@@ -121,7 +121,7 @@ __noinline int show_files(u64 at, u32 files)
 
 __noinline int show_message(u64 message)
 {
-	u64 control[2] = {}, at, end; /* its address and its length */
+	u64 control[2] = {}, at, end; /* its address and length */
 
 	if (bpf_probe_read_user(control, sizeof(control), (void *)(message + CONTROL_AT))) {
 		count(LEDGER_TRUNCATED);

@@ -8,12 +8,12 @@ struct sofdsnoop_event {
 	struct event_head head;
 	struct task_id who;
 	__u64 socket_inode;
-	__u64 inode; /* of the file that is passed */
+	__u64 inode; /* of the passed file */
 	__s32 socket_fd;
 	__s32 fd;
 	__u32 sends;
-	__u32 peer; /* process at the socket's other end, as SO_PEERCRED has it; 0: not known */
-	__u32 mode; /* of the file; 0: it is closed already */
+	__u32 peer; /* process at the socket's other end, as for SO_PEERCRED; 0: not known */
+	__u32 mode; /* of the file; 0: it is already closed */
 	__u32 path_kind;
 	struct text path;
 	__u32 pad;

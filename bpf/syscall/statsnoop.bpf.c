@@ -10,11 +10,11 @@
 OPT(bool, failed_only);
 
 /*
- * The record of the call that a task is in, with its path where that is short: then it goes out as
- * it lies here. Others are read when the call ends.
+ * The record of a task's current call, including its path if that is
+ * short: it is then sent from here. Others are read when the call ends.
  */
 struct stat_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	u64 name;
 	struct statsnoop_event event;
 	char path[GIVEN_EARLY + 2];
@@ -34,7 +34,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name)
 {
 	struct stat_call *c;
 
-	/* Attaching looks at files itself. */
+	/* Attaching programs also calls stat. */
 	if (!tracing_since || !keep_current())
 		return 0;
 	c = current_slot(true);
@@ -63,7 +63,7 @@ inline_ u32 path_of_file(struct stat_record *r)
 	return walked_bytes(&r->walked);
 }
 
-/* The path that the program gave, again, now that its memory is there. */
+/* Reads the passed path again, now that its memory is present. */
 inline_ u32 path_given(struct stat_record *r, struct stat_call *c)
 {
 	struct statsnoop_event *e = &r->event;
@@ -73,7 +73,7 @@ inline_ u32 path_given(struct stat_record *r, struct stat_call *c)
 	n = text_user(r->text, GIVEN_MOST, (void *)c->name, &cut);
 	if (n >= 0)
 		e->what |= cut ? STATSNOOP_GIVEN | STATSNOOP_CUT : STATSNOOP_GIVEN;
-	/* A name that the kernel could not read either is the program's own fault. */
+	/* If the kernel could not read the name either (EFAULT), the error is the program's. */
 	if (cut || (n < 0 && e->ret != -EFAULT))
 		count(LEDGER_TRUNCATED);
 	return n < 0 ? 0 : n & GIVEN_MOST;
@@ -89,7 +89,7 @@ int on_exit(struct exit_ctx *ctx)
 	struct stat_record *r;
 	u64 bytes;
 
-	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
 	if (!c || !c->start)
 		return 0;
 	e = &c->event;
@@ -113,7 +113,7 @@ int on_exit(struct exit_ctx *ctx)
 		return 0;
 	r->event = *e;
 	e = &r->event;
-	/* An empty path, or none, means the descriptor. */
+	/* With an empty path or NULL, the call is for the descriptor. */
 	bytes = c->name && !(e->what & STATSNOOP_GIVEN) ? path_given(r, c) : path_of_file(r);
 	e->path.bytes = bytes;
 	emit_copy(e, sizeof(*e) + bytes);

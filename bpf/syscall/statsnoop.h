@@ -4,11 +4,11 @@
 
 #include "lib/shared.h"
 
-/* What the text of an event is. */
+/* Meaning of an event's text. */
 enum statsnoop_path {
-	STATSNOOP_GIVEN = 1, /* as the program gave it */
-	STATSNOOP_CUT = 2,   /* ... its end is missing */
-	STATSNOOP_FILE = 4,  /* of the file of the descriptor */
+	STATSNOOP_GIVEN = 1, /* as passed by the program */
+	STATSNOOP_CUT = 2,   /* ... is truncated */
+	STATSNOOP_FILE = 4,  /* of the descriptor's file */
 };
 
 enum statsnoop_call {

@@ -8,7 +8,7 @@
 OPT(__u64, min_ns);
 
 struct sync_call {
-	u64 start; /* 0: none under way */
+	u64 start; /* 0: none in progress */
 	struct file *file;
 	u32 fd;
 	u32 call;
@@ -44,7 +44,7 @@ inline_ int begin(u32 call, u32 fd)
 		return begin(SYNCSNOOP_##call, (fd)); \
 	}
 
-CALL_ENTRY(sync, SYNC, 0) /* has no argument that could be read */
+CALL_ENTRY(sync, SYNC, 0) /* has no argument to read */
 CALL_ENTRY(msync, MSYNC, 0)
 CALL_ENTRY(fsync, FSYNC, ctx->args[0])
 CALL_ENTRY(fdatasync, FDATASYNC, ctx->args[0])
@@ -86,7 +86,7 @@ int on_exit(struct exit_ctx *ctx)
 	if (file) {
 		e->mode = FOLLOW(file, file, f_inode, i_mode);
 		e->inode = FOLLOW(file, file, f_inode, i_ino);
-		/* Another thread may have closed it, and the file be gone. */
+		/* Another thread may have closed it, and the file may have been freed. */
 		if (current_file(c->fd) == file) {
 			e->path_kind = count_cut(file_path(&r->walked, r->text, file));
 			text = walked_bytes(&r->walked);

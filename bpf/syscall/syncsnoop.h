@@ -7,7 +7,7 @@
 enum syncsnoop_call {
 	SYNCSNOOP_SYNC,
 	SYNCSNOOP_MSYNC,
-	SYNCSNOOP_FSYNC, /* from here on of a descriptor */
+	SYNCSNOOP_FSYNC, /* this and later ones take a descriptor */
 	SYNCSNOOP_FDATASYNC,
 	SYNCSNOOP_SYNC_FILE_RANGE,
 	SYNCSNOOP_SYNCFS,

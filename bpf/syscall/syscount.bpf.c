@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* syscount: system calls and the time in them, by call or by process. */
+/* syscount: number of system calls and time in them, by call or by process. */
 #include "lib/filter.bpf.h"
 #include "lib/parent.bpf.h"
 #include "lib/syscall.bpf.h"
@@ -14,12 +14,12 @@ OPT(__u32, only_errno);
 OPT(bool, some_calls);
 const volatile __u8 wanted_calls[CALLS] = {};
 
-/* The call that a task is in; without --latency only one that a signal interrupted. */
+/* The current call of a task; without --latency only one interrupted by a signal. */
 struct call {
 	u64 start; /* 0: not known */
 	u32 index;
-	u32 interrupted;      /* ERESTART...; 0: not */
-	struct pt_regs *regs; /* then: where its registers are, and the address it was called at */
+	u32 interrupted;      /* ERESTART...; 0: not interrupted */
+	struct pt_regs *regs; /* if interrupted: its registers, and the address of the call */
 	u64 address;
 };
 
@@ -53,7 +53,7 @@ inline_ struct syscount_counts *counts_of(u32 index)
 	return &s->calls[index & (CALLS - 1)];
 }
 
-/* Atomic: processes run on several CPUs; and see on_signal. */
+/* Atomic: a process runs on several CPUs; see also on_signal. */
 inline_ void add(u32 index, u64 ns)
 {
 	struct syscount_counts *c = counts_of(index);
@@ -101,7 +101,7 @@ int on_enter(u64 *ctx)
 	c = current_slot(true);
 	if (!c)
 		return 0;
-	/* It goes on where a signal without a handler interrupted it. */
+	/* Continued after an interruption by a signal without a handler. */
 	if (c->interrupted && c->index == index && c->start)
 		return 0;
 	c->interrupted = 0;
@@ -120,7 +120,7 @@ int on_exit(u64 *ctx)
 	s32 number;
 	u32 index;
 
-	/* Most do not fail. */
+	/* Most calls do not fail. */
 	if (failures && !timed && !call_failed(result))
 		return 0;
 	number = call_number(regs);
@@ -158,7 +158,7 @@ int on_exit(u64 *ctx)
 		c->start = 0;
 		c->interrupted = 0;
 	}
-	/* A return from a signal handler has no result: it is what the interrupted code had. */
+	/* A return from a signal handler has no result: the register is the interrupted code's. */
 	if (number == NO_CALL ? failures : !wanted_result(result))
 		return 0;
 	if (timed)
@@ -167,7 +167,7 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-/* A handler decides what becomes of the call that its signal interrupted. */
+/* A handler determines how the call that its signal interrupted ends. */
 SEC("tp_btf/signal_deliver")
 int on_signal(u64 *ctx)
 {

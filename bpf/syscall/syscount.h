@@ -5,8 +5,8 @@
 #include "lib/shared.h"
 
 struct syscount_key {
-	__u32 call; /* its index; not with --process alone */
-	__u32 pid;  /* this and the name with --process */
+	__u32 call; /* its index; not with only --process */
+	__u32 pid;  /* pid and comm: with --process */
 	char comm[COMM_LEN];
 };
 

@@ -7,30 +7,30 @@
 #include "lib/syscall.bpf.h"
 #include "lib/text.bpf.h"
 
-#define TEXT_SLOTS 4 /* of one argument */
+#define TEXT_SLOTS 4 /* per argument */
 
 OPT(bool, some_calls);
 const volatile __u8 wanted_calls[CALLS] = {};
-/* Which arguments of each call are strings (CALL_TEXT_EARLY). */
+/* String arguments of each call (CALL_TEXT_EARLY). */
 const volatile __u8 call_texts[CALLS] = {};
 OPT(bool, by_cgroup);
 OPT(__u32, cgroup_levels);
 const volatile __u32
-	cgroup_level[RECORD_LEVELS] = {}; /* of the cgroups that have a recorder; deepest first */
-OPT(__u32, own_tgid);                     /* the tracer does not trace itself */
-/* Ends of processes that the loader wants to be told of. */
+	cgroup_level[RECORD_LEVELS] = {}; /* levels of cgroups with a recorder; deepest first */
+OPT(__u32, own_tgid);                     /* the tracer itself is excluded */
+/* Process exits to report to the loader. */
 OPT(bool, tell_ends);
 OPT(bool, end_by_oom);
 const volatile __u8 end_signals[128] = {};
 const volatile __u8 end_codes[256] = {};
 
-/* The call that a task is in. */
+/* The current call of a task. */
 struct call {
 	u64 start; /* 0: none */
 	u64 recorder;
 	u64 args[CALL_ARGS];
 	u32 index;
-	s32 bytes; /* of the text; < 0: none */
+	s32 bytes; /* of the text; negative: none */
 	char text[RECORD_BYTES];
 };
 
@@ -48,7 +48,7 @@ inline_ u8 texts_of(u32 index)
 	return call_texts[index & (CALLS - 1)];
 }
 
-/* The recorder of the running task's calls; false: they are not recorded. */
+/* The recorder for the running task's calls; false: they are not recorded. */
 inline_ bool recorder_of_current(u64 *recorder, bool counted)
 {
 	*recorder = 0;
@@ -89,7 +89,7 @@ int on_enter(u64 *ctx)
 	call_arguments(regs, compat, c->args);
 	c->bytes = -1;
 	texts = texts_of(index);
-	/* Only of execve and execveat: of these one string. */
+	/* Only for execve and execveat: one string of these. */
 	if (texts & CALL_TEXT_EARLY) {
 		u64 from = texts & 1 ? c->args[0] : c->args[1];
 
@@ -133,7 +133,7 @@ inline_ void record_string(struct recording *r, u8 arg, u64 from)
 	}
 }
 
-/* What is recorded of a call is in `c`, but for its strings. */
+/* Records the call in `c`, and its strings. */
 inline_ void record_call(struct call *c, s64 result, u8 flags)
 {
 	struct recording r;
@@ -191,7 +191,7 @@ int on_exit(u64 *ctx)
 		u32 index = call_index(call_number(regs), compat);
 		u64 recorder;
 
-		/* It began before tracing, or is the end of a new task's parent's fork. */
+		/* It started before tracing, or is a new task's return from its parent's fork. */
 		if (!wanted_call(index) || !recorder_of_current(&recorder, false))
 			return 0;
 		c = current_slot(true);
@@ -236,7 +236,7 @@ int on_task_exit(u64 *ctx)
 		return 0;
 	if (!last_thread_exits(ctx))
 		return 0;
-	oom = t->signal->oom_mm; /* a task that is killed for lack of memory keeps what it had */
+	oom = t->signal->oom_mm; /* remains set for a task killed for lack of memory */
 	if (!wanted_end(t->exit_code, oom) || !recorder_of_current(&recorder, false) ||
 	    !process_ends(ctx))
 		return 0;
@@ -253,7 +253,7 @@ int on_task_exit(u64 *ctx)
 	return 0;
 }
 
-/* Calls under way, when the loader reads: a call, and its text if it was taken at its start. */
+/* Calls in progress when the loader reads: a call, and its text if recorded at its start. */
 SEC("iter/task")
 int on_task(struct bpf_iter__task *ctx)
 {

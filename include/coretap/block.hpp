@@ -1,4 +1,4 @@
-// What tools about block devices share.
+// Shared by tools for block devices.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace coretap {
 
-/// Why an I/O failed, for as::error; null: it did not. Below 0 an errno, above 0 a blk_status_t.
+/// Reason for a failed I/O, for as::error; null: no error. Negative: errno, positive: blk_status_t.
 Value block_error(std::int32_t status);
 
 }  // namespace coretap

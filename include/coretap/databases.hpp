@@ -1,4 +1,4 @@
-// Servers of databases, for tools with bpf/lib/database.bpf.h.
+// Database servers, for tools with bpf/lib/database.bpf.h.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace coretap {
 
-/// mysql (MariaDB, too), postgres; by enum database_server.
+/// mysql (also MariaDB), postgres; by enum database_server.
 extern const std::array<std::string_view, 2> kDatabases;
-/// What a client asks for, by its number (bpf/lib/database.h).
+/// Name of a client's command, by its number (bpf/lib/database.h).
 std::string database_command(std::uint32_t number);
 
-/// `texts`: of what is executed by a number, too.
+/// `texts`: also texts of prepared statements, which are executed by number.
 template <bool Texts>
 Hook database_hook();
 /// For Tool::look_up.
@@ -25,14 +25,14 @@ template <class Rodata, bool Texts>
 Result<void> look_up_databases(Config& config) {
   return look_up_databases<Texts>(config, setting(&Rodata::target_roles));
 }
-/// DATABASE, or the number of a process.
+/// DATABASE, or a pid.
 Positional database_argument();
-/// A threshold in milliseconds, behind the number of a process only: bcc's other tools take more
-/// processes there.
+/// A threshold in milliseconds, only after a pid:
+/// bcc's other tools accept more pids there.
 Positional query_threshold(Setting target);
 Option database_option();
 
-/// What a description says of it all.
+/// Common part of the tools' descriptions.
 extern const std::string_view kDatabaseWords;
 
 }  // namespace coretap

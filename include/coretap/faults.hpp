@@ -1,4 +1,4 @@
-// Page faults: what tools with bpf/lib/fault.bpf.h have in common.
+// Page faults: shared by tools with bpf/lib/fault.bpf.h.
 #pragma once
 #include <iterator>
 #include <string>
@@ -14,8 +14,8 @@ namespace coretap {
 inline constexpr std::string_view kAreaKinds[] = {"unknown", "file",  "anonymous",
                                                   "heap",    "stack", "special"};
 
-/// The path of a mapped file, else what the memory is, in brackets. `path`: what the kernel program
-/// has sent of it, or nullptr.
+/// The path of a mapped file, or the kind of memory, in
+/// brackets. `path`: as sent by the kernel program, or nullptr.
 inline Value area_name(const area_id& area, const std::string* path) {
   static constexpr std::string_view kNames[] = {"[unknown]", "",        "[anon]",
                                                 "[heap]",    "[stack]", "[special]"};
@@ -24,7 +24,7 @@ inline Value area_name(const area_id& area, const std::string* path) {
   return path ? Value(file_name(0, area.file.inode, *path)) : Value();
 }
 
-/// Of a Row whose key has a struct area_id: its name, its kind, and the file's identity.
+/// For a Row whose key has a struct area_id: its name, its kind, and the file's identity.
 template <class Line, auto Member>
 std::vector<Field> area_fields() {
   return {
@@ -66,7 +66,7 @@ std::vector<Field> area_fields() {
 
 namespace faults {
 
-/// Where the mapping at an address can be looked up: 5.17.
+/// Whether the mapping at an address can be looked up: since 5.17.
 inline Need finds_areas() { return has_enumerator("bpf_func_id", "BPF_FUNC_find_vma"); }
 
 inline Hook minor(std::string_view when = {}) {
@@ -86,7 +86,7 @@ inline Hook areas(std::string_view when = {}) {
           .candidates = {{{}, {finds_areas()}}, {{"on_fault"}}, {{"on_fault_kprobe"}}},
           .when = when};
 }
-/// Where a fault begins, with the kind of access.
+/// Programs at the start of a fault, with the kind of access.
 inline Hook starts(std::string_view when = {}, std::string_view optional = {}) {
   return {
       .name = "start of a fault",

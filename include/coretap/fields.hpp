@@ -1,4 +1,4 @@
-// Fields of a record: one list gives table columns, JSON and CSV keys, and the man page's section.
+// Fields of a record: one list defines table columns, JSON and CSV keys, and a man page section.
 #pragma once
 #include <compare>
 #include <cstddef>
@@ -21,7 +21,7 @@ struct user_code;
 
 namespace coretap {
 
-/// Names of a stack's frames, the innermost first.
+/// Names of a stack's frames, innermost first.
 using Frames = std::vector<std::string>;
 
 /// A list of words: an array in JSON, one line in tables and CSV.
@@ -29,31 +29,31 @@ struct TextList {
   std::vector<std::string> each;
   std::string line;
 
-  // clang-tidy 14 takes a 0 in what is defaulted for a pointer.
+  // clang-tidy 14 takes a 0 in defaulted code for a pointer.
   auto operator<=>(const TextList&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// What a field holds, before it is written. Text comes from outside: never trusted.
+/// The value of a field, before formatting. Text comes from outside and is untrusted.
 using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string, bool,
                            Frames, TextList>;
 
 /// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
 class Config;
 
-/// What is known of a cgroup beside its id.
+/// Names of a cgroup other than its id.
 enum class CgroupName { path, container, container_id, pod, unit };
 
-/// Text of the rows of an aggregate, by the bytes of their keys (bpf/lib/row_text.bpf.h).
+/// Text for rows of an aggregate, by the bytes of their keys (bpf/lib/row_text.bpf.h).
 using RowTexts = std::map<std::string, std::string, std::less<>>;
 
-/// What a reader of fields may ask beside its record.
+/// Additional inputs for reading a field of a record.
 struct FieldContext {
-  const Config* config = nullptr;  ///< the command line; there is always one where a tool runs
-  std::size_t owner_at = 0;  ///< where in a row of an aggregate its owner is; 0: there is none
-  double seconds = 0;        ///< that the record covers, in reports at intervals; 0: not known
+  const Config* config = nullptr;  ///< the command line; always set while a tool runs
+  std::size_t owner_at = 0;        ///< offset of the owner in an aggregate's row; 0: none
+  double seconds = 0;              ///< covered by the record, in interval reports; 0: not known
   const RowTexts* texts = nullptr;
 
-  /// The text that belongs to the row with this key; nullptr: it is not known.
+  /// The text for the row with this key; nullptr: not known.
   template <class Key>
   const std::string* row_text(const Key& key) const {
     if (!texts) return nullptr;
@@ -61,26 +61,26 @@ struct FieldContext {
     return found == texts->end() ? nullptr : &found->second;
   }
 
-  /// Of rows of the report that belong together (AggregateReport::grouped_by): their first
-  /// counters.
+  /// For groups of rows in the report
+  /// (AggregateReport::grouped_by): their first counters.
   struct Group {
     std::uint64_t sum = 0, most = 0;
   };
   std::map<std::uint64_t, Group> groups = {};
 
-  /// The frames of the stack with this key in the map `stacks`: of the kernel, or of a process'
-  /// user stack; not there in documentation (use frames_of).
+  /// The frames of the stack with this key in the map `stacks`: a kernel stack,
+  /// or a process's user stack; not set for documentation (use frames_of).
   std::function<Frames(std::uint64_t id, std::optional<std::uint32_t> process)> stack_of = {};
-  /// The frames of a kernel stack; not there in documentation (use frames_of).
+  /// The frames of a kernel stack; not set for documentation (use frames_of).
   std::function<Frames(const stack&)> kernel_frames = {};
 
-  /// Empty where it is not known; not there in documentation.
+  /// Empty if not known; not set for documentation.
   std::function<std::string(std::uint64_t cgroup, CgroupName which)> cgroup_name = {};
 
-  /// The name of a function of a process; not there in documentation.
+  /// The name of a function of a process; not set for documentation.
   std::function<std::string(const user_code&)> user_function = {};
 
-  /// Before the report ends, from which this is borrowed.
+  /// Call before the reports that own these are destroyed.
   void return_borrowed() {
     texts = nullptr;
     stack_of = {};
@@ -99,30 +99,30 @@ struct FieldContext {
 struct Format {
   enum Kind {
     number,
-    pointer,  ///< hexadecimal; the kernel's are shown only to whom the kernel shows its addresses
+    pointer,  ///< hexadecimal; kernel addresses only for users permitted to see them
     octal,    ///< with at least `digits` digits
     text,
-    error,         ///< errno, by its name; 0: nothing went wrong
+    error,         ///< errno, by name; 0: no error
     milliseconds,  ///< value in ns, shown as ms with `digits` decimals
     microseconds,  ///< the same as us
     kilobytes,     ///< value in bytes, shown in whole KB
     percent,       ///< ratio 0..1, shown as 99.99%
     thousandths,   ///< value in thousandths, shown with three decimals
-    disk,          ///< device number, shown and written by its name
-    enumerator,    ///< value of a kernel enum, by its name on this kernel
-    symbol,        ///< address of a kernel function, by its name
+    disk,          ///< device number, shown and written as a name
+    enumerator,    ///< value of a kernel enum, by name on this kernel
+    symbol,        ///< address of a kernel function, by name
     gfp,           ///< page allocation flags
     block_flags,   ///< operation and flags of a block request
-    target,        ///< number of what was named to be traced, by its name
-    syscall,       ///< index of a system call (CALLS in bpf/lib/shared.h), by its name
-    rwbs,          ///< the same in letters, as the kernel's own trace output has them
-    stack,         ///< frames: in tables on lines of their own below the row
+    target,        ///< target number, by the target's name
+    syscall,       ///< index of a system call (CALLS in bpf/lib/shared.h), by name
+    rwbs,          ///< the same as letters, like the kernel's own trace output
+    stack,         ///< frames: in tables on separate lines below the row
   } kind = number;
   int width = 0;                 ///< columns; negative: left-aligned
   std::string_view type = {};    ///< kernel enum for enumerator
-  std::string_view prefix = {};  ///< of its enumerators, left out when shown
+  std::string_view prefix = {};  ///< prefix of its enumerators, omitted when shown
   int digits = 2;
-  int wide = 0;  ///< columns with --wide; 0: as without
+  int wide = 0;  ///< columns with --wide; 0: no change
 };
 
 namespace as {
@@ -166,23 +166,23 @@ constexpr Format precise(Format f, int digits) {
 }
 }  // namespace as
 
-/// What exporters (src/metrics) make of a field.
+/// How exporters (src/metrics) treat a field.
 enum class Role : std::uint8_t {
-  plain,    ///< a label or nothing; where a report is one row of counters, and of events, a number
-  counter,  ///< grows with events: its values of several rows add up
-  gauge,    ///< what is now
-  derived,  ///< computed of others, as averages are: nothing
+  plain,    ///< a label or nothing; in events and single-row counter reports, a number
+  counter,  ///< grows with events: values of several rows can be summed
+  gauge,    ///< a current state
+  derived,  ///< computed from others, such as averages: not exported
 };
 
-/// How many values a field can have where it is a label.
+/// The number of possible values of a field as a label.
 enum class Values : std::uint8_t {
-  by_format,  ///< values of kernel enums, errors, disks, system calls: few; all others: any number
-  bounded,    ///< few, and no user can add to them
-  capped,     ///< names that any user can make: only where asked for, and up to a limit
+  by_format,  ///< values of kernel enums, errors, disks, system calls: few; others: unlimited
+  bounded,    ///< few, and users cannot add any
+  capped,     ///< names that any user can create: only on request, and up to a limit
   unbounded,  ///< never a label
 };
 
-/// Field::only_with of those that exist only where --by names them.
+/// Field::only_with for fields that exist only if --by names them.
 inline constexpr std::string_view kNamedByOnly = "by";
 
 struct Field {
@@ -191,22 +191,21 @@ struct Field {
   Format format;
   std::string_view doc;
   Value (*read)(const void* record, const FieldContext& context) = nullptr;
-  std::string_view shown_with =
-      {};  ///< in tables only with this option; JSON and CSV have it always
-  std::string_view only_with = {};          ///< nowhere but with this option
-  std::string_view millisecond_title = {};  ///< where --milliseconds shows microseconds as such
-  std::string_view nanosecond_title = {};   ///< and where --nanoseconds shows them as nanoseconds
+  std::string_view shown_with = {};  ///< in tables only with this option; always in JSON and CSV
+  std::string_view only_with = {};   ///< only exists with this option
+  std::string_view millisecond_title = {};  ///< if --milliseconds shows microseconds as such
+  std::string_view nanosecond_title = {};   ///< if --nanoseconds shows them as nanoseconds
 
-  bool table_only = false;  ///< other fields have what it shows
-  bool nullable = false;    ///< it may be empty, though it is not for a record of zeros
+  bool table_only = false;  ///< other fields contain its data
+  bool nullable = false;    ///< may be empty, though it is not for an all-zero record
   Role role = Role::plain;
   Values values = Values::by_format;
 
   Field counter() const { return as_role(Role::counter); }
   Field gauge() const { return as_role(Role::gauge); }
-  /// Computed of the key of a row, not of its counters.
+  /// Computed from the key of a row, not from its counters.
   Field key_part() const { return as_role(Role::plain); }
-  /// A number of which sums mean nothing.
+  /// A number whose sums are meaningless.
   Field no_metric() const { return as_role(Role::derived); }
   Field bounded() const { return as_label(Values::bounded); }
   Field capped() const { return as_label(Values::capped); }
@@ -255,12 +254,12 @@ struct Field {
   }
 };
 
-/// How many values the field can have: Values::by_format decided.
+/// The number of possible values; resolves Values::by_format.
 Values values_of(const Field& field);
-/// Of a row of an aggregate: does the field tell its key, rather than its counters?
+/// For a row of an aggregate: is the field part of its key, not of its counters?
 bool is_key(const Field& field);
 
-/// Fields in their order: each by itself, or several that belong together as a vector.
+/// Fields in order: single ones, or groups as a vector.
 class FieldList {
  public:
   struct Part {
@@ -317,23 +316,23 @@ Field field(std::string_view key, std::string_view title, Format format, std::st
           }};
 }
 
-/// Text of any length behind the record (struct text in bpf/lib/shared.h).
+/// Text of any length after the record (struct text in bpf/lib/shared.h).
 template <class Record, class Text>
 std::string_view text_of(const Record& record, const Text& text) {
   return {reinterpret_cast<const char*>(&record) + text.at, text.bytes};
 }
 
-/// A path from its components as bpf/lib/path.bpf.h leaves them: the last first, each with a
-/// terminator. Cut: those towards the root are missing.
+/// A path from the components that bpf/lib/path.bpf.h stores: last first,
+/// each with a terminator. Cut: components towards the root are missing.
 std::string path_of(std::string_view components, bool cut);
-/// The same of what file_path() in bpf/lib/path.bpf.h leaves; `kind`: enum path_kind.
+/// The same for the result of file_path() in bpf/lib/path.bpf.h; `kind`: enum path_kind.
 std::string file_path(std::string_view text, std::uint32_t kind);
 /// "R" for a regular file, "S" for a socket, "O" for all others.
 std::string file_type(std::uint32_t mode);
-/// The path of a file; of one that is in no directory as /proc/PID/fd has it: "socket:[123]".
+/// The path of a file; if it is not in a directory, as in /proc/PID/fd: "socket:[123]".
 std::string file_name(std::uint32_t mode, std::uint64_t inode, std::string_view path);
 
-/// A field that is text of any length behind the record (struct text in bpf/lib/shared.h).
+/// A field that is text of any length after the record (struct text in bpf/lib/shared.h).
 template <auto Member>
 Field text_field(std::string_view key, std::string_view title, Format format,
                  std::string_view doc) {
@@ -344,8 +343,8 @@ Field text_field(std::string_view key, std::string_view title, Format format,
           }};
 }
 
-/// A field that is computed: derived<Record, ratio>("hit_ratio", ...); the function takes the
-/// record, and a FieldContext if it needs one.
+/// A computed field: derived<Record, ratio>("hit_ratio", ...); the
+/// function takes the record, and a FieldContext if it needs one.
 template <class Record, auto Function>
 Field derived(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   Field field{
@@ -360,7 +359,7 @@ Field derived(std::string_view key, std::string_view title, Format format, std::
   return field;
 }
 
-/// What a function of the record gives, per second of the report; empty where that is not known.
+/// A function of the record, per second of the report; empty if the time is not known.
 template <class Record, auto Function>
 Field rate(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   Field field{
@@ -382,7 +381,7 @@ Field kernel_stack_field() {
           }};
 }
 
-/// A field that is a function of a process (struct user_code), by its name, else its address.
+/// A field that is a function of a process (struct user_code): its name, else its address.
 template <auto Member>
 Field user_function(std::string_view key, std::string_view title, Format format,
                     std::string_view doc) {
@@ -396,8 +395,8 @@ Field user_function(std::string_view key, std::string_view title, Format format,
   return field.capped();
 }
 
-/// A member that counts through some words: named<&Event::kind, kKinds>("kind", "KIND", ...). A
-/// number beyond them stays a number.
+/// A member that is an index of words: named<&Event::kind, kKinds>("kind",
+/// "KIND", ...). An index out of range is shown as a number.
 template <auto Member, const auto& Words>
 Field named(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;

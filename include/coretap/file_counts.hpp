@@ -1,4 +1,4 @@
-// Reads and writes of files: what tools with bpf/lib/file_counts.bpf.h have in common.
+// Reads and writes of files: shared by tools with bpf/lib/file_counts.bpf.h.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace coretap {
 
-/// Of a Row whose value is a struct file_counts.
+/// For a Row whose value is a struct file_counts.
 template <class Line>
 std::vector<Field> counts_of_files() {
   using Counts = file_counts;

@@ -1,4 +1,4 @@
-// File systems: what tools with bpf/lib/fs_call.bpf.h have in common.
+// File systems: shared by tools with bpf/lib/fs_call.bpf.h.
 #pragma once
 #include <string>
 #include <string_view>
@@ -32,7 +32,7 @@ inline constexpr std::string_view kFsCalls =
     "IORING_SETUP_SQPOLL that is the ring's own thread), from there until their completion is "
     "posted; one that is linked to others waits for these first.";
 
-/// As a caveat of the hooks.
+/// For a caveat of the hooks.
 inline constexpr std::string_view kFsNotSeen =
     "not seen: I/O by mappings (mmap), page faults, AIO and the kernel itself, stat by path, opens "
     "that fail, opens and stat through io_uring, and its requests that leave no completion or "
@@ -42,10 +42,10 @@ inline constexpr std::string_view kFsFunctionsNotSeen =
     "not seen: I/O by mappings (mmap), page faults, AIO, opens of directories, and requests of "
     "io_uring that leave no completion or several";
 
-/// The function of the file system of --type that "TYPE_file_open" and its like stand for.
+/// For words like "TYPE_file_open", the function of the file system given by --type.
 FunctionName fs_function(const Config& config, std::string_view word);
 
-/// The programs.
+/// The hooks of the programs.
 std::vector<Hook> fs_call_hooks();
 
 std::string fs_type_name(const fs_type& type);

@@ -1,5 +1,5 @@
-// Files in records and rows: the values of a struct file_id `file`, and in `mode` beside it, of a
-// record or of a row's key.
+// Files in records and rows: values of a struct file_id `file`
+// and the adjacent `mode`, in a record or in a row's key.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace coretap {
 
-/// The record itself, or the key of a row.
+/// The record itself, or a row's key.
 template <class Record>
 const auto& with_file(const Record& r) {
   if constexpr (requires { r.key; })
@@ -39,7 +39,7 @@ std::vector<Field> identity_of_file() {
           .with("json")};
 }
 
-/// Of a row: the path that bpf/lib/row_text.bpf.h has sent; null: it was lost.
+/// For a row: the path sent by bpf/lib/row_text.bpf.h; null: it was lost.
 template <class Record>
 Value file_of_row(const Record& r, const FieldContext& context) {
   auto& key = with_file(r);
@@ -47,7 +47,7 @@ Value file_of_row(const Record& r, const FieldContext& context) {
   return path ? Value(file_name(key.mode, key.file.inode, *path)) : Value();
 }
 
-/// Of a record with a `path` that file_path() in bpf/lib/path.bpf.h left, and its `path_kind`.
+/// For a record with a `path` from file_path() in bpf/lib/path.bpf.h, and its `path_kind`.
 template <class Event>
 std::string path_of_event(const Event& e) {
   return file_path(text_of(e, e.path), e.path_kind);

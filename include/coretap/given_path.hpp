@@ -1,4 +1,4 @@
-// Paths as programs gave them to system calls: what tools with bpf/lib/given_path.bpf.h share.
+// Paths passed to system calls: shared by tools with bpf/lib/given_path.bpf.h.
 #pragma once
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace coretap {
 
-/// Of a path in the record: as the program gave it, with --full-path behind the directory that it
-/// is relative to; empty where its memory could not be read.
+/// For a path in the record: as passed by the program, with --full-path after
+/// the directory that it is relative to; empty if its memory could not be read.
 template <class Record>
 Value given_path_of(const Record& record, const given_path& path) {
   if (!(path.what & GIVEN_PATH_TEXT)) return {};

@@ -1,5 +1,5 @@
-// Histograms of 64 slots (struct hist in bpf/lib/shared.h): their scale, and what follows from
-// them.
+// Histograms of 64 slots (struct hist in
+// bpf/lib/shared.h): their scale, and derived values.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace coretap {
 
-/// What a number counts: its keys in JSON end with `suffix`.
+/// The unit of a number: its keys in JSON end with `suffix`.
 struct Unit {
   std::string_view suffix;  ///< "ns"; empty: plain numbers
   std::string_view plural;  ///< "nanoseconds"
@@ -21,13 +21,13 @@ inline constexpr Unit pages{"pages", "pages"};
 inline constexpr Unit plain{"", ""};
 }  // namespace unit
 
-/// Bounds of slots: multiples of `step` units; powers of two of it, or one each (linear; the last
-/// slot also counts all above).
+/// Slot bounds: multiples of `step` units; powers of two of it, or one
+/// `step` each (linear; the last slot also counts all larger values).
 struct HistogramScale {
   Unit unit = unit::ns;
   std::uint64_t step = 1'000;
   bool linear = false;
-  std::string_view title = {};  ///< of the first column; empty: by unit and step ("usecs")
+  std::string_view title = {};  ///< of the first column; empty: from unit and step ("usecs")
 
   /// from <= value < below, in units.
   std::uint64_t from(int slot) const;
@@ -38,8 +38,8 @@ struct HistogramScale {
 
 std::uint64_t histogram_count(const hist& h);
 
-/// The value below which `part` (0 to 1) of all values lie, in units, interpolated within its slot;
-/// 0 without values. In a log2 histogram it may be off by up to the slot's width.
+/// The value below which a fraction `part` (0 to 1) of all values is, in units, interpolated
+/// within its slot; 0 without values. In a log2 histogram it may be off by up to the slot's width.
 double percentile(const hist& h, const HistogramScale& scale, double part);
 
 }  // namespace coretap

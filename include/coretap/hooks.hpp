@@ -1,6 +1,6 @@
-// Where a tool attaches: hooks, each with its candidates, the best first. Programs on user
-// functions have sections "uprobe/LIBRARY:function": the library finds the files
-// (probe_target.hpp).
+// Where a tool attaches: hooks, each with its candidates, best first.
+// Programs on user functions have sections "uprobe/LIBRARY:function":
+// the library finds the files (probe_target.hpp).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@ namespace coretap {
 
 class Config;
 
-/// Something a candidate asks of the running kernel beyond its programs' own attach points.
+/// A requirement of a candidate on the running kernel, besides its programs' attach points.
 struct Need {
   enum Kind { field, function, enum_value, arguments } kind;
   std::string_view type;         ///< struct, function, enum or tracepoint
@@ -30,64 +30,64 @@ inline Need has_arguments(std::string_view tracepoint, int count) {
 }
 
 /// How often a perf event (section "perf_event/NAME", program/perf_events.hpp) runs its programs:
-/// times a second on each CPU, or counts of the event (of clocks: nanoseconds) per run.
+/// times per second on each CPU, or counts of the event (for clocks: nanoseconds) per run.
 struct Sampling {
   std::uint64_t hz = 0;
   std::uint64_t period = 0;
-  bool one_cpu = false;  ///< only on the first one: the program looks at all
+  bool one_cpu = false;  ///< only on the first one: the program examines all CPUs
 
   Sampling on_one_cpu() const { return {hz, period, true}; }
 };
 inline Sampling at_hz(std::uint64_t hz) { return {.hz = hz}; }
 inline Sampling every(std::uint64_t period) { return {.period = period}; }
 
-/// More often, a CPU could do little else.
+/// At higher rates, a CPU could do little else.
 inline constexpr std::uint64_t kLeastClockPeriod = 50'000;  // ns
 inline constexpr std::uint64_t kLeastHardwarePeriod = 100;  // events
 inline constexpr std::uint64_t kMostClockHz = 1'000'000'000 / kLeastClockPeriod;
 
-/// A function of the kernel; `module`: the one that it may be a part of.
+/// A kernel function; `module`: the module that may contain it.
 struct FunctionName {
   std::string_view function, module;
 };
-/// What a word in programs' sections stands for, by the command line ("TYPE_file_open"); without a
-/// function: nothing.
+/// Resolves a word in a program's section, by the command line
+/// ("TYPE_file_open"); an empty function rejects the candidate.
 using FunctionOf = FunctionName (*)(const Config&, std::string_view word);
 
-/// One way to attach a hook: all its programs, or it is rejected. Empty: another hook already
-/// delivers the event on this kernel. The ELF section name of each program says what it attaches
-/// to.
+/// One way to attach a hook: all its programs, or it is rejected.
+/// Empty: another hook already delivers the event on this kernel.
+/// The ELF section name of each program defines its attach point.
 struct Candidate {
   std::vector<std::string_view> programs;
   std::vector<Need> needs = {};
-  std::string_view caveat = {};  ///< what is less exact this way; printed when it is chosen
-  /// Of sections "fentry/WORD" and "fexit/WORD"; null: words are functions' names.
+  std::string_view caveat = {};  ///< limitation of this candidate; printed when it is chosen
+  /// For sections "fentry/WORD" and "fexit/WORD"; null: words are function names.
   FunctionOf function_of = nullptr;
-  std::string_view only = {};  ///< what the command line must name for that, in words
+  std::string_view only = {};  ///< what the command line must name for that, for messages
 };
 
-/// Words that name what to trace: "vfs_*", "c:malloc", "t:sched:*" (src/program/target.hpp).
+/// Words for targets: "vfs_*", "c:malloc", "t:sched:*" (src/program/target.hpp).
 using TargetWords = std::vector<std::string> (*)(const Config&);
 
 struct Hook {
   std::string_view name;
-  std::vector<Candidate> candidates;  ///< the best first
+  std::vector<Candidate> candidates;  ///< best first
   std::string_view when = {};         ///< only with this option (long name), "!name": only without
-  std::string_view optional = {};     ///< what is lost without it; empty: the tool needs it
-  Sampling sampling = {};             ///< of its perf events, where no option says otherwise
-  std::string_view instead = {};      ///< what to do where there is no way; empty: coretap doctor
-  /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): what they attach to comes from these
-  /// words; the library takes those programs that the words and this kernel need.
+  std::string_view optional = {};     ///< what is lost without it; empty: the tool requires it
+  Sampling sampling = {};             ///< of its perf events, unless options change it
+  std::string_view instead = {};      ///< what to do if no candidate works; empty: coretap doctor
+  /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): their targets come from these
+  /// words; the library selects the programs needed for the words and this kernel.
   TargetWords targets = nullptr;
-  /// The words are the tool's own (known_functions()): one that cannot be traced is left out.
+  /// The words are built in (known_functions()): targets that cannot be traced are skipped.
   bool known = false;
-  /// For programs of ON_CALLS (bpf/lib/traced_calls.bpf.h): at the entries and the returns of what
-  /// the words name.
+  /// For programs of ON_CALLS (bpf/lib/traced_calls.bpf.h):
+  /// at entry and return of the words' targets.
   bool calls = false;
-  /// For programs of ON_PLACES (bpf/lib/expression.bpf.h): what two words name are two targets, and
-  /// so are two places of a USDT probe; the record of a tracepoint can be read.
+  /// For programs of ON_PLACES (bpf/lib/expression.bpf.h): the same function in two words is two
+  /// targets, and so are two places of a USDT probe; the record of a tracepoint can be read.
   bool by_word = false;
-  /// Of such words: which ask at returns for what was so at the entry.
+  /// For such words: which ones need values from the entry at the return.
   std::vector<bool> (*paired)(const Config&) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Who: the fields of a struct task_id (bpf/lib/shared.h), the same in every tool.
+// Tasks: the fields of a struct task_id (bpf/lib/shared.h), the same in every tool.
 #pragma once
 #include <string_view>
 #include <type_traits>
@@ -10,15 +10,15 @@
 
 namespace coretap {
 
-/// What who<> and owner<> show, in the order in which they get it: id::pid, id::tid.with("json").
+/// Parts of a task's identity, in the order shown: id::pid, id::tid.with("json").
 namespace id {
 template <class Of>
 struct Part {
-  Field field;  // but for its reader
+  Field field;  // without its reader
 
   Part with(std::string_view option) const { return {field.with(option)}; }
   Part only(std::string_view option) const { return {field.only(option)}; }
-  /// Of another task than the one that the record is about.
+  /// For a task other than the one that the record is about.
   Part keyed(std::string_view key, std::string_view title) const {
     auto part = titled(title);
     part.field.key = key;
@@ -70,8 +70,8 @@ inline constexpr Part<Cgroup> cgroup{{.key = "cgroup_id",
 }  // namespace id
 
 namespace detail {
-/// Read::of(record, context): the struct task_id, or what has such members; nullptr: no task is
-/// known.
+/// Read::of(record, context): the struct task_id, or a
+/// struct with such members; nullptr: the task is not known.
 template <class Read, class Of>
 Value read_part(const void* record, const FieldContext& context) {
   auto* who = Read::of(record, context);
@@ -138,20 +138,20 @@ struct OfOwner {
 };
 }  // namespace detail
 
-/// Of a member of the record that is a struct task_id, or has members of the same names:
-/// who<&Event::who>(id::pid, id::comm). With id::cgroup come the names of container, pod and unit.
+/// For a member of the record (the template argument) that is a struct task_id, or has members of
+/// the same names; parts: id::pid, id::comm. id::cgroup adds the names of container, pod and unit.
 template <auto Who, class... Of>
 std::vector<Field> who(const id::Part<Of>&... parts) {
   return detail::parts_of<detail::OfMember<Who>>(parts...);
 }
 
-/// Of a record that has such members itself.
+/// For a record that has such members itself.
 template <class Record, class... Of>
 std::vector<Field> who(const id::Part<Of>&... parts) {
   return detail::parts_of<detail::OfRecord<Record>>(parts...);
 }
 
-/// Of a struct task_id; empty where no task is known.
+/// For a struct task_id; empty if the task is not known.
 template <auto Owner, class... Of>
 std::vector<Field> owner(const id::Part<Of>&... parts) {
   return detail::parts_of<detail::OfOwner<Owner>>(parts...);

@@ -1,5 +1,5 @@
-// Functions and USDT probes that a tool knows by name and traces in whichever files have them:
-// hooks for the programs of bpf/lib/roles.bpf.h.
+// Functions and USDT probes that a tool knows by name and traces in all
+// files that define them: hooks for the programs of bpf/lib/roles.bpf.h.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,21 +15,21 @@ namespace coretap {
 
 struct KnownFunction {
   std::string_view file;  ///< "libssl.so", "mariadbd", a path
-  std::string_view name;  ///< of a USDT probe "PROVIDER:PROBE"
-  std::uint8_t role;      ///< what the kernel program takes it for; not 0
+  std::string_view name;  ///< for a USDT probe "PROVIDER:PROBE"
+  std::uint8_t role;      ///< role in the kernel program; not 0
   enum At { entry, both, probe } at = both;
-  /// A path where the file may be installed: not with --library, and with --pid only if those
-  /// processes have nothing.
+  /// A path where the file may be installed: not used with --library,
+  /// and with --pid only if those processes have no match.
   bool installed = false;
 };
 
-/// Words for what is here: of each file that is installed or that a process uses (or --library,
-/// --pid) those functions that it has. With `programs` they are looked for in the programs of
-/// --pid, too, whatever their names are.
+/// Words for the functions available here: of each file that is installed or
+/// in use by a process (or given by --library, --pid) those that it has. With
+/// `programs` the programs of --pid are searched, too, whatever their names.
 std::vector<std::string> words_for(const Config& config, std::span<const KnownFunction> functions,
                                    bool programs = false);
 
-/// The hook; `words` calls words_for(). Where there are none, `instead` says what to do.
+/// The hook; `words` calls words_for(). If it returns none, `instead` is the advice.
 Hook known_functions(std::string_view name, std::vector<std::string_view> programs,
                      TargetWords words, std::string_view instead);
 

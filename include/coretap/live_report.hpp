@@ -1,4 +1,4 @@
-// Aggregates whose readings are not complete without the loader.
+// Aggregates whose readings the loader completes.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,11 +13,11 @@ namespace coretap {
 
 struct LiveReport {
   AggregateReport aggregate;
-  /// Adds to the counters of a key what is under way when they are read, and clears those that only
-  /// say since when. Every counter that grew then makes a row.
+  /// Adds time in progress at the reading to the counters of a key,
+  /// and clears start times. Every counter that grew then makes a row.
   void (*running)(std::uint64_t* counters, std::uint64_t now_ns) = nullptr;
-  /// Where AggregateReport::totals come from no map; what they are when tracing begins is taken
-  /// off. A report without values has them, too.
+  /// For AggregateReport::totals that are not in a map; their values at the
+  /// start of tracing are subtracted. Also called for a report without values.
   void (*read_totals)(std::uint64_t* counters) = nullptr;
 };
 

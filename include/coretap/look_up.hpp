@@ -1,4 +1,4 @@
-// Look-ups in the directory-entry cache: what tools with bpf/lib/look_up.bpf.h have in common.
+// Lookups in the directory-entry cache: shared by tools with bpf/lib/look_up.bpf.h.
 #pragma once
 #include <string_view>
 

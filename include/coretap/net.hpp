@@ -13,9 +13,9 @@ namespace coretap {
 std::string ip_address(unsigned version, const void* bytes);
 /// "192.0.2.1:80", "[2001:db8::1]:80"
 std::string ip_endpoint(unsigned version, const void* bytes, std::uint16_t port);
-/// "ESTABLISHED"; the kernel's numbers are the same everywhere.
+/// "ESTABLISHED"; numbers are the same in all kernels.
 std::string tcp_state(unsigned state);
-/// "TCP" of a socket's protocol; a number that has no name here stays one.
+/// "TCP" for a socket's protocol; unknown numbers stay numbers.
 std::string ip_protocol(unsigned protocol);
 
 namespace detail {
@@ -31,7 +31,7 @@ Field flow_field(std::string_view key, std::string_view title, Format format, st
 
 /// Fields of the flow that is a member of the record: net::local_address<&Event::flow>().
 namespace net {
-/// Under the title that peers give it.
+/// Under the title used by similar tools.
 inline Field titled(Field field, std::string_view title) {
   field.title = title;
   return field;
@@ -63,7 +63,7 @@ Field remote_port() {
   return detail::flow_field<Flow>("remote_port", "RPORT", as::port, "remote port",
                                   [](const flow& f) { return f.rport; });
 }
-/// Both parts in one column; JSON and CSV have them apart.
+/// Both parts in one column; JSON and CSV have them separately.
 template <auto Flow>
 Field local_endpoint() {
   return detail::flow_field<Flow>("local", "LADDR:LPORT", as::endpoint, "local address and port",
@@ -77,7 +77,7 @@ Field remote_endpoint() {
              [](const flow& f) { return ip_endpoint(f.ip, f.remote, f.rport); })
       .in_text();
 }
-/// local_address() to remote_port(), beside the endpoints.
+/// local_address() to remote_port(), in addition to the endpoints.
 template <auto Flow>
 std::vector<Field> parts() {
   return {local_address<Flow>().with("json"), local_port<Flow>().with("json"),

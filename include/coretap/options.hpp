@@ -1,4 +1,4 @@
-// The command line of a tool, declared once: parsing, help, man page and completion read it.
+// The command line of a tool, declared once: used by parsing, help, man page and completion.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -21,7 +21,7 @@ class Config;
 template <class Skeleton>
 using rodata_of = std::remove_pointer_t<decltype(Skeleton::rodata)>;
 
-/// A place in the read-only data.
+/// A location in the read-only data.
 struct Setting {
   std::size_t offset = 0;
   std::size_t size = 0;  ///< bytes; 0: none
@@ -36,13 +36,13 @@ Setting setting(T Rodata::*member) {
 
 inline constexpr std::uint64_t kMillisecond = 1'000'000;  ///< in nanoseconds, for thresholds
 
-/// What completion may offer for a value.
+/// Kinds of values that completion offers.
 enum class Complete {
   nothing,
   file,
   directory,
   command,
-  pid,  ///< of processes; threads are not listed
+  pid,  ///< processes only, no threads
   user,
   comm,
   cgroup,
@@ -69,26 +69,26 @@ struct Completion {
 
 struct Option {
   char letter = 0;           ///< 0: none
-  std::string_view name;     ///< long name; the same thing in every tool
+  std::string_view name;     ///< long name; the same meaning in every tool
   std::string_view metavar;  ///< empty: a flag without a value
   std::string_view doc;      ///< no full stop
-  /// Takes the value ("" for a flag) into the configuration.
+  /// Stores the value ("" for a flag) in the configuration.
   std::function<Result<void>(Config&, std::string_view)> apply;
-  std::string_view alias = {};  ///< another long name that peers use, accepted silently
+  std::string_view alias = {};  ///< another long name in similar tools, accepted silently
   Complete complete = Complete::nothing;
-  bool shared = false;   ///< spelled once in the library
-  bool adds_up = false;  ///< a list: what is given twice is both
-  /// Values for completion, where they are a closed list.
+  bool shared = false;   ///< defined once in the library
+  bool adds_up = false;  ///< a list: if given twice, both apply
+  /// Values for completion, if they are a closed list.
   std::function<std::vector<Completion>()> words = {};
-  /// Its value may be left out; a word that follows belongs to it only if it ends so (".svg").
+  /// Its value may be omitted; a word that follows belongs to it only with this ending (".svg").
   std::string_view optional_suffix = {};
-  /// Without this condition (Config::holds) it says nothing, and the command line is refused.
+  /// Without this condition (Config::holds) it has no effect, and the command line is rejected.
   std::string_view belongs_to = {};
-  /// Refuses values that a peer's option of this letter takes in another meaning.
+  /// Rejects values that a similar tool's option of this letter uses with another meaning.
   std::function<Result<void>(std::string_view)> by_letter = {};
 };
 
-/// An option of bcc or libbpf-tools that is not here: refused, with what to use instead.
+/// An option of bcc or libbpf-tools that does not exist here: rejected, with the alternative.
 struct Elsewhere {
   char letter;            ///< 0: none
   std::string_view name;  ///< long name; empty: none
@@ -99,21 +99,21 @@ struct Elsewhere {
 struct Positional {
   std::string_view metavar;
   std::string doc;  ///< no full stop
-  /// What must be there comes before what may; only the last one may be there several times.
+  /// Required ones come before optional ones; only the last may be repeated.
   enum Repeat { required, optional, any_number, at_least_one } repeat = optional;
   std::function<Result<void>(Config&, std::string_view)> apply;
   Complete complete = Complete::nothing;
-  std::string_view option = {};  ///< long name of the option that says the same: not both
-  std::string otherwise = {};    ///< applied where neither is given; empty: nothing is
+  std::string_view option = {};  ///< long name of the equivalent option: not both
+  std::string otherwise = {};    ///< applied if neither is given; empty: nothing is
 
   bool repeats() const { return repeat == any_number || repeat == at_least_one; }
   bool needed() const { return repeat == required || repeat == at_least_one; }
 };
 
-/// A flag that sets a bool of the kernel program, or only its own name.
+/// A flag that sets a bool of the kernel program, or just its name in the configuration.
 Option flag(char letter, std::string_view name, std::string_view doc, Setting target = {});
 
-/// A number, put into `target` times `unit`; `present` tells that it was given at all.
+/// A number, stored in `target` times `unit`; `present` is set if it was given.
 Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
               Setting target, std::uint64_t unit = 1, Setting present = {});
 /// The same with bounds, in units.
@@ -132,11 +132,11 @@ Option one_of(Option option, std::function<std::vector<Completion>()> words);
 /// Several lists as one.
 std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
 
-/// Options that say nothing without a condition: belonging_to("events", {...}), and for those that
-/// cannot be used with others: belonging_to("!index|unusable", {...}).
+/// Options without effect unless a condition holds: belonging_to("events", {...}), and
+/// for those that cannot be combined with others: belonging_to("!index|unusable", {...}).
 std::vector<Option> belonging_to(std::string_view condition, std::vector<Option> options);
 
-/// Options that mean the same in every tool that has them.
+/// Options with the same meaning in every tool that has them.
 namespace shared {
 Option pid();
 Option tid(char letter = 't');
@@ -152,19 +152,19 @@ std::vector<Option> container_filters();
 Option containers();  ///< every tool with id::cgroup among its fields has it
 /// Only children of this process, for programs with bpf/lib/parent.bpf.h.
 Option ppid(char letter, Setting wanted);
-/// Only these system calls, by name: `wanted` has a byte for each index, `some` tells that it
-/// counts.
+/// Only these system calls, by name: `wanted` has a
+/// byte for each index, `some` is set if it applies.
 Option syscalls(char letter, Setting wanted, Setting some);
-/// Where to write instead of standard output.
+/// File to write to instead of standard output.
 Option output(char letter = 'o');
 Option color();  ///< every tool has it
-/// How words that name what to trace are read, and how many places they may come to.
+/// How words for targets are read, and the maximum number of probes.
 Option regular_expressions(char letter = 'r');
 Option max_probes();
 Option debug(char letter = 'D');
 Option cgroup(char letter = 'c');
-/// cgroup('c'), where bcc's letter takes the number of something else: "-c 1" is refused, with
-/// `option` as what to use.
+/// cgroup('c'), for tools whose letter in bcc takes a number:
+/// "-c 1" is rejected, with `option` as the alternative.
 Option cgroup_not(std::string_view theirs, std::string_view option);
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
@@ -172,13 +172,13 @@ Option nanoseconds();
 Option microseconds();
 Option interval();
 Option duration(char letter = 0);
-/// Only this CPU: the events of perf, and what programs with bpf/lib/cpu.bpf.h see.
+/// Only this CPU: for perf events, and for programs with bpf/lib/cpu.bpf.h.
 Option cpu(char letter);
-/// How often perf events run their programs, instead of Hook::sampling; at most `most` times a
-/// second on each CPU, and no more often than kernel.perf_event_max_sample_rate.
+/// How often perf events run their programs, instead of Hook::sampling; at most `most`
+/// times per second on each CPU, and not above kernel.perf_event_max_sample_rate.
 Option frequency(std::string_view doc, std::uint64_t most);
-/// The same as counts of the event per sample; `least` is kLeastClockPeriod or
-/// kLeastHardwarePeriod, `alias` what peers call it.
+/// The same as counts of the event per sample; `least` is kLeastClockPeriod
+/// or kLeastHardwarePeriod, `alias` the name in similar tools.
 Option sample_period(char letter, std::string_view doc, std::uint64_t least,
                      std::string_view alias = "sample-period");
 Option kernel_stack();
@@ -187,10 +187,10 @@ Option print_uid();
 Option disk();
 /// The same for tools that trace requests.
 Option request_disk();
-/// Which memory, for programs with bpf/lib/zone.bpf.h.
+/// The memory to trace, for programs with bpf/lib/zone.bpf.h.
 Option node(char letter = 'n');
 Option zone(char letter = 'z');
-/// For tools on user functions; `alias` is what peers call it.
+/// For tools on user functions; `alias` is the name in similar tools.
 Option library(char letter, std::string_view alias = {});
 Option symbols_prefix(char letter = 0);
 /// For tools that probe returns of user functions.
@@ -201,18 +201,18 @@ Option max_keys();
 Option max_events(char letter = 'M');
 Option top(char letter = 0);
 Option sort(char letter = 's');
-/// Which percentiles reports have (percentiles.hpp); `doc` tells the usual ones.
+/// Percentiles shown in reports (percentiles.hpp); `doc` includes the defaults.
 Option percentiles(std::string_view doc);
 Option overall();
-/// How a report that redraws itself on a terminal is shown: -C -r -s.
+/// Display of a report that redraws itself on a terminal: -C -r -s.
 std::vector<Option> screen();
 Option csv(char letter = 0);
-Option command(char letter = 0);  ///< one text instead of -- COMMAND
+Option command(char letter = 0);  ///< one string instead of -- COMMAND
 Option ipv4();
 Option ipv6();
 Option wide(char letter = 'w');
-/// Which connections, for programs with bpf/lib/sock.bpf.h: lists and ranges of ports, lists of
-/// addresses and prefixes, a network namespace.
+/// The connections to trace, for programs with bpf/lib/sock.bpf.h: lists and
+/// ranges of ports, lists of addresses and prefixes, a network namespace.
 Option local_ports(char letter = 'L', std::string_view name = "localport");
 Option remote_ports(char letter = 'D', std::string_view name = "remoteport");
 Option local_addresses(char letter = 0);
@@ -229,13 +229,13 @@ Option heatmap();
 Option by();
 Option offset(char letter = 's');
 
-/// How user stacks are walked.
+/// Method of walking user stacks.
 Option unwind();
 Option unwind_memory();
 
-/// How stacks are shown: -U -K -d -f -s, how they are walked, and how many are kept.
+/// Display of stacks: -U -K -d -f -s, how they are walked, and how many are kept.
 std::vector<Option> stacks();
-std::vector<Option> kernel_stacks();  ///< those that make sense without user stacks
+std::vector<Option> kernel_stacks();  ///< those that are useful without user stacks
 /// For Tool::exclusive of tools that have them.
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 
@@ -248,7 +248,7 @@ Option affinity() {
       "writes shared memory each time that a CPU becomes idle or busy)",
       setting(&Rodata::affinity));
 }
-/// Which waits off the CPU count (bpf/lib/offcpu.bpf.h).
+/// Selects waits off the CPU (bpf/lib/offcpu.bpf.h).
 template <class Rodata>
 std::vector<Option> off_cpu() {
   auto user =
@@ -267,7 +267,7 @@ std::vector<Option> off_cpu() {
                "2 uninterruptible (1024: idle kernel threads), 3 both",
                setting(&Rodata::state_mask), 1, setting(&Rodata::state_on))}});
 }
-/// Which reads and writes of files count (bpf/lib/file_io.bpf.h).
+/// Selects reads and writes of files (bpf/lib/file_io.bpf.h).
 template <class Rodata>
 Option all_files() {
   auto all = flag('a', "all", "not only regular files: sockets, pipes, devices too",
@@ -287,16 +287,16 @@ Option directory(char letter);
 /// For Tool::check.
 Result<void> check_off_cpu(const Config& config);
 
-/// INTERVAL and COUNT. `otherwise`: seconds without an INTERVAL; 0: one report at the end.
+/// INTERVAL and COUNT. `otherwise`: default INTERVAL in seconds; 0: one report at the end.
 std::vector<Positional> interval_count(double otherwise = 0);
 Positional duration_argument();
-/// Words that name what to trace; `otherwise` where there is none.
+/// Words for targets; `otherwise` is the default.
 Positional target_arguments(std::string_view otherwise = {});
-/// A number put into `target` times `unit`: "runqslower 10000"; `otherwise` where there is none.
+/// A number stored in `target` times `unit`: "runqslower 10000"; `otherwise` is the default.
 Positional threshold(std::string_view metavar, std::uint64_t unit, std::string_view doc,
                      Setting target, std::string_view otherwise = {});
 
-/// -p -t --comm --cgroup (and -u where the tool leaves the letter free)
+/// -p -t --comm --cgroup (and -u if the tool does not use the letter)
 std::vector<Option> task_filters(bool uid_letter = true);
 }  // namespace shared
 

@@ -1,4 +1,4 @@
-// The page cache: what tools with bpf/lib/page_cache.bpf.h have in common.
+// The page cache: shared by tools with bpf/lib/page_cache.bpf.h.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -14,10 +14,10 @@ using Sums = page_cache_sums;
 
 inline std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
-// A fault's miss may be seen in one interval and the fault in the one before.
+// A fault's miss may be counted in one interval and the fault in the previous one.
 inline std::uint64_t misses(const Sums& s) { return s.missed; }
 inline std::uint64_t hits(const Sums& s) { return less(s.accessed, s.missed); }
-// A page may be added in one interval and dirtied or wanted in the next.
+// A page may be added in one interval and dirtied or accessed in the next.
 inline std::uint64_t read_ahead(const Sums& s) { return less(s.added, s.written + s.missed); }
 
 /// Without accesses there is no ratio.

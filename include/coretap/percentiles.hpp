@@ -1,5 +1,5 @@
-// Percentiles by key, from fine counts of a kernel program (bpf/lib/percentile.bpf.h): at most 0.8
-// % from a value that was counted.
+// Percentiles by key, from fine counts of a kernel program
+// (bpf/lib/percentile.bpf.h): within 0.8 % of a counted value.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace coretap {
 
-/// How many values there are in each bucket.
+/// Number of values in each bucket.
 using FineCounts = std::map<std::uint32_t, std::uint64_t>;
 
-std::uint64_t fine_from(std::uint32_t bucket);  ///< the least value that counts there
-/// The value that `percent` (0 to 100) of all values do not exceed: the middle of its bucket; 0
-/// without values.
+std::uint64_t fine_from(std::uint32_t bucket);  ///< smallest value of the bucket
+/// The value that `percent` (0 to 100) of all values do
+/// not exceed: the middle of its bucket; 0 without values.
 std::uint64_t fine_percentile(const FineCounts& counts, double percent);
 
-/// PERCENTILES(map, Key) of the kernel program: a row for each set of keys, with a column for each
-/// percentile, of the values since the report before and of all since tracing began. `Bucket`: the
-/// last member of Key.
+/// PERCENTILES(map, Key) of the kernel program: a row for each set of keys,
+/// with a column for each percentile, of the values since the previous report
+/// and of all since the start of tracing. `Bucket`: the last member of Key.
 template <class Key, auto Bucket>
 AggregateReport percentiles(std::string_view map, std::string_view what, FieldList keys,
                             std::vector<double> usual) {

@@ -1,4 +1,4 @@
-// Names of files that are removed or changed: what tools with bpf/lib/removal.bpf.h share.
+// Names of files that are removed or changed: shared by tools with bpf/lib/removal.bpf.h.
 #pragma once
 #include <iterator>
 #include <string_view>
@@ -13,7 +13,7 @@ inline constexpr std::string_view kRemovalCalls[] = {"unlink",   "unlinkat",  "r
                                                      "renameat", "renameat2", "other"};
 static_assert(std::size(kRemovalCalls) == REMOVAL_CALLS);
 
-/// The starts of these calls, some of which architectures lack.
+/// The entries of these calls, some of which do not exist on all architectures.
 inline std::vector<Hook> removal_hooks(std::vector<Hook> others) {
   std::vector<Hook> all = {{"unlinkat", {{{"on_unlinkat"}}}},
                            {"renameat2", {{{"on_renameat2"}}}},

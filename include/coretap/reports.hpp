@@ -1,4 +1,4 @@
-// What a tool shows. The library reads, writes and flushes; a tool only says what there is.
+// Reports of a tool. The library reads, writes and flushes; a tool only declares them.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -25,8 +25,8 @@ struct Row {
   Value value;
 };
 
-/// A member of the key of a Row, of the value: of_key<Line, &Key::cpu>("cpu", ...). Of a struct
-/// extreme the largest value.
+/// A member of the key or the value of a Row: of_key<Line,
+/// &Key::cpu>("cpu", ...). For a struct extreme, the largest value.
 template <class Line, auto Member>
 Field of_key(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   return {key, title, format, doc, [](const void* row, const FieldContext&) {
@@ -48,8 +48,8 @@ Field of_value(std::string_view key, std::string_view title, Format format, std:
   return field;
 }
 
-/// Stacks that are part of the key of a Row, by their keys in the map `stacks`
-/// (bpf/lib/stack.bpf.h); of a user stack also whose it is.
+/// Stacks in the key of a Row, by their keys in the map `stacks`
+/// (bpf/lib/stack.bpf.h); for a user stack also its process.
 template <class Line, auto Member>
 Field kernel_stack_of() {
   return {"kernel_stack", "", as::stack, "kernel stack",
@@ -66,71 +66,71 @@ Field user_stack_of() {
           }};
 }
 
-/// Keys -> values that a kernel program adds up (bpf/lib/aggregate.bpf.h), in one of some layouts.
-/// Values are 64-bit counters that only grow; a report shows what was added since the one before.
+/// Keys -> values that a kernel program sums (bpf/lib/aggregate.bpf.h), in one of several layouts.
+/// Values are 64-bit counters that only grow; a report shows the difference to the previous one.
 struct AggregateReport {
   enum Layout {
-    histograms,  ///< one histogram for each set of keys
-    table,       ///< rows by key, the largest first
-    interval,    ///< one row without a key
-    screen,      ///< a table that redraws itself on a terminal; elsewhere a table
-    bars,        ///< in text a bar for each row: a number, and how much there was of it; else rows
+    histograms,          ///< one histogram for each set of keys
+    table,               ///< rows by key, largest first
+    interval,            ///< one row without a key
+    screen,              ///< a table that is redrawn on a terminal; otherwise a table
+    bars,                ///< in text a bar per row: a number and its amount; otherwise rows
     percentile_columns,  ///< rows by key: include/coretap/percentiles.hpp
   };
   Layout layout = table;
-  std::string_view map;       ///< of the kernel program; its per-CPU slots are NAME_cpus
+  std::string_view map;       ///< name of the kernel program's map; its per-CPU slots are NAME_cpus
   std::vector<Field> fields;  ///< of a Row: keys and values
   std::size_t key_size = 0;
-  std::size_t value_at = 0;  ///< where in the row the value is
+  std::size_t value_at = 0;  ///< offset of the value in the row
   std::size_t value_size = 0;
-  std::size_t event_counters = 1;  ///< this many counters at the start of the value count events
-  /// Where in the value there is a struct extreme, the largest value of the interval; the map is
-  /// a CPU_TABLE. Its first slot has it in a row.
+  std::size_t event_counters = 1;  ///< counters at the start of the value that count events
+  /// Offset in the value of a struct extreme, the largest value of the
+  /// interval; the map is a CPU_TABLE. In a row, its first slot has the value.
   std::vector<std::size_t> largest = {};
 
-  /// Keys are in use only where this condition holds; empty: always. Where it does not, values are
-  /// read from per-CPU slots: one value, or as many as fit, their key being their index.
+  /// Keys are in use only if this condition holds; empty: always. Otherwise values are
+  /// read from per-CPU slots: one value, or as many as fit, with their index as key.
   std::string_view keyed_when = {};
   bool keyless = false;  ///< never any keys
-  /// Why no task owns a row, where that is so; else --by can ask whose rows are
-  /// (bpf/lib/aggregate.bpf.h).
+  /// Why rows are not owned by tasks; empty: --by can
+  /// request their owners (bpf/lib/aggregate.bpf.h).
   std::string_view no_owner = {};
 
   // table, screen
-  std::string_view sort = {};  ///< keys of fields, the largest first; "total_ns,count": then count
-  std::uint64_t top = 0;       ///< rows of text where --top does not say; 0: all
+  std::string_view sort = {};  ///< keys of fields, largest first; "total_ns,count": then count
+  std::uint64_t top = 0;       ///< maximum rows of text without --top; 0: all
 
   bool callers = false;  ///< kernel stacks start with the caller of a lock (bpf/lib/lock.bpf.h)
 
-  bool largest_last = false;          ///< without --sort, where a terminal shows them
-  std::string_view header_when = {};  ///< option under which text has the time; empty: always
+  bool largest_last = false;          ///< without --sort, on terminals
+  std::string_view header_when = {};  ///< option that adds the time to text; empty: always
 
-  /// Other words of peers for keys in --sort.
+  /// Names that similar tools use for keys in --sort.
   std::vector<std::pair<std::string_view, std::string_view>> sort_words = {};
-  /// Rows that no kernel program can judge; those that it refuses count as filtered. nullptr: all.
+  /// Filter in the loader; rejected rows count as filtered. nullptr: all.
   bool (*wanted)(const void* row, const FieldContext& context) = nullptr;
 
-  /// Rows of which this is the same are one, with the key of the first. nullptr: each is a row.
+  /// Rows with equal results are merged into the first. nullptr: each is a row.
   Value (*one_row_for)(const void* row, const FieldContext& context) = nullptr;
 
-  /// Rows of which this is the same belong together: FieldContext::groups. nullptr: none do.
+  /// Rows with the same result form a group: FieldContext::groups. nullptr: no groups.
   std::uint64_t (*group_of)(const void* row) = nullptr;
 
-  /// A line of text below the rows, about the counters of all of them.
+  /// A line of text below the rows, computed from the sum of their counters.
   std::string (*total)(const void* counters) = nullptr;
 
   // interval
-  /// Option under which lines of text begin with the time of day; empty: always.
+  /// Option that adds the time of day to lines of text; empty: always.
   std::string_view time_when = "timestamp";
 
-  std::vector<int> (*numbers)() = nullptr;  ///< of bars: those that have a row in any case
+  std::vector<int> (*numbers)() = nullptr;  ///< for bars: those that always have a row
 
   // histograms
-  std::string_view what = {};  ///< "latency": names the values; of bars: "CPU"
+  std::string_view what = {};  ///< "latency": name of the values; for bars: "CPU"
   HistogramScale scale = {};
   std::string_view extension = {};  ///< option that adds the line avg/total/count
   bool averages = false;            ///< or always
-  /// Counters beside them, since tracing began: "TITLE: 3/10" in text.
+  /// Counters next to them, since the start of tracing: "TITLE: 3/10" in text.
   std::string_view totals_map = {};
   std::string_view totals_title = {};
   std::vector<Field> totals = {};
@@ -138,10 +138,10 @@ struct AggregateReport {
 
   // percentile_columns
   std::size_t bucket_at = 0;                   ///< in the key
-  std::vector<double> usual_percentiles = {};  ///< where --percentiles does not say
+  std::vector<double> usual_percentiles = {};  ///< without --percentiles
 
-  /// Program with the section run/each_cpu that is run on each CPU when all is attached, and at the
-  /// end of each interval before the counters are read.
+  /// Program in section run/each_cpu that is run on each CPU when all programs
+  /// are attached, and at the end of each interval before the counters are read.
   std::string_view at_intervals = {};
 
   AggregateReport runs_at_intervals(std::string_view program) && {
@@ -152,7 +152,7 @@ struct AggregateReport {
   std::size_t owner_at() const { return value_at + value_size; }
   std::size_t row_size() const { return owner_at() + sizeof(task_id); }
 
-  /// "they are of interrupts": for ROWS_WITHOUT_OWNER of the kernel program.
+  /// "they are of interrupts": for kernel programs with ROWS_WITHOUT_OWNER.
   AggregateReport without_owner(std::string_view why) && {
     no_owner = why;
     return std::move(*this);
@@ -161,12 +161,12 @@ struct AggregateReport {
     scale.step = 1'000'000;
     return std::move(*this);
   }
-  /// What the slots of the histograms count, and how wide they are.
+  /// Unit and width of the histograms' slots.
   AggregateReport scaled(HistogramScale slots) && {
     scale = slots;
     return std::move(*this);
   }
-  /// This many counters at the start of the value count events.
+  /// Number of counters at the start of the value that count events.
   AggregateReport counted_by(std::size_t counters) && {
     event_counters = counters;
     return std::move(*this);
@@ -198,7 +198,7 @@ struct AggregateReport {
     total = [](const void* counters) { return Words(*static_cast<const Value*>(counters)); };
     return std::move(*this);
   }
-  /// Keys are small numbers: values lie in per-CPU slots, their key being their index.
+  /// Keys are small numbers: values are in per-CPU slots, with their index as key.
   AggregateReport by_slots() && {
     keyless = true;
     return std::move(*this);
@@ -239,9 +239,9 @@ struct AggregateReport {
     group_of = [](const void* row) { return Group(*static_cast<const Line*>(row)); };
     return std::move(*this);
   }
-  /// In text the first field is the number, whose order the rows have, the second one the bar (of
-  /// milliseconds: whole ones); `of`: "CPU". Those of `every` are rows where they had no events
-  /// too. The key starts with the number, 32 bits.
+  /// In text the first field is the number, which orders the rows, the second
+  /// one the bar (for milliseconds: whole ones); `of`: "CPU". Numbers in `every`
+  /// have rows even without events. The key starts with the number, 32 bits.
   AggregateReport as_bars(std::string_view of, std::vector<int> (*every)()) && {
     layout = bars;
     what = of;
@@ -254,8 +254,8 @@ struct AggregateReport {
   }
 };
 
-/// Histograms by key: HISTOGRAM(map, Key) of the kernel program. Keys whose option is not given are
-/// left out; without any there is one histogram.
+/// Histograms by key: HISTOGRAM(map, Key) of the kernel program. Keys whose
+/// option is not given are omitted; without any there is one histogram.
 template <class Key>
 AggregateReport histogram(std::string_view map, std::string_view what, FieldList keys,
                           std::string_view extension = {}) {
@@ -295,10 +295,10 @@ AggregateReport table(std::string_view map, FieldList fields, std::string_view s
   return r;
 }
 
-/// Times before a table's columns; JSON and CSV have them always.
+/// Times before a table's columns; always in JSON and CSV.
 struct TimeColumn {
   enum Kind {
-    since_start,   ///< seconds since tracing began
+    since_start,   ///< seconds since the start of tracing
     milliseconds,  ///< the same in whole milliseconds
     wall,          ///< local time of day
     utc,           ///< time of day in UTC
@@ -313,12 +313,12 @@ struct TimeColumn {
 struct EventReport {
   std::vector<Field> fields;
   std::size_t record_size = 0;       ///< bytes, without the stack
-  std::string_view stack_when = {};  ///< option under which a struct stack follows the record
+  std::string_view stack_when = {};  ///< option that adds a struct stack to the record
   std::vector<TimeColumn> times = {TimeColumn{}};
-  /// What no kernel program can judge; records that it refuses count as filtered. nullptr: all.
+  /// Filter in the loader; rejected records count as filtered. nullptr: all.
   bool (*wanted)(const Config&, const void* record) = nullptr;
-  /// Option under which each line is followed by the user stack whose key (bpf/lib/stack.bpf.h) is
-  /// in the record, and the process that it is of.
+  /// Option that prints after each line the user stack whose
+  /// key (bpf/lib/stack.bpf.h) and process are in the record.
   std::string_view callers_when = {};
   std::uint64_t (*callers)(const void* record) = nullptr;
   std::uint32_t (*callers_of)(const void* record) = nullptr;
@@ -343,12 +343,12 @@ struct EventReport {
     };
     return std::move(*this);
   }
-  /// It has a user_function<>; the kernel program hands such records over by emit_end_now().
+  /// It has a user_function<>; the kernel program sends such records by emit_end_now().
   EventReport with_user_functions() && {
     names_user_functions = true;
     return std::move(*this);
   }
-  /// A single process makes hundreds of thousands a second: a larger ring.
+  /// One process can cause hundreds of thousands of events per second: use a larger ring.
   EventReport high_rate() && {
     high_rate_events = true;
     return std::move(*this);
@@ -365,26 +365,26 @@ struct StackReport {
   enum Measure {
     time,
     samples,
-    bytes,  ///< the kernel program adds them up where it would add up times
+    bytes,  ///< the kernel program sums bytes instead of times
   };
   enum Layout {
     alone,  ///< a task and its stacks
-    waker,  ///< who woke it and in which stack; of the task only the name
-    chain,  ///< a task and its stacks, who woke it, who woke that one, ...
+    waker,  ///< its waker with stacks; only the name of the task
+    chain,  ///< a task with stacks, its waker, that one's waker, ...
   };
   std::string_view value_title;  ///< "microseconds off the CPU"
   Measure measure = time;
   Layout layout = alone;
-  /// Where this holds, user stacks are taken.
+  /// User stacks are recorded if this holds.
   std::string_view user_stacks_when = "!kernel-stacks-only";
-  /// Where this holds, kernel frames are marked with _[k]; empty: never.
+  /// Kernel frames are marked with _[k] if this holds; empty: never.
   std::string_view annotated_when = {};
-  /// An iterator program that adds the waits under way when tracing ends; empty: none.
+  /// An iterator program that adds waits in progress when tracing ends; empty: none.
   std::string_view waits_by = {};
 
-  /// Each report has what was added since the one before, instead of one report at the end.
+  /// Each report has the differences to the previous one, instead of one report at the end.
   bool deltas = false;
-  /// Samples are ticks of the CPUs' clock: each stands for the time from one to the next.
+  /// Samples are CPU clock ticks: each accounts for the time until the next one.
   bool ticks = false;
 
   StackReport by_ticks() const {
@@ -403,7 +403,7 @@ struct StackReport {
     report.waits_by = "on_waiting";
     return report;
   }
-  /// By the names of tasks no process is there to ask for its functions, unless this is given.
+  /// Rows by task name have no process to look up functions in, unless this option is given.
   StackReport user_stacks_with(std::string_view option) const {
     auto report = *this;
     report.user_stacks_when = option;
@@ -416,54 +416,54 @@ struct StackReport {
   }
 };
 
-/// What is, rather than what happened: shown at once, and again at each interval. The loader reads
-/// it by itself, and nothing is loaded or attached; or an iterator program does.
+/// Current state instead of events: shown at once, and again at each interval. The
+/// loader reads it without loading or attaching programs, or an iterator program does.
 struct SnapshotReport {
-  /// Records of one type; they live as long as `owner`.
+  /// Records of one type; valid as long as `owner`.
   struct Reading {
     std::shared_ptr<const void> owner;
     std::vector<const void*> records;
   };
-  /// Numbers of which a record has as many as the machine asks for: in JSON an array, in CSV a
-  /// column for each, its key and a number from 0. Without a key: none.
+  /// A record's array of numbers whose length depends on the system: an array in JSON, in
+  /// CSV a column for each, named by the key and an index from 0. Without a key: none.
   struct Series {
-    std::string_view key = {};  ///< the array's
-    Field element = {};         ///< key, format and what one of them means
+    std::string_view key = {};  ///< of the array
+    Field element = {};         ///< key, format and doc of one element
     std::vector<Value> (*read)(const void* record) = nullptr;
-    std::string_view metric = {};  ///< what exporters call one of them: "unusable_ratio"
+    std::string_view metric = {};  ///< exporters' name for one element: "unusable_ratio"
   };
-  /// What stands above all rows, a record of its own; without fields: nothing does.
+  /// Data above all rows, a separate record; without fields: none.
   struct Head {
-    std::string_view type = {};  ///< of its line of JSON; CSV has its fields in each row
+    std::string_view type = {};  ///< of its JSON line; CSV has its fields in each row
     std::vector<Field> fields = {};
-    /// From all that the iterator program has written.
+    /// Computed from all records of the iterator program.
     Result<std::shared_ptr<const void>> (*read)(const std::vector<const void*>& records) = nullptr;
-    std::string (*text)(const void* head) = nullptr;  ///< behind the time
+    std::string (*text)(const void* head) = nullptr;  ///< after the time
     std::shared_ptr<const void> prototype = {};
   };
   std::string_view source;  ///< "/proc/buddyinfo"
   std::vector<Field> fields;
   Series series = {};
   Result<Reading> (*read)(const Config&) = nullptr;
-  /// A line, as readers of the file `format_of` know it; nullptr: a table of the fields.
+  /// A line in the layout of the file `format_of`; nullptr: a table of the fields.
   std::string (*text)(const void* record) = nullptr;
   std::string_view format_of = {};        ///< "/sys/kernel/debug/extfrag/unusable_index"
-  std::shared_ptr<const void> prototype;  ///< an empty record, whose fields have their types
+  std::shared_ptr<const void> prototype;  ///< an empty record, for the types of its fields
 
   std::string_view program = {};  ///< of kind iter; empty: none
-  std::size_t record_size = 0;    ///< of what it writes
+  std::size_t record_size = 0;    ///< of the program's records
   std::size_t key_size = 0;       ///< rows are Group<Key>; 0: they are the program's records
-  std::string_view sort = {};     ///< key of a field, the largest first
+  std::string_view sort = {};     ///< key of a field, largest first
   Head head = {};
 
-  /// Instead of `read`: what this program writes, of kind iter.
+  /// Instead of `read`: the records of this program of kind iter.
   template <class Record>
   SnapshotReport read_by(std::string_view iterator) && {
     program = iterator;
     record_size = sizeof(Record);
     return std::move(*this);
   }
-  /// Records that begin with equal keys are one row.
+  /// Records that start with equal keys are one row.
   template <class Key>
   SnapshotReport grouped() && {
     key_size = sizeof(Key);
@@ -491,7 +491,7 @@ struct SnapshotReport {
   }
 };
 
-/// How many records have this key.
+/// Number of records with this key.
 template <class Key>
 using Group = Row<Key, std::uint64_t>;
 

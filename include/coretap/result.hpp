@@ -9,11 +9,11 @@ namespace coretap {
 /// Exit statuses of every tool; scripts rely on them.
 enum Status : int {
   kOk = 0,
-  kFailed = 1,       ///< something went wrong while running
-  kUsage = 2,        ///< the command line is wrong
-  kUnsupported = 3,  ///< this kernel or these privileges cannot run it
+  kFailed = 1,       ///< an error while running
+  kUsage = 2,        ///< an error in the command line
+  kUnsupported = 3,  ///< this kernel or these privileges do not support it
   kDataLost = 4,     ///< --strict was given and data was lost
-  kCannotRun = 126,  ///< the command after -- is not a program, or may not be executed
+  kCannotRun = 126,  ///< the command after -- is not executable
   kNotFound = 127,   ///< the command after -- does not exist
 };
 
@@ -21,7 +21,7 @@ struct Error {
   std::string what;       ///< in the user's terms
   std::string why = {};   ///< the system's reason, decoded
   std::string hint = {};  ///< one thing to do
-  int status = kFailed;   ///< exit status this error leads to
+  int status = kFailed;   ///< resulting exit status
 };
 
 template <class T>

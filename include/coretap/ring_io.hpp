@@ -1,4 +1,4 @@
-// Reads and writes through io_uring: what tools with bpf/lib/ring_io.bpf.h have in common.
+// Reads and writes through io_uring: shared by tools with bpf/lib/ring_io.bpf.h.
 #pragma once
 #include <string_view>
 
@@ -20,7 +20,7 @@ inline constexpr std::string_view kFileIoNotSeen =
 
 /// Completions of requests.
 Hook ring_io_hook();
-/// With RING_IO_TIMED: also when they were submitted.
+/// With RING_IO_TIMED: also their submission.
 Hook timed_ring_io_hook();
 
 }  // namespace coretap

@@ -1,5 +1,5 @@
-// The keys of JSON lines and the columns of CSV, as documentation lists them and tests compare them
-// with what is written.
+// The keys of JSON lines and the columns of CSV, as listed in
+// the documentation and checked by tests against the output.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,12 +11,12 @@ namespace coretap {
 
 struct OutputKey {
   std::string name;
-  std::string type;  ///< of JSON: "integer", "string", "number or null", "array of objects", ...
+  std::string type;  ///< in JSON: "integer", "string", "number or null", "array of objects", ...
   std::string unit;  ///< "nanoseconds"; empty: none
   std::string doc;
-  std::string_view when = {};           ///< a condition; empty: always there
+  std::string_view when = {};           ///< a condition; empty: always present
   std::vector<OutputKey> members = {};  ///< of the objects in an array
-  bool negative = false;                ///< an integer may be below zero
+  bool negative = false;                ///< the integer may be negative
 };
 
 struct JsonKind {
@@ -25,26 +25,26 @@ struct JsonKind {
   std::vector<OutputKey> keys;
 };
 
-/// The unit follows from the end of the name: "_ns", "_bytes".
+/// The unit is derived from the end of the name: "_ns", "_bytes".
 OutputKey key(std::string name, std::string type, std::string doc, std::string_view when = {},
               std::vector<OutputKey> members = {});
-/// A field's key; its type is what it gives for a record of this many zero bytes.
+/// A field's key; its type is that of its value for a record of this many zero bytes.
 OutputKey key(const Field& field, std::size_t record_size, std::string_view when = {});
-/// The same for a record that needs more than zeros.
+/// The same for a record that must not be all zeros.
 OutputKey key_of(const Field& field, const void* record, std::string_view when = {});
 
 /// The same for CSV, which has no arrays.
 OutputKey csv_key_of(const Field& field, const void* record, std::string_view when = {});
 OutputKey csv_key(const Field& field, std::size_t record_size, std::string_view when = {});
 
-/// Keys that several kinds have.
+/// Keys common to several kinds.
 OutputKey type_key(const std::string& type);
 OutputKey time_key();
 OutputKey monotonic_key();
 /// A kernel stack in JSON, and in CSV.
 OutputKey kernel_stack_key(std::string_view when = {});
 OutputKey folded_kernel_stack_key(std::string_view when = {});
-/// A user stack in JSON: its frames and how far they can be trusted.
+/// A user stack in JSON: its frames and their reliability.
 std::vector<OutputKey> user_stack_keys(std::string_view when = {});
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// What the headers of kernel objects need (scripts/skeleton); each includes it.
+// Included by the generated headers of kernel objects (scripts/skeleton).
 #pragma once
 #include <string_view>
 

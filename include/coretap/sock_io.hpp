@@ -1,4 +1,4 @@
-// Sends and receives on TCP sockets: what tools with bpf/lib/sock_io.bpf.h have in common.
+// Sends and receives on TCP sockets: shared by tools with bpf/lib/sock_io.bpf.h.
 #pragma once
 #include <vector>
 
@@ -6,11 +6,11 @@
 
 namespace coretap::sock_io {
 
-/// A tool that counts only one direction leaves out the other one's hooks.
+/// A tool that counts only one direction omits the other one's hooks.
 enum Direction { sends, both };
 
 inline std::vector<Hook> hooks(Direction which) {
-  // The tracepoints see both versions of IP.
+  // The tracepoints cover both IP versions.
   const Candidate seen{{}, {has_arguments("sock_send_length", 3)}};
   std::vector<Hook> all = {
       {.name = "sends",

@@ -1,4 +1,4 @@
-// A tool is one declarative value of this type; everything else is the library's.
+// A tool is one declarative value of this type; the library does everything else.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -21,31 +21,31 @@ struct Example {
   std::string_view meaning;
 };
 
-/// What somebody asks when something is slow, in words that need not know the tool: the index of
-/// coretap(8), and what `coretap find` searches.
+/// A question of a user with a performance problem, worded without knowledge
+/// of the tool: for the index of coretap(8), and the search of `coretap find`.
 struct Question {
   std::string_view question;  ///< "Which process opens that file?"
   std::string_view command;   ///< the command line that answers it
 };
 
-/// What a user of bcc or libbpf-tools has to know about the tool of that name there.
+/// Differences that a user of the tool of that name in bcc or libbpf-tools must know.
 struct Difference {
   enum Where { bcc, libbpf_tools, both } where;
-  std::string_view what;  ///< sentences: what is so here, then what is so there
+  std::string_view what;  ///< sentences: first about this tool, then about the other
 };
 
-/// A name under which peers have what the tool does with an option.
+/// A tool name elsewhere for an option of this tool.
 struct OtherName {
   std::string_view name;    ///< "ext4dist"
   std::string_view option;  ///< "--type=ext4"
 };
 
-/// The compiled kernel program that is in the executable.
+/// The compiled kernel program, embedded in the executable.
 struct KernelObject {
   std::string_view compressed;  ///< by zstd; empty: the tool has none
-  std::string_view model = {};  ///< compressed, too: the object that is its dictionary; empty: none
+  std::string_view model = {};  ///< also compressed: the object used as its dictionary; empty: none
 
-  /// The ELF file, decompressed again by each call; empty if that fails.
+  /// The ELF file, decompressed by each call; empty on failure.
   std::string bytes() const;
 };
 
@@ -54,25 +54,25 @@ KernelObject skeleton() {
   return {Skeleton::compressed(), Skeleton::model()};
 }
 
-/// How many entries a map gets; never a constant that silently drops.
+/// The number of entries in a map; never a constant that would silently drop data.
 struct MapSize {
   enum By {
-    block_requests,  ///< as many as the disks' queues can hold
-    cached_pages,    ///< a part of the pages that the cache can hold
-    block_bios,      ///< the same where submitters are known by their bios only
-    disks,           ///< as many as there are, and more
-    slab_caches,     ///< the same; preallocated, as what is traced is allocation itself
-    stacks,          ///< --stack-storage-size, else from the memory
-    objects,         ///< --max-keys, else a million; of the last ones, a quarter of that
+    block_requests,  ///< capacity of the disks' queues
+    cached_pages,    ///< a fraction of the pages that the cache can hold
+    block_bios,      ///< like block_requests, if submitters are known only by bio
+    disks,           ///< the number of disks, with a reserve
+    slab_caches,     ///< like disks; preallocated, as the traced functions are the allocator
+    stacks,          ///< --stack-storage-size, else from the memory size
+    objects,         ///< --max-keys, else a million; for LRU maps a quarter of that
     sockets,         ///< one for each 64 KB of memory
-    per_cpu,         ///< what CPUs have under way, with room to spare
+    per_cpu,         ///< operations in progress on CPUs, with a reserve
   };
   std::string_view map;
   By by;
   std::string_view when = {};  ///< only with these options
   enum Entries {
-    on_demand,     ///< where this kernel can allocate them safely while it traces
-    preallocated,  ///< fewer, as memory allows: what is traced is allocation itself
+    on_demand,     ///< allocated while tracing, if this kernel can do so safely
+    preallocated,  ///< fewer, by memory size: the traced functions are the allocator
   } entries = on_demand;
 };
 
@@ -86,34 +86,34 @@ struct Tool {
   std::string_view name;
   std::string_view subsystem;    ///< filled in by the registry
   std::string_view summary;      ///< one line, no full stop
-  std::string_view description;  ///< what the numbers mean, paragraphs separated by an empty line
-  std::string_view overhead;     ///< what it costs the traced machine
+  std::string_view description;  ///< meaning of the numbers, paragraphs separated by an empty line
+  std::string_view overhead;     ///< costs for the traced system
   std::vector<Example> examples;
   std::vector<Question> questions;  ///< one to four
   std::vector<OtherName> other_names = {};
-  std::vector<Difference> differs = {};  ///< from peers' tools; none where they have no such tool
+  std::vector<Difference> differs = {};  ///< from similar tools; empty if there are none
   KernelObject object;
   std::vector<Positional> positionals;
   std::vector<Option> options;
-  std::vector<Elsewhere> elsewhere;  ///< what bcc or libbpf-tools have and this tool refuses
+  std::vector<Elsewhere> elsewhere;  ///< options of bcc or libbpf-tools that this tool rejects
   std::vector<Hook> hooks;
-  std::vector<MapSize> maps;  ///< beyond those that the library knows
+  std::vector<MapSize> maps;  ///< in addition to those that the library knows
   Report report;
   std::vector<Variant> other_reports;
   std::string_view announce;  ///< "Tracing block device I/O"
   /// Options that cannot be used together.
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;
-  /// Last word on a parsed command line: combinations that no single option can judge.
+  /// Final check of a parsed command line: combinations of options.
   Result<void> (*check)(const Config&) = nullptr;
-  /// Asks the machine what the kernel program has to know, before it is loaded.
+  /// Looks up system data for the kernel program, before it is loaded.
   Result<void> (*look_up)(Config&) = nullptr;
-  /// Makes code of the command line's expressions (Session::pads), once the plan is made.
+  /// Compiles the command line's expressions (Session::pads), after the plan is made.
   Result<void> (*compile)(Session&) = nullptr;
-  /// What --list prints, instead of tracing; a tool that has it has that option.
+  /// Output of --list, instead of tracing; the tool then has that option.
   std::string (*list)(const Config&) = nullptr;
 };
 
-/// All tools, in the order of their subsystems; each function builds its table when called.
+/// All tools, ordered by subsystem; each function builds its table when called.
 struct Registered {
   std::string_view subsystem;
   std::string_view name;
@@ -125,7 +125,7 @@ Tool build(const Registered& entry);
 
 }  // namespace coretap
 
-/// Begins a tool file's one function: TOOL(biolatency) { return {...}; }
+/// Starts a tool file's only function: TOOL(biolatency) { return {...}; }
 #define TOOL(name)           \
   namespace coretap::tools { \
   Tool name();               \
