@@ -98,19 +98,26 @@ def call(command, limit=None, **options):
             end_tree(process)
 
 
-class Beside:
-    """A command that runs beside what follows; its words come only if it fails."""
+def only_idle_time():
+    """This thread, and what it starts from now on, runs only while a CPU has nothing else to do."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
-    def __init__(self, command, log, limit=None, **options):
-        self.log, self.status = log, 0
-        self.thread = threading.Thread(target=self._run, args=(command, limit, options), daemon=True)
+
+class Beside:
+    """A command that runs beside what follows; its words come only if it fails. `idle`: while CPUs have nothing else to do."""
+
+    def __init__(self, command, log, limit=None, idle=False, **options):
+        self.log, self.status, self.said = log, 0, False
+        self.thread = threading.Thread(target=self._run, args=(command, limit, idle, options), daemon=True)
         self.thread.start()
 
-    def _run(self, command, limit, options):
+    def _run(self, command, limit, idle, options):
+        if idle:
+            only_idle_time()
         with open(self.log, "w") as log:
             self.status = call(command, limit, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, **options)
 
     def wait(self):
-        """-> its status, the end of its words"""
+        """-> its status, the end of its words unless they are `said`"""
         self.thread.join()
-        return self.status, "" if self.status == 0 else "".join(Path(self.log).read_text(errors="replace").splitlines(True)[-60:])
+        return self.status, "" if self.status == 0 or self.said else "".join(Path(self.log).read_text(errors="replace").splitlines(True)[-60:])

@@ -46,6 +46,9 @@ def begin(run, part):
     seconds = run.clock.passed() - begun
     run.totals.took(part.name, seconds)
     failed = run.totals.failed - before
+    if run.beside and part.name == "unit":
+        say("unit: beside the next parts")
+        return
     say(f"{part.name}: {f'{failed} FAILED' if failed else 'ok'}, {seconds:.0f} s")
     if not run.interrupted and not run.options.filter:
         run.history.ran(part.name, seconds)
@@ -156,6 +159,7 @@ def main():
         else:
             for part in chosen:
                 begin(run, part)
+            run.end_beside()
         return closing(run)
     finally:
         history.write()

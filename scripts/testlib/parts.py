@@ -15,6 +15,8 @@ AT_ONCE = 3  # shards of tests that wait more than they compute
 PER_CPU = len(os.sched_getaffinity(0))  # shards of tests that compute
 LINT_SECONDS = 45  # with --ci, for the files that clang-tidy has not found clean yet
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
+# In place of all: what the parts of a run without --ci use.
+TARGETS_OF_TEST = ["coretap", "coretap-docs", "unit_tests", "tool_tests", "workloads"]
 BUILDS = ("main", "sanitize", "static", "clang")  # those of --ci
 # On arm64 some: beside doctor, which loads all programs, a test of each subsystem on one kernel.
 ARM64_KERNEL = "6.12"
@@ -50,9 +52,12 @@ def part(name, words, seconds, tiers=(), **more):
 
 def prepare(run, chosen):
     """Installs what the parts need: what a build needs now, all else beside it. -> whether a build can begin"""
-    if not run.step("packages of the distribution", [run.root / "scripts/deps", "build", "test"]):
+    if not run.step("packages of the distribution", [run.root / "scripts/deps", "build", "compile-tests"]):
         return False
-    later = sorted({group for one in chosen for group in one.needs})
+    if all("test" in one.tiers for one in chosen):
+        run.targets = TARGETS_OF_TEST
+    run.unit_beside = not run.options.ci and any(one.name == "life" for one in chosen) and os.geteuid() == 0
+    later = ["test", *sorted({group for one in chosen for group in one.needs})]
     run.logs.mkdir(parents=True, exist_ok=True)
     script = " && ".join([f"'{run.root}/scripts/deps' {' '.join(later)}"] * bool(later)
                          + [f"'{run.root}/scripts/vm' fetch {kernels(run).replace(',', ' ')}"] * ("vm" in later))
@@ -63,9 +68,10 @@ def prepare(run, chosen):
 def fetched(run):
     """Once what was to be installed beside the build is there."""
     status, words = run.fetched.wait()
-    if status != 0 and words:
+    if words:
         say(f"not all that was to be fetched is here:\n{words}")
-        run.fetched.status = 0  # said once
+        run.totals.one("packages and kernels that are fetched beside the build", False)
+        run.fetched.said = True
     return status == 0
 
 
@@ -89,12 +95,22 @@ def build(run):
 
 @part("unit", "unit tests", 50, ("test", "ci"), must=True)
 def unit(run):
-    if run.build():
+    fetched(run)
+    if not run.build():
+        return
+
+    def tests():
         run.gtest("unit tests", run.directory() / "bin/unit_tests", shards=PER_CPU)
+
+    if run.unit_beside:  # the life of the tools waits more than it computes
+        run.begin_beside(tests)
+    else:
+        tests()
 
 
 @part("documents", "golden files, manual pages, completion in shells, rules of the tree, the clock", 20, ("test", "ci"), must=True)
 def documents(run):
+    fetched(run)
     if not run.build():
         return
     if shutil.which("mandoc"):
@@ -160,7 +176,7 @@ def begin_guests_beside(run):
     if run.options.ci and (later := chosen_kernels(run)[2:]) and fetched(run):
         command, results = guests(run, run.directory(), ",".join(later), None, "--stress", later[-1], "--at-once", 1, *of_matrix(run),
                                   results="matrix-beside")
-        beside = clock.Beside(["chrt", "--idle", "0", *command], run.logs / "matrix-beside.log", run.limit())
+        beside = clock.Beside(command, run.logs / "matrix-beside.log", run.limit(), idle=True)
         run.guests_beside = beside, later, results
 
 

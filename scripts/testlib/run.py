@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,7 +37,8 @@ class Run:
     def __init__(self, root, options, now, history, totals):
         self.root, self.options, self.clock, self.history, self.totals = root, options, now, history, totals
         self.interrupted = False  # the clock has ended something of the part that runs
-        self.built = {}
+        self.built, self.targets = {}, None  # targets: of the main build, in place of all
+        self.unit_beside, self.beside = False, None
         self.logs = self.directory() / "test-logs"
 
     def directory(self, kind="main"):
@@ -70,7 +72,7 @@ class Run:
 
     def build(self, kind="main", targets=None):
         """Once for each kind and targets. -> whether it is there; the compiler's words come only if it fails"""
-        targets = targets or TARGETS[kind]
+        targets = targets or (kind == "main" and self.targets) or TARGETS[kind]
         key = (kind, *targets)
         if key in self.built:
             return self.built[key]
@@ -168,6 +170,20 @@ class Run:
                 reasons.setdefault(why, []).extend(tests)
         self.totals.skips(name, reasons)
         say(f"{name}: {time.monotonic() - begun:.0f} s")
+
+    def begin_beside(self, call):
+        """Calls while CPUs have nothing else to do, beside the parts that follow; end_beside() waits for it."""
+        def idle():
+            clock.only_idle_time()
+            call()
+
+        self.beside = threading.Thread(target=idle, daemon=True)
+        self.beside.start()
+
+    def end_beside(self):
+        if self.beside:
+            self.beside.join()
+            self.beside = None
 
     # --- other commands --------------------------------------------------------------------------
 

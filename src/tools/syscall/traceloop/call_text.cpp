@@ -72,7 +72,7 @@ bool creates(std::uint64_t open_flags) {
 }  // namespace
 
 std::uint32_t used_arguments(std::string_view call, const CallArguments* arguments,
-                             std::span<const std::uint64_t, CALL_ARGS> values) {
+                             std::span<const __u64, CALL_ARGS> values) {
   auto all =
       first_arguments(arguments ? std::min<std::size_t>(arguments->size(), CALL_ARGS) : CALL_ARGS);
   if (call == "openat") return all & first_arguments(creates(values[2]) ? 4 : 3);
@@ -122,7 +122,7 @@ std::string call_text(const CallRecord& record, const CallArguments* arguments) 
   auto name = syscall_name(record.call.index);
   std::array<std::uint64_t, CALL_ARGS> values;
   std::copy_n(record.call.args, CALL_ARGS, values.begin());
-  auto used = used_arguments(name, arguments, values);
+  auto used = used_arguments(name, arguments, record.call.args);
   std::string text;
   for (std::size_t i = 0; i < CALL_ARGS; i++) {
     if (!(used >> i & 1)) continue;

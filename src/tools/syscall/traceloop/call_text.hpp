@@ -35,7 +35,7 @@ struct CallRecord {
 /// A bit for each argument that the call reads: the registers of others hold unrelated values. By
 /// operations and flags of futex(2), open(2), fcntl(2) and mremap(2).
 std::uint32_t used_arguments(std::string_view call, const CallArguments* arguments,
-                             std::span<const std::uint64_t, CALL_ARGS> values);
+                             std::span<const __u64, CALL_ARGS> values);
 /// Formats a number by its type and name.
 std::string argument_text(const CallArgument& argument, std::uint64_t value);
 /// "openat(dfd=AT_FDCWD, filename=\"/etc/passwd\", flags=O_RDONLY|O_CLOEXEC)". Without argument

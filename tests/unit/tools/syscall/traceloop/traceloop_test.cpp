@@ -143,7 +143,7 @@ TEST(CallText, FlagsInWords) {
 }
 
 TEST(CallText, ArgumentsThatAreRead) {
-  using Values = std::array<std::uint64_t, CALL_ARGS>;
+  using Values = std::array<__u64, CALL_ARGS>;
   EXPECT_EQ(used_arguments("futex", nullptr, Values{1, 129}), 0b111u);
   EXPECT_EQ(used_arguments("futex", nullptr, Values{1, 137}), 0b101111u);
   EXPECT_EQ(used_arguments("openat", nullptr, Values{0, 0, O_CLOEXEC}), 0b111u);
