@@ -499,12 +499,8 @@ TOOL_TEST(Hostile, KernelAddressesAreForWhomTheKernelShowsThem) {
                     tool != "memleak" && tool != "brkstack" && has_option(tool, "--folded")});
   }
   if (!expected_missing("memleak")) {
-    for (auto& options : std::vector<Strings>{{"-a", "-o", "0"},
-                                              {"-a", "-o", "0", "--json"},
-                                              {"-t"},
-                                              {"-t", "--json"},
-                                              {"-t", "--csv"}})
-      runs.push_back({"memleak", options, true});
+    for (auto* options : {"-a -o 0", "-a -o 0 --json", "-t", "-t --json", "-t --csv"})
+      runs.push_back({"memleak", words(options), true});
   }
   std::vector<std::unique_ptr<Process>> running;
   auto begin = [&](const Run& r) {
