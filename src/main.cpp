@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
 #include "cli/naming.hpp"
 #include "coretap/result.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "docs/commands.hpp"
 #include "docs/complete.hpp"

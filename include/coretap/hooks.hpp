@@ -112,4 +112,8 @@ Hook waits_under_way();
 /// The hook of bpf/lib/accepted.bpf.h; `when` as in Hook.
 Hook accepted_connections(std::string_view when = {});
 
+/// For each word of the command line: does it trace returns and use $latency or $entry? For
+/// Hook::paired.
+std::vector<bool> words_that_ask_for_entries(const Config& config);
+
 }  // namespace coretap

@@ -1,10 +1,10 @@
-#include "base/address.hpp"
+#include "coretap/address.hpp"
 
 #include <arpa/inet.h>
 
 #include <string>
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap {
 

@@ -1,4 +1,4 @@
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 

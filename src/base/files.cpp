@@ -1,7 +1,7 @@
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 
-#include "base/parse.hpp"
 #include "base/uninterrupted.hpp"
+#include "coretap/parse.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

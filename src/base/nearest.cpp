@@ -1,4 +1,4 @@
-#include "base/nearest.hpp"
+#include "coretap/nearest.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {

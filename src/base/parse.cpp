@@ -1,4 +1,4 @@
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap::unwind {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 
 #include <fmt/format.h>
 

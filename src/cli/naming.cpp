@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
+#include "coretap/nearest.hpp"
 
 namespace coretap {
 

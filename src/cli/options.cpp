@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/option_parts.hpp"
+#include "coretap/option_parts.hpp"
 
 namespace coretap {
 

@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/disks.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/syscalls.hpp"
 #include "kernel/containers.hpp"
-#include "kernel/disks.hpp"
-#include "kernel/syscalls.hpp"
 #include "lib/shared.h"
 
 namespace coretap::shared {

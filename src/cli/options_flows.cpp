@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap::shared {
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
-#include "base/parse.hpp"
-#include "cli/option_parts.hpp"
 #include "coretap/file_systems.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/option_parts.hpp"
+#include "coretap/option_parts.hpp"
 #include "kernel/zones.hpp"
 
 namespace coretap::shared {

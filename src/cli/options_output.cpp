@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/colour.hpp"
-#include "base/nearest.hpp"
 #include "base/rate_limit.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
 

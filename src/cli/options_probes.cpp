@@ -1,7 +1,7 @@
 // Options that select the probed user functions.
 #include <fmt/format.h>
 
-#include "cli/option_parts.hpp"
+#include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
 

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap::shared {

@@ -1,8 +1,8 @@
 // Options for unwinding, storing and printing stacks, and for the off-CPU waits that count.
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
 

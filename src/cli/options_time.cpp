@@ -1,7 +1,7 @@
 // Options for intervals of reports, format of times, and duration of tracing.
 #include <fmt/format.h>
 
-#include "cli/option_parts.hpp"
+#include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
 

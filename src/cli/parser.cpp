@@ -17,9 +17,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/nearest.hpp"
 #include "cli/naming.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/tool.hpp"
 #include "kernel/zones.hpp"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/reports.hpp"
 
 namespace coretap {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/options.hpp"
 #include "coretap/tool.hpp"
 

@@ -8,9 +8,9 @@
 
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "coretap/sanitize.hpp"
 #include "docs/commands.hpp"
 #include "text/errors.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

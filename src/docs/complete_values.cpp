@@ -15,15 +15,15 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
-#include "base/files.hpp"
-#include "base/parse.hpp"
 #include "cli/naming.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
+#include "coretap/syscalls.hpp"
 #include "docs/commands.hpp"
 #include "docs/complete.hpp"
 #include "kernel/containers.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/syscalls.hpp"
 #include "kernel/zones.hpp"
 #include "symbols/process_files.hpp"
 

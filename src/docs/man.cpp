@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "coretap/parse.hpp"
 #include "docs/man_parts.hpp"
 #include "program/load.hpp"
 #include "program/needed_capabilities.hpp"

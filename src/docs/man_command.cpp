@@ -13,13 +13,13 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
-#include "base/files.hpp"
 #include "cli/naming.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
 #include "docs/commands.hpp"
 #include "docs/man.hpp"
 #include "text/errors.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

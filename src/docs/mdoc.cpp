@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/parse.hpp"
 #include "coretap/options.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/version.hpp"
 
 namespace coretap {

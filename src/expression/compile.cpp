@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
+#include "coretap/nearest.hpp"
 #include "lib/expression.h"
 
 namespace coretap::expression {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 #include "symbols/process_files.hpp"
 
 namespace coretap::expression {

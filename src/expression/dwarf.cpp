@@ -27,7 +27,7 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 #include <optional>
 #include <utility>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "expression/debug_sections.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/process_files.hpp"

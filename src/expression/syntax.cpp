@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "text/sanitize.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap::expression {
 

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "coretap/sanitize.hpp"
 #include "expression/types.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap::expression {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <cctype>
 
-#include "base/parse.hpp"
-#include "kernel/tracepoint_format.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/tracepoint_format.hpp"
 
 namespace coretap::expression {
 

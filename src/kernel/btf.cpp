@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "coretap/capability_names.hpp"
+
 namespace coretap {
 
 /// Numbers as in linux/capability.h.
@@ -23,13 +25,6 @@ enum class Capability : int {
   checkpoint_restore = 40,
 };
 std::string_view name_of(Capability capability);  ///< "CAP_BPF"
-
-/// Name of any capability; the number itself if it is newer than this program.
-std::string capability_name(std::uint64_t number);
-/// Accepts "CAP_KILL", "kill", "5"; nullopt if this kernel has no such capability.
-std::optional<std::uint64_t> capability_number(std::string_view text);
-/// The highest capability number of this kernel.
-std::uint64_t last_capability();
 
 class CapabilitySet {
  public:

@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/clock.hpp"
-#include "base/files.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {

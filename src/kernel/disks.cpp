@@ -1,4 +1,4 @@
-#include "kernel/disks.hpp"
+#include "coretap/disks.hpp"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/files.hpp"
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 

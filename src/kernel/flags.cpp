@@ -1,6 +1,6 @@
-#include "kernel/flags.hpp"
+#include "coretap/flags.hpp"
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 
 #include <fcntl.h>
 #include <linux/futex.h>

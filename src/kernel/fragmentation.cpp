@@ -1,4 +1,4 @@
-#include "kernel/fragmentation.hpp"
+#include "coretap/fragmentation.hpp"
 
 namespace coretap {
 

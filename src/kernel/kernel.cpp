@@ -24,9 +24,9 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
-#include "base/files.hpp"
-#include "base/parse.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/bpf_links.hpp"
 
 namespace coretap {
@@ -494,6 +494,14 @@ bool in_first_cgroup_namespace() {
   constexpr ino_t kFirst = 0xEFFFFFFB;  // PROC_CGROUP_INIT_INO
   struct stat st {};
   return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino == kFirst;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> enumerators_of(std::string_view type) {
+  return Kernel().enumerators(type);
+}
+
+bool kernel_has_field(std::string_view type, std::string_view member) {
+  return Kernel().has_field(type, member);
 }
 
 }  // namespace coretap

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/kernel.hpp"
 #include "coretap/result.hpp"
 #include "kernel/btf.hpp"
 
@@ -93,20 +94,12 @@ std::string lockdown();        ///< "none", "integrity", "confidentiality", "" i
 std::string kernel_release();  ///< uname -r
 /// Fails if the lists of CPUs cannot be read; the functions below then return CPU 0 only.
 Result<void> read_cpus();
-int possible_cpus();
-/// From the last time that the list could be read.
-std::vector<int> online_cpus();
-/// Parses a list such as "0-3,8"; invalid parts are ignored.
-std::vector<int> parse_cpus(std::string_view list);
 std::uint64_t max_tasks();  ///< maximum number of threads
 
 /// A descriptor of a tracefs directory; if it is mounted nowhere, mounts it for this process alone.
 Result<int> tracefs();
 /// Tracepoints that tracefs lists, as "category:name", in alphabetical order.
 Result<std::vector<std::string>> tracepoint_names();
-/// Contents of one of a tracepoint's files in tracefs, such as "id" or "format".
-Result<std::string> tracepoint_file(std::string_view category, std::string_view name,
-                                    std::string_view file);
 Result<int> tracepoint_id(std::string_view category, std::string_view name);
 
 /// Mount point of cgroup v2 (also beside version 1).

@@ -1,4 +1,4 @@
-#include "kernel/load_averages.hpp"
+#include "coretap/load_averages.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {

@@ -1,4 +1,4 @@
-#include "kernel/syscalls.hpp"
+#include "coretap/syscalls.hpp"
 
 #include <seccomp.h>
 
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 #include "lib/shared.h"
 
 namespace coretap {

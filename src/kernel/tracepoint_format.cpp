@@ -1,6 +1,6 @@
-#include "kernel/tracepoint_format.hpp"
+#include "coretap/tracepoint_format.hpp"
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {

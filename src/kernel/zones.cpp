@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap {
 

@@ -15,16 +15,16 @@
 #include <filesystem>
 #include <map>
 
-#include "base/fd.hpp"
-#include "base/files.hpp"
-#include "base/parse.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/json.hpp"
 #include "coretap/options.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/btf.hpp"
 #include "lists/lists.hpp"
 #include "lists/verbosity.hpp"
 #include "text/columns.hpp"
-#include "text/json.hpp"
 
 namespace coretap {
 

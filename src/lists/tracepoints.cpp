@@ -11,12 +11,12 @@
 #include <map>
 #include <optional>
 
-#include "base/fd.hpp"
-#include "base/nearest.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/options.hpp"
+#include "coretap/tracepoint_format.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/tracepoint_format.hpp"
 #include "lists/lists.hpp"
 #include "lists/prototype.hpp"
 #include "lists/verbosity.hpp"

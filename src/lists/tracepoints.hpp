@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "coretap/json.hpp"
 #include "symbols/usdt.hpp"
-#include "text/json.hpp"
 
 namespace coretap {
 

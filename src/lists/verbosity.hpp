@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/sanitize.hpp"
 #include "text/errors.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

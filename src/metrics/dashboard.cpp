@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "text/json.hpp"
+#include "coretap/json.hpp"
 
 namespace coretap::metrics {
 

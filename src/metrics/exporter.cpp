@@ -16,9 +16,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/clock.hpp"
-#include "base/files.hpp"
-#include "base/parse.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 #include "program/session.hpp"
 
 namespace coretap::metrics {

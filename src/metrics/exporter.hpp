@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "metrics/names.hpp"
 #include "metrics/page.hpp"
 #include "metrics/series.hpp"

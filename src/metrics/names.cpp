@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/nearest.hpp"
 #include "cli/naming.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/option_parts.hpp"
 
 namespace coretap::metrics {
 

@@ -6,7 +6,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <utility>
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 #include "metrics/otlp_parts.hpp"
 
 namespace coretap::metrics {

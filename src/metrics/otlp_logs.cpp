@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 #include "metrics/otlp.hpp"
 #include "metrics/otlp_parts.hpp"
 

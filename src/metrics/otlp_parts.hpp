@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "coretap/sanitize.hpp"
 #include "text/protobuf.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap::metrics {
 

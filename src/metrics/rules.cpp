@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "text/quoted.hpp"
+#include "coretap/quoted.hpp"
 
 namespace coretap::metrics {
 

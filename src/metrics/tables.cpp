@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "cli/help.hpp"
+#include "coretap/quoted.hpp"
 #include "text/json_kinds.hpp"
-#include "text/quoted.hpp"
 
 namespace coretap::metrics {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
 #include "coretap/identity.hpp"
+#include "coretap/parse.hpp"
 #include "lib/shared.h"
 #include "metrics/names.hpp"
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/fd.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
 #include "program/each_cpu.hpp"

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/known_functions.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/sanitize.hpp"
 #include "lib/database.h"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "cfi/read_cfi.hpp"
+#include "coretap/sanitize.hpp"
 #include "symbols/elf_file.hpp"
 #include "symbols/instructions.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

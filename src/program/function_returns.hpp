@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 #include "symbols/code_place.hpp"
 #include "symbols/elf_symbols.hpp"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 
 namespace coretap {
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "kernel/kernel.hpp"
 #include "symbols/process_files.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "program/probe_target.hpp"
 #include "program/target.hpp"
 #include "symbols/elf_symbols.hpp"

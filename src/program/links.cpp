@@ -11,7 +11,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap {
 

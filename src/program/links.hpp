@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 
 namespace coretap {
 

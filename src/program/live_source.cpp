@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "program/kept_rows.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"

@@ -15,8 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
-#include "kernel/disks.hpp"
+#include "coretap/disks.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/nodes.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"

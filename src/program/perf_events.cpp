@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
-#include "base/nearest.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/nearest.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {

@@ -14,14 +14,14 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/sanitize.hpp"
 #include "expression/dwarf.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/expression.h"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "symbols/usdt.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

@@ -21,10 +21,6 @@ class Config;
 class Kernel;
 struct Session;
 
-/// For each word of the command line: does it trace returns and use $latency or $entry? For
-/// Hook::paired.
-std::vector<bool> words_that_ask_for_entries(const Config& config);
-
 /// C's types and the kernel's, which are read at first use.
 expression::IsType names_of_types();
 

@@ -7,16 +7,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/config.hpp"
 #include "cli/help.hpp"
+#include "coretap/config.hpp"
+#include "coretap/json.hpp"
+#include "coretap/sanitize.hpp"
+#include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/syscalls.hpp"
 #include "program/function_returns.hpp"
 #include "program/perf_events.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
-#include "text/json.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

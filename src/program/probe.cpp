@@ -15,11 +15,11 @@
 
 #include <fmt/format.h>
 
+#include "coretap/sanitize.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
 #include "program/section.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

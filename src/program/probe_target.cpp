@@ -14,12 +14,12 @@
 
 #include <fmt/format.h>
 
+#include "coretap/sanitize.hpp"
 #include "kernel/kernel.hpp"
 #include "symbols/elf_file.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/proc_maps.hpp"
 #include "symbols/process_files.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

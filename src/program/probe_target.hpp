@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {

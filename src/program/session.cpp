@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "coretap/sanitize.hpp"
 #include "kernel/containers.hpp"
 #include "text/errors.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.hpp"
 #include "base/mapped.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/tool.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "text/sanitize.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap {
 

@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "coretap/sanitize.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
@@ -32,7 +33,6 @@
 #include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

@@ -14,13 +14,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/files.hpp"
-#include "base/nearest.hpp"
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/hooks.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
+#include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/syscalls.hpp"
 #include "kernel/uprobe_proof.hpp"
 #include "lib/expression.h"
 #include "program/function_returns.hpp"
@@ -35,7 +36,6 @@
 #include "symbols/elf_symbols.hpp"
 #include "symbols/instructions.hpp"
 #include "symbols/usdt.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

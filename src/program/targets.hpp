@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 #include "lib/shared.h"
 

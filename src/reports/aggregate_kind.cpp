@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/nearest.hpp"
 #include "coretap/live_report.hpp"
+#include "coretap/nearest.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/histogram.hpp"
 #include "reports/report_aggregate.hpp"

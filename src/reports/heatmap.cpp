@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "coretap/sanitize.hpp"
 #include "reports/heatmap_script.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

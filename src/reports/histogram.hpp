@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/histogram.hpp"
+#include "coretap/json.hpp"
 #include "coretap/schema.hpp"
-#include "text/json.hpp"
 
 namespace coretap {
 

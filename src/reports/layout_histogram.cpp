@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/histogram.hpp"
 #include "text/frames.hpp"

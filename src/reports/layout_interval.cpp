@@ -1,7 +1,7 @@
 // One row per interval, from counters without a key.
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "text/columns.hpp"
 #include "text/terminal.hpp"

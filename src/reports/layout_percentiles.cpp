@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/percentiles.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/histogram.hpp"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
-#include "base/files.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/small_files.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/histogram.hpp"
 #include "text/columns.hpp"

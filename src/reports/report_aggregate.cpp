@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "program/each_cpu.hpp"
 #include "program/kept_rows.hpp"
 #include "program/maps.hpp"

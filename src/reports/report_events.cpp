@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
 #include "base/rate_limit.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "metrics/exporter.hpp"
 #include "program/maps.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "metrics/exporter.hpp"
 #include "program/session.hpp"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "program/attach.hpp"
 #include "program/maps.hpp"

@@ -11,10 +11,10 @@
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "coretap/json.hpp"
 #include "coretap/tool.hpp"
 #include "lists/lists.hpp"
 #include "text/errors.hpp"
-#include "text/json.hpp"
 
 namespace coretap {
 

@@ -13,15 +13,15 @@
 #include <fmt/format.h>
 #include "text/errors.hpp"
 
-#include "base/files.hpp"
 #include "cli/naming.hpp"
+#include "coretap/json.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/bpf_links.hpp"
 #include "program/needed_capabilities.hpp"
 #include "program/probe.hpp"
 #include "program/session.hpp"
 #include "run/commands.hpp"
 #include "run/run.hpp"
-#include "text/json.hpp"
 
 namespace coretap {
 

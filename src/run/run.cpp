@@ -11,13 +11,13 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
 #include "base/descriptors.hpp"
 #include "base/loop.hpp"
 #include "base/memory.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/version.hpp"
 #include "metrics/exporter.hpp"
 #include "program/attach.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
 #include "program/session.hpp"

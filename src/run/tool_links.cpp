@@ -14,13 +14,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 #include "text/errors.hpp"
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/sanitize.hpp"
 #include "lists/lists.hpp"
 #include "program/session.hpp"
-#include "text/sanitize.hpp"
 #include "text/sink.hpp"
 
 namespace coretap {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/config.hpp"
 #include "cli/naming.hpp"
+#include "coretap/config.hpp"
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
 

@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/fd.hpp"
 #include "base/loop.hpp"
-#include "base/parse.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/parse.hpp"
 #include "metrics/exporter.hpp"
 #include "program/attach.hpp"
 #include "program/each_cpu.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 
 namespace coretap::serve {
 

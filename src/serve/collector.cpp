@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
 #include "base/uninterrupted.hpp"
+#include "coretap/clock.hpp"
 #include "metrics/exporter.hpp"
 #include "metrics/page.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 
 namespace coretap::serve {
 

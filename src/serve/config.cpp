@@ -15,10 +15,10 @@
 #define TOML_ENABLE_WINDOWS_COMPAT 0
 #include <toml++/toml.h>
 
-#include "base/nearest.hpp"
 #include "cli/naming.hpp"
-#include "cli/option_parts.hpp"
 #include "cli/parser.hpp"
+#include "coretap/nearest.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/tool.hpp"
 #include "serve/config_keys.hpp"
 #include "serve/endpoint.hpp"

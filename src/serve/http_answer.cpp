@@ -2,7 +2,7 @@
 
 #include <strings.h>
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap::serve {
 

@@ -26,10 +26,10 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
 #include "base/memory.hpp"
-#include "base/parse.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/version.hpp"
 #include "kernel/capabilities.hpp"
 #include "serve/channel.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 #include "serve/config.hpp"
 

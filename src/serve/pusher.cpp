@@ -12,11 +12,11 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/version.hpp"
 #include "metrics/page.hpp"
 #include "text/gzip.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap::serve {
 

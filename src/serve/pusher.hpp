@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "metrics/otlp.hpp"
 #include "serve/config.hpp"
 #include "serve/endpoint.hpp"

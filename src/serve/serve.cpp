@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/files.hpp"
-#include "cli/option_parts.hpp"
 #include "cli/parser.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "metrics/dashboard.hpp"
 #include "metrics/names.hpp"

@@ -25,10 +25,10 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
 #include "base/loop.hpp"
 #include "base/memory.hpp"
 #include "base/new_file.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
 #include "metrics/page.hpp"

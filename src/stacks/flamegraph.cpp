@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "coretap/sanitize.hpp"
 #include "stacks/flamegraph_script.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

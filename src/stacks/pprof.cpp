@@ -3,10 +3,10 @@
 #include <tuple>
 #include <utility>
 
+#include "coretap/sanitize.hpp"
 #include "coretap/symbols.hpp"
 #include "text/gzip.hpp"
 #include "text/protobuf.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

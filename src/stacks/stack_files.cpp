@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "program/picture.hpp"
 
 namespace coretap {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "text/json.hpp"
-#include "text/sanitize.hpp"
+#include "coretap/json.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "coretap/fields.hpp"
+#include "coretap/json.hpp"
 #include "coretap/symbols.hpp"
 #include "lib/shared.h"
 #include "stacks/stack_word.hpp"
-#include "text/json.hpp"
 
 namespace coretap {
 

@@ -13,9 +13,9 @@
 
 #include <algorithm>
 
-#include "base/files.hpp"
-#include "base/parse.hpp"
 #include "base/uninterrupted.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap::symbols {
 

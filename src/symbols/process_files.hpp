@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 
 namespace coretap::symbols {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/config.hpp"
-#include "text/json.hpp"
+#include "coretap/config.hpp"
+#include "coretap/json.hpp"
 #include "text/names.hpp"
 
 namespace coretap {

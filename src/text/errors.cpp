@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/colour.hpp"
-#include "base/parse.hpp"
-#include "text/sanitize.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap {
 

@@ -1,6 +1,6 @@
 #include "text/frames.hpp"
 
-#include "text/sanitize.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "coretap/json.hpp"
 #include "lib/shared.h"
-#include "text/json.hpp"
 
 namespace coretap {
 

@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/disks.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/symbols.hpp"
-#include "kernel/disks.hpp"
+#include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/syscalls.hpp"
 #include "lib/shared.h"
 #include "text/frames.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 

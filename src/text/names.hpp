@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "coretap/errors.hpp"
 #include "coretap/fields.hpp"
 #include "coretap/result.hpp"
 #include "coretap/symbols.hpp"
@@ -55,13 +56,6 @@ class Names {
 };
 
 inline constexpr std::string_view kHiddenAddress = "[hidden]";
-
-/// Names an errno internal to the kernel: the call is restarted, or the signal's handler decides.
-std::string_view restart_name(int error);
-/// "ENOENT"; an error unknown to the C library stays a number, as does 0.
-std::string error_name(int error);
-/// An errno by its name or number; none: invalid.
-std::optional<int> error_number(std::string_view text);
 
 /// True if the format shows a number as a name.
 bool names_things(const Format& format);

@@ -1,4 +1,4 @@
-#include "text/sanitize.hpp"
+#include "coretap/sanitize.hpp"
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "coretap/fields.hpp"
-#include "text/json.hpp"
+#include "coretap/json.hpp"
 #include "text/names.hpp"
 
 namespace coretap {

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/clock.hpp"
-#include "base/fd.hpp"
 #include "base/uninterrupted.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/fd.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/process_files.hpp"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap::unwind {

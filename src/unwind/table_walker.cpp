@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
 #include "coretap/fields.hpp"
+#include "coretap/small_files.hpp"
 #include "program/filters.hpp"
 #include "program/maps.hpp"
 #include "program/plan.hpp"

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "symbols/process_files.hpp"
 #include "unwind/extents.hpp"
 #include "unwind/table.hpp"

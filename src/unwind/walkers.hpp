@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "unwind/walker.hpp"
 
 namespace coretap {

@@ -1,7 +1,7 @@
 // What the kernel tells of its types and its memory.
+#include "coretap/fragmentation.hpp"
 #include "fuzz.hpp"
 #include "kernel/btf.hpp"
-#include "kernel/fragmentation.hpp"
 #include "kernel/min_core_btf.hpp"
 #include "kernel/zones.hpp"
 #include "tools/memory/extfrag/buddyinfo.hpp"

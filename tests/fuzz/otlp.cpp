@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "coretap/sanitize.hpp"
 #include "fuzz.hpp"
 #include "serve/http_answer.hpp"
-#include "text/sanitize.hpp"
 #include "wire.hpp"
 
 using namespace coretap;

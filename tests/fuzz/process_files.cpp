@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/symbols.hpp"
 #include "fuzz.hpp"
 #include "kernel/kernel.hpp"

@@ -1,11 +1,11 @@
-#include "text/sanitize.hpp"
+#include "coretap/sanitize.hpp"
 
 #include <rapidjson/document.h>
 
 #include <algorithm>
 
+#include "coretap/json.hpp"
 #include "fuzz.hpp"
-#include "text/json.hpp"
 
 using namespace coretap;
 

@@ -1,7 +1,7 @@
 // What traceloop reads.
 #include "syscall/traceloop.h"
+#include "coretap/syscalls.hpp"
 #include "fuzz.hpp"
-#include "kernel/syscalls.hpp"
 #include "tools/syscall/traceloop/call_formats.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "unit/unwind/kernel_tables.hpp"
 
 using namespace coretap;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "symbols/process_files.hpp"
 #include "unwind/table.hpp"
 

@@ -1,7 +1,7 @@
 // deadlock: the orders in which the threads of a process take its mutexes.
 #include "app/deadlock.h"
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "deadlock.skel.h"

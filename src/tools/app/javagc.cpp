@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/known_functions.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/known_functions.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "sslsniff.skel.h"
-#include "text/sanitize.hpp"
 
 using namespace coretap;
 using Event = sslsniff_event;

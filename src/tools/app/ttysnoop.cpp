@@ -12,10 +12,10 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/files.hpp"
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "tools/app/ttysnoop/report_raw.hpp"
 #include "ttysnoop.skel.h"

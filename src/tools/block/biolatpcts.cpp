@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
 #include "biolatpcts.skel.h"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/kernel.hpp"
+#include "coretap/nearest.hpp"
 #include "coretap/percentiles.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/kernel.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<biolatpcts_bpf>;
@@ -73,8 +73,7 @@ std::vector<Positional> words() {
 }
 
 Result<void> look_up(Config& c) {
-  Kernel kernel;
-  if (c.text("which") != "from-rq-alloc" || kernel.has_field("request", "alloc_time_ns")) return {};
+  if (c.text("which") != "from-rq-alloc" || kernel_has_field("request", "alloc_time_ns")) return {};
   return Error{
       "--which from-rq-alloc: this kernel does not record when a request's allocation "
       "starts",

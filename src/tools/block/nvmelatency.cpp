@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/disks.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/disks.hpp"
-#include "kernel/tracepoint_format.hpp"
+#include "coretap/tracepoint_format.hpp"
 #include "nvmelatency.skel.h"
 
 using namespace coretap;

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/tracepoint_format.hpp"
+#include "coretap/tracepoint_format.hpp"
 #include "scsilatency.skel.h"
 
 using namespace coretap;

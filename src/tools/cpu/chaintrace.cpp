@@ -1,6 +1,6 @@
 // chaintrace: stacks in which tasks block, with those of the waker, the waker's waker, and so on.
 #include "chaintrace.skel.h"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/kernel.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "cpufreq.skel.h"
-#include "kernel/kernel.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<cpufreq_bpf>;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/kernel.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "cpuunclaimed.skel.h"
-#include "kernel/kernel.hpp"
 
 using namespace coretap;
 using Sums = cpuunclaimed_sums;

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "coretap/kernel.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "cpuwalk.skel.h"
-#include "kernel/kernel.hpp"
 
 using namespace coretap;
 using Key = cpuwalk_key;

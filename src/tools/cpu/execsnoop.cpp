@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/quoted.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "execsnoop.skel.h"
-#include "text/quoted.hpp"
 
 using namespace coretap;
 using Event = execsnoop_event;

@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "exitsnoop.skel.h"

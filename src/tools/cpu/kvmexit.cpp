@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/kernel.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/kernel.hpp"
-#include "kernel/tracepoint_format.hpp"
+#include "coretap/tracepoint_format.hpp"
 #include "kvmexit.skel.h"
 
 using namespace coretap;

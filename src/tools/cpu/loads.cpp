@@ -1,8 +1,8 @@
 // loads: the load averages, and the tasks that contribute to them.
 #include "coretap/identity.hpp"
+#include "coretap/load_averages.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/load_averages.hpp"
 #include "lib/iterate.h"
 #include "loads.skel.h"
 

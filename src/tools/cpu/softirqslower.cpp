@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "softirqslower.skel.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/symbols.hpp"
 #include "coretap/tool.hpp"

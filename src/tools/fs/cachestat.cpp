@@ -1,8 +1,8 @@
 // cachestat: hits and misses of the page cache.
-#include "base/files.hpp"
 #include "cachestat.skel.h"
 #include "coretap/page_cache.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 
 using namespace coretap;

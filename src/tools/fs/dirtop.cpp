@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/file_counts.hpp"
 #include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/given_path.hpp"
 #include "coretap/removal.hpp"
 #include "coretap/skeleton.hpp"

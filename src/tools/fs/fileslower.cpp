@@ -1,7 +1,7 @@
 // fileslower: slow reads and writes of files.
 #include "fs/fileslower.h"
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/files.hpp"
 #include "coretap/identity.hpp"
 #include "coretap/ring_io.hpp"

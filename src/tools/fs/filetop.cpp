@@ -1,7 +1,7 @@
 // filetop: the files that are read and written most.
 #include "fs/filetop.h"
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/file_counts.hpp"
 #include "coretap/files.hpp"
 #include "coretap/ring_io.hpp"

@@ -1,7 +1,7 @@
 // fsslower: slow file system operations.
 #include "fs/fsslower.h"
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/file_systems.hpp"
 #include "coretap/files.hpp"
 #include "coretap/identity.hpp"

@@ -5,10 +5,9 @@
 #include <fmt/ranges.h>
 
 #include "argdist.skel.h"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "program/places.hpp"
 #include "tools/general/argdist/specs.hpp"
 
 using namespace coretap;

@@ -6,7 +6,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "funcinterval.skel.h"
-#include "program/session.hpp"
+#include "tools/general/funcinterval/limits.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<funcinterval_bpf>;
@@ -15,20 +15,6 @@ using Key = funcinterval_key;
 namespace {
 
 std::uint64_t target(const Key& key) { return key.target; }
-
-/// Checks the number of targets; adds limitations of this kernel.
-Result<void> limits(Session& s) {
-  const auto targets = s.plan.targets.names.size();
-  if (s.config.given("per-thread") && targets > FUNCINTERVAL_TARGETS)
-    return Error{fmt::format("--per-thread with {} targets", targets),
-                 fmt::format("each thread has room for {}", FUNCINTERVAL_TARGETS),
-                 "name fewer, or leave out --per-thread", kUsage};
-  if (!s.kernel.has_exchange() && !s.config.given("per-thread") && !s.config.given("per-cpu"))
-    s.plan.limits.emplace_back(
-        "this kernel has no atomic exchange: when two CPUs call at the same moment, both may count "
-        "the time since the same call");
-  return {};
-}
 
 }  // namespace
 
@@ -101,6 +87,6 @@ TOOL(funcinterval) {
                     .with_averages(),
       .announce = "Timing intervals between calls",
       .exclusive = {{"per-thread", "per-cpu"}},
-      .compile = limits,
+      .compile = funcinterval_limits,
   };
 }

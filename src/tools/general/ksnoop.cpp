@@ -1,7 +1,7 @@
 // ksnoop: arguments and results of kernel functions, with all members of structures.
 #include "general/ksnoop.h"
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "ksnoop.skel.h"

@@ -1,5 +1,5 @@
 // stackcount: stacks that lead to functions, tracepoints and USDT probes.
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "stackcount.skel.h"

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "program/places.hpp"
 #include "tools/general/trace/probes.hpp"
 #include "trace.skel.h"
 

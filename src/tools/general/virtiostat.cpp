@@ -1,7 +1,7 @@
 // virtiostat: buffers that drivers hand to virtio devices, by device and queue.
 #include "general/virtiostat.h"
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "virtiostat.skel.h"

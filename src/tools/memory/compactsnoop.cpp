@@ -2,9 +2,9 @@
 #include "memory/compactsnoop.h"
 
 #include "compactsnoop.skel.h"
+#include "coretap/fragmentation.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/fragmentation.hpp"
 
 using namespace coretap;
 using Event = compactsnoop_event;

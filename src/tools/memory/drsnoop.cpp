@@ -1,8 +1,8 @@
 // drsnoop: allocations that had to reclaim memory directly.
 #include "memory/drsnoop.h"
 
-#include "base/files.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "drsnoop.skel.h"
 

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/fragmentation.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "extfrag.skel.h"
-#include "kernel/fragmentation.hpp"
 #include "tools/memory/extfrag/buddyinfo.hpp"
 
 using namespace coretap;

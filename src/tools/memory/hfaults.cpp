@@ -6,10 +6,10 @@
 #include <bit>
 #include <cstdint>
 
-#include "base/files.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/faults.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "hfaults.skel.h"
 

@@ -1,7 +1,7 @@
 // memleak: allocated memory that was not freed, by the stack that allocated it.
 #include "memory/memleak.h"
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "memleak.skel.h"

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/files.hpp"
+#include "coretap/load_averages.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/load_averages.hpp"
 #include "oomkill.skel.h"
 
 using namespace coretap;

@@ -6,10 +6,10 @@
 
 #include <span>
 
+#include "coretap/errors.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "shmsnoop.skel.h"
-#include "text/names.hpp"
 
 using namespace coretap;
 using Event = shmsnoop_event;

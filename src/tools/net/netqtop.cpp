@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/option_parts.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "netqtop.skel.h"

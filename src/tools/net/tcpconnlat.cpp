@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "cli/option_parts.hpp"
 #include "coretap/net.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "tcpconnlat.skel.h"

@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/kernel.hpp"
+#include "coretap/nearest.hpp"
 #include "coretap/net.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/symbols.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/kernel.hpp"
 #include "tcpdrop.skel.h"
 
 using namespace coretap;
@@ -29,8 +29,7 @@ constexpr std::string_view kReasons = "skb_drop_reason", kPrefix = "SKB_DROP_REA
 
 /// The names as shown, with their numbers, if this kernel has such an enum.
 std::vector<std::pair<std::string, std::int64_t>> reasons() {
-  Kernel kernel;
-  auto all = kernel.enumerators(kReasons);
+  auto all = enumerators_of(kReasons);
   for (auto& [name, number] : all) {
     if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
     std::transform(name.begin(), name.end(), name.begin(), ::tolower);

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <cstring>
 
-#include "base/clock.hpp"
-#include "base/fd.hpp"
-#include "cli/config.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/config.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/net.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"

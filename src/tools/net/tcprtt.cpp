@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
 #include "coretap/net.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "tcprtt.skel.h"

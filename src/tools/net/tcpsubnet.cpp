@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "base/address.hpp"
-#include "base/parse.hpp"
-#include "cli/option_parts.hpp"
+#include "coretap/address.hpp"
 #include "coretap/net.hpp"
+#include "coretap/option_parts.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/sock_io.hpp"
 #include "coretap/tool.hpp"

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/files.hpp"
-#include "base/parse.hpp"
 #include "coretap/live_report.hpp"
 #include "coretap/net.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "tcpsynbl.skel.h"
 

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "base/parse.hpp"
 #include "capable.skel.h"
-#include "cli/config.hpp"
+#include "coretap/capability_names.hpp"
+#include "coretap/config.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/capabilities.hpp"
 
 using namespace coretap;
 using Event = capable_event;

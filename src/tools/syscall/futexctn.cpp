@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "futexctn.skel.h"

@@ -8,11 +8,11 @@
 #include <iterator>
 #include <vector>
 
+#include "coretap/errors.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/flags.hpp"
 #include "mountsnoop.skel.h"
-#include "text/names.hpp"
 
 using namespace coretap;
 using Event = mountsnoop_event;

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/flags.hpp"
 #include "opensnoop.skel.h"
 
 using namespace coretap;

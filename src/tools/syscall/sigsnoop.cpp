@@ -5,13 +5,13 @@
 
 #include <csignal>
 
-#include "base/parse.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/errors.hpp"
+#include "coretap/flags.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/flags.hpp"
 #include "sigsnoop.skel.h"
-#include "text/names.hpp"
 
 using namespace coretap;
 using Event = sigsnoop_event;

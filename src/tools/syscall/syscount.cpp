@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/errors.hpp"
+#include "coretap/json.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/syscalls.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/syscalls.hpp"
 #include "syscount.skel.h"
-#include "text/json.hpp"
-#include "text/names.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<syscount_bpf>;

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/flags.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/report_calls.hpp"
 #include "traceloop.skel.h"

@@ -1,4 +1,4 @@
-#include "base/address.hpp"
+#include "coretap/address.hpp"
 #include "expect.hpp"
 
 namespace coretap {

@@ -1,4 +1,4 @@
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 
 #include "expect.hpp"
 

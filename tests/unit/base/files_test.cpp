@@ -1,4 +1,4 @@
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 #include "expect.hpp"
 
 namespace coretap {

@@ -1,7 +1,7 @@
 // Unwind tables made by hand, written into the maps of the test programs.
 #pragma once
-#include "base/fd.hpp"
 #include "bpf/library.hpp"
+#include "coretap/fd.hpp"
 #include "unwind/kernel_maps.hpp"
 #include "unwind/table.hpp"
 

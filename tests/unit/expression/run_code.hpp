@@ -3,7 +3,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "expect.hpp"
 #include "expression/code.hpp"
 #include "expression/types.hpp"

@@ -1,4 +1,4 @@
-#include "kernel/disks.hpp"
+#include "coretap/disks.hpp"
 
 #include "expect.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernel/flags.hpp"
+#include "coretap/flags.hpp"
 
 #include <netinet/in.h>
 #include <sched.h>

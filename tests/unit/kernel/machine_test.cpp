@@ -1,7 +1,7 @@
 // What /proc and sysfs say of the machine: its load, the nodes of its CPUs.
+#include "coretap/load_averages.hpp"
 #include "expect.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/load_averages.hpp"
 #include "kernel/nodes.hpp"
 
 namespace coretap {

@@ -1,5 +1,5 @@
 // Names of system calls, of both tables.
-#include "kernel/syscalls.hpp"
+#include "coretap/syscalls.hpp"
 
 #include <sys/syscall.h>
 

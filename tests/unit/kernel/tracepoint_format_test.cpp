@@ -1,5 +1,5 @@
 // What tracefs says of the records of tracepoints.
-#include "kernel/tracepoint_format.hpp"
+#include "coretap/tracepoint_format.hpp"
 
 #include "expect.hpp"
 

@@ -1,6 +1,6 @@
 // Zones of memory, and how they are fragmented.
+#include "coretap/fragmentation.hpp"
 #include "expect.hpp"
-#include "kernel/fragmentation.hpp"
 #include "kernel/zones.hpp"
 #include "places.hpp"
 

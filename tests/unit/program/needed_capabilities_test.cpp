@@ -2,7 +2,7 @@
 
 #include <sys/prctl.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "expect.hpp"
 #include "program/session.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <bpf/libbpf.h>
 
-#include "cli/config.hpp"
 #include "cli/parser.hpp"
+#include "coretap/config.hpp"
 #include "kernel/kernel.hpp"
 #include "program/session.hpp"
 

@@ -1,5 +1,5 @@
 // Rows of reports: counters by key, what they grow by, and what is read at one moment.
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "expect.hpp"
 #include "lib/shared.h"
 #include "program/live_source.hpp"

@@ -1,8 +1,8 @@
 #include "stacks/flamegraph.hpp"
 
+#include "coretap/sanitize.hpp"
 #include "expect.hpp"
 #include "stacks/flamegraph_script.hpp"
-#include "text/sanitize.hpp"
 
 namespace coretap {
 namespace {

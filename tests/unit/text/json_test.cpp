@@ -1,4 +1,4 @@
-#include "text/json.hpp"
+#include "coretap/json.hpp"
 
 #include "coretap/schema.hpp"
 #include "expect.hpp"

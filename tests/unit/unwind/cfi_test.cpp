@@ -4,7 +4,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "made_elf.hpp"
 #include "rules.hpp"
 

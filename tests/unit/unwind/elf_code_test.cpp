@@ -2,7 +2,7 @@
 
 #include <elf.h>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "expect.hpp"
 #include "made_elf.hpp"
 

@@ -1,5 +1,5 @@
 // Tables of files by hand and of real ones, and the room that they are given.
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "expect.hpp"
 #include "symbols/test_files.hpp"
 #include "unwind/extents.hpp"

@@ -1,5 +1,5 @@
 // Files with code: of a command that will be started, of processes that run.
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "expect.hpp"
 #include "symbols/proc_maps.hpp"
 #include "symbols/test_files.hpp"

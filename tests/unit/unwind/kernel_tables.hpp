@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "coretap/tool.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "expect.hpp"
 #include "symbols/proc_maps.hpp"
 #include "unwind/kernel_tables.hpp"

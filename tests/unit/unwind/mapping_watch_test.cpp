@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "base/files.hpp"
+#include "coretap/small_files.hpp"
 #include "expect.hpp"
 #include "one_cpu.hpp"
 

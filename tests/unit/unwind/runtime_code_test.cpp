@@ -1,6 +1,6 @@
 #include "cfi/runtime_code.hpp"
 
-#include "base/fd.hpp"
+#include "coretap/fd.hpp"
 #include "made_elf.hpp"
 #include "rules.hpp"
 

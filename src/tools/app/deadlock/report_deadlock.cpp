@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
 #include "base/new_file.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"

@@ -6,11 +6,11 @@
 #include <iterator>
 
 #include "app/ttysnoop.h"
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/json.hpp"
 #include "coretap/reports.hpp"
 #include "program/session.hpp"
 #include "reports/reporter.hpp"
-#include "text/json.hpp"
 
 namespace coretap {
 

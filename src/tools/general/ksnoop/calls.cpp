@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/call_values.h"
 #include "lists/prototype.hpp"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 #include "expression/types.hpp"
 #include "kernel/kernel.hpp"
 #include "program/places.hpp"

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "memory/memleak.h"
 #include "metrics/exporter.hpp"

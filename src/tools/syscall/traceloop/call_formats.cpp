@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/syscalls.hpp"
 #include "syscall/traceloop.h"
 
 namespace coretap {

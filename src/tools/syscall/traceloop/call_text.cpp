@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
-#include "kernel/flags.hpp"
-#include "kernel/syscalls.hpp"
-#include "text/names.hpp"
-#include "text/sanitize.hpp"
+#include "coretap/config.hpp"
+#include "coretap/errors.hpp"
+#include "coretap/flags.hpp"
+#include "coretap/sanitize.hpp"
+#include "coretap/syscalls.hpp"
 
 namespace coretap {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.hpp"
 #include "base/mapped.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 #include "syscall/traceloop.h"
 

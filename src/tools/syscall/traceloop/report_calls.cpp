@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
-#include "base/fd.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/report_kind.hpp"
-#include "kernel/flags.hpp"
+#include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/syscalls.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"

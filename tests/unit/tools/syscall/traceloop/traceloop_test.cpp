@@ -4,10 +4,10 @@
 #include <sys/socket.h>
 
 #include "cli/parser.hpp"
+#include "coretap/syscalls.hpp"
 #include "coretap/tool.hpp"
 #include "expect.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/syscalls.hpp"
 #include "syscall/traceloop.h"
 #include "tools/syscall/traceloop/call_formats.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "text/sanitize.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap {
 

@@ -10,10 +10,10 @@
 #include <typeindex>
 #include <vector>
 
-#include "base/address.hpp"
-#include "base/parse.hpp"
+#include "coretap/address.hpp"
 #include "coretap/hooks.hpp"
 #include "coretap/options.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/config.hpp"
+#include "coretap/config.hpp"
 
 namespace coretap {
 
