@@ -72,18 +72,22 @@ CallArguments parse_call_format(std::string_view format) {
   return all;
 }
 
-bool CallFormats::read() {
-  if (!tracefs()) return false;
+Result<void> CallFormats::read() {
+  if (auto directory = tracefs(); !directory) return directory.error();
+  Result<void> all;
   for (auto& call : all_syscalls()) {
     std::string_view name = call.name;
     for (auto& [ours, theirs] : kOtherNames)
       if (name == ours) name = theirs;
     auto format = tracepoint_file("syscalls", fmt::format("sys_enter_{}", name), "format");
-    if (!format) continue;
+    if (!format) {
+      if (all && format.error().status == kFailed) all = format.error();
+      continue;
+    }
     known_[static_cast<std::uint32_t>(call.number) + (call.compat ? CALLS_COMPAT : 0)] =
         parse_call_format(*format);
   }
-  return !known_.empty();
+  return all;
 }
 
 const CallArguments* CallFormats::find(std::uint32_t index) const {

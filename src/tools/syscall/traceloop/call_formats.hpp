@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "coretap/result.hpp"
+
 namespace coretap {
 
 struct CallArgument {
@@ -24,8 +26,10 @@ CallArguments parse_call_format(std::string_view format);
 
 class CallFormats {
  public:
-  /// Reads all formats; false: there is no tracefs, and nothing is known.
-  bool read();
+  /// Reads all of them. Without tracefs, none is known; if single files cannot be read, the others
+  /// are, and the first error is returned. A call that this kernel does not have is no error.
+  Result<void> read();
+  bool empty() const { return known_.empty(); }
   /// By index (CALLS in bpf/lib/shared.h); nullptr: unknown.
   const CallArguments* find(std::uint32_t index) const;
 

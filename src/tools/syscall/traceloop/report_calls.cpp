@@ -135,7 +135,10 @@ class CallReporter : public Reporter {
   }
 
   void tell_texts(Session& s) {
-    if (!formats_.read())
+    if (auto all = formats_.read(); !all && !formats_.empty())
+      s.limits.push_back(fmt::format("arguments of some calls have no names: {}: {}",
+                                     all.error().what, all.error().why));
+    if (formats_.empty())
       s.limits.emplace_back("arguments are shown as numbers: without tracefs they have no names");
     std::uint8_t texts[CALLS] = {};
     for (std::uint32_t index = 0; index < CALLS; index++) {
