@@ -12,7 +12,7 @@ SOURCES = ("src/*.cpp", "src/*.hpp", "include/*.hpp", "bpf/*.c", "bpf/*.h")
 # At the start of a sentence, and not a question: the subject comes first, as a noun.
 CLAUSE = re.compile(r"(?:^|[.:;] )(?:What|Who|Whom|Whoever|Whatever)\b[^?]*$")
 PHRASES = [(re.compile(pattern, re.I), better) for pattern, better in (
-    (r"\b(is|are|was|were|be|been) told\b|\btells?\b(?! gcc| clang)|\btold\b", "reports, indicates, distinguishes"),
+    (r"\b(is|are|was|were|be|been) told\b|\btells?\b|\btold\b", "reports, indicates, distinguishes"),
     (r"\b(lies|lie|lay|lain)\b|\b(lives?|lived) (in|on|at|for|as|until|longer)\b", "is in, is at, is valid until"),
     (r"\bpart(y|ies)\b|\bstrangers?\b|\btwins?\b", "task, unknown process, duplicate"),
     (r"\bwho\b|\bwhom\b|\bwhoever\b|\bnobody\b|\banybody\b", "name the thing: the task, the caller, any user"),
@@ -71,7 +71,8 @@ def changed_code(revision):
     git = ["git", "-C", ROOT]
     names = subprocess.run([*git, "diff", "--name-only", revision, "--", *SOURCES], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     before = {name: subprocess.run([*git, "show", f"{revision}:{name}"], stdout=subprocess.PIPE, text=True).stdout for name in names}
-    return [name for name in names if code_of(before[name]) != code_of((ROOT / name).read_text())]
+    after = {name: (ROOT / name).read_text() if (ROOT / name).exists() else "" for name in names}
+    return [name for name in names if code_of(before[name]) != code_of(after[name])]
 
 
 if __name__ == "__main__":

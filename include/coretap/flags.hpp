@@ -20,6 +20,8 @@ struct FlagWord {
 
 /// Flags of open(2). Some include another flag's bit: those come first.
 std::span<const FlagWord> open_flag_words();
+/// True if open(2) with these flags reads its argument mode: it may create a file.
+bool open_reads_mode(std::uint64_t flags);
 /// Attributes of a mount, in struct mount_attr of mount_setattr(2).
 std::span<const FlagWord> mount_attribute_words();
 

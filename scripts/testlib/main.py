@@ -8,7 +8,6 @@ import argparse
 import os
 import signal
 import sys
-import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -38,17 +37,13 @@ def begin(run, part):
     before = run.totals.failed
     begun = run.clock.passed()
     run.interrupted = False
-    try:
-        part.call(run)
-    except Exception:  # the others run, and the closing line is printed
-        traceback.print_exc()
-        run.totals.one(f"{part.name} (its own program)", False)
+    goes_on = run.guarded(part.name, lambda: part.call(run)) is parts.BESIDE
     seconds = run.clock.passed() - begun
+    if goes_on:
+        say(f"{part.name}: beside the next parts")
+        return
     run.totals.took(part.name, seconds)
     failed = run.totals.failed - before
-    if run.beside and part.name == "unit":
-        say("unit: beside the next parts")
-        return
     say(f"{part.name}: {f'{failed} FAILED' if failed else 'ok'}, {seconds:.0f} s")
     if not run.interrupted and not run.options.filter:
         run.history.ran(part.name, seconds)

@@ -17,6 +17,7 @@ LINT_SECONDS = 45  # with --ci, for the files that clang-tidy has not found clea
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 # In place of all: what the parts of a run without --ci use.
 TARGETS_OF_TEST = ["coretap", "coretap-docs", "unit_tests", "tool_tests", "workloads"]
+BESIDE = object()  # returned by a part whose tests go on beside the next parts
 BUILDS = ("main", "sanitize", "static", "clang")  # those of --ci
 # On arm64 some: beside doctor, which loads all programs, a test of each subsystem on one kernel.
 ARM64_KERNEL = "6.12"
@@ -97,15 +98,15 @@ def build(run):
 def unit(run):
     fetched(run)
     if not run.build():
-        return
+        return None
 
     def tests():
         run.gtest("unit tests", run.directory() / "bin/unit_tests", shards=PER_CPU)
 
     if run.unit_beside:  # the life of the tools waits more than it computes
-        run.begin_beside(tests)
-    else:
-        tests()
+        run.begin_beside("unit", tests)
+        return BESIDE
+    return tests()
 
 
 @part("documents", "golden files, manual pages, completion in shells, rules of the tree, the clock", 20, ("test", "ci"), must=True)
@@ -172,7 +173,6 @@ def of_matrix(run):
 def begin_guests_beside(run):
     """With --ci: the guests of all kernels but the oldest and the newest, beside tests that wait more than they compute. They get what
     those leave of the CPUs; part "vm-beside" waits for them."""
-    run.guests_beside = None
     if run.options.ci and (later := chosen_kernels(run)[2:]) and fetched(run):
         command, results = guests(run, run.directory(), ",".join(later), None, "--stress", later[-1], "--at-once", 1, *of_matrix(run),
                                   results="matrix-beside")
@@ -221,7 +221,7 @@ def stress(run):
 @part("vm-beside", "the guests that run beside the three parts before: the life of each tool, and what changes a guest's clock, pids and CPUs", 60,
       ("ci",), needs=("vm",), must=True)
 def vm_beside(run):
-    if not getattr(run, "guests_beside", None):
+    if not run.guests_beside:
         return
     beside, kernels_beside, results = run.guests_beside
     status, words = beside.wait()

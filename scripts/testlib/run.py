@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class Run:
         self.root, self.options, self.clock, self.history, self.totals = root, options, now, history, totals
         self.interrupted = False  # the clock has ended something of the part that runs
         self.built, self.targets = {}, None  # targets: of the main build, in place of all
-        self.unit_beside, self.beside = False, None
+        self.unit_beside, self.beside, self.guests_beside = False, None, None
         self.logs = self.directory() / "test-logs"
 
     def directory(self, kind="main"):
@@ -171,11 +172,20 @@ class Run:
         self.totals.skips(name, reasons)
         say(f"{name}: {time.monotonic() - begun:.0f} s")
 
-    def begin_beside(self, call):
+    def guarded(self, name, call):
+        """-> what it returns; an exception is a failure, and the others run"""
+        try:
+            return call()
+        except Exception:
+            traceback.print_exc()
+            self.totals.one(f"{name} (its own program)", False)
+            return None
+
+    def begin_beside(self, name, call):
         """Calls while CPUs have nothing else to do, beside the parts that follow; end_beside() waits for it."""
         def idle():
             clock.only_idle_time()
-            call()
+            self.guarded(name, call)
 
         self.beside = threading.Thread(target=idle, daemon=True)
         self.beside.start()

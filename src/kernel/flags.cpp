@@ -754,6 +754,10 @@ std::string one_word(std::span<const Word> words, std::uint64_t value) {
 }  // namespace
 
 std::span<const FlagWord> open_flag_words() { return kOpen; }
+
+bool open_reads_mode(std::uint64_t flags) {
+  return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+}
 std::span<const FlagWord> mount_attribute_words() { return kMountAttributes; }
 
 std::string flag_words(std::span<const FlagWord> words, std::uint64_t value) {

@@ -2,7 +2,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/magic.h>
@@ -20,7 +19,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -39,21 +37,6 @@ std::string reason(int error) {
   constexpr int kNotSupported = 524;  // ENOTSUPP, which user-space headers lack
   error = error < 0 ? -error : error;
   return error == kNotSupported ? "not supported" : strerror(error);
-}
-
-/// Decodes octal escapes of mountinfo: spaces and the like are written as \040.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); i++) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -415,85 +398,6 @@ Result<int> tracepoint_id(std::string_view category, std::string_view name) {
   if (!id || *id > INT32_MAX)
     return Error{fmt::format("tracepoint {}:{} has no usable id", category, name), {}, {}, kFailed};
   return static_cast<int>(*id);
-}
-
-Result<std::string> cgroup2_mount() {
-  auto mounts = read_file("/proc/self/mountinfo", 4 << 20);
-  std::string_view rest = mounts ? std::string_view(*mounts) : "";
-  while (!rest.empty()) {
-    auto line = take_until(rest, '\n');
-    if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
-    for (int skip = 0; skip < 4; skip++) line.remove_prefix(line.find(' ') + 1);
-    return unescaped(line.substr(0, line.find(' ')));
-  }
-  return Error{"cannot filter by cgroup", "no cgroup version 2 hierarchy is mounted",
-               "mount -t cgroup2 none /some/directory, or filter by --pid", kUnsupported};
-}
-
-Result<std::string> cgroup_directory(std::string_view path) {
-  std::string directory(path);
-  struct statfs fs {};
-  if (statfs(directory.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC) {
-    auto mount = cgroup2_mount();
-    if (!mount) return mount.error();
-    auto below = *mount + (path.starts_with('/') ? "" : "/") + directory;
-    if (statfs(below.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
-      return Error{fmt::format("'{}' is not a cgroup", path),
-                   fmt::format("no such directory in the version 2 hierarchy at {}", *mount),
-                   "use the path after '0::' in /proc/PID/cgroup, or a directory under that mount",
-                   kUsage};
-    directory = below;
-  }
-  struct stat st {};
-  if (stat(directory.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-    return Error{fmt::format("'{}' is not a cgroup", path), "not a directory",
-                 "a cgroup is a directory, not a file in it", kUsage};
-  return directory;
-}
-
-namespace {
-
-/// True if a directory below this one has that inode number. Cgroups may be removed meanwhile.
-bool has_below(const std::string& directory, std::uint64_t inode) {
-  std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
-  while (auto* entry = open ? readdir(open.get()) : nullptr) {
-    std::string_view name = entry->d_name;
-    if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
-    if (entry->d_ino == inode || has_below(fmt::format("{}/{}", directory, name), inode))
-      return true;
-  }
-  return false;
-}
-
-bool has_cgroup(const std::string& root, std::uint64_t id) {
-  struct stat st {};
-  return (stat(root.c_str(), &st) == 0 && st.st_ino == id) || has_below(root, id);
-}
-
-}  // namespace
-
-Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
-  if (auto id = parse_unsigned(path_or_id)) {
-    auto mount = cgroup2_mount();
-    if (!mount) return mount.error();
-    if (has_cgroup(*mount, *id)) return *id;
-    return Error{fmt::format("no cgroup has the id {}", *id),
-                 fmt::format("no directory of the version 2 hierarchy at {} has it", *mount),
-                 "give a path, or an id as cgroup_id in --json shows it", kUsage};
-  }
-  auto directory = cgroup_directory(path_or_id);
-  if (!directory) return directory.error();
-  // The inode number is the id; name_to_handle_at() returns the same but needs more rights.
-  struct stat st {};
-  if (stat(directory->c_str(), &st) != 0)
-    return Error{fmt::format("'{}' is not a cgroup", path_or_id), strerror(errno)};
-  return static_cast<std::uint64_t>(st.st_ino);
-}
-
-bool in_first_cgroup_namespace() {
-  constexpr ino_t kFirst = 0xEFFFFFFB;  // PROC_CGROUP_INIT_INO
-  struct stat st {};
-  return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino == kFirst;
 }
 
 std::vector<std::pair<std::string, std::int64_t>> enumerators_of(std::string_view type) {

@@ -81,10 +81,8 @@ Value flags(const Event& e) {
   return e.flags;
 }
 
-/// The mode is used only if the call may create a file.
 Value mode(const Event& e) {
-  bool makes = e.flags & O_CREAT || (e.flags & O_TMPFILE) == O_TMPFILE;
-  if (!makes || e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};
+  if (!open_reads_mode(e.flags) || e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};
   return static_cast<std::uint64_t>(e.mode);
 }
 

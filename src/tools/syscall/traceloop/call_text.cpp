@@ -65,18 +65,14 @@ bool reads_argument_of_fcntl(int command) {
   return true;
 }
 
-bool creates(std::uint64_t open_flags) {
-  return open_flags & O_CREAT || (open_flags & O_TMPFILE) == O_TMPFILE;
-}
-
 }  // namespace
 
 std::uint32_t used_arguments(std::string_view call, const CallArguments* arguments,
                              std::span<const __u64, CALL_ARGS> values) {
   auto all =
       first_arguments(arguments ? std::min<std::size_t>(arguments->size(), CALL_ARGS) : CALL_ARGS);
-  if (call == "openat") return all & first_arguments(creates(values[2]) ? 4 : 3);
-  if (call == "open") return all & first_arguments(creates(values[1]) ? 3 : 2);
+  if (call == "openat") return all & first_arguments(open_reads_mode(values[2]) ? 4 : 3);
+  if (call == "open") return all & first_arguments(open_reads_mode(values[1]) ? 3 : 2);
   if (call == "fcntl" || call == "fcntl64")
     return all & first_arguments(reads_argument_of_fcntl(static_cast<int>(values[1])) ? 3 : 2);
   if (call == "mremap")
