@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bashreadline: lines typed into interactive shells. */
-#include "lib/call.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/targets/call.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "app/bashreadline.h"
 
 struct prompt {

@@ -2,7 +2,7 @@
 #ifndef CORETAP_BASHREADLINE_H
 #define CORETAP_BASHREADLINE_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define COMMAND_BYTES 4095 /* maximum length of a line */
 

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* dbslower: slow database queries. */
-#include "lib/long_record.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/long_record.bpf.h"
+#include "lib/core/text.bpf.h"
+#include "lib/targets/database.bpf.h"
 #include "app/dbslower.h"
 
-/* Read at the start: servers reuse the memory before the query is done. */
-#define QUERY_KEEPS              \
-	u32 is_long;             \
-	u32 has_long;            \
-	struct dbslower_event e; \
+OPT_OR(__u64, min_ns, 1000000);
+
+struct timed_query {
+	struct query query;
+	u32 is_long;
+	u32 has_long;
+	/* Read at the start: servers reuse the memory before the query is done. */
+	struct dbslower_event e;
 	char text[QUERY_SHORT + 8];
-#define QUERY_LEAST_NS 1000000
-#include "lib/database.bpf.h"
+};
+
+TASK_SLOT(struct timed_query);
+
+inline_ struct query *query_slot(bool make)
+{
+	return (struct query *)current_slot(make);
+}
 
 struct long_query {
 	struct dbslower_event e;
@@ -36,8 +46,9 @@ inline_ s64 read_text(char *to, const u32 most, u64 from, u64 bytes, bool *cut)
 	return bpf_probe_read_user(to, n, (void *)from) ? -1 : (s64)n;
 }
 
-inline_ void query_text(struct query *q, u64 from, u64 bytes)
+inline_ void query_text(struct query *query, u64 from, u64 bytes)
 {
+	struct timed_query *q = (struct timed_query *)query;
 	struct long_query *l;
 	bool cut = false;
 	s64 n = -1;
@@ -61,7 +72,7 @@ inline_ void query_text(struct query *q, u64 from, u64 bytes)
 	q->e.cut = cut;
 }
 
-inline_ void query_emit(struct query *q)
+inline_ void query_emit(struct timed_query *q)
 {
 	u32 bytes = q->e.text.bytes;
 	struct long_query *l;
@@ -80,15 +91,17 @@ inline_ void query_emit(struct query *q)
 	emit_copy(&l->e, sizeof(l->e) + bytes);
 }
 
-inline_ void query_ended(struct query *q, u64 latency)
+inline_ void query_ended(struct query *query, u64 latency)
 {
+	struct timed_query *q = (struct timed_query *)query;
+
 	if (latency < min_ns) {
 		count(LEDGER_FILTERED);
 	} else {
-		q->e.head.time_ns = q->start;
+		q->e.head.time_ns = query->start;
 		q->e.latency_ns = latency;
-		q->e.command = q->command;
-		q->e.server = q->server;
+		q->e.command = query->command;
+		q->e.server = query->server;
 		q->e.text.at = sizeof(q->e);
 		identify_current(&q->e.who);
 		if (q->e.cut)

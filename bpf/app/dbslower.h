@@ -2,8 +2,8 @@
 #ifndef CORETAP_DBSLOWER_H
 #define CORETAP_DBSLOWER_H
 
-#include "lib/database.h"
-#include "lib/shared.h"
+#include "lib/targets/database.h"
+#include "lib/core/shared.h"
 
 #define QUERY_SHORT 480 /* bytes of text kept per thread */
 #define QUERY_MOST 32000

@@ -2,8 +2,8 @@
 #ifndef CORETAP_DBSTAT_H
 #define CORETAP_DBSTAT_H
 
-#include "lib/database.h"
-#include "lib/shared.h"
+#include "lib/targets/database.h"
+#include "lib/core/shared.h"
 
 struct dbstat_key {
 	__u32 server;

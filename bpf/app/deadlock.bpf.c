@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* deadlock: orders in which the threads of a process take its mutexes. */
 #define STACK_OF_TASK
-#include "lib/bits.bpf.h"
-#include "lib/call.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/stack.bpf.h"
+#include "lib/core/bits.bpf.h"
+#include "lib/targets/call.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/stack/stack.bpf.h"
 #include "app/deadlock.h"
 
 struct held {

@@ -3,7 +3,7 @@
 #ifndef CORETAP_DEADLOCK_H
 #define CORETAP_DEADLOCK_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Maximum number of mutexes that a thread holds at once; more are counted as not tracked. */
 #define DEADLOCK_HELD 16

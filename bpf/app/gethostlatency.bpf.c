@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* gethostlatency: time that programs wait for host name resolution. */
-#include "lib/call.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/targets/call.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "app/gethostlatency.h"
 
 struct lookup {

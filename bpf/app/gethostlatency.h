@@ -2,7 +2,7 @@
 #ifndef CORETAP_GETHOSTLATENCY_H
 #define CORETAP_GETHOSTLATENCY_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* DNS names have at most 253 bytes. */
 #define HOST_BYTES 256

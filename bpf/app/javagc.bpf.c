@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* javagc: garbage collections of Java programs. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/roles.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/targets/roles.bpf.h"
 #include "app/javagc.h"
 
 /* A collection is done by one thread of the virtual machine from start to end. */
@@ -76,5 +76,5 @@ inline_ int gc_event(struct pt_regs *ctx, u32 role)
 	return 0;
 }
 
-ON_PROBE_BY_ROLE(gc_event)
-ON_ENTRY_BY_ROLE(gc_event)
+ON_USER_FUNCTION("target/usdt", target_usdt, gc_event(ctx, role_of(ctx)))
+ON_USER_FUNCTION("target/user", target_user, gc_event(ctx, role_of(ctx)))

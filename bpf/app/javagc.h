@@ -2,7 +2,7 @@
 #ifndef CORETAP_JAVAGC_H
 #define CORETAP_JAVAGC_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum javagc_kind { JAVAGC_PAUSE, JAVAGC_POOLS, JAVAGC_KINDS };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* sslsniff: data that programs read and write through TLS libraries. */
-#include "lib/call.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/long_record.bpf.h"
-#include "lib/roles.bpf.h"
+#include "lib/targets/call.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/long_record.bpf.h"
+#include "lib/targets/roles.bpf.h"
 #include "app/sslsniff.h"
 
 struct tls_call {
@@ -139,5 +139,5 @@ inline_ int tls_return(struct pt_regs *ctx, u32 role)
 	return 0;
 }
 
-ON_ENTRY_BY_ROLE(tls_entry)
-ON_RETURN_BY_ROLE(tls_return)
+ON_USER_FUNCTION("target/user", target_user, tls_entry(ctx, role_of(ctx)))
+ON_USER_FUNCTION("target/user.return", target_user_return, tls_return(ctx, role_of(ctx)))

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SSLSNIFF_H
 #define CORETAP_SSLSNIFF_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define SSL_DATA_SHORT 480 /* bytes kept per thread */
 #define SSL_DATA_MOST 32000

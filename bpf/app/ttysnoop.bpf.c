@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* ttysnoop: data that programs write to a terminal. */
-#include "lib/filter.bpf.h"
-#include "lib/open_file.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/paths/open_file.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "app/ttysnoop.h"
 
 OPT(__u32, wanted_terminal); /* device number in the kernel's encoding; 0: all except these two */

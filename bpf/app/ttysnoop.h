@@ -2,7 +2,7 @@
 #ifndef CORETAP_TTYSNOOP_H
 #define CORETAP_TTYSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define TTYSNOOP_PART 4096 /* maximum bytes of a record */
 #define TTYSNOOP_PARTS 256 /* maximum records of a call */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bioerr: failed block I/O. */
-#include "lib/block.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/stack.bpf.h"
+#include "lib/block/block.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/stack/stack.bpf.h"
 #include "block/bioerr.h"
 
 OPT(bool, all);

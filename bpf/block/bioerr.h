@@ -2,7 +2,7 @@
 #ifndef CORETAP_BIOERR_H
 #define CORETAP_BIOERR_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct bioerr_event {
 	struct event_head head;

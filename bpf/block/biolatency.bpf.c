@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biolatency: block I/O latency as a histogram. */
-#include "lib/aggregate.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/block/block_span.bpf.h"
+#include "block/biolatency.h"
 
 OPT(bool, queued);
 OPT(bool, by_disk);
 OPT(bool, by_flags);
 
-#define SPAN_QUEUES queued
-#include "lib/block_span.bpf.h"
-#include "block/biolatency.h"
-
 HISTOGRAM(latency, struct biolatency_key)
+
+inline_ bool span_queues(void)
+{
+	return queued;
+}
 
 SEC("tp_btf/block_rq_insert")
 int on_insert(u64 *ctx)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_BIOLATENCY_H
 #define CORETAP_BIOLATENCY_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct biolatency_key {
 	__u32 disk;  /* 0: not requested */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biolatpcts: percentiles of block I/O latency. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/block_span.bpf.h"
-#include "lib/percentile.bpf.h"
+#include "lib/block/block_span.bpf.h"
+#include "lib/aggregate/percentile.bpf.h"
 #include "block/biolatpcts.h"
 
 OPT(__u32, measured_since);
@@ -10,6 +9,11 @@ OPT(__u32, measured_since);
 #define REQ_OP_WRITE 1
 
 PERCENTILES(latencies, struct biolatpcts_key)
+
+inline_ bool span_queues(void)
+{
+	return false;
+}
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)

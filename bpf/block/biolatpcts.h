@@ -2,7 +2,7 @@
 #ifndef CORETAP_BIOLATPCTS_H
 #define CORETAP_BIOLATPCTS_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Start of a request's measured latency. */
 enum biolatpcts_since { BIOLATPCTS_ISSUE, BIOLATPCTS_ALLOCATED, BIOLATPCTS_WANTED };

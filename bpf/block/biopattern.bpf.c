@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biopattern: random and sequential I/O by disk. */
-#define BLOCK_IO_NEVER_ENDS
-#include "lib/block_io.bpf.h"
-#include "lib/aggregate.bpf.h"
-#include "lib/seek.bpf.h"
+#include "lib/block/block_io.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/block/seek.bpf.h"
 #include "block/biopattern.h"
 
 TABLE_KEPT(disks, struct biopattern_key, struct biopattern_value)
+
+inline_ bool io_has_end(void)
+{
+	return false;
+}
+
+inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bio)
+{
+	identify_submitter(&owner->who, bio);
+}
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)

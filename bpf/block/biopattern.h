@@ -2,7 +2,7 @@
 #ifndef CORETAP_BIOPATTERN_H
 #define CORETAP_BIOPATTERN_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct biopattern_key {
 	__u32 disk;

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biosnoop: each block I/O with its submitter and latency. */
-#include "lib/block_io.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/seek.bpf.h"
+#include "lib/block/block_io.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/block/seek.bpf.h"
 #include "block/biosnoop.h"
 
 OPT(bool, queued);
 OPT(bool, with_pattern);
 OPT(__u64, min_ns);
+
+inline_ bool io_has_end(void)
+{
+	return true;
+}
+
+inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bio)
+{
+	identify_submitter(&owner->who, bio);
+}
 
 /* Only with --queued. */
 SEC("tp_btf/block_rq_insert")

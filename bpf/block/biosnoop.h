@@ -2,7 +2,7 @@
 #ifndef CORETAP_BIOSNOOP_H
 #define CORETAP_BIOSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Position relative to the previous I/O on that disk; none, or not requested. */
 enum biosnoop_pattern { BIOSNOOP_NO_PATTERN, BIOSNOOP_SEQUENTIAL, BIOSNOOP_RANDOM };

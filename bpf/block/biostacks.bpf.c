@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biostacks: block I/O latency by the stack that submitted it. */
-#define BLOCK_IO_STACKS
-#include "lib/block_io.bpf.h"
-#include "lib/aggregate.bpf.h"
+#include "lib/block/block_io.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/stack/stack.bpf.h"
 #include "block/biostacks.h"
 
 HISTOGRAM(latencies, struct biostacks_key)
+
+inline_ bool io_has_end(void)
+{
+	return true;
+}
+
+inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bio)
+{
+	identify_submitter(&owner->who, bio);
+	owner->kernel_stack = stack_kernel ? stack_of_kernel(ctx, 0) : 0;
+	owner->user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
+}
 
 SEC("tp_btf/block_rq_insert")
 int on_insert(u64 *ctx)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_BIOSTACKS_H
 #define CORETAP_BIOSTACKS_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct biostacks_key {
 	__u64 kernel_stack;

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biotop: block I/O by process, disk and operation. */
-#include "lib/block_io.bpf.h"
-#include "lib/aggregate.bpf.h"
+#include "lib/block/block_io.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
 #include "block/biotop.h"
 
 OPT(bool, queued);
 
 TABLE(users, struct biotop_key, struct biotop_value)
+
+inline_ bool io_has_end(void)
+{
+	return true;
+}
+
+inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bio)
+{
+	identify_submitter(&owner->who, bio);
+}
 
 /* Only with --queued. */
 SEC("tp_btf/block_rq_insert")

@@ -2,7 +2,7 @@
 #ifndef CORETAP_BIOTOP_H
 #define CORETAP_BIOTOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct biotop_key {
 	char comm[COMM_LEN]; /* of the submitter; empty: not known */

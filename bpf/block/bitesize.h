@@ -2,7 +2,7 @@
 #ifndef CORETAP_BITESIZE_H
 #define CORETAP_BITESIZE_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct bitesize_key {
 	char comm[COMM_LEN] __attribute__((aligned(8))); /* of the submitter; empty: not known */

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* iosched: time that block requests wait in the I/O scheduler. */
-#define SPAN_QUEUES true
-#include "lib/block_span.bpf.h"
-#include "lib/aggregate.bpf.h"
+#include "lib/block/block_span.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
 #include "block/iosched.h"
 
 OPT(bool, by_disk);
 
 HISTOGRAM(waits, struct iosched_key)
+
+inline_ bool span_queues(void)
+{
+	return true;
+}
 
 /* Also for a request that the device refused and that is queued again: it waits once more. */
 SEC("tp_btf/block_rq_insert")

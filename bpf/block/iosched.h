@@ -2,7 +2,7 @@
 #ifndef CORETAP_IOSCHED_H
 #define CORETAP_IOSCHED_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct iosched_key {
 	char scheduler[16]; /* empty: none */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mdflush: flushes that reach software RAID. */
-#include "lib/bio.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/block/bio.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "block/mdflush.h"
 
 OPT(bool, with_latency);

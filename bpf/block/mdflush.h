@@ -2,7 +2,7 @@
 #ifndef CORETAP_MDFLUSH_H
 #define CORETAP_MDFLUSH_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct mdflush_event {
 	struct event_head head;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* nvmelatency: latency of NVMe commands. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/block_span.bpf.h"
-#include "lib/command.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/block/block_span.bpf.h"
+#include "lib/block/command.bpf.h"
 #include "block/nvmelatency.h"
 
 OPT(bool, with_admin);
@@ -41,6 +40,11 @@ struct start {
 COMMANDS(struct id, struct start)
 
 HISTOGRAM(latencies, struct nvmelatency_key)
+
+inline_ bool span_queues(void)
+{
+	return false;
+}
 
 /* With a filter by task: the command prepared by the task, until its request is issued. */
 struct prepared {

@@ -2,7 +2,7 @@
 #ifndef CORETAP_NVMELATENCY_H
 #define CORETAP_NVMELATENCY_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define NVME_DISK_NAME 32
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* scsilatency: latency of SCSI commands. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/block_span.bpf.h"
-#include "lib/command.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/block/block_span.bpf.h"
+#include "lib/block/command.bpf.h"
 #include "block/scsilatency.h"
 
 OPT(bool, by_device);
@@ -40,6 +39,11 @@ struct start {
 COMMANDS(struct id, struct start)
 
 HISTOGRAM(latencies, struct scsilatency_key)
+
+inline_ bool span_queues(void)
+{
+	return false;
+}
 
 /* With a filter by task: whether the request last issued by the task is wanted. */
 struct issued {

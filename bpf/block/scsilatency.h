@@ -2,7 +2,7 @@
 #ifndef CORETAP_SCSILATENCY_H
 #define CORETAP_SCSILATENCY_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define SCSI_CDB 16 /* leading bytes of a command that identify it */
 

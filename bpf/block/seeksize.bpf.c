@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* seeksize: seek distances of disks between requests, by submitting command. */
-#define BLOCK_IO_NEVER_ENDS
-#define BLOCK_IO_COMMS
-#include "lib/block_io.bpf.h"
-#include "lib/aggregate.bpf.h"
-#include "lib/seek.bpf.h"
+#include "lib/block/block_io.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/block/seek.bpf.h"
 #include "block/seeksize.h"
 
 OPT(bool, by_disk);
 OPT(bool, by_direction);
 
 COMM_HISTOGRAM(distances, struct seeksize_key)
+
+inline_ bool io_has_end(void)
+{
+	return false;
+}
+
+inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bio)
+{
+	identify_comm(owner, bio);
+}
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SEEKSIZE_H
 #define CORETAP_SEEKSIZE_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct seeksize_key {
 	char comm[COMM_LEN] __attribute__((aligned(8))); /* of the submitter; empty: not known */

@@ -2,8 +2,8 @@
 /* chaintrace: stacks in which tasks block, their wakers, the wakers of those, and so on. */
 #define CHAIN_MOST 8
 #define STACK_PARTIES (1 + CHAIN_MOST)
-#include "lib/still_waiting.bpf.h"
-#include "lib/waker.bpf.h"
+#include "lib/sched/still_waiting.bpf.h"
+#include "lib/stack/waker.bpf.h"
 
 OPT_OR(__u32, chain_length, 4);
 OPT_OR(__u64, chain_age_ns, 1000000000); /* older wake-ups are not added to the chain */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* cpudist: how long tasks stay on their CPUs at a time, or off them. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/stint.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/sched/stint.bpf.h"
 #include "cpu/cpudist.h"
 
 OPT(bool, by_pid);

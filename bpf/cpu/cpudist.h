@@ -2,7 +2,7 @@
 #ifndef CORETAP_CPUDIST_H
 #define CORETAP_CPUDIST_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* How a task left its CPU; a stint in progress has no type. */
 enum switch_type {

@@ -2,7 +2,7 @@
 #ifndef CORETAP_CPUFREQ_H
 #define CORETAP_CPUFREQ_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define CPUFREQ_CPUS 8192 /* maximum of NR_CPUS */
 

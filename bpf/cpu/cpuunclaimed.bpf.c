@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* cpuunclaimed: CPUs that are idle while tasks wait for one. */
-#include "lib/aggregate.bpf.h"
-#include "lib/cpu_sets.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/runqueue.bpf.h"
-#include "lib/since.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/sched/cpu_sets.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/sched/runqueue.bpf.h"
+#include "lib/core/since.bpf.h"
 #include "cpu/cpuunclaimed.h"
 
 #define CPUS (CPU_WORDS * 64)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_CPUUNCLAIMED_H
 #define CORETAP_CPUUNCLAIMED_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct cpuunclaimed_sums {
 	__u64 events; /* ended waits; or samples */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* cpuwalk: how long each CPU runs tasks. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/stint.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/sched/stint.bpf.h"
 #include "cpu/cpuwalk.h"
 
 OPT(bool, by_node);

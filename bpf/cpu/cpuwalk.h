@@ -2,7 +2,7 @@
 #ifndef CORETAP_CPUWALK_H
 #define CORETAP_CPUWALK_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct cpuwalk_key {
 	__u32 number; /* of a CPU, or of a NUMA node */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* execsnoop: executed programs, with their arguments. */
-#include "lib/filter.bpf.h"
-#include "lib/parent.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/parent.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "cpu/execsnoop.h"
 
 OPT(bool, quote);

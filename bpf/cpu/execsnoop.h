@@ -2,7 +2,7 @@
 #ifndef CORETAP_EXECSNOOP_H
 #define CORETAP_EXECSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum execsnoop_what {
 	EXECSNOOP_CUT = 1,     /* further arguments are missing */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* exitsnoop: exiting processes or threads. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/process_end.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/process_end.bpf.h"
 #include "cpu/exitsnoop.h"
 
 OPT(bool, failed_only);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_EXITSNOOP_H
 #define CORETAP_EXITSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct exitsnoop_event {
 	struct event_head head;

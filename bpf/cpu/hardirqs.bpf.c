@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* hardirqs: number of interrupt handler runs, and their time. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/cpu.bpf.h"
-#include "lib/extreme.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/core/cpu.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "cpu/hardirqs.h"
 
 OPT(bool, by_cpu);

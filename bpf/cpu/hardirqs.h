@@ -2,8 +2,8 @@
 #ifndef CORETAP_HARDIRQS_H
 #define CORETAP_HARDIRQS_H
 
-#include "lib/irq.h"
-#include "lib/shared.h"
+#include "lib/sched/irq.h"
+#include "lib/core/shared.h"
 
 struct hardirqs_key {
 	__u32 irq;

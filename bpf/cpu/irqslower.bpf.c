@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* irqslower: slow interrupt handlers. */
-#include "lib/cpu.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/core/cpu.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "cpu/irqslower.h"
 
 OPT(__u64, min_ns);

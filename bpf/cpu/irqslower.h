@@ -2,8 +2,8 @@
 #ifndef CORETAP_IRQSLOWER_H
 #define CORETAP_IRQSLOWER_H
 
-#include "lib/irq.h"
-#include "lib/shared.h"
+#include "lib/sched/irq.h"
+#include "lib/core/shared.h"
 
 struct irqslower_event {
 	struct event_head head;

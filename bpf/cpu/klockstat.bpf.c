@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* klockstat: kernel locks, by the code that takes them: time waiting for them, or holding them. */
-#include "lib/cpu.bpf.h"
-#include "lib/extreme.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/lock.bpf.h"
+#include "lib/core/cpu.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/sched/lock.bpf.h"
 #include "cpu/klockstat.h"
 
 OPT(bool, by_thread);

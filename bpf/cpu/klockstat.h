@@ -2,7 +2,7 @@
 #ifndef CORETAP_KLOCKSTAT_H
 #define CORETAP_KLOCKSTAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct klockstat_key {
 	__u64 stack; /* starts with the caller */

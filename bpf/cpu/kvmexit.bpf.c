@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* kvmexit: reasons, number and duration of exits of virtual processors from their guests. */
-#include "lib/command.bpf.h"
-#include "lib/extreme.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/block/command.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "cpu/kvmexit.h"
 
 OPT(bool, timed);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_KVMEXIT_H
 #define CORETAP_KVMEXIT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct kvmexit_key {
 	__u32 pid;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* llcstat: last-level cache references and misses, by process and CPU. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "cpu/llcstat.h"
 
 OPT(bool, by_tid);

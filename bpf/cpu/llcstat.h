@@ -2,7 +2,7 @@
 #ifndef CORETAP_LLCSTAT_H
 #define CORETAP_LLCSTAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct llcstat_key {
 	__u32 pid, tid, cpu, unused; /* tid: 0 without --tids */

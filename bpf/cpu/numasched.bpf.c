@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* numasched: tasks that move to a CPU of another NUMA node. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/node.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/mm/node.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/numasched.h"
 
 /* Destination of a NUMA balancing move: the CPU plus 1. */

@@ -2,7 +2,7 @@
 #ifndef CORETAP_NUMASCHED_H
 #define CORETAP_NUMASCHED_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct numasched_event {
 	struct event_head head;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* offcputime: stacks in which tasks leave the CPU, and the time until they return. */
-#include "lib/still_waiting.bpf.h"
+#include "lib/sched/still_waiting.bpf.h"
 
 struct off {
 	struct off_cpu at;

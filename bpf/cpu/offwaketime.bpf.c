@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* offwaketime: stacks in which tasks block, and stacks of their wakers. */
 #define STACK_PARTIES 2
-#include "lib/still_waiting.bpf.h"
-#include "lib/waker.bpf.h"
+#include "lib/sched/still_waiting.bpf.h"
+#include "lib/stack/waker.bpf.h"
 
 struct off {
 	struct off_cpu at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* pidpersec: new processes and threads. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "cpu/pidpersec.h"
 
 SUMS(forks, struct pidpersec_sums)

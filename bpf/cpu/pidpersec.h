@@ -2,7 +2,7 @@
 #ifndef CORETAP_PIDPERSEC_H
 #define CORETAP_PIDPERSEC_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Only increase. One cache line per CPU. */
 struct pidpersec_sums {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* profile: the code running at each clock tick. */
-#include "lib/filter.bpf.h"
-#include "lib/stack.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/stack/stack.bpf.h"
 
 OPT(bool, include_idle);
 

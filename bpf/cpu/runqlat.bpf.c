@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* runqlat: time that runnable tasks wait for a CPU. */
-#include "lib/aggregate.bpf.h"
-#include "lib/pidns.bpf.h"
-#include "lib/run_delay.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/pidns.bpf.h"
+#include "lib/sched/run_delay.bpf.h"
 #include "cpu/runqlat.h"
 
 OPT(bool, by_pid);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_RUNQLAT_H
 #define CORETAP_RUNQLAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* With --affinity: state of the allowed CPUs in this part of a wait. */
 enum wait_part {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* runqlen: number of tasks waiting for each CPU, at each clock tick. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/runqueue.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/sched/runqueue.bpf.h"
 #include "cpu/runqlen.h"
 
 LINEAR_HISTOGRAM(lengths, struct runqlen_key)

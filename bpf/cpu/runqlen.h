@@ -2,7 +2,7 @@
 #ifndef CORETAP_RUNQLEN_H
 #define CORETAP_RUNQLEN_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct runqlen_key {
 	__u32 cpu;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* runqslower: tasks that waited long for a CPU, and the tasks that occupied it. */
-#include "lib/emit.bpf.h"
-#include "lib/run_delay.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/sched/run_delay.bpf.h"
 #include "cpu/runqslower.h"
 
 OPT(__u64, min_ns);

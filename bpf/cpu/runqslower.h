@@ -2,7 +2,7 @@
 #ifndef CORETAP_RUNQSLOWER_H
 #define CORETAP_RUNQSLOWER_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define NOT_KNOWN (~0ULL)
 

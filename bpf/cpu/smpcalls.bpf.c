@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* smpcalls: functions that CPUs call on other CPUs, and their time. */
-#include "lib/aggregate.bpf.h"
-#include "lib/extreme.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/shared_scratch.bpf.h"
-#include "lib/since.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/stack/shared_scratch.bpf.h"
+#include "lib/core/since.bpf.h"
 #include "cpu/smpcalls.h"
 
 OPT(bool, by_pid);

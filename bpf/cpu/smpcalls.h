@@ -2,7 +2,7 @@
 #ifndef CORETAP_SMPCALLS_H
 #define CORETAP_SMPCALLS_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Members not requested are 0. */
 struct smpcalls_key {

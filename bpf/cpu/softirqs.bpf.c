@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* softirqs: number of softirq runs, and their time without nested hardware interrupts. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/cpu.bpf.h"
-#include "lib/extreme.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/core/cpu.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "cpu/softirqs.h"
 
 OPT(bool, by_cpu);

@@ -2,8 +2,8 @@
 #ifndef CORETAP_SOFTIRQS_H
 #define CORETAP_SOFTIRQS_H
 
-#include "lib/irq.h"
-#include "lib/shared.h"
+#include "lib/sched/irq.h"
+#include "lib/core/shared.h"
 
 struct softirqs_key {
 	__u32 vector;

@@ -2,8 +2,8 @@
 #ifndef CORETAP_SOFTIRQSLOWER_H
 #define CORETAP_SOFTIRQSLOWER_H
 
-#include "lib/irq.h"
-#include "lib/shared.h"
+#include "lib/sched/irq.h"
+#include "lib/core/shared.h"
 
 enum softirqslower_stage {
 	STAGE_NONE,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* threadsnoop: new threads, and the start function of each. */
-#include "lib/call.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/user_code.bpf.h"
+#include "lib/targets/call.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/user_code.bpf.h"
 #include "cpu/threadsnoop.h"
 
 /* The task's current pthread_create(). */

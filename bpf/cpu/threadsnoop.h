@@ -2,7 +2,7 @@
 #ifndef CORETAP_THREADSNOOP_H
 #define CORETAP_THREADSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct threadsnoop_event {
 	struct event_head head;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* wakeuptime: wakers of blocked tasks, with their stacks and the blocked time. */
 #define STACK_PARTIES 2
-#include "lib/still_waiting.bpf.h"
-#include "lib/waker.bpf.h"
+#include "lib/sched/still_waiting.bpf.h"
+#include "lib/stack/waker.bpf.h"
 
 struct off {
 	u64 start; /* 0: not blocked, or not wanted */

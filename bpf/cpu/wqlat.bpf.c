@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* wqlat: how long work items wait in their work queues, or run. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/since.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/since.bpf.h"
 #include "cpu/wqlat.h"
 
 OPT(bool, by_workqueue);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_WQLAT_H
 #define CORETAP_WQLAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define WORKQUEUE_NAME_LEN 32 /* WQ_NAME_LEN; 24 until 6.10 */
 

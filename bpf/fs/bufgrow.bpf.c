@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bufgrow: tasks that grow the page cache of block devices. */
-#include "lib/aggregate.bpf.h"
-#include "lib/disk.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/mm.bpf.h"
-#include "lib/open_file.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/block/disk.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/mm/mm.bpf.h"
+#include "lib/paths/open_file.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "fs/bufgrow.h"
 
 OPT(bool, by_disk);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_BUFGROW_H
 #define CORETAP_BUFGROW_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct bufgrow_key {
 	__u32 pid;

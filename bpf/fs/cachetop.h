@@ -2,7 +2,7 @@
 #ifndef CORETAP_CACHETOP_H
 #define CORETAP_CACHETOP_H
 
-#include "lib/page_cache.h"
+#include "lib/fs/page_cache.h"
 
 struct cachetop_key {
 	__u32 pid;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* dcsnoop: lookups in the directory-entry cache, by name. */
-#include "lib/look_up.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/fs/look_up.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "fs/dcsnoop.h"
 
 OPT(bool, all_lookups);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_DCSNOOP_H
 #define CORETAP_DCSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct dcsnoop_event {
 	struct event_head head;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* dcstat: lookups in the directory-entry cache. */
-#include "lib/aggregate.bpf.h"
-#include "lib/look_up.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/fs/look_up.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "fs/dcstat.h"
 
 SUMS(lookups, struct dcstat_sums)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_DCSTAT_H
 #define CORETAP_DCSTAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Only increase. One per CPU, a cache line. */
 struct dcstat_sums {

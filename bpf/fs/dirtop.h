@@ -2,7 +2,7 @@
 #ifndef CORETAP_DIRTOP_H
 #define CORETAP_DIRTOP_H
 
-#include "lib/file_counts.h"
+#include "lib/fs/file_counts.h"
 
 struct dirtop_key {
 	struct file_id directory;

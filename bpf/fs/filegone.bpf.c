@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filegone: removed or renamed files and directories. */
-#include "lib/filter.bpf.h"
-#include "lib/removal.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/fs/removal.bpf.h"
 #include "fs/filegone.h"
 
 OPT(bool, failed_only);

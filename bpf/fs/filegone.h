@@ -2,7 +2,7 @@
 #ifndef CORETAP_FILEGONE_H
 #define CORETAP_FILEGONE_H
 
-#include "lib/given_path.h"
+#include "lib/paths/given_path.h"
 
 #define FILEGONE_EXCHANGE 2 /* RENAME_EXCHANGE */
 

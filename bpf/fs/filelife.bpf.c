@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filelife: removed files, and their age. */
-#include "lib/current_call.bpf.h"
-#include "lib/file_id.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/program.bpf.h"
-#include "lib/removal.bpf.h"
+#include "lib/syscall/current_call.bpf.h"
+#include "lib/paths/file_id.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
+#include "lib/fs/removal.bpf.h"
 #include "fs/filelife.h"
 
 OPT(__u64, max_age_ns);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FILELIFE_H
 #define CORETAP_FILELIFE_H
 
-#include "lib/given_path.h"
+#include "lib/paths/given_path.h"
 
 struct filelife_event {
 	struct event_head head;

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FILESLOWER_H
 #define CORETAP_FILESLOWER_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct fileslower_event {
 	struct event_head head;

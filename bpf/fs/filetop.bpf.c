@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filetop: reads and writes by file and thread. */
-#include "lib/aggregate.bpf.h"
-#include "lib/file_counts.bpf.h"
-#include "lib/file_io_text.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/fs/all_files.bpf.h"
+#include "lib/fs/each_file_io.bpf.h"
+#include "lib/fs/file_counts.bpf.h"
+#include "lib/fs/file_io_text.bpf.h"
 #include "fs/filetop.h"
 
 TABLE(files, struct filetop_key, struct file_counts)
 
-static __noinline int add(struct file_io *io, u64 bytes)
+static __noinline int file_io_done(struct file_io *io, u64 bytes)
 {
 	struct filetop_key key = {};
 	struct file_io_owner owner;
@@ -29,5 +31,3 @@ static __noinline int add(struct file_io *io, u64 bytes)
 		row->named = send_io_path(&key, sizeof(key), io);
 	return 0;
 }
-
-ON_FILE_IO(add)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FILETOP_H
 #define CORETAP_FILETOP_H
 
-#include "lib/file_counts.h"
+#include "lib/fs/file_counts.h"
 
 struct filetop_key {
 	struct file_id file;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filetype: reads and writes by process and file type. */
-#define FILE_IO_OF_ALL
-#include "lib/aggregate.bpf.h"
-#include "lib/file_counts.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/fs/each_file_io.bpf.h"
+#include "lib/fs/file_counts.bpf.h"
 #include "fs/filetype.h"
 
 TABLE(types, struct filetype_key, struct file_counts)
 
-static __noinline int add(struct file_io *io, u64 bytes)
+inline_ bool wanted_mode(u16 mode)
+{
+	return true;
+}
+
+static __noinline int file_io_done(struct file_io *io, u64 bytes)
 {
 	struct filetype_key key = {};
 	struct file_io_owner owner;
@@ -24,5 +29,3 @@ static __noinline int add(struct file_io *io, u64 bytes)
 		file_count(row, io, bytes);
 	return 0;
 }
-
-ON_FILE_IO(add)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FILETYPE_H
 #define CORETAP_FILETYPE_H
 
-#include "lib/file_counts.h"
+#include "lib/fs/file_counts.h"
 
 struct filetype_key {
 	__u32 pid;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fsdist: latency of file system operations. */
-#include "lib/aggregate.bpf.h"
-#include "lib/fs_call.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/fs/fs_call.bpf.h"
 #include "fs/fsdist.h"
 
 HISTOGRAM_KEPT(latencies, struct fsdist_key)

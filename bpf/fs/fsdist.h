@@ -2,7 +2,7 @@
 #ifndef CORETAP_FSDIST_H
 #define CORETAP_FSDIST_H
 
-#include "lib/fs_call.h"
+#include "lib/fs/fs_call.h"
 
 struct fsdist_key {
 	struct fs_type type; /* empty with --type */

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fsrwstat: reads and writes by file system type. */
-#define FILE_IO_OF_ALL
-#include "lib/aggregate.bpf.h"
-#include "lib/file_counts.bpf.h"
-#include "lib/file_io.bpf.h"
-#include "lib/row_text.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/fs/each_file_io.bpf.h"
+#include "lib/fs/file_counts.bpf.h"
+#include "lib/paths/row_text.bpf.h"
 #include "fs/fsrwstat.h"
 
 TABLE(types, struct fsrwstat_key, struct file_counts)
 
-static __noinline int add(struct file_io *io, u64 bytes)
+inline_ bool wanted_mode(u16 mode)
+{
+	return true;
+}
+
+static __noinline int file_io_done(struct file_io *io, u64 bytes)
 {
 	struct file_system_type *type;
 	struct fsrwstat_key key = {};
@@ -29,5 +33,3 @@ static __noinline int add(struct file_io *io, u64 bytes)
 		row->named = send_row_name(key.type, BPF_CORE_READ(type, name));
 	return 0;
 }
-
-ON_FILE_IO(add)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FSRWSTAT_H
 #define CORETAP_FSRWSTAT_H
 
-#include "lib/file_counts.h"
+#include "lib/fs/file_counts.h"
 
 struct fsrwstat_key {
 	__u64 type; /* the address of the kernel's file_system_type */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fsslower: slow file system operations. */
-#include "lib/fs_call.bpf.h"
-#include "lib/path_record.bpf.h"
+#include "lib/fs/fs_call.bpf.h"
+#include "lib/paths/path_record.bpf.h"
 #include "fs/fsslower.h"
 
 OPT(__u64, min_ns);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FSSLOWER_H
 #define CORETAP_FSSLOWER_H
 
-#include "lib/fs_call.h"
+#include "lib/fs/fs_call.h"
 
 struct fsslower_event {
 	struct event_head head;

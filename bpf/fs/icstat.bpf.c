@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* icstat: lookups and misses of the inode cache. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "fs/icstat.h"
 
 SUMS(inodes, struct icstat_sums)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_ICSTAT_H
 #define CORETAP_ICSTAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* One cache line per CPU. */
 struct icstat_sums {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mmapfiles: files mapped into memory. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/program.bpf.h"
-#include "lib/row_text.bpf.h"
-#include "lib/syscall.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/core/program.bpf.h"
+#include "lib/paths/row_text.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
 #include "fs/mmapfiles.h"
 
 OPT(bool, by_process);

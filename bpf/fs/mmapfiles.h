@@ -2,7 +2,7 @@
 #ifndef CORETAP_MMAPFILES_H
 #define CORETAP_MMAPFILES_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct mmapfiles_key {
 	struct file_id file;

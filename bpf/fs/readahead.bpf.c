@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* readahead: time from read-ahead to first access of pages. */
-#include "lib/filter.bpf.h"
-#include "lib/aggregate.bpf.h"
-#include "lib/mm.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/mm/mm.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "fs/readahead.h"
 
 SUMS(pages, struct readahead_sums)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_READAHEAD_H
 #define CORETAP_READAHEAD_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* In pages; only increase. One cache line per CPU. */
 struct readahead_sums {

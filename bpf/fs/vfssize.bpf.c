@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* vfssize: sizes of reads and writes by process and file. */
-#include "lib/aggregate.bpf.h"
-#include "lib/file_io_text.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/fs/all_files.bpf.h"
+#include "lib/fs/each_file_io.bpf.h"
+#include "lib/fs/file_io_text.bpf.h"
 #include "fs/vfssize.h"
 
 OPT(__u64, sizes_step);
 
 TABLE(sizes, struct vfssize_key, struct hist)
 
-static __noinline int add(struct file_io *io, u64 bytes)
+static __noinline int file_io_done(struct file_io *io, u64 bytes)
 {
 	struct vfssize_key key = {};
 	struct file_io_owner owner;
@@ -30,5 +32,3 @@ static __noinline int add(struct file_io *io, u64 bytes)
 		h->named = send_io_path(&key, sizeof(key), io);
 	return 0;
 }
-
-ON_FILE_IO(add)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_VFSSIZE_H
 #define CORETAP_VFSSIZE_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct vfssize_key {
 	char comm[COMM_LEN];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* vfsstat: VFS operations. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "fs/vfsstat.h"
 
 SUMS(operations, struct vfsstat_sums)

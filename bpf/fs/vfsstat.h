@@ -2,7 +2,7 @@
 #ifndef CORETAP_VFSSTAT_H
 #define CORETAP_VFSSTAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* One cache line per CPU. */
 struct vfsstat_sums {

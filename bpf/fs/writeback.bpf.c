@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* writeback: when and why dirty pages are written back, how many and for how long. */
-#include "lib/disk.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/extreme.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/block/disk.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "fs/writeback.h"
 
 OPT(__u32, wanted_reasons);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_WRITEBACK_H
 #define CORETAP_WRITEBACK_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* enum wb_reason of all kernels, renumbered: the numbers differ between kernels. */
 #define WRITEBACK_REASONS(X)              \

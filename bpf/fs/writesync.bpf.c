@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* writesync: writes by process, file and kind of synchronization. */
-#include "lib/aggregate.bpf.h"
-#include "lib/file_io_text.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/fs/all_files.bpf.h"
+#include "lib/fs/file_io_text.bpf.h"
 #include "fs/writesync.h"
 
 #define FILE_DSYNC 010000  /* O_DSYNC */
@@ -17,6 +18,11 @@
 #define INODE_SYNC 1      /* S_SYNC, chattr +S */
 
 TABLE(files, struct writesync_key, struct writesync_counts)
+
+inline_ bool ring_timed(void)
+{
+	return false;
+}
 
 static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
 {

@@ -2,7 +2,7 @@
 #ifndef CORETAP_WRITESYNC_H
 #define CORETAP_WRITESYNC_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct writesync_key {
 	struct file_id file;

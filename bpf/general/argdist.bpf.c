@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* argdist: frequency of arguments, results and other values of calls and tracepoints. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/expression.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/targets/each_place.bpf.h"
 #include "general/argdist.h"
 
 OPT(bool, distribution);
@@ -18,7 +17,7 @@ struct {
 
 HISTOGRAM(ranges, struct argdist_range)
 
-PLACE_CALLS(struct argdist_key key;)
+TRACED_CALLS_WITH(struct entered_call, struct argdist_key key;)
 
 inline_ void add_value(const struct expression_out *out)
 {
@@ -53,16 +52,16 @@ inline_ void add_key(struct argdist_key *key)
 		count(LEDGER_TRUNCATED);
 }
 
-inline_ int add(void *ctx, struct expression_in *in, u64 id)
+inline_ int at_wanted_place(void *ctx, struct expression_in *in, u64 id)
 {
 	struct traced_calls *b = current_slot(true);
 
 	/* An interrupt on top of the program may be traced, too. */
-	if (!b || b->walking) {
+	if (!b || b->stack.walking) {
 		count(LEDGER_UNTRACKED);
 		return 0;
 	}
-	b->walking = 1;
+	b->stack.walking = 1;
 	barrier();
 	__builtin_memset(&b->key, 0, sizeof(b->key));
 	expression_values(in, &b->key.values, id);
@@ -71,8 +70,6 @@ inline_ int add(void *ctx, struct expression_in *in, u64 id)
 	else
 		add_key(&b->key);
 	barrier();
-	b->walking = 0;
+	b->stack.walking = 0;
 	return 0;
 }
-
-ON_PLACES(add)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_ARGDIST_H
 #define CORETAP_ARGDIST_H
 
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 #define ARGDIST_TEXT 256 /* bytes of all texts of a key */
 

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* funccount: calls of functions, tracepoints and USDT probes. */
-#include "lib/count_calls.bpf.h"
+#include "lib/targets/count_calls.bpf.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* funcinterval: time between consecutive calls. */
-#include "lib/aggregate.bpf.h"
-#include "lib/cpu.bpf.h"
-#include "lib/exchange.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/target.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/cpu.bpf.h"
+#include "lib/core/exchange.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/targets/each_target.bpf.h"
 #include "general/funcinterval.h"
 
 OPT(bool, per_cpu);
@@ -40,7 +40,7 @@ inline_ u64 *last_call(u64 id)
 	return all && id < target_count ? &all[id] : NULL;
 }
 
-inline_ int on_call(void *ctx, u64 id)
+inline_ int at_target(void *ctx, u64 id, bool user)
 {
 	u64 *last, before, now;
 	struct hist *h;
@@ -60,5 +60,3 @@ inline_ int on_call(void *ctx, u64 id)
 		hist_log2(h, since(before, now), 1, intervals_step);
 	return 0;
 }
-
-ON_TARGETS(on_call)

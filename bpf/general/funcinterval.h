@@ -2,7 +2,7 @@
 #ifndef CORETAP_FUNCINTERVAL_H
 #define CORETAP_FUNCINTERVAL_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* With --per-thread, each thread records the last calls of this many targets. */
 #define FUNCINTERVAL_TARGETS 64

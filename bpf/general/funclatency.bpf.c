@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* funclatency: duration of functions and system calls. */
-#include "lib/aggregate.bpf.h"
-#include "lib/traced_calls.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/targets/each_call.bpf.h"
 #include "general/funclatency.h"
 
 OPT(bool, by_target);
@@ -9,10 +9,7 @@ OPT(bool, by_process);
 
 HISTOGRAM(latencies, struct funclatency_key)
 
-struct nothing {
-};
-
-TRACED_CALLS(struct nothing)
+TRACED_CALLS(struct traced_call)
 
 inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 {
@@ -28,5 +25,3 @@ inline_ void call_ends(const struct call_place *at, struct traced_call *c, u64 n
 		key.pid = current_tgid();
 	latencies_add(&key, ns);
 }
-
-ON_CALLS

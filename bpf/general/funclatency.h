@@ -2,7 +2,7 @@
 #ifndef CORETAP_FUNCLATENCY_H
 #define CORETAP_FUNCLATENCY_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct funclatency_key {
 	__u32 target;

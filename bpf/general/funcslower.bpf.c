@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* funcslower: slow function calls. */
 #define STACK_OF_TASK
-#include "lib/program.bpf.h"
-#include "lib/stack.bpf.h"
-#include "lib/traced_calls.bpf.h"
+#include "lib/core/program.bpf.h"
+#include "lib/stack/stack.bpf.h"
+#include "lib/targets/each_call.bpf.h"
 #include "general/funcslower.h"
 
 OPT_OR(__u64, min_ns, 1000000);
 OPT(__u32, arguments); /* number of arguments shown */
 
 struct entered {
+	struct traced_call call;
 	u64 arguments[FUNCSLOWER_ARGUMENTS];
 };
 
@@ -17,7 +18,7 @@ TRACED_CALLS(struct entered)
 
 inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 {
-	u64 *to = c->own.arguments;
+	u64 *to = ((struct entered *)c)->arguments;
 
 	if (!arguments)
 		return;
@@ -31,7 +32,7 @@ inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 /* An interrupt during the walk may also end a slow call. */
 inline_ u64 user_stack_now(void *ctx)
 {
-	struct traced_calls *all = current_slot(false);
+	struct call_stack *all = call_stack(false);
 	u64 id;
 
 	if (!all || all->walking) {
@@ -63,9 +64,8 @@ inline_ void call_ends(const struct call_place *at, struct traced_call *c, u64 n
 	e->result = at->result;
 	e->target = c->id;
 	if (arguments)
-		__builtin_memcpy(e->arguments, c->own.arguments, sizeof(e->arguments));
+		__builtin_memcpy(e->arguments, ((struct entered *)c)->arguments,
+				 sizeof(e->arguments));
 	identify_current(&e->who);
 	emit_end_stack(at->ctx, e, sizeof(*e));
 }
-
-ON_CALLS

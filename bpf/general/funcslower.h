@@ -2,7 +2,7 @@
 #ifndef CORETAP_FUNCSLOWER_H
 #define CORETAP_FUNCSLOWER_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define FUNCSLOWER_ARGUMENTS 6
 

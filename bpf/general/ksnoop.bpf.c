@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* ksnoop: arguments and results of kernel functions, with all struct members. */
-#include "lib/call_values.bpf.h"
+#include "general/call_values.bpf.h"
 #include "general/ksnoop.h"
 
 OPT_OR(__u64, record_bytes, sizeof(struct ksnoop_event));
 OPT_OR(__u64, values_at, __builtin_offsetof(struct ksnoop_event, out));
 
-struct nothing_else {
-};
-TRACED_CALLS(struct nothing_else)
+TRACED_CALLS(struct traced_call)
 
 inline_ void read_values(struct ksnoop_event *e, struct expression_in *in, u64 id)
 {
@@ -88,4 +86,63 @@ inline_ int call_ends(const struct call_place *at, struct expression_in *in)
 	return 0;
 }
 
-ON_WHOLE_CALLS
+/* Returns come first, as they must be attached first. */
+SEC("target/kernel.return")
+int target_kernel_return(struct pt_regs *ctx)
+{
+	struct expression_in in = { .result = PT_REGS_RC(ctx) };
+	struct call_place at = {
+		.ctx = ctx, .regs = ctx, .id = target_id(ctx, TARGET_KERNEL), .sp = PT_REGS_SP(ctx)
+	};
+
+	return call_ends(&at, &in);
+}
+
+SEC("target/kernel")
+int target_kernel(struct pt_regs *ctx)
+{
+	struct expression_in in = {};
+	struct call_place at = { .ctx = ctx,
+				 .regs = ctx,
+				 .id = target_id(ctx, TARGET_KERNEL),
+				 .sp = sp_after_return(ctx) };
+
+	if (expression_uses & EXPRESSION_USES_ARGUMENTS)
+		call_registers(ctx, in.arguments);
+	return call_begins(&at, &in);
+}
+
+SEC("target/event")
+int target_event(void *ctx)
+{
+	struct expression_in in = {};
+	struct call_place at = { .ctx = ctx, .id = target_id(ctx, TARGET_EVENT) };
+
+	if (expression_uses & EXPRESSION_USES_RECORD)
+		in.record = (u64)ctx;
+	return call_begins(&at, &in);
+}
+
+SEC("tp_btf/sys_exit")
+int target_sys_exit(u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	struct expression_in in = { .result = ctx[1] };
+	struct call_place at = { .ctx = ctx, .regs = regs, .sp = SYSTEM_CALL };
+
+	at.id = target_call(target_ends, call_number(regs), regs);
+	return call_ends(&at, &in);
+}
+
+SEC("tp_btf/sys_enter")
+int target_sys_enter(u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	struct expression_in in = {};
+	struct call_place at = { .ctx = ctx, .regs = regs, .sp = SYSTEM_CALL };
+
+	at.id = target_call(target_entries, (s32)ctx[1], regs);
+	if (expression_uses & EXPRESSION_USES_ARGUMENTS)
+		call_arguments(regs, false, in.arguments);
+	return call_begins(&at, &in);
+}

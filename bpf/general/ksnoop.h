@@ -2,7 +2,7 @@
 #ifndef CORETAP_KSNOOP_H
 #define CORETAP_KSNOOP_H
 
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 /* Followed by the memory that arguments and the result point to. */
 struct ksnoop_event {

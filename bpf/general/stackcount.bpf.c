@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* stackcount: stacks that lead to functions, tracepoints and USDT probes. */
 #define STACK_OF_TASK
-#include "lib/cpu.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/stack.bpf.h"
-#include "lib/target.bpf.h"
+#include "lib/core/cpu.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/stack/stack.bpf.h"
+#include "lib/targets/each_target.bpf.h"
 
 OPT(bool, by_process);
 
@@ -15,7 +15,8 @@ struct walking {
 
 TASK_SLOT(struct walking);
 
-inline_ int count_stack(void *ctx, u64 id, bool kernel)
+/* At a user function, the kernel stack is only that of the trap. */
+inline_ int at_target(void *ctx, u64 id, bool user)
 {
 	struct stack_row entry = {};
 	struct stack_party *p = &entry.party[0];
@@ -33,7 +34,7 @@ inline_ int count_stack(void *ctx, u64 id, bool kernel)
 		return 0;
 	}
 	w->on = 1;
-	if (kernel && stack_kernel)
+	if (!user && stack_kernel)
 		p->kernel = stack_of_kernel(ctx, 0);
 	if (stack_user)
 		p->user = stack_of_user(ctx, 0);
@@ -41,6 +42,3 @@ inline_ int count_stack(void *ctx, u64 id, bool kernel)
 	w->on = 0;
 	return 0;
 }
-
-/* At a user function, the kernel stack is only that of the trap. */
-ON_TARGETS_APART(count_stack(ctx, id, true), count_stack(ctx, id, false))

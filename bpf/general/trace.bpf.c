@@ -2,21 +2,21 @@
 /* trace: calls of functions, tracepoints and USDT probes, with values requested by command line.
  */
 #define STACK_OF_TASK
-#include "lib/stack.bpf.h"
-#include "lib/expression.bpf.h"
-#include "lib/user_code.bpf.h"
+#include "lib/stack/stack.bpf.h"
+#include "lib/targets/each_place.bpf.h"
+#include "lib/core/user_code.bpf.h"
 #include "general/trace.h"
 
 OPT_OR(__u32, values_at, sizeof(struct trace_event));
 OPT_OR(__u64, record_bytes, sizeof(struct trace_event) + sizeof(struct expression_out));
 OPT(bool, names_code); /* a message has %U */
 
-PLACE_CALLS()
+TRACED_CALLS(struct entered_call)
 
 /* An interrupt during the walk may be traced, too. */
 inline_ u64 user_stack_now(void *ctx)
 {
-	struct traced_calls *all = current_slot(true);
+	struct call_stack *all = call_stack(true);
 	u64 id;
 
 	if (!all || all->walking) {
@@ -29,7 +29,7 @@ inline_ u64 user_stack_now(void *ctx)
 	return id;
 }
 
-inline_ int show(void *ctx, struct expression_in *in, u64 id)
+inline_ int at_wanted_place(void *ctx, struct expression_in *in, u64 id)
 {
 	u64 user_stack = stack_user ? user_stack_now(ctx) : 0;
 	struct expression_out *out;
@@ -63,5 +63,3 @@ inline_ int show(void *ctx, struct expression_in *in, u64 id)
 		emit_end(e);
 	return 0;
 }
-
-ON_PLACES(show)

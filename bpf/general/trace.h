@@ -2,7 +2,7 @@
 #ifndef CORETAP_TRACE_H
 #define CORETAP_TRACE_H
 
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 /* Followed by a struct stack (with --kernel-stack), a struct expression_out and its text. */
 struct trace_event {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* virtiostat: buffers that drivers queue to virtio devices. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "general/virtiostat.h"
 
 CPU_TABLE(queues, struct virtiostat_key, struct virtiostat_value)

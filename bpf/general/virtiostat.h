@@ -2,7 +2,7 @@
 #ifndef CORETAP_VIRTIOSTAT_H
 #define CORETAP_VIRTIOSTAT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct virtiostat_key {
 	char driver[16];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* brkstack: code paths that grow and shrink the heap. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/stack.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/stack/stack.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "memory/brkstack.h"
 
 OPT(__u64, min_bytes);

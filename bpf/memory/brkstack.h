@@ -2,7 +2,7 @@
 #ifndef CORETAP_BRKSTACK_H
 #define CORETAP_BRKSTACK_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct brkstack_key {
 	__u64 user_stack;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* compactsnoop: runs of memory compaction. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "memory/compactsnoop.h"
 
 /*

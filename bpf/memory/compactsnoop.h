@@ -2,7 +2,7 @@
 #ifndef CORETAP_COMPACTSNOOP_H
 #define CORETAP_COMPACTSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define FREE_AREAS 16 /* more than the orders of any kernel; the rest stay 0 */
 

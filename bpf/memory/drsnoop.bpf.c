@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* drsnoop: allocations that had to reclaim memory directly. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/mm.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/mm/mm.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "memory/drsnoop.h"
 
 struct reclaim {

@@ -2,7 +2,7 @@
 #ifndef CORETAP_DRSNOOP_H
 #define CORETAP_DRSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum drsnoop_kind { DRSNOOP_DIRECT, DRSNOOP_MEMCG, DRSNOOP_NODE, DRSNOOP_KINDS };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* extfrag: page allocations that fall back to another migrate type. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/aggregate.bpf.h"
-#include "lib/zone.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/mm/zone.bpf.h"
 #include "memory/extfrag.h"
 
 OPT(bool, each_event);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_EXTFRAG_H
 #define CORETAP_EXTFRAG_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* An allocation without a free page of its migrate type, which took one of another type. */
 struct extfrag_fallback {

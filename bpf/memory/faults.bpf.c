@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* faults: page faults by stack, by process, by file. */
-#include "lib/aggregate.bpf.h"
-#include "lib/fault.bpf.h"
-#include "lib/row_text.bpf.h"
-#include "lib/stack.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/mm/each_fault.bpf.h"
+#include "lib/mm/fault_slots.bpf.h"
+#include "lib/paths/row_text.bpf.h"
+#include "lib/stack/stack.bpf.h"
 #include "memory/faults.h"
 
 OPT(bool, by_process);
@@ -40,7 +41,12 @@ inline_ void add_stack(struct bpf_perf_event_data *ctx)
 	stack_add_n(&entry, NULL, 0, ctx->sample_period);
 }
 
-static __noinline int served(struct bpf_perf_event_data *ctx, bool major, struct area *a)
+inline_ bool needs_area(void)
+{
+	return by_file;
+}
+
+static __noinline int fault_served(struct bpf_perf_event_data *ctx, bool major, struct area *a)
 {
 	if (!a)
 		return 0;
@@ -50,5 +56,3 @@ static __noinline int served(struct bpf_perf_event_data *ctx, bool major, struct
 		add_stack(ctx);
 	return 0;
 }
-
-ON_FAULTS(served, by_file)

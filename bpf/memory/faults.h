@@ -2,7 +2,7 @@
 #ifndef CORETAP_FAULTS_H
 #define CORETAP_FAULTS_H
 
-#include "lib/fault.h"
+#include "lib/mm/fault.h"
 
 struct faults_key {
 	struct area_id area; /* zeros without --files */

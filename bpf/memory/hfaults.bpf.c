@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* hfaults: page faults that map huge pages, and small pages collapsed into huge ones. */
-/* For a fault. */
-enum huge { HUGE_NONE, HUGE_GOT, HUGE_REFUSED };
-
-#define FAULT_STARTS
-#define FAULT_MEMBERS u64 huge; /* enum huge */
-#define FAULT_BEGINS(f) ((f)->huge = HUGE_NONE)
-#include "lib/aggregate.bpf.h"
-#include "lib/fault.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/mm/each_fault.bpf.h"
+#include "lib/mm/fault_starts.bpf.h"
 #include "memory/hfaults.h"
 
 OPT_OR(__u32, huge_order, 9); /* of a page mapped by one second-level table entry */
 
 #define MIGRATE_MOVABLE 1
 #define SCAN_SUCCEED 1
+
+enum huge { HUGE_NONE, HUGE_GOT, HUGE_REFUSED };
+
+struct huge_fault {
+	struct fault fault;
+	u64 huge; /* enum huge */
+};
+
+TASK_SLOT(struct huge_fault);
+
+inline_ struct fault *fault_slot(bool make)
+{
+	return (struct fault *)current_slot(make);
+}
+
+inline_ void fault_begins(struct fault *f)
+{
+	((struct huge_fault *)f)->huge = HUGE_NONE;
+}
 
 TABLE(processes, struct hfaults_key, struct hfaults_counts)
 
@@ -26,9 +40,14 @@ inline_ struct hfaults_counts *row_of(struct task_struct *t)
 	return processes_row(&key);
 }
 
-static __noinline int served(struct bpf_perf_event_data *ctx, bool major, struct area *a)
+inline_ bool needs_area(void)
 {
-	struct fault *f = current_slot(false);
+	return true;
+}
+
+static __noinline int fault_served(struct bpf_perf_event_data *ctx, bool major, struct area *a)
+{
+	struct huge_fault *f = current_slot(false);
 	u64 huge = f ? f->huge : HUGE_NONE;
 	struct hfaults_counts *row;
 
@@ -46,13 +65,11 @@ static __noinline int served(struct bpf_perf_event_data *ctx, bool major, struct
 	return 0;
 }
 
-ON_FAULTS(served, true)
-
 /* Allocation of a huge page, or its failure. */
 SEC("tp_btf/mm_page_alloc")
 int on_page_alloc(u64 *ctx)
 {
-	struct fault *f;
+	struct huge_fault *f;
 
 	if ((u32)ctx[1] < huge_order || (u32)ctx[3] != MIGRATE_MOVABLE)
 		return 0;
@@ -66,7 +83,7 @@ int on_page_alloc(u64 *ctx)
 SEC("tp_btf/mm_page_free")
 int on_page_free(u64 *ctx)
 {
-	struct fault *f;
+	struct huge_fault *f;
 
 	if ((u32)ctx[1] < huge_order)
 		return 0;

@@ -2,7 +2,7 @@
 #ifndef CORETAP_HFAULTS_H
 #define CORETAP_HFAULTS_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct hfaults_key {
 	__u32 pid;

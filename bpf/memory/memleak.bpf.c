@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* memleak: memory that was allocated and not freed, by allocating stack. */
 #define STACK_OF_TASK
-#include "lib/call.bpf.h"
+#include "lib/targets/call.bpf.h"
 #include "memory/outstanding.bpf.h"
 #include "memory/memleak.h"
 

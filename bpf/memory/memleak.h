@@ -3,7 +3,7 @@
 #ifndef CORETAP_MEMLEAK_H
 #define CORETAP_MEMLEAK_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum memleak_function {
 	MEMLEAK_MALLOC,

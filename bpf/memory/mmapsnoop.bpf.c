@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mmapsnoop: files mapped into memory. */
-#include "lib/filter.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/syscall.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "memory/mmapsnoop.h"
 
 OPT(bool, anonymous_too);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_MMAPSNOOP_H
 #define CORETAP_MMAPSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct mmapsnoop_event {
 	struct event_head head;

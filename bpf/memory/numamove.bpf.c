@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* numamove: pages that NUMA balancing moves to the node of the accessing task. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/mm.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/mm/mm.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "memory/numamove.h"
 
 SUMS(migrations, struct numamove_sums)

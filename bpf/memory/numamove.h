@@ -2,7 +2,7 @@
 #ifndef CORETAP_NUMAMOVE_H
 #define CORETAP_NUMAMOVE_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Only increase. One cache line per CPU. */
 struct numamove_sums {

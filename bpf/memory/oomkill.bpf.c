@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* oomkill: processes killed because memory is exhausted. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/memcg.bpf.h"
-#include "lib/mm.bpf.h"
-#include "lib/program.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/mm/memcg.bpf.h"
+#include "lib/mm/mm.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "memory/oomkill.h"
 
 #define SIGKILL 9

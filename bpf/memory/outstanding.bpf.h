@@ -3,8 +3,8 @@
 #ifndef CORETAP_OUTSTANDING_BPF_H
 #define CORETAP_OUTSTANDING_BPF_H
 
-#include "lib/filter.bpf.h"
-#include "lib/stack.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/stack/stack.bpf.h"
 #include "memory/memleak.h"
 
 OPT(bool, sum_by_site);          /* also keep sums by stack */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* shmsnoop: System V shared memory calls. */
-#include "lib/filter.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "memory/shmsnoop.h"
 
 /* The current call of a task. */

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SHMSNOOP_H
 #define CORETAP_SHMSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum shmsnoop_call { SHMSNOOP_GET, SHMSNOOP_AT, SHMSNOOP_DT, SHMSNOOP_CTL, SHMSNOOP_CALLS };
 

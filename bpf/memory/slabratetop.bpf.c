@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* slabratetop: allocations from the kernel's slab caches. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/program.bpf.h"
-#include "lib/row_text.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
+#include "lib/paths/row_text.bpf.h"
 #include "memory/slabratetop.h"
 
 CPU_TABLE(caches, struct slabratetop_key, struct slabratetop_counts)

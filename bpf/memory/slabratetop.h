@@ -2,7 +2,7 @@
 #ifndef CORETAP_SLABRATETOP_H
 #define CORETAP_SLABRATETOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct slabratetop_key {
 	__u64 cache; /* address of the struct kmem_cache; for kmalloc the object size */

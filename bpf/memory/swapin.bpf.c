@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* swapin: page faults that wait for reads from swap. */
-#define FAULT_STARTS
-#define FAULT_MEMBERS                                    \
-	u64 read; /* start time; 0: no read from swap */ \
-	u64 disk;
-#define FAULT_BEGINS(f) ((f)->read = 0)
-#include "lib/bio.bpf.h"
-#include "lib/extreme.bpf.h"
-#include "lib/fault.bpf.h"
-#include "lib/mm.bpf.h"
+#include "lib/block/bio.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/mm/fault_starts.bpf.h"
+#include "lib/mm/mm.bpf.h"
 #include "memory/swapin.h"
 
 #define REQ_OP_READ 0
 #define BIO_CLONED 1 /* bit number of the flag */
+
+struct swap_fault {
+	struct fault fault;
+	u64 read; /* start time; 0: no read from swap */
+	u64 disk;
+};
+
+TASK_SLOT(struct swap_fault);
+
+inline_ struct fault *fault_slot(bool make)
+{
+	return (struct fault *)current_slot(make);
+}
+
+inline_ void fault_begins(struct fault *f)
+{
+	((struct swap_fault *)f)->read = 0;
+}
 
 CPU_TABLE(waits, struct swapin_key, struct swapin_counts)
 
@@ -40,7 +53,7 @@ inline_ int begin(struct gendisk *from, u64 bytes)
 {
 	u32 disk = disk_number(from);
 	struct swapin_counts *row = row_of(disk);
-	struct fault *f = current_slot(false);
+	struct swap_fault *f = current_slot(false);
 
 	if (row)
 		row->bytes += bytes;
@@ -77,7 +90,7 @@ FUNC_ENTRY(on_read, bdev_read_page, read_at_once((void *)arg[0], (void *)arg[2])
 SEC("perf_event/major-faults")
 int on_major(void *ctx)
 {
-	struct fault *f = current_slot(false);
+	struct swap_fault *f = current_slot(false);
 	struct swapin_counts *row;
 	u64 ns;
 

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SWAPIN_H
 #define CORETAP_SWAPIN_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct swapin_key {
 	char comm[COMM_LEN];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* vmscan: memory reclaim, by cause. */
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/mm.bpf.h"
-#include "lib/program.bpf.h"
-#include "lib/since.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/mm/mm.bpf.h"
+#include "lib/core/program.bpf.h"
+#include "lib/core/since.bpf.h"
 #include "memory/vmscan.h"
 
 OPT(bool, distributed);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_VMSCAN_H
 #define CORETAP_VMSCAN_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum vmscan_kind { VMSCAN_SLAB, VMSCAN_DIRECT, VMSCAN_MEMCG, VMSCAN_KINDS };
 

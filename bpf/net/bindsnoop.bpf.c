@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bindsnoop: addresses and ports to which sockets are bound. */
-#include "lib/aggregate.bpf.h"
-#include "lib/sock_call.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/net/sock_call.bpf.h"
 #include "net/bindsnoop.h"
 
 OPT(bool, with_errors);

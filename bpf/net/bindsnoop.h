@@ -2,7 +2,7 @@
 #ifndef CORETAP_BINDSNOOP_H
 #define CORETAP_BINDSNOOP_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 enum bindsnoop_option {
 	BINDSNOOP_FREEBIND = 1,

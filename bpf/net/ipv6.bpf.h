@@ -3,7 +3,7 @@
 #ifndef CORETAP_IPV6_BPF_H
 #define CORETAP_IPV6_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/core/coretap.bpf.h"
 
 #define IPV6_EXTENSIONS 8 /* limit of extension headers followed in a packet */
 #define IPV6_LEAST_EXTENSION 8

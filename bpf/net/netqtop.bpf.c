@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* netqtop: packets by queue of network interfaces. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/aggregate.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "net/netqtop.h"
 
 OPT(__u32, filter_netns); /* 0: all */

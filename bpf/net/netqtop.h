@@ -2,7 +2,7 @@
 #ifndef CORETAP_NETQTOP_H
 #define CORETAP_NETQTOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define NETQTOP_NAME 16
 #define NETQTOP_SIZES 6

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* solisten: sockets that start to listen. */
-#include "lib/sock_call.bpf.h"
+#include "lib/net/sock_call.bpf.h"
 #include "net/solisten.h"
 
 SEC("tracepoint/syscalls/sys_enter_listen")

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SOLISTEN_H
 #define CORETAP_SOLISTEN_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct solisten_event {
 	struct event_head head;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpaccept: accepted TCP connections. */
-#include "lib/fd_sock.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/net/fd_sock.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "net/tcpaccept.h"
 
 inline_ int accepted(struct sock *sk)

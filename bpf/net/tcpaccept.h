@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPACCEPT_H
 #define CORETAP_TCPACCEPT_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcpaccept_event {
 	struct event_head head;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpcong: time of TCP connections in each congestion-control state. */
-#define ROWS_WITHOUT_OWNER
-#include "lib/acceptors.bpf.h"
-#include "lib/aggregate.bpf.h"
+#include "lib/net/acceptors.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
 #include "net/tcpcong.h"
 
 OPT(bool, distributed);

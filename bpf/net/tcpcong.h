@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPCONG_H
 #define CORETAP_TCPCONG_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 #define TCPCONG_STATES 5 /* enum tcp_ca_state; the same since 2.6.12 */
 

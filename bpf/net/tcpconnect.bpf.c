@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpconnect: attempts to open TCP connections. */
-#include "lib/aggregate.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/fd_tcp.bpf.h"
-#include "lib/syscall.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/net/fd_tcp.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
 #include "net/tcpconnect.h"
 
 OPT(bool, counting);

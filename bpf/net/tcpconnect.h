@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPCONNECT_H
 #define CORETAP_TCPCONNECT_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcpconnect_event {
 	struct event_head head; /* time of the attempt; with --failed of its end */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpconnlat: time from the first SYN to the end of a connection attempt. */
-#include "lib/emit.bpf.h"
-#include "lib/sock.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/net/sock.bpf.h"
 #include "net/tcpconnlat.h"
 
 OPT(__u64, min_ns);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPCONNLAT_H
 #define CORETAP_TCPCONNLAT_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcpconnlat_event {
 	struct event_head head; /* time of the attempt's end */

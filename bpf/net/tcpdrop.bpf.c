@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpdrop: TCP packets dropped by the kernel: reason, connection, and location. */
-#include "lib/accepted.bpf.h"
-#include "lib/aggregate.bpf.h"
-#include "lib/stack.bpf.h"
+#include "lib/net/accepted.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/stack/stack.bpf.h"
 #include "net/ipv6.bpf.h"
 #include "net/tcpdrop.h"
 
@@ -266,15 +266,13 @@ int on_drop(u64 *ctx)
 	return 0;
 }
 
-inline_ void own_flow(struct sock *sk, const struct sock_owner *o)
+inline_ void accepted(struct sock *sk, const struct sock_owner *o)
 {
 	struct flow f = {};
 
 	if (flow_read(sk, &f))
 		keep_owner(&f, o);
 }
-
-ON_ACCEPT(own_flow)
 
 inline_ bool users_state(struct tcp_sock *tp, u32 newstate)
 {

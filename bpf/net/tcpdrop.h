@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPDROP_H
 #define CORETAP_TCPDROP_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 #define TCPDROP_REASONS 512 /* above any kernel's number; those of modules are much higher */
 

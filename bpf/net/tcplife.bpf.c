@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcplife: TCP sessions. */
-#include "lib/acceptors.bpf.h"
-#include "lib/emit.bpf.h"
+#include "lib/net/acceptors.bpf.h"
+#include "lib/core/emit.bpf.h"
 #include "net/tcplife.h"
 
 struct session {

@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPLIFE_H
 #define CORETAP_TCPLIFE_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcplife_event {
 	struct event_head head; /* the end of the session */

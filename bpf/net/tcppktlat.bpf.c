@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcppktlat: time that received TCP data waits until a process reads it. */
-#include "lib/aggregate.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/sock.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/net/sock.bpf.h"
 #include "net/tcppktlat.h"
 
 OPT(__u64, min_ns);

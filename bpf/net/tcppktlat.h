@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPPKTLAT_H
 #define CORETAP_TCPPKTLAT_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcppktlat_event {
 	struct event_head head; /* time when the data is read */

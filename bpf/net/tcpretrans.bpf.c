@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpretrans: retransmitted TCP segments. */
-#include "lib/acceptors.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/aggregate.bpf.h"
+#include "lib/net/acceptors.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
 #include "net/tcpretrans.h"
 
 OPT(bool, counting);

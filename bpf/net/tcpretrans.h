@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPRETRANS_H
 #define CORETAP_TCPRETRANS_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK, TCPRETRANS_KINDS };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcprtt: TCP round-trip times as a histogram. */
-#include "lib/acceptors.bpf.h"
-#include "lib/aggregate.bpf.h"
+#include "lib/net/acceptors.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
 #include "net/tcprtt.h"
 
 OPT(bool, raw);

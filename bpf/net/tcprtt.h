@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPRTT_H
 #define CORETAP_TCPRTT_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcprtt_key {
 	__u8 local[16]; /* as in struct flow */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpstates: state changes of TCP sockets, and the time in each state. */
-#include "lib/acceptors.bpf.h"
-#include "lib/emit.bpf.h"
+#include "lib/net/acceptors.bpf.h"
+#include "lib/core/emit.bpf.h"
 #include "net/tcpstates.h"
 
 struct change {

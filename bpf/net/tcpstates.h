@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPSTATES_H
 #define CORETAP_TCPSTATES_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcpstates_event {
 	struct event_head head;

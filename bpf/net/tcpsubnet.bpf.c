@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpsubnet: bytes sent over TCP, by destination subnet. */
-#include "lib/aggregate.bpf.h"
-#include "lib/sock_io.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/net/sock_io.bpf.h"
 #include "net/tcpsubnet.h"
 
 SUMS(amounts, struct tcpsubnet_slot)
@@ -24,7 +24,7 @@ inline_ u8 *subnet_of(const struct flow *f)
 	return bpf_map_lookup_elem(&subnets_ipv6, &key);
 }
 
-inline_ int counted(const struct tcp_sock *tp, u64 bytes, bool sent)
+inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)
 {
 	struct tcpsubnet_slot *slot = amounts_slot();
 	struct flow f = {};
@@ -46,5 +46,3 @@ inline_ int counted(const struct tcp_sock *tp, u64 bytes, bool sent)
 	__sync_fetch_and_add(&slot->of[number].bytes, bytes);
 	return 0;
 }
-
-ON_SOCK_SENDS(counted)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPSUBNET_H
 #define CORETAP_TCPSUBNET_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 #define TCPSUBNET_MOST 64 /* a power of two */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpsynbl: accept queue of listening sockets when a handshake completes. */
-#include "lib/aggregate.bpf.h"
-#include "lib/sock.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/net/sock.bpf.h"
 #include "net/tcpsynbl.h"
 
 OPT(bool, by_port);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPSYNBL_H
 #define CORETAP_TCPSYNBL_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcpsynbl_key {
 	__u64 backlog_max_1; /* plus 1: 0 is none */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcptop: bytes sent and received by process and TCP connection. */
-#include "lib/aggregate.bpf.h"
-#include "lib/sock_io.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/net/sock_receive.bpf.h"
 #include "net/tcptop.h"
 
 TABLE(connections, struct tcptop_key, struct tcptop_value)
 
-inline_ int counted(const struct tcp_sock *tp, u64 bytes, bool sent)
+inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)
 {
 	struct tcptop_key key = {};
 	struct tcptop_value *v;
@@ -27,5 +27,3 @@ inline_ int counted(const struct tcp_sock *tp, u64 bytes, bool sent)
 	__sync_fetch_and_add(sent ? &v->tx_bytes : &v->rx_bytes, bytes);
 	return 0;
 }
-
-ON_SOCK_IO(counted)

@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPTOP_H
 #define CORETAP_TCPTOP_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct tcptop_key {
 	struct flow flow;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcptracer: opened, accepted and closed TCP connections. */
-#include "lib/fd_tcp.bpf.h"
-#include "lib/emit.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/net/fd_tcp.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "net/tcptracer.h"
 
 struct connection {

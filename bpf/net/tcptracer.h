@@ -2,7 +2,7 @@
 #ifndef CORETAP_TCPTRACER_H
 #define CORETAP_TCPTRACER_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 enum tcptracer_kind { TCPTRACER_CONNECT, TCPTRACER_ACCEPT, TCPTRACER_CLOSE, TCPTRACER_KINDS };
 

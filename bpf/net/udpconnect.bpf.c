@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* udpconnect: UDP sockets that are connected to an address. */
-#include "lib/sock_call.bpf.h"
+#include "lib/net/sock_call.bpf.h"
 #include "net/udpconnect.h"
 
 OPT(bool, failed_only);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_UDPCONNECT_H
 #define CORETAP_UDPCONNECT_H
 
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 struct udpconnect_event {
 	struct event_head head;

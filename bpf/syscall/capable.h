@@ -2,7 +2,7 @@
 #ifndef CORETAP_CAPABLE_H
 #define CORETAP_CAPABLE_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum capable_unique { CAPABLE_EACH, CAPABLE_BY_PROCESS, CAPABLE_BY_CGROUP };
 

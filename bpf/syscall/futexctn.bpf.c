@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* futexctn: waits for futexes, by lock and by waiting code. */
 #define STACK_OF_TASK
-#include "lib/extreme.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/stack.bpf.h"
-#include "lib/syscall.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/stack/stack.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "syscall/futexctn.h"
 
 OPT(bool, summary);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FUTEXCTN_H
 #define CORETAP_FUTEXCTN_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Operations of futex(2) keep its numbers; the others are separate system calls. */
 #define FUTEX_OP_WAITV 14

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mountsnoop: calls that mount and unmount file systems. */
-#include "lib/early_path.bpf.h"
-#include "lib/filter.bpf.h"
+#include "lib/paths/early_path.bpf.h"
+#include "lib/core/filter.bpf.h"
 #include "syscall/mountsnoop.h"
 
 #ifdef __TARGET_ARCH_x86

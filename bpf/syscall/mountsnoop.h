@@ -2,7 +2,7 @@
 #ifndef CORETAP_MOUNTSNOOP_H
 #define CORETAP_MOUNTSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum mountsnoop_call {
 	MOUNTSNOOP_MOUNT,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* opensnoop: opened files, with the opening task and the result. */
 #define STACK_OF_TASK
-#include "lib/filter.bpf.h"
-#include "lib/early_path.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/since.bpf.h"
-#include "lib/stack.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/paths/early_path.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/core/since.bpf.h"
+#include "lib/stack/stack.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "syscall/opensnoop.h"
 
 OPT(bool, failed_only);

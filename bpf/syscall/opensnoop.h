@@ -2,7 +2,7 @@
 #ifndef CORETAP_OPENSNOOP_H
 #define CORETAP_OPENSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 #define OPENSNOOP_FLAGS 16 /* conditions of --flag-filter */
 

@@ -3,7 +3,7 @@
 #ifndef CORETAP_RECORD_BPF_H
 #define CORETAP_RECORD_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/core/coretap.bpf.h"
 #include "syscall/traceloop.h"
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* sigsnoop: signals, their senders and receivers, and the outcome. */
-#include "lib/filter.bpf.h"
-#include "lib/pidns.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/pidns.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "syscall/sigsnoop.h"
 
 OPT(bool, calls_only);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SIGSNOOP_H
 #define CORETAP_SIGSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum sigsnoop_call {
 	SIGSNOOP_NONE, /* a signal of any origin, not a call */

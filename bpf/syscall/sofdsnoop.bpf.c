@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* sofdsnoop: file descriptors passed over Unix sockets. */
-#include "lib/fd_sock.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/net/fd_sock.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "syscall/sofdsnoop.h"
 
 #define SOCK_AF_UNIX 1

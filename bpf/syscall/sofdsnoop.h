@@ -2,7 +2,7 @@
 #ifndef CORETAP_SOFDSNOOP_H
 #define CORETAP_SOFDSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct sofdsnoop_event {
 	struct event_head head;

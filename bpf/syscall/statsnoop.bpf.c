@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* statsnoop: calls of the stat family, with their paths. */
-#include "lib/filter.bpf.h"
-#include "lib/early_path.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/since.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/paths/early_path.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/core/since.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "syscall/statsnoop.h"
 
 OPT(bool, failed_only);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_STATSNOOP_H
 #define CORETAP_STATSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 /* Meaning of an event's text. */
 enum statsnoop_path {

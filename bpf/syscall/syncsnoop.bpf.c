@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* syncsnoop: calls that flush files or file systems. */
-#include "lib/filter.bpf.h"
-#include "lib/path.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/paths/path.bpf.h"
+#include "lib/core/text.bpf.h"
 #include "syscall/syncsnoop.h"
 
 OPT(__u64, min_ns);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SYNCSNOOP_H
 #define CORETAP_SYNCSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum syncsnoop_call {
 	SYNCSNOOP_SYNC,

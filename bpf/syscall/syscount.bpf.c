@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* syscount: number of system calls and time in them, by call or by process. */
-#include "lib/filter.bpf.h"
-#include "lib/parent.bpf.h"
-#include "lib/syscall.bpf.h"
-#include "lib/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/parent.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
 #include "syscall/syscount.h"
 
 OPT(bool, by_process);

@@ -2,7 +2,7 @@
 #ifndef CORETAP_SYSCOUNT_H
 #define CORETAP_SYSCOUNT_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 struct syscount_key {
 	__u32 call; /* its index; not with only --process */

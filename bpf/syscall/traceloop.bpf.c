@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* traceloop: the last system calls of cgroups or processes. */
-#include "lib/emit.bpf.h"
-#include "lib/filter.bpf.h"
-#include "lib/process_end.bpf.h"
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/process_end.bpf.h"
 #include "syscall/record.bpf.h"
-#include "lib/syscall.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
+#include "lib/core/text.bpf.h"
 
 #define TEXT_SLOTS 4 /* per argument */
 

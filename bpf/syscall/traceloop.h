@@ -3,7 +3,7 @@
 #ifndef CORETAP_RECORD_H
 #define CORETAP_RECORD_H
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 enum record_kind {
 	RECORD_CALL, /* a system call; its texts follow in separate slots */

@@ -1,4 +1,4 @@
-// Database servers, for tools with bpf/lib/database.bpf.h.
+// Database servers, for tools with bpf/lib/targets/database.bpf.h.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace coretap {
 
 /// mysql (also MariaDB), postgres; by enum database_server.
 extern const std::array<std::string_view, 2> kDatabases;
-/// Name of a client's command, by its number (bpf/lib/database.h).
+/// Name of a client's command, by its number (bpf/lib/targets/database.h).
 std::string database_command(std::uint32_t number);
 
 /// `texts`: also texts of prepared statements, which are executed by number.

@@ -1,4 +1,4 @@
-// Page faults: shared by tools with bpf/lib/fault.bpf.h.
+// Page faults: shared by tools with bpf/lib/mm/fault.bpf.h.
 #pragma once
 #include <iterator>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "coretap/fields.hpp"
 #include "coretap/hooks.hpp"
-#include "lib/fault.h"
+#include "lib/mm/fault.h"
 
 namespace coretap {
 

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-struct stack;  // bpf/lib/shared.h
+struct stack;  // bpf/lib/core/shared.h
 struct user_code;
 
 namespace coretap {
@@ -43,7 +43,7 @@ class Config;
 /// Names of a cgroup other than its id.
 enum class CgroupName { path, container, container_id, pod, unit };
 
-/// Text for rows of an aggregate, by the bytes of their keys (bpf/lib/row_text.bpf.h).
+/// Text for rows of an aggregate, by the bytes of their keys (bpf/lib/paths/row_text.bpf.h).
 using RowTexts = std::map<std::string, std::string, std::less<>>;
 
 /// Additional inputs for reading a field of a record.
@@ -114,7 +114,7 @@ struct Format {
     gfp,           ///< page allocation flags
     block_flags,   ///< operation and flags of a block request
     target,        ///< target number, by the target's name
-    syscall,       ///< index of a system call (CALLS in bpf/lib/shared.h), by name
+    syscall,       ///< index of a system call (CALLS in bpf/lib/core/shared.h), by name
     rwbs,          ///< the same as letters, like the kernel's own trace output
     stack,         ///< frames: in tables on separate lines below the row
   } kind = number;
@@ -316,23 +316,23 @@ Field field(std::string_view key, std::string_view title, Format format, std::st
           }};
 }
 
-/// Text of any length after the record (struct text in bpf/lib/shared.h).
+/// Text of any length after the record (struct text in bpf/lib/core/shared.h).
 template <class Record, class Text>
 std::string_view text_of(const Record& record, const Text& text) {
   return {reinterpret_cast<const char*>(&record) + text.at, text.bytes};
 }
 
-/// A path from the components that bpf/lib/path.bpf.h stores: last first,
+/// A path from the components that bpf/lib/paths/path.bpf.h stores: last first,
 /// each with a terminator. Cut: components towards the root are missing.
 std::string path_of(std::string_view components, bool cut);
-/// The same for the result of file_path() in bpf/lib/path.bpf.h; `kind`: enum path_kind.
+/// The same for the result of file_path() in bpf/lib/paths/path.bpf.h; `kind`: enum path_kind.
 std::string file_path(std::string_view text, std::uint32_t kind);
 /// "R" for a regular file, "S" for a socket, "O" for all others.
 std::string file_type(std::uint32_t mode);
 /// The path of a file; if it is not in a directory, as in /proc/PID/fd: "socket:[123]".
 std::string file_name(std::uint32_t mode, std::uint64_t inode, std::string_view path);
 
-/// A field that is text of any length after the record (struct text in bpf/lib/shared.h).
+/// A field that is text of any length after the record (struct text in bpf/lib/core/shared.h).
 template <auto Member>
 Field text_field(std::string_view key, std::string_view title, Format format,
                  std::string_view doc) {

@@ -1,4 +1,4 @@
-// Reads and writes of files: shared by tools with bpf/lib/file_counts.bpf.h.
+// Reads and writes of files: shared by tools with bpf/lib/fs/file_counts.bpf.h.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coretap/reports.hpp"
-#include "lib/file_counts.h"
+#include "lib/fs/file_counts.h"
 
 namespace coretap {
 

@@ -1,4 +1,4 @@
-// File systems: shared by tools with bpf/lib/fs_call.bpf.h.
+// File systems: shared by tools with bpf/lib/fs/fs_call.bpf.h.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "coretap/options.hpp"
 #include "coretap/result.hpp"
 #include "coretap/ring_io.hpp"
-#include "lib/fs_call.h"
+#include "lib/fs/fs_call.h"
 
 namespace coretap {
 

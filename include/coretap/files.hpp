@@ -39,7 +39,7 @@ std::vector<Field> identity_of_file() {
           .with("json")};
 }
 
-/// For a row: the path sent by bpf/lib/row_text.bpf.h; null: it was lost.
+/// For a row: the path sent by bpf/lib/paths/row_text.bpf.h; null: it was lost.
 template <class Record>
 Value file_of_row(const Record& r, const FieldContext& context) {
   auto& key = with_file(r);
@@ -47,7 +47,7 @@ Value file_of_row(const Record& r, const FieldContext& context) {
   return path ? Value(file_name(key.mode, key.file.inode, *path)) : Value();
 }
 
-/// For a record with a `path` from file_path() in bpf/lib/path.bpf.h, and its `path_kind`.
+/// For a record with a `path` from file_path() in bpf/lib/paths/path.bpf.h, and its `path_kind`.
 template <class Event>
 std::string path_of_event(const Event& e) {
   return file_path(text_of(e, e.path), e.path_kind);

@@ -1,10 +1,10 @@
-// Paths passed to system calls: shared by tools with bpf/lib/given_path.bpf.h.
+// Paths passed to system calls: shared by tools with bpf/lib/paths/given_path.bpf.h.
 #pragma once
 #include <string>
 
 #include "coretap/fields.hpp"
 #include "coretap/options.hpp"
-#include "lib/given_path.h"
+#include "lib/paths/given_path.h"
 
 namespace coretap {
 

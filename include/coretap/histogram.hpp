@@ -1,10 +1,10 @@
 // Histograms of 64 slots (struct hist in
-// bpf/lib/shared.h): their scale, and derived values.
+// bpf/lib/core/shared.h): their scale, and derived values.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 

@@ -76,15 +76,15 @@ struct Hook {
   std::string_view optional = {};     ///< what is lost without it; empty: the tool requires it
   Sampling sampling = {};             ///< of its perf events, unless options change it
   std::string_view instead = {};      ///< what to do if no candidate works; empty: coretap doctor
-  /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): their targets come from these
+  /// For programs of ON_TARGETS (bpf/lib/targets/target.bpf.h): their targets come from these
   /// words; the library selects the programs needed for the words and this kernel.
   TargetWords targets = nullptr;
   /// The words are built in (known_functions()): targets that cannot be traced are skipped.
   bool known = false;
-  /// For programs of ON_CALLS (bpf/lib/traced_calls.bpf.h):
+  /// For programs of ON_CALLS (bpf/lib/targets/traced_calls.bpf.h):
   /// at entry and return of the words' targets.
   bool calls = false;
-  /// For programs of ON_PLACES (bpf/lib/expression.bpf.h): the same function in two words is two
+  /// For programs of ON_PLACES (bpf/lib/targets/expression.bpf.h): the same function in two words is two
   /// targets, and so are two places of a USDT probe; the record of a tracepoint can be read.
   bool by_word = false;
   /// For such words: which ones need values from the entry at the return.
@@ -102,14 +102,14 @@ Hook traced_calls(std::string_view name, TargetWords words = words_of_command_li
 Hook traced_by_word(std::string_view name, TargetWords words,
                     std::vector<bool> (*paired)(const Config&));
 
-/// The hook of ON_WHOLE_CALLS (bpf/lib/call_values.bpf.h).
+/// The hook of ON_WHOLE_CALLS (bpf/general/call_values.bpf.h).
 Hook traced_whole(std::string_view name, TargetWords words);
 
-/// The hooks of bpf/lib/run_delay.bpf.h; the tool has shared::affinity().
+/// The hooks of bpf/lib/sched/run_delay.bpf.h; the tool has shared::affinity().
 std::vector<Hook> run_delay_hooks();
-/// The hook of bpf/lib/still_waiting.bpf.h.
+/// The hook of bpf/lib/sched/still_waiting.bpf.h.
 Hook waits_under_way();
-/// The hook of bpf/lib/accepted.bpf.h; `when` as in Hook.
+/// The hook of bpf/lib/net/accepted.bpf.h; `when` as in Hook.
 Hook accepted_connections(std::string_view when = {});
 
 /// For each word of the command line: does it trace returns and use $latency or $entry? For

@@ -1,4 +1,4 @@
-// Tasks: the fields of a struct task_id (bpf/lib/shared.h), the same in every tool.
+// Tasks: the fields of a struct task_id (bpf/lib/core/shared.h), the same in every tool.
 #pragma once
 #include <string_view>
 #include <type_traits>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coretap/fields.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 

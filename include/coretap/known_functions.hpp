@@ -1,5 +1,5 @@
 // Functions and USDT probes that a tool knows by name and traces in all
-// files that define them: hooks for the programs of bpf/lib/roles.bpf.h.
+// files that define them: hooks for the programs of bpf/lib/targets/roles.bpf.h.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-// Lookups in the directory-entry cache: shared by tools with bpf/lib/look_up.bpf.h.
+// Lookups in the directory-entry cache: shared by tools with bpf/lib/fs/look_up.bpf.h.
 #pragma once
 #include <string_view>
 

@@ -1,11 +1,11 @@
-// Connections: the fields of a struct flow (bpf/lib/flow.h), the same in every tool.
+// Connections: the fields of a struct flow (bpf/lib/net/flow.h), the same in every tool.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "coretap/fields.hpp"
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 
 namespace coretap {
 

@@ -150,7 +150,7 @@ Option not_comm();
 /// Every tool that has cgroup() has these.
 std::vector<Option> container_filters();
 Option containers();  ///< every tool with id::cgroup among its fields has it
-/// Only children of this process, for programs with bpf/lib/parent.bpf.h.
+/// Only children of this process, for programs with bpf/lib/core/parent.bpf.h.
 Option ppid(char letter, Setting wanted);
 /// Only these system calls, by name: `wanted` has a
 /// byte for each index, `some` is set if it applies.
@@ -172,7 +172,7 @@ Option nanoseconds();
 Option microseconds();
 Option interval();
 Option duration(char letter = 0);
-/// Only this CPU: for perf events, and for programs with bpf/lib/cpu.bpf.h.
+/// Only this CPU: for perf events, and for programs with bpf/lib/core/cpu.bpf.h.
 Option cpu(char letter);
 /// How often perf events run their programs, instead of Hook::sampling; at most `most`
 /// times per second on each CPU, and not above kernel.perf_event_max_sample_rate.
@@ -187,7 +187,7 @@ Option print_uid();
 Option disk();
 /// The same for tools that trace requests.
 Option request_disk();
-/// The memory to trace, for programs with bpf/lib/zone.bpf.h.
+/// The memory to trace, for programs with bpf/lib/mm/zone.bpf.h.
 Option node(char letter = 'n');
 Option zone(char letter = 'z');
 /// For tools on user functions; `alias` is the name in similar tools.
@@ -211,7 +211,7 @@ Option command(char letter = 0);  ///< one string instead of -- COMMAND
 Option ipv4();
 Option ipv6();
 Option wide(char letter = 'w');
-/// The connections to trace, for programs with bpf/lib/sock.bpf.h: lists and
+/// The connections to trace, for programs with bpf/lib/net/sock.bpf.h: lists and
 /// ranges of ports, lists of addresses and prefixes, a network namespace.
 Option local_ports(char letter = 'L', std::string_view name = "localport");
 Option remote_ports(char letter = 'D', std::string_view name = "remoteport");
@@ -239,7 +239,7 @@ std::vector<Option> kernel_stacks();  ///< those that are useful without user st
 /// For Tool::exclusive of tools that have them.
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 
-/// Splits waits for a CPU (bpf/lib/allowed_idle.bpf.h).
+/// Splits waits for a CPU (bpf/lib/sched/allowed_idle.bpf.h).
 template <class Rodata>
 Option affinity() {
   return flag(
@@ -248,7 +248,7 @@ Option affinity() {
       "writes shared memory each time that a CPU becomes idle or busy)",
       setting(&Rodata::affinity));
 }
-/// Selects waits off the CPU (bpf/lib/offcpu.bpf.h).
+/// Selects waits off the CPU (bpf/lib/sched/offcpu.bpf.h).
 template <class Rodata>
 std::vector<Option> off_cpu() {
   auto user =
@@ -267,7 +267,7 @@ std::vector<Option> off_cpu() {
                "2 uninterruptible (1024: idle kernel threads), 3 both",
                setting(&Rodata::state_mask), 1, setting(&Rodata::state_on))}});
 }
-/// Selects reads and writes of files (bpf/lib/file_io.bpf.h).
+/// Selects reads and writes of files (bpf/lib/fs/file_io.bpf.h).
 template <class Rodata>
 Option all_files() {
   auto all = flag('a', "all", "not only regular files: sockets, pipes, devices too",

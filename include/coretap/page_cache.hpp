@@ -1,4 +1,4 @@
-// The page cache: shared by tools with bpf/lib/page_cache.bpf.h.
+// The page cache: shared by tools with bpf/lib/fs/page_cache.bpf.h.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 #include "coretap/fields.hpp"
 #include "coretap/hooks.hpp"
-#include "lib/page_cache.h"
+#include "lib/fs/page_cache.h"
 
 namespace coretap::page_cache {
 

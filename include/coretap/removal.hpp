@@ -1,11 +1,11 @@
-// Names of files that are removed or changed: shared by tools with bpf/lib/removal.bpf.h.
+// Names of files that are removed or changed: shared by tools with bpf/lib/fs/removal.bpf.h.
 #pragma once
 #include <iterator>
 #include <string_view>
 #include <vector>
 
 #include "coretap/hooks.hpp"
-#include "lib/removal.h"
+#include "lib/fs/removal.h"
 
 namespace coretap {
 

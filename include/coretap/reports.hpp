@@ -49,7 +49,7 @@ Field of_value(std::string_view key, std::string_view title, Format format, std:
 }
 
 /// Stacks in the key of a Row, by their keys in the map `stacks`
-/// (bpf/lib/stack.bpf.h); for a user stack also its process.
+/// (bpf/lib/stack/stack.bpf.h); for a user stack also its process.
 template <class Line, auto Member>
 Field kernel_stack_of() {
   return {"kernel_stack", "", as::stack, "kernel stack",
@@ -66,7 +66,7 @@ Field user_stack_of() {
           }};
 }
 
-/// Keys -> values that a kernel program sums (bpf/lib/aggregate.bpf.h), in one of several layouts.
+/// Keys -> values that a kernel program sums (bpf/lib/aggregate/aggregate.bpf.h), in one of several layouts.
 /// Values are 64-bit counters that only grow; a report shows the difference to the previous one.
 struct AggregateReport {
   enum Layout {
@@ -93,14 +93,14 @@ struct AggregateReport {
   std::string_view keyed_when = {};
   bool keyless = false;  ///< never any keys
   /// Why rows are not owned by tasks; empty: --by can
-  /// request their owners (bpf/lib/aggregate.bpf.h).
+  /// request their owners (bpf/lib/aggregate/aggregate.bpf.h).
   std::string_view no_owner = {};
 
   // table, screen
   std::string_view sort = {};  ///< keys of fields, largest first; "total_ns,count": then count
   std::uint64_t top = 0;       ///< maximum rows of text without --top; 0: all
 
-  bool callers = false;  ///< kernel stacks start with the caller of a lock (bpf/lib/lock.bpf.h)
+  bool callers = false;  ///< kernel stacks start with the caller of a lock (bpf/lib/sched/lock.bpf.h)
 
   bool largest_last = false;          ///< without --sort, on terminals
   std::string_view header_when = {};  ///< option that adds the time to text; empty: always
@@ -308,7 +308,7 @@ struct TimeColumn {
   std::string_view when = "timestamp";
 };
 
-/// One line per record from the ring buffer (bpf/lib/emit.bpf.h). Records start with struct
+/// One line per record from the ring buffer (bpf/lib/core/emit.bpf.h). Records start with struct
 /// event_head.
 struct EventReport {
   std::vector<Field> fields;
@@ -318,7 +318,7 @@ struct EventReport {
   /// Filter in the loader; rejected records count as filtered. nullptr: all.
   bool (*wanted)(const Config&, const void* record) = nullptr;
   /// Option that prints after each line the user stack whose
-  /// key (bpf/lib/stack.bpf.h) and process are in the record.
+  /// key (bpf/lib/stack/stack.bpf.h) and process are in the record.
   std::string_view callers_when = {};
   std::uint64_t (*callers)(const void* record) = nullptr;
   std::uint32_t (*callers_of)(const void* record) = nullptr;
@@ -360,7 +360,7 @@ EventReport events(FieldList fields, std::string_view stack_when = {}) {
   return {std::move(fields), sizeof(Record), stack_when};
 }
 
-/// Sums by kernel and user stack (bpf/lib/stack.bpf.h).
+/// Sums by kernel and user stack (bpf/lib/stack/stack.bpf.h).
 struct StackReport {
   enum Measure {
     time,
@@ -397,7 +397,7 @@ struct StackReport {
     report.deltas = true;
     return report;
   }
-  /// bpf/lib/still_waiting.bpf.h; the tool has the hook waits_under_way().
+  /// bpf/lib/sched/still_waiting.bpf.h; the tool has the hook waits_under_way().
   StackReport with_waits() const {
     auto report = *this;
     report.waits_by = "on_waiting";

@@ -1,4 +1,4 @@
-// Reads and writes through io_uring: shared by tools with bpf/lib/ring_io.bpf.h.
+// Reads and writes through io_uring: shared by tools with bpf/lib/fs/ring_io.bpf.h.
 #pragma once
 #include <string_view>
 
@@ -6,7 +6,7 @@
 
 namespace coretap {
 
-/// The last paragraph of descriptions of tools with bpf/lib/file_io.bpf.h.
+/// The last paragraph of descriptions of tools with bpf/lib/fs/file_io.bpf.h.
 inline constexpr std::string_view kFileIoSeen =
     "Reads and writes through io_uring count when they complete, for the task that submitted them "
     "(with IORING_SETUP_SQPOLL that is the ring's own thread). Not seen: I/O by mappings (mmap) and "

@@ -2,4 +2,4 @@
 #pragma once
 #include <string_view>
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"

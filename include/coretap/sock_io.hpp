@@ -1,4 +1,4 @@
-// Sends and receives on TCP sockets: shared by tools with bpf/lib/sock_io.bpf.h.
+// Sends and receives on TCP sockets: shared by tools with bpf/lib/net/sock_io.bpf.h.
 #pragma once
 #include <vector>
 

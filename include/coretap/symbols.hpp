@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "coretap/result.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 

@@ -13,7 +13,7 @@ struct Syscall {
   bool compat;  ///< in the table for 32-bit programs
 };
 
-/// The name of the call with this index (CALLS in bpf/lib/shared.h). A call that neither table has
+/// The name of the call with this index (CALLS in bpf/lib/core/shared.h). A call that neither table has
 /// keeps its number: "syscall_471".
 std::string syscall_name(std::uint32_t index);
 

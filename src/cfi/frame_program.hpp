@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "cfi/bytes.hpp"
-#include "lib/unwind.h"
+#include "lib/stack/unwind.h"
 
 namespace coretap::unwind {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "lib/unwind.h"
+#include "lib/stack/unwind.h"
 
 namespace coretap::unwind {
 

@@ -15,7 +15,7 @@
 #include "coretap/option_parts.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/containers.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap::shared {
 

@@ -10,7 +10,7 @@
 
 #include "cli/help.hpp"
 #include "coretap/identity.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "text/json_kinds.hpp"
 #include "text/units.hpp"
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "coretap/nearest.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 namespace coretap::expression {
 

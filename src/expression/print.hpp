@@ -10,7 +10,7 @@
 
 #include "coretap/result.hpp"
 #include "expression/compile.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 namespace coretap::expression {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "coretap/parse.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 

@@ -7,7 +7,7 @@
 
 #include "coretap/identity.hpp"
 #include "coretap/parse.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "metrics/names.hpp"
 
 namespace coretap::metrics {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/follow.h"
+#include "lib/core/follow.h"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 

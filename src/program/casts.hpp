@@ -1,4 +1,4 @@
-// Kernel structures at addresses that have no type for the verifier (bpf/lib/follow.bpf.h).
+// Kernel structures at addresses that have no type for the verifier (bpf/lib/core/follow.bpf.h).
 #pragma once
 #include <linux/bpf.h>
 

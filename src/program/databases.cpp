@@ -11,7 +11,7 @@
 #include "coretap/known_functions.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
-#include "lib/database.h"
+#include "lib/targets/database.h"
 
 namespace coretap {
 

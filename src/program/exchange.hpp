@@ -1,5 +1,5 @@
 // Atomic exchange: the instruction that writes memory and returns the old value
-// (bpf/lib/exchange.bpf.h). Not every kernel has it.
+// (bpf/lib/core/exchange.bpf.h). Not every kernel has it.
 #pragma once
 #include <linux/bpf.h>
 

@@ -18,7 +18,7 @@
 
 #include "base/loop.hpp"
 #include "kernel/zones.hpp"
-#include "lib/flow.h"
+#include "lib/net/flow.h"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 
@@ -46,7 +46,7 @@ void configure_flow_filter(Session& s) {
   set_variable(s, "filter_netns", c.netns);
 }
 
-/// Variables that programs with bpf/lib/zone.bpf.h declare by name.
+/// Variables that programs with bpf/lib/mm/zone.bpf.h declare by name.
 Result<void> configure_zone_filter(Session& s) {
   auto& c = s.config;
   if (set_variable(s, "pageblock_order", 0)) {
@@ -69,7 +69,7 @@ Result<void> configure_zone_filter(Session& s) {
 
 namespace {
 
-/// Command-name substrings as bit sets: a bit for each byte of each part (bpf/lib/filter.bpf.h).
+/// Command-name substrings as bit sets: a bit for each byte of each part (bpf/lib/core/filter.bpf.h).
 void set_names(Session& s, task_filter& filter) {
   std::array<std::uint64_t, 256> places{};
   std::uint64_t place = 1;  // bit of the next byte

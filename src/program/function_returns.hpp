@@ -87,7 +87,7 @@ class ReturnProbes {
   explicit ReturnProbes(bool any) : any_(any) {}
 
   /// `matched`: the program takes only returns whose entry it has seen (is_return_of() in
-  /// bpf/lib/call.bpf.h). Then a function may tail-call one that has other callers.
+  /// bpf/lib/targets/call.bpf.h). Then a function may tail-call one that has other callers.
   ReturnProbe of(const std::shared_ptr<Fd>& file, std::string_view function, std::uint64_t begin,
                  bool matched);
   FileCode& code(const std::shared_ptr<Fd>& file);

@@ -35,7 +35,7 @@ constexpr std::string_view kRingDoubt =
     "requests of io_uring are identified by their user_data: those of a ring that have the same at "
     "a time are counted as not matched";
 
-/// The arguments of these tracepoints have changed between kernels: bpf/lib/ring_io.bpf.h.
+/// The arguments of these tracepoints have changed between kernels: bpf/lib/fs/ring_io.bpf.h.
 Need completions(int arguments) { return has_arguments("io_uring_complete", arguments); }
 Need submissions(int arguments) { return has_arguments("io_uring_submit_sqe", arguments); }
 

@@ -1,4 +1,4 @@
-// Rows of a table that each CPU caches: KEPT() of bpf/lib/aggregate.bpf.h.
+// Rows of a table that each CPU caches: KEPT() of bpf/lib/aggregate/aggregate.bpf.h.
 #pragma once
 #include <cstddef>
 #include <functional>

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 namespace coretap {
 

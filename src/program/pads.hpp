@@ -1,5 +1,5 @@
 // Inserts instructions compiled from the command line's expressions into a kernel program
-// (bpf/lib/expression.bpf.h), over instructions that do nothing.
+// (bpf/lib/targets/expression.bpf.h), over instructions that do nothing.
 #pragma once
 #include <linux/bpf.h>
 

@@ -18,7 +18,7 @@
 #include "coretap/sanitize.hpp"
 #include "expression/dwarf.hpp"
 #include "kernel/kernel.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "symbols/usdt.hpp"

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "coretap/result.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 
 struct Session;
 
-/// Layout of an aggregate's counters in the kernel's maps (bpf/lib/aggregate.bpf.h).
+/// Layout of an aggregate's counters in the kernel's maps (bpf/lib/aggregate/aggregate.bpf.h).
 struct CounterShape {
   std::string map;             ///< its name
   std::size_t key_size = 0;    ///< bytes, including the owner
@@ -75,7 +75,7 @@ class Source {
   virtual bool each_entry(std::string_view map, const VisitEntry& visit) = 0;
   virtual void erase(std::string_view /*map*/, const void* /*key*/) {}
 
-  /// A stack by its id (bpf/lib/stack.bpf.h); false: the kernel program could not store it.
+  /// A stack by its id (bpf/lib/stack/stack.bpf.h); false: the kernel program could not store it.
   virtual bool stack_of(std::uint64_t id, stack& to) = 0;
 
   /// After load, while this process still has its capabilities: opens an iterator program.

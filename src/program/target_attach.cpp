@@ -25,7 +25,7 @@
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 #include "program/load.hpp"
 #include "program/maps.hpp"
 #include "program/plan.hpp"

@@ -23,7 +23,7 @@
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/uprobe_proof.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 #include "program/function_returns.hpp"
 #include "program/kernel_functions.hpp"
 #include "program/probe.hpp"

@@ -11,7 +11,7 @@
 
 #include "coretap/fd.hpp"
 #include "coretap/result.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lib/percentile.h"
+#include "lib/aggregate/percentile.h"
 
 namespace coretap {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coretap/reports.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "stacks/stack_word.hpp"
 #include "stacks/stacks.hpp"
 

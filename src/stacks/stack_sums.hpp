@@ -1,10 +1,10 @@
-// Sums by stack, as a kernel program stores them ("stack_counts" of bpf/lib/stack.bpf.h).
+// Sums by stack, as a kernel program stores them ("stack_counts" of bpf/lib/stack/stack.bpf.h).
 #pragma once
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "program/session.hpp"
 
 namespace coretap {

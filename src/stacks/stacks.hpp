@@ -10,7 +10,7 @@
 #include "coretap/fields.hpp"
 #include "coretap/json.hpp"
 #include "coretap/symbols.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "stacks/stack_word.hpp"
 
 namespace coretap {

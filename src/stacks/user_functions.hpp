@@ -4,7 +4,7 @@
 #include <string>
 
 #include "coretap/symbols.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "program/session.hpp"
 
 namespace coretap {

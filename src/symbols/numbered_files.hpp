@@ -1,5 +1,5 @@
 // Files that BPF programs identify by numbers: a frame in one of them has the same meaning in all
-// processes, also after their exit (STACK_IN_FILE in bpf/lib/shared.h).
+// processes, also after their exit (STACK_IN_FILE in bpf/lib/core/shared.h).
 #pragma once
 #include <sys/types.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coretap/json.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 

@@ -14,7 +14,7 @@
 #include "coretap/symbols.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "text/frames.hpp"
 
 namespace coretap {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "coretap/fields.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 

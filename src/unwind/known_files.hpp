@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "lib/unwind.h"
+#include "lib/stack/unwind.h"
 #include "unwind/tables.hpp"
 
 namespace coretap::unwind {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "program/maps.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/mapped_file.hpp"

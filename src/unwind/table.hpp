@@ -1,4 +1,4 @@
-// A file's unwind table, in the format of the kernel program (lib/unwind.h).
+// A file's unwind table, in the format of the kernel program (lib/stack/unwind.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cfi/elf_code.hpp"
-#include "lib/unwind.h"
+#include "lib/stack/unwind.h"
 
 namespace coretap::unwind {
 

@@ -1,4 +1,4 @@
-// Walks user stacks by unwind tables: the loader's part of bpf/lib/unwind.bpf.h.
+// Walks user stacks by unwind tables: the loader's part of bpf/lib/stack/unwind.bpf.h.
 #pragma once
 #include <memory>
 

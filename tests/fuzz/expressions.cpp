@@ -4,7 +4,7 @@
 #include "expression/compile.hpp"
 #include "expression/print.hpp"
 #include "fuzz.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 #include "tools/general/argdist/specs.hpp"
 #include "tools/general/trace/probe.hpp"
 

@@ -1,7 +1,7 @@
 // vfscount: calls of VFS functions.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "lib/count_calls.h"
+#include "lib/targets/count_calls.h"
 #include "vfscount.skel.h"
 
 using namespace coretap;

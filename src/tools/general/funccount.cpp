@@ -2,7 +2,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "funccount.skel.h"
-#include "lib/count_calls.h"
+#include "lib/targets/count_calls.h"
 
 using namespace coretap;
 using Line = Row<count_calls_key, count_calls_counts>;

@@ -3,7 +3,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "ffaults.skel.h"
-#include "lib/file_faults.h"
+#include "lib/mm/file_faults.h"
 
 using namespace coretap;
 using Opt = rodata_of<ffaults_bpf>;

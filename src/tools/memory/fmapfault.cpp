@@ -3,7 +3,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "fmapfault.skel.h"
-#include "lib/file_faults.h"
+#include "lib/mm/file_faults.h"
 
 using namespace coretap;
 using Key = file_faults_key;

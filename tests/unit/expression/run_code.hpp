@@ -7,7 +7,7 @@
 #include "expect.hpp"
 #include "expression/code.hpp"
 #include "expression/types.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 namespace coretap::expression {
 

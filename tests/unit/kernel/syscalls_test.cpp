@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 
 #include "expect.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 
 namespace coretap {
 namespace {

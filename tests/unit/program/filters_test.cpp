@@ -252,7 +252,7 @@ TEST(Filters, CgroupById) {
   EXPECT_EQ(o.filter().cgroup, root.st_ino);
 }
 
-/// As name_has_part() of bpf/lib/filter.bpf.h has it.
+/// As name_has_part() of bpf/lib/core/filter.bpf.h has it.
 bool found(const task_filter& f, const std::array<std::uint64_t, 256>& names,
            std::string_view comm) {
   std::uint64_t matched = 0;

@@ -4,7 +4,7 @@
 #include "expect.hpp"
 #include "expression/compile.hpp"
 #include "expression/syntax.hpp"
-#include "lib/expression.h"
+#include "lib/targets/expression.h"
 
 namespace coretap {
 namespace {

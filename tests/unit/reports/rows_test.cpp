@@ -1,7 +1,7 @@
 // Rows of reports: counters by key, what they grow by, and what is read at one moment.
 #include "coretap/config.hpp"
 #include "expect.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "program/live_source.hpp"
 #include "reports/aggregate_rows.hpp"
 #include "reports/counter_deltas.hpp"

@@ -6,7 +6,7 @@
 #include "coretap/net.hpp"
 #include "coretap/schema.hpp"
 #include "expect.hpp"
-#include "lib/shared.h"
+#include "lib/core/shared.h"
 #include "text/columns.hpp"
 
 namespace coretap {

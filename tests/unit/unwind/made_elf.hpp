@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "elf_header.hpp"
-#include "lib/unwind.h"
+#include "lib/stack/unwind.h"
 
 namespace coretap::unwind::test {
 

@@ -14,7 +14,7 @@
 #include "coretap/config.hpp"
 #include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
-#include "lib/call_values.h"
+#include "general/call_values.h"
 #include "lists/prototype.hpp"
 #include "program/places.hpp"
 #include "program/session.hpp"

@@ -30,7 +30,7 @@ class CallFormats {
   /// are, and the first error is returned. A call that this kernel does not have is no error.
   Result<void> read();
   bool empty() const { return known_.empty(); }
-  /// By index (CALLS in bpf/lib/shared.h); nullptr: unknown.
+  /// By index (CALLS in bpf/lib/core/shared.h); nullptr: unknown.
   const CallArguments* find(std::uint32_t index) const;
 
  private:

@@ -2,8 +2,8 @@
 #ifndef CORETAP_TESTS_GIVEN_H
 #define CORETAP_TESTS_GIVEN_H
 
-#include "lib/shared.h"
-#include "lib/unwind.h"
+#include "lib/core/shared.h"
+#include "lib/stack/unwind.h"
 
 #define GIVEN_TGID 7 /* the task whose stack is walked */
 #define GIVEN_EXECS 3

@@ -1,5 +1,5 @@
 /* Functions of bpf/lib as the kernel runs them, for tests: each program calls one of them. */
-#include "lib/coretap.bpf.h"
+#include "lib/core/coretap.bpf.h"
 #include "given.h"
 
 struct given_task given;
@@ -43,7 +43,7 @@ __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM]
 	(!given.old_kernel &&                                                                      \
 	 __builtin_preserve_enum_value(*(typeof(type) *)value, BPF_ENUMVAL_EXISTS))
 
-#include "lib/aggregate.bpf.h"
+#include "lib/aggregate/aggregate.bpf.h"
 SINGLE_HISTOGRAM(waits)
 #include "net/ipv6.bpf.h"
 
@@ -53,10 +53,10 @@ __attribute__((always_inline)) int unwind_fork(u64 *ctx);
 __attribute__((always_inline)) int unwind_exec(u64 *ctx);
 __attribute__((always_inline)) int unwind_exit(u64 *ctx);
 
-/* In place of lib/mapping.bpf.h, which tests/unit/unwind/known_files_test.cpp is about. */
+/* In place of lib/stack/mapping.bpf.h, which tests/unit/unwind/known_files_test.cpp is about. */
 #define CORETAP_MAPPING_BPF_H
 static int mapping_find(u64 address);
-#include "lib/walk.bpf.h"
+#include "lib/stack/walk.bpf.h"
 
 static int mapping_find(u64 address)
 {
@@ -74,9 +74,9 @@ static int mapping_find(u64 address)
 	return 1;
 }
 
-#include "lib/stack.bpf.h"
+#include "lib/stack/stack.bpf.h"
 
-#include "lib/block.bpf.h"
+#include "lib/block/block.bpf.h"
 
 /* What it holds says whether the request is under way. */
 inline_ bool rq_idle(u64 *slot)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Commands of devices whose drivers are modules: from one tracepoint to another,
+ * matched by members of both records. The loader sets the offsets of the members.
+ */
+#ifndef CORETAP_COMMAND_BPF_H
+#define CORETAP_COMMAND_BPF_H
+
+#include "lib/core/filter.bpf.h"
+
+/* Copies a member of the record; the verifier requires constant offsets for loads, not here. */
+#define RECORD_READ(to, size, ctx, at) bpf_probe_read_kernel(to, size, (const char *)(ctx) + (at))
+
+/* command_start() and command_end(); the id type must have no padding. */
+#define COMMANDS(id_type, start_type)                                          \
+	struct {                                                               \
+		__uint(type, BPF_MAP_TYPE_HASH);                               \
+		__uint(max_entries, 1);                                        \
+		__type(key, id_type);                                          \
+		__type(value, start_type);                                     \
+	} commands SEC(".maps");                                               \
+	inline_ void command_start(const id_type *id, const start_type *start) \
+	{                                                                      \
+		if (bpf_map_update_elem(&commands, id, start, BPF_ANY))        \
+			count(LEDGER_UNTRACKED);                               \
+	}                                                                      \
+	/* False: its start was not seen, or was filtered. */                  \
+	inline_ bool command_end(const id_type *id, start_type *start)         \
+	{                                                                      \
+		start_type *s = bpf_map_lookup_elem(&commands, id);            \
+                                                                               \
+		if (!s)                                                        \
+			return false;                                          \
+		*start = *s;                                                   \
+		bpf_map_delete_elem(&commands, id);                            \
+		return true;                                                   \
+	}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The disk selected by --disk. */
+#ifndef CORETAP_DISK_BPF_H
+#define CORETAP_DISK_BPF_H
+
+#include "lib/core/coretap.bpf.h"
+
+OPT(bool, filter_disk_on);
+OPT(__u32, filter_disk); /* major << 20 | minor */
+
+/* Evaluates its number only if the filter is on. */
+#define wanted_disk(number) (!filter_disk_on || (number) == filter_disk)
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* --ppid: only processes with this parent. */
+#ifndef CORETAP_PARENT_BPF_H
+#define CORETAP_PARENT_BPF_H
+
+#include "lib/core/filter.bpf.h"
+
+OPT(__u32, wanted_parent);
+
+inline_ bool keep_parent(struct task_struct *t)
+{
+	u32 id;
+
+	if (!wanted_parent)
+		return true;
+	id = process_of(BPF_CORE_READ(t, real_parent));
+	if (id == wanted_parent)
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Programs at the end of each read and write of a file; the tool defines file_io_done(). */
+#ifndef CORETAP_EACH_FILE_IO_BPF_H
+#define CORETAP_EACH_FILE_IO_BPF_H
+
+#include "lib/fs/file_io.bpf.h"
+
+/* For each file of a system call that succeeded, and of a request of io_uring. */
+static __noinline int file_io_done(struct file_io *io, u64 bytes);
+
+inline_ bool ring_timed(void)
+{
+	return false;
+}
+
+SEC("tp_btf/io_uring_complete")
+int on_ring_end(u64 *ctx)
+{
+	struct ring_io ended;
+	struct file_io io;
+
+	if (file_ring_io(&io, ctx, &ended) && ended.result >= 0)
+		file_io_done(&io, ended.result);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_exit(u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	struct file_call_io io;
+	s64 bytes = ctx[1];
+
+	if (bytes < 0 || !file_call_io(&io, regs, call_number(regs)))
+		return 0;
+	file_io_done(&io.first, bytes);
+	file_io_done(&io.second, bytes);
+	return 0;
+}
+
+#endif

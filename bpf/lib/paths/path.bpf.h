@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Paths of open files and directories as their process sees them, across mounts. */
+#ifndef CORETAP_PATH_BPF_H
+#define CORETAP_PATH_BPF_H
+
+#include "lib/paths/file_id.bpf.h"
+#include "lib/paths/open_file.bpf.h"
+
+FOLLOWED(dentry);
+FOLLOWED(mount);
+FOLLOWED(path);
+FOLLOWED(task_struct);
+FOLLOWED(vfsmount);
+
+#define PATH_BYTES 4096
+#define PATH_NAME 256 /* NAME_MAX and a terminator */
+#define PATH_ROOM (PATH_BYTES + PATH_NAME)
+#define PATH_STEPS 96 /* components and mounts; the verifier also walks each step */
+
+#define MOUNT_INTERNAL 0x4000 /* MNT_INTERNAL: in no mount namespace (pipes, memfd) */
+
+/*
+ * Progress of a walk. It must be in a map: the verifier does not track values read back
+ * from there, so that all paths through a step end in the same state and do not multiply.
+ */
+struct walked {
+	volatile u32 bytes;
+	volatile u32 cut;      /* components towards the root are missing */
+	volatile u32 nameless; /* not in a mounted file system */
+	u32 pad;
+};
+
+inline_ struct mount *mount_of(struct vfsmount *m)
+{
+	return (void *)((char *)m - bpf_core_field_offset(struct mount, mnt));
+}
+
+/*
+ * The walk continues by numbers, not pointers: pointers have a type for
+ * each path to them, and the verifier would check each step once for each.
+ */
+#define STEP_TO(type, address, member) ((void *)FOLLOW_NUMBER(type, address, member))
+
+/*
+ * Appends the components of *from (read from the kernel), last first, each with a
+ * terminator, to a buffer of PATH_ROOM bytes. It ends at the process's root directory,
+ * or at its namespace's. Names may change meanwhile: each is one that the component had.
+ */
+inline_ void path_walk(struct walked *w, char *to, const struct path *from, const struct path *root)
+{
+	struct dentry *d = STEP_TO(path, from, dentry), *root_dentry = STEP_TO(path, root, dentry);
+	struct vfsmount *m = STEP_TO(path, from, mnt), *root_mount = STEP_TO(path, root, mnt);
+	u32 used;
+
+	w->bytes = 0;
+	w->cut = false;
+	w->nameless = !m || FOLLOW(vfsmount, m, mnt_flags) & MOUNT_INTERNAL;
+	if (w->nameless)
+		return;
+	for (int i = 0; i < PATH_STEPS; i++) {
+		struct dentry *parent = STEP_TO(dentry, d, d_parent);
+		long n;
+
+		if (d == root_dentry && m == root_mount)
+			return;
+		if (d == parent || d == STEP_TO(vfsmount, m, mnt_root)) {
+			struct mount *mount = mount_of(m), *up = STEP_TO(mount, mount, mnt_parent);
+
+			if (up == mount)
+				return;
+			d = STEP_TO(mount, mount, mnt_mountpoint);
+			m = &up->mnt;
+			continue;
+		}
+		used = w->bytes;
+		if (used > PATH_BYTES)
+			break;
+		n = bpf_probe_read_kernel_str(to + used, PATH_NAME, FOLLOW(dentry, d, d_name.name));
+		if (n < 0)
+			break;
+		w->bytes = used + n;
+		d = parent;
+	}
+	w->cut = true;
+}
+
+/* Length of the text after a walk, bounded by its room for the verifier. */
+inline_ u32 walked_bytes(const struct walked *w)
+{
+	u32 bytes = w->bytes;
+
+	return bytes > PATH_ROOM ? 0 : bytes;
+}
+
+inline_ struct fs_struct *current_fs(void)
+{
+	return FOLLOW(task_struct, current_task(), fs);
+}
+
+/*
+ * The path of an open file as a process with this root sees it (path_walk),
+ * or, if it is not in a directory, its name without a terminator.
+ */
+inline_ enum path_kind path_below(struct walked *w, char *to, const struct path *open,
+				  const struct path *root)
+{
+	struct dentry *d;
+	long n;
+
+	path_walk(w, to, open, root);
+	if (!w->nameless)
+		return w->cut ? PATH_KIND_CUT : PATH_KIND_WHOLE;
+	d = FOLLOW(path, open, dentry);
+	n = bpf_probe_read_kernel_str(to, PATH_NAME, FOLLOW(dentry, d, d_name.name));
+	w->bytes = n > 0 ? n - 1 : 0;
+	return PATH_KIND_NAME;
+}
+
+/* The path as the running task sees it. */
+inline_ enum path_kind path_here(struct walked *w, char *to, const struct path *open)
+{
+	return path_below(w, to, open, &current_fs()->root);
+}
+
+inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
+{
+	return path_here(w, to, &file->f_path);
+}
+
+/* The path as another task sees it. */
+inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *file,
+				    struct task_struct *task)
+{
+	return path_below(w, to, &file->f_path, &FOLLOW(task_struct, task, fs)->root);
+}
+
+/* For an event: counts a truncated path. */
+inline_ enum path_kind count_cut(enum path_kind kind)
+{
+	if (kind == PATH_KIND_CUT)
+		count(LEDGER_TRUNCATED);
+	return kind;
+}
+
+/* Identity of a file, which distinguishes reuse of its inode number. */
+inline_ void file_identity(struct file_id *id, struct file *file)
+{
+	inode_identity(id, FOLLOW(file, file, f_inode));
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Numbers for the sets of CPUs that tasks may use. Sets are few: mostly that of
+ * all CPUs, and those of containers; sets of a single CPU are kept separately. A
+ * tool keeps its data of each set by the set's number, and defines claim_set().
+ */
+#ifndef CORETAP_CPU_SETS_BPF_H
+#define CORETAP_CPU_SETS_BPF_H
+
+#include "lib/core/task.bpf.h"
+
+OPT(__u32, cpu_words); /* of a set, 64 CPUs each; 0: the system has too many */
+
+#define CPU_WORDS 16
+#define CPU_SETS 64
+
+struct cpu_set {
+	u64 words[CPU_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CPU_SETS);
+	__type(key, struct cpu_set);
+	__type(value, u32);
+} set_numbers SEC(".maps");
+
+#define SINGLE_CPU 0x80000000 /* | the CPU's number */
+#define CPUS_UNKNOWN 0xffffffff
+
+/* Wake-ups and switches run with interrupts disabled: no other of them can interrupt one. */
+CPU_SLOTS(set_scratch, struct cpu_set);
+
+/* Claims this number for the set in the scratch; 0: already taken, or out of range. */
+__noinline int claim_set(u32 number);
+
+/* The number for a set that has none yet. */
+inline_ u32 add_set(struct cpu_set *set)
+{
+	struct cpu_set *scratch = cpu_slot(&set_scratch);
+
+	if (!scratch)
+		return CPUS_UNKNOWN;
+	*scratch = *set;
+	for (u32 i = 0; i < CPU_SETS; i++) {
+		u32 number = i, *known;
+
+		if (!claim_set(i))
+			continue;
+		/* Another CPU may have been first: then its number is used, not this one.
+		 */
+		bpf_map_update_elem(&set_numbers, set, &number, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&set_numbers, set);
+		return known ? *known : CPUS_UNKNOWN;
+	}
+	return CPUS_UNKNOWN;
+}
+
+/* The CPUs that the task may use now. */
+inline_ u32 allowed_cpus(struct task_struct *t)
+{
+	struct cpu_set set = {};
+	u32 size = cpu_words * 8, *number;
+
+	if (!size || size > sizeof(set))
+		return CPUS_UNKNOWN;
+	/* A task with migration disabled has a private set, with only its current CPU. */
+	if (t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
+		return SINGLE_CPU | task_cpu(t);
+	if (bpf_probe_read_kernel(set.words, size, t->cpus_ptr))
+		return CPUS_UNKNOWN;
+	number = bpf_map_lookup_elem(&set_numbers, &set);
+	return number ? *number : add_set(&set);
+}
+
+#endif

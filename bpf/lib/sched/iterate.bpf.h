@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Iterator programs over tasks (src/program/iterator.hpp reads them). */
+#ifndef CORETAP_ITERATE_BPF_H
+#define CORETAP_ITERATE_BPF_H
+
+#include "lib/sched/iterate.h"
+#include "lib/sched/runqueue.bpf.h"
+
+#define iter_write(ctx, record) bpf_seq_write((ctx)->meta->seq, record, sizeof(*(record)))
+
+/* Writes all bytes, so that equal stacks are equal keys. */
+inline_ void stack_of_task(struct task_struct *t, struct stack *s)
+{
+	u32 size = stack_depth * 8;
+	long bytes;
+
+	s->depth = 0;
+	for (int i = 0; i < STACK_DEPTH; i++)
+		*(volatile u64 *)&s->ip[i] = 0;
+	if (t->on_cpu || size > sizeof(s->ip))
+		return;
+	bytes = bpf_get_task_stack(t, s->ip, size, 0);
+	if (bytes > 0)
+		s->depth = (u32)bytes / 8;
+	else if (!t->on_rq) /* otherwise it may be running by now */
+		count(LEDGER_STACK_FAILED);
+}
+
+/* A row may be a global variable: one reader runs the program at a time. */
+inline_ void task_row(struct task_struct *t, char state, struct task_row *row)
+{
+	row->kind.state[0] = state;
+	task_comm(t, row->kind.comm);
+	stack_of_task(t, &row->kind.stack);
+	identify_task(&row->who, t);
+	row->in_state_ns = in_state_ns(t);
+	row->cpu = task_cpu(t);
+	row->running = t->on_cpu;
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How long tasks wait for a CPU. A tool defines add_wait()
+ * and at_switch(), and uses the hooks shared::run_delay().
+ */
+#ifndef CORETAP_RUN_DELAY_BPF_H
+#define CORETAP_RUN_DELAY_BPF_H
+
+#include "lib/sched/allowed_idle.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/core/since.bpf.h"
+
+/* The state kept for a task. */
+struct wait {
+	u64 delay; /* run delay already reported or before tracing; or time of queueing */
+	u64 known;
+	u64 idle;    /* with --affinity: idle_so_far() at the start */
+	u64 allowed; /* number of the set of those CPUs */
+};
+
+TASK_SLOT(struct wait);
+
+struct waited {
+	u64 ns;
+	u64 queued;  /* joined this CPU's queue, by the clock of at_switch(); 0: not known
+		      */
+	u64 idle_ns; /* with --affinity: the part with an idle CPU that it may use */
+	bool idle_known;
+};
+
+/* Called when a wanted task gets the CPU after a wait. */
+inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
+/* Called at each switch, before add_wait(). */
+inline_ void at_switch(struct task_struct *prev, u64 now);
+
+/*
+ * The kernel accounts the wait itself: run_delay is the time waited on
+ * queues that the task has left, last_queued the time when it joined
+ * this one. The wait since the task last left a CPU is the sum of both.
+ */
+SEC("tp_btf/sched_switch")
+int switch_by_delay(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 delay, queued;
+	struct wait *w;
+
+	at_switch(prev, (next->pid ? next : prev)->se.cfs_rq->rq->clock);
+	if (prev->pid && (!filter.on || filter_matches(prev))) {
+		w = task_slot_make(prev);
+		if (w) {
+			delay = prev->sched_info.run_delay;
+			/* Some switches to a task are not reported
+			 * (seen on 6.18), but the task waited. */
+			if (w->known && delay > w->delay)
+				add_wait(ctx, prev, &(struct waited){ .ns = delay - w->delay });
+			w->delay = delay;
+			w->known = true;
+		}
+	}
+	if (!next->pid || !keep_task(next))
+		return 0;
+	delay = next->sched_info.run_delay;
+	queued = next->sched_info.last_queued;
+	w = task_slot(next);
+	/*
+	 * Not seen leaving a CPU: count all of it if this is its first run;
+	 * else the wait on other queues before it was moved here is unknown.
+	 */
+	if (w && w->known)
+		delay = since(w->delay, delay);
+	else if (next->sched_info.pcount)
+		delay = 0;
+	if (queued)
+		delay += since(queued, next->se.cfs_rq->rq->clock);
+	if (w)
+		w->delay += delay;
+	add_wait(ctx, next, &(struct waited){ .ns = delay, .queued = queued });
+	return 0;
+}
+
+inline_ int enqueue(struct task_struct *t, u64 now)
+{
+	struct wait *w;
+
+	if (!t->pid || !keep_task(t))
+		return 0;
+	w = task_slot_make(t);
+	if (!w)
+		return 0;
+	w->delay = now;
+	if (!affinity)
+		return 0;
+	w->allowed = tracing_since ? allowed_cpus(t) : CPUS_UNKNOWN;
+	if (w->allowed != CPUS_UNKNOWN)
+		w->idle = idle_so_far(w->allowed, now);
+	return 0;
+}
+
+/* If the CPUs that it may use have changed meanwhile, the part is unknown. */
+inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct *t, u64 now)
+{
+	if (w->allowed == CPUS_UNKNOWN || allowed_cpus(t) != (u32)w->allowed)
+		return;
+	wait->idle_known = true;
+	wait->idle_ns = since(w->idle, idle_so_far(w->allowed, now));
+	if (wait->idle_ns > wait->ns)
+		wait->idle_ns = wait->ns;
+}
+
+SEC("tp_btf/sched_wakeup")
+int on_wakeup(u64 *ctx)
+{
+	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(u64 *ctx)
+{
+	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
+}
+
+SEC("tp_btf/sched_switch")
+int switch_by_wakeup(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct waited wait = {};
+	u64 now = bpf_ktime_get_ns();
+	struct wait *w;
+
+	at_switch(prev, now);
+	cpu_switches(next, now);
+	/* Preempted between setting its state and sleeping: state is not 0, but it stays queued. */
+	if (ctx[0] || !switched_state(ctx))
+		enqueue(prev, now);
+	if (!next->pid)
+		return 0;
+	w = task_slot(next);
+	if (!w || !w->delay)
+		return 0;
+	wait.queued = w->delay;
+	wait.ns = since(w->delay, now);
+	w->delay = 0;
+	if (affinity)
+		split_wait(&wait, w, next, now);
+	add_wait(ctx, next, &wait);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Processes whose user stacks are taken: messages about them to the loader. */
+#ifndef CORETAP_PROCESS_BPF_H
+#define CORETAP_PROCESS_BPF_H
+
+#include "lib/core/emit.bpf.h"
+#include "lib/stack/walk.bpf.h"
+
+inline_ void tell_process(struct walk *w, enum stack_process_news news)
+{
+	struct task_struct *current;
+	struct stack_process *p;
+
+	p = bpf_ringbuf_reserve(&events, sizeof(*p), 0);
+	if (!p)
+		return; /* retried next time */
+	current = current_task();
+	p->mark = STACK_PROCESS;
+	p->tgid = current_tgid();
+	p->forked_from = 0;
+	p->program = w->program;
+	p->stack_begin = BPF_CORE_READ(current, mm, start_stack);
+	p->news = news;
+	p->pad = 0;
+	/* exec increments self_exec_id only; fork copies both from the parent. */
+	if (BPF_CORE_READ(current, self_exec_id) == BPF_CORE_READ(current, parent_exec_id))
+		p->forked_from = view_pidns ? pid_seen(BPF_CORE_READ(current, real_parent,
+								     group_leader, thread_pid)) :
+					      BPF_CORE_READ(current, real_parent, tgid);
+	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
+	if (news == STACK_PROCESS_MET)
+		bpf_map_update_elem(&stack_known_mms, &w->mm, &w->program, BPF_ANY);
+}
+
+/* Reports each process to the loader once, while its maps can be read. */
+inline_ void meet_process(struct walk *w)
+{
+	if (!is_known_mm(w))
+		tell_process(w, STACK_PROCESS_MET);
+	else if (w->unknown_map && unwind_ask(w))
+		tell_process(w, STACK_PROCESS_CHANGED);
+}
+
+/*
+ * Until a process executes another program it has its parent's memory, and the parent's
+ * tables are valid for it. After exec it has another exec count, and no old entry matches.
+ */
+SEC("tp_btf/sched_process_fork")
+int unwind_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	u64 key = program_of(child->tgid, child->self_exec_id);
+	struct unwind_process *p, copy;
+	struct stack_process *news;
+
+	if (child->tgid == parent->tgid)
+		return 0; /* a thread */
+	p = unwind_process_of(program_of(parent->tgid, parent->self_exec_id));
+	if (!p)
+		return 0;
+	copy = *p;
+	copy.asked = false;
+	bpf_map_update_elem(&unwind_processes, &key, &copy, BPF_ANY);
+	news = bpf_ringbuf_reserve(&events, sizeof(*news), 0);
+	if (!news)
+		return 0; /* reported with its first stack */
+	news->mark = STACK_PROCESS;
+	news->tgid = task_tgid(child);
+	news->forked_from = task_tgid(parent);
+	news->program = key;
+	news->stack_begin = BPF_CORE_READ(child, mm, start_stack);
+	news->news = STACK_PROCESS_FORKED;
+	news->pad = 0;
+	bpf_ringbuf_submit(news, 0);
+	return 0;
+}
+
+inline_ void unwind_forget(u64 program)
+{
+	bpf_map_delete_elem(&unwind_processes, &program);
+	program |= UNWIND_ANY_EXEC;
+	bpf_map_delete_elem(&unwind_processes, &program);
+}
+
+SEC("tp_btf/sched_process_exec")
+int unwind_exec(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+
+	unwind_forget(program_of(t->tgid, t->self_exec_id - 1));
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int unwind_exit(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+
+	if (last_thread_exits(ctx))
+		unwind_forget(program_of(t->tgid, t->self_exec_id));
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct unwind_answer);
+} unwind_answer SEC(".maps");
+
+/* The loader asks for the file that it has mapped at an address. */
+SEC("run/asked")
+int unwind_ask_key(u64 *ctx)
+{
+	struct walk *w = current_walk();
+	struct unwind_answer *answer;
+	u32 zero = 0;
+
+	answer = bpf_map_lookup_elem(&unwind_answer, &zero);
+	if (!w || !answer)
+		return 0;
+	answer->start = 0;
+	w->mm = (u64)BPF_CORE_READ(current_task(), mm);
+	if (!ctx[0] || !mapping_find(ctx[0]))
+		return 0;
+	answer->key = w->search.key;
+	answer->end = w->search.end;
+	answer->page = w->search.page;
+	answer->start = w->search.start;
+	return 1;
+}
+
+#endif

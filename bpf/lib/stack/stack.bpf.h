@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Stacks, stored once each in an ordinary hash map: none is lost to bucket collisions. */
+#ifndef CORETAP_STACK_BPF_H
+#define CORETAP_STACK_BPF_H
+
+#include "lib/core/emit.bpf.h"
+#include "lib/stack/process.bpf.h"
+#include "lib/stack/unread_file.bpf.h"
+#include "lib/stack/walk.bpf.h"
+
+OPT(bool, stack_kernel);
+OPT(bool, stack_user);
+
+/* Just the task; tools that follow wakers define more before they include this. */
+#ifndef STACK_PARTIES
+#define STACK_PARTIES 1
+#endif
+
+struct stack_row {
+	struct stack_sum sum;
+	struct stack_party party[STACK_PARTIES];
+};
+
+/* For kernel stacks, in programs that no other such program can interrupt. */
+CPU_SLOTS(stack_scratch, struct stack);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct stack);
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct stack_row);
+} stack_counts SEC(".maps");
+
+/* The key of a stack whose frames have this hash; 0 means no stack. */
+inline_ u64 stack_key(struct stack *s, u64 hash)
+{
+	hash = walk_hash(hash, *(u64 *)s); /* the whole header before the frames */
+	return hash ? hash : 1;
+}
+
+/* A stack could not be stored: from here on, none is assumed to
+ * be stored. The loader counts the rows shown without a stack. */
+bool stack_missed;
+
+/* True: it was not stored before, and is now. */
+inline_ bool stack_store(struct stack *s, u64 id)
+{
+	if (bpf_map_lookup_elem(&stacks, &id))
+		return false;
+	if (!bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST))
+		return true;
+	if (!bpf_map_lookup_elem(&stacks, &id)) /* otherwise another CPU was first */
+		stack_missed = true;
+	return false;
+}
+
+inline_ bool stack_stored(u64 id, u64 before)
+{
+	return id == before && !stack_missed;
+}
+
+/* The key of a kernel stack of this many bytes. */
+inline_ u64 key_of_kernel_frames(struct stack *s, u32 bytes)
+{
+	u64 hash = 0;
+
+	s->depth = bytes / 8;
+	s->end = bytes >= stack_depth * 8 ? STACK_END_DEPTH : STACK_END_OPEN;
+	s->guessed = 0;
+	s->image = 0;
+	for (u32 i = 0; i < STACK_DEPTH; i++) {
+		if (i >= bytes / 8)
+			break;
+		hash = walk_hash(hash, s->ip[i]);
+	}
+	return stack_key(s, hash);
+}
+
+/* For the stack in the scratch. A separate function, as the verifier needs it. */
+__noinline u64 kernel_stack_key(u32 bytes)
+{
+	struct stack *s = cpu_slot(&stack_scratch);
+
+	return s ? key_of_kernel_frames(s, bytes) : 0;
+}
+
+/* Key in `stacks` of the kernel stack in the scratch; 0: no stack. */
+inline_ u64 kernel_stack_id(long bytes)
+{
+	return bytes > 0 ? kernel_stack_key((u32)bytes) : 0;
+}
+
+/* For a user stack that the kernel's walker has left in current_walk(). */
+__noinline int hash_user_stack(u32 depth)
+{
+	struct walk *w = current_walk();
+
+	if (!w)
+		return 0;
+	w->stack.depth = depth;
+	w->stack.end = walk_leaf            ? STACK_END_LEAF :
+		       depth >= stack_depth ? STACK_END_DEPTH :
+					      STACK_END_OPEN;
+	w->stack.guessed = 0;
+	w->stack.image = STACK_IMAGE(w->program, 1);
+	w->hash = 0;
+	for (u32 i = 0; i < STACK_DEPTH; i++) {
+		if (i >= depth)
+			break;
+		w->hash = walk_hash(w->hash, w->stack.ip[i]);
+	}
+	return 0;
+}
+
+/*
+ * Stores the user stack of the running task; returns its key in `stacks`,
+ * 0: no stack. `before`: its key of the previous time, known to be stored.
+ */
+inline_ u64 stack_of_user(void *ctx, u64 before)
+{
+	struct walk *w = current_walk();
+	u32 size = walk_leaf ? 8 : stack_depth * 8;
+	long frames = walk_user();
+	u64 id;
+
+	if (!w)
+		return 0;
+	if (frames < 0 && size <= sizeof(w->stack.ip)) {
+		frames = bpf_get_stack(ctx, w->stack.ip, size, BPF_F_USER_STACK);
+		if (frames > 0)
+			hash_user_stack((u32)frames / 8);
+	}
+	if (frames <= 0)
+		return 0;
+	id = stack_key(&w->stack, w->hash);
+	if (stack_stored(id, before))
+		return id;
+	stack_store(&w->stack, id);
+	meet_process(w);
+	if (unwind_tables && w->unread)
+		unwind_tell_unread();
+	return id;
+}
+
+/* Stores the kernel stack of the running program. */
+inline_ u64 stack_of_kernel(void *ctx, u64 before)
+{
+	struct stack *s = cpu_slot(&stack_scratch);
+	u32 size = stack_depth * 8;
+	u64 id;
+
+	if (!s || size > sizeof(s->ip))
+		return 0;
+	id = kernel_stack_id(bpf_get_stack(ctx, s->ip, size, 0));
+	if (id && !stack_stored(id, before))
+		stack_store(s, id);
+	return id;
+}
+
+/* Kernel stack of a task that is not running; *kept points to it, for storing if it is new. */
+inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
+{
+	struct stack *s = cpu_slot(&stack_scratch);
+	u32 size = stack_depth * 8;
+
+	if (!s || size > sizeof(s->ip))
+		return 0;
+	*kept = s;
+	return kernel_stack_id(bpf_get_task_stack(t, s->ip, size, 0));
+}
+
+/* Sets the task's ids and name; for a pointer from a BTF tracepoint. */
+inline_ void party_of(struct stack_party *p, struct task_struct *t)
+{
+	p->tgid = task_tgid(t);
+	p->tid = task_tid(t);
+	task_comm(t, p->comm);
+}
+
+/* Its state, and whether it still waits, in one word. */
+inline_ u64 party_state(struct stack_party *p)
+{
+	return (u64)p->waiting << 32 | p->state;
+}
+
+inline_ u64 party_hash(struct stack_party *p)
+{
+	u64 *comm = (u64 *)p->comm;
+	u64 h = p->kernel ^ p->user * 0x9e3779b97f4a7c15ULL ^
+		((u64)p->tid << 32 | p->tgid) * 0xd6e8feb86659fd93ULL ^
+		comm[0] * 0xff51afd7ed558ccdULL ^ comm[1] * 0xc4ceb9fe1a85ec53ULL ^ party_state(p);
+
+	h ^= h >> 32;
+	return h * 0x9e3779b97f4a7c15ULL;
+}
+
+inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
+{
+	return a->kernel == b->kernel && a->user == b->user && a->tid == b->tid &&
+	       party_state(a) == party_state(b);
+}
+
+/*
+ * Adds n events to the entry of these tasks; the sum in `entry` is 0. `kernel` has
+ * the frames of the first task's kernel stack if they are not stored yet, or is NULL.
+ */
+inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n)
+{
+	u64 id = 0;
+	struct stack_row *e;
+
+	for (int i = 0; i < STACK_PARTIES; i++)
+		id = (id ^ id >> 29) * 0xbf58476d1ce4e5b9ULL ^ party_hash(&entry->party[i]);
+	e = bpf_map_lookup_elem(&stack_counts, &id);
+	/* For a known key the stack has been stored. */
+	if ((!e || stack_missed) && kernel && entry->party[0].kernel)
+		stack_store(kernel, entry->party[0].kernel);
+	if (!e) {
+		bpf_map_update_elem(&stack_counts, &id, entry, BPF_NOEXIST);
+		e = bpf_map_lookup_elem(&stack_counts, &id);
+	}
+	/* Other tasks with the same hash: improbable, but must not be counted as these. */
+	for (int i = 0; i < STACK_PARTIES; i++) {
+		if (!e || !party_equal(&e->party[i], &entry->party[i])) {
+			count_n(LEDGER_UNTRACKED, n);
+			return;
+		}
+	}
+	if (ns) /* for a constant 0 the compiler emits an instruction that 5.10 lacks */
+		__sync_fetch_and_add(&e->sum.total_ns, ns);
+	__sync_fetch_and_add(&e->sum.count, n);
+}
+
+inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)
+{
+	stack_add_n(entry, kernel, ns, 1);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The system call that the running task is in, for programs not at the call's entry. */
+#ifndef CORETAP_CURRENT_CALL_BPF_H
+#define CORETAP_CURRENT_CALL_BPF_H
+
+#include "lib/syscall/syscall.bpf.h"
+#include "lib/stack/walk.bpf.h"
+
+/* Read the address by a helper; NULL: a kernel thread, which makes no system calls. */
+inline_ struct pt_regs *current_call_regs(void)
+{
+	struct task_struct *t = current_task();
+
+	if (BPF_CORE_READ(t, flags) & PF_KTHREAD)
+		return NULL;
+	return has_task_regs() ? (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()) :
+				 (void *)BPF_CORE_READ(t, stack) + THREAD_BYTES -
+					 bpf_core_type_size(struct pt_regs);
+}
+
+/* By call_index(); CALLS: in an interrupt or exception, or a kernel thread; not in a call. */
+inline_ u32 current_call_of(struct pt_regs *regs)
+{
+	s32 number;
+	bool compat;
+
+	if (!regs)
+		return CALLS;
+#ifdef __TARGET_ARCH_x86
+	number = BPF_CORE_READ(regs, orig_ax);
+	compat = call_is_compat(regs);
+#else
+	number = BPF_CORE_READ(regs, syscallno);
+	compat = BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
+#endif
+	return number < 0 ? CALLS : call_index(number, compat);
+}
+
+inline_ u32 current_call(void)
+{
+	return current_call_of(current_call_regs());
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Programs at the places that the command line names, with values of expressions; the hook is
+ * traced_by_word(). The tool has TRACED_CALLS of struct entered_call, and defines
+ * at_wanted_place(). Returns come first, as they must be attached first.
+ */
+#ifndef CORETAP_EACH_PLACE_BPF_H
+#define CORETAP_EACH_PLACE_BPF_H
+
+#include "lib/targets/expression.bpf.h"
+
+struct entered_call {
+	struct traced_call call;
+	u64 arguments[6];
+};
+
+inline_ int at_wanted_place(void *ctx, struct expression_in *in, u64 id);
+
+inline_ int pair_entered(const struct call_place *at, const u64 *arguments)
+{
+	struct traced_call *c;
+
+	if (at->id >= target_count || tracing_stopped || !keep_current())
+		return 0;
+	c = call_enters(at);
+	if (!c)
+		return 0;
+	__builtin_memcpy(((struct entered_call *)c)->arguments, arguments,
+			 sizeof(((struct entered_call *)c)->arguments));
+	c->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* False: its entry was filtered or not seen. */
+inline_ bool pair_returned(const struct call_place *at, struct expression_in *in)
+{
+	u64 now = bpf_ktime_get_ns(), *depth, left;
+	struct traced_call *c = call_returns(at, &depth, &left);
+
+	if (!c)
+		return false;
+	in->latency = since(c->start, now);
+	__builtin_memcpy(in->entry, ((struct entered_call *)c)->arguments, sizeof(in->entry));
+	barrier();
+	*depth = left;
+	return true;
+}
+
+inline_ int at_place(void *ctx, struct expression_in *in, u64 id)
+{
+	if (id >= target_count || tracing_stopped || !keep_current())
+		return 0;
+	expression_inputs(in, ctx);
+	return expression_wanted(in, id) ? at_wanted_place(ctx, in, id) : 0;
+}
+
+inline_ int at_function(struct pt_regs *ctx, u64 id)
+{
+	struct expression_in in = {};
+
+	if (expression_pairs || expression_uses & EXPRESSION_USES_ARGUMENTS)
+		call_registers(ctx, in.arguments);
+	if (is_paired(id)) {
+		struct call_place at = {
+			.ctx = ctx, .regs = ctx, .id = id, .sp = sp_after_return(ctx)
+		};
+
+		return pair_entered(&at, in.arguments);
+	}
+	return at_place(ctx, &in, id);
+}
+
+inline_ int at_return(struct pt_regs *ctx, u64 id)
+{
+	struct expression_in in = {};
+
+	in.result = PT_REGS_RC(ctx);
+	if (is_paired(id)) {
+		struct call_place at = { .ctx = ctx, .regs = ctx, .id = id, .sp = PT_REGS_SP(ctx) };
+
+		if (!pair_returned(&at, &in))
+			return 0;
+	}
+	return at_place(ctx, &in, id);
+}
+
+inline_ int at_event(void *ctx, u64 id)
+{
+	struct expression_in in = {};
+
+	if (expression_uses & EXPRESSION_USES_RECORD)
+		in.record = (u64)ctx;
+	return at_place(ctx, &in, id);
+}
+
+SEC("target/kernel.return")
+int target_kernel_return(struct pt_regs *ctx)
+{
+	return at_return(ctx, target_id(ctx, TARGET_KERNEL));
+}
+
+SEC("target/kernel")
+int target_kernel(struct pt_regs *ctx)
+{
+	return at_function(ctx, target_id(ctx, TARGET_KERNEL));
+}
+
+ON_USER_FUNCTION("target/user.return", target_user_return,
+		 at_return(ctx, target_id(ctx, TARGET_USER)))
+ON_USER_FUNCTION("target/user", target_user, at_function(ctx, target_id(ctx, TARGET_USER)))
+ON_USER_FUNCTION("target/usdt", target_usdt, at_event(ctx, target_id(ctx, TARGET_USER)))
+
+SEC("target/event")
+int target_event(void *ctx)
+{
+	return at_event(ctx, target_id(ctx, TARGET_EVENT));
+}
+
+SEC("tp_btf/sys_exit")
+int target_sys_exit(u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	struct expression_in in = { .result = ctx[1] };
+	u64 id = target_call(target_ends, call_number(regs), regs);
+
+	if (expression_uses & EXPRESSION_USES_ARGUMENTS)
+		call_arguments(regs, false, in.arguments);
+	if (is_paired(id)) {
+		struct call_place at = { .ctx = ctx, .regs = regs, .id = id, .sp = SYSTEM_CALL };
+
+		if (!pair_returned(&at, &in))
+			return 0;
+	}
+	return at_place(ctx, &in, id);
+}
+
+SEC("tp_btf/sys_enter")
+int target_sys_enter(u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	struct expression_in in = {};
+	u64 id = target_call(target_entries, (s32)ctx[1], regs);
+
+	if (expression_pairs || expression_uses & EXPRESSION_USES_ARGUMENTS)
+		call_arguments(regs, false, in.arguments);
+	if (is_paired(id)) {
+		struct call_place at = { .ctx = ctx, .regs = regs, .id = id, .sp = SYSTEM_CALL };
+
+		return pair_entered(&at, in.arguments);
+	}
+	return at_place(ctx, &in, id);
+}
+
+#endif
