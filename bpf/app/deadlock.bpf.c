@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* deadlock: orders in which the threads of a process take its mutexes. */
-#define STACK_OF_TASK
+#include "lib/stack/task_walk.bpf.h"
 #include "lib/core/bits.bpf.h"
 #include "lib/targets/call.bpf.h"
 #include "lib/core/filter.bpf.h"

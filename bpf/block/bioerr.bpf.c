@@ -2,6 +2,7 @@
 /* bioerr: failed block I/O. */
 #include "lib/block/block.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "block/bioerr.h"
 

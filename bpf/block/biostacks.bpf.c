@@ -2,6 +2,7 @@
 /* biostacks: block I/O latency by the stack that submitted it. */
 #include "lib/block/block_io.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "block/biostacks.h"
 

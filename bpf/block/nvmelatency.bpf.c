@@ -58,9 +58,9 @@ inline_ void read_id(void *ctx, struct id *id, u32 controller, u32 queue, u32 ta
 {
 	u16 short_tag = 0;
 
-	RECORD_READ(&id->controller, sizeof(u32), ctx, controller);
-	RECORD_READ(&id->queue, sizeof(u32), ctx, queue);
-	RECORD_READ(&short_tag, sizeof(short_tag), ctx, tag);
+	record_read(&id->controller, sizeof(u32), ctx, controller);
+	record_read(&id->queue, sizeof(u32), ctx, queue);
+	record_read(&short_tag, sizeof(short_tag), ctx, tag);
 	id->tag = short_tag & TAG_MASK;
 }
 
@@ -76,8 +76,8 @@ int on_setup(void *ctx)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	RECORD_READ(s.disk, sizeof(s.disk), ctx, at_disk);
-	RECORD_READ(&s.opcode, sizeof(u8), ctx, at_opcode);
+	record_read(s.disk, sizeof(s.disk), ctx, at_disk);
+	record_read(&s.opcode, sizeof(u8), ctx, at_opcode);
 	s.ns = bpf_ktime_get_ns();
 	command_start(&id, &s);
 	p = filter.on ? current_slot(true) : NULL;
@@ -126,7 +126,7 @@ int on_complete(void *ctx)
 	if (by_queue)
 		key.queue = id.queue;
 	if (by_status) {
-		RECORD_READ(&status, sizeof(status), ctx, at_end_status);
+		record_read(&status, sizeof(status), ctx, at_end_status);
 		key.status = status;
 	}
 	latencies_add(&key, since(s.ns, bpf_ktime_get_ns()));

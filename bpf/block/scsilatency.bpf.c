@@ -71,14 +71,14 @@ inline_ void read_id(void *ctx, struct id *id, u32 tag, u32 bytes)
 {
 	u32 place = 0, length;
 
-	RECORD_READ(&id->device, sizeof(id->device), ctx, at_place);
+	record_read(&id->device, sizeof(id->device), ctx, at_place);
 	if (tag)
-		RECORD_READ(&id->tag, sizeof(id->tag), ctx, tag);
-	RECORD_READ(&place, sizeof(place), ctx, bytes);
+		record_read(&id->tag, sizeof(id->tag), ctx, tag);
+	record_read(&place, sizeof(place), ctx, bytes);
 	length = place >> 16 & 0xff;
 	if (length > SCSI_CDB)
 		length = SCSI_CDB;
-	RECORD_READ(id->bytes, length, ctx, place & 0xffff);
+	record_read(id->bytes, length, ctx, place & 0xffff);
 }
 
 inline_ bool wanted_device(const struct scsi_place *d)
@@ -99,7 +99,7 @@ int on_start(void *ctx)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	RECORD_READ(&s.opcode, sizeof(u32), ctx, at_opcode);
+	record_read(&s.opcode, sizeof(u32), ctx, at_opcode);
 	s.ns = bpf_ktime_get_ns();
 	command_start(&id, &s);
 	return 0;
@@ -132,7 +132,7 @@ int on_done(void *ctx)
 {
 	u32 result = 0;
 
-	RECORD_READ(&result, sizeof(result), ctx, at_end_result);
+	record_read(&result, sizeof(result), ctx, at_end_result);
 	return end(ctx, result);
 }
 

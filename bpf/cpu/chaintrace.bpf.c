@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* chaintrace: stacks in which tasks block, their wakers, the wakers of those, and so on. */
-#define CHAIN_MOST 8
-#define STACK_PARTIES (1 + CHAIN_MOST)
 #include "lib/sched/still_waiting.bpf.h"
 #include "lib/stack/waker.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
+
+#define CHAIN_MOST 8
+
+STACK_COUNTS(1 + CHAIN_MOST)
 
 OPT_OR(__u32, chain_length, 4);
 OPT_OR(__u64, chain_age_ns, 1000000000); /* older wake-ups are not added to the chain */
@@ -90,6 +93,9 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
+/* Global, as it is large; only the iterator uses it. */
+struct stack_row waiting_row;
+
 inline_ void add_waiting(struct task_struct *t, u64 now)
 {
 	struct off *off = task_slot(t);
@@ -99,6 +105,7 @@ inline_ void add_waiting(struct task_struct *t, u64 now)
 	if (!from || (off && !off->wanted) || (!woken && is_queued(t)) ||
 	    !wanted_so_far(since(from, now)))
 		return;
+	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
 	party_waiting(&waiting_row.party[0], t, off ? &off->at : NULL);
 	if (woken)
 		add_wakers(&waiting_row, off);

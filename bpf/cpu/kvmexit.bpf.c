@@ -21,7 +21,7 @@ inline_ u32 read_member(void *ctx, u32 at)
 {
 	u32 value = 0;
 
-	RECORD_READ(&value, sizeof(value), ctx, at);
+	record_read(&value, sizeof(value), ctx, at);
 	return value;
 }
 

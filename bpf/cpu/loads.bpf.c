@@ -16,6 +16,6 @@ int on_task(struct bpf_iter__task *ctx)
 	if (!t || !state || task_tgid(t) == own_tgid || !keep_task(t))
 		return 0;
 	task_row(t, state, &row);
-	iter_write(ctx, &row);
+	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
 	return 0;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* offcputime: stacks in which tasks leave the CPU, and the time until they return. */
 #include "lib/sched/still_waiting.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
+
+STACK_COUNTS(1)
 
 struct off {
 	struct off_cpu at;
@@ -37,12 +40,16 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
+/* Global, as it is large; only the iterator uses it. */
+struct stack_row waiting_row;
+
 inline_ void add_waiting(struct task_struct *t, u64 now)
 {
 	struct off *off = task_slot(t);
 	u64 from = waits_since(t, off ? &off->at.start : NULL);
 	struct stack_party *p = &waiting_row.party[0];
 
+	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
 	if (!from || !wanted_so_far(since(from, now)))
 		return;
 	p->state = is_queued(t) ? STACK_RUNNABLE : STACK_TASK;

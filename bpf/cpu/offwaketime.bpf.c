@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* offwaketime: stacks in which tasks block, and stacks of their wakers. */
-#define STACK_PARTIES 2
 #include "lib/sched/still_waiting.bpf.h"
 #include "lib/stack/waker.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
+
+STACK_COUNTS(2)
 
 struct off {
 	struct off_cpu at;
@@ -53,6 +55,9 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
+/* Global, as it is large; only the iterator uses it. */
+struct stack_row waiting_row;
+
 inline_ void add_waiting(struct task_struct *t, u64 now)
 {
 	struct off *off = task_slot(t);
@@ -61,6 +66,7 @@ inline_ void add_waiting(struct task_struct *t, u64 now)
 
 	if (!from || (!woken && is_queued(t)) || !wanted_so_far(since(from, now)))
 		return;
+	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
 	party_waiting(&waiting_row.party[0], t, off ? &off->at : NULL);
 	if (woken)
 		waiting_row.party[1] = off->waker;

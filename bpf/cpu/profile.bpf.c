@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* profile: the code running at each clock tick. */
 #include "lib/core/filter.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
 #include "lib/stack/stack.bpf.h"
+
+STACK_COUNTS(1)
 
 OPT(bool, include_idle);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* wakeuptime: wakers of blocked tasks, with their stacks and the blocked time. */
-#define STACK_PARTIES 2
 #include "lib/sched/still_waiting.bpf.h"
 #include "lib/stack/waker.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
+
+STACK_COUNTS(2)
 
 struct off {
 	u64 start; /* 0: not blocked, or not wanted */
@@ -56,12 +58,16 @@ int on_waking(u64 *ctx)
 }
 
 /* Not woken yet. */
+/* Global, as it is large; only the iterator uses it. */
+struct stack_row waiting_row;
+
 inline_ void add_waiting(struct task_struct *t, u64 now)
 {
 	struct off *off = task_slot(t);
 	u64 from = waits_since(t, off ? &off->start : NULL);
 	struct stack_party *p = &waiting_row.party[0];
 
+	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
 	if (!from || is_queued(t) || !wanted_so_far(since(from, now)))
 		return;
 	task_comm(t, p->comm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* funcslower: slow function calls. */
-#define STACK_OF_TASK
+#include "lib/stack/task_walk.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/targets/each_call.bpf.h"

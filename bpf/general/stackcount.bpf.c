@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* stackcount: stacks that lead to functions, tracepoints and USDT probes. */
-#define STACK_OF_TASK
+#include "lib/stack/task_walk.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
 #include "lib/core/cpu.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/targets/each_target.bpf.h"
+
+STACK_COUNTS(1)
 
 OPT(bool, by_process);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* trace: calls of functions, tracepoints and USDT probes, with values requested by command line.
  */
-#define STACK_OF_TASK
+#include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/targets/each_place.bpf.h"
 #include "lib/core/user_code.bpf.h"

@@ -2,9 +2,13 @@
 /* brkstack: code paths that grow and shrink the heap. */
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/core/text.bpf.h"
 #include "memory/brkstack.h"
+
+STACK_COUNTS(1)
 
 OPT(__u64, min_bytes);
 OPT(bool, heaps_keyed); /* rows; otherwise only growth, by stack, for flame graphs */

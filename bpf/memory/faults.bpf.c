@@ -4,8 +4,12 @@
 #include "lib/mm/each_fault.bpf.h"
 #include "lib/mm/fault_slots.bpf.h"
 #include "lib/paths/row_text.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "memory/faults.h"
+
+STACK_COUNTS(1)
 
 OPT(bool, by_process);
 OPT(bool, by_file);

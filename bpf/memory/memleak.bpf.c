@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* memleak: memory that was allocated and not freed, by allocating stack. */
-#define STACK_OF_TASK
+#include "lib/stack/task_walk.bpf.h"
 #include "lib/targets/call.bpf.h"
 #include "memory/outstanding.bpf.h"
 #include "memory/memleak.h"

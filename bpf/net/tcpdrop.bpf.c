@@ -2,6 +2,7 @@
 /* tcpdrop: TCP packets dropped by the kernel: reason, connection, and location. */
 #include "lib/net/accepted.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "net/ipv6.bpf.h"
 #include "net/tcpdrop.h"

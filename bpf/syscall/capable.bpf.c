@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* capable: capability checks. */
-#define STACK_OF_TASK
 #include "lib/syscall/current_call.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "syscall/capable.h"
 

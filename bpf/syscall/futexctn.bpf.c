@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* futexctn: waits for futexes, by lock and by waiting code. */
-#define STACK_OF_TASK
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 #include "lib/core/text.bpf.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* opensnoop: opened files, with the opening task and the result. */
-#define STACK_OF_TASK
 #include "lib/core/filter.bpf.h"
 #include "lib/paths/early_path.bpf.h"
 #include "lib/paths/path.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/core/text.bpf.h"
 #include "syscall/opensnoop.h"

@@ -26,7 +26,7 @@ inline_ u32 disk_number(struct gendisk *disk)
 
 inline_ bool bio_on_wanted_disk(struct bio *bio)
 {
-	return wanted_disk(disk_number(bio_disk(bio)));
+	return !filter_disk_on || wanted_disk(disk_number(bio_disk(bio)));
 }
 
 /* 5.11 dropped the queue from this tracepoint (e8a676d61c07). */

@@ -16,8 +16,16 @@ inline_ struct request *second_or_first(u64 *ctx, u32 args)
 {
 	return (struct request *)(args == 2 ? ARG(ctx, 1) : ARG(ctx, 0));
 }
-#define insert_rq(ctx) second_or_first(ctx, tp_args_block_rq_insert)
-#define issue_rq(ctx) second_or_first(ctx, tp_args_block_rq_issue)
+
+inline_ struct request *insert_rq(u64 *ctx)
+{
+	return second_or_first(ctx, tp_args_block_rq_insert);
+}
+
+inline_ struct request *issue_rq(u64 *ctx)
+{
+	return second_or_first(ctx, tp_args_block_rq_issue);
+}
 
 /* 5.17 moved the disk from the request to its queue (f3fa33acca9f). */
 struct request___with_disk {
@@ -39,7 +47,7 @@ inline_ u32 rq_disk(struct request *rq)
 
 inline_ bool on_wanted_disk(struct request *rq)
 {
-	return wanted_disk(rq_disk(rq));
+	return !filter_disk_on || wanted_disk(rq_disk(rq));
 }
 
 inline_ bool keep_disk(struct request *rq)

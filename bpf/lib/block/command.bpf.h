@@ -9,7 +9,10 @@
 #include "lib/core/filter.bpf.h"
 
 /* Copies a member of the record; the verifier requires constant offsets for loads, not here. */
-#define RECORD_READ(to, size, ctx, at) bpf_probe_read_kernel(to, size, (const char *)(ctx) + (at))
+inline_ void record_read(void *to, u32 size, const void *ctx, u32 at)
+{
+	bpf_probe_read_kernel(to, size, ctx + at);
+}
 
 /* command_start() and command_end(); the id type must have no padding. */
 #define COMMANDS(id_type, start_type)                                          \

@@ -8,7 +8,9 @@
 OPT(bool, filter_disk_on);
 OPT(__u32, filter_disk); /* major << 20 | minor */
 
-/* Evaluates its number only if the filter is on. */
-#define wanted_disk(number) (!filter_disk_on || (number) == filter_disk)
+inline_ bool wanted_disk(u32 number)
+{
+	return !filter_disk_on || number == filter_disk;
+}
 
 #endif

@@ -73,17 +73,12 @@ inline_ bool emit_copy(void *record, u64 size)
  */
 OPT(bool, stack_on);
 
-#define emit_begin_stack(record_size)                                             \
-	(stack_on ? emit_room(record_size + sizeof(struct stack),                 \
-			      record_size + 8 /* the part before the frames */) : \
-		    emit_begin(record_size))
-
-#define emit_end_stack(ctx, record, record_size)                                             \
-	do {                                                                                 \
-		if (stack_on)                                                                \
-			emit_stack(ctx, (struct stack *)((char *)(record) + (record_size))); \
-		emit_end(record);                                                            \
-	} while (0)
+inline_ void *emit_begin_stack(const u64 size)
+{
+	return stack_on ? emit_room(size + sizeof(struct stack),
+				    size + 8 /* the part before the frames */) :
+			  emit_begin(size);
+}
 
 inline_ void emit_stack(void *ctx, struct stack *s)
 {
@@ -95,6 +90,13 @@ inline_ void emit_stack(void *ctx, struct stack *s)
 		count(LEDGER_STACK_FAILED);
 	else
 		s->depth = (u32)bytes / 8 < most ? (u32)bytes / 8 : most;
+}
+
+inline_ void emit_end_stack(void *ctx, void *record, const u64 size)
+{
+	if (stack_on)
+		emit_stack(ctx, record + size);
+	emit_end(record);
 }
 
 #endif

@@ -17,7 +17,8 @@
  *	FOLLOWED(file);
  *	mode = FOLLOW(file, address, f_inode, i_mode);
  */
-static void *(*const cast_to_type)(const void *address, u32 type) = (void *)CAST_CALL;
+static void *(*const cast_to_type)(const void *address, u32 type)
+	__attribute__((unused)) = (void *)CAST_CALL;
 
 #define FOLLOWED(type) OPT(__u32, type_id_##type)
 

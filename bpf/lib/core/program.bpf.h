@@ -31,13 +31,8 @@
 /* The sixth argument, which has no name in libbpf before 1.2. */
 #ifdef __TARGET_ARCH_x86
 #define PARM6(ctx) ((ctx)->r9)
-#define ARGUMENT_AT(reg) __builtin_offsetof(struct pt_regs, reg)
-#define ARGUMENT_REGISTERS(X) X(0, di) X(1, si) X(2, dx) X(3, cx) X(4, r8) X(5, r9)
 #else
 #define PARM6(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
-#define ARGUMENT_AT(reg) __builtin_offsetof(struct user_pt_regs, reg)
-#define ARGUMENT_REGISTERS(X) \
-	X(0, regs[0]) X(1, regs[1]) X(2, regs[2]) X(3, regs[3]) X(4, regs[4]) X(5, regs[5])
 #endif
 
 /* A program at a tracepoint; `result` is its return value, computed from `ctx`. */
@@ -57,9 +52,25 @@
  * verifiers reject the compiler's arithmetic on the context's address. */
 inline_ void call_registers(struct pt_regs *ctx, u64 *to)
 {
-#define ARGUMENT(n, reg) \
-	asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(to[n]) : "r"(ctx), "i"(ARGUMENT_AT(reg)));
-	ARGUMENT_REGISTERS(ARGUMENT)
+#define ARGUMENT(n, type, reg)                \
+	asm volatile("%0 = *(u64 *)(%1 + %2)" \
+		     : "=r"(to[n])            \
+		     : "r"(ctx), "i"(__builtin_offsetof(struct type, reg)))
+#ifdef __TARGET_ARCH_x86
+	ARGUMENT(0, pt_regs, di);
+	ARGUMENT(1, pt_regs, si);
+	ARGUMENT(2, pt_regs, dx);
+	ARGUMENT(3, pt_regs, cx);
+	ARGUMENT(4, pt_regs, r8);
+	ARGUMENT(5, pt_regs, r9);
+#else
+	ARGUMENT(0, user_pt_regs, regs[0]);
+	ARGUMENT(1, user_pt_regs, regs[1]);
+	ARGUMENT(2, user_pt_regs, regs[2]);
+	ARGUMENT(3, user_pt_regs, regs[3]);
+	ARGUMENT(4, user_pt_regs, regs[4]);
+	ARGUMENT(5, user_pt_regs, regs[5]);
+#endif
 #undef ARGUMENT
 }
 

@@ -3,7 +3,9 @@
 #ifndef CORETAP_SHARED_H
 #define CORETAP_SHARED_H
 
-#ifndef __VMLINUX_H__
+#ifdef __bpf__
+#include "vmlinux.h"
+#else
 #include <linux/types.h>
 #endif
 

@@ -246,6 +246,12 @@ inline_ bool has_task_storage(void)
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_storage_get);
 }
 
+/* Helpers: 5.15 added the one for registers (dd6e10fbd9fb), 5.11 for the task (3ca1032ab7ab). */
+inline_ bool has_task_regs(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs);
+}
+
 /* A slot for each object of a kind: local storage of the object, and a hash for older kernels. */
 #define SLOT_MAPS(name, storage, hash, key_type, slot_type)                         \
 	struct {                                                                    \

@@ -39,7 +39,6 @@ inline_ struct mount *mount_of(struct vfsmount *m)
  * The walk continues by numbers, not pointers: pointers have a type for
  * each path to them, and the verifier would check each step once for each.
  */
-#define STEP_TO(type, address, member) ((void *)FOLLOW_NUMBER(type, address, member))
 
 /*
  * Appends the components of *from (read from the kernel), last first, each with a
@@ -48,8 +47,10 @@ inline_ struct mount *mount_of(struct vfsmount *m)
  */
 inline_ void path_walk(struct walked *w, char *to, const struct path *from, const struct path *root)
 {
-	struct dentry *d = STEP_TO(path, from, dentry), *root_dentry = STEP_TO(path, root, dentry);
-	struct vfsmount *m = STEP_TO(path, from, mnt), *root_mount = STEP_TO(path, root, mnt);
+	struct dentry *d = (void *)FOLLOW_NUMBER(path, from, dentry),
+		      *root_dentry = (void *)FOLLOW_NUMBER(path, root, dentry);
+	struct vfsmount *m = (void *)FOLLOW_NUMBER(path, from, mnt),
+			*root_mount = (void *)FOLLOW_NUMBER(path, root, mnt);
 	u32 used;
 
 	w->bytes = 0;
@@ -58,17 +59,18 @@ inline_ void path_walk(struct walked *w, char *to, const struct path *from, cons
 	if (w->nameless)
 		return;
 	for (int i = 0; i < PATH_STEPS; i++) {
-		struct dentry *parent = STEP_TO(dentry, d, d_parent);
+		struct dentry *parent = (void *)FOLLOW_NUMBER(dentry, d, d_parent);
 		long n;
 
 		if (d == root_dentry && m == root_mount)
 			return;
-		if (d == parent || d == STEP_TO(vfsmount, m, mnt_root)) {
-			struct mount *mount = mount_of(m), *up = STEP_TO(mount, mount, mnt_parent);
+		if (d == parent || d == (void *)FOLLOW_NUMBER(vfsmount, m, mnt_root)) {
+			struct mount *mount = mount_of(m),
+				     *up = (void *)FOLLOW_NUMBER(mount, mount, mnt_parent);
 
 			if (up == mount)
 				return;
-			d = STEP_TO(mount, mount, mnt_mountpoint);
+			d = (void *)FOLLOW_NUMBER(mount, mount, mnt_mountpoint);
 			m = &up->mnt;
 			continue;
 		}

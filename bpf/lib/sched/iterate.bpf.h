@@ -6,8 +6,6 @@
 #include "lib/sched/iterate.h"
 #include "lib/sched/runqueue.bpf.h"
 
-#define iter_write(ctx, record) bpf_seq_write((ctx)->meta->seq, record, sizeof(*(record)))
-
 /* Writes all bytes, so that equal stacks are equal keys. */
 inline_ void stack_of_task(struct task_struct *t, struct stack *s)
 {

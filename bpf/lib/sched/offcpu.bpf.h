@@ -5,6 +5,7 @@
 
 #include "lib/core/filter.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 
 OPT(__u64, min_block_ns);

@@ -14,9 +14,8 @@
 
 /* For this iterator only: other programs on this CPU may interrupt it. */
 struct stack waiting_stack;
-struct stack_row waiting_row;
 
-/* Sets the sum of waiting_row, and its tasks as the tool needs. */
+/* Adds the task's wait, if it is wanted. */
 inline_ void add_waiting(struct task_struct *t, u64 now);
 
 /*
@@ -81,7 +80,6 @@ int on_waiting(struct bpf_iter__task *ctx)
 
 	if (!t)
 		return 0;
-	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
 	add_waiting(t, bpf_ktime_get_ns());
 	return 0;
 }

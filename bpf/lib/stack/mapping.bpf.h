@@ -8,6 +8,8 @@
 #ifndef CORETAP_MAPPING_BPF_H
 #define CORETAP_MAPPING_BPF_H
 
+#include "lib/stack/walk_state.bpf.h"
+
 struct mm_struct___rb {
 	struct rb_root mm_rb;
 } __attribute__((preserve_access_index));
@@ -30,13 +32,10 @@ struct inode___6_10 {
 	struct timespec64___old __i_mtime;
 } __attribute__((preserve_access_index));
 
-#define OFFSET_OF(type, member) bpf_core_field_offset(struct type, member)
-#define HAS_MEMBER(type, member) bpf_core_field_exists(((struct type *)0)->member)
-#define MAPLE_TYPE(name) bpf_core_enum_value(enum maple_type, name)
 #define MAPPING_WORD(words, member) \
-	((words)[OFFSET_OF(vm_area_struct, member) / 8 & (MAPPING_WORDS - 1)])
+	((words)[bpf_core_field_offset(struct vm_area_struct, member) / 8 & (MAPPING_WORDS - 1)])
 /* Up to the last member that is needed: 144 to 168 bytes. */
-#define MAPPING_BYTES (OFFSET_OF(vm_area_struct, vm_file) + 8)
+#define MAPPING_BYTES (bpf_core_field_offset(struct vm_area_struct, vm_file) + 8)
 
 #define PAGE_MASK 4095
 #define NO_POINTER 4096 /* smaller values are NULL or a mark of the tree */
@@ -53,17 +52,19 @@ __noinline int mapping_maple_step(void)
 	u64 node;
 
 	/* Up to 6.7 the verifier checks this function even if it is not called. */
-	if (!unwind_tables || !w || !HAS_MEMBER(mm_struct, mm_mt))
+	if (!unwind_tables || !w || !bpf_core_field_exists(struct mm_struct, mm_mt))
 		return 1;
 	s = &w->search;
 	node = s->at & ~255UL;
 	type = s->at >> 3 & 15;
-	slots = (type == MAPLE_TYPE(maple_arange_64) ? OFFSET_OF(maple_arange_64, slot) :
-						       OFFSET_OF(maple_range_64, slot)) /
+	slots = (type == bpf_core_enum_value(enum maple_type, maple_arange_64) ?
+			 bpf_core_field_offset(struct maple_arange_64, slot) :
+			 bpf_core_field_offset(struct maple_range_64, slot)) /
 		8;
 	s->at = 0;
-	if (type != MAPLE_TYPE(maple_leaf_64) && type != MAPLE_TYPE(maple_range_64) &&
-	    type != MAPLE_TYPE(maple_arange_64))
+	if (type != bpf_core_enum_value(enum maple_type, maple_leaf_64) &&
+	    type != bpf_core_enum_value(enum maple_type, maple_range_64) &&
+	    type != bpf_core_enum_value(enum maple_type, maple_arange_64))
 		return 1;
 	if (bpf_probe_read_kernel(s->words, sizeof(s->words), (void *)node) ||
 	    (s->words[0] & ~255UL) == node) /* replaced: a dead node is its own parent */
@@ -75,7 +76,7 @@ __noinline int mapping_maple_step(void)
 	i += slots - 1;
 	barrier_var(i);
 	s->at = s->words[i & (MAPPING_WORDS - 1)];
-	return type == MAPLE_TYPE(maple_leaf_64) || s->at < NO_POINTER;
+	return type == bpf_core_enum_value(enum maple_type, maple_leaf_64) || s->at < NO_POINTER;
 }
 
 __noinline int mapping_rb_step(void)
@@ -85,26 +86,26 @@ __noinline int mapping_rb_step(void)
 	u32 child;
 	u64 at;
 
-	if (!unwind_tables || !w || !HAS_MEMBER(mm_struct___rb, mm_rb))
+	if (!unwind_tables || !w || !bpf_core_field_exists(struct mm_struct___rb, mm_rb))
 		return 1;
 	s = &w->search;
 	if (s->at < NO_POINTER)
 		return 1;
-	at = s->at - OFFSET_OF(vm_area_struct___rb, vm_rb);
+	at = s->at - bpf_core_field_offset(struct vm_area_struct___rb, vm_rb);
 	s->at = 0;
 	/* vm_start, vm_end, vm_rb, vm_mm are in the first 72 bytes. */
 	if (bpf_probe_read_kernel(s->words, 72, (void *)at) ||
 	    MAPPING_WORD(s->words, vm_mm) != w->mm) /* freed */
 		return 1;
 	if (s->address < MAPPING_WORD(s->words, vm_start)) {
-		child = OFFSET_OF(rb_node, rb_left);
+		child = bpf_core_field_offset(struct rb_node, rb_left);
 	} else if (s->address >= MAPPING_WORD(s->words, vm_end)) {
-		child = OFFSET_OF(rb_node, rb_right);
+		child = bpf_core_field_offset(struct rb_node, rb_right);
 	} else {
 		s->at = at;
 		return 1;
 	}
-	child = (child + OFFSET_OF(vm_area_struct___rb, vm_rb)) / 8;
+	child = (child + bpf_core_field_offset(struct vm_area_struct___rb, vm_rb)) / 8;
 	barrier_var(child);
 	s->at = s->words[child & (MAPPING_WORDS - 1)];
 	return 0;
@@ -137,22 +138,24 @@ inline_ u32 inode_half(struct mapping_search *s, u64 inode, u32 offset)
 	return (u32)(inode_word(s, inode, offset) >> (offset & 4) * 8);
 }
 
-#define INODE_OFFSET(type, member) bpf_core_field_offset(((struct type *)0)->member)
-
 inline_ u64 inode_modified_ns(struct mapping_search *s, u64 inode)
 {
 	u64 seconds;
 	u32 ns;
 
-	if (HAS_MEMBER(inode___6_6, i_mtime)) {
-		seconds = inode_word(s, inode, INODE_OFFSET(inode___6_6, i_mtime.tv_sec));
-		ns = inode_half(s, inode, INODE_OFFSET(inode___6_6, i_mtime.tv_nsec));
-	} else if (HAS_MEMBER(inode___6_10, __i_mtime)) {
-		seconds = inode_word(s, inode, INODE_OFFSET(inode___6_10, __i_mtime.tv_sec));
-		ns = inode_half(s, inode, INODE_OFFSET(inode___6_10, __i_mtime.tv_nsec));
+	if (bpf_core_field_exists(struct inode___6_6, i_mtime)) {
+		seconds = inode_word(s, inode,
+				     bpf_core_field_offset(struct inode___6_6, i_mtime.tv_sec));
+		ns = inode_half(s, inode,
+				bpf_core_field_offset(struct inode___6_6, i_mtime.tv_nsec));
+	} else if (bpf_core_field_exists(struct inode___6_10, __i_mtime)) {
+		seconds = inode_word(s, inode,
+				     bpf_core_field_offset(struct inode___6_10, __i_mtime.tv_sec));
+		ns = inode_half(s, inode,
+				bpf_core_field_offset(struct inode___6_10, __i_mtime.tv_nsec));
 	} else {
-		seconds = inode_word(s, inode, INODE_OFFSET(inode, i_mtime_sec));
-		ns = inode_half(s, inode, INODE_OFFSET(inode, i_mtime_nsec));
+		seconds = inode_word(s, inode, bpf_core_field_offset(struct inode, i_mtime_sec));
+		ns = inode_half(s, inode, bpf_core_field_offset(struct inode, i_mtime_nsec));
 	}
 	return seconds * 1000000000ULL + ns;
 }
@@ -180,12 +183,13 @@ __noinline int mapping_key(void)
 	inode = (u64)BPF_CORE_READ(file, f_inode);
 	if (bpf_probe_read_kernel(s->again, INODE_BYTES, (void *)inode))
 		return 0;
-	s->key.inode = inode_word(s, inode, INODE_OFFSET(inode, i_ino));
-	s->key.size = inode_word(s, inode, INODE_OFFSET(inode, i_size));
+	s->key.inode = inode_word(s, inode, bpf_core_field_offset(struct inode, i_ino));
+	s->key.size = inode_word(s, inode, bpf_core_field_offset(struct inode, i_size));
 	s->key.modified_ns = inode_modified_ns(s, inode);
-	s->key.generation = inode_half(s, inode, INODE_OFFSET(inode, i_generation));
+	s->key.generation = inode_half(s, inode, bpf_core_field_offset(struct inode, i_generation));
 	/* The superblock's address distinguishes file systems, and is already read. */
-	s->key.superblock = (u32)(inode_word(s, inode, INODE_OFFSET(inode, i_sb)) >> 6);
+	s->key.superblock =
+		(u32)(inode_word(s, inode, bpf_core_field_offset(struct inode, i_sb)) >> 6);
 	return 1;
 }
 
@@ -198,16 +202,17 @@ inline_ bool mapping_root(struct walk *w)
 
 	if (has_task_regs()) { /* direct loads */
 		t = bpf_get_current_task_btf();
-		if (HAS_MEMBER(mm_struct___rb, mm_rb))
+		if (bpf_core_field_exists(struct mm_struct___rb, mm_rb))
 			s->at = (u64)((struct mm_struct___rb *)t->mm)->mm_rb.rb_node;
 		else
 			s->at = (u64)t->mm->mm_mt.ma_root;
 		return w->mm && s->at >= NO_POINTER;
 	}
-	if (HAS_MEMBER(mm_struct___rb, mm_rb))
-		root = w->mm + OFFSET_OF(mm_struct___rb, mm_rb);
+	if (bpf_core_field_exists(struct mm_struct___rb, mm_rb))
+		root = w->mm + bpf_core_field_offset(struct mm_struct___rb, mm_rb);
 	else
-		root = w->mm + OFFSET_OF(mm_struct, mm_mt) + OFFSET_OF(maple_tree, ma_root);
+		root = w->mm + bpf_core_field_offset(struct mm_struct, mm_mt) +
+		       bpf_core_field_offset(struct maple_tree, ma_root);
 	return w->mm && !bpf_probe_read_kernel(&s->at, 8, (void *)root) && s->at >= NO_POINTER;
 }
 
@@ -223,7 +228,7 @@ __noinline int mapping_find(u64 address)
 	s->address = address;
 	if (!mapping_root(w))
 		return 0;
-	if (HAS_MEMBER(mm_struct___rb, mm_rb)) {
+	if (bpf_core_field_exists(struct mm_struct___rb, mm_rb)) {
 		for (int i = 0; i < RB_LEVELS; i++)
 			if (mapping_rb_step())
 				break;

@@ -6,6 +6,7 @@
 #ifndef CORETAP_SHARED_SCRATCH_BPF_H
 #define CORETAP_SHARED_SCRATCH_BPF_H
 
+#include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 
 /* The address of the context of the program whose stack is in the scratch. */

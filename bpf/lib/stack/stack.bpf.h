@@ -11,16 +11,6 @@
 OPT(bool, stack_kernel);
 OPT(bool, stack_user);
 
-/* Just the task; tools that follow wakers define more before they include this. */
-#ifndef STACK_PARTIES
-#define STACK_PARTIES 1
-#endif
-
-struct stack_row {
-	struct stack_sum sum;
-	struct stack_party party[STACK_PARTIES];
-};
-
 /* For kernel stacks, in programs that no other such program can interrupt. */
 CPU_SLOTS(stack_scratch, struct stack);
 
@@ -30,13 +20,6 @@ struct {
 	__type(key, u64);
 	__type(value, struct stack);
 } stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct stack_row);
-} stack_counts SEC(".maps");
 
 /* The key of a stack whose frames have this hash; 0 means no stack. */
 inline_ u64 stack_key(struct stack *s, u64 hash)
@@ -182,65 +165,6 @@ inline_ void party_of(struct stack_party *p, struct task_struct *t)
 	p->tgid = task_tgid(t);
 	p->tid = task_tid(t);
 	task_comm(t, p->comm);
-}
-
-/* Its state, and whether it still waits, in one word. */
-inline_ u64 party_state(struct stack_party *p)
-{
-	return (u64)p->waiting << 32 | p->state;
-}
-
-inline_ u64 party_hash(struct stack_party *p)
-{
-	u64 *comm = (u64 *)p->comm;
-	u64 h = p->kernel ^ p->user * 0x9e3779b97f4a7c15ULL ^
-		((u64)p->tid << 32 | p->tgid) * 0xd6e8feb86659fd93ULL ^
-		comm[0] * 0xff51afd7ed558ccdULL ^ comm[1] * 0xc4ceb9fe1a85ec53ULL ^ party_state(p);
-
-	h ^= h >> 32;
-	return h * 0x9e3779b97f4a7c15ULL;
-}
-
-inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
-{
-	return a->kernel == b->kernel && a->user == b->user && a->tid == b->tid &&
-	       party_state(a) == party_state(b);
-}
-
-/*
- * Adds n events to the entry of these tasks; the sum in `entry` is 0. `kernel` has
- * the frames of the first task's kernel stack if they are not stored yet, or is NULL.
- */
-inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n)
-{
-	u64 id = 0;
-	struct stack_row *e;
-
-	for (int i = 0; i < STACK_PARTIES; i++)
-		id = (id ^ id >> 29) * 0xbf58476d1ce4e5b9ULL ^ party_hash(&entry->party[i]);
-	e = bpf_map_lookup_elem(&stack_counts, &id);
-	/* For a known key the stack has been stored. */
-	if ((!e || stack_missed) && kernel && entry->party[0].kernel)
-		stack_store(kernel, entry->party[0].kernel);
-	if (!e) {
-		bpf_map_update_elem(&stack_counts, &id, entry, BPF_NOEXIST);
-		e = bpf_map_lookup_elem(&stack_counts, &id);
-	}
-	/* Other tasks with the same hash: improbable, but must not be counted as these. */
-	for (int i = 0; i < STACK_PARTIES; i++) {
-		if (!e || !party_equal(&e->party[i], &entry->party[i])) {
-			count_n(LEDGER_UNTRACKED, n);
-			return;
-		}
-	}
-	if (ns) /* for a constant 0 the compiler emits an instruction that 5.10 lacks */
-		__sync_fetch_and_add(&e->sum.total_ns, ns);
-	__sync_fetch_and_add(&e->sum.count, n);
-}
-
-inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)
-{
-	stack_add_n(entry, kernel, ns, 1);
 }
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef CORETAP_UNWIND_BPF_H
 #define CORETAP_UNWIND_BPF_H
 
+#include "lib/stack/mapping.bpf.h"
+
 /* The loader writes through mmap; the entry of a process is changed last. */
 #define UNWIND_TABLE(name, entries, type_)         \
 	struct {                                   \

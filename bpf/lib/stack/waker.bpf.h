@@ -3,6 +3,7 @@
 #ifndef CORETAP_WAKER_BPF_H
 #define CORETAP_WAKER_BPF_H
 
+#include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 
 /*

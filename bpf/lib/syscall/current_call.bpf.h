@@ -4,7 +4,7 @@
 #define CORETAP_CURRENT_CALL_BPF_H
 
 #include "lib/syscall/syscall.bpf.h"
-#include "lib/stack/walk.bpf.h"
+#include "lib/core/task.bpf.h"
 
 /* Read the address by a helper; NULL: a kernel thread, which makes no system calls. */
 inline_ struct pt_regs *current_call_regs(void)

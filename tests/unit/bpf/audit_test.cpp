@@ -517,20 +517,6 @@ TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
   EXPECT_GT(maps, 0u);
 }
 
-// The report accepts owners in --by exactly where the program stores them: otherwise rows would
-// have empty owners.
-TEST_P(EveryKernelProgram, TellsWhoseRowsAreWhereTheReportAsks) {
-  bool asks = std::ranges::any_of(reports_of(tool), [](auto& report) {
-    return report->adds_up() && std::ranges::any_of(report->fields(), [](auto& f) {
-             return f.only_with == kNamedByOnly;
-           });
-  });
-  if (!asks) return;
-  ASSERT_TRUE(object);
-  EXPECT_GT(btf__find_by_name_kind(bpf_object__btf(object.get()), "owner_parts", BTF_KIND_VAR), 0)
-      << "ROWS_WITHOUT_OWNER without AggregateReport::without_owner()";
-}
-
 /// Memory of a CPU that a program uses for longer than an atomic step.
 bool is_scratch(const btf* types, const bpf_map* map) {
   std::string_view name = bpf_map__name(map);

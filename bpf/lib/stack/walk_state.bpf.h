@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The state of a walk of a user stack, and its result. */
+#ifndef CORETAP_WALK_STATE_BPF_H
+#define CORETAP_WALK_STATE_BPF_H
+
+#include "lib/core/task.bpf.h"
+#include "lib/stack/unwind.h"
+
+OPT(bool, walk_leaf);     /* no walk: only the task's current address */
+OPT(bool, unwind_tables); /* by tables (lib/stack/unwind.bpf.h) if there are any */
+
+#define WALK_BLOCK 1024 /* bytes of user stack read at once: a read costs as much as two frames */
+
+#define MAPPING_WORDS 32
+
+/* A search for a mapping (lib/stack/mapping.bpf.h). */
+struct mapping_search {
+	u64 address;
+	u64 at; /* a node, finally the mapping; 0: none */
+	u64 start, end, page, file;
+	u64 vdso; /* its address in the address space */
+	struct unwind_file_key key;
+	u64 words[MAPPING_WORDS], again[MAPPING_WORDS];
+};
+
+/* State of a walk, and its result. */
+struct walk {
+	struct stack stack;
+	u64 hash;    /* of the frames found */
+	u64 program; /* program_of() the task */
+	u64 mm;
+	u64 ip, sp, bp, bx, di, r10;
+	u64 bx_at;                   /* address of the caller's saved rbx; 0: in bx */
+	struct unwind_mapping found; /* mapping of the last frame */
+	u32 first_mapping, mappings;
+	u32 exact;       /* ip is not a return address */
+	u32 not_ready;   /* a frame was in a file that the loader has not read yet */
+	u32 guessed;     /* the last frame was found by a guess */
+	u32 only_signal; /* retrying with ip - 1: only a signal handler's return is accepted */
+	u32 looked;      /* of the process's struct unwind_process */
+	u32 unknown_map; /* a frame was in no mapping known to the loader */
+	u32 block_bytes; /* bytes read into `block` */
+	u32 addresses;   /* number of frames that are addresses, not in a known file */
+	u64 unread;      /* struct file of the last unread file, whose key follows; 0: none */
+	struct unwind_file_key unread_key;
+	u64 block_at;
+	u64 block[WALK_BLOCK / 8];
+	struct mapping_search search;
+};
+
+/*
+ * Where the program keeps its walk; NULL: nowhere. The tool includes lib/stack/cpu_walk.bpf.h,
+ * or lib/stack/task_walk.bpf.h if its programs can be preempted.
+ */
+inline_ struct walk *current_walk(void);
+
+#define USER_BITS 56 /* of user addresses, at most (with five levels of page tables) */
+
+/* Identifies a program run: differs from others in the same address space, and from later ones.
+ */
+inline_ u64 program_of(u32 tgid, u32 exec_id)
+{
+	return (u64)tgid << 32 | exec_id;
+}
+
+inline_ u64 walk_hash(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/* Adds a frame: an address, or STACK_IN_FILE. */
+inline_ void walk_found(struct walk *w, u64 frame)
+{
+	u32 depth = w->stack.depth;
+
+	barrier_var(depth);
+	if (depth >= STACK_DEPTH)
+		return;
+	w->stack.ip[depth] = frame;
+	w->stack.depth = depth + 1;
+	w->hash = walk_hash(w->hash, frame);
+	if (!(frame & STACK_IN_FILE))
+		w->addresses++;
+}
+
+/*
+ * Address spaces whose process was reported to the loader.
+ * Addresses are reused: the value is the program that has it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, u64);
+} stack_known_mms SEC(".maps");
+
+inline_ bool is_known_mm(struct walk *w)
+{
+	u64 *known = bpf_map_lookup_elem(&stack_known_mms, &w->mm);
+
+	return known && *known == w->program;
+}
+
+#endif
