@@ -3,7 +3,7 @@
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
-#include "lib/sched/lock.bpf.h"
+#include "cpu/lock.bpf.h"
 #include "cpu/klockstat.h"
 
 OPT(bool, by_thread);

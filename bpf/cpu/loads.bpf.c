@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* loads: tasks counted by the load averages. */
 #include "lib/core/filter.bpf.h"
-#include "lib/sched/iterate.bpf.h"
+#include "cpu/iterate.bpf.h"
 
 OPT(__u32, own_tgid); /* the loader, which only runs to read */
 

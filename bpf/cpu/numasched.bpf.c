@@ -2,7 +2,7 @@
 /* numasched: tasks that move to a CPU of another NUMA node. */
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
-#include "lib/mm/node.bpf.h"
+#include "cpu/node.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "cpu/numasched.h"
 

@@ -5,7 +5,7 @@
 
 SUMS(pages, struct page_cache_sums)
 
-inline_ struct page_cache_sums *page_cache_sums(void)
+inline_ struct page_cache_sums *page_cache_slot(void)
 {
 	return pages_slot();
 }

@@ -7,7 +7,7 @@
 
 TABLE(pages, struct cachetop_key, struct page_cache_sums)
 
-inline_ struct page_cache_sums *page_cache_sums(void)
+inline_ struct page_cache_sums *page_cache_slot(void)
 {
 	struct cachetop_key key = { .pid = current_tgid(), .uid = (u32)bpf_get_current_uid_gid() };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filegone: removed or renamed files and directories. */
-#include "lib/core/filter.bpf.h"
 #include "lib/fs/removal.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "fs/filegone.h"
 
 OPT(bool, failed_only);
 
-TASK_SLOT(struct removal);
+CALL_SLOT(struct removal)
 
 struct gone_record {
 	struct given_texts texts;
@@ -18,7 +18,7 @@ SCRATCH(records, struct gone_record);
 
 inline_ int removal_begins(struct removal *r)
 {
-	struct removal *call = keep_current() ? current_slot(true) : NULL;
+	struct removal *call = call_begins();
 
 	if (call)
 		*call = *r;
@@ -30,20 +30,17 @@ REMOVAL_ENTRY(rmdir, RMDIR, AT_CWD, ctx->args[0], 0, 0, 0)
 SEC(REMOVAL_EXITS ",sys_exit_rmdir")
 int on_gone(struct exit_ctx *ctx)
 {
-	struct removal *call = current_slot(false);
+	u64 start;
+	struct removal *call = call_ends(&start);
 	struct filegone_event *e;
 	struct gone_record *r;
 
-	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
-	if (!call || !call->start)
-		return 0;
-	r = scratch(&records);
+	r = call ? scratch(&records) : NULL;
 	if (!r)
 		return 0;
 	e = &r->event;
-	e->head.time_ns = call->start;
-	e->latency_ns = since(call->start, bpf_ktime_get_ns());
-	call->start = 0;
+	e->head.time_ns = start;
+	e->latency_ns = since(start, bpf_ktime_get_ns());
 	if (failed_only != ctx->ret < 0) {
 		count(LEDGER_FILTERED);
 		return 0;

@@ -7,7 +7,16 @@
 #include "fs/readahead.h"
 
 SUMS(pages, struct readahead_sums)
-SINGLE_HISTOGRAM(ages)
+OPT(__u64, ages_step);
+SUMS(ages, struct hist)
+
+inline_ void ages_add_n(u64 value, u64 n)
+{
+	struct hist *h = ages_slot();
+
+	if (h)
+		hist_log2(h, value, n, ages_step);
+}
 
 #define EEXIST 17
 

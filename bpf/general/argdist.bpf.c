@@ -17,7 +17,7 @@ struct {
 
 HISTOGRAM(ranges, struct argdist_range)
 
-TRACED_CALLS_WITH(struct entered_call, struct argdist_key key;)
+TRACED_CALLS(struct entered_call, struct argdist_key key;)
 
 inline_ void add_value(const struct expression_out *out)
 {

@@ -9,7 +9,7 @@ OPT(bool, by_process);
 
 HISTOGRAM(latencies, struct funclatency_key)
 
-TRACED_CALLS(struct traced_call)
+TRACED_CALLS(struct traced_call, )
 
 inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 {

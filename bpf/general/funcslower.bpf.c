@@ -14,7 +14,7 @@ struct entered {
 	u64 arguments[FUNCSLOWER_ARGUMENTS];
 };
 
-TRACED_CALLS(struct entered)
+TRACED_CALLS(struct entered, )
 
 inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 {

@@ -6,7 +6,7 @@
 OPT_OR(__u64, record_bytes, sizeof(struct ksnoop_event));
 OPT_OR(__u64, values_at, __builtin_offsetof(struct ksnoop_event, out));
 
-TRACED_CALLS(struct traced_call)
+TRACED_CALLS(struct traced_call, )
 
 inline_ void read_values(struct ksnoop_event *e, struct expression_in *in, u64 id)
 {

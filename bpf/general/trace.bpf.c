@@ -11,7 +11,7 @@ OPT_OR(__u32, values_at, sizeof(struct trace_event));
 OPT_OR(__u64, record_bytes, sizeof(struct trace_event) + sizeof(struct expression_out));
 OPT(bool, names_code); /* a message has %U */
 
-TRACED_CALLS(struct entered_call)
+TRACED_CALLS(struct entered_call, )
 
 /* An interrupt during the walk may be traced, too. */
 inline_ u64 user_stack_now(void *ctx)

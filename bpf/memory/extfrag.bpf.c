@@ -3,7 +3,7 @@
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
-#include "lib/mm/zone.bpf.h"
+#include "memory/zone.bpf.h"
 #include "memory/extfrag.h"
 
 OPT(bool, each_event);

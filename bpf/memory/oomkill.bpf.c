@@ -2,10 +2,32 @@
 /* oomkill: processes killed because memory is exhausted. */
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
-#include "lib/mm/memcg.bpf.h"
+#include "memory/memcg.bpf.h"
 #include "lib/mm/mm.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "memory/oomkill.h"
+
+/* 6.2 made the counters per CPU (f1a7941243c1): `count` omits some pages of each CPU. */
+struct mm_rss_stat___old {
+	atomic_long_t count[4];
+} __attribute__((preserve_access_index));
+
+struct mm_struct___old_rss {
+	struct mm_rss_stat___old rss_stat;
+} __attribute__((preserve_access_index));
+
+/* Resident pages of one kind: of files, anonymous ones, (swapped ones,) of shared memory. */
+enum mm_rss { RSS_FILE, RSS_ANON, RSS_SWAPPED, RSS_SHMEM };
+
+/* A macro: CO-RE relocates an index only if it is a compile-time constant. */
+#define mm_rss(mm, kind)                                                             \
+	({                                                                           \
+		s64 pages_ = bpf_core_type_exists(struct mm_rss_stat___old) ?        \
+				     BPF_CORE_READ((struct mm_struct___old_rss *)mm, \
+						   rss_stat.count[kind].counter) :   \
+				     BPF_CORE_READ(mm, rss_stat[kind].count);        \
+		pages_ > 0 ? pages_ : 0;                                             \
+	})
 
 #define SIGKILL 9
 #define SEND_SIG_PRIV 1 /* in place of a siginfo: sent by the kernel */

@@ -2,7 +2,7 @@
 #ifndef CORETAP_OOMKILL_H
 #define CORETAP_OOMKILL_H
 
-#include "lib/mm/memcg.h"
+#include "memory/memcg.h"
 
 enum oomkill_kind { OOMKILL_MACHINE, OOMKILL_MEMCG, OOMKILL_KINDS };
 

@@ -46,16 +46,13 @@ inline_ u32 options_of(struct sock *sk)
 	return set;
 }
 
-SEC("tracepoint/syscalls/sys_enter_bind")
-int on_bind(struct enter_ctx *ctx)
-{
-	return sock_call_begin(ctx->args[0], ctx->args[1], 0);
-}
+ON_ENTRY(bind, sock_call_begin(ctx->args[0], ctx->args[1], 0))
 
 SEC("tracepoint/syscalls/sys_exit_bind")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct sock_call *c = sock_call_end();
+	u64 start;
+	struct sock_call *c = call_ends(&start);
 	struct bindsnoop_count *row;
 	struct bindsnoop_event *e;
 	struct flow f = {};

@@ -3,16 +3,13 @@
 #include "lib/net/sock_call.bpf.h"
 #include "net/solisten.h"
 
-SEC("tracepoint/syscalls/sys_enter_listen")
-int on_listen(struct enter_ctx *ctx)
-{
-	return sock_call_begin(ctx->args[0], 0, ctx->args[1]);
-}
+ON_ENTRY(listen, sock_call_begin(ctx->args[0], 0, ctx->args[1]))
 
 SEC("tracepoint/syscalls/sys_exit_listen")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct sock_call *c = sock_call_end();
+	u64 start;
+	struct sock_call *c = call_ends(&start);
 	struct solisten_event *e;
 	struct flow f = {};
 	struct sock *sk;

@@ -5,16 +5,13 @@
 
 OPT(bool, failed_only);
 
-SEC("tracepoint/syscalls/sys_enter_connect")
-int on_connect(struct enter_ctx *ctx)
-{
-	return sock_call_begin(ctx->args[0], ctx->args[1], 0);
-}
+ON_ENTRY(connect, sock_call_begin(ctx->args[0], ctx->args[1], 0))
 
 SEC("tracepoint/syscalls/sys_exit_connect")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct sock_call *c = sock_call_end();
+	u64 start;
+	struct sock_call *c = call_ends(&start);
 	struct udpconnect_event *e;
 	struct flow f = {};
 	struct sock *sk;

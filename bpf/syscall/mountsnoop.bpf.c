@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mountsnoop: calls that mount and unmount file systems. */
 #include "lib/paths/early_path.bpf.h"
-#include "lib/core/filter.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "syscall/mountsnoop.h"
 
 #ifdef __TARGET_ARCH_x86
@@ -21,7 +21,7 @@ struct mount_call {
 	u32 strings; /* a bit for each argument that is a string */
 };
 
-TASK_SLOT(struct mount_call);
+CALL_SLOT(struct mount_call)
 
 struct mount_record {
 	volatile u32 used;
@@ -41,7 +41,7 @@ SCRATCH(records, struct mount_record);
 /* The kernel rejects a program that reads more arguments than the call has. */
 inline_ int begin(struct enter_ctx *ctx, const int arguments)
 {
-	struct mount_call *c = keep_current() ? current_slot(true) : NULL;
+	struct mount_call *c = call_begins();
 
 	if (!c)
 		return 0;
@@ -121,24 +121,20 @@ SEC("tracepoint/syscalls/"
     "sys_exit_open_tree_attr")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct mount_call *c = current_slot(false);
+	u64 start, used;
+	struct mount_call *c = call_ends(&start);
 	struct task_struct *parent;
 	struct mountsnoop_event *e;
 	struct mount_record *r;
-	u64 used;
 
-	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
-	if (!c || !c->start)
-		return 0;
-	r = scratch(&records);
+	r = c ? scratch(&records) : NULL;
 	if (!r)
 		return 0;
 	e = &r->event;
 	__builtin_memset(e, 0, sizeof(*e));
 	r->used = 0;
-	e->head.time_ns = c->start;
-	e->latency_ns = since(c->start, bpf_ktime_get_ns());
-	c->start = 0;
+	e->head.time_ns = start;
+	e->latency_ns = since(start, bpf_ktime_get_ns());
 	e->ret = ctx->ret;
 	e->call = c->call;
 	identify_current(&e->who);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* opensnoop: opened files, with the opening task and the result. */
-#include "lib/core/filter.bpf.h"
 #include "lib/paths/early_path.bpf.h"
 #include "lib/paths/path.bpf.h"
 #include "lib/core/since.bpf.h"
 #include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "syscall/opensnoop.h"
 
 OPT(bool, failed_only);
@@ -31,7 +30,7 @@ struct open_call {
 	char path[GIVEN_EARLY + 2];
 };
 
-TASK_SLOT(struct open_call);
+CALL_SLOT(struct open_call)
 
 /* The path, followed by components. */
 struct open_record {
@@ -137,19 +136,16 @@ inline_ void emit_long(struct open_call *c, struct open_record *r, bool resolve)
 
 inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 {
-	struct open_call *c = current_slot(false);
+	u64 start, bytes;
+	struct open_call *c = call_ends(&start);
 	struct opensnoop_event *e;
 	struct open_record *r;
-	u64 now, bytes;
 
-	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
-	if (!c || !c->start)
+	if (!c)
 		return 0;
-	now = bpf_ktime_get_ns();
 	e = &c->event;
-	e->head.time_ns = c->start;
-	e->latency_ns = since(c->start, now);
-	c->start = 0;
+	e->head.time_ns = start;
+	e->latency_ns = since(start, bpf_ktime_get_ns());
 	if (failed_only && ctx->ret >= 0) {
 		count(LEDGER_FILTERED);
 		return 0;
@@ -169,31 +165,17 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	return 0;
 }
 
-SEC("tracepoint/syscalls/sys_enter_open")
-int on_open(struct enter_ctx *ctx)
-{
-	if (!keep_current())
-		return 0;
-	return begin(OPENSNOOP_OPEN, AT_CWD, ctx->args[0], (u32)ctx->args[1], ctx->args[2], 0);
-}
+ON_ENTRY(open, keep_current() ? begin(OPENSNOOP_OPEN, AT_CWD, ctx->args[0], (u32)ctx->args[1],
+				      ctx->args[2], 0) :
+				0)
 
-SEC("tracepoint/syscalls/sys_enter_creat")
-int on_creat(struct enter_ctx *ctx)
-{
-	if (!keep_current())
-		return 0;
-	return begin(OPENSNOOP_CREAT, AT_CWD, ctx->args[0], FLAG_CREAT | FLAG_WRONLY | FLAG_TRUNC,
-		     ctx->args[1], 0);
-}
+ON_ENTRY(creat, keep_current() ? begin(OPENSNOOP_CREAT, AT_CWD, ctx->args[0],
+				       FLAG_CREAT | FLAG_WRONLY | FLAG_TRUNC, ctx->args[1], 0) :
+				 0)
 
-SEC("tracepoint/syscalls/sys_enter_openat")
-int on_openat(struct enter_ctx *ctx)
-{
-	if (!keep_current())
-		return 0;
-	return begin(OPENSNOOP_OPENAT, ctx->args[0], ctx->args[1], (u32)ctx->args[2], ctx->args[3],
-		     0);
-}
+ON_ENTRY(openat, keep_current() ? begin(OPENSNOOP_OPENAT, ctx->args[0], ctx->args[1],
+					(u32)ctx->args[2], ctx->args[3], 0) :
+				  0)
 
 SEC("tracepoint/syscalls/sys_enter_openat2")
 int on_openat2(struct enter_ctx *ctx)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* sofdsnoop: file descriptors passed over Unix sockets. */
 #include "lib/net/fd_sock.bpf.h"
-#include "lib/paths/path.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/paths/path_record.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "syscall/sofdsnoop.h"
 
 #define SOCK_AF_UNIX 1
@@ -31,14 +31,9 @@ struct msg_call {
 	u32 pad;
 };
 
-TASK_SLOT(struct msg_call);
+CALL_SLOT(struct msg_call)
 
-struct sofd_record {
-	struct walked walked;
-	struct sofdsnoop_event event;
-	char text[PATH_ROOM];
-};
-
+PATH_RECORD(sofd_record, struct sofdsnoop_event);
 SCRATCH(records, struct sofd_record);
 
 inline_ struct sock *unix_sock(u32 fd)
@@ -50,11 +45,8 @@ inline_ struct sock *unix_sock(u32 fd)
 
 inline_ int begin(u32 fd, u64 messages, bool sends, bool several)
 {
-	struct msg_call *c;
+	struct msg_call *c = unix_sock(fd) ? call_begins() : NULL;
 
-	if (!unix_sock(fd) || !keep_current())
-		return 0;
-	c = current_slot(true);
 	if (!c)
 		return 0;
 	c->messages = messages;
@@ -65,17 +57,10 @@ inline_ int begin(u32 fd, u64 messages, bool sends, bool several)
 	return 0;
 }
 
-#define CALL_ENTRY(name, sends, several)                                  \
-	SEC("tracepoint/syscalls/sys_enter_" #name)                       \
-	int on_##name(struct enter_ctx *ctx)                              \
-	{                                                                 \
-		return begin(ctx->args[0], ctx->args[1], sends, several); \
-	}
-
-CALL_ENTRY(sendmsg, true, false)
-CALL_ENTRY(sendmmsg, true, true)
-CALL_ENTRY(recvmsg, false, false)
-CALL_ENTRY(recvmmsg, false, true)
+ON_ENTRY(sendmsg, begin(ctx->args[0], ctx->args[1], true, false))
+ON_ENTRY(sendmmsg, begin(ctx->args[0], ctx->args[1], true, true))
+ON_ENTRY(recvmsg, begin(ctx->args[0], ctx->args[1], false, false))
+ON_ENTRY(recvmmsg, begin(ctx->args[0], ctx->args[1], false, true))
 
 /* A separate function, as the verifier needs it; so are those below. */
 __noinline int show_file(s32 fd)
@@ -158,19 +143,16 @@ inline_ u32 peer_of(struct sock *sk)
 SEC("tracepoint/syscalls/sys_exit_sendmsg,sys_exit_sendmmsg,sys_exit_recvmsg,sys_exit_recvmmsg")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct msg_call *c = current_slot(false);
+	u64 start, messages;
+	struct msg_call *c = call_ends(&start);
 	struct sofdsnoop_event *e;
 	struct sofd_record *r;
 	struct file *file;
 	struct sock *sk;
-	u64 messages;
 	u32 several;
 
-	if (!c || !c->start)
-		return 0;
-	c->start = 0;
-	r = scratch(&records);
-	if (!r || ctx->ret < 0)
+	r = c && ctx->ret >= 0 ? scratch(&records) : NULL;
+	if (!r)
 		return 0;
 	e = &r->event;
 	__builtin_memset(e, 0, sizeof(*e));

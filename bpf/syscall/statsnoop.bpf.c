@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* statsnoop: calls of the stat family, with their paths. */
-#include "lib/core/filter.bpf.h"
 #include "lib/paths/early_path.bpf.h"
-#include "lib/paths/path.bpf.h"
+#include "lib/paths/path_record.bpf.h"
 #include "lib/core/since.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "syscall/statsnoop.h"
 
 OPT(bool, failed_only);
@@ -20,24 +19,18 @@ struct stat_call {
 	char path[GIVEN_EARLY + 2];
 };
 
-TASK_SLOT(struct stat_call);
+CALL_SLOT(struct stat_call)
 
-struct stat_record {
-	struct walked walked;
-	struct statsnoop_event event;
-	char text[PATH_ROOM];
-};
-
+PATH_RECORD(stat_record, struct statsnoop_event);
 SCRATCH(records, struct stat_record);
 
 inline_ int begin(u32 call, s32 dfd, u64 name)
 {
 	struct stat_call *c;
 
-	/* Attaching programs also calls stat. */
-	if (!tracing_since || !keep_current())
+	if (!tracing_since) /* attaching programs also calls stat */
 		return 0;
-	c = current_slot(true);
+	c = call_begins();
 	if (!c)
 		return 0;
 	c->name = name;
@@ -84,18 +77,16 @@ SEC("tracepoint/syscalls/"
     "sys_exit_statx,sys_exit_statfs,sys_exit_fstatfs")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct stat_call *c = current_slot(false);
+	u64 start, bytes;
+	struct stat_call *c = call_ends(&start);
 	struct statsnoop_event *e;
 	struct stat_record *r;
-	u64 bytes;
 
-	/* No start: filtered, not tracked (counted there), or before the start of tracing. */
-	if (!c || !c->start)
+	if (!c)
 		return 0;
 	e = &c->event;
-	e->head.time_ns = c->start;
-	e->latency_ns = since(c->start, bpf_ktime_get_ns());
-	c->start = 0;
+	e->head.time_ns = start;
+	e->latency_ns = since(start, bpf_ktime_get_ns());
 	if (failed_only && ctx->ret >= 0) {
 		count(LEDGER_FILTERED);
 		return 0;
@@ -120,17 +111,10 @@ int on_exit(struct exit_ctx *ctx)
 	return 0;
 }
 
-#define CALL_ENTRY(tracepoint, call, dfd, name)                   \
-	SEC("tracepoint/syscalls/sys_enter_" #tracepoint)         \
-	int on_##tracepoint(struct enter_ctx *ctx)                \
-	{                                                         \
-		return begin(STATSNOOP_##call, (s32)(dfd), name); \
-	}
-
-CALL_ENTRY(newstat, STAT, AT_CWD, ctx->args[0])
-CALL_ENTRY(newlstat, LSTAT, AT_CWD, ctx->args[0])
-CALL_ENTRY(statfs, STATFS, AT_CWD, ctx->args[0])
-CALL_ENTRY(newfstatat, NEWFSTATAT, ctx->args[0], ctx->args[1])
-CALL_ENTRY(statx, STATX, ctx->args[0], ctx->args[1])
-CALL_ENTRY(newfstat, FSTAT, ctx->args[0], 0)
-CALL_ENTRY(fstatfs, FSTATFS, ctx->args[0], 0)
+ON_ENTRY(newstat, begin(STATSNOOP_STAT, AT_CWD, ctx->args[0]))
+ON_ENTRY(newlstat, begin(STATSNOOP_LSTAT, AT_CWD, ctx->args[0]))
+ON_ENTRY(statfs, begin(STATSNOOP_STATFS, AT_CWD, ctx->args[0]))
+ON_ENTRY(newfstatat, begin(STATSNOOP_NEWFSTATAT, (s32)ctx->args[0], ctx->args[1]))
+ON_ENTRY(statx, begin(STATSNOOP_STATX, (s32)ctx->args[0], ctx->args[1]))
+ON_ENTRY(newfstat, begin(STATSNOOP_FSTAT, (s32)ctx->args[0], 0))
+ON_ENTRY(fstatfs, begin(STATSNOOP_FSTATFS, (s32)ctx->args[0], 0))

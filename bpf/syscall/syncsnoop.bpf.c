@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* syncsnoop: calls that flush files or file systems. */
-#include "lib/core/filter.bpf.h"
-#include "lib/paths/path.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/paths/path_record.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "syscall/syncsnoop.h"
 
 OPT(__u64, min_ns);
@@ -14,19 +13,14 @@ struct sync_call {
 	u32 call;
 };
 
-TASK_SLOT(struct sync_call);
+CALL_SLOT(struct sync_call)
 
-struct sync_record {
-	struct walked walked;
-	struct syncsnoop_event event;
-	char text[PATH_ROOM];
-};
-
+PATH_RECORD(sync_record, struct syncsnoop_event);
 SCRATCH(records, struct sync_record);
 
 inline_ int begin(u32 call, u32 fd)
 {
-	struct sync_call *c = keep_current() ? current_slot(true) : NULL;
+	struct sync_call *c = call_begins();
 
 	if (!c)
 		return 0;
@@ -37,43 +31,32 @@ inline_ int begin(u32 call, u32 fd)
 	return 0;
 }
 
-#define CALL_ENTRY(name, call, fd)                    \
-	SEC("tracepoint/syscalls/sys_enter_" #name)   \
-	int on_##name(struct enter_ctx *ctx)          \
-	{                                             \
-		return begin(SYNCSNOOP_##call, (fd)); \
-	}
-
-CALL_ENTRY(sync, SYNC, 0) /* has no argument to read */
-CALL_ENTRY(msync, MSYNC, 0)
-CALL_ENTRY(fsync, FSYNC, ctx->args[0])
-CALL_ENTRY(fdatasync, FDATASYNC, ctx->args[0])
-CALL_ENTRY(sync_file_range, SYNC_FILE_RANGE, ctx->args[0])
-CALL_ENTRY(syncfs, SYNCFS, ctx->args[0])
+ON_ENTRY(sync, begin(SYNCSNOOP_SYNC, 0)) /* has no argument to read */
+ON_ENTRY(msync, begin(SYNCSNOOP_MSYNC, 0))
+ON_ENTRY(fsync, begin(SYNCSNOOP_FSYNC, ctx->args[0]))
+ON_ENTRY(fdatasync, begin(SYNCSNOOP_FDATASYNC, ctx->args[0]))
+ON_ENTRY(sync_file_range, begin(SYNCSNOOP_SYNC_FILE_RANGE, ctx->args[0]))
+ON_ENTRY(syncfs, begin(SYNCSNOOP_SYNCFS, ctx->args[0]))
 
 SEC("tracepoint/syscalls/"
     "sys_exit_sync,sys_exit_msync,sys_exit_fsync,sys_exit_fdatasync,"
     "sys_exit_sync_file_range,sys_exit_syncfs")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct sync_call *c = current_slot(false);
+	u64 start, now = bpf_ktime_get_ns();
+	struct sync_call *c = call_ends(&start);
 	struct syncsnoop_event *e;
 	struct sync_record *r;
 	struct file *file;
 	u32 text = 0;
-	u64 now;
 
-	if (!c || !c->start)
-		return 0;
-	r = scratch(&records);
+	r = c ? scratch(&records) : NULL;
 	if (!r)
 		return 0;
-	now = bpf_ktime_get_ns();
 	e = &r->event;
 	__builtin_memset(e, 0, sizeof(*e));
 	e->head.time_ns = now;
-	e->latency_ns = since(c->start, now);
-	c->start = 0;
+	e->latency_ns = since(start, now);
 	if (e->latency_ns < min_ns) {
 		count(LEDGER_FILTERED);
 		return 0;

@@ -187,7 +187,7 @@ Option print_uid();
 Option disk();
 /// The same for tools that trace requests.
 Option request_disk();
-/// The memory to trace, for programs with bpf/lib/mm/zone.bpf.h.
+/// The memory to trace, for programs with bpf/memory/zone.bpf.h.
 Option node(char letter = 'n');
 Option zone(char letter = 'z');
 /// For tools on user functions; `alias` is the name in similar tools.

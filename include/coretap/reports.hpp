@@ -100,7 +100,7 @@ struct AggregateReport {
   std::string_view sort = {};  ///< keys of fields, largest first; "total_ns,count": then count
   std::uint64_t top = 0;       ///< maximum rows of text without --top; 0: all
 
-  bool callers = false;  ///< kernel stacks start with the caller of a lock (bpf/lib/sched/lock.bpf.h)
+  bool callers = false;  ///< kernel stacks start with the caller of a lock (bpf/cpu/lock.bpf.h)
 
   bool largest_last = false;          ///< without --sort, on terminals
   std::string_view header_when = {};  ///< option that adds the time to text; empty: always

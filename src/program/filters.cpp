@@ -46,7 +46,7 @@ void configure_flow_filter(Session& s) {
   set_variable(s, "filter_netns", c.netns);
 }
 
-/// Variables that programs with bpf/lib/mm/zone.bpf.h declare by name.
+/// Variables that programs with bpf/memory/zone.bpf.h declare by name.
 Result<void> configure_zone_filter(Session& s) {
   auto& c = s.config;
   if (set_variable(s, "pageblock_order", 0)) {

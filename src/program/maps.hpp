@@ -23,7 +23,7 @@ void size_maps(Session& session);
 /// get only one.
 void fill_stocks(Session& session);
 
-/// After load: fills in the NUMA node of each CPU, for programs with bpf/lib/mm/node.bpf.h.
+/// After load: fills in the NUMA node of each CPU, for programs with bpf/cpu/node.bpf.h.
 void fill_nodes(Session& session);
 
 /// Values per entry: one, or one for each possible CPU, each rounded up to 64-bit words.

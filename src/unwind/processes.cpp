@@ -276,14 +276,14 @@ std::vector<pid_t> Processes::look_at_changed(Clock::time_point now) {
 std::optional<std::uint32_t> Processes::image(pid_t tgid) const {
   auto known = processes_.find(tgid);
   if (known == processes_.end() || is_named(known->second.program)) return {};
-  return STACK_IMAGE(known->second.program, known->second.generation);
+  return stack_image(known->second.program, known->second.generation);
 }
 
 std::uint32_t Processes::image(pid_t tgid, std::uint64_t program) const {
   auto known = processes_.find(tgid);
   auto generation =
       known != processes_.end() && known->second.program == program ? known->second.generation : 1;
-  return STACK_IMAGE(program, generation);
+  return stack_image(program, generation);
 }
 
 std::vector<pid_t> Processes::known() const {

@@ -43,7 +43,7 @@ class Processes {
   /// Scans the marked processes; returns those with something new. A process that is marked all the
   /// time, with thousands of mappings, is delayed.
   std::vector<pid_t> look_at_changed(Clock::time_point now);
-  /// The current image of its addresses (STACK_IMAGE()), if it is known.
+  /// The current image of its addresses (stack_image()), if it is known.
   std::optional<std::uint32_t> image(pid_t tgid) const;
   /// The same for one of its programs; without an entry, the first generation.
   std::uint32_t image(pid_t tgid, std::uint64_t program) const;

@@ -23,9 +23,9 @@ class StackWalker {
   virtual void meet(Session&, const stack_process&) {}
   /// True if the walker handles this other record.
   virtual bool take(const void*, std::size_t) { return false; }
-  /// The image of its addresses (STACK_IMAGE()), as far as it is known.
+  /// The image of its addresses (stack_image()), as far as it is known.
   virtual std::uint32_t image(const stack_process& process) const {
-    return STACK_IMAGE(process.program, 1);
+    return stack_image(process.program, 1);
   }
   /// The files that frames may refer to by number; null: all frames are addresses.
   virtual const symbols::NumberedFiles* files() const { return nullptr; }

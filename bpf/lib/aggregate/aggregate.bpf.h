@@ -75,42 +75,6 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 			__sync_fetch_and_add(&s_->counter, n); \
 	} while (0)
 
-/*
- * name_row(): the value of a key, initialized to zeros; NULL, and counted, if the map is full.
- *
- * With --by there may be a row for each owner: a struct task_id then follows the key in the map,
- * with only the requested members set. Without --by, no code for it remains in the program. A
- * row belongs to the running task unless the program names the owner: name_row_of(), or
- * name_row_of_task() by a task's address. A tool whose rows belong to no task gives the
- * reason in its report (AggregateReport::without_owner), which then has no --by for owners.
- */
-#define TABLE(name, key_type, value_type) TABLE_OF(BPF_MAP_TYPE_HASH, name, key_type, value_type)
-/* The same with a value for each CPU, for keys that many CPUs update. */
-#define CPU_TABLE(name, key_type, value_type) \
-	TABLE_OF(BPF_MAP_TYPE_PERCPU_HASH, name, key_type, value_type)
-#define TABLE_OF(map_type, name, key_type, value_type)                              \
-	struct {                                                                    \
-		__uint(type, map_type);                                             \
-		__uint(map_flags, 0);                                               \
-		__uint(max_entries, 1);                                             \
-		__type(key, key_type);                                              \
-		__type(value, value_type);                                          \
-	} name SEC(".maps");                                                        \
-	static const value_type name##_zero;                                        \
-	inline_ value_type *name##_row_at(const void *key)                          \
-	{                                                                           \
-		value_type *v = bpf_map_lookup_elem(&name, key);                    \
-                                                                                    \
-		if (!v) {                                                           \
-			bpf_map_update_elem(&name, key, &name##_zero, BPF_NOEXIST); \
-			v = bpf_map_lookup_elem(&name, key);                        \
-		}                                                                   \
-		if (!v)                                                             \
-			count(LEDGER_UNTRACKED);                                    \
-		return v;                                                           \
-	}                                                                           \
-	OWNED_ROWS(name, key_type, value_type)
-
 OPT(__u32, owner_parts); /* enum owner_part */
 
 /* Clears the members that are not in use, as the whole struct is part of the key. */
@@ -129,8 +93,53 @@ inline_ void cut_owner(struct task_id *owner)
 		comm[0] = comm[1] = 0;
 }
 
-/* Separate functions, so that this rarely used code takes no stack space of the others. */
-#define OWNED_ROWS(name, key_type, value_type)                                              \
+/* A separate function, so that this rarely used code takes no stack space of the others. */
+#define OWNED_ROW(name, key_type, value_type, function, argument, identify)                     \
+	static __noinline __attribute__((unused)) value_type *function(key_type *key, argument) \
+	{                                                                                       \
+		struct name##_owned owned;                                                      \
+                                                                                                \
+		__builtin_memset(&owned, 0, sizeof(owned));                                     \
+		__builtin_memcpy(&owned.key, key, sizeof(owned.key));                           \
+		identify;                                                                       \
+		cut_owner(&owned.owner);                                                        \
+		return name##_row_at(&owned);                                                   \
+	}
+
+/*
+ * name_row(): the value of a key, initialized to zeros; NULL, and counted, if the map is full.
+ *
+ * With --by there may be a row for each owner: a struct task_id then follows the key in the map,
+ * with only the requested members set. Without --by, no code for it remains in the program. A
+ * row belongs to the running task unless the program names the owner: name_row_of(), or
+ * name_row_of_task() by a task's address. A tool whose rows belong to no task gives the
+ * reason in its report (AggregateReport::without_owner), which then has no --by for owners.
+ */
+#define TABLE(name, key_type, value_type) TABLE_OF(BPF_MAP_TYPE_HASH, name, key_type, value_type)
+/* The same with a value for each CPU, for keys that many CPUs update. */
+#define CPU_TABLE(name, key_type, value_type) \
+	TABLE_OF(BPF_MAP_TYPE_PERCPU_HASH, name, key_type, value_type)
+#define TABLE_OF(map_type, name, key_type, value_type)                                      \
+	struct {                                                                            \
+		__uint(type, map_type);                                                     \
+		__uint(map_flags, 0);                                                       \
+		__uint(max_entries, 1);                                                     \
+		__type(key, key_type);                                                      \
+		__type(value, value_type);                                                  \
+	} name SEC(".maps");                                                                \
+	static const value_type name##_zero;                                                \
+	inline_ value_type *name##_row_at(const void *key)                                  \
+	{                                                                                   \
+		value_type *v = bpf_map_lookup_elem(&name, key);                            \
+                                                                                            \
+		if (!v) {                                                                   \
+			bpf_map_update_elem(&name, key, &name##_zero, BPF_NOEXIST);         \
+			v = bpf_map_lookup_elem(&name, key);                                \
+		}                                                                           \
+		if (!v)                                                                     \
+			count(LEDGER_UNTRACKED);                                            \
+		return v;                                                                   \
+	}                                                                                   \
 	struct name##_owned {                                                               \
 		key_type key;                                                               \
 		struct task_id owner;                                                       \
@@ -152,17 +161,6 @@ inline_ void cut_owner(struct task_id *owner)
 	inline_ value_type *name##_row_of_task(key_type *key, struct task_struct *t)        \
 	{                                                                                   \
 		return owner_parts ? name##_row_by_task(key, t) : name##_row_at(key);       \
-	}
-#define OWNED_ROW(name, key_type, value_type, function, argument, identify)                     \
-	static __noinline __attribute__((unused)) value_type *function(key_type *key, argument) \
-	{                                                                                       \
-		struct name##_owned owned;                                                      \
-                                                                                                \
-		__builtin_memset(&owned, 0, sizeof(owned));                                     \
-		__builtin_memcpy(&owned.key, key, sizeof(owned.key));                           \
-		identify;                                                                       \
-		cut_owner(&owned.owner);                                                        \
-		return name##_row_at(&owned);                                                   \
 	}
 
 /*
@@ -224,26 +222,23 @@ inline_ void cut_owner(struct task_id *owner)
 /*
  * Histograms by key, or one per CPU if no part of the key is requested
  * (name_keyed is then a constant 0, and the verifier drops the rest).
- * The loader sets name_step: slot bounds are multiples of it.
+ * The loader sets name_step: slot bounds are multiples of it. name_add() adds a value for
+ * the running task, name_add_of() and name_add_of_task() for this owner.
  */
 #define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
 #define LINEAR_HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_linear)
-#define HISTOGRAM_BY(name, key_type, add)                                        \
-	OPT(__u64, name##_step);                                                 \
-	OPT(bool, name##_keyed);                                                 \
-	TABLE(name, key_type, struct hist)                                       \
-	SUMS(name, struct hist)                                                  \
-	inline_ void name##_add(key_type *key, u64 value)                        \
-	{                                                                        \
-		struct hist *h = name##_keyed ? name##_row(key) : name##_slot(); \
-                                                                                 \
-		if (h)                                                           \
-			add(h, value, 1, name##_step);                           \
-	}                                                                        \
-	OWNED_ADD(name, key_type, add)
-
-/* name_add_of(), name_add_of_task(): adds a value for this owner. */
-#define OWNED_ADD(name, key_type, add)                                                      \
+#define HISTOGRAM_BY(name, key_type, add)                                                   \
+	OPT(__u64, name##_step);                                                            \
+	OPT(bool, name##_keyed);                                                            \
+	TABLE(name, key_type, struct hist)                                                  \
+	SUMS(name, struct hist)                                                             \
+	inline_ void name##_add(key_type *key, u64 value)                                   \
+	{                                                                                   \
+		struct hist *h = name##_keyed ? name##_row(key) : name##_slot();            \
+                                                                                            \
+		if (h)                                                                      \
+			add(h, value, 1, name##_step);                                      \
+	}                                                                                   \
 	inline_ void name##_add_of(key_type *key, u64 value, const struct task_id *owner)   \
 	{                                                                                   \
 		struct hist *h = name##_keyed ? name##_row_of(key, owner) : name##_slot();  \
@@ -282,18 +277,6 @@ inline_ void cut_owner(struct task_id *owner)
                                                                                      \
 		number = number >> 32 | number << 32; /* bijective */                \
 		name##_add_kept(number, comm[1], key, value);                        \
-	}
-
-/* One histogram, never with a key; adds n equal values. */
-#define SINGLE_HISTOGRAM(name)                               \
-	OPT(__u64, name##_step);                             \
-	SUMS(name, struct hist)                              \
-	inline_ void name##_add_n(u64 value, u64 n)          \
-	{                                                    \
-		struct hist *h = name##_slot();              \
-                                                             \
-		if (h)                                       \
-			hist_log2(h, value, n, name##_step); \
 	}
 
 #endif

@@ -113,7 +113,7 @@ struct stack {
 	__u16 depth;
 	__u8 end;     /* enum stack_end */
 	__u8 guessed; /* number of frames found only by frame pointer, where tables should apply */
-	__u32 image;  /* of a user stack: how to interpret its addresses, STACK_IMAGE(); 0: none */
+	__u32 image;  /* of a user stack: how to interpret its addresses, stack_image(); 0: none */
 	__u64 ip[STACK_DEPTH];
 };
 
@@ -155,7 +155,11 @@ enum stack_process_news {
  * A process gets another program by exec, and other code at the same addresses
  * by dlclose and dlopen: counts of the former and of the latter, starting at 1.
  */
-#define STACK_IMAGE(program, generation) ((__u32)(program) << 16 | (__u16)(generation))
+static inline __attribute__((always_inline, unused)) __u32 stack_image(__u64 program,
+								       __u16 generation)
+{
+	return (__u32)program << 16 | generation;
+}
 
 #define STACK_PROCESS 0xfffffffffffffffdULL /* no other record starts with it */
 

@@ -312,7 +312,8 @@ inline_ u64 fs_spliced_from(u64 position, s64 result)
 	return result > 0 ? offset - result : offset;
 }
 
-#define FS_FILE(argument) ((struct file *)ctx[argument])
+#define FS_FILE0 ((struct file *)ctx[0])
+#define FS_FILE1 ((struct file *)ctx[1])
 #define FS_IO ((struct kiocb *)ctx[0])
 #define FS_MOVED ((s64)ctx[2] > 0 ? (s64)ctx[2] : 0)
 #define FS_PATH ((struct path *)ctx[1])
@@ -328,12 +329,12 @@ inline_ u64 fs_spliced_from(u64 position, s64 result)
 	FS_END("TYPE_file_write_iter", on_write_end, FS_END_WRITE, FS_WRITE,                      \
 	       &FS_IO->ki_filp->f_path, FS_IO->ki_filp->f_inode, (s64)ctx[2],                     \
 	       FS_IO->ki_pos - FS_MOVED, ended)                                                   \
-	FS_END("filemap_splice_read", on_splice_end, FS_END_SPLICE, FS_READ, &FS_FILE(0)->f_path, \
-	       FS_FILE(0)->f_inode, (s64)ctx[5], fs_spliced_from(ctx[1], ctx[5]), ended)          \
-	FS_END("TYPE_file_open", on_open_end, FS_END_OPEN, FS_OPEN, &FS_FILE(1)->f_path,          \
-	       FS_FILE(1)->f_inode, (s32)ctx[2], 0, ended)                                        \
-	FS_END("TYPE_file_fsync", on_fsync_end, FS_END_FSYNC, FS_FSYNC, &FS_FILE(0)->f_path,      \
-	       FS_FILE(0)->f_inode, (s32)ctx[4], 0, ended)                                        \
+	FS_END("filemap_splice_read", on_splice_end, FS_END_SPLICE, FS_READ, &FS_FILE0->f_path,   \
+	       FS_FILE0->f_inode, (s64)ctx[5], fs_spliced_from(ctx[1], ctx[5]), ended)            \
+	FS_END("TYPE_file_open", on_open_end, FS_END_OPEN, FS_OPEN, &FS_FILE1->f_path,            \
+	       FS_FILE1->f_inode, (s32)ctx[2], 0, ended)                                          \
+	FS_END("TYPE_file_fsync", on_fsync_end, FS_END_FSYNC, FS_FSYNC, &FS_FILE0->f_path,        \
+	       FS_FILE0->f_inode, (s32)ctx[4], 0, ended)                                          \
 	FS_END("TYPE_file_getattr", on_getattr_end, FS_END_GETATTR, FS_GETATTR, FS_PATH,          \
 	       FS_PATH->dentry->d_inode, (s32)ctx[5], 0, ended)                                   \
 	FS_ENTRY("TYPE_file_read_iter", on_read, fs_waits(FS_IO))                                 \

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Accesses to the page cache by the running task, and pages
- * that were read in for them. The tool defines page_cache_sums().
+ * that were read in for them. The tool defines page_cache_slot().
  */
 #ifndef CORETAP_PAGE_CACHE_BPF_H
 #define CORETAP_PAGE_CACHE_BPF_H
 
+#include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/bits.bpf.h"
 #include "lib/core/exchange.bpf.h"
 #include "lib/core/filter.bpf.h"
@@ -14,14 +15,7 @@
 #include "lib/core/program.bpf.h"
 
 /* Where to count for the running task; NULL: nowhere. */
-inline_ struct page_cache_sums *page_cache_sums(void);
-
-#define PAGE_CACHE_ADD(counter, n)                              \
-	do {                                                    \
-		struct page_cache_sums *s_ = page_cache_sums(); \
-		if (s_)                                         \
-			__sync_fetch_and_add(&s_->counter, n);  \
-	} while (0)
+inline_ struct page_cache_sums *page_cache_slot(void);
 
 /* A task's last operations, to recognize events that repeat one access. */
 struct last {
@@ -127,7 +121,7 @@ inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
 	if (accesses > misses)
 		accesses = misses;
 	if (accesses)
-		PAGE_CACHE_ADD(missed, accesses);
+		SUM_ADD(page_cache, missed, accesses);
 }
 
 /* Number of read calls of a task, if the kernel counts them (CONFIG_TASK_XACCT). */
@@ -162,7 +156,7 @@ int on_read(u64 *ctx)
 	if (last < first)
 		return 0;
 	if (!echo)
-		PAGE_CACHE_ADD(accessed, last - first + 1);
+		SUM_ADD(page_cache, accessed, last - first + 1);
 	/* The tracepoint fires when the pages are present, read in or found. */
 	keep_ahead(l);
 	access(mapping, first, last, last - first + 1);
@@ -194,7 +188,7 @@ int on_map(u64 *ctx)
 	l->fault_to = ctx[2];
 	again = tried_again(l, ctx[0], ctx[1], ctx[2]);
 	if (!again)
-		PAGE_CACHE_ADD(accessed, 1);
+		SUM_ADD(page_cache, accessed, 1);
 	keep_ahead(l);
 	access(ctx[0], ctx[1], ctx[2], again ? 0 : 1);
 	return 0;
@@ -218,7 +212,7 @@ int on_fault(u64 *ctx)
 	l->fault_from = 1;
 	l->fault_to = 0; /* empty range: the next fault is another one */
 	if (!echo)
-		PAGE_CACHE_ADD(accessed, 1);
+		SUM_ADD(page_cache, accessed, 1);
 	keep_ahead(l);
 	access(mapping, index, index, echo ? 0 : 1);
 	return 0;
@@ -232,7 +226,7 @@ inline_ int accessed(void *folio)
 	if (!keep_current())
 		return 0;
 	pages = folio_pages(folio);
-	PAGE_CACHE_ADD(accessed, pages);
+	SUM_ADD(page_cache, accessed, pages);
 	l = current_slot(false);
 	if (l)
 		keep_ahead(l);
@@ -254,7 +248,7 @@ int on_add(u64 *ctx)
 	if (!keep_current())
 		return 0;
 	pages = folio_pages(folio);
-	PAGE_CACHE_ADD(added, pages);
+	SUM_ADD(page_cache, added, pages);
 	l = current_slot(true);
 	if (!l)
 		return 0;
@@ -271,7 +265,7 @@ int on_add(u64 *ctx)
 		l->missed_mapping = mapping;
 		l->missed_index = l->fault_index;
 		if (index <= l->fault_index && l->fault_index < index + pages)
-			PAGE_CACHE_ADD(missed, 1);
+			SUM_ADD(page_cache, missed, 1);
 	}
 	return 0;
 }
@@ -285,12 +279,12 @@ inline_ int dirtied(void *folio)
 	if (!keep_current())
 		return 0;
 	pages = folio_pages(folio);
-	PAGE_CACHE_ADD(dirtied, pages);
+	SUM_ADD(page_cache, dirtied, pages);
 	l = current_slot(false);
 	if (l && l->added_folio == (u64)folio) {
 		l->added_folio = 0;
 		l->fault_mapping = 0;
-		PAGE_CACHE_ADD(written, pages);
+		SUM_ADD(page_cache, written, pages);
 	}
 	return 0;
 }

@@ -110,26 +110,4 @@ inline_ u64 folio_mapping(void *pointer)
 						    (u64)BPF_CORE_READ(page, mapping);
 }
 
-/* 6.2 made the counters per CPU (f1a7941243c1): `count` omits some pages of each CPU. */
-struct mm_rss_stat___old {
-	atomic_long_t count[4];
-} __attribute__((preserve_access_index));
-
-struct mm_struct___old_rss {
-	struct mm_rss_stat___old rss_stat;
-} __attribute__((preserve_access_index));
-
-/* Resident pages of one kind: of files, anonymous ones, (swapped ones,) of shared memory. */
-enum mm_rss { RSS_FILE, RSS_ANON, RSS_SWAPPED, RSS_SHMEM };
-
-/* A macro: CO-RE relocates an index only if it is a compile-time constant. */
-#define mm_rss(mm, kind)                                                             \
-	({                                                                           \
-		s64 pages_ = bpf_core_type_exists(struct mm_rss_stat___old) ?        \
-				     BPF_CORE_READ((struct mm_struct___old_rss *)mm, \
-						   rss_stat.count[kind].counter) :   \
-				     BPF_CORE_READ(mm, rss_stat[kind].count);        \
-		pages_ > 0 ? pages_ : 0;                                             \
-	})
-
 #endif

@@ -4,21 +4,21 @@
 #define CORETAP_SOCK_CALL_BPF_H
 
 #include "lib/net/fd_sock.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 
 /* The current call of a task. */
 struct sock_call {
+	u64 start;   /* 0: none in progress */
 	u64 address; /* of a struct sockaddr in user memory */
 	u32 fd;
 	u32 number; /* an argument of the call */
-	u64 start;  /* 0: none in progress */
 };
 
-TASK_SLOT(struct sock_call);
+CALL_SLOT(struct sock_call)
 
 inline_ int sock_call_begin(u32 fd, u64 address, u32 number)
 {
-	struct sock_call *c = keep_current() ? current_slot(true) : NULL;
+	struct sock_call *c = call_begins();
 
 	if (!c)
 		return 0;
@@ -27,17 +27,6 @@ inline_ int sock_call_begin(u32 fd, u64 address, u32 number)
 	c->number = number;
 	c->start = bpf_ktime_get_ns();
 	return 0;
-}
-
-/* The call that ends; NULL: filtered, not tracked, or started before tracing. */
-inline_ struct sock_call *sock_call_end(void)
-{
-	struct sock_call *c = current_slot(false);
-
-	if (!c || !c->start)
-		return NULL;
-	c->start = 0;
-	return c;
 }
 
 /* Reads a struct sockaddr of user memory; false: neither IPv4 nor IPv6. */

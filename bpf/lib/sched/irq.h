@@ -22,8 +22,4 @@
 		each(irq_work) each(x86_platform_ipi) each(thermal_apic) each(error_apic) \
 			each(spurious_apic)
 
-/* For the loader's lists of the programs on_VECTOR_entry and on_VECTOR_exit, and of names. */
-#define IRQ_VECTOR_PROGRAMS(vector) "on_" #vector "_entry", "on_" #vector "_exit",
-#define IRQ_NAME(name) #name,
-
 #endif

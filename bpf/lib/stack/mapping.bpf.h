@@ -32,8 +32,12 @@ struct inode___6_10 {
 	struct timespec64___old __i_mtime;
 } __attribute__((preserve_access_index));
 
-#define MAPPING_WORD(words, member) \
-	((words)[bpf_core_field_offset(struct vm_area_struct, member) / 8 & (MAPPING_WORDS - 1)])
+/* A member of a mapping that was read, by its offset. */
+inline_ u64 mapping_word(const u64 *words, u32 offset)
+{
+	return words[offset / 8 & (MAPPING_WORDS - 1)];
+}
+
 /* Up to the last member that is needed: 144 to 168 bytes. */
 #define MAPPING_BYTES (bpf_core_field_offset(struct vm_area_struct, vm_file) + 8)
 
@@ -95,11 +99,14 @@ __noinline int mapping_rb_step(void)
 	s->at = 0;
 	/* vm_start, vm_end, vm_rb, vm_mm are in the first 72 bytes. */
 	if (bpf_probe_read_kernel(s->words, 72, (void *)at) ||
-	    MAPPING_WORD(s->words, vm_mm) != w->mm) /* freed */
+	    mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_mm)) !=
+		    w->mm) /* freed */
 		return 1;
-	if (s->address < MAPPING_WORD(s->words, vm_start)) {
+	if (s->address <
+	    mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_start))) {
 		child = bpf_core_field_offset(struct rb_node, rb_left);
-	} else if (s->address >= MAPPING_WORD(s->words, vm_end)) {
+	} else if (s->address >=
+		   mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_end))) {
 		child = bpf_core_field_offset(struct rb_node, rb_right);
 	} else {
 		s->at = at;
@@ -241,20 +248,27 @@ __noinline int mapping_find(u64 address)
 	}
 	if (s->at < NO_POINTER || (s->at & 7) || !mapping_read(s, s->words))
 		return 0;
-	s->start = MAPPING_WORD(s->words, vm_start);
-	s->end = MAPPING_WORD(s->words, vm_end);
-	s->page = MAPPING_WORD(s->words, vm_pgoff);
-	s->file = MAPPING_WORD(s->words, vm_file);
+	s->start = mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_start));
+	s->end = mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_end));
+	s->page = mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_pgoff));
+	s->file = mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_file));
 	/* In a freed mapping, the allocator's or RCU's data may overwrite start and end. */
-	if (MAPPING_WORD(s->words, vm_mm) != w->mm || !s->start ||
-	    ((s->start | s->end) & PAGE_MASK) || s->end >> USER_BITS || address < s->start ||
-	    address >= s->end)
+	if (mapping_word(s->words, bpf_core_field_offset(struct vm_area_struct, vm_mm)) != w->mm ||
+	    !s->start || ((s->start | s->end) & PAGE_MASK) || s->end >> USER_BITS ||
+	    address < s->start || address >= s->end)
 		return 0;
 	mapping_key();
-	return mapping_read(s, s->again) && MAPPING_WORD(s->again, vm_start) == s->start &&
-	       MAPPING_WORD(s->again, vm_end) == s->end && MAPPING_WORD(s->again, vm_mm) == w->mm &&
-	       MAPPING_WORD(s->again, vm_pgoff) == s->page &&
-	       MAPPING_WORD(s->again, vm_file) == s->file;
+	return mapping_read(s, s->again) &&
+	       mapping_word(s->again, bpf_core_field_offset(struct vm_area_struct, vm_start)) ==
+		       s->start &&
+	       mapping_word(s->again, bpf_core_field_offset(struct vm_area_struct, vm_end)) ==
+		       s->end &&
+	       mapping_word(s->again, bpf_core_field_offset(struct vm_area_struct, vm_mm)) ==
+		       w->mm &&
+	       mapping_word(s->again, bpf_core_field_offset(struct vm_area_struct, vm_pgoff)) ==
+		       s->page &&
+	       mapping_word(s->again, bpf_core_field_offset(struct vm_area_struct, vm_file)) ==
+		       s->file;
 }
 
 #endif

@@ -92,7 +92,7 @@ __noinline int hash_user_stack(u32 depth)
 		       depth >= stack_depth ? STACK_END_DEPTH :
 					      STACK_END_OPEN;
 	w->stack.guessed = 0;
-	w->stack.image = STACK_IMAGE(w->program, 1);
+	w->stack.image = stack_image(w->program, 1);
 	w->hash = 0;
 	for (u32 i = 0; i < STACK_DEPTH; i++) {
 		if (i >= depth)

@@ -71,7 +71,7 @@ inline_ void unwind_begin(struct walk *w)
 	w->first_mapping = 0;
 	w->mappings = 0;
 	if (p) {
-		w->stack.image = STACK_IMAGE(w->program, p->generation);
+		w->stack.image = stack_image(w->program, p->generation);
 		w->looked = p->looked;
 		w->first_mapping = p->first;
 		w->mappings = p->count;

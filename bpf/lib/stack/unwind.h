@@ -83,7 +83,7 @@ struct unwind_mapping {
 struct unwind_process {
 	__u32 first; /* index of the first mapping */
 	__u32 count;
-	__u16 generation; /* of STACK_IMAGE() */
+	__u16 generation; /* of stack_image() */
 	__u8 asked;       /* the loader was asked to find missing code */
 	__u8 looked;      /* it has done so: code still missing cannot be found */
 	__u32 pad;

@@ -113,7 +113,7 @@ __noinline long walk_user(void)
 	w->stack.depth = 0;
 	w->stack.end = STACK_END_OPEN;
 	w->stack.guessed = 0;
-	w->stack.image = STACK_IMAGE(w->program, 1);
+	w->stack.image = stack_image(w->program, 1);
 	w->hash = 0;
 	w->addresses = 0;
 	w->unknown_map = 0;

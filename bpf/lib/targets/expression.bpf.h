@@ -43,8 +43,8 @@ static __attribute__((noinline)) u64 expression_filter(struct expression_in *in,
 	return EXPRESSION_PAD(EXPRESSION_FILTER, EXPRESSION_ROOM, in, 0, id);
 }
 
-static __attribute__((noinline)) u64 expression_values(struct expression_in *in,
-						       struct expression_out *out, u64 id)
+static __attribute__((noinline, unused)) u64 expression_values(struct expression_in *in,
+							       struct expression_out *out, u64 id)
 {
 	return EXPRESSION_PAD(EXPRESSION_OUTPUT, EXPRESSION_ROOM, in, out, id);
 }

@@ -71,10 +71,11 @@ struct traced_call {
 inline_ struct call_stack *call_stack(bool make);
 inline_ struct traced_call *call_at(struct call_stack *s, u64 n);
 
-/* Defines them; call_type begins with struct traced_call. */
-#define TRACED_CALLS(call_type) TRACED_CALLS_WITH(call_type, )
-/* The same with more members in the task's record: declarations with semicolons. */
-#define TRACED_CALLS_WITH(call_type, more)                                    \
+/*
+ * Defines them; call_type begins with struct traced_call. `more` are
+ * members of the task's record: declarations with semicolons, or nothing.
+ */
+#define TRACED_CALLS(call_type, more)                                         \
 	struct traced_calls {                                                 \
 		struct call_stack stack;                                      \
 		more call_type at[CALL_LEVELS];                               \

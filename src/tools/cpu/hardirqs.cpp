@@ -1,6 +1,7 @@
 // hardirqs: number and duration of interrupt handler runs.
 #include "cpu/hardirqs.h"
 
+#include "coretap/irq.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "hardirqs.skel.h"

@@ -1,6 +1,7 @@
 // irqslower: slow interrupt handlers.
 #include "cpu/irqslower.h"
 
+#include "coretap/irq.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "irqslower.skel.h"

@@ -3,7 +3,7 @@
 #include "coretap/load_averages.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "lib/sched/iterate.h"
+#include "cpu/iterate.h"
 #include "loads.skel.h"
 
 using namespace coretap;

@@ -1,6 +1,7 @@
 // softirqs: number and duration of softirq runs.
 #include "cpu/softirqs.h"
 
+#include "coretap/irq.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "softirqs.skel.h"
@@ -13,11 +14,9 @@ using Line = Row<Key, Sums>;
 
 namespace {
 
-constexpr std::string_view kNames[] = {SOFTIRQS(IRQ_NAME)};
-
 std::string vector_name(const Key& key) {
-  return key.vector < std::size(kNames) ? std::string(kNames[key.vector])
-                                        : std::to_string(key.vector);
+  return key.vector < std::size(kSoftirqNames) ? std::string(kSoftirqNames[key.vector])
+                                               : std::to_string(key.vector);
 }
 std::string name(const Line& l) { return vector_name(l.key); }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "coretap/config.hpp"
+#include "coretap/irq.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "softirqslower.skel.h"
@@ -15,7 +16,6 @@ using Opt = rodata_of<softirqslower_bpf>;
 namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000;
-constexpr std::string_view kNames[] = {SOFTIRQS(IRQ_NAME)};
 constexpr std::string_view kStages[] = {"", "irq(hard) to softirq", "softirq runtime"};
 
 Result<void> take_stage(Config& c, std::string_view text) {
@@ -70,8 +70,8 @@ TOOL(softirqslower) {
       .report =
           events<Event>({named<&Event::stage, kStages>("stage", "STAGE", as::wide(as::text, -20),
                                                        "the stage that was slow"),
-                         named<&Event::vector, kNames>("name", "SOFTIRQ", as::wide(as::text, -9),
-                                                       "name of the softirq"),
+                         named<&Event::vector, kSoftirqNames>(
+                             "name", "SOFTIRQ", as::wide(as::text, -9), "name of the softirq"),
                          field<&Event::latency_ns>("latency_ns", "LAT(us)", as::whole_microseconds,
                                                    "its time"),
                          field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 4), "CPU"),

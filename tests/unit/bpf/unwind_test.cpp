@@ -535,7 +535,7 @@ TEST_F(Walk, ImageIsOfTheProcessGeneration) {
   for (unsigned generation : {1u, 2u, 65535u}) {
     tables_->process.generation = static_cast<__u16>(generation);
     walk(a);
-    EXPECT_EQ(found_.stack.image, STACK_IMAGE(GIVEN_PROGRAM, generation));
+    EXPECT_EQ(found_.stack.image, stack_image(GIVEN_PROGRAM, generation));
   }
 }
 

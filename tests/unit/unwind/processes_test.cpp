@@ -170,7 +170,7 @@ TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
     EXPECT_TRUE(mapped);
     changed(child);
     EXPECT_EQ(generation(), wanted);
-    EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram, wanted));
+    EXPECT_EQ(processes_->image(child.pid()), stack_image(kProgram, wanted));
   };
   ASSERT_TRUE(child.map(a, kPlace));
   processes_->look(child.pid(), kProgram, false);
@@ -217,12 +217,12 @@ TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
   processes_->look(parent.pid(), kProgram, false);
   auto first = kernel_.process(kProgram)->first;
   processes_->forked(child.pid(), kProgram + 1, parent.pid());
-  EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram + 1, 1));
+  EXPECT_EQ(processes_->image(child.pid()), stack_image(kProgram + 1, 1));
   EXPECT_FALSE(processes_->look(child.pid(), kProgram + 1, false)) << "it has the parent's run";
   EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
   // Of an unknown parent, and one that is gone.
   processes_->forked(child.pid(), kProgram + 2, INT32_MAX);
-  EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram + 1, 1));
+  EXPECT_EQ(processes_->image(child.pid()), stack_image(kProgram + 1, 1));
   processes_->forked(INT32_MAX, kProgram + 3, parent.pid());
   EXPECT_FALSE(processes_->image(INT32_MAX));
   // It lives longer than the parent.

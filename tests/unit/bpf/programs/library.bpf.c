@@ -44,7 +44,7 @@ __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM]
 	 __builtin_preserve_enum_value(*(typeof(type) *)value, BPF_ENUMVAL_EXISTS))
 
 #include "lib/aggregate/aggregate.bpf.h"
-SINGLE_HISTOGRAM(waits)
+#include "lib/stack/cpu_walk.bpf.h"
 #include "net/ipv6.bpf.h"
 
 /* Into programs that give them tasks of the test's; nothing attaches them themselves. */
@@ -74,7 +74,7 @@ static int mapping_find(u64 address)
 	return 1;
 }
 
-#include "lib/stack/stack.bpf.h"
+#include "lib/stack/stack_counts.bpf.h"
 
 #include "lib/block/block.bpf.h"
 
@@ -123,9 +123,14 @@ RUN(run_linear_histogram)
 	return 0;
 }
 
+OPT(__u64, waits_step);
+SUMS(waits, struct hist)
 RUN(run_waits)
 {
-	waits_add_n(ctx[0], ctx[1]);
+	struct hist *h = waits_slot();
+
+	if (h)
+		hist_log2(h, ctx[0], ctx[1], waits_step);
 	return 0;
 }
 

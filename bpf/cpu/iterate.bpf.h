@@ -3,7 +3,7 @@
 #ifndef CORETAP_ITERATE_BPF_H
 #define CORETAP_ITERATE_BPF_H
 
-#include "lib/sched/iterate.h"
+#include "cpu/iterate.h"
 #include "lib/sched/runqueue.bpf.h"
 
 /* Writes all bytes, so that equal stacks are equal keys. */

@@ -4,7 +4,7 @@
 #define CORETAP_MEMCG_BPF_H
 
 #include "lib/core/filter.bpf.h"
-#include "lib/mm/memcg.h"
+#include "memory/memcg.h"
 
 #define MEMCG_NAME 256 /* NAME_MAX and a terminator */
 
