@@ -4,6 +4,8 @@
  * aggregate is named by its map, or by its per-CPU slots NAME_cpus if no key is in
  * use. The loader sets the sizes. Counters only grow, by __sync_fetch_and_add, as
  * several CPUs may have the same key; a report is the difference of two readings.
+ *
+ * Contexts: all; in an NMI a new row fails if its bucket is locked. Counts UNTRACKED.
  */
 #ifndef CORETAP_AGGREGATE_BPF_H
 #define CORETAP_AGGREGATE_BPF_H

@@ -3,6 +3,8 @@
  * Largest values of an interval, as members of a CPU_TABLE's values: only one
  * CPU writes each, as 5.10 has no compare-and-exchange. The loader increments
  * the interval number before it reads the values of the previous one.
+ *
+ * Contexts: preemption off.
  */
 #ifndef CORETAP_EXTREME_BPF_H
 #define CORETAP_EXTREME_BPF_H

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bios and their disks: what differs between kernels. */
+/*
+ * Bios and their disks: what differs between kernels.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_BIO_BPF_H
 #define CORETAP_BIO_BPF_H
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Block requests: differences between kernels, and owners. */
+/*
+ * Block requests: differences between kernels, and owners.
+ *
+ * Contexts: interrupts and tasks, at block tracepoints, with preemption off. Counts FILTERED,
+ * UNTRACKED.
+ */
 #ifndef CORETAP_BLOCK_BPF_H
 #define CORETAP_BLOCK_BPF_H
 

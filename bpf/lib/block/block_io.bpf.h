@@ -4,6 +4,9 @@
  * inserted and issued. A tool with it has hooks for on_io_start or on_getrq, calls
  * io_inserted() and io_issued() at the tracepoints of these names, and io_completed()
  * and io_ended() at block_rq_complete. It defines io_has_end() and identify_owner().
+ *
+ * Contexts: interrupts and tasks, at block tracepoints, with preemption off; identify_owner() by
+ * the submitter. Counts UNMATCHED.
  */
 #ifndef CORETAP_BLOCK_IO_BPF_H
 #define CORETAP_BLOCK_IO_BPF_H

@@ -4,6 +4,9 @@
  * its owner (lib/block/block_io.bpf.h). A tool with it has a hook for on_io_start or on_getrq with
  * filters by task, and calls span_begin() and span_end(). It defines span_queues(). With
  * --by for owners it also has these hooks: owner_of_request() then is the submitter.
+ *
+ * Contexts: interrupts and tasks, at block tracepoints, with preemption off. Counts FILTERED,
+ * UNMATCHED, UNTRACKED.
  */
 #ifndef CORETAP_BLOCK_SPAN_BPF_H
 #define CORETAP_BLOCK_SPAN_BPF_H

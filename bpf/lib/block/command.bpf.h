@@ -2,6 +2,8 @@
 /*
  * Commands of devices whose drivers are modules: from one tracepoint to another,
  * matched by members of both records. The loader sets the offsets of the members.
+ *
+ * Contexts: interrupts and tasks. Counts UNTRACKED.
  */
 #ifndef CORETAP_COMMAND_BPF_H
 #define CORETAP_COMMAND_BPF_H

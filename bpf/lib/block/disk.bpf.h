@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The disk selected by --disk. */
+/*
+ * The disk selected by --disk.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_DISK_BPF_H
 #define CORETAP_DISK_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Seek distances of a disk between requests, in the order of issue. */
+/*
+ * Seek distances of a disk between requests, in the order of issue.
+ *
+ * Contexts: at block_rq_issue, with preemption off. Counts UNTRACKED.
+ */
 #ifndef CORETAP_SEEK_BPF_H
 #define CORETAP_SEEK_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bitmaps in words of 64 bits. */
+/*
+ * Bitmaps in words of 64 bits.
+ *
+ * Contexts: all, NMIs included.
+ */
 #ifndef CORETAP_BITS_BPF_H
 #define CORETAP_BITS_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Included first by every kernel program: types, helpers, the ledger. */
+/*
+ * Included first by every kernel program: types, helpers, the ledger.
+ *
+ * Contexts: all, NMIs included.
+ */
 #ifndef CORETAP_BPF_H
 #define CORETAP_BPF_H
 

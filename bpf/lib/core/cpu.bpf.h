@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Per-CPU data: the filter --cpu, and time spans that start and end on one CPU. */
+/*
+ * Per-CPU data: the filter --cpu, and time spans that start and end on one CPU.
+ *
+ * Contexts: all; CPU_SPAN only where preemption is off. Counts FILTERED, UNMATCHED.
+ */
 #ifndef CORETAP_CPU_BPF_H
 #define CORETAP_CPU_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records for user space: one ring buffer, zeroed records, wake-ups by volume. */
+/*
+ * Records for user space: one ring buffer, zeroed records, wake-ups by volume.
+ *
+ * Contexts: all; in an NMI a record is lost if the buffer is locked. Counts LOST, STACK_FAILED.
+ */
 #ifndef CORETAP_EMIT_BPF_H
 #define CORETAP_EMIT_BPF_H
 

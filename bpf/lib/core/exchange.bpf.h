@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that several CPUs write, with each value read once. */
+/*
+ * Memory that several CPUs write, with each value read once.
+ *
+ * Contexts: all, NMIs included.
+ */
 #ifndef CORETAP_EXCHANGE_BPF_H
 #define CORETAP_EXCHANGE_BPF_H
 

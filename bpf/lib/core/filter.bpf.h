@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The filters that all tools share, applied to the measured task. */
+/*
+ * The filters that all tools share, applied to the measured task.
+ *
+ * Contexts: all, NMIs included. Counts FILTERED, UNTRACKED.
+ */
 #ifndef CORETAP_FILTER_BPF_H
 #define CORETAP_FILTER_BPF_H
 

@@ -2,6 +2,8 @@
 /*
  * Members of kernel structures for addresses that are scalars to the
  * verifier: from a record, a map or a helper. A bad address gives zeros.
+ *
+ * Contexts: all, NMIs included.
  */
 #ifndef CORETAP_FOLLOW_BPF_H
 #define CORETAP_FOLLOW_BPF_H

@@ -2,6 +2,8 @@
 /*
  * Memory for one record of a thread that is too long for its slot: allocated when needed. Per-CPU
  * memory cannot be used in programs on user functions, where another task may run in between.
+ *
+ * Contexts: the running task, outside of interrupts, preemptible or not.
  */
 #ifndef CORETAP_LONG_RECORD_BPF_H
 #define CORETAP_LONG_RECORD_BPF_H

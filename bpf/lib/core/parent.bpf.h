@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --ppid: only processes with this parent. */
+/*
+ * --ppid: only processes with this parent.
+ *
+ * Contexts: all. Counts FILTERED.
+ */
 #ifndef CORETAP_PARENT_BPF_H
 #define CORETAP_PARENT_BPF_H
 

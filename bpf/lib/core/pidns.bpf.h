@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The pid namespace of a task. */
+/*
+ * The pid namespace of a task.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_PIDNS_BPF_H
 #define CORETAP_PIDNS_BPF_H
 

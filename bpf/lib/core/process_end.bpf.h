@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The end of a process, once, at sched_process_exit. Context: preemptible, the exiting task. */
+/* The end of a process, once, at sched_process_exit. Contexts: the exiting task, preemptible. */
 #ifndef CORETAP_PROCESS_END_BPF_H
 #define CORETAP_PROCESS_END_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs that are one expression, and definitions common to all kinds. */
+/*
+ * Programs that are one expression, and definitions common to all kinds.
+ *
+ * Contexts: all, NMIs included.
+ */
 #ifndef CORETAP_PROGRAM_BPF_H
 #define CORETAP_PROGRAM_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Events that started before all programs were attached, or ended after some were detached. */
+/*
+ * Events that started before all programs were attached, or ended after some were detached.
+ *
+ * Contexts: all, NMIs included.
+ */
 #ifndef CORETAP_SINCE_BPF_H
 #define CORETAP_SINCE_BPF_H
 

@@ -2,6 +2,8 @@
 /*
  * Set when tracing ends: the kernel takes a tenth of a second to detach each classic tracepoint or
  * uprobe. Meanwhile records are not read, and one of two paired programs may be detached already.
+ *
+ * Contexts: all, NMIs included.
  */
 #ifndef CORETAP_STOPPED_BPF_H
 #define CORETAP_STOPPED_BPF_H

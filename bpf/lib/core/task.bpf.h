@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tasks: identities as shown to the user, and one record of the tool per task. */
+/*
+ * Tasks: identities as shown to the user, and one record of the tool per task.
+ *
+ * Contexts: all; TASK_SLOT outside of NMIs. Counts UNTRACKED.
+ */
 #ifndef CORETAP_TASK_BPF_H
 #define CORETAP_TASK_BPF_H
 

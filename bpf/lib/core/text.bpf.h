@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records followed by text of any length: built in a
- * scratch buffer, sent with their actual length. */
+/*
+ * Records followed by text of any length: built in a
+ * scratch buffer, sent with their actual length.
+ *
+ * Contexts: user text by the running task, outside of interrupts, preemptible or not; SCRATCH as
+ * said there.
+ */
 #ifndef CORETAP_TEXT_BPF_H
 #define CORETAP_TEXT_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Functions of the running process, for the loader to symbolize. */
+/*
+ * Functions of the running process, for the loader to symbolize.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_USER_CODE_BPF_H
 #define CORETAP_USER_CODE_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The option --all-files: not only regular files. */
+/*
+ * The option --all-files: not only regular files.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_ALL_FILES_BPF_H
 #define CORETAP_ALL_FILES_BPF_H
 

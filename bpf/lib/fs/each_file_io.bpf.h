@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs at the end of each read and write of a file; the tool defines file_io_done(). */
+/*
+ * Programs at the end of each read and write of a file; the tool defines file_io_done().
+ *
+ * Contexts: the running task, outside of interrupts, and workers of io_uring.
+ */
 #ifndef CORETAP_EACH_FILE_IO_BPF_H
 #define CORETAP_EACH_FILE_IO_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables of reads and writes of files, by the key that a tool defines. */
+/*
+ * Tables of reads and writes of files, by the key that a tool defines.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_FILE_COUNTS_BPF_H
 #define CORETAP_FILE_COUNTS_BPF_H
 

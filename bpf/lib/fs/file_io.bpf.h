@@ -4,6 +4,8 @@
  * descriptor, and by io_uring (lib/fs/ring_io.bpf.h). The same on every kernel and
  * file system. Not seen: I/O by mappings and AIO, and I/O of the kernel itself.
  * The tool defines wanted_mode(); lib/fs/all_files.bpf.h has one that obeys --all-files.
+ *
+ * Contexts: the running task, outside of interrupts, and workers of io_uring.
  */
 #ifndef CORETAP_FILE_IO_BPF_H
 #define CORETAP_FILE_IO_BPF_H

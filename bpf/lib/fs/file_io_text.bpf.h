@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Texts of rows of file reads and writes. */
+/*
+ * Texts of rows of file reads and writes.
+ *
+ * Contexts: the running task, outside of interrupts, and workers of io_uring, with preemption
+ * off.
+ */
 #ifndef CORETAP_FILE_IO_TEXT_BPF_H
 #define CORETAP_FILE_IO_TEXT_BPF_H
 

@@ -9,6 +9,8 @@
  * - Functions of one type of file system, if programs can be attached to functions
  *   (FS_FUNCTIONS): other files cause no overhead. Not seen: I/O by mappings and AIO, opens of
  *   directories.
+ *
+ * Contexts: the running task, outside of interrupts, preemptible at functions. Counts UNMATCHED.
  */
 #ifndef CORETAP_FS_CALL_BPF_H
 #define CORETAP_FS_CALL_BPF_H

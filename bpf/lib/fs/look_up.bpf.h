@@ -2,6 +2,8 @@
 /*
  * Lookups of path components in the directory-entry cache:
  * lookup_fast(). The tool defines looked_up() before it uses ON_LOOKUPS.
+ *
+ * Contexts: the running task, outside of interrupts, preemptible.
  */
 #ifndef CORETAP_LOOK_UP_BPF_H
 #define CORETAP_LOOK_UP_BPF_H

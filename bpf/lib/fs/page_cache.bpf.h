@@ -2,6 +2,8 @@
 /*
  * Accesses to the page cache by the running task, and pages
  * that were read in for them. The tool defines page_cache_slot().
+ *
+ * Contexts: the running task, outside of interrupts.
  */
 #ifndef CORETAP_PAGE_CACHE_BPF_H
 #define CORETAP_PAGE_CACHE_BPF_H

@@ -2,6 +2,8 @@
 /*
  * Programs at the entry of system calls that remove or change a name of
  * a file. The tool defines removal_begins() before this is included.
+ *
+ * Contexts: the running task, outside of interrupts.
  */
 #ifndef CORETAP_REMOVAL_BPF_H
 #define CORETAP_REMOVAL_BPF_H

@@ -5,6 +5,8 @@
  * hook of include/coretap/ring_io.hpp, and defines ring_timed(). Not seen: requests without a
  * completion (IOSQE_CQE_SKIP_SUCCESS; since 6.5 those for which the ring is full), and multishot
  * reads.
+ *
+ * Contexts: tasks and interrupts, where completions are posted. Counts UNMATCHED, UNTRACKED.
  */
 #ifndef CORETAP_RING_IO_BPF_H
 #define CORETAP_RING_IO_BPF_H

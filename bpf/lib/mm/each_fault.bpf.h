@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs at completed faults of wanted tasks; the tool defines fault_served() and needs_area().
+/*
+ * Programs at completed faults of wanted tasks; the tool defines fault_served() and needs_area().
+ *
+ * Contexts: the running task, outside of interrupts, in the fault.
  */
 #ifndef CORETAP_EACH_FAULT_BPF_H
 #define CORETAP_EACH_FAULT_BPF_H

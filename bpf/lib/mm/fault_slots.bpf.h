@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Slots of tasks' faults without members of the tool. */
+/*
+ * Slots of tasks' faults without members of the tool.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_FAULT_SLOTS_BPF_H
 #define CORETAP_FAULT_SLOTS_BPF_H
 

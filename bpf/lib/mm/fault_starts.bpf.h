@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs at the start of page faults, where x86 has tracepoints. */
+/*
+ * Programs at the start of page faults, where x86 has tracepoints.
+ *
+ * Contexts: the running task, outside of interrupts, in the fault.
+ */
 #ifndef CORETAP_FAULT_STARTS_BPF_H
 #define CORETAP_FAULT_STARTS_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Page faults by file; the tool defines files_only() and faults_by_process(). */
+/*
+ * Page faults by file; the tool defines files_only() and faults_by_process().
+ *
+ * Contexts: the running task, outside of interrupts, in the fault. Counts FILTERED.
+ */
 #ifndef CORETAP_FILE_FAULTS_BPF_H
 #define CORETAP_FILE_FAULTS_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory management: differences between kernels. */
+/*
+ * Memory management: differences between kernels.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_MM_BPF_H
 #define CORETAP_MM_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Accepted TCP connections, in the task that accepts them. */
+/*
+ * Accepted TCP connections, in the task that accepts them.
+ *
+ * Contexts: the running task, outside of interrupts, preemptible.
+ */
 #ifndef CORETAP_ACCEPTED_BPF_H
 #define CORETAP_ACCEPTED_BPF_H
 

@@ -2,6 +2,9 @@
 /*
  * The task that accepted a TCP connection and owns it afterwards: kept until the tool takes it
  * or the socket is closed. In a hash, as programs at system calls cannot use socket storage.
+ *
+ * Contexts: the running task, outside of interrupts; forget_acceptor() also softirqs. Counts
+ * UNTRACKED.
  */
 #ifndef CORETAP_ACCEPTORS_BPF_H
 #define CORETAP_ACCEPTORS_BPF_H

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets by file descriptor, at the entry or exit of a system call of the running task. */
+/*
+ * Sockets by file descriptor, at the entry or exit of a system call of the running task.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_FD_SOCK_BPF_H
 #define CORETAP_FD_SOCK_BPF_H
 

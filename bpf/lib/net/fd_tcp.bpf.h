@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCP connections by file descriptor, in system calls of the running task. */
+/*
+ * TCP connections by file descriptor, in system calls of the running task.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_FD_TCP_BPF_H
 #define CORETAP_FD_TCP_BPF_H
 

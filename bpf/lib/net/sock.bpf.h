@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCP sockets: addresses, owners, and one record of the tool per socket. */
+/*
+ * TCP sockets: addresses, owners, and one record of the tool per socket.
+ *
+ * Contexts: tasks and softirqs; owners by the running task. Counts UNTRACKED.
+ */
 #ifndef CORETAP_SOCK_BPF_H
 #define CORETAP_SOCK_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* System calls on IPv4 and IPv6 sockets, from entry to exit. */
+/*
+ * System calls on IPv4 and IPv6 sockets, from entry to exit.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_SOCK_CALL_BPF_H
 #define CORETAP_SOCK_CALL_BPF_H
 

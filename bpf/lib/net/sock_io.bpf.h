@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sends on TCP sockets that moved data, in the calling task; the tool defines tcp_moved(). */
+/*
+ * Sends on TCP sockets that moved data, in the calling task; the tool defines tcp_moved().
+ *
+ * Contexts: the running task, outside of interrupts, preemptible at functions.
+ */
 #ifndef CORETAP_SOCK_IO_BPF_H
 #define CORETAP_SOCK_IO_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Receives on TCP sockets that moved data, in addition to sends (lib/net/sock_io.bpf.h). */
+/*
+ * Receives on TCP sockets that moved data, in addition to sends (lib/net/sock_io.bpf.h).
+ *
+ * Contexts: the running task, outside of interrupts, preemptible at functions.
+ */
 #ifndef CORETAP_SOCK_RECEIVE_BPF_H
 #define CORETAP_SOCK_RECEIVE_BPF_H
 

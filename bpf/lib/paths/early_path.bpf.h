@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths passed to system calls, read at the call's entry. */
+/*
+ * Paths passed to system calls, read at the call's entry.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_EARLY_PATH_BPF_H
 #define CORETAP_EARLY_PATH_BPF_H
 

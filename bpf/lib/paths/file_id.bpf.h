@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Identity of a file: its inode number and generation, as inode numbers are reused. */
+/*
+ * Identity of a file: its inode number and generation, as inode numbers are reused.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_FILE_ID_BPF_H
 #define CORETAP_FILE_ID_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths passed to system calls, and the directories that they are relative to. */
+/*
+ * Paths passed to system calls, and the directories that they are relative to.
+ *
+ * Contexts: the running task, outside of interrupts. Counts TRUNCATED.
+ */
 #ifndef CORETAP_GIVEN_PATH_BPF_H
 #define CORETAP_GIVEN_PATH_BPF_H
 

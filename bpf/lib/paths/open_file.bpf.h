@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files by their descriptors, and file types in an inode's mode. */
+/*
+ * Files by their descriptors, and file types in an inode's mode.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_OPEN_FILE_BPF_H
 #define CORETAP_OPEN_FILE_BPF_H
 

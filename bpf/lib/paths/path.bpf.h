@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths of open files and directories as their process sees them, across mounts. */
+/*
+ * Paths of open files and directories as their process sees them, across mounts.
+ *
+ * Contexts: tasks; `walked` is in a map, for one program. Counts TRUNCATED.
+ */
 #ifndef CORETAP_PATH_BPF_H
 #define CORETAP_PATH_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Events followed by the path of a file. */
+/*
+ * Events followed by the path of a file.
+ *
+ * Contexts: tasks.
+ */
 #ifndef CORETAP_PATH_RECORD_BPF_H
 #define CORETAP_PATH_RECORD_BPF_H
 

@@ -3,6 +3,8 @@
  * Text that belongs to the key of a row of an aggregate, such as a file's path: sent once,
  * when the row is created, so that a row only uses memory for its numbers. If the ring buffer
  * is full it is sent with a later event, and nothing is lost: the counts are in the row.
+ *
+ * Contexts: tasks; send_row_name() all but NMIs.
  */
 #ifndef CORETAP_ROW_TEXT_BPF_H
 #define CORETAP_ROW_TEXT_BPF_H

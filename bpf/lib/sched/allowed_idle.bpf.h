@@ -6,6 +6,8 @@
  * sets that contain it, each under its lock. Sets are few: mostly that of all CPUs, and
  * those of containers; sets of a single CPU are kept separately. A tool has hooks for
  * idle_since_start and for its own program at sched_switch, which calls cpu_switches().
+ *
+ * Contexts: sched_switch, with interrupts off.
  */
 #ifndef CORETAP_ALLOWED_IDLE_BPF_H
 #define CORETAP_ALLOWED_IDLE_BPF_H

@@ -3,6 +3,8 @@
  * Numbers for the sets of CPUs that tasks may use. Sets are few: mostly that of
  * all CPUs, and those of containers; sets of a single CPU are kept separately. A
  * tool keeps its data of each set by the set's number, and defines claim_set().
+ *
+ * Contexts: sched_switch and wake-ups, with interrupts off.
  */
 #ifndef CORETAP_CPU_SETS_BPF_H
 #define CORETAP_CPU_SETS_BPF_H

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tasks that leave the CPU and return: which are wanted, since when, with which stacks. */
+/*
+ * Tasks that leave the CPU and return: which are wanted, since when, with which stacks.
+ *
+ * Contexts: sched_switch, with interrupts off. Counts FILTERED, UNMATCHED.
+ */
 #ifndef CORETAP_OFFCPU_BPF_H
 #define CORETAP_OFFCPU_BPF_H
 

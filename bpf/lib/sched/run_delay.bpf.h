@@ -2,6 +2,8 @@
 /*
  * How long tasks wait for a CPU. A tool defines add_wait()
  * and at_switch(), and uses the hooks shared::run_delay().
+ *
+ * Contexts: sched_switch and wake-ups, with interrupts off.
  */
 #ifndef CORETAP_RUN_DELAY_BPF_H
 #define CORETAP_RUN_DELAY_BPF_H

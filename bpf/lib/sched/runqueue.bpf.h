@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Run queues: differences between kernels. */
+/*
+ * Run queues: differences between kernels.
+ *
+ * Contexts: all.
+ */
 #ifndef CORETAP_RUNQUEUE_BPF_H
 #define CORETAP_RUNQUEUE_BPF_H
 

@@ -3,6 +3,8 @@
  * Waits still in progress when tracing ends. Just before the programs
  * are detached the loader runs on_waiting(), an iterator over all
  * tasks (StackReport::with_waits_by). A tool defines add_waiting().
+ *
+ * Contexts: an iterator, preemptible, while other programs run.
  */
 #ifndef CORETAP_STILL_WAITING_BPF_H
 #define CORETAP_STILL_WAITING_BPF_H

@@ -2,6 +2,8 @@
 /*
  * Stints: how long a task keeps a CPU at a time. Programs at sched_switch record the current
  * one of each CPU; a program in section run/each_cpu starts those already in progress.
+ *
+ * Contexts: sched_switch, with interrupts off. Counts UNMATCHED.
  */
 #ifndef CORETAP_STINT_BPF_H
 #define CORETAP_STINT_BPF_H

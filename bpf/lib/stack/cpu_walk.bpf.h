@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Walks by CPU, for programs that no other such program can interrupt, such as sched_switch. */
+/*
+ * Walks by CPU, for programs that no other such program can interrupt, such as sched_switch.
+ *
+ * Contexts: preemption off.
+ */
 #ifndef CORETAP_CPU_WALK_BPF_H
 #define CORETAP_CPU_WALK_BPF_H
 

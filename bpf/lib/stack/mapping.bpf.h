@@ -4,6 +4,8 @@
  * maple tree since 6.1 (d4af56c5c7c6), an rb tree before. It is read without locks, in any
  * context. A result is therefore verified: it holds the address, belongs to this address
  * space, and is the same when read twice. No result does not mean that nothing is mapped.
+ *
+ * Contexts: all, NMIs included.
  */
 #ifndef CORETAP_MAPPING_BPF_H
 #define CORETAP_MAPPING_BPF_H

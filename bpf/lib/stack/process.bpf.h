@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Processes whose user stacks are taken: messages about them to the loader. */
+/*
+ * Processes whose user stacks are taken: messages about them to the loader.
+ *
+ * Contexts: tasks; unwind_* at the tracepoints of processes.
+ */
 #ifndef CORETAP_PROCESS_BPF_H
 #define CORETAP_PROCESS_BPF_H
 

@@ -2,6 +2,8 @@
 /*
  * Kernel stacks in preemptible programs, those at functions: a program in another task
  * may use the scratch in the middle of this one. Such a stack is not stored: returns 0.
+ *
+ * Contexts: preemptible.
  */
 #ifndef CORETAP_SHARED_SCRATCH_BPF_H
 #define CORETAP_SHARED_SCRATCH_BPF_H

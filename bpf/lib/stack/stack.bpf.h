@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stacks, stored once each in an ordinary hash map: none is lost to bucket collisions. */
+/*
+ * Stacks, stored once each in an ordinary hash map: none is lost to bucket collisions.
+ *
+ * Contexts: kernel stacks with preemption off, user stacks as current_walk() allows.
+ */
 #ifndef CORETAP_STACK_BPF_H
 #define CORETAP_STACK_BPF_H
 

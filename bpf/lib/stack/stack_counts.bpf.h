@@ -2,6 +2,8 @@
 /*
  * Sums by the stacks of one or more tasks: the measured one, then its wakers. The
  * loader's part is StackReport (include/coretap/reports.hpp).
+ *
+ * Contexts: as stack.bpf.h. Counts UNTRACKED.
  */
 #ifndef CORETAP_STACK_COUNTS_BPF_H
 #define CORETAP_STACK_COUNTS_BPF_H
@@ -35,14 +37,14 @@ inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
  * Adds n events to the entry of these tasks; the sum in `entry` is 0. `kernel` has
  * the frames of the first task's kernel stack if they are not stored yet, or is NULL.
  */
-inline_ void add_stacks(void *map, void *entry, const u32 parties, struct stack *kernel, u64 ns,
+inline_ void add_stacks(void *map, void *entry, const u32 tasks, struct stack *kernel, u64 ns,
 			u64 n)
 {
 	struct stack_party *party = (void *)((struct stack_sum *)entry + 1), *known;
 	struct stack_sum *e;
 	u64 id = 0;
 
-	for (u32 i = 0; i < parties; i++)
+	for (u32 i = 0; i < tasks; i++)
 		id = (id ^ id >> 29) * 0xbf58476d1ce4e5b9ULL ^ party_hash(&party[i]);
 	e = bpf_map_lookup_elem(map, &id);
 	/* For a known key the stack has been stored. */
@@ -53,7 +55,7 @@ inline_ void add_stacks(void *map, void *entry, const u32 parties, struct stack 
 		e = bpf_map_lookup_elem(map, &id);
 	}
 	/* Other tasks with the same hash: improbable, but must not be counted as these. */
-	for (u32 i = 0; i < parties; i++) {
+	for (u32 i = 0; i < tasks; i++) {
 		known = e ? (void *)(e + 1) : NULL;
 		if (!known || !party_equal(&known[i], &party[i])) {
 			count_n(LEDGER_UNTRACKED, n);
@@ -65,11 +67,11 @@ inline_ void add_stacks(void *map, void *entry, const u32 parties, struct stack 
 	__sync_fetch_and_add(&e->count, n);
 }
 
-/* The map, its rows of `parties` tasks each, and the functions that add to them. */
-#define STACK_COUNTS(parties)                                                                  \
+/* The map, its rows of this many tasks each, and the functions that add to them. */
+#define STACK_COUNTS(tasks)                                                                    \
 	struct stack_row {                                                                     \
 		struct stack_sum sum;                                                          \
-		struct stack_party party[parties];                                             \
+		struct stack_party party[tasks];                                               \
 	};                                                                                     \
 	struct {                                                                               \
 		__uint(type, BPF_MAP_TYPE_HASH);                                               \
@@ -79,7 +81,7 @@ inline_ void add_stacks(void *map, void *entry, const u32 parties, struct stack 
 	} stack_counts SEC(".maps");                                                           \
 	inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n) \
 	{                                                                                      \
-		add_stacks(&stack_counts, entry, parties, kernel, ns, n);                      \
+		add_stacks(&stack_counts, entry, tasks, kernel, ns, n);                        \
 	}                                                                                      \
 	inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)          \
 	{                                                                                      \

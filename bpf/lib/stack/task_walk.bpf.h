@@ -2,6 +2,8 @@
 /*
  * Walks by task: programs on user functions can be preempted since 6.0 (8c7dcb84e3b7), also by
  * others of them in another task. Before task storage, walks are by CPU.
+ *
+ * Contexts: tasks, preemptible.
  */
 #ifndef CORETAP_TASK_WALK_BPF_H
 #define CORETAP_TASK_WALK_BPF_H

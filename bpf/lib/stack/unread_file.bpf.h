@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files seen in user stacks that the loader has not read: their paths, once each. */
+/*
+ * Files seen in user stacks that the loader has not read: their paths, once each.
+ *
+ * Contexts: as current_walk() allows.
+ */
 #ifndef CORETAP_UNREAD_FILE_BPF_H
 #define CORETAP_UNREAD_FILE_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Steps from a frame to its caller's by tables that the loader builds (src/unwind). */
+/*
+ * Steps from a frame to its caller's by tables that the loader builds (src/unwind).
+ *
+ * Contexts: as current_walk() allows; user memory is read without faults.
+ */
 #ifndef CORETAP_UNWIND_BPF_H
 #define CORETAP_UNWIND_BPF_H
 

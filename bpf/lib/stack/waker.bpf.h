@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The waker: the running task, or the interrupt that interrupted it. */
+/*
+ * The waker: the running task, or the interrupt that interrupted it.
+ *
+ * Contexts: wake-ups: tasks and interrupts, with interrupts off.
+ */
 #ifndef CORETAP_WAKER_BPF_H
 #define CORETAP_WAKER_BPF_H
 

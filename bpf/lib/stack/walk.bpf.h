@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk of a user stack; the loader's part is in src/unwind/walker.hpp. */
+/*
+ * The walk of a user stack; the loader's part is in src/unwind/walker.hpp.
+ *
+ * Contexts: as current_walk() allows, NMIs included.
+ */
 #ifndef CORETAP_WALK_BPF_H
 #define CORETAP_WALK_BPF_H
 

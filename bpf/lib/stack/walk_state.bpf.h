@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state of a walk of a user stack, and its result. */
+/*
+ * The state of a walk of a user stack, and its result.
+ *
+ * Contexts: see current_walk().
+ */
 #ifndef CORETAP_WALK_STATE_BPF_H
 #define CORETAP_WALK_STATE_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A task's current system call, from its classic tracepoint at the entry to that at the exit. */
+/*
+ * A task's current system call, from its classic tracepoint at the entry to that at the exit.
+ *
+ * Contexts: the running task, outside of interrupts, at system calls.
+ */
 #ifndef CORETAP_CALL_SLOT_BPF_H
 #define CORETAP_CALL_SLOT_BPF_H
 

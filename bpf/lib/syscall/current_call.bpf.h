@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The system call that the running task is in, for programs not at the call's entry. */
+/*
+ * The system call that the running task is in, for programs not at the call's entry.
+ *
+ * Contexts: the running task, outside of interrupts.
+ */
 #ifndef CORETAP_CURRENT_CALL_BPF_H
 #define CORETAP_CURRENT_CALL_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* System calls at the two raw_syscalls tracepoints: numbers, arguments, callers, and results. */
+/*
+ * System calls at the two raw_syscalls tracepoints: numbers, arguments, callers, and results.
+ *
+ * Contexts: the running task, outside of interrupts, at system calls.
+ */
 #ifndef CORETAP_SYSCALL_BPF_H
 #define CORETAP_SYSCALL_BPF_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of user functions, from entry to return, matched by the task's stack pointer. */
+/*
+ * Calls of user functions, from entry to return, matched by the task's stack pointer.
+ *
+ * Contexts: the running task, outside of interrupts, preemptible. Counts UNMATCHED.
+ */
 #ifndef CORETAP_CALL_BPF_H
 #define CORETAP_CALL_BPF_H
 

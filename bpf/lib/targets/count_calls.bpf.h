@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts calls of the traced functions: funccount, and tools that count one set of functions. */
+/*
+ * Counts calls of the traced functions: funccount, and tools that count one set of functions.
+ *
+ * Contexts: all, NMIs included.
+ */
 #ifndef CORETAP_COUNT_CALLS_BPF_H
 #define CORETAP_COUNT_CALLS_BPF_H
 

@@ -4,6 +4,8 @@
  * of a query until it waits for the next one. The program that includes
  * this has a TASK_SLOT that begins with struct query, and defines query_slot(),
  * query_text() and query_ended().
+ *
+ * Contexts: the running task, outside of interrupts, preemptible.
  */
 #ifndef CORETAP_DATABASE_BPF_H
 #define CORETAP_DATABASE_BPF_H

@@ -2,6 +2,8 @@
 /*
  * Programs at entries and returns of the targets' calls; the tool has TRACED_CALLS and
  * defines call_begins() and call_ends(). Returns come first, as they must be attached first.
+ *
+ * Contexts: wherever the targets are; an interrupt may nest.
  */
 #ifndef CORETAP_EACH_CALL_BPF_H
 #define CORETAP_EACH_CALL_BPF_H

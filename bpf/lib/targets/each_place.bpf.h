@@ -3,6 +3,8 @@
  * Programs at the places that the command line names, with values of expressions; the hook is
  * traced_by_word(). The tool has TRACED_CALLS of struct entered_call, and defines
  * at_wanted_place(). Returns come first, as they must be attached first.
+ *
+ * Contexts: wherever the targets are; an interrupt may nest.
  */
 #ifndef CORETAP_EACH_PLACE_BPF_H
 #define CORETAP_EACH_PLACE_BPF_H

@@ -2,6 +2,8 @@
 /*
  * Programs at all kinds of targets; the tool defines at_target(). Those
  * of user programs use the task's own stack (lib/targets/call.bpf.h).
+ *
+ * Contexts: wherever the targets are.
  */
 #ifndef CORETAP_EACH_TARGET_BPF_H
 #define CORETAP_EACH_TARGET_BPF_H

@@ -2,6 +2,8 @@
 /*
  * Expressions of the command line. The loader writes the instructions compiled from
  * them into two functions, before the program is loaded (src/program/pads.cpp).
+ *
+ * Contexts: wherever the targets are.
  */
 #ifndef CORETAP_EXPRESSION_BPF_H
 #define CORETAP_EXPRESSION_BPF_H

@@ -3,6 +3,8 @@
  * Programs on functions and USDT probes that the tool knows by name
  * (coretap/known_functions.hpp), in all files that define them.
  * Each has a role, which the loader stores here by target number.
+ *
+ * Contexts: the running task, outside of interrupts, preemptible.
  */
 #ifndef CORETAP_ROLES_BPF_H
 #define CORETAP_ROLES_BPF_H

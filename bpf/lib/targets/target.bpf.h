@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs on targets of the command line: functions, tracepoints, USDT probes, system calls. */
+/*
+ * Programs on targets of the command line: functions, tracepoints, USDT probes, system calls.
+ *
+ * Contexts: wherever the targets are.
+ */
 #ifndef CORETAP_TARGET_BPF_H
 #define CORETAP_TARGET_BPF_H
 

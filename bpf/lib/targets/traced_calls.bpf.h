@@ -2,6 +2,8 @@
 /*
  * Calls of the command line's targets (target.bpf.h), from entry to return. A task may be in
  * several at once: by nesting, by recursion, by an interrupt. The hook is traced_calls().
+ *
+ * Contexts: wherever the targets are; an interrupt may nest. Counts UNMATCHED, UNTRACKED.
  */
 #ifndef CORETAP_TRACED_CALLS_BPF_H
 #define CORETAP_TRACED_CALLS_BPF_H
