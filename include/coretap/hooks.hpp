@@ -76,15 +76,15 @@ struct Hook {
   std::string_view optional = {};     ///< what is lost without it; empty: the tool requires it
   Sampling sampling = {};             ///< of its perf events, unless options change it
   std::string_view instead = {};      ///< what to do if no candidate works; empty: coretap doctor
-  /// For programs of ON_TARGETS (bpf/lib/targets/target.bpf.h): their targets come from these
+  /// For programs of bpf/lib/targets/each_target.bpf.h: their targets come from these
   /// words; the library selects the programs needed for the words and this kernel.
   TargetWords targets = nullptr;
   /// The words are built in (known_functions()): targets that cannot be traced are skipped.
   bool known = false;
-  /// For programs of ON_CALLS (bpf/lib/targets/traced_calls.bpf.h):
+  /// For programs of bpf/lib/targets/each_call.bpf.h:
   /// at entry and return of the words' targets.
   bool calls = false;
-  /// For programs of ON_PLACES (bpf/lib/targets/expression.bpf.h): the same function in two words is two
+  /// For programs of bpf/lib/targets/each_place.bpf.h: the same function in two words is two
   /// targets, and so are two places of a USDT probe; the record of a tracepoint can be read.
   bool by_word = false;
   /// For such words: which ones need values from the entry at the return.
@@ -93,12 +93,12 @@ struct Hook {
 
 /// The tool's positional words (shared::target_arguments).
 std::vector<std::string> words_of_command_line(const Config& config);
-/// The hook of ON_TARGETS.
+/// The hook of each_target.bpf.h.
 Hook traced(std::string_view name, TargetWords words = words_of_command_line);
-/// The hook of ON_CALLS.
+/// The hook of each_call.bpf.h.
 Hook traced_calls(std::string_view name, TargetWords words = words_of_command_line);
 
-/// The hook of ON_PLACES.
+/// The hook of each_place.bpf.h.
 Hook traced_by_word(std::string_view name, TargetWords words,
                     std::vector<bool> (*paired)(const Config&));
 

@@ -66,8 +66,9 @@ Field user_stack_of() {
           }};
 }
 
-/// Keys -> values that a kernel program sums (bpf/lib/aggregate/aggregate.bpf.h), in one of several layouts.
-/// Values are 64-bit counters that only grow; a report shows the difference to the previous one.
+/// Keys -> values that a kernel program sums (bpf/lib/aggregate/aggregate.bpf.h), in one of several
+/// layouts. Values are 64-bit counters that only grow; a report shows the difference to the
+/// previous one.
 struct AggregateReport {
   enum Layout {
     histograms,          ///< one histogram for each set of keys
@@ -152,7 +153,7 @@ struct AggregateReport {
   std::size_t owner_at() const { return value_at + value_size; }
   std::size_t row_size() const { return owner_at() + sizeof(task_id); }
 
-  /// "they are of interrupts": for kernel programs with ROWS_WITHOUT_OWNER.
+  /// "they are of interrupts": there is then no --by for owners.
   AggregateReport without_owner(std::string_view why) && {
     no_owner = why;
     return std::move(*this);

@@ -1,4 +1,4 @@
-// Attaches programs of ON_TARGETS to the places that the plan has found.
+// Attaches programs of targets to the places that the plan has found.
 #pragma once
 #include <cstdint>
 

@@ -20,7 +20,7 @@ class Kernel;
 class ProbeFinder;
 struct Hook;
 
-/// An attach point of a program of ON_TARGETS.
+/// An attach point of a program of the targets.
 struct TargetPoint {
   enum Kind {
     kernel,
