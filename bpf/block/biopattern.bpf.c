@@ -5,7 +5,8 @@
 #include "lib/block/seek.bpf.h"
 #include "block/biopattern.h"
 
-TABLE_KEPT(disks, struct biopattern_key, struct biopattern_value)
+TABLE(disks, struct biopattern_key, struct biopattern_value)
+KEPT(disks, struct biopattern_key, struct biopattern_value)
 
 inline_ bool io_has_end(void)
 {

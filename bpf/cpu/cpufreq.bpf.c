@@ -10,7 +10,7 @@
 CPU_SLOTS(clocks, u64);
 const volatile __u32 khz_at_start[CPUFREQ_CPUS] = {};
 
-LINEAR_HISTOGRAM(frequencies, struct cpufreq_key)
+HISTOGRAM_BY(frequencies, struct cpufreq_key, hist_linear)
 
 /* (state in kHz, CPU) */
 SEC("raw_tp/cpu_frequency")

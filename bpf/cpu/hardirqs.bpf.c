@@ -9,7 +9,8 @@ OPT(bool, by_cpu);
 OPT(bool, distributed);
 OPT(bool, counts_only); /* starts are not traced */
 
-CPU_TABLE_KEPT(handlers, struct hardirqs_key, struct hardirqs_value)
+CPU_TABLE(handlers, struct hardirqs_key, struct hardirqs_value)
+KEPT(handlers, struct hardirqs_key, struct hardirqs_value)
 HISTOGRAM(durations, struct hardirqs_key)
 CPU_SPAN(interrupt)
 

@@ -5,7 +5,7 @@
 #include "lib/sched/runqueue.bpf.h"
 #include "cpu/runqlen.h"
 
-LINEAR_HISTOGRAM(lengths, struct runqlen_key)
+HISTOGRAM_BY(lengths, struct runqlen_key, hist_linear)
 
 SEC("perf_event/cpu-clock")
 int on_tick(void *ctx)

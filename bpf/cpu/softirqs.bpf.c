@@ -9,7 +9,8 @@ OPT(bool, by_cpu);
 OPT(bool, distributed);
 OPT(bool, counts_only); /* starts are not traced */
 
-CPU_TABLE_KEPT(vectors, struct softirqs_key, struct softirqs_value)
+CPU_TABLE(vectors, struct softirqs_key, struct softirqs_value)
+KEPT(vectors, struct softirqs_key, struct softirqs_value)
 HISTOGRAM(durations, struct softirqs_key)
 
 /* On PREEMPT_RT a softirq can run while another one of the CPU is preempted. */

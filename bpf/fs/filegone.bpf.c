@@ -25,7 +25,7 @@ inline_ int removal_begins(struct removal *r)
 	return 0;
 }
 
-REMOVAL_ENTRY(rmdir, RMDIR, AT_CWD, ctx->args[0], 0, 0, 0)
+ON_ENTRY(rmdir, removal_entered(REMOVAL_RMDIR, AT_CWD, ctx->args[0], 0, 0, 0))
 
 SEC(REMOVAL_EXITS ",sys_exit_rmdir")
 int on_gone(struct exit_ctx *ctx)

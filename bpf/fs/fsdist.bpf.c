@@ -4,7 +4,7 @@
 #include "lib/fs/fs_call.bpf.h"
 #include "fs/fsdist.h"
 
-HISTOGRAM_KEPT(latencies, struct fsdist_key)
+HISTOGRAM(latencies, struct fsdist_key)
 
 inline_ struct fsdist_key key_of(const struct fs_call *call)
 {
@@ -15,15 +15,14 @@ inline_ struct fsdist_key key_of(const struct fs_call *call)
 	return key;
 }
 
-/* For a call: most of a task's are of one type. Programs use distinct `number`s: no shared rows. */
-inline_ void add(u64 number, struct fs_call *call)
+inline_ void add(const struct fs_call *call)
 {
 	struct fsdist_key key = key_of(call);
 
-	latencies_add_kept(number, (u64)call->known, &key, call->latency);
+	latencies_add(&key, call->latency);
 }
 
-#define ADD(place, call, path, inode, result, offset) add(place, call)
+#define ADD(place, call, path, inode, result, offset) add(call)
 
 FS_FUNCTIONS(ADD)
 
@@ -47,7 +46,7 @@ int on_exit(u64 *ctx)
 	struct fs_call *call = fs_call_ended((void *)ctx[0], ctx[1]);
 
 	if (call)
-		add(call->operation, call);
+		add(call);
 	return 0;
 }
 

@@ -166,19 +166,15 @@ inline_ void cut_owner(struct task_id *owner)
 	}
 
 /*
- * A table of which each CPU caches the rows of a few keys in private cache lines. A number and
- * a second number or a pointer (0 if unneeded) identify a key: name_kept(number, other) returns
- * its value, or NULL. The caller then builds the key, and name_keep(number, other, &key) caches
- * its row, or looks it up in the table. The loader sets name_keeps if --max-keys does not limit
- * keys. Programs that interrupt each other must not cache rows of the same table.
+ * A TABLE or CPU_TABLE of which each CPU caches the rows of a few keys in private cache lines. A
+ * number and a second number or a pointer (0 if unneeded) identify a key: name_kept(number, other)
+ * returns its value, or NULL. The caller then builds the key, and name_keep(number, other, &key)
+ * caches its row, or looks it up in the table. The loader sets name_keeps if --max-keys does not
+ * limit keys. Programs that interrupt each other must not cache rows of the same table.
+ * With a lookup in its place, bitesize takes 178 ns per request instead of 96, biopattern 187
+ * instead of 101 (run_time_ns/run_cnt of on_issue, 6.18).
  */
 #define KEPT_ROWS 16
-#define CPU_TABLE_KEPT(name, key_type, value_type) \
-	CPU_TABLE(name, key_type, value_type)      \
-	KEPT(name, key_type, value_type)
-#define TABLE_KEPT(name, key_type, value_type) \
-	TABLE(name, key_type, value_type)      \
-	KEPT(name, key_type, value_type)
 #define KEPT(name, key_type, value_type)                                         \
 	OPT(bool, name##_keeps);                                                 \
 	struct name##_kept_row {                                                 \
@@ -224,11 +220,11 @@ inline_ void cut_owner(struct task_id *owner)
 /*
  * Histograms by key, or one per CPU if no part of the key is requested
  * (name_keyed is then a constant 0, and the verifier drops the rest).
- * The loader sets name_step: slot bounds are multiples of it. name_add() adds a value for
- * the running task, name_add_of() and name_add_of_task() for this owner.
+ * `add` is hist_log2 or hist_linear. The loader sets name_step: slot bounds are multiples of it.
+ * name_add() adds a value for the running task, name_add_of() and name_add_of_task() for this
+ * owner.
  */
 #define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
-#define LINEAR_HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_linear)
 #define HISTOGRAM_BY(name, key_type, add)                                                   \
 	OPT(__u64, name##_step);                                                            \
 	OPT(bool, name##_keyed);                                                            \
@@ -256,29 +252,21 @@ inline_ void cut_owner(struct task_id *owner)
 			add(h, value, 1, name##_step);                                      \
 	}
 
-/* A histogram whose rows are cached (KEPT). */
-#define HISTOGRAM_KEPT(name, key_type)                                                \
-	HISTOGRAM(name, key_type)                                                     \
-	KEPT(name, key_type, struct hist)                                             \
-	inline_ void name##_add_kept(u64 number, u64 other, key_type *key, u64 value) \
-	{                                                                             \
-		struct hist *h = name##_kept(number, other);                          \
-                                                                                      \
-		if (!h)                                                               \
-			h = name##_keep(number, other, key);                          \
-		if (h)                                                                \
-			hist_log2(h, value, 1, name##_step);                          \
-	}
-
-/* Histograms whose key mostly is just a command name. */
+/* A histogram whose key mostly is just a command name; its rows are cached (KEPT). */
 #define COMM_HISTOGRAM(name, key_type)                                               \
-	HISTOGRAM_KEPT(name, key_type)                                               \
+	HISTOGRAM(name, key_type)                                                    \
+	KEPT(name, key_type, struct hist)                                            \
 	inline_ void name##_add_comm(key_type *key, u64 value)                       \
 	{                                                                            \
 		u64 *comm = (u64 *)key->comm, number = comm[0] * 0x9e3779b97f4a7c15; \
+		struct hist *h;                                                      \
                                                                                      \
 		number = number >> 32 | number << 32; /* bijective */                \
-		name##_add_kept(number, comm[1], key, value);                        \
+		h = name##_kept(number, comm[1]);                                    \
+		if (!h)                                                              \
+			h = name##_keep(number, comm[1], key);                       \
+		if (h)                                                               \
+			hist_log2(h, value, 1, name##_step);                         \
 	}
 
 #endif

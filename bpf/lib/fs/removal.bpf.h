@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs at the entry of system calls that remove or change a name of
- * a file. The tool defines removal_begins() before this is included.
+ * Programs at the entry of system calls that remove or change
+ * a name of a file. The tool defines removal_begins().
  *
  * Contexts: the running task, outside of interrupts.
  */
 #ifndef CORETAP_REMOVAL_BPF_H
 #define CORETAP_REMOVAL_BPF_H
 
+#include "lib/syscall/call_slot.bpf.h"
 #include "lib/syscall/current_call.bpf.h"
 #include "lib/paths/given_path.bpf.h"
 #include "lib/fs/removal.h"
@@ -22,27 +23,25 @@ struct removal {
 
 inline_ int removal_begins(struct removal *r);
 
-#define REMOVAL_ENTRY(name_, call_, dfd_, path_, to_dfd_, to_, flags_) \
-	SEC("tracepoint/syscalls/sys_enter_" #name_)                   \
-	int on_##name_(struct enter_ctx *ctx)                          \
-	{                                                              \
-		struct removal r = { .call = REMOVAL_##call_,          \
-				     .dfd = dfd_,                      \
-				     .name = path_,                    \
-				     .to_dfd = to_dfd_,                \
-				     .to = to_,                        \
-				     .flags = flags_ };                \
-                                                                       \
-		r.start = bpf_ktime_get_ns();                          \
-		return removal_begins(&r);                             \
-	}
+/* For ON_ENTRY(). */
+inline_ int removal_entered(u32 call, s32 dfd, u64 name, s32 to_dfd, u64 to, u32 flags)
+{
+	struct removal r = {
+		.call = call, .dfd = dfd, .name = name, .to_dfd = to_dfd, .to = to, .flags = flags
+	};
 
-REMOVAL_ENTRY(unlink, UNLINK, AT_CWD, ctx->args[0], 0, 0, 0)
-REMOVAL_ENTRY(unlinkat, UNLINKAT, ctx->args[0], ctx->args[1], 0, 0, ctx->args[2])
-REMOVAL_ENTRY(rename, RENAME, AT_CWD, ctx->args[0], AT_CWD, ctx->args[1], 0)
-REMOVAL_ENTRY(renameat, RENAMEAT, ctx->args[0], ctx->args[1], ctx->args[2], ctx->args[3], 0)
-REMOVAL_ENTRY(renameat2, RENAMEAT2, ctx->args[0], ctx->args[1], ctx->args[2], ctx->args[3],
-	      ctx->args[4])
+	r.start = bpf_ktime_get_ns();
+	return removal_begins(&r);
+}
+
+ON_ENTRY(unlink, removal_entered(REMOVAL_UNLINK, AT_CWD, ctx->args[0], 0, 0, 0))
+ON_ENTRY(unlinkat,
+	 removal_entered(REMOVAL_UNLINKAT, ctx->args[0], ctx->args[1], 0, 0, ctx->args[2]))
+ON_ENTRY(rename, removal_entered(REMOVAL_RENAME, AT_CWD, ctx->args[0], AT_CWD, ctx->args[1], 0))
+ON_ENTRY(renameat, removal_entered(REMOVAL_RENAMEAT, ctx->args[0], ctx->args[1], ctx->args[2],
+				   ctx->args[3], 0))
+ON_ENTRY(renameat2, removal_entered(REMOVAL_RENAMEAT2, ctx->args[0], ctx->args[1], ctx->args[2],
+				    ctx->args[3], ctx->args[4]))
 
 /* The removal by the running task, from its registers, anywhere within the call; false: none. */
 inline_ bool current_removal(struct removal *r)

@@ -466,7 +466,7 @@ std::string holes(const btf* types, __u32 id, std::size_t size) {
   return id ? unset(bytes, size) : "";
 }
 
-/// Of a CPU_TABLE_KEPT a row, up to the end of its key.
+/// A cached row (KEPT), up to the end of its key.
 std::pair<__u32, std::size_t> row_of(const btf* types, __u32 id) {
   auto* t = btf__type_by_id(types, id);
   auto size = static_cast<std::size_t>(btf__resolve_size(types, id));
