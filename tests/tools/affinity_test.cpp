@@ -147,6 +147,7 @@ TOOL_TEST(Affinity, EachLongWait) {
 // Three on one CPU keep it busy: none of them waits while it is idle.
 TOOL_TEST(Affinity, BusyCpu) {
   require_affinity("runqlat");
+  require_whole_cpus();
   Workload workload("runqueue", "--threads 3 --ms 300", kLinger);
   Tracer tracer("runqlat", {"--json", "--affinity", "-p", workload.id()});
   workload.release();

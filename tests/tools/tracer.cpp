@@ -130,6 +130,20 @@ void require_tool(const std::string& tool) {
                            ", stderr: " + err);
 }
 
+void require_whole_cpus() {
+  for (auto& line : lines(slurp("/proc/self/cgroup"))) {
+    bool first = line.find(":cpu") != line.npos;  // of the first version; else "0::PATH"
+    if (!first && !line.starts_with("0::")) continue;
+    auto root = std::string("/sys/fs/cgroup") + (first ? "/cpu" : "");
+    for (auto path = line.substr(line.rfind(':') + 1); path.size() > 1;
+         path.erase(path.rfind('/'))) {
+      auto quota = words(slurp(root + path + (first ? "/cpu.cfs_quota_us" : "/cpu.max")));
+      if (!quota.empty() && quota[0] != "max" && quota[0] != "-1")
+        throw Skip("where no quota of CPU time is set: " + path + " has one");
+    }
+  }
+}
+
 double slowness() {
   static const double factor = [] {
     auto start = Clock::now();

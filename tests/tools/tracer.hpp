@@ -27,6 +27,9 @@ std::optional<std::string> expected_missing(const std::string& tool);
 void require_tool(const std::string& tool);
 void note_that_it_runs(const std::string& tool);
 
+/// Skips where a quota of CPU time holds for the tests: tasks then wait while CPUs are idle.
+void require_whole_cpus();
+
 /// A program that waits, ready, until the tracer is attached. What it does to get there is over:
 /// it has left its CPU.
 class Workload {

@@ -29,6 +29,7 @@ struct Scarce {
   double own;  ///< run delay of the workload
 };
 Scarce scarce(const Strings& options) {
+  require_whole_cpus();
   Workload workload("runqueue", "--threads 3 --ms 1500", kLinger);
   Tracer tracer("cpuunclaimed", "--json 600" + options);
   auto before = machine();
@@ -68,6 +69,7 @@ TOOL_TEST(Cpuunclaimed, WaitsForOneCpu) {
 
 /// Of one process: what it waits, and no more.
 TOOL_TEST(Cpuunclaimed, OfOneProcess) {
+  require_whole_cpus();
   auto seen = observe("cpuunclaimed --json -p {pid} 600", "runqueue --threads 3 --ms 500");
   auto line = line_with(seen.report().body, {});
   auto own = seconds(seen.truth, "run_delay_ns");

@@ -13,6 +13,7 @@ Json of_busy_cpu(const Observed& seen, std::size_t tool) {
 }
 
 TOOL_TEST(Runqlen, TotalIsWhatTasksWaited) {
+  require_whole_cpus();
   auto seen = observe_all({"runqlen --json --strict -C -f 999", "runqlen --json -C -O -f 999"},
                           "runqueue --threads 4 --ms 1500");
   auto line = of_busy_cpu(seen, 0), occupancy = of_busy_cpu(seen, 1);
