@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("src/*.cpp", "src/*.hpp", "include/*.hpp", "bpf/*.c", "bpf/*.h")
+SOURCES = ("src/*.cpp", "src/*.hpp", "include/*.hpp", "bpf/*.c", "bpf/*.h", "tests/*.cpp", "tests/*.hpp", "tests/*.c", "tests/*.h")
 # At the start of a sentence, and not a question: the subject comes first, as a noun.
 CLAUSE = re.compile(r"(?:^|[.:;] )(?:What|Who|Whom|Whoever|Whatever)\b[^?]*$")
 PHRASES = [(re.compile(pattern, re.I), better) for pattern, better in (

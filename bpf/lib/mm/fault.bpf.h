@@ -5,7 +5,7 @@
  * with the address. Not included: faults that the kernel makes for itself to reach a
  * page (mlock, MAP_POPULATE, direct I/O), and those that end in a signal.
  * The tool has a TASK_SLOT that begins with struct fault, and defines fault_slot() and
- * fault_begins(); or includes lib/mm/fault_slots.bpf.h if it needs no members of its own.
+ * fault_begins(); or includes lib/mm/fault_slots.bpf.h if it needs no further members.
  */
 #ifndef CORETAP_FAULT_BPF_H
 #define CORETAP_FAULT_BPF_H

@@ -65,7 +65,7 @@ inline_ void add_stacks(void *map, void *entry, const u32 parties, struct stack 
 	__sync_fetch_and_add(&e->count, n);
 }
 
-/* The map, its rows of `parties` tasks each, and the functions that add to them. */
+/* The map, its rows of this many tasks, and the functions that add to them. */
 #define STACK_COUNTS(parties)                                                                  \
 	struct stack_row {                                                                     \
 		struct stack_sum sum;                                                          \
