@@ -59,7 +59,7 @@ bool same(const Rest& a, const Rest& b) {
 
 }  // namespace
 
-// A thread announces a sleep shortly before it leaves its CPU.
+// A thread's state shows a sleep shortly before it leaves its CPU.
 Rest Rest::of(pid_t pid) {
   std::optional<Rest> last;
   for (int i = 0; i < 2000; i++) {

@@ -20,7 +20,7 @@ bool is_long() { return ::getenv("CORETAP_STRESS_SCALE") != nullptr; }
 
 std::chrono::milliseconds suspension() { return is_long() ? 3000ms : 1000ms; }
 
-// ---- one cell ----
+// ---- one tool under one condition ----
 
 /// One workload on each CPU, each with this fraction of the row's events.
 Scene set(const Row& row, double part = 1) {

@@ -108,7 +108,7 @@ void expect_well_formed_xml(const std::string& path) {
   EXPECT_TRUE(without_kernel_addresses(slurp(path)));
 }
 
-// ---- a load that the tools of a subsystem watch ----
+// ---- a load traced by the tools of a subsystem ----
 
 constexpr std::size_t kAtOnce = 8;  // each runs three or more times, within the capacity of guests
 

@@ -149,7 +149,7 @@ std::string Trace::Event::value(const std::string& key) const {
   return words.substr(at, words.find_first_of(" ,", at) - at);
 }
 
-// ---- what the kernel does not report ----
+// ---- switches that the kernel does not report ----
 
 namespace {
 

@@ -1,7 +1,7 @@
 // A workload traced by tools, and expectations of their lines: the usual content of a tool's test.
 //
-// auto seen = observe("filetop --json --strict -p {pid}", "fileio --count 50 --size 3000");
-// expect_sums(seen.report(), seen.truth, {"reads", "writes", {"read_bytes", "bytes"}});
+//   auto seen = observe("filetop --json --strict -p {pid}", "fileio --count 50 --size 3000");
+//   expect_sums(seen.report(), seen.truth, {"reads", "writes", {"read_bytes", "bytes"}});
 #pragma once
 #include <array>
 #include <concepts>

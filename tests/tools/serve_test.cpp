@@ -125,7 +125,7 @@ TOOL_TEST(Serve, OneToolTwice) {
   }));
 }
 
-// ---- what goes wrong ----
+// ---- failures ----
 
 TOOL_TEST(Serve, AToolThatEndsStartsAgain) {
   Server server(entry("opensnoop"));

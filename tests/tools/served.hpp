@@ -9,7 +9,7 @@ namespace coretap::tooltest {
 
 using namespace std::chrono_literals;
 
-// ---- a page, read by the rules of its format alone ----
+// ---- a page, parsed by its format only ----
 
 struct Sample {
   std::string name;

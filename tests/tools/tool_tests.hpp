@@ -1,7 +1,7 @@
 // Declared by a tool's test file for the tests that run for every tool: nothing else in the tests
 // knows a tool.
 //
-// TESTS_OF(mytool, .events = {{}, "workload --count 5"}, ...);
+//   TESTS_OF(mytool, .events = {{}, "workload --count 5"}, ...);
 #pragma once
 #include <iosfwd>
 #include <map>

@@ -30,7 +30,7 @@ std::string environment(const char* name, const std::string& otherwise) {
 
 }  // namespace
 
-// ---- where things are ----
+// ---- paths ----
 
 std::string bin_directory() {
   return environment("CORETAP_BIN",

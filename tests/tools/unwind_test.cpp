@@ -14,7 +14,7 @@ void require_workload(const std::string& name) {
     throw Skip("not built for this machine: " + name);
 }
 
-// ---- what the reports say ----
+// ---- contents of reports ----
 
 struct UserStack {
   Strings frames;
@@ -75,8 +75,7 @@ void expect_start(const Strings& truth, const UserStack& stack) {
 
 struct Expected {
   std::uint64_t least_guessed = 0, most_guessed = 0;
-  double known =
-      0.8;  ///< minimum share of stacks in the chain; the rest is the workload's start and end
+  double known = 0.8;      ///< share in the chain, at least; the rest is the start and the end
   Strings sometimes = {};  ///< reasons that a quarter may have
 };
 
@@ -200,7 +199,7 @@ std::vector<UserStack> with_leaf(const Traced& traced, std::string_view leaf) {
   return found;
 }
 
-// ---- what runs innermost ----
+// ---- innermost functions ----
 
 TOOL_TEST(Unwind, ChainOfAllKindsOfFrames) {
   auto observed = trace_cases("profile", kSampled, {{"--end spin"}});
@@ -217,7 +216,7 @@ TOOL_TEST(Unwind, ProcedureLinkageTables) {
   expect_all_whole("profile", kSampled, {{"--end plt", kYoung}, {"--end plt --ibt", kYoung}});
 }
 
-// ---- what calls the chain ----
+// ---- callers of the chain ----
 
 TOOL_TEST(Unwind, Threads) {
   for (auto& [tool, options, end] : both_ways("--end spin"))
@@ -455,7 +454,7 @@ TOOL_TEST(Unwind, Wakers) {
   }
 }
 
-// ---- programs that were not prepared ----
+// ---- ordinary programs ----
 
 // Each call of its function calls the same functions of the shell, which exports their names.
 TOOL_TEST(Unwind, FramesOfARecursiveScript) {

@@ -74,7 +74,7 @@ WL_FLAG("hold", wl_hold_wanted, "after the ready line wait for a byte or EOF on 
 WL_FLAG("linger", wl_linger_wanted, "wait so again before the end");
 WL_BOUNDED("timeout", wl_timeout_s, 120, 1, 3600, "end with status 1 after so many seconds");
 
-/* ---- ways out ---- */
+/* ---- exits ---- */
 
 static inline __attribute__((noreturn, format(printf, 2, 3))) void wl_die(int status,
 									  const char *format, ...)
@@ -913,7 +913,7 @@ static inline void wl_pin(int cpu)
 	cannot_if(sched_setaffinity(0, sizeof(set), &set), wl_format("CPU %d", cpu));
 }
 
-/* ---- places for files ---- */
+/* ---- directories for files ---- */
 
 /* On tmpfs, ramfs or overlay: the upper layer of an overlay is unknown, in a guest it is tmpfs. */
 static inline bool wl_keeps_files_in_memory(const char *dir)

@@ -61,7 +61,7 @@ void go_all_ways() {
   ::_exit(0);
 }
 
-// ---- what the reports say ----
+// ---- contents of reports ----
 
 /// A sleep of the workload.
 bool is_sleep(const Json& line) {

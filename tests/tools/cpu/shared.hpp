@@ -19,7 +19,7 @@ inline void expect_longest_of_all(const Json& line) {
   EXPECT_GT(most, 0u);
 }
 
-// ---- time on a CPU, and until it ----
+// ---- time on a CPU, and waiting for one ----
 
 /// If the tool reads the kernel's accounting, it adds the same numbers: any difference is an error.
 /// Otherwise it takes timestamps slightly later than the kernel, and before a task is queued; 3%

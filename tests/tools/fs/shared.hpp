@@ -99,8 +99,7 @@ inline MappedFiles maps_of_command(const std::string& tool) {
   return maps;
 }
 
-// ---- tools that have two ways to see the operations of a file system (bpf/lib/fs/fs_call.bpf.h)
-// ----
+// ---- tools with two ways to trace operations of a file system (bpf/lib/fs/fs_call.bpf.h) ----
 
 inline constexpr char kFileSystems[] = "ext4 xfs btrfs f2fs fuse nfs";
 

@@ -45,7 +45,7 @@ void check_compactions(const Report& report, const Zones& zones) {
 /// Sums over all tasks, including kcompactd, match the kernel's counters: at least their growth
 /// while the workload ran, at most that while the tool ran.
 void expect_scanned(const Report& report, const Json& truth, const Counters& around) {
-  // Otherwise the traced path scans what it isolates; the fast search adds to the rest.
+  // Otherwise the scans of the fast search are not traced.
   const bool all = report.header["limits"].items().empty();
   auto bounds = [&](const char* key, const char* counter) -> Bounds {
     return {key, all ? truth["vmstat"][counter].u64() : 0, around.growth(counter)};

@@ -249,7 +249,7 @@ TOOL_TEST(Memleak, KernelMemoryOfEachCpu) {
   EXPECT_EQ(maps, Held(50 * 8, 50));
 }
 
-// ---- what is refused ----
+// ---- rejected options ----
 
 TOOL_TEST(Memleak, AllocatorsThatTheProcessHasNot) {
   require_tool("memleak");

@@ -76,7 +76,7 @@ TOOL_TEST(Numamove, TwoNodesMovedByACall) {
   expect_within(seen.report(), {{"migrations", 0, 0}, {"moved_pages", 0, 0}});
 }
 
-// ---- anywhere ----
+// ---- any machine ----
 
 TOOL_TEST(Numamove, CompactionIsNotCounted) {
   Workload workload("compaction", "--manual");

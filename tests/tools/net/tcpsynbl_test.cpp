@@ -23,7 +23,7 @@ void expect_queue(const Family& family, const std::string& ip, const std::string
     EXPECT_EQ(counted_from(h, 4), 3u);
   }
   expect_same(of_port, seen.ready, {{"local_port", "server_port"}});
-  expect_fields(only(seen.body(2)), "count 0 backlog_max null");  // for the counters
+  expect_fields(only(seen.body(2)), "count 0 backlog_max null");  // only for the counters
 }
 
 TOOL_TEST(Tcpsynbl, Queue) { expect_queue(kFour, "-4", "-6"); }

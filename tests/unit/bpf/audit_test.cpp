@@ -24,8 +24,7 @@ struct Code {
 std::vector<Code> functions_of(const Tool& tool) {
   std::vector<Code> all;
   auto bytes = tool.object.bytes();
-  std::vector<std::uint64_t> copy((bytes.size() + 7) / 8);  // aligned and writable, as libelf
-                                                            // requires
+  std::vector<std::uint64_t> copy((bytes.size() + 7) / 8);  // aligned and writable, for libelf
   std::memcpy(copy.data(), bytes.data(), bytes.size());
   elf_version(EV_CURRENT);
   std::unique_ptr<Elf, decltype(&elf_end)> elf(
@@ -587,7 +586,7 @@ TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
 
 INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, each_registered(), name_of_registered);
 
-// ---- the audit itself finds what is wrong ----
+// ---- tests of the audit itself ----
 
 bpf_insn insn(int code, int dst = 0, int src = 0, int off = 0, int imm = 0) {
   bpf_insn i{};

@@ -113,8 +113,7 @@ class Walk : public coretap::test::WithLibrary<Walk> {
     expect(callers, end, guessed);
   }
 
-  std::uint64_t a = 0, last = 0;  ///< functions: one whose caller is 8 further, one without a
-                                  ///< caller
+  std::uint64_t a = 0, last = 0;  ///< functions: one whose caller is 8 further, one without
   std::unique_ptr<MadeTables> tables_;
   std::vector<__u32> rows_;
   given_task& task_ = data.given;

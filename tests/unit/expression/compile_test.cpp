@@ -51,7 +51,7 @@ Ran run(const std::string& text, const expression_in& in = {}, const Scope* scop
   return {memory->result, memory->faulted != 0, {}};
 }
 
-// ---- arithmetic: random expressions, and what a C compiler makes of them ----
+// ---- arithmetic: random expressions, against a C compiler ----
 
 class Random {
  public:

@@ -356,7 +356,7 @@ TEST(Otlp, EventsAreBounded) {
   EXPECT_EQ(record(event(",\"a\":[" + items + "]")).number(7), 1u);
 }
 
-// ---- answers ----
+// ---- responses ----
 
 TEST(Otlp, WhatAnEngineRefused) {
   EXPECT_EQ(otlp_rejected(""), 0u);

@@ -82,7 +82,7 @@ TEST(SeriesTable, SumsAreExact) {
       std::uint64_t added = 0;
       for (int i = 0; i < 500; i++) {
         auto n = random() % 5 + 1;
-        // Some names often, and new ones permanently.
+        // Some names often, many others rarely.
         auto name = random() % 3 ? random() % 40 : random() % 100'000;
         table.add({"comm" + std::to_string(name), "op" + std::to_string(random() % 3)}, Numbers{n},
                   n);

@@ -154,8 +154,7 @@ TEST(Command, EndsWithUsIfNeverLetGo) {
 TEST(Command, RunsWithOrdinarySignals) {
   ScratchDirectory scratch;
   EXPECT_EQ(in_child([&] {
-              // The process that runs this test may ignore some (nohup does); a command inherits
-              // that.
+              // The process that runs this test may ignore some (nohup does); a command keeps that.
               for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
                 ::signal(signal, SIG_DFL);
               block_signals();  // as the tools do: the command must not inherit this

@@ -46,8 +46,7 @@ TEST(ProcMaps, CopiesOfCodeAreTheFiles) {
                                     "201000-202000 r-xp 00000000 00:00 0\n"
                                     "202000-203000 rwxp 00000000 00:01 3 /anon_hugepage (deleted)\n"
                                     "203000-204000 rw-p 00003000 fe:00 6 /b\n"
-                                    // Unknown: the neighbours give different offsets; another
-                                    // file's.
+                                    // Unknown: the neighbours' offsets differ; another file's.
                                     "301000-302000 r--p 00000000 fe:00 7 /c\n"
                                     "302000-303000 rwxp 00000000 00:00 0\n"
                                     "303000-304000 r--p 00001000 fe:00 7 /c\n"

@@ -62,8 +62,7 @@ TEST(Cfi, FramesThatOverlap) {
   const auto cie = elf.cie();
   elf.fde(cie, kCode + 0x00, 0x20, {});
   elf.fde(cie, kCode + 0x08, 0x10, kFrame24);  // inside: the first is used
-  elf.fde(cie, kCode + 0x10, 0x20, bytes({0x44, 0x0e, 16, 0x54, 0x0e, 24}));  // the rest of this
-                                                                              // one is used
+  elf.fde(cie, kCode + 0x10, 0x20, bytes({0x44, 0x0e, 16, 0x54, 0x0e, 24}));  // the rest is used
   elf.fde(cie, kCode + 0x10, 0x08, kFrame24);
   EXPECT_EQ(rows_of(elf), "10000 sp+8, 10020 sp+16, 10028 sp+24, 10030 none");
 }
@@ -189,7 +188,7 @@ TEST(Cfi, LongForm) {
   }
 }
 
-// More than one read returns and a walk's buffer holds; the file has another order.
+// More frames than one read returns or a walk's buffer holds; in the file in another order.
 TEST(Cfi, ManyFrames) {
   constexpr std::uint64_t kCount = 100000;
   MadeElf elf;
@@ -263,7 +262,7 @@ using Oracle = std::map<std::uint64_t, Said>;
 bool is_zero(const std::string& text) { return text.find_first_not_of('0') == std::string::npos; }
 
 // "00000018 0000000000000014 0000001c FDE cie=00000000 pc=0000000000031750..0000000000031772", then
-// " LOC CFA rbx ra ", then rows. Without rows the CIE's are used.
+// "   LOC           CFA      rbx   ra    ", then rows. Without rows the CIE's are used.
 std::optional<Oracle> ask_readelf(const std::string& file) {
   std::istringstream lines(
       output_of("readelf -W --debug-dump=frames-interp '" + file + "' 2>/dev/null"));

@@ -112,7 +112,7 @@ struct Made {
       expect_at(address, truth_at(address));
     }
   }
-  /// From the page of the first rule to that of the last: in each page only changes, and its start.
+  /// One row at the start of each page from the first rule to the last, and one for each change.
   void expect_no_row_too_many() const {
     ASSERT_FALSE(table.pages.empty());
     EXPECT_EQ(table.base, truth.rows.front().address & ~(kPage - 1));
@@ -149,14 +149,14 @@ TEST(MakeTable, ProgramsEndWhereTheyStart) {
                                       {0x140, 0x140, "end"},  // the first byte after a function
                                       {0x150, 0x150, "end"},
                                       {0x150, 0x140, "none"},
-                                      {0x110, 0x110, "sp+16"},  // described code is not changed
+                                      {0x110, 0x110, "sp+16"},  // described code keeps its rule
                                       {0x110, 0x140, "none"}})
     EXPECT_EQ(at(kCode + entry, kCode + address), rule) << std::hex << entry << " " << address;
   EXPECT_EQ(at(0, kCode), "none");
   EXPECT_EQ(at(0x7fffffff, kCode + 0x300), "none") << "outside of the file";
 }
 
-/// A file with one function at an eight-byte address, with code at its start and end.
+/// A file with functions at kCode + 0x10 and at this address, encoded in eight bytes.
 std::string far_file(std::uint64_t at) {
   MadeElf elf;
   elf.finds = MadeElf::by_walk;

@@ -92,7 +92,7 @@ TEST(FrameProgram, RemembersStates) {
 
 TEST(FrameProgram, OutermostFrames) { expect_rules({"07 10: end", "07 10 86 02 0e 40: end"}); }
 
-// Never a wrong rule.
+// Programs that rules cannot express give "other", never a wrong rule.
 TEST(FrameProgram, WhatRulesCannotExpress) {
   expect_rules({
       "90 02: other",                     // the return address at another offset
@@ -169,8 +169,7 @@ TEST(FrameProgram, SignalFrames) {
   };
   EXPECT_EQ(rule("zRS", sigreturn), "10000 signal, 10100 none");
   EXPECT_EQ(rule("zR", sigreturn), "10000 other, 10100 none");
-  for (const std::size_t place : {3, 10, 15, 20}) {  // those of the CFA, rbp, rbx, the return
-                                                     // address
+  for (const std::size_t place : {3, 10, 15, 20}) {  // those of CFA, rbp, rbx, return address
     auto moved = sigreturn;
     moved[place] = static_cast<char>(moved[place] ^ 8);
     EXPECT_EQ(rule("zRS", moved), "10000 other, 10100 none") << place;

@@ -181,13 +181,13 @@ TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
   expect(3, child.map(c, kPlace));
   expect(2, child.map(b, kPlace));
   expect(4, child.map("", kPlace));
-  // A further one elsewhere invalidates none.
+  // A further one elsewhere conflicts with no generation.
   expect(4, child.map(a, kPlace + 16 * kBytes));
   expect(1, child.map(a, kPlace));
   expect(1, child.unmap(kPlace + 16 * kBytes));
-  expect(1, child.map(a, kPlace, 4));  // it has grown, and is invalidated completely
+  expect(1, child.map(a, kPlace, 4));  // it has grown; the next one conflicts with all
   expect(5, child.map(b, kPlace + 3 * kBytes));
-  // The same file at an overlapping address invalidates the earlier mapping of the page.
+  // The same file, with another offset at this page.
   expect(6, child.map(a, kPlace + kBytes));
 }
 
@@ -284,8 +284,7 @@ class ProcessesWithoutRoom : public ProcessesTest {
   void SetUp() override {
     ProcessesTest::SetUp();
     if (IsSkipped()) return;
-    // Everything else is allocated first. A library takes a chunk, or the unused rest of the first
-    // ones.
+    // Everything else is allocated first. A library takes a chunk, or the rest of the first ones.
     child_ = std::make_unique<Mapper>();
     processes_->look(child_->pid(), kProgram, false);
     auto before = kernel_.chunks(64);
@@ -350,7 +349,7 @@ TEST_F(ProcessesWithoutRoom, TablesThatAreNotUsedGiveWay) {
   EXPECT_EQ(mapping(kPlace + 16 * kBytes)->page, unsigned{UNWIND_LACK_MEMORY});
   EXPECT_EQ(mapping(kPlace)->used, 0u) << "from here on";
   for (int i = 0; i < 3 && !mapping(at_c_)->pages; i++) {
-    ::usleep(150000);  // dropping takes real time
+    ::usleep(150000);  // dropped tables are freed by real time
     tend();
   }
   EXPECT_EQ(mapping(at_c_)->pages, 1u);

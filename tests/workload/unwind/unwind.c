@@ -150,7 +150,7 @@ static void *function_of(void *library, const char *name)
 }
 #endif
 
-/* ---- ends: what is innermost ---- */
+/* ---- ends: the innermost functions ---- */
 
 static char *code;
 static jmp_buf way_back;
@@ -332,7 +332,7 @@ static const struct step ends[] = {
 	{0},
 };
 
-/* ---- ways: what calls the chain ---- */
+/* ---- ways: callers of the chain ---- */
 
 WL_FRAME void by_main(work *end)
 {
@@ -457,7 +457,7 @@ static const struct step *find(const struct step *all, const char *name)
 	wl_die(WL_USAGE, "not known here: %s", name);
 }
 
-/* ---- the same program elsewhere, and again ---- */
+/* ---- the same program from memory, and again ---- */
 
 static void become_copy(char **argv)
 {
