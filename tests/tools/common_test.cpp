@@ -199,7 +199,7 @@ TEST_KIND(WithoutRights) {
   }
 }
 
-// A full pipe blocks it at its exit, and its state can be read.
+// A full pipe blocks it before its exit, so that its BPF objects can be checked.
 TEST_KIND(ExplainsWithoutAttaching) {
   require_tool(tool);
   UnreadPipe pipe;

@@ -62,7 +62,7 @@ TOOL_TEST(Pprof, WaitsAreThoseOfTheLines) {
   EXPECT_TRUE(profile["comments"].strings().at(0).starts_with("offcputime --json --pid "));
 }
 
-/// First and last address of the function with this name, from the file itself.
+/// File offsets of the first and last byte of the function with this name, by readelf.
 std::pair<std::uint64_t, std::uint64_t> place_in_file(const std::string& path,
                                                       const std::string& function) {
   auto told = run({"/bin/sh", "-c",

@@ -240,7 +240,7 @@ TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
   EXPECT_EQ(times_of_events(taken).size(), opens);
 }
 
-// A stopped process receives nothing: the buffer is limited, and all other events arrive.
+// A stopped process receives nothing: events without room count as limited, all others arrive.
 TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
   Receiver receiver;
   Workload workload("opener", "--count 8000", kLinger);

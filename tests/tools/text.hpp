@@ -27,8 +27,7 @@ Strings words(const std::string& text);
 
 /// The fields of one CSV line (RFC 4180; no newlines within).
 Strings csv_fields(const std::string& line);
-/// All rows have the fields of the header, and no raw control characters. Returns the number of
-/// rows.
+/// All rows have the header's fields and no raw control characters. Returns the number of rows.
 std::size_t check_csv(const std::string& text);
 
 /// The counts and bounds of one histogram are consistent.

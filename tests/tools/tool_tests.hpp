@@ -46,8 +46,7 @@ struct ToolTests {
   std::string name;
   std::vector<Report> reports = {};  ///< default: that of the row
   Events events;
-  bool alone = false;              ///< its tests measure the machine: no others run at the same
-                                   ///< time
+  bool alone = false;              ///< its tests measure the machine: none runs in parallel
   bool nothing_when_idle = false;  ///< histograms by key: no lines without events
   stress::Row stress;
   std::vector<LongRun> long_run = {{}};

@@ -1,4 +1,4 @@
-/* A FUSE file system in memory, in a separate process, without a library: regular files of up to 64
+/* A FUSE file system in memory, in a separate process, without a library: regular files up to 64
  * KiB and directories, by the messages of linux/fuse.h (7.12 and newer). */
 #ifndef WORKLOAD_FUSE_SERVER_H
 #define WORKLOAD_FUSE_SERVER_H

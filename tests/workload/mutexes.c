@@ -98,7 +98,7 @@ static void two(struct part *parts)
 	run(parts, 2);
 }
 
-/* The first mutex at the same address is never destroyed, as in C++. */
+/* Two mutexes at the same address, never destroyed, as in C++. */
 static void freed(struct part *parts)
 {
 	volatile uintptr_t was = 0; /* hides from the compiler that it is another one */

@@ -17,7 +17,7 @@ Watched watch(const std::string& order, const Strings& options = {}) {
           lines_with(report.body, {{"type", "deadlock"}})};
 }
 
-/// One cycle is found: each order follows the other, and the last one ends where the first starts.
+/// One cycle is found: the orders form a chain that ends where it starts.
 Watched cycle_of(const std::string& order, std::size_t length) {
   auto seen = watch(order);
   EXPECT_EQ(seen.deadlocks.size(), 1u);

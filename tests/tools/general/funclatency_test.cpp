@@ -21,7 +21,7 @@ TOOL_TEST(Funclatency, CallsTakeAsLongAsTheyMeasureThemselves) {
   EXPECT_EQ(seen.report().lost("unmatched"), 0u);
 }
 
-// Each level of a recursion lasts as long as the sleep in the innermost; a call left by longjmp
+// Each level of a recursion lasts as long as the sleep in the innermost one; a call left by longjmp
 // never ends, and is detected at the next one.
 TOOL_TEST(Funclatency, RecursionAndLongjmp) {
   auto seen = time_calls({"-F", calls("*_call")});

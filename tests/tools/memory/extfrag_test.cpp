@@ -251,8 +251,7 @@ TOOL_TEST(Extfrag, Fragmenting) {
   EXPECT_EQ(lines(seen.text(3)).size(), 4u) << seen.text(3);  // time, titles, row, empty line
   like_debugfs("extfrag_index", "-i");
   like_debugfs("unusable_index", "-u");
-  expect_contains(output_of("extfrag -i"), {" 0."});  // some order would fail because of
-                                                      // fragmentation
+  expect_contains(output_of("extfrag -i"), {" 0."});  // some order fails by fragmentation
 }
 
 TOOL_TEST(Extfrag, IndexEachInterval) {

@@ -3,7 +3,7 @@
  * under two names of equal length: same size, same layout, same tables, other functions; and with
  * the musl C library, which has no unwind tables.
  *
- * brief MS [--sleep | --callers]
+ *     brief MS [--sleep | --callers]
  *
  * --sleep: it waits in the chain instead of working.
  * --callers: the chain also below a signal handler and in a thread.

@@ -71,7 +71,7 @@ static volatile size_t hidden = 100;
 
 #define USE(block) __asm__ volatile("" : : "r"(block) : "memory")
 
-/* Clears all callee-saved registers: above it only the tables give the frame pointers. */
+/* Clobbers all callee-saved registers: above it only the tables give the frame pointers. */
 #define BODY_saving                                                                                \
 	__asm__ volatile("xor %%ebp, %%ebp" : : : "rbx", "rbp", "r12", "r13", "r14", "r15")
 #define BODY_vla                                                                                   \
