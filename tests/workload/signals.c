@@ -7,8 +7,7 @@ WL_NUMBER("rounds", rounds, 1, "rounds of calls");
 static int taken[2];
 static pid_t child, gone;
 
-/* Handles all signals but SIGTTIN, which stays pending, and SIGURG, which is not blocked: ignored.
- */
+/* Handles all signals but SIGTTIN, which stays pending, and SIGURG, which is ignored unblocked. */
 static void take_signals(void)
 {
 	sigset_t set;

@@ -138,7 +138,7 @@ TOOL_TEST(Loads, AveragesOfTheKernel) {
   FAIL() << "/proc/loadavg is never the same twice";
 }
 
-// Both sample at slightly different times, and the kernel's load has other tasks.
+// Both sample at slightly different times, and the kernel counts loads itself, too.
 TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
   Workload load("load", kLoad);
   auto report = report_of("loads --json -s 0.02 50");

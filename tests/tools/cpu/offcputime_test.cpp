@@ -92,7 +92,7 @@ void expect_sleeps(const Report& report, const Json& truth, std::uint64_t ms) {
 }
 
 TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
-  auto seen =  // it exits before its stacks are read
+  auto seen =  // it has exited at the end
       observe("offcputime --json --strict -p {pid}", "sleeper --sleeps 20 --ms 10", {});
   expect_sleeps(seen.report(), seen.truth, 10);
   for (auto& line : seen.report().body) {

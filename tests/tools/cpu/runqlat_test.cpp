@@ -6,7 +6,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// A thread that changes its name has a histogram for each name: the one with most waits.
+/// A thread that changes its name has a histogram for each name: the one with the longest waits.
 Json waits_of(const Report& report, const Json& thread) {
   auto own = lines_with(report.body, {{"tid", thread["tid"].u64()}});
   if (own.empty()) throw std::runtime_error("thread " + thread["tid"].text() + " is missing");
@@ -19,8 +19,7 @@ void expect_same_waits(const Report& report, const Json& truth) {
   for (auto& thread : truth["threads"].items()) {
     auto histogram = waits_of(report, thread);
     expect_run_delay(report, histogram["total_ns"].u64(), thread);
-    // Newer kernels do not count a switch from a thread to itself as a time slice: never higher
-    // here.
+    // Newer kernels do not count a switch from a thread to itself as a time slice: never more here.
     EXPECT_EQ(histogram["count"].u64(), thread["timeslices"].u64());
     check_histogram(histogram, 1000);
   }

@@ -15,7 +15,7 @@ TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
   auto tids = seen.truth["tids"].items();
   ASSERT_EQ(report.body.size(), seen.truth["threads"].u64());
   for (std::size_t i = 0; i < report.body.size(); i++) {
-    // Without this a pthread_create() is not recorded.
+    // Without the library no pthread_create() is in progress.
     Value function = nullptr;
     if (i < seen.truth["by_library"].u64()) function = "threads_main";
     expect_fields(report.body[i], {{"thread_tid", tids[i].u64()},

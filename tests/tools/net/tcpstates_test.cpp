@@ -1,4 +1,4 @@
-// tcpstates against connections whose states follow from which end closes first (RFC 9293).
+// tcpstates against connections whose states follow from the first close (RFC 9293, figure 5).
 #include "connections.hpp"
 
 namespace coretap::tooltest {
