@@ -312,7 +312,7 @@ TEST_KIND(SignalsIgnoredAtStart) {
 // A file or map that is opened later must not become the tool's output.
 TEST_KIND(ClosedStandardFiles) {
   require_tool(tool);
-  // A snapshot ends by itself.
+  // A snapshot ends on its own.
   auto words = with_options(attaches ? Strings("--json --duration 0.2") : Strings("--json"));
   for (auto& closed : std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1, 2}}) {
     SCOPED_TRACE(::testing::PrintToString(closed));

@@ -98,7 +98,7 @@ TOOL_TEST(Ksnoop, MembersOfTheTask) {
   ASSERT_EQ(values.size(), 4U);
   EXPECT_EQ(values[0], "$task->tgid = " + report.body[0]["pid"].text());
   EXPECT_EQ(values[1], "$task->comm = \"probes\"");
-  // It is larger than what is copied.
+  // It is larger than the copied part.
   expect_contains(values[3], {"(struct task_struct){", ", ..."});
 }
 

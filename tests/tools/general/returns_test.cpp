@@ -53,7 +53,7 @@ TOOL_TEST(Returns, OfFunctionsThatEndByAJump) {
   EXPECT_EQ(by.at("ends_elsewhere")["count"].u64(), kCalls);
   EXPECT_EQ(by.at("last")["count"].u64(), 2 * kCalls);
   EXPECT_EQ(timed.report.lost("unmatched"), 0u);
-  // Alone, its return is that of all calls of the other one.
+  // Traced alone: its return is also the return of all calls of the other function.
   expect_refusals("trace", {{"r:" + in_unwinds("ends_elsewhere"), "--return-trampoline", 3}});
   auto forced =
       trace_unwinding({"trace", "--return-trampoline", "r:" + in_unwinds("ends_elsewhere")});

@@ -197,7 +197,7 @@ TEST(Expressions, ReadTextAndElements) {
   EXPECT_EQ(run("$task->comm[0]").value, static_cast<std::uint64_t>(comm[0]));
   EXPECT_EQ(run("$task->comm[arg1]", in).value, static_cast<std::uint64_t>(comm[2]));
   expect_values(in, usual_scope(),
-                {// The start decides.
+                {// STRCMP compares the start.
                  "STRCMP(\"unit\", $task->comm) => 1", "STRCMP(\"unix\", $task->comm) => 0",
                  "STREQ(\"unit\", $task->comm) => 0", "STREQ(\"unit_tests\", $task->comm) => 1",
                  "$task->comm == \"unit_tests\" => 1", "\"unit_tests.\" != $task->comm => 1",
