@@ -1,4 +1,4 @@
-"""Where scripts and tests keep what they fetched or found out, from one run to the next."""
+"""The directory in which scripts and tests keep downloads and results between runs."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Comments in plain technical English: phrases that readers stumble over, with the usual wording.
-`problems(files)` is what scripts/lint asks; `english.py FILE...` prints the same for some files, and
-`english.py --same-code REVISION` fails where a source differs from that revision in more than its comments."""
+scripts/lint calls `problems(files)`; `english.py FILE...` prints the same for some files, and
+`english.py --same-code REVISION` fails if a source differs from that revision in more than its comments."""
 
 import re
 import subprocess
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("src/*.cpp", "src/*.hpp", "include/*.hpp", "bpf/*.c", "bpf/*.h")
-# At the start of a sentence, and not a question: the subject comes first, as a noun.
+SOURCES = ("src/*.cpp", "src/*.hpp", "include/*.hpp", "bpf/*.c", "bpf/*.h", "tests/*.cpp", "tests/*.hpp", "tests/*.c", "tests/*.h")
+# At the start of a sentence that is not a question: the subject must come first, as a noun.
 CLAUSE = re.compile(r"(?:^|[.:;] )(?:What|Who|Whom|Whoever|Whatever)\b[^?]*$")
 PHRASES = [(re.compile(pattern, re.I), better) for pattern, better in (
     (r"\b(is|are|was|were|be|been) told\b|\btells?\b|\btold\b", "reports, indicates, distinguishes"),
@@ -62,7 +62,7 @@ def problems(files):
 
 
 def code_of(text):
-    """Without comments, and however it is broken into lines."""
+    """The code without comments and line breaks."""
     bare = _TOKEN.sub(lambda token: " " if token.group().startswith(("//", "/*")) else token.group(), text)
     return " ".join(bare.split())
 

@@ -1,4 +1,4 @@
-"""GoogleTest's JSON reports: which tests failed, what further tries made of them, and how long the tests of tools took."""
+"""GoogleTest's JSON reports: failed tests, results of retries, and durations of tool tests."""
 
 import json
 import re
@@ -6,21 +6,21 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# Some kernels leave out all tracepoints of a CPU for a millisecond now and then (seen on 6.18: one task's next is not
-# the next one's previous, for every program alike), and emulated guests stall. So a test that traces is run up to three
-# times, alone after the first; this is the only place that tries again. What needed it is counted.
+# Some kernels sometimes skip all tracepoints of a CPU for a millisecond (seen on 6.18: one switch's next task is not
+# the following one's previous, for every program alike), and emulated guests stall. So a test that traces is run up to
+# three times, alone after the first; this is the only place that retries. Retries are counted.
 TRIES = 3
-MOST_TRIED_AGAIN = 8  # where more failed, another try would only hide it
-BUDGET = 0.005  # of all tests, on average, may need another try
-CHANCE = 0.01  # a run fails with more of them than a run with that average has with this probability
+MOST_TRIED_AGAIN = 8  # with more failures, a retry would only hide them
+BUDGET = 0.005  # share of all tests, on average, that may need a retry
+CHANCE = 0.01  # a run fails if a run with that average would have more retries only with this probability
 
-# Tests that ask nothing of the kernel and count nothing of the machine: they run on the host only, several at once. As a
-# filter of GoogleTest's.
+# Tests that need neither the kernel nor counts of the machine: they run on the host only, several at once. As a
+# GoogleTest filter.
 ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "Common.HelpAndVersion", "Common.List", "Common.CommandsOfCoretap",
                        "Common.CoretapOnAFullDisk"])
-# Each tool once: it attaches, sees exactly what happened, and ends.
+# One run of each tool: it attaches, sees exactly what happened, and ends.
 LIFE = "Tools/Life.*"
-# Tests that trace, but count nothing that other tests make: on the host they too run several at once.
+# Tests that trace, but count nothing that other tests make: on the host they run several at once, too.
 OF_EACH_TOOL = ":".join([LIFE, "Tools/Rights.*", "Serve.*", "ServeOtlp.*", "AcceptedOwners.*", "Unwind.*", "UnwindYoung.*"])
 
 
@@ -34,7 +34,7 @@ def tests(report):
 
 
 def listed(program, chosen="*"):
-    """The tests of a program that a filter means, by name, with what reports say of each."""
+    """The tests of a program that match a filter, by name, with their results in reports."""
     with tempfile.TemporaryDirectory() as scratch:
         names = Path(scratch, "tests.json")
         subprocess.run([program, "--gtest_list_tests", f"--gtest_output=json:{names}", f"--gtest_filter={chosen}"],
@@ -43,8 +43,8 @@ def listed(program, chosen="*"):
 
 
 def lanes(names, seconds, most, but):
-    """Filters for processes that run beside each other: a suite is one process's, so that tests of one tool follow each other.
-    `seconds`: of tests that have run before; `but`: a filter for those of these suites that do not run."""
+    """Filters for processes that run in parallel: a suite belongs to one process, so that tests of one tool run in sequence.
+    `seconds`: durations of earlier runs; `but`: a filter for tests of these suites that do not run."""
     suites = {}
     for name in names:
         suites.setdefault(name.rpartition(".")[0], []).append(seconds.get(name, 0.5))
@@ -64,7 +64,7 @@ def failed(report):
 
 
 def tried_again(report):
-    """-> (name, how many tries)"""
+    """-> (name, number of tries)"""
     return [(name, test["attempts"]) for name, test in tests(report) if test.get("attempts", 1) > 1]
 
 
@@ -73,13 +73,13 @@ def ran(report):
 
 
 def worth_another_try(report):
-    """Those that failed, unless they are too many."""
+    """The failed ones, unless they are too many."""
     names = failed(report)
     return names if len(names) <= MOST_TRIED_AGAIN else []
 
 
 def merge(report, again):
-    """Another try's results: what passed counts as passed. -> the names of those"""
+    """Merges a retry's results: passed tests count as passed. -> their names"""
     content, later, passed = json.loads(report.read_text()), dict(tests(again)), set()
     for suite in content["testsuites"]:
         for test in suite["testsuite"]:
@@ -89,14 +89,14 @@ def merge(report, again):
             test["attempts"] = test.get("attempts", 1) + 1
             if not later[name].get("failures") and later[name]["result"] == "COMPLETED":
                 test.pop("failures", None)
-                test["result"] = "COMPLETED"  # it may have been skipped, as its events did not come
+                test["result"] = "COMPLETED"  # it may have been skipped because its events did not come
                 passed.add(name)
     report.write_text(json.dumps(content))
     return passed
 
 
 def put(report, other):
-    """The results of another run in place of those that the same tests have here."""
+    """Replaces the results of the same tests by those of another run."""
     newer = dict(tests(other))
     content = json.loads(report.read_text())
     for suite in content["testsuites"]:
@@ -109,7 +109,7 @@ RESULTS = {"OK": "COMPLETED", "FAILED": "COMPLETED", "SKIPPED": "SKIPPED"}
 
 
 def of_log(log, report):
-    """Writes the report of a program that was ended before it could, from what it printed. -> how many tests did not end"""
+    """Writes the report of a program that was ended before it could, from its output. -> number of tests that did not end"""
     text = log.read_text(errors="replace") if log.exists() else ""
     suites = {}
     for how, suite, name, ms in ENDED_TEST.findall(text):
@@ -123,7 +123,7 @@ def of_log(log, report):
 
 
 def _blocks(log, ended):
-    """What a test program printed of each test that ended so."""
+    """Output of a test program for each test with this result."""
     block = []
     for line in log.read_text(errors="replace").splitlines():
         if line.startswith("[ RUN "):
@@ -162,7 +162,7 @@ def is_own(test):
 
 
 def tool_of(name, test):
-    """The tool whose test this is: its file's, or the one that a test of all tools runs with."""
+    """The tool of this test: by its file, or by its parameter for tests of all tools."""
     if match := OWN.search(test.get("file", "")):
         return match[1]
     if match := re.search(r"\.\w+/([a-z][a-z0-9]*)(?:_[a-z_]+)?$", name) if re.match(r"\w+/(Stress|Life)", name) else None:

@@ -1,5 +1,5 @@
-"""The figures: which commands are compared, under what, and what must come out.
-Subjects take turns within a round, in an order that rotates, so that no one always has the quiet moment."""
+"""The figures: the compared commands, their workload, and the required results.
+Subjects take turns within a round, in rotating order, so that none always gets the quietest moment."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs,
 
 MB = 1e6
 WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
-QUIET = 0.8  # the workload must make this part of all operations, or the round is taken again
+QUIET = 0.8  # minimum share of the workload in all operations, otherwise the round is repeated
 
 
 def _hooks_of(argv):
@@ -41,7 +41,7 @@ def _hooks_of(argv):
 
 
 class Bench:
-    """What all figures need to know: where the subjects are, how often to measure, where to write."""
+    """Common data of all figures: the subjects' paths, the numbers of measurements, the output."""
 
     def __init__(self, options, scratch):
         self.options, self.scratch, self.rounds = options, scratch, options.rounds
@@ -72,14 +72,14 @@ class Bench:
         return Subject("floor", [self.helper("empty", "-lbpf"), *hooks])
 
     def floor_of(self, *subjects):
-        """The floor on the hooks that coretap's tools say they use on this kernel."""
+        """The floor on the hooks that coretap's tools report for this kernel."""
         hooks = [hook for subject in subjects for hook in _hooks_of(subject.argv)]
         if not hooks:
             raise Unusable("floor: coretap has no hooks here")
         return self.floor(*hooks)
 
     def available(self, *makers):
-        """Those of the subjects that are here, and what became of the others."""
+        """The available subjects, and the reasons why others are missing."""
         subjects, notes = [], []
         for maker in makers:
             try:
@@ -91,7 +91,7 @@ class Bench:
         return subjects, notes
 
     def take_turns(self, what, subjects, notes, measure, rounds=None):
-        """measure(subject) for all subjects, round by round. A subject that cannot run leaves the race."""
+        """measure(subject) for all subjects, round by round. A subject that cannot run is left out from then on."""
         runs = {subject.label: [] for subject in subjects}
         racing, rounds = list(subjects), rounds or self.rounds
         for number in range(rounds):
@@ -105,19 +105,19 @@ class Bench:
         return runs
 
 
-# --- cost of the programs in the kernel, and what the workload feels ---------------------------------
+# --- cost of the programs in the kernel, and for the workload ------------------------------------------
 
 def _in_kernel(bench, workload):
-    """A measure: ns that a subject's programs take per operation of the machine.
+    """A measure: ns of a subject's programs per operation of the machine.
 
-    All operations are counted, not only the workload's: the programs see them all, too."""
+    All operations count, not only the workload's: the programs see them all, too."""
 
     def measure(subject):
         with running(subject, bench.scratch) as pids:
             progs, _ = kernel.held_by(pids)
             if not progs:
                 raise Unusable("holds no BPF program")
-            workload.run(0.02)  # the first events pay for what later ones find made
+            workload.run(0.02)  # the first events pay for initialisation
             for _ in range(3):
                 before = kernel.run_stats(progs)
                 ran = workload.run()
@@ -130,7 +130,7 @@ def _in_kernel(bench, workload):
 
 
 def _felt(bench, workload):
-    """A measure: the workload's own ns per operation beside a subject."""
+    """A measure: the workload's ns per operation while a subject runs."""
 
     def measure(subject):
         if subject.label == "nothing":
@@ -145,7 +145,7 @@ def _felt(bench, workload):
 
 
 def _cost(bench, figure, workload, subjects, notes, feel=_felt):
-    """Rounds with the kernel's own clock on, then rounds without it for what `feel` measures."""
+    """Rounds with the kernel's run time statistics on, then rounds without for `feel`."""
     with kernel.RunStats():
         inside = bench.take_turns(f"{figure}, time in the kernel", subjects, notes, _in_kernel(bench, workload))
     felt = {}
@@ -168,7 +168,7 @@ def _floor(bench, hooks, tool, *args):
 
 
 def _beside_peer(bench, tool, workload, hooks, bar, *args, peer=None, unit=None, slowdown=None, above=None):
-    """What most tools are measured by: in the kernel beside the peer and the floor; the workload beside nothing."""
+    """The measures of most tools: in the kernel against the peer and the floor; the workload against no tracer."""
     figure = " ".join((tool, *args))
     with closing(workload):
         subjects, notes = bench.available(lambda: bench.coretap(tool, *args), peer or (lambda: bench.peer(tool, *args)),
@@ -179,7 +179,7 @@ def _beside_peer(bench, tool, workload, hooks, bar, *args, peer=None, unit=None,
         yield _slowdown_row(figure, workload, felt, bar=slowdown)
 
 
-CHEAP = {"bar": 0.6, "above": 60}  # a part of the peer's, or ns above the floor: what most tools must keep
+CHEAP = {"bar": 0.6, "above": 60}  # relative to the peer, or ns above the floor: the limits of most tools
 
 
 def _cheap(bench, tool, workload, *args):
@@ -228,13 +228,13 @@ def syscount(bench):
 
 
 def fsdist(bench):
-    """Calls that are no operation of a file system count too: dd makes one for each read."""
+    """Calls that are not operations of a file system count, too: dd makes one for each read."""
     workload = Reads(bench.options.io_dir)
     return _beside_peer(bench, "fsdist", workload, ["sys_enter", "sys_exit"], 0.6, "-t", workload.file_system)
 
 
 def futexctn(bench):
-    """The peer's stacks are by frame pointers alone."""
+    """The peer's stacks need frame pointers."""
     hooks = ["syscalls/sys_enter_futex", "syscalls/sys_exit_futex"]
     peer = lambda: bench.peer("futexctn")
     for args in ((), ("--unwind", "fp")):
@@ -294,13 +294,13 @@ def filetop(bench):
 
 
 def fsslower(bench):
-    """None of the reads is slow: what is left out must be cheap."""
+    """None of the reads is slow: rejecting events must be cheap."""
     workload = Reads(bench.options.io_dir)
     return _cheap(bench, "fsslower", workload, "-t", workload.file_system)
 
 
 def vfsstat(bench):
-    """dd writes each byte that it reads, which counts too."""
+    """dd writes each byte that it reads, and that counts, too."""
     return _cheap(bench, "vfsstat", Reads(bench.options.io_dir))
 
 
@@ -327,7 +327,7 @@ def tcpconnlat(bench):
 
 
 def tcpstates(bench):
-    """A session is about ten changes of state, both ends together."""
+    """A session is about ten state changes, over both ends."""
     return _cheap(bench, "tcpstates", _sessions(bench))
 
 
@@ -346,7 +346,7 @@ def profile(bench):
 
 
 def offwaketime(bench):
-    """Beside both tools that it takes the place of, at once."""
+    """Against both tools that it replaces, running together."""
 
     def both():
         pair = bench.peer("offcputime")
@@ -359,7 +359,7 @@ def offcputime(bench):
     name = "offcputime"
 
     def kernel_only(subject, label):
-        """The same tool without user stacks, where this version can do so."""
+        """The same tool without user stacks, if this version has the option."""
         if "--kernel-stacks-only" in output_of([subject.argv[0], "--help"]):
             return Subject(label, [*subject.argv, "-K"])
         raise Unusable(f"{subject.label} has no -K: its default counts")
@@ -382,13 +382,13 @@ def offcputime(bench):
 # --- events: none may be lost ------------------------------------------------------------------------
 
 def _lost(log):
-    """What a tracer says was lost: coretap's ledger, or the peer's remarks."""
+    """Events that a tracer reports as lost: from coretap's ledger, or the peer's messages."""
     said = re.findall(r"^ +(\d+)  (?:lost|not tracked|missed)\b|[Ll]ost (\d+) events", log.read_text(errors="replace"), re.M)
     return sum(int(a or b) for a, b in said)
 
 
 def _delivered(bench, workload):
-    """A measure: the workload's ns per operation, what the tracer's file lacks of its operations, what the tracer says."""
+    """A measure: the workload's ns per operation, its operations missing in the tracer's file, the tracer's own report."""
 
     def measure(subject):
         if subject.label == "nothing":
@@ -407,7 +407,7 @@ def _delivered(bench, workload):
 
 
 def _events(bench, tool, workload, hooks, bar, slowdown=None, above=None):
-    """A tool that prints a line for each event: its cost, and whether all lines come when it writes to a file."""
+    """A tool that prints a line for each event: its cost, and whether all lines arrive when it writes to a file."""
     subjects, notes = bench.available(lambda: bench.coretap(tool), lambda: bench.peer(tool), lambda: _floor(bench, hooks, tool))
     inside, felt = _cost(bench, tool, workload, subjects, notes, _delivered)
     yield make_row(f"{tool}: in kernel", f"ns/{workload.unit}", inside, bar=bar, note="; ".join(notes), above=above)
@@ -439,23 +439,23 @@ def statsnoop(bench):
 
 
 def dcsnoop(bench):
-    """Each name is another one, so that none is in the cache. libbpf-tools has no such tool."""
+    """Each name is new, so that none is in the cache. libbpf-tools has no such tool."""
     workload = Rounds(bench.workload("lookups"), "absent", "look-up", 300_000, "--absent", shown=r"\blookups\b.*\babsent-\d+$")
     return _events(bench, "dcsnoop", workload, None, None)
 
 
-# --- any function: what the command line names ------------------------------------------------------
+# --- any function: named on the command line --------------------------------------------------------
 
 @dataclass
 class _Target:
-    """What is traced, in the words of coretap and of bpftrace, and the hooks that a floor takes."""
+    """A traced target, as arguments of coretap and of bpftrace, and the hooks for the floor."""
 
     name: str
     word: str
     probe: str
     hooks: list  # at the entry, and at the return
     reads: bool = True  # the workload reads for each hit
-    filtered: tuple = ()  # a filter that rejects all, and two fields: for coretap, for bpftrace
+    filtered: tuple = ()  # a filter that rejects everything, and two fields: for coretap, for bpftrace
 
     def workload(self, bench, count=100_000, shown=None):
         return Hits(bench.workload("hits"), count, ["--reads"] if self.reads else [], shown)
@@ -470,7 +470,7 @@ def _user_function(bench):
 
 
 def _kernel_function():
-    """By the link of many functions, where the kernel has it."""
+    """By multi-kprobe links, if the kernel has them."""
     multi = ".multi" if "kprobe_multi" in Path("/proc/kallsyms").read_text() else ""
     return _Target("kernel function", "vfs_read", "kprobe:vfs_read",
                    [f"{kind}{multi}/vfs_read" for kind in ("kprobe", "kretprobe")],
@@ -485,7 +485,7 @@ def _system_call():
 
 
 def _tracepoint(hook):
-    """It has fields of its own, and is met at each system call."""
+    """It has its own fields, and fires at each system call."""
     word = "t:raw_syscalls:sys_enter"
     return _Target("tracepoint", word, word.replace("t:", "tracepoint:", 1), [hook],
                    filtered=('(args->id > 100000) "%d %d", args->id, args->args[0]',
@@ -507,7 +507,7 @@ def _bcc_trace(*words):
 
 
 def _on(bench, tool, target, makers, hooks, unit="hit", **bars):
-    """In the kernel beside the floor and others; the workload too."""
+    """In the kernel against the floor and others; the workload, too."""
     figure, workload = f"{tool} of a {target.name}", target.workload(bench)
     subjects, notes = bench.available(*makers, lambda: bench.floor(*hooks))
     inside, felt = _cost(bench, figure, workload, subjects, notes)
@@ -523,7 +523,7 @@ def funccount(bench):
 
 
 def funclatency(bench):
-    """libbpf-tools take FILE:FUNCTION for a user function, too."""
+    """libbpf-tools accept FILE:FUNCTION for a user function, too."""
     for target in (_user_function(bench), _kernel_function()):
         makers = [lambda: bench.coretap("funclatency", target.word), lambda: bench.peer("funclatency", target.word)]
         yield from _on(bench, "funclatency", target, makers, target.hooks, unit="call", bar=0.7)
@@ -536,7 +536,7 @@ def trace(bench):
 
 
 def _rejected(bench):
-    """Two fields and a filter, which no hit passes."""
+    """Two fields and a filter that rejects all hits."""
     for target in (_user_function(bench), _kernel_function(), _system_call(), _tracepoint("raw_syscalls/sys_enter")):
         ours, theirs = target.filtered
         makers = [lambda: bench.coretap("trace", f"{target.word} {ours}"), lambda: _bpftrace_of("-e", f"{target.probe} {theirs}")]
@@ -575,10 +575,10 @@ def _all_lines(bench):
         yield make_row(f"trace of a {target.name}: lost", "hits", lost, against="", bar=0, note="; ".join(notes))
 
 
-# --- tools at work together: what a server feels ----------------------------------------------
+# --- tools that run together: effect on a server ------------------------------------------------
 
 def web(bench):
-    """Three tools of TCP at once. The turns are short and many: what is looked for is little."""
+    """Three TCP tools at once. Many short turns, because the effect is small."""
 
     def together(make):
         first, *others = (make(tool) for tool in ("tcptop", "tcplife", "tcpstates"))
@@ -600,13 +600,13 @@ def web(bench):
                        note="; ".join(notes))
 
 
-# --- the recorder: beside the tracers that see every call ------------------------------------
+# --- the recorder: against tracers that see every call ----------------------------------------
 
-SHARE_OF_SLOW = 0.1  # what they need for each operation does not depend on how many there are
+SHARE_OF_SLOW = 0.1  # the cost of each operation does not depend on their number
 
 
 def _recorder(bench, where, workload, bar):
-    """The workload in a cgroup that is recorded, and under strace and perf trace."""
+    """The workload in a recorded cgroup, and under strace and perf trace."""
     output = str(Path(bench.scratch, "calls"))
     subjects, notes = bench.available(
         lambda: bench.coretap("traceloop", "--dump-on-exit", "-c", str(where)),
@@ -657,8 +657,8 @@ AT_REST = (  # MB, with the rings or without, tools
 
 
 def memory(bench):
-    """At rest: attached and idle for a second; stacks were not printed. PSS parts a shared library among those who use
-    it now, so a dynamically linked subject looks smaller beside others; the private part is in --json as well."""
+    """At rest: attached and idle for a second; no stacks printed. PSS divides a shared library among its current users, so a
+    dynamically linked subject looks smaller beside others; the private part is in --json as well."""
     for bar, rings, tools in AT_REST:
         for tool in tools:
             yield from _memory_of(bench, tool, bar, rings)
@@ -702,7 +702,7 @@ END { clear(@start); }
 
 
 def _bpftrace_candidates(bench, tool):
-    """bpftrace's own script first; then the same made to load without kernel headers and without kprobes."""
+    """bpftrace's own script first; then a copy that loads without kernel headers and without kprobes."""
     program, script = find_program("bpftrace"), find_program(f"{tool}.bt")
     if not program:
         raise Unusable("bpftrace is missing (package bpftrace)")
@@ -753,7 +753,7 @@ def startup(bench):
 
 
 def functions(bench):
-    """All functions of the kernel that coretap attaches to. The floor resolves their names and does nothing else."""
+    """All kernel functions that coretap attaches to. The floor only resolves their names."""
     helper, ours = bench.helper("attached"), bench.coretap("funccount", "*")
     said = subprocess.run([*ours.argv, "--debug", "-d", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     names = set(re.findall(r"^ +(\w[\w.]*) \(kernel\)$", said.stdout + said.stderr, re.M))

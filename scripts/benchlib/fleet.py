@@ -1,4 +1,4 @@
-"""`coretap serve` on a host, beside node_exporter in the same run; and a Prometheus of a fleet of simulated hosts."""
+"""`coretap serve` on a host, against node_exporter in the same run; and a Prometheus of a fleet of simulated hosts."""
 
 import ctypes
 import gzip
@@ -24,14 +24,14 @@ CONFIG = ROOT / "packaging/exporter/exporter.toml"
 TEN = ("biolatency", "runqlat", "cachestat", "drsnoop", "compactsnoop", "tcplife", "tcpretrans", "syscount", "execsnoop", "numamove")
 SERVED, NODE, PROMETHEUS, HOSTS = 19981, 19982, 19983, 19984  # ports
 APART = 1.2  # seconds: pages are shared for one
-INTERVAL, IDLE = 15, 60  # seconds between scrapes, and of all of them
+INTERVAL, IDLE = 15, 60  # seconds between scrapes, and of the idle measurement
 MANY = 5000  # lines
-NAMED = 170  # processes with a name each: 29 lines are of one
+NAMED = 170  # processes with a name each: 29 lines per name
 PR_SET_NAME = 15
 
 
 def _scrape(port, path="/metrics"):
-    """A page as Prometheus asks for it, and the ms from the connection to the last byte."""
+    """A page as requested by Prometheus, and the ms from the connection to the last byte."""
     began = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
@@ -53,7 +53,7 @@ def _lines(page):
 
 
 def _seconds(pids):
-    """CPU time of processes so far, to the nanosecond."""
+    """CPU time of processes so far, with nanosecond resolution."""
     return sum(int(Path(task, "schedstat").read_text().split()[0]) for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
@@ -104,7 +104,7 @@ def _node_exporter(bench, notes):
 
 
 def _scrapes(bench, what, ports):
-    """ms of some scrapes of each, in turns."""
+    """ms of several scrapes of each, in turns."""
     runs = {label: [] for label in ports}
     rounds = 4 * bench.rounds
     say(f"{what}, {rounds} scrapes")
@@ -143,7 +143,7 @@ def _memory(bench, notes):
 
 
 def _default(bench, notes):
-    """The shipped configuration: lines, time of a scrape, and what it takes while nothing is asked but pages."""
+    """The shipped configuration: lines, time of a scrape, and cost when only pages are requested."""
     with _node_exporter(bench, notes) as node, _serve(bench, CONFIG) as supervisor:
         ports = {"coretap": SERVED} | ({"node_exporter": NODE} if node else {})
         pages = {label: _scrape(port)[0] for label, port in ports.items()}
@@ -165,7 +165,7 @@ def _default(bench, notes):
 
 @contextmanager
 def _named_processes():
-    """Processes that wait and run under a name each."""
+    """Waiting processes, each with its own name."""
     prctl, pids = ctypes.CDLL(None).prctl, []
     try:
         for number in range(NAMED):
@@ -184,9 +184,9 @@ def _named_processes():
 
 
 def _many(bench):
-    """A histogram of each of many names."""
+    """A histogram for each of many names."""
     config = Path(bench.scratch, "many.toml")
-    # A quarter of an entry's lines is kept for what has no series of its own.
+    # A quarter of an entry's lines is reserved for values without a series.
     config.write_text(f"[serve]\nmax_series = {4 * MANY}\n[[tool]]\nrun = \"runqlat --by comm\"\nmax_series = {2 * MANY}\n")
     with _serve(bench, config):
         with _named_processes():
@@ -222,7 +222,7 @@ def _real_pages(bench):
 
 
 def _prometheuses():
-    """How histograms are stored, the program, and more of its configuration and options."""
+    """Storage formats of histograms, the program, and its additional configuration and options."""
     distribution = find_program("prometheus")
     if distribution:
         yield "classic histograms", distribution, "", []
@@ -232,20 +232,20 @@ def _prometheuses():
 
 
 def _targets():
-    """Each with a path of its own: names of hosts are labels only."""
+    """Each with a separate path: names of hosts are only labels."""
     return "".join(f"      - {{targets: ['127.0.0.1:{HOSTS}'], labels: {{__metrics_path__: /{host}, instance: host-{host}}}}}\n"
                    for host in range(FLEET))
 
 
 def _ask(expression, timeout="60s"):
-    """Values, and the ms that the answer took."""
+    """Values, and the response time in ms."""
     path = "/api/v1/query?" + urllib.parse.urlencode({"query": expression, "timeout": timeout})
     text, ms = _scrape(PROMETHEUS, path)
     return [float(one["value"][1]) for one in json.loads(text)["data"]["result"]], ms
 
 
 def thousand(bench):
-    """One Prometheus, and a process that answers for all hosts, with real pages whose counters go on at a rate of each host's own."""
+    """One Prometheus, and a process that answers for all hosts, with real pages whose counters grow at a rate per host."""
     programs = list(_prometheuses())
     if not programs:
         raise Unusable("no Prometheus (scripts/deps fleet)")

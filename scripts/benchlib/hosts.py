@@ -1,5 +1,5 @@
 """hosts PORT FIRST SECOND: answers for any number of hosts, each a path: /0, /1 ... The pages are those of the two files,
-which one host gave ten seconds apart; their counters go on as between the two, for each host at a rate of its own."""
+taken from one host ten seconds apart; their counters grow as between the two, at a rate per host."""
 
 import asyncio
 import gzip
@@ -32,7 +32,7 @@ def template(first, second):
 
 
 def page(parts, host, now):
-    """Whole numbers stay whole; buckets keep their order, as all of a host grow alike."""
+    """Integers stay integers; buckets keep their order, as all of a host grow at the same rate."""
     rate = (0.5 + (host * 7919 % 1000) / 1000) * (now - BEGAN)
     lines = []
     for name, value, growth in parts:

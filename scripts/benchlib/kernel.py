@@ -1,4 +1,4 @@
-"""What bench asks the kernel: run times of BPF programs, who holds them, counters of operations."""
+"""Kernel queries of bench: run times of BPF programs, their owners, counters of operations."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 _libc = ctypes.CDLL(None, use_errno=True)
 _NR_BPF = {"x86_64": 321, "ppc64le": 361, "s390x": 351}.get(platform.machine(), 280)
 _PROG_GET_FD_BY_ID, _MAP_GET_FD_BY_ID, _OBJ_GET_INFO_BY_FD, _ENABLE_STATS = 13, 14, 15, 32
-_MAP_NAME = slice(24, 40)  # of struct bpf_map_info
+_MAP_NAME = slice(24, 40)  # in struct bpf_map_info
 _RUN_TIME_OFFSET = 192  # of run_time_ns and run_cnt in struct bpf_prog_info, the same since 5.1
 _CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x20000, 0x4000, 0x40000
 
@@ -28,8 +28,8 @@ def _bpf(command, attr, what):
 
 
 class RunStats:
-    """Counts run times of BPF programs while it is open. The kernel stops counting by itself when we end,
-    however we end, so there is no setting to restore."""
+    """Enables run time statistics of BPF programs while it is open. The kernel disables them when this process ends,
+    for whatever reason, so there is no setting to restore."""
 
     def __enter__(self):
         self._fd = _bpf(_ENABLE_STATS, struct.pack("I", 0), "BPF_ENABLE_STATS")
@@ -44,7 +44,7 @@ def stats_forced_on():
 
 
 def run_stats(prog_ids):
-    """Sums over programs: ns that they ran so far, and how often."""
+    """Sums over programs: run time in ns so far, and number of runs."""
     spent = runs = 0
     for prog_id in prog_ids:
         fd = _bpf(_PROG_GET_FD_BY_ID, struct.pack("I", prog_id), "BPF_PROG_GET_FD_BY_ID")
@@ -59,12 +59,12 @@ def run_stats(prog_ids):
 
 
 def die_with_parent():
-    """For preexec_fn: a bench that is killed leaves no tracer behind."""
+    """For preexec_fn: tracers end when bench is killed."""
     _libc.prctl(1, 9)
 
 
 def descriptors(pid):
-    """What the descriptors of a process are, e.g. anon_inode:bpf-prog."""
+    """Link targets of a process's descriptors, e.g. anon_inode:bpf-prog."""
     for entry in os.scandir(f"/proc/{pid}/fd"):
         try:
             yield entry.name, os.readlink(entry.path)
@@ -80,7 +80,7 @@ def attachments(pid):
 
 
 def _bpf_descriptors(pid):
-    """What /proc says of those that have to do with BPF."""
+    """fdinfo of the descriptors that belong to BPF."""
     for number, target in descriptors(pid):
         if "bpf" in target:
             lines = Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines()
@@ -115,7 +115,7 @@ def _map_name(map_id):
 
 
 def memory_kb(pid):
-    """PSS, what of it is maps of the kernel (rings), private part and peak, in kB."""
+    """PSS, its part in kernel maps (rings), private part and peak, in kB."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     field = lambda name, text: int(re.search(rf"^{name}:\s+(\d+)", text, re.M).group(1))
     areas = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path(f"/proc/{pid}/smaps").read_text(), flags=re.M)
@@ -138,7 +138,7 @@ def softirqs():
 
 
 def interrupts():
-    """Interrupts of devices so far, those that have handlers."""
+    """Interrupts of devices so far, if they have handlers."""
     lines = Path("/proc/interrupts").read_text().splitlines()
     cpus = len(lines[0].split())
     rows = (line.split() for line in lines[1:])
@@ -146,7 +146,7 @@ def interrupts():
 
 
 def block_requests():
-    """Requests completed on all disks that have request queues (others make no request, and no event)."""
+    """Requests completed on all disks with request queues (others make no requests, and no events)."""
     total = 0
     for line in Path("/proc/diskstats").read_text().splitlines():
         field = line.split()
@@ -162,7 +162,7 @@ def cgroup2_mount():
 
 
 def need_tracefs():
-    """bpftrace wants tracefs mounted; where it is not, mount it where only we and our children see it."""
+    """bpftrace needs tracefs mounted; if it is not, mounts it where only this process and its children see it."""
     if os.path.exists("/sys/kernel/tracing/events"):
         return False
     _checked(_libc.unshare(_CLONE_NEWNS), "unshare")

@@ -1,4 +1,4 @@
-"""Starting a tracer, knowing when it is attached, and ending it whatever happens."""
+"""Starts a tracer, detects when it is attached, and ends it in any case."""
 
 import os
 import re
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from benchlib import kernel
 
-SETTLE = 0.25  # attached: no further attachment for so long
-TIMEOUT = 60  # all functions of a kernel that is emulated take long
+SETTLE = 0.25  # attached: no further attachment for this long
+TIMEOUT = 60  # attaching to all functions takes long under emulation
 
 
 class Unusable(Exception):
-    """This subject cannot be measured here; the text says why."""
+    """This subject cannot be measured here; the text has the reason."""
 
 
 def say(text):
@@ -40,17 +40,17 @@ def output_of(argv):
 
 @dataclass
 class Subject:
-    """A command to be measured. Its label is the column it is in: coretap, peer, floor, bpftrace, strace..."""
+    """A command to be measured. Its label is its column: coretap, peer, floor, bpftrace, strace..."""
 
     label: str
     argv: list
     note: str = ""
-    beside: list = field(default_factory=list)  # commands that run at the same time, and count with it
+    beside: list = field(default_factory=list)  # commands that run at the same time, and are included
 
 
 def _last_words(log):
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    # The last line of libbpf's is about clean-up; the first failure is the cause.
+    # libbpf's last line is about clean-up; the first failure is the cause.
     cause = [line for line in lines if "ermission" in line or "rror" in line or "fail" in line]
     return (cause or lines or ["said nothing"])[0][:160]
 
@@ -59,7 +59,7 @@ def _end(process):
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(20)  # it may have much to write yet
+            process.wait(20)  # it may still have much to write
         except subprocess.TimeoutExpired:
             pass
     if process.poll() is None:
@@ -68,13 +68,13 @@ def _end(process):
 
 
 def log_of(scratch, number=0):
-    """What the subject wrote: its output and its errors, complete when it has ended."""
+    """The subject's output and errors, complete when it has ended."""
     return Path(scratch, f"subject{number}.log")
 
 
 @contextmanager
 def running(subject, scratch):
-    """The subject, attached and at rest, for the time of a with block; gives the pids of its commands."""
+    """Runs the subject during a with block, attached and at rest; yields the pids of its commands."""
     with ExitStack() as stack:
         yield [stack.enter_context(_running(argv, log_of(scratch, number)))
                for number, argv in enumerate([subject.argv, *subject.beside])]
@@ -114,7 +114,7 @@ def _wait_attached(process, log):
 
 
 def time_to_attach_ns(helper, subject, scratch):
-    """From exec to the last attachment, seen by a helper that looks every 0.2 ms."""
+    """From exec to the last attachment, polled by a helper every 0.2 ms."""
     log = log_of(scratch)
     done = subprocess.run(
         [helper, str(int(SETTLE * 1000)), str(TIMEOUT * 1000), log, *subject.argv],
@@ -130,7 +130,7 @@ def time_to_attach_ns(helper, subject, scratch):
 
 
 def time_to_say_ns(subject, words, scratch):
-    """From exec until its output has these words, a pattern of bytes."""
+    """From exec until its output matches this pattern of bytes."""
     log, said = log_of(scratch), b""
     start = time.monotonic_ns()
     with log.open("wb") as errors:
@@ -152,7 +152,7 @@ def time_to_say_ns(subject, words, scratch):
 
 
 def compile_helper(source, target, *libraries):
-    """A helper of benchlib's, built for this machine."""
+    """Builds a helper of benchlib for this machine."""
     compiler = find_program("cc") or find_program("gcc")
     if not compiler:
         raise Unusable("no C compiler")

@@ -1,4 +1,4 @@
-"""Rows of results, for people and for machines."""
+"""Rows of results, as text and as JSON."""
 
 import json
 import statistics
@@ -9,24 +9,24 @@ OK, MISSED, UNKNOWN, INFO = "ok", "MISSED", "not measured", ""
 
 @dataclass
 class Row:
-    """One figure: a value for each subject, and what coretap's must be, as a ratio or on its own."""
+    """One figure: a value for each subject, and the requirement on coretap's, as a ratio or absolute."""
 
     figure: str
     unit: str
     medians: dict = field(default_factory=dict)
     runs: dict = field(default_factory=dict)
-    against: str = ""  # the subject that ratio and bar are about; "" where the bar is a value
-    beyond: str = ""  # the subject whose value is taken off both first
+    against: str = ""  # the subject that ratio and bar refer to; "" if the bar is a value
+    beyond: str = ""  # the subject whose value is first subtracted from both
     ratio: float = None
     bar: float = None
-    least: bool = False  # the bar is the least that it may be, not the most
-    above: float = None  # or, instead of the bar or where there is none: at most that much above the floor
+    least: bool = False  # the bar is a minimum, not a maximum
+    above: float = None  # alternative to the bar, or without one: at most this much above the floor
     verdict: str = INFO
     note: str = ""
 
 
 def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", least=False, above=None):
-    """A row from each subject's runs. A bar against a subject that did not run counts as not measured."""
+    """A row from each subject's runs. A bar relative to a subject that did not run counts as not measured."""
     runs = {label: values for label, values in runs.items() if values}
     medians = {label: statistics.median(values) for label, values in runs.items()}
     row = Row(figure, unit, medians, runs, against, beyond, bar=bar, least=least, above=above, note=note)
@@ -81,7 +81,7 @@ def as_text(rows):
 
 
 def spread_text(rows):
-    """Lowest and highest run of every subject: how far the medians can be trusted."""
+    """Minimum and maximum of every subject's runs: the reliability of the medians."""
     lines = ["spread of the runs (lowest..highest):"]
     for row in rows:
         several = {label: runs for label, runs in row.runs.items() if len(runs) > 1}

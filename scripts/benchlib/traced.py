@@ -1,4 +1,4 @@
-"""Programs whose user stacks are looked at: they compute and sleep a little, until they are ended."""
+"""Programs whose user stacks are traced: they compute and sleep a little, until they are ended."""
 
 import os
 import pwd
@@ -44,7 +44,7 @@ read -r -t 0.001 -u 9; done
 
 @contextmanager
 def started(argv, end=None, **more):
-    """Runs a program for the time of a with block, and gives its pid. `end`: the signal that it ends by in peace."""
+    """Runs a program during a with block, and yields its pid. `end`: the signal that ends it cleanly."""
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                preexec_fn=kernel.die_with_parent, **more)
     try:
@@ -57,12 +57,12 @@ def started(argv, end=None, **more):
 
 
 def python():
-    """The distribution's, as others have it, before what may come first on the path."""
+    """The distribution's, not another one earlier on the path."""
     return "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 
 def interpreter(name):
-    """Something that runs a little program for ever: python3, perl or bash; gives its pid."""
+    """Runs a small endless program: python3, perl or bash; yields its pid."""
     if name == "python3":
         return started([python(), "-c", PYTHON])
     if name == "perl":
@@ -82,7 +82,7 @@ def _bash():
 
 
 class Postgres:
-    """A database server of its own, in a directory of its own, that can be reached there alone."""
+    """A private database server, in a private directory, reachable only there."""
 
     def __init__(self):
         self._undo = ExitStack()
@@ -125,7 +125,7 @@ class Postgres:
             raise Unusable(f"{argv[0]}: {(done.stderr.strip() or 'failed').splitlines()[-1][:160]}")
 
     def busy(self):
-        """Clients that read, over and over, each from a server process that stays."""
+        """Clients that read continuously, each from a permanent server process."""
         clients = str(len(os.sched_getaffinity(0)))
         return started([self._pgbench, "-S", "-c", clients, "-T", "600", *self._to], cwd=self._directory, **self._as)
 
@@ -138,7 +138,7 @@ def _stopping(server):
     try:
         yield
     finally:
-        server.send_signal(signal.SIGQUIT)  # at once, its children too
+        server.send_signal(signal.SIGQUIT)  # immediately, including its children
         server.wait()
 
 
@@ -146,5 +146,5 @@ def _stopping(server):
 def pgbench():
     """pid of pgbench; its server's processes are called postgres."""
     with closing(Postgres()) as server, server.busy() as pid:
-        time.sleep(1)  # all clients have their server process
+        time.sleep(1)  # until all clients have their server process
         yield pid

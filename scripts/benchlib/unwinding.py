@@ -1,4 +1,4 @@
-"""The figures about user stacks without frame pointers: whether they are whole and right, and what they cost."""
+"""Figures about user stacks without frame pointers: whether they are complete and correct, and their cost."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from benchlib.report import make_row, missing
 from benchlib.workload import Ran, Workload, on_one_cpu, program, run_program
 
 MB = 1e6
-NOT_READY = "file not read yet"  # for a moment after a file is met
-NO_STACK = ("exiting", "none at all")  # its memory is gone, or it executes another program
+NOT_READY = "file not read yet"  # shortly after a file is first seen
+NO_STACK = ("exiting", "none at all")  # its memory is released, or it is in exec
 SECONDS = 3
 FLAGS = ("-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-pthread", "-ldl", "-Wl,-z,lazy")
 HERE = Path(__file__).parent
@@ -32,17 +32,17 @@ def _need_tables():
         raise Unusable("unwind tables are for x86-64")
 
 
-# --- are they whole? ---------------------------------------------------------------------------------
+# --- are they complete? ------------------------------------------------------------------------------
 
 @contextmanager
 def _chain(bench, end):
-    """The workload of the tests: 50 functions without frame pointers, among them such that realign the stack."""
+    """The workload of the tests: 50 functions without frame pointers, some of which realign the stack."""
     with traced.started([bench.helper("unwind", *FLAGS, folder=WORKLOAD), "--end", end, "--ms", "60000", "--times", "1000000"]) as pid:
         yield pid
 
 
 def _stacks(bench, tool, *options, seconds=SECONDS):
-    """What a tool says of a few seconds: its lines about stacks."""
+    """A tool's lines about stacks, from a few seconds."""
     subject = bench.coretap(tool, "--json", *options)
     with running(subject, bench.scratch):
         time.sleep(seconds)
@@ -56,10 +56,10 @@ def _records(bench):
 
 
 class Whole:
-    """Shares of user stacks: how many are whole, and why others are not."""
+    """Shares of user stacks: how many are complete, and why others are not."""
 
     def __init__(self, young=False):
-        """`young`: those of files that were not read in time count, tasks that have no user stack do not."""
+        """`young`: includes stacks of files that were not read in time, excludes tasks without a user stack."""
         self.whole, self.waiting, self.guessed, self.frames, self.reasons = 0, 0, 0, 0, Counter()
         self.apart = NO_STACK if young else (NOT_READY,)
 
@@ -94,7 +94,7 @@ class Whole:
 
 
 def _targets(bench, tool):
-    """What is looked at: its name, the share that must be whole, how it runs, and how a tool is given it."""
+    """The targets: name, required share of complete stacks, how to run it, and the tool's option for it."""
     pid = lambda pid: ["-p", str(pid)]
     yield "a chain", 100, lambda: _chain(bench, "spin" if tool == "profile" else "sleep"), pid
     for name in ("python3", "perl", "bash"):
@@ -125,7 +125,7 @@ def stacks(bench):
             yield make_row(figure, "%", runs, against="", bar=bar, least=True, note="; ".join(notes))
 
 
-# --- those of processes that live for moments? -------------------------------------------------------
+# --- those of short-lived processes? -----------------------------------------------------------------
 
 YOUNG_FILES, YOUNG_LINES = 24, 400
 
@@ -135,7 +135,7 @@ def _many(times, body):
 
 
 def _make(bench):
-    """A program of some files for make and the C compiler."""
+    """A program of several files for make and the C compiler."""
     folder = Path(bench.scratch, "young")
     folder.mkdir(exist_ok=True)
     for i in range(YOUNG_FILES):
@@ -148,7 +148,7 @@ def _make(bench):
 
 
 def _young_stacks(bench, command, comms):
-    """What profile says of these commands once it has run for a second."""
+    """profile's stacks of these commands once it has run for a second."""
     with running(bench.coretap("profile", "-F", "499", "--json"), bench.scratch):
         time.sleep(1)
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
@@ -164,7 +164,7 @@ def _of_command(bench, tool, *words):
 
 
 def _names(stacks):
-    """Of 100 frames, how many have names."""
+    """Percentage of frames that have names."""
     frames = [(frame, stack["count"]) for stack in stacks for frame in stack["user_stack"]]
     if not frames:
         raise Unusable("no user stack was seen")
@@ -212,17 +212,17 @@ def young(bench):
         yield make_row(figure, "ns", bench.take_turns(figure, [Subject("coretap", [])], notes, look), against="", bar=bar, note="; ".join(notes))
 
 
-# --- are they right? ---------------------------------------------------------------------------------
+# --- are they correct? -------------------------------------------------------------------------------
 
 def _plain(name):
-    """A function has several names in glibc, and parts of its own."""
+    """A function may have several names in glibc, and split-off parts."""
     name = re.sub(r"(\.(part|cold|constprop|isra|llvm)\b.*|@.*|_impl)$", "", name)
     name = re.sub(r"^(__GI_|_+libc_|_+)+", "", name)
     return "free" if name == "cfree" else name
 
 
 def _edges(stacks):
-    """Who calls whom in stacks from the leaf on, and how often that was seen."""
+    """Caller-callee pairs in stacks, from the leaf on, with their counts."""
     edges = Counter()
     for frames, count in stacks:
         names = [_plain(name) for name in frames]
@@ -240,7 +240,7 @@ def _of_perf(path, perf, scratch):
 
 
 def edges(bench):
-    """Two samplers on the same run: what one has seen of who calls whom, the other must have seen, too."""
+    """Two samplers on the same run: caller-callee pairs seen by one must also be seen by the other."""
     _need_tables()
     perf = program("perf", "linux-perf")
     interpreters = ((name, lambda name=name: traced.interpreter(name)) for name in ("python3", "perl", "bash"))
@@ -268,13 +268,13 @@ def edges(bench):
         yield make_row(figure, "%", {"coretap": [shared(ours, theirs)] if theirs else []}, against="", bar=99, least=True, note=note)
 
 
-# --- what does a walk cost? --------------------------------------------------------------------------
+# --- the cost of a walk ------------------------------------------------------------------------------
 
-DEPTHS = (42, 105)  # functions of the chain; what calls it and what it calls adds some
+DEPTHS = (42, 105)  # functions of the chain; its callers and callees add some
 
 
 class Chain(Workload):
-    """Two processes on one CPU that hand a byte to and fro, both deep in calls."""
+    """Two processes on one CPU that pass a byte back and forth, both deep in calls."""
 
     unit = "switch"
 
@@ -289,7 +289,7 @@ class Chain(Workload):
 
 
 def _per_switch(bench, workload):
-    """A measure: ns that a subject's programs take for each of the workload's switches. Others' are filtered, and cheap."""
+    """A measure: ns of a subject's programs for each of the workload's switches. Others are filtered, and cheap."""
 
     def measure(subject):
         with running(subject, bench.scratch) as pids:
@@ -303,7 +303,7 @@ def _per_switch(bench, workload):
 
 
 def _frames(bench, workload, how):
-    """Of how many frames its stacks are, on the average."""
+    """Mean number of frames of its stacks."""
     with running(bench.coretap("offcputime", "-U", "--comm", "chain", "--unwind", how, "--json"), bench.scratch):
         workload.run(0.05)
         workload.run(0.1)
@@ -323,7 +323,7 @@ BY_TABLES, BY_POINTERS = "chain", "framed"
 
 
 def walk(bench):
-    """Two processes in a chain switch to and fro: what each frame more costs, and the whole program by the frame."""
+    """Two processes in a chain switch back and forth: the cost of each further frame, and the whole program's per frame."""
     _need_tables()
     flags = ("-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables")
     chains = {BY_TABLES: bench.helper("chain", "-fomit-frame-pointer", *flags, folder=HERE),
@@ -358,14 +358,14 @@ def walk(bench):
                    note=f"{twice:.0f} ns where two stacks take turns, {once:.0f} where one stays and its key is enough")
 
 
-# --- what do the tables take? ------------------------------------------------------------------------
+# --- the memory of tables ----------------------------------------------------------------------------
 
 SYSTEM = ("/usr/bin", "/usr/sbin", "/usr/lib")
-BUDGET = 64 << 20  # --unwind-memory by default
+BUDGET = 64 << 20  # the default of --unwind-memory
 
 
 def _elf_files(folders):
-    """Each once, whatever names it has."""
+    """Each file once, even if it has several names."""
     seen = set()
     for folder in folders:
         for place, _, names in os.walk(folder):
@@ -419,7 +419,7 @@ def tables(bench):
                         f"{BUDGET / MB:.1f}")
 
 
-# --- what does profile take? -------------------------------------------------------------------------
+# --- the cost of profile -----------------------------------------------------------------------------
 
 def _cpu_ns(pid):
     """Of a process so far, in user mode and in the kernel."""
@@ -430,7 +430,7 @@ AT_WORK = 8  # seconds
 
 
 def _at_work(bench, *options):
-    """profile for a while: what its programs ran, what it ran itself, both in percent of a CPU; what start-up took, in ms."""
+    """Runs profile for a while: CPU time of its programs and of the process, in percent of a CPU; start-up time in ms."""
     with running(bench.coretap("profile", "-F", "99", *options), bench.scratch) as pids:
         time.sleep(1)
         progs, _ = kernel.held_by(pids)
@@ -449,7 +449,7 @@ def _share(bench):
             parts.append(_at_work(bench, *(["-p", str(pid)] if subject.argv else [])))
         return sum(parts[-1][:2])
 
-    # Only with all processes: those that others start now count, too.
+    # Only with all processes: processes that start now count, too.
     for name, options, bar in (("that process", ["-p"], 0.2), ("all processes", [], None)):
         parts.clear()
         notes = []

@@ -1,4 +1,4 @@
-"""The workloads. Each counts its own operations, and times them."""
+"""The workloads. Each counts and times its own operations."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def run_program(argv, cgroup=None, directory=None):
     try:
         out, errors = process.communicate()
     except BaseException:
-        # perf's two halves wait for each other for ever if only one is ended.
+        # perf's two halves wait for each other forever if only one is ended.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -49,8 +49,8 @@ def run_program(argv, cgroup=None, directory=None):
 @dataclass
 class Ran:
     seconds: float  # the workload's own time
-    operations: int  # on the whole machine while it ran, as the tracer saw them too; None: as many as it saw
-    own: int  # those the workload made
+    operations: int  # on the whole machine meanwhile, which the tracer saw as well; None: the number that it saw
+    own: int  # those made by the workload
 
 
 def program(name, package):
@@ -66,7 +66,7 @@ def on_one_cpu():
 
 @contextmanager
 def cgroup():
-    """A cgroup for the time of a with block."""
+    """A cgroup during a with block."""
     mount = kernel.cgroup2_mount()
     if not mount:
         raise Unusable("cgroup v2 is mounted nowhere")
@@ -78,7 +78,7 @@ def cgroup():
     try:
         yield path
     finally:
-        for _ in range(50):  # it is busy until the last of it is gone
+        for _ in range(50):  # it is busy until its last process has exited
             with suppress(OSError):
                 path.rmdir()
                 break
@@ -86,7 +86,7 @@ def cgroup():
 
 
 class Workload:
-    """What most need not say otherwise."""
+    """The defaults of most workloads."""
 
     def close(self):
         pass
@@ -105,7 +105,7 @@ class PerfBench(Workload):
 
 
 class Switches(PerfBench):
-    """Two processes on one CPU that hand a byte to and fro."""
+    """Two processes on one CPU that pass a byte back and forth."""
 
     unit = "switch"
 
@@ -119,7 +119,7 @@ class Switches(PerfBench):
 
 
 class Calls(PerfBench):
-    """One process that makes the shortest system call over and over."""
+    """One process that repeats the shortest system call."""
 
     unit = "call"
 
@@ -132,7 +132,7 @@ class Calls(PerfBench):
 
 
 class Opens(Workload):
-    """One process that opens a file over and over, and times that itself: a workload of the tests."""
+    """One process that opens a file repeatedly and times it: a workload of the tests."""
 
     unit = "open"
     shown = r"\bopener\b.*/proc/self/comm$"  # a tracer's line about one of them
@@ -147,7 +147,7 @@ class Opens(Workload):
 
 
 class Rounds(Workload):
-    """Rounds of calls that a workload of the tests makes, and says how many of them: `key`, a number or a list.
+    """Rounds of calls by a workload of the tests, which prints their number: `key`, a number or a list.
     `shown`: a tracer's line about one of them."""
 
     def __init__(self, program, key, unit, count, option="--rounds", more=(), shown=None):
@@ -161,8 +161,8 @@ class Rounds(Workload):
 
 
 class Hits(Rounds):
-    """One function that is called over and over by a workload of the tests: its own, or, by reads, one of the kernel's.
-    It tells how long that took."""
+    """One function that a workload of the tests calls repeatedly: its own, or, by reads, one of the kernel's.
+    It prints the time taken."""
 
     def __init__(self, program, count=100_000, more=(), shown=None):
         super().__init__(program, "hits", "hit", count, "--count", more, shown)
@@ -173,7 +173,7 @@ class Hits(Rounds):
 
 
 class Lives(Workload):
-    """Files that are made and removed, one after another."""
+    """Files that are created and removed, one after another."""
 
     unit = "file"
 
@@ -190,7 +190,7 @@ class Lives(Workload):
 
 
 class Waits(Workload):
-    """A thread that waits for a futex by the call that peers see, and another one that wakes it: a workload of the tests."""
+    """A thread that waits for a futex by the call that peers trace, and another one that wakes it: a workload of the tests."""
 
     unit = "wait"
 
@@ -204,7 +204,7 @@ class Waits(Workload):
 
 
 class Contention(Workload):
-    """A thread that waits for locks of the kernel, which another one holds: a workload of the tests."""
+    """A thread that waits for kernel locks held by another one: a workload of the tests."""
 
     unit = "wait"
 
@@ -221,7 +221,7 @@ class Contention(Workload):
 
 
 class Execs(Workload):
-    """A storm of processes that are forked, run a program that does nothing, and end; one after another on each CPU."""
+    """Many processes that are forked, exec a program that does nothing, and exit; one after another on each CPU."""
 
     unit = "exec"
     shown = r"^bench-true\b"
@@ -256,7 +256,7 @@ class Sysbench(Workload):
 
 
 class Busy(Sysbench):
-    """Computes on all CPUs. Only the tracer knows how many samples it took."""
+    """Computes on all CPUs. Only the tracer knows the number of its samples."""
 
     unit = "event"
 
@@ -284,13 +284,13 @@ class Bytes(Workload):
 
     @staticmethod
     def gaps(dump):
-        """Its reads and writes take turns: how often a tracer's dump breaks that; None where it shows none."""
+        """Its reads and writes alternate: how often a tracer's dump breaks that; None if it shows none."""
         calls = re.findall(r"\b(read|write)\b\W+(?:fd\W+)?[01]\b", dump)
         return sum(a == b for a, b in zip(calls, calls[1:])) if calls else None
 
 
 class Reads(Workload):
-    """One process that reads single bytes of a file; what it writes goes to no file system."""
+    """One process that reads single bytes of a file; its output goes to no file system."""
 
     name, unit = "dd", "read"
 
@@ -360,7 +360,7 @@ class Datagrams(Workload):
 
 
 class Writes(Workload):
-    """One process that writes blocks past the page cache, over a file that has its blocks already."""
+    """One process that writes blocks with direct I/O, over a file whose blocks are already allocated."""
 
     unit = "request"
 
@@ -395,20 +395,20 @@ class Writes(Workload):
 
 
 class Interrupts(Writes):
-    """The same, by the interrupts of devices; the disk's are most of them."""
+    """The same, by device interrupts; most of them are the disk's."""
 
     unit = "interrupt"
 
     def run(self, share=1.0):
         before = kernel.interrupts()
         ran = super().run(share)
-        # Of the machine's they must be most, as all are seen: the requests are those of one process.
+        # They must be most of the machine's, as all are traced: the requests are those of one process.
         seen = kernel.interrupts() - before
         return Ran(ran.seconds, seen, min(seen, ran.own))
 
 
 class Kills(Workload):
-    """Processes that are killed, as their memory cgroup has no memory left: a workload of the tests."""
+    """Processes that are killed because their memory cgroup is out of memory: a workload of the tests."""
 
     unit = "kill"
 
@@ -423,8 +423,8 @@ class Kills(Workload):
 
 
 class Web(Workload):
-    """A web server with one process at work, and eight clients of one process that ask it for a small file over the
-    loopback. `keep`: a connection serves many requests; else each has its own."""
+    """A web server with one worker process, and eight clients in one process that request a small file over the
+    loopback. `keep`: a connection serves many requests; otherwise each has its own."""
 
     unit = "request"
 

@@ -1,4 +1,4 @@
-"""What a change touches: files by git, tools and directories of the library by the paths and by what compilers have read."""
+"""Effects of a change: files by git, tools and directories of the library by paths and by compilers' dependencies."""
 
 import re
 import shutil
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import gtestreport
 
-MOST_LIVES = 8  # tools; `scripts/test` runs the life of all
+MOST_LIVES = 8  # tools; `scripts/test` runs the life test of all
 LIFE = gtestreport.LIFE.removesuffix("*")
 TOOL_FILE = re.compile(r"^(?:bpf|src/tools|tests/tools)/\w+/([a-z0-9]+)(?:_test)?(?:[./].*)?$")
 OBJECT_OF_TOOL = re.compile(r"(?:^|/)skel/(\w+)\.bpf\.o|/src/tools/\w+/(\w+?)(?:\.cpp|/)")
 
 
 def git(root, *words):
-    """Lines of what git prints; none without it, or where there is no repository."""
+    """Lines of git's output; none without git or a repository."""
     if not shutil.which("git"):
         return []
     done = subprocess.run(["git", "-C", root, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -22,7 +22,7 @@ def git(root, *words):
 
 
 def files(root, since="HEAD"):
-    """Changed since a commit, or not committed; those that are gone are not among them."""
+    """Changed since a commit, or not committed; without deleted files."""
     names = {*git(root, "diff", "--name-only", since), *git(root, "ls-files", "--others", "--exclude-standard")}
     return sorted(name for name in names if (root / name).exists())
 
@@ -32,7 +32,7 @@ def tools_of(root):
 
 
 def _read_by(root, build):
-    """file -> objects that compilers have made of it, with others: `ninja -t deps`, and what kernel programs left."""
+    """file -> objects compiled from it: by `ninja -t deps`, and dependency files of kernel programs."""
     found, current = {}, None
     for line in subprocess.run(["ninja", "-C", build, "-t", "deps"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.splitlines():
         if line and not line.startswith("    "):
@@ -46,7 +46,7 @@ def _read_by(root, build):
 
 
 def touched(root, names, build):
-    """-> tools whose own files are among these, and those that read headers which are"""
+    """-> tools whose own files are among these, and tools that include changed headers"""
     tools = tools_of(root)
     own = {match[1] for name in names if (match := TOOL_FILE.match(name))}
     readers = set()
@@ -61,7 +61,7 @@ def touched(root, names, build):
 
 
 def tests(program, own, readers):
-    """Names of the tests that a change of tools calls for: all of those whose own files have changed, the life of some that read them."""
+    """Names of the tests for changed tools: all for tools whose own files have changed, the life test for some that include them."""
     lives = [*own, *readers][:MOST_LIVES]
     return [name for name, test in gtestreport.listed(program).items()
             if (gtestreport.is_own(test) and gtestreport.tool_of(name, test) in own)
@@ -69,5 +69,5 @@ def tests(program, own, readers):
 
 
 def rooms(names):
-    """-> directories of the library with changes of their code or their unit tests"""
+    """-> directories of the library whose code or unit tests have changed"""
     return {match[1] for name in names if (match := re.match(r"^(?:src|tests/unit)/(?!tools/)(\w+)/", name))}

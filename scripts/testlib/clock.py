@@ -1,4 +1,4 @@
-"""How long a run may take, and how what it has started ends in time."""
+"""Time limits of a run, and the end of all that it has started."""
 
 import ctypes
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 GRACE_SECONDS = 10  # between SIGTERM and SIGKILL
-ENDED = None  # in place of an exit status: the clock has ended it
+ENDED = None  # instead of an exit status: ended by the clock
 
 _started = set()  # pids; other children are orphans
 
 
 class Clock:
-    """`plan`: no part begins that would not end by then, unless it must. `limit`: everything ends by then. Seconds from now."""
+    """`plan`: no part starts that would not end by then, unless it must. `limit`: everything ends by then. Seconds from now."""
 
     def __init__(self, plan=None, limit=None):
         self.begun, self.plan, self.limit = time.monotonic(), plan, limit
@@ -28,7 +28,7 @@ class Clock:
         return self.plan is None or self.passed() + seconds <= self.plan
 
     def left(self):
-        """Until the limit; None: there is none."""
+        """Seconds until the limit; None: no limit."""
         return None if self.limit is None else max(0.0, self.limit - self.passed())
 
 
@@ -42,7 +42,7 @@ def _parents():
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                # The command's name, in parentheses, may hold anything.
+                # The command's name, in parentheses, may contain anything.
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except (OSError, ValueError, IndexError):
                 continue
@@ -87,7 +87,7 @@ def end_tree(process):
 
 
 def call(command, limit=None, **options):
-    """-> exit status, or ENDED after `limit` seconds; what it started has ended then too"""
+    """-> exit status, or ENDED after `limit` seconds; all that it started has then ended, too"""
     process = start(command, **options)
     try:
         return process.wait(limit)
@@ -99,12 +99,12 @@ def call(command, limit=None, **options):
 
 
 def only_idle_time():
-    """This thread, and what it starts from now on, runs only while a CPU has nothing else to do."""
+    """This thread, and processes that it starts from now on, run only while a CPU is otherwise idle."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 class Beside:
-    """A command that runs beside what follows; its words come only if it fails. `idle`: while CPUs have nothing else to do."""
+    """A command that runs in parallel; its output is shown only if it fails. `idle`: while CPUs are otherwise idle."""
 
     def __init__(self, command, log, limit=None, idle=False, **options):
         self.log, self.status, self.said = log, 0, False
@@ -118,6 +118,6 @@ class Beside:
             self.status = call(command, limit, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, **options)
 
     def wait(self):
-        """-> its status, the end of its words unless they are `said`"""
+        """-> its status, the end of its output unless that was `said`"""
         self.thread.join()
         return self.status, "" if self.status == 0 or self.said else "".join(Path(self.log).read_text(errors="replace").splitlines(True)[-60:])

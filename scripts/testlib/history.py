@@ -1,7 +1,7 @@
-"""What earlier runs have done: when each part ran last and how long it took, and how each test ended.
+"""Results of earlier runs: when each part ran last and how long it took, and the result of each test.
 
-Two places: tests/turns.tsv, which is in the tree, so that a new machine knows it too, and the cache directory. A run
-writes both; whoever runs the tests before a commit commits the file."""
+In two places: tests/turns.tsv, which is in the tree, so that a new machine has it, and the cache directory. A run
+writes both; the file is committed with the change."""
 
 import json
 import time
@@ -10,14 +10,14 @@ from cachedir import cache_dir
 
 DAYS, FORGOTTEN_DAYS = 86400, 90
 RECENT_BYTES = 4_000_000  # some runs
-MOST_BYTES = 30_000_000  # of the records of tests; older ones go
+MOST_BYTES = 30_000_000  # of the records of tests; older ones are deleted
 
 
 class History:
     def __init__(self, root, now=None):
         self.now = time.time() if now is None else now
         self.tree, self.kept = root / "tests/turns.tsv", cache_dir() / "turns.json"
-        self.dates, self.seconds, self.runs = {}, {}, 0  # runs: how many took turns
+        self.dates, self.seconds, self.runs = {}, {}, 0  # runs: the number of runs with parts by turns
         for line in self.tree.read_text().splitlines() if self.tree.exists() else []:
             if line and not line.startswith("#"):
                 part, day, seconds = line.split("\t")
@@ -46,7 +46,7 @@ class History:
         self.dates[part], self.seconds[part] = self.now, round(seconds, 1)
 
     def write(self):
-        # Parts that no longer exist go.
+        # Removes parts that no longer exist.
         self.dates = {part: when for part, when in self.dates.items() if self.now - when < FORGOTTEN_DAYS * DAYS}
         self.kept.parent.mkdir(parents=True, exist_ok=True)
         new = self.kept.with_suffix(".new")
@@ -61,7 +61,7 @@ class History:
 
 
 class Records:
-    """A line per test and try, for the lists at the end of a run and for later questions."""
+    """A line per test and try, for the lists at the end of a run and for later analysis."""
 
     def __init__(self, commit):
         self.path, self.commit, self.lines = cache_dir() / "tests.jsonl", commit, []
@@ -70,7 +70,7 @@ class Records:
         self.lines.append({"part": part, "test": name, "try": attempt, "result": result, "seconds": round(seconds, 3)})
 
     def seconds(self):
-        """Of each test in its last first try of earlier runs."""
+        """Duration of each test in its last first try of earlier runs."""
         found = {}
         if self.path.exists():
             with open(self.path, "rb") as file:

@@ -1,7 +1,7 @@
-"""test - installs what is needed, builds, and runs tests.
+"""test - installs dependencies, builds, and runs tests.
 
-Without names of parts: what proves a change, in some minutes. With names: these parts alone. `--ci` runs what CI
-runs, by a clock: parts in the order of their worth, some of them by turns; what does not fit is skipped by name.
+Without names of parts: the tests for a change, in some minutes. With names: only these parts. `--ci` runs the tests of
+CI, within a time limit: parts in order of importance, some of them by turns; those without time are skipped by name.
 `--everything` runs all parts to their end. `--list` shows the parts."""
 
 import argparse
@@ -20,9 +20,9 @@ from testlib.totals import Totals, say
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOWEST = 40
-# Of --ci, in seconds: no part begins that would not end within the plan, but for those that must run; all ends by the limit.
+# Of --ci, in seconds: no part starts that would not end within the plan, except those that must run; all ends by the limit.
 PLAN_SECONDS, LIMIT_SECONDS = 2700, 4500
-SHORT_SECONDS = 1000  # more than one part by turns runs only where all ends so soon
+SHORT_SECONDS = 1000  # more than one part by turns runs only if all ends within this
 
 
 def commit():
@@ -50,7 +50,7 @@ def begin(run, part):
 
 
 def by_plan(run, chosen):
-    """Parts in their order, as far as there is time; then by turns the one that has waited longest, and more if that is soon done."""
+    """Parts in order, as far as there is time; then by turns the one that ran longest ago, and more if that is short."""
     history, now = run.history, run.clock
     fixed = [part for part in chosen if not part.by_turn]
     turns = {part.name: part for part in chosen if part.by_turn}
@@ -164,6 +164,6 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except BrokenPipeError:  # the reader has what it wanted
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(128 + signal.SIGPIPE)

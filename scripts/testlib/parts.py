@@ -1,4 +1,4 @@
-"""The parts of the tests, in the order of their worth: what finds most in the least time comes first."""
+"""The parts of the tests, in order of importance: those that find most in the least time come first."""
 
 import json
 import os
@@ -11,15 +11,15 @@ import gtestreport
 from testlib import changed, clock
 from testlib.totals import say
 
-AT_ONCE = 3  # shards of tests that wait more than they compute
+AT_ONCE = 3  # shards of tests that mostly wait
 PER_CPU = len(os.sched_getaffinity(0))  # shards of tests that compute
-LINT_SECONDS = 45  # with --ci, for the files that clang-tidy has not found clean yet
+LINT_SECONDS = 45  # with --ci, for files that clang-tidy has not found clean yet
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
-# In place of all: what the parts of a run without --ci use.
+# Instead of all: the targets of a run without --ci.
 TARGETS_OF_TEST = ["coretap", "coretap-docs", "unit_tests", "tool_tests", "workloads"]
-BESIDE = object()  # returned by a part whose tests go on beside the next parts
+BESIDE = object()  # returned by a part whose tests continue in parallel with the next parts
 BUILDS = ("main", "sanitize", "static", "clang")  # those of --ci
-# On arm64 some: beside doctor, which loads all programs, a test of each subsystem on one kernel.
+# Only some on arm64: doctor, which loads all programs, and a test of each subsystem on one kernel.
 ARM64_KERNEL = "6.12"
 ARM64_TESTS = ":".join((
     "Gethostlatency.EveryCallWithItsName", "Biosnoop.ShowsEveryWriteOfAProcess", "Offcputime.TotalOfKnownSleeps",
@@ -33,15 +33,15 @@ class Part:
     words: str
     call: Callable
     seconds: float  # on a usual machine with two CPUs
-    tiers: tuple = ()  # "test", "ci"; --everything has all
+    tiers: tuple = ()  # "test", "ci"; --everything includes all
     needs: tuple = ()  # groups of scripts/deps
     by_turn: bool = False
-    must: bool = False  # whatever the plan says
-    traces: bool = False  # this machine, as root
+    must: bool = False  # regardless of the plan
+    traces: bool = False  # traces this machine, as root
 
 
 PARTS = []
-OVERDUE_DAYS = 14  # what goes by turns and has not run for so long is run whatever the plan says, or fails
+OVERDUE_DAYS = 14  # a part by turns that has not run for this long is run regardless of the plan, or fails
 
 
 def part(name, words, seconds, tiers=(), **more):
@@ -52,7 +52,7 @@ def part(name, words, seconds, tiers=(), **more):
 
 
 def prepare(run, chosen):
-    """Installs what the parts need: what a build needs now, all else beside it. -> whether a build can begin"""
+    """Installs dependencies: those of a build now, others in the background. -> whether a build can start"""
     if not run.step("packages of the distribution", [run.root / "scripts/deps", "build", "compile-tests"]):
         return False
     if all("test" in one.tiers for one in chosen):
@@ -67,7 +67,7 @@ def prepare(run, chosen):
 
 
 def fetched(run):
-    """Once what was to be installed beside the build is there."""
+    """Once the dependencies installed in the background are complete."""
     status, words = run.fetched.wait()
     if words:
         say(f"not all that was to be fetched is here:\n{words}")
@@ -103,7 +103,7 @@ def unit(run):
     def tests():
         run.gtest("unit tests", run.directory() / "bin/unit_tests", shards=PER_CPU)
 
-    if run.unit_beside:  # the life of the tools waits more than it computes
+    if run.unit_beside:  # the tools' life test mostly waits
         run.begin_beside("unit", tests)
         return BESIDE
     return tests()
@@ -130,7 +130,7 @@ def here(run, name, chosen, shards=1, all_tools=False):
 
 
 def guests(run, directory, of, tests, *more, results="matrix"):
-    """-> the command that runs tests in guests, where it leaves their results"""
+    """-> the command that runs tests in guests, the path of their results"""
     results = directory / results
     shutil.rmtree(results, ignore_errors=True)
     command = [run.root / "tests/vm/matrix", "--build", directory, "--results", results, "--kernels", of, *more]
@@ -156,7 +156,7 @@ def matrix(run, name, directory, of, tests, *more):
 
 
 def chosen_kernels(run):
-    """All; by the clock the oldest, the newest, and the one of the others that has waited longest, with those that are overdue."""
+    """All; with a time limit the oldest, the newest, and the other one that ran longest ago, with overdue ones."""
     names = kernels(run).split(",")
     if not run.options.ci or len(names) < 4:
         return names
@@ -166,13 +166,13 @@ def chosen_kernels(run):
 
 
 def of_matrix(run):
-    """Words for tests/vm/matrix that all guests of a run share."""
+    """Arguments of tests/vm/matrix that all guests of a run share."""
     return (["--long"] if run.options.everything else []) + (["--share", run.history.runs] if run.options.ci else [])
 
 
 def begin_guests_beside(run):
-    """With --ci: the guests of all kernels but the oldest and the newest, beside tests that wait more than they compute. They get what
-    those leave of the CPUs; part "vm-beside" waits for them."""
+    """With --ci: the guests of all kernels except the oldest and the newest, in parallel with tests that mostly wait. They use
+    the remaining CPU time; part "vm-beside" waits for them."""
     if run.options.ci and (later := chosen_kernels(run)[2:]) and fetched(run):
         command, results = guests(run, run.directory(), ",".join(later), None, "--stress", later[-1], "--at-once", 1, *of_matrix(run),
                                   results="matrix-beside")
@@ -253,7 +253,7 @@ def vm(run):
 @part("fuzz", "the fuzzers, some seconds each", 230, ("ci",), needs=("fuzz",))
 def fuzz(run):
     if fetched(run) and run.build() and run.build("sanitize"):
-        # One tree gives one answer; longer runs by hand begin elsewhere each time.
+        # The same tree gives the same result; longer runs by hand start with another seed each time.
         run.step("fuzzers", [run.root / "tests/fuzz/run", "--build", run.directory("sanitize"), "--seed", "1", "--seconds", "4"])
 
 
@@ -265,7 +265,7 @@ def lint(run):
 
 
 def of_packages(run, *words):
-    """The tests of the packages of the builds that are there."""
+    """The tests of the packages of the existing builds."""
     if fetched(run) and run.build() and run.build("static"):
         run.step("packages", [run.root / "tests/packages/run", "--build", run.directory(), "--static-build", run.directory("static"),
                               "--results", run.directory("package"), *words])
@@ -279,7 +279,7 @@ def packages(run):
 # --- by turns ------------------------------------------------------------------------------------
 
 def in_turn(name, words, seconds, *only):
-    """A part of the tests of packages that goes by turns; all of it with --everything."""
+    """A part of the package tests that runs by turns; all of it with --everything."""
     @part(name, words, seconds, ("ci",), needs=("package", "package-checks", "vm"), by_turn=True)
     def call(run):
         of_packages(run, *(word for one in only for word in ("--only", one)))

@@ -1,4 +1,4 @@
-"""One run of the tests: builds, programs of tests, other commands, each within the run's time."""
+"""One run of the tests: builds, test programs, other commands, each within the run's time limit."""
 
 import os
 import shutil
@@ -14,8 +14,8 @@ import gtestreport
 from testlib import clock
 from testlib.totals import say
 
-SKIPPED = 77  # exit status of a test that cannot run here, and has said why
-RESERVE_SECONDS = 20  # for what follows a part that the clock has ended
+SKIPPED = 77  # exit status of a test that cannot run here, and has printed the reason
+RESERVE_SECONDS = 20  # for the steps after a part that the clock has ended
 SETTINGS = {
     "main": ["-DCORETAP_TESTS=ON"],
     "sanitize": ["-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DCORETAP_SANITIZE=ON", "-DCORETAP_TESTS=ON",
@@ -28,7 +28,7 @@ TARGETS = {"main": ["all", "coretap-docs"], "sanitize": ["fuzz"], "static": ["co
 
 
 def newest_clang():
-    """A current compiler of kernel programs beside the default one, if there is one."""
+    """A newer compiler of kernel programs than the default one, if there is one."""
     found = sorted((p.name for d in os.environ["PATH"].split(":") for p in Path(d).glob("clang-[0-9]*")
                     if p.name[6:].isdigit()), key=lambda n: int(n[6:]))
     return found[-1] if found else None
@@ -37,8 +37,8 @@ def newest_clang():
 class Run:
     def __init__(self, root, options, now, history, totals):
         self.root, self.options, self.clock, self.history, self.totals = root, options, now, history, totals
-        self.interrupted = False  # the clock has ended something of the part that runs
-        self.built, self.targets = {}, None  # targets: of the main build, in place of all
+        self.interrupted = False  # the clock has ended something of the current part
+        self.built, self.targets = {}, None  # targets: of the main build, instead of all
         self.unit_beside, self.beside, self.guests_beside = False, None, None
         self.logs = self.directory() / "test-logs"
 
@@ -47,7 +47,7 @@ class Run:
         return build if kind == "main" else build.parent / f"{build.name}-{kind}"
 
     def limit(self, seconds=None):
-        """The longest time for a command: `seconds`, or what is left of the run."""
+        """The time limit of a command: `seconds`, or the rest of the run."""
         left = self.clock.left()
         left = None if left is None else max(1.0, left - RESERVE_SECONDS)
         return min((s for s in (seconds, left) if s is not None), default=None)
@@ -59,20 +59,20 @@ class Run:
     # --- builds ----------------------------------------------------------------------------------
 
     def configured(self, kind):
-        """The command that configures, its environment."""
-        settings = [*SETTINGS[kind], "-DCORETAP_ONLY="]  # scripts/run may have begun with one tool
+        """The configure command, its environment."""
+        settings = [*SETTINGS[kind], "-DCORETAP_ONLY="]  # scripts/run may have started with one tool
         if kind == "clang":
             settings.append(f"-DCORETAP_CLANG={newest_clang()}")
         if kind == "sanitize":
             settings.append(f"-DCORETAP_TOOLS_FROM={self.directory()}")
         environment = dict(os.environ)
-        if shutil.which("ccache"):  # the static build and the other clang's compile much of the same again
+        if shutil.which("ccache"):  # the static build and the build with the other clang compile much of the same again
             settings.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
             environment.update(CCACHE_BASEDIR=str(self.root), CCACHE_NOHASHDIR="1", CCACHE_SLOPPINESS="pch_defines,time_macros")
         return ["cmake", "-G", "Ninja", "-S", self.root, "-B", self.directory(kind), *settings], environment
 
     def build(self, kind="main", targets=None):
-        """Once for each kind and targets. -> whether it is there; the compiler's words come only if it fails"""
+        """Once for each kind and targets. -> whether it succeeded; the compiler's output is shown only if it fails"""
         targets = targets or (kind == "main" and self.targets) or TARGETS[kind]
         key = (kind, *targets)
         if key in self.built:
@@ -107,8 +107,8 @@ class Run:
     # --- programs of tests -----------------------------------------------------------------------
 
     def shards(self, command, environment, directory, shards, limit):
-        """All at once: equal shares of the tests, or one process for each filter of a list. -> one status (None: the clock has ended
-        one), one report"""
+        """All in parallel: equal shares of the tests, or one process for each filter of a list. -> one status (None: the clock
+        ended one), one report"""
         filters = shards if isinstance(shards, list) else [None] * shards
         reports = [directory / f"{index}.json" for index in range(len(filters))]
         logs = [directory / f"{index}.log" for index in range(len(filters))]
@@ -133,15 +133,15 @@ class Run:
             if status != 0:
                 print(gtestreport.failures_of_log(log) or log.read_text(errors="replace")[-4000:], flush=True)
         joined = directory / "report.json"
-        if all(report.exists() for report in reports):  # where one died, none counts
+        if all(report.exists() for report in reports):  # if one died, none counts
             gtestreport.join(joined, reports)
         if clock.ENDED in statuses:
             return clock.ENDED, joined, left
         return max(statuses, key=abs), joined, 0
 
     def gtest(self, name, program, chosen=None, environment=None, again=False, shards=1, limit=None):
-        """`chosen`: GoogleTest's filter; one on the command line takes its place. `shards`: how many processes, or a filter for each.
-        `again`: tests that trace are tried again, by themselves, as gtestreport says; every try is shown and counted."""
+        """`chosen`: GoogleTest's filter; one on the command line replaces it. `shards`: number of processes, or a filter for
+        each. `again`: tests that trace are retried, alone, as in gtestreport; every try is shown and counted."""
         if self.options.filter:
             chosen, shards = self.options.filter, 1
         command = [program, *([f"--gtest_filter={chosen}"] if chosen else [])]
@@ -173,7 +173,7 @@ class Run:
         say(f"{name}: {time.monotonic() - begun:.0f} s")
 
     def guarded(self, name, call):
-        """-> what it returns; an exception is a failure, and the others run"""
+        """-> its result; an exception is a failure, and the other parts run"""
         try:
             return call()
         except Exception:
@@ -182,7 +182,7 @@ class Run:
             return None
 
     def begin_beside(self, name, call):
-        """Calls while CPUs have nothing else to do, beside the parts that follow; end_beside() waits for it."""
+        """Calls while CPUs are otherwise idle, in parallel with the following parts; end_beside() waits for it."""
         def idle():
             clock.only_idle_time()
             self.guarded(name, call)
@@ -198,7 +198,7 @@ class Run:
     # --- other commands --------------------------------------------------------------------------
 
     def step(self, name, command, limit=None, **options):
-        """-> whether it ended well"""
+        """-> whether it succeeded"""
         begun = time.monotonic()
         say(name)
         status = clock.call(command, self.limit(limit), cwd=self.root, stdin=subprocess.DEVNULL, **options)

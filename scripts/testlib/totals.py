@@ -1,4 +1,4 @@
-"""What the tests of a run came to."""
+"""The results of a run's tests."""
 
 import math
 import sys
@@ -15,8 +15,8 @@ class Totals:
     def __init__(self, records):
         self.passed = self.failed = self.skipped = 0
         self.bad, self.left_out = [], []  # names; names with reasons
-        self.ran = 0  # of the tests that are tried again when they fail
-        self.again = []  # names of those that were
+        self.ran = 0  # of the tests that are retried when they fail
+        self.again = []  # names of those that were retried
         self.steps = []  # (name, seconds)
         self.records = records
 
@@ -41,7 +41,7 @@ class Totals:
         self.steps.append((name, seconds))
 
     def add_gtest(self, name, report, status, again):
-        """The counts of a GoogleTest JSON report; without one, or where the program itself failed, one failure."""
+        """The counts of a GoogleTest JSON report; without one, or if the program itself failed, one failure."""
         tests = gtestreport.tests(Path(report))
         if not tests:
             self.one(f"{name} (died with {status})", False)
@@ -65,7 +65,7 @@ class Totals:
             self.one(f"{name} (ended with {status})", False)
 
     def most_again(self):
-        """The most retries that chance explains (Poisson) in a run whose tests keep the budget."""
+        """The maximum of retries that chance explains (Poisson) in a run whose tests are within the budget."""
         mean = gtestreport.BUDGET * self.ran
         count, term = 0, math.exp(-mean)
         tail = 1 - term  # the probability of more than `count`
@@ -73,4 +73,4 @@ class Totals:
             count += 1
             term *= mean / count
             tail -= term
-        return max(1, count)  # one of a few is no rate
+        return max(1, count)  # one of a few tests is not a rate

@@ -13,13 +13,13 @@ import time
 import unittest
 from pathlib import Path
 
-PATIENCE = 100  # seconds; only what hangs takes so long
+PATIENCE = 100  # seconds; only hangs take that long
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless_shell")
 
 
 @functools.cache
 def chromium():
-    """One that runs: on Ubuntu the package may be no more than a word about another one."""
+    """One that runs: on Ubuntu the package may only refer to another one."""
     for path in filter(None, map(shutil.which, NAMES)):
         if subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0:
@@ -36,7 +36,7 @@ class Browser:
         self.inp, from_browser = (os.dup(f) for f in os.pipe())
 
         def give_pipes():
-            # Out of the way first: either may be 3 or 4 already.
+            # Moved away first: either may already be 3 or 4.
             ends = [os.dup2(end, 100 + i, inheritable=False) for i, end in enumerate((to_browser, from_browser))]
             for i, end in enumerate(ends):
                 os.dup2(end, 3 + i)
@@ -93,7 +93,7 @@ class Browser:
 
 
 class Page:
-    """A tab, with all that it complained about and all that it asked for."""
+    """A tab, with all its errors and all its requests."""
 
     def __init__(self, browser, url, dark=False):
         self.browser = browser
@@ -168,7 +168,7 @@ class Page:
 
 
 class PictureTest(unittest.TestCase):
-    """Pictures that the program given on the command line draws."""
+    """Pictures drawn by the program given on the command line."""
     DRAW = None
 
     @classmethod
@@ -188,12 +188,12 @@ class PictureTest(unittest.TestCase):
 
     @classmethod
     def draw(cls, parts):
-        """What the program draws of these, text or bytes."""
+        """The picture that the program draws of these, text or bytes."""
         text = b"".join((p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape")) + b"\0" for p in parts)
         return subprocess.run([cls.DRAW], input=text, stdout=subprocess.PIPE, check=True).stdout
 
     def check_harmless(self, page, *more):
-        """Names are text: no element but the picture's own."""
+        """Names are text: no elements except the picture's own."""
         self.assertEqual(page.js("document.querySelectorAll('script').length"), 1)
         known = {"svg", "title", "style", "rect", "g", "text", "script", *more}
         self.assertEqual(set(page.js("[...document.querySelectorAll('*')].map(e => e.localName)")), known)
@@ -206,7 +206,7 @@ class PictureTest(unittest.TestCase):
         return page
 
     def check_quiet(self, page):
-        """No error, and nothing asked for but the file itself."""
+        """No error, and no requests except for the file itself."""
         self.assertEqual(page.complaints(), [])
         self.assertEqual([u for u in page.requests() if not u.endswith(".svg")], [])
 

@@ -1,7 +1,7 @@
-// Draws what standard input says, for the browser tests; each part ends with a NUL.
-// A flame graph: TITLE, then stacks: VALUE, then frames, each a unit separator (0x1f), its kind and
-// its name. A heat map: "heatmap", TITLE, then columns' times, each with its values behind it: a
-// unit separator and SLOT, COUNT, NAME with others between them.
+// Draws the graphs described on standard input, for the browser tests; each part ends with a NUL. A
+// flame graph: TITLE, then stacks: VALUE, then frames, each a unit separator (0x1f), its kind and
+// its name. A heat map: "heatmap", TITLE, then columns: a time, then its values: a unit separator
+// and SLOT, COUNT, NAME, with unit separators between them.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens flame graphs in headless Chromium, clicks and types in them as a user would, and looks at what becomes of it.
-usage: flamegraph_test.py DRAW_PICTURE [TEST...]; exit status 77 where there is no Chromium."""
+"""Opens flame graphs in headless Chromium, clicks and types in them as a user would, and checks the result.
+usage: flamegraph_test.py DRAW_PICTURE [TEST...]; exit status 77 if there is no Chromium."""
 
 import functools
 import http.server
@@ -21,7 +21,7 @@ def draw(stacks, title="a flame graph"):
 
 class FlamePage(Page):
     def frames(self):
-        """The frames that are shown, by name: left, width, right, top in pixels, label, whether it is a hit."""
+        """The visible frames, by name: left, width, right, top in pixels, label, whether it is a hit."""
         return self.js("""Object.fromEntries([...document.querySelectorAll(".f")].flatMap(f => {
             const box = f.getBoundingClientRect(), label = f.querySelector("text");
             if (getComputedStyle(f).display === "none") return [];
@@ -59,7 +59,7 @@ ORDINARY = [
     (50, ["tjava", "uoperator<<(A&&)"]),
 ]
 
-# Each would set window.harm, open a dialog, or ask for something, if it were taken for more than text.
+# Each would set window.harm, open a dialog, or request something, if it were interpreted as more than text.
 HOSTILE = [
     b"</title></svg><script>window.harm=1</script>",
     b"]]></style><script>window.harm=2</script>",
@@ -134,13 +134,13 @@ class FlameGraph(PictureTest):
     def test_search(self):
         page = self.open(ORDINARY)
         for words, hits, found in (
-                # 400 + 150: what lies above a hit is not counted twice. "malloc" is there twice, one in each process.
+                # 400 + 150: frames above a hit are not counted twice. "malloc" occurs twice, once in each process.
                 ("malloc", ["malloc", "malloc_inner"], "3 frames, 55.00% of all"),
                 ("^(parse|write)$", ["parse", "write"], "2 frames, 80.00% of all"),
                 ("MAIN", [], "0 frames, 0.00% of all"),
                 ("operator<<(A&&)", ["operator<<(A&&)"], "1 frame, 5.00% of all"),  # as a regular expression it does not match itself
-                ("operator<<(", ["operator<<(A&&)"], "1 frame, 5.00% of all"),  # no regular expression
-                ("all$", [], "0 frames, 0.00% of all")):  # the whole is not a name
+                ("operator<<(", ["operator<<(A&&)"], "1 frame, 5.00% of all"),  # not a regular expression
+                ("all$", [], "0 frames, 0.00% of all")):  # the root is not a name
             page.search(words)
             self.assertEqual((page.hits(), page.text("found")), (hits, found), words)
         page.key("Escape", code=27)
@@ -167,7 +167,7 @@ class FlameGraph(PictureTest):
                "text-anchor", "tabindex", "visibility", "type", "placeholder", "aria-label", "spellcheck", "style"}
         attributes = "[...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.name))"
         self.assertLessEqual(set(page.js(attributes)), own)
-        # Moved over, zoomed into and searched for, each.
+        # Hovered over, zoomed into and searched for, each.
         for name in ("<script>window.harm=3</script>", "__proto__", "${window.harm=10}`", "javascript:window.harm=9",
                      "' onclick='alert(6)' x='"):
             page.hover(name)
@@ -206,7 +206,7 @@ class FlameGraph(PictureTest):
         frames = ["tdeep"] + [f"wkf{i}" for i in range(2300)]
         page = self.open([(1, frames)])
         self.assertGreater(page.js("window.scrollY"), 38_000)
-        # The head and the outermost frames are both in sight.
+        # The head and the outermost frames are both visible.
         self.assertLess(page.frames()["all"]["top"], 800)
         self.near(page.js("document.querySelector('.head').getBoundingClientRect().top"), 0)
         page.click("f3")
@@ -235,7 +235,7 @@ class FlameGraph(PictureTest):
             self.assertGreater(sum(frame) - sum(label), 300)
 
     def test_in_a_page(self):
-        """As an <object>: from a server, as files may not see each other."""
+        """As an <object>: from a server, as local files may not access each other."""
         self.file(ORDINARY)
         name = f"{self.id().rpartition('.')[2]}"
         (Path(self.scratch.name) / "page.html").write_text(
@@ -260,7 +260,7 @@ class FlameGraph(PictureTest):
         self.assertEqual(page.complaints(), [])
 
     def test_without_a_script(self):
-        """The file is well-formed for another reader, and whole without being run."""
+        """The file is well-formed for another reader, and complete without running the script."""
         root = ElementTree.fromstring(draw(ORDINARY + [(5, [b"t" + name]) for name in HOSTILE]))
         frames = [e for e in root.iter(f"{SVG}svg") if e.get("class") == "f"]
         values = {f.find(f"{SVG}title").text.split("\n")[0]: int(f.get("data-v")) for f in frames}

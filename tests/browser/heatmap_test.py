@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Opens heat maps in headless Chromium, moves and drags in them as a user would, and looks at what becomes of it.
-usage: heatmap_test.py DRAW_PICTURE [TEST...]; exit status 77 where there is no Chromium."""
+"""Opens heat maps in headless Chromium, moves and drags in them as a user would, and checks the result.
+usage: heatmap_test.py DRAW_PICTURE [TEST...]; exit status 77 if there is no Chromium."""
 
 import xml.etree.ElementTree as ElementTree
 
 from browser import PictureTest, main
 from flamegraph_test import HOSTILE, SVG
 
-# Of each interval and key: slot -> values.
+# For each interval and key: slot -> values.
 ORDINARY = [
     {"disk = sda": {4: 10, 7: 1}, "disk = sdb": {4: 5}},
     {"disk = sda": {4: 20}},
@@ -105,7 +105,7 @@ class HeatMap(PictureTest):
         self.near(self.cells(page)[30]["x"], plane["x"])
         page.click_on(".reset")
         self.assertEqual(self.cells(page), before)
-        self.drag(page, plane, 0.9, 0.1)  # to the left too
+        self.drag(page, plane, 0.9, 0.1)  # to the left, too
         self.near(self.cells(page)[10]["x"], plane["x"])
         page.key("Escape", code=27)
         self.assertEqual(self.cells(page), before)

@@ -7,8 +7,8 @@
 
 using namespace coretap;
 
-/// The first byte chooses the tool. Words end at a newline; one that begins with a byte above 127
-/// is, up to there, an option of that number.
+/// The first byte chooses the tool. Words end at a newline; in a word that starts with a byte above
+/// 127, the text up to there is an option with that number.
 FUZZ(command_line, bytes) {
   fuzz::Input input(bytes);
   const auto& entry = registry()[input.number<std::uint8_t>() % registry().size()];
@@ -22,7 +22,7 @@ FUZZ(command_line, bytes) {
   for (auto rest = input.rest(); !rest.empty();) {
     auto word = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    if (word.find('\0') != word.npos) return;  // none has
+    if (word.find('\0') != word.npos) return;  // no argument contains NUL
     const auto number = static_cast<std::uint8_t>(word.empty() ? 0 : word.front()) & 0x7fU;
     if (!word.empty() && (word.front() & 0x80) != 0)
       words.push_back(fmt::format("--{}{}", options[number % options.size()].name, word.substr(1)));

@@ -1,5 +1,5 @@
-// Debug information of user programs. What is instrumented is the reader; libdw, which it asks, is
-// the system's own, so that new code is found by what the answers lead to.
+// Debug information of user programs. The reader is instrumented; the system's libdw, which it
+// calls, is not, so new code is found by the results of libdw.
 #include "expression/dwarf.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kNoDebugRoot = "/nonexistent";
 
-/// Follows types from member to member, as far as expressions of some length could.
+/// Follows types from member to member, as deep as expressions of limited length can.
 class Walk {
  public:
   void type(const TypePtr& type, int depth = 0) {
@@ -55,7 +55,7 @@ class Walk {
     MUST(names.size() <= 4096);
     for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 16); i++) {
       const auto member = record.members->find(names[i]);
-      if (!member) continue;  // its place is not known
+      if (!member) continue;  // its offset is unknown
       MUST(member->place == expression::Member::memory);
       MUST(member->bit <= 1U << 30 && member->bits <= 64);
       type(member->type, depth + 1);
@@ -66,7 +66,7 @@ class Walk {
   std::size_t left_ = 64;
 };
 
-/// What is said of it where it does not fit, and what is made of it where it does.
+/// Compiles the expression: checks the error if it does not fit the function, the code if it does.
 void compile(const expression::UserFunction& function, const std::string& text) {
   expression::Types kernel;
   expression::Scope scope{&kernel};
@@ -114,7 +114,7 @@ void check(int fd, std::uint64_t offset) {
     compile(*function, text);
 }
 
-/// Sections by their numbers, as an ELF file: damage to them never is damage to its headers.
+/// Sections by number, as an ELF file. Damage to the sections never damages the ELF headers.
 std::string wrapped(fuzz::Input input) {
   constexpr std::array kNames = {
       ".debug_info",   ".debug_types",   ".debug_abbrev",     ".debug_aranges",
@@ -161,8 +161,8 @@ std::string wrapped(fuzz::Input input) {
 
 }  // namespace
 
-/// An ELF file, or a function's address and debug sections: each behind its number (with 0x80: it
-/// is packed) and a length of 16 bits.
+/// An ELF file, or a function's address and debug sections, each after its number (with 0x80:
+/// compressed) and a length of 16 bits.
 FUZZ(dwarf, bytes) {
   if (bytes.starts_with(ELFMAG)) {
     const fuzz::MemoryFile file(bytes);

@@ -25,7 +25,7 @@ void check(const ElfSymbols& elf, std::size_t bytes) {
     elf.address_of_offset(f.start);
     named++;
   }
-  // A symbol takes more bytes in the file than here, unless it is in compressed debug data.
+  // A symbol takes more bytes in the file than in memory, unless it is in compressed debug data.
   MUST(named <= (std::size_t{1} << 22) && (bytes > 0 || named == 0));
 }
 
@@ -39,7 +39,7 @@ FUZZ(elf_symbols, bytes) {
       file.fd(), [&](const DebugFileKey& key, const std::function<bool(int)>& accept) {
         MUST(key.build_id.find_first_not_of("0123456789abcdef") == key.build_id.npos);
         MUST(key.debuglink.find('/') == key.debuglink.npos && key.debuglink != "..");
-        accept(file.fd());  // damaged or not, it leads to itself
+        accept(file.fd());  // damaged or not, the debug link names the file itself
       });
   if (elf) check(*elf, bytes.size());
 

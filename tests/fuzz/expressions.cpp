@@ -1,4 +1,4 @@
-// Words with expressions, and descriptions of records.
+// Arguments with expressions, and formats of tracepoint records.
 #include <algorithm>
 
 #include "expression/compile.hpp"
@@ -49,7 +49,7 @@ void check_error(const Error& e) {
   MUST(e.why.empty() || (e.why.front() == '\n' && e.why.back() == '^'));
 }
 
-/// Jumps lead forward and no further than the end; nothing ends the program.
+/// Jumps lead forward and at most to the end; no instruction ends the program.
 void check_code(const Code& code) {
   auto& all = code.instructions();
   for (std::size_t at = 0; at < all.size(); at++) {

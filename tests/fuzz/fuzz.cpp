@@ -47,7 +47,7 @@ bool is_plain(std::string_view text) {
     if (code < kLeast[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
     if (code >= 0x80 && code < 0xa0) return false;       // C1 controls
     if (code == 0x2028 || code == 0x2029) return false;  // line and paragraph separators
-    if (code >= 0x202a && code <= 0x202e) return false;  // direction
+    if (code >= 0x202a && code <= 0x202e) return false;  // text direction
     if (code >= 0x2066 && code <= 0x2069) return false;
     at += length;
   }

@@ -1,5 +1,5 @@
-// Fuzzers: each gives bytes to a reader of outside data and checks what must hold of the result.
-// They run under libFuzzer (main.cpp), and on kept inputs in every build (replay_test.cpp).
+// Fuzzers: each passes bytes to a parser of outside data and checks properties of the result. They
+// run under libFuzzer (main.cpp), and on stored inputs in every build (replay_test.cpp).
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@ struct Fuzzer {
   std::string_view name;
   void (*run)(std::string_view bytes);
 };
-/// All that are linked in.
+/// All fuzzers that are linked in.
 std::vector<Fuzzer>& fuzzers();
 
 inline void PrintTo(const Fuzzer& fuzzer, std::ostream* out) { *out << fuzzer.name; }
@@ -35,10 +35,10 @@ struct Registration {
 
 [[noreturn]] void broken(const char* rule, const char* file, int line);
 
-/// What must hold. Throws: one kept input that breaks it is one failed test.
+/// A property of the result. Throws: one stored input that violates it is one failed test.
 #define MUST(rule) ((rule) ? void() : ::coretap::fuzz::broken(#rule, __FILE__, __LINE__))
 
-/// Values off the front of the bytes; zeros where there are none left.
+/// Takes values off the front of the bytes; zeros after the end.
 class Input {
  public:
   explicit Input(std::string_view bytes) : rest_(bytes) {}
@@ -49,7 +49,7 @@ class Input {
     rest_.remove_prefix(part.size());
     return part;
   }
-  /// Behind a byte that says how long it is.
+  /// A length in one byte, then the text.
   std::string_view text() { return text(number<std::uint8_t>()); }
   template <class T>
   T number() {
@@ -64,7 +64,7 @@ class Input {
   std::string_view rest_;
 };
 
-/// For readers that want a file.
+/// For parsers that need a file.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes);
@@ -75,9 +75,9 @@ class MemoryFile {
   Fd fd_;
 };
 
-/// Nothing that moves a terminal's cursor, ends a line or is not UTF-8.
+/// No characters that move a terminal's cursor or end a line, and only valid UTF-8.
 bool is_plain(std::string_view text);
-/// One JSON object, by RapidJSON's reader, and nothing behind it.
+/// One JSON object by RapidJSON's parser, with nothing after it.
 bool is_json(std::string_view text);
 
 }  // namespace coretap::fuzz

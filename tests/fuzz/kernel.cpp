@@ -1,4 +1,4 @@
-// What the kernel tells of its types and its memory.
+// Types and memory zones of the kernel.
 #include "coretap/fragmentation.hpp"
 #include "fuzz.hpp"
 #include "kernel/btf.hpp"
@@ -11,7 +11,7 @@ using namespace coretap;
 namespace {
 
 void check(const Btf& btf) {
-  std::size_t left = 4096;  // questions: each may take a walk over all types
+  std::size_t left = 4096;  // lookups left: each may walk all types
   for (std::uint32_t id = 1; id < btf.count() && left > 0; id++, left--) {
     const auto* type = btf.type(id);
     MUST(type && reinterpret_cast<std::uintptr_t>(type) % alignof(btf_type) == 0);
@@ -41,7 +41,7 @@ FUZZ(btf, bytes) {
   MUST(opened.count() == btf.count());
 }
 
-/// A kernel's types behind their length, then the object that asks about them.
+/// The length of the kernel's types, the types, then the object that refers to them.
 FUZZ(trim, bytes) {
   fuzz::Input input(bytes);
   const std::string types(input.text(input.number<std::uint16_t>()));
@@ -84,7 +84,7 @@ FUZZ(buddyinfo, bytes) {
     for (int order = -1; order <= orders; order++) {
       const auto index = fragmentation_index(zone.blocks.data(), orders, order);
       const auto unusable = unusable_index(zone.blocks.data(), orders, order);
-      // Where the sums are those of a machine that can be.
+      // Only if the sums are possible on a real machine.
       bool sane = true;
       for (int i = 0; i < orders; i++) sane = sane && i < 32 && zone.blocks[i] < 1ULL << 24;
       if (!sane) continue;

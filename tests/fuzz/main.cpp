@@ -1,4 +1,4 @@
-// All fuzzers in one program for libFuzzer: the environment's FUZZER chooses.
+// All fuzzers in one program for libFuzzer; the environment variable FUZZER chooses one.
 #include <cstdio>
 #include <cstdlib>
 

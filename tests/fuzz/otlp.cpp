@@ -1,5 +1,5 @@
-// What is pushed by OTLP: pages and lines as tools make them of names that others chose, and what
-// receivers answer.
+// OTLP: metrics and records that tools produce from untrusted names, and the responses of
+// receivers.
 #include "metrics/otlp.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Files of /proc and maps of run-time code, by lines.
+// Files of /proc and maps of run-time code, line by line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ FUZZ(kallsyms, bytes) {
   }
 }
 
-/// Reading by lines is what splitting the whole text gives.
+/// Reading line by line gives the same as splitting the whole text.
 FUZZ(lines, bytes) {
   fuzz::Input input(bytes);
   const std::size_t longest = 1 + input.number<std::uint8_t>();

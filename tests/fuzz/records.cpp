@@ -32,8 +32,8 @@ const std::vector<Shape>& shapes() {
 
 }  // namespace
 
-/// The first byte chooses a report. Its record and the texts behind it may hold anything; only
-/// where they stand is the kernel program's, so there is room for wherever that may be.
+/// The first byte chooses a report. Its record and the texts after it may hold anything; only their
+/// offsets are from the kernel program, so the buffer has room for each possible offset.
 FUZZ(records, bytes) {
   constexpr std::size_t kRoom = 2 << 16;
   fuzz::Input input(bytes);

@@ -1,4 +1,4 @@
-// Kept inputs of the fuzzers, in every build: seeds, findings, and what other tests read.
+// Stored inputs of the fuzzers, in every build: seeds, findings, and data of other tests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_P(Fuzzers, HoldOnKeptInputs) {
   }
 }
 
-/// Cut off, or with some bytes of it replaced, of which those near its ends are the likeliest.
+/// Truncated, or with some bytes replaced, mostly near the ends.
 std::string damaged(std::string bytes, std::mt19937& random) {
   if (bytes.empty() || random() % 4 == 0) return bytes.substr(0, random() % (bytes.size() + 1));
   for (auto changes = 1 + random() % 16; changes > 0; changes--) {
@@ -55,7 +55,7 @@ std::string damaged(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-/// As many as there is time for, the same ones each time; a failure names the number.
+/// As many inputs as time allows, the same ones in each run; a failure prints the number.
 TEST_P(Fuzzers, HoldOnDamagedOnes) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   std::vector<std::string> inputs;
@@ -63,7 +63,7 @@ TEST_P(Fuzzers, HoldOnDamagedOnes) {
   std::mt19937 random(20240511);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (std::size_t i = 0; i < inputs.size() || std::chrono::steady_clock::now() < end; i++) {
     const auto bytes = damaged(inputs[i % inputs.size()], random);
-    // A copy of its own size, so that sanitisers see what is read beyond it.
+    // A copy of the exact size, so that sanitizers detect reads beyond it.
     const std::vector<char> exact(bytes.begin(), bytes.end());
     ASSERT_NO_THROW(GetParam().run({exact.data(), exact.size()})) << "number " << i;
   }

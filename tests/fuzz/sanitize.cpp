@@ -11,7 +11,7 @@ using namespace coretap;
 
 namespace {
 
-/// What a reader of XML makes of it; nothing but text may be there.
+/// The text as an XML reader returns it; no markup may be in it.
 std::string from_xml(std::string_view xml) {
   constexpr std::pair<std::string_view, char> kEntities[] = {
       {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#39;", '\''}};
@@ -52,7 +52,7 @@ FUZZ(sanitize, bytes) {
   const auto shown = printable(bytes);
   MUST(fuzz::is_plain(shown));
   MUST(shown.size() >= bytes.size() || shown.size() * 4 >= bytes.size());
-  MUST(printable(shown) == shown);  // what is plain stays
+  MUST(printable(shown) == shown);  // plain text is not changed
 
   const auto valid = valid_utf8(bytes);
   MUST(valid_utf8(valid) == valid);

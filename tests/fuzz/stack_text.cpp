@@ -17,7 +17,7 @@ Frames frames(fuzz::Input& input) {
 
 }  // namespace
 
-/// Names of tasks and functions in each way that stacks are written.
+/// Names of tasks and functions in each output format of stacks.
 FUZZ(stack_text, bytes) {
   fuzz::Input input(bytes);
   const auto how = input.number<std::uint8_t>();

@@ -3,7 +3,7 @@
 
 using namespace coretap;
 
-/// A word that names what to trace, and after a newline a name that its pattern may match.
+/// An argument that names a target, then a newline and a name that its pattern may match.
 FUZZ(target_words, bytes) {
   const auto word = bytes.substr(0, bytes.find('\n'));
   std::string name(bytes.substr(std::min(bytes.size(), word.size() + 1)).substr(0, 512));

@@ -1,4 +1,4 @@
-// What traceloop reads.
+// Parsers of traceloop.
 #include "syscall/traceloop.h"
 #include "coretap/syscalls.hpp"
 #include "fuzz.hpp"
@@ -18,7 +18,7 @@ FUZZ(call_format, bytes) {
   }
 }
 
-/// A recorder's memory as it may be found while it is written, then a format file.
+/// A recorder's memory as it may be read during writes, then a format file.
 FUZZ(call_text, bytes) {
   fuzz::Input input(bytes);
   constexpr std::uint32_t kSlots = 8;
@@ -28,7 +28,7 @@ FUZZ(call_text, bytes) {
   std::vector<record_slot> slots(kSlots);
   for (auto& slot : slots) {
     slot = input.number<record_slot>();
-    slot.seq &= 0xff;  // near enough to be met
+    slot.seq &= 0xff;  // small, so that numbers match
   }
   auto arguments = parse_call_format(input.rest());  // the kernel's
   std::erase_if(arguments, [](auto& a) { return !fuzz::is_plain(a.type + a.name); });

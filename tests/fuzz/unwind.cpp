@@ -1,4 +1,4 @@
-// What unwind tables are made of.
+// Sources of unwind tables.
 #include <map>
 #include <optional>
 
@@ -46,7 +46,7 @@ void check(std::string_view file) {
 /// A whole ELF file.
 FUZZ(cfi, bytes) { check(bytes); }
 
-/// .eh_frame alone; the first byte says how it is found.
+/// .eh_frame alone; the first byte chooses how it is found.
 FUZZ(eh_frame, bytes) {
   fuzz::Input input(bytes);
   test::MadeElf elf;

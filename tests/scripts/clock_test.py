@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""clock_test - the clock of scripts/test: what does not fit is skipped by name, what hangs ends with all that it has
-started, parts that have waited too long fail, and a program of tests that was ended counts what it had done."""
+"""clock_test - the clock of scripts/test: parts without time are skipped by name, hangs end with all that they
+started, parts that are overdue fail, and a test program that was ended counts its completed tests."""
 
 import importlib.machinery
 import importlib.util
@@ -115,7 +115,7 @@ class Ends(unittest.TestCase):
     def test_all_that_a_command_has_started_ends(self):
         with tempfile.TemporaryDirectory() as scratch:
             pids = Path(scratch, "pids")
-            # A child in a session of its own, one that ignores SIGTERM, and one whose parent has ended.
+            # A child in a separate session, one that ignores SIGTERM, and one whose parent has ended.
             script = f"""setsid sleep 100 & echo $! >>{pids}; (trap '' TERM; sleep 100) & echo $! >>{pids}
                 (setsid sleep 100 & echo $! >>{pids}); sleep 100"""
             clock.GRACE_SECONDS = 1

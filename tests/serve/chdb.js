@@ -1,5 +1,5 @@
-// chdb MODULE DIRECTORY: runs the statements that standard input has as an array of JSON, in a database in DIRECTORY, and
-// prints an array of what each gives: rows as objects. Ends with status 1 at the first that fails.
+// chdb MODULE DIRECTORY: runs the statements of a JSON array on standard input, in a database in DIRECTORY, and
+// prints an array of their results: rows as objects. Exits with status 1 at the first failure.
 const fs = require("fs");
 const [module_path, directory] = process.argv.slice(2);
 const { Session } = require(module_path);

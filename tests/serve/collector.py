@@ -1,5 +1,5 @@
-"""What an OpenTelemetry Collector takes of what `coretap serve` pushes, and sends on in JSON, beside the page of the same service and
-a workload that knows what it did."""
+"""Data that an OpenTelemetry Collector receives from `coretap serve` and forwards in JSON, against the page of the same service
+and a workload that knows its events."""
 
 import contextlib
 import json
@@ -17,19 +17,19 @@ COUNT = 200  # execs of the workload
 SERVED, RECEIVER, KEEPER = 19972, 19318, 19319  # ports
 CUMULATIVE = 2
 TOOLS = ["execsnoop", "runqlat", "syscount", "cachestat", "biolatency -D", "drsnoop"]
-# By the rules for names of OpenTelemetry metrics in Prometheus; a gauge alone gets "_ratio".
+# By the naming rules of OpenTelemetry metrics in Prometheus; only a gauge gets "_ratio".
 UNITS = {"s": "_seconds", "By": "_bytes", "1": "_ratio", "": "", "{event}": ""}
 # Gauges that change within a second; the others have the values of the page.
 MOVING = {"coretap_tool_resident_memory_bytes", "coretap_tool_collect_seconds", "coretap_tool_series", "coretap_otlp_queued_bytes",
           "coretap_cachestat_buffers_bytes", "coretap_cachestat_cached_bytes"}
-# Attributes of events that have names of OpenTelemetry's conventions, by keys of the line.
+# Attributes of events with names of OpenTelemetry's conventions, by keys of the line.
 CONVENTIONS = {"pid": "process.pid", "ppid": "process.parent_pid", "tid": "thread.id", "comm": "thread.name", "uid": "user.id",
                "error": "error.type", "path": "file.path", "container": "container.name", "container_id": "container.id",
                "pod": "k8s.pod.uid", "cpu": "cpu.logical_number"}
 
 
 class Keeper:
-    """Where the Collector sends to: it keeps all requests, in their order."""
+    """The Collector's destination: it keeps all requests, in order."""
 
     def __init__(self):
         kept = self.kept = {"/v1/metrics": [], "/v1/logs": []}
@@ -59,7 +59,7 @@ class Keeper:
 
 
 def plain(value):
-    """Of an AnyValue; its JSON has whole numbers as text."""
+    """The value of an AnyValue; its JSON has integers as text."""
     if not value:
         return None
     (kind, inner), = value.items()
@@ -99,7 +99,7 @@ def key(name, labels):
 
 
 class Push:
-    """One request of metrics: values and types as a page would have them, and what is wrong with it."""
+    """One request of metrics: values and types as on a page, and errors in it."""
 
     def __init__(self, request):
         self.values, self.types, self.wrong, self.first, self.starts = {}, {}, [], float("inf"), {}
@@ -128,7 +128,7 @@ class Push:
             if kind != "histogram":
                 self.put(family, labels, point["asInt"] if "asInt" in point else point["asDouble"])
                 continue
-            self.put(family + "_count", labels, point.get("count", 0))  # JSON leaves a zero out
+            self.put(family + "_count", labels, point.get("count", 0))  # JSON omits zeros
             self.put(family + "_sum", labels, point["sum"])
             counts, bounds = list(map(int, point["bucketCounts"])), point["explicitBounds"]
             if len(counts) != len(bounds) + 1 or bounds != sorted(set(bounds)):
@@ -143,7 +143,8 @@ class Push:
 
 
 def compared(push, before, after):
-    """With the pages before and after: what differs, and how many values are the same in all three. Counters may have grown."""
+    """With the pages before and after: the differences, and the number of values that are the same in all three. Counters may
+    have grown."""
     (early, types), (late, late_types) = before, after
     wrong = list(push.wrong)
     for what, first, pushed, last in ("family", types.items(), push.types.items(), late_types.items()), \
@@ -168,7 +169,7 @@ def as_attribute(name, value):
 
 
 def judged(record):
-    """What is wrong with a log record, by the line that is its body."""
+    """Errors in a log record, compared with the line that is its body."""
     line, attributes = json.loads(plain(record["body"])), pairs(record["attributes"])
     expected = {CONVENTIONS.get(name, f"coretap.{name}"): as_attribute(name, value) for name, value in line.items()
                 if name not in ("type", "tool", "time") and value is not None}
@@ -177,7 +178,7 @@ def judged(record):
 
 
 def pushed(coretap, directory, program, way, endpoint):
-    """Metrics and events by one way."""
+    """Metrics and events by one transport."""
     Path(directory, "serve.toml").write_text(
         f'[otlp]\nendpoint = "{endpoint}"\nevery = 1\n' + "".join(
             f'[[tool]]\nrun = "{tool}"\n' + ('labels = ["comm"]\nevents = { otlp = true }\n' if tool == "execsnoop" else "")
@@ -211,8 +212,8 @@ def pushed(coretap, directory, program, way, endpoint):
                     if name == "coretap_execsnoop_events_total" and ("comm", workload.name) in labels]
 
         until("the events", lambda: len(mine()) >= COUNT)
-        until("the count", lambda: counted() == [COUNT])  # a series begins with 0
-        # A push that lies between two pages, and is not the one that is under way now.
+        until("the count", lambda: counted() == [COUNT])  # a series starts at 0
+        # A push between two pages, not the one in progress.
         pages = [on_page(fetch(page))]
         since = time.time_ns()
         found = []
@@ -232,7 +233,7 @@ def pushed(coretap, directory, program, way, endpoint):
     bad += ["event name" for _, record in all_records if record.get("eventName") != "coretap.execsnoop"]
     bad += [f"{len(of_workload)} records"] if len(of_workload) != COUNT else []
     bad += ["processes"] if {pairs(record["attributes"])["process.pid"] for record in of_workload} != pids else []
-    # The clock of the events is the kernel's: some ms of difference are no fault.
+    # The clock of the events is the kernel's: a difference of some ms is allowed.
     bad += ["time" for record in of_workload
             if not begin - 10**7 <= int(record["timeUnixNano"]) <= min(end + 10**7, int(record["observedTimeUnixNano"]))]
     resource = {"service.name": "coretap", "host.name": os.uname().nodename, "service.instance.id": os.uname().nodename}
@@ -249,7 +250,7 @@ def pushed(coretap, directory, program, way, endpoint):
 
 
 def collector(coretap, directory):
-    """By HTTP, and by a socket with a path where this Collector has such."""
+    """By HTTP, and by a Unix socket if this Collector supports it."""
     program = fetched("opentelemetry-collector") / "bin/collector"
     ways = {"http": {"endpoint": f"127.0.0.1:{RECEIVER}"}, "unix": {"endpoint": f"{directory}/otlp.sock", "transport": "unix"}}
     endpoints = {"http": f"http://127.0.0.1:{RECEIVER}", "unix": f"unix:{directory}/otlp.sock"}

@@ -1,4 +1,4 @@
-"""What tests of `coretap serve` under other programs share."""
+"""Shared by tests of `coretap serve` with other programs."""
 
 import shutil
 import subprocess
@@ -16,11 +16,11 @@ from cachedir import cache_dir  # noqa: E402
 
 
 class Absent(Exception):
-    """What a test needs is not on this machine."""
+    """A requirement of a test is missing on this machine."""
 
 
 class Failed(Exception):
-    """What a test waits for does not come."""
+    """An event that a test waits for does not come."""
 
 
 def say(text):
@@ -28,7 +28,7 @@ def say(text):
 
 
 def fetched(name):
-    """Where `scripts/deps fleet` puts what the distribution lacks."""
+    """The directory in which `scripts/deps fleet` puts programs that the distribution lacks."""
     found = cache_dir() / "engines" / name
     if not found.exists():
         raise Absent(f"no {found} (scripts/deps fleet)")
@@ -41,7 +41,7 @@ def fetch(url, data=None):
 
 
 def query(port, expression, **more):
-    """The address of a query of PromQL."""
+    """The URL of a PromQL query."""
     return f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": expression, **more})
 
 
@@ -74,7 +74,7 @@ class Running:
 
 
 class Workload:
-    """A program with a name of its own, that is executed as often as it is told."""
+    """A program with a unique name that is executed a given number of times."""
 
     def __init__(self, directory):
         self.path, self.name = Path(directory, "coretap-exec"), "coretap-exec"
@@ -91,7 +91,7 @@ class Workload:
 
 
 def scrape_config(directory, more=""):
-    """Of Prometheus: coretap, each second. -> its name"""
+    """For Prometheus: coretap, each second. -> its name"""
     Path(directory, "scrape.yml").write_text(
         f"global: {{scrape_interval: 1s}}\nscrape_configs:\n  - job_name: coretap\n{more}"
         f"    static_configs: [{{targets: ['127.0.0.1:{SERVED}']}}]\n")
@@ -104,6 +104,6 @@ def samples(page):
 
 
 def series(name):
-    """Of a line: name and labels, which may come in any order."""
+    """Of a line: name and labels, which may be in any order."""
     family, _, labels = name.partition("{")
     return family, frozenset(labels.rstrip("}").replace('",', '"\n').split("\n")) - {""}

@@ -1,4 +1,4 @@
-"""Engines that keep what coretap gives: lines of --json in ClickHouse, pages and pushes in VictoriaMetrics, pages in Prometheus 3."""
+"""Engines that store coretap's output: lines of --json in ClickHouse, pages and pushes in VictoriaMetrics, pages in Prometheus 3."""
 
 import json
 import shutil
@@ -13,9 +13,9 @@ from running import (ROOT, SERVED, Absent, Failed, Running, Workload, fetch, fet
 VICTORIA, THIRD = 18428, 19093  # ports
 SECONDS = 4  # of tracing
 COUNT = 300  # execs of the workload
-# Labels that one of the ways into VictoriaMetrics gives to all of its series.
+# Labels that one of the transports into VictoriaMetrics adds to all of its series.
 ADDED = {"job", "instance", "host_name", "service_name", "service_version", "service_instance_id"}
-# Events, rows, histograms, percentiles, stacks, and their options; what of a line is as often as the ledger says.
+# Events, rows, histograms, percentiles, stacks, and their options; the expression whose sum the ledger has.
 LINES = {
     "execsnoop": ([], "1"), "opensnoop": ([], "1"), "syscount": ([], "count"), "biolatency": (["--disks"], "count"),
     "runqlat": (["--pids"], "arraySum(histogram.count)"), "biolatpcts": ([], "count"), "profile": (["-F", "49"], "count"),
@@ -24,7 +24,7 @@ LINES = {
 
 
 def traced(coretap, directory):
-    """Lines of these tools at once, beside some work, by tool."""
+    """Lines of these tools, running together during some work, by tool."""
     running = {tool: subprocess.Popen([coretap, tool, *options, "--json", "--duration", str(SECONDS), "--output", f"{tool}.jsonl"],
                                       cwd=directory, stderr=subprocess.PIPE, text=True)
                for tool, (options, _) in LINES.items()}
@@ -43,7 +43,7 @@ def traced(coretap, directory):
 
 
 def clickhouse(coretap, directory):
-    """As many as the ledgers say, and the sum of each column of whole numbers."""
+    """As many as in the ledgers, and the sum of each integer column."""
     module = fetched("npm/node_modules/chdb")
     if not shutil.which("node"):
         raise Absent("no node")
@@ -89,7 +89,7 @@ def clickhouse(coretap, directory):
 
 
 def victoria(coretap, directory):
-    """A page that is pushed comes back value for value."""
+    """A pushed page is returned value for value."""
     program = fetched("victoria-metrics") / "usr/bin/victoria-metrics"
     page = subprocess.check_output([coretap, "serve", "--once", "--every", "2", "--run", "syscount", "--run", "biolatency -D", "--run", "runqlat"],
                                    text=True)
@@ -109,7 +109,7 @@ def victoria(coretap, directory):
     for line, value in samples(page).items():
         family, labels = series(line)
         pairs = (label.partition("=") for label in labels)
-        # A label that is empty is the same as none.
+        # An empty label is the same as none.
         mine[family, frozenset((key, json.loads(text)) for key, _, text in pairs if text != '""')] = float(value)
     wrong = [key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key)]
     say(f"victoria: {len(mine)} values, {len(wrong)} differ {wrong[:2]}")
@@ -117,7 +117,7 @@ def victoria(coretap, directory):
 
 
 def pushed_and_scraped(ask):
-    """Names and labels, of what was scraped and of what was pushed."""
+    """Names and labels of scraped and of pushed series."""
     found = {"scraped": set(), "pushed": set()}
     for labels in ask("series", {"match[]": '{__name__=~"coretap_.*"}'}):
         way = "pushed" if "service_name" in labels else "scraped"
@@ -126,7 +126,7 @@ def pushed_and_scraped(ask):
 
 
 def otlp(coretap, directory):
-    """VictoriaMetrics gets pushes and scrapes at once: the series of the two ways are the same, and so is what they count."""
+    """VictoriaMetrics gets pushes and scrapes at once: both have the same series, with the same counts."""
     engine = fetched("victoria-metrics") / "usr/bin/victoria-metrics"
     tools = ["execsnoop", "runqlat", "syscount", "cachestat", "biolatency -D", "drsnoop", "numamove"]
     Path(directory, "serve.toml").write_text(
@@ -149,7 +149,7 @@ def otlp(coretap, directory):
                          directory), \
             Running([coretap, "serve", "serve.toml", "--listen", f"127.0.0.1:{SERVED}"], directory):
         until("both ways", lambda: value('coretap_tool_up{tool="execsnoop"}') == [2])
-        program.run(1)  # a series to begin with
+        program.run(1)  # so that the series exists
         until("a series", lambda: both(1))
         program.run(COUNT)
         until("the count", lambda: both(COUNT + 1))
@@ -168,12 +168,12 @@ def otlp(coretap, directory):
         same = pushed_and_scraped(ask)["pushed"]
         names = {dict(labels)["__name__"] for labels in same}
         say(f"otlp: {len(same)} series of {len(names)} names, all of them scraped and pushed")
-        # Histograms too, with each of their bounds.
+        # Histograms, too, with each of their bounds.
         return "coretap_runqlat_seconds_bucket" in names and len(names) > 40
 
 
 def prometheus3(coretap, directory):
-    """Native histograms with the bounds of the page give the quantiles that the page's own buckets give."""
+    """Native histograms with the bounds of the page give the quantiles of the page's own buckets."""
     program = fetched("prometheus") / "usr/bin/prometheus"
     config = scrape_config(directory, "    convert_classic_histograms_to_nhcb: true\n    always_scrape_classic_histograms: true\n")
 

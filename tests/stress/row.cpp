@@ -59,7 +59,7 @@ bool same(const Rest& a, const Rest& b) {
 
 }  // namespace
 
-// A thread says that it sleeps a little before it leaves its CPU.
+// A thread's state shows a sleep shortly before it leaves its CPU.
 Rest Rest::of(pid_t pid) {
   std::optional<Rest> last;
   for (int i = 0; i < 2000; i++) {
@@ -81,7 +81,7 @@ Load::Load(const std::string& name, const Strings& arguments, int cpu)
                        CPU_SET(cpu, &one);
                        ::sched_setaffinity(0, sizeof one, &one);
                      },
-                 // In an emulated guest with many copies of a tool it takes minutes.
+                 // In an emulated guest, many copies of a tool take minutes.
                  .patience = std::chrono::seconds(900)}) {
   before_ = Rest::of(workload_.pid());
 }
@@ -152,13 +152,13 @@ Strings arguments(const Row& row, std::uint64_t events) {
   return words;
 }
 
-// An emulated timer of nothing has often run out before its task sleeps.
+// Under emulation, a timer of zero has often expired before its task sleeps.
 Strings sleeps() {
   return std::string("sleeper --sleeps {n} --ms ") + (tooltest::in_guest() ? "1" : "0");
 }
 
-// A thread rests before and after: the first time that it comes back it was not seen to leave, the
-// last time that it leaves its wait is still under way when tracing ends, and is shown.
+// A thread rests before and after: the start of its first wait was not traced, and its last wait is
+// in progress when tracing ends, and is shown.
 std::uint64_t all_leaves(Load& load) {
   return load.grown([](const Rest::Thread& t) { return t.voluntary + t.preempted; });
 }

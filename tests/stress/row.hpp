@@ -1,4 +1,4 @@
-// A tool's row in the table of the stress tests, as its test file declares it.
+// A tool's row in the table of stress tests, declared by the tool's test file.
 #pragma once
 #include <sys/types.h>
 
@@ -13,8 +13,8 @@
 
 namespace coretap::tooltest {
 
-/// Of a report. What belongs to a kind is tested with one tool of that kind: readers that stall or
-/// go away, full disks, wrong numbers.
+/// Kind of a report. Tests of a kind use one tool of that kind: slow or vanishing readers, full
+/// disks, wrong numbers.
 enum class ReportKind { events, aggregate, stacks, allocations, snapshot, recorder };
 
 }  // namespace coretap::tooltest
@@ -25,7 +25,7 @@ using tooltest::Json;
 using tooltest::ReportKind;
 using tooltest::Strings;
 
-/// What the kernel counts of all threads of a process while they rest.
+/// The kernel's counts over all threads of a process at rest.
 struct Rest {
   struct Thread {
     std::uint64_t voluntary = 0, preempted = 0, slices = 0, on_cpu_ns = 0, run_delay_ns = 0;
@@ -41,10 +41,10 @@ class Load {
   Load(const std::string& name, const Strings& arguments, int cpu);
 
   void release() { workload_.release(); }
-  void finish();  ///< until it has said its truth
+  void finish();  ///< waits until it has printed its truth
   tooltest::Workload& workload() { return workload_; }
   std::uint64_t truth(const char* key) { return workload_.truth()[key].u64(); }
-  /// Summed over the threads, of each what `count` makes of its growth while it was loose.
+  /// The sum of `count` over the threads, each applied to the growth between release and rest.
   std::uint64_t grown(const std::function<std::uint64_t(const Rest::Thread&)>& count) const;
 
  private:
@@ -52,13 +52,13 @@ class Load {
   Rest before_, after_;
 };
 
-/// How many events a line stands for: the sum of its keys "a+b"; one without keys.
+/// Number of events that a line represents: the sum of its keys "a+b"; without keys one.
 struct Shown : std::function<std::uint64_t(const Json& line)> {
   Shown(const char* keys);
   template <std::invocable<const Json&> F>
   Shown(F f) : function(std::move(f)) {}
 };
-/// How many events there were: the sum of the numbers "a+b" that the workload says.
+/// Number of events: the sum of the numbers "a+b" that the workload prints.
 struct Truth : std::function<std::uint64_t(Load& load)> {
   Truth() = default;
   Truth(std::nullptr_t) = delete;  // not the empty list of keys
@@ -67,33 +67,33 @@ struct Truth : std::function<std::uint64_t(Load& load)> {
   Truth(F f) : function(std::move(f)) {}
 };
 
-/// How a tool is called in trouble, and what it must then account for.
+/// How a tool is run in a stress test, and which counts must match.
 struct Row {
-  /// Its name and arguments; {n}, {n/3}, {n/3+1} are replaced by the number of events, and parts.
+  /// Its name and arguments; {n}, {n/3}, {n/3+1} become the number of events, or parts of it.
   Strings workload;
   std::uint64_t events;  ///< of each workload, on a usual machine
   Strings options = {};  ///< of the tool
   Shown shown = "";
-  /// What the workload knows, or the kernel of the workload.
+  /// Number of events, known from the workload or from the kernel's counts of it.
   Truth truth = {};
   /// The smallest buffers and tables; some of the events must not fit.
   Strings tiny = {};
-  int workloads = 2;  ///< one on each CPU; 1: of what they take there is but one
-  /// At once, in the short form: the kernel takes a tenth of a second to take away each of the
-  /// probes of some tools, one after another.
+  int workloads = 2;  ///< one on each CPU; 1: the resource they use exists once
+  /// In the short form, copies that run at once: the kernel needs a tenth of a second to remove
+  /// each probe of some tools, one after another.
   int copies = 24;
-  bool by_cgroup = false;  ///< its events are those of its children, too
-  Strings pids = {};       ///< whose events are wanted, by keys of what it says when it is ready
-  /// Events of its own that a workload cannot know of.
+  bool by_cgroup = false;  ///< includes events of its children
+  Strings pids = {};       ///< the processes to trace, by keys of the workload's ready line
+  /// Additional events that a workload cannot know of.
   std::uint64_t slack = 0;
-  Truth hidden = {};              ///< of the truth, so many at most that no tool can see
-  double tolerance = 0;           ///< samples: a part of the truth
-  bool uncounted = false;         ///< nobody but the tool knows how many events there were
-  std::string kernel_event = {};  ///< truth is what the kernel's own trace says of this event
-  std::string tool = {};          ///< set where it is declared
+  Truth hidden = {};              ///< part of the truth that no tool can see, at most
+  double tolerance = 0;           ///< sampled: the allowed relative deviation
+  bool uncounted = false;         ///< only the tool knows the number of events
+  std::string kernel_event = {};  ///< the truth: the kernel trace's count of this event
+  std::string tool = {};          ///< set by the declaration
   ReportKind kind = ReportKind::events;
 
-  // The same row but for this.
+  // The same row with this slack.
   Row with_slack(std::uint64_t n) const { return with(&Row::slack, n); }
   Row with_copies(int n) const { return with(&Row::copies, n); }
   Row with_children() const { return with(&Row::by_cgroup, true); }
@@ -111,7 +111,7 @@ struct Row {
   }
 };
 
-/// Of tools that show each event: a small ring loses some.
+/// For tools that show each event: a small ring loses some.
 inline Row event_row(const Strings& workload, std::uint64_t events, const Truth& truth,
                      const Strings& options = {}, const Strings& pids = {}) {
   return {.workload = workload,
@@ -121,7 +121,7 @@ inline Row event_row(const Strings& workload, std::uint64_t events, const Truth&
           .tiny = "--ring-size 4096",
           .pids = pids};
 }
-/// Of tools that count: in all, and by keys, of which a small table has not room for all.
+/// For tools that count, in total and by key; a small table has no room for all keys.
 inline Row total_row(const Strings& workload, std::uint64_t events, const Shown& shown,
                      const Truth& truth, const Strings& options = {}, const Strings& pids = {}) {
   return {.workload = workload,
@@ -146,17 +146,17 @@ inline Row stack_row(const Strings& workload, std::uint64_t events, const Truth&
   return row;
 }
 
-/// Of Row::pids, the workload's own where it has none.
+/// The processes of Row::pids; without it the workload's own.
 Strings wanted_pids(const Row& row, Load& load);
 /// The workload's arguments for this number of events.
 Strings arguments(const Row& row, std::uint64_t events);
 
-// What several rows have in common.
+// Parts that several rows share.
 
-/// The sleeper for n sleeps.
+/// The arguments of the sleeper for n sleeps.
 Strings sleeps();
-/// For Row::truth of tools that show waits which are still under way: how often the threads of the
-/// workload left their CPUs; all, and only to wait.
+/// Row::truth of tools that show waits in progress: how often the threads of the workload left
+/// their CPUs; for any reason, and only to wait.
 std::uint64_t all_leaves(Load& load);
 std::uint64_t waits(Load& load);
 

@@ -55,7 +55,7 @@ Strings Scene::options(const Strings& more) {
 
 void Scene::release() {
   if (!row_.kernel_event.empty())
-    trace_.emplace(row_.kernel_event);  // as the tool: not their start
+    trace_.emplace(row_.kernel_event);  // attached with the tool: without their start
   began_ns_ = now_ns();
   for (auto& load : loads_) load->release();
 }
@@ -75,9 +75,9 @@ std::optional<std::uint64_t> Scene::truth() {
   return sum;
 }
 
-/// Nothing happened before the workloads were released, nor took longer than they did.
+/// Nothing happened before the workloads were released, or took longer than they ran.
 void Scene::check_times(const Json& line) const {
-  constexpr std::uint64_t kSlack = 5'000'000'000;  // what still went on when they had ended
+  constexpr std::uint64_t kSlack = 5'000'000'000;  // events in progress when they ended
   auto last = (ended_ns_ ? ended_ns_ : now_ns()) + kSlack, span = last - began_ns_;
   auto check = [&](const char* key, std::uint64_t least, std::uint64_t most) {
     if (!line.has(key) || line[key].is_null()) return;
@@ -107,14 +107,14 @@ Outcome Scene::judge(const std::string& out) {
   }
   o.truth = *known;
   auto seen = static_cast<double>(o.seen()), truth = static_cast<double>(o.truth);
-  // The kernel counts what it skipped for all tasks.
+  // The kernel counts skipped program runs for all tasks.
   auto most = truth * (1 + row_.tolerance) + (row_.tolerance > 0 ? 20 : 0) +
               static_cast<double>(row_.slack * loads_.size());
   auto least = truth - static_cast<double>(o.missed);
   for (auto& load : loads_)
     if (row_.hidden) least -= static_cast<double>(row_.hidden(*load));
   if (row_.tolerance > 0) least -= std::max(truth * row_.tolerance, 3 * std::sqrt(truth));
-  // An emulated CPU that waits for its host takes several ticks of a clock for one.
+  // An emulated CPU that waits for its host may count several clock ticks as one.
   if (row_.tolerance > 0 && slowness() > 3) {
     least = 1;
     o.reason = "no lower bound";

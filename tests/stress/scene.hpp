@@ -1,5 +1,5 @@
-// A tool's workloads, held until it is attached, and what it then printed against what they did:
-// all that it shows and all that it counts as not shown are what happened.
+// Runs a tool's workloads, held until it is attached, and compares its output with their counts:
+// shown events plus those reported as not shown must be all events.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace coretap::stress {
 
-/// What a ledger's causes are called that stand for events which are not shown.
+/// Causes in the ledger that count events which are not shown.
 inline constexpr const char* kNotShown[] = {"lost", "untracked", "unmatched", "overwritten",
                                             "unread"};
 
@@ -35,7 +35,7 @@ struct Wrong : std::runtime_error {
 /// CLOCK_MONOTONIC, as tools show it.
 std::uint64_t now_ns();
 
-/// The workloads of a row, and how its tool is given them.
+/// The workloads of a row, and the options that make its tool trace them.
 class Scene {
  public:
   struct Size {
@@ -50,13 +50,13 @@ class Scene {
   Strings options(const Strings& more = {});
 
   void release();
-  void finish();  ///< until all have said their truth
-  /// Tracing went on until now, after the workloads' end.
+  void finish();  ///< waits until all have printed their truth
+  /// Tracing continued until now, after the workloads ended.
   void traced_until_now() { ended_ns_ = now_ns(); }
-  /// None: it cannot be known of this row. Skips where nothing happened.
+  /// None: unknown for this row. Skips the test if nothing happened.
   std::optional<std::uint64_t> truth();
 
-  /// What the tool printed with --json; throws Wrong.
+  /// Checks the tool's --json output; throws Wrong.
   Outcome judge(const std::string& out);
 
  private:

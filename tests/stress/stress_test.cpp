@@ -1,6 +1,6 @@
-// Tools in every kind of trouble: one of each kind of report, or all (CORETAP_ALL_TOOLS=1). Without
-// trouble is tests/tools/life_test.cpp. CORETAP_STRESS_SCALE: this many times the events;
-// CORETAP_GUEST=1: this machine is ours to change.
+// Tools under adverse conditions: one of each kind of report, or all (CORETAP_ALL_TOOLS=1). For
+// normal conditions see tests/tools/life_test.cpp. CORETAP_STRESS_SCALE multiplies the events;
+// CORETAP_GUEST=1: tests may change this machine.
 #include <sys/prctl.h>
 
 #include "scene.hpp"
@@ -20,9 +20,9 @@ bool is_long() { return ::getenv("CORETAP_STRESS_SCALE") != nullptr; }
 
 std::chrono::milliseconds suspension() { return is_long() ? 3000ms : 1000ms; }
 
-// ---- one cell ----
+// ---- one tool under one condition ----
 
-/// One workload on each CPU, each with this part of the row's events.
+/// One workload on each CPU, each with this fraction of the row's events.
 Scene set(const Row& row, double part = 1) {
   auto events = std::llround(static_cast<double>(row.events) * scale() * part);
   return {row,
@@ -34,7 +34,7 @@ void expect_data_lost(const Outcome& o) {
   if (o.seen() == o.shown && !o.missed) throw Wrong("all of it had room: " + o.sum());
 }
 
-/// Once it has been told to end.
+/// After it was asked to end.
 Outcome finish(Scene& scene, Tracer& tracer) {
   int status = tracer.process().wait(3 * kPatience);
   if (status) throw Wrong("exit status " + std::to_string(status) + ": " + tracer.process().err());
@@ -46,9 +46,9 @@ Outcome stop(Scene& scene, Tracer& tracer) {
   return finish(scene, tracer);
 }
 
-// ---- kinds of trouble ----
+// ---- conditions ----
 
-/// Processes that only start and exit, by four at a time.
+/// Processes that only start and exit, four at a time.
 class Churn {
  public:
   Churn() {
@@ -78,7 +78,7 @@ class Churn {
   pid_t pids_[4];
 };
 
-/// What `before` returns lives until the tool has ended; `during` runs beside the workloads.
+/// The result of `before` is kept until the tool has ended; `during` runs while the workloads run.
 template <class Before, class During>
 Outcome in_trouble(const Row& row, Before before, During during) {
   auto scene = set(row);
@@ -90,7 +90,7 @@ Outcome in_trouble(const Row& row, Before before, During during) {
   return stop(scene, tracer);
 }
 
-// The ring is not emptied meanwhile: what does not fit is lost for certain.
+// The ring is not read meanwhile: whatever does not fit is lost.
 Outcome tiny(const Row& row) {
   if (row.tiny.empty()) throw Skip("counters");
   auto scene = set(row);
@@ -100,7 +100,7 @@ Outcome tiny(const Row& row) {
   scene.finish();
   tracer.process().signal(SIGCONT);
   auto o = stop(scene, tracer);
-  // A ring that is full is a matter of numbers: of rare events there may be too few.
+  // Rare events may be too few to fill a ring.
   if (row.events >= 100) expect_data_lost(o);
   return o;
 }
@@ -145,7 +145,7 @@ Outcome full_disk(const Row& row) {
   if (!process.await(attached)) throw Wrong("does not start: " + process.err());
   scene.release();
   scene.finish();
-  // It ends by itself where it finds no room; told so meanwhile, it might not say why.
+  // It must end on its own when the disk is full; after a signal it might not print the cause.
   auto full = [&] { return std::filesystem::file_size(path) >= kRoom; };
   for (int i = 0; i < 5 * slowness() && !full(); i++) std::this_thread::sleep_for(100ms);
   if (!full()) process.signal(SIGINT);
@@ -158,7 +158,7 @@ Outcome full_disk(const Row& row) {
   return o;
 }
 
-/// Bytes of a process and of the kernel's maps that it holds.
+/// Memory of a process and of the kernel's maps that it holds.
 std::uint64_t memory_of(pid_t pid) {
   auto directory = "/proc/" + std::to_string(pid);
   std::uint64_t kb = 0, locked = 0;
@@ -176,7 +176,7 @@ std::uint64_t memory_of(pid_t pid) {
 Outcome copies(const Row& row) {
   constexpr std::uint64_t kMost = 128 << 20;
   const int count = slowness() > 3 ? 4 : is_long() ? 24 : row.copies;
-  auto scene = set(row, 0.25);  // each event is read as often as there are copies
+  auto scene = set(row, 0.25);  // each copy reads each event
   std::vector<std::unique_ptr<Tracer>> tracers;
   tracers.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; i++)
@@ -310,8 +310,8 @@ std::string name_of(const ::testing::TestParamInfo<Cell>& info) {
   return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
 }
 
-/// Of each kind of report the tool that sees the most, within what takes seconds, and can have
-/// buffers that are too small; or all.
+/// Of each kind of report the tool that sees the most events, runs in seconds, and allows buffers
+/// that are too small; or all.
 Strings chosen() {
   constexpr std::uint64_t kMost = 20'000;
   if (with_all_tools()) return tool_names();
@@ -345,7 +345,7 @@ TEST_P(Stress, SeenIsWhatHappened) {
   EXPECT_EQ(o.result, "ok") << o.reason;
 }
 
-// A command's process ends, and somebody else's has its number.
+// After a command's process ends, another process gets its PID.
 TOOL_TEST(StressFollow, ReusedPids) {
   only_in_guests();
   require_tool("opensnoop");

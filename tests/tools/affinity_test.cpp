@@ -1,6 +1,6 @@
 // --affinity of runqlat and runqslower, against the idle time of CPUs in /proc/stat. A busy process
-// that may use a tenth of a CPU's time waits most of the time, and then its CPU is idle unless
-// others want it.
+// limited to a tenth of a CPU's time waits most of the time, and meanwhile its CPU is idle unless
+// other tasks use it.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -17,7 +17,7 @@ bool write_file(const std::string& path, const std::string& text) {
   return static_cast<bool>(file);
 }
 
-/// A cgroup whose processes get a tenth of a CPU, by whichever version has the controller.
+/// A cgroup whose processes get a tenth of a CPU, in the cgroup version that has the controller.
 class Quota {
  public:
   Quota() {
@@ -50,7 +50,7 @@ class Quota {
   bool limited_ = false;
 };
 
-/// By CPU, waiting for I/O included.
+/// By CPU, including I/O wait.
 std::vector<std::chrono::nanoseconds> idle_times() {
   std::vector<std::chrono::nanoseconds> all;
   std::istringstream lines(slurp("/proc/stat"));
@@ -70,7 +70,7 @@ std::chrono::nanoseconds part(const Report& report, std::string_view name) {
   return std::chrono::nanoseconds(sum);
 }
 
-/// Where tracing programs have no locks (5.10) there is no --affinity.
+/// Kernels without locks in tracing programs (5.10) have no --affinity.
 void require_affinity(const std::string& tool) {
   require_tool(tool);
   auto plan = run({tool_path(tool), "--affinity", "--explain"});
@@ -79,7 +79,7 @@ void require_affinity(const std::string& tool) {
 
 struct Measured {
   Report report;
-  std::vector<std::chrono::nanoseconds> least, most;  // idle meanwhile, by CPU
+  std::vector<std::chrono::nanoseconds> least, most;  // idle time meanwhile, by CPU
 };
 
 /// `cpu`: the only one that it may use; -1: all.
@@ -112,7 +112,7 @@ TOOL_TEST(Affinity, WaitsForOneCpu) {
   require_affinity("runqlat");
   auto m = measure("runqlat", {}, 0);
   auto idle = part(m.report, "cpu_idle"), busy = part(m.report, "cpus_busy");
-  // The waits under way at the start and at the end are not in the report.
+  // The report excludes waits in progress at the start and at the end.
   EXPECT_GE(idle, m.least[0] - 3 * kPeriod - kTick);
   EXPECT_LE(idle, m.most[0] + kTick);
   EXPECT_GT(idle + busy, 500ms) << "it does not wait for its quota";
@@ -125,7 +125,7 @@ TOOL_TEST(Affinity, WaitsForAnyCpu) {
   auto idle = part(m.report, "cpu_idle");
   std::chrono::nanoseconds all{};
   for (auto time : m.most) all += time;
-  // All the time that one of them is idle, and never more than all of them together.
+  // At least the idle time of each CPU, and at most the sum over all.
   EXPECT_GE(idle, *std::max_element(m.least.begin(), m.least.end()) - 3 * kPeriod - kTick);
   EXPECT_LE(idle, all + kTick);
   EXPECT_EQ(part(m.report, "unknown").count(), 0);

@@ -1,5 +1,5 @@
-// Tools that look at the same events from different sides, at once: what they count agrees exactly,
-// and times taken at different points lie in the order in which the points are passed.
+// Tools that observe the same events by different means at the same time: their counts agree
+// exactly, and times taken at different points are ordered as the points are.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -11,7 +11,7 @@ std::int64_t signed_sum(const std::vector<Json>& lines, const char* key) {
   return static_cast<std::int64_t>(sum(lines, key));
 }
 
-/// Many tools, each by a name of its own for this test.
+/// Several tools, each under a name for this test.
 class Tools {
  public:
   void start(const std::string& key, const std::string& tool, const Strings& options) {
@@ -27,8 +27,8 @@ class Tools {
     }
   }
   const Report& operator[](const std::string& key) const { return reports_.at(key); }
-  /// What both together may lack: of tracepoints that can be preempted (calls, in new kernels) the
-  /// kernel leaves out a program now and then, and the tool says how often.
+  /// Events that both together may miss: at tracepoints that can be preempted (syscalls, in new
+  /// kernels) the kernel sometimes skips a program, and the tool reports how often.
   std::uint64_t missed(const std::string& a, const std::string& b) const {
     return reports_.at(a).lost("missed") + reports_.at(b).lost("missed");
   }
@@ -40,7 +40,7 @@ class Tools {
 
 // ---- one thread's time: on a CPU, waiting for one, blocked ----
 
-/// What the kernel's own accounting says of a process' first thread.
+/// The kernel's accounting of a process's first thread.
 using Account = stress::Rest::Thread;
 stress::Rest at_rest(const Workload& workload) { return stress::Rest::of(workload.pid()); }
 
@@ -52,7 +52,7 @@ bool is_blocked(const Json& line) { return !line["runnable"].boolean(); }
 template <class Condition>
 Sum sum_where(const Report& report, Condition condition) {
   auto lines = lines_where(report, [&](auto& line) {
-    // What is under way at the end has not ended for the others.
+    // Other tools show only waits that have ended.
     return !(line.has("still_waiting") && line["still_waiting"].boolean()) && condition(line);
   });
   return {signed_sum(lines, "total_ns"), signed_sum(lines, "count")};
@@ -61,7 +61,7 @@ Sum sum_all(const Report& report) {
   return sum_where(report, [](auto&) { return true; });
 }
 
-/// Calls that ended and began while they were watched.
+/// Calls that started and ended while traced.
 Sum calls_of(const Report& report, const std::string& name) {
   auto calls = lines_where(report, [&](auto& line) {
     return line["type"].str() == "call" && line["syscall"].str() == name &&
@@ -72,12 +72,12 @@ Sum calls_of(const Report& report, const std::string& name) {
 
 constexpr std::int64_t kFrequency = 199;
 
-// All are about the main thread of one process, which blocks in reads of a pipe, and then shares a
-// CPU with two others. It is asleep when tracing begins and when it ends, so that its switches in
-// between are whole: one block more than those that ended, the last.
+// All trace the main thread of one process, which blocks in reads of a pipe, and then shares a CPU
+// with two others. It sleeps when tracing starts and ends, so all switches in between are complete:
+// one block more than those that ended, the last.
 //
-// Each tool asks for the time itself, one after the other in the same tracepoint: for each event
-// they differ by no more than the others' programs take, walks of stacks included.
+// Each tool reads the clock itself, one after another in the same tracepoint: for each event they
+// differ by at most the run time of the others' programs, including stack walks.
 TOOL_TEST(Agree, TimesOfAThread) {
   constexpr std::int64_t kReads = 20;
   Workload rivals("runqueue", "--threads 2 --ms 1500", kLinger);
@@ -96,7 +96,7 @@ TOOL_TEST(Agree, TimesOfAThread) {
   tools.start("queued", "runqlat", {"-t", tid});
   tools.start("samples", "profile", {"-F", std::to_string(kFrequency), "-L", tid});
   tools.start("calls", "syscount", {"-L", "-t", tid});
-  // Where clocks are read by system calls there are many.
+  // There are many calls where clocks are read by system calls.
   tools.start("recorder", "traceloop", {"--dump-on-exit", "-s", "131072", "-t", tid});
 
   auto before = at_rest(workload);
@@ -140,11 +140,11 @@ TOOL_TEST(Agree, TimesOfAThread) {
   EXPECT_EQ(both.count, blocked.count);
   EXPECT_EQ(chains.count, blocked.count);
   EXPECT_EQ(until_waking.count, blocked.count);
-  // It waited for a CPU whenever it was back, and once to begin.
+  // It waited for a CPU after each block, and once at its start.
   expect_all("off", off.count + 1, queued.count);
   EXPECT_EQ(queued.count, runs);
 
-  // Times that are the same.
+  // Equal times.
   const auto each = static_cast<std::int64_t>(200'000 * slowness());
   auto near = [&](std::int64_t a, std::int64_t b, std::int64_t events) {
     return std::llabs(a - b) <= events * each;
@@ -153,19 +153,18 @@ TOOL_TEST(Agree, TimesOfAThread) {
   EXPECT_PRED3(near, both.ns, blocked.ns, blocked.count);
   EXPECT_PRED3(near, chains.ns, blocked.ns, blocked.count);
   EXPECT_PRED3(near, queued.ns, growth(&Account::run_delay_ns), 1);
-  // Blocked until it was woken, then queued like the preempted; the first wait is before all else.
+  // Blocked until woken, then queued like preempted tasks; the first wait precedes everything.
   auto first_wait = lived - on_cpu_ns - off.ns;
   EXPECT_LE(until_waking.ns, blocked.ns + blocked.count * each);
   EXPECT_GE(until_waking.ns + queued.ns, off.ns - off.count * each);
   EXPECT_LE(until_waking.ns + queued.ns, off.ns + first_wait + off.count * each);
-  // On a CPU or off it, from its start to its end; the outside sees both a little earlier and
-  // later.
+  // On or off CPU from its start to its end; the test sees both slightly earlier or later.
   EXPECT_LE(off.ns + on_cpu_ns, lived + off.count * each);
   if (exact) {
     EXPECT_GE(off.ns + on_cpu_ns + off.count * each, truth["slept_ns"].i64() + 600'000'000);
   }
 
-  // A read is called, blocks, goes on, and returns.
+  // A read is called, blocks, continues, and returns.
   auto read_off = sum_where(tools["off"], in_pipe);
   auto read_woken = sum_where(tools["off and waker"], in_pipe);
   auto reads = sum_where(tools["calls"], [](auto& row) { return row["syscall"].str() == "read"; });
@@ -186,9 +185,9 @@ TOOL_TEST(Agree, TimesOfAThread) {
         << name;
   }
 
-  // Samples are CPU time: of the scheduler's, and of the ticks that /proc shows. Each stretch on a
-  // CPU may hold one more or one less than its length; ticks are hundredths of a second each. Where
-  // the machine is emulated, and not given its own CPUs all the time, timers that are late merge.
+  // Samples are CPU time: that of the scheduler, and of the ticks in /proc. Each stretch on a CPU
+  // may have one sample more or fewer than its length; ticks are hundredths of a second. Under
+  // emulation without dedicated CPUs, late timers merge.
   auto samples = static_cast<double>(tools["samples"].sum("count"));
   auto either = 3 * std::sqrt(static_cast<double>(runs)) + 10;
   for (auto ns : {on_cpu_ns, growth(&Account::ticks_ns)}) {
@@ -203,7 +202,7 @@ TOOL_TEST(Agree, TimesOfAThread) {
 
 // ---- calls of a cgroup ----
 
-/// Counts of the same, some of which may have been left out.
+/// Counts of the same events, some of which may have been missed.
 void expect_same(const Counts& a, const Counts& b, std::uint64_t missed) {
   if (!missed) {
     EXPECT_EQ(a, b);
@@ -219,7 +218,7 @@ void expect_same(const Counts& a, const Counts& b, std::uint64_t missed) {
     EXPECT_LE(std::llabs(of(a, key) - of(b, key)), static_cast<std::int64_t>(missed)) << key;
 }
 
-/// Opens files, runs programs, and makes other calls, in a cgroup: five tools, each of the cgroup.
+/// Opens files, runs programs, and makes other calls, in a cgroup; five tools trace the cgroup.
 TOOL_TEST(Agree, CallsOfACgroup) {
   Cgroup cgroup;
   constexpr std::uint64_t kPrograms = 10;
@@ -242,8 +241,7 @@ TOOL_TEST(Agree, CallsOfACgroup) {
 
   auto& recorder = tools["recorder"];
   EXPECT_EQ(recorder.lost("overwritten"), 0u);
-  // The recorder shows both ends of a fork; and as the result of a return from a signal handler
-  // what that restores.
+  // The recorder shows both returns of a fork; the result of rt_sigreturn is the restored value.
   auto ended = lines_where(recorder, [](auto& line) {
     return line["type"].str() == "call" && !line["result"].is_null() &&
            !(line["syscall"].str() == "clone" && line["result"].i64() == 0);
@@ -258,7 +256,7 @@ TOOL_TEST(Agree, CallsOfACgroup) {
   expect_same(failures, counts_by(failed, "syscall", nullptr),
               tools.missed("failed calls", "recorder"));
 
-  // Files: by the call that opened them, and by how it ended.
+  // Files: by the system call that opened them, and by result.
   auto opens = counts_by(tools["opens"], "call", nullptr);
   auto bad_opens =
       counts_by(lines_where(tools["opens"], [](auto& line) { return !line["error"].is_null(); }),
@@ -295,7 +293,7 @@ TOOL_TEST(Agree, CallsOfACgroup) {
 struct DiskCounts {
   std::uint64_t requests = 0, sectors = 0, ms = 0;
 };
-/// Without flushes, whose time is that of what waits for them.
+/// Without flushes; their time is that of the requests that wait for them.
 DiskCounts diskstats_of(const std::string& disk) {
   auto found = diskstats(disk);
   if (!found) throw std::runtime_error(disk + " is not in /proc/diskstats");
@@ -304,7 +302,7 @@ DiskCounts diskstats_of(const std::string& disk) {
           value[3] + value[7] + value[14]};
 }
 
-// Reads one at a time of a disk that is used by nothing else.
+// One read at a time from a disk without other users.
 TOOL_TEST(Agree, RequestsOfADisk) {
   constexpr std::uint64_t kCount = 60;
   Workload workload("blockio", "--make loop --op read --count 60 --pattern random --size 16384",
@@ -338,7 +336,7 @@ TOOL_TEST(Agree, RequestsOfADisk) {
   EXPECT_EQ(counts_by(tools["flags"], "flags"), by_flags);
   EXPECT_EQ(lines_with(tools["flags"].body, {{"disk", disk}}).size(), by_flags.size());
 
-  // The clock is read once by each program, one after the other at either end.
+  // Each program reads the clock once, one after another at both ends.
   const auto each = static_cast<std::int64_t>(100'000 * slowness());
   auto slack = static_cast<std::int64_t>(requests) * each;
   auto near = [&](std::int64_t a, std::int64_t b) { return std::llabs(a - b) <= slack; };
@@ -348,7 +346,7 @@ TOOL_TEST(Agree, RequestsOfADisk) {
   EXPECT_PRED2(near, latency, signed_sum(tools["own lines"].body, "latency_ns"));
   EXPECT_PRED2(near, latency, signed_sum(tools["flags"].body, "total_ns"));
   EXPECT_PRED2(near, latency + waited, signed_sum(tools["queued"].body, "total_ns"));
-  // From the issue to the end; from the making of the request to its freeing; the whole call.
+  // From the issue to the completion; from allocation to release of the request; the whole call.
   auto counted = static_cast<std::int64_t>(after.ms - before.ms + 1) * 1'000'000;
   auto in_calls =
       sum_where(tools["calls"], [](auto& row) { return row["syscall"].str() == "pread64"; });
@@ -363,7 +361,7 @@ TOOL_TEST(Agree, RequestsOfADisk) {
 
 // ---- memory of a program ----
 
-// What is held is what all allocations and frees of the same run leave over.
+// Held memory is the difference of all allocations and frees of the same run.
 TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   Workload workload("leaker", "--rounds 10 --churn 300 --threads 2 --no-mappings", kLinger);
   Tools tools;

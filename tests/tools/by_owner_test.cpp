@@ -1,5 +1,5 @@
-// --by of whom rows are: in every tool whose rows have owners, what it counts for a cgroup is what
-// the same tool counts with a filter by this cgroup. Both look at the same workload at once.
+// --by of owners: for every tool whose rows have owners, the counts for a cgroup equal those of the
+// same tool with a filter for this cgroup. Both trace the same workload at the same time.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -40,8 +40,7 @@ std::vector<std::string> tools_with_aggregates() {
   return all;
 }
 
-/// Counters of events in these lines: two tools take times that differ, and largest values are no
-/// sums.
+/// Counters of events in these lines: times of two tools differ, and maxima are not sums.
 std::map<std::string, std::uint64_t> counters(const std::vector<Json>& lines) {
   static const std::set<std::string> kNotCounted = {"pid", "tid",       "ppid",
                                                     "uid", "cgroup_id", "cpu"};
@@ -80,7 +79,7 @@ void expect_as_filtered(const std::string& tool, const Strings& options) {
   auto expected = counters(some.body), seen = counters(of_cgroup);
   if (std::ranges::all_of(expected, [](auto& one) { return one.second == 0; }))
     throw Skip("with a filter by cgroup its workload makes nothing that it counts");
-  // The workload waits for its end while the one tool has ended and the other has not.
+  // The workload waits for its end while one tool has ended and the other has not.
   auto slack = static_cast<double>(1 + tests_of(tool).stress.slack);
   for (auto& [key, sum] : seen)
     EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(expected[key]),

@@ -1,4 +1,4 @@
-// What all tools have in common: the command line, how they end, what they print, what they leave.
+// Behaviour of all tools: command line, exit, output, leftovers.
 #include <linux/capability.h>
 #include <poll.h>
 
@@ -10,7 +10,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// What must happen at once, on this machine; a hang costs no more.
+/// Timeout of actions that must be immediate on this machine; a hang costs no more.
 std::chrono::milliseconds soon() {
   return std::min(20'000ms, std::chrono::milliseconds(static_cast<int>(5000 * slowness())));
 }
@@ -38,7 +38,7 @@ struct Idle : Workload {
   Idle() : Workload("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
 };
 
-/// A pipe with a name without a reader unless asked for one.
+/// A named pipe, without a reader unless requested.
 class UnreadPipe {
  public:
   UnreadPipe() : path_(directory_.path() + "/pipe") {
@@ -52,7 +52,7 @@ class UnreadPipe {
 
   const std::string& path() const { return path_; }
   void shrink() { ::fcntl(fd_, F_SETPIPE_SZ, 4096); }
-  /// Makes the next write wait; what is written here is not among what drain() returns.
+  /// Blocks the next write; drain() does not return the bytes written here.
   void fill() {
     static const std::string filler(4096, 'x');
     for (ssize_t n; (n = ::write(fd_, filler.data(), filler.size())) > 0;)
@@ -79,7 +79,7 @@ class UnreadPipe {
   std::size_t filled_ = 0;
 };
 
-/// Whether it is in the middle of a report, held by a pipe that is full: its loop waits otherwise.
+/// Whether it is blocked within a report by a full pipe: otherwise its event loop waits.
 bool waits_for_its_reader(pid_t pid) {
   auto call = slurp("/proc/" + std::to_string(pid) + "/syscall");
   for (int number : {
@@ -95,7 +95,7 @@ bool await_programs(pid_t pid) {
   return until([&] { return !bpf_ids(pid).programs.empty(); });
 }
 
-/// The message of a tool that refuses: on stderr, by its name, harmless, and nothing on stdout.
+/// The error message of a tool: on stderr, with its name, printable, and nothing on stdout.
 void expect_refusal(const std::string& tool, const Result& result, int status,
                     const std::string& word = {}) {
   EXPECT_EQ(result.status, status) << result.err;
@@ -107,7 +107,7 @@ void expect_refusal(const std::string& tool, const Result& result, int status,
 
 void expect_report(const std::string& tool, const Report& report) {
   expect_complete(tool, report);
-  // Tables and stacks have a line for what there was, and nothing where there was nothing.
+  // Tables and stacks have a line for each key with events, and no other lines.
   if (!prints_events(tool) && !has_option(tool, "--stack-storage-size") &&
       !has_option(tool, "--top ROWS") && !tests_of(tool).nothing_when_idle) {
     EXPECT_FALSE(report.body.empty()) << "no report";
@@ -130,7 +130,7 @@ TEST(DeclaredTests, OfEveryTool) {
     EXPECT_FALSE(tests.reports.empty()) << name;
     EXPECT_FALSE(tests.events.command.empty()) << name;
     EXPECT_FALSE(tests.long_run.empty()) << name;
-    // A snapshot has no events that could be lost.
+    // A snapshot has no events to lose.
     auto is_snapshot = [](auto& report) { return report.kind == ReportKind::snapshot; };
     if (std::all_of(tests.reports.begin(), tests.reports.end(), is_snapshot)) continue;
     EXPECT_TRUE(!tests.stress.workload.empty() && tests.stress.events) << name;
@@ -157,7 +157,7 @@ class CommonKind : public ::testing::TestWithParam<ReportKind> {};
 INSTANTIATE_TEST_SUITE_P(Reports, CommonKind, ::testing::ValuesIn(kReportKinds),
                          [](auto& info) { return std::string(name_of(info.param)); });
 
-/// Who stands for a kind, and how it is called.
+/// The tool that represents a kind, and its options.
 struct OfKind {
   explicit OfKind(ReportKind of) : kind(of) {
     auto chosen = representative(of);
@@ -181,7 +181,7 @@ struct OfKind {
   void KindTest_##name::test() const
 
 TEST_KIND(WithoutRights) {
-  // Other users may not be let in to where the executables are.
+  // Other users may have no access to the directory of the executables.
   std::string cannot;
   for (auto& in_child : {as_nobody({}), as_root({})}) {
     auto result = run_tool(tool, with_options("--json --duration 0.1"), in_child);
@@ -199,7 +199,7 @@ TEST_KIND(WithoutRights) {
   }
 }
 
-// A pipe that is full holds it where it would end, and shows what it has.
+// A full pipe blocks it before its exit, so that its BPF objects can be checked.
 TEST_KIND(ExplainsWithoutAttaching) {
   require_tool(tool);
   UnreadPipe pipe;
@@ -219,7 +219,7 @@ TEST_KIND(ExplainsWithoutAttaching) {
   EXPECT_FALSE(contains(process->err(), "Ctrl-C to end")) << process->err();
 }
 
-// With --strict nothing may be lost.
+// With --strict no event may be lost.
 TEST_KIND(EndsByItselfAndLosesNothing) {
   require_tool(tool);
   Idle idle;
@@ -266,7 +266,7 @@ TEST_KIND(SignalsEndItWithTheLastReport) {
   // A snapshot without an interval is one report.
   Strings last = attaches ? Strings{} : Strings("1000"), first = last;
   first.insert(first.begin(), "--json");
-  // The other way to call it, too; all at once.
+  // Also as `coretap TOOL`; all at once.
   processes.push_back(start("coretap", tool + with_options(first)));
   for (int i = 1; i < 3; i++) processes.push_back(start(tool, with_options(first)));
   auto text = start(tool, with_options(last));
@@ -289,8 +289,8 @@ TEST_KIND(SignalsEndItWithTheLastReport) {
   lines(text->out());
 }
 
-// nohup is kept; what a script runs in the background, which shells start with SIGINT ignored, ends
-// by it.
+// SIGHUP stays ignored (nohup); background commands of scripts, which start with SIGINT ignored,
+// still end by SIGINT.
 TEST_KIND(SignalsIgnoredAtStart) {
   require_tool(tool);
   Strings words("--json");
@@ -309,10 +309,10 @@ TEST_KIND(SignalsIgnoredAtStart) {
   parse_report(process.out(), process.err());
 }
 
-// A file or map that is opened later must not become what the tool writes to.
+// A file or map that is opened later must not become the tool's output.
 TEST_KIND(ClosedStandardFiles) {
   require_tool(tool);
-  // A snapshot ends by itself.
+  // A snapshot ends on its own.
   auto words = with_options(attaches ? Strings("--json --duration 0.2") : Strings("--json"));
   for (auto& closed : std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1, 2}}) {
     SCOPED_TRACE(::testing::PrintToString(closed));
@@ -356,9 +356,9 @@ TEST_KIND(FullDisk) {
   std::vector<Strings> all{{"--help"},
                            {"--version"},
                            {"--explain"},
-                           with_options("--json"),  // without a reader it could go on for ever
+                           with_options("--json"),  // without a reader it could run forever
                            with_options("--csv --duration 0.2")};
-  // Only what prints even where there was nothing.
+  // Only kinds that print even without events.
   if (kind == ReportKind::aggregate || kind == ReportKind::snapshot)
     all.push_back(with_options("--duration 0.2"));
   for (auto& words : all) {
@@ -403,7 +403,7 @@ TEST_KIND(CommandsAndTheirStatus) {
   parse_report(passed->out(), passed->err());
 }
 
-// Data and what the command prints do not mix.
+// Data and the command's output are separate.
 TEST_KIND(OutputToAFile) {
   require_tool(tool);
   TemporaryDirectory directory;
@@ -459,12 +459,12 @@ TOOL_TEST(Common, StalledReaderOfManyReports) {
   EXPECT_EQ(process->wait(soon()), 0) << process->err();
   EXPECT_EQ(bpf_left(held), 0u);
   auto out = pipe.drain();
-  // Pages of the pipe that are not full count as full.
+  // Partly filled pages of the pipe count as full.
   EXPECT_GE(out.size(), 16u << 10);
   EXPECT_TRUE(out.starts_with("{\"type\":\"header\"")) << out.substr(0, 200);
 }
 
-// The last report waits for who reads slowly, such as a pager.
+// The last report waits for slow readers, such as a pager.
 TOOL_TEST(Common, SlowReaderGetsTheLastReport) {
   require_tool("runqlat");
   Workload workload("runqueue", "--threads 16 --ms 100", kLinger);
@@ -516,7 +516,7 @@ TOOL_TEST(Common, NamesTheRightThatIsMissing) {
   EXPECT_FALSE(contains(bpf.err, "CAP_PERFMON")) << bpf.err;
 }
 
-// What it would have run, had it been told to: it never ran.
+// The command is not run when the options are rejected.
 TOOL_TEST(Common, RefusedItRunsNoCommand) {
   TemporaryDirectory directory;
   auto mark = directory.path() + "/mark";
@@ -524,7 +524,7 @@ TOOL_TEST(Common, RefusedItRunsNoCommand) {
   EXPECT_FALSE(std::filesystem::exists(mark));
 }
 
-// A command that goes on when the tool is asked to end is not the tool's to end.
+// The tool does not kill a command that continues after the tool is interrupted.
 TOOL_TEST(Common, InterruptLeavesTheCommand) {
   Tracer tracer("runqlat",
                 {"--json", "--exit-status", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"});
@@ -567,7 +567,7 @@ TOOL_TEST(Common, List) {
 
 TOOL_TEST(Common, Doctor) {
   auto text = start("coretap", "doctor"), json = start("coretap", "doctor --json");
-  // It loads the programs of all tools, which takes long on an emulated processor.
+  // It loads the programs of all tools, which takes long under emulation.
   EXPECT_EQ(text->wait(3 * kPatience), 0) << text->err();
   EXPECT_EQ(json->wait(3 * kPatience), 0) << json->err();
   EXPECT_TRUE(safe_for_terminals(text->out()));
@@ -603,7 +603,7 @@ TOOL_TEST(Common, DoctorOfSomeTools) {
   auto text = said_by("coretap doctor runqlat");
   expect_contains(text, {"\nrunqlat "});
   EXPECT_FALSE(contains(text, "\nbiolatency ")) << text;
-  // One that cannot run is enough to fail: scripts ask so.
+  // One tool that cannot run makes it fail, for use in scripts.
   for (auto& name : tool_names()) {
     if (!expected_missing(name)) continue;
     EXPECT_EQ(run_tool("coretap", {"doctor", "runqlat", name}).status, 3) << name;
@@ -669,7 +669,7 @@ TOOL_TEST(Common, ManualPages) {
 }
 
 TOOL_TEST(Common, Find) {
-  // Any case, singular for plural, begins of words; and every word must be there.
+  // Any case, singular for plural, prefixes of words; every word must match.
   auto files = said_by("coretap find FILES opens");
   expect_contains(files, {"Which process opens that file?\n      coretap opensnoop -F\n",
                           "Tools:\n  opensnoop "});
@@ -681,7 +681,7 @@ TOOL_TEST(Common, Find) {
                   {"Options:\n      --exit-status\n", "      in all tools\n"});
   expect_refused("coretap find --full-path");
   expect_contains(said_by("coretap find full-path"), {"      in opensnoop\n"});
-  // What is nowhere ends like grep, and says where all is.
+  // Without a match it exits like grep, and names the list of all tools.
   expect_refusal("coretap", run_tool("coretap", {"find", "file", "no such word\x1b"}), 1,
                  "coretap list");
 }

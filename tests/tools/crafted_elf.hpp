@@ -1,4 +1,4 @@
-// Small programs made by the test: a loop that never ends, and tables that may say anything.
+// Small programs written by the test: an endless loop, and tables with arbitrary contents.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ class CraftedElf {
   struct Symbol {
     std::string name;
     std::uint64_t address = kCode, size = 64;
-    std::uint32_t name_at = 0;  ///< instead of the name's own place
+    std::uint32_t name_at = 0;  ///< instead of the real offset of the name
   };
   struct Section {
     std::string name;
@@ -24,11 +24,11 @@ class CraftedElf {
   };
 
   std::vector<Symbol> symbols;
-  std::vector<Section> sections;                  ///< beyond those of symbols
-  std::uint64_t symbols_claimed = 0;              ///< bytes that the symbol table claims to have
-  std::uint64_t sections_at = 0;                  ///< claimed place of the section headers
-  std::string terminator = std::string(1, '\0');  ///< of the table of names
-  std::string next_program;                       ///< runs this after a while instead of looping
+  std::vector<Section> sections;                  ///< in addition to those of symbols
+  std::uint64_t symbols_claimed = 0;              ///< size that the symbol table claims
+  std::uint64_t sections_at = 0;                  ///< claimed offset of the section headers
+  std::string terminator = std::string(1, '\0');  ///< of the string table
+  std::string next_program;                       ///< executed after a while instead of looping
 
   std::string bytes() const {
     std::string file(3 * kPage, '\0');
@@ -105,7 +105,7 @@ class CraftedElf {
       put(file, kPage, std::uint16_t{0xfeeb});
       return;
     }
-    // Counts down, then execve(path, argv, none); path and argv are in the third page.
+    // Counts down, then execve(path, argv, NULL); path and argv are in the third page.
     std::string code("\xb9\0\0\0\x40\xff\xc9\x75\xfc", 9);  // mov ecx; dec ecx; jnz
     auto immediate = [&](const char* op, std::uint64_t value) {
       auto low = static_cast<std::uint32_t>(value);

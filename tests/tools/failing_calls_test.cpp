@@ -1,6 +1,6 @@
-// Of each kind of tool the first, second, ... n-th call of each system call fails, one in each run:
-// the tool does without it or says what failed; it neither hangs nor crashes, and what it leaves
-// out it does not leave out silently. strace makes the calls fail.
+// For each kind of tool the first, second, ... n-th call of each system call fails, one per run:
+// the tool works without it or reports it; it does not hang or crash, and reports whatever it
+// omits. strace makes the calls fail.
 #include <atomic>
 #include <iostream>
 #include <mutex>
@@ -12,15 +12,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMost = 12, kMostOthers = 6;  ///< CORETAP_ALL_CALLS=1: no such bounds
-constexpr auto kHang = 15s;                         ///< runs take less than one
+constexpr std::size_t kMost = 12, kMostOthers = 6;  ///< CORETAP_ALL_CALLS=1: no such limits
+constexpr auto kHang = 15s;                         ///< runs take less than 1 s
 constexpr char kLedger[] = "\"type\":\"ledger\"";
 
 struct Kind {
   const char* name;
   Strings command;
-  Strings whole;          ///< what the whole answer holds
-  bool children = false;  ///< their calls fail, too
+  Strings whole;          ///< words that a complete answer contains
+  bool children = false;  ///< also in child processes
 };
 
 std::vector<Kind> kinds() {
@@ -62,7 +62,7 @@ struct Call {
   Strings errors;
 };
 
-/// The errors that these calls can have in earnest.
+/// The errors that these calls can return in practice.
 const std::vector<Call> kCalls = {
     {"bpf", "ENOMEM"},           {"clone", "EAGAIN"},          {"dup3", "EMFILE"},
     {"epoll_create1", "EMFILE"}, {"epoll_ctl", "ENOSPC"},      {"epoll_wait", "EINTR"},
@@ -76,10 +76,10 @@ const std::vector<Call> kCalls = {
     {"wait4", "EINTR"},          {"write", "ENOSPC EINTR"},
 };
 
-/// What each call was made with, in order, by name.
+/// Arguments of each call, in order, by name.
 using Calls = std::map<std::string, Strings>;
 
-/// What is the same in all runs: no numbers, and nothing that was read or written.
+/// The part that is the same in all runs: no numbers, and no data read or written.
 std::string place_of(const std::string& line) {
   static const std::regex number("0x[0-9a-f]+|[0-9]+"), text("\"[^\"]*\"");
   auto all = std::regex_replace(line.substr(0, line.rfind(" = ")), number, "");
@@ -94,7 +94,7 @@ Strings traced(Strings options, Strings command, bool children) {
   return Strings("strace -qq") + options + "--" + command;
 }
 
-/// The calls of the process that makes most of them.
+/// The calls of the process that makes the most.
 Calls calls_of(const Strings& command, bool children = false) {
   TemporaryDirectory dir;
   const auto log = dir.path() + "/log";
@@ -125,7 +125,7 @@ struct Failure {
   }
 };
 
-/// What is wrong with a run in which that fails; empty: nothing.
+/// Describes the fault of a run with this failure; empty: no fault.
 std::string wrong(const Failure& f) {
   TemporaryDirectory dir;
   auto inject = "inject=" + f.call + ":error=" + f.error + ":when=" + std::to_string(f.n);
@@ -145,8 +145,8 @@ std::string wrong(const Failure& f) {
   static const std::map<std::string, int> numbers = {
       {"EAGAIN", EAGAIN}, {"EINTR", EINTR},   {"EIO", EIO},    {"EMFILE", EMFILE},
       {"ENOMEM", ENOMEM}, {"ENOSPC", ENOSPC}, {"EPERM", EPERM}};
-  // libelf and libdw do not say why they cannot read a file, whose place is named then; libbpf
-  // reports some failures as features that the kernel lacks.
+  // libelf and libdw do not report why they cannot read a file, so the file is named instead;
+  // libbpf reports some failures as missing kernel features.
   const bool told = contains(err, strerror(numbers.at(f.error))) || contains(err, "/hits:hit") ||
                     (f.call == "bpf" && status && contains(err, ": Invalid argument"));
   if (f.error == "EINTR" ? status == 0 && whole : status == 0 ? whole || told : told) return {};
@@ -154,12 +154,12 @@ std::string wrong(const Failure& f) {
 }
 
 struct Failures {
-  std::map<std::string, std::vector<Failure>> first;  ///< of each place, by call and error
+  std::map<std::string, std::vector<Failure>> first;  ///< one list for each call and error
   std::vector<Failure> others;
 };
 
 Failures all_failures(const std::vector<Kind>& kinds) {
-  // What the dynamic linker does is not ours.
+  // Excludes the dynamic linker's calls.
   auto linker = calls_of("coretap version");
   linker.erase("write");
   Failures all;
@@ -169,7 +169,7 @@ Failures all_failures(const std::vector<Kind>& kinds) {
     for (auto& call : kCalls)
       for (auto& error : call.errors)
         for (auto n = linker[call.name].size(); n < calls[call.name].size(); n++) {
-          // Calls with the same words, such as those for timers, may be of several places.
+          // Calls with the same arguments, such as those for timers, may come from several places.
           const bool few = calls[call.name].size() < 3;
           auto place = few ? kind.name + std::to_string(n) : calls[call.name][n];
           const bool fresh = known.insert(call.name + error + place).second;
@@ -180,7 +180,7 @@ Failures all_failures(const std::vector<Kind>& kinds) {
   return all;
 }
 
-/// As many as there is time for.
+/// As many as time allows.
 std::vector<Failure> some_of(const std::vector<Failure>& all, std::size_t most) {
   const auto step = ::getenv("CORETAP_ALL_CALLS") ? 1 : all.size() / most + 1;
   std::vector<Failure> some;

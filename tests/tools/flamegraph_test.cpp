@@ -1,4 +1,4 @@
-// Flame graphs of the tools that draw them, read back by an XML parser that is not ours.
+// Flame graphs of the tools that draw them, read by an independent XML parser.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -59,7 +59,7 @@ Graph read_svg(const std::string& path) {
 
 TOOL_SUITE(FlameGraphs, ("chaintrace offcputime offwaketime profile wakeuptime"));
 
-// What a line leaves off below one microsecond is in the graph.
+// The graph includes fractions of a microsecond that lines omit.
 TOOL_TEST_P(FlameGraphs, TotalIsThatOfTheLines, tool) {
   require_tool(tool);
   Scratch scratch;
@@ -99,7 +99,7 @@ TOOL_TEST_P(FlameGraphs, RefusesAtOnce, tool) {
   require_tool(tool);
   Scratch scratch;
   for (auto path : {scratch.file("no/such/graph.svg"), scratch.file(""), std::string("/proc/x")}) {
-    auto result = run({tool_path(tool), "--svg", path});  // without an end of its own
+    auto result = run({tool_path(tool), "--svg", path});  // endless without a reader
     EXPECT_EQ(result.status, 1) << path;
     EXPECT_EQ(result.out, "");
     expect_contains(result.err, {"cannot write " + path});
@@ -110,7 +110,7 @@ TOOL_TEST_P(FlameGraphs, RefusesAtOnce, tool) {
   expect_refused(tool + " --svg /dev/full --duration 0.2", {"No space left"}, 1);
 }
 
-// Nothing is printed, so that no reader is needed.
+// Nothing is printed, so no reader is needed.
 TOOL_TEST_P(FlameGraphs, DoesNotEndWithTheReader, tool) {
   require_tool(tool);
   Scratch scratch;
@@ -123,7 +123,7 @@ TOOL_TEST_P(FlameGraphs, DoesNotEndWithTheReader, tool) {
   EXPECT_GE(read_svg(scratch.file()).frames.size(), 1u);
 }
 
-// The same run's data says what each function's share is.
+// Shares match the data of the same run.
 TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
   Scratch scratch;
   auto report = observe("offcputime --json -p {pid} --svg " + scratch.file(),

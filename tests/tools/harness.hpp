@@ -1,4 +1,4 @@
-// Runs the real executables: all that a tool's tests use.
+// Runs the real executables: shared by all tests of tools.
 #pragma once
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@
   TEST(suite, name) { TOOL_TEST_BODY(suite##_##name()) } \
   static void suite##_##name()
 
-/// Tests that are given each of these tools, or other words.
+/// Tests that are run with each of these tools, or other arguments.
 #define TOOL_SUITE(suite, tools)                                             \
   class suite : public ::testing::TestWithParam<std::string> {};             \
   INSTANTIATE_TEST_SUITE_P(Tools, suite, ::testing::ValuesIn(Strings tools), \

@@ -1,4 +1,4 @@
-// Processes whose names, files and ways harm what looks at them carelessly, beside all tools at
+// Processes whose names, files and behaviour would harm careless tracers, traced by all tools at
 // once.
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -13,14 +13,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// ESC, newline, C1's CSI, quotes, a byte that is no UTF-8, DEL, what separates; 14 bytes.
+/// ESC, newline, C1's CSI, quotes, an invalid UTF-8 byte, DEL, separators; 14 bytes.
 constexpr char kHostile[] = "\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0d";
 constexpr char kHostileBytes[] = "\x1b[2J\n\xc2\x9b\"\\\xff\x7f;,\r";
 constexpr char kHostileJson[] = "\x1b[2J\n\xc2\x9b\"\\\xef\xbf\xbd\x7f;,\r";
 constexpr char kHostileText[] = "\\x1b[2J\\x0a\\u{9b}\"\\\\xff\\x7f;,\\x0d";
 constexpr char kHostileCsv[] = "\"\\x1b[2J\\x0a\\u{9b}\"\"\\\\xff\\x7f;,\\x0d\"";
 constexpr char kHostileFolded[] = "\\x1b[2J\\x0a\\u{9b}\"\\\\xff\\x7f:,\\x0d";
-/// The kernel refuses newlines in names of cgroups, and nothing else.
+/// The kernel rejects only newlines in names of cgroups.
 constexpr char kHostileCgroup[] = "\x1b[2J\xc2\x9b\"\\\xff\x7f;,\r";
 
 /// Options with which the tool traces the whole system.
@@ -29,7 +29,7 @@ Strings whole(const std::string& tool, Strings options) {
   return options;
 }
 
-/// What a program writes to a terminal.
+/// Output of a program to a terminal.
 class Terminal {
  public:
   Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
@@ -57,7 +57,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   const std::string& path() const { return path_; }
-  /// All of it; the writer must have ended.
+  /// All output; the writer must have ended.
   const std::string& end() {
     if (slave_ >= 0) ::close(slave_);
     slave_ = -1;
@@ -71,7 +71,7 @@ class Terminal {
   std::thread reader_;
 };
 
-/// No number is a kernel address, in hexadecimal or as JSON has it. Error numbers look alike.
+/// No number is a kernel address, in hexadecimal or in JSON. Error numbers look similar.
 ::testing::AssertionResult without_kernel_addresses(const std::string& text) {
   auto is_word = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (std::size_t at = 0, end; at < text.size(); at = end) {
@@ -92,7 +92,7 @@ class Terminal {
   return ::testing::AssertionSuccess();
 }
 
-/// Each process that has a name and a number in this value, at any depth.
+/// Each process in this value with a name and a number, at any depth.
 template <class Visit>
 void each_named(const Json& value, const Visit& visit) {
   if (value.has("pid") && !value["pid"].is_null() && value.has("comm") && value["comm"].is_string())
@@ -108,9 +108,9 @@ void expect_well_formed_xml(const std::string& path) {
   EXPECT_TRUE(without_kernel_addresses(slurp(path)));
 }
 
-// ---- a load that the tools of a subsystem watch ----
+// ---- a load traced by the tools of a subsystem ----
 
-constexpr std::size_t kAtOnce = 8;  // each runs three times or more, which guests have to stand
+constexpr std::size_t kAtOnce = 8;  // each runs three or more times, within the capacity of guests
 
 /// "fs", "fs_2" and so on, with their tools.
 std::map<std::string, Strings> groups() {
@@ -133,7 +133,7 @@ Strings names_of_groups() {
   return names;
 }
 
-/// Those of a group that run here.
+/// The tools of a group that run here.
 Strings tools_of(const std::string& group) {
   Strings own, all = groups()[group];
   for (auto& name : all) {
@@ -144,7 +144,7 @@ Strings tools_of(const std::string& group) {
   return own;
 }
 
-/// One tool, once for each thing that it can print.
+/// One tool, once for each kind of output.
 struct Watch {
   std::string tool, svg;
   Terminal terminal;
@@ -176,10 +176,10 @@ std::unique_ptr<Watch> watch(const std::string& tool, const Strings& options,
   return w;
 }
 
-/// The workloads of a load: who they are, and under which names.
+/// The workloads of a load: their PIDs and names.
 struct Load {
   std::map<std::uint64_t, std::set<std::string>> names;
-  std::set<std::string> made;  ///< tools whose workload could make its events
+  std::set<std::string> made;  ///< tools whose workload could produce their events
 };
 
 void check(Watch& w, const Load& load) {
@@ -193,7 +193,7 @@ void check(Watch& w, const Load& load) {
     EXPECT_TRUE(without_kernel_addresses(tracer->process().err()));
   }
   auto json = w.json->process().out(), csv = w.csv->process().out(), text = w.terminal.end();
-  // It names sockets by their addresses, to whom the kernel shows them: that is tested below.
+  // It names sockets by address if the kernel shows addresses to it: tested below.
   const bool names_objects = w.tool == "tcpstates";
   for (auto* out : {&json, &csv, &text}) {
     EXPECT_TRUE(safe_for_terminals(*out));
@@ -253,7 +253,7 @@ TOOL_TEST_P(HostileLoad, NothingEscapes, group) {
   for (auto& tool : tools) {
     auto events = events_for(tool);
     auto options = events.options;
-    // What presses for memory is a cgroup's own, or the kernel's.
+    // The memory pressure is a cgroup's own, or the kernel's.
     if (!events.in_turns && tool != "extfrag")
       options.insert(options.end(), {"--cgroup", cgroup.path()});
     if (has_option(tool, "--dump-on-exit"))
@@ -274,7 +274,7 @@ TOOL_TEST_P(HostileLoad, NothingEscapes, group) {
     running.emplace_back(std::make_unique<Process>(Spawn{.argv = command, .in_child = join}),
                          whose);
     auto pid = static_cast<std::uint64_t>(running.back().first->pid());
-    // The last one: a thread of the kernel that each virtual machine has.
+    // The last one: a kernel thread that each virtual machine has.
     load.names[pid] = {kHostileJson, own, "tool_tests", "kvm-nx-lpage-re"};
   };
   auto finish = [&] {
@@ -302,16 +302,16 @@ TOOL_TEST_P(HostileLoad, NothingEscapes, group) {
   for (auto& w : watches) check(*w, load);
 }
 
-// ---- files that tell lies ----
+// ---- files with false contents ----
 
-/// A program that burns time where the test has made it, until this object is gone.
+/// A program in the test's file that uses CPU time until this object is destroyed.
 struct Burning {
   std::string name;
   std::unique_ptr<Process> process;
 };
 
 struct Sampled {
-  std::map<std::string, std::set<std::string>> leaves;  ///< of each burning program
+  std::map<std::string, std::set<std::string>> leaves;  ///< of each such program
   std::string out, err;
   double cpu_seconds = 0;
 };
@@ -320,7 +320,7 @@ double seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
 }
 
-/// What profile says of them, within bounded memory.
+/// profile's output for them, within bounded memory.
 Sampled sample(const std::vector<Burning>& burning) {
   std::string pids;
   for (auto& b : burning) pids += (pids.empty() ? "" : ",") + std::to_string(b.process->pid());
@@ -367,7 +367,7 @@ std::vector<CraftedElf::Symbol> many_symbols(bool nested) {
   return all;
 }
 
-/// As .gnu_debuglink has it: a name, padding, a checksum that nothing has.
+/// As .gnu_debuglink has it: a name, padding, a checksum that no file matches.
 CraftedElf::Section debuglink(std::string name) {
   name.resize((name.size() + 4) / 4 * 4);
   return {".gnu_debuglink", SHT_PROGBITS, name + "\xde\xad\xbe\xef"};
@@ -403,7 +403,7 @@ TOOL_TEST(Hostile, CraftedFiles) {
   std::vector<Burning> burning;
   burning.push_back(start("escape", {.symbols = {{bad}}}));
   burning.push_back(start("huge", {.symbols = {{std::string(1 << 20, 'x')}}}));
-  // A function of pairs of pairs: each argument is twice as long as the one before.
+  // A mangled function of nested pairs: each argument is twice as long as the one before.
   const std::string digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string doubling = "_Z1fSt4pairIiiE";
   for (std::size_t i = 0; i < digits.size() - 1; i++)
@@ -433,8 +433,8 @@ TOOL_TEST(Hostile, CraftedFiles) {
 }
 
 #ifdef __x86_64__
-// Two programs whose code has the same addresses, and which run each other all the time. Those that
-// are gone before they can be looked at have no names, and never the other's.
+// Two programs whose code has the same addresses, and which exec each other continuously. Those
+// that exit before they are read have no symbols, and never the other's.
 TOOL_TEST(Hostile, FramesAreThoseOfTheProgramThatRan) {
   require_tool("profile");
   TemporaryDirectory directory;
@@ -472,7 +472,7 @@ TOOL_TEST(Hostile, FramesAreThoseOfTheProgramThatRan) {
 
 // ---- the kernel's side ----
 
-/// Root without the right to see the kernel's addresses.
+/// Root without the capability to see kernel addresses.
 void without_syslog() {
   if (::prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0)) ::_exit(126);
 }
@@ -489,7 +489,7 @@ TOOL_TEST(Hostile, KernelAddressesAreForWhomTheKernelShowsThem) {
   struct Run {
     std::string tool;
     Strings options;
-    bool tells;  ///< would show some; brkstack has user stacks alone
+    bool tells;  ///< would show some; brkstack has user stacks only
   };
   std::vector<Run> runs;
   for (auto& tool : tool_names()) {
@@ -524,7 +524,7 @@ TOOL_TEST(Hostile, KernelAddressesAreForWhomTheKernelShowsThem) {
   }
 }
 
-/// Those that run here: of each kind of report one, or all (CORETAP_ALL_TOOLS=1).
+/// Those that run here: one of each kind of report, or all (CORETAP_ALL_TOOLS=1).
 Strings of_each_kind() {
   std::set<std::string> tools;
   if (with_all_tools()) {
@@ -537,7 +537,7 @@ Strings of_each_kind() {
   return {tools.begin(), tools.end()};
 }
 
-/// What names of probes and pinned objects there are.
+/// Names of probes and pinned objects in the kernel.
 std::set<std::string> named_in_the_kernel() {
   std::set<std::string> all;
   for (std::string tracing : {"/sys/kernel/tracing/", "/sys/kernel/debug/tracing/"})
@@ -549,7 +549,7 @@ std::set<std::string> named_in_the_kernel() {
   return all;
 }
 
-// Descriptors of maps and programs are the tool's own.
+// Commands do not inherit descriptors of maps and programs.
 TOOL_TEST(Hostile, CommandsInheritNothing) {
   for (auto& tool : of_each_kind()) {
     auto said = run({tool_path(tool), "--json", "--", "sh", "-c", "ls -l /proc/self/fd >&2"}).err;

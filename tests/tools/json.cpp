@@ -11,7 +11,7 @@ namespace coretap::tooltest {
 
 namespace {
 
-// One line's values, in hardly more room than they need: there may be a hundred thousand lines.
+// The values of one line, in little more memory than they need: there may be 100,000 lines.
 struct Parsed {
   explicit Parsed(const std::string& text) : pool(2 * text.size() + 256), document(&pool) {}
   rapidjson::MemoryPoolAllocator<> pool;

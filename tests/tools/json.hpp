@@ -1,5 +1,5 @@
-// A value of a JSON document. RapidJSON is included by json.cpp alone: it takes longer to compile
-// than a test.
+// A value of a JSON document. Only json.cpp includes RapidJSON: it takes longer to compile than a
+// test.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace coretap::tooltest {
 
-/// Keeps its document alive. Asking for what is not there throws.
+/// Keeps its document alive. Access to a missing member throws.
 class Json {
  public:
   static Json parse(const std::string& text);
@@ -21,14 +21,14 @@ class Json {
   std::vector<Json> items() const;                                 ///< of an array
   void each_member(const std::function<void(Json)>& visit) const;  ///< of an array or an object
   std::vector<std::string> keys() const;                           ///< of an object
-  bool is_count() const;  ///< an integer that is not negative
+  bool is_count() const;                                           ///< a non-negative integer
   std::vector<std::string> strings() const;
   std::uint64_t u64() const;
   std::int64_t i64() const;
   double real() const;
   bool boolean() const;
   std::string str() const;
-  std::string text() const;  ///< of this value, as JSON
+  std::string text() const;  ///< this value as JSON
 
  private:
   [[noreturn]] void wrong(const std::string& what) const;

@@ -1,6 +1,6 @@
-// One life of each tool, from its start to its end, with everything that must hold on every kernel:
-// it attaches, gives up its rights, sees exactly what happened, ends when it is told to and leaves
-// nothing behind. Tools live in batches: what one waits for passes while others work.
+// One run of each tool, from start to exit, with all checks that must hold on every kernel: it
+// attaches, drops its rights, sees exactly the events that happened, exits on request and leaves
+// nothing behind. Tools run in batches, so that their waits overlap.
 #include <linux/capability.h>
 
 #include "harness.hpp"
@@ -14,23 +14,22 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kBatch = 8;
-/// After SIGINT, while others detach too: most of it is grace periods, which an emulated machine
-/// does not stretch much.
+/// After SIGINT, while others detach, too: mostly grace periods, which emulation hardly lengthens.
 std::chrono::milliseconds ends_within() {
   return std::min(15'000ms, std::chrono::milliseconds(static_cast<int>(4000 * slowness())));
 }
 
-/// What is rare, or takes long, happens as often as its row says. Samples have to be many.
+/// Events that are rare or slow happen as often as the row sets. Samples have to be many.
 std::uint64_t events_of(const stress::Row& row) {
   if (row.tolerance > 0) return row.events / 4;
   return std::min<std::uint64_t>(row.events, slowness() > 3 ? 20 : 100);
 }
 
-/// 15 bytes: ESC, BEL, newline, quotes, a backslash, and one that is no UTF-8.
+/// 15 bytes: ESC, BEL, newline, quotes, a backslash, and an invalid UTF-8 byte.
 constexpr char kLifeName[] = "\\x1b]0;x\\x07\\x0a\"\\\\'<%s|\\xff";
 constexpr char kLifeNameJson[] = "\x1b]0;x\x07\n\"\\'<%s|\xef\xbf\xbd";
 
-/// Where it is not known how much there is to be seen: some is shown.
+/// If the number of events is unknown: some are shown.
 void show_data(const std::string& tool) {
   auto events = events_for(tool);
   auto result = result_of(tool + " --json --exit-status" + events.options + "--" + events.command);
@@ -47,16 +46,16 @@ class Lived {
  public:
   explicit Lived(const ToolTests& tests) : tests_(tests) {}
 
-  // The steps of a life; those of a batch are in step.
+  // The steps of a run; those of a batch are in step.
   void start(int cpu);
   void attach();
   void work();
   void interrupt();
   bool ended();
-  /// Asserts all of it.
+  /// Checks everything.
   void judge();
 
-  /// Runs a step, unless the life is over.
+  /// Runs a step, unless the run has ended.
   template <class Step>
   void run(const Step& step) {
     if (over()) return;
@@ -81,7 +80,7 @@ class Lived {
   std::optional<stress::Scene> scene_;
   std::unique_ptr<Tracer> tracer_;
   std::string skip_, wrong_;
-  bool counted_ = false;  ///< its workload could make its events, and tell
+  bool counted_ = false;  ///< its workload could make its events, and print their number
   std::map<std::string, std::uint64_t> capabilities_;
   std::string status_;
   BpfIds held_;
@@ -98,7 +97,7 @@ void Lived::start(int cpu) {
                                             .first_cpu = cpu,
                                             .more = {"--comm", kLifeName}});
     options = scene_->options();
-  } catch (const Skip&) {  // the tool lives all the same
+  } catch (const Skip&) {  // the tool runs anyway
     options = options + row.options + Strings{"-p", std::to_string(::getpid())};
   }
   tracer_ = std::make_unique<Tracer>(tests_.name, options, Tracer::How{.attached = false});
@@ -142,20 +141,20 @@ bool Lived::ended() {
   return ended_ != Clock::time_point{};
 }
 
-// Root's, too.
+// Root's rights, too.
 void Lived::expect_rights_given_up(const Report& report) const {
   auto kept = capabilities_.at("CapEff"), reserve = capabilities_.at("CapPrm") & ~kept;
   EXPECT_EQ(capabilities_.at("CapInh"), 0u);
   EXPECT_EQ(capabilities_.at("CapAmb"), 0u);
   EXPECT_TRUE(contains(status_, "NoNewPrivs:\t1")) << status_;
-  // What a kernel before 5.19 asks for at each look into a map, and what other processes' files
-  // and memory ask for.
+  // Capabilities that kernels before 5.19 require at each map lookup, and those for other
+  // processes' files and memory.
   std::uint64_t allowed = 1ULL << CAP_BPF;
   for (auto& right : asked_by(tests_.name))
     if (right.number == CAP_SYS_PTRACE)
       allowed |=
           1ULL << CAP_SYS_PTRACE | 1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_CHECKPOINT_RESTORE;
-  // Clocks of CPUs that come later; Debian's kernels have a value that asks for more.
+  // For clocks of CPUs that come online later; Debian's kernels have a value that requires more.
   const bool for_admin = std::stoi(slurp("/proc/sys/kernel/perf_event_paranoid")) > 2;
   for (auto& hook : report.header["hooks"].items())
     for (auto& target : hook["attached"].strings())
@@ -191,7 +190,7 @@ void Lived::judge() {
   auto ending = std::chrono::duration_cast<std::chrono::milliseconds>(ended_ - interrupted_);
   ::testing::Test::RecordProperty("ending_ms", static_cast<int>(ending.count()));
   EXPECT_LE(ending, ends_within()) << "took long to end";
-  // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
+  // Where tracepoints can be preempted, the kernel sometimes skips a program; the tool reports it.
   EXPECT_TRUE(status == 0 || (status == 4 && contains(process.err(), "missed: BPF program")))
       << status << ": " << process.err();
   EXPECT_TRUE(safe_for_terminals(process.err()));
@@ -207,7 +206,7 @@ void Lived::judge() {
 
 // ---- batches ----
 
-/// Of the tests of this suite that this process runs, by filters and shards.
+/// The tools whose tests this process runs, by filters and shards.
 Strings wanted() {
   Strings tools;
   auto* all = ::testing::UnitTest::GetInstance();
@@ -224,12 +223,12 @@ Strings wanted() {
 }
 
 bool is_snapshot(const ToolTests& tests) { return tests.stress.workload.empty(); }
-/// Its workload presses for the machine's memory, or takes what the machine has but one of.
+/// Its workload uses up the machine's memory, or a resource that exists once.
 bool is_alone(const ToolTests& tests) {
   return tests.events.in_turns || tests.stress.workloads == 1;
 }
 
-/// Those that live beside this one.
+/// The tools that run beside this one.
 Strings batch_of(const std::string& tool) {
   if (is_alone(tests_of(tool))) return {tool};
   Strings batch;

@@ -1,4 +1,4 @@
-// tplist and bpflist beside tracefs, the notes of a workload, and the BPF objects of a running
+// tplist and bpflist against tracefs, the notes of a workload, and the BPF objects of a running
 // tool.
 #include "harness.hpp"
 
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 Result list(const Strings& arguments, const std::function<void()>& in_child = {}) {
   return result_of("coretap" + arguments, in_child);
 }
-/// Of a call that goes well; notes are said of kernels that lack something.
+/// Output of a successful call; notes about missing kernel features are allowed.
 std::string listed(const Strings& arguments) {
   auto result = list(arguments);
   EXPECT_EQ(result.status, 0) << result.err;
@@ -30,7 +30,7 @@ TOOL_TEST(Tplist, HasTheTracepointsOfTracefs) {
   for (auto& category : fs::directory_iterator(events))
     if (category.is_directory())
       for (auto& event : fs::directory_iterator(category.path()))
-        // Some of the function tracer's own are no tracepoints.
+        // Some events of the function tracer are not tracepoints.
         if (fs::exists(event.path() / "enable"))
           there.insert(category.path().filename().string() + ":" +
                        event.path().filename().string());

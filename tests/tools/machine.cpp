@@ -25,7 +25,7 @@ namespace coretap::tooltest {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// ---- places of our own ----
+// ---- directories and mounts of the test ----
 
 TemporaryDirectory::TemporaryDirectory() {
   char name[] = "/tmp/coretap-test-XXXXXX";
@@ -61,7 +61,7 @@ Cgroup::Cgroup(const std::string& suffix) {
 }
 
 Cgroup::~Cgroup() {
-  // Busy until its last process is gone; whatever is still there goes where it came from.
+  // Busy until its last process has ended; remaining processes move back to their previous cgroup.
   for (auto& pid : complete_lines(slurp(path_ + "/cgroup.procs"))) {
     std::ofstream parent(std::filesystem::path(path_).parent_path() / "cgroup.procs");
     parent << pid << std::flush;
@@ -149,7 +149,7 @@ std::string Trace::Event::value(const std::string& key) const {
   return words.substr(at, words.find_first_of(" ,", at) - at);
 }
 
-// ---- what the kernel does not report ----
+// ---- switches that the kernel does not report ----
 
 namespace {
 
@@ -165,7 +165,7 @@ std::uint64_t switches_of_first() {
   return sum;
 }
 
-/// They switch, and the trace does not have it.
+/// They switch, but the trace does not have it.
 bool first_is_hidden() {
   try {
     Trace trace("sched/sched_switch");
@@ -258,7 +258,7 @@ BpfIds bpf_ids(pid_t pid) {
   BpfIds ids;
   std::error_code error;
   auto directory = "/proc/" + std::to_string(pid) + "/fdinfo";
-  // It may open and close files, and end, meanwhile.
+  // The process may open and close files, or exit, meanwhile.
   for (std::filesystem::directory_iterator at(directory, error), end; at != end;
        at.increment(error)) {
     std::istringstream lines(slurp(at->path().string()));
@@ -289,7 +289,7 @@ std::size_t bpf_left(const BpfIds& ids) {
     ::close(fd);
     return true;
   };
-  // Freed after grace periods and by kernel workers, which a busy machine runs late.
+  // Freed after grace periods and by kernel workers, which run late on a busy machine.
   auto until = Clock::now() + std::chrono::seconds(static_cast<int>(5 * slowness()));
   while (true) {
     std::size_t left = 0;

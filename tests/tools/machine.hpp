@@ -1,4 +1,4 @@
-// Facts of this machine, and places of it that are ours for a while.
+// Properties of this machine, and temporary changes to it.
 #pragma once
 #include <sys/types.h>
 
@@ -13,10 +13,10 @@
 
 namespace coretap::tooltest {
 
-/// How much slower than a usual machine this one is; at least 1.
+/// Slowness relative to a usual machine; at least 1.
 double slowness();
 
-/// Gone with this object, and all that is in it.
+/// Removed with its contents when this object is destroyed.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -29,10 +29,10 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-/// A cgroup (version 2) of our own, gone with this object.
+/// A new cgroup (version 2), removed when this object is destroyed.
 class Cgroup {
  public:
-  /// `suffix`: what its name ends in.
+  /// `suffix`: the end of its name.
   explicit Cgroup(const std::string& suffix = {});
   ~Cgroup();
   const std::string& path() const { return path_; }
@@ -42,7 +42,7 @@ class Cgroup {
   std::string path_, mounted_;
 };
 
-/// A file system of the kernel at a place of our own.
+/// A kernel file system mounted in a new directory.
 class Mounted {
  public:
   explicit Mounted(const char* type, const char* options = nullptr);
@@ -55,28 +55,28 @@ class Mounted {
   std::string path_;
 };
 
-/// What the kernel's own trace says of one event ("kmem/mm_page_alloc_extfrag") or some, in an
-/// instance that others do not see.
+/// The kernel's own trace of one event ("kmem/mm_page_alloc_extfrag") or several, in a separate
+/// instance.
 class Trace {
  public:
   struct Event {
-    std::uint64_t ns = 0;  ///< of a clock that no other knows; in microseconds
+    std::uint64_t ns = 0;  ///< by a clock that only the trace uses; in microseconds
     int cpu = 0;
     pid_t task = 0;
     std::string name, words;  ///< "irq_handler_exit", "irq=24 ret=handled"
 
-    /// What follows "KEY=", up to a blank or comma; empty: it is not there.
+    /// The text after "KEY=", up to a blank or comma; empty: no such key.
     std::string value(const std::string& key) const;
   };
 
-  /// Those that this kernel does not have are left out.
+  /// Events that this kernel does not have are ignored.
   explicit Trace(Strings events);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
   void stop() const { turn("0"); }
-  /// Of one task, or of all, by their time.
+  /// Of one task, or of all, by time.
   std::vector<Event> events(std::optional<pid_t> task = {}) const;
   /// The same as lines, from the event's name on.
   Strings lines(std::optional<pid_t> task = {}) const;
@@ -90,12 +90,11 @@ class Trace {
 };
 
 /// Some kernels do not report the switch from a thread of process 1 to the next task, neither to
-/// BPF nor to their own trace (seen on 6.18 of a microVM, whose process 1 is its agent).
+/// BPF nor in their own trace (seen on 6.18 of a microVM, whose process 1 is its agent).
 class Unreported {
  public:
   Unreported();
-  /// How many switches since construction are not reported, each from such a thread: none where the
-  /// kernel's own trace has them.
+  /// Number of such switches since construction; 0 if the kernel's own trace has them.
   std::uint64_t switches() const;
 
  private:
@@ -106,7 +105,7 @@ class Unreported {
 class Counters {
  public:
   explicit Counters(std::string path = "/proc/vmstat");
-  /// Since construction; a key that ends in '*' sums.
+  /// Since construction; a key that ends in '*' is a sum.
   std::uint64_t growth(std::string_view key) const;
 
  private:
@@ -114,17 +113,17 @@ class Counters {
   std::string path_, before_;
 };
 
-/// The columns of /proc/diskstats that follow a disk's name; 0 where this kernel has fewer. None:
-/// no such disk.
+/// The columns of /proc/diskstats after a disk's name; 0 for those this kernel lacks. None: no such
+/// disk.
 using DiskNumbers = std::array<std::uint64_t, 17>;
 std::optional<DiskNumbers> diskstats(const std::string& disk);
 
-/// What can be read of a file; a process whose file it is may end meanwhile.
+/// The readable part of a file; for a file of a process, which may end meanwhile.
 std::string slurp(const std::string& path);
 
-/// Is this machine a guest of scripts/vm, ours to change?
+/// Whether this machine is a guest of scripts/vm, which tests may change.
 bool in_guest();
-/// A file of /proc or /sys with another content, until the end. For guests.
+/// Replaces the content of a file of /proc or /sys while the object exists. For guests.
 class Setting {
  public:
   Setting(std::string path, const std::string& value);
@@ -143,10 +142,10 @@ struct BpfIds {
   std::size_t size() const { return programs.size() + links.size() + maps.size(); }
 };
 BpfIds bpf_ids(pid_t pid);
-/// How many of them are still there, after at most the time that the kernel needs to free them.
+/// How many of them still exist, after at most the time that the kernel needs to free them.
 std::size_t bpf_left(const BpfIds& ids);
 
-/// Asked of the kernel without our code.
+/// Asked of the kernel without coretap's code.
 bool has_hardware_counters();
 
 }  // namespace coretap::tooltest

@@ -1,4 +1,4 @@
-// gtest_main, and what test files declare: tool_tests --declarations.
+// gtest_main, and the declarations of test files: tool_tests --declarations.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     std::fputs(coretap::tooltest::declarations_as_json().c_str(), stdout);
     return std::fflush(stdout) ? 1 : 0;
   }
-  // Tools leave signals alone that are ignored when they start, as under nohup or in the
+  // Tools keep signals ignored that are ignored at their start, as under nohup or in the
   // background.
   for (int number : {SIGHUP, SIGINT, SIGQUIT}) std::signal(number, SIG_DFL);
   ::testing::InitGoogleTest(&argc, argv);

@@ -13,7 +13,7 @@ namespace coretap::tooltest {
 
 namespace {
 
-/// The first of a list.
+/// For a list, its first element.
 std::string as_word(const Json& value) {
   if (value.text().starts_with('[')) return as_word(value.items().at(0));
   return value.is_string() ? value.str() : value.text();

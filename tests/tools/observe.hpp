@@ -1,5 +1,4 @@
-// A workload under tools, and what is expected of their lines: what most tests of a tool consist
-// of.
+// A workload traced by tools, and expectations of their lines: the usual content of a tool's test.
 //
 //   auto seen = observe("filetop --json --strict -p {pid}", "fileio --count 50 --size 3000");
 //   expect_sums(seen.report(), seen.truth, {"reads", "writes", {"read_bytes", "bytes"}});
@@ -37,20 +36,20 @@ struct Value : std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, s
   std::string text() const;
 };
 
-/// A line's value for a key; fails where there is no such key.
+/// Expected value of a key; fails if there is no such key.
 using Fields = std::initializer_list<std::pair<const char*, Value>>;
 using Location = std::source_location;
 void fail_at(Location where, const std::string& what);
 void expect_fields(const Json& line, Fields wanted, Location where = Location::current());
 /// The same in words, "comm tcp uid 0 error null".
 void expect_fields(const Json& line, const Strings& words, Location where = Location::current());
-/// For expect_fields(): one of them; a value or null; an error as tools show it, 0 is none.
+/// Fields for expect_fields(): a value or null; an error as tools show it, 0 is null.
 inline std::pair<const char*, Value> is(const char* key, Value value) { return {key, value}; }
 inline Value or_null(bool known, Value value) { return known ? std::move(value) : nullptr; }
 Value error_name(std::int64_t error);
-/// Those lines that have all of these values.
+/// The lines with all of these values.
 std::vector<Json> lines_with(const std::vector<Json>& lines, Fields wanted);
-/// The only one that has them; throws where there is none, or another one.
+/// The only line with these values; throws if there is none or several.
 Json line_with(const std::vector<Json>& lines, Fields wanted);
 inline Json only(const std::vector<Json>& lines) { return line_with(lines, {}); }
 template <class Condition>
@@ -60,20 +59,20 @@ std::vector<Json> lines_where(const Report& report, Condition condition) {
   return lines;
 }
 std::uint64_t sum(const std::vector<Json>& lines, const char* key);
-/// The same for each value of a key; nullptr: how many lines have it.
+/// The sum for each value of a key; nullptr: the number of lines.
 using Counts = std::map<std::string, std::uint64_t>;
 Counts counts_by(const std::vector<Json>& lines, const char* key, const char* count);
 inline Counts counts_by(const Report& report, const char* key, const char* count = "count") {
   return counts_by(report.body, key, count);
 }
 
-/// A key of the report and one of the workload's truth: the same one where only one is given.
+/// A key of the report and one of the workload's truth; one name if both are the same.
 struct SameSum {
   SameSum(const char* both) : key(both), of(both) {}
   SameSum(const char* key, const char* of) : key(key), of(of) {}
   const char *key, *of;
 };
-/// Summed over these lines it is what the workload says.
+/// The sum over these lines equals the workload's value.
 void expect_sums(const std::vector<Json>& lines, const Json& truth,
                  std::initializer_list<SameSum> sums, Location where = Location::current());
 inline void expect_sums(const Report& report, const Json& truth,
@@ -81,11 +80,11 @@ inline void expect_sums(const Report& report, const Json& truth,
   expect_sums(report.body, truth, sums, where);
 }
 
-/// The values are those under the same keys of another line, or under {key, key of that one}.
+/// The values equal those of another line, under the same keys or under {key, key of that one}.
 void expect_same(const Json& line, const Json& other, std::initializer_list<SameSum> keys,
                  Location where = Location::current());
 
-/// The sum of a key over lines, which is known but for a few: from `least` to `most`.
+/// The sum of a key over lines is within limits: from `least` to `most`.
 struct Bounds {
   const char* key;
   std::uint64_t least = 0, most = UINT64_MAX;
@@ -102,43 +101,42 @@ inline void expect_within(const Report& report, std::initializer_list<Bounds> su
                           Location where = Location::current()) {
   expect_within(report.body, sums, where);
 }
-/// Shown are all of these switches, but for those that the kernel kept to itself.
+/// All of these switches are shown, except those that the kernel did not report.
 void expect_switches(const Report& report, std::uint64_t shown, std::uint64_t truth,
                      Location where = Location::current());
 void expect_between(double shown, double least, double most, Location where = Location::current());
 
-/// A frame of the stack under this key holds the text.
+/// A frame of the stack under this key contains the text.
 bool has_frame(const Json& line, const char* stack, std::string_view part);
 std::vector<Json> lines_with_frame(std::vector<Json> lines, const char* stack,
                                    std::string_view part);
-/// Sum of a key over the lines that have such a frame.
+/// Sum of a key over the lines with such a frame.
 std::uint64_t sum_with_frame(const std::vector<Json>& lines, const char* stack,
                              std::string_view part, const char* key = "count");
 
-/// The text holds each of these.
+/// The text contains each of these.
 void expect_contains(const std::string& text, std::initializer_list<std::string> parts,
                      Location where = Location::current());
 /// The words of a row of text; "*" is any word.
 void expect_row(const std::string& row, const Strings& wanted,
                 Location where = Location::current());
-/// A tool, the first word, until it ends; its output if that went well; the same as a report.
+/// Runs a tool, the first word, until it ends: the result; its output on success; a report.
 Result result_of(Strings tool, const std::function<void()>& in_child = {});
 std::string output_of(const Strings& tool);
-/// Does its help have these words?
+/// Whether its help contains these words.
 bool has_option(const std::string& tool, const std::string& words);
-/// Of a command that goes well and says nothing on standard error; {"coretap", ...} too.
+/// Output of a command that succeeds and prints nothing on standard error; {"coretap", ...} too.
 std::string said_by(const Strings& words, Location where = Location::current());
 Report report_of(const Strings& tool);
-/// For a tool's words: a workload is its command.
+/// A workload as the command of a tool.
 Strings as_command(const Strings& workload);
-/// What a tool says with --json of such; skips where the workload cannot.
+/// A tool's --json report of such a command; skips if the workload cannot run.
 Report follow(const Strings& tool, const Strings& workload);
 
-/// A tool does not start with these words (the first is its name), says why, harmlessly, and prints
-/// nothing else.
+/// A tool rejects these words (the first is its name), prints a safe reason, and nothing else.
 void expect_refused(const Strings& words, std::initializer_list<std::string> parts = {},
                     int status = 2, Location where = Location::current());
-/// Words that a tool refuses, and what it says then.
+/// Words that a tool rejects, and its message.
 struct Refusal {
   Strings words;
   std::string says = {};
@@ -148,7 +146,7 @@ void expect_refusals(const std::string& tool, const std::vector<Refusal>& all,
                      Location where = Location::current());
 inline const Workload::How kLinger{.linger = true};
 
-/// What tools printed of one workload, in the order in which they were given.
+/// Output of tools for one workload, in the order of the tools.
 class Observed {
  public:
   Json ready, truth;
@@ -156,18 +154,17 @@ class Observed {
   std::vector<std::string> out, err;
   std::vector<std::uint64_t> unreported;
 
-  /// Stops a tool; it is the next one.
+  /// Stops a tool and adds its output.
   void add(Tracer& tracer);
-  /// Of a tool with --json.
+  /// For a tool with --json.
   Report report(std::size_t tool = 0) const;
   const std::string& text(std::size_t tool = 0) const { return out.at(tool); }
   std::vector<Json> body(std::size_t tool = 0) const { return report(tool).body; }
   std::size_t shown(std::size_t tool) const { return body(tool).size(); }
-  /// What the workload says of a key, when it is ready or at the end.
+  /// The workload's value of a key, in its ready line or its truth.
   Json of(const char* key) const { return (ready.has(key) ? ready : truth)[key]; }
   std::uint64_t number(const char* key) const { return of(key).u64(); }
-  /// {pid}, {netns} and {KEY} in words are replaced by what the workload says, by the first of a
-  /// list.
+  /// Replaces {pid}, {netns} and {KEY} by the workload's values; of a list, by the first.
   std::string filled(std::string words) const;
 };
 
@@ -179,13 +176,13 @@ class Scene {
 
   Workload& workload() { return workload_; }
   Json ready() const { return workload_.ready(); }
-  /// The words with {pid}, {netns}, and {KEY} for what the workload says of KEY when it is ready.
+  /// Replaces {pid}, {netns}, and {KEY} by the values of the workload's ready line.
   Strings filled(Strings words) const;
-  /// Starts a tool, the first word, and waits until it is attached; skips where it cannot run.
+  /// Starts a tool, the first word, and waits until it is attached; skips if it cannot run.
   Tracer& trace(const Strings& tool, Tracer::How how = {});
-  /// Releases the workload, waits until it has said its truth, ends the tools by SIGINT.
+  /// Releases the workload, waits for its truth, ends the tools by SIGINT.
   Observed finish();
-  /// The same once it has been released.
+  /// The same after the release.
   Observed collect();
 
  private:
@@ -200,8 +197,7 @@ inline Observed observe(const Strings& tool, const Strings& workload, Workload::
   return observe_all(std::vector<Strings>(1, tool), workload, std::move(how));
 }
 
-/// A workload, and the tools in whose words {pid} and {KEY} are its own, {0} the id of the first of
-/// several.
+/// A workload, and tools with {pid} and {KEY} for its values, {0} for the first of several PIDs.
 struct Watched {
   Strings workload;
   std::vector<Strings> tools = {};

@@ -1,5 +1,5 @@
-// --output as log shippers need it: files that are renamed, opened again and appended to, and the
-// limit of the rate. Against programs that know how many events they made.
+// --output for log shippers: files that are renamed, reopened and appended to, and the rate limit.
+// Against programs that know the number of their events.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What a tool has written to files, the oldest first.
+/// A tool's output files, the oldest first.
 struct Written {
   std::vector<Json> events, headers, ledgers;
   std::vector<std::size_t> sizes;
@@ -34,7 +34,7 @@ Written read_files(const Strings& files) {
   return all;
 }
 
-/// FILE.99 to FILE.1, and FILE: those that are there.
+/// FILE.99 to FILE.1, and FILE: those that exist.
 Strings with_old_ones(const std::string& file) {
   Strings all;
   for (int n = 99; n > 0; n--)
@@ -57,7 +57,7 @@ struct Place {
   std::string file = directory.path() + "/opens.jsonl";
 };
 
-/// opensnoop --json --output FILE; begun when the constructor returns.
+/// opensnoop --json --output FILE; tracing when the constructor returns.
 class ToFile {
  public:
   ToFile(const Place& place, const std::string& pids, const Strings& options) {
@@ -68,7 +68,7 @@ class ToFile {
       throw std::runtime_error(tracer_->process().err());
   }
   Process& process() { return tracer_->process(); }
-  /// What it said on standard error.
+  /// Returns its standard error.
   std::string end() {
     EXPECT_EQ(tracer_->stop_text(), "");
     return process().err();
@@ -118,7 +118,7 @@ TOOL_TEST(OutputFiles, RotationKeepsEachEvent) {
   }
 }
 
-// As logrotate does it, while events come.
+// As logrotate does it, while events arrive.
 TOOL_TEST(OutputFiles, SignalOpensTheFileAgain) {
   require_tool("opensnoop");
   Place place;
@@ -134,7 +134,7 @@ TOOL_TEST(OutputFiles, SignalOpensTheFileAgain) {
     ASSERT_TRUE(until([&] { return ::access(place.file.c_str(), F_OK) == 0; }));
   }
   workload.truth();
-  // Without a new file in its place nothing changes.
+  // Without a new file at the path nothing changes.
   tool.process().signal(SIGUSR1);
   std::this_thread::sleep_for(50ms);
   tool.end();
@@ -147,7 +147,7 @@ TOOL_TEST(OutputFiles, SignalOpensTheFileAgain) {
   expect_in_order(written);
 }
 
-// Its signal to dump is one of the two that it can choose.
+// Its signal to dump is one of the two available.
 TOOL_TEST(OutputFiles, TraceloopKeepsItsSignal) {
   require_tool("traceloop");
   for (bool own : {true, false}) {
@@ -192,7 +192,7 @@ TOOL_TEST(MaxRate, WhatIsAboveIsCounted) {
   expect_contains(report.err, {std::to_string(kOpens - shown) + "  limited: above --max-rate"});
 }
 
-// Lines of several tools can be in one file. Those of reports are checked wherever they are read.
+// Lines of several tools can be in one file. Lines of reports are checked wherever they are read.
 TOOL_TEST(JsonLines, NameTheirTool) {
   std::set<std::string> types;
   auto check = [&](const std::string& tool, const Strings& options) {

@@ -1,10 +1,10 @@
-// What coretap itself does is left out by tools that name processes, and counted as filtered.
+// Tools that name processes exclude coretap's own activity, and count it as filtered.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Rows or events about the tracer itself, of half a second in which it writes into a file.
+/// Rows or events of the tracer itself, from half a second in which it writes into a file.
 std::uint64_t own_rows(const std::string& tool, Strings options, std::uint64_t* filtered) {
   TemporaryDirectory scratch;
   auto file = scratch.path() + "/out";
@@ -30,7 +30,7 @@ void expect_left_out(const std::string& tool, const Strings& options) {
 
 TOOL_TEST(OwnActivity, RowsOfATable) { expect_left_out("syscount", {"-P", "-i", "0.1"}); }
 
-// Events that their own output causes; those of this thread cause the first.
+// Events caused by their own output; events of this thread cause the first output.
 TOOL_TEST(OwnActivity, Events) {
   TemporaryDirectory scratch;
   std::jthread writer([path = scratch.path() + "/file"](const std::stop_token& stop) {

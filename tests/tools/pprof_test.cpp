@@ -1,4 +1,4 @@
-// Profiles that stack tools write with --pprof, read back by a reader that is not ours.
+// Profiles that stack tools write with --pprof, read by an independent reader.
 #include "harness.hpp"
 #include "machine.hpp"
 #include "profile_reader.hpp"
@@ -9,7 +9,7 @@ namespace {
 using Stack = std::pair<std::uint64_t, Strings>;  // of a process, leaf first
 using Totals = std::map<Stack, std::pair<std::uint64_t, std::uint64_t>>;
 
-/// Of a profile. A frame whose function is left to the reader has no name.
+/// Sums of a profile. A frame that readers must symbolize has no name.
 Totals totals_of(const Json& profile) {
   Totals all;
   for (auto& s : profile["samples"].items()) {
@@ -24,7 +24,7 @@ Totals totals_of(const Json& profile) {
   return all;
 }
 
-/// Of the same run's lines.
+/// Sums of the same run's lines.
 Totals totals_of(const Report& report, const char* amount, std::uint64_t scale = 1) {
   Totals all;
   for (auto& line : report.body) {
@@ -62,7 +62,7 @@ TOOL_TEST(Pprof, WaitsAreThoseOfTheLines) {
   EXPECT_TRUE(profile["comments"].strings().at(0).starts_with("offcputime --json --pid "));
 }
 
-/// Where a file's function of this name is, as the file itself tells: its first and its last byte.
+/// File offsets of the first and last byte of the function with this name, by readelf.
 std::pair<std::uint64_t, std::uint64_t> place_in_file(const std::string& path,
                                                       const std::string& function) {
   auto told = run({"/bin/sh", "-c",
@@ -76,7 +76,7 @@ std::pair<std::uint64_t, std::uint64_t> place_in_file(const std::string& path,
   return {address - at + offset, address - at + offset + size - 1};
 }
 
-// By them a server finds the file, and in it the function.
+// With these a server finds the file, and the function in it.
 TOOL_TEST(Pprof, FramesHaveTheirPlacesInFiles) {
   if (run({"/bin/sh", "-c", "command -v readelf"}).status) throw Skip("no readelf");
   Pprof pprof;

@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Where a test runner has closed its standard descriptors, files and pipes of ours would take
-/// their numbers and be closed on the way to a child's.
+/// If a test runner has closed its standard descriptors, files and pipes of the tests would take
+/// their numbers and be closed when a child starts.
 [[gnu::constructor]] void fill_standard_descriptors() {
   for (int fd = 0; fd <= 2; fd++)
     if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", O_RDWR);
@@ -60,7 +60,7 @@ Process::Process(const Spawn& spawn) {
     ::dup2(in[0] >= 0 ? in[0] : null, 0);
     ::dup2(out[1], 1);
     ::dup2(err[1], 2);
-    // What started the tests may ignore some: nohup, a shell's command in the background.
+    // Some signals may be ignored in the tests: by nohup, or in the background of a shell.
     for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(signal, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
@@ -83,7 +83,7 @@ Process::Process(const Spawn& spawn) {
 
 Process::~Process() {
   if (!ended()) {
-    // Workloads undo what they changed on SIGTERM.
+    // On SIGTERM workloads undo their changes.
     signal(SIGTERM);
     auto until = Clock::now() + 5s;
     while (!reap(false) && Clock::now() < until) nap(10ms);
@@ -208,7 +208,7 @@ int Process::wait(std::chrono::milliseconds limit) {
     }
     nap(2ms);
   }
-  // What it wrote is complete when the pipes are empty; a child left behind may hold them open.
+  // Its output is complete when the pipes are empty; a remaining child may hold them open.
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, 2s, [this] { return stdout_ < 0 && stderr_ < 0; });
   return *status_;
@@ -231,8 +231,7 @@ char state_of(pid_t pid) {
 
 namespace {
 
-/// The system call that it is in, and how often it has gone to sleep: the same as long as it
-/// sleeps.
+/// Its system call and its number of context switches: constant while it sleeps.
 std::string place_of(pid_t pid) {
   auto own = "/proc/" + std::to_string(pid), status = slurp(own + "/status");
   auto at = status.find("\nvoluntary_ctxt_switches:");
@@ -270,7 +269,7 @@ Result run(const Strings& argv, const std::function<void()>& in_child,
 
 namespace {
 
-/// The sets, and what makes them last through exec.
+/// Sets the capabilities, and keeps them through exec.
 void take_capabilities(const std::vector<int>& capabilities) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};

@@ -1,5 +1,5 @@
-// Child processes whose output is read as it comes. Whatever is started here is bounded in time and
-// ends with the test.
+// Child processes whose output is read as it arrives. Each process has a timeout and ends with the
+// test.
 #pragma once
 #include <sys/types.h>
 
@@ -18,30 +18,30 @@
 
 namespace coretap::tooltest {
 
-/// The longest that anything may take; emulated guests are slow, so it only catches what hangs.
+/// Timeout of all actions; long because emulated guests are slow: it only catches hangs.
 inline constexpr std::chrono::seconds kPatience{100};
 
-/// Thrown where this machine cannot run a test; TOOL_TEST turns it into GTEST_SKIP.
+/// Thrown if this machine cannot run a test; TOOL_TEST turns it into GTEST_SKIP.
 struct Skip : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct Spawn {
   Strings argv;
-  bool stdin_pipe = false;              ///< else /dev/null
+  bool stdin_pipe = false;              ///< otherwise /dev/null
   std::string stdout_path = {};         ///< a file instead of a pipe
   std::function<void()> in_child = {};  ///< before exec; async-signal-safe calls only
-  int death_signal = 9;                 ///< when the test itself dies
+  int death_signal = 9;                 ///< if the test dies
 };
 
-// For Spawn::in_child: in the child, before exec. Ends it with 126 where that cannot be.
+// For Spawn::in_child: called in the child, before exec. Exits with 126 on failure.
 
 /// Root, but with no capability except these (CAP_...).
 std::function<void()> as_root(std::vector<int> capabilities);
-/// An ordinary user with these.
+/// An ordinary user with these capabilities.
 std::function<void()> as_nobody(std::vector<int> capabilities);
 
-/// A child process in a group of its own; its output is read by a thread as it comes.
+/// A child process in a separate process group; a thread reads its output as it arrives.
 class Process {
  public:
   explicit Process(const Spawn& spawn);
@@ -53,19 +53,19 @@ class Process {
   void signal(int number) const;
   void write_stdin(std::string_view text);
   void close_stdin();
-  /// Closes our end of its stdout.
+  /// Closes the test's end of its stdout.
   void close_stdout();
-  /// Whether its stdout is read; not to begin with `false` leaves what it writes in the pipe.
+  /// Whether its stdout is read; with `false` from the start, its output stays in the pipe.
   void read_stdout(bool wanted);
 
   std::string out() const;
   std::string err() const;
   Strings out_lines() const;  ///< complete ones only
 
-  /// Until the condition holds for (stdout, stderr), or the process is gone: false.
+  /// Waits until the condition holds for (stdout, stderr); false: the process has ended.
   bool await(const std::function<bool(const std::string&, const std::string&)>& condition,
              std::chrono::seconds patience = kPatience);
-  /// Waits for the end, kills it if that does not come in time (and throws). 128 + n: signal n.
+  /// Waits for its exit; after the limit kills it and throws. 128 + n: signal n.
   int wait(std::chrono::milliseconds limit = kPatience);
   bool ended() { return reap(false); }
 
@@ -90,9 +90,9 @@ void nap(std::chrono::milliseconds time);
 bool until(const std::function<bool()>& condition);
 /// S: sleeps, Z: has ended, and so on.
 char state_of(pid_t pid);
-/// Until it sleeps and goes on doing so; false if it ends instead.
+/// Waits until it sleeps steadily; false if it ends instead.
 bool await_sleep(pid_t pid);
-/// It is off its CPU in a read of its standard input; false as well once it has ended.
+/// It is off its CPU in a read of its standard input; false also after its exit.
 bool reads_stdin(pid_t pid);
 
 struct Result {

@@ -1,11 +1,11 @@
-// Reads protobuf, and with it profiles in pprof's format, by a reader that is not ours.
+// An independent reader of protobuf and of profiles in pprof's format.
 #pragma once
 
 #include "harness.hpp"
 
 namespace coretap::tooltest {
 
-/// Members of a message by their numbers.
+/// Members of a message by number.
 inline const std::string kProtobuf = R"py(
 import gzip, json, struct, sys
 
@@ -68,8 +68,7 @@ print(json.dumps({"types": ["/".join(text[one(t, n)] for n in (1, 2)) for t in m
                   "comments": [text[n] for n in packed(one(p, 13) or b"")]}))
 )py";
 
-/// The types of a profile's values, its samples with their frames and labels, and what it says of
-/// itself.
+/// The types of a profile's values, its samples with their frames and labels, and its comments.
 inline Json read_profile(const std::string& path) { return read_by_python(kReadProfile, path); }
 
 }  // namespace coretap::tooltest

@@ -1,4 +1,4 @@
-// The rights that tools ask for, and those that a process has.
+// The capabilities that tools need, and those that a process has.
 #pragma once
 #include <sys/types.h>
 
@@ -17,7 +17,7 @@ struct Asked {
 
   auto operator<=>(const Asked&) const = default;
 };
-/// What `coretap doctor` says; one entry for each right, and one more for probes. By number.
+/// From `coretap doctor`; one entry for each capability, and one more for probes. By number.
 const std::vector<Asked>& asked_by(const std::string& tool);
 
 /// CapPrm, CapEff and so on.

@@ -1,5 +1,5 @@
-// Tools with the rights that they ask for instead of root's, and without one of them. What they
-// keep of them while they trace is in life_test.cpp.
+// Tools with the capabilities they need instead of root's, and without one of them. For those kept
+// during tracing see life_test.cpp.
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/perf_event.h>
@@ -13,7 +13,7 @@ namespace {
 
 bool have(int capability) { return capabilities_of(::getpid(), "CapPrm") >> capability & 1; }
 
-/// Asked of the kernel without our code: a probe on a function of this program.
+/// Asked of the kernel without coretap's code: a probe on a function of this program.
 bool probes_need_admin() {
   auto type = slurp("/sys/bus/event_source/devices/uprobe/type");
   if (type.empty()) return false;
@@ -32,7 +32,7 @@ bool probes_need_admin() {
          }).status == 0;
 }
 
-/// Does this machine ask for the right at all?
+/// Whether this machine requires the capability at all.
 bool is_asked_here(const Asked& asked) {
   auto right = asked.number;
   if (right == CAP_SYS_RESOURCE) return slurp("/proc/sys/kernel/osrelease").starts_with("5.10");
@@ -50,7 +50,7 @@ bool is_asked_here(const Asked& asked) {
   return true;
 }
 
-/// Numbers of all that it asks for on this machine and we have to give, except one.
+/// All capabilities that it needs on this machine and the test has, except one.
 std::vector<int> asked_numbers(const std::string& tool, int except = -1) {
   std::vector<int> numbers;
   for (auto& right : asked_by(tool))
@@ -73,7 +73,7 @@ Strings briefly(const std::string& tool) {
          (has_option(tool, "--dump-on-exit") ? " --dump-on-exit" : "");
 }
 
-/// Whether stacks of a workload have names with this part, without a right (-1: with all of them).
+/// Whether stacks of a workload have names with this part, without a capability (-1: with all).
 void expect_names(bool named, int without, const std::string& stacks, std::string_view part,
                   const Strings& workload) {
   SCOPED_TRACE(named);
@@ -87,7 +87,7 @@ void expect_names(bool named, int without, const std::string& stacks, std::strin
       << seen.err[0];
 }
 
-/// One of those that ask for the same, or each.
+/// One of the tools that need the same, or each.
 Strings examined() {
   Strings tools;
   std::set<std::vector<Asked>> classes;
@@ -108,7 +108,7 @@ TOOL_TEST_P(Rights, AreEnough, tool) {
   require_tracefs(tool);
   auto result = result_of(briefly(tool), as_nobody(asked_numbers(tool)));
   require_giving(result);
-  // Tools that ask for tracepoints only where nothing better is there.
+  // Tools that use tracepoints only as a fallback.
   if (result.status == 3 && contains(result.err, "tracefs is not mounted"))
     throw Skip("tracefs is not mounted here");
   ASSERT_EQ(result.status, 0) << result.err;
@@ -122,12 +122,12 @@ TOOL_TEST_P(Rights, AreAllNeeded, tool) {
   for (auto& right : asked_by(tool)) {
     if (!right.always || !have(right.number) || !is_asked_here(right)) continue;
     SCOPED_TRACE("without " + right.name);
-    // CAP_SYS_ADMIN holds those that were split off from it.
+    // CAP_SYS_ADMIN includes those that were split off from it.
     auto numbers = asked_numbers(tool, right.number);
     if (right.number == CAP_BPF || right.number == CAP_PERFMON) std::erase(numbers, CAP_SYS_ADMIN);
     auto result = result_of(briefly(tool), as_nobody(numbers));
     require_giving(result);
-    // The maps of some tools are so small that everybody may lock that much.
+    // The maps of some tools are so small that every user may lock that much.
     if (right.number == CAP_SYS_RESOURCE && result.status == 0) continue;
     EXPECT_EQ(result.status, 3) << result.err;
     EXPECT_TRUE(contains(result.err, right.name)) << result.err;
@@ -135,8 +135,8 @@ TOOL_TEST_P(Rights, AreAllNeeded, tool) {
   }
 }
 
-// A stack of root's process for an ordinary user with the rights to it. Its file has no name by
-// which everybody could read it.
+// Symbols of root's process for an ordinary user with the capabilities. Its file has no path that
+// every user could read.
 TOOL_TEST(RightsToNames, OfUserFunctions) {
 #ifdef __x86_64__
   const Strings workload("unwind --end sleep --ms 300 --memory");

@@ -1,11 +1,11 @@
-// Tools of file I/O against a process that reads and writes through io_uring, in every way a known
+// Tools of file I/O against a process that reads and writes through io_uring, in each way a known
 // number of times.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// All requests of a ring are distinguished here, even those with the same user_data.
+/// Whether all requests of a ring are distinguished here, even those with the same user_data.
 bool completions_name_requests() {
   auto explained = run({tool_path("filetop"), "--explain"}).out;
   return !contains(explained, "* tp_btf/io_uring_complete + ");
@@ -15,7 +15,7 @@ Observed trace(const std::string& tool, const Strings& arguments = "--rounds 10"
   return observe(Strings(tool) + "--json --strict -p {pid}", Strings("ringio") + arguments);
 }
 
-/// Of the rows that have this value, the sums are the workload's.
+/// For the rows with this value, the sums equal the workload's.
 void expect_calls(const Observed& seen, const char* key, const std::string& value) {
   expect_sums(lines_with(seen.body(), {{key, value}}), seen.truth,
               {"reads", "writes", "read_bytes", "write_bytes"});
@@ -30,7 +30,7 @@ TOOL_TEST(RingIo, Filetop) {
   }
 }
 
-// The kernel's own counts of the process, past the page cache.
+// Against the kernel's counts of the process, bypassing the page cache.
 TOOL_TEST(RingIo, FiletopCountsWhatProcCounts) {
   auto seen = trace("filetop", "--rounds 15 --direct");
   expect_calls(seen, "file", seen.truth["data"].str());
@@ -46,7 +46,7 @@ TOOL_TEST(RingIo, FiletopOnlyWhatIsAskedFor) {
   EXPECT_GE(others.report().lost("filtered"), others.number("calls"));
 }
 
-// Shown, or counted: where a kernel cannot tell which of them has ended.
+// Shown, or counted if a kernel cannot distinguish which of them has ended.
 TOOL_TEST(RingIo, RequestsWithTheSameUserData) {
   auto seen = observe("filetop --json -p {pid}", "ringio --rounds 20 --same-data");
   auto report = seen.report();
@@ -57,7 +57,7 @@ TOOL_TEST(RingIo, RequestsWithTheSameUserData) {
   }
 }
 
-/// The lines of an operation, "R" or "W", are about the file and as many as the workload's calls.
+/// The lines of an operation, "R" or "W", are about the file; their number is that of the calls.
 void expect_operations(const Observed& seen, const std::vector<Json>& lines, const char* bytes,
                        const char* count = nullptr) {
   auto data = seen.truth["data"].str();
@@ -106,7 +106,7 @@ TOOL_TEST(RingIo, Fileslower) {
   expect_operations(seen, events, "bytes");
 }
 
-// From submission on: it waits for another one.
+// From its submission: it waits for another one.
 TOOL_TEST(RingIo, FileslowerOnlyWhatIsSlow) {
   auto seen = trace("fileslower 250", "--rounds 10 --delay 300");
   auto slow = only(seen.body());
@@ -122,7 +122,7 @@ TOOL_TEST(RingIo, Fsdist) {
                     {"fsync", seen.number("flushes")}}));
 }
 
-// Reads and writes by where in the file they began, which the workload chooses.
+// Reads and writes by file offset, which the workload chooses.
 TOOL_TEST(RingIo, Fsslower) {
   auto seen = trace("fsslower 0", "--rounds 1 --size 4096");
   std::map<std::string, std::multiset<std::uint64_t>> offsets;
@@ -133,7 +133,7 @@ TOOL_TEST(RingIo, Fsslower) {
     EXPECT_EQ(event["offset_bytes"].is_null(), operation == "F");
     offsets[operation].insert(operation == "F" ? 0 : event["offset_bytes"].u64() / 4096);
   }
-  // One write at the file's position, which is 0, and the read after it, behind that; a failure.
+  // One write at the file's position, which is 0, and the read after it, after that; a failure.
   EXPECT_EQ(offsets["W"], (std::multiset<std::uint64_t>{0, 0, 1, 2, 3, 4, 6, 7}));
   EXPECT_EQ(offsets["R"], (std::multiset<std::uint64_t>{0, 0, 1, 1, 2, 3, 4, 9}));
   EXPECT_EQ(offsets["F"].size(), 1u);

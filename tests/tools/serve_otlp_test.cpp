@@ -1,5 +1,5 @@
-// What `coretap serve` pushes by OTLP, beside programs that know how many events they made, and
-// receivers that refuse, stop and come late.
+// OTLP pushes of `coretap serve`, against programs that know the number of their events, and
+// receivers that refuse, stop and start late.
 #include <poll.h>
 
 #include <atomic>
@@ -11,7 +11,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// What requests hold, by a reader that is not ours: lines of a path and a body in hexadecimal.
+/// Decodes requests by an independent reader: lines of a path and a body in hexadecimal.
 const std::string kReadOtlp = kProtobuf + R"py(
 def any(b):
     for number, (value,) in members(b).items():
@@ -55,7 +55,7 @@ for push, line in enumerate(open(sys.argv[1])):
 print(json.dumps({"points": points, "events": events, "resources": resources}))
 )py";
 
-/// Takes pushes at a socket with a path.
+/// Receives pushes at a Unix socket.
 class Receiver {
  public:
   explicit Receiver(std::vector<int> first = {}) : statuses_(std::move(first)) {
@@ -84,7 +84,7 @@ class Receiver {
     std::lock_guard lock(mutex_);
     return refused_;
   }
-  /// All that it has taken.
+  /// All requests received.
   Json taken() const {
     TemporaryDirectory dir;
     auto file = dir.path() + "/requests";
@@ -154,7 +154,7 @@ class Receiver {
   std::thread thread_;
 };
 
-/// Of the last push that has the metric, all series together.
+/// Sum over all series in the last push that has the metric.
 double last_sum(const Json& taken, const std::string& name) {
   double sum = 0;
   std::uint64_t push = 0;
@@ -167,7 +167,7 @@ double last_sum(const Json& taken, const std::string& name) {
   return sum;
 }
 
-/// Each is there once: no two events of a tool have one time.
+/// Each occurs once: no two events of a tool have the same time.
 std::set<std::uint64_t> times_of_events(const Json& taken) {
   std::set<std::uint64_t> times;
   for (auto& e : taken["events"].items())
@@ -207,7 +207,7 @@ TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
   }
   for (auto& r : taken["resources"].items()) EXPECT_EQ(r["service.name"].str(), "coretap");
 
-  // Each sample of the page has its point, and the other way round.
+  // Each sample of the page has its point, and vice versa.
   std::set<std::string> pushed, shown;
   for (auto& p : taken["points"].items()) {
     auto name = p["name"].str();
@@ -240,7 +240,7 @@ TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
   EXPECT_EQ(times_of_events(taken).size(), opens);
 }
 
-// A stopped process takes nothing: what finds no room is limited, and all others come.
+// A stopped process receives nothing: events without room count as limited, all others arrive.
 TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
   Receiver receiver;
   Workload workload("opener", "--count 8000", kLinger);
@@ -251,7 +251,7 @@ TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
   kill(listener, SIGSTOP);
   workload.release();
   const auto opens = static_cast<double>(workload.truth()["bulk"].u64());
-  std::this_thread::sleep_for(1s);  // its reader reads the ring
+  std::this_thread::sleep_for(1s);  // so that the ring is read
   kill(listener, SIGCONT);
   auto outcome = [](const Metrics& p, const std::string& name) {
     return p.sum("coretap_events_total", {{"outcome", name}});

@@ -1,4 +1,4 @@
-// `coretap serve` beside programs that know how many events they made, and beside clients and tools
+// `coretap serve` against programs that know the number of their events, and with clients and tools
 // that misbehave.
 #include <future>
 
@@ -21,7 +21,7 @@ TOOL_TEST(Serve, CountsAreTheWorkloads) {
     Server server(entry("opensnoop -p " + workload.id(),
                         "labels = [\"comm\"]\nevents = { file = \"" + log + "\" }"));
     opens = opens_of(workload);
-    // Series that are new are 0 first.
+    // New series start at 0.
     EXPECT_TRUE(server.await([&](auto& p) { return p.count(kOpens) && p.sum(kOpens) == 0; }));
     auto page = server.page();
     EXPECT_EQ(page.sum(kOpens), opens);
@@ -65,7 +65,7 @@ TOOL_TEST(Serve, Histograms) {
   EXPECT_EQ(last, page.sum("coretap_events_total", {{"tool", "runqlat"}, {"outcome", "shown"}}));
 }
 
-// Tasks of known states, as they are at each page and no longer.
+// Tasks of known states, current at each page.
 TOOL_TEST(Serve, LoadsAreThoseOfNow) {
   Workload load("load", "--spinning 4 --blocked 3 --comm theload");
   Server server(entry("loads -p " + load.id(), "labels = [\"comm\"]"));
@@ -87,7 +87,7 @@ TOOL_TEST(Serve, LoadsAreThoseOfNow) {
   EXPECT_EQ(server.page().up("loads"), 1);
 }
 
-// The same numbers as --json has, of the same free blocks or nearly so.
+// The same numbers as --json, of nearly the same free blocks.
 TOOL_TEST(Serve, FragmentationOfZones) {
   Server server(entry("extfrag --unusable", "name = \"unusable\"") +
                 entry("extfrag --index", "name = \"index\""));
@@ -112,7 +112,7 @@ TOOL_TEST(Serve, FragmentationOfZones) {
   }
 }
 
-// Two entries of one tool, by names of their own.
+// Two entries of one tool, under separate names.
 TOOL_TEST(Serve, OneToolTwice) {
   Workload one("opener", "--count 30", kLinger);
   Workload other("opener", "--count 70", kLinger);
@@ -125,7 +125,7 @@ TOOL_TEST(Serve, OneToolTwice) {
   }));
 }
 
-// ---- what goes wrong ----
+// ---- failures ----
 
 TOOL_TEST(Serve, AToolThatEndsStartsAgain) {
   Server server(entry("opensnoop"));
@@ -201,7 +201,7 @@ TOOL_TEST(Serve, ClientsThatMisbehave) {
     EXPECT_FALSE(contains(server.answer(request), "200 OK"));
   EXPECT_TRUE(contains(server.get("/nothing"), "404"));
   EXPECT_TRUE(contains(server.answer("HEAD /metrics HTTP/1.0\r\n\r\n"), "200 OK"));
-  // Connections that say nothing are ended, and others then have their turn.
+  // Idle connections are closed, and others are then served.
   std::vector<int> silent;
   silent.reserve(40);
   for (int i = 0; i < 40; i++) silent.push_back(connected(server.socket()));
@@ -214,7 +214,7 @@ TOOL_TEST(Serve, ClientsThatMisbehave) {
 
 // ---- profiles ----
 
-/// A profile that was answered.
+/// The profile in a response.
 Json profile_of(const std::string& answer) {
   auto body = answer.find("\r\n\r\n");
   if (!contains(answer, " 200 ") || body == answer.npos) throw std::runtime_error(answer);
@@ -224,7 +224,7 @@ Json profile_of(const std::string& answer) {
   return read_profile(file);
 }
 
-/// How often a process waits in this function, by a profile that was answered.
+/// How often a process waits in this function, by the profile in a response.
 std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& function) {
   std::uint64_t count = 0;
   for (auto& s : profile_of(answer)["samples"].items()) {
@@ -259,7 +259,7 @@ TOOL_TEST(Serve, ProfilesOfATime) {
   auto symbols = server.answer(
       "POST /debug/pprof/symbol HTTP/1.1\r\nHost: coretap\r\n"
       "Content-Length: 8\r\n\r\n0x400123");
-  // Its clients would keep a connection for each file.
+  // Clients would keep a connection for each file.
   expect_contains(symbols, {"num_symbols: 0", "Connection: close"});
   auto list = server.get("/debug/pprof/");
   EXPECT_TRUE(contains(list, "\r\n\r\n/debug/pprof/waits\n")) << "runqlat has none: " << list;
@@ -268,7 +268,7 @@ TOOL_TEST(Serve, ProfilesOfATime) {
     expect_contains(server.get("/debug/pprof/waits?seconds=" + seconds), {" 400 "});
 }
 
-// Each child has a sum of its own, and there are more of them than there is room.
+// Each child has a separate sum, and there are more children than room.
 TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
   constexpr int kRounds = 8, kChildren = 40, kRoom = 200;
   static_assert(kRounds * kChildren > kRoom);
@@ -297,7 +297,7 @@ TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
 }
 
 TOOL_TEST(Serve, MemoryThatIsNotFreed) {
-  constexpr std::uint64_t kBlocks = 1000, kBytes = 4800;  // most of all that it allocates
+  constexpr std::uint64_t kBlocks = 1000, kBytes = 4800;  // most of all its allocations
   Workload workload("leaker", "--rounds 0 --blocks 1000 --block-bytes 4800", kLinger);
   Server server(entry("memleak -p " + workload.id()));
   workload.release();
@@ -375,7 +375,7 @@ TOOL_TEST(Serve, OnePage) {
   auto opens = opens_of(workload);
   EXPECT_EQ(once.wait(), 0) << once.err();
   auto page = parse_page(once.out());
-  // Without a page before it nothing is shown as 0.
+  // Without an earlier page nothing is shown as 0.
   EXPECT_EQ(page.sum(kOpens), opens);
 }
 

@@ -9,7 +9,7 @@ namespace coretap::tooltest {
 
 using namespace std::chrono_literals;
 
-// ---- a page, read by the rules of its format alone ----
+// ---- a page, parsed by its format only ----
 
 struct Sample {
   std::string name;
@@ -42,7 +42,7 @@ struct Metrics {
   double up(const std::string& tool) const { return sum("coretap_tool_up", {{"tool", tool}}); }
 };
 
-/// Fails where a line is not of the format, a series is there twice, or a family has no type.
+/// Fails if a line has a wrong format, a series occurs twice, or a family has no type.
 inline Metrics parse_page(const std::string& text) {
   Metrics page;
   std::set<std::string> seen;
@@ -108,7 +108,7 @@ inline int connected(const std::string& path) {
   return -1;
 }
 
-/// What the server answers, with its head; empty: nothing.
+/// The server's response, with its head; empty: none.
 inline std::string answer_to(const std::string& socket, const std::string& request) {
   int fd = connected(socket);
   if (fd < 0) return {};
@@ -123,7 +123,7 @@ inline std::string answer_to(const std::string& socket, const std::string& reque
   return all;
 }
 
-/// How many files the workload `opener` has opened: released here, and waited for.
+/// Number of files that the workload `opener` has opened: releases it and waits for it.
 inline double opens_of(Workload& opener) {
   opener.release();
   return opener.truth()["bulk"].real();
@@ -142,7 +142,7 @@ class Server {
     write(config);
     Spawn spawn;
     spawn.argv = {bin_directory() + "/coretap", "serve", file(), "--listen", "unix:" + socket()};
-    spawn.death_signal = SIGTERM;  // so that its tools end too
+    spawn.death_signal = SIGTERM;  // so that its tools end, too
     process_ = std::make_unique<Process>(spawn);
     until([&] { return !get("/metrics").empty() || process_->ended(); });
     if (!all_up(entries)) throw std::runtime_error("not all tools run: " + process_->err());
@@ -164,7 +164,7 @@ class Server {
   }
   Process& process() { return *process_; }
 
-  /// A page of its own: requests of one second share one.
+  /// A new page: requests within one second share one.
   Metrics page() const {
     std::this_thread::sleep_for(1100ms);
     auto answer = get("/metrics");
@@ -173,7 +173,7 @@ class Server {
     EXPECT_EQ(answer.substr(0, answer.find("\r\n")), "HTTP/1.0 200 OK");
     return parse_page(answer.substr(body + 4));
   }
-  /// Until the page is so; false: it does not become so.
+  /// Waits until the condition holds for a page; false: it never did.
   bool await(const std::function<bool(const Metrics&)>& condition) const {
     return until([&] { return condition(page()); });
   }
@@ -194,7 +194,7 @@ class Server {
   pid_t tool() const { return child("Seccomp:\t0"); }
 
  private:
-  /// The first whose status says this.
+  /// The first child whose status contains this.
   pid_t child(const char* state) const {
     for (auto pid : children())
       if (contains(slurp("/proc/" + std::to_string(pid) + "/status"), state)) return pid;

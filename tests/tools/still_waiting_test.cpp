@@ -1,10 +1,10 @@
-// Waits that are under way when tracing ends, in all tools that show waits.
+// Waits in progress when tracing ends, in all tools that show waits.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// How often it has left its CPU to wait, the wait under way included.
+/// How often it has left its CPU to wait, including the current wait.
 std::string voluntary_switches(const Workload& workload) {
   auto status = slurp("/proc/" + workload.id() + "/status");
   return status.substr(status.find("\nvoluntary_ctxt_switches:"));
@@ -16,7 +16,7 @@ std::vector<Json> waiting(const Report& report) {
 
 TOOL_SUITE(StillWaiting, ("offcputime offwaketime wakeuptime chaintrace"));
 
-/// wakeuptime knows only the name of the task that waits.
+/// wakeuptime knows only the name of the waiting task.
 bool has_stacks(const std::string& tool) { return tool != "wakeuptime"; }
 
 TOOL_TEST_P(StillWaiting, SinceItBlocked, tool) {
@@ -62,7 +62,7 @@ TOOL_TEST_P(StillWaiting, SinceBeforeTracing, tool) {
   workload.truth();
 }
 
-// What has ended is not shown as waiting, and a wait that is shown is not counted twice.
+// Ended waits are not shown as waiting, and a shown wait is not counted twice.
 TOOL_TEST(StillWaitingOffcputime, EachWaitOnce) {
   Workload ended("sleeper", "--sleeps 5 --ms 20", kLinger);
   Tracer tracer("offcputime", {"--json", "--strict", "-p", ended.id()});

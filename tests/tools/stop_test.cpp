@@ -1,4 +1,4 @@
-// Tools end when they are told to, whatever goes on beside them.
+// Tools end on request, whatever else the machine does.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -38,7 +38,7 @@ TOOL_TEST(Stop, BesideLoopsThatGoOn) {
   }
 }
 
-// What was in the ring buffer when the end came is shown, or counted.
+// Events in the ring buffer at the end are shown, or counted.
 TOOL_TEST(Stop, LedgerHoldsWhatWasNotRead) {
   Loops loops;
   Tracer tracer("opensnoop", "--json --ring-size 16M --duration 0.5", {.attached = false});

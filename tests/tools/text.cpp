@@ -37,7 +37,7 @@ bool contains(std::string_view text, std::string_view what) {
       return ::testing::AssertionFailure() << "a raw byte " << int(c) << " in: " << text;
     before = byte;
   }
-  // RapidJSON's decoder judges the encoding.
+  // RapidJSON's decoder checks the encoding.
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>,
                     rapidjson::CrtAllocator, rapidjson::kWriteValidateEncodingFlag>
@@ -105,7 +105,7 @@ void check_histogram(const Json& histogram, std::uint64_t unit_ns) {
     most += static_cast<double>(n) * static_cast<double>(below);
   }
   EXPECT_EQ(histogram["count"].u64(), count);
-  // The sum lies within what the slots allow.
+  // The sum is within the bounds of the slots.
   EXPECT_GE(histogram["total_ns"].u64(), least);
   EXPECT_LE(static_cast<double>(histogram["total_ns"].u64()), most);
 }

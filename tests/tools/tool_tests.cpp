@@ -54,8 +54,8 @@ ToolTests::Events events_for(const std::string& tool) {
 }
 
 Representative representative(ReportKind kind) {
-  // Options may exclude others, which the tests have: those that need none come first. Of
-  // snapshots, those come first that the loader reads alone, without programs (extfrag -i).
+  // Some of the tests' options conflict with other options: reports without options come first. Of
+  // snapshots, those come first that need no BPF programs (extfrag -i).
   const bool wanted = kind != ReportKind::snapshot;
   for (bool plain : {wanted, !wanted})
     for (auto& [name, tests] : declared())

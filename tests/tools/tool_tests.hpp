@@ -1,5 +1,5 @@
-// What a tool's test file declares for the tests that run for every tool: nothing of a tool is
-// known elsewhere in the tests.
+// Declared by a tool's test file for the tests that run for every tool: nothing else in the tests
+// knows a tool.
 //
 //   TESTS_OF(mytool, .events = {{}, "workload --count 5"}, ...);
 #pragma once
@@ -28,26 +28,26 @@ void PrintTo(ReportKind kind, std::ostream* out);
 struct ToolTests {
   struct Report {
     ReportKind kind;
-    Strings options = {};  ///< with which the tool prints it
+    Strings options = {};  ///< options to print it
   };
   /// A workload that makes events for this tool, and options that show names.
   struct Events {
     Strings options, command;
-    bool in_turns = false;  ///< the command presses for the machine's memory: one at a time
+    bool in_turns = false;  ///< the command uses up the machine's memory: one at a time
   };
   /// Beside all other tools, for hours (tests/stress/long-run). PID: a process that allocates and
   /// frees.
   struct LongRun {
-    Strings arguments;           ///< none: of tables one every ten seconds
-    std::string of = {};         ///< where a tool has several
-    bool holds_results = false;  ///< what it reports at the end grows until then
+    Strings arguments;           ///< none: for tables one every ten seconds
+    std::string of = {};         ///< if a tool has several
+    bool holds_results = false;  ///< its results accumulate until the end
   };
 
   std::string name;
   std::vector<Report> reports = {};  ///< default: that of the row
   Events events;
-  bool alone = false;              ///< its tests measure the machine: none runs beside them
-  bool nothing_when_idle = false;  ///< histograms by key: none where nothing happened
+  bool alone = false;              ///< its tests measure the machine: none runs in parallel
+  bool nothing_when_idle = false;  ///< histograms by key: no lines without events
   stress::Row stress;
   std::vector<LongRun> long_run = {{}};
 };
@@ -60,9 +60,9 @@ struct DeclareTests {
     { .name = #tool, __VA_ARGS__ }     \
   }
 
-/// All that are declared, by name.
+/// All declarations, by name.
 const std::map<std::string, ToolTests>& declared_tests();
-/// Of one tool; throws where its test file declares none. The command is a path.
+/// The declaration of one tool; throws if there is none. The command is a path.
 const ToolTests& tests_of(const std::string& tool);
 ToolTests::Events events_for(const std::string& tool);
 
@@ -73,11 +73,10 @@ struct Representative {
 };
 Representative representative(ReportKind kind);
 
-/// Whether tests of a class of tools run with each tool rather than with one of the class:
-/// CORETAP_ALL_TOOLS=1.
+/// Whether a class's tests run with each tool instead of one: CORETAP_ALL_TOOLS=1.
 bool with_all_tools();
 
-/// One line of JSON per tool, for programs that are not these tests.
+/// One line of JSON per tool, for other programs.
 std::string declarations_as_json();
 
 }  // namespace coretap::tooltest

@@ -30,7 +30,7 @@ std::string environment(const char* name, const std::string& otherwise) {
 
 }  // namespace
 
-// ---- where things are ----
+// ---- paths ----
 
 std::string bin_directory() {
   return environment("CORETAP_BIN",
@@ -54,7 +54,7 @@ std::optional<std::string> expected_missing(const std::string& tool) {
     if (line.empty() || line[0] == '#' || tab == std::string::npos) continue;
     if (line.substr(0, tab) != tool) continue;
     auto why = line.substr(tab + 1);
-    // The machine decides this, not the kernel.
+    // This depends on the machine, not the kernel.
     if (why == "where there are no hardware counters" && has_hardware_counters())
       return std::nullopt;
     return why;
@@ -67,7 +67,7 @@ std::optional<std::string> expected_missing(const std::string& tool) {
 namespace {
 
 /// Tools that are known to run here, in a file that all processes of the tests share: a line for
-/// each, which begins with the boot of the kernel and the build of the tools.
+/// each, starting with the boot id of the kernel and the build of the tools.
 class KnownToRun {
  public:
   static KnownToRun& all() {
@@ -79,7 +79,7 @@ class KnownToRun {
   void add(const std::string& tool) {
     read();
     if (!tools_.insert(tool).second) return;
-    // Others write it too: what one of them overwrites is tried once more.
+    // Other processes write it, too: tools whose lines are overwritten are tried once more.
     std::string text, temporary = path_ + ".XXXXXX";
     for (auto& known : tools_) text += begin_ + known + "\n";
     int fd = ::mkstemp(temporary.data());
@@ -292,11 +292,11 @@ bool Tracer::attached() {
   });
 }
 
-/// --strict, and all that was lost is what the kernel did not report.
+/// With --strict, when the kernel did not report the missing events.
 bool Tracer::lost_by_kernel() const {
   static const std::regex cause(" +([0-9]+)  (.+)");
   auto err = process_->err();
-  // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
+  // Where tracepoints can be preempted, the kernel sometimes skips a program; the tool reports it.
   if (contains(err, "missed: BPF program")) return true;
   std::uint64_t unmatched = 0;
   for (auto& line : complete_lines(err)) {
@@ -308,7 +308,7 @@ bool Tracer::lost_by_kernel() const {
   return unmatched && unmatched <= unreported_until_end_;
 }
 
-/// Its exit status; 0 for that, too.
+/// Its exit status; also 0 in that case.
 int Tracer::wait() {
   int status = process_->wait();
   unreported_until_end_ = unreported_.switches();

@@ -1,4 +1,4 @@
-// User stacks without frame pointers, against chains of functions that the workload knows by name.
+// User stacks without frame pointers, against call chains that the workload knows by name.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -8,17 +8,17 @@ using Stacks = std::vector<Strings>;
 
 constexpr char kNotReady[] = "file not read yet";
 
-/// The build leaves these workloads out where it cannot make them.
+/// Skips workloads that the build could not make.
 void require_workload(const std::string& name) {
   if (::access(workload_path(name).c_str(), X_OK))
     throw Skip("not built for this machine: " + name);
 }
 
-// ---- what the reports say ----
+// ---- contents of reports ----
 
 struct UserStack {
   Strings frames;
-  std::string cut;  ///< why it is not whole; empty: it is
+  std::string cut;  ///< why it is incomplete; empty: complete
   std::uint64_t guessed, count;
 
   std::string text() const {
@@ -35,8 +35,8 @@ UserStack stack_of(const Json& party, std::uint64_t count) {
           party["user_stack_guessed"].u64(), count};
 }
 
-/// Frames from the leaf on; a truth's "..." stands for any frames, "?" for one. The number of
-/// frames that it takes.
+/// Frames from the leaf on; a truth's "..." matches any frames, "?" one. Returns the number of
+/// frames matched.
 std::optional<std::size_t> match(const Strings& truth, const Strings& frames, std::size_t t = 0,
                                  std::size_t f = 0) {
   if (t == truth.size()) return f;
@@ -49,7 +49,7 @@ std::optional<std::size_t> match(const Strings& truth, const Strings& frames, st
   return match(truth, frames, t + 1, f + 1);
 }
 
-/// Which of the truths this stack is.
+/// Index of the truth that this stack matches.
 std::optional<std::size_t> which(const Stacks& truths, const UserStack& stack) {
   for (std::size_t i = 0; i < truths.size(); i++)
     if (match(truths[i], stack.frames)) return i;
@@ -62,7 +62,7 @@ Stacks truths_of(const Json& truth) {
   return all;
 }
 
-/// Behind main or a thread's function there is only what starts it.
+/// After main or a thread's function come only the frames of its start.
 void expect_start(const Strings& truth, const UserStack& stack) {
   auto rest = stack.frames.size() - *match(truth, stack.frames);
   if (truth.back() == "main") {
@@ -75,19 +75,18 @@ void expect_start(const Strings& truth, const UserStack& stack) {
 
 struct Expected {
   std::uint64_t least_guessed = 0, most_guessed = 0;
-  double known =
-      0.8;  ///< at least this part is in the chain; the rest is the workload's start and end
+  double known = 0.8;      ///< share in the chain, at least; the rest is the start and the end
   Strings sometimes = {};  ///< reasons that a quarter may have
 };
 
-/// For a moment after dlopen what it has mapped is not known, or taken for what was there.
+/// Shortly after dlopen new mappings are unknown, or the previous ones are still listed.
 const Expected kYoung{.sometimes = {"no mapping", "no unwind information"}};
 
-/// A thread's memory is taken away before its end.
+/// A thread's memory is released before its exit.
 const Expected kEnding{.sometimes = {"exiting"}};
 
-/// All stacks are whole, and nearly all of them are the workload's; only while the tables are made
-/// they may be cut.
+/// All stacks are complete, and nearly all match the workload's; they may be cut only while the
+/// tables are built.
 void expect_whole(const std::vector<UserStack>& stacks, const Stacks& truths,
                   const Expected& expected) {
   std::uint64_t all = 0, waiting = 0, known = 0, excused = 0;
@@ -146,7 +145,7 @@ struct TracedCases {
   std::vector<Traced> cases;
 };
 
-/// They run at once: what each has to itself is a part of `ms`.
+/// They run at the same time: each gets a share of `ms`.
 TracedCases trace_cases(const std::string& tool, const Strings& options,
                         const std::vector<Case>& cases) {
   require_tool(tool);
@@ -192,7 +191,7 @@ void expect_all_whole(const std::string& tool, const Strings& options,
   }
 }
 
-/// Those of the workload's stacks that begin with this leaf.
+/// The workload's stacks with this leaf.
 std::vector<UserStack> with_leaf(const Traced& traced, std::string_view leaf) {
   std::vector<UserStack> found;
   for (auto& stack : traced.stacks)
@@ -200,7 +199,7 @@ std::vector<UserStack> with_leaf(const Traced& traced, std::string_view leaf) {
   return found;
 }
 
-// ---- what runs innermost ----
+// ---- innermost functions ----
 
 TOOL_TEST(Unwind, ChainOfAllKindsOfFrames) {
   auto observed = trace_cases("profile", kSampled, {{"--end spin"}});
@@ -217,14 +216,14 @@ TOOL_TEST(Unwind, ProcedureLinkageTables) {
   expect_all_whole("profile", kSampled, {{"--end plt", kYoung}, {"--end plt --ibt", kYoung}});
 }
 
-// ---- what calls the chain ----
+// ---- callers of the chain ----
 
 TOOL_TEST(Unwind, Threads) {
   for (auto& [tool, options, end] : both_ways("--end spin"))
     expect_all_whole(tool, options, {{"--way thread" + end, kEnding}});
 }
 
-// The tables end in the middle, and frame pointers lead on.
+// The tables end within the chain, and frame pointers continue.
 TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
   const Expected guessed{.least_guessed = 1, .most_guessed = 1, .sometimes = kYoung.sometimes};
   for (auto& [tool, options, end] : both_ways("--end spin"))
@@ -232,7 +231,7 @@ TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
                      {{"--way framed" + end, guessed}, {"--way jit" + end, guessed}});
 }
 
-// Neither: what is below may be true or not, but it may not be taken for the whole.
+// Neither: frames below may be right or wrong, but the stack must be marked as incomplete.
 TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
   for (auto& [tool, options, end] : both_ways("--end spin")) {
     auto observed =
@@ -255,13 +254,13 @@ TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
   }
 }
 
-// Thousands of mappings, of which one changes all the time.
+// Thousands of mappings, one of which changes continuously.
 TOOL_TEST(Unwind, ThousandsOfMappings) {
   expect_all_whole("profile", kSampled,
                    {{"--mappings 8000"}, {"--mappings 8000 --end remap", kYoung}});
 }
 
-// The frames whose pages are there are right, and they are not taken for all.
+// Frames in present pages are right, and the stack is marked as incomplete.
 TOOL_TEST(Unwind, StackPagesThatAreGone) {
   auto gone = trace_cases("profile", kSampled, {{"--end dropped"}}).cases[0];
   std::uint64_t all = 0, unreadable = 0;
@@ -302,8 +301,8 @@ TOOL_TEST(Unwind, ForkServer) {
     if (stacks.back().cut == kNotReady) not_ready += stacks.back().count;
   }
   EXPECT_LE(not_ready, all / 4) << "a child has its parent's tables from the beginning";
-  // A child ends in the kernel, where its memory is taken away, and begins with faults: the page of
-  // a stack is gone for the moment in which it is copied.
+  // A child ends in the kernel, where its memory is released, and starts with faults: a stack page
+  // is absent while it is copied.
   expect_whole(stacks, truths, {.known = 0.3, .sometimes = {"exiting", "stack not readable"}});
   EXPECT_GT(children.size(), 20u);
 }
@@ -377,7 +376,7 @@ Strings in_namespace(const Strings& command) {
   return Strings{"/usr/bin/env", "unshare", "-pfm", "--kill-child", "--mount-proc"} + command;
 }
 
-/// Of the workload as it is by default.
+/// Of the workload with default options.
 void expect_default_whole(const Report& report) {
   Workload same("unwind", "--ms 1");
   same.release();
@@ -434,7 +433,7 @@ TOOL_TEST(Unwind, CallersOfOpen) {
   expect_whole(stacks, truths_of(seen.truth), {.known = 1});
 }
 
-// The writer of the pipe is in the chain, and another thread reads it.
+// The writer of the pipe has the chain, and another thread reads the pipe.
 TOOL_TEST(Unwind, Wakers) {
   for (std::string tool : {"wakeuptime", "offwaketime", "chaintrace"}) {
     SCOPED_TRACE(tool);
@@ -455,9 +454,9 @@ TOOL_TEST(Unwind, Wakers) {
   }
 }
 
-// ---- programs that were not prepared ----
+// ---- ordinary programs ----
 
-// Each call of its function takes the same functions of the shell, which exports their names.
+// Each call of its function calls the same functions of the shell, which exports their names.
 TOOL_TEST(Unwind, FramesOfARecursiveScript) {
   require_tool("profile");
   constexpr char kScript[] =
@@ -487,7 +486,7 @@ std::size_t descriptors_of(pid_t pid) {
   return static_cast<std::size_t>(std::distance(begin(directory), end(directory)));
 }
 
-// Their tables are shared, and nothing is kept of each.
+// Their tables are shared, and nothing is kept per process.
 TOOL_TEST(Unwind, ManyShortPrograms) {
   Tracer tracer("profile", kSampled + "--json --unwind-memory 1M");
   const Strings programs{"/bin/sh", "-c",
@@ -495,7 +494,7 @@ TOOL_TEST(Unwind, ManyShortPrograms) {
   run(programs);
   auto before = descriptors_of(tracer.process().pid());
   run(programs);
-  // What it sees last it has yet to look at.
+  // The last processes may not be handled yet.
   EXPECT_TRUE(until([&] { return descriptors_of(tracer.process().pid()) <= before + 4; }));
   tracer.stop();
 }

@@ -1,4 +1,4 @@
-// User stacks of processes that live for moments: whole, and with names after their end.
+// User stacks of short-lived processes: complete, and with names after their exit.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
@@ -15,7 +15,7 @@ void require_brief() {
 
 struct Seen {
   std::uint64_t whole = 0, in_chain = 0, exiting = 0;
-  std::map<std::string, std::uint64_t> cut;  ///< of the others, by reason
+  std::map<std::string, std::uint64_t> cut;  ///< of incomplete stacks, by reason
   std::string others;
 
   std::uint64_t all() const {
@@ -30,19 +30,19 @@ struct Seen {
   }
 };
 
-/// Stacks of the program of that name: its own functions alone, and the chain as it is.
+/// Stacks of the program with that name: only its own functions, in the right order.
 Seen check(const Report& report, const std::string& name) {
   Seen seen;
   for (auto& line : report.body) {
     if (line["comm"].str() != name) continue;
     auto frames = line["user_stack"].strings();
     auto n = line["count"].u64();
-    if (frames.empty()) continue;  // while it executes another program it has no stack
+    if (frames.empty()) continue;  // during exec it has no stack
     std::string words = std::to_string(n) + ":";
     for (auto& frame : frames) words += " " + frame;
     auto cut = line["user_stack_truncated"];
     if (!cut.is_null() && cut.str() == "exiting") {
-      seen.exiting += n;  // it has no memory any more, so it has no stack
+      seen.exiting += n;  // its memory is released, so it has no stack
       continue;
     }
     for (auto& frame : frames)
@@ -72,7 +72,7 @@ std::string milliseconds(double usual) {
   return std::to_string(static_cast<std::uint64_t>(usual * std::min(slowness(), 4.0)));
 }
 
-/// What runs is read in the background, in the first second.
+/// Mapped files are read in the background, in the first second.
 void warm_up() {
   ::usleep(static_cast<useconds_t>(1'000'000 * std::min(slowness(), 4.0)));
   for (auto& name : kNames) run({workload_path(name), milliseconds(300)});
@@ -87,7 +87,7 @@ std::string loop(int times, const std::string& body) {
   return "i=0; while [ $i -lt " + std::to_string(times) + " ]; do " + body + "; i=$((i+1)); done";
 }
 
-// Once their files have been read, whichever process that was for.
+// Once their files have been read, for any process.
 TOOL_TEST(UnwindYoung, ShortProgramsAreWhole) {
   require_brief();
   Tracer tracer("profile", "-F 499 --json");
@@ -112,7 +112,7 @@ TOOL_TEST(UnwindYoung, CommandsAreWholeFromTheirFirstStack) {
   }
 }
 
-/// Of these names, after these commands; new files have to be read first.
+/// With these names, after these commands; new files have to be read first.
 void expect_mostly_whole(const std::string& script, const std::vector<std::string>& names) {
   Tracer tracer("profile", "-F 999 --json");
   warm_up();
@@ -125,7 +125,7 @@ void expect_mostly_whole(const std::string& script, const std::vector<std::strin
   }
 }
 
-// Files that are deleted and made again, as builds do: equal in size, in tables, often in inode.
+// Files that are deleted and recreated, as in builds: equal in size, in tables, often in inode.
 TOOL_TEST(UnwindYoung, FilesThatTakeEachOthersPlace) {
   require_brief();
   TemporaryDirectory directory;
@@ -137,8 +137,8 @@ TOOL_TEST(UnwindYoung, FilesThatTakeEachOthersPlace) {
   expect_mostly_whole(loop(6, body), {kNames[0], kNames[1]});
 }
 
-// In a mount namespace that is gone when names are looked for, on an overlay, whose files have
-// another identity than stat() tells.
+// In a mount namespace that is gone when names are read, on an overlay, whose files have other
+// device and inode numbers than stat() returns.
 TOOL_TEST(UnwindYoung, InOverlaysThatAreGone) {
   require_brief();
   TemporaryDirectory directory;
@@ -152,7 +152,7 @@ TOOL_TEST(UnwindYoung, InOverlaysThatAreGone) {
   expect_mostly_whole("exec unshare -m /bin/sh -c '" + script + "'", {kNames[1]});
 }
 
-// Many at once that fork, execute and exit, beside one that maps code all the time.
+// Many processes at once that fork, exec and exit, beside one that maps code continuously.
 TOOL_TEST(UnwindYoung, Storms) {
   require_brief();
   Workload mapper("unwind", {"--ms", milliseconds(5000), "--mappings", "500", "--end", "remap"},
@@ -172,8 +172,8 @@ TOOL_TEST(UnwindYoung, Storms) {
   }
 }
 
-// The program's own frames are right; musl's have no tables, and that is said, but where names tell
-// that the program or the thread begins there.
+// The program's own frames are right; musl's have no tables and are marked, except where names show
+// the start of the program or thread.
 TOOL_TEST(UnwindYoung, MuslsPrograms) {
   for (std::string kind : {"unwind_musl_dynamic", "unwind_musl_static"}) {
     SCOPED_TRACE(kind);
@@ -183,7 +183,7 @@ TOOL_TEST(UnwindYoung, MuslsPrograms) {
     for (auto& line : report_of("profile -F 199 --json --" + command).body) {
       auto frames = line["user_stack"].strings();
       auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
-      // From a leaf of musl's only a guess leads on.
+      // From a leaf in musl only a guess continues.
       if (cut == "file not read yet" || frames.empty() || frames[0] != "musl_leaf") continue;
       const auto text = line.text();
       EXPECT_EQ(line["user_stack_guessed"].u64(), 0u) << text;

@@ -15,7 +15,7 @@ inline const std::vector<Tool>& all_tools() {
   return all;
 }
 
-/// For tests of each tool by itself, each with the tool's name.
+/// For tests that run for each tool, each with the tool's name.
 inline auto each_registered() {
   std::vector<const Registered*> all;
   for (auto& entry : registry()) all.push_back(&entry);
@@ -30,7 +30,7 @@ inline std::vector<Report> reports_of(const Tool& tool) {
   for (auto& other : tool.other_reports) all.push_back(other.report);
   return all;
 }
-/// A tool with one of its reports, and the option that asks for it.
+/// A tool with one of its reports, and the option that selects it.
 struct OfTool {
   Tool tool;
   std::string_view when;

@@ -1,4 +1,4 @@
-// The head of a small ELF file that a test makes.
+// The header of a small ELF file that a test makes.
 #pragma once
 #include <elf.h>
 
@@ -6,8 +6,8 @@
 
 namespace coretap {
 
-/// Of this machine; its program headers follow it, the section headers are wherever, their names in
-/// the last one.
+/// For this machine; program headers follow it, section headers are anywhere, with their names in
+/// the last section.
 inline Elf64_Ehdr elf_header(Elf64_Half type, std::size_t segments, Elf64_Off sections_at = 0,
                              std::size_t sections = 0) {
   Elf64_Ehdr header{};

@@ -1,4 +1,4 @@
-// What tests of every directory use, with the headers that are precompiled for them.
+// Shared by tests of all directories, with their precompiled headers.
 #pragma once
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ testing::AssertionResult says(std::string_view text, const Parts&... parts) {
       return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
   return testing::AssertionSuccess();
 }
-/// Cases of "what is asked => what is answered".
+/// Cases of "INPUT => RESULT".
 template <class Answer>
 void expect_each(Answer answer, std::initializer_list<std::string_view> cases) {
   for (auto each : cases) {
@@ -69,7 +69,7 @@ void expect_each(Answer answer, std::initializer_list<std::string_view> cases) {
     EXPECT_EQ(answer(std::string(each.substr(0, arrow))), each.substr(arrow + 4)) << each;
   }
 }
-/// The same, with parts of the answers.
+/// The same, with parts of the results.
 template <class Answer>
 void expect_says(Answer answer, std::initializer_list<std::string_view> cases) {
   for (auto each : cases) {
@@ -99,7 +99,7 @@ inline rapidjson::Document parsed_json(std::string_view text) {
   return d;
 }
 
-/// Members of these names, each as JSON writes its value.
+/// Members with these names, each as JSON writes its value.
 inline std::string members(const rapidjson::Value& object, const std::string& names) {
   std::string all;
   std::istringstream in(names);
@@ -112,7 +112,7 @@ inline std::string members(const rapidjson::Value& object, const std::string& na
   return all;
 }
 
-/// A directory that goes with its test.
+/// A directory that is removed with its test.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -170,7 +170,7 @@ inline std::string output_of(const std::string& command) {
   if (pipe) ::pclose(pipe);
   return all;
 }
-/// Runs it in a process of its own: its exit status, or 1000 and the signal that ended it.
+/// Runs it in a child process: its exit status, or 1000 and the signal that ended it.
 inline int in_child(const std::function<int()>& body, pid_t* pid = nullptr) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -182,13 +182,13 @@ inline int in_child(const std::function<int()>& body, pid_t* pid = nullptr) {
   if (pid) *pid = child;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
-/// The lowest descriptor that is free.
+/// The lowest free descriptor.
 inline int next_descriptor() {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(fd);
   return fd;
 }
-/// What can be read until the end, or until it would wait.
+/// Reads until the end, or until it would block.
 inline std::string rest_of(int fd) {
   std::string all;
   char part[4096];

@@ -17,7 +17,7 @@ namespace coretap {
 class Made {
  public:
   Made() = default;
-  /// Of a module, with `base` as the kernel's; that is finished by then, and stays.
+  /// Types of a module, with `base` as the kernel's, which is complete and must stay valid.
   explicit Made(Made& base)
       : base_(&base.open()), last_(base.last_), first_text_(base.strings_.size()) {}
 

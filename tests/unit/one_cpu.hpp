@@ -1,4 +1,4 @@
-// A thread that does not move.
+// A thread that is bound to its CPU.
 #pragma once
 #include <sched.h>
 
@@ -6,7 +6,7 @@
 
 namespace coretap::test {
 
-/// The thread stays where it runs, and those that it starts.
+/// The thread stays on its current CPU, and so do threads that it starts.
 class OnOneCpu {
  public:
   OnOneCpu() {

@@ -10,7 +10,7 @@ std::string source_dir() { return CORETAP_SOURCE_DIR; }
 
 std::string test_data() { return source_dir() + "/tests/unit/data"; }
 
-// Not by iterators: a byte at a time they take minutes in a build that is not optimised.
+// Without iterators: byte by byte they take minutes in an unoptimised build.
 std::string file_text(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();

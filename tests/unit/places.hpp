@@ -1,4 +1,4 @@
-// Where this checkout lies; its absolute path is compiled into one file only.
+// The directory of this checkout; only one file has its absolute path compiled in.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Messages of protobuf, by their wire format alone.
+// Messages of protobuf, by their wire format only.
 #pragma once
 #include <cstdint>
 #include <protozero/pbf_reader.hpp>
@@ -28,7 +28,7 @@ struct Wire {
         m.bytes = reader.get_string();
     }
   }
-  /// What repeats: the bytes of each.
+  /// A repeated member: the bytes of each.
   std::vector<std::string> all(unsigned number) const {
     std::vector<std::string> found;
     for (auto& m : members)
@@ -41,7 +41,7 @@ struct Wire {
     return found;
   }
   bool has(unsigned number) const { return !all(number).empty(); }
-  /// What is there at most once; without it zeros.
+  /// An optional member; zeros if absent.
   Member one(unsigned number) const {
     if (all(number).size() > 1) throw std::runtime_error("there twice: " + std::to_string(number));
     for (auto& m : members)
@@ -50,7 +50,7 @@ struct Wire {
   }
   std::uint64_t number(unsigned number) const { return one(number).value; }
   std::string text(unsigned number) const { return one(number).bytes; }
-  /// A message that must be there.
+  /// A required message.
   Wire in(unsigned number) const {
     if (!has(number)) throw std::runtime_error("not there: " + std::to_string(number));
     return Wire(text(number));

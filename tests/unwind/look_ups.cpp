@@ -1,6 +1,6 @@
-// unwind_look_ups MAPPINGS TIMES: how long the kernel program takes to find which file lies at an
-// address, in an address space with at least this many mappings. Prints JSON; ns as the kernel
-// counts the program's run time, less that of the program without a search.
+// unwind_look_ups MAPPINGS TIMES: measures the kernel program's search for the file at an address,
+// in an address space with at least this many mappings. Prints JSON; ns are the kernel's run time
+// of the program, minus that of the program without a search.
 #include <bpf/bpf.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ std::vector<std::uint64_t> map_pages(std::size_t mappings) {
   auto* all = static_cast<char*>(
       mmap(nullptr, 2 * mappings * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (all == MAP_FAILED) return at;
-  // Every second page; what lies between is a mapping, too.
+  // Every second page; the pages between are mappings, too.
   for (std::size_t i = 0; i < mappings / 2; i++) {
     void* to = all + 2 * i * kPage;
     if (mmap(to, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.get(),
@@ -39,7 +39,7 @@ std::vector<std::uint64_t> map_pages(std::size_t mappings) {
   return at;
 }
 
-/// ns that the program takes for each of these addresses, in turns.
+/// Run time in ns for each of these addresses, in turns.
 double run(const unwind::test::KernelTables& kernel, const std::vector<std::uint64_t>& at,
            long times) {
   auto counted = [&] {

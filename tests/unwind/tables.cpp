@@ -1,5 +1,5 @@
-// unwind_tables TIMES FILE...: makes the unwind table of each ELF file, as the tools do, and prints
-// what came of it as JSON: a line for each, then their sum. The time is the shortest of TIMES.
+// unwind_tables TIMES FILE...: builds the unwind table of each ELF file, as the tools do, and
+// prints the results as JSON: a line for each, then their sum. The time is the shortest of TIMES.
 #include <fcntl.h>
 
 #include <algorithm>

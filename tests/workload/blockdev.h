@@ -1,4 +1,4 @@
-/* Block devices of our own, gone with the workload. */
+/* Private block devices, removed with the workload. */
 #ifndef WORKLOAD_BLOCKDEV_H
 #define WORKLOAD_BLOCKDEV_H
 
@@ -15,7 +15,7 @@ static inline void await_node(const char *node)
 	can(access(node, W_OK), node);
 }
 
-/* Unless the path is there already. */
+/* Unless the path already exists. */
 static inline void load_module(const char *path, const char *module, const char *parameter)
 {
 	if (access(path, F_OK)) {
@@ -25,7 +25,7 @@ static inline void load_module(const char *path, const char *module, const char 
 	can(access(path, F_OK), path);
 }
 
-/* Its file, which is made in this directory; NULL: in one on a disk. */
+/* Its file is created in this directory; NULL: in one on a disk. */
 static inline int make_loop(const char *dir, uint64_t bytes, char *node)
 {
 	char backing[WL_PATH];
@@ -64,7 +64,7 @@ static inline void make_zram(uint64_t bytes, char *node)
 	await_node(node);
 }
 
-/* The disk at a place in sysfs, by its name there. */
+/* The disk that matches a sysfs pattern, by its name there. */
 static inline void find_disk(const char *pattern, char *node)
 {
 	glob_t found = {0};
@@ -85,7 +85,7 @@ static inline void make_scsi(uint64_t bytes, char *node)
 	find_disk("/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/sd*", node);
 }
 
-/* One that the machine has: guests of scripts/vm with --nvme. */
+/* An NVMe disk of the machine: guests of scripts/vm with --nvme. */
 static inline void make_nvme(char *node)
 {
 	wl_modprobe("nvme", NULL);

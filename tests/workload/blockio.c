@@ -1,5 +1,5 @@
-/* Direct I/O, one request at a time, so that the device sees the number the program knows; or, with
- * --buffered, as many pages of the device in the page cache. */
+/* Direct I/O, one request at a time, so that the device gets a known number of requests; or, with
+ * --buffered, the same number of pages through the page cache. */
 #include "blockdev.h"
 #include <linux/fs.h>
 
@@ -25,7 +25,7 @@ static struct {
 	char name[64], sysfs[64];
 } disk;
 
-/* Some file systems (btrfs) give files device numbers of their own: the mount's source tells. */
+/* Some file systems (btrfs) have separate device numbers for files: uses the mount's source. */
 static dev_t device_by_mount(void)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -59,7 +59,7 @@ static void find_disk_of(dev_t dev)
 	lacks_if(!dev, "no block device behind this path");
 	disk.major = major(dev);
 	disk.minor = minor(dev);
-	/* The whole one, of a partition. */
+	/* The whole disk of a partition. */
 	if (wl_slurp(wl_format("/sys/dev/block/%u:%u/partition", disk.major, disk.minor), text,
 		     sizeof(text)) >= 0) {
 		wl_slurp(wl_format("/sys/dev/block/%u:%u/../dev", disk.major, disk.minor), text,
@@ -106,12 +106,12 @@ static void set_scheduler(void)
 
 	wl_undo(WL_UNDO_WRITE, 0, file, "none");
 	wl_set(file, scheduler);
-	/* Loop devices of older kernels take any word, and have none. */
+	/* Loop devices of older kernels accept any name, and have no scheduler. */
 	if (wl_slurp(file, text, sizeof(text)) < 0 || !strstr(text, wl_format("[%s]", scheduler)))
 		wl_die(WL_CANNOT, "%s has no scheduler %s", disk.name, scheduler);
 }
 
-/* Blocks that are allocated and written leave no metadata updates for the measured part. */
+/* Allocated and written blocks cause no metadata updates in the measured part. */
 static void prefill(int fd, const char *buffer)
 {
 	for (uint64_t at = 0; at < span; at += size)
@@ -125,7 +125,7 @@ static uint64_t scatter(uint64_t i)
 	return (i * UINT64_C(0x9e3779b97f4a7c15) + (i << 7)) >> 20;
 }
 
-/* Its file, if it has one, and its node. */
+/* Creates its file, if it needs one, and its node. */
 static int make_device(char *node)
 {
 	if (!strcmp(make, "loop"))
@@ -162,7 +162,7 @@ static int workload(void)
 	if (make) {
 		file = make_device(node);
 		path = node;
-		/* O_EXCL on a block device: refused while it is mounted or in use. */
+		/* O_EXCL on a block device: fails while it is mounted or in use. */
 		fd = can(open(path, O_RDWR | O_EXCL | O_DIRECT | O_CLOEXEC), path);
 		wl_undo(WL_UNDO_CLOSE, fd, NULL, NULL);
 	} else {
@@ -181,17 +181,17 @@ static int workload(void)
 		dup2(again, fd);
 		close(again);
 	}
-	/* What looked at the new device has left pages. */
+	/* Programs that examined the new device left pages in the cache. */
 	fail_if(buffered && (ioctl(fd, BLKFLSBUF) || fcntl(fd, F_SETFL, O_RDWR)), path);
 	must(fstat(fd, &st), path);
 	find_disk_of(make ? st.st_rdev : st.st_dev);
 	if (scheduler)
 		set_scheduler();
-	/* Read through the page cache, older loop devices fill up with zeros. */
+	/* Read through the page cache, older loop devices return zeros. */
 	cannot_if(lost && (ftruncate(file, (off_t)(span - lost)) ||
 			   ioctl(fd, LOOP_SET_DIRECT_IO, 1UL)),
 		  "--lost");
-	/* What others left dirty would be counted as ours. */
+	/* Other processes' dirty pages would be counted as ours. */
 	sync();
 
 	wl_ready_with("disk %s major %u minor %u", disk.name, disk.major, disk.minor);

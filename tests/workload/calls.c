@@ -1,4 +1,4 @@
-/* Calls functions that take a known time: within each other, recursive, and left by longjmp. */
+/* Calls functions of known duration: nested, recursive, and left by longjmp. */
 #define WL_OWN_MAIN
 #include "workload.h"
 

@@ -1,5 +1,5 @@
-/* Makes direct compaction (huge pages out of fragmented memory), compaction by hand, or page
- * allocations that fall back on another migrate type. */
+/* Causes direct compaction (huge pages in fragmented memory), manual compaction, or page
+ * allocations that fall back to another migrate type. */
 #include "workload.h"
 
 #include <linux/if_packet.h>
@@ -26,7 +26,7 @@ static struct {
 	volatile uint64_t freed_bytes;
 } * shared;
 
-/* One compaction run begins for each zone that has pages. */
+/* One compaction run starts for each zone that has pages. */
 static uint64_t print_zones(void)
 {
 	FILE *info = fopen("/proc/zoneinfo", "re");
@@ -51,7 +51,7 @@ static uint64_t print_zones(void)
 	return count;
 }
 
-/* Holds every other page of nearly all free memory: much is free, nothing of it in one piece. */
+/* Holds every other page of nearly all free memory: much is free, but not contiguous. */
 static void child_main(uint64_t size, uint64_t reserve)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), done = 0;
@@ -113,7 +113,7 @@ static pid_t fragment_memory(void)
 	lacks_if(total > 4 * WL_GIB,
 		 "more than 4 GiB of memory to fragment: --manual, --whole or a guest");
 	shared = wl_shared(4096);
-	/* kcompactd would mend the fragments before a task needs to stall for them. */
+	/* kcompactd would defragment memory before a task needs to stall for it. */
 	wl_tune("/proc/sys/vm/compaction_proactiveness", "0");
 	pid_t child = wl_fork();
 	if (child == 0)
@@ -130,7 +130,7 @@ static const char types_path[] = "/proc/pagetypeinfo";
 static int rings[4096];
 static size_t ring_count;
 
-/* What is free in unmovable blocks of the order and above is used up before any fall back. */
+/* Free memory in unmovable blocks of the order and above is used up before any fallback. */
 static uint64_t free_unmovable(void)
 {
 	FILE *info = fopen(types_path, "re");
@@ -145,7 +145,7 @@ static uint64_t free_unmovable(void)
 			continue;
 		at += strlen(", type    Unmovable");
 		for (uint64_t i = 0; i < 64; i++, at = end) {
-			at += strspn(at, " >"); /* more than it would count */
+			at += strspn(at, " >"); /* more than the kernel counts */
 			uint64_t blocks = strtoull(at, &end, 10);
 			if (end == at)
 				break;
@@ -157,7 +157,7 @@ static uint64_t free_unmovable(void)
 	return bytes;
 }
 
-/* Blocks of 2^order unmovable pages each: the kernel's side of packet rings that are not used. */
+/* Blocks of 2^order unmovable pages each: the kernel's memory of unused packet rings. */
 static void take_unmovable(uint64_t bytes)
 {
 	uint64_t block = (uint64_t)sysconf(_SC_PAGESIZE) << order, taken = 0;
@@ -183,7 +183,7 @@ static void by_fallbacks(void)
 	if (!whole)
 		fragment_memory();
 	wl_ready();
-	/* What another of us gives back would be there to be taken. */
+	/* Memory freed by a second instance could be allocated by this one. */
 	int one_at_a_time = can(open(types_path, O_RDONLY | O_CLOEXEC), types_path);
 	can(flock(one_at_a_time, LOCK_EX), types_path);
 	bytes += free_unmovable();
@@ -211,7 +211,7 @@ static void by_huge_pages(void)
 	struct wl_counters before = wl_count(vm_keys, WL_COUNT(vm_keys));
 	uint64_t start = wl_now();
 	uint64_t deadline = start + seconds * WL_NSEC;
-	/* At most half of what was freed is taken, so that the machine keeps breathing. */
+	/* At most half of the freed memory is taken, so that the machine keeps running. */
 	for (pages = old + 4; (pages - old) * 2 * WL_MIB < shared->freed_bytes / 2; pages += 4) {
 		if (!wl_write_file(huge_path, wl_format("%lu", pages)))
 			break;
@@ -223,7 +223,8 @@ static void by_huge_pages(void)
 
 	report(&before, start);
 	print_zones();
-	/* Huge pages back and memory free before the truth is out, not when --linger ends. */
+	/* Huge pages and free memory are restored before the truth is printed, not when --linger
+	 * ends. */
 	wl_undo_all();
 	wl_result("stalls %lu wanted %lu", grown, wanted);
 	lacks_if(!grown, "no direct compaction happened");

@@ -1,5 +1,5 @@
-/* Makes a thread wait for locks of the kernel a known number of times: another one holds them while
- * it waits for a page of what it writes. */
+/* Makes a thread wait for kernel locks a known number of times: another thread holds them while it
+ * waits for a page of the data that it writes. */
 #include "perf.h"
 
 #include <linux/userfaultfd.h>
@@ -27,7 +27,7 @@ static void *hold(void *unused)
 	return unused;
 }
 
-/* The holder waits for the page, in a state that the kernel shows as S or D. */
+/* Waits until the holder waits for the page, in a state that the kernel shows as S or D. */
 static void await_fault(void)
 {
 	struct uffd_msg message;
@@ -36,7 +36,7 @@ static void await_fault(void)
 		check(errno == EINTR, "userfaultfd");
 }
 
-/* Gives the page when the waiter has waited long enough. */
+/* Provides the page when the waiter has waited long enough. */
 static void *give_page(void *unused)
 {
 	struct uffdio_zeropage page = {.range = {(uintptr_t)missing, 4096}};

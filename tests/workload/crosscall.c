@@ -1,4 +1,4 @@
-/* Has another CPU run a function a known number of times: each read of a perf event of that CPU
+/* Runs a function on another CPU a known number of times: each read of a perf event of that CPU
  * calls __perf_event_read there. */
 #include "workload.h"
 
@@ -6,7 +6,7 @@
 
 WL_NUMBER("calls", calls, 1000, "how many");
 
-/* Some CPU that is not this one. */
+/* A CPU other than this one. */
 static int open_elsewhere(int home)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,

@@ -1,4 +1,4 @@
-/* Calls functions whose debug information says what they take, with values that follow from the
+/* Calls functions whose parameters are in the debug information, with values that depend on the
  * number of the call. */
 #include "workload.h"
 
@@ -32,7 +32,7 @@ typedef struct request request_t;
 WL_NUMBER("calls", calls, 5, "calls of each function");
 static volatile uint64_t sink;
 
-/* As they are declared: nothing is left out, joined or called another way. */
+/* Called as declared: never removed, merged or changed. */
 #define EXACT __attribute__((noipa))
 
 EXACT long handle_request(request_t *r, double ratio, const int count, char tail)

@@ -16,7 +16,7 @@ WL_NUMBER("hugetlb", hugetlb, 0, "huge pages of hugetlb");
 WL_NUMBER("collapse", collapse, 0, "huge pages, made of small ones afterwards");
 static size_t page;
 
-/* Whole huge pages; no other mapping begins within them. */
+/* Whole huge pages; no other mapping starts within them. */
 static char *map_aligned(uint64_t pages)
 {
 	char *at = wl_anonymous((pages + 1) * HUGE);
@@ -74,7 +74,7 @@ static struct faults since(struct faults before)
 	return (struct faults){after.minor - before.minor, after.major - before.major};
 }
 
-/* khugepaged does it where no call can; the number of those that it did. */
+/* khugepaged collapses them if no call can; returns the number that it collapsed. */
 static uint64_t collapse_all(char *at)
 {
 	static const char interval[] =

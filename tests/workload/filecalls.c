@@ -1,4 +1,4 @@
-/* Makes a known number of calls on files: whole lives of files, looks at them, and flushes. */
+/* Makes a known number of calls on files: creates, removes, stats and flushes them. */
 #include "own_fs.h"
 
 #include <sys/sendfile.h>
@@ -18,7 +18,7 @@ static char *late;
 static uint64_t failures;
 static const char hostile[] = "\x1b]0;x\a\n\"\\\xff\xc3(, end";
 
-/* 4 reads, 3 writes, 2 flushes, 1 look, 2 opens of which 1 creates, 2 files and 2 directories
+/* 4 reads, 3 writes, 2 flushes, 1 stat, 2 opens of which 1 creates, 2 files and 2 directories
  * removed. */
 static void live(void)
 {
@@ -49,7 +49,7 @@ static void live(void)
 	must(unlinkat(AT_FDCWD, sub_path, 0), "unlinkat");
 }
 
-/* One call and what came of it; `path`: what it is about, NULL: it cannot be known. */
+/* One call and its result; `path`: its file, NULL: unknown. */
 static void done(const char *call, const char *path, long result, int error)
 {
 	wl_open(NULL, '{');
@@ -91,7 +91,7 @@ static void look(int fd)
 	LOOK(newfstatat, too_long, AT_FDCWD, too_long, st, 0);
 }
 
-/* The mapping is of anonymous memory, and the flush of all comes last. */
+/* The mapping is of anonymous memory, and the flush of everything comes last. */
 static void flush(int fd)
 {
 	void *map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -105,7 +105,7 @@ static void flush(int fd)
 	LOOK(sync, NULL, 0);
 }
 
-/* An operation that a file system sees; `offset`: -1 but for reads and writes. */
+/* An operation that a file system sees; `offset`: -1 except for reads and writes. */
 static void operated(const char *operation, const char *path, int64_t offset, long result,
 		     int error)
 {
@@ -120,7 +120,7 @@ static void operated(const char *operation, const char *path, int64_t offset, lo
 		(int)result;                                                                       \
 	})
 
-/* One of each sort, at known places; the last ones are none of a file system's files. */
+/* One of each kind, at known offsets; the last ones are not on a file system's files. */
 static void operate(void)
 {
 	static char bytes[8192];
@@ -135,7 +135,7 @@ static void operate(void)
 	OPERATE("W", file_path, 0, write(fd, bytes, 3000));
 	OPERATE("W", file_path, 8192, pwrite(fd, bytes, 500, 8192));
 	OPERATE("W", file_path, 4096, pwritev(fd, parts, 2, 4096));
-	/* The flush is a part of it. */
+	/* The flush is part of it. */
 	OPERATE("W", file_path, 5000, pwritev2(fd, parts, 2, 5000, RWF_DSYNC));
 	OPERATE("R", file_path, 1000, pread(fd, bytes, 700, 1000));
 	must(lseek(fd, 200, SEEK_SET), "lseek");
@@ -168,8 +168,8 @@ static void operate(void)
 	must(write(memory, bytes, 10), "write to memory");
 }
 
-/* A file by its handle is looked up among the inodes: this one is there. Of one that is removed the
- * inode is read again, each time, to see that. */
+/* A file handle is looked up among the inodes: this one is cached. For a removed file the inode is
+ * read again each time, to detect that. */
 struct handle {
 	struct file_handle head;
 	unsigned char bytes[MAX_HANDLE_SZ];
@@ -227,7 +227,7 @@ static int workload(void)
 		must(syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/comm", st, 0), "newfstatat");
 	for (uint64_t i = 0; i < syncs; i++)
 		must(fsync(fd), "fsync");
-	/* Each time with a page to write, on a disk. */
+	/* Each time with a dirty page, on a disk. */
 	for (uint64_t i = 0; i < syncfs_calls; i++) {
 		must(pwrite(on_disk, &i, sizeof(i), 0), "pwrite");
 		must(syncfs(on_disk), "syncfs");

@@ -1,4 +1,4 @@
-/* Reads and writes files in all ways that there are, a known number of times, and slowly once. */
+/* Reads and writes files by all system calls, a known number of times, and slowly once. */
 #include "workload.h"
 
 #include <sys/sendfile.h>
@@ -42,7 +42,7 @@ static ssize_t read_by(uint64_t way, int fd)
 			  : read(fd, buffer, size);
 }
 
-/* From one file to the other: each call reads the one and writes the other. */
+/* From one file to the other: each call reads one and writes the other. */
 static void copy(int from, int to)
 {
 	off_t start = 0;

@@ -14,7 +14,7 @@ static struct child {
 	volatile int status;
 } * slots;
 
-/* Each child but the last of a line forks the next, so that grandchildren exist too. */
+/* Each child except the last of a chain forks the next, so that grandchildren exist, too. */
 static void child_main(uint64_t slot)
 {
 	pid_t next = 0;

@@ -1,5 +1,5 @@
-/* A FUSE file system in memory, in a process of its own, without a library: regular files of up to
- * 64 KiB and directories, by the messages of linux/fuse.h (7.12 and newer). */
+/* A FUSE file system in memory, in a separate process, without a library: regular files up to 64
+ * KiB and directories, by the messages of linux/fuse.h (7.12 and newer). */
 #ifndef WORKLOAD_FUSE_SERVER_H
 #define WORKLOAD_FUSE_SERVER_H
 
@@ -11,7 +11,7 @@
 #define FUSE_NODES 64
 #define FUSE_FILE_BYTES (64 << 10)
 
-/* Number 1 is the root; no mode: free. */
+/* Number 1 is the root; mode 0: free. */
 static struct fuse_node {
 	uint32_t mode;
 	uint32_t size;
@@ -60,7 +60,7 @@ static inline struct fuse_name *fuse_find(uint64_t parent, const char *text)
 	return NULL;
 }
 
-/* 0: there is no room. */
+/* 0: no room. */
 static inline uint64_t fuse_name(uint64_t parent, const char *text, uint64_t node)
 {
 	for (size_t i = 0; i < FUSE_NODES; i++) {
@@ -141,7 +141,7 @@ static inline void fuse_serve_one(int fd, const struct fuse_in_header *in, const
 		if (init->minor < started.minor)
 			started.minor = init->minor;
 		return REPLY(started);
-	case FUSE_FORGET: /* nothing has it open any more */
+	case FUSE_FORGET: /* no longer in use */
 		if (!n->names)
 			n->mode = 0;
 		return;

@@ -31,7 +31,7 @@ __attribute__((noinline)) static void workload_map(void)
 	for (uint64_t i = 0; i < maps; i++) {
 		void *at = wl_anonymous(bytes);
 
-		/* What fails is no growth. */
+		/* Failing calls are not growth. */
 		check(mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED,
 		      "mmap of nothing");
 		munmap(at, bytes);

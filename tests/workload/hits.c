@@ -1,4 +1,4 @@
-/* Calls one function of its own, or one of the kernel, many times in a row. */
+/* Calls a function of this program, or of the kernel, many times in a row. */
 #include "workload.h"
 
 WL_NUMBER("count", count, 100, "how many calls");
@@ -13,7 +13,7 @@ WL_FRAME uint64_t hit(uint64_t number, uint64_t twice)
 	return twice;
 }
 
-/* Where it is in this file: the file is mapped in parts. */
+/* Its offset in the file: the file is mapped in parts. */
 static uint64_t file_offset_of(uint64_t address)
 {
 	unsigned long start, end, offset;

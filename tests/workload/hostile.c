@@ -1,4 +1,4 @@
-/* Ordinary events under names that harm what prints them carelessly. */
+/* Ordinary events under names that harm careless output. */
 #define WL_OWN_MAIN
 #include "workload.h"
 
@@ -36,7 +36,7 @@ static void do_file(void)
 	unlink(path);
 }
 
-/* The link's name becomes the new comm, and argv is as bad. */
+/* The link's name becomes the new comm, and argv is equally hostile. */
 static void do_exec(void)
 {
 	const char *link = wl_alias(wl_self(), dir, name);

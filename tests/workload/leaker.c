@@ -1,4 +1,4 @@
-/* Allocates and frees in known functions, and tells what it still holds by each of them. */
+/* Allocates and frees in known functions, and reports the memory still held by each of them. */
 #include "workload.h"
 
 #include <linux/bpf.h>
@@ -16,13 +16,13 @@ WL_NUMBER("closed", closed, 0, "this many of them are closed at once");
 WL_NUMBER("pipes", pipes, 0, "kernel memory: a page each");
 WL_NUMBER("percpu-maps", percpu_maps, 0, "kernel memory: per-CPU arrays");
 
-/* What is held from each function. */
+/* Memory held from each function. */
 static struct {
 	const char *function;
 	uint64_t bytes, count;
 } holds[32];
 
-/* The compiler must not know what becomes of a block. */
+/* The compiler must not know how a block is used. */
 static __thread void *volatile sink;
 static __thread volatile size_t hidden;
 
@@ -49,7 +49,7 @@ static void hold(const char *function, void *block, uint64_t bytes, uint64_t cou
 	__atomic_add_fetch(&holds[i].count, count, __ATOMIC_RELAXED);
 }
 
-/* Of a call that cannot have what it asks for. */
+/* Checks that an impossible request failed. */
 static void refused(bool well)
 {
 	fail_if(!well, "a call gave what it cannot have");
@@ -97,7 +97,7 @@ static FRAMED void leak_failed_realloc(size_t n)
 	refused(!sink);
 }
 
-/* The product is 0, but for its overflow. */
+/* The product would be 0, except that it overflows. */
 static FRAMED void leak_failed_array(size_t n)
 {
 	void *block = malloc(hide(n));
@@ -142,7 +142,7 @@ static FRAMED void leak_empty(size_t)
 	hold(__func__, malloc(hide(0)), 0, 1);
 }
 
-/* An allocator by other names. */
+/* An allocator under other names. */
 FRAMED void *toy_malloc(size_t n)
 {
 	void *block = malloc(n);
@@ -203,7 +203,7 @@ static FRAMED void leak_cut_tail(void)
 	unmap(at + 5 * 4096, 3);
 }
 
-/* One mapping is two now; where it was goes to another one, which is whole. */
+/* One mapping becomes two; a new, complete mapping takes the range between them. */
 static FRAMED void leak_cut_middle(void)
 {
 	const int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
@@ -213,7 +213,7 @@ static FRAMED void leak_cut_middle(void)
 	unmap(at + 3 * 4096, 2);
 	again = mmap(at + 3 * 4096, 2 * 4096, PROT_READ, fixed, -1, 0);
 	hold(__func__, again, 2 * 4096, 1);
-	/* Two mappings go by one call, the later one having taken a part of the other. */
+	/* One call unmaps two mappings, the later one having replaced part of the other. */
 	at = map(8);
 	sink = mmap(at + 4 * 4096, 4 * 4096, PROT_READ, fixed, -1, 0);
 	unmap(at, 8);
@@ -229,7 +229,7 @@ static FRAMED void leak_remapped(void)
 	refused(mremap(at, 40 * 4096, hide(SIZE_MAX / 2), 0) == MAP_FAILED);
 }
 
-/* ---- who calls ---- */
+/* ---- callers ---- */
 
 static FRAMED void leaker_middle(size_t n)
 {
@@ -259,7 +259,7 @@ static FRAMED void leak_blocks(void)
 		hold(__func__, malloc(hide(block_bytes)), block_bytes, 1);
 }
 
-/* Blocks that other threads free: every second one. */
+/* Blocks of which other threads free every second one. */
 static void *handed[1000];
 
 static FRAMED void leak_handed_over(void)
@@ -295,7 +295,7 @@ static void *thread_main(void *unused)
 	return unused;
 }
 
-/* Gives back what it has inherited and keeps its own; both end with it. */
+/* Frees the inherited block and keeps its own blocks; all end with the child. */
 static FRAMED void child(void *inherited)
 {
 	free(inherited);
@@ -337,7 +337,7 @@ static int workload(void)
 	uint64_t bytes = 0, count = 0;
 	pid_t pid[64];
 
-	/* What the machinery itself needs is there before it begins. */
+	/* Allocations of the C library itself are made before tracing. */
 	wl_threads(1, free_half, NULL, 0);
 	memset(handed, 0, sizeof(handed));
 	wl_ready();

@@ -1,5 +1,5 @@
 /* Tasks that the load average counts: threads that spin, and threads in vfork(), which wait for
- * their children and cannot be interrupted. */
+ * their children uninterruptibly. */
 #include "workload.h"
 
 WL_BOUNDED("spinning", spinning, 2, 0, 100, "threads that spin");
@@ -22,7 +22,7 @@ static void *spin_main(void *arg)
 	return NULL;
 }
 
-/* The child shares the parent's memory until it ends. */
+/* The child shares the parent's memory until it exits. */
 static void *block_main(void *arg)
 {
 	struct worker *w = arg;

@@ -1,4 +1,4 @@
-/* Looks up a known number of names, which are there or not. */
+/* Looks up a known number of names, existing or not. */
 #include "workload.h"
 
 WL_NUMBER("absent", absent, 0, "names that are not there, each another one");
@@ -13,7 +13,7 @@ static void look(int at, const char *name, int expected)
 
 static int workload(void)
 {
-	/* In memory, of which the kernel keeps no names that are not there. */
+	/* On a file system in memory, for which the kernel keeps no negative dentries. */
 	const char *dir = wl_make_dir("/dev/shm");
 	wl_new_file(wl_at(dir, "present"));
 	int at = must(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir);

@@ -1,5 +1,4 @@
-/* A network namespace of the workload's own, with nothing but its loopback, and what its sockets
- * are named. */
+/* A private network namespace with only its loopback, and names of its sockets. */
 #ifndef WORKLOAD_LOOPBACK_H
 #define WORKLOAD_LOOPBACK_H
 
@@ -36,7 +35,7 @@ struct lo_name {
 	socklen_t size;
 };
 
-/* Ports are in the order of the network. */
+/* Ports are in network byte order. */
 static inline struct lo_name lo_name(const char *address, in_port_t port)
 {
 	struct lo_name n = {.four = {.sin_family = AF_INET, .sin_port = port},
@@ -67,7 +66,7 @@ static inline in_port_t lo_port(int fd)
 	struct lo_name name = {.size = sizeof(name.six)};
 
 	fail_if(getsockname(fd, &name.any, &name.size), "getsockname");
-	return name.four.sin_port; /* at the same place in both */
+	return name.four.sin_port; /* at the same offset in both */
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* A memory cgroup of our own, of either version, for workloads that are to run out of memory. */
+/* A private memory cgroup, of either version, for workloads that are to run out of memory. */
 #ifndef WORKLOAD_MEMCG_H
 #define WORKLOAD_MEMCG_H
 
@@ -52,7 +52,7 @@ static inline void make_memcg(uint64_t limit, bool swaps)
 	const char *control = wl_format("%s/cgroup.subtree_control", cg_root);
 	if (cg_version == 2 && wl_slurp(control, text, sizeof(text)) >= 0 &&
 	    !strstr(text, "memory")) {
-		/* Another workload's would lose its limit; a guest may keep the controller. */
+		/* Other workloads would lose their limit; a guest may keep the controller. */
 		if (!getenv("CORETAP_GUEST"))
 			wl_undo(WL_UNDO_WRITE, 0, control, "-memory");
 		wl_set(control, "+memory");
@@ -62,7 +62,7 @@ static inline void make_memcg(uint64_t limit, bool swaps)
 	can(mkdir(cg_dir, 0755), cg_dir);
 	wl_set(cg_file(cg_version == 2 ? "memory.max" : "memory.limit_in_bytes"),
 	       wl_format("%lu", limit));
-	/* What could be swapped out would not have to be killed; without swap there is no file. */
+	/* Swappable memory would not cause a kill; without swap there is no file. */
 	if (!swaps)
 		wl_write_file(cg_file(cg_version == 2 ? "memory.swap.max" : "memory.swappiness"),
 			      "0");

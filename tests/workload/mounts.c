@@ -1,4 +1,4 @@
-/* Makes calls that mount and unmount in a mount namespace of its own, and says what they were. */
+/* Makes calls that mount and unmount in a private mount namespace, and prints each. */
 #include "workload.h"
 
 WL_NUMBER("unmounts", unmounts, 0, "unmounts of what is not there");
@@ -10,7 +10,7 @@ struct attributes {
 	uint64_t set, clear, propagation, userns_fd;
 };
 
-/* The call as it should be shown, but for its result. */
+/* The call as it should be shown, except for its result. */
 static long done(const char *call, long result, const char *source, const char *target,
 		 const char *format, ...)
 {

@@ -47,7 +47,7 @@ WL_FRAME void mutexes_both(pthread_mutex_t *first, pthread_mutex_t *second, enum
 	pthread_mutex_unlock(first);
 }
 
-/* What one thread does. */
+/* The locks of one thread. */
 struct part {
 	pthread_mutex_t *first, *second;
 	enum how how;
@@ -78,7 +78,7 @@ WL_FRAME void *mutexes_hang(void *arg)
 	return NULL;
 }
 
-/* One after the other. */
+/* One after another. */
 static void run(struct part *parts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -98,10 +98,10 @@ static void two(struct part *parts)
 	run(parts, 2);
 }
 
-/* The second mutex of the same address is never destroyed, as in C++. */
+/* Two mutexes at the same address, never destroyed, as in C++. */
 static void freed(struct part *parts)
 {
-	volatile uintptr_t was = 0; /* or the compiler knows that it is another one */
+	volatile uintptr_t was = 0; /* hides from the compiler that it is another one */
 
 	for (int i = 0; i < 2; i++) {
 		pthread_mutex_t *mutex = malloc(200);
@@ -123,7 +123,7 @@ static void three(struct part *parts)
 	run(parts, 3);
 }
 
-/* Holds the second mutex while the condition gives the first one back and takes it again. */
+/* Holds the second mutex while the condition releases the first one and takes it again. */
 static void wait_for_condition(void)
 {
 	struct timespec limit = soon(20);
@@ -155,7 +155,7 @@ static void recurse(void)
 	mutexes_take(&again, LOCK);
 	pthread_mutex_unlock(&again);
 	pthread_mutex_unlock(&b);
-	mutexes_take(&c, LOCK); /* it is held still */
+	mutexes_take(&c, LOCK); /* it is still held */
 	pthread_mutex_unlock(&c);
 	pthread_mutex_unlock(&again);
 	pthread_mutex_destroy(&again);

@@ -1,6 +1,6 @@
-/* The kernel's NFS server in a network namespace of its own, and a mount of it over the loopback:
- * version 4.2, without the daemons. What these answer is written to the server's caches before it
- * asks; the formats are those that fs/nfsd/export.c and net/sunrpc/svcauth_unix.c parse. */
+/* The kernel's NFS server in a private network namespace, and a mount of it over the loopback:
+ * version 4.2, without the daemons. Their answers are written to the server's caches in advance, in
+ * the formats that fs/nfsd/export.c and net/sunrpc/svcauth_unix.c parse. */
 #ifndef WORKLOAD_NFS_SERVER_H
 #define WORKLOAD_NFS_SERVER_H
 
@@ -9,7 +9,7 @@
 #define NFSEXP_OF_THIS 0x2402 /* insecure port, no subtree check, a file system id */
 #define NFS_FOR_EVER "2147483647"
 
-/* What the server has been told holds the file system that it serves. */
+/* The server's cache entries hold the file system that it serves. */
 static inline void nfs_forget_at_the_end(void)
 {
 	static const char *const caches[] = {"/proc/net/rpc/nfsd.fh/flush",
@@ -20,7 +20,7 @@ static inline void nfs_forget_at_the_end(void)
 		wl_undo(WL_UNDO_WRITE, 0, caches[i], "1\n");
 }
 
-/* Since 6.12 a client opens the files of a server on the same machine by itself (LOCALIO), past the
+/* Since 6.12 a client opens files of a server on the same machine directly (LOCALIO), without the
  * network. */
 static inline void nfs_over_the_network(void)
 {
@@ -31,8 +31,8 @@ static inline void nfs_over_the_network(void)
 		wl_tune(control, "N\n");
 }
 
-/* Serves one directory to the other. At the end the client goes first, then the server's threads: a
- * client without its server waits for it. */
+/* Serves one directory to the other. At the end the client is unmounted first, then the server's
+ * threads end: a client without its server would wait for it. */
 static inline void nfs_mount(const char *served, const char *dir)
 {
 	static const char control[] = "/proc/fs/nfsd";
@@ -52,7 +52,7 @@ static inline void nfs_mount(const char *served, const char *dir)
 	wl_set("/proc/net/rpc/nfsd.fh/channel",
 	       wl_format("workload 1 \\x00000000 " NFS_FOR_EVER " %s\n", served));
 	wl_set("/proc/fs/nfsd/versions", "-2 -3 +4\n");
-	/* For so long the first open waits: seconds, as short as can be. */
+	/* The first open waits this long: the minimum, in seconds. */
 	wl_set("/proc/fs/nfsd/nfsv4leasetime", "10\n");
 	wl_set("/proc/fs/nfsd/nfsv4gracetime", "10\n");
 	wl_set("/proc/fs/nfsd/portlist", "tcp 2049\n");
@@ -63,7 +63,7 @@ static inline void nfs_mount(const char *served, const char *dir)
 			"vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1,sec=sys,soft,timeo=100,"
 			"retrans=1"),
 		  "mount nfs4");
-	/* A file that is closed when the server has gone is waited for without end. */
+	/* Closing a file after the server has ended would wait forever. */
 	cannot_if(stat(dir, &root), dir);
 	wl_undo(WL_UNDO_CLOSE_ON, (int)root.st_dev, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Has NUMA balancing, or move_pages(), move a known number of pages to another node; or moves there
- * itself. */
+/* Lets NUMA balancing, or move_pages(), move a known number of pages to another node; or moves
+ * itself there. */
 #include "workload.h"
 #include <linux/mempolicy.h>
 
@@ -13,7 +13,7 @@ static uint64_t page;
 
 static const char *const vm_keys[] = {"numa_pages_migrated", "pgmigrate_success"};
 
-/* Two nodes that have memory, and a processor of each; -1: the first has none. */
+/* Two nodes that have memory, and a CPU of each; -1: the first has none. */
 static int nodes[2], cpus[2];
 
 static bool online(const char *path, int number, int *first)
@@ -64,7 +64,7 @@ static void tune(const char *name, const char *value)
 	cannot_if(!wl_tune(path, value), path);
 }
 
-/* How many of the pages lie on the node; with a target they are moved there first. */
+/* Number of pages on the node; with a target they are moved there first. */
 static uint64_t pages_on(char *at, int node, const int *target)
 {
 	static void *addresses[1 << 16];
@@ -83,7 +83,7 @@ static uint64_t pages_on(char *at, int node, const int *target)
 	return n;
 }
 
-/* The task alone, from the one node to the other; its memory stays. */
+/* Only the task moves from one node to the other; its memory stays. */
 static int travel_alone(void)
 {
 	lacks_if(cpus[0] < 0, "the first node has no processor");
@@ -105,7 +105,7 @@ static int workload(void)
 	find_nodes();
 	if (travel)
 		return travel_alone();
-	/* Nothing of the tests' own shall move, before or beside what is counted. */
+	/* Pages of the tests themselves must not move, before or during the count. */
 	tune("", "0");
 	uint64_t size = (pages * page + two_mib - 1) / two_mib * two_mib;
 	char *at = wl_anonymous(size + two_mib);
@@ -119,7 +119,7 @@ static int workload(void)
 		char smaps[1 << 16];
 		uint64_t kib;
 
-		/* The largest alone is ours: the C library has none. */
+		/* All huge pages are ours: the C library has none. */
 		wl_slurp("/proc/self/smaps_rollup", smaps, sizeof(smaps));
 		lacks_if(!wl_lookup(smaps, "AnonHugePages", &kib) || kib << 10 < size,
 			 "no huge page is available");
@@ -147,7 +147,7 @@ static int workload(void)
 		while (arrived < pages && wl_now() < deadline) {
 			uint64_t end = wl_now() + WL_NSEC / 10;
 
-			/* Processor time is what makes the kernel look at a task's pages. */
+			/* CPU time makes the kernel scan a task's pages. */
 			while (wl_now() < end)
 				for (uint64_t i = 0; i < pages; i++)
 					((volatile char *)at)[i * page]++;

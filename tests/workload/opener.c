@@ -1,4 +1,4 @@
-/* Opens files in known ways, each with its own result, and some of them many times over. */
+/* Opens files in known ways, each with a known result, and some of them many times. */
 #include <linux/openat2.h>
 
 #include "workload.h"
@@ -15,7 +15,7 @@ static int at;
 static const char hostile[] = "\x1b]0;x\a\n\"\\\xff\xc3(, end";
 static uint64_t opens, failures;
 
-/* One call and what came of it; `full` is where the file truly is. */
+/* One call and its result; `full` is the real path. */
 static void done(const char *call, const char *given, const char *full, long fd, int error,
 		 uint64_t flags, unsigned int mode)
 {
@@ -34,7 +34,7 @@ static void by_openat(int at, const char *given, const char *full, int flags, un
 	done("openat", given, full, fd, errno, (uint64_t)flags, mode);
 }
 
-/* What opens files itself comes before the tracer. */
+/* Setup that opens files runs before tracing. */
 static void set_up(void)
 {
 	static const char *const names[] = {"made", "one", "two", hostile};
@@ -75,14 +75,14 @@ static void scene(void)
 	fd = syscall(SYS_creat, "two", 0611);
 	done("creat", "two", wl_at(renamed, "two"), fd, errno, O_CREAT | O_WRONLY | O_TRUNC, 0611);
 #endif
-	/* The longest path there is, through directories and back; and one that is too long. */
+	/* The longest valid path, through directories and back; and one that is too long. */
 	while (strlen(longest) + 2 < sizeof(longest) - 4)
 		strcat(longest, "./");
 	strcat(longest, "made");
 	by_openat(AT_FDCWD, longest, wl_at(renamed, "made"), O_RDONLY, 0);
 	memset(too_long, 'x', sizeof(too_long) - 1);
 	by_openat(AT_FDCWD, too_long, wl_at(renamed, too_long), O_RDONLY, 0);
-	/* A name in memory that is not there before the call reads it. */
+	/* A name in memory that is not present before the call reads it. */
 	fd = syscall(SYS_openat, AT_FDCWD, late, O_RDONLY, 0);
 	done("openat", "made", wl_at(renamed, "made"), fd, errno, O_RDONLY, 0);
 	/* A name that cannot be read. */

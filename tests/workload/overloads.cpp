@@ -1,4 +1,4 @@
-// Functions of C++ that share a name: overloads, a method, templates, an unnamed namespace. Each is
+// C++ functions that share a name: overloads, a method, templates, an unnamed namespace. Each is
 // called a known number of times.
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,4 @@
-/* A file system of the workload's own: on a loop device, served by a process, or over the network.
- */
+/* A private file system: on a loop device, served by a process, or over the network. */
 #ifndef WORKLOAD_OWN_FS_H
 #define WORKLOAD_OWN_FS_H
 
@@ -30,7 +29,7 @@ static inline void mount_loop(const struct own_fs *fs, const char *dir)
 	can(mount(node, dir, fs->type, 0, NULL), fs->type);
 }
 
-/* In the place of a directory. */
+/* Mounted over a directory. */
 static inline void mount_own(const char *type, const char *dir)
 {
 	static const struct own_fs known[] = {

@@ -16,7 +16,7 @@ struct phase {
 	uint64_t calls, bytes, page_accesses, took_ns, minor_faults;
 };
 
-/* What mincore() says of a mapping of our own; mapping alone brings no page in. */
+/* Resident pages of a mapping by mincore(); mapping alone reads no pages. */
 static uint64_t resident(int fd)
 {
 	uint64_t found = 0;
@@ -95,13 +95,13 @@ static int other_file(void)
 	return fd;
 }
 
-/* Reads the file ahead and waits until it is there, but reads another one, which is cached. */
+/* Reads the file ahead and waits until it is cached, but reads another, cached one. */
 static void read_ahead(struct phase *p, int fd)
 {
 	int other = other_file();
 
 	transfer(&(struct phase){.name = "making another"}, other, true);
-	/* One call reads no more than a device's read-ahead. */
+	/* One call reads at most a device's read-ahead. */
 	for (uint64_t at = 0; at < size; at += 65536)
 		check(!posix_fadvise(fd, (off_t)at, 65536, POSIX_FADV_WILLNEED), "posix_fadvise");
 	for (int i = 0; resident(fd) < pages; i++) {

@@ -1,11 +1,11 @@
-/* Passes descriptors of known files to a child, over a Unix socket, and says which ones. */
+/* Passes descriptors of known files to a child, over a Unix socket, and prints which ones. */
 #include "workload.h"
 
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define FIRST 3 /* by sendmsg(), then one by sendmmsg(), beside other control data */
+#define FIRST 3 /* by sendmsg(), then one by sendmmsg(), with other control data */
 #define FILES (FIRST + 1)
 
 WL_NUMBER("rounds", rounds, 1, "how often");
@@ -75,7 +75,7 @@ static void receive(int fd)
 					       .msg_control = &control[i],
 					       .msg_controllen = sizeof(control[i])};
 	}
-	/* The call itself begins when tracing has begun, too. */
+	/* The call itself must start after tracing has started, too. */
 	check(poll(&there, 1, -1) == 1, "poll");
 	check(recvmsg(fd, &m[0].msg_hdr, MSG_CMSG_CLOEXEC) == 1, "recvmsg");
 	check(recvmmsg(fd, &m[1], 2, 0, NULL) == 2, "recvmmsg");

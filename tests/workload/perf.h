@@ -6,8 +6,7 @@
 
 #include <linux/perf_event.h>
 
-/* A tracepoint of this thread, and of those that it makes from now on; -1: there is none of that
- * name. */
+/* A tracepoint of this thread, and of those that it creates from now on; -1: no such tracepoint. */
 static inline int count_event(const char *id_file)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,

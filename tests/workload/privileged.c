@@ -1,4 +1,4 @@
-/* Does what needs capabilities, with them and without, and says which ones. */
+/* Makes calls that need capabilities, with them and without, and prints which ones. */
 #include "workload.h"
 
 #include <linux/capability.h>
@@ -27,7 +27,7 @@ static void checked(bool tell, uint64_t capability, const char *call, bool denie
 		wl_object(NULL, "capability %lu call %s denied %i", capability, call, denied);
 }
 
-/* A user id that the process has already needs no capability, but the kernel asks first. */
+/* A user id that the process already has needs no capability, but the kernel checks first. */
 static __attribute__((noinline)) void use_capabilities(bool tell, bool denied)
 {
 	int nice_now = getpriority(PRIO_PROCESS, 0);
@@ -39,8 +39,8 @@ static __attribute__((noinline)) void use_capabilities(bool tell, bool denied)
 	setpriority(PRIO_PROCESS, 0, nice_now);
 }
 
-/* As another user, in a process of its own: what not everybody may see of a process is asked
- * without an audit. */
+/* As another user, in a separate process: protected files of a process are checked without an
+ * audit. */
 static void read_status_of_init(void)
 {
 	pid_t child = fork();

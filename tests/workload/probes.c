@@ -4,7 +4,7 @@
 WL_NUMBER("calls", calls, 100, "times that all is done");
 static volatile uint64_t sink;
 
-/* A note as <sys/sdt.h> writes it, which need not be installed. */
+/* A note as in <sys/sdt.h>, which need not be installed. */
 #define PROBE(name, semaphore, argument)                                                           \
 	__asm__ volatile("990: nop\n"                                                              \
 			 ".pushsection .note.stapsdt,\"\",\"note\"\n"                              \
@@ -45,7 +45,7 @@ static void pass(uint64_t i)
 	if (i % 2 == 0)
 		counted_even(i);
 	PROBE("plain", "0", i);
-	/* As programs have it that ask whether a tracer listens before they compute arguments. */
+	/* As in programs that check for a tracer before they compute arguments. */
 	if (__atomic_load_n(&probes_gate, __ATOMIC_RELAXED)) {
 		gated++;
 		PROBE("gated", "probes_gate", i);

@@ -1,5 +1,5 @@
-/* Packets that come by known queues of an interface of its own, and packets over the loopback of a
- * network namespace of its own; says what the kernel has counted. */
+/* Packets on known queues of a private interface, and over the loopback of a private network
+ * namespace; prints the kernel's counts. */
 #include "loopback.h"
 
 #include <linux/if_tun.h>
@@ -53,7 +53,7 @@ static int workload(void)
 	if (packets)
 		open_queues(fd);
 	int udp = lo_socket(AF_INET, SOCK_DGRAM);
-	buffer[0] = 0x45; /* IPv4, to an address that no host has */
+	buffer[0] = 0x45; /* IPv4, to an address without a host */
 	wl_ready();
 
 	counters("lo", before);
@@ -64,7 +64,7 @@ static int workload(void)
 		by[queue]++;
 	}
 	for (uint64_t i = 0; i < datagrams; i++) {
-		/* The refusal of the one before is this one's error. */
+		/* The refusal of the previous packet is reported as this one's error. */
 		if (sendto(udp, buffer, size - 28, 0, &to.any, to.size) < 0)
 			check(errno == ECONNREFUSED, "sendto");
 	}

@@ -1,4 +1,4 @@
-/* Makes tasks reclaim memory themselves: of the whole machine, or of a memory cgroup. */
+/* Makes tasks reclaim memory directly: of the whole machine, or of a memory cgroup. */
 #include "memcg.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@ WL_BOUNDED("seconds", seconds, 20, 1, 600, "give up (77) after so long");
 WL_TEXT("dir", dir, NULL, "where the sparse file is made (default: one on a disk)");
 static const uint64_t limit = 16 * WL_MIB, window = 8 * WL_MIB, threads = 3;
 
-/* An event of the small zone is as good as one of the big. */
+/* The counters of all zones are summed. */
 static const char *const vm_keys[] = {"allocstall*",   "pgscan_direct",	 "pgsteal_direct",
 				      "pgscan_kswapd", "pgsteal_kswapd", "pgscan_direct_throttle",
 				      "oom_kill"};
@@ -32,7 +32,7 @@ static bool time_is_out(void)
 	return shared->stop || wl_now() > shared->deadline;
 }
 
-/* The holes of a sparse file fill the page cache as fast as memory is, without a disk's wait. */
+/* The holes of a sparse file fill the page cache at memory speed, without waits for a disk. */
 static void *read_file(void *unused)
 {
 	static char buffer[1 << 17];
@@ -88,7 +88,7 @@ static void hold_anonymous(void)
 	touch(map_anonymous(anon_bytes), anon_bytes);
 }
 
-/* Each needs twice the limit when its turn comes, and is the one that the kernel takes. */
+/* Each takes twice the limit in its turn, and is the one that the kernel kills. */
 static void make_victims(int gate)
 {
 	bool all_killed = true;
@@ -122,7 +122,7 @@ static void child_main(int gate)
 	pthread_t all[threads + 1];
 	char byte;
 
-	/* If memory runs out after all, the kernel shall take this process and no other. */
+	/* If memory runs out anyway, the kernel shall kill this process and no other. */
 	if (!kills)
 		wl_write_file("/proc/self/oom_score_adj", "1000");
 	(void)!read(gate, &byte, 1);
@@ -140,7 +140,7 @@ static void child_main(int gate)
 
 /* ---- memory cgroup ---- */
 
-/* v2 counts each time the limit made a task reclaim; v1 each charge that did not fit, which is
+/* v2 counts each time that the limit made a task reclaim; v1 each charge that did not fit, which is
  * more. */
 static uint64_t memcg_events(void)
 {
@@ -164,7 +164,7 @@ static void print_memcg(void)
 
 /* ---- whole machine ---- */
 
-/* A kswapd that runs only when no task does cannot keep up: allocations reclaim themselves. */
+/* With SCHED_IDLE kswapd cannot keep up: allocations reclaim directly. */
 static void idle_kswapd(void)
 {
 	struct sched_param none = {0};
@@ -186,7 +186,7 @@ static void idle_kswapd(void)
 		closedir(proc);
 }
 
-/* When even so it keeps up, a minimum above what is free makes all reclaim at once. */
+/* If it still keeps up, a minimum above the free memory makes all tasks reclaim. */
 static void boost(void)
 {
 	static const char path[] = "/proc/sys/vm/min_free_kbytes";
@@ -218,7 +218,7 @@ static int workload(void)
 	uint64_t available = wl_meminfo("MemAvailable");
 	uint64_t cache = wl_meminfo("MemTotal") / 4;
 	lacks_if(!memcg && available < 2 * cache, "too little memory is available");
-	/* What stays is for the page cache that is to be reclaimed: memory never runs out. */
+	/* The rest is for the page cache to be reclaimed: memory never runs out. */
 	anon_bytes = available - cache - threads * window;
 	file_bytes = memcg ? limit * 4 : 2 * cache;
 	int fd = wl_temp_file(wl_disk_dir(dir), 0, file_path);
@@ -257,7 +257,7 @@ static int workload(void)
 		stalls = memcg ? memcg_events() : wl_vmstat("allocstall*") - before.value[0];
 		if (stalls >= wanted && !kills)
 			break;
-		/* kswapd is given two seconds to fall behind by itself. */
+		/* kswapd gets two seconds to fall behind. */
 		if (!full && wl_meminfo("MemFree") < cache / 2)
 			full = wl_now();
 		if (!memcg && full && wl_now() > full + 2 * WL_NSEC)
@@ -276,7 +276,7 @@ static int workload(void)
 	wl_growth(&grown);
 	if (memcg)
 		print_memcg();
-	/* The machine is as before when the truth is out, not when --linger ends. */
+	/* The machine is restored before the truth is printed, not when --linger ends. */
 	wl_undo_all();
 	wl_result("worker_pid %d stalls %lu wanted %lu took_ns %lu", child, stalls, wanted, took);
 	if (!stalls)

@@ -1,5 +1,5 @@
-/* Leaf functions that keep values in the red zone over one instruction each, over a USDT probe
- * too; and one that exchanges registers. */
+/* Leaf functions that keep values in the red zone across one instruction each, also across a USDT
+ * probe; and one that exchanges registers. */
 #include "workload.h"
 
 WL_NUMBER("hits", hits, 1000, "how often each is passed");

@@ -1,4 +1,4 @@
-/* Makes, renames and removes a known number of files, and says what became of each. */
+/* Creates, renames and removes a known number of files, and prints the fate of each. */
 #include "workload.h"
 
 WL_NUMBER("files", files, 0, "files that are made, renamed and removed");
@@ -15,7 +15,7 @@ static void make(const char *path)
 	close(must(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), path));
 }
 
-/* A call; what it was given, and whether a file that was made here ended by it. */
+/* A call, its arguments, and whether it ended a file that was created here. */
 static void done(const char *call, long result, const char *path, const char *to, bool ended)
 {
 	wl_object(NULL, "call %s ret %ld path_hex %p to_hex %p ended %i", call,
@@ -44,7 +44,7 @@ static void scene(int at)
 	CALL(unlinkat, false, "new", "", AT_FDCWD, "new", 0);
 	CALL(unlinkat, true, "second", "", AT_FDCWD, "second", 0);
 
-	/* What a rename replaces ends, what it exchanges does not. */
+	/* A file replaced by a rename ends, an exchanged one does not. */
 	make("first");
 	make("other");
 	CALL(renameat2, false, "first", "other", AT_FDCWD, "first", AT_FDCWD, "other", 2);
@@ -75,7 +75,7 @@ static int workload(void)
 {
 	dir = wl_make_dir(in ? in : wl_memory_dir());
 	must(chdir(dir), dir);
-	/* Created before tracing begins. */
+	/* Created before tracing starts. */
 	make("before");
 	int here = must(open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ".");
 	int at = must(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir);

@@ -1,4 +1,4 @@
-/* Asks the C library for names, a known number of times; nothing leaves the machine. */
+/* Resolves names by the C library, a known number of times; nothing leaves the machine. */
 #include "workload.h"
 
 #include <netdb.h>

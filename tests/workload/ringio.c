@@ -1,5 +1,4 @@
-/* Reads, writes and flushes a file through io_uring in all ways that there are, a known number of
- * times. */
+/* Reads, writes and flushes a file by all operations of io_uring, a known number of times. */
 #include "workload.h"
 
 #include <linux/io_uring.h>
@@ -111,7 +110,7 @@ static void ended_with(const struct io_uring_cqe *cqe)
 	bytes[kind] += cqe->res > 0 ? (uint64_t)cqe->res : 0;
 }
 
-/* All that is filled in, until it has ended. */
+/* Submits everything filled in, and waits until it has ended. */
 static void go(void)
 {
 	unsigned int left = waiting;
@@ -168,7 +167,7 @@ static void read_in_all_ways(void)
 	go();
 }
 
-/* Past the page cache, so that /proc/self/io counts each byte. */
+/* Bypassing the page cache, so that /proc/self/io counts each byte. */
 static void read_directly(void)
 {
 	plain(READS, IORING_OP_READ, data, 0);
@@ -186,7 +185,7 @@ static void *write_later(void *unused)
 	return unused;
 }
 
-/* Linked to the read of a pipe that has something later. */
+/* Linked to the read of a pipe that gets data later. */
 static void read_late(void)
 {
 	static char byte;

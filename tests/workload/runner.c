@@ -1,4 +1,4 @@
-/* Runs programs, and fails to, with arguments that are known. */
+/* Runs programs, and fails to, with known arguments. */
 #define WL_OWN_MAIN
 #include "workload.h"
 
@@ -7,7 +7,7 @@ static uint64_t execs, fails;
 
 extern char **environ;
 
-/* Told when all is done: a line begun would be torn by the words of a tracer that shares it. */
+/* Printed at the end: a tracer on the same output could interrupt a partial line. */
 static struct tried {
 	pid_t pid;
 	int error;
@@ -37,7 +37,7 @@ static pid_t run(const char *file, char *const argv[])
 	return pid;
 }
 
-/* In a child: one try, and what it was. */
+/* In a child: makes one attempt, and records it. */
 static void attempt(const char *file, char *const argv[], bool works)
 {
 	pid_t pid = run(file, argv);

@@ -1,4 +1,4 @@
-/* Busy threads share one CPU, so that they wait for it; the kernel's own sum of the wait is truth.
+/* Busy threads share one CPU, so that they wait for it; the truth is the kernel's sum of the waits.
  */
 #include "workload.h"
 
@@ -43,8 +43,8 @@ static struct schedstat schedstat_of(pid_t tid)
 	return s;
 }
 
-/* A task's wait is added when it gets the CPU, and it says S a little before it leaves it:
- * the sums are final once they stood still for a while. */
+/* A task's wait is added when it gets the CPU, and its state is S slightly before it leaves the
+ * CPU: the sums are final once they are stable for a while. */
 static void await_asleep(pid_t tid)
 {
 	struct schedstat last = {0};

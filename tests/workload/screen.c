@@ -1,4 +1,4 @@
-/* Writes to a terminal of its own in several ways, and says what; or often the same. */
+/* Writes to a private terminal in several ways, and prints the bytes; or often the same. */
 #include "workload.h"
 
 #include <pty.h>
@@ -13,7 +13,7 @@ WL_NUMBER("typed", typed, 0,
 static int master, slave;
 static char slave_path[64], text[LONG_BYTES];
 
-/* The buffer of a terminal without a reader fills up. */
+/* The buffer of a terminal without a reader would fill up. */
 static void *drain(void *unused)
 {
 	char buffer[4096];
@@ -32,7 +32,7 @@ static void say(pid_t writer, const void *bytes, size_t size, ssize_t written)
 	wl_close('}');
 }
 
-/* A process whose terminal it is writes to it by the name that each has for its own. */
+/* A process writes to its controlling terminal by the name /dev/tty. */
 static void by_other_name(void)
 {
 	static const char words[] = "by another name\n";

@@ -1,6 +1,5 @@
-/* Has functions with the names that tools look for in servers of databases, TLS libraries and
- * Java's virtual machine, and calls them a known number of times: what the real ones do, without a
- * server. */
+/* Has functions with the names that tools trace in database servers, TLS libraries and Java's
+ * virtual machine, and calls them a known number of times, as the real programs do. */
 #include "workload.h"
 
 #include <setjmp.h>
@@ -11,7 +10,7 @@ WL_NUMBER("ms", ms, 0, "that each call takes");
 static uint64_t server_queries, parses, tls_calls, tls_bytes, pauses;
 static char longest[20000], beyond[40000];
 
-/* What is traced lasts at least that long. */
+/* Minimum duration of a traced call. */
 static void work(void)
 {
 	if (ms)

@@ -1,4 +1,4 @@
-/* Sends signals to a child of its own in all ways, and says what each call returned. */
+/* Sends signals to its child in all ways, and prints each call's result. */
 #include "workload.h"
 
 #define CALLS 13
@@ -7,7 +7,7 @@ WL_NUMBER("rounds", rounds, 1, "rounds of calls");
 static int taken[2];
 static pid_t child, gone;
 
-/* Takes all signals but SIGTTIN, which stays pending, and SIGURG, which is not blocked: ignored. */
+/* Handles all signals but SIGTTIN, which stays pending, and SIGURG, which is ignored unblocked. */
 static void take_signals(void)
 {
 	sigset_t set;
@@ -77,7 +77,7 @@ static int workload(void)
 		_exit(0);
 	wl_reap(gone);
 	wl_pipe(taken);
-	/* Before the fork: none comes too early. */
+	/* Before the fork: none arrives too early. */
 	sigfillset(&all);
 	sigdelset(&all, SIGALRM);
 	sigprocmask(SIG_BLOCK, &all, NULL);

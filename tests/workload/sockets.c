@@ -1,5 +1,5 @@
-/* Binds, listens and connects sockets in a network namespace of its own, and says what came of each
- * call. */
+/* Binds, listens and connects sockets in a private network namespace, and prints each call's
+ * result. */
 #include "loopback.h"
 
 #define BINDS 9
@@ -46,7 +46,7 @@ struct bind_call {
 	int options[2][2], interface;
 };
 
-/* Of a socket of the address's version of IP. */
+/* A socket for the address's IP version. */
 static int try_bind(const struct bind_call *b)
 {
 	struct lo_name name = name_of(b->end);

@@ -1,4 +1,4 @@
-/* Has memory swapped out, and reads it back page by page. */
+/* Forces memory to swap, and reads it back page by page. */
 #include "blockdev.h"
 #include "memcg.h"
 
@@ -9,7 +9,7 @@ WL_TEXT("make", make, "zram", "where they go: zram, which reads each at once, or
 static size_t page;
 static bool on_disk;
 
-/* mkswap(8): a page with the number of the last one, and a word in its end. */
+/* mkswap(8): a page with the number of the last one, and a signature at its end. */
 static void write_header(const char *node, uint64_t bytes)
 {
 	char header[65536] = "";
@@ -35,7 +35,7 @@ static void make_swap(char *node)
 	can(swapon(node, SWAP_FLAG_PREFER | SWAP_FLAG_PRIO_MASK), "swapon");
 }
 
-/* Not in order, so that nothing is gained by reading ahead. */
+/* Not in order, so that read-ahead has no effect. */
 __attribute__((noinline)) static void workload_read_back(volatile char *at)
 {
 	for (uint64_t i = 0; i < pages; i++)
@@ -44,14 +44,14 @@ __attribute__((noinline)) static void workload_read_back(volatile char *at)
 
 static void write_all(volatile char *at)
 {
-	/* No page may be the same as another, or as one of zeros: those are not written. */
+	/* All pages must differ from each other and from zeros: such pages are not written. */
 	for (uint64_t i = 0; i < pages; i++)
 		for (uint64_t j = 0; j < page; j += sizeof(uint64_t))
 			*(volatile uint64_t *)(at + i * page + j) =
 				(i + 1) * UINT64_C(0x9e3779b97f4a7c15) + j;
 }
 
-/* Where no process is left the cgroup can go. */
+/* The cgroup can be removed when it has no processes. */
 static void enter_ourselves(void)
 {
 	make_memcg(pages * page / 2 + 4 * WL_MIB, true);

@@ -16,7 +16,7 @@ static void on_alarm(int)
 {
 }
 
-/* Again and again: one may come before the call that it is to interrupt. */
+/* Repeatedly: one may arrive before the call that it is to interrupt. */
 static void alarms(unsigned int ms)
 {
 	struct timeval every = {.tv_usec = ms * 1000};
@@ -25,7 +25,7 @@ static void alarms(unsigned int ms)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* A read of an empty pipe that the signal's handler ends. */
+/* A read of an empty pipe, ended by the signal's handler. */
 static void interrupted_reads(uint64_t count)
 {
 	struct sigaction action = {.sa_handler = on_alarm}, old;
@@ -72,7 +72,7 @@ static uint64_t restarted_sleeps(uint64_t count, unsigned int ms)
 	return slept;
 }
 
-/* By the door that leads to the table for 32-bit programs; its numbers, such as 64: getppid. */
+/* By the entry to the table for 32-bit programs, with its numbers, such as 64: getppid. */
 static long call32(long number)
 {
 #ifdef __x86_64__

@@ -1,5 +1,5 @@
-/* TCP over the loopback of a network namespace of its own: known sessions, known bytes, and
- * segments that are lost on purpose. */
+/* TCP over the loopback of a private network namespace: known sessions, known bytes, and segments
+ * that are lost on purpose. */
 #include "loopback.h"
 #include <linux/filter.h>
 #include <linux/ipv6.h>
@@ -53,8 +53,8 @@ static bool closed_by(const char *who)
 	return !strcmp(closer, who);
 }
 
-/* Each packet has a header for all hops, eight bytes of padding, and one for its destination,
- * sixteen with an option for experiments (RFC 4727) that receivers skip. */
+/* Each packet has a hop-by-hop header of eight bytes of padding, and a destination header of
+ * sixteen bytes with an experimental option (RFC 4727) that receivers skip. */
 static void extend(int fd)
 {
 	const char hops[8] = {0, 0, 1, 4}, destination[16] = {0, 1, 0x1e, 12};
@@ -102,7 +102,7 @@ static void await_end(int fd)
 		;
 }
 
-/* Lets a socket receive nothing: the other end has to send again. */
+/* Makes a socket drop all it receives: the other end has to retransmit. */
 static void deaf(int fd, bool on)
 {
 	struct sock_filter nothing = {BPF_RET | BPF_K, 0, 0, 0};
@@ -113,7 +113,7 @@ static void deaf(int fd, bool on)
 		"socket filter");
 }
 
-/* Until a deaf socket has refused so many segments: what was sent may still be on its way. */
+/* Waits until a deaf socket has dropped this many segments: sent ones may be in transit. */
 static void await_drops(int fd, uint64_t wanted)
 {
 	uint32_t info[SK_MEMINFO_VARS] = {0};
@@ -125,7 +125,7 @@ static void await_drops(int fd, uint64_t wanted)
 	}
 }
 
-/* Each end has its turn, so that who closes first is no race. */
+/* The ends take turns, so that the order of closing is not a race. */
 static void serve_one(int fd)
 {
 	if (lost) {
@@ -158,7 +158,7 @@ static void serve_one(int fd)
 		wl_tell(to_client);
 }
 
-/* The process that accepts keeps nothing of the connection before the other one has begun. */
+/* The accepting process keeps nothing of the connection before the other one starts. */
 static void hand_over(int fd)
 {
 	int begun[2];
@@ -208,7 +208,7 @@ static void await_retransmits(uint64_t wanted)
 		wl_nap_ms(5);
 }
 
-/* The number below this column of TcpExt, and what is behind it. */
+/* The number below this column of TcpExt, and the text after it. */
 static char *tcp_ext(const char *column, char text[static 16384])
 {
 	char *title = NULL, *value = NULL;
@@ -233,7 +233,7 @@ static void count_refused(void)
 	listen_drops = strtoull(value, NULL, 10);
 }
 
-/* Of all sockets here: segments that were put to others, as the socket was in use. */
+/* Of all sockets here: segments merged with queued ones, as the socket was in use. */
 static uint64_t backlog_joined(void)
 {
 	char text[16384];
@@ -241,7 +241,7 @@ static uint64_t backlog_joined(void)
 	return strtoull(tcp_ext("TCPBacklogCoalesce", text), NULL, 10);
 }
 
-/* Until the attempt has its outcome: 0, or what it failed with. */
+/* Waits until the attempt has ended: 0, or its error. */
 static int outcome(int fd)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLOUT};
@@ -257,7 +257,7 @@ static int outcome(int fd)
 static int attempt(int fd)
 {
 	fail_if(nonblocking && fcntl(fd, F_SETFL, O_NONBLOCK), "fcntl");
-	/* To the other one there is no route. */
+	/* There is no route to the other address. */
 	if (!lo_connect(fd, lo_name(unreachable ? "192.0.2.1" : own_address, server_port)))
 		return 0;
 	return nonblocking && errno == EINPROGRESS ? outcome(fd) : errno;
@@ -271,7 +271,7 @@ static void expect_attempt(int fd, int wanted)
 		wl_die(WL_FAILED, "connect: %s", strerror(error));
 }
 
-/* It goes on by itself. */
+/* The attempt continues in the background. */
 static void begin_attempt(int fd)
 {
 	fail_if(fcntl(fd, F_SETFL, O_NONBLOCK) ||
@@ -284,7 +284,7 @@ static int client(void)
 	return unbound ? tcp_socket() : bound();
 }
 
-/* Of what follows the pseudo header: protocol and length, then two addresses of ::1. */
+/* Includes the pseudo header: protocol and length, and two addresses of ::1. */
 static uint16_t checksum_of(const uint16_t *words, size_t bytes)
 {
 	uint32_t sum = htons(IPPROTO_TCP) + htons(bytes) + 2 * htons(1);
@@ -335,7 +335,7 @@ static struct tcp_info info_of(int fd)
 	return info;
 }
 
-/* None is accepted: each finds one more in the queue than the one before. */
+/* None is accepted: each finds the queue longer by one than the previous one. */
 static void queue_up(int listener, uint64_t count)
 {
 	fail_if(listens_late && listen(listener, backlog), "listen");
@@ -347,7 +347,7 @@ static void queue_up(int listener, uint64_t count)
 		while (info_of(listener).tcpi_unacked <= i)
 			;
 	}
-	/* Their SYN are dropped. */
+	/* Their SYNs are dropped. */
 	for (uint64_t i = 0; i < overflow; i++) {
 		int fd = client();
 
@@ -357,7 +357,7 @@ static void queue_up(int listener, uint64_t count)
 	count_refused();
 }
 
-/* What acknowledges the client's segment comes MS later, before it is sent again. */
+/* The client's segment is acknowledged MS later, before a retransmission. */
 static void delay_answer(int fd)
 {
 	uint64_t start = wl_now();
@@ -373,7 +373,7 @@ static void delay_answer(int fd)
 	receive(fd, 1);
 }
 
-/* What the server sends then is not received before it was sent again. */
+/* The server's data are then received only after a retransmission. */
 static void lose_answers(int fd)
 {
 	wl_hear(to_client);
@@ -407,7 +407,7 @@ static void begin_talk(int fd)
 	if (lost)
 		hole_ns += wl_now() - hole;
 	struct tcp_info info = info_of(fd);
-	segments_in += info.tcpi_segs_in - 1; /* but for the answer to SYN */
+	segments_in += info.tcpi_segs_in - 1; /* except the answer to SYN */
 	smoothed_us = info.tcpi_rtt;
 	if (older)
 		wl_hear(to_client);
@@ -428,8 +428,8 @@ static void end_talk(int fd)
 		wl_hear(to_client);
 }
 
-/* SYN and answer are both sent again, after the first timeout of a second. The answer is received
- * then if the client is late; nothing is sent again if it gives up before. */
+/* SYN and answer are both retransmitted, after the first timeout of a second. The answer is then
+ * received if the client is late; nothing is retransmitted if it gives up before. */
 static void lose_answer(int fd, int listener)
 {
 	uint64_t before = retransmits(), start = wl_now();
@@ -446,12 +446,12 @@ static void lose_answer(int fd, int listener)
 		await_retransmits(before + 2);
 	}
 	connect_ns = wl_now() - start;
-	/* Neither end is left to send again after the last count. */
+	/* Closes both, so that no end retransmits after the last count. */
 	close(fd);
 	close(listener);
 }
 
-/* The kernel may choose one port only, which a session to the same server takes. */
+/* The kernel may choose only one port, which a session to the same server uses. */
 static void exhaust(int listener)
 {
 	unsigned int only = ntohs(server_port) == 40000 ? 40001 : 40000;

@@ -1,5 +1,5 @@
-/* Messages over a TCP connection in a network namespace of its own: each is sent and received in a
- * known number of calls, and waits in the receiver's socket for a known time at least. */
+/* Messages over a TCP connection in a private network namespace: each is sent and received in a
+ * known number of calls, and waits in the receiver's socket for a known minimum time. */
 #include "loopback.h"
 
 #include <netinet/tcp.h>
@@ -24,7 +24,7 @@ static int to_reader[2], to_writer[2];
 
 struct reader_says {
 	uint64_t receives;
-	uint64_t least_ns; /* sums over messages: from when it was seen to be there until taken */
+	uint64_t least_ns; /* sums over messages: from their detection until received */
 };
 
 static bool takes(const char *how)
@@ -40,7 +40,7 @@ static void await_bytes(int fd, uint64_t bytes)
 		sched_yield();
 }
 
-/* By a pipe; the bytes that one call has moved. */
+/* Through a pipe; the bytes that one call has moved. */
 static ssize_t splice_some(int fd, uint64_t most)
 {
 	static int pipes[2];
@@ -72,7 +72,7 @@ static void read_messages(int fd, struct reader_says *r)
 	uint64_t unit = together ? messages * size : size;
 
 	for (uint64_t i = 0; i < (together ? 1 : messages); i++) {
-		/* Waits in the call for what follows the first half. */
+		/* Waits in the call for the data after the first half. */
 		if (takes("waitall")) {
 			await_bytes(fd, size / 2);
 			wl_tell(to_writer);

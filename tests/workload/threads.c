@@ -1,4 +1,4 @@
-/* Makes threads one after another: by the C library, and without it. */
+/* Creates threads one after another: by the C library, and without it. */
 #include "workload.h"
 
 #define STACK_BYTES (64 << 10)
@@ -7,7 +7,7 @@ WL_BOUNDED("count", count, 20, 0, 100000, "threads by pthread_create()");
 WL_BOUNDED("raw", raw, 0, 0, 100000, "then threads by clone()");
 WL_NUMBER("ms", ms, 0, "rest so long before the end");
 static pid_t *tids;
-static pid_t gone; /* 0: the raw thread has ended; the kernel says so */
+static pid_t gone; /* 0: the raw thread has ended; set by the kernel */
 
 WL_FRAME void *threads_main(void *tid)
 {

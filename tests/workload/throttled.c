@@ -1,10 +1,10 @@
-/* Writes a file faster than the kernel lets dirty pages grow: its time off the CPU. For guests: it
- * sets how many the machine may have. */
+/* Writes a file faster than the kernel lets dirty pages grow, and reports its time off CPU. For
+ * guests: it sets the machine's limit of dirty pages. */
 #include "workload.h"
 
 #define LIMIT "/proc/sys/vm/dirty_"
 
-/* Of bytes and ratio the one that is not 0 holds: to write it clears the other one. */
+/* The non-zero one of bytes and ratio is in effect: writing it clears the other one. */
 static void limit(const char *bytes, const char *ratio, const char *value)
 {
 	const char *held = wl_number_in(bytes) ? bytes : ratio;

@@ -1,4 +1,4 @@
-/* Types known lines into an interactive bash on a terminal of its own. */
+/* Types known lines into an interactive bash on a private terminal. */
 #include "workload.h"
 
 #include <pty.h>
@@ -12,7 +12,7 @@ static size_t seen_size;
 
 #define PROMPT "<ready>"
 
-/* Reads what the terminal shows until there is another prompt. */
+/* Reads the terminal's output until there is another prompt. */
 static void await_prompt(int terminal)
 {
 	for (;;) {
@@ -83,7 +83,7 @@ static int workload(void)
 	type(terminal, last);
 	type(terminal, "\r");
 	await_prompt(terminal);
-	type(terminal, "\004"); /* no line: the end */
+	type(terminal, "\004"); /* end of input */
 	while (read(terminal, seen, sizeof(seen)) > 0)
 		;
 	wl_reap(pid);

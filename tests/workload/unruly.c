@@ -1,5 +1,4 @@
-/* Processes that are seldom thought of: other roots, other namespaces, absurd names and arguments.
- */
+/* Unusual processes: other roots, other namespaces, absurd names and arguments. */
 #define WL_OWN_MAIN
 #include "workload.h"
 
@@ -10,7 +9,7 @@ WL_TEXT("name", name_wanted, "x\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0d (d
 	"of files; \\xNN gives any byte");
 static char name[200];
 
-/* A place to burn time in, known by its name. */
+/* Uses CPU time in a function known by name. */
 WL_FRAME static void unruly_burn(unsigned int ms)
 {
 	uint64_t end = wl_clock(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000ULL;
@@ -35,7 +34,7 @@ static void try_open(const char *path, int flags)
 		close(fd);
 }
 
-/* ---- each in a process of its own; false: this machine does not do that ---- */
+/* ---- each in a separate process; false: not possible on this machine ---- */
 
 static bool ends_at_once(void)
 {
@@ -155,7 +154,7 @@ static bool private_mounts(void)
 	return !unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
-/* There and back. */
+/* Into another namespace and back. */
 static bool enters(void)
 {
 	int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
@@ -169,7 +168,8 @@ static bool enters(void)
 	return true;
 }
 
-/* Another file has the program's path there, a symbol table with lies, and a pipe is its map. */
+/* At the program's path there is another file with a false symbol table, and its perf map is a
+ * pipe. */
 static bool make_root(const char *root)
 {
 	char path[2 * WL_PATH];
@@ -225,7 +225,7 @@ static bool long_paths(void)
 	for (int i = 0; i < 255; i++)
 		component[i] = (char)(1 + (i * 97) % 46); /* no slash */
 	component[255] = '\0';
-	/* Deeper than any path can say: 20 * 256 bytes. */
+	/* Deeper than the longest path: 20 * 256 bytes. */
 	for (int i = 0; i < 20; i++)
 		if ((mkdir(component, 0700) && errno != EEXIST) || chdir(component))
 			return i > 0;
@@ -262,7 +262,7 @@ static bool gone_files(void)
 	return true;
 }
 
-/* Its own program is deleted, and another file takes the name. */
+/* Its own program is deleted, and replaced by another file of that name. */
 static bool decoy_in_place(void)
 {
 	char *const argv[] = {"unruly", "--child", NULL};
@@ -361,7 +361,7 @@ int main(int argc, char **argv)
 	uint64_t done = 0;
 	size_t n = argc < 1 ? 0 : strlen(argv[0]);
 
-	/* The programs that it runs are itself; some have no arguments that could tell. */
+	/* It runs itself as the other programs; some of them have no arguments to mark that. */
 	if (n < 6 || strcmp(argv[0] + n - 6, "unruly") ||
 	    (argc > 1 && !strcmp(argv[1], "--child"))) {
 		swap_own_file();

@@ -1,4 +1,4 @@
-// Functions that exceptions and cancelled threads leave, and one that ends by a jump to another.
+// Functions left by exceptions and cancelled threads, and one that ends by a jump to another.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ void cancel_one()
 
 } // namespace
 
-// Makes that many calls, and writes to a file what came of them.
+// Makes this many calls, and writes the results to a file.
 int main(int argc, char **argv)
 {
 	const int calls = argc > 2 ? std::atoi(argv[1]) : 0;

@@ -1,4 +1,4 @@
-/* A virtual machine whose processor leaves the guest a known number of times. */
+/* A virtual machine that exits a known number of times. */
 #include "perf.h"
 
 #include <linux/kvm.h>
@@ -9,7 +9,7 @@ WL_BOUNDED("outs", outs, 50, 1, 65535, "exits for writes to a port, at most 6553
 #if defined(__x86_64__)
 #define GUEST_AT 0x1000
 
-/* Asks for CPUID N times, writes to a port N times, then halts. */
+/* Executes CPUID N times, writes to a port N times, then halts. */
 static const unsigned char program[] = {
 	0xbe, 0,    0,				  /* mov si, cpuids */
 	0x31, 0xc0, 0x0f, 0xa2, 0x4e, 0x75, 0xf9, /* xor ax, ax; cpuid; dec si; jnz */

@@ -1,4 +1,4 @@
-/* Waits for futexes a known number of times, in every way, in waiter_outer -> waiter_wait. */
+/* Waits for futexes a known number of times, by every operation, in waiter_outer -> waiter_wait. */
 #include "workload.h"
 
 #include <linux/futex.h>
@@ -134,7 +134,7 @@ static bool wanted(const struct way *w)
 	return !*l;
 }
 
-/* Ends the waits of main(), which makes as many of each. */
+/* Ends the waits of main(), which makes the same number of each. */
 static void *help(void *unused)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
@@ -175,7 +175,7 @@ static int workload(void)
 	wl_pipe(to_helper);
 	wl_pipe(to_main);
 	for (const struct way *w = ways; w < ways + WL_COUNT(ways); w++)
-		wanted(w); /* asks the kernel now, while nothing traces */
+		wanted(w); /* asks the kernel before tracing starts */
 	pthread_detach(wl_thread(help, NULL));
 	wl_ready_with("words %lu", (uint64_t)(uintptr_t)words);
 	wl_tell(to_helper);

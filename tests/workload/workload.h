@@ -1,5 +1,5 @@
-/* What all workloads share: options, the ready/hold/linger handshake, JSON on stdout,
- * /proc readers, and undoing changes to the machine on every way out but SIGKILL. */
+/* Shared by all workloads: options, the ready/hold/linger handshake, JSON on stdout, /proc readers,
+ * and undoing changes to the machine on every exit except SIGKILL. */
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
 
@@ -53,7 +53,7 @@ struct wl_opt {
 	uint64_t least, most;
 };
 
-/* One after the other in a section of their own, whose bounds the linker knows. */
+/* Contiguous in a separate section, whose bounds the linker provides. */
 #define WL_OPTION(name, type, variable, default, kind, help, ...)                                  \
 	static type variable = default;                                                            \
 	static const struct wl_opt wl_opt_##variable                                               \
@@ -74,7 +74,7 @@ WL_FLAG("hold", wl_hold_wanted, "after the ready line wait for a byte or EOF on 
 WL_FLAG("linger", wl_linger_wanted, "wait so again before the end");
 WL_BOUNDED("timeout", wl_timeout_s, 120, 1, 3600, "end with status 1 after so many seconds");
 
-/* ---- ways out ---- */
+/* ---- exits ---- */
 
 static inline __attribute__((noreturn, format(printf, 2, 3))) void wl_die(int status,
 									  const char *format, ...)
@@ -90,7 +90,7 @@ static inline __attribute__((noreturn, format(printf, 2, 3))) void wl_die(int st
 	exit(status);
 }
 
-/* Each ends the program where a call went badly, with what errno says of it. */
+/* Each ends the program if a call failed, with the message of errno. */
 static inline __attribute__((always_inline)) void fail_if(bool bad, const char *what)
 {
 	if (bad)
@@ -108,7 +108,7 @@ static inline __attribute__((always_inline)) void cannot_if(bool bad, const char
 		wl_die(WL_CANNOT, "%s: %m", what);
 }
 
-/* What this machine does not have; errno says nothing of it. */
+/* The machine lacks something; errno has no message for it. */
 static inline __attribute__((always_inline)) void lacks_if(bool lacking, const char *what)
 {
 	if (lacking)
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void usage_if(bool bad, const char 
 		wl_die(WL_USAGE, "%s", what);
 }
 
-/* What a call returned that is negative when it fails. */
+/* Fails if a call's result is negative; returns it. */
 static inline __attribute__((always_inline)) int must(long result, const char *what)
 {
 	fail_if(result < 0, what);
@@ -134,7 +134,7 @@ static inline __attribute__((always_inline)) int can(long result, const char *wh
 	return (int)result;
 }
 
-/* Text that is good until a thread asks for the fourth one after it. */
+/* Valid until the same thread's fourth call after this one. */
 static inline __attribute__((format(printf, 1, 2))) const char *wl_format(const char *format, ...)
 {
 	static __thread char texts[4][6 * WL_PATH];
@@ -157,7 +157,7 @@ enum wl_undo_kind {
 	WL_UNDO_CLOSE_ON, /* all files on a device */
 	WL_UNDO_LOOP,
 	WL_UNDO_UMOUNT,
-	WL_UNDO_UMOUNT_WHOLE, /* while what serves it is there */
+	WL_UNDO_UMOUNT_WHOLE, /* while its server still runs */
 	WL_UNDO_RMMOD,
 	WL_UNDO_IDLE,
 	WL_UNDO_SWAPOFF,
@@ -173,7 +173,7 @@ struct wl_undo {
 static struct wl_undo wl_undos[1100];
 static volatile sig_atomic_t wl_undo_count;
 
-/* Runs in signal handlers too: system calls only. */
+/* Also runs in signal handlers: system calls only. */
 static inline void wl_undo_all(void)
 {
 	while (wl_undo_count > 0) {
@@ -227,7 +227,7 @@ static inline void wl_undo_all(void)
 		case WL_UNDO_UMOUNT_WHOLE:
 			for (int i = 0; i < 250 && umount2(u->path, 0) && errno == EBUSY; i++)
 				nanosleep(&pause, NULL);
-			/* Nothing is left where that went well. */
+			/* No effect if that succeeded. */
 			umount2(u->path, MNT_FORCE | MNT_DETACH);
 			break;
 		case WL_UNDO_RMMOD:
@@ -243,7 +243,7 @@ static inline void wl_undo_all(void)
 	}
 }
 
-/* Register before the change is made, so that no signal falls in between. */
+/* Register before the change is made, so that a signal between them is harmless. */
 static inline void wl_undo(enum wl_undo_kind kind, int number, const char *path, const char *value)
 {
 	struct wl_undo *u = &wl_undos[wl_undo_count];
@@ -377,7 +377,7 @@ static inline pid_t wl_tid(void)
 	return (pid_t)syscall(SYS_gettid);
 }
 
-/* By the first key, or at the end. */
+/* Called by the first key, or at the end. */
 static inline void wl_line_begin(void)
 {
 	wl_in_line = true;
@@ -397,7 +397,7 @@ static inline void wl_hex(const char *key, const void *bytes, size_t size)
 	putchar('"');
 }
 
-/* By a format of printf(), "pid %d slept_ns %lu name %s denied %i path_hex %p": a key before each
+/* With a printf() format, "pid %d slept_ns %lu name %s denied %i path_hex %p": a key before each
  * type, %i for true or false, %p for the bytes of a text. */
 static inline __attribute__((format(printf, 1, 2))) void wl_fields(const char *at, ...)
 {
@@ -432,7 +432,7 @@ static inline __attribute__((format(printf, 1, 2))) void wl_fields(const char *a
 
 #define wl_object(key, ...) (wl_open(key, '{'), wl_fields(__VA_ARGS__), wl_close('}'))
 
-/* Numbers that are members of STRIDE bytes: of threads, say. */
+/* Members of array elements of STRIDE bytes, for example of threads. */
 static inline void wl_pids(const char *key, const void *first, size_t count, size_t stride)
 {
 	wl_open(key, '[');
@@ -458,7 +458,7 @@ static inline void wl_await_stdin(void)
 		;
 }
 
-/* Ends the line of what is said before. */
+/* Ends the line of the preceding values. */
 static inline void wl_ready(void)
 {
 	wl_bool("ready", true);
@@ -483,7 +483,7 @@ static inline int wl_well_done(void)
 }
 
 #define wl_ready_with(...) (wl_fields(__VA_ARGS__), wl_ready())
-/* What is left to say in the last line. */
+/* The last values, in the last line. */
 #define wl_result(...) (wl_fields(__VA_ARGS__), wl_well_done())
 
 /* ---- threads, pipes and memory ---- */
@@ -498,7 +498,7 @@ static inline pthread_t wl_thread(void *(*run)(void *), void *arg)
 	return thread;
 }
 
-/* Starts that many, each with its member of STRIDE bytes, and waits until all have ended. */
+/* Starts this many, each with its element of STRIDE bytes, and waits until all have ended. */
 static inline void wl_threads(size_t count, void *(*run)(void *), void *first, size_t stride)
 {
 	pthread_t all[count + 1];
@@ -509,7 +509,7 @@ static inline void wl_threads(size_t count, void *(*run)(void *), void *first, s
 		pthread_join(all[i], NULL);
 }
 
-/* Threads that begin together; glibc's semaphores may begin as zeros. */
+/* Threads that start together; glibc's semaphores may be initialised with zeros. */
 static __attribute__((unused)) sem_t wl_arrived, wl_gate;
 
 static inline void wl_wait(sem_t *s, size_t times)
@@ -562,7 +562,7 @@ static inline void *wl_anonymous(size_t bytes)
 	return wl_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-/* By the processes that are forked afterwards too. */
+/* Shared also with processes that are forked afterwards. */
 static inline void *wl_shared(size_t bytes)
 {
 	return wl_map(bytes, MAP_SHARED | MAP_ANONYMOUS, -1);
@@ -570,7 +570,7 @@ static inline void *wl_shared(size_t bytes)
 
 /* ---- options ---- */
 
-/* Turns \xNN and \\ into bytes; returns the length.  A NUL cannot be meant and is refused. */
+/* Turns \xNN and \\ into bytes; returns the length. A NUL is an error. */
 static inline size_t wl_unescape(const char *from, char *to, size_t room)
 {
 	size_t n = 0;
@@ -638,12 +638,12 @@ static inline const struct wl_opt *wl_find(const char *name, size_t size)
 	wl_die(WL_USAGE, "unknown option: --%s (try --help)", name);
 }
 
-/* The file that is compiled has the workload's name. */
+/* The compiled file has the workload's name. */
 static inline void wl_start(int argc, char **argv)
 {
 	static char room[1 << 16];
 
-	/* A result goes out at once: a tool's lines may come into the same pipe. */
+	/* Output is written in one piece: a tool's lines may go into the same pipe. */
 	setvbuf(stdout, room, _IOFBF, sizeof(room));
 	struct sigaction action = {.sa_handler = wl_on_signal};
 	const char *slash = strrchr(__BASE_FILE__, '/'), *file = slash ? slash + 1 : __BASE_FILE__;
@@ -688,13 +688,13 @@ static inline void wl_start(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	/* A reader that went away must not stop the undoing: writes fail instead. */
+	/* A closed pipe must not stop the undoing: writes fail instead. */
 	signal(SIGPIPE, SIG_IGN);
 	atexit(wl_undo_all);
 	alarm(wl_timeout_s);
 }
 
-/* Of the words of a list with spaces between. */
+/* One of a list of words separated by spaces. */
 static inline void wl_one_of(const char *option, const char *value, const char *words)
 {
 	const char *at = strstr(wl_format(" %s ", words), wl_format(" %s ", value));
@@ -755,13 +755,13 @@ static inline bool wl_write_file(const char *path, const char *value)
 	return (fd < 0 || !close(fd)) && ok;
 }
 
-/* The same, for a control of the kernel that this machine may lack. */
+/* The same, for a control that this kernel may lack. */
 static inline void wl_set(const char *path, const char *value)
 {
 	cannot_if(!wl_write_file(path, value), path);
 }
 
-/* The value that was there comes back at the end. */
+/* The previous value is restored at the end. */
 static inline bool wl_tune(const char *path, const char *value)
 {
 	char before[64];
@@ -772,7 +772,7 @@ static inline bool wl_tune(const char *path, const char *value)
 	return wl_write_file(path, value);
 }
 
-/* The number that a small file begins with; 0 when there is none. */
+/* The number at the start of a small file; 0 if there is none. */
 static inline uint64_t wl_number_in(const char *path)
 {
 	char text[64];
@@ -780,8 +780,8 @@ static inline uint64_t wl_number_in(const char *path)
 	return wl_slurp(path, text, sizeof(text)) < 0 ? 0 : strtoull(text, NULL, 10);
 }
 
-/* The number after KEY at the start of a line of a "KEY VALUE" file; a key that ends in '*' sums.
- */
+/* The number after KEY at the start of a line of a "KEY VALUE" file; a key that ends in '*' is a
+ * sum. */
 static inline bool wl_lookup(const char *text, const char *key, uint64_t *value)
 {
 	size_t size = strlen(key);
@@ -849,7 +849,7 @@ static inline struct wl_counters wl_grown(const struct wl_counters *before)
 	return c;
 }
 
-/* What this kernel does not count is left out, not shown as 0. */
+/* Counters that this kernel lacks are omitted, not shown as 0. */
 static inline void wl_growth(const struct wl_counters *grown)
 {
 	wl_open("vmstat", '{');
@@ -913,9 +913,9 @@ static inline void wl_pin(int cpu)
 	cannot_if(sched_setaffinity(0, sizeof(set), &set), wl_format("CPU %d", cpu));
 }
 
-/* ---- places for files ---- */
+/* ---- directories for files ---- */
 
-/* On tmpfs, ramfs or overlay: where this writes is not told, in a guest it is tmpfs. */
+/* On tmpfs, ramfs or overlay: the upper layer of an overlay is unknown, in a guest it is tmpfs. */
 static inline bool wl_keeps_files_in_memory(const char *dir)
 {
 	struct statfs fs;
@@ -925,7 +925,7 @@ static inline bool wl_keeps_files_in_memory(const char *dir)
 	return fs.f_type == 0x01021994 || fs.f_type == 0x858458f6 || fs.f_type == 0x794c7630;
 }
 
-/* The directory asked for, or the first usual one whose page cache can be dropped. */
+/* The given directory, or the first usual one whose page cache can be dropped. */
 static inline const char *wl_disk_dir(const char *wanted)
 {
 	static const char *const usual[] = {"/mnt/disk", "/var/tmp", "/tmp", "/root", "."};
@@ -941,13 +941,13 @@ static inline const char *wl_disk_dir(const char *wanted)
 	wl_die(WL_CANNOT, "no directory on a disk found (give --dir)");
 }
 
-/* Where files are in memory, below a path without symbolic links. */
+/* A directory in memory, with a path without symbolic links. */
 static inline const char *wl_memory_dir(void)
 {
 	return access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 }
 
-/* PATH is of WL_PATH bytes, here and elsewhere. */
+/* PATH has WL_PATH bytes, here and elsewhere. */
 static inline int wl_temp_file(const char *dir, int flags, char *path)
 {
 	static unsigned int serial;
@@ -962,19 +962,19 @@ static inline int wl_temp_file(const char *dir, int flags, char *path)
 	return fd;
 }
 
-/* Good as long as the text of wl_format() is. */
+/* Valid as long as the text of wl_format(). */
 static inline const char *wl_at(const char *dir, const char *name)
 {
 	return wl_format("%s/%s", dir, name);
 }
 
-/* Stays. */
+/* Permanently valid. */
 static inline const char *wl_in(const char *dir, const char *name)
 {
 	return strdup(wl_at(dir, name));
 }
 
-/* Text in memory that is not there before somebody reads it. */
+/* Text in memory that is not present before it is read. */
 static inline char *wl_late_text(const char *text)
 {
 	char path[WL_PATH];
@@ -1011,7 +1011,7 @@ static inline const char *wl_self(void)
 	return path;
 }
 
-/* A program under another name, by a link in a directory of its own. */
+/* A program under another name, by a link in a new directory. */
 static inline const char *wl_alias(const char *program, const char *dir, const char *name)
 {
 	static char link[WL_PATH];
@@ -1059,7 +1059,7 @@ static inline void wl_modprobe(const char *module, const char *parameter)
 #define WL_FRAME __attribute__((noinline, used))
 #endif
 
-/* Even with -fno-omit-frame-pointer gcc gives a leaf that uses no stack no frame. */
+/* Even with -fno-omit-frame-pointer gcc gives a leaf function without stack use no frame. */
 #define WL_KEEP_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
 /* The C library has no frame pointers: a call into it would hide its caller from a stack walk. */
@@ -1111,7 +1111,7 @@ WL_FRAME void workload_middle(int fd, uint64_t ns)
 	__asm__ volatile("");
 }
 
-/* Blocks once, on FD when there is one, else for NS; returns the nanoseconds it took. */
+/* Blocks once, on FD if there is one, otherwise for NS; returns the nanoseconds it took. */
 WL_FRAME uint64_t workload_outer(int fd, uint64_t ns)
 {
 	uint64_t start = wl_now();
@@ -1137,7 +1137,7 @@ WL_FRAME void workload_spin(uint64_t ns)
 			work = work + 1;
 }
 
-/* What a program does whose main() is here; call chains have no function of that name. */
+/* Called by the main() here, and inlined: call chains have no function of that name. */
 #ifndef WL_OWN_MAIN
 static inline __attribute__((always_inline)) int workload(void);
 

@@ -1,4 +1,4 @@
-// Goroutines whose stacks grow and move, that panic and recover, beside the collector.
+// Goroutines whose stacks grow and move, that panic and recover, while the garbage collector runs.
 package main
 
 import (

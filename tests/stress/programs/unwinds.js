@@ -1,4 +1,4 @@
-// Exceptions of threads, one of which is ended from outside.
+// Exceptions of threads, one of which is terminated by another.
 const { Worker, isMainThread, parentPort } = require('worker_threads');
 const zlib = require('zlib');
 function fails(n) { if (n % 3 == 0) throw new Error('three'); return n; }

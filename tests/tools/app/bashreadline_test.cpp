@@ -1,4 +1,4 @@
-// bashreadline against lines that a workload types on a terminal of its own.
+// bashreadline against lines that a workload types on a private terminal.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr char kBash[] = "/bin/bash";
 const Strings kTypist{"typist", "--last", ": \"\\xc3\\xa9\\xff\""};
-constexpr char kLast[] = ": \"\xc3\xa9\xef\xbf\xbd\"";  // \xff is no UTF-8
+constexpr char kLast[] = ": \"\xc3\xa9\xef\xbf\xbd\"";  // \xff is not valid UTF-8
 
 void require_bash() {
   require_tool("bashreadline");

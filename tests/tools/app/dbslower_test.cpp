@@ -1,5 +1,5 @@
-// dbslower and dbstat against real servers and what these log themselves, and against a program
-// that counts what it calls.
+// dbslower and dbstat against real servers and their logs, and against a program that counts its
+// calls.
 #include "servers.hpp"
 
 namespace coretap::tooltest {
@@ -20,7 +20,7 @@ void expect_as_logged(const DatabaseServer& server, const Json& event, const std
   EXPECT_GE(logged, 0.03);
 }
 
-/// With these options beside those that find the program.
+/// With these options and those that select the program.
 Strings of_served(const char* options) {
   return options + Strings{"--json", "-p", "{pid}", "-x", workload_path("served")};
 }
@@ -31,7 +31,7 @@ TOOL_TEST(Dbslower, EveryQueryOfAProgramThatCounts) {
       "served --count 3");
   auto report = seen.report(0), cut = seen.report(1);
   EXPECT_EQ(report.body.size(), seen.truth["queries"].u64());
-  // The last one is cut, and the ledger tells.
+  // The last one is truncated, and the ledger counts it.
   for (auto& text :
        {std::string("select '\x1b[31m', '\n', '\xef\xbf\xbd'"), std::string("select ?"),
         std::string("select 'executed'"), std::string(20000, 'q'), std::string(32000, 'b')})
@@ -111,7 +111,7 @@ TOOL_TEST(Dbslower, RealMariadb) {
   EXPECT_EQ(counts.stop().sum("count"), slow_ones);
 }
 
-/// Three of the same query, which the server logs.
+/// The same query three times, logged by the server.
 void run_thrice(const DatabaseServer& server, const std::string& text) {
   ASSERT_NE(::access(server.path("root/opt").c_str(), F_OK), 0) << "its program has a name here";
   for (int i = 0; i < 3; i++) EXPECT_EQ(server.sql(text).status, 0);
@@ -122,7 +122,7 @@ void expect_thrice(const DatabaseServer& server, const std::vector<Json>& events
   expect_as_logged(server, events[0], text);
 }
 
-// What the server runs is in no directory of this system.
+// The server's program is in no directory of this system.
 TOOL_TEST(Dbslower, MariadbInAContainer) {
   Mariadb server(Where::in_a_container);
   const std::string sleeps = "select sleep(0.03)";
@@ -136,7 +136,7 @@ TOOL_TEST(Dbslower, MariadbInAContainer) {
   EXPECT_EQ(counts.stop().sum("count"), 3u);
 }
 
-// Its backends are processes of their own, which have mapped the program as well.
+// Its backends are separate processes that map the program as well.
 TOOL_TEST(Dbslower, PostgresInAContainer) {
   Postgres server(Where::in_a_container);
   const std::string sleeps = "select pg_sleep(0.03)";

@@ -1,4 +1,4 @@
-// dbstat; dbslower_test.cpp has it beside real servers.
+// dbstat; dbslower_test.cpp tests it with real servers.
 #include "shared.hpp"
 
 namespace coretap::tooltest {

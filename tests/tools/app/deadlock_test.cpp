@@ -1,4 +1,4 @@
-// deadlock against programs that take mutexes in orders that can deadlock, and that cannot.
+// deadlock against programs that take mutexes in orders that can deadlock or cannot.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -17,7 +17,7 @@ Watched watch(const std::string& order, const Strings& options = {}) {
           lines_with(report.body, {{"type", "deadlock"}})};
 }
 
-/// One is found: the orders follow each other, and the last one ends where the first one begins.
+/// One cycle is found: the orders form a chain that ends where it starts.
 Watched cycle_of(const std::string& order, std::size_t length) {
   auto seen = watch(order);
   EXPECT_EQ(seen.deadlocks.size(), 1u);
@@ -58,8 +58,8 @@ TOOL_TEST(Deadlock, AConditionTakesItsMutexAgain) {
 }
 
 TOOL_TEST(Deadlock, WhereThereIsNone) {
-  // gate: its two, and those of the gate itself. try: the second order has no wait. reuse: a mutex
-  // that is initialised again is another one.
+  // gate: two orders, and the gate's own. try: the second order has no wait. reuse: a mutex that is
+  // initialised again is a new one.
   for (auto& [order, orders] : {std::pair("same", 1),
                                 {"gate", 4},
                                 {"try", 1},
@@ -82,7 +82,7 @@ TOOL_TEST(Deadlock, MemoryThatIsUsedAgain) {
 
 TOOL_TEST(Deadlock, OtherCycles) {
   cycle_of("three", 3);
-  cycle_of("hang", 2);  // for ever
+  cycle_of("hang", 2);  // blocks forever
   expect_fields(cycle_of("timed", 2).deadlocks[0], {{"timed", true}});
 }
 

@@ -1,4 +1,4 @@
-// gethostlatency against programs that count what they ask.
+// gethostlatency against programs that count their look-ups.
 #include <sys/mount.h>
 
 #include "shared.hpp"
@@ -68,7 +68,7 @@ TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
   EXPECT_EQ(all.of_process(static_cast<std::uint64_t>(other.pid())).size(), others);
 }
 
-// As in a container: under the system's path lies another file, whose name is gone here.
+// As in a container: the path names another file on the system, and the library's name is gone.
 TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
   TemporaryDirectory directory;
   auto copy = directory.path() + "/copy", path = c_library();
@@ -107,7 +107,7 @@ TOOL_TEST(Gethostlatency, ProgramsWithoutASharedLibrary) {
   EXPECT_TRUE(seen.report(1).body.empty());
   EXPECT_EQ(seen.report(1).lost("filtered"), calls_of(seen.truth));
 
-  // Without section headers there are no names.
+  // Without section headers there are no symbol names.
   TemporaryDirectory scratch;
   auto image = slurp(path);
   for (int at : {0x28, 0x3c, 0x3e}) std::fill_n(image.begin() + at, at == 0x28 ? 8 : 2, '\0');

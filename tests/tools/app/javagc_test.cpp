@@ -1,4 +1,4 @@
-// javagc against a program that counts, and against what a real virtual machine logs.
+// javagc against a program that counts, and against the log of a real virtual machine.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -16,7 +16,7 @@ TOOL_TEST(Javagc, FunctionsWithoutProbes) {
   EXPECT_EQ(seen.report(1).lost("filtered"), seen.truth["pauses"].u64());
 }
 
-/// Where a virtual machine is.
+/// The path of a Java virtual machine.
 std::string java() {
   std::error_code none;
   for (auto& entry : std::filesystem::directory_iterator("/usr/lib/jvm", none))

@@ -1,4 +1,4 @@
-// Real servers of databases, on a socket in a directory of their own, as an unprivileged user.
+// Real database servers, each with a socket in a private directory, as an unprivileged user.
 #pragma once
 #include <grp.h>
 
@@ -7,11 +7,11 @@
 namespace coretap::tooltest {
 inline namespace app {
 
-/// In a container a server has a mount and a PID namespace, and a root directory of its own, in
-/// which its program is a copy that has no name outside.
+/// In a container a server has separate mount and PID namespaces and a root directory, in which its
+/// program is a copy without a name outside.
 enum class Where { here, in_a_container };
 
-/// In namespaces of its own: $1 is a directory of the server, $2 its program, the rest its options.
+/// In new namespaces: $1 is a directory of the server, $2 its program, the rest its options.
 inline constexpr char kContainer[] = R"(
 set -e
 own=$1 program=$2 root=$1/root
@@ -37,14 +37,14 @@ exit $?
 class DatabaseServer {
  public:
   virtual ~DatabaseServer() = default;
-  /// As the namespace of this test has it.
+  /// The PID in this test's namespace.
   std::string id() const { return std::to_string(inner_ ? inner_ : server_->pid()); }
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
 
   virtual Result sql(const std::string& text) const = 0;
-  /// By the protocol's prepared statements.
+  /// Runs a prepared statement by the server's protocol.
   virtual Result prepared(const std::string& text, int times) const = 0;
-  /// How long this query took by the server's own log; its clock starts a moment earlier.
+  /// Duration of this query in the server's log; the server's clock starts slightly earlier.
   virtual double logged_seconds(const std::string& text) const = 0;
 
  protected:
@@ -58,7 +58,7 @@ class DatabaseServer {
     if (::setgroups(0, nullptr) || ::setgid(kNobody) || ::setuid(kNobody) || ::chdir("/"))
       ::_exit(126);
   }
-  /// Until it answers.
+  /// Waits until it answers.
   void start(const Strings& argv) {
     Spawn spawn{.argv = argv, .stdout_path = path("out"), .death_signal = SIGKILL};
     if (where_ == Where::here)
@@ -70,7 +70,7 @@ class DatabaseServer {
     server_ = std::make_unique<Process>(spawn);
     if (!until([this] { return sql("select 1").status == 0; }))
       throw std::runtime_error(argv[0] + " does not answer: " + server_->err());
-    // The shell is the child of unshare(1), and the server that of the shell.
+    // The shell is the child of unshare(1), and the server is the shell's child.
     if (where_ == Where::in_a_container) inner_ = first_child(first_child(server_->pid()));
   }
   static pid_t first_child(pid_t of) {
@@ -107,7 +107,7 @@ class Postgres : public DatabaseServer {
   }
   ~Postgres() override {
     signal(SIGINT);
-    until([&] { return server_->ended(); });  // it removes its shared memory
+    until([&] { return server_->ended(); });  // until it has removed its shared memory
   }
 
   Result sql(const std::string& text) const override {
@@ -144,7 +144,7 @@ class Mariadb : public DatabaseServer {
     auto server =
         first_program({"/usr/sbin/mariadbd", "/usr/libexec/mariadbd"}, "MariaDB's server");
     client_ = first_program({"/usr/bin/mariadb"}, "MariaDB's client");
-    // Without tables of its own: it needs no installation.
+    // Without system tables: it needs no installation.
     start({server, "--no-defaults", "--datadir=" + directory_.path(), "--socket=" + path("socket"),
            "--pid-file=" + path("pid"), "--skip-networking", "--skip-grant-tables", "--skip-innodb",
            "--default-storage-engine=memory", "--slow-query-log",

@@ -1,4 +1,4 @@
-// What the tests of several of these tools say.
+// Shared by the tests of several of these tools.
 #pragma once
 
 #include "../harness.hpp"
@@ -6,15 +6,15 @@
 namespace coretap::tooltest {
 inline namespace app {
 
-/// The first of these programs that is there.
+/// The first of these programs that exists.
 inline std::string first_program(const Strings& paths, const std::string& what) {
   for (auto& path : paths)
     if (::access(path.c_str(), X_OK) == 0) return path;
   throw Skip(what + " is not installed");
 }
 
-/// As observe_all(), of a workload that ends, with tools that run here only with options: they are
-/// not tried before.
+/// As observe_all(), with a workload that ends and tools that run here only with options: they are
+/// not tried first.
 inline Observed observe_with(const std::vector<Strings>& tools, const Strings& workload) {
   Scene scene(workload, {});
   std::vector<std::unique_ptr<Tracer>> tracers;
@@ -28,7 +28,7 @@ inline Observed observe_with(const std::vector<Strings>& tools, const Strings& w
   return seen;
 }
 
-/// Nothing that happened is missing, but for texts that are cut.
+/// No event is missing; texts may be truncated.
 inline void expect_all(const Report& report) {
   expect_fields(report.ledger, {{"lost", 0}, {"unmatched", 0}, {"untracked", 0}});
 }

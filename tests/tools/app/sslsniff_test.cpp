@@ -1,4 +1,4 @@
-// sslsniff with real clients of OpenSSL, GnuTLS and NSS, and a server of OpenSSL, on loopback.
+// sslsniff with real clients of OpenSSL, GnuTLS and NSS, and an OpenSSL server, on loopback.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -97,7 +97,7 @@ TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
       return contains(out, "</HTML>") || contains(out, "</html>");
     })) << client.out()
         << client.err();
-    client.signal(SIGKILL);  // they may wait for the server
+    client.signal(SIGKILL);  // clients may wait for the server
     client.wait();
   }
   auto report = tracer.stop();
@@ -108,7 +108,7 @@ TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
 }
 
 TOOL_TEST(Sslsniff, BytesAndDataOfAProgramThatCounts) {
-  // The program has the functions itself.
+  // The program contains the functions itself.
   auto seen = observe_all({"sslsniff --json -p {pid}",
                            "sslsniff --json -o --show-data --hexdump --max-buffer-size 1000 "
                            "-c served --extra-lib" +

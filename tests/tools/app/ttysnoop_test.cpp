@@ -1,4 +1,4 @@
-// ttysnoop against a program that writes known bytes to a terminal of its own.
+// ttysnoop against a program that writes known bytes to a private terminal.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -22,7 +22,7 @@ TOOL_TEST(Ttysnoop, EachWrite) {
       auto& event = report.body[next++];
       auto size = event["bytes"].u64();
       ASSERT_GT(size, 0u);
-      // What is no UTF-8 cannot be in JSON.
+      // JSON cannot contain invalid UTF-8.
       auto expected = bytes.substr(done, size);
       if (auto at = expected.find('\x80'); at != expected.npos) expected.replace(at, 1, "\ufffd");
       expect_fields(event, {{"pid", write["pid"].i64()},

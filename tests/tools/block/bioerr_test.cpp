@@ -1,4 +1,4 @@
-// bioerr against a process whose reads of the end of a device fail, as it says.
+// bioerr against a process whose reads at the end of a device fail; it prints how many.
 #include "disks.hpp"
 
 namespace coretap::tooltest {
@@ -33,7 +33,7 @@ TOOL_TEST(Bioerr, EachReadThatFails) {
 TOOL_TEST(Bioerr, StackOfTheSubmitter) {
   auto seen = of_failing_reads({"bioerr --json --strict -K -p {pid}", "bioerr -K -p {pid}"});
   ASSERT_EQ(seen.shown(0), seen.number("failed"));
-  // The failing part is a read of the process; the error is found by a worker of the loop device.
+  // The failing read is made by the process; a worker of the loop device finds the error.
   for (auto& event : seen.body()) {
     auto frames = event["kernel_stack"].strings();
     auto has = [&](const std::string& function) {

@@ -16,7 +16,7 @@ TOOL_TEST(Biolatency, CountsWholeRequests) {
   EXPECT_LE(seen.report().sum("count"), seen.truth["diskstats"]["reads"].u64());
 }
 
-// Flushes that the kernel makes of what a process submits are that process's.
+// A flush that the kernel adds to a process's I/O is attributed to that process.
 TOOL_TEST(Biolatency, FlushesAreTheSubmitters) {
   for (std::string how : {"--op flush", "--sync"}) {
     SCOPED_TRACE(how);
@@ -50,7 +50,7 @@ TOOL_TEST(Biolatency, FilterByDisk) {
   for (auto& entry : std::filesystem::directory_iterator("/sys/block"))
     if (entry.path().filename() != disk && std::filesystem::exists(entry.path() / "mq"))
       other = entry.path().filename();
-  // What is on other disks is left out, and not taken for unmatched.
+  // I/O on other disks is excluded, and not counted as unmatched.
   if (!other.empty()) scene.trace("biolatency --json --strict -p {pid} -d " + other);
   auto seen = scene.finish();
   expect_sums(seen.report(0), seen.truth, {"count"});

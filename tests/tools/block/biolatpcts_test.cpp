@@ -21,13 +21,13 @@ TOOL_TEST(Biolatpcts, PercentilesOfWhatTheKernelTraces) {
     auto rank =
         std::max(1.0, std::ceil(static_cast<double>(times.size()) * value["percent"].real() / 100));
     auto truth = static_cast<double>(times.at(static_cast<std::size_t>(rank) - 1));
-    // The trace has microseconds, and the programs run beside it.
+    // The trace has a resolution of microseconds, and the tool's programs run next to it.
     EXPECT_NEAR(static_cast<double>(value["value_ns"].u64()), truth, truth / 4 + 10'000);
   }
   expect_same(row["overall_percentiles"].items().at(1), values.at(1), {"value_ns"});
 }
 
-// Since the allocation it is never shorter; each operation has a row.
+// The time since the allocation is never shorter; each operation has a row.
 TOOL_TEST(Biolatpcts, SinceTheAllocation) {
   auto seen = on_loop({"biolatpcts --json --pcts 50 {disk} 600",
                        "biolatpcts --json --pcts 50 -w after-rq-alloc -i 600 {disk}",

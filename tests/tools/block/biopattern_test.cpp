@@ -1,4 +1,4 @@
-// biopattern against a process that writes in a known order to a device of its own.
+// biopattern against a process that writes in a known order to a private device.
 #include "disks.hpp"
 
 namespace coretap::tooltest {
@@ -19,7 +19,7 @@ TOOL_TEST(Biopattern, SequentialAndRandom) {
   }
 }
 
-// With a flush behind each write, which is no place on the disk.
+// With a flush after each write; a flush has no position on the disk.
 TOOL_TEST(Biopattern, FlushesDoNotMoveTheDisk) {
   auto seen = on_loop({"biopattern --json --strict -d {disk}"}, "--op flush --count 20");
   expect_sums(seen.report(), seen.truth, {{"ios", "count"}});

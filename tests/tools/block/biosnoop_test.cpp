@@ -8,7 +8,7 @@ namespace {
 
 const std::string kSnoop = "biosnoop --json -p {pid} -d {disk} ", kStrict = kSnoop + "--strict ";
 
-/// What holds for all I/O of a process that is called as its program, and its letters.
+/// Checks the process name and the operation letters of all I/O of a process.
 void expect_owner(const Observed& seen, const std::vector<Json>& events,
                   const std::string& rwbs = "", const std::string& flag = "",
                   const char* comm = "blockio") {
@@ -72,7 +72,7 @@ TOOL_TEST(Biosnoop, WholeRequests) {
   expect_owner(seen, seen.body());
 }
 
-// A flush that the kernel makes is its submitter's, and has no place on the disk.
+// A flush that the kernel adds belongs to its submitter, and has no position on the disk.
 TOOL_TEST(Biosnoop, FlushesAreTheSubmitters) {
   auto seen = on_loop({kStrict}, "--op flush --count 20");
   auto flushes = seen.truth["diskstats"]["flushes"].u64();
@@ -85,7 +85,7 @@ TOOL_TEST(Biosnoop, FlushesAreTheSubmitters) {
   for (auto& event : shown) expect_fields(event, {{"sector", nullptr}, {"bytes", 0}});
 }
 
-// The flush behind the data of a synchronous write is its submitter's too.
+// The flush after the data of a synchronous write belongs to its submitter, too.
 TOOL_TEST(Biosnoop, SynchronousWrites) {
   auto seen = on_loop({kStrict, "biosnoop --json --strict -d {disk}"}, "--sync --count 20");
   auto events = seen.body();

@@ -30,7 +30,7 @@ TOOL_TEST(Biotop, CountsTheRequestsOfAProcess) {
   EXPECT_FALSE(contains(seen.text(1), "\033")) << "no terminal, no control sequences";
 }
 
-/// biotop on a terminal of its own.
+/// biotop on a private terminal.
 class OnTerminal {
  public:
   OnTerminal(unsigned short columns, unsigned short rows, const Strings& options) {
@@ -67,7 +67,7 @@ class OnTerminal {
     ioctl(master_, TIOCSWINSZ, &size);
   }
 
-  /// What is written until it has this; fails after the patience.
+  /// Reads output until it contains this; fails after the timeout.
   std::string read_until(std::string_view wanted) {
     auto deadline = std::chrono::steady_clock::now() + kPatience;
     auto from = seen_.size();
@@ -81,7 +81,7 @@ class OnTerminal {
     return seen_.substr(from);
   }
 
-  /// Its end; what it still writes is read.
+  /// Waits for the exit; reads the remaining output.
   int status() {
     int status = 0;
     while (waitpid(pid_, &status, WNOHANG) == 0) read_some();

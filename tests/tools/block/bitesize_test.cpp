@@ -28,7 +28,7 @@ TOOL_TEST(Bitesize, OperationsAndDisksApart) {
                                  "     kbytes              : count    distribution\n"});
 }
 
-// A CPU that keeps the row of the one must not take it for the other's.
+// A CPU that caches the row of one name must not use it for the other.
 TOOL_TEST(Bitesize, NamesThatBeginAlike) {
   auto [one, two] = watch_each({{"blockio --make loop --count 40 --comm bite-alike-one",
                                  {"bitesize --json --strict -p {0},{1}"}},

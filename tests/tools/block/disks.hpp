@@ -1,4 +1,4 @@
-// The workload `blockio` on a disk of its own.
+// The workload `blockio` on a private disk.
 #pragma once
 
 #include "../harness.hpp"
@@ -7,21 +7,21 @@ namespace coretap::tooltest {
 
 inline constexpr std::uint64_t kSector = 512;
 
-/// A loop device each: no other process uses it, its sectors begin at 0, and the file system's own
-/// I/O is elsewhere. The workloads linger until the tools have ended: removing a workload's file is
-/// I/O of its own.
+/// A loop device for each: no other process uses it, its sectors start at 0, and the file system's
+/// own I/O is elsewhere. The workloads linger until the tools have ended, as the removal of a
+/// workload's file is I/O.
 inline Observed on_loop(const std::vector<Strings>& tools, const std::string& options) {
   return watch_all({{"blockio --make loop " + options, tools}})[0];
 }
 
-/// The lines under whose key the text ends so.
+/// Lines whose value of this key has this suffix.
 inline std::vector<Json> lines_ending(std::vector<Json> lines, const char* key, const char* end) {
   std::erase_if(lines, [&](auto& line) { return !line[key].str().ends_with(end); });
   return lines;
 }
 
-/// Times from the first event to the second one of requests of a disk, known by their sectors, by
-/// the kernel's trace. `operation`: what its letters begin with.
+/// Times from the first event to the second of a disk's requests, matched by sector, in the
+/// kernel's trace. `operation`: prefix of the operation letters.
 inline std::vector<std::uint64_t> traced(const Trace& trace, const std::string& disk,
                                          const std::string& first, const char* operation = "") {
   auto dev = slurp("/sys/block/" + disk + "/dev");
@@ -44,7 +44,7 @@ inline std::vector<std::uint64_t> traced(const Trace& trace, const std::string& 
   return times;
 }
 
-/// A row of the stress tests: writes, each of which is counted under the key.
+/// A row of the stress tests: writes, each counted under the key.
 inline stress::Row writes_to_loop(const char* shown, const Strings& options = {}) {
   return count_row("blockio --make loop --count {n} --span 4m", 1500, shown, "count", options);
 }

@@ -26,8 +26,8 @@ TOOL_TEST(Iosched, WhatTheKernelTraces) {
   auto waits = traced(trace, disk, "block_rq_insert");
   EXPECT_GE(waits.size(), count);
   expect_fields(row, {{"scheduler", "mq-deadline"}, {"disk", disk}, {"count", waits.size()}});
-  // The trace has microseconds; the programs run a little before it where a wait starts, and behind
-  // it where it ends, which takes long in an emulated guest.
+  // The trace has a resolution of microseconds; the tool's programs run slightly before it at the
+  // start of a wait and after it at the end, which takes long in an emulated guest.
   auto total = static_cast<double>(row["total_ns"].u64());
   auto seen = std::accumulate(waits.begin(), waits.end(), 0.0);
   auto waited = static_cast<double>(waits.size());

@@ -1,4 +1,4 @@
-// mdflush against a process that flushes an array of its own a known number of times.
+// mdflush against a process that flushes a private array a known number of times.
 #include "disks.hpp"
 
 namespace coretap::tooltest {

@@ -2,7 +2,7 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-// Kernels may hand commands over from threads of their own.
+// Kernels may submit commands from kernel threads.
 TOOL_TEST(Nvmelatency, CommandsOfADisk) {
   if (!in_guest()) throw Skip("an NVMe disk to write to is in guests only");
   Scene scene("blockio --make nvme --count 30");

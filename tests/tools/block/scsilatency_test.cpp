@@ -2,7 +2,7 @@
 #include "disks.hpp"
 
 namespace coretap::tooltest {
-// Writes and flushes, each a command.
+// Each write and each flush is a command.
 TOOL_TEST(Scsilatency, CommandsOfADisk) {
   Scene scene("blockio --make scsi --op flush --count 20");
   scene.trace("scsilatency --json --strict -D --status");

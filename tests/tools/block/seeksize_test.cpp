@@ -1,4 +1,4 @@
-// seeksize against a process that reads a device of its own in a known order.
+// seeksize against a process that reads a private device in a known order.
 #include "disks.hpp"
 
 namespace coretap::tooltest {
@@ -13,7 +13,7 @@ TOOL_TEST(Seeksize, SequentialReads) {
   expect_contains(seen.text(1), {"Process Name = blockio\n", " sectors "});
 }
 
-// Two blocks in turns: the distance is from the end of the one to the start of the other.
+// Alternates between two blocks: the distance is from the end of one to the start of the other.
 TOOL_TEST(Seeksize, ForwardsAndBackwards) {
   auto seen = on_loop({"seeksize --json --strict --signed -p {pid} -d {disk}"},
                       "--count 41 --size 64k --span 128k");
@@ -25,7 +25,7 @@ TOOL_TEST(Seeksize, ForwardsAndBackwards) {
 }
 
 TESTS_OF(seeksize, .events = {"-D", "blockio --count 5"}, .nothing_when_idle = true,
-         // The first of a disk has no distance.
+         // The first request of a disk has no distance.
          .stress = count_row(
                        "blockio --make loop --count {n} --span 4m", 1500, "count",
                        [](stress::Load& load) { return load.truth("count") - 1; }, "-D")

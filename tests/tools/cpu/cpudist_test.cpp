@@ -1,16 +1,16 @@
-// cpudist against the kernel's own counts of a process: /proc/PID/schedstat (time on a CPU) and
-// /proc/PID/status (how often it left one).
+// cpudist against the kernel's counts of a process: /proc/PID/schedstat (time on a CPU) and
+// /proc/PID/status (context switches).
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-// Threads that are preempted, and in between wait for nothing: each stint is seen from its start.
+// Threads that are preempted, but never block: each stint is traced from its start.
 TOOL_TEST(Cpudist, EveryStintOfEachThread) {
   auto seen = observe("cpudist --json --strict -L -p {pid}", "runqueue --threads 3 --ms 400");
   auto report = seen.report();
   for (auto& thread : seen.truth["threads"].items()) {
     auto line = line_with(report.body, {{"tid", thread["tid"].u64()}});
-    // A clock of the scheduler leaves interrupts out where the kernel accounts for their time, and
-    // starts a little before or after the switch.
+    // The scheduler's clock excludes interrupts if the kernel accounts for their time, and is read
+    // slightly before or after the switch.
     auto truth = thread["on_cpu_ns"].real();
     expect_between(line["total_ns"].u64(), 0.97 * truth, 1.10 * truth + 2e6);
     EXPECT_EQ(line["count"].u64(), thread["voluntary"].u64() + thread["nonvoluntary"].u64());
@@ -39,7 +39,7 @@ TOOL_TEST(Cpudist, TypesOfSwitches) {
   EXPECT_GT(busy["nonvoluntary"].u64(), 5u);
 }
 
-// It does not leave its CPU at all, as nothing else wants that: the parts of one stint.
+// It never leaves its CPU, as no other task needs it: the parts of one stint.
 TOOL_TEST(Cpudist, PartsOfAStintUnderWay) {
   auto seen = observe("cpudist --json -L -p {pid} 0.1", "sleeper --sleeps 1 --ms 1 --spin 1500");
   auto report = seen.report();
@@ -52,7 +52,7 @@ TOOL_TEST(Cpudist, PartsOfAStintUnderWay) {
   EXPECT_GE(lines_where(report, whole).size(), 5u);
 }
 
-// One that was under way before the start counts from there on, until the end.
+// A stint in progress at the start counts from there until the end.
 TOOL_TEST(Cpudist, StintLongerThanTheTrace) {
   Workload workload("sleeper", "--sleeps 1 --ms 1 --spin 5000");
   workload.release();
@@ -68,7 +68,7 @@ TOOL_TEST(Cpudist, TimesOffTheCpu) {
   auto& truth = seen.truth;
   EXPECT_GE(line["count"].u64(), truth["sleeps"].u64());
   EXPECT_LE(line["count"].u64(), truth["voluntary"].u64() + truth["nonvoluntary"].u64() + 10);
-  // What the workload measures includes the way into the kernel and back.
+  // The workload's time includes entry to the kernel and return.
   EXPECT_GE(line["total_ns"].u64(), 50u * 4'000'000);
   check_histogram(line, 1'000'000);
 }

@@ -1,5 +1,5 @@
-// cpufreq against clocks that a test makes up: files in the place of the driver's, and changes that
-// are handed to the program as its tracepoint would.
+// cpufreq against clocks simulated by the test: files in place of the driver's, and changes passed
+// to the program as its tracepoint would.
 #include <bpf/bpf.h>
 #include <sys/mount.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kCpus[] = "/sys/devices/system/cpu";
 
-/// What lies at kCpus for those that look through mount(): CPU n runs at 1.0 + n/2 GHz.
+/// The files at kCpus for processes that called mount(): CPU n runs at 1.0 + n/2 GHz.
 class MadeUpClocks {
  public:
   MadeUpClocks() {
@@ -68,7 +68,7 @@ std::uint64_t samples_at(const Json& line, std::uint64_t mhz) {
   return samples;
 }
 
-/// Of a workload on one CPU; `meanwhile` is called while the tool runs, before the workload does.
+/// Runs a workload on one CPU; `meanwhile` is called while the tool runs, before the workload.
 void clocks_of_workload(const std::function<std::uint64_t(Tracer&, std::uint64_t cpu)>& meanwhile) {
   MadeUpClocks clocks;
   Workload workload("runqueue", "--threads 1 --ms 1000", kLinger);
@@ -86,7 +86,7 @@ void clocks_of_workload(const std::function<std::uint64_t(Tracer&, std::uint64_t
   expect_fields(
       one,
       {{"syswide", false}, {"comm", "runqueue"}, {"count", samples}, {"total_mhz", samples * mhz}});
-  // Ticks of a busy guest come late.
+  // Ticks of a busy guest are late.
   expect_between(samples, 0.5 * due, 1.3 * due + 10);
 }
 
@@ -103,7 +103,7 @@ TOOL_TEST(Cpufreq, AClockThatChanges) {
 }
 
 TOOL_TEST(Cpufreq, MeasuredClocks) {
-  // Each CPU measures its own: the test is the one that runs there.
+  // Each CPU reads its own clock: here the test's.
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   clocks_of_workload([](Tracer& tracer, std::uint64_t cpu) {

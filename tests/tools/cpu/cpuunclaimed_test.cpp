@@ -4,10 +4,10 @@
 namespace coretap::tooltest {
 namespace {
 
-/// Of all CPUs, in seconds.
+/// Times of all CPUs, in seconds.
 struct Machine {
   double idle = 0;
-  double run_delay = 0;  ///< 0: this kernel has no such sums
+  double run_delay = 0;  ///< 0: this kernel does not have it
 };
 
 Machine machine() {
@@ -22,7 +22,7 @@ Machine machine() {
 
 double seconds(const Json& line, const char* key) { return line[key].real() / 1e9; }
 
-/// What the tool says of tasks that wait for one CPU, and what the machine did meanwhile.
+/// The tool's output for tasks that wait for one CPU, and the machine's times meanwhile.
 struct Scarce {
   Json line, truth;
   double idle, run_delay;
@@ -49,31 +49,31 @@ void expect_consistent(const Json& line) {
   EXPECT_LE(seconds(line, "unclaimed_ns"), seconds(line, "idle_ns"));
 }
 
-// The other CPUs, where they are idle, must not serve them.
+// The other CPUs may not run them, even if idle.
 TOOL_TEST(Cpuunclaimed, WaitsForOneCpu) {
   auto [line, truth, idle, run_delay, own] = scarce("--strict");
   expect_consistent(line);
-  // The tool traced a little longer. The kernel adds a wait when it ends.
+  // The tool traces slightly longer. The kernel adds a wait when it ends.
   if (run_delay >= 0)
     expect_between(seconds(line, "waiting_ns"), 0.97 * run_delay - 0.02,
                    1.05 * run_delay + 0.3 * slowness());
   expect_between(seconds(line, "idle_ns"), 0.95 * idle - 0.05, 1.05 * idle + 0.6 * slowness());
   EXPECT_GE(seconds(line, "waiting_ns"), own * 0.97);
   EXPECT_GE(line["waits"].u64(), truth["timeslices"].u64() * 9 / 10);
-  // All the time that the workload takes, two of its threads wait and may not use other CPUs.
+  // While the workload runs, two of its threads always wait and may not use other CPUs.
   auto idle_meanwhile = idle - 0.1 * seconds(truth, "took_ns");
   EXPECT_GE(seconds(line, "barred_ns") + seconds(line, "unclaimed_ns"), 0.9 * idle_meanwhile);
   EXPECT_GE(seconds(line, "barred_ns"), 0.8 * idle_meanwhile);
   EXPECT_LE(seconds(line, "unclaimed_ns"), seconds(line, "waiting_ns") - 0.9 * own);
 }
 
-/// Of one process: what it waits, and no more.
+/// The waits of one process only.
 TOOL_TEST(Cpuunclaimed, OfOneProcess) {
   require_whole_cpus();
   auto seen = observe("cpuunclaimed --json -p {pid} 600", "runqueue --threads 3 --ms 500");
   auto line = line_with(seen.report().body, {});
   auto own = seconds(seen.truth, "run_delay_ns");
-  // Its first thread waits too. These may not use other CPUs.
+  // Its first thread waits, too. Its threads may not use other CPUs.
   expect_between(seconds(line, "waiting_ns"), 0.97 * own, 1.05 * own + 0.1);
   EXPECT_LE(seconds(line, "unclaimed_ns"), 0.1 * own + 0.1);
 }
@@ -92,7 +92,7 @@ TOOL_TEST(Cpuunclaimed, Samples) {
 }
 
 TESTS_OF(cpuunclaimed, .events = {{}, "runqueue --threads 2 --ms 60"}, .alone = true,
-         // The kernel's own count leaves out a task that is preempted as it goes to sleep.
+         // The kernel's count excludes a task that is preempted as it goes to sleep.
          .stress = total_row("runqueue --threads 3 --ms {n}", 600, "waits", slices).with_slack(1));
 
 }  // namespace

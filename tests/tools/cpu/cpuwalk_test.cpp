@@ -1,4 +1,4 @@
-// cpuwalk against the kernel's time on a CPU of tasks that keep to one, and /proc/stat.
+// cpuwalk against the kernel's CPU time of tasks bound to one CPU, and /proc/stat.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -20,7 +20,7 @@ TOOL_TEST(Cpuwalk, BusyOnTheCpuOfTheTasks) {
     }
   }
   auto its = line_with(report.body, {{"cpu", seen.truth["cpu"].u64()}});
-  // The kernel's own sum leaves interrupts out; its main thread may run here too.
+  // The kernel's sum excludes interrupts; the main thread may run here, too.
   expect_between(its["busy_ns"].real(), 0.97 * expected, 1.10 * expected + 5e7);
   // Nodes are the sums of their CPUs.
   auto busy = static_cast<double>(report.sum("busy_ns"));
@@ -28,7 +28,7 @@ TOOL_TEST(Cpuwalk, BusyOnTheCpuOfTheTasks) {
   for (auto& line : seen.body(1)) EXPECT_LE(line["busy_ratio"].real(), 1);
 }
 
-/// Seconds of /proc/stat in which a CPU did something.
+/// Busy seconds of a CPU in /proc/stat.
 double busy_seconds(std::uint64_t cpu) {
   for (auto& line : lines(slurp("/proc/stat"))) {
     std::istringstream words(line);
@@ -43,7 +43,7 @@ double busy_seconds(std::uint64_t cpu) {
   throw Skip("no such CPU in /proc/stat");
 }
 
-// Sums of intervals too: what runs at the end of one is in both with its parts.
+// Also with intervals: a stint across their boundary is split between them.
 TOOL_TEST(Cpuwalk, AllTasksAsInProcStat) {
   Workload workload("runqueue", "--threads 1 --ms 2000", kLinger);
   auto cpu = workload.ready()["cpu"].u64();
@@ -56,7 +56,7 @@ TOOL_TEST(Cpuwalk, AllTasksAsInProcStat) {
     auto report = tracer->stop();
     auto own = lines_with(report.body, {{"cpu", cpu}});
     auto first = lines_with(report.body, {{"cpu", report.body.at(0)["cpu"].u64()}});
-    // /proc/stat counts in ticks; the tool traced a little longer.
+    // /proc/stat counts in ticks; the tool traces slightly longer.
     expect_between(static_cast<double>(sum(own, "busy_ns")) / 1e9, 0.95 * truth - 0.05,
                    1.05 * truth + 0.3 * slowness());
     EXPECT_EQ(report.body.size(),
@@ -77,7 +77,7 @@ TOOL_TEST(Cpuwalk, SharesOfIntervals) {
     double share = 0;
     for (std::size_t cpu = 0; cpu < cpus; cpu++)
       share += report.body[i * cpus + cpu]["busy_ratio"].real();
-    expect_between(share, 0.2, 1.02);  // others run too
+    expect_between(share, 0.2, 1.02);  // other tasks run, too
   }
 }
 

@@ -1,10 +1,10 @@
-// execsnoop against a program that knows what it ran and what it could not run.
+// execsnoop against a program that records which commands it ran and which failed.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// What 4096 bytes of arguments hold, each with a terminator; the last may be cut.
+/// The arguments that fit in 4096 bytes, each with a terminator; the last may be truncated.
 Strings taken(const Strings& hex) {
   Strings words;
   std::size_t room = 4096;
@@ -79,7 +79,7 @@ TOOL_TEST(Execsnoop, OfOneParent) {
   }
 }
 
-// What a script is called by is not its interpreter's file.
+// A script's command name is not its interpreter's file.
 TOOL_TEST(Execsnoop, FilesInText) {
   require_tool("execsnoop");
   TemporaryDirectory directory;

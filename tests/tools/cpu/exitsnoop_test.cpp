@@ -1,4 +1,4 @@
-// exitsnoop against what wait4(2) says of children that end in all ways.
+// exitsnoop against the results of wait4(2) for children that end in different ways.
 #include <pthread.h>
 
 #include <ctime>
@@ -24,7 +24,7 @@ void* outlive(void*) {
   ::usleep(300'000);
   end_thread(9);
 }
-/// The first thread ends at once, another one later.
+/// The first thread ends immediately, another one later.
 void first_thread_ends() {
   pthread_t thread;
   if (::pthread_create(&thread, nullptr, outlive, nullptr)) ::_exit(99);
@@ -37,7 +37,7 @@ void touch_memory() {
   ::_exit(memory[kBytes / 2]);
 }
 
-/// What one child's end looks like, with these options beside --json.
+/// The event of one child's exit, with these options beside --json.
 std::vector<Json> end_of(Child& child, const Strings& options = {}) {
   require_tool("exitsnoop");
   Tracer tracer("exitsnoop", options + "--json --strict -p " + child.id());
@@ -60,7 +60,7 @@ void expect_status(const std::vector<Json>& events, const Child& child) {
                         {"exit_status", status},
                         {"signal", signal}});
   EXPECT_EQ(event["comm"].str() + "\n", slurp("/proc/self/comm"));
-  // The kernel says it in whole kilobytes.
+  // The kernel's unit is kilobytes.
   EXPECT_EQ(event["max_rss_bytes"].i64() / 1024, child.usage.ru_maxrss);
 }
 
@@ -95,7 +95,7 @@ TOOL_TEST(Exitsnoop, ProcessEndsWithItsLastThread) {
   auto process = end_of(whole), each = end_of(threads, "-T");
   ASSERT_EQ(process.size(), 1u);
   auto pid = whole.pid(), first = threads.pid();
-  // The first thread's, long ago; newer kernels give the last one's.
+  // The status of the first thread, which ended long ago; newer kernels return the last one's.
   expect_fields(process[0],
                 {{"exit_status", WEXITSTATUS(whole.status)}, {"tid", pid}, {"pid", pid}});
   EXPECT_GE(process[0]["age_ns"].u64(), 300'000'000u);

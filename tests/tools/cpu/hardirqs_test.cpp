@@ -31,7 +31,7 @@ TOOL_TEST(Hardirqs, LongestIsOfItsInterval) {
   EXPECT_GE(timers.size(), 3u);
   std::set<std::uint64_t> longest;
   for (auto& line : timers) longest.insert(line["max_ns"].u64());
-  // Of the whole run it would stay the same as soon as it was reached.
+  // A maximum over the whole run would stay constant once reached.
   EXPECT_GE(longest.size(), 2u);
 }
 

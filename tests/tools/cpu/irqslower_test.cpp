@@ -8,8 +8,8 @@ constexpr char kTimer[] = "236";  // LOCAL_TIMER_VECTOR of x86
 
 struct Interrupted {
   Report report;
-  std::size_t truth = 0;  ///< that interrupted the process
-  double mean_ns = 0;     ///< of them
+  std::size_t truth = 0;  ///< interrupts of the process
+  double mean_ns = 0;     ///< their mean time
 };
 
 Interrupted interrupted(const Strings& options) {
@@ -41,7 +41,7 @@ TOOL_TEST(Irqslower, EveryRun) {
   auto timers = lines_with(report.body, {{"name", "local_timer"}});
   ASSERT_EQ(timers.size(), truth);
   for (auto& line : timers) EXPECT_EQ(std::to_string(line["irq"].u64()), kTimer);
-  // Each tracer's programs are in the other's times.
+  // The times of each tracer include the other's programs.
   EXPECT_NEAR(static_cast<double>(sum(timers, "latency_ns")) / static_cast<double>(timers.size()),
               mean_ns, 0.3 * mean_ns + 3'000 * slowness());
 }

@@ -5,13 +5,13 @@
 namespace coretap::tooltest {
 namespace {
 
-/// 7.3 takes the lock of a pipe in a function of its own where it has to make pages first.
+/// 7.3 takes the lock of a pipe in a separate function if it has to allocate pages first.
 const Strings kPipeWriters = {"pipe_write", "pipe_prefill_and_lock"};
 
 constexpr std::uint64_t kRounds = 12, kLongNs = 20'000'000 / 10 * 8;
 constexpr char kContender[] = "contender --rounds 12 --ms 20";
 
-/// Rows whose callers' names have one of these parts.
+/// Rows whose callers' names contain one of these.
 std::vector<Json> rows_of(const Report& report, const std::string& type, const Strings& callers) {
   return lines_where(report, [&](auto& line) {
     auto has = [caller = line["caller"].str()](auto& part) { return contains(caller, part); };
@@ -47,7 +47,7 @@ TOOL_TEST(Klockstat, WaitsByCaller) {
   EXPECT_EQ(report.lost("stacks_failed"), 0u);
 }
 
-/// What writes to a pipe on this kernel.
+/// The kernel function that writes to a pipe.
 std::string pipe_writer() {
   return contains(slurp("/proc/kallsyms"), " anon_pipe_write\n") ? "anon_pipe_write" : "pipe_write";
 }
@@ -70,17 +70,17 @@ TOOL_TEST(Klockstat, HoldsOfTheMappings) {
   auto report =
       observe("klockstat --json --holds -p {pid}", "contender --rounds 0 --maps 50").report();
   auto mapped = rows_of(report, "rwsem:W", "vm_mmap_pgoff");
-  // From 6.4 to 6.14 other functions of munmap take locks of the areas too.
+  // From 6.4 to 6.14 other functions of munmap take locks of VMAs, too.
   auto unmapped = rows_of(report, "rwsem:W", "vm_munmap");
   EXPECT_GT(sum(mapped, "total_ns"), 0u);
-  // The kernel skips a program that it is running already for a task that was preempted.
+  // The kernel skips a program that is already running for a preempted task.
   for (auto* rows : {&mapped, &unmapped}) {
     EXPECT_LE(sum(*rows, "count"), 50u);
     EXPECT_GE(sum(*rows, "count") + report.lost("missed"), 50u);
   }
 }
 
-/// Where programs may be attached to the kernel's functions.
+/// Where programs can be attached to kernel functions.
 TOOL_TEST(Klockstat, HoldsOfAMutex) {
   auto report = observe("klockstat --json --holds -t {holder}", kContender).report();
   if (contains(report.err, "only holds of mmap_lock")) throw Skip(report.err);

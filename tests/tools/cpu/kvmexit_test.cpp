@@ -1,5 +1,5 @@
-// kvmexit against a virtual machine that leaves its guest a known number of times, and against
-// perf's count of the same exits.
+// kvmexit against a virtual machine that exits a known number of times, and against perf's count of
+// the same exits.
 #include "shared.hpp"
 
 namespace coretap::tooltest {

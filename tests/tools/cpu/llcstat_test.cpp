@@ -1,7 +1,7 @@
-// llcstat. Virtual machines have no hardware counters, so that most machines cannot run it. What it
-// does all the same is seen by attaching its own kernel program to software events, which a
-// process can make a known number of, and reading its maps by its own report: page faults stand for
-// references, context switches for misses. Only the names of the events are the test's.
+// llcstat. Virtual machines have no hardware counters, so most machines cannot run it. The test
+// attaches its kernel program to software events, of which a process can make a known number, and
+// reads its maps by its report: page faults stand for references, context switches for misses. Only
+// the event names are the test's.
 #include <bpf/libbpf.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,14 +23,14 @@ constexpr char kName[] = "llc test";
 constexpr std::size_t kPages = 1000;
 constexpr int kNaps = 50;
 
-/// Faults and switches of a process on CPU 0, between two waits for a word.
+/// Faults and switches of a process on CPU 0, between two waits for a command.
 class Worker {
  public:
   struct Counts {
     std::uint64_t faults = 0, switches = 0;
   };
 
-  Worker() { read_counts(); }  // it is at rest then, and has gone through its code once
+  Worker() { read_counts(); }  // afterwards it waits, and has run its code once
   std::string id() const { return std::to_string(process_.pid()); }
   Counts round() {
     process_.write_stdin("x");
@@ -86,7 +86,7 @@ struct Seen {
   std::uint64_t ledger_shown = 0;
 };
 
-/// llcstat with other events: what its report says of one round of a worker.
+/// llcstat with other events: the report of one round of a worker.
 Seen see(Strings options, Sampling references = every(1)) {
   Worker worker;
   options.insert(options.end(), {"--pid", worker.id()});
@@ -134,7 +134,7 @@ Seen see(Strings options, Sampling references = every(1)) {
   return seen;
 }
 
-/// Around the counted part the worker waits: a switch or two, and no fault.
+/// Before and after the counted part the worker waits: a switch or two, and no fault.
 void expect_near(std::uint64_t seen, std::uint64_t truth) {
   EXPECT_GE(seen, truth);
   EXPECT_LE(seen, truth + 5);
@@ -169,12 +169,12 @@ TOOL_TEST(Llcstat, ThreadsAndTotal) {
   expect_near(std::stoull(cells[5]), seen.truth.faults);
 }
 
-// A sample stands for as many events as the period has.
+// A sample represents as many events as the period.
 TOOL_TEST(Llcstat, PeriodIsWhatASampleStandsFor) {
   auto seen = see("--json", every(10));
   auto references = Json::parse(lines(seen.out).at(0))["references"].u64();
   EXPECT_EQ(references % 10, 0u);
-  // Other processes on this CPU have samples of theirs, in proportion.
+  // Other processes on this CPU are sampled, too, in proportion.
   EXPECT_GT(references, seen.truth.faults / 2);
   EXPECT_LT(references, seen.truth.faults * 2);
 }

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::uint64_t kSpinning = 4, kBlocked = 3;
 constexpr char kLoad[] = "--spinning 4 --blocked 3 --comm theload";
-/// All threads in vfork() wait in it.
+/// All threads in vfork() wait in this function.
 constexpr char kVfork[] = "kernel_clone+0x";
 
 std::set<std::uint64_t> ids(const Json& list) {
@@ -138,7 +138,7 @@ TOOL_TEST(Loads, AveragesOfTheKernel) {
   FAIL() << "/proc/loadavg is never the same twice";
 }
 
-// Both look a moment apart, and the kernel sees loads too.
+// Both sample at slightly different times, and the kernel counts loads itself, too.
 TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
   Workload load("load", kLoad);
   auto report = report_of("loads --json -s 0.02 50");

@@ -1,10 +1,10 @@
-// numasched against a task that is sent from node to node, and the kernel's own trace.
+// numasched against a task that is moved between nodes, and the kernel's own trace.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// The directory of its node has this CPU; empty: there is none.
+/// The node whose directory has this CPU; empty: none.
 std::string node_of(int cpu) {
   std::error_code none;
   auto path = "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
@@ -13,7 +13,7 @@ std::string node_of(int cpu) {
   return {};
 }
 
-/// Two CPUs of one node on which we may run.
+/// Two CPUs of one node on which this process may run.
 std::pair<int, int> neighbours() {
   cpu_set_t allowed;
   if (::sched_getaffinity(0, sizeof allowed, &allowed)) throw std::runtime_error("no CPUs");
@@ -56,7 +56,7 @@ TOOL_TEST(Numasched, TwoNodesThereAndBack) {
   EXPECT_TRUE(seen.report(1).body.empty());
 }
 
-// The kernel traces the decision before the move; some moves then cannot be made.
+// The kernel traces the decision before the move; some moves then fail.
 TOOL_TEST(Numasched, TwoNodesByBalancing) {
   Trace moves("sched/sched_move_numa"), swaps("sched/sched_swap_numa");
   auto report = observe("numasched --json --strict", "numa --pages 400", {}).report();

@@ -6,11 +6,11 @@
 namespace coretap::tooltest {
 namespace {
 
-// ---- a child of our own: a different stack for each sleep ----
+// ---- a child of this process: a different stack for each sleep ----
 
-constexpr int kLevels = 11;  // 2^11 ways down
+constexpr int kLevels = 11;  // 2^11 call paths
 
-/// Raw and always inlined: the C library has no frame pointers, or none in a function so small.
+/// Raw system call, always inlined: C library functions lack frame pointers, or are too small.
 __attribute__((always_inline)) inline void short_sleep() {
   timespec t{0, 20'000};
 #if defined(__x86_64__)
@@ -61,9 +61,9 @@ void go_all_ways() {
   ::_exit(0);
 }
 
-// ---- what the reports say ----
+// ---- contents of reports ----
 
-/// What the workload sleeps in.
+/// A sleep of the workload.
 bool is_sleep(const Json& line) {
   auto frames = line["user_stack"].strings();
   return !line["runnable"].boolean() && frames.size() >= 3 && frames[0] == "workload_sleep" &&
@@ -73,7 +73,7 @@ bool in_nanosleep(const Json& line) {
   return !line["runnable"].boolean() && has_frame(line, "kernel_stack", "nanosleep");
 }
 
-/// How often these lines were, by task.
+/// Counts of these lines, by task.
 using ByTask = std::map<std::uint64_t, std::uint64_t>;
 template <class Condition>
 ByTask counts_by_task(const Report& report, const char* key, Condition condition) {
@@ -82,9 +82,8 @@ ByTask counts_by_task(const Report& report, const char* key, Condition condition
   return all;
 }
 
-/// Each sleep of the workload is one voluntary switch, off the CPU nearly all of the time: the
-/// timer runs from before the switch on. A tenth is room for what an emulated CPU needs to get
-/// there.
+/// Each sleep of the workload is one voluntary switch, off CPU nearly all of the time: the timer
+/// starts before the switch. A tenth is tolerance for emulated CPUs, which are slow to switch.
 void expect_sleeps(const Report& report, const Json& truth, std::uint64_t ms) {
   auto sleeps = lines_where(report, is_sleep);
   expect_sums(sleeps, truth, {{"count", "voluntary"}});
@@ -93,7 +92,7 @@ void expect_sleeps(const Report& report, const Json& truth, std::uint64_t ms) {
 }
 
 TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
-  auto seen =  // the process is gone at the end
+  auto seen =  // it has exited at the end
       observe("offcputime --json --strict -p {pid}", "sleeper --sleeps 20 --ms 10", {});
   expect_sleeps(seen.report(), seen.truth, 10);
   for (auto& line : seen.report().body) {
@@ -154,7 +153,7 @@ TOOL_TEST(Offcputime, FoldedAndDelimited) {
     auto frames = parts[1].str();
     EXPECT_TRUE(frames.starts_with("sleeper;")) << line;
     if (!contains(frames, ";workload_outer;workload_middle;workload_sleep;-;")) continue;
-    if (frames.ends_with(";[runnable]")) continue;  // preempted on its way out
+    if (frames.ends_with(";[runnable]")) continue;  // preempted during exit
     EXPECT_TRUE(contains(frames, "nanosleep")) << line;
     sleeps_us += std::stoull(parts[2]);
   }
@@ -168,7 +167,7 @@ TOOL_TEST(Offcputime, FoldedAndDelimited) {
       << shown;
 }
 
-// Two that never block share a CPU: each is off it because of the other only.
+// Two tasks that never block share a CPU: each is off CPU only because of the other.
 TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
   Strings spin = "--sleeps 0 --spin 200 --cpu 0";
   Workload one("sleeper", spin, kLinger), two("sleeper", spin, kLinger);
@@ -225,7 +224,7 @@ TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
     EXPECT_FALSE(users.contains(line["tid"].u64()));
   }
   EXPECT_GT(sum(lines_where(user_threads, is_sleep), "count"), 0u);
-  // The thread of RCU's grace periods waits for work, which is a state of its own.
+  // The thread of RCU's grace periods waits in a separate state (idle).
   auto of_rcu = [](const Json& line) {
     return line["comm"].str() == "rcu_preempt" || line["comm"].str() == "rcu_sched";
   };
@@ -249,7 +248,8 @@ TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
              return contains(frame, "many_ways");
            }) == kLevels + 1;
   });
-  // A sleep that is over before the switch is none: the kernel's number of switches is the truth.
+  // A sleep that ends before the switch does not count: the truth is the kernel's number of
+  // switches.
   auto said = child.out_lines();
   ASSERT_EQ(said.size(), 2u);
   auto blocked = std::stoull(said[1]);
@@ -259,7 +259,7 @@ TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
   EXPECT_GE(whole.size(), blocked / 2);
 }
 
-// Children live for 400 ms: in an emulated guest the tool needs some to read what they have mapped.
+// Children run for 400 ms: in an emulated guest the tool needs time to read their mappings.
 TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   auto report = report_of("offcputime --json --strict" +
                           as_command("forker --children 20 --depth 2 --sleeps 2 --ms 200"));

@@ -1,4 +1,4 @@
-// offwaketime: the stacks of who waits and of who ends it.
+// offwaketime: the stacks of the waiting task and of its waker.
 #include "wakers.hpp"
 
 namespace coretap::tooltest {

@@ -1,4 +1,4 @@
-// pidpersec against the kernel's own count of forks in /proc/stat, and workloads that fork.
+// pidpersec against the count of forks in /proc/stat, and workloads that fork.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -52,7 +52,7 @@ TOOL_TEST(Pidpersec, RateIsOfItsInterval) {
   for (auto& line : report.body) {
     auto rate = line["tasks_per_second"].real();
     EXPECT_EQ(rate > 0, line["processes"].u64() + line["threads"].u64() > 0);
-    // An interval is half a second or more, but for the last one.
+    // Each interval except the last is half a second or more.
     most = std::max(most, rate);
   }
   EXPECT_GT(most, 0);

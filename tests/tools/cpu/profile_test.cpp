@@ -1,4 +1,4 @@
-// profile against a process that burns a known time of CPU in a known function.
+// profile against a process that uses a known CPU time in a known function.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -33,7 +33,7 @@ TOOL_TEST(Profile, SamplesAreCpuTime) {
   auto expected = seen.cpu_seconds * 199;
   EXPECT_GT(seen.samples, expected * 0.75);
   EXPECT_LT(seen.samples, expected * 1.25 + 10);
-  // Where the clock needs a system call its library function hides the caller.
+  // Where the clock needs a system call, the library function hides the caller.
   EXPECT_GT(sum_with_frame(seen.report.body, "user_stack", "workload_spin"), 0u);
   for (auto& line : seen.report.body) {
     expect_fields(line, {{"comm", "sleeper"}});
@@ -43,7 +43,7 @@ TOOL_TEST(Profile, SamplesAreCpuTime) {
   }
 }
 
-// Code with frame pointers is followed to its end; of code without them it is said that it is not.
+// Stacks of code with frame pointers are complete; others are marked as truncated.
 TOOL_TEST(Profile, TruncatedStacksAreMarked) {
   auto report = profile("-F 199 -U").report;
   auto cut =
@@ -59,7 +59,7 @@ TOOL_TEST(Profile, TruncatedStacksAreMarked) {
 }
 
 TOOL_TEST(Profile, PeriodAndParts) {
-  // A sample each 5 ms, by time that the CPU's clock has run.
+  // A sample every 5 ms of the CPU clock.
   auto kernel = profile("--period 5000000 -K");
   for (auto& line : kernel.report.body) EXPECT_TRUE(line["user_stack"].strings().empty());
   EXPECT_GT(kernel.samples, kernel.cpu_seconds * 200 * 0.75);
@@ -75,15 +75,15 @@ TOOL_TEST(Profile, OneCpu) {
   }
 }
 
-// A clock that rings all the time leaves the CPU to nothing else: neither the duration nor Ctrl-C
-// would end it.
+// A timer that fires permanently leaves no CPU time for other tasks: neither the duration nor
+// Ctrl-C would end it.
 TOOL_TEST(Profile, TheShortestPeriod) { output_of("profile --period 50000 --json 0.5"); }
 
 TOOL_TEST(Profile, IdleAndFolded) {
   auto idle = output_of("profile -I -f -a -F 199 1");
   expect_contains(idle, {"_[k] "});
-  // Every CPU all the time, whether it is busy or not: what others leave is idle. Emulated ones
-  // miss ticks, and an idle one's clock may stand still.
+  // Every CPU all the time, busy or not: the rest is idle. Emulated CPUs miss ticks, and the clock
+  // of an idle one may stop.
   EXPECT_GE(Folded(idle).all, static_cast<std::uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)) * 199 / 3)
       << idle;
   auto busy = output_of("profile -f 1");
@@ -94,7 +94,7 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
   const std::string online = "/sys/devices/system/cpu/cpu1/online";
   if (!in_guest() || ::access(online.c_str(), W_OK))
     throw Skip("takes a CPU away: only in guests that have a second one");
-  // With more the right is not kept that a clock would need.
+  // At a higher value the tool would drop the capability that a clock needs.
   Setting paranoid("/proc/sys/kernel/perf_event_paranoid", "2");
   Tracer tracer("profile", "--json -F 199 -C 1");
   {

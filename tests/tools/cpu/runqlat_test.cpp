@@ -1,4 +1,4 @@
-// runqlat against the kernel's own sums of run delay in /proc/PID/task/TID/schedstat.
+// runqlat against the kernel's run delays in /proc/PID/task/TID/schedstat.
 #include <grp.h>
 
 #include "shared.hpp"
@@ -6,27 +6,26 @@
 namespace coretap::tooltest {
 namespace {
 
-/// A thread that changes its name has a histogram for each: the one that it waited most in.
+/// A thread that changes its name has a histogram for each name: the one with the longest waits.
 Json waits_of(const Report& report, const Json& thread) {
   auto own = lines_with(report.body, {{"tid", thread["tid"].u64()}});
   if (own.empty()) throw std::runtime_error("thread " + thread["tid"].text() + " is missing");
   return std::ranges::max(own, {}, [](auto& line) { return line["total_ns"].u64(); });
 }
 
-/// The threads' waits in the report are those in the workload's truth. Nothing of them is outside
-/// the time that both measured: they sleep before the start and, while the workload lingers, after
-/// it.
+/// The threads' waits in the report are those in the workload's truth. Both measured all of them:
+/// the threads sleep before the start and, while the workload lingers, after it.
 void expect_same_waits(const Report& report, const Json& truth) {
   for (auto& thread : truth["threads"].items()) {
     auto histogram = waits_of(report, thread);
     expect_run_delay(report, histogram["total_ns"].u64(), thread);
-    // A switch from a thread to itself counts as no time slice in newer kernels: never more here.
+    // Newer kernels do not count a switch from a thread to itself as a time slice: never more here.
     EXPECT_EQ(histogram["count"].u64(), thread["timeslices"].u64());
     check_histogram(histogram, 1000);
   }
 }
 
-/// The same of all its threads together.
+/// The same for the sums over its threads.
 void expect_same_sums(const Report& report, const Json& truth) {
   expect_run_delay(report, report.sum("total_ns"), truth);
   expect_sums(report, truth, {{"count", "timeslices"}});
@@ -45,14 +44,14 @@ TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   for (auto& line : seen.report().body) expect_fields(line, {{"comm", "runqueue"}});
 }
 
-// What a thread has waited on one CPU counts when it gets another one.
+// A thread's wait on one CPU still counts after a migration.
 TOOL_TEST(Runqlat, ThreadsThatAreMovedWhileTheyWait) {
   if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) throw Skip("there is one CPU");
   Workload workload("runqueue", "--threads 4 --ms 400", kLinger);
   Tracer tracer("runqlat", "--json --strict -L -p " + workload.id());
   auto tids = workload.ready()["tids"].items();
   workload.release();
-  // Of a thread that has not been seen to run, what it waited on another CPU is not known.
+  // For a thread that has not yet run while traced, the wait on another CPU is unknown.
   nap(std::chrono::milliseconds(100));
   for (int i = 0; i < 40; i++) {
     for (auto& tid : tids) stay_on(i % 2, static_cast<pid_t>(tid.i64()));
@@ -76,8 +75,8 @@ TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
   expect_fields(seen.report(1).body[0], {{"pid", seen.pid}, {"comm", "runqueue"}});
 }
 
-// More processes than there is room for, though never many at a time: with reports in between the
-// ended ones make room.
+// More processes than the table has room for, but few at a time: each report removes the ended
+// ones.
 TOOL_TEST(Runqlat, EndedProcessesMakeRoom) {
   Cgroup cgroup;
   Scene scene("forker --serial --children 900 --ms 2", {});
@@ -94,7 +93,8 @@ TOOL_TEST(Runqlat, EndedProcessesMakeRoom) {
   EXPECT_GE(pids.size(), 901u);
 }
 
-// What waits is asked, not what wakes or leaves: rivals on the same CPU are not counted.
+// Filters apply to the waiting task, not to the waker or previous task: rivals on the same CPU are
+// not counted.
 TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   Cgroup cgroup;
   constexpr uid_t kUser = 54321;
@@ -136,8 +136,7 @@ TOOL_TEST(Runqlat, ByPidNamespace) {
 
 TESTS_OF(
     runqlat, .events = {"-L", "runqueue --threads 2 --ms 60"},
-    // The kernel's own count leaves out a task that is preempted as it goes to sleep
-    // (sched_info_depart).
+    // The kernel's count excludes a task that is preempted as it goes to sleep (sched_info_depart).
     .stress = count_row("runqueue --threads 3 --ms {n}", 600, "count", slices, "-L").with_slack(1),
     .long_run = {{.arguments = "-P 10"}});
 

@@ -1,5 +1,5 @@
-// runqlen against the kernel's sums of run delay: the mean length of a run queue times the time is
-// what all its tasks waited together (Little's law).
+// runqlen against the kernel's run delays: the mean length of a run queue times the duration is the
+// wait of all its tasks together (Little's law).
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kHz = 999;
 
-/// Of the CPU that the workload keeps busy.
+/// The line of the CPU that the workload keeps busy.
 Json of_busy_cpu(const Observed& seen, std::size_t tool) {
   return line_with(seen.body(tool), {{"cpu", seen.number("cpu")}});
 }
@@ -18,9 +18,9 @@ TOOL_TEST(Runqlen, TotalIsWhatTasksWaited) {
                           "runqueue --threads 4 --ms 1500");
   auto line = of_busy_cpu(seen, 0), occupancy = of_busy_cpu(seen, 1);
   auto waited = seen.truth["run_delay_ns"].real();
-  // Other tasks wait for that CPU too; ticks of a busy guest come late.
+  // Other tasks wait for that CPU, too; ticks of a busy guest are late.
   expect_between(line["total"].real() / kHz * 1e9, 0.75 * waited, 1.5 * waited);
-  // Four threads want the CPU: one runs, three wait, in nearly all samples of that time.
+  // Four threads share the CPU: one runs, three wait, in nearly all samples of that time.
   std::uint64_t three = 0, all = 0;
   for (auto& slot : line["histogram"].items()) {
     EXPECT_EQ(slot["below"].u64(), slot["from"].u64() + 1) << "slots are linear";

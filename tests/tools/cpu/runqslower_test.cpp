@@ -1,4 +1,4 @@
-// runqslower against the kernel's own sums of run delay, and tasks that take the CPU from others.
+// runqslower against the kernel's run delays, and tasks that take the CPU from others.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -22,15 +22,14 @@ TOOL_TEST(Runqslower, AllWaitsAreTheKernelsRunDelay) {
   auto long_waits =
       lines_where(report, [](auto& wait) { return wait["latency_ns"].u64() >= 2'000'000; });
   for (auto& wait : longer.body) EXPECT_GE(wait["latency_ns"].u64(), 2'000'000u);
-  // The other way takes times of its own.
+  // Without accounting the tool uses its own timestamps.
   if (has_accounting(report)) {
     EXPECT_EQ(longer.body.size(), long_waits.size());
   }
   EXPECT_GT(report.lost("filtered"), 0u) << "other tasks wait, too";
 }
 
-// Two want one CPU: whatever else runs there for a moment, in most of the time that one waits the
-// other runs.
+// Two tasks share one CPU: in most of the time that one waits, the other runs.
 TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
   Workload wanted("runqueue", "--threads 1 --ms 500 --comm rq-wanted", kLinger);
   Workload rival("runqueue", "--threads 1 --ms 500", kLinger);
@@ -51,13 +50,13 @@ TOOL_TEST(Runqslower, NamesTheTaskThatHadTheCpu) {
     expect_fields(wait, {{"longest_comm", "runqueue"}});
     by_rival += wait["longest_ns"].u64();
   }
-  // Elsewhere on this machine others may want the CPU as well.
+  // Other tasks on this machine may use the CPU, too.
   EXPECT_GE(by_rival, report.sum("latency_ns") / 4);
   EXPECT_GT(by_rival, 0u);
 }
 
 TESTS_OF(runqslower, .events = {"0 -P", "runqueue --threads 2 --ms 60"}, .alone = true,
-         // As runqlat's.
+         // As in runqlat's test.
          .stress = event_row("runqueue --threads 3 --ms {n}", 600, slices, "0").with_slack(1),
          .long_run = {{.arguments = "1000"}});
 

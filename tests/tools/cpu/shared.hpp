@@ -1,4 +1,4 @@
-// What the tests of several of these tools say.
+// Shared by the tests of several of these tools.
 #pragma once
 #include <sys/resource.h>
 
@@ -11,7 +11,7 @@ inline namespace cpu {
 
 // ---- lines ----
 
-/// The longest of some, and all of them together.
+/// Maximum and sum of these lines.
 inline void expect_longest_of_all(const Json& line) {
   auto count = line["count"].u64(), total = line["total_ns"].u64(), most = line["max_ns"].u64();
   EXPECT_LE(most, total);
@@ -19,11 +19,11 @@ inline void expect_longest_of_all(const Json& line) {
   EXPECT_GT(most, 0u);
 }
 
-// ---- time on a CPU, and until it ----
+// ---- time on a CPU, and waiting for one ----
 
-/// Where the tool reads the kernel's accounting it adds the very same numbers: any difference is an
-/// error. Timestamps of wakeups (the other way) are taken a little later than the kernel's, and
-/// before a task is queued; 3% covers that in emulated guests, whose waits are long.
+/// If the tool reads the kernel's accounting, it adds the same numbers: any difference is an error.
+/// Otherwise it takes timestamps slightly later than the kernel, and before a task is queued; 3%
+/// covers that in emulated guests, whose waits are long.
 inline bool has_accounting(const Report& report) {
   return report.header["hooks"].items().at(0)["attached"].items().size() == 1;
 }
@@ -50,8 +50,8 @@ inline std::string lower(std::string name) {
   return name;
 }
 
-/// Of /proc/interrupts or /proc/softirqs: what came so far, on all CPUs, by what its line starts
-/// with ("24", "loc", "net_rx").
+/// Counts of /proc/interrupts or /proc/softirqs so far, over all CPUs, by the start of the line
+/// ("24", "loc", "net_rx").
 inline Counts counts_in(const std::string& path) {
   Counts all;
   for (auto& line : lines(slurp(path))) {
@@ -65,13 +65,12 @@ inline Counts counts_in(const std::string& path) {
   return all;
 }
 
-/// A tool beside counts of the kernel's.
+/// A tool, and the kernel's counts meanwhile.
 struct Counted {
   Report report;
-  Counts at[4];  ///< before it starts, when it traces, before it ends, when it has ended
+  Counts at[4];  ///< before its start, when it traces, before its end, after its end
 
-  /// No more than came while the tool was started and ended, and no less than came while it
-  /// certainly traced.
+  /// At most the difference over the whole run, at least the difference while it certainly traced.
   void expect(const std::string& name, std::uint64_t shown) const {
     SCOPED_TRACE(name);
     ASSERT_TRUE(at[0].contains(name));
@@ -92,14 +91,14 @@ inline Counted count(const Strings& tool, const char* path, const std::function<
   return counted;
 }
 
-/// Where files are on a disk that interrupts.
+/// If files are on a disk with interrupts.
 inline void write_to_disk() {
   run({"sh", "-c",
        "for i in $(seq 30); do dd if=/dev/zero of=interrupts.$$ bs=64k count=1 "
        "conv=fsync 2>/dev/null; done; rm interrupts.$$"});
 }
 
-/// By name, those that interrupted a task: "softirq_exit: vec=9 [action=RCU]".
+/// By name, softirqs that interrupted a task: "softirq_exit: vec=9 [action=RCU]".
 inline Counts softirqs_of(const Trace& trace, pid_t task) {
   Counts all;
   for (auto& event : trace.events(task)) {
@@ -112,7 +111,7 @@ inline Counts softirqs_of(const Trace& trace, pid_t task) {
 
 // ---- children ----
 
-/// Waits until it is let go, then runs `body` and ends with 0 if that returns.
+/// Waits until it is released, then runs `body` and exits with 0 if that returns.
 class Child {
  public:
   explicit Child(const std::function<void()>& body) {
@@ -153,7 +152,7 @@ class Child {
   pid_t pid_;
 };
 
-/// Of a task, 0: this one.
+/// `task`: 0: this one.
 inline bool stay_on(int cpu, pid_t task = 0) {
   cpu_set_t one;
   CPU_ZERO(&one);

@@ -1,4 +1,4 @@
-// smpcalls against a workload that has another CPU run a function a known number of times, and the
+// smpcalls against a workload that runs a function on another CPU a known number of times, and the
 // kernel's own trace of such calls.
 #include "shared.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kReadEvent[] = "__perf_event_read";
 
-/// The line of that function, of all calls of the workload.
+/// The line of that function, from all calls of the workload.
 std::pair<Json, Observed> of_calls(const Strings& options, const Strings& workload) {
   auto seen = observe("smpcalls --json -p {pid}" + options, workload);
   auto line = line_with(seen.report().body, {{"function", kReadEvent}});
@@ -18,7 +18,7 @@ std::pair<Json, Observed> of_calls(const Strings& options, const Strings& worklo
 TOOL_TEST(Smpcalls, EveryCallAndItsTime) {
   auto [line, seen] = of_calls("--strict", "crosscall --calls 1000");
   auto& truth = seen.truth;
-  // The caller measures the system call around it.
+  // The caller measures the whole system call.
   EXPECT_GT(line["total_ns"].u64(), truth["took_ns"].u64() / 20);
   EXPECT_LE(line["total_ns"].u64(), truth["took_ns"].u64());
   EXPECT_LE(line["max_ns"].u64(), truth["longest_ns"].u64());
@@ -29,7 +29,7 @@ TOOL_TEST(Smpcalls, EveryCallAndItsTime) {
   EXPECT_LT(line["run_ns"].u64(), line["total_ns"].u64());
 }
 
-// All functions, of all callers: what is queued when both trace.
+// All functions, of all callers: those queued while both trace.
 TOOL_TEST(Smpcalls, EachFunctionAsInTheTrace) {
   Workload workload("crosscall", "--calls 300", kLinger);
   const Strings events = "csd/csd_queue_cpu csd/csd_function_exit";
@@ -50,11 +50,11 @@ TOOL_TEST(Smpcalls, EachFunctionAsInTheTrace) {
       else if (queued.erase(csd) || !queued_too)
         all[e.value("func")]++;
     }
-    // Wake-ups of tasks elsewhere, which go the same way.
+    // Remote wake-ups of tasks, which use the same queue.
     all.erase("sched_ttwu_pending");
     return all;
   };
-  // At one instant on two CPUs the trace may have the end of a call before its queueing.
+  // The trace may order the end of a call before its queueing on another CPU at the same time.
   auto least = functions(inside, true), most = functions(outside, false);
   if (most.empty()) throw Skip("this kernel has no trace of calls (before 6.4)");
   auto counts = counts_by(report, "function");

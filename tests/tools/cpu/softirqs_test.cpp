@@ -5,7 +5,7 @@ namespace coretap::tooltest {
 namespace {
 
 TOOL_TEST(Softirqs, AsTheKernel) {
-  // Each CPU keeps its rows at hand, but with --max-keys.
+  // Each CPU caches its rows, except with --max-keys.
   for (auto* options : {"", "--events", "--per-cpu", "-d", "--include-irqs", "--max-keys 1000"}) {
     SCOPED_TRACE(options);
     auto counted = count(Strings("softirqs") + options, "/proc/softirqs", [] {
@@ -20,7 +20,7 @@ TOOL_TEST(Softirqs, AsTheKernel) {
   }
 }
 
-// Those that interrupted one process, by the kernel's trace of their ends.
+// Softirqs that interrupted one process, by their ends in the kernel's trace.
 TOOL_TEST(Softirqs, OfOneProcess) {
   Scene scene("sleeper --sleeps 1 --spin 500");
   Trace trace("irq/softirq_exit");
@@ -30,7 +30,7 @@ TOOL_TEST(Softirqs, OfOneProcess) {
   EXPECT_EQ(counts_by(seen.report(), "name"), softirqs_of(trace, static_cast<pid_t>(seen.pid)));
 }
 
-/// Times of softirqs, with the interrupts that nest in them.
+/// Times of softirqs, including interrupts nested in them.
 struct SoftirqTimes {
   double count = 0, gross_ns = 0, irq_ns = 0;
   double average() const { return gross_ns / count; }
@@ -74,7 +74,7 @@ SoftirqTimes traced(const Trace& trace) {
   return all;
 }
 
-// Packets are received while timers of sleeping threads expire: a part of the time is theirs.
+// Packets are received while timers of sleeping threads expire: part of the time is theirs.
 TOOL_TEST(Softirqs, InterruptsAreSubtracted) {
   Workload tcp("tcp", "--sessions 40 --server-bytes 4000000"),
       sleeper("sleeper", "--threads 8 --sleeps 400 --ms 1");
@@ -94,7 +94,7 @@ TOOL_TEST(Softirqs, InterruptsAreSubtracted) {
   EXPECT_LT(shown.share(), 1.6 * truth.share());
   EXPECT_GT(shown.average(), 0.6 * truth.average());
   EXPECT_LT(shown.average(), 1.6 * truth.average());
-  // What one of the tools leaves out is in the other's time.
+  // The time that one tool excludes is in the other's.
   auto all = static_cast<double>(with.sum("total_ns")) / static_cast<double>(with.sum("count"));
   EXPECT_NEAR(all, shown.average(), 0.25 * all);
   for (auto& line : without.body) expect_longest_of_all(line);

@@ -17,8 +17,8 @@ struct Mean {
   double ns() const { return sum / count; }
 };
 
-/// Of the times from one event of a softirq to the next one, by CPU and softirq, where that
-/// interrupted one process.
+/// Mean time from one event of a softirq to the next, by CPU and softirq, if it interrupted the
+/// process.
 Mean mean_of(const Trace& trace, pid_t task, const std::string& from, const std::string& to) {
   std::map<std::pair<int, std::string>, std::uint64_t> open;
   Mean mean;
@@ -32,11 +32,11 @@ Mean mean_of(const Trace& trace, pid_t task, const std::string& from, const std:
   return mean;
 }
 
-// Both stages by the kernel's own clock; each tracer's programs are in the other's times.
+// Both stages by the kernel's clock; the times of each tracer include the other's programs.
 TOOL_TEST(Softirqslower, TimesAsInTheTrace) {
   auto workload = Workload::of(kSpin, kLinger);
   Tracer tracer("softirqslower", "--json 0 -p " + workload.id());
-  // Ends first: a start without its end would be taken for that of a later one.
+  // Ends first: otherwise a start without its end would match the end of a later one.
   Trace trace("irq/softirq_exit irq/softirq_entry irq/softirq_raise");
   workload.release();
   workload.truth();

@@ -1,4 +1,4 @@
-// threadsnoop against a program that makes a known number of threads, in two ways.
+// threadsnoop against a program that creates a known number of threads, in two ways.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -15,7 +15,7 @@ TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
   auto tids = seen.truth["tids"].items();
   ASSERT_EQ(report.body.size(), seen.truth["threads"].u64());
   for (std::size_t i = 0; i < report.body.size(); i++) {
-    // Without it no pthread_create() is under way.
+    // Without the library no pthread_create() is in progress.
     Value function = nullptr;
     if (i < seen.truth["by_library"].u64()) function = "threads_main";
     expect_fields(report.body[i], {{"thread_tid", tids[i].u64()},
@@ -30,7 +30,7 @@ TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
   EXPECT_TRUE(seen.report(2).body.empty());
 }
 
-// A fork is no thread, and a process has another program after exec: names must be the new one's.
+// A fork is not a thread. After exec a process runs another program: symbols must be its.
 TOOL_TEST(Threadsnoop, FollowsACommandThroughExec) {
   auto script =
       "(exit 0); \"$0\" --count 2 --ms 1000 >/dev/null; exec \"$0\" --count 4 --raw 1 --ms 1000";

@@ -1,5 +1,5 @@
-// A thread that reads a pipe, another one that sleeps, then writes, and the timer that wakes that
-// one.
+// A thread that reads a pipe, another one that sleeps, then writes, and the timer that wakes the
+// latter.
 #pragma once
 #include "shared.hpp"
 
@@ -21,7 +21,7 @@ inline Waits waits_by(const Strings& tool) {
   return {seen.report(), thread["tid"].i64(), thread["waker_tid"].i64(), thread["slept_ns"].u64()};
 }
 
-/// These lines are all reads of the pipe, each for nearly as long as the workload says.
+/// These lines are all reads of the pipe, each nearly as long as the workload prints.
 template <class Condition>
 void expect_reads(const Waits& waits, Condition condition) {
   auto reads = lines_where(waits.report, condition);

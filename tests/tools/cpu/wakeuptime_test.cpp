@@ -1,4 +1,4 @@
-// wakeuptime: who ends a wait.
+// wakeuptime: the task that ends a wait.
 #include "wakers.hpp"
 
 namespace coretap::tooltest {
@@ -10,7 +10,7 @@ TOOL_TEST(Wakeuptime, WhoEndsTheWait) {
            wakers[0]["comm"].str() == "sleeper" &&
            has_frame(wakers[0], "kernel_stack", "pipe_write");
   });
-  // The writer's own sleeps end by the timer.
+  // A timer ends the writer's own sleeps.
   auto by_timer = lines_where(waits.report, [](auto& line) {
     auto wakers = line["wakers"].items();
     return wakers.size() == 1 && wakers[0]["context"].str() != "task" &&

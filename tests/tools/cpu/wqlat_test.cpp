@@ -1,4 +1,4 @@
-// wqlat against a workload that makes a known number of work items, and the kernel's own trace of
+// wqlat against a workload that queues a known number of work items, and the kernel's own trace of
 // work queues.
 #include "shared.hpp"
 
@@ -9,7 +9,7 @@ constexpr char kLdisc[] = "flush_to_ldisc";
 
 struct OfLdisc {
   Json line, truth;
-  std::uint64_t items = 0, ns = 0;  ///< from one event of an item to the next, by the trace
+  std::uint64_t items = 0, ns = 0;  ///< from one event of an item to the next, in the trace
 };
 OfLdisc beside_trace(const Strings& tool, const std::string& from, const std::string& to) {
   require_tool("wqlat");
@@ -30,7 +30,7 @@ OfLdisc beside_trace(const Strings& tool, const std::string& from, const std::st
     seen.ns += e.ns - open[item];
     open.erase(item);
   }
-  // The tool's programs are in the trace's times, and the other way round.
+  // The trace's times include the tool's programs, and vice versa.
   auto ns = static_cast<double>(seen.ns), items = static_cast<double>(seen.items);
   EXPECT_NEAR(seen.line["total_ns"].real(), ns, (0.3 * ns + 3e3 * items) * slowness());
   EXPECT_LE(seen.line["count"].u64(), truth["typed"].u64() + 2) << "when it is opened and closed";

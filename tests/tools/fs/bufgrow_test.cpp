@@ -1,4 +1,4 @@
-// bufgrow against a process that writes a known number of pages of a device of its own.
+// bufgrow against a process that writes a known number of pages of a private device.
 #include "shared.hpp"
 
 namespace coretap::tooltest {

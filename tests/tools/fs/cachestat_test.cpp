@@ -1,13 +1,13 @@
-// cachestat against a process that touches a known number of pages of a file.
+// cachestat against a process that accesses a known number of pages of a file.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Kernels without a tracepoint for accesses: a folio that is marked is what counts as one.
+/// Kernels without a tracepoint for accesses: a folio marked as accessed counts instead.
 bool only_marks(const Report& report) { return !report.header["limits"].items().empty(); }
 
-/// Each line says of itself what it can, and no counter went below zero.
+/// Each line is consistent, and no counter is below zero.
 void check_counters(const Report& report) {
   auto above = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
   for (auto& line : report.body) {
@@ -32,8 +32,8 @@ struct Cached {
   std::uint64_t pages;  ///< of the file
 };
 
-/// What the process does from its start signal to its truth, and nothing of any other. It lives
-/// until the tool is gone: where marks are counted, all that it has mapped is marked at its end.
+/// The accesses of this process only, from its start signal to its truth. It runs until the tool
+/// has ended: where marks are counted, its exit marks all that it has mapped.
 Cached cached(const std::string& options) {
   auto seen = observe("cachestat --json --strict -p {pid}", "pagecache " + options);
   auto report = seen.report();
@@ -50,15 +50,15 @@ TOOL_TEST(Cachestat, ColdReadsMiss) {
 
 TOOL_TEST(Cachestat, WarmReadsHit) {
   auto [report, truth, pages] = cached("--phase warm");
-  // Once to warm up, once in the phase; reads of whole pages are marked as often.
+  // Once to warm up, once in the phase; reads of whole pages are marked equally often.
   auto accesses = 2 * truth["page_accesses"].u64();
   expect_within(report, {between("accessed", accesses, accesses + kFewPages),
                          at_least("hits", accesses - kFewPages), at_most("misses", kFewPages),
                          exactly("write_added", 0)});
 }
 
-// Ranges with ends within pages: each page that a read spans is wanted once by it.
-// What is read ahead of one file takes nothing from the hits on another.
+// Ranges with ends within pages: a read accesses each page that it spans once. Read-ahead of one
+// file does not reduce the hits of another.
 TOOL_TEST(Cachestat, ReadAheadIsNoMiss) {
   auto [report, truth, pages] = cached("--phase ahead");
   auto accesses = truth["page_accesses"].u64();
@@ -72,7 +72,7 @@ TOOL_TEST(Cachestat, ReadsOfPartsOfPages) {
     SCOPED_TRACE(size);
     auto [report, truth, pages] = cached("--phase warm --size 1m --read-size " + size);
     auto accesses = 2 * truth["page_accesses"].u64();
-    // Where marks are all there is, a page that the last read ended in is not marked again.
+    // With marks only, a page in which the last read ended is not marked again.
     expect_within(report, {between("accessed", only_marks(report) ? 2 * pages : accesses,
                                    accesses + kFewPages),
                            at_most("misses", kFewPages)});
@@ -99,7 +99,7 @@ TOOL_TEST(Cachestat, MappedFiles) {
        at_most("accessed", 2 * pages + kFewPages)});
 }
 
-// Nothing is found in the cache: a fault that waits for its page is tried again, and is still one.
+// All accesses miss: a fault that waits for its page is retried, and counts once.
 TOOL_TEST(Cachestat, FaultsOnAColdFile) {
   for (std::string how : {"", "--random"}) {
     SCOPED_TRACE(how);
@@ -122,7 +122,7 @@ TOOL_TEST(Cachestat, TextAndCsv) {
   EXPECT_EQ(lines(output_of("cachestat --csv 0.1 1")).size(), 2u);
 }
 
-// Beside the kernel's own numbers; others' files come and go meanwhile.
+// Against the kernel's numbers; other files are added and dropped meanwhile.
 TOOL_TEST(Cachestat, SizesOfTheCache) {
   auto line = line_with(parse_report(output_of("cachestat --json 0.1 1"), "").body, {});
   for (auto& [key, name] : {std::pair{"buffers_mb", "Buffers"}, {"cached_mb", "Cached"}})

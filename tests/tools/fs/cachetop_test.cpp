@@ -1,8 +1,8 @@
-// cachetop against cachestat, and a process that touches a known number of pages of a file.
+// cachetop against cachestat, and a process that accesses a known number of pages of a file.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
-// The same programs, once summed and once by process.
+// The same programs, summed and by process.
 TOOL_TEST(Cachetop, AgreesWithCachestat) {
   const std::string phases = "pagecache --phase cold,warm,write,mmap";
   auto [seen, other] = observe_beside(phases,
@@ -16,7 +16,7 @@ TOOL_TEST(Cachetop, AgreesWithCachestat) {
     expect_fields(line, {{"comm", "pagecache"}, {"uid", getuid()}});
     expect_within(std::vector{line},
                   {{"misses", pages}, {"hits", pages - kFewPages}, {"dirtied", pages}});
-    // What the write has made was not there before.
+    // Pages created by the write were not cached before.
     EXPECT_LT(line["write_hit_ratio"].real(), 0.5);
   }
   for (auto* key : {"accessed", "misses", "added", "write_added", "dirtied"})
@@ -43,7 +43,7 @@ TOOL_TEST(Cachetop, TheKnownColumns) {
 }
 
 TESTS_OF(cachetop, .events = {{}, "pagecache --size 262144"},
-         // No tiny: the ledger counts events, of which one may access many pages.
+         // No tiny: the ledger counts events, and one may access many pages.
          .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed+added+dirtied",
                              [](stress::Load& load) { return 2 * load.truth("page_accesses"); })
                        .with_slack(kFewPages));

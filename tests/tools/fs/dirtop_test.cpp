@@ -1,4 +1,4 @@
-// dirtop against a process that makes a known number of reads and writes in a directory of its own.
+// dirtop against a process that makes a known number of reads and writes in a private directory.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -17,7 +17,7 @@ TOOL_TEST(Dirtop, FilesCountForTheirDirectory) {
   auto of = [&](const char* key) { return seen.truth[key].u64(); };
   for (std::size_t i = 0; i < std::size(all); i++) {
     SCOPED_TRACE(all[i].first);
-    // Of the copies one half reads and the other writes, in the same directory.
+    // Half of the copies read and the other half write, in the same directory.
     expect_fields(line_with(seen.report(i).body, {}),
                   {is("directory", all[i].second), is("reads", of("reads")),
                    is("writes", of("writes") + of("copies")), is("read_bytes", of("read_bytes")),

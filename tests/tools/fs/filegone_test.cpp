@@ -1,4 +1,4 @@
-// filegone against a program that makes, renames and removes files in known ways.
+// filegone against a program that creates, renames and removes files in known ways.
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -52,7 +52,7 @@ TOOL_TEST(Filegone, FilesByTheirNames) {
   auto directory = scene.ready()["dir"].str();
   const struct {
     std::string options;
-    Strings names;  ///< that match
+    Strings names;  ///< matching names
   } cases[] = {
       {"-f f?rst", "first"},
       {"--file [no]*e -f renamed", "one none renamed"},

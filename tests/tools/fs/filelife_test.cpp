@@ -1,4 +1,4 @@
-// filelife against a program that makes, renames and removes files in known ways.
+// filelife against a program that creates, renames and removes files in known ways.
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -25,7 +25,7 @@ void expect_ends(const std::vector<Json>& events, const Json& truth, const std::
   EXPECT_GE(events[files]["age_ns"].u64(), 150'000'000u);
 }
 
-// By renames, hard links and what is replaced; in memory, and on a disk where the directory is.
+// Ended by renames, hard links and replacement; in memory, and on the disk of the directory.
 TOOL_TEST(Filelife, EveryFileThatEnds) {
   const Strings scene("removals --files 20 --scene --directories --age 150");
   Scene memory(scene, {});
@@ -44,7 +44,7 @@ TOOL_TEST(Filelife, EveryFileThatEnds) {
   expect_contains(one.text(2), {" removals ", " renamed\n"});
 }
 
-// Files that stay take no room of those that come later.
+// Files that still exist take no room from later ones.
 TOOL_TEST(Filelife, TheOldestAreForgotten) {
   TemporaryDirectory stay;
   Scene scene("removals --files 20", {});
@@ -54,7 +54,7 @@ TOOL_TEST(Filelife, TheOldestAreForgotten) {
   EXPECT_EQ(seen.report().body.size(), seen.truth["gone"].u64());
 }
 
-// What io_uring creates and removes is no system call of this kind: its name alone is known.
+// io_uring creates and removes files without such system calls: only the name is known.
 TOOL_TEST(Filelife, OfIoUring) {
   auto seen = observe("filelife --json --strict -p {pid}", "ringio --rounds 1 --lives 20");
   auto report = seen.report();

@@ -30,7 +30,7 @@ TOOL_TEST(Fileslower, OnlyWhatIsSlow) {
   }
 }
 
-// A path of more components than a walk takes: the event says so, and the ledger.
+// A path with more components than the walk's limit: the event and the ledger report it.
 TOOL_TEST(Fileslower, PathsThatAreTooDeep) {
   for (std::string tool : {"fileslower", "fsslower"}) {
     SCOPED_TRACE(tool);

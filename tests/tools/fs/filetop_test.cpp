@@ -33,7 +33,7 @@ TOOL_TEST(Filetop, OnlyWhatIsAskedFor) {
   EXPECT_TRUE(none.body.empty());
   EXPECT_GE(none.lost("filtered"), seen.truth["calls"].u64());
   EXPECT_EQ(below.sum("reads") + below.sum("writes"), seen.truth["calls"].u64());
-  // The workload's own pipe.
+  // The workload's pipe.
   expect_contains(seen.text(3), {"\"file\":\"pipe:["});
   EXPECT_GT(seen.report(3).body.size(), below.body.size());
   expect_contains(seen.text(4),

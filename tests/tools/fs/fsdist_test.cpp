@@ -1,10 +1,10 @@
-// fsdist against processes that make known numbers of operations, on file systems of their own.
+// fsdist against processes that make known numbers of operations, on private file systems.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Of the workload's rounds.
+/// Operations per round of the workload.
 constexpr std::pair<const char*, std::uint64_t> kPerRound[] = {
     {"read", 4}, {"write", 3}, {"open", 2}, {"fsync", 2}, {"getattr", 1}};
 

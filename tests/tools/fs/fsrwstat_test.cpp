@@ -37,7 +37,7 @@ TOOL_TEST(Fsrwstat, TextHasRates) {
   auto row = words(rows.at(1));
   ASSERT_EQ(row.size(), 5u) << text;
   EXPECT_EQ(row[0], "tmpfs");
-  // All in one time: rates are as the numbers are to each other.
+  // All cover the same time: rates have the ratios of the counts.
   auto rate = [&](std::size_t column) { return std::stod(row[column]); };
   EXPECT_GT(rate(2), 0) << text;
   EXPECT_NEAR(rate(2), 2 * rate(1), 2) << text;

@@ -1,4 +1,4 @@
-// fsslower against a process that says which operation it made where.
+// fsslower against a process that prints each operation with its file.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -15,8 +15,8 @@ void expect_operation(const Json& event, const Json& call, const std::string& ty
   EXPECT_GT(event["latency_ns"].u64(), 0u);
 }
 
-/// What functions see besides the scene's calls: the file that these write to, stat by path, and on
-/// some kernels what is done with a directory.
+/// Calls that functions see in addition to the scene's: on the file that these write to, stat by
+/// path, and on some kernels operations on a directory.
 void expect_second(const Json& event, const std::string& directory) {
   auto operation = event["operation"].str(), file = event["file"].str();
   EXPECT_TRUE(operation == "G" || file == directory ||
@@ -24,14 +24,14 @@ void expect_second(const Json& event, const std::string& directory) {
       << operation << " " << file;
 }
 
-/// With functions: these calls in their order.
+/// Traced by functions: these calls in order.
 void expect_functions(const Report& report, std::size_t first, const std::vector<Json>& calls,
                       const std::string& type) {
   auto directory = calls.front()["path"].str();
   directory.resize(directory.rfind('/'));
   std::size_t at = first, more = 0;
   for (auto& call : calls) {
-    // The kernel refuses some calls by itself, and directories have functions of their own.
+    // The kernel rejects some calls before the function, and directories have other functions.
     if (call["ret"].i64() < 0 || call["path"].str() == directory) continue;
     SCOPED_TRACE(call["operation"].str() + " " + call["path"].str());
     auto same = [&](const Json& event) {
@@ -51,7 +51,7 @@ void expect_functions(const Report& report, std::size_t first, const std::vector
 TOOL_SUITE(FsslowerOn, (kFileSystems));
 
 TOOL_TEST_P(FsslowerOn, EveryOperationWithItsFile, type) {
-  // It lingers, as what it does to unmount NFS would be seen, too.
+  // It lingers, because the operations of unmounting NFS would be traced, too.
   auto [seen, other] =
       observe_beside("filecalls --rounds 5",
                      Strings{"fsslower --json --strict 0 -t " + type + " -p {pid},{other}"},

@@ -7,7 +7,7 @@ TOOL_TEST(Icstat, LookUpsAndMisses) {
                           "filecalls --handles 200");
   auto handles = seen.truth["handles"].u64();
   auto report = seen.report(0), none = seen.report(1);
-  // Half of them are of a file that is no more.
+  // Half of them are of a removed file.
   EXPECT_EQ(report.sum("lookups"), 2 * handles);
   EXPECT_EQ(report.sum("misses"), handles);
   EXPECT_EQ(none.sum("lookups"), 0u);

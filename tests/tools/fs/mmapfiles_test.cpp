@@ -11,8 +11,8 @@ TOOL_TEST(Mmapfiles, EachFileAsOftenAsItIsMapped) {
   EXPECT_TRUE(none.body.empty());
   EXPECT_GE(none.lost("filtered"), 4 * rounds);
 
-  // In each round: a page to be executed, two shared and writable, one over them; and a directory,
-  // which cannot be mapped.
+  // In each round: an executable page, two shared writable pages, one that replaces them; and a
+  // directory, which cannot be mapped.
   for (auto& row : report.body) expect_fields(row, {{"pid", seen.pid}, {"comm", "segments"}});
   for (bool file : {true, false})
     expect_fields(line_with(report.body, {{"file", file ? seen.truth["path"].str() : "/"}}),
@@ -23,7 +23,7 @@ TOOL_TEST(Mmapfiles, EachFileAsOftenAsItIsMapped) {
   expect_row(lines(seen.text(2)).at(1), "PID COMM MAPS EXEC WRITE SIZE(KB) FILE");
 }
 
-// All files that a program has when it runs; the program and its loader are mapped by the kernel.
+// All files that a running program has mapped; the kernel maps the program and its loader.
 TOOL_TEST(Mmapfiles, FilesOfACommand) {
   auto [report, mapped, shown] = maps_of_command("mmapfiles");
   EXPECT_FALSE(mapped.empty());

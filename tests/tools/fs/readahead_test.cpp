@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// The only one; its counters are as they must be to each other.
+/// The only histogram; its counters must be consistent.
 Json histogram_of(const Report& report) {
   auto line = line_with(report.body, {});
   check_histogram(line, 1'000'000);
@@ -37,7 +37,7 @@ TOOL_TEST(Readahead, ReadsUseAllOfIt) {
     auto seen = read_ahead("--phase cold --read-size " + size);
     expect_all_used(seen);
     EXPECT_EQ(seen.line["count"].u64(), seen.line["used_pages"].u64());
-    // The oldest page is no older than the reading took.
+    // The oldest page is at most as old as the reading took.
     EXPECT_LE(seen.line["total_ns"].u64(),
               seen.pages * seen.truth["phases"].items().at(0)["took_ns"].u64());
   }
@@ -52,7 +52,7 @@ TOOL_TEST(Readahead, WarmReadsAndWritesReadNothing) {
   }
 }
 
-/// A file on a disk, none of it in the cache.
+/// A file on a disk, with no pages in the cache.
 class ColdFile {
  public:
   explicit ColdFile(std::size_t bytes) : bytes_(bytes) {
@@ -74,7 +74,7 @@ class ColdFile {
   ColdFile& operator=(const ColdFile&) = delete;
 
   int fd() const { return fd_; }
-  /// Out of the cache; how many pages stay.
+  /// Drops it from the cache; returns the number of pages that remain.
   std::uint64_t drop() const {
     for (int i = 0; i < 50 && cached(); i++) {
       ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
@@ -114,12 +114,12 @@ TOOL_TEST(Readahead, UnusedAndDropped) {
   for (off_t at = 0; at < 1 << 18; at += sizeof page)
     ASSERT_EQ(::pread(file.fd(), page, sizeof page, at), static_cast<ssize_t>(sizeof page));
   auto wanted = (1u << 18) / static_cast<unsigned>(::getpagesize());
-  auto grown = file.cached();  // a page read may begin more read-ahead
+  auto grown = file.cached();  // a page read may start more read-ahead
   auto left = file.drop();
   auto line = histogram_of(tracer.stop());
   expect_within(std::vector{line},
                 {{"read_pages", grown, grown + kFewPages},
-                 {"used_pages", wanted, wanted + kFewPages},  // a large folio is used as a whole
+                 {"used_pages", wanted, wanted + kFewPages},  // a large folio counts as wholly used
                  {"dropped_pages", 0, grown - wanted + kFewPages}});
   EXPECT_GE(line["dropped_pages"].u64() + left + kFewPages, grown - wanted);
   std::uint64_t old = 0;

@@ -1,4 +1,4 @@
-// What tests of files, and of memory, have in common.
+// Shared by tests of files and of memory.
 #pragma once
 #include <sys/utsname.h>
 
@@ -8,12 +8,12 @@
 
 namespace coretap::tooltest {
 
-/// Blocks that a file system looks its extents up in, and pages of a workload's own code.
+/// Blocks of extent metadata of a file system, and pages of a workload's own code.
 inline constexpr std::uint64_t kFewPages = 64;
-/// Calls by which a workload says its truth, and waits for the test.
+/// Calls with which a workload prints its truth and waits for the test.
 inline constexpr std::uint64_t kFewCalls = 10;
 
-/// A table has these titles, and its rows are like this; how many there are.
+/// Checks the titles and rows of a table; returns the number of rows.
 inline std::size_t expect_table(const std::string& text, const Strings& titles,
                                 const std::string& row, Location where = Location::current()) {
   const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), text);
@@ -31,7 +31,7 @@ inline std::uint64_t meminfo_bytes(const std::string& key) {
   throw std::runtime_error(key + " is not in /proc/meminfo");
 }
 
-/// Its stack in the kernel has a frame with each of these, and none of our own programs.
+/// Its kernel stack has a frame with each of these, and none of our programs.
 inline void expect_kernel_frames(const Json& event, std::initializer_list<const char*> parts,
                                  Location where = Location::current()) {
   const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), event.text());
@@ -39,7 +39,7 @@ inline void expect_kernel_frames(const Json& event, std::initializer_list<const 
   EXPECT_FALSE(has_frame(event, "kernel_stack", "bpf_")) << "our own frames are left out";
 }
 
-/// Of a workload, and what another one says that has done its work before; {other} is its process.
+/// Observes a workload; also returns the truth of another one, finished before; {other} is its PID.
 inline std::pair<Observed, Json> observe_beside(const Strings& other, const Strings& tools,
                                                 const Strings& workload,
                                                 const Workload::How& how = kLinger) {
@@ -53,7 +53,7 @@ inline std::pair<Observed, Json> observe_beside(const Strings& other, const Stri
   return {scene.finish(), truth};
 }
 
-/// What is declared of a tool that counts the calls by which processes read and write.
+/// The tests of a tool that counts calls by which processes read and write.
 inline ToolTests of_reads_and_writes(const std::string& tool, std::uint64_t slack = 0) {
   return {
       .name = tool,
@@ -61,7 +61,7 @@ inline ToolTests of_reads_and_writes(const std::string& tool, std::uint64_t slac
       .stress = count_row("fileio --count {n}", 20000, "reads+writes", "calls").with_slack(slack)};
 }
 
-/// What a tool says of a thread that does nothing but this work.
+/// A tool's output for a thread that does only this work.
 inline Observed observe_thread(const Strings& tool, const std::function<void()>& work) {
   require_tool(tool.at(0));
   std::promise<pid_t> id;
@@ -79,7 +79,7 @@ inline Observed observe_thread(const Strings& tool, const std::function<void()>&
   return seen;
 }
 
-/// Files that a command maps when it starts: what it says itself, and what a tool says of it.
+/// Files that a command maps when it starts: by its own output, and by a tool.
 struct MappedFiles {
   Report report;
   std::set<std::string> mapped, shown;
@@ -99,14 +99,14 @@ inline MappedFiles maps_of_command(const std::string& tool) {
   return maps;
 }
 
-// ---- tools that have two ways to see the operations of a file system (bpf/lib/fs/fs_call.bpf.h) ----
+// ---- tools with two ways to trace operations of a file system (bpf/lib/fs/fs_call.bpf.h) ----
 
 inline constexpr char kFileSystems[] = "ext4 xfs btrfs f2fs fuse nfs";
 
 /// As /proc/filesystems names it.
 inline std::string type_of_mount(const std::string& type) { return type == "nfs" ? "nfs4" : type; }
 
-/// Did programs at functions make this report?
+/// Whether the report was made with programs at functions.
 inline bool uses_functions(const Report& report) {
   for (auto& hook : report.header["hooks"].items())
     for (auto& attached : hook["attached"].strings())
@@ -114,7 +114,7 @@ inline bool uses_functions(const Report& report) {
   return false;
 }
 
-/// Must they, for a type whose module says what types its functions have?
+/// Whether functions must be used for a type, as its module has BTF.
 inline bool has_functions(const std::string& type) {
   utsname u{};
   int major = 0, minor = 0;
@@ -124,8 +124,7 @@ inline bool has_functions(const std::string& type) {
   return (major > 5 || (major == 5 && minor >= 17)) && !slurp("/sys/kernel/btf/" + type).empty();
 }
 
-/// By the names that peers have ("zfsslower"), as a link, of file systems that most kernels have no
-/// module for.
+/// By the peers' names ("zfsslower"), as links, for file systems without a module in most kernels.
 inline void expect_missing_modules(const std::string& suffix) {
   TemporaryDirectory links;
   int absent = 0;

@@ -7,7 +7,7 @@ TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
   auto rows = seen.report().body;
   for (auto& row : rows)
     EXPECT_TRUE(row["target"].str().starts_with("vfs_")) << row["target"].str();
-  // In each round two, by read and pread, and two writes; at the end it prints some lines, and
+  // Each round has two reads (read and pread) and two writes; at the end it prints some lines, and
   // waits for input.
   auto calls = 2 * seen.truth["rounds"].u64();
   expect_within(lines_with(rows, {{"target", "vfs_read"}}), {{"count", calls, calls + 2}});
@@ -16,7 +16,7 @@ TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
 
 TOOL_TEST(Vfscount, Columns) { expect_contains(output_of("vfscount 0.2"), {"FUNC", "vfs_read"}); }
 
-// Where functions cannot be traced the user learns what to use.
+// Where functions cannot be traced, the error names an alternative.
 TOOL_TEST(Vfscount, WhatToUseInstead) {
   if (run({tool_path("vfscount"), "0.1"}).status == 0) throw Skip("functions can be traced here");
   expect_refused("vfscount 0.1", {"vfsstat"}, 3);

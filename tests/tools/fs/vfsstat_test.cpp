@@ -18,7 +18,7 @@ TOOL_TEST(Vfsstat, EachOperationOfAProcess) {
              "TIME READ/s WRITE/s FSYNC/s OPEN/s CREATE/s UNLINK/s MKDIR/s RMDIR/s");
   auto row = words(lines(text).at(1));
   ASSERT_EQ(row.size(), 9u) << text;
-  // All in one time: rates are as the numbers are to each other.
+  // All cover the same time: rates have the ratios of the counts.
   EXPECT_NEAR(std::stod(row[4]), 2 * std::stod(row[5]), 2) << text;
   EXPECT_GT(std::stod(row[1]), std::stod(row[3])) << text;
 }

@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// Pages by pass, from the trace: what a flusher had to write before less what it had after.
+/// Pages by pass, from the trace: the flusher's pages to write before minus those after.
 using Works = std::map<std::string, std::uint64_t>;
 
 std::string bdi_of(const Trace::Event& event) {
@@ -12,14 +12,14 @@ std::string bdi_of(const Trace::Event& event) {
   return text.substr(0, text.find(": "));
 }
 
-/// What the trace calls a device: "259:0" where it is a disk.
+/// The trace's name of a device: "259:0" for a disk.
 std::string bdi_of(const std::string& device) {
   auto file = "/sys/block/" + device + "/dev";
   return std::filesystem::exists(file) ? lines(slurp(file)).at(0) : device;
 }
 
-/// What the tool says of one work is in the trace as one or more passes: sums by device and reason
-/// are the same where all of it is in both.
+/// One work of the tool is one or more passes in the trace: sums by device and reason are equal if
+/// both have all of it.
 Works traced_works(const Trace& trace) {
   Works all;
   std::map<pid_t, std::int64_t> before;
@@ -46,7 +46,7 @@ TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
   trace.stop();
   auto everything = seen.report(0), asked = seen.report(1), none = seen.report(2);
 
-  // Each flush writes the page that is dirty, and all others of the file system.
+  // Each flush writes the dirty page, and all others of the file system.
   ASSERT_GE(asked.body.size(), kFlushes);
   auto device = asked.body[0]["device"].str();
   for (auto& event : asked.body)
@@ -57,7 +57,7 @@ TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
   EXPECT_TRUE(none.body.empty());
   EXPECT_GE(none.lost("filtered"), kFlushes);
 
-  // The trace began before the tool and ended after it.
+  // The trace started before the tool and ended after it.
   auto kernel = traced_works(trace);
   Works tool;
   for (auto& event : everything.body)
@@ -103,8 +103,8 @@ TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
                    std::to_string(sleeps) + " ");
   EXPECT_TRUE(std::regex_search(seen.text(3), table)) << seen.text(3);
 
-  // By the writer's own clocks it was off the CPU for it; a sleep may end a tick (10 ms at most)
-  // early, and the writer waits for other things, too.
+  // By the writer's own clocks it was off CPU that long; a sleep may end a tick (10 ms at most)
+  // early, and the writer has other waits, too.
   EXPECT_LE(row["total_ns"].u64(), off_cpu + sleeps * 10'000'000);
   EXPECT_GE(row["total_ns"].u64(), off_cpu / 4);
 

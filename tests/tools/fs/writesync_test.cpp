@@ -50,7 +50,7 @@ TOOL_TEST(Writesync, EachFlag) {
   }
 }
 
-// dd says itself how often it wrote.
+// dd prints the number of its writes.
 TOOL_TEST(Writesync, DirectWritesOfACommand) {
   TemporaryDirectory directory;
   auto file = directory.path() + "/direct";

@@ -10,7 +10,7 @@ Observed distribute(const Strings& words, const std::string& workload = "probes 
 
 using Counts = std::map<std::string, std::uint64_t>;
 
-/// How often, by the values.
+/// Counts by value.
 Counts value_counts(const Report& report) {
   Counts all;
   for (auto& row : report.body) {

@@ -1,4 +1,4 @@
-// funccount against programs that do a known number of things.
+// funccount against programs that make a known number of calls.
 #include "probes.hpp"
 
 namespace coretap::tooltest {
@@ -20,7 +20,7 @@ Functions function_counts(const Report& report) {
   return all;
 }
 
-/// What one workload does until it says its truth.
+/// The calls of one workload until it prints its truth.
 struct Counted : Observed {
   Functions counts = function_counts(report());
   std::uint64_t of(const char* key) const { return truth[key].u64(); }
@@ -30,15 +30,15 @@ Counted count(const Strings& words, const std::string& workload = "probes --call
   return {observe("funccount --json --strict -p {pid}" + words, workload)};
 }
 
-// What is never called has no row.
+// Functions that are never called have no row.
 TOOL_TEST(Funccount, EachKindOfTarget) {
   struct {
     Strings words;
-    std::map<std::string, const char*> rows;  ///< by functions, what the workload calls them
+    std::map<std::string, const char*> rows;  ///< by function: the workload's name of the count
   } cases[] = {
       {probes() + ":counted_*", {{"counted_each", "calls"}, {"counted_even", "even"}}},
       {"r:" + probes() + ":counted_each", {{"counted_each", "calls"}}},
-      // By other words once more.
+      // The same functions by other targets.
       {probes() + ":counted_* " + workload_path("./probes") + ":counted_each",
        {{"counted_each", "calls"}, {"counted_even", "even"}}},
       {"t:syscalls:sys_enter_getppi* t:syscalls:sys_enter_getppid",
@@ -60,7 +60,7 @@ TOOL_TEST(Funccount, EachKindOfTarget) {
 
 TOOL_TEST(Funccount, PlacesWithinKernelFunctions) {
   need_kprobes();
-  // Behind the call that tracing patches, without or with a landing pad before it.
+  // After the call that tracing patches, with or without a landing pad before it.
   std::size_t accepted = 0;
   for (auto& offset : kBehindTheEntry) {
     auto result = run({tool_path("funccount"), kGetppid + offset, "--duration", "0.1"});
@@ -78,7 +78,7 @@ TOOL_TEST(Funccount, PlacesWithinKernelFunctions) {
                                 {kGetppid + "+0x10000", kGetppid + " has 0x"}});
 }
 
-// A probe with a semaphore is passed only while somebody traces it.
+// A USDT probe with a semaphore fires only while it is traced.
 TOOL_TEST(Funccount, OneOfTwoUsdtProbes) {
   auto plain = count("u:" + probes() + ":coretap_test:plain");
   EXPECT_EQ(plain.of("gated"), 0u) << "somebody else's semaphore was raised";

@@ -25,7 +25,7 @@ std::uint64_t below(const Json& histogram, std::uint64_t ns) {
   return n;
 }
 
-/// The first two that this process may use.
+/// The first two CPUs that this process may use.
 std::vector<int> two_cpus() {
   std::vector<int> all;
   cpu_set_t allowed;
@@ -36,7 +36,7 @@ std::vector<int> two_cpus() {
   return all;
 }
 
-/// Two processes that call at the same time, each on a CPU of its own.
+/// Two processes that call at the same time, each on a separate CPU.
 struct Pair {
   std::uint64_t calls = 0, elapsed_ns = 0;
   Report report;
@@ -76,7 +76,7 @@ TOOL_TEST(Funcinterval, LongIntervalsAmongShortOnes) {
   EXPECT_GE(histogram["count"].u64() - below(histogram, kSleepsBetweenNs), seen.calls - 1);
 }
 
-// Intervals of all CPUs together are parts of the time that has passed: none counts twice.
+// Intervals of all CPUs together add up to the elapsed time: none counts twice.
 TOOL_TEST(Funcinterval, CallsOfTwoCpusShareTheTime) {
   auto seen = of_pair("t:syscalls:sys_enter_getppid", "200000");
   auto histogram = by_target(seen.report).at("syscalls:sys_enter_getppid");
@@ -103,7 +103,7 @@ TOOL_TEST(Funcinterval, PerThreadAndPerCpu) {
   }
 }
 
-// What is filtered does not end the intervals of what is not.
+// Excluded calls do not end intervals.
 TOOL_TEST(Funcinterval, OfOneProcess) {
   Scene other("calls --calls 50 --sleep-us 500");
   other.workload().release();

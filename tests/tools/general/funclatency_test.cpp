@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// Of 20 rounds, with sleeps of 2 ms.
+/// 20 rounds, with sleeps of 2 ms.
 Observed time_calls(const Strings& words) {
   return observe("funclatency --json -p {pid}" + words, "calls --calls 20 --sleep-us 2000");
 }
@@ -21,8 +21,8 @@ TOOL_TEST(Funclatency, CallsTakeAsLongAsTheyMeasureThemselves) {
   EXPECT_EQ(seen.report().lost("unmatched"), 0u);
 }
 
-// Each level of a recursion lasts as long as the sleep at its end; a call left by longjmp never
-// ends and is noticed with the next one.
+// Each level of a recursion lasts as long as the sleep in the innermost one; a call left by longjmp
+// never ends, and is detected at the next one.
 TOOL_TEST(Funclatency, RecursionAndLongjmp) {
   auto seen = time_calls({"-F", calls("*_call")});
   auto by = by_target(seen.report());

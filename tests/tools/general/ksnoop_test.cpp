@@ -13,8 +13,8 @@ std::size_t with_values(const Report& report, const Strings& values) {
       report.body, [&](auto& event) { return event["values"].strings() == values; }));
 }
 
-/// The workload `calls` sleeps twice a round: clock_nanosleep(CLOCK_MONOTONIC, 0, {0, 2000000},
-/// NULL), and of its arguments.
+/// The workload `calls` sleeps twice a round, by clock_nanosleep(CLOCK_MONOTONIC, 0, {0, 2000000},
+/// NULL); traces its arguments.
 Report of_sleeps(const std::string& values, const Strings& wanted, const Strings& options = {}) {
   auto report = snoop(options + Strings{"sys_clock_nanosleep" + values},
                       workload_path("calls") + " --calls 3 --sleep-us 2000");
@@ -25,7 +25,7 @@ Report of_sleeps(const std::string& values, const Strings& wanted, const Strings
 
 Strings shell(const std::string& script) { return {"sh", "-c", script}; }
 
-/// The function that opens files; newer kernels have another name for it.
+/// The kernel function that opens files; newer kernels have another name for it.
 std::string opener() {
   std::ifstream symbols("/proc/kallsyms");
   for (std::string address, kind, name, rest; symbols >> address >> kind >> name;) {
@@ -98,12 +98,12 @@ TOOL_TEST(Ksnoop, MembersOfTheTask) {
   ASSERT_EQ(values.size(), 4U);
   EXPECT_EQ(values[0], "$task->tgid = " + report.body[0]["pid"].text());
   EXPECT_EQ(values[1], "$task->comm = \"probes\"");
-  // It is larger than what is copied.
+  // It is larger than the copied part.
   expect_contains(values[3], {"(struct task_struct){", ", ..."});
 }
 
 TOOL_TEST(Ksnoop, ComparisonsDecide) {
-  // Of 100 bytes in parts of 77 the second has 23.
+  // 100 bytes in parts of 77: the second part has 23.
   const auto script =
       shell("head -c 100 /dev/zero | dd bs=77 iflag=fullblock of=/dev/null 2>/dev/null");
   auto report = snoop(Strings{"sys_read(arg3 == 77, return == 23)"}, script);
@@ -114,7 +114,7 @@ TOOL_TEST(Ksnoop, ComparisonsDecide) {
   EXPECT_EQ(report.body.size(), 3U) << report.err;
 }
 
-// An error is below zero.
+// Error results are negative.
 TOOL_TEST(Ksnoop, ResultsHaveSigns) {
   auto report = snoop(Strings{"sys_read(return < 0)"}, shell("cat / 2>/dev/null; true"));
   EXPECT_EQ(with_values(report, {"return = -21"}), 1U) << report.err;
@@ -138,7 +138,7 @@ TOOL_TEST(Ksnoop, Tracepoints) {
   EXPECT_EQ(found, 1U) << report.err;
 }
 
-// Fields of its record are plain loads then.
+// Fields of its record are then plain loads.
 TOOL_TEST(Ksnoop, OneTracepointAlone) {
   for (std::string list : {"", "(args->pid, args->prio > 0)"}) {
     auto report = snoop(Strings{"t:sched:sched_process_exit" + list}, "true");
@@ -219,7 +219,7 @@ TOOL_TEST(Ksnoop, KernelFunctions) {
                                std::string("*pos = ") + positions[i],
                                std::string("return = ") + results[i]}));
   }
-  // The whole struct inode has the number, too.
+  // The whole struct inode contains the number, too.
   report = snoop(Strings{"vfs_read(count == 77, file->f_inode, return == 23)"}, copy);
   expect_contains(
       only(report.body)["values"].strings().at(1),

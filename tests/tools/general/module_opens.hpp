@@ -1,5 +1,5 @@
-// Calls of a module's function whose number is known: opens of a file on a 9p file system, as
-// guests have it. Other files are opened too, to run a command, but fewer times.
+// Calls of a module's function whose number is known: opens of a file on a 9p file system, as in
+// guests. A command opens other files, too, but fewer times.
 #pragma once
 
 #include "probes.hpp"
@@ -12,7 +12,7 @@ inline constexpr std::uint64_t kOpensOf9p = 23;
 
 struct ModuleOpens {
   std::string file;
-  std::string message_bytes;  ///< of the mount, in the module's own struct
+  std::string message_bytes;  ///< of the mount, in a struct of the module
   bool has_types = access("/sys/kernel/btf/9pnet", R_OK) == 0;
 
   ModuleOpens() {
@@ -37,7 +37,7 @@ struct ModuleOpens {
             fmt::format("i=0; while [ $i -lt {} ]; do : <{}; i=$((i+1)); done", kOpensOf9p, file)};
   }
 
-  /// By what identifies each file: how many were opened the known number of times?
+  /// Number of files, by key, that were opened the known number of times.
   static std::size_t opened(const std::map<std::string, std::uint64_t>& times) {
     return static_cast<std::size_t>(
         std::ranges::count_if(times, [](auto& file) { return file.second == kOpensOf9p; }));

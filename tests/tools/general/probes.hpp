@@ -17,7 +17,7 @@ inline void need_kprobes() {
   if (!has_kprobes()) throw Skip("no kprobes on this kernel: guests have them");
 }
 
-/// What a tool with these words says of a command.
+/// A tool's report, with these arguments, of a command.
 inline Report of_command(const Strings& tool, const Strings& command) {
   require_tool(tool.at(0));
   auto words = tool + "--json --" + command;
@@ -27,7 +27,7 @@ inline Report of_command(const Strings& tool, const Strings& command) {
   return parse_report(ran.out, ran.err);
 }
 
-/// Histograms by what they are of.
+/// Histograms by target.
 inline std::map<std::string, Json> by_target(const Report& report) {
   std::map<std::string, Json> all;
   for (auto& histogram : report.body) {
@@ -37,7 +37,7 @@ inline std::map<std::string, Json> by_target(const Report& report) {
   return all;
 }
 
-/// Addresses of a function's instructions, from its first one on, as objdump has it.
+/// Addresses of a function's instructions in order, by objdump.
 inline std::vector<std::uint64_t> instructions_of(const std::string& file,
                                                   const std::string& function) {
   auto listed = run({"/usr/bin/objdump", "-d", "--disassemble=" + function, file});
@@ -45,7 +45,7 @@ inline std::vector<std::uint64_t> instructions_of(const std::string& file,
   std::vector<std::uint64_t> all;
   for (auto& line : lines(listed.out)) {
     auto colon = line.find(":\t");
-    // A long instruction goes on in a line of bytes alone.
+    // A long instruction continues in a line with only bytes.
     if (colon != line.npos && line.find('\t', colon + 2) != line.npos)
       all.push_back(std::stoull(line, nullptr, 16));
   }
@@ -53,7 +53,7 @@ inline std::vector<std::uint64_t> instructions_of(const std::string& file,
   return all;
 }
 
-/// "FILE:FUNCTION+0x1c": the last instruction, which each call reaches where there are no branches.
+/// "FILE:FUNCTION+0x1c": the last instruction, which each call reaches if there are no branches.
 inline std::string last_place_of(const std::string& file, const std::string& function) {
   auto all = instructions_of(file, function);
   return fmt::format("{}:{}+{:#x}", file, function, all.back() - all.front());

@@ -1,5 +1,5 @@
-// What user probes must not do: programs that unwind end as if nobody traced them, and no value in
-// a red zone changes.
+// Limits of user probes: programs that unwind must end as if untraced, and no value in a red zone
+// may change.
 #include "probes.hpp"
 
 namespace coretap::tooltest {
@@ -24,7 +24,7 @@ std::string in_unwinds(const std::string& function) {
 }
 
 TOOL_TEST(Returns, ExceptionsAndCancelledThreadsPass) {
-  // Of 10 calls 5 are left by an exception; waits() never returns.
+  // An exception ends 5 of 10 calls; waits() never returns.
   for (auto& tool :
        std::vector<Strings>{{"funclatency", "-F", in_unwinds("passed"), in_unwinds("throws_odd"),
                              in_unwinds("waits")},
@@ -53,7 +53,7 @@ TOOL_TEST(Returns, OfFunctionsThatEndByAJump) {
   EXPECT_EQ(by.at("ends_elsewhere")["count"].u64(), kCalls);
   EXPECT_EQ(by.at("last")["count"].u64(), 2 * kCalls);
   EXPECT_EQ(timed.report.lost("unmatched"), 0u);
-  // Alone, its return is that of all calls of the other one.
+  // Traced alone: its return is also the return of all calls of the other function.
   expect_refusals("trace", {{"r:" + in_unwinds("ends_elsewhere"), "--return-trampoline", 3}});
   auto forced =
       trace_unwinding({"trace", "--return-trampoline", "r:" + in_unwinds("ends_elsewhere")});
@@ -70,7 +70,7 @@ TOOL_TEST(Returns, RedZonesStayAsTheyAre) {
     tool.push_back(file + ":kept_" + kind + "+0xf");
   }
   tool.push_back("u:" + file + ":passed");
-  // What this kernel would change, or never hits, is refused.
+  // Instructions that this kernel would corrupt, or never hits, are rejected.
   const std::map<std::string, std::string> refusals = {{"kept_nop5+0xf", "red zone"},
                                                        {"kept_usdt+0xf", "red zone"},
                                                        {"passed", "red zone"},
@@ -88,7 +88,7 @@ TOOL_TEST(Returns, RedZonesStayAsTheyAre) {
   EXPECT_EQ(sum(seen.report().body, "count"), seen.truth["hits"].u64() * (tool.size() - before));
 }
 
-// At a function's entry the return address lies on top of the stack, whatever is known of its code.
+// At a function's entry the return address is on top of the stack, with or without tables.
 TOOL_TEST(Returns, CallersOfCodeWithoutTables) {
   auto seen =
       observe({"stackcount", "--json", "-p", "{pid}", workload_path("redzone") + ":kept_nop"},

@@ -46,7 +46,7 @@ TOOL_TEST(Stackcount, SystemCallsWithBothStacks) {
     EXPECT_TRUE(is_called_by(line, "main") && line["kernel_stack"].strings().empty());
 }
 
-// Each report has what was added since the one before.
+// Each report has the counts since the one before.
 TOOL_TEST(Stackcount, Intervals) {
   auto seen = count_stacks("-i 0.1 " + calls("inner_call"), "calls --calls 40 --sleep-us 3000");
   EXPECT_GT(seen.report().body.size(), 2u) << "one line per interval";

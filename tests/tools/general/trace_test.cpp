@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// What the workload `probes` does, `calls` times, until it says its truth.
+/// Traces the workload `probes`, with `calls` calls, until it prints its truth.
 Observed trace_probes(const Strings& words, std::uint64_t calls = 20) {
   return observe("trace --json -p {pid}" + words, fmt::format("probes --calls {}", calls));
 }
@@ -18,7 +18,7 @@ std::size_t times(const Report& report, const std::string& message) {
   return lines_with(report.body, {{"message", message}}).size();
 }
 
-/// A text for each number from `first` to the one before `end`.
+/// A text for each number from `first` up to but not including `end`.
 template <class Text>
 Strings for_each(int first, int end, Text text) {
   Strings all;
@@ -148,7 +148,7 @@ TOOL_TEST(Trace, LongTextIsCut) {
   EXPECT_GE(report.lost("truncated"), 1U);
 }
 
-// What two words name is two lines.
+// Two matching arguments print two lines.
 TOOL_TEST(Trace, SeveralProbes) {
   auto seen = trace_probes(
       {kEach + " \"a %d\", arg1", probes() + ":counted_e* (arg1 == 2) \"b %d\", arg1"}, 4);
@@ -225,7 +225,7 @@ TOOL_TEST(Trace, ErrorsShowTheirPlace) {
 
 const std::string kDeclared = workload_path("declared") + ":";
 
-/// What the workload `declared` passes, in its six calls: two probes hold one against the other.
+/// The values that the workload `declared` passes in its six calls; two probes compare them.
 Strings of_declared(const std::string& probe) {
   return messages(of_command({"trace", probe}, workload_path("declared") + " --calls 6"));
 }
@@ -250,7 +250,7 @@ TOOL_TEST(Trace, ResultsOfDebugInformation) {
             for_each(100, 106, [](int n) { return fmt::format("{} last", n); }));
 }
 
-// The place of a large result is passed first, in a register of its own.
+// The address of a large result is passed first, in an additional register.
 TOOL_TEST(Trace, LargeResultsTakeARegister) {
   EXPECT_EQ(of_declared(kDeclared + "large_result \"%d\", seed"), Strings("0 1 2 3 4 5"));
 }

@@ -1,11 +1,11 @@
-// virtiostat against what the kernel counts of a virtio disk. Only guests are sure to have one.
+// virtiostat against the kernel's statistics of a virtio disk. Only guests are sure to have one.
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// What the queue of a virtio disk was handed at most for this much I/O: 16 bytes of header to the
-/// device and one byte of status from it with each request, and the data.
+/// Upper bounds of the queue's bytes of a virtio disk for this I/O: per request 16 bytes of header
+/// to the device and one byte of status from it, and the data.
 struct Handed {
   std::uint64_t in = 0, out = 0;
 };

@@ -20,7 +20,7 @@ TOOL_TEST(Brkstack, EachChangeWithItsBytes) {
   expect_sums(lines_with_frame(mapped, "user_stack", "workload_grow"), seen.truth, {"grows"});
   EXPECT_TRUE(seen.body(2).empty());
   EXPECT_GE(seen.report(2).lost("filtered"), seen.number("changes"));
-  // For flame graphs: bytes that it grew by.
+  // For flame graphs: bytes of growth.
   std::uint64_t bytes = 0;
   for (auto& line : lines(seen.text(3))) {
     EXPECT_TRUE(line.starts_with("grower;") && !contains(line, "workload_shrink")) << line;
@@ -32,7 +32,7 @@ TOOL_TEST(Brkstack, EachChangeWithItsBytes) {
 TESTS_OF(brkstack, .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
          .events = {{}, "grower --count 20"},
          .stress = count_row("grower --count {n} --bytes 4096", 3000, "grows+shrinks", "changes")
-                       .with_slack(10),  // of its C library
+                       .with_slack(10),  // by its C library
          .long_run = {{.arguments = "-i 10 --mmap"}});
 
 }  // namespace coretap::tooltest

@@ -16,7 +16,7 @@ Zones zones_of(const Json& truth) {
   return zones;
 }
 
-/// What holds for every event.
+/// Properties of every event.
 void check_compactions(const Report& report, const Zones& zones) {
   static const std::regex lower_case("[a-z_]+");
   for (auto& event : report.body) {
@@ -42,10 +42,10 @@ void check_compactions(const Report& report, const Zones& zones) {
   }
 }
 
-/// Sums over all tasks, kcompactd included, are the kernel's own: it counted no less while the
-/// workload ran and no more while the tool did.
+/// Sums over all tasks, including kcompactd, match the kernel's counters: at least their growth
+/// while the workload ran, at most that while the tool ran.
 void expect_scanned(const Report& report, const Json& truth, const Counters& around) {
-  // Else what it isolated it has scanned by the way that is seen; the fast search adds to the rest.
+  // Otherwise the scans of the fast search are not traced.
   const bool all = report.header["limits"].items().empty();
   auto bounds = [&](const char* key, const char* counter) -> Bounds {
     return {key, all ? truth["vmstat"][counter].u64() : 0, around.growth(counter)};
@@ -67,7 +67,7 @@ TOOL_TEST(Compactsnoop, ByHand) {
   auto zones = zones_of(truth);
   check_compactions(report, zones);
   expect_scanned(report, truth, around);
-  // Compaction is what migrates pages, unless there are several nodes to balance.
+  // Compaction is the cause of page migration, unless there are several nodes to balance.
   if (zones.rbegin()->first.first == 0) {
     EXPECT_GE(report.sum("migrated_pages"), migrated);
   }
@@ -85,8 +85,8 @@ TOOL_TEST(Compactsnoop, ByHand) {
   EXPECT_GT(sum(own, "migrate_scanned_pages"), 0u);
 }
 
-// Huge pages out of fragmented memory: the task that asks for them compacts. To fragment a
-// machine's memory takes seconds: one workload for all of it.
+// Huge pages in fragmented memory: the allocating task compacts. One workload for all options, as
+// it takes seconds to fragment a machine's memory.
 TOOL_TEST(Compactsnoop, DirectForHugePages) {
   Scene scene("compaction --events 4", {});
   Counters around;
@@ -103,8 +103,8 @@ TOOL_TEST(Compactsnoop, DirectForHugePages) {
     expect_kernel_frames(event, {"compact_zone", "try_to_compact_pages"});
   }
   EXPECT_TRUE(lines_with(report.body, {{"kind", "manual"}}).empty());
-  // A stall is a run on each zone that promises something; none begins where a huge page has become
-  // free meanwhile (compaction_suitable() says success).
+  // A stall is a run on each suitable zone; none starts where a huge page has become free meanwhile
+  // (compaction_suitable() returns success).
   EXPECT_GE(direct.size() * 2, seen.truth["stalls"].u64());
   EXPECT_GT(seen.truth["vmstat"]["compact_success"].u64(), 0u);
   EXPECT_FALSE(lines_with(direct, {{"status", "success"}}).empty());

@@ -1,10 +1,10 @@
-// drsnoop against the kernel's own counters of reclaim, of the machine and of a memory cgroup.
+// drsnoop against the kernel's counters of reclaim, of the machine and of a memory cgroup.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// What holds for every event.
+/// Properties of every event.
 void check_reclaims(const std::vector<Json>& events) {
   for (auto& event : events) {
     SCOPED_TRACE(event.text());
@@ -28,8 +28,8 @@ void expect_all_from(const Report& report, std::uint64_t pid) {
 
 // ---- the whole machine ----
 
-/// Calls of its programs that the kernel left out because the program was under way on that CPU: a
-/// kernel that lets itself be preempted in tracepoints does so when another task comes to the same.
+/// Skipped runs of its programs: a program is skipped if it is already running on that CPU, in
+/// kernels that can be preempted in tracepoints, when another task hits the same one.
 std::uint64_t skipped_calls(Tracer& tracer) {
   std::uint64_t calls = 0;
   auto directory = "/proc/" + std::to_string(tracer.process().pid()) + "/fdinfo";
@@ -41,7 +41,7 @@ std::uint64_t skipped_calls(Tracer& tracer) {
   return calls;
 }
 
-// One workload for all of it: to fill a machine's memory takes seconds.
+// One workload for all options, as it takes seconds to fill a machine's memory.
 TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
   require_tool("drsnoop");
   Workload workload("reclaim", "--events 20");
@@ -49,7 +49,7 @@ TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
   auto id = std::to_string(worker);
   Counters around;
   std::vector<std::unique_ptr<Tracer>> tracers;
-  // The kernel counts what tracers reclaim as well. Hundreds come at once when a minimum is raised.
+  // The kernel counts reclaim by tracers, too. Raising a minimum causes hundreds of reclaims.
   for (auto& options : Strings{"--json -K --include-self", "--json -p " + id, "--json -t " + id,
                                "-T -U -e -n reclaim"})
     tracers.push_back(std::make_unique<Tracer>("drsnoop", options + " --ring-size 4M"));
@@ -65,18 +65,18 @@ TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
   for (auto& event : direct)
     EXPECT_TRUE(has_frame(event, "kernel_stack", "try_to_free_pages")) << event.text();
 
-  // The kernel counts a stall again when it starts over because all of a try freed nothing, which
-  // is rare while there is page cache.
+  // The kernel counts a stall again when it retries because nothing was freed, which is rare while
+  // there is page cache.
   auto stalls = truth["vmstat"]["allocstall"].u64(), pages = sum(direct, "reclaimed_pages");
   ASSERT_GT(stalls, 0u);
   EXPECT_GT(direct.size(), 0u);
   EXPECT_LE(direct.size(), around.growth("allocstall*"));
-  // What slab caches and inodes gave back is the task's as well, and in no pgsteal: a page of them
-  // takes an object that was scanned, but for a slab that happened to become empty on the way.
+  // Pages from slab caches and inodes also count for the task, but not in pgsteal: each page needs
+  // a scanned object, except for a slab that became empty by other frees.
   EXPECT_LE(pages, around.growth("pgsteal_direct") + around.growth("pginodesteal") +
                        around.growth("slabs_scanned") + direct.size());
   if (report.ledger["data_lost"].boolean()) {
-    // A skipped begin leaves an end of its own unseen, and the other way round.
+    // A skipped start makes its end unmatched, and vice versa.
     auto missing = report.lost("lost") + report.lost("untracked") + report.lost("unmatched") +
                    report.lost("missed");
     EXPECT_GE(direct.size() + missing + stalls / 5, stalls);
@@ -92,7 +92,7 @@ TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
   auto rows = expect_table(
       shown, words(shown),
       R"(\d+\.\d{6} +\d+ +reclaim +\d+ +\d+\.\d+ +\d+ +\d+ +\d+ +direct +\d+ +\d+ +\S*GFP_\S+ *)");
-  if (!skipped) {  // else each of the tracers saw a little less, and not the same
+  if (!skipped) {  // otherwise each tracer missed different events
     EXPECT_EQ(filtered.body.size(), lines_with(direct, {{"pid", worker}}).size());
     EXPECT_EQ(of_main.body.size(), lines_with(direct, {{"tid", worker}}).size());
     EXPECT_EQ(rows, lines_with(direct, {{"comm", "reclaim"}}).size());

@@ -6,7 +6,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// Of an event; the first six are what a row of the table tells apart.
+/// Fields of an event; the first six are the keys of a row.
 constexpr const char* kKeys[] = {
     "alloc_migratetype", "fallback_migratetype", "alloc_order",     "fallback_order",
     "fragmenting",       "change_ownership",     "pageblock_order", "pfn"};
@@ -14,7 +14,7 @@ constexpr std::size_t kOrder = 2, kFragmenting = 4, kOfRows = 6, kFrame = 7;
 using Fallback = std::vector<std::uint64_t>;
 bool fragments(const Fallback& f) { return f[kFragmenting]; }
 
-/// In the words of the kernel's trace output; 5.10 writes page frames in decimal.
+/// As printed in the kernel's trace; 5.10 writes page frames in decimal.
 Fallback parse_traced(const Trace::Event& event) {
   Fallback all;
   for (auto* key : kKeys) all.push_back(std::stoull(event.value(key), nullptr, 0));
@@ -30,7 +30,7 @@ struct Fallbacks : Trace {
   }
 };
 
-/// Names of migrate types by number, as the kernel's own table has them.
+/// Names of migrate types by number, from the kernel's table.
 std::map<std::string, std::uint64_t> migrate_types() {
   auto text = slurp("/proc/pagetypeinfo");
   const std::string title = "Number of blocks type";
@@ -60,7 +60,7 @@ std::vector<Fallback> fallbacks_of(const Report& report) {
   return all;
 }
 
-/// How many of each row.
+/// Counts by row.
 using Kinds = std::map<Fallback, std::uint64_t>;
 
 Kinds kinds_of(std::vector<Fallback> fallbacks) {
@@ -113,7 +113,7 @@ std::vector<Span> spans() {
 const std::string kJson = "extfrag --json --strict ";
 const std::string kWholeBlocks = "compaction --unmovable 16 --order 8 --whole";
 
-// Whole page blocks change their type: that is possible on any machine.
+// Whole page blocks change their type, which can happen on any machine.
 TOOL_TEST(Extfrag, WholeBlocks) {
   Scene scene(kWholeBlocks, {});
   Fallbacks trace;
@@ -174,7 +174,7 @@ TOOL_TEST(Extfrag, WholeBlocks) {
   EXPECT_EQ(read, truth);
 }
 
-// One after the other of ours and the kernel's begin, and end in the other order.
+// The kernel's trace and the tool start one after another, and end in reverse order.
 TOOL_TEST(Extfrag, AllThatTheKernelCounts) {
   auto workload = Workload::of(kWholeBlocks, {});
   Fallbacks outer;
@@ -200,7 +200,7 @@ std::string zone_of(const std::string& line) {
   return std::regex_search(line, found, begin) ? found.str() : "";
 }
 
-/// As older kernels write the fragmentation index: no column for the sign.
+/// As older kernels print the fragmentation index: no column for the sign.
 std::string without_sign_column(const std::string& line) {
   auto numbers = zone_of(line).size();
   return line.substr(0, numbers) + std::regex_replace(line.substr(numbers), std::regex("  +"), " ");
@@ -215,7 +215,7 @@ void like_debugfs(const std::string& file, const std::string& option) {
   std::string last;
   for (auto& line : lines(slurp(path))) wanted.insert(zone_of(line));
   ASSERT_FALSE(wanted.empty());
-  // Memory changes all the time: a line counts when the kernel's is the same before and after.
+  // Memory changes all the time: a line counts if the kernel's is equal before and after.
   for (int i = 0; i < 200 && equal != wanted; i++) {
     auto before = lines(slurp(path)), ours = lines(output_of("extfrag " + option)),
          after = lines(slurp(path));
@@ -234,7 +234,7 @@ void like_debugfs(const std::string& file, const std::string& option) {
 TOOL_TEST(Extfrag, IndexLikeDebugfs) { like_debugfs("extfrag_index", "-i"); }
 TOOL_TEST(Extfrag, UnusableLikeDebugfs) { like_debugfs("unusable_index", "-u"); }
 
-// To fragment a machine's memory takes seconds: one workload for all of it.
+// One workload for all options, as it takes seconds to fragment a machine's memory.
 TOOL_TEST(Extfrag, Fragmenting) {
   Scene scene("compaction --unmovable 112 --order 0");
   Fallbacks trace;
@@ -248,10 +248,10 @@ TOOL_TEST(Extfrag, Fragmenting) {
   EXPECT_EQ(kinds_of(seen.report(0).of_process(seen.pid)), kinds_of(truth));
   EXPECT_EQ(kinds_of(seen.report(1).body), kinds_of(truth));
   EXPECT_EQ(fallbacks_of(seen.report(2)), truth);
-  EXPECT_EQ(lines(seen.text(3)).size(), 4u) << seen.text(3);  // time, titles, row, none
+  EXPECT_EQ(lines(seen.text(3)).size(), 4u) << seen.text(3);  // time, titles, row, empty line
   like_debugfs("extfrag_index", "-i");
   like_debugfs("unusable_index", "-u");
-  expect_contains(output_of("extfrag -i"), {" 0."});  // some order would fail for fragmentation
+  expect_contains(output_of("extfrag -i"), {" 0."});  // some order fails by fragmentation
 }
 
 TOOL_TEST(Extfrag, IndexEachInterval) {

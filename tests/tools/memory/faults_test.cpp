@@ -1,10 +1,10 @@
-// faults against what the kernel itself counts of a process, and a workload that knows its faults.
+// faults against the kernel's counts of a process, and a workload that knows its faults.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Of all threads of a process, by /proc/PID/stat.
+/// Faults of all threads of a process, by /proc/PID/stat.
 struct Faulted {
   explicit Faulted(pid_t pid) {
     auto text = slurp("/proc/" + std::to_string(pid) + "/stat");
@@ -15,7 +15,7 @@ struct Faulted {
   std::uint64_t minor, major;
 };
 
-/// What a tool said of a workload, and what the kernel counted meanwhile.
+/// A tool's output for a workload, and the kernel's counts meanwhile.
 struct OfFaulter {
   Report report;
   Json truth;
@@ -54,7 +54,7 @@ TOOL_TEST(Faults, StacksOfProgramAndKernel) {
   auto& stacks = seen.report.body;
   EXPECT_EQ(sum(stacks, "count"), seen.all());
   EXPECT_GE(sum_with_frame(stacks, "user_stack", "workload_touch"), 3360u);
-  // In the kernel is only what read(2) touched.
+  // Only faults of read(2) are in the kernel.
   auto in_kernel = sum_with_frame(stacks, "kernel_stack", "");
   EXPECT_GE(in_kernel, 200u);
   EXPECT_LE(in_kernel, seen.all() - 3360);
@@ -80,7 +80,7 @@ TOOL_TEST(Faults, ByFile) {
   EXPECT_EQ(seen.report.sum("faults"), seen.all());
 }
 
-// Other processes' faults are counted by the same counter of each CPU.
+// Other processes' faults use the same counter of each CPU.
 TOOL_TEST(Faults, OneOfManyStandsForAll) {
   auto seen = of_faulter("--period 10 -P", "--anon 20000");
   EXPECT_EQ(seen.report.sum("faults") % 10, 0u);
@@ -97,7 +97,7 @@ TOOL_TEST(Faults, Text) {
 TESTS_OF(faults, .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
          .events = {{}, "faulter --anon 100"},
          .stress = stack_row("faulter --anon {n}", 50000, "faults")
-                       .with_slack(100),  // what its output needs
+                       .with_slack(100),  // faults of its output
          .long_run = {{.arguments = "-n 100", .holds_results = true},
                       {.arguments = "--files", .holds_results = true}});
 

@@ -1,4 +1,4 @@
-// ffaults against a workload that knows how often it faults on which file.
+// ffaults against a workload that knows its faults per file.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -14,7 +14,7 @@ TOOL_TEST(Ffaults, EachFileByItsInode) {
     files.expect(report.body, seen.truth);
     expect_within(report, {{"faults", faults, faults + 100}});
   }
-  // Of those the one file was written, the other one read.
+  // One of these files was written, the other one read.
   auto stores = seen.report(1);
   files.cached.expect(stores.body, seen.truth["file"]);
   EXPECT_EQ(sum(files.cold.rows(stores.body), "major_faults"), 0u);

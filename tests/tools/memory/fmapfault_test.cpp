@@ -1,4 +1,4 @@
-// fmapfault against a workload that knows how often it faults on which file.
+// fmapfault against a workload that knows its faults per file.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -12,7 +12,7 @@ TOOL_TEST(Fmapfault, OnlyMappedFiles) {
   for (auto& row : report.body)
     expect_fields(row, {{"pid", seen.pid}, {"comm", "faulter"}, {"area", "file"}});
   files.expect(report.body, seen.truth);
-  // Only the one file was written; the thousand anonymous pages are nowhere.
+  // Only one file was written; the thousand anonymous pages are not shown.
   auto of = [&](const char* kind) {
     return seen.truth[kind]["minor"].u64() + seen.truth[kind]["major"].u64();
   };

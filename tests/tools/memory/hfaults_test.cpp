@@ -1,4 +1,4 @@
-// hfaults against a workload that asks for huge pages of each kind, and /proc/vmstat.
+// hfaults against a workload that maps huge pages of each kind, and /proc/vmstat.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -29,7 +29,7 @@ TOOL_TEST(Hfaults, CollapsesAreTheOwners) {
   auto collapsed = seen.truth["collapsed"].u64();
   if (!collapsed) throw Skip("khugepaged collapsed nothing");
   expect_fields(line_with(seen.report().body, {}),
-                {{"collapses", collapsed}, {"thp", 0}, {"pid", seen.pid}});  // no fault did that
+                {{"collapses", collapsed}, {"thp", 0}, {"pid", seen.pid}});  // not made by faults
 }
 
 TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {

@@ -1,4 +1,4 @@
-// memleak against programs that tell what they hold, and from which functions.
+// memleak against programs that report the memory they hold, by function.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -6,7 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Bytes, and in how many.
+/// Bytes, and number of allocations.
 using Held = std::pair<std::uint64_t, std::uint64_t>;
 using HeldBy = std::map<std::string, Held>;
 
@@ -17,7 +17,7 @@ HeldBy truth_of(const Json& truth) {
   return held;
 }
 
-/// The workload's function that a stack leads to: leak_*, called by what is known.
+/// The workload's function in a stack: leak_*, called from a known function.
 std::string place_of(const Json& line) {
   auto frames = line["user_stack"].strings();
   for (std::size_t i = 0; i < frames.size() && i < 2; i++)
@@ -62,7 +62,7 @@ TOOL_TEST(Memleak, OutstandingOfEachFunction) {
     auto place = place_of(line);
     EXPECT_TRUE(place.empty() || place == "leak_handed_over" || in_known_chain(line)) << place;
   }
-  // Ascending, as the text has it.
+  // Ascending, as in the text.
   EXPECT_TRUE(std::ranges::is_sorted(report.body, {}, [](auto& l) { return l["bytes"].u64(); }));
 }
 
@@ -81,7 +81,7 @@ TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
   auto sums = seen.report(0), sized = seen.report(1);
   EXPECT_EQ(held_by(sums.of_process(seen.pid)), truth_of(seen.truth));
   for (auto& line : sums.body) expect_fields(line, {{"oldest_age_ns", nullptr}});
-  // All others are of one size, larger or smaller.
+  // All others have one size, larger or smaller.
   for (auto& line : sized.body) {
     EXPECT_GE(line["bytes"].u64(), 100 * line["count"].u64());
     EXPECT_LE(line["bytes"].u64(), 148 * line["count"].u64());
@@ -90,7 +90,7 @@ TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
   EXPECT_EQ(sized.sum("count"), 10u * 20 * 4);
 }
 
-// Ends of processes: shown once, and their children's own memory apart from theirs.
+// Exits of processes: shown once, and their children's own memory separately.
 TOOL_TEST(Memleak, CommandsAndTheirChildren) {
   auto command = "  " + workload_path("leaker") + "  --rounds 10  --children 3";
   for (auto& words : {Strings{"-c", command}, Strings("--") + Strings(command)}) {
@@ -106,7 +106,7 @@ TOOL_TEST(Memleak, CommandsAndTheirChildren) {
   }
 }
 
-// The chosen addresses are others in each run; six standard deviations are enough for ever.
+// The sampled addresses differ in each run; six standard deviations are a safe bound.
 TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
   constexpr double kBlocks = 20000, kRate = 10;
   auto seen =
@@ -162,7 +162,7 @@ TOOL_TEST(Memleak, EachCall) {
     auto function = event["function"].str();
     calls[function] += 1;
     if (function == "free") expect_fields(event, {{"bytes", nullptr}});
-    // Its product overflowed: nothing was freed.
+    // The product overflowed: nothing was freed.
     if (function == "reallocarray" && !event["address"].u64())
       expect_fields(event, {{"bytes", UINT64_MAX}});
   }
@@ -196,7 +196,7 @@ bool has(const Strings& frames, std::string_view part) {
   return std::ranges::any_of(frames, [&](auto& f) { return contains(f, part); });
 }
 
-/// By stacks whose second frame holds one of these, and that are like this.
+/// By stacks whose second frame contains one of these, and that match the condition.
 template <class Condition>
 Held held_by_kernel(std::vector<Json> lines, const Strings& second, Condition condition) {
   for (auto& line : lines) EXPECT_TRUE(line["user_stack"].items().empty());
@@ -208,7 +208,7 @@ Held held_by_kernel(std::vector<Json> lines, const Strings& second, Condition co
   return sum_of(lines);
 }
 
-/// Others on this machine open some files too.
+/// Other processes on this machine open files, too.
 void expect_some_more(const Held& held, std::uint64_t count) {
   EXPECT_GE(held.second, count);
   EXPECT_LE(held.second, count + 40);
@@ -249,7 +249,7 @@ TOOL_TEST(Memleak, KernelMemoryOfEachCpu) {
   EXPECT_EQ(maps, Held(50 * 8, 50));
 }
 
-// ---- what is refused ----
+// ---- rejected options ----
 
 TOOL_TEST(Memleak, AllocatorsThatTheProcessHasNot) {
   require_tool("memleak");

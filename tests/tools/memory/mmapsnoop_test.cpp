@@ -44,14 +44,14 @@ TOOL_TEST(Mmapsnoop, AnonymousOnesAndFailures) {
   for (auto& event : anonymous)
     expect_fields(event, {{"kind", "-P-A"}, {"offset_bytes", nullptr}, {"inode", nullptr}});
   EXPECT_EQ(all.size() - anonymous.size(), seen.truth["file_maps"].u64());
-  // The C library may have others.
+  // The C library may make other mappings.
   auto ours = lines_with(anonymous, {{"size_bytes", 4 * seen.truth["page"].u64()}});
   EXPECT_EQ(ours.size(), rounds);
   EXPECT_EQ(failures.size(), rounds);
   for (auto& event : failures) expect_fields(event, {{"error", "ENODEV"}});
 }
 
-// What a program maps when it starts is what it has, but for the program and its loader.
+// The mappings made at a program's start are those it has, except the program and its loader.
 TOOL_TEST(Mmapsnoop, LibrariesOfACommand) {
   auto [report, mapped, shown] = maps_of_command("mmapsnoop");
   std::erase_if(mapped,

@@ -1,4 +1,4 @@
-// numamove against pages that NUMA balancing moves, and pages that others move.
+// numamove against pages moved by NUMA balancing, and pages moved by other means.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -44,7 +44,7 @@ TOOL_TEST(Numamove, TwoNodesPagesAndTime) {
   for (auto* key : {"migrations", "timed_migrations", "moved_pages", "failed_pages"})
     EXPECT_EQ(report.sum(key), parts.sum(key)) << key;
 
-  // One page each: well below a millisecond, and no less counted for that.
+  // One page each: well below a millisecond, but counted.
   auto moves = mine.sum("migrations");
   expect_within(mine, {between("moved_pages", 400, report.sum("moved_pages")),
                        at_least("migrations", 400), exactly("timed_migrations", moves),
@@ -65,18 +65,18 @@ TOOL_TEST(Numamove, TwoNodesHugePages) {
   if (contains(join(limits), "huge pages")) throw Skip(limits[0]);
   require_moved(seen.truth, 2048);
   expect_within(report, {{"moved_pages", 2048, 2048 + 256},  // its stack, its code
-                         {"migrations", 0, 4 + 256}});       // huge pages move as one
+                         {"migrations", 0, 4 + 256}});       // a huge page counts as one
 }
 
 TOOL_TEST(Numamove, TwoNodesMovedByACall) {
   auto seen = observe("numamove --json --strict", "numa --call --pages 512 --rounds 4", {});
   EXPECT_EQ(seen.truth["moved"].u64(), 4 * 512u);
   EXPECT_GE(seen.truth["vmstat"]["pgmigrate_success"].u64(), 4 * 512u);
-  // That was no NUMA balancing.
+  // That was not NUMA balancing.
   expect_within(seen.report(), {{"migrations", 0, 0}, {"moved_pages", 0, 0}});
 }
 
-// ---- anywhere ----
+// ---- any machine ----
 
 TOOL_TEST(Numamove, CompactionIsNotCounted) {
   Workload workload("compaction", "--manual");

@@ -1,5 +1,4 @@
-// oomkill against the counters of a memory cgroup and what the kernel's log says of each killed
-// process.
+// oomkill against the counters of a memory cgroup and the kernel's log of each killed process.
 #include <sys/klog.h>
 
 #include "shared.hpp"
@@ -7,7 +6,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// Counters per CPU lack at most a batch of each.
+/// Per-CPU counters lack at most a batch each.
 void expect_near(std::uint64_t bytes, std::uint64_t kb) {
   auto cpus = static_cast<std::uint64_t>(::sysconf(_SC_NPROCESSORS_CONF));
   auto most = cpus * std::max<std::uint64_t>(32, 2 * cpus) * 4096;
@@ -15,8 +14,8 @@ void expect_near(std::uint64_t bytes, std::uint64_t kb) {
   EXPECT_GE(bytes + most, kb << 10);
 }
 
-/// What the kernel's log says of a killed process; another may have filled the log, or the kernel
-/// suppressed the message.
+/// The kernel's log of a killed process; the log may have overflowed, or the kernel suppressed the
+/// message.
 void expect_as_logged(const Json& event) {
   std::string log(1 << 20, 0);
   int bytes = ::klogctl(3, log.data(), static_cast<int>(log.size()));
@@ -103,7 +102,7 @@ TOOL_TEST(Oomkill, TheMachine) {
   EXPECT_EQ(lines_with(report.body, {{"killed", true}}).size(), around.growth("oom_kill"));
 }
 
-// The kernel's own way to make it kill: by no task's allocation.
+// Killing by the kernel's sysrq: not caused by a task's allocation.
 TOOL_TEST(Oomkill, BySysrq) {
   if (!in_guest()) throw Skip("kills a process of the machine: a guest's only");
   auto pid = ::fork();

@@ -1,4 +1,4 @@
-// What tests of memory have in common.
+// Shared by tests of memory.
 #pragma once
 
 #include <cctype>
@@ -12,7 +12,7 @@ namespace coretap::tooltest {
 struct FaultedFile {
   explicit FaultedFile(std::string file) : path(std::move(file)) {
     struct stat status {};
-    if (path.empty()) return;  // it maps no such file
+    if (path.empty()) return;  // not mapped
     if (::stat(path.c_str(), &status)) throw std::runtime_error(path);
     inode = status.st_ino;
   }
@@ -30,7 +30,7 @@ struct FaultedFile {
   std::uint64_t inode = 0;
 };
 
-/// The files that it maps: one in the cache, which it writes, and one that it reads from a disk.
+/// The files that it maps: a cached one, which it writes, and one that it reads from a disk.
 struct FaultedFiles {
   explicit FaultedFiles(const Json& ready)
       : cached(ready["file"].str()), cold(ready["cold_file"].str()) {}
@@ -44,8 +44,8 @@ struct FaultedFiles {
 
 // ---- memory cgroups of a workload (reclaim) ----
 
-/// The stalls that the cgroup counted. A charge that did not fit is one more failure for version 1
-/// even where another attempt, or none, followed: only an upper bound.
+/// The stalls that the cgroup counted. Version 1 counts a charge that did not fit as one more
+/// failure even before a retry, or without one: only an upper bound.
 inline void expect_memcg(const Json& truth, std::uint64_t stalls, std::uint64_t pages) {
   auto memcg = truth["memcg"];
   EXPECT_GT(stalls, 0u);
@@ -67,7 +67,7 @@ inline std::uint64_t memcg_stalls(stress::Load& load) {
 
 // ---- slab caches ----
 
-/// Sizes of their objects by the kernel's own table; empty: it hides the table.
+/// Object sizes from the kernel's table; empty: it hides the table.
 inline std::map<std::string, std::uint64_t> slab_object_bytes() {
   std::map<std::string, std::uint64_t> sizes;
   for (auto& line : complete_lines(slurp("/proc/slabinfo")))

@@ -1,4 +1,4 @@
-// shmsnoop against a program that makes known calls, and the ids and addresses that it got.
+// shmsnoop against a program that makes known calls, and the ids and addresses that they returned.
 #include <fmt/format.h>
 
 #include "shared.hpp"

@@ -23,7 +23,7 @@ std::string kmalloc_name(std::uint64_t bytes) {
                         : "kmalloc-" + kilo;
 }
 
-// A workload that is held allocates nothing: both see the same.
+// A held workload allocates nothing: both see the same.
 TOOL_TEST(Slabratetop, WhatTheKernelsOwnTraceHas) {
   Workload workload("opener", "--count 40", kLinger);
   Trace caches("kmem/kmem_cache_alloc"), sizes("kmem/kmalloc");
@@ -58,14 +58,14 @@ TOOL_TEST(Slabratetop, SizesOfObjects) {
   auto rows = observe("slabratetop --json", "runner --count 20").report().body;
   std::size_t known = 0;
   for (auto& row : rows) {
-    if (row["cache"].is_null()) continue;  // first seen when tracing had ended already
+    if (row["cache"].is_null()) continue;  // first seen after tracing had ended
     auto found = object_bytes.find(row["cache"].str());
     if (found == object_bytes.end()) continue;
     known++;
     expect_fields(row, {{"bytes", row["allocs"].u64() * found->second}});
   }
   EXPECT_GE(known, 10u);
-  // All but merged caches have their own names there.
+  // All except merged caches have their own names there.
   EXPECT_GE(known * 2, rows.size());
 }
 

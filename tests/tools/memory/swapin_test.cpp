@@ -23,7 +23,7 @@ void each_wait(const std::string& workload) {
 
 TOOL_TEST(Swapin, EachWaitForMemory) { each_wait("swapper --make zram --pages 300"); }
 
-// The task sleeps meanwhile, and tries the fault again.
+// The task sleeps meanwhile, and retries the fault.
 TOOL_TEST(Swapin, EachWaitForADisk) { each_wait("swapper --make loop --pages 6000"); }
 
 TOOL_TEST(Swapin, FilesAreNoSwap) {

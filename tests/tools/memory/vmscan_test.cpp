@@ -11,8 +11,7 @@ void check_runs(const Report& report) {
           << "none takes no time";
 }
 
-// What the kernel counts again when a try freed nothing, and what slab caches gave back: see
-// drsnoop's test.
+// The kernel's repeated counts after a failed try, and pages of slab caches: see drsnoop's test.
 TOOL_TEST(Vmscan, TheMachine) {
   Workload workload("reclaim", "--events 20");
   Counters around;
@@ -24,7 +23,7 @@ TOOL_TEST(Vmscan, TheMachine) {
   auto report = tracer.stop();
   check_runs(report);
   auto stalls = vmstat["allocstall"].u64(), runs = report.sum("direct_runs");
-  // Tracepoint and counter stand next to each other: a run may be between them at either end.
+  // Tracepoint and counter are adjacent: at both ends a run may be between them.
   expect_within(report, {between("direct_runs", 1, around.growth("allocstall*")),
                          at_most("direct_reclaimed_pages",
                                  around.growth("pgsteal_direct") + around.growth("pginodesteal") +
@@ -48,7 +47,7 @@ TOOL_TEST(Vmscan, AMemoryCgroup) {
   check_runs(report);
   expect_memcg(seen.truth, runs, report.sum("memcg_reclaimed_pages"));
   expect_within(report, {{"memcg_ns", 0, took},    // one thread reclaims
-                         {"direct_runs", 0, 0},    // there is memory enough
+                         {"direct_runs", 0, 0},    // there is enough memory
                          {"kswapd_runs", 0, 0}});  // kswapd is another task
   expect_within(seen.report(2), {{"direct_runs", 0, 0}, {"memcg_runs", 0, 0}, {"slab_runs", 0, 0}});
 
@@ -59,7 +58,7 @@ TOOL_TEST(Vmscan, AMemoryCgroup) {
   EXPECT_LE(line["total_ns"].u64(), took);
 }
 
-// The kernel's own trace, on from before until after the tool, and only while it certainly traces.
+// Against the kernel's trace from before until after the tool, and only while it certainly traces.
 TOOL_TEST(Vmscan, SlabShrinkers) {
   if (!in_guest()) throw Skip("drops the machine's caches: a guest's only");
   Trace around("vmscan/mm_shrink_slab_end");

@@ -1,11 +1,11 @@
-// Owners of accepted connections, in all tools that name owners, against the process that is known
-// to accept them.
+// Owners of accepted connections, in all tools that name owners, against the process known to
+// accept them.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Lines of the sockets that the server accepted, but for those of its listener.
+/// Lines of the sockets that the server accepted, without those of its listener.
 std::vector<Json> accepted(const Observed& seen, std::size_t tool) {
   auto lines = lines_with(own(seen, tool), {{"local_port", seen.number("server_port")}});
   std::erase_if(lines, [](auto& line) { return line["remote_port"].u64() == 0; });
@@ -17,14 +17,14 @@ void expect_accepter(const Observed& seen, const std::vector<Json>& lines) {
     expect_fields(line, {{"pid", seen.number("server_pid")}, {"comm", "tcp"}});
 }
 
-/// By all processes, and by the server alone.
+/// With all processes, and with the server only.
 Observed watch_server(const std::string& tool, const std::string& workload,
                       const Family& family = kFour) {
   return watch({tool + " --json --strict", tool + " --json -p {server_pid}"}, workload, family);
 }
 
-// Another process serves and closes what the server accepts. The first two changes come before that
-// is accepted; the client closes first, so that a packet makes the change to CLOSE_WAIT.
+// Another process serves and closes the connections that the server accepts. The first two state
+// changes precede the accept; the client closes first, so a packet makes the change to CLOSE_WAIT.
 TOOL_TEST(AcceptedOwners, Tcpstates) {
   for (auto& family : {kFour, kSix, kMapped}) {
     SCOPED_TRACE(family.name);
@@ -41,7 +41,7 @@ TOOL_TEST(AcceptedOwners, Tcpstates) {
   }
 }
 
-/// So many lines of the sockets, and with -p of the server as many.
+/// This number of lines of the sockets, and the same number with -p of the server.
 void expect_owned(const Observed& seen, std::size_t least, std::size_t most = 1000) {
   auto lines = accepted(seen, 0);
   EXPECT_TRUE(lines.size() >= least && lines.size() <= most) << lines.size();
@@ -64,7 +64,7 @@ TOOL_TEST(AcceptedOwners, Tcpretrans) {
   EXPECT_EQ(own(seen, 1).size(), accepted(seen, 1).size());
 }
 
-// The server's socket does not take what the client sends.
+// The server's socket refuses the client's data.
 TOOL_TEST(AcceptedOwners, Tcpdrop) {
   for (auto& family : {kFour, kSix, kMapped}) {
     SCOPED_TRACE(family.name);
@@ -75,7 +75,7 @@ TOOL_TEST(AcceptedOwners, Tcpdrop) {
   }
 }
 
-// A session's first segment may come before it is accepted; those that acknowledge come after.
+// A session's first segment may come before the accept; those that acknowledge come after it.
 TOOL_TEST(AcceptedOwners, Tcprtt) {
   const std::string flow = "tcprtt --json --strict --netns {pid} -L {server_port}";
   auto seen =
@@ -96,7 +96,7 @@ TOOL_TEST(AcceptedOwners, Tcpcong) {
   EXPECT_GT(of_server["loss_ns"].u64(), 0u);
 }
 
-// What is received and sent is counted for the task that does it, from the first byte on.
+// Bytes received and sent count for the task that makes the call, from the first byte on.
 TOOL_TEST(AcceptedOwners, Tcptop) {
   auto seen = watch({"tcptop --json --strict -p {server_pid} 60"}, "tcp --sessions 3");
   auto lines = accepted(seen, 0);

@@ -1,4 +1,4 @@
-// bindsnoop against a program that binds sockets in a network namespace of its own.
+// bindsnoop against a program that binds sockets in a private network namespace.
 #include "connections.hpp"
 
 namespace coretap::tooltest {

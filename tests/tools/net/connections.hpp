@@ -1,5 +1,5 @@
-// The workloads `tcp` (its pid is the client's, a child of it serves), `tcpio` (its pid is the
-// writer's, a child of it reads), `sockets` and `queues`: each in a network namespace of its own.
+// The workloads `tcp` (its pid is the client's, a child serves), `tcpio` (its pid is the writer's,
+// a child reads), `sockets` and `queues`: each in a private network namespace.
 #pragma once
 
 #include "../harness.hpp"
@@ -9,7 +9,7 @@ namespace coretap::tooltest {
 struct Family {
   std::string name, address;
   std::uint64_t ip;
-  /// What lines say of both ends of a connection.
+  /// Both ends of a connection, as in lines.
   std::string ends() const {
     return "ip " + std::to_string(ip) + " local_address " + address + " remote_address " + address +
            " ";
@@ -26,7 +26,7 @@ inline Observed watch(const std::vector<Strings>& tools, const std::string& opti
   return watch(tools, "tcp " + options + " --family " + family.name);
 }
 
-/// The lines about its own connections.
+/// The lines about the workload's connections.
 inline std::vector<Json> own(const Observed& seen, const Report& report) {
   return lines_with(report.body, {{"netns", seen.netns}});
 }
@@ -34,7 +34,7 @@ inline std::vector<Json> own(const Observed& seen, std::size_t tool = 0) {
   return own(seen, seen.report(tool));
 }
 
-/// Of the clients, in the order of the sessions.
+/// Ports of the clients, in the order of the sessions.
 inline std::vector<std::uint64_t> client_ports(const Json& truth) {
   std::vector<std::uint64_t> ports;
   for (auto& port : truth["client_ports"].items()) ports.push_back(port.u64());

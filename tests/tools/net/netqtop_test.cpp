@@ -1,4 +1,4 @@
-// netqtop against packets that come by known queues, and against the kernel's own counters.
+// netqtop against packets on known queues, and against the kernel's own counters.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -6,12 +6,12 @@ namespace {
 
 constexpr std::uint64_t kLinkHeader = 14;  // of the loopback
 
-/// Of packets in the workload's network namespace.
+/// Packets in the workload's network namespace.
 Observed see(const Strings& arguments, const Strings& options = {}) {
   return watch({"netqtop --json --strict --netns {pid} 60" + options}, "queues" + arguments);
 }
 
-/// The row of an interface, a direction and a queue; none where there were no packets.
+/// The row of an interface, a direction and a queue; empty if there were no packets.
 std::vector<Json> row(const Observed& seen, const std::string& interface, const char* direction,
                       std::uint64_t queue) {
   auto rows =
@@ -22,7 +22,7 @@ std::vector<Json> row(const Observed& seen, const std::string& interface, const 
 }
 
 TOOL_TEST(Netqtop, PacketsOfEachQueue) {
-  // 300 of 400 come by one of four.
+  // 300 of 400 use one of four queues.
   for (auto& [options, imbalance] : {std::pair{"", 3.0}, {" --even", 1.0}}) {
     auto seen = see(std::string("--packets 400 --size 100") + options);
     auto by = seen.truth["by_queue"].items();

@@ -1,4 +1,4 @@
-// solisten against a program that listens in a network namespace of its own.
+// solisten against a program that listens in a private network namespace.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -10,7 +10,7 @@ TOOL_TEST(Solisten, EachCall) {
   scene.trace("solisten --json --strict -n {pid}");
   scene.trace("solisten --json -6 -p {pid}");
   scene.trace("solisten -t -w -p {pid}");
-  // A namespace has its own limit, which newer kernels take from the first one's.
+  // A namespace has a separate limit, which newer kernels copy from the initial one.
   auto most = run({"nsenter", "-t", id, "-n", "cat", "/proc/sys/net/core/somaxconn"});
   if (most.status) most = run({"cat", "/proc/sys/net/core/somaxconn"});
   if (most.status) throw Skip(most.err);

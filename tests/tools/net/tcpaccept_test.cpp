@@ -1,4 +1,4 @@
-// tcpaccept against a server that accepts known connections in a network namespace of its own.
+// tcpaccept against a server that accepts known connections in a private network namespace.
 #include "connections.hpp"
 
 namespace coretap::tooltest {

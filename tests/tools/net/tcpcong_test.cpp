@@ -1,4 +1,4 @@
-// tcpcong against connections that are known to wait for a timeout, which is the state loss.
+// tcpcong against connections that are known to wait for a timeout, in the state loss.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -10,7 +10,7 @@ std::uint64_t in_all(const std::vector<Json>& rows) {
     all += sum(rows, key);
   return all;
 }
-/// Those of the client's end.
+/// Lines of the client's end.
 std::vector<Json> of_client(const Observed& seen, std::size_t tool) {
   return lines_with(own(seen, tool), {{"remote_port", seen.number("server_port")}});
 }
@@ -22,8 +22,8 @@ void expect_loss(const std::string& options, const Family& family) {
   auto row = only(of_client(seen, 0));
   expect_fields(row, seen.filled(family.ends() + "local_port {client_ports}"));
   EXPECT_GE(row["changes"].u64(), 2u);
-  // From the timeout on, which is before the last repetition that is lost is counted, until it is
-  // acknowledged, which is before the answer comes.
+  // From the timeout, which is before the last lost retransmission is counted, until the
+  // acknowledgement, which is before the answer.
   EXPECT_GE(row["loss_ns"].u64(), seen.number("hole_ns") * 9 / 10);
   EXPECT_LE(in_all({row}), seen.number("session_ns"));
   EXPECT_GE(in_all({row}), seen.number("session_ns") * 9 / 10);
@@ -35,7 +35,7 @@ void expect_loss(const std::string& options, const Family& family) {
 TOOL_TEST(Tcpcong, Loss) { expect_loss("--sessions 1 --lost 3", kFour); }
 TOOL_TEST(Tcpcong, LossIpv6) { expect_loss("--sessions 1 --lost 2", kSix); }
 
-// A state that lasts over the end of an interval counts in both, and in all as much as it lasts.
+// A state that spans the end of an interval counts in both, and in total for its duration.
 TOOL_TEST(Tcpcong, IntervalsDistributionsAndText) {
   const std::string tool = "tcpcong --json --strict --netns {pid}";
   auto seen = watch({tool, tool + " 0.1", "tcpcong --json -d --netns {pid} -R {server_port}",

@@ -1,5 +1,5 @@
-// tcpconnlat against connects whose time is known: a second, after which a lost SYN is sent again,
-// and what the process itself measures around them.
+// tcpconnlat against connects of known duration: one second, after which a lost SYN is
+// retransmitted, and the process's own measurements.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -40,7 +40,7 @@ TOOL_TEST(Tcpconnlat, AttemptsThatFail) {
     for (auto& e : events)
       expect_fields(e, {{"error", "ECONNREFUSED"}, {"ip", ip}, {"pid", seen.pid}});
   }
-  auto given_up = only(late.body(2));  // those of other processes are not wanted
+  auto given_up = only(late.body(2));  // other processes are excluded
   EXPECT_TRUE(given_up["error"].is_null());
   EXPECT_GE(given_up["latency_ns"].u64(), 200'000'000u);
   EXPECT_LE(given_up["latency_ns"].u64(), late.number("connect_ns") + 1'000'000'000u);

@@ -1,5 +1,5 @@
 // tcpdrop against segments that are known to be dropped: those for ports without a listener, and
-// those that a filter on a socket refuses, which the other end has to send again (RetransSegs).
+// those that a socket filter rejects, which the other end retransmits (RetransSegs).
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -12,7 +12,7 @@ bool format_has(const char* field) {
 bool gives_reasons() { return format_has("reason"); }
 bool names_receivers() { return format_has("rx_sk"); }
 
-/// Of drops at this place: elsewhere a kernel may drop segments of the same connections, too.
+/// Drops at this location: a kernel may drop segments of the same connections elsewhere, too.
 std::vector<Json> in_tcp_rcv(std::vector<Json> lines, std::uint64_t ip) {
   auto* place = ip == 4 ? "tcp_v4_rcv" : "tcp_v6_rcv";
   std::erase_if(lines, [&](auto& e) { return !contains(e["location"].str(), place); });
@@ -24,7 +24,7 @@ void expect_no_socket(const std::string& options, const Family& family, bool by_
   auto seen = watch({"tcpdrop --json --strict", "tcpdrop --json --no-stack " + other},
                     "--refused " + options, family);
   auto events = in_tcp_rcv(own(seen), family.ip);
-  // No socket takes the answers to a SYN that none has sent.
+  // No socket accepts the answers to a SYN that none has sent.
   if (!by_socket) std::erase_if(events, [](auto& e) { return e["tcp_flags"].str() == "RST|ACK"; });
   auto ports = client_ports(seen.truth);
   ASSERT_EQ(events.size(), ports.size()) << seen.text(0);
@@ -48,7 +48,7 @@ TOOL_TEST(Tcpdrop, NoListenerIpv6) { expect_no_socket("", kSix); }
 TOOL_TEST(Tcpdrop, BehindExtensionHeaders) { expect_no_socket("--extended", kSix); }
 TOOL_TEST(Tcpdrop, BehindAFragmentHeader) { expect_no_socket("--fragmented", kSix, false); }
 
-// The first segment and all repetitions but the last are dropped.
+// The first segment and all retransmissions but the last are dropped.
 TOOL_TEST(Tcpdrop, FilterOnASocket) {
   auto seen = watch({"tcpdrop --json --strict --no-stack -L {server_port}",
                      "tcpdrop --json --strict -c -L {server_port} --netns {pid}",
@@ -71,7 +71,7 @@ TOOL_TEST(Tcpdrop, FilterOnASocket) {
   EXPECT_EQ(in_tcp_rcv(own(seen, 3), 4).size(), 0u);
 }
 
-// The answers to a SYN, which are sent again.
+// The answers to a SYN, which are retransmitted.
 TOOL_TEST(Tcpdrop, Owner) {
   auto seen = watch({"tcpdrop --json --strict --no-stack -p {pid}", "tcpdrop --json -p 1"},
                     "tcp --handshake");

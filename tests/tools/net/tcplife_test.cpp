@@ -1,10 +1,10 @@
-// tcplife against sessions of a network namespace of our own: ports, bytes and owners are known.
+// tcplife against sessions of a private network namespace: ports, bytes and owners are known.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Each session once from each end, with all that is known about it.
+/// Each session once from each end, with all its known values.
 void expect_sessions(const std::string& options, const Family& family = kFour,
                      bool older_than_the_tracer = false) {
   auto seen = watch({"tcplife --json --strict"}, options, family);
@@ -38,7 +38,7 @@ TOOL_TEST(Tcplife, ClientCloses) { expect_sessions("--sessions 20"); }
 TOOL_TEST(Tcplife, ServerCloses) {
   expect_sessions("--sessions 20 --closer server --client-bytes 0");
 }
-// A connection's data may pass several times, in one subflow or several.
+// A connection's data may be sent several times, in one subflow or several.
 TOOL_TEST(Tcplife, Mptcp) {
   auto seen = watch({"tcplife --json --strict"}, "--mptcp", kFour);
   for (auto& e : own(seen))
@@ -50,7 +50,7 @@ TOOL_TEST(Tcplife, Mptcp) {
 TOOL_TEST(Tcplife, Ipv6) { expect_sessions("--server-bytes 3000000", kSix); }
 TOOL_TEST(Tcplife, MappedAddresses) { expect_sessions("", kMapped); }
 
-// The server's end is closed by a packet, in whatever runs then: its owner comes by itself later.
+// A packet closes the server's end, in the context of any task: its owner follows later.
 TOOL_TEST(Tcplife, ResetByTheOtherEnd) { expect_sessions("--closer reset --sessions 5"); }
 
 TOOL_TEST(Tcplife, OlderThanTheTracer) {

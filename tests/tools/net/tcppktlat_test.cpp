@@ -1,4 +1,4 @@
-// tcppktlat against a reader that lets messages wait, and says for how long at least and at most.
+// tcppktlat against a reader that delays reading by known minimum and maximum times.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -30,7 +30,7 @@ TOOL_TEST(Tcppktlat, EachMessageWaits) {
   }
 }
 
-// More than one segment waits, and more than there is room for.
+// More than one segment waits, and more than the table has room for.
 TOOL_TEST(Tcppktlat, LaterSegmentsDoNotHideTheOldest) {
   for (std::size_t messages : {5, 30}) {
     SCOPED_TRACE(messages);
@@ -42,7 +42,7 @@ TOOL_TEST(Tcppktlat, LaterSegmentsDoNotHideTheOldest) {
   }
 }
 
-// A call that waits for the second half has taken the first one.
+// A call that waits for the second half has read the first one.
 TOOL_TEST(Tcppktlat, HalvesOfAMessage) {
   EXPECT_EQ(of_reader(of_messages("--strict", "4 --pieces 2 --take waitall")).size(), 8u);
 }
@@ -52,7 +52,7 @@ TOOL_TEST(Tcppktlat, TimeBeforeTcp) {
   auto events = of_reader(seen);
   ASSERT_EQ(events.size(), 20u);
   std::erase_if(events, [](auto& line) { return line["softirq_ns"].is_null(); });
-  EXPECT_GE(events.size(), 10u);  // the kernel turns stamps on a little later
+  EXPECT_GE(events.size(), 10u);  // the kernel enables timestamps slightly later
   EXPECT_LE(seen.report().sum("latency_ns") + sum(events, "softirq_ns"), seen.number("most_ns"));
 }
 

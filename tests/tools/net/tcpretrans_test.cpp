@@ -1,5 +1,5 @@
-// tcpretrans against the namespace's own count of segments sent again (RetransSegs). A filter on a
-// socket drops what it should receive, so that the other end has to send again.
+// tcpretrans against the namespace's count of retransmitted segments (RetransSegs). A socket filter
+// drops incoming segments, so that the other end retransmits.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -38,7 +38,7 @@ TOOL_TEST(Tcpretrans, Ipv4) { expect_retransmits("3", kFour); }
 TOOL_TEST(Tcpretrans, Ipv6) { expect_retransmits("2", kSix); }
 TOOL_TEST(Tcpretrans, MappedAddresses) { expect_retransmits("2", kMapped); }
 
-// An answer to a SYN has no owner yet; that is said rather than guessed.
+// An answer to a SYN has no owner yet; it is shown as unknown.
 TOOL_TEST(Tcpretrans, Handshakes) {
   auto seen =
       watch({"tcpretrans --json --strict", "tcpretrans --json -p {pid}", "tcpretrans --json -6"},
@@ -65,13 +65,13 @@ TOOL_TEST(Tcpretrans, Text) {
   expect_row(shown.at(0), "TIME PID IP LADDR:LPORT T> RADDR:RPORT STATE SEQ");
   expect_row(shown.at(1),
              seen.filled("* {pid} 6 [::1]:{client_ports} L> [::1]:{server_port} ESTABLISHED *"));
-  expect_row(counted.at(1), "LADDR:LPORT RADDR:RPORT RETRANSMITS");  // behind the time
+  expect_row(counted.at(1), "LADDR:LPORT RADDR:RPORT RETRANSMITS");  // after the time
   expect_row(counted.at(2), seen.filled("[::1]:{client_ports} <-> [::1]:{server_port} *"));
 }
 
 TESTS_OF(tcpretrans, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
          .events = {"-w -l", "tcp --sessions 1 --lost 1"},
-         // Small, so that each is one segment: those are what the kernel counts.
+         // Small, so that each is one segment: the kernel counts segments.
          .stress = {.workload = "tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10",
                     .events = 4,
                     .options = "-l",

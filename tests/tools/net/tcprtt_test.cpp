@@ -1,10 +1,10 @@
-// tcprtt against what TCP_INFO says of a socket, and a round trip of known length.
+// tcprtt against a socket's TCP_INFO, and a round trip of known length.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// How many values lie in the ranges from one of `least` on up to the one that has `ns`.
+/// Number of values in the ranges from the one of `least` to the one that contains `ns`.
 std::uint64_t in_ranges(const Json& histogram, std::uint64_t least, std::uint64_t ns = ~0ULL) {
   std::uint64_t count = 0;
   for (auto& slot : histogram["histogram"].items())
@@ -12,7 +12,7 @@ std::uint64_t in_ranges(const Json& histogram, std::uint64_t least, std::uint64_
   return count;
 }
 
-// What acknowledges the first segment comes 70 ms later; there are two values then that have it.
+// The acknowledgement of the first segment comes 70 ms later; two values then contain it.
 TOOL_TEST(Tcprtt, ARoundTripOfKnownLength) {
   const std::string own = "tcprtt --json --strict --netns {pid} -P ";
   auto seen = watch({own + "{server_port}", own + "{server_port} --raw", own + "1",
@@ -53,7 +53,7 @@ TOOL_TEST(Tcprtt, APortForAProcess) {
   auto id = std::to_string(gone.pid());
   auto result = run({tool_path("tcprtt"), "-p", id});
   EXPECT_EQ(result.status, 2);
-  // There are processes with larger numbers than ports have.
+  // PIDs may be greater than port numbers.
   EXPECT_EQ(contains(result.err, "-L " + id), gone.pid() <= 65535) << result.err;
 }
 
@@ -63,7 +63,7 @@ TESTS_OF(tcprtt, .reports = {{ReportKind::aggregate}}, .events = {{}, "tcp"},
              .events = 400,
              .shown = "count",
              .truth = "segments_in",
-             // The kernel joins segments that come while the socket is in use (tcp_add_backlog).
+             // The kernel merges segments that arrive while the socket is in use (tcp_add_backlog).
              .hidden = "backlog_joined"});
 
 }  // namespace

@@ -1,11 +1,11 @@
-// tcpstates against connections whose states follow from who closes first (RFC 9293, figure 5).
+// tcpstates against connections whose states follow from the first close (RFC 9293, figure 5).
 #include "connections.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Each socket's states, in the order of its lines; the next socket may have the address of one
-/// that was closed.
+/// Each socket's states, in the order of its lines; the next socket may have the address of a
+/// closed one.
 Strings paths_of(const std::vector<Json>& events, const std::string& rfc = "") {
   std::map<std::uint64_t, Strings> open;
   Strings all;
@@ -44,7 +44,7 @@ TOOL_TEST(Tcpstates, ByWhoClosesFirst) {
   for (auto& e : lines_with(own(client, report), {{"remote_port", client.number("server_port")}}))
     EXPECT_EQ(e["pid"].u64(), client.pid);
   for (auto& e : own(server, report)) EXPECT_EQ(e["ip"].u64(), 6u);
-  // The first line of each socket lacks a port when it happens.
+  // At its first line a socket has no port yet.
   EXPECT_EQ(std::ranges::count(paths_of(client.body(1), "_rfc"), is_closed), 3);
   EXPECT_EQ(std::ranges::count(paths_of(client.body(2), "_rfc"), closes), 3);
   for (auto& e : client.body(2)) EXPECT_NE(e["local_port"].u64(), 0u);

@@ -25,7 +25,7 @@ Sent sent(const std::string& options) {
   return all;
 }
 
-// The usual ones hold the addresses of this machine; one version does not hold the other.
+// The default subnets contain this machine's addresses; those of one IP version not the other's.
 TOOL_TEST(Tcpsubnet, SubnetsAndFilters) {
   const Numbers four{{"127.0.0.1/32", 10'000}}, six{{"::1/128", 5'000}};
   EXPECT_EQ(sent("-4").bytes, four);
@@ -46,7 +46,7 @@ TOOL_TEST(Tcpsubnet, TheSmallestSubnetCounts) {
   auto ordered = sent("127.0.0.0/8,0.0.0.0/0 60");
   EXPECT_FALSE(contains(ordered.report.err, "inside")) << ordered.report.err;
   EXPECT_EQ(ordered.bytes, (Numbers{{"127.0.0.0/8", 10'000}}));
-  EXPECT_GE(ordered.report.lost("filtered"), 5u);  // IPv6 is in none
+  EXPECT_GE(ordered.report.lost("filtered"), 5u);  // no subnet contains IPv6
 }
 
 TOOL_TEST(Tcpsubnet, Units) {

@@ -1,5 +1,5 @@
-// tcpsynbl against a queue that grows by one with each connection, and the kernel's own counts of
-// what a full one refuses.
+// tcpsynbl against a queue that grows by one with each connection, and the kernel's counts of
+// refusals by a full one.
 #include "connections.hpp"
 
 namespace coretap::tooltest {
@@ -9,7 +9,7 @@ std::uint64_t counted_from(const Json& histogram, std::uint64_t from) {
   return sum(lines_with(histogram["histogram"].items(), {{"from", from}}), "count");
 }
 
-// The first finds an empty queue, the last one six connections in it.
+// The first connection finds an empty queue, the last one six connections in it.
 void expect_queue(const Family& family, const std::string& ip, const std::string& other) {
   const std::string here = "tcpsynbl --json --strict --netns {pid} ";
   auto seen = watch({here + ip + " --by-port -L {server_port}", here, here + other},
@@ -23,7 +23,7 @@ void expect_queue(const Family& family, const std::string& ip, const std::string
     EXPECT_EQ(counted_from(h, 4), 3u);
   }
   expect_same(of_port, seen.ready, {{"local_port", "server_port"}});
-  expect_fields(only(seen.body(2)), "count 0 backlog_max null");  // for the counters
+  expect_fields(only(seen.body(2)), "count 0 backlog_max null");  // only for the counters
 }
 
 TOOL_TEST(Tcpsynbl, Queue) { expect_queue(kFour, "-4", "-6"); }
@@ -32,7 +32,7 @@ TOOL_TEST(Tcpsynbl, QueueIpv6) { expect_queue(kSix, "-6", "-4"); }
 TOOL_TEST(Tcpsynbl, MappedAddresses) { expect_queue(kMapped, "-4", "-6"); }
 
 TOOL_TEST(Tcpsynbl, Refused) {
-  // One more than the backlog has room.
+  // One more than the backlog has room for.
   Scene scene("tcp --queued 4 --backlog 3 --overflow 5", {});
   auto path = "/proc/" + scene.workload().id() + "/ns/net";
   auto there = [&path] {

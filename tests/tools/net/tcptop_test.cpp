@@ -1,4 +1,4 @@
-// tcptop against connections of a network namespace of our own: what each call moved is known.
+// tcptop against connections of a private network namespace: the bytes of each call are known.
 #include "connections.hpp"
 
 namespace coretap::tooltest {

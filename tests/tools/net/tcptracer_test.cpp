@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// Each end of each session has its own two lines, with its process.
+/// Each end of each session has two lines, with its process.
 void expect_both_ends(const std::string& options, const Family& family) {
   auto seen = watch({"tcptracer --json --strict"}, options, family);
   const auto server = seen.number("server_port");

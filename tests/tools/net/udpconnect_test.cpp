@@ -1,4 +1,4 @@
-// udpconnect against a program that connects UDP sockets in a network namespace of its own.
+// udpconnect against a program that connects UDP sockets in a private network namespace.
 #include "connections.hpp"
 
 namespace coretap::tooltest {

@@ -1,10 +1,10 @@
-// What workloads of system calls say of each call, and what other tracers see.
+// Calls as workloads of system calls print them, and as other tracers see them.
 #pragma once
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
 
-/// A call of the scene of `filecalls`, as two tools show it; `path`: their key for what it names.
+/// A call of the scene of `filecalls`, as two tools show it; `path`: their key for its file.
 inline void expect_file_call(const Json& event, const Json& call, const char* path) {
   expect_same(event, call, {"call"});
   EXPECT_GT(event["latency_ns"].u64(), 0u);

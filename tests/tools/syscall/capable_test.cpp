@@ -1,4 +1,4 @@
-// capable against a program that does what needs capabilities, with and without them.
+// capable against a program whose actions need capabilities, with and without them.
 #include "calls.hpp"
 
 namespace coretap::tooltest {
@@ -36,7 +36,7 @@ TOOL_TEST(Capable, EachCheck) {
   EXPECT_EQ(seen.report(2).body.size(), scene.size());
 }
 
-// The status of another user's process asks for CAP_SYS_PTRACE, without an audit.
+// Another user's process status requires CAP_SYS_PTRACE, without an audit.
 TOOL_TEST(Capable, NotAudited) {
   auto events = follow("capable", "privileged").body;
   if (std::ranges::all_of(events, [](auto& event) { return event["audit"].is_null(); })) return;

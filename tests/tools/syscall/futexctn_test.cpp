@@ -71,7 +71,7 @@ TOOL_TEST(Futexctn, OneLockByThread) {
   EXPECT_GE(report.lost("filtered"), 5u) << "the other lock, and other processes";
 }
 
-/// Stopped and continued, a wait with a timeout goes on by restart_syscall().
+/// After a stop and continue, a wait with a timeout is resumed by restart_syscall().
 TOOL_TEST(Futexctn, WaitsGoOnAfterASignal) {
   Scene scene("waiter --count 1 --only timeout --ms 3000");
   auto& tracer = scene.trace("futexctn --json --strict -s -p {pid}");

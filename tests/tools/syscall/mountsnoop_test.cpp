@@ -1,10 +1,10 @@
-// mountsnoop against a program that says of each of its calls how it should be shown.
+// mountsnoop against a program that prints the expected line of each of its calls.
 #include "calls.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// Those calls that the kernel has.
+/// The calls that the kernel has.
 std::vector<Json> known(std::vector<Json> calls) {
   std::erase_if(calls, [](auto& call) { return call["ret"].i64() == -ENOSYS; });
   return calls;

@@ -1,10 +1,10 @@
-// opensnoop against a program that knows of each of its opens what came of it.
+// opensnoop against a program that knows the result of each of its opens.
 #include "calls.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-/// What one call of the scene is known to be; `whole`: with --full-path.
+/// The known values of one call of the scene; `whole`: with --full-path.
 void expect_call(const Json& event, const Json& truth, bool whole) {
   auto mode = truth["mode"].u64();
   expect_same(event, truth, {"call", "fd", {"open_flags", "flags"}});
@@ -43,7 +43,7 @@ TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
       SCOPED_TRACE(i);
       expect_call(events[bulk + i], calls[i], whole);
     }
-    // The path that is too long for the kernel too is shortened, and that is reported.
+    // The path that is too long for the kernel as well is truncated, and that is reported.
     EXPECT_EQ(report.lost("truncated"), 1u);
   }
   auto failures = seen.report(2).body;
@@ -60,7 +60,7 @@ TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
   expect_contains(shown, {"\\x1b]0;x\\x07\\x0a\"\\\\xff\\xc3(, end\n", " 00001101 0604 "});
 }
 
-// A long row without a pause: all of it arrives.
+// A long burst without a pause: all events arrive.
 TOOL_TEST(Opensnoop, LosesNothingInAStorm) {
   const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
   Scene scene("opener --count " + std::to_string(count), {});
@@ -74,7 +74,7 @@ TOOL_TEST(Opensnoop, LosesNothingInAStorm) {
 }
 
 TOOL_TEST(Opensnoop, Filters) {
-  // Parts of names, whole names, lists and repetition. Other processes may have such names, too.
+  // Substrings, whole names, lists and repetition. Other processes may have such names, too.
   struct {
     bool named;
     std::size_t shown;
@@ -104,7 +104,7 @@ TOOL_TEST(Opensnoop, Filters) {
     }
 }
 
-// A cgroup as a runtime would make it; its name is not known, as no runtime runs here.
+// A cgroup as created by a container runtime; its name is unknown, as no runtime runs here.
 TOOL_TEST(Opensnoop, ContainersAndUnits) {
   require_tool("opensnoop");
   const std::string id(64, 'a');
@@ -135,7 +135,7 @@ TOOL_TEST(Opensnoop, ContainersAndUnits) {
   ::rmdir(scope.c_str());
 }
 
-// The workload's calls come from its main(), through syscall(), which keeps no frame pointer.
+// The workload's calls come from its main(), through syscall(), which has no frame pointer.
 TOOL_TEST(Opensnoop, Callers) {
   auto seen = observe_all({"opensnoop --json --callers -p {pid}"}, "opener --count 20", {});
   auto report = seen.report();
@@ -150,7 +150,7 @@ TOOL_TEST(Opensnoop, Callers) {
   auto text = run({tool_path("opensnoop"), "--callers", "--", "cat", "/dev/null"}).out;
   expect_contains(text, {"\n        "});
 #ifdef __x86_64__
-  // The files of a command are read before it starts: all its stacks are whole, with names.
+  // The files of a command are read before it starts: all its stacks are complete, with names.
   expect_contains(text, {"        __libc_start_main"});
   EXPECT_FALSE(contains(text, "[truncated: ")) << text;
 #endif

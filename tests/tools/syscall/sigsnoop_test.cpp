@@ -1,4 +1,4 @@
-// sigsnoop against a program that sends signals to its child and knows what each call returned.
+// sigsnoop against a program that sends signals to its child and knows each call's result.
 #include <fmt/format.h>
 
 #include "calls.hpp"
@@ -11,7 +11,7 @@ std::string name_of_signal(int number) {
                            : fmt::format("SIGRTMIN+{}", number - SIGRTMIN);
 }
 
-/// What the kernel makes of signals of the scene that it sends.
+/// The kernel's handling of a signal that the scene sends.
 std::string outcome_of(int signal, int before) {
   if (signal == SIGURG) return "ignored";
   return signal == SIGTTIN && before == SIGTTIN ? "pending" : "delivered";
@@ -70,7 +70,7 @@ TOOL_TEST(Sigsnoop, CallsAndSignals) {
   expect_contains(kills.stop_text(), {" SIGTERM ", " -                ESRCH", "EINVAL", "EPERM"});
 }
 
-// The kernel's own signals, and their sender: the child that ends.
+// The kernel's own signals, and their sender: the child that exits.
 TOOL_TEST(Sigsnoop, FromTheKernel) {
   auto report = follow("sigsnoop", "signals --rounds 1");
   auto ends = lines_with(report.body, {{"signal_name", "SIGCHLD"}});

@@ -1,4 +1,4 @@
-// statsnoop against a program that knows of each of its calls what came of it.
+// statsnoop against a program that knows the result of each of its calls.
 #include "calls.hpp"
 
 namespace coretap::tooltest {
@@ -11,7 +11,7 @@ TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
   auto report = seen.report();
   EXPECT_EQ(report.lost("lost"), 0u);
   EXPECT_EQ(report.lost("truncated"), 1u) << "the path that is too long for the kernel too";
-  // At its start and end a program of the C library may look at its output.
+  // At its start and end the C library may stat the output.
   auto events = report.body;
   std::erase_if(events,
                 [](auto& event) { return !event["dirfd"].is_null() && event["dirfd"].i64() <= 2; });

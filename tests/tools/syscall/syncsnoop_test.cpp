@@ -15,7 +15,7 @@ TOOL_TEST(Syncsnoop, EveryCallWithItsFile) {
   for (std::size_t i = 0; i < events.size(); i++) {
     SCOPED_TRACE(i);
     expect_same(events[i], seen.truth, {"pid"});
-    // Those of the bulk are as the first of the scene.
+    // Calls of the bulk equal the first of the scene.
     expect_file_call(events[i], calls[i < bulk ? 0 : i - bulk], "file");
   }
   EXPECT_TRUE(seen.body(1).empty());

@@ -18,7 +18,7 @@ void expect_counts(const Report& report, const std::map<std::string, std::uint64
   for (auto& [call, count] : wanted) EXPECT_EQ(sum_of(report, call), count) << call;
 }
 
-/// Many tools at a time, each with its options, on what one workload does until it says its truth.
+/// Several tools at the same time, each with its options, on one workload until its truth.
 Observed count_calls(const std::vector<Strings>& options, const Strings& arguments = {}) {
   std::vector<Strings> tools;
   for (auto& each : options) tools.push_back("syscount --json --strict -p {pid}" + each);
@@ -35,7 +35,7 @@ TOOL_TEST(Syscount, CountsAreExact) {
   auto seen = count_calls({{}});
   auto report = seen.report();
 #ifdef __aarch64__
-  constexpr std::uint64_t kAlarms = 1;  // the workload's alarm(), a call of its own elsewhere
+  constexpr std::uint64_t kAlarms = 1;  // the workload's alarm(), a separate call elsewhere
 #else
   constexpr std::uint64_t kAlarms = 0;
 #endif
@@ -43,12 +43,12 @@ TOOL_TEST(Syscount, CountsAreExact) {
                          {"unlinkat", seen.number("failed")},
                          {"fchdir", seen.number("bad_descriptors")},
                          {"setitimer", 2 + kAlarms},
-                         // Once each, although children leave the call as well and stops
+                         // Once each, although children return from the call as well and stops
                          // interrupt it.
                          {"clone", seen.number("forks") + seen.number("stops")},
                          {"clock_nanosleep", seen.number("sleeps")},
                          {"restart_syscall", 0},
-                         // And the one that it was held by.
+                         // And the read that held it.
                          {"read", seen.number("interrupted") + 1}});
   EXPECT_GE(sum_of(report, "rt_sigreturn"), seen.number("interrupted"));
   expect_descending(report, "count");
@@ -84,7 +84,7 @@ TOOL_TEST(Syscount, Latency) {
   EXPECT_LE(slept, seen.number("slept_ns"));
   expect_counts(report, {{"clock_nanosleep", seen.number("sleeps")},
                          {"getppid", seen.number("calls")},
-                         // The one that it was held by began before.
+                         // The read that held it started before.
                          {"read", seen.number("interrupted")},
                          {"clone", seen.number("forks") + seen.number("stops")}});
   expect_descending(report, "total_ns");
@@ -139,7 +139,7 @@ TOOL_TEST(Syscount, Filters) {
     SCOPED_TRACE(join(filters[i]));
     expect_counts(seen.report(i), {{"unlinkat", seen.truth["failed"].u64()}});
   }
-  // What its children do: they stop it and let it go on.
+  // Calls of its children: they stop and continue it.
   expect_counts(seen.report(6), {{"kill", 2 * seen.truth["stops"].u64()}, {"unlinkat", 0}});
   EXPECT_EQ(seen.report(7).sum("count"), 0u);
 }

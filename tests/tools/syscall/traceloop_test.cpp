@@ -1,4 +1,4 @@
-// traceloop against processes that make known calls, end badly, or fill its buffers.
+// traceloop against processes that make known calls, crash, or fill its buffers.
 #include "calls.hpp"
 
 namespace coretap::tooltest {
@@ -15,7 +15,7 @@ std::vector<Json> calls(const Report& report, const std::string& name,
   return all;
 }
 
-/// Those whose argument `filename` is one of these.
+/// Calls whose argument `filename` is one of these.
 std::vector<Json> calls_on(const Report& report, const std::set<std::string>& names) {
   auto all = of_type(report, "call");
   std::erase_if(all, [&](auto& line) {
@@ -26,7 +26,7 @@ std::vector<Json> calls_on(const Report& report, const std::set<std::string>& na
   return all;
 }
 
-/// A command below a cgroup; its exit is awaited.
+/// Runs a command in a descendant of a cgroup; waits for its exit.
 void run_in(const Cgroup& cgroup, const std::string& script, const std::string& below = "") {
   auto procs = cgroup.path() + below + "/cgroup.procs";
   run({"sh", "-c", "echo $$ >" + procs + " && " + script});
@@ -53,7 +53,7 @@ TOOL_TEST(Traceloop, CallsOfAProcess) {
   auto slept = sum(sleeps, "latency_ns"), stops = truth["stops"].u64() * 40'000'000;
   EXPECT_LE(slept, truth["slept_ns"].u64());
   EXPECT_GE(slept, truth["asked_ns"].u64() - stops);
-  // The read that it was held by began before, the one that it lingers in has not ended.
+  // The read that held it started before; the one that it lingers in has not ended.
   auto reads = calls(report, "read");
   ASSERT_EQ(reads.size(), truth["interrupted"].u64() + 2);
   EXPECT_TRUE(reads.front()["latency_ns"].is_null());
@@ -119,7 +119,7 @@ TOOL_TEST(Traceloop, LackOfMemory) {
   expect_fields(dumps[0], {{"reason", "killed for lack of memory (OOM)"}, {"comm", "tail"}});
 }
 
-// A busy cgroup does not overwrite what a quiet one did.
+// A busy cgroup does not overwrite the record of a quiet one.
 TOOL_TEST(Traceloop, EachCgroupHasItsRecorder) {
   Cgroup quiet, busy;
   std::filesystem::create_directory(busy.path() + "/below");
@@ -145,7 +145,7 @@ TOOL_TEST(Traceloop, EachCgroupHasItsRecorder) {
   std::filesystem::remove(busy.path() + "/below");
 }
 
-// Without a word on when, calls are shown as they come.
+// Without a trigger, calls are shown as they occur.
 TOOL_TEST(Traceloop, AsTheyCome) {
   Scene scene("syscalls --restarts 0");
   auto& tracer = scene.trace("traceloop -e getppid,unlinkat -p {pid}");
@@ -161,7 +161,7 @@ TOOL_TEST(Traceloop, AsTheyCome) {
   EXPECT_EQ(lines(out).size(), truth["calls"].u64() + truth["failed"].u64()) << out;
 }
 
-/// Names of constants in the arguments of each call to one of these, in one order.
+/// Names of constants in the arguments of each call to one of these, sorted.
 Strings constants(const std::string& output, const std::set<std::string>& names) {
   static const std::regex call(R"((?:^|\s)([a-z_0-9]+)\((.*))");
   static const std::regex word(R"([A-Z][A-Z0-9]*_[A-Z0-9_]+|SIG[A-Z]+)");

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
-/// The zone for one test, as a POSIX rule, so that no zone files are needed.
+/// The time zone of one test, as a POSIX rule, so that no zone files are needed.
 class Zone {
  public:
   explicit Zone(const char* rule) {
@@ -76,10 +76,10 @@ TEST(Clock, IsoTimeIsThatMomentOfTheWallClock) {
   auto now = monotonic_ns();
   auto shown = microseconds(iso_time(now));
   clock_gettime(CLOCK_REALTIME, &after);
-  // Within what another task may take between two questions.
+  // Within the time that another task may take between the two calls.
   EXPECT_GE(shown, before.tv_sec * 1'000'000LL + before.tv_nsec / 1000 - 1000);
   EXPECT_LE(shown, after.tv_sec * 1'000'000LL + after.tv_nsec / 1000 + 1000);
-  // Moments before and after now, as events have them.
+  // Times before and after now, as in events.
   EXPECT_NEAR(static_cast<double>(microseconds(iso_time(now - 1500 * 1'000'000))),
               static_cast<double>(shown - 1'500'000), 1);
   EXPECT_NEAR(static_cast<double>(microseconds(iso_time(now + 86400 * kSecondNs))),
@@ -90,7 +90,7 @@ TEST(Clock, IsoTimeKeepsTheOrder) {
   Zone utc("UTC0");
   auto start = monotonic_ns();
   for (std::uint64_t second = 0; second < 100; second++) {
-    // The clock is asked again in each of these steps.
+    // The clock is read again in each of these steps.
     auto before = iso_time(start + second * kSecondNs);
     auto after = iso_time(start + second * kSecondNs + 150'000'000);
     ASSERT_EQ(microseconds(after) - microseconds(before), 150'000);

@@ -7,7 +7,7 @@ namespace {
 class Colour : public testing::Test {
  protected:
   void SetUp() override {
-    set_colour_mode(ColourMode::automatic);  // whatever tests of options have left
+    set_colour_mode(ColourMode::automatic);  // tests of options may have changed it
     ASSERT_GE(terminal_, 0);
     ASSERT_EQ(::grantpt(terminal_), 0);
     ASSERT_EQ(::unlockpt(terminal_), 0);
@@ -44,7 +44,7 @@ TEST_F(Colour, WhatTheUserHasSet) {
                      {"1", "xterm", ColourMode::always, true, true},
                      {"", "xterm", ColourMode::never, false, false},
                      {"", "dumb", ColourMode::automatic, false, false},
-                     {"", "xterm", ColourMode::automatic, true, false}};  // an empty one is none
+                     {"", "xterm", ColourMode::automatic, true, false}};  // empty means unset
   for (auto& c : cases) {
     ::setenv("NO_COLOR", c.no_color, 1);
     ::setenv("TERM", c.term, 1);

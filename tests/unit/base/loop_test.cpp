@@ -36,9 +36,8 @@ TEST_F(LoopTest, OnceFiresOnceAndNotEarly) {
   EXPECT_EQ(loop.signal(), 0);
 }
 
-// Work of its own must not move the following ones. A timer that began again after each would be
-// late by all of it, on any machine; on a busy one it may take several rounds to see that it is
-// not.
+// The callback's run time must not delay later ones. A timer that restarts after each callback
+// would be late by their sum, on any machine; a busy machine may need several rounds to pass.
 TEST(Loop, EveryRepeatsWithoutDrift) {
   constexpr double kPeriod = 0.02, kWork = 0.015;
   constexpr int kTimes = 10;
@@ -105,7 +104,7 @@ TEST_F(LoopTest, DescriptorsThatCanBeRead) {
   EXPECT_EQ(got, "abc");
 }
 
-// The reader of our output has gone although there was nothing to write.
+// The reader of the output has closed the pipe although there was nothing to write.
 TEST_F(LoopTest, HangUpOfAReader) {
   loop.watch(pipe.writer, 0, [&] { fired++, loop.stop(); });
   loop.once(0.02, [&] {
@@ -152,11 +151,11 @@ TEST(Loop, LeavesWatchedDescriptorsOpenAndClosesItsOwn) {
   EXPECT_NE(fcntl(pipe.reader, F_GETFD), -1);
 }
 
-/// Runs a loop until a signal, or so long; 0: it ended by `expected`. Signals are the whole
-/// process': such tests run in a child.
+/// Runs a loop until a signal, or for this time; 0: it ended by `expected`. Signals are for the
+/// whole process, so such tests run in a child.
 int ends_by(int expected, double seconds, std::function<void()> soon = {}) {
   block_signals();
-  if (!soon) raise(expected);  // before the loop is there
+  if (!soon) raise(expected);  // before the loop exists
   Loop loop;
   if (!loop.open()) return 1;
   if (soon) loop.once(0.01, soon);
@@ -165,7 +164,7 @@ int ends_by(int expected, double seconds, std::function<void()> soon = {}) {
   return loop.signal() == expected ? 0 : 2;
 }
 
-// Work in steps: timers and ends have their turn between them.
+// Work in steps: timers and signals are handled between them.
 TEST_F(LoopTest, SoonLeavesTurnsToOthers) {
   std::function<void()> step = [&] {
     fired++;
@@ -192,8 +191,8 @@ TEST_F(LoopTest, SaysWhatItCannotWaitFor) {
   EXPECT_EQ(ran.error().what, "cannot wait for events");
 }
 
-// One that was ignored at the start ends it, too, but for SIGHUP, which stays so, for nohup; a
-// child gets the others back.
+// A signal that was ignored at the start ends it, too, except SIGHUP, which stays ignored, for
+// nohup; a child gets the others back.
 TEST(Signals, EachThatAsksToEndEndsTheLoop) {
   for (auto before : {SIG_DFL, SIG_IGN})
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
@@ -219,7 +218,7 @@ int writes_to_nobody() {
   return write(pipe.writer, "x", 1) < 0 && errno == EPIPE ? 0 : 1;
 }
 
-// A write to a reader that has gone must fail, not kill.
+// A write to a closed pipe must fail, not kill.
 TEST(Signals, BrokenPipesAreErrors) {
   EXPECT_EQ(in_child([] { return block_signals(), writes_to_nobody(); }), 0);
 }
@@ -228,7 +227,7 @@ TEST(Signals, ChildrenGetThemBack) {
   auto raised = [](int signal) { return unblock_signals(), raise(signal), 7; };
   EXPECT_EQ(in_child([&] { return block_signals(), raised(SIGTERM); }), 1000 + SIGTERM);
   EXPECT_EQ(in_child([&] { return block_signal(SIGUSR1), raised(SIGUSR1); }), 1000 + SIGUSR1);
-  // One that was blocked before stays so.
+  // A signal that was blocked before stays blocked.
   EXPECT_EQ(in_child([&] {
               sigset_t before;
               sigemptyset(&before);

@@ -14,7 +14,7 @@ class NewFileTest : public testing::Test {
     if (!file) return file.error();
     return file->write(text);
   }
-  /// Why it cannot be made.
+  /// The error of the creation.
   static std::string refused(const std::string& path) {
     auto file = NewFile::create(path);
     if (file) return "taken";

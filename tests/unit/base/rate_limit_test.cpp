@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000, kStart = 12'345 * kSecond;
 
-/// How many of `events`, this long apart, are let through.
+/// Number of `events`, at this interval, that are let through.
 std::uint64_t taken(RateLimit& limit, std::uint64_t from, std::uint64_t apart,
                     std::uint64_t events) {
   std::uint64_t n = 0;
@@ -20,11 +20,11 @@ std::uint64_t taken(RateLimit& limit, std::uint64_t from, std::uint64_t apart,
 TEST(RateLimit, AFullBucketAtTheStartThenOneByOne) {
   RateLimit limit(100);
   EXPECT_EQ(taken(limit, kStart, 0, 1000), 100u);
-  // A hundredth of a second brings one.
+  // One event per hundredth of a second.
   EXPECT_FALSE(limit.take(kStart + kSecond / 100 - 1));
   EXPECT_TRUE(limit.take(kStart + kSecond / 100));
   EXPECT_FALSE(limit.take(kStart + kSecond / 100));
-  // Times out of order bring nothing, and a pause one second at most.
+  // Out-of-order times add nothing, and a pause adds one second at most.
   EXPECT_FALSE(limit.take(kStart - kSecond));
   EXPECT_FALSE(limit.take(kStart));
   EXPECT_TRUE(limit.take(kStart + kSecond / 50));
@@ -35,7 +35,7 @@ TEST(RateLimit, SlowOnesAllPassAndNothingIsRounded) {
   RateLimit limit(100), one(1), seven(7), most(RateLimit::kMost);
   EXPECT_EQ(taken(limit, kStart, kSecond / 100, 10'000), 10'000u);
   EXPECT_EQ(taken(one, kStart, kSecond, 10), 10u);
-  // 7 a second, asked every 3 ms: no such part of a second is a whole number of events.
+  // 7 a second, requested every 3 ms: not a whole number of events in any such interval.
   EXPECT_EQ(taken(seven, kStart, 3'000'000, 1'000'000), 7u + 7 * 3000 - 1);
   EXPECT_EQ(taken(most, kStart, 1, 1000), 1000u);
   EXPECT_TRUE(most.take(UINT64_MAX));

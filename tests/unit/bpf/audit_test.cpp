@@ -1,4 +1,4 @@
-// What every tool's kernel program hands to user space, judged by its instructions and types.
+// Data that each tool's kernel program passes to user space, checked by instructions and types.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -12,7 +12,7 @@
 namespace coretap {
 namespace {
 
-/// One function of an object: its instructions, and what they refer to.
+/// One function of an object: its instructions and their relocations.
 struct Code {
   std::string name;
   std::vector<bpf_insn> insns;
@@ -24,7 +24,7 @@ struct Code {
 std::vector<Code> functions_of(const Tool& tool) {
   std::vector<Code> all;
   auto bytes = tool.object.bytes();
-  std::vector<std::uint64_t> copy((bytes.size() + 7) / 8);  // aligned and writable, as libelf wants
+  std::vector<std::uint64_t> copy((bytes.size() + 7) / 8);  // aligned and writable, for libelf
   std::memcpy(copy.data(), bytes.data(), bytes.size());
   elf_version(EV_CURRENT);
   std::unique_ptr<Elf, decltype(&elf_end)> elf(
@@ -60,7 +60,7 @@ std::vector<Code> functions_of(const Tool& tool) {
   auto is_call = [](const bpf_insn& i) {
     return i.code == (BPF_JMP | BPF_CALL) && i.src_reg == BPF_PSEUDO_CALL;
   };
-  // Calls within a section have no relocation; with one, this leads nowhere.
+  // Calls within a section have no relocation; for calls with one, this finds nothing.
   for (std::size_t f = 0; f < found.size(); f++) {
     auto& [section, code] = found[f];
     for (std::size_t at = 0; at < code.insns.size(); at++)
@@ -68,7 +68,7 @@ std::vector<Code> functions_of(const Tool& tool) {
         code.calls.insert(
             name_at(section, begins[f] + (at + 1 + static_cast<std::uint64_t>(i.imm + 0L)) * 8));
   }
-  // What the loader sets is in .rodata: the same all the time.
+  // Variables that the loader sets are in .rodata and constant.
   for (Elf_Scn* section = nullptr; table && (section = elf_nextscn(elf.get(), section));) {
     if (!gelf_getshdr(section, &header) || header.sh_type != SHT_REL) continue;
     auto* relocations = elf_getdata(section, nullptr);
@@ -103,7 +103,7 @@ std::vector<Code> functions_of(const Tool& tool) {
   return all;
 }
 
-/// " 3 4": the places of what is false.
+/// " 3 4": the indices of false elements.
 template <class Bits>
 std::string unset(const Bits& bits, std::size_t size) {
   std::string all;
@@ -115,10 +115,10 @@ std::string unset(const Bits& bits, std::size_t size) {
 constexpr std::size_t kMostBytes = 16384;
 using Bytes = std::bitset<kMostBytes>;
 
-/// What a register or a place on the stack holds, as far as it matters.
+/// Relevant value of a register or stack slot.
 struct Held {
   enum { other, number, record, stack, address, option } kind = other;
-  /// The number; the distance from the record's or the stack's begin; which option.
+  /// The number; the offset in the record or on the stack; the option.
   std::int64_t value = 0;
   auto operator<=>(const Held&) const = default;
 };
@@ -138,22 +138,22 @@ void each_helper(const Code& code, See see) {
 struct State {
   std::array<Held, 11> registers;
   std::map<std::int64_t, Held> stack;   ///< records, by distance from the frame's end
-  std::size_t size = 0;                 ///< of the record; 0: there is none
-  bool open = false;                    ///< the loader says how long it is
+  std::size_t size = 0;                 ///< of the record; 0: none
+  bool open = false;                    ///< the loader sets the record's length
   Bytes written;                        ///< of the record
-  std::map<std::int64_t, bool> chosen;  ///< options that the way depends on: not 0?
+  std::map<std::int64_t, bool> chosen;  ///< options that the path depends on: non-zero?
 };
 
 /**
- * Follows all ways through a function, and tells whether each byte of a record of the ring buffer
- * has been written on all of them when it is submitted: padding too. The ring's memory is zeroed at
+ * Follows all paths through a function, and checks that each byte of a ring buffer record, padding
+ * included, has been written on all of them when it is submitted. The ring's memory is zeroed at
  * first, but holds older records.
  */
 class RecordAudit {
  public:
   explicit RecordAudit(const Code& code) : code_(code) { look_ahead(); }
 
-  /// What is wrong; empty: nothing.
+  /// The error; empty: none.
   std::string run() {
     State start;
     start.registers[BPF_REG_10] = {Held::stack, 0};
@@ -166,14 +166,14 @@ class RecordAudit {
     }
     return wrong_;
   }
-  /// Places where a record is reserved, and where one is submitted.
+  /// Instructions that reserve a record, and that submit one.
   const std::set<std::size_t>& reserved() const { return reserved_; }
   const std::set<std::size_t>& submitted() const { return submitted_; }
 
  private:
   static constexpr std::size_t kMostWays = 1'000'000;
 
-  /// Where an instruction leads to.
+  /// Successors of an instruction.
   std::vector<std::size_t> after(std::size_t at) const {
     auto& i = code_.insns[at];
     auto kind = BPF_CLASS(i.code);
@@ -185,7 +185,7 @@ class RecordAudit {
     return next;
   }
 
-  /// What need not be followed: ways to no record, and options that no record depends on.
+  /// Excludes paths that reach no record, and options that no record depends on.
   void look_ahead() {
     auto size = code_.insns.size();
     std::vector<std::vector<std::size_t>> before(size);
@@ -203,7 +203,7 @@ class RecordAudit {
     for (auto& [at, option] : code_.options)
       if (seen[at]) deciding_.insert(option);
   }
-  /// What the next ones of the next ones lead to.
+  /// All instructions that `next` reaches from these.
   template <class Next>
   std::vector<bool> reached(std::vector<std::size_t> waiting, Next next) const {
     std::vector<bool> seen(code_.insns.size());
@@ -229,7 +229,7 @@ class RecordAudit {
   bool known(std::size_t at, const State& s) {
     if (!s.size && !to_record_[at]) return true;
     auto& here = known_[at][{s.registers, s.stack, s.chosen, s.size}];
-    // With at least what was written on another way nothing new can come of it.
+    // A path that has written at least as much as an earlier one adds nothing.
     for (auto& before : here)
       if ((before & s.written) == before) return true;
     here.push_back(s.written);
@@ -268,8 +268,8 @@ class RecordAudit {
       forget_record(s);
       reserved_.insert(at);
       auto& size = r[BPF_REG_2];
-      // As long as the loader says: what follows the part that is known here is written by
-      // instructions that the loader makes (tests/unit/expression).
+      // If the loader sets the length, generated instructions write the bytes after the known part
+      // (tests/unit/expression).
       s.open = size.kind == Held::option;
       if (s.open) {
         s.size = kMostBytes;
@@ -291,8 +291,8 @@ class RecordAudit {
     } else if (i.imm == BPF_FUNC_ringbuf_discard) {
       forget_record(s);
     } else {
-      // These fill what they are given, with zeros where they fail. Behind a text's terminator
-      // there may be bytes of older texts of the ring, which the reader has had.
+      // These helpers fill their output, with zeros on failure. After a text's terminator may be
+      // bytes of older texts of the ring, which the reader has seen.
       static const std::map<int, std::pair<int, int>> outputs{
           {BPF_FUNC_probe_read, {1, 2}},
           {BPF_FUNC_probe_read_user, {1, 2}},
@@ -312,7 +312,7 @@ class RecordAudit {
     if (is_helper(i) && i.imm == BPF_FUNC_ringbuf_reserve) r[BPF_REG_0] = {Held::record, 0};
   }
 
-  /// Whether a jump is taken, where an option decides that has decided before.
+  /// Whether a jump is taken, if its option has already decided an earlier one.
   static std::optional<bool> decided(const bpf_insn& i, const State& s) {
     auto& held = s.registers[i.dst_reg];
     if (!on_option(i, held)) return {};
@@ -379,7 +379,7 @@ class RecordAudit {
         bool spilled = from.kind == Held::stack && width(i) == 8 && place != s.stack.end();
         r[i.dst_reg] = spilled ? place->second : Held{};
       } else if (kind == BPF_STX || kind == BPF_ST) {
-        if (BPF_MODE(i.code) != BPF_MEM) continue;  // atomic: on what is written already
+        if (BPF_MODE(i.code) != BPF_MEM) continue;  // atomic: on bytes already written
         auto& to = r[i.dst_reg];
         auto what = kind == BPF_STX ? r[i.src_reg] : Held{Held::number, i.imm};
         write(s, to, i.off, width(i));
@@ -388,7 +388,7 @@ class RecordAudit {
       } else if (kind == BPF_LD) {
         auto option = code_.options.find(at);
         r[i.dst_reg] = option == code_.options.end() ? Held{} : Held{Held::address, option->second};
-        at++;  // a constant of 64 bits takes two
+        at++;  // a 64-bit constant takes two
       }
     }
   }
@@ -396,8 +396,8 @@ class RecordAudit {
   const Code& code_;
   std::size_t seen_ = 0;
   std::set<std::size_t> reserved_, submitted_;
-  std::vector<bool> to_record_;      ///< instructions from where a way leads to a record
-  std::set<std::int64_t> deciding_;  ///< options that are asked for while there is a record
+  std::vector<bool> to_record_;      ///< instructions from which a path reaches a record
+  std::set<std::int64_t> deciding_;  ///< options that are read while a record is reserved
   std::string wrong_;
   std::vector<std::pair<std::size_t, State>> waiting_;
   using Way = std::tuple<decltype(State::registers), decltype(State::stack),
@@ -429,7 +429,7 @@ TEST_P(EveryKernelProgram, RecordsAreWrittenToTheLastByte) {
   }
 }
 
-// Neither other processes' memory, nor logs that others read, nor records of unknown size.
+// No writes to other processes' memory, no logs for others, no records of unknown size.
 TEST_P(EveryKernelProgram, CallsNothingThatLeavesTracesElsewhere) {
   for (auto& code : functions_of(tool))
     each_helper(code, [&](std::size_t at, int helper) {
@@ -440,7 +440,7 @@ TEST_P(EveryKernelProgram, CallsNothingThatLeavesTracesElsewhere) {
     });
 }
 
-/// Marks the bytes of a type that belong to something with a name.
+/// Marks the bytes of a type that belong to named members.
 void cover(const btf* types, __u32 id, std::size_t at, std::vector<bool>& bytes) {
   auto resolved = btf__resolve_type(types, id);
   ASSERT_GE(resolved, 0);
@@ -479,8 +479,8 @@ std::pair<__u32, std::size_t> row_of(const btf* types, __u32 id) {
   return {id, key->offset / 8 + static_cast<std::size_t>(btf__resolve_size(types, key->type))};
 }
 
-/// The value of a map; of CPU_SLOTS without what makes it whole cache lines, which programs do not
-/// touch.
+/// The value of a map; for CPU_SLOTS without the padding to cache lines, which programs do not
+/// access.
 std::pair<__u32, std::size_t> value_of(const btf* types, const bpf_map* map) {
   auto id = bpf_map__btf_value_type_id(map);
   auto* t = id ? btf__type_by_id(types, id) : nullptr;
@@ -490,8 +490,8 @@ std::pair<__u32, std::size_t> value_of(const btf* types, const bpf_map* map) {
   return row_of(types, btf_members(t)->type);
 }
 
-// Keys and values without padding are copied whole. That those which programs keep on their stack
-// are written whole is what verifiers before 6.3 demand (6715df8d5d24 allowed the rest).
+// Keys and values without padding are copied whole. Verifiers before 6.3 require that programs
+// write those on their stack completely (relaxed by 6715df8d5d24).
 TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
   ASSERT_TRUE(object);
   auto* types = bpf_object__btf(object.get());
@@ -517,19 +517,19 @@ TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
   EXPECT_GT(maps, 0u);
 }
 
-/// Memory of a CPU that a program uses for longer than an atomic step.
+/// Per-CPU memory that a program uses for longer than an atomic step.
 bool is_scratch(const btf* types, const bpf_map* map) {
   std::string_view name = bpf_map__name(map);
   if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY) return true;
   auto id = bpf_map__btf_value_type_id(map);
-  // CPU_SLOTS but for counters.
+  // CPU_SLOTS except counters.
   return id && (bpf_map__map_flags(map) & BPF_F_MMAPABLE) && name != "ledger" &&
          !name.ends_with("_cpus") &&
          std::string_view(btf__name_by_offset(types, btf__type_by_id(types, id)->name_off))
              .ends_with("_line");
 }
 
-/// How many tasks can be in a program on one CPU at once: 0: the kernel does not preempt it.
+/// How many tasks can be in a program on one CPU at once; 0: the kernel does not preempt it.
 std::size_t runs_at_once(std::string_view section) {
   for (auto once : {"fentry/", "fexit/", "iter/"})
     if (section.starts_with(once)) return 1;
@@ -538,17 +538,17 @@ std::size_t runs_at_once(std::string_view section) {
   return 0;
 }
 
-// The kernel preempts programs at functions: another one that uses the same memory of the CPU would
-// write into what the first one has begun.
+// The kernel preempts programs at functions: another one using the same per-CPU memory would
+// overwrite the first one's data.
 TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
-  // What may be shared, and with which map in the object, if that matters.
+  // Maps that may be shared, and the map that must be in the same object, if any.
   static const std::map<std::string_view, std::string_view> kShared{
-      {"unwind_unread", ""},              // is claimed by one step
-      {"stack_scratch", "scratch_user"},  // tells whether another program has used it
+      {"unwind_unread", ""},              // claimed by one atomic step
+      {"stack_scratch", "scratch_user"},  // shows whether another program has used it
       {"scratch_user", ""},
-      {"walk_scratch", "task_walks"},  // which takes its place where programs are preempted
-      {"latencies_rows", ""},          // each program has rows of its own (enum fs_end)
-      {"spins", ""},                   // an entry is that of who waits, without preemption
+      {"walk_scratch", "task_walks"},  // replaces it where programs are preempted
+      {"latencies_rows", ""},          // each program has separate rows (enum fs_end)
+      {"spins", ""},                   // one entry per waiting task, not preempted
   };
   auto may_be_shared = [&](std::string_view name) {
     auto found = kShared.find(name);
@@ -586,7 +586,7 @@ TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
 
 INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, each_registered(), name_of_registered);
 
-// ---- the audit itself finds what is wrong ----
+// ---- tests of the audit itself ----
 
 bpf_insn insn(int code, int dst = 0, int src = 0, int off = 0, int imm = 0) {
   bpf_insn i{};
@@ -598,7 +598,7 @@ bpf_insn insn(int code, int dst = 0, int src = 0, int off = 0, int imm = 0) {
   return i;
 }
 
-/// What is found where 16 bytes are reserved, with `writes` written, and submitted.
+/// Audits a program that reserves 16 bytes, makes `writes`, and submits.
 std::string audit(const std::vector<bpf_insn>& writes) {
   Code code{"made",
             {insn(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, 16),

@@ -1,4 +1,4 @@
-// Functions of bpf/lib that need nothing of the kernel, as it runs them.
+// Functions of bpf/lib that need no kernel data, run by the kernel.
 #include <bit>
 
 #include "bpf/library.hpp"
@@ -49,7 +49,7 @@ TEST_F(BpfHelpers, Log2OfEveryPowerAndItsNeighbours) {
   }
 }
 
-// The kernel counts and the loader draws: both must mean the same slot.
+// The kernel counts and the loader draws: both must use the same slots.
 TEST_F(BpfHelpers, SlotsOfHistogramsAreThoseThatAreDrawn) {
   for (std::uint64_t step : {1, 1000, 1000000})
     for (bool linear : {false, true}) {
@@ -104,7 +104,7 @@ TEST_F(BpfHelpers, HashesTellStacksApart) {
   for (std::uint32_t depth = 0; depth <= STACK_DEPTH; depth++)
     for (int i = 0; i < (depth ? 200 : 1); i++, stacks++)
       seen.insert(key_of(random_stack(depth), depth));
-  // With 24 bits of address a stack of one frame may come twice by chance.
+  // With 24-bit addresses, one-frame stacks may collide by chance.
   EXPECT_GE(seen.size() + 5, stacks);
   EXPECT_FALSE(seen.contains(0)) << "0 means none";
 }
@@ -121,7 +121,7 @@ TEST_F(BpfHelpers, EveryFrameAndItsPlaceCount) {
     EXPECT_NE(key_of(other, STACK_DEPTH), whole) << i;
     EXPECT_NE(key_of(s, i), whole) << i;
   }
-  // What is beyond the depth does not.
+  // Frames beyond the depth make no difference.
   auto other = s;
   other.ip[10] = 1;
   EXPECT_EQ(key_of(s, 10), key_of(other, 10));
@@ -156,7 +156,7 @@ TEST_F(BpfHelpers, StoresOnceAndCountsWhatHasNoRoom) {
   EXPECT_FALSE(stored()) << "asked again, once one was missed";
 }
 
-// Disks come and go: what has ended makes room, what is under way does not.
+// Disks come and go: completed requests are replaced, pending ones are not.
 TEST_F(BpfHelpers, RequestsThatAreGoneMakeRoom) {
   constexpr std::uint32_t kNone = 0, kNew = 1, kKnown = 2;
   auto request = [&](std::uint64_t n, bool under_way) {

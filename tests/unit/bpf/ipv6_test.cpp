@@ -1,4 +1,4 @@
-// What bpf/net/ipv6.bpf.h finds in packets that are made here, by the formats of RFC 8200 and 4302.
+// Results of bpf/net/ipv6.bpf.h for packets made here, in the formats of RFC 8200 and 4302.
 #include <netinet/in.h>
 
 #include "bpf/library.hpp"
@@ -28,8 +28,7 @@ void PrintTo(const Payload& p, std::ostream* out) {
 
 class Ipv6 : public test::WithLibrary<Ipv6> {
  protected:
-  /// The headers one behind another from byte 40 on, the payload behind them; all of it is there
-  /// but what is cut off.
+  /// The headers in sequence from byte 40 on, then the payload; `cut` bytes are missing at the end.
   Payload find(const std::vector<Header>& headers, std::uint8_t protocol, std::size_t cut = 0) {
     memset(data.packet, 0xee, sizeof data.packet);
     std::size_t at = 40;
@@ -54,7 +53,7 @@ TEST_F(Ipv6, EachExtension) {
                               {{IPPROTO_ROUTING, 2}, 64},
                               {{IPPROTO_DSTOPTS, 255}, 40 + 2048},
                               {{IPPROTO_FRAGMENT, 0, 0, 1}, 48},
-                              {{IPPROTO_FRAGMENT, 77, 0, 0}, 48},  // reserved, no length
+                              {{IPPROTO_FRAGMENT, 77, 0, 0}, 48},  // reserved, not a length
                               {{IPPROTO_AH, 4}, 64}})
       EXPECT_EQ(find({header}, protocol), (Payload{at, protocol})) << unsigned{header.kind};
   }
@@ -70,7 +69,7 @@ TEST_F(Ipv6, OneBehindAnother) {
             (Payload{40 + 16 + 8 + 24 + 8 + 32, IPPROTO_TCP}));
 }
 
-// Behind the header of a later fragment lies data, which may look like anything.
+// After the header of a later fragment come arbitrary data.
 TEST_F(Ipv6, FragmentOtherThanTheFirst) {
   for (auto [high, low] :
        {std::pair<std::uint8_t, std::uint8_t>{0, 8}, {0, 9}, {1, 0}, {0xff, 0xf8}}) {

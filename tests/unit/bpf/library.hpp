@@ -1,4 +1,4 @@
-// bpf/lib as the kernel runs it: the programs of programs/library.bpf.c, loaded.
+// bpf/lib run by the kernel: the programs of programs/library.bpf.c, loaded.
 #pragma once
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -37,7 +37,7 @@ class Library {
   library_bpf* operator->() { return skeleton_.get(); }
   library_bpf::library_bpf__bss& data() { return *skeleton_->bss; }
 
-  /// What it returns.
+  /// Returns the program's result.
   template <class... Words>
   std::uint32_t run(bpf_program* program, Words... words) {
     std::uint64_t context[] = {static_cast<std::uint64_t>(words)..., 0};
@@ -54,7 +54,7 @@ class Library {
   int error_ = 0;
 };
 
-/// One for all tests of a class.
+/// One instance for all tests of a class.
 template <class Tests>
 class WithLibrary : public testing::Test {
  protected:
@@ -66,7 +66,7 @@ class WithLibrary : public testing::Test {
     static Library one;
     return one;
   }
-  OnOneCpu on_one_cpu;  // what a program leaves in the slot of its CPU the next one finds
+  OnOneCpu on_one_cpu;  // programs find data of the previous run in their CPU's slot
   Library& library = only();
   library_bpf::library_bpf__bss& data = library.data();
 };

@@ -1,4 +1,4 @@
-// Unwind tables made by hand, written into the maps of the test programs.
+// Hand-made unwind tables, written into the maps of the test programs.
 #pragma once
 #include "bpf/library.hpp"
 #include "coretap/fd.hpp"
@@ -7,7 +7,7 @@
 
 namespace coretap::unwind::test {
 
-/// Without the entries that another test has left.
+/// Removes entries of earlier tests.
 inline void clear(bpf_map* map) {
   char key[64];
   while (bpf_map_get_next_key(bpf_map__fd(map), nullptr, key) == 0)
@@ -39,7 +39,7 @@ class MadeTables {
     EXPECT_TRUE(write_map(chunks_[chunk].get(), first * 4, rows, count * 4));
   }
   void drop_chunk(__u32 chunk) { bpf_map_delete_elem(bpf_map__fd(maps_.unwind_rows), &chunk); }
-  /// Its first page.
+  /// Returns its first page.
   __u32 add(const Table& table) {
     auto first = static_cast<__u32>(pages.size());
     for (auto& page : table.pages) {
@@ -58,7 +58,7 @@ class MadeTables {
     pages.clear();
     mappings.clear();
   }
-  /// After the last change: walks go by these.
+  /// To be called after the last change, before walks.
   void install() {
     if (process.count == 0) process.count = static_cast<__u32>(mappings.size());
     write(maps_.unwind_rules, rules);
@@ -70,7 +70,7 @@ class MadeTables {
     else
       bpf_map_delete_elem(bpf_map__fd(maps_.unwind_processes), &program);
   }
-  /// The mappings as walks have left them.
+  /// The mappings, as changed by walks.
   const std::vector<unwind_mapping>& read() {
     EXPECT_TRUE(read_map(bpf_map__fd(maps_.unwind_mappings), 0, mappings.data(),
                          mappings.size() * sizeof(unwind_mapping)));

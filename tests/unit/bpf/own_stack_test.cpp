@@ -1,5 +1,5 @@
-// The kernel program's walk by the tables that the loader makes of our own files, against the
-// compiler's own unwinder.
+// The kernel program's walk with the loader's tables of this process's files, against the
+// compiler's unwinder.
 #ifdef __x86_64__
 #include <alloca.h>
 #include <ucontext.h>
@@ -21,7 +21,7 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// In memory that lasts: signal handlers fill it too.
+// In static memory: signal handlers fill it, too.
 struct Frames {
   std::array<Frame, 4096> at;
   std::size_t count = 0;
@@ -52,7 +52,7 @@ __attribute__((always_inline)) inline given_registers registers_here() {
 
 struct Differences {
   std::size_t compared = 0, frames = 0, deepest = 0, wrong = 0, signals = 0;
-  // The first difference, kept as it is: a signal handler may not take memory.
+  // The first difference, unformatted: a signal handler may not allocate.
   found_walk ours{};
   std::array<Frame, STACK_DEPTH + 1> theirs{};
   std::size_t their_count = 0;
@@ -99,7 +99,7 @@ std::string Differences::text() const {
   return out;
 }
 
-// Of the test that runs.
+// Of the current test.
 Differences* differences;
 coretap::test::Library* walker;
 
@@ -115,12 +115,12 @@ __attribute__((noinline)) int compare_here() {
   auto& found = walk_from(registers_here());
   theirs.count = 0;
   _Unwind_Backtrace(note_frame, &theirs);
-  // Theirs may begin with the call of the unwinder in this very function: both have that frame.
+  // Their first frame may be the call of the unwinder in this function: both have that frame.
   compare(found, theirs.at.data(), theirs.count, *differences);
   return 1;
 }
 
-// A chain of functions whose frames are all of different kinds; each calls the next by chance.
+// A chain of functions with different kinds of frames; each calls a random next one.
 using Step = int (*)(std::mt19937&, int);
 int go_on(std::mt19937& random, int left);
 volatile int sink;
@@ -214,7 +214,7 @@ class OwnStack : public coretap::test::WithLibrary<OwnStack> {
     leaf = compare_here;
   }
   static int fd(const bpf_map* map) { return bpf_map__fd(map); }
-  /// Frames are addresses, not places in numbered files.
+  /// Frames are addresses, not file offsets.
   void show_addresses() {
     const __u64 program = GIVEN_PROGRAM;
     unwind_process entry{};
@@ -256,7 +256,7 @@ TEST_F(OwnStack, InAThreadAndByTheTaskOfOldKernels) {
   expect_none(1200);
 }
 
-/// Handlers run on a stack of their own, or on the one that they interrupt.
+/// Handlers run on an alternate stack, or on the interrupted one.
 class OwnStackSignals : public OwnStack, public ::testing::WithParamInterface<bool> {
  protected:
   static constexpr std::size_t kBytes = 1 << 22;
@@ -294,11 +294,11 @@ INSTANTIATE_TEST_SUITE_P(Stacks, OwnStackSignals, ::testing::Bool(), [](const au
   return info.param ? "OfTheirOwn" : "OfTheThread";
 });
 
-// One instruction after the other: a trap behind each, whose handler sees the registers.
+// Single-steps: a trap after each instruction, whose handler reads the registers.
 struct Stepped {
   Differences seen;
   std::size_t steps = 0, most = 0, skipped = 0;
-  std::array<std::size_t, UNWIND_OTHER + 1> rules{};  // those that held, by kind
+  std::array<std::size_t, UNWIND_OTHER + 1> rules{};  // rules used, by kind
 };
 Stepped* stepped;
 Frames step_frames;
@@ -321,10 +321,10 @@ void on_trap(int, siginfo_t*, void* given) {
   _Unwind_Backtrace(note_frame, &step_frames);
   auto kind = walker->run((*walker)->progs.run_kind, registers.ip);
   stepped->rules[kind]++;
-  // Behind the signal's frame comes the one that was interrupted.
+  // The frame after the signal's is the interrupted one.
   for (std::size_t i = 0; i < step_frames.count; i++) {
     if (step_frames.at[i].ip != registers.ip || !step_frames.at[i].exact) continue;
-    // Where they know of nothing we go by frame pointers: there is nothing to be compared.
+    // Where the unwinder has no data, the walk uses frame pointers: nothing to compare.
     if (kind == UNWIND_NONE)
       stepped->skipped++;
     else
@@ -353,7 +353,7 @@ class SteppedStack : public OwnStack {
     stepped_.most = stepped_.steps + most;
     asm volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
     work();
-    stepped_.most = 0;  // the trap of this clears the flag: done here it would move the stack
+    stepped_.most = 0;  // its trap clears the flag: clearing it here would move the stack
     asm volatile("" ::: "memory");
   }
   void expect_same(std::size_t least) {
@@ -366,7 +366,7 @@ class SteppedStack : public OwnStack {
   struct sigaction before_ {};
 };
 
-// Nothing here may walk by itself: the walk that a trap has interrupted would be lost.
+// Must not walk: the walk that a trap has interrupted would be overwritten.
 __attribute__((noinline)) int nothing() { return sink; }
 
 TEST_F(SteppedStack, OfTheChain) {
@@ -377,7 +377,7 @@ TEST_F(SteppedStack, OfTheChain) {
   }
   expect_same(5000);
   for (auto kind : {UNWIND_SP, UNWIND_BP}) EXPECT_GT(stepped_.rules[kind], 0u);
-#ifndef __clang__  // realigns its frames in another way
+#ifndef __clang__  // realigns its frames differently
   for (auto kind : {UNWIND_R10, UNWIND_BP_DEREF}) EXPECT_GT(stepped_.rules[kind], 0u);
 #endif
 }
@@ -397,7 +397,7 @@ TEST_F(SteppedStack, OfTheLibrary) {
   expect_same(3000);
 }
 
-// The first call of a function goes through the linkage table and the dynamic linker's resolver.
+// The first call of a function goes through the PLT and the dynamic linker's resolver.
 TEST_F(SteppedStack, OfTheDynamicLinker) {
   static bool bound;
   if (std::exchange(bound, true)) GTEST_SKIP() << "what it calls is bound already";

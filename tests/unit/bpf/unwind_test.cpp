@@ -1,5 +1,5 @@
-// The kernel program's walk, run by the kernel, by tables made by hand: each rule, each end, and
-// tables that are wrong.
+// The kernel program's walk, run by the kernel, with hand-made tables: each rule, each end, and
+// invalid tables.
 #ifdef __x86_64__
 
 #include "bpf/made_tables.hpp"
@@ -25,7 +25,7 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& frames) {
   return hash;
 }
 
-/// Functions of 256 bytes each, from kCode on, and a stack with nothing around it.
+/// Functions of 256 bytes each, from kCode on, and a stack with unmapped memory around it.
 class Walk : public coretap::test::WithLibrary<Walk> {
  protected:
   void SetUp() override {
@@ -37,7 +37,7 @@ class Walk : public coretap::test::WithLibrary<Walk> {
     ASSERT_NE(all, MAP_FAILED);
     memory_ = all + kPage;
     ASSERT_EQ(::mprotect(memory_, kStackBytes, PROT_READ | PROT_WRITE), 0);
-    ::memset(memory_, 0, kStackBytes);  // the kernel reads what is there already
+    ::memset(memory_, 0, kStackBytes);  // the kernel reads only present pages
     data.depth_limit = STACK_DEPTH;
     data.news_count = 0;
     data.news_full = false;
@@ -61,7 +61,7 @@ class Walk : public coretap::test::WithLibrary<Walk> {
     for (auto [offset, word] : words) put(offset, word);
   }
 
-  /// Another function; its place is kCode + 256 * (how many there were).
+  /// Adds a function; its address is kCode + 256 * (number of earlier functions).
   std::uint64_t function(unwind_rule r) {
     auto index = r.cfa == UNWIND_NONE ? 0 : static_cast<__u32>(tables_->rules.size());
     if (index) tables_->rules.push_back(r);
@@ -70,17 +70,17 @@ class Walk : public coretap::test::WithLibrary<Walk> {
   }
   std::uint64_t outermost() { return function(rule(UNWIND_END)); }
 
-  /// One with this table's pages.
+  /// Adds a mapping with this table's pages.
   void map_table(const Table& table, std::uint64_t start, std::uint64_t bias, __u32 length) {
     auto page = tables_->add(table), pages = static_cast<__u32>(table.pages.size());
     tables_->mappings.push_back(
         {.start = start, .bias = bias, .page = page, .pages = pages, .length = length});
   }
-  /// One without.
+  /// Adds a mapping without a table.
   void map_lacking(std::uint64_t start, unwind_lack why, __u32 pages = 1) {
     tables_->mappings.push_back({.start = start, .page = __u32{why}, .length = pages});
   }
-  /// The functions' code as one mapping with one page of rows.
+  /// Maps the functions' code as one mapping with one page of rows.
   void map_code() {
     if (!tables_->mappings.empty()) return;
     Table table;
@@ -113,7 +113,7 @@ class Walk : public coretap::test::WithLibrary<Walk> {
     expect(callers, end, guessed);
   }
 
-  std::uint64_t a = 0, last = 0;  ///< functions: one whose caller is 8 further, one that has none
+  std::uint64_t a = 0, last = 0;  ///< functions: one whose caller is 8 further, one without
   std::unique_ptr<MadeTables> tables_;
   std::vector<__u32> rows_;
   given_task& task_ = data.given;
@@ -121,16 +121,16 @@ class Walk : public coretap::test::WithLibrary<Walk> {
   char* memory_ = nullptr;
 };
 
-// The rules that compilers' frames take are in own_stack_test.cpp.
+// The rules of compilers' frames are tested in own_stack_test.cpp.
 
-// A return address may lie behind the end of its function; where it stands itself, may not.
+// A return address may be after the end of its function; the current address may not.
 TEST_F(Walk, ReturnAddressesBelongToTheCodeBeforeThem) {
   auto before = function(rule(UNWIND_SP, 8)), b = function(rule(UNWIND_SP, 24)), next = outermost();
   EXPECT_EQ(before + 256, b);
   put(0, b);          // the end of the first
   put(8, next);       // the end of b: by the first's rule
-  put(24, next + 4);  // what b's would find
-  put(16, b + 1);     // by the first's rule once more
+  put(24, next + 4);  // the result of b's rule
+  put(16, b + 1);     // again by the first's rule
   walk(b - 1);
   ASSERT_GE(found_.stack.depth, 3);
   EXPECT_EQ(found_.stack.ip[1], b);
@@ -145,7 +145,7 @@ TEST_F(Walk, ByWhatLiesOnTheStack) {
   auto by_sp = function(rule(UNWIND_SP_DEREF, 16, 24));
   put({{16, base() + 800}, {816, last + 9}});
   expect_callers(by_sp, {last + 9}, STACK_END_WHOLE);
-  regs().sp = end() - 16;  // it is not there
+  regs().sp = end() - 16;  // not mapped
   expect_callers(by_sp, {}, STACK_END_OTHER_RULE);
 }
 
@@ -154,14 +154,14 @@ TEST_F(Walk, ByBx) {
   auto saving = function({.cfa = UNWIND_SP, .bx_slot = -3, .offset = 32});
   auto losing = function({.cfa = UNWIND_SP, .bx_slot = UNWIND_BX_LOST, .offset = 16});
   auto by_bx = function(rule(UNWIND_BX, 24));
-  // The same all the way.
+  // The same value throughout.
   regs().bx = base() + 640;
   put({{8, by_bx + 1}, {656, last + 1}});
   expect_callers(same, {by_bx + 1, last + 1}, STACK_END_WHOLE);
-  // Saved by the first one, handed on by the second.
+  // Saved by the first function, kept by the second.
   put({{24, same + 1}, {8, base() + 1280}, {40, by_bx + 2}, {1296, last + 2}});
   expect_callers(saving, {same + 1, by_bx + 2, last + 2}, STACK_END_WHOLE);
-  // Where it is cannot be told.
+  // Its location is unknown.
   put(8, by_bx + 3);
   expect_callers(losing, {by_bx + 3}, STACK_END_OTHER_RULE);
   // Saved again after it was lost.
@@ -169,7 +169,7 @@ TEST_F(Walk, ByBx) {
   expect_callers(losing, {saving + 1, by_bx + 4, last + 2}, STACK_END_WHOLE);
 }
 
-// What only the first frame's registers tell.
+// Rules that only the first frame's registers satisfy.
 TEST_F(Walk, ByRegistersOfTheFirstFrameAlone) {
   auto by_r10 = function(rule(UNWIND_R10, 0)), vfork = function(rule(UNWIND_VFORK, 8));
   auto b = function(rule(UNWIND_SP, 16));
@@ -204,7 +204,7 @@ TEST_F(Walk, SignalFrames) {
   put({{2048 + 8, by_bx + 1}, {3000, last + 1}});
   regs().bx = 1;
   expect_callers(a, {back + 1, at | STACK_EXACT, by_bx + 1, last + 1}, STACK_END_WHOLE);
-  // Registers that were saved in the handler are not those of the interrupted code.
+  // Registers saved in the handler are not those of the interrupted code.
   auto saver = function({.cfa = UNWIND_SP, .bx_slot = -1, .offset = 8});
   tables_->mappings.clear();
   expect_callers(saver, {back + 1, at | STACK_EXACT, by_bx + 1, last + 1}, STACK_END_WHOLE);
@@ -220,7 +220,7 @@ TEST_F(Walk, SignalFrameBeyondTheStack) {
   }
 }
 
-// A signal's frame may lead to itself: only the depth ends that.
+// A signal's frame may lead to itself: only the depth limit ends that.
 TEST_F(Walk, SignalFramesInACircle) {
   auto back = function(rule(UNWIND_SIGNAL));
   put({{160, base()}, {168, back}});
@@ -248,12 +248,12 @@ TEST_F(Walk, WhatCanBeNoFramePointer) {
   ends(base() + 240);  // below the stack pointer
   put(264 + (1 << 20), last + 1);
   ends(base() + 256 + (1 << 20));  // too far
-  ends(end());                     // not there
+  ends(end());                     // not mapped
   ends(end() - 8);                 // half of it
   ends(UINT64_MAX);
   ends(base() + 512);  // leads to 0
   put(520, 0x12345);
-  ends(base() + 512);  // leads nowhere
+  ends(base() + 512);  // leads to unmapped memory
   EXPECT_FALSE(found_.unknown_map) << "a guess is no reason to ask the loader";
   put(248 + (1 << 20), last + 1);
   for (std::uint64_t above : {0, (1 << 20) - 16}) {
@@ -277,7 +277,7 @@ TEST_F(Walk, AddressesOutsideAllCode) {
   EXPECT_TRUE(asks());
   walk(0);
   EXPECT_EQ(found_.frames, 0) << "no registers: it never was in user mode";
-  // No program has these: frames with them would be taken for others'.
+  // No program has these addresses: frames with them could be mistaken for others.
   for (unsigned long long high : {1ull << 56, STACK_EXACT, STACK_EXACT | a, ~0ull}) {
     put(0, high);
     expect_callers(a, {}, STACK_END_NOT_READY);
@@ -295,11 +295,11 @@ TEST_F(Walk, Backwards) {
     regs().bp = bp;
     expect_callers(by_bp, {}, STACK_END_BACKWARDS);
   }
-  regs().bp = 0ull - 16;  // a CFA of 0 is none
+  regs().bp = 0ull - 16;  // a CFA of 0 is invalid
   expect_callers(by_bp, {}, STACK_END_OTHER_RULE);
 }
 
-// The stack's last words are there, though no whole block is.
+// The stack's last words are mapped, but not a whole block.
 TEST_F(Walk, ToTheVeryEndOfTheStack) {
   for (std::uint64_t words = 1; words < 200; words++) {
     regs().sp = end() - words * 8;
@@ -316,7 +316,7 @@ TEST_F(Walk, ToTheVeryEndOfTheStack) {
   put(kStackBytes - 8, last + 1);
   regs().sp = end() - 8;
   expect_callers(a, {last + 1}, STACK_END_WHOLE);
-  // The saved register is not there, the return address is.
+  // The saved register is not mapped, the return address is.
   tables_->mappings.clear();
   auto b = function({.cfa = UNWIND_SP, .bp = UNWIND_BP_AT_CFA, .bp_slot = 1, .offset = 8});
   expect_callers(b, {}, STACK_END_UNREADABLE);
@@ -330,7 +330,7 @@ TEST_F(Walk, UnalignedStackPointer) {
   }
 }
 
-// The block that is at hand holds the words around it: they are not what it points to.
+// The cached block has the words around it, not the word it points to.
 TEST_F(Walk, UnalignedFramePointer) {
   auto unknown = function(rule(UNWIND_NONE));
   put({{0, unknown + 1}, {64, 0}, {72, last + 1}});
@@ -339,7 +339,7 @@ TEST_F(Walk, UnalignedFramePointer) {
   expect({a, unknown + 1}, STACK_END_NO_CFI);
 }
 
-// The look for a signal's return, where frames are guessed, takes no frame's turn.
+// The check for a signal's return, if frames are guessed, does not count as a frame.
 TEST_F(Walk, DepthLimits) {
   auto unknown = function(rule(UNWIND_NONE));
   for (unsigned limit : {127u, 126u, 3u, 2u, 1u}) {
@@ -353,7 +353,7 @@ TEST_F(Walk, DepthLimits) {
     for (std::uint64_t i = 0; i < 400; i++) put(i * 8, a + 1);
     walk(a + 1);
     expect(Addresses(limit, a + 1), STACK_END_DEPTH);
-    // Whole, as its last frame is the last one that is kept.
+    // Complete, as its last frame is the last one that is kept.
     if (limit > 1) put((limit - 2) * 8, last + 1);
     walk(limit > 1 ? a + 1 : last);
     EXPECT_EQ(found_.stack.end, STACK_END_WHOLE);
@@ -377,12 +377,12 @@ TEST_F(Walk, WhoHasNoStackToBeWalked) {
   }
 }
 
-/// What no list holds is found in the kernel's tree, by its file.
+/// Mappings that are not listed are found in the kernel's tree, by file.
 class InTree : public Walk {
  protected:
   static constexpr std::uint64_t kStart = kCode + 0x1000000;
 
-  /// The code once more, in a file with this segment.
+  /// Maps the code again, in a file with this segment.
   void map_file(std::uint64_t inode) {
     map_code();
     key_.inode = inode;
@@ -398,12 +398,12 @@ class InTree : public Walk {
               0);
     walk(ip);
   }
-  /// Of a function at the begin of the file's code.
+  /// For a function at the start of the file's code.
   void expect_in_tree(bool listed, const Addresses& wanted, stack_end end, int guessed = 0) {
     walk_tree(wanted.at(0), listed);
     expect(wanted, end, guessed);
   }
-  /// The functions in the file, not those in the list.
+  /// Returns the functions in the file, not those in the list.
   void place() {
     for (auto* at : {&a, &last}) *at += kStart - kCode;
   }
@@ -413,12 +413,12 @@ class InTree : public Walk {
   unwind_file file_{};
 };
 
-/// A frame at a place of a file with this number.
+/// A frame at an offset in a file with this number.
 std::uint64_t in_file(std::uint64_t number, std::uint64_t place) {
   return STACK_IN_FILE | number << STACK_PLACE_BITS | place;
 }
 
-// The same for all processes: neither the addresses nor the image tell whose it is.
+// Identical for all processes: without addresses or image.
 TEST_F(InTree, FramesOfNumberedFiles) {
   file_.file = 0xffff;
   map_file(77);
@@ -449,7 +449,7 @@ TEST_F(Walk, FramesOfListedFilesWithNumbers) {
   tables_->mappings[0].page = UNWIND_LACK_CFI;
   walk(a);
   EXPECT_EQ(frames(), Addresses{in_file(9, 0)}) << "without unwind information, too";
-  // Before the first page that has a rule, and where no place fits.
+  // Before the first page with a rule, and where the offset is out of range.
   for (std::uint64_t bias : {kCode + 1, kCode - (std::uint64_t{1} << STACK_PLACE_BITS)}) {
     tables_->mappings[0].bias = bias;
     walk(a);
@@ -520,7 +520,7 @@ TEST_F(InTree, AWrongGuessIsNotLookedFor) {
   EXPECT_FALSE(found_.unknown_map);
 }
 
-// The registers are the caller's until it ends; the memory is, as long as it is the one known.
+// The registers are the caller's until exec ends; so is the memory, as long as it is the known one.
 TEST_F(Walk, WhileAnotherProgramIsExecuted) {
   task_.executes = true;
   EXPECT_EQ(walk(last).frames, 0);
@@ -549,7 +549,7 @@ TEST_F(Walk, FindsTheMappingAmongMany) {
     tables_->mappings.clear();
     tables_->process.first = 7;
     tables_->process.count = count;
-    // Others' on both sides.
+    // Other mappings on both sides.
     std::uint64_t at = 0x10000;
     for (unsigned i = 0; i < count + 14; i++) {
       at += random() % 3 * kPage;
@@ -607,7 +607,7 @@ TEST_F(Walk, FindsTheRuleAmongManyRows) {
   }
 }
 
-// Before it there is no signal's return, and no reason to ask the loader.
+// Before it there is no signal's return, and no reason to notify the loader.
 TEST_F(Walk, FirstByteOfAMappingWithoutARule) {
   rows_.clear();
   expect_callers(kCode, {}, STACK_END_NO_CFI);
@@ -631,13 +631,13 @@ class Followed : public Walk {
   }
   void fork(__u32 tgid) { library.run(library->progs.run_fork, tgid); }
   void meet() { library.run(library->progs.run_meet); }
-  /// What the loader was told last, after so many.
+  /// The last message to the loader, and the number of messages.
   void expect_news(const stack_process& wanted, __u32 count) {
     EXPECT_EQ(data.news_count, count);
     auto& n = data.last_news;
     EXPECT_EQ(memcmp(&n, &wanted, sizeof wanted), 0)
         << n.tgid << " " << n.forked_from << " " << n.program << " " << n.news << " " << n.pad;
-    memset(&data.last_news, 0xa5, sizeof data.last_news);  // what was there before does not matter
+    memset(&data.last_news, 0xa5, sizeof data.last_news);  // earlier content makes no difference
   }
 };
 
@@ -647,7 +647,7 @@ TEST_F(Followed, ForksHaveAllOfTheirParents) {
   fork(70);
   auto p = process(child(70));
   ASSERT_TRUE(p);
-  // Its addresses mean the same, and it asks for itself.
+  // Its addresses mean the same, and it asks separately.
   EXPECT_TRUE(p->first == 7 && p->count == 9 && p->generation == 3 && !p->asked);
   expect_news(
       {STACK_PROCESS, 70, GIVEN_TGID, child(70), GIVEN_STACK_BEGIN, STACK_PROCESS_FORKED, 0}, 1);
@@ -689,9 +689,9 @@ TEST_F(Followed, MetOnceAndAskedOnce) {
   EXPECT_EQ(data.news_count, 0u);
   data.news_full = false;
   meet();
-  expect_news(wanted, 1);  // the next time
+  expect_news(wanted, 1);  // at the next event
   meet();
-  wanted.news = STACK_PROCESS_CHANGED;  // there is code that is not known
+  wanted.news = STACK_PROCESS_CHANGED;  // there is unknown code
   expect_news(wanted, 2);
   meet();
   EXPECT_EQ(data.news_count, 2u);
@@ -705,8 +705,8 @@ TEST_F(Followed, MetOnceAndAskedOnce) {
   EXPECT_EQ(data.last_news.forked_from, unsigned{GIVEN_PARENT});
 }
 
-// The loader writes tables while they are read, and files may be hostile: whatever they hold,
-// the walk ends. That it reads nothing outside of them the verifier has proved.
+// The loader writes tables while they are read, and files are untrusted: the walk ends with any
+// contents. The verifier proves that it reads nothing outside of them.
 TEST_F(Walk, TablesThatAreWrong) {
   std::mt19937_64 random(3);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   auto some = [&](std::uint64_t limit) -> std::uint64_t {
@@ -733,7 +733,7 @@ TEST_F(Walk, TablesThatAreWrong) {
                                 .more = static_cast<__s32>(some(16))});
     }
     std::vector<__u32> rows(UNWIND_CHUNK_ROWS);
-    for (__u32 chunk : {0, 2}) {  // there is none between them
+    for (__u32 chunk : {0, 2}) {  // there is no chunk between them
       for (auto& row : rows)
         row = static_cast<__u32>(random()) << 16 | static_cast<__u32>(random() % 52);
       tables_->write_rows(chunk, 0, rows.data(), rows.size());

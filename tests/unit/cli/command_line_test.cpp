@@ -1,4 +1,4 @@
-// Command lines: what is taken and what is refused.
+// Command lines: accepted and rejected ones.
 #include <iomanip>
 
 #include "all_tools.hpp"
@@ -24,7 +24,7 @@ Config accepted(std::string_view tool, const Words& words) {
   return result ? result->config : Config();
 }
 
-/// The message of a refusal, with its hint: what the user sees.
+/// The error message with its hint, as the user sees it.
 std::string refused(std::string_view tool, const Words& words) {
   auto result = parse(tool, words);
   EXPECT_FALSE(result) << tool << " took it: " << testing::PrintToString(words);
@@ -33,7 +33,7 @@ std::string refused(std::string_view tool, const Words& words) {
   return result.error().what + " | " + result.error().hint;
 }
 
-/// `option` of the tool with each of these values.
+/// Expects that `option` of the tool with each of these values is rejected.
 void refuses_each(std::string_view tool, const Words& option, const Words& values,
                   std::string_view part) {
   for (auto& value : values) {
@@ -43,7 +43,7 @@ void refuses_each(std::string_view tool, const Words& option, const Words& value
   }
 }
 
-/// What a command line says, in words.
+/// The parsed command line, in words.
 WordSet described(const Config& c) {
   WordSet all;
   auto add = [&](std::string_view name, const auto& value) {
@@ -95,10 +95,10 @@ WordSet described(const Config& c) {
 }
 
 struct Listed {
-  std::string line, tool, mark, rest;  ///< as peers.txt says
+  std::string line, tool, mark, rest;  ///< from peers.txt
   Words words;
 };
-/// The words of a shell, with single quotes.
+/// Splits like a shell, with single quotes.
 Words split(const std::string& text) {
   Words all;
   std::istringstream in(text);
@@ -153,7 +153,7 @@ TEST(CommandLine, BadValues) {
   refuses_each("biolatency", {},
                {"", "0", "0.0", "x", "1x", "nan", "inf", "1e400", "2000000000", "1 ", "0x1"},
                "is not between 0.001 and 1e9 seconds");
-  // A report each nanosecond is a slip of the fingers that would keep a CPU busy.
+  // A report each nanosecond is a typing error that would keep a CPU busy.
   for (auto& words : {Words{}, {"-i"}})
     refuses_each("biolatency", words, {"1e-300", "0.000000001", "1e-9ms"}, "is not between 0.001");
   refuses_each("biolatency", {"1"}, {"", "0", "1.5", "x", "1s", "18446744073709551616"},
@@ -180,7 +180,7 @@ TEST(CommandLine, BadValues) {
   refuses_each("tcplife", {"-L"},
                {"0", "65536", "80,", "http", "-1", "", "5-4", "0-4", "1-65536", "1-", "-", "1-2-3"},
                "is not a list of ports or ranges");
-  // Hostile letters: refused, whatever they are.
+  // Invalid characters in options are rejected.
   refuses_each("biolatency", {}, {"-:", "-;", "-\xff", "-\x1b", "---", "--=", "-W", "-Wfoo"}, "");
   EXPECT_FALSE(says(refused("biolatency", {"--something-else"}), "did you mean"));
   Words many;
@@ -191,7 +191,7 @@ TEST(CommandLine, BadValues) {
 }
 
 TEST(CommandLine, ParsesTwice) {
-  // getopt keeps state between calls; a failure half-way through a bundle must not leak.
+  // getopt keeps state between calls; a failure within a bundle must not leak.
   refused("biolatency", {"-mXT"});
   auto c = accepted("biolatency", {"-D", "1"});
   EXPECT_TRUE(c.given("disks"));
@@ -204,7 +204,7 @@ TEST(CommandLine, HelpAndVersionAskForNothingElse) {
        {std::pair{Words{"--help", "these", "are", "not", "read"}, Invocation::help},
         {{"-V"}, Invocation::version},
         {{"-h", "--json", "--csv"}, Invocation::help},
-        {{"-?"}, Invocation::help},  // as argp has it
+        {{"-?"}, Invocation::help},  // as in argp
         {{"--usage"}, Invocation::usage}}) {
     auto r = parse("biolatency", words);
     ASSERT_TRUE(r) << words[0];
@@ -218,7 +218,7 @@ TEST(PeersCommandLines, ToolsOfPeersSayWhatDiffers) {
     if (auto* tool = called(l.tool).tool) tools.emplace(tool->name);
   std::size_t differ = 0;
   for (auto& tool : all_tools()) {
-    // What agrees with its peers in all has rows only.
+    // A tool that agrees with its peers completely has rows only.
     differ += !tool.differs.empty();
     EXPECT_TRUE(tool.differs.empty() || tools.contains(std::string(tool.name))) << tool.name;
     for (auto& d : tool.differs) EXPECT_TRUE(d.what.ends_with('.')) << tool.name << d.what;
@@ -236,7 +236,7 @@ TEST(CommandLine, FlameGraphsAreOfStacks) {
         << tool.name;
 }
 
-// A number that only the loader reads has no place in the kernel program.
+// A number that only the loader reads is not in the kernel program.
 TEST(CommandLine, NumberWithoutSetting) {
   auto option = number('n', "lines", "N", "lines", {});
   Config c;
@@ -316,7 +316,7 @@ TEST(Reports, AreChosenByAnOption) {
   EXPECT_EQ(chosen_report(tool, accepted("tcpretrans", {"-c"}))->name(), "aggregate");
 }
 
-/// Takes words into Config::svg, each behind a blank.
+/// Appends arguments to Config::svg, each after a blank.
 Positional word(std::string_view metavar, Positional::Repeat repeat) {
   return {.metavar = metavar,
           .doc = "a word",
@@ -327,7 +327,7 @@ Positional word(std::string_view metavar, Positional::Repeat repeat) {
           }};
 }
 
-/// What is taken of these words, or why it is not.
+/// The parsed arguments, or the error.
 std::string taken(std::vector<Positional> positionals, const Words& words) {
   Tool tool{.name = "thing", .positionals = std::move(positionals)};
   auto r = parse_command_line(tool, words);
@@ -419,7 +419,7 @@ TEST(Positionals, Threshold) {
   EXPECT_EQ(arguments(tool).at(0).doc, "only slower ones (default: 10)");
 }
 
-// What may be left out comes last, and only the last can be there several times.
+// Optional arguments come last, and only the last one may repeat.
 TEST(Positionals, OfAllToolsAreUnambiguous) {
   for (auto& tool : all_tools()) {
     bool optional = false, repeated = false;

@@ -1,4 +1,4 @@
-// Candidates for the command line, and that no text from outside can do harm in a shell.
+// Candidates for the command line; untrusted text must be harmless in a shell.
 #include "docs/complete.hpp"
 
 #include <sys/prctl.h>
@@ -19,7 +19,7 @@ WordSet offered(const Words& words, const char* linked = nullptr) {
   return all;
 }
 
-/// Each "WORDS => CANDIDATES": these and no others, or with + before it one of them, with ! none.
+/// Each "WORDS => CANDIDATES": exactly these, or with + before one at least this, with ! not this.
 void expect_offered(std::initializer_list<std::string_view> cases) {
   for (auto each : cases) {
     auto arrow = each.find(" => ");
@@ -47,7 +47,7 @@ TEST(Complete, CommandsAndTools) {
   EXPECT_FALSE(all.contains(kCompleteCommand));
   expect_offered({"runq => runqlat runqlen runqslower", "no-such => ", "no-such  => ",
                   "completion  => bash fish zsh",
-                  // One is enough.
+                  // One argument is enough.
                   "completion bash  => ", "help runq => +runqlat", "help do => +doctor",
                   "doctor runqlat biol => +biolatency", "doctor do => !doctor",
                   "man outp => output", "list -- => --help --json"});
@@ -58,15 +58,15 @@ TEST(Complete, OptionsOfATool) {
   EXPECT_EQ(offered({"--tim"}, "runqlat"), WordSet{"--timestamp"});
   expect_offered({"runqlat --tim => --timestamp", "runqlat - => +-T +--timestamp",
                   "runqlat -- => !-T",
-                  // Given ones are not offered again, unless they add up.
+                  // Given options are not offered again, unless they accumulate.
                   "runqlat -T -- => !--timestamp", "runqlat --timestamp -- => !--timestamp",
                   "runqlat --times -- => !--timestamp", "runqlat -mT -- => !--timestamp",
                   "runqlat -p1 -- => +--pid", "runqlat --pid=1 -- => +--pid",
                   "runqlat -m --cgroup x -- => !--cgroup",
-                  // Nor those that another one excludes.
+                  // Nor options that conflict with a given one.
                   "runqlat --json -- => !--csv", "offcputime -U -- => !--kernel-stacks-only",
                   "offcputime -- => +--kernel-stacks-only",
-                  // Nor those that say nothing beside another one, or without it.
+                  // Nor options without effect beside a given one, or without it.
                   "vmscan -- => +--extended", "vmscan -d -- => !--extended",
                   "drsnoop --perf => !--perf-max-stack-depth",
                   "drsnoop -K --perf => +--perf-max-stack-depth"});
@@ -105,9 +105,9 @@ TEST(Complete, ClosedListsOfValues) {
                   "syscount --syscall openat,readl => +openat,readlink",
                   "syscount --syscall read,rea => !read,read",
                   "syscount --syscall=openat,readl => +--syscall=openat,readlink",
-                  // Keys of the table; this one is measured with --latency only.
+                  // Keys of the table; total_ns only with --latency.
                   "syscount --sort  => +count !total_ns", "syscount -L --sort  => +total_ns"});
-  // Each value that is offered is one that the parser takes.
+  // The parser accepts each offered value.
   for (auto& tool : all_tools()) {
     for (auto& o : all_options(tool)) {
       if (!o.words) continue;
@@ -136,7 +136,7 @@ TEST(Complete, WhatTheShellCompletes) {
             "a\tb\\x09c\\x0a\\x1b[1m\nd\n:files\n");
 }
 
-/// Runs while another process of this name does.
+/// Runs while another process with this name exists.
 template <class Look>
 void beside(const char* name, Look look) {
   Pipe ready;
@@ -173,7 +173,7 @@ TEST(Complete, HostileNames) {
   beside("a\tb\n\x1b[31m\xff", [](pid_t pid) {
     auto text = printed(complete(nullptr, {"runqlat", "-p", std::to_string(pid)}));
     EXPECT_TRUE(says(text, fmt::format("{}\ta\\x09b\\x0a\\x1b[31m\\xff\n", pid)));
-    // Altered it would match no task, and as it is it could be more than a word.
+    // Escaped it would match no task, and unescaped it could be more than one word.
     for (auto& word : offered({"runqlat", "--comm", "a"}))
       EXPECT_TRUE(std::none_of(word.begin(), word.end(), [](unsigned char c) { return c < ' '; }));
   });

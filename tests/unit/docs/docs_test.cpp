@@ -1,4 +1,4 @@
-// Generated documents: as in tests/golden, and true to what the reporters write.
+// Generated documents: as in tests/golden, and consistent with the reporters' output.
 #include "all_tools.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
@@ -32,7 +32,7 @@ std::string first_difference(const std::string& golden, const std::string& now) 
   return golden == now ? "" : "line ends differ";
 }
 
-/// All keys of JSON lines, those of nested objects too, by the types that they have somewhere.
+/// All keys of JSON lines, including nested objects, with each of their types.
 using KeyTypes = std::map<std::string, std::map<std::string, std::string>>;
 void add_types(KeyTypes& all, const std::vector<OutputKey>& keys, const std::string& where) {
   for (auto& k : keys) {
@@ -88,11 +88,11 @@ TEST(Documents, FitATerminal) {
   auto all = overview();
   for (auto& tool : all_tools()) all += help_text(tool);
   for (auto& command : commands()) all += help_text(command);
-  for (auto& line : lines_of(all))  // a command line stays whole, as it is to be copied
+  for (auto& line : lines_of(all))  // a command line stays in one line, to be copied
     EXPECT_TRUE(line.size() <= 80 || line.starts_with("  coretap ")) << line;
 }
 
-/// Of a help, the rows of arguments and options: what is typed, and what it does in one line.
+/// A row of arguments or options in a help text: the syntax, and its description in one line.
 struct HelpRow {
   std::string group, typed, doc;
 };
@@ -170,7 +170,7 @@ TEST(Documents, HelpHasEachOptionOnceInItsGroup) {
   }
 }
 
-/// What stands behind a macro, line by line, between two lines of a page.
+/// The arguments of a macro, line by line, between two lines of a page.
 Words after_macro(const std::string& page, const std::string& macro, const std::string& from = "",
                   const std::string& to = "") {
   auto start = from.empty() ? 0 : page.find(from);
@@ -192,7 +192,7 @@ TEST(Documents, PagesHaveTheirSectionsInOrder) {
       return path == fmt::format("man8/{}.8", page_of(entry.name));
     });
     if (of == registry().end()) {
-      // mdoc(7) has these, in this order; others are between them.
+      // mdoc(7) requires these sections in this order; others are between them.
       const Words known = {"NAME",        "SYNOPSIS", "DESCRIPTION", "FILES",
                            "EXIT STATUS", "EXAMPLES", "SEE ALSO"};
       EXPECT_EQ(sections.front(), known.front()) << path;
@@ -246,7 +246,7 @@ TEST(Documents, PagesHaveWhatTheToolHasInItsOrder) {
     EXPECT_GE(after_macro(attach, ".It Sy").size(), tool.hooks.size());
     EXPECT_EQ(after_macro(page, ".Dl", "\n.Sh ANSWERS\n", "\n.Sh ").size(), tool.questions.size());
     EXPECT_EQ(after_macro(page, ".Dl", "\n.Sh EXAMPLES\n", "\n.Sh ").size(), tool.examples.size());
-    // Own options are in the synopsis: letters without a value together, any other by itself.
+    // Own options are in the synopsis: letters without a value together, others separately.
     std::size_t alone = 0;
     std::string letters;
     for (auto& o : tool.options)
@@ -281,7 +281,7 @@ TEST(Documents, PagesLeadToPagesThatAreThere) {
       auto words = words_of(line);
       EXPECT_TRUE(pages.contains(fmt::format("man{0}/{1}.{0}", words.at(2), words[1]))) << line;
     }
-    // A new tool changes no page of another one.
+    // A new tool does not change other tools' pages.
     if (path != "man8/coretap.8") {
       for (auto& entry : registry())
         if (path.find(entry.name) == path.npos) {
@@ -316,7 +316,7 @@ TEST(Documents, OptionsAreOnTheirPagesWithWhatTheyBelongTo) {
           EXPECT_TRUE(says(*each, fmt::format("Fl -{}", o.name)));
         }
       if (o.belongs_to.empty()) continue;
-      // Those of all tools are in one list; what is to be said of them is behind it.
+      // Common options are in one list, with their description after it.
       auto item = own ? fmt::format("\n.It {}\n", option_item(o)) : "\n.Ss Common options\n";
       auto at = page.find(item);
       ASSERT_NE(at, page.npos);
@@ -331,7 +331,7 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
   std::size_t samples = 0;
   for (auto& tool : all_tools()) {
     auto sample = places::file_text(fmt::format("{}/{}.txt", directory, tool.name));
-    if (sample.empty()) continue;  // scripts/samples adds it where the tool can run
+    if (sample.empty()) continue;  // scripts/samples adds it if the tool can run
     samples++;
     ASSERT_TRUE(sample.starts_with(fmt::format("coretap {}", tool.name))) << tool.name;
     auto command = sample.substr(0, sample.find('\n'));
@@ -347,7 +347,7 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
     EXPECT_EQ(man_page(tool).find("EXAMPLE OUTPUT"), std::string::npos);
   }
   EXPECT_GE(samples, 55u);
-  // Text that roff would take for requests.
+  // Text that roff would interpret as requests.
   auto page = man_page(build(*find_tool("biolatency")), "coretap biolatency\n.Sh X\n'br \\n\n");
   EXPECT_TRUE(says(page, "\n.Bd -literal\n\\&.Sh X\n"));
   EXPECT_EQ(page.find("\n.Sh X"), page.npos);
@@ -398,7 +398,7 @@ TEST(Documents, NameTheToolAsItWasCalled) {
   auto help = help_text(tool);
   auto refused = parse_command_line(tool, {"--no-such-option"});
   started_by_link("coretap runqlat", "runqlat");
-  // The page is called as packages call it.
+  // The page has the name used by packages.
   EXPECT_TRUE(says(help, "Usage: ct-runqlat [", "\n  ct-runqlat -mT 1 ", "man coretap-runqlat"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().hint, "see ct-runqlat --help");

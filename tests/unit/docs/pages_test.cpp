@@ -1,4 +1,4 @@
-// Pages of docs/ say what is there: files, names in them, and pages that they link to.
+// Pages of docs/ are correct about files, names in them, and pages that they link to.
 #include <cctype>
 
 #include "expect.hpp"
@@ -19,7 +19,7 @@ std::string prose(const std::string& page) {
   return text;
 }
 
-/// What stands between backticks.
+/// Text between backticks.
 Words quoted(const std::string& text) {
   static const std::regex part("`([^`]*)`");
   Words all;
@@ -37,13 +37,13 @@ bool has_word(const std::string& text, const std::string& word) {
   return false;
 }
 
-/// A path in the tree, perhaps with a name that is in that file: "src/core/run.cpp:trace".
+/// A path in the tree, optionally with a name in that file: "src/core/run.cpp:trace".
 struct Mention {
   fs::path path;
   std::string name;
 };
 
-/// Anything else that stands between backticks is none, and placeholders are none.
+/// Other text between backticks, and placeholders, are not mentions.
 std::optional<Mention> mention(const std::string& words, const fs::path& root) {
   auto path = words.substr(0, words.find(' '));
   auto colon = path.find(':');

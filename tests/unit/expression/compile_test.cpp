@@ -1,4 +1,4 @@
-// Expressions as the kernel runs them, against C's rules and against what this process knows.
+// Expressions run by the kernel, against C's rules and against known values of this process.
 #include "expression/compile.hpp"
 
 #include <sys/types.h>
@@ -26,9 +26,9 @@ Parser parser_of(const std::string& text) {
 struct Ran {
   std::uint64_t value = 0;
   bool fault = false;
-  std::string error;  ///< what the compiler says
+  std::string error;  ///< the compiler's message
 
-  /// Its error, or "fault", or its value with a sign.
+  /// Its error, or "fault", or its signed value.
   std::string shown() const {
     if (!error.empty()) return error;
     return fault ? "fault" : std::to_string(static_cast<std::int64_t>(value));
@@ -51,7 +51,7 @@ Ran run(const std::string& text, const expression_in& in = {}, const Scope* scop
   return {memory->result, memory->faulted != 0, {}};
 }
 
-// ---- arithmetic: random expressions, and what a C compiler makes of them ----
+// ---- arithmetic: random expressions, against a C compiler ----
 
 class Random {
  public:
@@ -71,7 +71,7 @@ class Random {
     if (kind == 2) return fmt::format("({} ? {} : {})", a, b, part());
     const auto word = one_of({"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">",
                               ">=", "==", "!=", "&&", "||"});
-    if (word == "<<" || word == ">>") b = "(" + b + " & 31)";  // C says nothing of more
+    if (word == "<<" || word == ">>") b = "(" + b + " & 31)";  // undefined in C for larger counts
     return fmt::format("{} {} {}", a, word, b);
   }
   expression_in in{};
@@ -136,8 +136,8 @@ TEST(Expressions, AreCalculatedAsInC) {
       "program.c", program +
                        "int main(void) {\nsignal(SIGFPE, undefined), signal(SIGILL, undefined);\n" +
                        calls + "return 0;\n}\n");
-  // Beyond int's range C says nothing; the kernel's arithmetic wraps. A division by zero traps,
-  // also one whose result does not matter.
+  // Beyond int's range C is undefined; the kernel's arithmetic wraps. A division by zero traps,
+  // even if the result is unused.
   ASSERT_TRUE(
       succeeds(fmt::format("gcc -w -fwrapv -fsigned-char -fsanitize=integer-divide-by-zero "
                            "-fsanitize-undefined-trap-on-error {} -o {}",
@@ -156,7 +156,7 @@ TEST(Expressions, AreCalculatedAsInC) {
   EXPECT_GT(checked, 1000);
 }
 
-/// Expects "expression => what it is".
+/// Expects "EXPRESSION => RESULT".
 void expect_values(const expression_in& in, const Scope& scope,
                    std::initializer_list<std::string_view> cases) {
   expect_each([&](const std::string& text) { return run(text, in, &scope).shown(); }, cases);
@@ -167,7 +167,7 @@ TEST(Expressions, WhatCSaysNothingOf) {
   expect_values({}, usual_scope(),
                 {"1 << 33 => 2", "1L << 33 => 8589934592", "-8 >> 33 => -4", "1UL << 65 => 2",
                  "1 << -1 => -2147483648", "7 / arg1 => fault", "7 % (int)arg1 => fault",
-                 // The right side is not asked.
+                 // The right side is not evaluated.
                  "arg1 != 0 && 7 / arg1 > 1 => 0", "arg1 ? 7 / arg1 : 5 => 5"});
 }
 
@@ -197,7 +197,7 @@ TEST(Expressions, ReadTextAndElements) {
   EXPECT_EQ(run("$task->comm[0]").value, static_cast<std::uint64_t>(comm[0]));
   EXPECT_EQ(run("$task->comm[arg1]", in).value, static_cast<std::uint64_t>(comm[2]));
   expect_values(in, usual_scope(),
-                {// The start decides.
+                {// STRCMP compares the start.
                  "STRCMP(\"unit\", $task->comm) => 1", "STRCMP(\"unix\", $task->comm) => 0",
                  "STREQ(\"unit\", $task->comm) => 0", "STREQ(\"unit_tests\", $task->comm) => 1",
                  "$task->comm == \"unit_tests\" => 1", "\"unit_tests.\" != $task->comm => 1",
@@ -231,7 +231,7 @@ TEST(Expressions, ArgumentsKeepTheirTypes) {
                         {"name", pointer_to(types().named("char"))},
                         {"flags", types().named("u8")}});
   expression_in in{};
-  in.arguments[0] = 0xdeadbeefffffffff;  // what is above an int means nothing
+  in.arguments[0] = 0xdeadbeefffffffff;  // bits above an int are ignored
   in.arguments[2] = 0x1ff;
   EXPECT_EQ(run("arg1", in, &scope).value, 0xdeadbeefffffffffU);
   expect_values(in, scope,
@@ -296,7 +296,7 @@ TEST(Expressions, OutputsAreValuesTextAndBytes) {
   EXPECT_EQ(compiler.uses(), EXPRESSION_USES_COMM | EXPRESSION_USES_TASK);
 }
 
-/// The record of a tracepoint, as its format file describes it.
+/// The record of a tracepoint, as described by its format file.
 TypePtr record_of_tracepoint() {
   Type type{Type::record, "record"};
   type.members = format_members(
@@ -337,7 +337,7 @@ TEST(Expressions, ReadRecordsOfTracepoints) {
   EXPECT_EQ(std::ranges::count(type->members->names(), "path"), 1);
 }
 
-// Where the program is at one tracepoint alone, which the tool's own tests run.
+// For a program at a single tracepoint; the tool's own tests run it.
 TEST(Expressions, LoadFieldsOfARecordAtHand) {
   auto scope = usual_scope();
   scope.names["args"] = {pointer_to(record_of_tracepoint(), true),

@@ -1,5 +1,5 @@
-// What debug information says of functions and types, against the compiled program itself: it
-// prints offsetof and sizeof, and its registers are looked at where a function begins.
+// Functions and types from debug information, against the compiled program itself: it prints
+// offsetof and sizeof, and its registers are read at the start of a function.
 #include "expression/dwarf.hpp"
 
 #include <elf.h>
@@ -18,7 +18,7 @@ using symbols::test::open_file;
 
 constexpr const char* kNoDebugRoot = "/nonexistent";
 
-/// With "facts" it prints members: name, first bit, bits of a bit field, bytes. Else it calls.
+/// With "facts" it prints members: name, first bit, bits of a bit field, bytes. Otherwise it calls.
 constexpr std::string_view kC = R"(
 #include <stddef.h>
 #include <stdio.h>
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
 }
 )";
 
-/// A program in a directory of its own.
+/// A program in a private directory.
 struct Program {
   ScratchDirectory directory;
   std::string path = directory.in("program");
@@ -132,14 +132,14 @@ struct Program {
   bool build(std::string_view source, const std::string& compiler, const std::string& flags) {
     const bool cxx = compiler.find("++") != compiler.npos;
     auto file = directory.write(cxx ? "program.cc" : "program.c", source);
-    // Not moved when it is loaded: an address in the file is one in the process.
+    // Not relocated when it is loaded: an address in the file is one in the process.
     return succeeds(fmt::format("cd {} && {} -w -no-pie {} {} -o {}", directory.path(), compiler,
                                 flags, file, path));
   }
   struct Symbol {
     std::uint64_t address = 0, offset = 0;
   };
-  /// The function of this name, or the compiler's own copy of it (NAME.constprop.0).
+  /// The function with this name, or the compiler's copy of it (NAME.constprop.0).
   Symbol symbol(const std::string& name) const {
     const auto fd = open_file(path);
     const auto all = symbols::find_functions(
@@ -161,7 +161,7 @@ struct Program {
   }
 };
 
-/// The first six integer registers of a program's process as it comes to these addresses.
+/// The first six integer registers of a program's process when it reaches these addresses.
 std::map<std::uint64_t, Numbers> registers_at(const std::string& path, const Numbers& addresses) {
   std::map<std::uint64_t, Numbers> seen;
   const pid_t child = ::fork();
@@ -241,7 +241,7 @@ void expect_facts(const Type& record, const std::string& facts) {
   EXPECT_GT(members, 3U) << facts;
 }
 
-/// By a compiler, the first word, with its flags.
+/// With a compiler, the first word, and its flags.
 class Dwarf : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -260,8 +260,8 @@ class Dwarf : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(f) << name << ": " << f.error().what;
     return f ? *f : UserFunction();
   }
-  /// Each "FUNCTION PARAMETER VALUE", or behind these why it is in no register; "?": it may be in
-  /// one or not, as the compiler has it.
+  /// Each "FUNCTION PARAMETER VALUE", or instead of the value the reason why it is in no register;
+  /// "?": either, as the compiler chose.
   void expect_in_registers(const Words& cases) const;
 
   Program program;
@@ -361,7 +361,7 @@ TEST_P(DwarfOfC, ResultsHaveTheirTypes) {
   EXPECT_TRUE(ask("nothing").parameters.empty());
 }
 
-/// Each parameter is in the register that it is said to be in, or is said not to be in one.
+/// Each parameter is in the register given by the debug information, or reported as not in one.
 TEST_P(DwarfOfC, ParametersAreInTheirRegisters) {
   expect_in_registers({"plain count 1001",
                        "plain letter 116",
@@ -506,8 +506,8 @@ class DwarfFiles : public testing::Test {
   }
   void build(const std::string& flags) { ASSERT_TRUE(program.build(kC, "gcc", flags)); }
   std::string in(const std::string& name) const { return program.directory.in(name); }
-  /// The debug information in a file of its own, and none in the program. It keeps its symbols: the
-  /// tests name functions.
+  /// Moves the debug information to a separate file. The program keeps its symbols: the tests name
+  /// functions.
   void separate(const std::string& file, bool link) {
     fs::create_directories(fs::path(file).parent_path());
     ASSERT_TRUE(succeeds(fmt::format("objcopy --only-keep-debug {} {}", program.path, file)));
@@ -588,7 +588,7 @@ TEST_F(DwarfFiles, WhatSeveralFilesHaveInCommon) {
                                 in("common.debug")));
 }
 
-/// Nothing may wait for whom a file names.
+/// Opening a file named by another file must not block.
 TEST_F(DwarfFiles, AnAlternateFileThatIsAPipe) {
   build("-g -O1");
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
@@ -599,7 +599,7 @@ TEST_F(DwarfFiles, AnAlternateFileThatIsAPipe) {
             fmt::format("the file's debug information needs {}, which is not here", in("pipe")));
 }
 
-/// libdw would take memory or time for these without a bound.
+/// For these libdw would take unbounded memory or time.
 TEST_F(DwarfFiles, WhatNoCompilerWrites) {
   struct Case {
     std::string name, abbreviations, units, said;
@@ -624,7 +624,7 @@ TEST_F(DwarfFiles, WhatNoCompilerWrites) {
   }
 }
 
-/// By the older way: the name says that it is packed, its head what it unpacks to.
+/// In the older format: the name shows that it is compressed, its header has the uncompressed size.
 TEST_F(DwarfFiles, UnpacksToMoreThanItCan) {
   build("-O1");
   program.directory.write("packed",

@@ -11,7 +11,7 @@
 
 namespace coretap::expression {
 
-/// What a program of a pad reads and writes, in one entry of a map.
+/// Input and output of a program for a pad, in one entry of a map.
 struct RunMemory {
   expression_in in{};
   std::uint64_t result = 0;
@@ -35,7 +35,7 @@ inline const Types& types() {
 
 inline bool can_run_code() { return geteuid() == 0; }
 
-/// Runs `code` with r6 at .in and r7 at .out. r0 and r8 are kept. None: the kernel refuses it, and
+/// Runs `code` with r6 at .in and r7 at .out. r0 and r8 are kept. None: the kernel rejects it, and
 /// the test has failed.
 inline std::optional<RunMemory> run_code(const Code& code, const expression_in& in = {}) {
   Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "expression", 4, sizeof(RunMemory), 1, nullptr));
@@ -47,7 +47,7 @@ inline std::optional<RunMemory> run_code(const Code& code, const expression_in& 
     return {};
   }
   constexpr int at_in = offsetof(RunMemory, in);
-  // The place of the value, into r9, r6 and r7.
+  // The address of the value, into r9, r6 and r7.
   std::vector<bpf_insn> all = {
       {BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0},
       {BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map.get()},

@@ -1,4 +1,4 @@
-// What the parser of expressions takes, and where it says that something is wrong.
+// Expressions that the parser accepts, and the positions of errors in others.
 #include "expression/syntax.hpp"
 #include "expect.hpp"
 
@@ -61,7 +61,7 @@ TEST(ExpressionSyntax, TypesInParenthesesAreCasts) {
              "*(const word **)arg1 => (* (cast:const word** arg1))",
              "(word)arg1 + 1 => (+ (cast:word arg1) 1)", "(word)(a + b) => (cast:word (+ a b))",
              "(word)$pid => (cast:word $pid)", "sizeof(request_t *) => (sizeof:request_t)",
-             // What is none.
+             // Not casts.
              "(a) * b => (* a b)", "(a) - 1 => (- a 1)", "(a) & b => (& a b)", "(a)->b => (->b a)",
              "(a * b) => (* a b)", "sizeof(a) => (sizeof a)", "(a) \"text\" => rest at 4",
              "($pid)1 => rest at 6", "(a) + 1 => (+ a 1)", "sizeof(struct x) => (sizeof:struct x)",
@@ -86,7 +86,7 @@ TEST(ExpressionSyntax, ACaretStandsAtTheFault) {
                      "f(1 => expected ')' or ',' here|\n  f(1\n     ^",
                      " => expected an expression here, found the end|\n  \n  ^"});
   EXPECT_EQ(read("1 2"), "rest at 2");
-  // Bytes that are no letters take a column each.
+  // Bytes that are not letters take a column each.
   EXPECT_EQ(read("\x1b[1m"), "expected a name, a number or '(' here|\n  ?[1m\n  ^");
 }
 

@@ -1,4 +1,4 @@
-// Values: messages against printf, and types that this kernel has, of bytes that are known.
+// Values: messages against printf, and types of this kernel, from known bytes.
 #include <arpa/inet.h>
 #include <linux/ip.h>
 #include <linux/time_types.h>
@@ -88,7 +88,7 @@ TEST(MessageFormats, WhatIsWrongIsRefused) {
     EXPECT_TRUE(shown(format, of(type("int", 4, true)), {1}).starts_with("error")) << format;
 }
 
-/// A value in memory, of a type by its name; `bytes` of it were copied.
+/// A value in memory, with a type by name; `bytes` of it were copied.
 std::string shown(std::string_view type, const void* data, std::size_t bytes,
                   bool one_line = true) {
   Output output{Output::bytes, types().named(type), 0, static_cast<std::uint32_t>(bytes)};
@@ -197,7 +197,7 @@ TEST(Typed, NumbersAndPointers) {
             "(fault)");
 }
 
-// Types that contain each other, and the largest ones, come to an end.
+// Recursive types, and the largest ones, end.
 TEST(Typed, AnyStruct) {
   std::string bytes(1024, '\xa5');
   for (auto name : {"struct task_struct", "struct sock", "struct inode", "struct sk_buff",

@@ -1,4 +1,4 @@
-// Type information of modules, whose ids and texts follow those of the kernel.
+// Type information of modules, whose ids and texts continue those of the kernel.
 #include "kernel/btf.hpp"
 
 #include "../made_btf.hpp"
@@ -23,7 +23,7 @@ TEST(BtfOfModules, OwnTypesFollowThoseOfTheKernel) {
 
   auto& btf = module.open();
   EXPECT_EQ(btf.first(), own);
-  // The module's own comes first.
+  // The module's own types come first.
   const std::vector<std::uint32_t> ids{twice, 0, known, own, 0};
   EXPECT_EQ(btf.find({"twice", "none", "known", "own", "choice"}, BTF_KIND_STRUCT), ids);
   EXPECT_EQ(btf.find("twice", BTF_KIND_STRUCT), twice);

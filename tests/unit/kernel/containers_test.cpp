@@ -1,4 +1,4 @@
-// Names of cgroups, with files laid out as container runtimes and a Kubernetes node lay them out.
+// Names of cgroups, with files as container runtimes and a Kubernetes node store them.
 #include "kernel/containers.hpp"
 
 #include "expect.hpp"
@@ -133,7 +133,7 @@ TEST_F(ContainerNames, Filters) {
   EXPECT_TRUE(says(two.error().what, "there are 2 of them"));
 }
 
-// One that comes later is found, but not by a look for each event.
+// A later one is found, but not by a lookup for each event.
 TEST_F(ContainerNames, ComesLater) {
   auto early = cgroup("/system.slice/a.service");
   Containers here(files_);

@@ -12,7 +12,7 @@ struct Device {
   std::string numbers() const { return std::to_string(major) + ":" + std::to_string(minor); }
 };
 
-/// Disks and partitions of this machine, as sysfs has them; there may be none.
+/// Disks and partitions of this machine, from sysfs; there may be none.
 std::vector<Device> devices(bool partitions) {
   std::vector<Device> all;
   std::error_code error;

@@ -9,7 +9,7 @@
 namespace coretap {
 namespace {
 
-/// Of one of a call's arguments; the others may say what it means.
+/// One of a call's arguments; the others may determine its meaning.
 struct Case {
   const char* call;
   std::size_t number;
@@ -20,7 +20,7 @@ void expect_words(std::initializer_list<Case> cases) {
   for (auto& c : cases)
     EXPECT_EQ(argument_words(c.call, c.number, c.arguments).value_or("(none)"), c.words) << c.call;
 }
-/// Of the only argument that matters.
+/// For calls where only this argument matters.
 Case one(const char* call, std::size_t number, std::uint64_t value, std::string_view words) {
   std::vector<std::uint64_t> arguments(6);
   arguments[number] = value;
@@ -39,7 +39,7 @@ TEST(Flags, Open) {
                 one("openat", 2, ~std::uint64_t{0} << 32, "O_RDONLY")});  // int: the lower half
 }
 
-// Each flag alone has its own name, but for other names of the same.
+// Each single flag has a different name, except for aliases.
 TEST(Flags, OpenFlagsByThemselves) {
   std::set<std::uint64_t> seen;
   for (auto& flag : open_flag_words()) {
@@ -105,7 +105,7 @@ TEST(Flags, FilesAndOtherArguments) {
 TEST(Flags, Signals) {
   expect_each([](const std::string& n) { return signal_name(std::stoi(n)); },
               {"11 => SIGSEGV", "0 => signal 0", "65 => signal 65",
-               "32 => signal 32"});  // the C library keeps it for itself
+               "32 => signal 32"});  // reserved by the C library
   EXPECT_EQ(signal_name(SIGRTMIN), "SIGRTMIN");
   EXPECT_EQ(signal_name(SIGRTMAX), fmt::format("SIGRTMIN+{}", SIGRTMAX - SIGRTMIN));
   for (int number = 1; number <= SIGRTMAX; number++)

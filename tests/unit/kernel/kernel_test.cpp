@@ -6,7 +6,7 @@
 namespace coretap {
 namespace {
 
-/// Questions to the type information of the running kernel, where it can be read.
+/// Queries of the type information of the running kernel, if it can be read.
 class KernelTypes : public testing::Test {
  protected:
   void SetUp() override {
@@ -25,7 +25,7 @@ TEST_F(KernelTypes, Tracepoints) {
 }
 
 TEST_F(KernelTypes, Fields) {
-  for (int i = 0; i < 2; i++) {  // released and asked again
+  for (int i = 0; i < 2; i++) {  // released and queried again
     EXPECT_TRUE(kernel.has_field("task_struct", "pid"));
     kernel.release();
     kernel.release();
@@ -63,7 +63,7 @@ TEST_F(KernelTypes, ACastIsThereOrNot) {
   EXPECT_EQ(kernel.casts({"no_such_struct"}).function, 0u);
   EXPECT_TRUE(!function || casts.to == kernel.structures({"task_struct", "no_such_struct"}));
   auto there = kernel.function_type("bpf_rdonly_cast");
-  // Root can load the program that finds out.
+  // Root can load the program that determines it.
   EXPECT_EQ(function, geteuid() == 0 ? there : function == 0 ? 0 : there);
 }
 
@@ -99,7 +99,7 @@ TEST(Kernel, HostileNames) {
   }
 }
 
-// Without rights the answers are reasons; with them they are empty or reasons.
+// Without capabilities the answers are reasons; with them they are empty or reasons.
 TEST(Kernel, RefusalsAreKept) {
   Kernel kernel;
   auto& first = kernel.fentry_refusal();
@@ -109,7 +109,7 @@ TEST(Kernel, RefusalsAreKept) {
             kernel.kprobe_refusal("no_such_function_at_all"));
 }
 
-// The file names one state in brackets; kernels without lockdown have no file.
+// The file has the current state in brackets; kernels without lockdown have no file.
 TEST(Kernel, Lockdown) {
   auto state = lockdown();
   std::ifstream in("/sys/kernel/security/lockdown");
@@ -187,7 +187,7 @@ TEST_F(Cgroups, NumbersAreIds) {
 
 TEST_F(Cgroups, RootByAnySpelling) {
   if (!mount) GTEST_SKIP() << "no cgroup2 here";
-  // A file of a cgroup has a number too, but no task is in it.
+  // A file of a cgroup has an inode number, too, but no task is in it.
   for (auto& file : {*mount + "/cgroup.procs", std::string("cgroup.procs")})
     EXPECT_FALSE(cgroup_id(file)) << file;
   for (auto& spelling :

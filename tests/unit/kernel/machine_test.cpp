@@ -1,4 +1,4 @@
-// What /proc and sysfs say of the machine: its load, the nodes of its CPUs.
+// Properties of the machine in /proc and sysfs: its load, the nodes of its CPUs.
 #include "coretap/load_averages.hpp"
 #include "expect.hpp"
 #include "kernel/kernel.hpp"

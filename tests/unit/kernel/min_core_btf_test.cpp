@@ -12,7 +12,7 @@ using Types = std::unique_ptr<btf, decltype(&btf__free)>;
 
 std::string object_of(std::string_view tool) { return build(*find_tool(tool)).object.bytes(); }
 
-/// What is trimmed against what libbpf reads of this kernel by itself.
+/// The trimmed types against libbpf's own reading of this kernel.
 class Trim : public testing::Test {
  protected:
   void SetUp() override {
@@ -31,7 +31,7 @@ class Trim : public testing::Test {
   Types all{nullptr, btf__free};
 };
 
-/// Members of a struct, and of unnamed ones in it: "offset in bits, bits of a bit field, size".
+/// Members of a struct, including unnamed ones: "offset in bits, bits of a bit field, size".
 void layout(const btf* types, int id, __u32 base, WordSet& lines) {
   auto* type = btf__type_by_id(types, static_cast<__u32>(id));
   auto* members = btf_members(type);
@@ -59,7 +59,7 @@ TEST_F(Trim, AllStructsOfAllToolsAreLaidOutAsInTheKernel) {
       auto* type = btf__type_by_id(few.get(), id);
       std::string name = btf__name_by_offset(few.get(), type->name_off);
       if (!btf_is_composite(type) || name.empty()) continue;
-      // A name may stand for several types; one of them is this one.
+      // A name may have several types; one of them is this one.
       WordSet expected, have;
       layout(few.get(), static_cast<int>(id), 0, have);
       bool found = false;

@@ -1,4 +1,4 @@
-// Names of system calls, of both tables.
+// Names of system calls, in both tables.
 #include "coretap/syscalls.hpp"
 
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@ TEST(Syscalls, OfThisMachine) {
   EXPECT_EQ(syscall_indices("openat").at(0), static_cast<std::uint32_t>(SYS_openat));
 }
 
-// i386 and arm have these numbers in common.
+// i386 and arm share these numbers.
 TEST(Syscalls, Of32Bits) {
   EXPECT_EQ(syscall_name(CALLS_COMPAT + 3), "read");
   EXPECT_EQ(syscall_name(CALLS_COMPAT + 120), "clone");
@@ -24,7 +24,7 @@ TEST(Syscalls, Of32Bits) {
   EXPECT_EQ(syscall_indices("read"), (std::vector<std::uint32_t>{SYS_read, CALLS_COMPAT + 3}));
 }
 
-// Sockets have two doors on i386, and the library numbers of its own for them.
+// Sockets have two entry points on i386, and the library has private numbers for them.
 TEST(Syscalls, AllNamesLeadBack) {
   auto all = all_syscalls();
   EXPECT_GT(all.size(), 700u);

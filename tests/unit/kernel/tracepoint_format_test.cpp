@@ -1,4 +1,4 @@
-// What tracefs says of the records of tracepoints.
+// Formats of tracepoint records in tracefs.
 #include "coretap/tracepoint_format.hpp"
 
 #include "expect.hpp"

@@ -1,4 +1,4 @@
-// Zones of memory, and how they are fragmented.
+// Memory zones and their fragmentation.
 #include "coretap/fragmentation.hpp"
 #include "expect.hpp"
 #include "kernel/zones.hpp"
@@ -78,7 +78,7 @@ TEST(Zones, OfAPageFrame) {
   EXPECT_EQ(at(Zones({}), {7}), "- ");
 }
 
-// Nodes that take turns: one spans the other.
+// Interleaved nodes: one spans the other.
 TEST(Zones, SpannedByAnother) {
   Zones zones({zone(0, "Normal", 100, 400), zone(1, "Normal", 200, 300)});
   EXPECT_EQ(at(zones, {100, 199, 200, 299, 300, 400}),
@@ -114,7 +114,7 @@ const Blocks kScattered{100, 50, 20, 0, 0, 0, 0, 0, 0, 0, 0};
 const Blocks kLarge{12842, 14709, 10749, 6228, 2410, 803, 364, 238, 57, 0, 0};
 const Blocks kEmpty(11);
 
-/// Of each order.
+/// For each order.
 std::vector<int> indices(const Blocks& blocks, std::initializer_list<int> orders) {
   std::vector<int> all;
   for (int order : orders)
@@ -123,7 +123,7 @@ std::vector<int> indices(const Blocks& blocks, std::initializer_list<int> orders
   return all;
 }
 
-// Expected values are worked out by hand: 1000 - (1000 + pages * 1000 / 2^order) / blocks, each
+// Expected values are computed by hand: 1000 - (1000 + pages * 1000 / 2^order) / blocks, each
 // division rounded down.
 TEST(Fragmentation, OfZones) {
   using Indices = std::vector<int>;

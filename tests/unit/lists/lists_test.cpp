@@ -1,4 +1,4 @@
-// What bpflist and tplist show: by a /proc and by type information that are made here.
+// Output of bpflist and tplist for a /proc and type information that are made here.
 #include "../made_btf.hpp"
 #include "expect.hpp"
 #include "lists/bpf_objects.hpp"

@@ -1,4 +1,4 @@
-// Names and labels that follow from the field tables, for every tool.
+// Names and labels generated from the field tables, for every tool.
 #include "metrics/names.hpp"
 
 #include "all_tools.hpp"
@@ -41,7 +41,7 @@ TEST(MetricNames, HistogramsOfTimes) {
   EXPECT_TRUE(labels_of(*plan_of("biolatency")).empty());
 }
 
-// A value of exactly 4096 bytes is in the bucket up to 8191, and none is in that up to 4095.
+// A value of exactly 4096 bytes is in the bucket up to 8191, not in the one up to 4095.
 TEST(MetricNames, BoundsOfWholeNumbersAreInclusive) {
   auto plan = plan_of("bitesize");
   ASSERT_TRUE(plan);
@@ -65,7 +65,7 @@ TEST(MetricNames, CappedLabelsOnlyWhereTheyAreAskedFor) {
        {std::tuple{"syscount", "syscall,cgroup", Words{"syscall", "cgroup"}},
         {"biolatency", "container,uid", {"uid", "container"}}})
     EXPECT_EQ(labels_of(*plan_of(tool, {"--by", by})), labels);
-  // The disk of a sum is that of one of its rows.
+  // A sum has the disk of one of its rows.
   EXPECT_EQ(labels_of(*plan_of("biotop", {"--by", "comm"})), Words{"comm"});
   auto tool = build(*find_tool("execsnoop"));
   for (auto* name : {"pid", "args", "nothing"}) {
@@ -76,7 +76,7 @@ TEST(MetricNames, CappedLabelsOnlyWhereTheyAreAskedFor) {
   }
 }
 
-// What --by takes are keys: they do not change with what is counted.
+// --by accepts keys: they do not depend on the counts.
 TEST(MetricNames, KeysAreNoCounts) {
   for (auto& [tool, when] : all_reports()) {
     auto& report = tool.report;
@@ -94,7 +94,7 @@ TEST(MetricNames, KeysAreNoCounts) {
   }
 }
 
-// Which there are the golden file says.
+// The golden file lists them.
 TEST(MetricNames, ReadingsHaveDecimals) {
   auto loads = plan_of("loads", {"--summary"});
   for (auto& f : loads->totals)
@@ -115,7 +115,7 @@ TEST(MetricNames, EveryTool) {
         EXPECT_TRUE(std::regex_match(f.name, metric)) << f.name;
         EXPECT_TRUE(names.insert(f.name).second) << f.name << " twice";
         EXPECT_FALSE(f.help.empty()) << f.name;
-        // Profiles have no series in that text.
+        // Profiles have no series in that format.
         if ((*plan)->shape.kind != MetricShape::stacks) {
           EXPECT_TRUE(says(text, fmt::format("\n  {} {}: {}\n", f.name, name_of(f.type), f.help)));
         }
@@ -124,7 +124,7 @@ TEST(MetricNames, EveryTool) {
     for (auto& f : tool.report->fields()) {
       if (values_of(f) == Values::unbounded) continue;
       EXPECT_TRUE(std::regex_match(std::string(f.key), label)) << f.key;
-      // Kept for others; as labels those behind them may have any number of values.
+      // Reserved names; as labels those after "pid" may have any number of values.
       for (auto* kept : {"le", "quantile", "tool", "entry", "job", "instance", "pid", "tid", "ppid",
                          "port", "address", "path", "file", "args", "cpu"})
         EXPECT_NE(f.key, kept) << tool.name;

@@ -33,7 +33,7 @@ TEST(MetricsPage, LabelsAreEscaped) {
             "{comm=\"a\\\"b\\\\c\\nd\",op=\"R\"}");
   EXPECT_EQ(label_value("a\xff"), "a\xef\xbf\xbd");
   EXPECT_EQ(label_value(std::string(200, 'x')).size(), 128u);
-  // No half of a character at the end.
+  // No partial character at the end.
   std::string umlauts;
   for (int i = 0; i < 100; i++) umlauts += "\xc3\xa4";
   auto cut = label_value("x" + umlauts);

@@ -1,4 +1,4 @@
-// What `coretap serve --print` prints: dashboards of Grafana, alert rules, tables of ClickHouse.
+// Output of `coretap serve --print`: Grafana dashboards, alert rules, ClickHouse tables.
 #include "all_tools.hpp"
 #include "cli/naming.hpp"
 #include "expect.hpp"
@@ -34,7 +34,7 @@ TEST(Dashboard, PanelsAreSideBySide) {
   }
 }
 
-// Every metric is shown, and none that is not there.
+// Every metric is shown, and no unknown one.
 TEST(Dashboard, ShowsTheMetricsThatThereAre) {
   auto tools = shown_tools();
   auto json = parsed_json(dashboard(tools));
@@ -91,7 +91,7 @@ TEST(Rules, AreAboutMetricsOfAllTools) {
                      "coretap_tool_down", "coretap_tool_restarts_total", "coretap_tool_up"}));
 }
 
-/// Types by column, of the statement for a tool.
+/// Types by column, from the statement for a tool.
 std::map<std::string, std::string> columns_of(const Tool& tool) {
   auto text = table(tool);
   std::map<std::string, std::string> all;

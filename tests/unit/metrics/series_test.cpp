@@ -1,4 +1,4 @@
-// Series of a bounded number: nothing is lost, whatever comes and goes.
+// A bounded number of series: no event is lost as names come and go.
 #include "metrics/series.hpp"
 
 #include "expect.hpp"
@@ -8,12 +8,12 @@ namespace {
 
 using Labels = SeriesTable::Labels;
 
-/// So many events of each name.
+/// Counts n events for each name.
 void count(SeriesTable& table, std::uint64_t n, const Words& names) {
   for (auto& name : names) table.add({name}, Numbers{n}, n);
 }
 
-/// One event of each of so many names.
+/// Counts one event for each of this many names.
 void crowd(SeriesTable& table, int names, const std::string& prefix) {
   for (int i = 0; i < names; i++) count(table, 1, {prefix + std::to_string(i)});
 }
@@ -33,7 +33,7 @@ TEST(SeriesTable, EachLabelSetHasItsOwn) {
   EXPECT_EQ(table.folded(), 0u);
 }
 
-// After it there is as much room as before.
+// Afterwards the room is the same as before.
 TEST(SeriesTable, ClearLeavesNothing) {
   SeriesTable table({true}, 1, 8);
   crowd(table, 100, "");
@@ -47,7 +47,7 @@ TEST(SeriesTable, ClearLeavesNothing) {
   EXPECT_EQ(value(table, {"other"}), 100 - (series - 1));
 }
 
-// Only capped labels become "other": the operation stays true.
+// Only capped labels become "other": the operation stays correct.
 TEST(SeriesTable, OtherKeepsBoundedLabels) {
   SeriesTable table({true, false}, 1, 16);
   for (int i = 0; i < 100; i++)
@@ -64,14 +64,14 @@ TEST(SeriesTable, WithoutRoomForTheBoundedOnesAllAreOther) {
     table.add({"x" + std::to_string(i), "op" + std::to_string(i)}, Numbers{1}, 1);
   EXPECT_LE(table.all().size(), 4u);
   EXPECT_GT(value(table, {"other", "other"}), 0u);
-  // A name that somebody gave is no second series of that name.
+  // A real name "other" does not make a second series.
   crowd(capped, 20, "x");
   auto before = value(capped, {"other"});
   count(capped, 5, {"other"});
   EXPECT_EQ(value(capped, {"other"}), before + 5);
 }
 
-/// The increase of all series from one page to the next is what was added.
+/// The increase of all series between two pages equals the added events.
 TEST(SeriesTable, SumsAreExact) {
   for (unsigned seed = 0; seed < 20; seed++) {
     std::mt19937 random(seed);
@@ -82,7 +82,7 @@ TEST(SeriesTable, SumsAreExact) {
       std::uint64_t added = 0;
       for (int i = 0; i < 500; i++) {
         auto n = random() % 5 + 1;
-        // Some names often, and ever new ones.
+        // Some names often, many others rarely.
         auto name = random() % 3 ? random() % 40 : random() % 100'000;
         table.add({"comm" + std::to_string(name), "op" + std::to_string(random() % 3)}, Numbers{n},
                   n);
@@ -100,7 +100,7 @@ TEST(SeriesTable, SumsAreExact) {
   }
 }
 
-// Whatever comes first takes the places; a minute later who has most events has them.
+// The first names get the places; a minute later the names with most events have them.
 TEST(SeriesTable, TheLargestGetAPlace) {
   SeriesTable table({true}, 1, 10);
   crowd(table, 100, "rare");
@@ -112,7 +112,7 @@ TEST(SeriesTable, TheLargestGetAPlace) {
   EXPECT_LE(table.all().size(), 10u);
 }
 
-// It waited for a place, and got one as another left: at the next change it is no candidate.
+// It waited for a place, and got one when another left: at the next change it is not a candidate.
 TEST(SeriesTable, WhoHasAPlaceKeepsItsValue) {
   SeriesTable table({true}, 1, 4);
   table.turn(3600);

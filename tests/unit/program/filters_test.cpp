@@ -18,7 +18,7 @@ bool ends(int pidfd, int milliseconds) {
   return poll(&p, 1, milliseconds) == 1 && p.revents & POLLIN;
 }
 
-/// Exit status as Command tells it, after the end.
+/// Exit status reported by Command, after the end.
 int run(const std::vector<std::string>& words) {
   Command command;
   if (!command.prepare(words) || !command.start()) return -2;
@@ -74,7 +74,7 @@ TEST(Command, WhatCannotRunIsRefusedAtOnce) {
     EXPECT_EQ(prepared.error().status, status) << word;
     EXPECT_FALSE((status == 127 ? prepared.error().hint : prepared.error().why).empty()) << word;
     EXPECT_EQ(command.pid(), -1) << "nothing was forked";
-    // Its name is what the user typed.
+    // Its name is as typed by the user.
     EXPECT_NE(prepared.error().what.find("'" + word + "'"), std::string::npos);
   }
 }
@@ -94,7 +94,7 @@ TEST(Command, IsLookedForInPath) {
   setenv("PATH", before.c_str(), 1);
 }
 
-// What only the kernel can judge is an error when it is started.
+// Errors that only the kernel detects are reported when it is started.
 TEST(Command, WhatTheKernelRefuses) {
   ScratchDirectory scratch;
   for (auto [name, text] :
@@ -103,7 +103,7 @@ TEST(Command, WhatTheKernelRefuses) {
     Command command;
     ASSERT_TRUE(command.prepare({scratch.in(name)}));
     auto started = command.start();
-    if (started) {  // execvp() gives what is no program to the shell
+    if (started) {  // execvp() runs other files with the shell
       ASSERT_TRUE(ends(command.pidfd(), 20'000));
       EXPECT_GE(command.status(), 126) << name;
       continue;
@@ -136,9 +136,9 @@ TEST(Command, IsKilledWithItsObjectUnlessItWasStarted) {
   }
 }
 
-// A process that waits for the tool must not wait for a forgotten child: it ends when we do.
+// A process that waits for the tool must not wait for a forgotten child: it ends with us.
 TEST(Command, EndsWithUsIfNeverLetGo) {
-  Pipe pipe;  // inherited by both: it hangs up when the last of them is gone
+  Pipe pipe;  // inherited by both: it hangs up when the last of them has exited
   EXPECT_EQ(in_child([] {
               Command command;
               (void)command.prepare({"sleep", "60"});
@@ -194,7 +194,7 @@ TEST(Command, DescriptorsAreGivenBack) {
   EXPECT_EQ(before, next_descriptor());
 }
 
-/// A session with an opened, never loaded object: as far as one gets without rights.
+/// A session with an opened, never loaded object: needs no capabilities.
 struct Opened {
   Tool tool;
   Config config;
@@ -252,7 +252,7 @@ TEST(Filters, CgroupById) {
   EXPECT_EQ(o.filter().cgroup, root.st_ino);
 }
 
-/// As name_has_part() of bpf/lib/core/filter.bpf.h has it.
+/// As name_has_part() of bpf/lib/core/filter.bpf.h does it.
 bool found(const task_filter& f, const std::array<std::uint64_t, 256>& names,
            std::string_view comm) {
   std::uint64_t matched = 0;

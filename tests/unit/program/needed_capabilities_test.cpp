@@ -59,7 +59,7 @@ TEST(CapabilitySet, KeptOnesAreAllThatIsLeft) {
   }));
 }
 
-/// Where a process has only CAP_SYS_ADMIN, that stands for CAP_BPF.
+/// If a process has only CAP_SYS_ADMIN, it stands for CAP_BPF.
 TEST(CapabilitySet, AdminStaysWhereItStandsForAnother) {
   if (!own_capabilities().bits() ||
       !(own_capabilities().bits() & CapabilitySet{Capability::sys_admin}.bits()))

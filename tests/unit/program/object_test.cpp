@@ -1,13 +1,12 @@
-// The kernel objects in the executable: whole, and small.
+// The kernel objects in the executable: complete, and small.
 #include "coretap/tool.hpp"
 #include "expect.hpp"
 
 namespace coretap {
 namespace {
 
-constexpr std::size_t kMostBytes = 32 << 10;  // of one object, compressed
-constexpr std::size_t kMostMeanBytes =
-    8 << 10;  // of all, on average; scripts/budget.py counts with it
+constexpr std::size_t kMostBytes = 32 << 10;     // of one object, compressed
+constexpr std::size_t kMostMeanBytes = 8 << 10;  // average over all; scripts/budget.py uses it
 
 TEST(KernelObject, AreWhole) {
   for (auto& entry : registry()) {

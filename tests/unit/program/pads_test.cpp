@@ -1,4 +1,4 @@
-// Where the instructions of a filter go.
+// Positions of a filter's instructions.
 #include "program/pads.hpp"
 
 #include "expect.hpp"

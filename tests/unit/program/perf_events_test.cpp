@@ -10,7 +10,7 @@
 namespace coretap {
 namespace {
 
-/// As perf_event_open(2) has the config of an event of a cache.
+/// The config of a cache event, as in perf_event_open(2).
 constexpr std::uint64_t cache(std::uint64_t id, std::uint64_t operation, std::uint64_t result) {
   return id | operation << 8 | result << 16;
 }
@@ -87,8 +87,7 @@ TEST(PerfEvents, ShortestPeriods) {
     EXPECT_EQ(least_period(*perf_event(name)), period) << name;
 }
 
-// Never another event in its place: the kernel is asked for the very event, and its refusal is
-// reported.
+// Never replaced by another event: the kernel is asked for this event, and its error is reported.
 TEST(PerfEvents, WhatTheKernelSays) {
   EXPECT_EQ(perf_event_refusal("page-faults"), "");
   for (auto& name : perf_event_names()) {
@@ -103,7 +102,7 @@ TEST(PerfEvents, WhatTheKernelSays) {
   }
 }
 
-// A hook without a rate would never be sampled, one with a wrong name or period be refused.
+// A hook without a rate would never be sampled, one with a wrong name or period be rejected.
 TEST(PerfEvents, OfAllTools) {
   for (auto& entry : registry()) {
     auto tool = build(entry);

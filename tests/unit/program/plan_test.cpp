@@ -14,14 +14,14 @@ namespace {
 
 using Object = std::unique_ptr<bpf_object, ObjectDeleter>;
 
-/// Opened only: no rights are needed for that.
+/// Opened only, which needs no capabilities.
 Object open_object(const Tool& tool) {
   libbpf_set_print(nullptr);
   auto bytes = tool.object.bytes();
   return Object(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
 }
 
-/// Plans on the program of runqlat with hooks of the test's own.
+/// Plans on the program of runqlat with hooks defined by the test.
 class Plans : public testing::Test {
  protected:
   void SetUp() override {
@@ -161,7 +161,7 @@ TEST_F(Plans, Needs) {
       {has_arguments("no_such_tracepoint", 1), "no tracepoint no_such_tracepoint"},
   };
   for (auto& c : cases) {
-    // A way without programs: the needs alone decide.
+    // A variant without programs: only the needs decide.
     auto p = plan({{"hook", {{{}, {c.need}}}, {}, "optional"}});
     ASSERT_TRUE(p);
     EXPECT_EQ(p->hooks[0].candidates.at(0).rejected_because, c.refusal);
@@ -203,7 +203,7 @@ TEST_P(ToolPlans, PlanOrReasons) {
   auto text = explain(*p, true);
   EXPECT_TRUE(text.ends_with('\n'));
   for (auto& hook : tool.hooks) EXPECT_TRUE(says(text, std::string(hook.name) + ":"));
-  // What it tells to try must be there to be tried.
+  // Suggested options must exist.
   for (auto at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
     auto name = text.substr(at + 2, text.find_first_of(" ),:\n", at) - at - 2);
     EXPECT_TRUE(has_option(tool, name)) << "--" << name << " in: " << text;

@@ -29,7 +29,7 @@ std::string with_header(std::string image, void (*change)(Elf64_Ehdr&)) {
   memcpy(image.data(), &header, sizeof header);
   return image;
 }
-/// Without section headers, as sstrip leaves it.
+/// Without section headers, as by sstrip.
 std::string stripped() {
   return with_header(own_image(), [](Elf64_Ehdr& h) { h.e_shoff = h.e_shnum = h.e_shstrndx = 0; });
 }
@@ -76,7 +76,7 @@ TEST(FindFunction, RefusesWhatIsChosenAtRunTime) {
   EXPECT_EQ(find_function(file.get(), "memcpy").state, FunctionPlace::indirect);
 }
 
-// A process that maps thousands of files of that name does not fill the screen with them.
+// A process that maps thousands of files with that name does not flood the output.
 TEST(ProbeFinder, CountsFilesBeyondTheMost) {
   ScratchDirectory scratch;
   std::string maps;

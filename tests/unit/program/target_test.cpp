@@ -1,4 +1,4 @@
-// Words that name what to trace, and the lists of functions that the kernel has.
+// Arguments that name targets, and the kernel's lists of functions.
 #include "program/target.hpp"
 
 #include "expect.hpp"
@@ -14,7 +14,7 @@ TargetWord parsed(std::string_view word) {
   return t ? *t : TargetWord{};
 }
 
-/// "r:c:malloc: function at return, place c, name malloc" and so on: all that a word says.
+/// "r:c:malloc: function at return, library c, name malloc" and so on: all parts of an argument.
 std::string said(std::string_view word) {
   auto t = parsed(word);
   const char* kinds[] = {"function", "tracepoint", "usdt"};
@@ -40,7 +40,7 @@ TEST(TargetWords, AreAsBccSpellsThem) {
         {"u:pthread:libc:mutex", "usdt 'pthread' 'libc' 'mutex'"},
         {"u::probe", "usdt '' '' 'probe'"},
         {"c:[[:alpha:]]+$", "function 'c' '' '[[:alpha:]]+$'"},
-        // Names of C++ have colons of their own.
+        // C++ names contain colons.
         {"/bin/app:ns::Class::run", "function '/bin/app' '' 'ns::Class::run'"},
         {"r:app:ns::run", "function return 'app' '' 'ns::run'"}})
     EXPECT_EQ(said(word), wanted) << word;
@@ -155,7 +155,7 @@ TEST(KernelFunctions, AreThoseThatCanBeTraced) {
     EXPECT_EQ(found.left_out["on the kernel's list of what must not be probed"], 1u);
     EXPECT_EQ(found.left_out["notrace, or not built for tracing"], 1u);
     EXPECT_EQ(matching(files.lists, "*", "ext4").functions.size(), 1u);
-    // Of two with one name only the address tells which has ftrace's place.
+    // Of two with the same name only the address shows which one ftrace can trace.
     EXPECT_EQ(matching(files.lists, "same").functions.size(), addresses ? 1u : 2u);
     auto aliases = matching(files.lists, "*read*");
     EXPECT_EQ(aliases.functions.size(), 1u);

@@ -23,7 +23,7 @@ TEST(Histogram, EmptyDrawsNothing) {
   EXPECT_EQ(histogram_count(with({{0, 1}, {30, 2}, {63, 3}})), 6u);
 }
 
-// Character by character what scripts and eyes know.
+// Character by character the format that scripts and users know.
 TEST(Histogram, TheKnownFormat) {
   EXPECT_EQ(draw_histogram(with({{0, 2061}}), kUs),
             "     usecs               : count    distribution\n"
@@ -100,7 +100,7 @@ rapidjson::Document json(const hist& h, const HistogramScale& scale) {
 TEST(Histogram, Json) {
   auto h = with({{0, 3}, {10, 4}});
   h.total = 5'000'000;
-  // Only slots that counted.
+  // Only non-zero slots.
   EXPECT_EQ(members(json(h, kUs), "count total_ns histogram"),
             R"(7 5000000 [{"from_ns":0,"below_ns":2000,"count":3},)"
             R"({"from_ns":1024000,"below_ns":2048000,"count":4}])");
@@ -181,11 +181,11 @@ TEST(HeatLine, DenserWithMoreValues) {
   EXPECT_EQ(most, 1000u);
   EXPECT_EQ(heat_line(of({{1, 1000}}), 5, 2, most), "  @@      ");
   EXPECT_EQ(heat_line(of({}), 5, 1, most), "     ");
-  // One value beside millions is seen.
+  // One value beside millions is visible.
   most = 1;
   heat_line(of({{0, UINT64_MAX / 2}}), 4, 1, most);
   EXPECT_EQ(heat_line(of({{3, 1}}), 4, 1, most), "   .");
-  // What is above the last range is in it.
+  // Values above the last range are in it.
   most = 1;
   EXPECT_EQ(heat_line(of({{4, 5}, {63, 5}}), 3, 1, most), "  @");
   EXPECT_EQ(most, 10u);
@@ -214,7 +214,7 @@ TEST(HeatMap, TheSameCellAddsUp) {
       says(map.svg({"t", "values", {}}), "data-n=\"7\"", "data-n=\"1\"", "total: 8 values"));
 }
 
-/// As the kernel program has it, by floating point.
+/// As in the kernel program, by floating point.
 std::uint32_t bucket_of(std::uint64_t value) {
   if (value < 64) return static_cast<std::uint32_t>(value);
   auto power = static_cast<std::uint32_t>(std::ilogb(static_cast<long double>(value)));

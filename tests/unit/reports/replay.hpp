@@ -1,4 +1,4 @@
-// Reports without a kernel: made records and counters go through a tool's own reporter.
+// Reports without a kernel: generated records and counters pass through a tool's reporter.
 #pragma once
 
 #include "all_tools.hpp"
@@ -8,7 +8,7 @@
 
 namespace coretap::replay {
 
-/// Numbers as kernel programs hand them over: mostly small, some of them the largest.
+/// Numbers as from kernel programs: mostly small, some of them the largest.
 class Chance {
  public:
   explicit Chance(std::uint32_t seed) : random_(seed) {}
@@ -29,10 +29,10 @@ class Chance {
   std::mt19937_64 random_;
 };
 
-/// What a kernel program would have left, by chance. What it has handed over is counted.
+/// Random data as from a kernel program. All data passed on are counted.
 class MadeSource : public Source {
  public:
-  /// `stacks`: of the kernel, one behind each record.
+  /// `stacks`: kernel stacks, one after each record.
   MadeSource(std::uint32_t seed, std::size_t record_size, std::size_t records, bool stacks = false)
       : chance_(seed), record_size_(record_size), records_(records), stacks_(stacks) {}
 
@@ -41,7 +41,7 @@ class MadeSource : public Source {
     return {};
   }
   bool take_records(std::chrono::nanoseconds, std::uint64_t) override {
-    // Texts may lie anywhere behind a record, with what follows it.
+    // Offsets of texts may point anywhere after a record, including its trailing data.
     static std::string record(kRoom, 'x');
     const stack none{};
     memcpy(record.data() + record_size_, &none, sizeof none);
@@ -93,7 +93,7 @@ class MadeSource : public Source {
   static constexpr std::size_t kRoom = 1 << 17;
   static constexpr std::uint64_t kStacks = 12;
 
-  /// Counters that grow from one reading to the next; new keys come.
+  /// Counters that grow from one reading to the next; new keys appear.
   class Made : public CounterSource {
    public:
     Made(MadeSource& source, CounterShape shape) : source_(source), shape_(std::move(shape)) {}
@@ -111,7 +111,7 @@ class MadeSource : public Source {
       }
       for (auto& [key, counters] : all_) {
         if (chance.one_in(3)) continue;  // idle
-        // Every event is counted, and may have more to it.
+        // Every event is counted, and may have further counters.
         for (auto& c : counters) c += chance.below(1000);
         counters[0] += 1;
         for (auto at : shape_.largest) memset(counters.data() + at / 8, 0, sizeof(extreme));
@@ -172,10 +172,10 @@ struct Replayed {
   Session session;
   std::string text;
   Words lines;
-  std::uint64_t counted = 0;  ///< what stacks were handed over with
+  std::uint64_t counted = 0;  ///< counts passed with stacks
 };
 
-/// Options that its output asks for, each given or not by chance.
+/// Options that its output depends on, each randomly given or not.
 inline void give_some(Config& config, const OfTool& of, Chance& chance) {
   WordSet names;
   auto add = [&](std::string_view condition) {
@@ -188,7 +188,7 @@ inline void give_some(Config& config, const OfTool& of, Chance& chance) {
   for (auto& when : of.tool.report->conditions()) add(when);
   for (auto* word : {"timestamp", "verbose"}) add(word);
   if (!of.when.empty()) config.give(of.when, "");
-  // They are more than words, or ask for another report.
+  // They take values, or select another report.
   for (auto* other : {"task-filter", "by", "heatmap", "svg", "pprof"}) names.erase(other);
   for (auto& other : of.tool.other_reports) names.erase(std::string(other.when));
   for (auto& name : names)

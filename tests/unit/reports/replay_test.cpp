@@ -1,5 +1,5 @@
-// What holds of every report, whatever kernel programs have counted: lines are as documented,
-// nothing is lost between the source and the output, and intervals add up.
+// Properties of every report, for any counts of kernel programs: lines are as documented, nothing
+// is lost between source and output, and intervals add up.
 #include "replay.hpp"
 
 #include "../../fuzz/fuzz.hpp"
@@ -16,7 +16,7 @@ constexpr std::uint32_t kSeeds = 6;
 template <class Visit>
 void each(OutputFormat format, Visit visit) {
   for (auto& of : all_reports()) {
-    // Each of these reads the names of the kernel's functions.
+    // Each of these reads the names of kernel functions.
     const auto seeds = of.tool.report->kernel_symbols() ? 2 : kSeeds;
     for (std::uint32_t seed = 1; seed <= seeds; seed++) {
       SCOPED_TRACE(::testing::Message() << of.tool.name << " --" << of.when << ", seed " << seed);
@@ -78,7 +78,7 @@ void expect_documented(const std::string& line, const std::vector<JsonKind>& kin
   ASSERT_EQ(member, written.MemberEnd()) << member->name.GetString() << " is not documented";
 }
 
-/// The output of each but those of a kind of their own, which need more than a source.
+/// The output of each report, except special kinds, which need more than a source.
 template <class Visit>
 void each_output(OutputFormat format, Visit visit) {
   each(format, [&](auto& of, auto& config, auto seed) {
@@ -116,7 +116,7 @@ TEST(Replay, CsvHasTheColumnsOfItsHeader) {
     ASSERT_FALSE(lines.empty());
     std::string documented;
     auto keys = of.tool.report->csv();
-    // Of these there are as many as the machine asks for.
+    // Their number depends on the machine.
     const bool series = keys.back().name.ends_with("_N");
     if (series) keys.pop_back();
     for (auto& key : keys)
@@ -186,7 +186,7 @@ std::map<std::string, std::map<std::string, std::uint64_t>> sums_of(const OfTool
       auto found = line.FindMember(std::string(f.key).c_str());
       if (found == line.MemberEnd()) continue;
       auto& value = found->value;
-      // Differences that are cut at 0 in each interval.
+      // Differences that are limited to 0 in each interval.
       if (of.tool.name == "cachetop" && (f.key == "hits" || f.key == "read_ahead")) continue;
       if (is_key(f))
         key += value.IsString()   ? value.GetString()
@@ -200,7 +200,7 @@ std::map<std::string, std::map<std::string, std::uint64_t>> sums_of(const OfTool
   return sums;
 }
 
-/// The source after this many readings is what one reading then would have seen.
+/// After this many readings, the source equals one that was read only then.
 class InOne : public MadeSource {
  public:
   InOne(std::uint32_t seed, int readings) : MadeSource(seed, 0, 0), readings_(readings) {}

@@ -1,4 +1,4 @@
-// Rows of reports: counters by key, what they grow by, and what is read at one moment.
+// Rows of reports: counters by key, their growth, and snapshots.
 #include "coretap/config.hpp"
 #include "expect.hpp"
 #include "lib/core/shared.h"
@@ -70,7 +70,7 @@ struct WithLargest {
   extreme longest;
 };
 
-/// As a kernel program leaves it that saw this value in this interval.
+/// As left by a kernel program that had this value in this interval.
 std::uint64_t extreme_slot(std::uint32_t interval, std::uint64_t value) {
   return std::uint64_t{interval & 0xffff} << EXTREME_BITS | value;
 }
@@ -83,7 +83,7 @@ TEST(TableRows, LargestIsOfAllCpusAndOfItsInterval) {
                "max_ns")
                .with_largest<&WithLargest::longest>();
   AggregateRows rows(r);
-  const std::uint32_t interval = 0x10003;  // beyond the 16 bits that a slot has of it
+  const std::uint32_t interval = 0x10003;  // longer than the 16 bits stored in a slot
   WithLargest cpus[3] = {
       {2, {{extreme_slot(interval + 1, 900), extreme_slot(interval, 7)}}},
       {1, {{0, extreme_slot(interval, 40)}}},
@@ -161,7 +161,7 @@ TEST(CounterDeltas, ReadingsThatLeftSomeOut) {
 
 TEST(CounterDeltas, CountersThatComeLaterThanTheirEvent) {
   CounterDeltas deltas, many(2);
-  // One that is made at the moment of reading has no event yet; its first comes after it.
+  // A key created at the moment of reading has no events yet; its first comes later.
   EXPECT_EQ(deltas.since_last({{"a", {0, 0}}}), Reading{});
   EXPECT_TRUE(deltas.idle().empty());
   EXPECT_EQ(deltas.since_last({{"a", {1, 0}}}), (Reading{{"a", {1, 0}}}));
@@ -173,7 +173,7 @@ TEST(CounterDeltas, CountersThatComeLaterThanTheirEvent) {
   EXPECT_EQ(many.since_last({{"a", {0, 2, 6}}}), (Reading{{"a", {0, 1, 2}}}));
 }
 
-// Added to between the reading and its end, seen again, and not seen again.
+// Increased between the reading and the deletion, seen again, and not seen again.
 TEST(CounterDeltas, NothingIsLostOfKeysThatGo) {
   for (bool again : {false, true}) {
     CounterDeltas deltas;

@@ -1,4 +1,4 @@
-// Rules that every tool's table keeps.
+// Rules for every tool's table.
 #include <cctype>
 
 #include "all_tools.hpp"
@@ -20,7 +20,7 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
 
   bool has_option(std::string_view name) const { return coretap::has_option(tool, name); }
 
-  /// A condition as Config::holds reads it.
+  /// A condition as parsed by Config::holds.
   void expect_condition(std::string_view when) const {
     EXPECT_FALSE(when.ends_with('|')) << when;
     for (auto& word : options_of(when))
@@ -41,7 +41,7 @@ bool matches(std::string_view text, const char* pattern) {
                           known.try_emplace(pattern, pattern).first->second);
 }
 
-/// A fragment: lower case at its start (but for names such as I/O), no full stop.
+/// A fragment: starts with lower case (except names such as I/O), no full stop.
 void expect_fragment(std::string_view text, std::string_view where) {
   ASSERT_FALSE(text.empty()) << where;
   EXPECT_FALSE(matches(text, "[A-Z][a-z]+([ ,:;].*)?")) << where << " has a capital: " << text;
@@ -101,8 +101,7 @@ TEST_P(EveryTool, HasWellFormedOptions) {
   }
 }
 
-/// The words of an example as a shell would pass them, without redirections, up to the end of the
-/// command.
+/// Splits an example like a shell, without redirections, up to the end of the command.
 Words shell_words(std::string_view command) {
   static const std::regex part(R"(([0-9]*[<>]+&?\s*\S+)|([|;&])|('[^']*'|"[^"]*"|[^\s'"|;&<>])+)");
   Words all;
@@ -126,7 +125,7 @@ void expect_parses(const Tool& tool, std::string_view command) {
   ASSERT_FALSE(words.empty());
   EXPECT_EQ(words[0], tool.name);
   words.erase(words.begin());
-  // Which users and disks there are is the machine's affair.
+  // Users and disks depend on the machine.
   auto machine = tool;
   for (auto& o : machine.options)
     if (o.complete == Complete::disk || o.complete == Complete::user)
@@ -228,7 +227,7 @@ TEST_P(EveryTool, WritesEachKeyOnce) {
   for (auto& k : tool.report->csv())
     EXPECT_TRUE(columns.insert(k.name).second) << k.name << " twice";
   for (auto& report : reports_of(tool)) {
-    // The same title in two forms, of which an option chooses one, is one column.
+    // The same title in two forms, one of which an option selects, is one column.
     std::map<std::string_view, std::string> titles;
     for (auto& f : report->fields()) {
       if (f.title.empty()) continue;
@@ -247,7 +246,7 @@ TEST_P(EveryTool, HasAReportThatIsComplete) {
     EXPECT_FALSE(report->json().empty());
     EXPECT_FALSE(report->csv().empty());
     for (auto condition : report->conditions()) expect_condition(condition);
-    // Tables name the keys that they sort by.
+    // Tables name their sort keys.
     Config config;
     config.sort = "no such key";
     auto checked = report->check(config);

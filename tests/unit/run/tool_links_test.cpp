@@ -10,7 +10,7 @@ class Link : public testing::Test {
     for (auto* directory : {"usr/sbin", "usr/local/bin"}) fs::create_directories(root_ / directory);
     file(executable_);
   }
-  /// A link that is replaced.
+  /// Replaces a link.
   static void replace(const fs::path& link, const fs::path& target) {
     fs::remove(link);
     fs::create_symlink(target, link);
@@ -40,7 +40,7 @@ TEST(ToolCalled, ByTheWholeNameOrAfterTheLastDash) {
     EXPECT_EQ(tool_called(name).tool, find_tool("fsdist")) << name;
     EXPECT_EQ(tool_called(name).option, "--type=ext4") << name;
   }
-  // A login shell's name begins with a dash. Commands with links are names without a tool.
+  // A login shell's name starts with a dash. Names without a tool run commands with links.
   for (auto name : {"coretap", "coretap-static", "runqlat-", "-runqlat", "ctrunqlat", "-", "",
                     "tplist", "ct-tplist"})
     EXPECT_EQ(tool_called(name).tool, nullptr) << name;
@@ -56,7 +56,7 @@ TEST_F(Link, MakesANameForEachTool) {
   EXPECT_EQ(names(root_ / "usr/sbin").size(), tools_ + 1);
   EXPECT_EQ(fs::read_symlink(root_ / "usr/sbin/runqlat"), "coretap");
   EXPECT_EQ(fs::read_symlink(root_ / "usr/sbin/bpflist"), "coretap");
-  // A second time only what is missing is made.
+  // The second time only missing links are created.
   fs::remove(root_ / "usr/sbin/runqlat");
   made = make_links(executable_, root_ / "usr/sbin", "");
   ASSERT_TRUE(made);
@@ -69,7 +69,7 @@ TEST_F(Link, LeadsThereFromAnyDirectoryWhereverTheTreeIs) {
   auto link = root_ / "usr/local/bin/ct-runqlat";
   EXPECT_EQ(fs::read_symlink(link), "../../sbin/coretap");
   EXPECT_TRUE(fs::equivalent(link, executable_));
-  // A directory that is a link itself.
+  // A directory that is itself a link.
   fs::create_directory_symlink("local/bin", root_ / "usr/names");
   ASSERT_TRUE(make_links(executable_, root_ / "usr/names", ""));
   EXPECT_TRUE(fs::equivalent(root_ / "usr/names/runqlat", executable_));

@@ -1,4 +1,4 @@
-// The configuration of `coretap serve`: what is taken, and what is refused with which words.
+// The configuration of `coretap serve`: accepted files, and the errors of rejected ones.
 #include "serve/config.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
@@ -83,7 +83,7 @@ TEST(ServeConfig, EventsArePushedOrWrittenOrBoth) {
             (Words{"fsdist", "--type=ext4"}));
 }
 
-// What the manual page has is read: a date is no value of any of them.
+// Each key in the manual page is read: a date is not a valid value of any.
 TEST(ServeConfig, EachKeyIsRead) {
   auto refuses = [](const std::string& before, std::string_view key, std::string_view after = "") {
     auto text = fmt::format("{}{} = 1979-05-27{}", before, key, after);
@@ -163,12 +163,12 @@ TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {
   }
 }
 
-/// Of packaging/exporter.
+/// A file of packaging/exporter.
 std::string shipped(const std::string& file) {
   return places::file_text(places::source_dir() + "/packaging/exporter/" + file);
 }
 
-// An entry with room for one set of labels alone would show nothing but "other".
+// An entry with room for only one set of labels would show nothing but "other".
 TEST(ServeConfig, ShippedEntriesHaveRoomForTheirSeries) {
   auto c = config(shipped("exporter.toml"));
   ASSERT_TRUE(c) << c.error().what;

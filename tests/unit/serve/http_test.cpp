@@ -1,4 +1,4 @@
-// Where OTLP is pushed to, and what HTTP servers answer.
+// Destinations of OTLP pushes, and responses of HTTP servers.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/un.h>
@@ -88,7 +88,7 @@ TEST(HttpAnswer, Whole) {
     EXPECT_EQ(answer->status, good.status);
     EXPECT_EQ(answer->body, good.body);
     EXPECT_EQ(answer->retry_after, std::nullopt);
-    // Nothing is one before its head is whole.
+    // A response needs a complete head.
     for (std::size_t n = 0; n < good.text.find("\r\n\r\n"); n++)
       EXPECT_FALSE(parse_answer(std::string_view(good.text).substr(0, n), false)) << n;
   }

@@ -1,4 +1,4 @@
-// What is pushed, kept, tried again and dropped, with a server of libevent in the same loop.
+// Data that are pushed, kept, retried and dropped, with a libevent server in the same loop.
 #include "serve/pusher.hpp"
 
 #include <event2/buffer.h>
@@ -94,7 +94,7 @@ class PusherTest : public testing::Test {
     return *pusher_;
   }
 
-  /// Until the condition holds; false: it does not.
+  /// Runs until the condition holds; false: timeout.
   bool run(const std::function<bool()>& condition) {
     auto end = Clock::now() + kPatience;
     while (!condition() && Clock::now() < end) {
@@ -125,7 +125,7 @@ class PusherTest : public testing::Test {
   double items(std::string_view kind) const {
     return value(fmt::format("coretap_otlp_items_total{{kind=\"{}\"}}", kind));
   }
-  /// How long the last push takes; `meanwhile` comes behind its beginning.
+  /// Duration of the last push; `meanwhile` is called after its start.
   Clock::duration finish(const std::function<void()>& meanwhile = [] {}) {
     bool done = false;
     auto began = Clock::now();
@@ -134,7 +134,7 @@ class PusherTest : public testing::Test {
     EXPECT_TRUE(run([&] { return done; }));
     return Clock::now() - began;
   }
-  /// A page with so many counters, by labels that compress badly.
+  /// A page with this many counters, with labels that compress badly.
   void fill_page(int counters, int letters) {
     std::mt19937 random(1);
     page_ = "# TYPE coretap_x_total counter\n";
@@ -158,7 +158,7 @@ class PusherTest : public testing::Test {
   std::vector<Got> got_;
 };
 
-/// Where a tool's events come from.
+/// A source of a tool's events.
 struct Tool {
   Fd ours;
 
@@ -182,7 +182,7 @@ TEST_F(PusherTest, MetricsComeByThemselves) {
   EXPECT_EQ(got_[0].type, "application/x-protobuf");
   EXPECT_EQ(got_[0].header, "yes");
   EXPECT_TRUE(run([&] { return requests("metrics", "taken") >= 2; }));
-  // One of the page, and what the pusher says of itself.
+  // One of the page, and the pusher's own metrics.
   EXPECT_EQ(items("metrics"), 16 * requests("metrics", "taken"));
 }
 
@@ -307,7 +307,7 @@ TEST_F(PusherTest, TheLastPush) {
 
 TEST_F(PusherTest, TheLastPushWaitsForNobody) {
   auto& p = pusher();
-  Tool tool(p);  // does not end
+  Tool tool(p);  // must exist until the end
   p.push_metrics();
   EXPECT_LT(finish(), std::chrono::seconds(4));
 }

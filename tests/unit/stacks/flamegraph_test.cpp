@@ -11,9 +11,9 @@ using namespace std::string_literals;
 using namespace std::string_view_literals;
 using Path = std::vector<StackWord>;
 
-/// A frame as it is in the file.
+/// A frame as in the file.
 struct Box {
-  std::string name, style;  // the name as XML writes it
+  std::string name, style;  // the name as XML has it
   double x = 0, width = 0;  // per cent
   int y = 0;
   std::uint64_t value = 0;
@@ -48,7 +48,7 @@ Box box(const std::string& svg, std::string_view name) {
   return {};
 }
 
-/// Every tag that the file may hold; whatever a name adds is not among them.
+/// The only tags that the file may have, whatever the names contain.
 void expect_only_our_tags(const std::string& svg) {
   auto text = svg;
   for (auto* part : {"style", "script"}) {  // CDATA
@@ -80,7 +80,7 @@ Path user(const Words& names) {
 
 PictureTitle titled(std::string title) { return {std::move(title), "samples", {}}; }
 
-/// Of one stack.
+/// The graph of one stack.
 std::string drawn(const Words& names) {
   FlameGraph graph;
   graph.add(user(names), 1);
@@ -101,7 +101,7 @@ TEST(FlameGraph, EqualFramesMergeAndSum) {
   for (auto [name, value] :
        {std::pair{"all", 100u}, {"main", 100u}, {"a", 90u}, {"b", 70u}, {"c", 10u}})
     EXPECT_EQ(box(svg, name).value, value) << name;
-  // By name from the left; what ends in a frame itself is its right end.
+  // From the left by name; samples that end in a frame itself are at its right end.
   EXPECT_DOUBLE_EQ(box(svg, "a").x, 0);
   EXPECT_DOUBLE_EQ(box(svg, "b").x, 0);
   EXPECT_DOUBLE_EQ(box(svg, "b").width, 70);
@@ -127,7 +127,7 @@ TEST(FlameGraph, KindsAndWakersAreApart) {
   EXPECT_EQ(shades.size(), 1u) << "equal names look equal";
   EXPECT_TRUE(says(svg, ">task<", ">user<", ">kernel<", ">mark<", ">waker<", ">waker&#39;s user<",
                    ">waker&#39;s kernel<"));
-  // The legend has only what occurs.
+  // The legend lists only kinds that occur.
   svg = drawn({"main"});
   EXPECT_TRUE(says(svg, ">user</text>"));
   for (auto* other : {">kernel</text>", ">waker</text>"}) EXPECT_FALSE(says(svg, other));
@@ -217,7 +217,7 @@ TEST(FlameGraph, LabelsFitTheirBoxes) {
   graph.add(user({wide + wide + wide + wide}), 5);
   graph.add(user({"z"}), 990);
   auto svg = graph.svg(titled("t"));
-  // 0.5 % are 5.9 pixels: no letter; 100 % have room.
+  // 0.5 % are 5.9 pixels: no letter; 100 % are wide enough.
   EXPECT_EQ(svg.find(">abc"), svg.find(">abcdefghijklmnopqrstuvwxyz\n")) << "only in the title";
   EXPECT_TRUE(says(svg, ">z</text>"));
   FlameGraph half;
@@ -226,7 +226,7 @@ TEST(FlameGraph, LabelsFitTheirBoxes) {
   auto cut = half.svg(titled("t"));
   auto label = between(cut, "<text x=\"3\" y=\"12\">q", "</text>");
   EXPECT_TRUE(label.ends_with("q\xe2\x80\xa6")) << label;
-  // 590 pixels at 7.25, less the margins: 80 letters, the last one the dots.
+  // 590 pixels at 7.25, minus the margins: 80 letters, the last one the ellipsis.
   EXPECT_EQ(label.size(), 78u + 3);
   auto other = between(cut, "<text x=\"3\" y=\"12\">\xe6", "</text>");
   EXPECT_EQ(other.size(), 8u + 80 - 6 - 1 + 3);
@@ -242,12 +242,12 @@ TEST(FlameGraph, NarrowFramesAreCountedNotDrawn) {
   EXPECT_EQ(box(svg, "all").value, 1'000'007u) << "their time still counts";
 }
 
-/// Sums, places and order agree with one another.
+/// Sums, positions and order are consistent.
 void expect_consistent(const std::string& svg, bool complete) {
   auto all = boxes(svg);
-  std::map<int, double> end;  // of what is drawn in each row
+  std::map<int, double> end;  // right end of the boxes in each row
   std::vector<Box> below;
-  std::vector<std::uint64_t> above;  // sums of the children of what is in `below`
+  std::vector<std::uint64_t> above;  // sums of the children of frames in `below`
   auto close = [&] {
     EXPECT_LE(above.back(), below.back().value) << below.back().name;
     above.pop_back();
@@ -318,7 +318,7 @@ TEST(FlameGraph, HundredThousandStacks) {
   expect_consistent(svg, false);
 }
 
-// Nine parties with a kernel and a user stack of 127 frames each.
+// Nine tasks with a kernel and a user stack of 127 frames each.
 TEST(FlameGraph, DeepStacks) {
   Words names;
   for (int i = 0; i < 9 * 256; i++) names.push_back("f" + std::to_string(i));
@@ -353,7 +353,7 @@ TEST(FlameGraph, ScriptAndStyle) {
   EXPECT_LT(script.size(), 8u << 10);
   for (auto text : {script, style}) {
     EXPECT_EQ(text.find("]]>"), text.npos) << "it would end its CDATA";
-    // Nothing from elsewhere, and no way from text to markup or code.
+    // No external resources, and no path from text to markup or code.
     for (auto word : {"http", "//www", "url(", "@import", "href", "src", "fetch(", "XMLHttp",
                       "import(", "innerHTML", "outerHTML", "insertAdjacent", "document.write",
                       "eval(", "Function(", "DOMParser", "setTimeout"})

@@ -26,11 +26,11 @@ std::string gunzip(const std::string& bytes) {
   return out;
 }
 
-/// A profile as its readers understand it.
+/// A profile as its readers interpret it.
 struct Read {
   struct Frame {
     std::string name, linkage_name, file, build_id;
-    std::uint64_t offset = 0, address = 0;  // in the file, and of the profile
+    std::uint64_t offset = 0, address = 0;  // in the file, and in the profile
     bool operator==(const Frame&) const = default;
   };
   struct Sample {
@@ -97,7 +97,7 @@ struct Read {
   }
 };
 
-/// One sample of one frame.
+/// Adds one sample of one frame.
 void add(PprofProfile& p, const StackWord& word, std::string_view comm = "app") {
   p.add(Path{word}, {std::string(comm), 7}, Numbers{1, 1});
 }

@@ -33,7 +33,7 @@ std::string folded(const StackReport& report, const std::vector<StackParty>& par
   return StackLayout(report, style).folded(parties);
 }
 
-/// "main" as "u:main", "wu:main" where it is a waker's.
+/// "main" as "u:main", "wu:main" for a waker's.
 Words kinds(const StackReport& report, const std::vector<StackParty>& parties) {
   Words all;
   for (auto& w : StackLayout(report, {}).path(parties))

@@ -9,7 +9,7 @@ extern "C" __attribute__((noinline, used)) int coretap_stacks_test_function(int 
 namespace coretap {
 namespace {
 
-constexpr std::uint64_t kNowhere = 0x10;  // in the first page, which no process has
+constexpr std::uint64_t kNowhere = 0x10;  // in the first page, which no process maps
 
 stack with(std::initializer_list<std::uint64_t> addresses) {
   stack s{};
@@ -26,7 +26,7 @@ TEST(Stacks, UserFrames) {
             (Words{"coretap_stacks_test_function", "coretap_stacks_test_function", "[unknown]"}));
 }
 
-// Callers' addresses are those behind the call: a function may end with one.
+// Callers' addresses are return addresses, after the call: a function may end with one.
 TEST(Stacks, OnlyTheLeafIsWhereItStands) {
   Stacks stacks({.offsets = true});
   auto frames = stacks.user(getpid(), with({here(), here()}));
@@ -47,7 +47,7 @@ TEST(Stacks, Modules) {
   EXPECT_EQ(frames[1], "[unknown]") << "in no module";
 }
 
-// The depth comes from a map: not beyond the array, whatever it says.
+// The depth comes from a map: it is limited to the array.
 TEST(Stacks, DepthIsBounded) {
   Stacks stacks({});
   stack s{};
@@ -66,7 +66,7 @@ TEST(Stacks, ProcessesThatAreNot) {
   }
 }
 
-/// Addresses of kernel functions, where this process may see them; 0: none.
+/// Addresses of kernel functions, if this process may see them; 0: none.
 std::uint64_t kernel_address(std::string_view wanted) {
   std::ifstream in("/proc/kallsyms");
   for (std::string line; std::getline(in, line);) {
@@ -87,7 +87,7 @@ TEST(Stacks, KernelFrames) {
   EXPECT_EQ(plain.kernel(with({read + 8, kNowhere})), (Words{"vfs_read", "[unknown]"}));
   EXPECT_EQ(offsets.kernel(with({read + 8})), Words{"vfs_read+0x8"});
   if (!run) return;
-  // How our own program came to run is no part of the answer; further up it is the user's business.
+  // Our program's frames at the leaf are not shown; further up they may matter to the user.
   EXPECT_EQ(plain.kernel(with({run + 8, read + 8, run + 8})),
             (Words{"vfs_read", "bpf_trace_run1"}));
   EXPECT_TRUE(plain.kernel(with({run + 8})).empty());

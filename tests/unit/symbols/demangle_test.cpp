@@ -8,12 +8,12 @@ TEST(Demangle, CxxAndRust) {
       [](const std::string& name) { return demangle(name); },
       {"_ZN3Foo3barEil => Foo::bar(int, long)", "_Z3foov.cold => foo() [clone .cold]",
        "_ZNKSt6vectorIiSaIiEE4sizeEv => std::vector<int, std::allocator<int> >::size() const",
-       // Legacy Rust loses its hash.
+       // The hash of legacy Rust is removed.
        "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE => core::fmt::Write::write_fmt",
        "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE.llvm.1234 => core::fmt::Write::write_fmt",
        "_ZN60_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..Drop$GT$4drop17h0123456789abcdefE"
        " => <alloc::vec::Vec<T> as core::ops::Drop>::drop",
-       // Not quite a hash: C++ then.
+       // Not a valid hash: treated as C++.
        "_ZN1a17h0123456789abcdeXEv => a::h0123456789abcdeX()", "_RNvC1a1b => a::b",
        "_RNvNtCs1234_7mycrate3foo3bar => mycrate::foo::bar",
        "_RNvMNtCs1234_7mycrate3fooNtB2_3Bar3baz => <mycrate::foo::Bar>::baz",
@@ -36,7 +36,7 @@ TEST(Demangle, BoundsTheLength) {
   EXPECT_EQ(demangle(name), name);
 }
 
-// Each argument's type holds the one before twice: 40 steps would make terabytes.
+// Each argument's type contains the previous one twice: 40 steps would make terabytes.
 TEST(Demangle, BoundsTheResult) {
   static constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string name = "_Z1f1aIiiES_IS0_S0_E";
@@ -59,7 +59,7 @@ TEST(Demangle, KnowsWhereParametersBegin) {
   EXPECT_EQ(parameters_at("f()::{lambda(int)#1}::operator()(int) const"), 32U);
 }
 
-// Symbols as g++ and rustc make them, and what the source may call them.
+// Symbols from g++ and rustc, and their possible names in the source.
 TEST(Demangle, NamesInTheSource) {
   const std::pair<const char*, std::vector<std::string>> known[] = {
       {"_ZN2ns4convIiEET_i",
@@ -86,7 +86,7 @@ TEST(Demangle, NamesInTheSource) {
           << mangled << ": " << name;
   }
   EXPECT_EQ(part_in_symbol("ns::conv<int>"), "conv");
-  // A function within another one is not called by the name of that.
+  // A nested function does not match the name of the outer one.
   const auto inner = names_in_source("_ZZN2ns3locEiEN1L3runEi");
   EXPECT_EQ(std::ranges::find(inner, "ns::loc"), inner.end());
   EXPECT_NE(std::ranges::find(inner, "ns::loc::L::run"), inner.end());

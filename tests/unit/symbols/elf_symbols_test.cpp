@@ -23,7 +23,7 @@ const ElfSymbols::Function* find_named(const ElfSymbols& table, std::string_view
   return nullptr;
 }
 
-// A small stripped file with build-id, its debug file beside it.
+// A small stripped file with build-id, and its debug file.
 class StrippedFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ class StrippedFiles : public testing::Test {
         !succeeds("strip --strip-all -o " + stripped + " " + full))
       GTEST_SKIP() << "needs objcopy and strip";
   }
-  /// The stripped file, changed.
+  /// The stripped file, modified.
   std::string changed(const std::string& options) const {
     EXPECT_TRUE(succeeds("objcopy " + options + " " + stripped + " " + scratch.in("changed")));
     return scratch.in("changed");
@@ -61,7 +61,7 @@ TEST(ElfSymbols, ReadsItself) {
     ASSERT_NE(table->find(each.start + each.size), &each) << table->name(each);
 }
 
-// Where a stack may end: by name, or where the symbols are gone by the ELF header.
+// Functions where a stack may end: by name, or without symbols by the ELF header.
 TEST_F(StrippedFiles, EntryOfAProgram) {
   const auto table = read(full), bare = read(stripped);
   ASSERT_TRUE(table && bare);
@@ -76,7 +76,7 @@ TEST_F(StrippedFiles, EntryOfAProgram) {
   }
 }
 
-// The C library has lost the names of its own local functions.
+// The C library is stripped of the names of local functions.
 TEST(ElfSymbols, EntriesOfTheCLibrary) {
   Dl_info library{};
   ASSERT_NE(dladdr(reinterpret_cast<void*>(&::qsort), &library), 0);
@@ -94,7 +94,7 @@ TEST(ElfSymbols, EntriesOfTheCLibrary) {
   EXPECT_FALSE(table->is_entry(sort)) << "calls back into programs, but somebody has called it";
 }
 
-// Each would be read again, of bytes that cost nothing in a sparse file.
+// Each table would be read again, from bytes that cost nothing in a sparse file.
 TEST(ElfSymbols, OfTablesOfOneKindTheFirstCounts) {
   auto file = places::file_text("/proc/self/exe");
   Elf64_Ehdr header;
@@ -117,7 +117,7 @@ TEST(ElfSymbols, OfTablesOfOneKindTheFirstCounts) {
   EXPECT_EQ(find_named(*table, "function_of_elf_test"), nullptr);
 }
 
-// What its frames leave of a stripped file is enough for a place in it.
+// The frames of a stripped file suffice for offsets in it.
 TEST_F(StrippedFiles, HaveCodePlaces) {
   const Fd whole = open_file(full), bare = open_file(stripped);
   const auto table = ElfSymbols::read(whole.get()), none = ElfSymbols::read(bare.get());
@@ -134,7 +134,7 @@ TEST_F(StrippedFiles, HaveCodePlaces) {
   EXPECT_EQ(framed.state, CodePlace::found);
   EXPECT_EQ(framed.size, named.size);
   EXPECT_EQ(framed.offset, named.offset);
-  std::size_t n = 0, same = 0;  // aliases and what assemblers write have other sizes
+  std::size_t n = 0, same = 0;  // aliases and hand-written assembly have other sizes
   for (const auto& each : table->functions())
     if (n++; at(each.start + each.size - 1).size == each.size) same++;
   EXPECT_GT(same * 10, n * 9);
@@ -180,7 +180,7 @@ std::string xz(const std::string& plain) {
 }
 
 TEST_F(StrippedFiles, ReadsMiniDebuginfo) {
-  // The whole file serves as its own mini debug file, if small enough.
+  // The whole file is used as its own mini debug file, if small enough.
   ASSERT_TRUE(succeeds("strip --strip-debug " + full));
   const std::string plain = places::file_text(full);
   if (plain.size() > (60 << 20)) GTEST_SKIP() << "this test is too large";
@@ -202,7 +202,7 @@ TEST(ElfSymbols, RefusesWhatIsNotElf) {
   EXPECT_FALSE(ElfSymbols::read(std::span<const char>{}));
 }
 
-// Sections without number in the header: libelf would allocate for what a sparse file can claim.
+// Section count outside the header: libelf would allocate whatever a sparse file claims.
 TEST(ElfSymbols, RefusesExtendedCounts) {
   for (auto change :
        {+[](Elf64_Ehdr& h) { h.e_shnum = 0; }, +[](Elf64_Ehdr& h) { h.e_phnum = PN_XNUM; }}) {

@@ -1,4 +1,4 @@
-// Lengths of instructions against those that objdump shows of the C library.
+// Lengths of instructions against objdump's output for the C library.
 #include "symbols/instructions.hpp"
 
 #include "expect.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// "   23f40:\t48 83 ec 08 \tsub    $0x8,%rsp": its bytes; empty: it is no instruction.
+/// "   23f40:\t48 83 ec 08 \tsub    $0x8,%rsp": its bytes; empty: not an instruction.
 Bytes bytes_of(const char* line) {
   Bytes all;
   const char* at = strchr(line, ':');
@@ -25,7 +25,7 @@ Bytes bytes_of(const char* line) {
   return all;
 }
 
-/// "jmp    23f80 <qsort+0x40>" as what it does, and the address that it names; 0: none.
+/// "jmp    23f80 <qsort+0x40>" as its kind and target address; 0: none.
 std::pair<Flow::Kind, std::uint64_t> shown_flow(const char* line) {
   std::string_view word(strrchr(line, '\t') + 1);
   for (std::string_view prefix : {"bnd ", "repz ", "notrack "})

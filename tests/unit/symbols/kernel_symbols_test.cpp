@@ -7,7 +7,7 @@ namespace {
 
 using symbols::test::sample;
 
-/// "name module" of each; "?" where none is known.
+/// "name module" of each; "?" if unknown.
 Words found(KernelSymbols& kernel, std::initializer_list<std::uint64_t> addresses) {
   Words all;
   for (auto address : addresses) {
@@ -30,7 +30,7 @@ TEST(KernelSymbols, FindsFunctionsAndOffsets) {
 
 TEST(KernelSymbols, PrefersGlobalAliasesAndNoDecoys) {
   KernelSymbols kernel(sample("kallsyms.txt"));
-  // _stext: the first of equals
+  // _stext: the first of those with equal addresses
   EXPECT_EQ(found(kernel,
                   {0xffffffff81000100, 0xffffffff81000000, 0xffffffff81000200, 0xffffffff81000221}),
             (Words{"global_alias kernel", "_stext kernel", "padded kernel", "checked kernel"}));
@@ -46,7 +46,7 @@ TEST(KernelSymbols, NamesModulesInAnyOrder) {
 
 TEST(KernelSymbols, DoesNotGuessOutsideCode) {
   KernelSymbols kernel(sample("kallsyms.txt"));
-  // The third and the second last are data, the last one is 16 MiB behind.
+  // The third and the second last are data, the last one is 16 MiB after.
   EXPECT_EQ(found(kernel, {0, 0x1000, 0x55d000001000, UINT64_MAX, 0xffffffff81000500,
                            0xffffffff81fffff0, 0xffffffff83000001}),
             Words(7, "?"));

@@ -84,7 +84,7 @@ TEST(NumberedFiles, InTheRootOfAProcessThatHasIt) {
   fs::create_directory_symlink(scratch.path(), scratch.path() + "/proc/77/root");
   NumberedFiles files(scratch.path() + "/proc");
   ASSERT_EQ(files.number(*identity_of(handle.get()), "/inside", 0, handle, 0), 1u);
-  // Without the handle the process' root leads there.
+  // Without the handle, found by the process's root.
   NumberedFile file{.id = *identity_of(handle.get()), .path = "/inside"};
   EXPECT_FALSE(files.open(file, 0));
   EXPECT_FALSE(files.open(file, 78));
@@ -107,7 +107,7 @@ std::uint64_t frame(std::uint64_t number, std::uint64_t place) {
   return STACK_IN_FILE | number << STACK_PLACE_BITS | place;
 }
 
-// As the kernel program has it: a place in the file, whichever process runs it.
+// As in the kernel program: an offset in the file, for any process that runs it.
 TEST(NumberedFiles, FunctionsByTheirPlaces) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
   UserSymbols user;
@@ -126,7 +126,7 @@ TEST(NumberedFiles, FunctionsByTheirPlaces) {
   EXPECT_EQ(found.module_offset, known.module_offset);
   found = other.find_in_file(files, frame(1, place + 2) | STACK_EXACT, 0, true);
   EXPECT_EQ(found.offset, 2u);
-  // Of a return address the byte before is looked up.
+  // For a return address the byte before is looked up.
   found = other.find_in_file(files, frame(1, place), 0, false);
   EXPECT_NE(found.name, "numbered_function");
   EXPECT_EQ(found.module_offset, known.module_offset);

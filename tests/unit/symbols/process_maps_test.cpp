@@ -1,4 +1,4 @@
-// Maps of processes, and of the code that they make at run time.
+// Maps of processes, and of code generated at run time.
 #include "expect.hpp"
 #include "symbols/perf_map.hpp"
 #include "symbols/proc_maps.hpp"
@@ -38,7 +38,7 @@ TEST(ProcMaps, KeepsExecutableMappingsAndTellsTheirKinds) {
 TEST(ProcMaps, CopiesOfCodeAreTheFiles) {
   ScratchDirectory directory;
   const auto maps = directory.write("maps",
-                                    // All of it; but for what is beside pages of 2 MB.
+                                    // All of the code, except parts next to 2 MB pages.
                                     "100000-101000 r--p 00000000 fe:00 5 /a\n"
                                     "101000-103000 rwxp 00000000 00:00 0\n"
                                     "103000-104000 r--p 00003000 fe:00 5 /a\n"
@@ -46,7 +46,7 @@ TEST(ProcMaps, CopiesOfCodeAreTheFiles) {
                                     "201000-202000 r-xp 00000000 00:00 0\n"
                                     "202000-203000 rwxp 00000000 00:01 3 /anon_hugepage (deleted)\n"
                                     "203000-204000 rw-p 00003000 fe:00 6 /b\n"
-                                    // Not known: its place differs by the two; another file's.
+                                    // Unknown: the neighbours' offsets differ; another file's.
                                     "301000-302000 r--p 00000000 fe:00 7 /c\n"
                                     "302000-303000 rwxp 00000000 00:00 0\n"
                                     "303000-304000 r--p 00001000 fe:00 7 /c\n"
@@ -72,7 +72,7 @@ TEST(ProcMaps, SurvivesDamage) {
   EXPECT_EQ(content.executable[0].path, "/good");
   EXPECT_EQ(content.executable[1].path, "/later");
   EXPECT_TRUE(content.executable[2].path_cut);
-  EXPECT_EQ(content.executable[3].start, 0xd000u);  // the last line lacks its newline
+  EXPECT_EQ(content.executable[3].start, 0xd000u);  // the last line has no newline
   EXPECT_EQ(content.damaged, 12u);
 }
 
@@ -138,12 +138,12 @@ TEST(PerfMap, SurvivesDamage) {
   const PerfMap map = PerfMap::read(open_file(sample("perf_map_damaged.txt")).get());
   EXPECT_EQ(names_at(map, {0x1000, 0x2000, 0x4000}), (Words{"", "good", "after_long"}));
   EXPECT_EQ(name_at(map, 0x3000).size(), 4096u - std::string("3000 10 ").size());
-  EXPECT_EQ(name_at(map, 0x5000), "");  // its writer is not done
+  EXPECT_EQ(name_at(map, 0x5000), "");  // not yet completely written
   EXPECT_EQ(map.segments(), 3u);
   EXPECT_EQ(map.damaged(), 11u);
 }
 
-// Against the obvious method: paint every address, the last entry wins.
+// Against the simple method: mark every address, the last entry wins.
 TEST(PerfMap, AgreesWithPainting) {
   ScratchDirectory scratch;
   std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time

@@ -14,7 +14,7 @@ inline Fd open_file(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-/// Empty: this program has none of its own.
+/// Empty: this program is statically linked.
 inline std::string path_of_libc() {
   std::string path;
   dl_iterate_phdr(

@@ -7,7 +7,7 @@
 
 __attribute__((noinline, used)) static int known_static_function(int n) { return n * 3 + 1; }
 
-// As a child this test prints where its function is, and waits to be looked at.
+// In a child this test prints its function's address, and waits.
 __attribute__((constructor)) static void act_as_child() {
   if (::getenv("CORETAP_SYMBOLS_CHILD") == nullptr) return;
   const auto address = reinterpret_cast<std::uint64_t>(&known_static_function);
@@ -61,7 +61,7 @@ std::string copy_of_self(const ScratchDirectory& scratch) {
   return path;
 }
 
-/// A copy of this program, which waits.
+/// A copy of this program, waiting.
 struct RunningCopy {
   ScratchDirectory scratch;
   std::string path = copy_of_self(scratch);
@@ -150,7 +150,7 @@ TEST(UserSymbols, ResolvesAfterExit) {
   user.remember(copy.pid);
   forgetful.remember(copy.pid);
   copy.child.end();
-  user.remember(copy.pid);  // too late, does no harm
+  user.remember(copy.pid);  // too late, but harmless
   EXPECT_EQ(copy.name(user), kName);
   EXPECT_FALSE(late.find(copy.pid, copy.child.address(), true).known());
   forgetful.forget(copy.pid);
@@ -197,7 +197,7 @@ TEST(UserSymbols, SeparateDebugFileByBuildId) {
   ASSERT_GE(build_id.size(), 4u);
   const std::string directory = scratch.path() + "/debug/.build-id/" + build_id.substr(0, 2);
   fs::create_directories(directory);
-  // As distributions do: a link to the named file.
+  // As in distributions: a link to the named file.
   fs::create_symlink(debug, directory + "/" + build_id.substr(2) + ".debug");
   Child child(path);
   ASSERT_NE(child.address(), 0u);
@@ -236,7 +236,7 @@ TEST(UserSymbols, FindsWhatWasMappedAfterTheSnapshot) {
   ::munmap(memory, 4096);
 }
 
-// A process made of files: what hostile or broken ones look like.
+// A process made of files: as hostile or broken ones look.
 class FakeProcess {
  public:
   explicit FakeProcess(const std::string& maps) {
@@ -256,7 +256,7 @@ class FakeProcess {
   ScratchDirectory scratch_;
 };
 
-/// One with code that was made at run time.
+/// A process with code generated at run time.
 struct JitProcess : FakeProcess {
   explicit JitProcess(const std::string& maps = "1000-3000 rwxp 00000000 00:00 0\n")
       : FakeProcess(maps) {}
@@ -273,7 +273,7 @@ TEST(FakeProcess, JitMapIsNamedAfterTheInnerPid) {
   EXPECT_FALSE(process.user.find(42, 0x1100, true).known());
 }
 
-// With a container's last process its /tmp has no name any more.
+// After a container's last process has exited its /tmp has no path.
 TEST(FakeProcess, JitMapIsReadAfterTheEnd) {
   JitProcess process;
   process.user.remember(42, 0, 0, 0);
@@ -331,7 +331,7 @@ TEST(FakeProcess, FewProcessesAndFilesAreKept) {
   }
 }
 
-// Whose files cost too much to read has frames without names.
+// If a process's files take too long to read, its frames have no names.
 TEST(UserSymbols, ReadsNoLongerThanItMay) {
   UserSymbols none({.reading_time = std::chrono::milliseconds(-1'000'000)});
   const Symbol symbol = none.find(::getpid(), address_of(&known_static_function), true);
@@ -363,7 +363,7 @@ class Images : public testing::Test {
   std::string module(std::uint64_t address, std::uint32_t image, pid_t pid = 42) {
     return user.find(pid, address, true, image).module;
   }
-  /// As /proc/42/stat has one of its fields, from the fourth on.
+  /// Sets a field of /proc/42/stat, from the fourth on.
   void stat(int field, std::uint64_t value) {
     std::string text = "42 (fake) S";
     for (int i = 4; i < field; ++i) text += " 9";
@@ -379,7 +379,7 @@ TEST_F(Images, EachHasItsOwnNames) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(modules(1, {0x1800, 0x4800}), (Words{"/a", "/same"}));
     EXPECT_EQ(modules(2, {0x1800, 0x4800}), (Words{"/b", "/same"}));
-    // Back again: what both have mapped is known by both.
+    // Back again: mappings of both images are known.
     remember(1, line("1000", "2000", "/a"));
   }
 }
@@ -405,7 +405,7 @@ TEST_F(Images, OnlyTheCurrentOneIsReadAnew) {
   EXPECT_EQ(module(0x1800, 1), "/a");
   EXPECT_EQ(module(0x5800, 2), "/new");
   EXPECT_EQ(module(0x1800, 1), "/a");
-  remember(1);  // current again
+  remember(1);  // the most recent again
   maps(line("7000", "8000", "/newer"));
   EXPECT_EQ(module(0x7800, 2), "");
   EXPECT_EQ(module(0x7800, 1), "/newer");
@@ -418,13 +418,13 @@ TEST_F(Images, WhatIsGoneIsKnownUntilAnotherIsThere) {
   EXPECT_EQ(modules(1, {0x5800, 0x9fff, 0x1800}), (Words{"/gone", "/last", "/a"}));
   remember(1);
   EXPECT_EQ(module(0x6fff, 1), "/gone") << "once more";
-  // Others at its place; a neighbour is none.
+  // Replaced by other mappings; an adjacent one does not replace it.
   remember(1, line("4000", "5000", "/before") + line("a000", "b000", "/x"));
   EXPECT_EQ(modules(1, {0x5000, 0x4fff, 0x9000, 0x1800}),
             (Words{"/gone", "/before", "/last", "/a"}));
   remember(1, line("5000", "6000", "/other") + line("9000", "a000", "/y"));
   EXPECT_EQ(modules(1, {0x5800, 0x9800, 0xa800}), (Words{"/other", "/y", "/x"}));
-  // Not in another image, which had none of it.
+  // Not in another image, which never had these mappings.
   remember(2);
   EXPECT_EQ(module(0x4800, 2), "");
 }
@@ -444,17 +444,17 @@ TEST_F(Images, AnotherProgramIsNoneOfIt) {
   maps(line("1000", "2000", "/after"));
   stat(28, 0x7fff70000000);
   user = process.symbols({.refresh_interval = std::chrono::milliseconds(0)});
-  // Executed before it could be looked at: not a name of the new program for the old one's stacks.
+  // Exec before it could be read: the new program's names are not for the old one's stacks.
   user.remember(42, 0, 1, 0x7fff50000000);
   EXPECT_EQ(module(0x1800, 1), "");
-  user.remember(42, 0, 2, 0x7fff70000000 + 4096);  // before its arguments were there
+  user.remember(42, 0, 2, 0x7fff70000000 + 4096);  // before its arguments were set
   EXPECT_EQ(module(0x1800, 2), "/after");
   EXPECT_EQ(module(0x1800, 1), "");
-  // Executed afterwards: what was mapped is known, what is mapped by now is not taken for it.
+  // Exec afterwards: earlier mappings are known, current ones are not used for them.
   maps(line("5000", "6000", "/later"));
   stat(28, 0x7fff90000000);
   EXPECT_EQ(modules(2, {0x5800, 0x1800}), (Words{"", "/after"}));
-  // Without the right to know it is as if they were the same.
+  // Without permission to compare them, they count as the same.
   stat(28, 0);
   EXPECT_EQ(module(0x5800, 2), "/later");
 }
@@ -471,7 +471,7 @@ TEST_F(Images, ChildrenThatAreGoneHaveTheirParents) {
   EXPECT_EQ(module(0x1800, 1, 51), "") << "no parent";
   user.remember(52, 0, 1);
   EXPECT_EQ(module(0x1800, 1, 52), "");
-  // Not of the image that the parent has come to since.
+  // Not of the image that the parent runs since.
   user.remember(53, 42, 9);
   EXPECT_EQ(module(0x1800, 9, 53), "");
 }

@@ -1,4 +1,4 @@
-// Fields that records of many tools have: who, paths, stacks, addresses.
+// Fields of many tools' records: tasks, paths, stacks, addresses.
 #include <arpa/inet.h>
 
 #include "coretap/fields.hpp"

@@ -8,7 +8,7 @@
 namespace coretap {
 namespace {
 
-/// {"t": TEXT}, and what a reader makes of it.
+/// {"t": TEXT}, and the text that a parser returns.
 std::pair<std::string, std::string> round_trip(std::string_view text) {
   JsonLine line;
   line.text("t", text);
@@ -35,7 +35,7 @@ TEST(Json, ExtremeNumbers) {
             R"({"most":18446744073709551615,"least":-9223372036854775808,"real":1e-300})");
 }
 
-// JSON has no such numbers: a reader must still get a line that it can parse.
+// JSON has no such numbers: the line must still be valid.
 TEST(Json, NumbersThatAreNone) {
   for (double none : {std::nan(""), std::numeric_limits<double>::infinity(),
                       -std::numeric_limits<double>::infinity()}) {
@@ -54,7 +54,7 @@ TEST(Json, TextIsEscapedAndKept) {
   EXPECT_EQ(read, text);
 }
 
-// Valid JSON that a terminal would take for commands: each is the same text when it is parsed.
+// Valid JSON that would control a terminal: the parsed text is the same.
 TEST(Json, NothingThatATerminalObeys) {
   auto text = "\xc2\x9b[2J\xc2\x85\x7f\xe2\x80\xae\xe2\x80\xa8\xef\xbb\xbf\xf3\xa0\x81\x81"sv;
   auto [out, read] = round_trip(text);

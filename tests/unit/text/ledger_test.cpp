@@ -23,7 +23,7 @@ Ledger example() {
 }
 
 TEST(Ledger, SeenIsWhatIsShownAndWhatIsNot) {
-  // Shortened ones and those without their stack are shown: not counted twice.
+  // Truncated events and those without their stack are shown: not counted twice.
   EXPECT_EQ(example().seen(), 150u);
   EXPECT_EQ(Ledger().seen(), 0u);
 }

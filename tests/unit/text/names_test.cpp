@@ -5,7 +5,7 @@
 namespace coretap {
 namespace {
 
-/// Expects names of numbers that are given in hexadecimal.
+/// Expects these names of hexadecimal numbers.
 void expect_names(const Format& format, const Names& names,
                   std::initializer_list<std::string_view> cases) {
   expect_each([&](const std::string& n) { return names.name(format, std::stoull(n, nullptr, 16)); },
@@ -20,14 +20,14 @@ TEST(GfpNames, OfOldKernels) {
                 "140cca => GFP_HIGHUSER_MOVABLE|__GFP_COMP", "c40 => GFP_NOFS", "c00 => GFP_NOIO",
                 "820 => GFP_ATOMIC", "800 => GFP_NOWAIT", "1 => __GFP_DMA", "0 => 0x0",
                 "1c20ca => GFP_TRANSHUGE_LIGHT", "1c24ca => GFP_TRANSHUGE",
-                // Until 6.2 the set had a third bit, which is no news beside its name.
+                // Until 6.2 the set had a third bit, which adds nothing to its name.
                 "a20 => GFP_ATOMIC",
                 // Unknown bits are kept.
                 "80000000 => 0x80000000", "1000cc0 => GFP_KERNEL|0x1000000",
                 "8000000000000100 => __GFP_ZERO|0x8000000000000000"});
 }
 
-// Numbers other than those of any kernel: only the names may count.
+// Numbers that no kernel has: only the names may be used.
 Names with_gfp_enum() {
   Names names;
   Names::Enumerators bits;
@@ -44,7 +44,7 @@ Names with_gfp_enum() {
 TEST(GfpNames, OfAnEnum) {
   expect_names(as::gfp, with_gfp_enum(),
                {"78 => GFP_KERNEL", "f8 => GFP_KERNEL|__GFP_ZERO", "120 => GFP_ATOMIC",
-                // Bits that are younger than this program; the end of the enum is no flag.
+                // Bits newer than this program; the end of the enum is not a flag.
                 "200 => __GFP_NEWER", "400 => 0x400", "10000000000 => 0x10000000000", "1 => 0x1",
                 "8 => __GFP_FS"});
 }
@@ -54,7 +54,7 @@ TEST(FlagNames, OfThisKernel) {
   if (!kernel.has_btf()) GTEST_SKIP() << "no readable /sys/kernel/btf/vmlinux";
   Names names;
   names.learn(as::gfp, kernel);
-  expect_names(as::gfp, names, {"cc0 => GFP_KERNEL"});  // these bits have not moved in years
+  expect_names(as::gfp, names, {"cc0 => GFP_KERNEL"});  // these bits are stable
   names.learn(as::block_flags, kernel);
   expect_names(as::block_flags, names, {"0 => Read", "1 => Write", "2 => Flush"});
 }
@@ -80,7 +80,7 @@ Names with_block_enums(const char* operations = "req_op") {
   return names;
 }
 
-// As biolatency -F has always written them: the highest bit first, and before the operation.
+// As in biolatency -F: the highest bit first, and before the operation.
 TEST(BlockNames, OperationsAndFlags) {
   auto names = with_block_enums();
   expect_names(
@@ -89,12 +89,12 @@ TEST(BlockNames, OperationsAndFlags) {
        "801 => Sync-Write", "1000 => Metadata-Read", "80000 => ReadAhead-Read",
        "40001 => PreFlush-Write", "4000 => NoMerge-Read", "3000 => Priority-Metadata-Read",
        "21801 => ForcedUnitAccess-Metadata-Sync-Write", "80000001 => 0x80000000-Write",
-       // The end of the enum is no flag.
+       // The end of the enum is not a flag.
        "2000001 => 0x2000000-Write"});
   auto shared = names.name(as::block_flags, 1 << 24 | 1);
   EXPECT_TRUE(shared == "Drv-Write" || shared == "FsPrivate-Write")
       << shared << ": one bit, one name";
-  // The letters are those of the kernel, as it numbers operations; not every flag has one.
+  // The letters are the kernel's, by its numbers of operations; some flags have none.
   expect_names(as::rwbs, names,
                {"0 => R", "1 => W", "801 => WS", "80000 => RA", "1801 => WSM", "60801 => FWFS",
                 "40002 => FF", "7 => ZA", "22 => N", "4000 => R"});
@@ -129,7 +129,7 @@ TEST(Show, AlignsToTheWidth) {
     std::string_view text;
   } const cases[] = {{as::number, std::uint64_t{5}, "         5"},
                      {as::pid, std::uint64_t{5}, "5      "},
-                     {as::number, std::uint64_t{123456789012}, "123456789012"},  // never cut
+                     {as::number, std::uint64_t{123456789012}, "123456789012"},  // never truncated
                      {as::small, std::int64_t{-1}, "   -1"},
                      {{}, UINT64_MAX, "18446744073709551615"},
                      {{}, INT64_MIN, "-9223372036854775808"},
@@ -152,7 +152,7 @@ TEST(Show, AlignsToTheWidth) {
 TEST(Show, TextFromOutsideIsHarmless) {
   EXPECT_EQ(show(as::comm, std::string("nginx"), Names()), "nginx           ");
   EXPECT_EQ(show(as::comm, std::string("\x1b[2J\n"), Names()), "\\x1b[2J\\x0a     ");
-  // Letters of several bytes take one column.
+  // Multi-byte letters take one column.
   EXPECT_EQ(show(as::wide(as::text, -5), std::string("\xc3\xa9t\xc3\xa9"), Names()),
             "\xc3\xa9t\xc3\xa9  ");
 }

@@ -1,4 +1,4 @@
-// What is written: to pipes, disks and files that are rotated.
+// Output to pipes, disks and rotated files.
 #include <sys/resource.h>
 
 #include "expect.hpp"
@@ -12,12 +12,12 @@ namespace {
 class SinkTest : public testing::Test {
  protected:
   ~SinkTest() override { signal(SIGPIPE, before_); }
-  /// What waits in the pipe.
+  /// Unread bytes of the pipe.
   std::string waiting() {
     fcntl(pipe.reader, F_SETFL, O_NONBLOCK);
     return rest_of(pipe.reader);
   }
-  /// Someone has made our standard output non-blocking (it is shared with other processes).
+  /// Another process has made the shared standard output non-blocking.
   void small_and_shared() {
     fcntl(pipe.writer, F_SETFL, O_NONBLOCK);
     fcntl(pipe.writer, F_SETPIPE_SZ, 4096);
@@ -35,7 +35,7 @@ class SinkTest : public testing::Test {
 };
 
 TEST_F(SinkTest, WritesWholeLinesAtOnce) {
-  // A pipe that keeps writes apart.
+  // A pipe that preserves write boundaries.
   fcntl(pipe.writer, F_SETFL, O_DIRECT);
   fcntl(pipe.reader, F_SETFL, O_NONBLOCK);
   for (char c : {'a', 'b', 'c', 'd'}) sink.line(std::string(1500, c));
@@ -77,7 +77,7 @@ TEST_F(SinkTest, AReaderThatHasGoneIsAQuietEnd) {
   sink.line("text");
   sink.flush();
   expect_closed();
-  // Everything after is dropped, at once and permanently.
+  // Everything after is dropped, immediately and permanently.
   for (int i = 0; i < 1000; i++) sink.write(std::string(1000, 'x'));
   sink.flush();
   expect_closed();
@@ -143,7 +143,7 @@ class OutputFileTest : public testing::Test {
     };
     return h;
   }
-  /// A sink that has written its header.
+  /// Returns a sink that has written its header.
   Sink& begin(const OutputFile::How& how, const std::string& header = "") {
     sink_.reset();
     file.emplace();
@@ -154,14 +154,14 @@ class OutputFileTest : public testing::Test {
     sink_->keep_header();
     return *sink_;
   }
-  /// Lines that are written one by one.
+  /// Writes lines one by one.
   void say(std::string_view line, int times = 1) {
     for (int i = 0; i < times; i++) {
       sink_->line(line);
       sink_->flush();
     }
   }
-  /// The oldest first; each begins with `header`, which is taken off.
+  /// The oldest first; each starts with `header`, which is removed.
   Words bodies(const std::string& header = kHeader) const {
     Words all;
     for (int n = 99; n >= 0; n--) {
@@ -184,12 +184,12 @@ class OutputFileTest : public testing::Test {
   void remove_all() const {
     for (auto& entry : fs::directory_iterator(directory.path())) fs::remove(entry);
   }
-  /// That something failed was told once, and of which file.
+  /// One failure was reported, for this file.
   void expect_told(const std::string& part) const {
     ASSERT_EQ(told.size(), 1u);
     EXPECT_TRUE(says(told[0], part));
   }
-  /// Runs it with a limit of this process.
+  /// Runs it with a resource limit of this process.
   template <class Body>
   static void with_limit(__rlimit_resource_t what, rlim_t most, Body body) {
     rlimit before{};
@@ -216,11 +216,11 @@ TEST_F(OutputFileTest, RotationLosesAndDoublesNothing) {
   for (unsigned seed = 0; seed < 30; seed++) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const bool torn = seed % 2;  // what ends in the middle of a line is written, too
+    const bool torn = seed % 2;  // a partial last line is written, too
     auto& sink = begin(how(kMost), kHeader);
     std::string written;
     for (int i = 0; i < 200; i++) {
-      // Mostly short ones; some that no file has room for.
+      // Mostly short ones; some too long for any file.
       auto length = random() % 20 == 0 ? random() % 2500 : random() % 150;
       auto line = std::to_string(i) + std::string(length, static_cast<char>('a' + i % 26)) + "\n";
       written += line;
@@ -257,7 +257,7 @@ TEST_F(OutputFileTest, FilesAreFilled) {
   EXPECT_EQ(all.back().size(), 50u);
 }
 
-// A header that is longer than what is written at once, and than a file.
+// A header that is longer than one write, and than a file.
 TEST_F(OutputFileTest, LongHeaders) {
   for (std::size_t length : {std::size_t{100'000}, std::size_t{900}}) {
     const auto header = std::string(length, 'h') + "\n";
@@ -301,7 +301,7 @@ TEST_F(OutputFileTest, ReportsStayWholeWhereTheyFit) {
     sink.flush(true);
   }
   for (auto& body : bodies("")) EXPECT_EQ(body, report);
-  // One that fits into none is cut between lines.
+  // A text that fits into no file is split between lines.
   std::string longer;
   for (int i = 0; i < 100; i++) longer += "a line of this report\n";
   sink.write(longer);
@@ -325,7 +325,7 @@ TEST_F(OutputFileTest, AFileThatCannotBeRenamedGoesOn) {
   expect_told(path);
   EXPECT_EQ(files(), 2u) << "nothing half done is left";
   EXPECT_FALSE(sink.failed());
-  // It is tried again.
+  // It is retried.
   fs::remove_all(old(1));
   more();
   EXPECT_LE(content().size(), 100u);
@@ -365,11 +365,11 @@ TEST_F(OutputFileTest, GoesOnInTheFileThatHasTheName) {
   EXPECT_EQ(content(1), "HEADER\none\ntwo\n");
   EXPECT_EQ(content(), "HEADER\nthree\n");
   EXPECT_EQ(rights(), 0600u);
-  // It is the same: there is nothing to begin.
+  // It is the same file: nothing is started.
   sink.reopen();
   say("four");
   EXPECT_EQ(content(), "HEADER\nthree\nfour\n");
-  // One that logrotate has made is not replaced.
+  // A file that logrotate has created is not replaced.
   fs::rename(path, old(2));
   std::ofstream(path) << "theirs\n";
   sink.reopen();
@@ -409,7 +409,7 @@ TEST_F(OutputFileTest, AppendsToWhatIsThereOrReplacesIt) {
     append(0, "new\n");
     EXPECT_EQ(content(), after + std::string("HEADER\nnew\n"));
   }
-  // What is there counts.
+  // Existing content counts.
   std::ofstream(path) << std::string(90, 'x') << '\n';
   append(100, "new\n");
   EXPECT_EQ(content(1), std::string(90, 'x') + "\nHEADER\n");
@@ -468,7 +468,7 @@ TEST_F(OutputFileTest, AFullDiskEndsIt) {
   EXPECT_EQ(content().size(), 5000u);
 }
 
-// As it runs: root that has given up its capabilities.
+// As the tools run: root that has dropped its capabilities.
 TEST_F(OutputFileTest, RightsAreThoseOfTheUser) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   auto& sink = begin(how(20, 2));

@@ -7,7 +7,7 @@
 namespace coretap {
 namespace {
 
-// By RapidJSON's decoder, so that the tested one is not judged by itself.
+// By RapidJSON's decoder, independent of the tested one.
 bool well_formed(std::string_view s, std::vector<unsigned>* codes = nullptr) {
   rapidjson::MemoryStream in(s.data(), s.size());
   while (in.Tell() < s.size()) {
@@ -39,7 +39,7 @@ TEST(Sanitize, ControlCharacters) {
         {"\x1b]0;title\x07"sv, "\\x1b]0;title\\x07"},
         {"a\r\n\tb\x7f"sv, "a\\x0d\\x0a\\x09b\\x7f"},
         {"a\0b"sv, "a\\x00b"},
-        // C1: an escape sequence's beginning for terminals in 8-bit mode, encoded or not.
+        // C1: the start of an escape sequence for terminals in 8-bit mode, encoded or not.
         {"\x9b"
          "31m"sv,
          "\\x9b31m"},
@@ -50,7 +50,7 @@ TEST(Sanitize, ControlCharacters) {
     EXPECT_EQ(printable(text), shown);
 }
 
-// Each of their bytes is shown, and what follows is not eaten.
+// Each invalid byte is shown, and following text is kept.
 TEST(Sanitize, NotUtf8) {
   for (std::string text : {"\xff\xfe", "\x80", "\xc0\x9b",
                            "\xc1\xbf",  // overlong ESC-like, and DEL
@@ -59,7 +59,7 @@ TEST(Sanitize, NotUtf8) {
                            // Surrogates, and beyond U+10FFFF.
                            "\xed\xa0\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
                            "\xf8\x88\x80\x80\x80",
-                           // Cut short, by the end or by another character.
+                           // Truncated, by the end or by another character.
                            "\xc3", "\xe2\x82", "\xf0\x9f\x90", "\xc3(", "\xe2\x82(", "\xe2\x1b[2J",
                            "\xf0\x9f\x90\x1b"}) {
     std::string shown;
@@ -112,7 +112,7 @@ TEST(Sanitize, XmlText) {
             "operator&lt;&lt;(A&amp;&amp;, &quot;x&quot;, &#39;y&#39;)");
   EXPECT_EQ(xml_text("]]>"), "]]&gt;");
   EXPECT_EQ(xml_text("a\x01\xff"), "a\\x01\\xff");
-  // Valid UTF-8, but no characters of XML 1.0.
+  // Valid UTF-8, but not characters of XML 1.0.
   EXPECT_EQ(xml_text("\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd"),
             "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }

@@ -61,8 +61,8 @@ TEST(Cfi, FramesThatOverlap) {
   MadeElf elf;
   const auto cie = elf.cie();
   elf.fde(cie, kCode + 0x00, 0x20, {});
-  elf.fde(cie, kCode + 0x08, 0x10, kFrame24);  // inside: the first counts
-  elf.fde(cie, kCode + 0x10, 0x20, bytes({0x44, 0x0e, 16, 0x54, 0x0e, 24}));  // its rest counts
+  elf.fde(cie, kCode + 0x08, 0x10, kFrame24);  // inside: the first is used
+  elf.fde(cie, kCode + 0x10, 0x20, bytes({0x44, 0x0e, 16, 0x54, 0x0e, 24}));  // the rest is used
   elf.fde(cie, kCode + 0x10, 0x08, kFrame24);
   EXPECT_EQ(rows_of(elf), "10000 sp+8, 10020 sp+16, 10028 sp+24, 10030 none");
 }
@@ -103,7 +103,7 @@ TEST(Cfi, Encodings) {
   };
   const std::string rows = "10010 sp+8, 10020 none";
   const std::uint64_t start = kCode + 0x10;
-  // The CIE takes 24 bytes; the start is written eight further.
+  // The CIE takes 24 bytes; the start is written eight bytes later.
   MadeElf layout;
   layout.cie();
   const std::uint64_t back = start - (kFrames + layout.frames.size() + 8);
@@ -149,7 +149,7 @@ TEST(Cfi, Augmentations) {
   EXPECT_EQ(with("zPLR", personality + bytes({0x1b, 0x1b}), bytes({4, 9, 9, 9, 9})), rows);
   EXPECT_EQ(with("zRB", bytes({0x1b})), rows);
   EXPECT_EQ(with("zR", bytes({0x1b, 1, 2, 3}), bytes({2, 0x41, 0x41})), rows);
-  EXPECT_EQ(with("zPLR", personality + bytes({0x1b})), "");  // cut off
+  EXPECT_EQ(with("zPLR", personality + bytes({0x1b})), "");  // truncated
   EXPECT_EQ(with("zRX", bytes({0x1b})), "");
   EXPECT_EQ(with("R", bytes({0x1b})), "");
   EXPECT_EQ(with("eh", {}), "");
@@ -170,7 +170,7 @@ TEST(Cfi, Commons) {
   EXPECT_EQ(with(3, 16, kFunctionStart), "10000 sp+8, 10010 none");
   EXPECT_EQ(with(2, 16, kFunctionStart), "");
   EXPECT_EQ(with(1, 15, kFunctionStart), "");
-  EXPECT_EQ(with(1, 16, kFunctionStart + bytes({0x41})), "");  // moves on
+  EXPECT_EQ(with(1, 16, kFunctionStart + bytes({0x41})), "");  // advances
   EXPECT_EQ(with(1, 16, kFunctionStart + bytes({0x3f})), "");
   EXPECT_EQ(with(1, 16, {}), "10000 other, 10010 none");
 }
@@ -188,7 +188,7 @@ TEST(Cfi, LongForm) {
   }
 }
 
-// More than fit into one reading, and into the room of a walk; the file's order is another.
+// More frames than one read returns or a walk's buffer holds; in the file in another order.
 TEST(Cfi, ManyFrames) {
   constexpr std::uint64_t kCount = 100000;
   MadeElf elf;
@@ -228,15 +228,15 @@ TEST(Cfi, FrameTooLongToKeep) {
 TEST(CfiHostile, CommonsThatAreNone) {
   MadeElf elf;
   const auto cie = elf.cie();
-  elf.fde(elf.frames.size() + 4, kCode, 0x10, {});            // its own place
+  elf.fde(elf.frames.size() + 4, kCode, 0x10, {});            // its own offset
   elf.fde(elf.frames.size() - 8, kCode + 0x10, 0x10, {});     // in the middle of another
-  elf.fde(cie - 0x100000, kCode + 0x20, 0x10, {});            // nowhere
+  elf.fde(cie - 0x100000, kCode + 0x20, 0x10, {});            // outside the section
   elf.fde(elf.frames.size() + 0x40, kCode + 0x30, 0x10, {});  // the one after it, a frame
   elf.fde(cie, kCode + 0x40, 0x10, {});
   EXPECT_EQ(rows_of(elf), "10040 sp+8, 10050 none");
 }
 
-// Frames within frames: every four bytes one begins, and each goes on to the end.
+// Overlapping frames: one starts every four bytes, and each extends to the end.
 TEST(CfiHostile, ProgramsThatShareTheirBytes) {
   MadeElf elf;
   const auto cie = elf.cie();
@@ -252,7 +252,7 @@ TEST(CfiHostile, ProgramsThatShareTheirBytes) {
 
 // --- real files ---
 
-// What readelf says of one address on, up to the next of its rows.
+// readelf's row for the addresses from one up to its next row.
 struct Said {
   std::uint64_t end;
   std::map<std::string, std::string> columns;  // "CFA", "rbp", "rbx", "ra"
@@ -262,7 +262,7 @@ using Oracle = std::map<std::uint64_t, Said>;
 bool is_zero(const std::string& text) { return text.find_first_not_of('0') == std::string::npos; }
 
 // "00000018 0000000000000014 0000001c FDE cie=00000000 pc=0000000000031750..0000000000031772", then
-// "   LOC           CFA      rbx   ra    ", then rows. Without rows the CIE's holds.
+// "   LOC           CFA      rbx   ra    ", then rows. Without rows the CIE's are used.
 std::optional<Oracle> ask_readelf(const std::string& file) {
   std::istringstream lines(
       output_of("readelf -W --debug-dump=frames-interp '" + file + "' 2>/dev/null"));
@@ -313,7 +313,7 @@ std::optional<Oracle> ask_readelf(const std::string& file) {
   return oracle;
 }
 
-// "as: CFA rsp+16 rbp c-16 ..." where `rule` differs from what is said, or nothing.
+// "as: CFA rsp+16 rbp c-16 ..." if `rule` differs from readelf's, or empty.
 std::string difference(const unwind_rule& rule, const Said& said) {
   const auto column = [&](const char* name) {
     const auto found = said.columns.find(name);
@@ -351,7 +351,7 @@ std::string difference(const unwind_rule& rule, const Said& said) {
               : test::text(rule) + " as: CFA " + cfa + " rbp " + bp + " rbx " + bx + " ra " + ra;
 }
 
-// The test, the libraries it runs with, and programs that are there nearly everywhere.
+// The test, its libraries, and programs that exist nearly everywhere.
 WordSet real_files() {
   WordSet files;
   ::dl_iterate_phdr(
@@ -380,7 +380,7 @@ TEST(CfiOfRealFiles, IsWhatReadelfSays) {
     if (!oracle) continue;
     ++files;
     EXPECT_TRUE(table.readable) << file;
-    // Both are sorted: at each address where one of them changes, they must agree.
+    // Both are sorted: they must agree at each address where one of them changes.
     std::size_t next = 0;
     unwind_rule rule{};
     for (const auto& [begin, said] : *oracle) {
@@ -397,7 +397,7 @@ TEST(CfiOfRealFiles, IsWhatReadelfSays) {
           ADD_FAILURE() << file << " at " << std::hex << place << ": " << text;
       }
     }
-    // Where readelf knows nothing, only the runtime's code is described.
+    // Where readelf has no rule, only the C runtime's code has one.
     std::size_t more = 0;
     auto said = oracle->begin();
     for (const auto& row : table.rows) {

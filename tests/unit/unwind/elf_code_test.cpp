@@ -42,7 +42,7 @@ TEST(ElfCode, ExecutableSegmentsFirst) {
   EXPECT_EQ(elf.address_of_offset(0x10), 0x1010u);
 }
 
-// As lld lays files out: the page in which code begins is mapped twice.
+// As laid out by lld: the page in which code starts is mapped twice.
 TEST(ElfCode, MappingsBeginWherePagesDo) {
   ElfCode elf;
   elf.segments = {{.offset = 0, .address = 0, .size = 0x79c, .executable = false},

@@ -1,4 +1,4 @@
-// Tables of files by hand and of real ones, and the room that they are given.
+// Tables of made and of real files, and their allocation.
 #include "coretap/fd.hpp"
 #include "expect.hpp"
 #include "symbols/test_files.hpp"
@@ -55,7 +55,7 @@ TEST(Rules, WhatHasNoRoomIsCountedAndStandsForUnknown) {
   EXPECT_EQ(rules.all().size(), std::size_t{UNWIND_RULES});
 }
 
-/// What the kernel program and find() rely on.
+/// Properties that the kernel program and find() rely on.
 void expect_sound(const Table& table) {
   std::size_t rows = 0;
   EXPECT_EQ(table.base % kPage, 0u);
@@ -89,7 +89,7 @@ struct Made {
   std::string at(std::uint64_t address) const {
     return test::text(rules.all()[table.find(address)]);
   }
-  /// All addresses where something may go wrong.
+  /// Checks all critical addresses.
   void expect_true() const {
     expect_sound(table);
     expect_no_row_too_many();
@@ -112,7 +112,7 @@ struct Made {
       expect_at(address, truth_at(address));
     }
   }
-  /// From the page of the first rule to that of the last; in each what changes, and its begin.
+  /// One row at the start of each page from the first rule to the last, and one for each change.
   void expect_no_row_too_many() const {
     ASSERT_FALSE(table.pages.empty());
     EXPECT_EQ(table.base, truth.rows.front().address & ~(kPage - 1));
@@ -146,17 +146,17 @@ TEST(MakeTable, ProgramsEndWhereTheyStart) {
                                       {0x20, 0xff, "end"},
                                       {0x20, 0x100, "sp+16"},
                                       {0x20, 0x140, "none"},
-                                      {0x140, 0x140, "end"},  // the first byte behind a function
+                                      {0x140, 0x140, "end"},  // the first byte after a function
                                       {0x150, 0x150, "end"},
                                       {0x150, 0x140, "none"},
-                                      {0x110, 0x110, "sp+16"},  // what is described stays
+                                      {0x110, 0x110, "sp+16"},  // described code keeps its rule
                                       {0x110, 0x140, "none"}})
     EXPECT_EQ(at(kCode + entry, kCode + address), rule) << std::hex << entry << " " << address;
   EXPECT_EQ(at(0, kCode), "none");
   EXPECT_EQ(at(0x7fffffff, kCode + 0x300), "none") << "outside of the file";
 }
 
-/// One function that has an address of eight bytes, at whose places there is code.
+/// A file with functions at kCode + 0x10 and at this address, encoded in eight bytes.
 std::string far_file(std::uint64_t at) {
   MadeElf elf;
   elf.finds = MadeElf::by_walk;
@@ -176,7 +176,7 @@ TEST(MakeTable, CodeBeyondWhatThereIsRoomFor) {
   EXPECT_EQ(beyond.truth.rows.size(), 4u);
   EXPECT_TRUE(beyond.table.pages.empty());
   EXPECT_EQ(beyond.at(kCode + 0x10), "none");
-  // Its last row closes it, and lies beyond.
+  // Its last row ends it, and is beyond the limit.
   Made end(far_file(kCode + UNWIND_PAGES * kPage - 0x20));
   EXPECT_TRUE(end.table.pages.empty());
 }
@@ -238,7 +238,7 @@ TEST(Extents, AgreeWithAListOfWhatIsTaken) {
         ++refused;
       }
     } else {
-      // Wrong ones do no harm.
+      // Invalid ones are harmless.
       std::pair<std::uint32_t, std::uint32_t> range{below(kSize + 20), below(60)};
       if (below(10) == 0) range.first = UINT32_MAX - below(60);
       if (!held.empty() && below(8) != 0) {
@@ -254,7 +254,7 @@ TEST(Extents, AgreeWithAListOfWhatIsTaken) {
     ASSERT_EQ(room.free(), std::count(taken.begin(), taken.end(), false)) << step;
     ASSERT_EQ(room.empty(), room.free() == kSize) << step;
   }
-  EXPECT_GT(refused, 1000);  // it was crowded
+  EXPECT_GT(refused, 1000);  // the space was crowded
   for (auto& [first, count] : held) room.give(first, count);
   EXPECT_EQ(room.take(kSize), 0U) << "neighbours become one";
   Extents none(0);

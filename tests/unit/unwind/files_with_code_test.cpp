@@ -1,4 +1,4 @@
-// Files with code: of a command that will be started, of processes that run.
+// Files with code: of a command to be started, of running processes.
 #include "coretap/fd.hpp"
 #include "expect.hpp"
 #include "symbols/proc_maps.hpp"
@@ -13,7 +13,7 @@ std::string interpreter(const std::string& path) {
   return interpreter_of(FileImage(symbols::test::open_file(path).get()));
 }
 
-/// Inodes, as paths may lead through links.
+/// Inodes, as paths may be links.
 std::set<ino_t> inodes(const Words& paths) {
   std::set<ino_t> all;
   struct stat status;

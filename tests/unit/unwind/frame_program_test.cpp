@@ -1,4 +1,4 @@
-// Each instruction and expression by its bytes, in a function from kCode on.
+// Each instruction and expression as bytes, in a function from kCode on.
 #include "cfi/frame_program.hpp"
 
 #include "made_elf.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-// What the program says for a function of 256 bytes.
+// The rows of the program for a function of 256 bytes.
 std::string rows_of(const std::string& program, const std::string& start = kFunctionStart) {
   MadeElf elf;
   elf.fde(elf.cie(start), kCode, 256, program);
@@ -17,7 +17,7 @@ std::string rows_of(const std::string& program, const std::string& start = kFunc
 }
 std::string rows_of(std::initializer_list<int> program) { return rows_of(bytes(program)); }
 
-// What holds after the program, at once.
+// The rule at the end of the program, without advances.
 std::string rule_after(const std::string& program) {
   const auto rows = rows_of(program);
   const std::string first = "10000 ", end = ", 10100 none";
@@ -25,7 +25,7 @@ std::string rule_after(const std::string& program) {
   EXPECT_TRUE(rows.starts_with(first) && rows.ends_with(end)) << rows;
   return rows.substr(first.size(), rows.size() - first.size() - end.size());
 }
-/// "0e 10: sp+16": the program's bytes and what `said` says of it.
+/// "0e 10: sp+16": the program's bytes and the result of `said`.
 void expect_each_program(std::string (*said)(const std::string&),
                          std::initializer_list<std::string> cases) {
   for (auto& text : cases) {
@@ -49,7 +49,7 @@ TEST(FrameProgram, Advances) {
        "03 ff 00 0e 10: 10000 sp+8, 100ff sp+16, 10100 none",
        "04 02 00 00 00 0e 10: 10000 sp+8, 10002 sp+16, 10100 none",
        "1d 03 00 00 00 00 00 00 00 0e 10: 10000 sp+8, 10003 sp+16, 10100 none",
-       // What follows the function's end does not count, nor moving by nothing or to no change.
+       // Ignored: rows after the function's end, advances by nothing or without a change.
        "03 00 01 0e 10: 10000 sp+8, 10100 none", "40 0e 10 42 0e 10: 10000 sp+16, 10100 none",
        // Past the end of all addresses.
        "1d ff ff ff ff ff ff ff ff 0e 10: 10000 other, 10100 none"});
@@ -66,7 +66,7 @@ TEST(FrameProgram, SetsTheLocation) {
   elf.fde(elf.cie(kFunctionStart, "zR", bytes({0x00})), kCode, 256,
           bytes({0x01}) + raw(kCode + 5) + bytes({0x0e, 16}) + bytes({0x01}) + raw(kCode + 4),
           raw(kCode) + raw(std::uint64_t{256}));
-  EXPECT_EQ(rows_of(elf), "10000 sp+8, 10005 other, 10100 none");  // backwards: not understood
+  EXPECT_EQ(rows_of(elf), "10000 sp+8, 10005 other, 10100 none");  // backwards: not supported
 }
 
 TEST(FrameProgram, DefinesTheCfa) {
@@ -92,27 +92,27 @@ TEST(FrameProgram, RemembersStates) {
 
 TEST(FrameProgram, OutermostFrames) { expect_rules({"07 10: end", "07 10 86 02 0e 40: end"}); }
 
-// A rule is never told that is not so.
+// Programs that rules cannot express give "other", never a wrong rule.
 TEST(FrameProgram, WhatRulesCannotExpress) {
   expect_rules({
-      "90 02: other",                     // the return address elsewhere
+      "90 02: other",                     // the return address at another offset
       "08 10: other", "09 10 00: other",  // in a register
   });
-  // vfork() keeps it in rdi while the child runs, and rbx and rbp where they are.
+  // vfork() keeps it in rdi while the child runs, and rbx and rbp unchanged.
   expect_rules({"09 10 05 0e 00: vfork +0", "09 10 05 09 03 00: other"});
-  EXPECT_EQ(rule_after(bytes({0x07, 6})), "other");  // rbp is gone
+  EXPECT_EQ(rule_after(bytes({0x07, 6})), "other");  // rbp is lost
   expect_rules({
       "09 06 00: other",                                                       // rbp is in rax
       "14 06 02: other",                                                       // rbp is CFA - 16
       "15 06 7e: other", "16 06 02 77 08: other", "05 06 80 80 80 01: other",  // too far for a slot
       "86 02 2d: other",  // not an instruction on this processor
   });
-  EXPECT_EQ(rule_after(bytes({0x0e})), "other");  // cut off
+  EXPECT_EQ(rule_after(bytes({0x0e})), "other");  // truncated
   expect_rules({"86: other", "03 01: other", "0f 04 77 08: other"});
   EXPECT_EQ(rule_after(bytes({0x0e}) + std::string(5000, '\x80')), "other");
   EXPECT_EQ(rows_of({0x41, 0x0e, 16, 0x41, 0x3f}),
             "10000 sp+8, 10001 sp+16, 10002 other, 10100 none");
-  // Few callers need rbx: only it is reported as lost.
+  // Few callers need rbx: it is only marked as lost.
   expect_rules({"07 03: sp+8 bx?", "09 03 00: sp+8 bx?", "10 03 02 76 78: sp+8 bx?",
                 "05 03 80 80 80 01: sp+8 bx?"});
 }
@@ -122,7 +122,7 @@ TEST(FrameProgram, SlotsOfAnOddSize) {
   auto& frames = elf.frames;
   const auto cie = elf.cie();
   const auto align = frames.find('\x78');
-  frames[align] = 0x7f;  // data come in single bytes
+  frames[align] = 0x7f;  // data in single bytes
   frames[frames.find("\x90\x01") + 1] = 8;
   elf.fde(cie, kCode, 256, bytes({0x86, 20}));
   EXPECT_EQ(rows_of(elf), "10000 other, 10100 none");
@@ -134,7 +134,7 @@ TEST(FrameProgram, CfaByExpression) {
                 "0f 06 77 98 01 06 23 08: *(sp+152)+8", "0f 05 76 00 06 23 08: *(bp+0)+8",
                 "0f 03 7d 00 06: other", "0f 04 77 08 06 06: other",
                 "0f 06 77 08 06 23 08 06: other", "0f 03 77 08 12: other", "0f 00: other"});
-  // Its offset cannot be changed alone; a register counts from the offset before it.
+  // Its offset cannot be changed alone; a register uses the offset before it.
   expect_rules({"0f 02 77 10 0e 18: other", "0e 38 0f 03 77 10 06 0d 07: sp+56",
                 "0f 02 77 10 0c 07 18: sp+24"});
 }
@@ -153,12 +153,12 @@ TEST(FrameProgram, RegistersByExpression) {
   expect_rules({"0f 03 76 78 06 10 06 02 76 00: *(bp-8)+0 bp@bp+0",
                 "10 06 02 77 78: sp+8 bp@cfa-16", "10 03 02 77 78: sp+8 bx@cfa-16",
                 "0c 06 10 10 03 02 76 78: bp+16 bx@cfa-24",
-                "10 10 02 77 00: sp+8",  // the same place in other words
+                "10 10 02 77 00: sp+8",  // the same offset in another form
                 "10 06 03 76 00 06: other", "10 06 02 76 04: other", "10 00 02 76 04: sp+8"});
 }
 
 TEST(FrameProgram, SignalFrames) {
-  // __restore_rt of glibc, without the registers that do not matter.
+  // __restore_rt of glibc, without irrelevant registers.
   const auto sigreturn = bytes({0x0f, 4, 0x77, 0xa0, 1, 0x06}) +
                          bytes({0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 3, 3, 0x77, 0x80, 1}) +
                          bytes({0x10, 16, 3, 0x77, 0xa8, 1});
@@ -169,7 +169,7 @@ TEST(FrameProgram, SignalFrames) {
   };
   EXPECT_EQ(rule("zRS", sigreturn), "10000 signal, 10100 none");
   EXPECT_EQ(rule("zR", sigreturn), "10000 other, 10100 none");
-  for (const std::size_t place : {3, 10, 15, 20}) {  // the CFA's, rbp's, rbx', the return address'
+  for (const std::size_t place : {3, 10, 15, 20}) {  // those of CFA, rbp, rbx, return address
     auto moved = sigreturn;
     moved[place] = static_cast<char>(moved[place] ^ 8);
     EXPECT_EQ(rule("zRS", moved), "10000 other, 10100 none") << place;

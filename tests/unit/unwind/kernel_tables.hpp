@@ -26,7 +26,7 @@ inline constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
 
 class KernelTables {
  public:
-  /// Why there are none, or nothing. `asks`: with the program that says who a file is.
+  /// Why there are none, or nothing. `asks`: with the program that reads a file's identity.
   std::string open(std::uint32_t chunks, bool asks = false) {
     const auto* entry = find_tool("profile");
     if (!entry) return "no tool has unwind tables";
@@ -70,7 +70,7 @@ class KernelTables {
                          count * sizeof(unwind_page)));
     return all;
   }
-  /// Of the first ones, those that are there.
+  /// Counts existing chunks among the first ones.
   std::size_t chunks(std::uint32_t most) const {
     std::size_t there = 0;
     for (std::uint32_t i = 0, id = 0; i < most; i++)

@@ -47,7 +47,7 @@ TEST(FileEntry, WhyThereIsNoTable) {
   EXPECT_EQ(file_entry(*file, 0).extents[0].length, 1u) << "it is known nevertheless";
 }
 
-/// The kernel is asked, and its map read.
+/// Asks the kernel, and reads its map.
 class KnownFilesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -106,7 +106,7 @@ TEST_F(KnownFilesTest, OthersAreOthers) {
   ASSERT_TRUE(known_->tell(one.get(), {file_, 5}));
   ASSERT_TRUE(known_->tell(another.get(), {file_, 5}));
   EXPECT_EQ(keys().size(), 2u);
-  // Written to, it is another one too.
+  // After a write it counts as another file, too.
   timespec later[2] = {{.tv_sec = 1000000000, .tv_nsec = 5}, {.tv_sec = 1000000000, .tv_nsec = 7}};
   ASSERT_EQ(::futimens(one.get(), later), 0);
   ASSERT_TRUE(known_->tell(one.get(), {file_, 5}));
@@ -146,7 +146,7 @@ TEST_F(KnownFilesTest, WhatCannotBeMapped) {
   EXPECT_TRUE(keys().empty());
 }
 
-/// The kernel's tree, asked about our own addresses.
+/// Asks the kernel's tree about this process's addresses.
 class KernelTree : public KnownFilesTest {
  protected:
   std::optional<unwind_answer> ask(std::uint64_t at) const {
@@ -161,7 +161,7 @@ class KernelTree : public KnownFilesTest {
   static std::uint64_t at(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 };
 
-// Every page of all that is mapped, also between a few thousand mappings more, and holes.
+// Every page of all mappings, also between a few thousand more mappings, and holes.
 TEST_F(KernelTree, AgreesWithProcMaps) {
   constexpr std::size_t kMany = 3000, kPage = 4096;
   auto* many = static_cast<char*>(
@@ -183,7 +183,7 @@ TEST_F(KernelTree, AgreesWithProcMaps) {
   Fd maps(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   std::size_t pages = 0;
   for (auto& m : symbols::read_mappings(maps.get()).executable) {
-    if (m.start >> 56) continue;  // vsyscall is none of the process'
+    if (m.start >> 56) continue;  // vsyscall is not a mapping of the process
     for (auto page = m.start; page < m.end; page += kPage, pages++) {
       auto answer = ask(page + pages % kPage);
       ASSERT_TRUE(answer) << m.path;
@@ -200,8 +200,8 @@ TEST_F(KernelTree, AgreesWithProcMaps) {
   EXPECT_GT(pages, kMany + 500);
 }
 
-// A thread replaces, splits and joins mappings all the time: what counts as a whole segment is of
-// the file that was mapped so.
+// A thread replaces, splits and joins mappings all the time: a mapping taken for a whole segment
+// must be of the right file.
 TEST_F(KernelTree, WholeSegmentsAreNeverMistaken) {
   constexpr std::size_t kPage = 4096;
   struct Kind {

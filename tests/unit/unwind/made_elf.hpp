@@ -1,4 +1,4 @@
-// Small ELF files with frames made by hand.
+// Small ELF files with hand-made frames.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -11,7 +11,7 @@
 
 namespace coretap::unwind::test {
 
-/// Bytes from numbers, each of one.
+/// One byte for each number.
 inline std::string bytes(std::initializer_list<int> numbers) {
   std::string out;
   for (const int n : numbers) out += static_cast<char>(n);
@@ -39,7 +39,7 @@ struct MadeElf {
   std::uint64_t entry = 0;
   std::vector<std::uint64_t> more_code_at;  // the same code again
   int table_encoding = 0x3b;
-  std::uint32_t table_count = 0;  // 0: as many as there are
+  std::uint32_t table_count = 0;  // 0: the actual number
 
   std::string length(std::size_t bytes) const {
     if (!long_form) return raw(static_cast<std::uint32_t>(bytes));
@@ -47,7 +47,7 @@ struct MadeElf {
   }
   bool long_form = false;  // of the frames added next
 
-  /// Its place, for fde().
+  /// Returns its offset, for fde().
   std::size_t cie(const std::string& program = kFunctionStart,
                   const std::string& augmentation = "zR", const std::string& data = bytes({0x1b}),
                   int version = 1, int code_align = 1, int return_address = 16) {
@@ -76,7 +76,7 @@ struct MadeElf {
     std::sort(sorted.begin(), sorted.end());
     return file_with(sorted);
   }
-  /// With the table as it is given.
+  /// With these entries in the table.
   std::string file_with(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& entries) const {
     std::string header;
     if (finds != by_section) {
@@ -122,7 +122,7 @@ struct MadeElf {
     }
     if (!notes.empty()) add(PT_NOTE, 0x300, notes, PF_R);
     auto elf = elf_header(ET_DYN, segments.size());
-    elf.e_machine = EM_X86_64;  // whose frames they are
+    elf.e_machine = EM_X86_64;  // the machine of the frames
     elf.e_entry = entry;
     segments.resize(8);
     if (finds == by_section) {
@@ -149,12 +149,12 @@ struct MadeElf {
   }
 };
 
-/// A file whose table takes this many rows, all on one page. An id's text is the build-id.
+/// A file whose table has this many rows, all on one page. An id's text is the build-id.
 inline std::string file_of(std::uint32_t rows, const std::string& id, int offset = 8) {
   MadeElf elf;
   elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
   std::string program;
-  // At its first byte, where it ends, and one for each turn.
+  // At its first byte, at its end, and one for each iteration.
   for (std::uint32_t i = 0; i + 2 < rows; i++)
     program += bytes({0x41, 0x0e, i % 2 ? offset : offset + 8});
   elf.fde(elf.cie(), kCode, rows - 1, program);

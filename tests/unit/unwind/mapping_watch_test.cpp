@@ -25,7 +25,7 @@ bool map_once(int rights, int fd = -1) {
 
 bool map_code(int fd = -1) { return map_once(PROT_READ | PROT_EXEC, fd); }
 
-/// It cannot be opened, and says what to do.
+/// Opening fails, with this hint.
 bool refused(MappingWatch& watch, const char* hint) {
   const auto opened = watch.open();
   return !opened && opened.error().hint.find(hint) != std::string::npos &&
@@ -45,7 +45,7 @@ class WatchedMappings : public ::testing::Test {
     told.clear();
     return watch.drain([&](pid_t tgid) { told.push_back(tgid); });
   }
-  /// All that the action brings; tried again if others flooded the rings meanwhile.
+  /// Receives all events of the action; retries if other processes flooded the rings meanwhile.
   bool hears_all_of(const std::function<void()>& action) {
     for (int i = 0; i < 50; ++i) {
       drain();
@@ -55,7 +55,7 @@ class WatchedMappings : public ::testing::Test {
     return false;
   }
   std::ptrdiff_t times_told(pid_t tgid) const { return std::count(told.begin(), told.end(), tgid); }
-  /// Of a process that does this; -1: it failed, or not all was heard.
+  /// Number of reports of a process that does this; -1: it failed, or events were lost.
   std::ptrdiff_t times_told_of(const std::function<bool()>& body) {
     int status = -1;
     bool all =
@@ -101,7 +101,7 @@ TEST_F(WatchedMappings, OfThreadsAreTheirProcess) {
   EXPECT_EQ(times_told(thread_id), 0);
 }
 
-// At once, not when the ring is half full: that would take minutes of what others map.
+// At a quarter of the ring, not half: that would take minutes of other processes' mappings.
 TEST_F(WatchedMappings, MakeADescriptorReadable) {
   std::vector<pollfd> polled;
   for (const int fd : watch.descriptors()) polled.push_back({fd, POLLIN, 0});
@@ -119,7 +119,7 @@ TEST_F(WatchedMappings, MakeADescriptorReadable) {
 
 TEST_F(WatchedMappings, AreCompleteHoweverTheirRecordsWrap) {
   coretap::test::OnOneCpu on_one_cpu;
-  // Records of 48, 64, 72 and 80 bytes: so they meet the ring's end in each way.
+  // Records of 48, 64, 72 and 80 bytes reach the ring's end in each alignment.
   std::vector<Fd> files(1);
   for (const char* name : {"a", "aaaaaaaa", "aaaaaaaaaaaaaaaa"})
     files.emplace_back(::memfd_create(name, MFD_CLOEXEC));
@@ -134,7 +134,7 @@ TEST_F(WatchedMappings, AreCompleteHoweverTheirRecordsWrap) {
     }
     for (const pid_t tgid : told) ASSERT_GT(tgid, 0) << i;
   }
-  EXPECT_GT(complete, 19'000);  // all, unless others flood the rings
+  EXPECT_GT(complete, 19'000);  // all, unless other processes flood the rings
 }
 
 TEST_F(WatchedMappings, FloodsAreToldAndPass) {
@@ -142,7 +142,7 @@ TEST_F(WatchedMappings, FloodsAreToldAndPass) {
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 6'000; ++i) ASSERT_TRUE(map_code());  // 288 KB
     EXPECT_FALSE(drain());
-    ASSERT_TRUE(map_code());  // brings the kernel's own word of the loss
+    ASSERT_TRUE(map_code());  // causes the kernel's record of the loss
     EXPECT_FALSE(drain());
     EXPECT_EQ(times_told_of([] { return map_code(); }), 1);
   }

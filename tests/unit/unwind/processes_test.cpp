@@ -14,10 +14,10 @@ using namespace test;
 using Clock = Processes::Clock;
 
 constexpr std::uint64_t kProgram = 0x700000003;
-constexpr std::size_t kBytes = 4096;          // of what is mapped
-constexpr std::uint64_t kPlace = 0x10000000;  // low, where nothing else is
+constexpr std::size_t kBytes = 4096;          // of each mapping
+constexpr std::uint64_t kPlace = 0x10000000;  // low, where nothing else is mapped
 
-/// A process that maps what it is asked to.
+/// A process that maps files on request.
 class Mapper {
  public:
   Mapper() {
@@ -59,7 +59,7 @@ class Mapper {
   [[noreturn]] static void serve(int orders) {
     for (Order order{}; ::read(orders, &order, sizeof order) == sizeof order;) {
       auto* at = reinterpret_cast<void*>(order.at);
-      // From its first page of code on, as far as the file's pages go.
+      // From its first page of code on, up to the end of the file.
       int fd = order.path[0] ? ::open(order.path, O_RDONLY | O_CLOEXEC) : -1;
       int flags = MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
       bool done = order.unmap ? ::munmap(at, order.pages * kBytes) == 0
@@ -88,7 +88,7 @@ class ProcessesTest : public ::testing::Test {
   std::string file(const std::string& name, std::uint32_t rows = 100) {
     return scratch_.write(name, file_of(rows, name, 8 + name[0] % 8 * 8));
   }
-  /// What the kernel program finds for a process; empty: nothing.
+  /// The mappings that the kernel program finds for a process; empty: none.
   std::vector<unwind_mapping> run(std::uint64_t program = kProgram) const {
     auto entry = kernel_.process(program);
     if (!entry) return {};
@@ -107,7 +107,7 @@ class ProcessesTest : public ::testing::Test {
     processes_->tend(now_ += by);
     processes_->look_at_changed(later());
   }
-  /// When each process may be looked at again.
+  /// A time when each process may be read again.
   static Clock::time_point later() { return Clock::now() + std::chrono::hours(1); }
   bool changed(const Mapper& child, bool asked = false) {
     processes_->changed(child.pid(), asked);
@@ -139,14 +139,14 @@ TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
   ASSERT_TRUE(mapping(kPlace));
   EXPECT_EQ(mapping(kPlace)->page, known(scratch_.path() + "/a")->page);
   EXPECT_EQ(generation(), 1u) << "nothing else has been there";
-  // Asked for in vain: it learns that there is no more.
+  // Asked again without a change: the kernel program then stops asking.
   EXPECT_FALSE(changed(child, true));
   EXPECT_EQ(kernel_.process(kProgram)->looked, 1u);
   EXPECT_FALSE(changed(child));
   EXPECT_EQ(kernel_.process(kProgram)->looked, 0u) << "it has mapped something since";
 }
 
-// Processes that map code all the time rest between two looks.
+// Processes that map code all the time are read only at intervals.
 TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
   Mapper other;
   auto before = Clock::now();
@@ -181,13 +181,13 @@ TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
   expect(3, child.map(c, kPlace));
   expect(2, child.map(b, kPlace));
   expect(4, child.map("", kPlace));
-  // A further one elsewhere contradicts none.
+  // A further one elsewhere conflicts with no generation.
   expect(4, child.map(a, kPlace + 16 * kBytes));
   expect(1, child.map(a, kPlace));
   expect(1, child.unmap(kPlace + 16 * kBytes));
-  expect(1, child.map(a, kPlace, 4));  // it has grown, and is contradicted all over
+  expect(1, child.map(a, kPlace, 4));  // it has grown; the next one conflicts with all
   expect(5, child.map(b, kPlace + 3 * kBytes));
-  // One file at another place of its own: what was at the page before.
+  // The same file, with another offset at this page.
   expect(6, child.map(a, kPlace + kBytes));
 }
 
@@ -220,12 +220,12 @@ TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
   EXPECT_EQ(processes_->image(child.pid()), stack_image(kProgram + 1, 1));
   EXPECT_FALSE(processes_->look(child.pid(), kProgram + 1, false)) << "it has the parent's run";
   EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
-  // Of an unknown parent, and one that is gone.
+  // With an unknown parent, and an ended child.
   processes_->forked(child.pid(), kProgram + 2, INT32_MAX);
   EXPECT_EQ(processes_->image(child.pid()), stack_image(kProgram + 1, 1));
   processes_->forked(INT32_MAX, kProgram + 3, parent.pid());
   EXPECT_FALSE(processes_->image(INT32_MAX));
-  // It lives longer than the parent.
+  // The child's entry remains after the parent's end.
   parent.end();
   tend();
   tend();
@@ -250,7 +250,7 @@ TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
   EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
 }
 
-// The first free room is taken: what was given back is used again, but not while it may be read.
+// The first free range is allocated: freed ranges are reused, but not while they may be read.
 TEST_F(ProcessesTest, RunsAreGivenBackWhenNothingLeadsToThem) {
   Mapper other, third;
   processes_->look(child.pid(), kProgram, false);
@@ -262,7 +262,7 @@ TEST_F(ProcessesTest, RunsAreGivenBackWhenNothingLeadsToThem) {
   tend();  // forgotten, retired
   processes_->look(other.pid(), kProgram + 1, false);
   EXPECT_GE(kernel_.process(kProgram + 1)->first, end);
-  // As the kernel program may have copied it for a child just before.
+  // As if the kernel program had just copied it for a child.
   const std::uint64_t copied = kProgram + 9;
   ASSERT_EQ(bpf_map_update_elem(bpf_map__fd(kernel_.processes()), &copied, &entry, BPF_ANY), 0);
   tend();
@@ -271,7 +271,7 @@ TEST_F(ProcessesTest, RunsAreGivenBackWhenNothingLeadsToThem) {
   EXPECT_GE(kernel_.process(kProgram + 2)->first, end);
   tend();
   EXPECT_FALSE(kernel_.process(copied)) << "it has no owner";
-  tend();  // given back
+  tend();  // freed
   tend();
   ASSERT_TRUE(other.unmap(kPlace));
   changed(other);
@@ -284,7 +284,7 @@ class ProcessesWithoutRoom : public ProcessesTest {
   void SetUp() override {
     ProcessesTest::SetUp();
     if (IsSkipped()) return;
-    // All else comes first. A library takes a chunk, or the rest of what all else has.
+    // Everything else is allocated first. A library takes a chunk, or the rest of the first ones.
     child_ = std::make_unique<Mapper>();
     processes_->look(child_->pid(), kProgram, false);
     auto before = kernel_.chunks(64);
@@ -311,7 +311,7 @@ class ProcessesWithoutRoom : public ProcessesTest {
   std::string a_, b_, c_;
   Words told_;
   std::uint64_t at_c_ = kPlace + 32 * kBytes;
-  /// As the kernel program marks a mapping that a walk passes.
+  /// As the kernel program marks a mapping during a walk.
   void use(std::uint64_t at, std::uint64_t program = kProgram) {
     auto entry = kernel_.process(program);
     for (__u32 i = 0; i < entry->count; i++) {
@@ -338,18 +338,18 @@ TEST_F(ProcessesWithoutRoom, IsToldOnceOfEachFile) {
 
 TEST_F(ProcessesWithoutRoom, TablesThatAreNotUsedGiveWay) {
   use(kPlace);
-  tend(std::chrono::seconds(20));  // nor is c
+  tend(std::chrono::seconds(20));  // c is not used either
   EXPECT_EQ(mapping(kPlace + 16 * kBytes)->pages, 1u);
   EXPECT_EQ(mapping(at_c_)->pages, 0u);
   use(kPlace);
   use(at_c_);
-  tend(std::chrono::seconds(20));  // b is not used, c is wanted
+  tend(std::chrono::seconds(20));  // b is not used, c is requested
   EXPECT_EQ(mapping(kPlace)->pages, 1u);
   EXPECT_EQ(mapping(kPlace + 16 * kBytes)->pages, 0u);
   EXPECT_EQ(mapping(kPlace + 16 * kBytes)->page, unsigned{UNWIND_LACK_MEMORY});
   EXPECT_EQ(mapping(kPlace)->used, 0u) << "from here on";
   for (int i = 0; i < 3 && !mapping(at_c_)->pages; i++) {
-    ::usleep(150000);  // what is dropped is so by the clock
+    ::usleep(150000);  // dropped tables are freed by real time
     tend();
   }
   EXPECT_EQ(mapping(at_c_)->pages, 1u);
@@ -362,7 +362,7 @@ TEST_F(ProcessesWithoutRoom, RoomOfEndedProcessesIsUsed) {
   ASSERT_TRUE(other.map(c_, kPlace));
   processes_->look(other.pid(), kProgram + 1, false);
   EXPECT_EQ(mapping(kPlace, kProgram + 1)->pages, 0u);
-  use(kPlace, kProgram + 1);  // wanted there
+  use(kPlace, kProgram + 1);  // requested there
   child_->end();
   for (int i = 0; i < 6 && !mapping(kPlace, kProgram + 1)->pages; i++) {
     tend(std::chrono::seconds(11));

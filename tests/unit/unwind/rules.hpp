@@ -1,4 +1,4 @@
-// Rules as text, and the rows of a file, checked for what every reader of rows relies on.
+// Rules as text, and the rows of a file, with checks of properties that all readers rely on.
 #pragma once
 #include "cfi/read_cfi.hpp"
 #include "expect.hpp"

@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-// Frames at both ends of a gap of 0x300 bytes, or without `after`, the gap goes to the end.
+// Frames at both ends of a gap of 0x300 bytes; without `after` the gap extends to the end.
 std::string gap_rows(const std::string& code, bool after = true) {
   MadeElf elf;
   elf.code = std::string(0x100, '\xcc') + code + std::string(0x300 - code.size(), '\xcc');
@@ -32,13 +32,13 @@ TEST(RuntimeCode, InitAndFini) {
   EXPECT_EQ(gap_rows(std::string(4, '\x90') + kInit, false),
             "10100 none, 10104 sp+8, 10108 sp+16, 1011a sp+8, 1011b none");
   EXPECT_EQ(gap_rows(kFini, false), "10100 sp+8, 10108 sp+16, 1010c sp+8, 1010d none");
-  // One after the other, as some linkers place them.
+  // Adjacent, as some linkers place them.
   EXPECT_EQ(gap_rows(kInit + '\x90' + kFini, false),
             "10100 sp+8, 10104 sp+16, 10116 sp+8, 10117 none, 10118 sp+8, 10120 sp+16, "
             "10124 sp+8, 10125 none");
 }
 
-// By hand, from the layout of crtbeginS.o: a lea, a compare, a jump to the ret behind the padding.
+// By hand, from the layout of crtbeginS.o: a lea, a compare, a jump to the ret after the padding.
 const std::string kDeregister =
     bytes({0x48, 0x8d, 0x3d, 1, 2, 3, 4, 0x48, 0x8d, 0x05, 1, 2, 3, 4, 0x48, 0x39, 0xf8}) +
     bytes({0x74, 0x0e, 0x48, 0x8b, 0x05, 1, 2, 3, 4, 0x48, 0x85, 0xc0, 0x74, 0x02, 0xff, 0xe0}) +
@@ -65,19 +65,19 @@ TEST(RuntimeCode, WholeFunctionsOnly) {
   auto backward = kDeregister;
   backward[18] = '\xf0';
   EXPECT_EQ(gap_rows(backward), nothing);
-  // The stack must be as it was where the function ends.
+  // The stack pointer must be restored at the end of the function.
   auto unbalanced = kInit;
   unbalanced.replace(18, 4, bytes({0x48, 0x85, 0xc0, 0x90}));
   EXPECT_EQ(gap_rows(unbalanced), nothing);
-  // Both ways to one place must have the same depth.
-  for (const int by : {4, 6}) {  // behind the push; within an instruction
+  // Both paths to one address must have the same depth.
+  for (const int by : {4, 6}) {  // after the push; within an instruction
     auto crossing = kDtors;
     crossing[12] = static_cast<char>(by);
     EXPECT_EQ(gap_rows(kDeregister + bytes({0x66, 0x90}) + crossing), "10100 sp+8, 10122 none");
   }
 }
 
-// Of much code without frames, the ends are looked at, and where the dynamic section says.
+// If much code has no frames, only its ends and the addresses in the dynamic section are checked.
 TEST(RuntimeCode, OfMuchCode) {
   MadeElf elf;
   elf.code = std::string(0x40000, '\xcc');
@@ -109,7 +109,7 @@ TEST(RuntimeCode, LinkageTables) {
             "10100 sp+16, 10106 sp+24, 10110 plt 11, 10130 none");
   EXPECT_EQ(gap_rows(kPltHead, false), "10100 none");
   EXPECT_EQ(gap_rows(kPltEntry + kPltEntry, false), "10100 none");
-  // The rule counts by the low bits of addresses.
+  // The rule depends on the low bits of addresses.
   EXPECT_EQ(gap_rows("1234" + kPltHead + kPltEntry, false), "10100 none");
   const auto jump = bytes({0xff, 0x25, 1, 2, 3, 4, 0x66, 0x90});
   EXPECT_EQ(gap_rows(jump + jump + jump, false), "10100 sp+8, 10118 none");

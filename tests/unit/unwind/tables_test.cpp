@@ -37,7 +37,7 @@ class TablesTest : public ::testing::Test {
   std::shared_ptr<File> of(const std::string& name, std::uint32_t rows) {
     return of(scratch_.write(name, file_of(rows, name, 8 * (name.front() - '`'))));
   }
-  /// What the kernel program sees is the file's table.
+  /// The kernel program's data equal the file's table.
   void expect_written(const File& file, const std::string& path) {
     const auto fd = symbols::test::open_file(path);
     const FileImage image(fd.get());
@@ -84,7 +84,7 @@ TEST_F(TablesTest, CopiesAreKnownByTheirTables) {
   EXPECT_EQ(of(scratch_.write("c", content + "more")), first) << "stripped of something";
   auto without = scratch_.write("without", file_of(100, "", 24));  // a build-id
   EXPECT_EQ(of(without), of(without));
-  // A file may bear another one's build-id.
+  // A file may have another one's build-id.
   EXPECT_NE(of(scratch_.write("d", file_of(101, "id"))), first);
   EXPECT_NE(of(scratch_.write("e", file_of(100, "id", 16))), first);
 }
@@ -111,7 +111,7 @@ TEST_F(TablesTest, NoMoreThanTheBudget) {
   EXPECT_FALSE(tables_->fits(c->lacking));
   expect_written(*a, path("a"));
   expect_written(*b, path("b"));
-  // One that is idle makes room, when it cannot be read any more.
+  // An unused table makes room once no walk can read it.
   a.reset();
   EXPECT_FALSE(tables_->fits(c->lacking)) << "not at once";
   EXPECT_EQ(of(path("c"))->state, File::no_memory);
@@ -155,7 +155,7 @@ TEST_F(TablesTest, FreedRoomIsNotUsedBeforeItsTime) {
   EXPECT_TRUE(tables_->settle(now + Tables::kGrace));
   EXPECT_EQ(tables_->bytes(), 0u);
   EXPECT_EQ(kernel_.chunks(1), 0u);
-  tables_->drop(*a);  // nothing to be dropped
+  tables_->drop(*a);  // nothing to drop
   EXPECT_FALSE(tables_->settle(now + 2 * Tables::kGrace));
   EXPECT_EQ(tables_->bytes(), 0u);
 }
@@ -197,7 +197,7 @@ TEST_F(TablesTest, ManySizesComingAndGoing) {
   for (int i = 0; i < 40; i++) {
     auto rows = 3 + static_cast<std::uint32_t>(random() % 3 ? random() % 2000 : random() % 40000);
     auto name = "f" + std::to_string(i);
-    // No two have the same rows: what is written over shows.
+    // All rows differ, so that overwriting is detected.
     all.push_back({scratch_.write(name, file_of(rows, name, 8 + i)), rows, nullptr});
   }
   auto now = Tables::Clock::now();

@@ -1,7 +1,7 @@
 /*
- * A program that lives for milliseconds in a known chain without frame pointers. It is built under
- * two names of equal length: same size, same layout, same tables, other functions; and with the
- * musl C library, which has no unwind tables.
+ * A program that runs for milliseconds in a known call chain without frame pointers. It is built
+ * under two names of equal length: same size, same layout, same tables, other functions; and with
+ * the musl C library, which has no unwind tables.
  *
  *     brief MS [--sleep | --callers]
  *

@@ -1,4 +1,4 @@
-/* A library whose calls of its own functions go by its procedure linkage table. */
+/* A library that calls its own functions through its procedure linkage table. */
 
 #define FRAME __attribute__((noinline, used))
 

@@ -1,4 +1,4 @@
-/* A function that calls back, in frames of a size and by a name of the build's choice. */
+/* A function that calls back, with a frame size and a name chosen by the build. */
 
 #ifndef PAD
 #define PAD 64
@@ -7,7 +7,7 @@
 #define SKIP 16
 #endif
 
-/* Of several libraries each has it elsewhere. */
+/* Each of several libraries has it at another offset. */
 #define TEXT(number) TEXT_(number)
 #define TEXT_(number) #number
 __asm__(".text\n"

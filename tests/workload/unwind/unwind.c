@@ -1,6 +1,6 @@
-/* Runs in call chains of known names without frame pointers: what happens at the innermost END is
- * reached by 44 functions of all kinds of frames, and these by one of several WAYs.
- * The truth: "stacks", leaf first; "..." stands for any frames, "?" for one. */
+/* Runs in call chains of known names without frame pointers: the innermost function END is reached
+ * through 44 functions with all kinds of frames, and these by one of several WAYs. The truth:
+ * "stacks", leaf first; "..." matches any frames, "?" one. */
 #define WL_OWN_MAIN
 #include "../workload.h"
 
@@ -23,7 +23,7 @@ static uint64_t ticks_per_ms, deadline;
 
 typedef void work(void);
 
-/* In assembly, with its table; compilers leave those that follow each other together. */
+/* In assembly, with its table; compilers keep adjacent ones together. */
 #define ASM_FUNCTION(name, body)                                                                   \
 	__asm__(".text\n"                                                                          \
 		".type " #name ", @function\n" #name ":\n"                                         \
@@ -71,7 +71,7 @@ static volatile size_t hidden = 100;
 
 #define USE(block) __asm__ volatile("" : : "r"(block) : "memory")
 
-/* Kills all registers that a callee saves: above it only the tables know the frame pointers. */
+/* Clobbers all callee-saved registers: above it only the tables give the frame pointers. */
 #define BODY_saving                                                                                \
 	__asm__ volatile("xor %%ebp, %%ebp" : : : "rbx", "rbp", "r12", "r13", "r14", "r15")
 #define BODY_vla                                                                                   \
@@ -150,7 +150,7 @@ static void *function_of(void *library, const char *name)
 }
 #endif
 
-/* ---- ends: what is innermost ---- */
+/* ---- ends: the innermost functions ---- */
 
 static char *code;
 static jmp_buf way_back;
@@ -163,7 +163,7 @@ WL_FRAME void end_sleep(void)
 		wl_nap_ms(2);
 }
 
-/* Each is a mapping of its own, since the pages between are not executable. */
+/* Each is a separate mapping, since the pages between are not executable. */
 static void map_code(void)
 {
 	code = mmap(NULL, (mappings + 1) * 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -182,7 +182,7 @@ WL_FRAME void end_remap(void)
 	}
 }
 
-/* Callers' frames are taken away. */
+/* Drops the callers' frames. */
 WL_FRAME void drop(uintptr_t from, uintptr_t to)
 {
 	fail_if(madvise((void *)from, to - from, MADV_DONTNEED), "madvise");
@@ -215,7 +215,7 @@ static void handle(int number, void (*handler)(int), int flags)
 	fail_if(sigaction(number, &action, NULL), "sigaction");
 }
 
-/* Interrupted at its first instruction: by the byte before that, it would be another function. */
+/* Interrupted at its first instruction: the byte before that belongs to another function. */
 ASM_FUNCTION(before_trap, ".cfi_def_cfa_offset 4096\n"
 			  "nop\n");
 ASM_FUNCTION(trap_at_start, "ud2\n"
@@ -242,7 +242,7 @@ WL_FRAME void on_nothing(int)
 	__asm__ volatile("");
 }
 
-/* Much of its time is the return from a signal. */
+/* Spends much of its time in the return from a signal. */
 WL_FRAME void end_returns(void)
 {
 	long pid = getpid(), tid = wl_tid();
@@ -253,7 +253,7 @@ WL_FRAME void end_returns(void)
 }
 
 #ifndef UNWIND_STATIC
-/* All calls of one function, by its entry of the procedure linkage table. */
+/* All calls of one function, through its PLT entry. */
 WL_FRAME void end_plt(void)
 {
 	void *library = open_library(ibt ? "unwind_lazy_ibt.so" : "unwind_lazy.so");
@@ -311,7 +311,7 @@ struct step {
 	void (*go)(work *end); /* of a way */
 	work *end;
 	const char *names[10];
-	unsigned int variants; /* the number goes to the names */
+	unsigned int variants; /* number appended to the names */
 };
 
 static const struct step ends[] = {
@@ -332,7 +332,7 @@ static const struct step ends[] = {
 	{0},
 };
 
-/* ---- ways: what calls the chain ---- */
+/* ---- ways: callers of the chain ---- */
 
 WL_FRAME void by_main(work *end)
 {
@@ -351,7 +351,7 @@ WL_FRAME void by_thread(work *end)
 	wl_threads(1, thread_main, (void *)end, 0);
 }
 
-/* Calls with this value in the register of frame pointers, by the tables' rules. */
+/* Calls with this value in the frame pointer register, described by the tables. */
 void call_with(void (*to)(void (*)(work *), work *), work *end, uintptr_t rbp);
 WL_FRAME void chain_again(work *end)
 {
@@ -385,7 +385,7 @@ static void by_bare_odd(work *end)
 	by_bare(end, 1);
 }
 
-/* As if there were a frame; what it says is wrong. */
+/* Looks like a frame, but its contents are wrong. */
 static void by_bare_stack(work *end)
 {
 	uintptr_t frame[2] = {0, (uintptr_t)by_main + 1};
@@ -401,7 +401,7 @@ WL_FRAME void by_framed(work *end)
 	((passes_on *)function_of(library, "framed_call"))(chain_again, end);
 }
 
-/* Each is mapped where the one before it was, and has frames of another size. */
+/* Each is mapped at the address of the previous one, and has frames of another size. */
 WL_FRAME void by_dlopen(work *end)
 {
 	for (int i = 0; i < 6; i++) {
@@ -415,7 +415,7 @@ WL_FRAME void by_dlopen(work *end)
 }
 #endif
 
-/* As a just-in-time compiler writes it: frame pointers, and no tables. */
+/* Like code of a just-in-time compiler: frame pointers, and no tables. */
 WL_FRAME void by_jit(work *end)
 {
 	static const unsigned char code[] = {
@@ -457,7 +457,7 @@ static const struct step *find(const struct step *all, const char *name)
 	wl_die(WL_USAGE, "not known here: %s", name);
 }
 
-/* ---- the same program elsewhere, and again ---- */
+/* ---- the same program from memory, and again ---- */
 
 static void become_copy(char **argv)
 {
@@ -524,7 +524,7 @@ int main(int argc, char **argv)
 	const struct step *way = find(ways, way_wanted);
 	if (in_memory && strncmp(wl_self(), "/memfd:", 7))
 		become_copy(argv);
-	prctl(PR_SET_NAME, "unwind"); /* not a descriptor's number */
+	prctl(PR_SET_NAME, "unwind"); /* not a descriptor number */
 	if (mappings)
 		map_code();
 	measure_ticks();

@@ -1,4 +1,4 @@
-/* What the test programs (library.bpf.c) are given and what they have found. */
+/* Inputs and results of the test programs (library.bpf.c). */
 #ifndef CORETAP_TESTS_GIVEN_H
 #define CORETAP_TESTS_GIVEN_H
 
@@ -27,9 +27,9 @@ struct given_task {
 	struct given_mapping mapping; /* the only one in the kernel's tree */
 	__u64 vdso;
 	bool has_mm, is_kernel_thread, executes;
-	bool old_kernel; /* registers are read by the task's stack */
+	bool old_kernel; /* registers are read from the task's stack */
 	bool last_thread;
-	bool executed_before; /* another program than its parent's */
+	bool executed_before; /* a program other than its parent's */
 };
 
 struct found_walk {

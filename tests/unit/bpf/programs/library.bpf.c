@@ -1,4 +1,4 @@
-/* Functions of bpf/lib as the kernel runs them, for tests: each program calls one of them. */
+/* Functions of bpf/lib run by the kernel, for tests: each program calls one of them. */
 #include "lib/core/coretap.bpf.h"
 #include "given.h"
 
@@ -10,15 +10,15 @@ struct hist histogram;
 __u64 result;
 __u32 depth_limit;
 char packet[GIVEN_PACKET];
-volatile __u64 packet_at; /* a number for the verifier, as of a packet of the kernel's */
+volatile __u64 packet_at; /* a number to the verifier, as in a packet of the kernel */
 
-/* What the loader was told last, and how often. */
+/* The last message to the loader, and the number of messages. */
 struct stack_process last_news;
 __u32 news_count;
-bool news_full; /* it cannot be told */
+bool news_full; /* the message is lost */
 
-/* Tasks that a test can shape, as this kernel lays them out. All that lib asks of the running task
- * it asks of this one. */
+/* Test-defined tasks with this kernel's layout. All of lib's reads of the running task use this
+ * one. */
 #define ROOM 2048 /* words */
 __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM];
 #define TASK ((struct task_struct *)task_memory)
@@ -47,13 +47,13 @@ __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM]
 #include "lib/stack/cpu_walk.bpf.h"
 #include "net/ipv6.bpf.h"
 
-/* Into programs that give them tasks of the test's; nothing attaches them themselves. */
+/* For programs that get the test's tasks; none is attached. */
 #define last_thread_exits(ctx) (given.last_thread)
 __attribute__((always_inline)) int unwind_fork(u64 *ctx);
 __attribute__((always_inline)) int unwind_exec(u64 *ctx);
 __attribute__((always_inline)) int unwind_exit(u64 *ctx);
 
-/* In place of lib/stack/mapping.bpf.h, which tests/unit/unwind/known_files_test.cpp is about. */
+/* Replaces lib/stack/mapping.bpf.h, which tests/unit/unwind/known_files_test.cpp tests. */
 #define CORETAP_MAPPING_BPF_H
 static int mapping_find(u64 address);
 #include "lib/stack/walk.bpf.h"
@@ -78,7 +78,7 @@ static int mapping_find(u64 address)
 
 #include "lib/block/block.bpf.h"
 
-/* What it holds says whether the request is under way. */
+/* The content shows whether the request is in progress. */
 inline_ bool rq_idle(u64 *slot)
 {
 	return !*slot;
@@ -90,8 +90,8 @@ RQ_SLOTS(u64);
 	SEC("raw_tp/test")                                                                         \
 	int name(u64 *ctx)
 
-/* A request's address, what its slot holds from then on. 0: it has no place, 1: a new one, 2: had
- * it. */
+/* A request's address, the new content of its slot. 0: it has no slot, 1: a new one, 2: an existing
+ * one. */
 RUN(run_request)
 {
 	u64 *slot = rq_slot_read(ctx[0]), *own;
@@ -108,7 +108,7 @@ RUN(run_log2)
 	return log2_u64(ctx[0]);
 }
 
-/* A value, how often, the step. */
+/* A value, its count, the step. */
 RUN(run_log2_histogram)
 {
 	if (ctx[2])
@@ -134,7 +134,7 @@ RUN(run_waits)
 	return 0;
 }
 
-/* By way of the scratch, where the kernel leaves a stack. */
+/* Through the scratch buffer, to which the kernel copies a stack. */
 RUN(run_kernel_stack)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
@@ -164,7 +164,7 @@ RUN(run_party)
 	return 0;
 }
 
-/* The protocol that the IPv6 header tells, and where the packet ends. */
+/* The protocol in the IPv6 header, and the end of the packet. */
 RUN(run_ipv6)
 {
 	struct ipv6_payload p = {.at = 40, .protocol = (u8)ctx[0]};
@@ -206,7 +206,7 @@ RUN(run_walk)
 	if (!w)
 		return 1;
 	shape_tasks();
-	/* What a walk before has left must make no difference. */
+	/* Data of an earlier walk must make no difference. */
 	for (u32 i = 0; i < sizeof(*w) / 8; i++)
 		((volatile u64 *)w)[i] = 0xa5a5a5a5a5a5a5a5;
 	found.reads = 0;
@@ -217,7 +217,7 @@ RUN(run_walk)
 	return 0;
 }
 
-/* Which kind of rule holds at an address. */
+/* The kind of rule at an address. */
 RUN(run_kind)
 {
 	struct walk *w = current_walk();
@@ -251,7 +251,7 @@ RUN(run_fork)
 	return unwind_fork(tasks);
 }
 
-/* The count of execs is the next one's by then. */
+/* By then the count of execs is the new program's. */
 RUN(run_exec)
 {
 	u64 tasks[] = {(u64)TASK};

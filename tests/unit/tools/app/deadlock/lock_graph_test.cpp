@@ -25,13 +25,13 @@ std::string way(const LockGraph& graph, const LockGraph::Cycle& cycle) {
   return text;
 }
 
-/// Mutexes that a thread locks one after the other, while it holds guards.
+/// Mutexes that a thread locks one after another, while it holds guards.
 struct Order {
   std::uint32_t tid;
   Numbers mutexes;
   std::initializer_list<std::uint64_t> guards = {};
 };
-/// Cycles that are new with these orders, each with a semicolon.
+/// New cycles after these orders, each with a semicolon.
 std::string added(LockGraph& graph, const std::vector<Order>& orders) {
   for (auto& o : orders) graph.add({mutex(o.mutexes[0]), mutex(o.mutexes[1])}, by(o.tid, o.guards));
   std::string all;

@@ -30,7 +30,7 @@ TEST(Unusable, OfEachOrder) {
                                        {3, 4, 504},  // 135080000 / 267688
                                        {3, 8, 945},  // 253096000 / 267688
                                        {3, 9, 1000},
-                                       {4, 0, 1000},  // of nothing it is all
+                                       {4, 0, 1000},  // without free pages 1000
                                        {4, 10, 1000}})
     EXPECT_EQ(unusable(all.at(static_cast<std::size_t>(zone)), order), expected)
         << zone << " " << order;

@@ -1,4 +1,4 @@
-// Outstanding allocations, from entries and notes as the kernel program makes them.
+// Outstanding allocations, from entries and notes as the kernel program writes them.
 #include "tools/memory/memleak/allocation_tracker.hpp"
 #include "expect.hpp"
 
@@ -91,7 +91,7 @@ TEST_F(Tracking, ProcessesThatEndAreShownOnce) {
   tracker.begin({});
   EXPECT_TRUE(tracker.add(key(32), block(1, 60)));
   EXPECT_EQ(finish(), Words{"1 in 1 of 7 app"});
-  // Another program forgets.
+  // After exec they are forgotten.
   tracker.note(gone(ALLOC_OWNER_EXECED, 70));
   tracker.begin({});
   EXPECT_FALSE(tracker.add(key(16), block(10, 65)));
@@ -110,7 +110,7 @@ TEST(AllocationTracker, PartsThatWereUnmapped) {
       {{unmapped(0x10000 + kPage, 1, 9), unmapped(0x10000 + kPage, 2, 9)}, 6, 2},
       {{unmapped(0x10000, 2, 9, 8)}, 8, 1},           // another process
       {{unmapped(0x10000, 2, 5)}, 8, 1},              // before it was mapped
-      {{unmapped(0x10000 + 8 * kPage, 2, 9)}, 8, 1},  // behind it
+      {{unmapped(0x10000 + 8 * kPage, 2, 9)}, 8, 1},  // after it
       {{unmapped(0x10000 - 4 * kPage, 4, 9)}, 8, 1},  // before it
       {{unmapped(0, 1000, 9)}, 0, 0},
       {{unmapped(0x10000, 4, 9), unmapped(0x10000 + 4 * kPage, 4, 10)}, 0, 0},
@@ -124,7 +124,7 @@ TEST(AllocationTracker, PartsThatWereUnmapped) {
       auto rows = tracker.finish();
       if (!c.pieces) {
         EXPECT_TRUE(rows.empty());
-        break;  // the entry has gone, and with it the reason for the notes
+        break;  // the entry has been removed, and with it the reason for the notes
       }
       ASSERT_EQ(rows.size(), 1u);
       EXPECT_EQ(rows[0].bytes, c.pages * kPage);
@@ -134,7 +134,7 @@ TEST(AllocationTracker, PartsThatWereUnmapped) {
   }
 }
 
-// What malloc gave has no parts; of the last page of a mapping that is no whole number of them.
+// Blocks of malloc cannot be split; a mapping's size may not be a multiple of the page size.
 TEST_F(Tracking, OddSizes) {
   tracker.note(unmapped(0x10000 + kPage, 1, 9));
   tracker.begin({});

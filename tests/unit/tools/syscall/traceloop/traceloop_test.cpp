@@ -1,4 +1,4 @@
-// What calls are recorded, and what is shown of them.
+// Recorded calls, and their text.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -143,7 +143,7 @@ TEST(CallText, ArgumentsThatAreRead) {
   EXPECT_EQ(used_arguments("mremap", nullptr, Values{0, 0, 0, MREMAP_MAYMOVE}), 0b1111u);
 }
 
-// An address that could not be read; numbers of arguments that there are not.
+// An address that could not be read; argument numbers that do not exist.
 TEST(CallText, WithoutItsText) {
   record_slot first{};
   first.call.index = syscall_indices("chdir").front();
@@ -209,7 +209,7 @@ TEST_F(Segment, OverwrittenOnesAreCounted) {
   ASSERT_EQ(seen.size(), Writer::kSlots);
   EXPECT_EQ(seen.front(), 100 - Writer::kSlots);
   EXPECT_EQ(segment.overwritten(), 100 - Writer::kSlots);
-  // The first of what is left are texts whose call is gone.
+  // The first remaining slots are texts whose call is overwritten.
   for (std::uint64_t i = 0; i < 10; i++) writer.call(i, 2);
   seen = starts(segment);
   EXPECT_EQ(seen, (Numbers{5, 6, 7, 8, 9}));
@@ -232,7 +232,7 @@ TEST_F(Segment, NonsenseEndsNowhere) {
   EXPECT_EQ(starts(segment), (Numbers{1}));
 }
 
-// Numbers of calls have 32 bits in a slot.
+// A slot has 32 bits of a call's number.
 TEST_F(Segment, NumbersGoOn) {
   writer.head.calls = 0xfffffffe;
   for (std::uint64_t i = 0; i < 4; i++) writer.call(i);
