@@ -181,6 +181,8 @@ inline_ struct request *first_waiting(struct request *flush)
  * request's, in one cache line, where a hash map would read two. Removed disks leave entries
  * behind: if no entry is free, a request takes over one that is not in flight, as rq_idle()
  * reports of its slot. If that other request starts at the same moment, its end is not matched.
+ * With an LRU hash by request in its place, biolatency takes 437 ns per issue instead of 294,
+ * and 455 per completion instead of 337 (run_time_ns/run_cnt, 6.18).
  */
 OPT(__u32, requests_mask); /* entries of the table - 1; their number is a power of two */
 
