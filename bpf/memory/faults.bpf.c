@@ -19,10 +19,9 @@ TABLE(rows, struct faults_key, struct faults_counts)
 inline_ void add_row(struct bpf_perf_event_data *ctx, bool major, struct area *a)
 {
 	struct faults_key key = { .area = a->id, .pid = current_tgid() };
-	struct task_struct *leader = BPF_CORE_READ(current_task(), group_leader);
 	struct faults_counts *row;
 
-	bpf_core_read_str(key.comm, sizeof(key.comm), &leader->comm);
+	process_comm(key.comm);
 	row = rows_row(&key);
 	if (!row)
 		return;

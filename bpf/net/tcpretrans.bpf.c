@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpretrans: retransmitted TCP segments. */
-#include "lib/net/acceptors.bpf.h"
+#include "lib/net/sock_owners.bpf.h"
 #include "lib/core/emit.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
 #include "net/tcpretrans.h"
@@ -16,6 +16,11 @@ TP_ARGS(tcp_retransmit_skb);
 
 TABLE(flows, struct flow, struct tcpretrans_count)
 SOCK_SLOT(struct sock_owner);
+
+inline_ struct sock_owner *owner_slot(struct sock *sk)
+{
+	return sock_slot(sk, true);
+}
 
 inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_event *what)
 {
@@ -99,30 +104,4 @@ int on_synack(u64 *ctx)
 	what.length = 1;
 	what.segments = 1;
 	return again(&f, NULL, &what);
-}
-
-/* Records owners of sockets: retransmits run in any task that the timer interrupts. */
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
-{
-	struct sock *sk = (struct sock *)ctx[0];
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-	u32 newstate = (u32)ctx[2];
-	struct sock_owner *o;
-
-	if (tp && newstate == TCP_CLOSE)
-		forget_acceptor(tp);
-	if (!tp || newstate == TCP_CLOSE || !users_transition(tp, newstate))
-		return 0;
-	o = sock_slot(sk, true);
-	if (o)
-		learn_owner(tp, newstate, o);
-	return 0;
-}
-
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
 }

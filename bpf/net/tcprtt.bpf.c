@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcprtt: TCP round-trip times as a histogram. */
-#include "lib/net/acceptors.bpf.h"
+#include "lib/net/sock_owners.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
 #include "net/tcprtt.h"
 
@@ -19,6 +19,14 @@ struct connection {
 };
 
 SOCK_SLOT(struct connection);
+
+inline_ struct sock_owner *owner_slot(struct sock *sk)
+{
+	struct connection *c = sock_slot(sk, true);
+
+	return c ? &c->owner : NULL;
+}
+
 HISTOGRAM(times, struct tcprtt_key)
 
 /* The newest sample; 0: no new one since the previous segment. */
@@ -80,31 +88,5 @@ int on_segment(u64 *ctx)
 	if (by_remote)
 		__builtin_memcpy(key.remote, f.remote, sizeof(key.remote));
 	times_add_of(&key, us * 1000ULL, &(owner ?: &nobody)->id);
-	return 0;
-}
-
-/* Records owners of sockets: segments arrive in any interrupted task. */
-SEC("tp_btf/inet_sock_set_state")
-int on_state(u64 *ctx)
-{
-	struct sock *sk = (struct sock *)ctx[0];
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-	u32 newstate = (u32)ctx[2];
-	struct connection *c;
-
-	if (tp && newstate == TCP_CLOSE)
-		forget_acceptor(tp);
-	if (!tp || newstate == TCP_CLOSE || !users_transition(tp, newstate))
-		return 0;
-	c = sock_slot(sk, true);
-	if (c)
-		learn_owner(tp, newstate, &c->owner);
-	return 0;
-}
-
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
 	return 0;
 }

@@ -44,10 +44,8 @@ static __noinline int fault_served(struct bpf_perf_event_data *ctx, bool major, 
 	}
 	key.area = a->id;
 	if (faults_by_process()) {
-		struct task_struct *leader = BPF_CORE_READ(current_task(), group_leader);
-
 		key.pid = current_tgid();
-		bpf_core_read_str(key.comm, sizeof(key.comm), &leader->comm);
+		process_comm(key.comm);
 	}
 	row = files_row(&key);
 	if (!row)
