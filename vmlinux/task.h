@@ -104,6 +104,8 @@ struct rq;
 struct cfs_rq {
 	unsigned int h_nr_runnable;
 	struct rq *rq;
+	u64 throttled_clock_self;
+	u64 throttled_clock_self_time;
 };
 
 struct rt_rq {

@@ -43,6 +43,8 @@ inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 	}
 	if (w->idle_ns)
 		add_part(&key, WAIT_CPU_IDLE, w->idle_ns, t);
-	if (w->ns > w->idle_ns)
-		add_part(&key, WAIT_CPUS_BUSY, w->ns - w->idle_ns, t);
+	if (w->quota_ns)
+		add_part(&key, WAIT_QUOTA, w->quota_ns, t);
+	if (w->ns > w->idle_ns + w->quota_ns)
+		add_part(&key, WAIT_CPUS_BUSY, w->ns - w->idle_ns - w->quota_ns, t);
 }

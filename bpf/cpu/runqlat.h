@@ -10,6 +10,7 @@ enum wait_part {
 	WAIT_CPU_IDLE, /* a CPU was idle that the task may use */
 	WAIT_CPUS_BUSY,
 	WAIT_UNKNOWN,
+	WAIT_QUOTA, /* its cgroup had used its quota */
 };
 
 /* Members not requested are 0. */

@@ -43,6 +43,7 @@ class Quota {
     if (!limited_ || !write_file(path_ + "/cgroup.procs", std::to_string(pid)))
       throw Skip("no quota of CPU time for a cgroup here");
   }
+  Counters stat() const { return Counters(path_ + "/cpu.stat"); }
 
  private:
   std::optional<Cgroup> second_;
@@ -80,6 +81,7 @@ void require_affinity(const std::string& tool) {
 struct Measured {
   Report report;
   std::vector<std::chrono::nanoseconds> least, most;  // idle time meanwhile, by CPU
+  std::chrono::nanoseconds throttled;
 };
 
 /// `cpu`: the only one that it may use; -1: all.
@@ -97,9 +99,11 @@ Measured measure(const std::string& tool, Strings options, int cpu) {
   auto before = idle_times();
   Tracer tracer(tool, options);
   auto from = idle_times();
+  auto stat = quota.stat();
   ::usleep(1'500'000);
+  auto throttled = stat.growth("throttled_time") * 1ns + stat.growth("throttled_usec") * 1us;
   auto until = idle_times();
-  Measured m{.report = tracer.stop()};
+  Measured m{.report = tracer.stop(), .throttled = throttled};
   auto after = idle_times();
   for (std::size_t i = 0; i < from.size(); i++) {
     m.least.push_back(until[i] - from[i]);
@@ -111,11 +115,14 @@ Measured measure(const std::string& tool, Strings options, int cpu) {
 TOOL_TEST(Affinity, WaitsForOneCpu) {
   require_affinity("runqlat");
   auto m = measure("runqlat", {}, 0);
-  auto idle = part(m.report, "cpu_idle"), busy = part(m.report, "cpus_busy");
+  auto idle = part(m.report, "cpu_idle"), busy = part(m.report, "cpus_busy"),
+       quota = part(m.report, "quota");
   // The report excludes waits in progress at the start and at the end.
-  EXPECT_GE(idle, m.least[0] - 3 * kPeriod - kTick);
-  EXPECT_LE(idle, m.most[0] + kTick);
-  EXPECT_GT(idle + busy, 500ms) << "it does not wait for its quota";
+  EXPECT_GE(idle + quota, m.least[0] - 3 * kPeriod - kTick);
+  EXPECT_GE(quota, m.throttled - 3 * kPeriod);
+  EXPECT_LE(quota, m.throttled + 3 * kPeriod);
+  EXPECT_LE(idle, kPeriod);
+  EXPECT_GT(quota + busy, 500ms) << "it does not wait for its quota";
   EXPECT_EQ(part(m.report, "unknown").count(), 0);
 }
 
@@ -126,7 +133,8 @@ TOOL_TEST(Affinity, WaitsForAnyCpu) {
   std::chrono::nanoseconds all{};
   for (auto time : m.most) all += time;
   // At least the idle time of each CPU, and at most the sum over all.
-  EXPECT_GE(idle, *std::max_element(m.least.begin(), m.least.end()) - 3 * kPeriod - kTick);
+  EXPECT_GE(idle + part(m.report, "quota"),
+            *std::max_element(m.least.begin(), m.least.end()) - 3 * kPeriod - kTick);
   EXPECT_LE(idle, all + kTick);
   EXPECT_EQ(part(m.report, "unknown").count(), 0);
 }
@@ -134,14 +142,16 @@ TOOL_TEST(Affinity, WaitsForAnyCpu) {
 TOOL_TEST(Affinity, EachLongWait) {
   require_affinity("runqslower");
   auto m = measure("runqslower", {"20000"}, 0);
-  std::chrono::nanoseconds idle{};
+  std::chrono::nanoseconds idle{}, quota{};
   EXPECT_GT(m.report.body.size(), 3u);
   for (auto& wait : m.report.body) {
     ASSERT_FALSE(wait["idle_ns"].is_null());
-    EXPECT_LE(wait["idle_ns"].u64(), wait["latency_ns"].u64());
+    EXPECT_LE(wait["idle_ns"].u64() + wait["quota_ns"].u64(), wait["latency_ns"].u64());
     idle += std::chrono::nanoseconds(wait["idle_ns"].u64());
+    quota += std::chrono::nanoseconds(wait["quota_ns"].u64());
   }
   EXPECT_LE(idle, m.most[0] + kTick);
+  EXPECT_GE(quota, m.throttled - 3 * kPeriod);
 }
 
 // Three on one CPU keep it busy: none of them waits while it is idle.

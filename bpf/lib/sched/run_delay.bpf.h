@@ -9,6 +9,7 @@
 #define CORETAP_RUN_DELAY_BPF_H
 
 #include "lib/sched/allowed_idle.bpf.h"
+#include "lib/sched/quota.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/since.bpf.h"
 
@@ -18,15 +19,18 @@ struct wait {
 	u64 known;
 	u64 idle;    /* with --affinity: idle_so_far() at the start */
 	u64 allowed; /* number of the set of those CPUs */
+	u64 queue;   /* the address of its struct cfs_rq, and throttled_so_far() there */
+	u64 throttled;
 };
 
 TASK_SLOT(struct wait);
 
 struct waited {
 	u64 ns;
-	u64 queued;  /* joined this CPU's queue, by the clock of at_switch(); 0: not known
-		      */
-	u64 idle_ns; /* with --affinity: the part with an idle CPU that it may use */
+	u64 queued;   /* joined this CPU's queue, by the clock of at_switch(); 0: not known
+		       */
+	u64 idle_ns;  /* with --affinity: the part with an idle CPU that it may use */
+	u64 quota_ns; /* and the part in which its cgroup had no quota left, first */
 	bool idle_known;
 };
 
@@ -93,21 +97,33 @@ inline_ int enqueue(struct task_struct *t, u64 now)
 	w->delay = now;
 	if (!affinity)
 		return 0;
+	w->queue = (u64)t->se.cfs_rq;
+	w->throttled = throttled_so_far(t->se.cfs_rq);
 	w->allowed = tracing_since ? allowed_cpus(t) : CPUS_UNKNOWN;
 	if (w->allowed != CPUS_UNKNOWN)
 		w->idle = idle_so_far(w->allowed, now);
 	return 0;
 }
 
-/* If the CPUs that it may use have changed meanwhile, the part is unknown. */
+/*
+ * If the CPUs that it may use have changed meanwhile, the parts are unknown. A throttled
+ * task does not move to another CPU's queue. While it was throttled a CPU may have been
+ * idle or not: as much idle time is not counted, since the scheduler could not use it.
+ */
 inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct *t, u64 now)
 {
+	struct cfs_rq *q = t->se.cfs_rq;
+	u64 idle;
+
 	if (w->allowed == CPUS_UNKNOWN || allowed_cpus(t) != (u32)w->allowed)
 		return;
 	wait->idle_known = true;
-	wait->idle_ns = since(w->idle, idle_so_far(w->allowed, now));
-	if (wait->idle_ns > wait->ns)
-		wait->idle_ns = wait->ns;
+	if (w->queue == (u64)q)
+		wait->quota_ns = since(w->throttled, throttled_so_far(q));
+	if (wait->quota_ns > wait->ns)
+		wait->quota_ns = wait->ns;
+	idle = since(w->idle, idle_so_far(w->allowed, now));
+	wait->idle_ns = since(wait->quota_ns, idle < wait->ns ? idle : wait->ns);
 }
 
 SEC("tp_btf/sched_wakeup")

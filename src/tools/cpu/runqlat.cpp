@@ -11,7 +11,7 @@ using Key = runqlat_key;
 
 namespace {
 
-constexpr std::string_view kParts[] = {"", "cpu_idle", "cpus_busy", "unknown"};
+constexpr std::string_view kParts[] = {"", "cpu_idle", "cpus_busy", "unknown", "quota"};
 
 }  // namespace
 
@@ -23,12 +23,13 @@ TOOL(runqlat) {
           "A log2 histogram of the time that runnable tasks waited for a CPU: from their wakeup "
           "or preemption until they run. It comes from the kernel's own accounting of run delay "
           "(/proc/PID/schedstat), read at each context switch.\n\n"
-          "--affinity splits each wait: the part during which a CPU that the task may use was "
-          "idle, so that the scheduler could have run the task, and the part during which all of "
-          "these CPUs were busy. Each part has its own histogram. If the set of CPUs that a task "
-          "may use changes while it waits, its wait is in a third one. With --affinity the tool "
-          "measures the time from wakeup to run itself, instead of reading the kernel's "
-          "accounting.\n\n"
+          "--affinity splits each wait: the part during which the task's cgroup had used its "
+          "quota of CPU time (quota; cpu.max in cgroups), the part during which a CPU that the "
+          "task may use was idle, so that the scheduler could have run the task (cpu_idle), and "
+          "the part during which all of these CPUs were busy (cpus_busy). Each part has its own "
+          "histogram. If the set of CPUs that a task may use changes while it waits, its wait is "
+          "in another one (unknown). With --affinity the tool measures the time from wakeup to "
+          "run itself, instead of reading the kernel's accounting.\n\n"
           "Filters and keys apply to the task that waited.",
       .overhead =
           "one hook per context switch (three on kernels without run delay accounting), "
@@ -37,13 +38,17 @@ TOOL(runqlat) {
                    {"runqlat -mT 1", "each second, in milliseconds, with the time"},
                    {"runqlat -P 5 1", "per process, for five seconds"},
                    {"runqlat -c system.slice/nginx.service 10", "what one service waited"},
-                   {"runqlat --affinity 10 1", "is there an idle CPU while tasks wait?"},
+                   {"runqlat --affinity 10 1",
+                    "is there an idle CPU, or no quota left, while "
+                    "tasks wait?"},
                    {"runqlat -- make -j8", "what this command and its children waited"}},
       .questions = {{"Are there too few CPUs: how long do tasks wait for one?", "runqlat 1 10"},
                     {"Does a service get a CPU when it wants one, or is it crowded out?",
                      "runqlat -c system.slice/nginx.service 10"},
                     {"Do tasks wait although a CPU that they may use is idle?",
                      "runqlat --affinity 10 1"},
+                    {"How long does a container wait because of its CPU limit?",
+                     "runqlat --affinity --container web 10 1"},
                     {"Which process waits for a CPU?", "runqlat -P 5 1"}},
       .differs = {{Difference::both,
                    "The times are those of the kernel's own accounting, which include waits of "
@@ -63,8 +68,9 @@ TOOL(runqlat) {
       .hooks = run_delay_hooks(),
       .report = histogram<Key>(
           "delays", "run queue latency",
-          {named<&Key::part, kParts>("part", "part", as::text,
-                                     "which part of the waits: cpu_idle, cpus_busy or unknown")
+          {named<&Key::part, kParts>(
+               "part", "part", as::text,
+               "which part of the waits: quota, cpu_idle, cpus_busy or unknown")
                .with("affinity"),
            field<&Key::pidns>("pid_namespace", "pidns", as::number,
                               "pid namespace; 0: of an exiting task")

@@ -15,6 +15,10 @@ Value idle(const Event& e) {
   if (e.idle_ns == NOT_KNOWN) return {};
   return std::uint64_t{e.idle_ns};
 }
+Value quota(const Event& e) {
+  if (e.idle_ns == NOT_KNOWN) return {};
+  return std::uint64_t{e.quota_ns};
+}
 Value longest_tid(const Event& e) {
   if (!e.longest_ns) return {};
   return std::uint64_t{e.longest_tid};
@@ -50,9 +54,10 @@ TOOL(runqslower) {
           "how long (RAN): mostly the cause of the wait. It is chosen from the last 32 turns of "
           "tasks on the CPU. JSON and CSV also have the task that left the CPU last, which peers "
           "show. If the waiting task moved from CPU to CPU, only the last CPU is considered.\n\n"
-          "With --affinity IDLE is the part of the wait during which a CPU that the task may use "
-          "was idle: the scheduler could have run the task. During the rest of the wait all of "
-          "these CPUs were busy.\n\n"
+          "With --affinity QUOTA is the part of the wait during which the task's cgroup had used "
+          "its quota of CPU time (cpu.max), and IDLE the part during which a CPU that the task "
+          "may use was idle: the scheduler could have run the task. During the rest of the wait "
+          "all of these CPUs were busy.\n\n"
           "Filters apply to the task that waited.",
       .overhead =
           "one hook per context switch (three on kernels without run delay accounting), which "
@@ -85,6 +90,10 @@ TOOL(runqslower) {
                                          "time that it waited"),
                derived<Event, idle>("idle_ns", "IDLE(us)", as::whole_microseconds,
                                     "part of it during which a CPU that it may use was idle")
+                   .or_null()
+                   .with("affinity"),
+               derived<Event, quota>("quota_ns", "QUOTA(us)", as::whole_microseconds,
+                                     "part of it during which its cgroup had used its CPU quota")
                    .or_null()
                    .with("affinity"),
                derived<Event, longest_comm>("longest_comm", "PREV COMM", as::comm,
