@@ -249,7 +249,7 @@ TEST_P(EveryTool, HasAReportThatIsComplete) {
     for (auto condition : report->conditions()) expect_condition(condition);
     // Tables name the keys that they sort by.
     Config config;
-    config.sort = "no such key";
+    config.rows.sort = "no such key";
     auto checked = report->check(config);
     if (!checked) {
       EXPECT_EQ(checked.error().status, kUsage);
