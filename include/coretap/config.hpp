@@ -69,51 +69,77 @@ class Config {
   const std::map<std::string, std::string, std::less<>>& given_options() const { return given_; }
 
   OutputFormat format = OutputFormat::text;
-  double interval = 0;      ///< seconds; 0: one report at the end
-  std::uint64_t count = 0;  ///< reports; 0: no limit
-  double duration = 0;      ///< seconds; 0: no limit
-  std::vector<std::uint32_t> pids, tids;
-  std::vector<std::uint32_t> uids;
-  std::vector<std::uint32_t> not_pids;  ///< exclude these processes
-  std::vector<std::string> not_comms;   ///< exclude these command names, whole names
-  std::vector<std::string> comms;       ///< command names, whole
-  std::vector<std::string> names;       ///< parts of command names
-  std::string cgroup;                   ///< path or id, as given
-  std::string library;         ///< path or name of the library to probe instead of the default
-  std::string symbols_prefix;  ///< prefix of the probed functions' names
+  std::vector<std::string> command;  ///< to run and trace
+  Sampling sampling;                 ///< of perf events, overrides their hooks' defaults
+  std::vector<std::string> notes;    ///< messages to print before tracing begins
 
-  std::vector<std::string> targets;  ///< arguments that name the trace targets
-  std::vector<std::string> known;  ///< such arguments for known_functions.hpp; files by whole names
-  std::uint64_t max_probes = 0;    ///< probes attached one by one; 0: the default limit
+  /// The tasks to trace, without those of not_...; what is empty selects all.
+  struct Tasks {
+    std::vector<std::uint32_t> pids, tids, uids, not_pids;
+    std::vector<std::string> comms, not_comms;  ///< whole command names
+    std::vector<std::string> names;             ///< parts of command names
+    std::string cgroup;                         ///< path or id, as given
+    bool operator==(const Tasks&) const = default;
+  } tasks;
 
-  std::vector<std::string> command;
-  std::vector<std::uint32_t> local_ports, remote_ports;
-  std::vector<AddressPrefix> local_addresses, remote_addresses;
-  std::uint32_t netns = 0;            ///< inode of a network namespace; 0: all
-  std::uint32_t ip = 0;               ///< only this IP version, 4 or 6; 0: both
-  std::string directory;              ///< only files below it, absolute; empty: all files
-  std::optional<std::uint32_t> disk;  ///< device number in the kernel's format
-  std::optional<std::uint32_t> node;  ///< only memory of this NUMA node
-  std::string zone;                   ///< and of zones with this name; empty: all
-  std::uint64_t max_keys = 0;
-  std::uint64_t max_stacks = 0;
-  std::uint64_t max_events = 0;                     ///< events to show; 0: all
-  std::uint64_t max_rate = 0;                       ///< events to show per second; 0: all
-  std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of --output files, in bytes; 0: no rotation
-  std::uint64_t top = 0;                            ///< rows of a table; 0: all
-  std::string sort;  ///< key of the field to sort rows by; empty: the tool's default
-  std::uint64_t ring_bytes = 0;
-  std::vector<std::string> by;      ///< keys to aggregate rows by; empty: all keys
-  std::vector<double> percentiles;  ///< 0 to 100, ascending; empty: the tool's default
-  std::uint32_t stack_depth = 0;
-  Sampling sampling;  ///< of perf events, overrides their hooks' defaults
-  std::optional<std::uint32_t> cpu;
-  enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
-  std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
-  std::string heatmap;                     ///< file for a heat map; empty: text lines, if any
-  std::string svg;                         ///< file for a flame graph; "-": standard output
-  std::string pprof;                       ///< file for a profile; "-": standard output
-  std::vector<std::string> notes;          ///< messages to print before tracing begins
+  /// The connections to trace; what is empty or 0 selects all.
+  struct Flows {
+    std::vector<std::uint32_t> local_ports, remote_ports;
+    std::vector<AddressPrefix> local_addresses, remote_addresses;
+    std::uint32_t netns = 0;  ///< inode of a network namespace
+    std::uint32_t ip = 0;     ///< version, 4 or 6
+  } flows;
+
+  /// The only disk, CPU or directory to trace.
+  struct Places {
+    std::optional<std::uint32_t> disk, cpu;  ///< numbers; the disk's in the kernel's format
+    std::string directory;                   ///< absolute; empty: all files
+  } places;
+
+  /// Functions to probe, and where they are.
+  struct Probes {
+    std::string library;               ///< path or name, instead of the default
+    std::string prefix;                ///< of the probed functions' names
+    std::vector<std::string> targets;  ///< arguments that name the trace targets
+    std::vector<std::string> known;    ///< the same for known_functions.hpp; files by whole names
+    std::uint64_t most = 0;            ///< attached one by one; 0: the default limit
+  } probes;
+
+  /// When reports are made, and tracing ends.
+  struct Schedule {
+    double interval = 0;      ///< seconds; 0: one report at the end
+    std::uint64_t count = 0;  ///< reports; 0: no limit
+    double duration = 0;      ///< seconds; 0: no limit
+  } schedule;
+
+  /// Rows of tables.
+  struct Rows {
+    std::uint64_t top = 0;            ///< how many to show; 0: all
+    std::string sort;                 ///< key of a field; empty: the tool's default
+    std::vector<std::string> by;      ///< keys to aggregate by; empty: all keys
+    std::vector<double> percentiles;  ///< 0 to 100, ascending; empty: the tool's default
+    std::uint64_t max_keys = 0;       ///< in the kernel; 0: scaled to the machine
+  } rows;
+
+  /// Events that are shown one by one.
+  struct Events {
+    std::uint64_t most = 0, per_second = 0;  ///< to show; 0: all
+    std::uint64_t ring_bytes = 0;  ///< of the buffer from the kernel; 0: the report's default
+  } events;
+
+  /// Walks and storage of stacks.
+  struct Stacks {
+    std::uint32_t depth = 0;  ///< frames; 0: the default
+    std::uint64_t most = 0;   ///< in the kernel; 0: scaled to the machine
+    enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
+    std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
+  } stacks;
+
+  /// Files to write; "-": standard output, empty: none.
+  struct Files {
+    std::string heatmap, svg, pprof;                  ///< heat map, flame graph and profile
+    std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of --output; 0 bytes: no rotation
+  } files;
 
  private:
   std::map<std::string, std::string, std::less<>> given_;
@@ -121,10 +147,5 @@ class Config {
   Entries entries_;
   std::map<std::type_index, std::any> own_;
 };
-
-/// An option whose value, read by `parse`, is between 1 and `most`.
-Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-               std::uint64_t Config::*member, std::uint64_t most,
-               std::optional<std::uint64_t> (*parse)(std::string_view) = parse_unsigned);
 
 }  // namespace coretap

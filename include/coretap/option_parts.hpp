@@ -23,12 +23,11 @@ Result<std::uint64_t> take_number(std::string_view of, std::string_view text, st
 Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
                                              std::uint64_t most);
 
-/// Marks an option as defined by the library.
+/// Marks an option as the same in every tool that has it.
 Option same_everywhere(Option option);
-Option seconds(char letter, std::string_view name, std::string_view doc, double Config::*member);
-/// A number, optionally with a binary suffix, from 1 to `most`.
+/// A number, optionally with a binary suffix, from 1 to `most`; stored where `place` says.
 Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
-             std::uint64_t Config::*member, std::uint64_t most);
+             std::uint64_t most, std::uint64_t* (*place)(Config&));
 
 namespace shared {
 /// Every tool with output() has these.

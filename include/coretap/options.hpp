@@ -50,8 +50,6 @@ enum class Complete {
   pod,
   unit,  ///< of systemd
   disk,
-  node,
-  zone,
   cpu,
   syscall,
   function,    ///< of the kernel
@@ -76,7 +74,7 @@ struct Option {
   std::function<Result<void>(Config&, std::string_view)> apply;
   std::string_view alias = {};  ///< another long name in similar tools, accepted silently
   Complete complete = Complete::nothing;
-  bool shared = false;   ///< defined once in the library
+  bool shared = false;   ///< the same in every tool that has it
   bool adds_up = false;  ///< a list: if given twice, both apply
   /// Values for completion, if they are a closed list.
   std::function<std::vector<Completion>()> words = {};
@@ -187,9 +185,6 @@ Option print_uid();
 Option disk();
 /// The same for tools that trace requests.
 Option request_disk();
-/// The memory to trace, for programs with bpf/memory/zone.bpf.h.
-Option node(char letter = 'n');
-Option zone(char letter = 'z');
 /// For tools on user functions; `alias` is the name in similar tools.
 Option library(char letter, std::string_view alias = {});
 Option symbols_prefix(char letter = 0);
@@ -281,7 +276,7 @@ std::vector<Option> file_io() {
           flag(0, "read-only", "only what is read", setting(&Rodata::reads_only)),
           flag(0, "write-only", "only what is written", setting(&Rodata::writes_only))};
 }
-/// Only files below this directory (Config::directory).
+/// Only files below this directory (Config::Places::directory).
 Option directory(char letter);
 
 /// For Tool::check.

@@ -30,7 +30,7 @@ bool Config::holds(std::string_view condition) const {
 }
 
 bool Config::wants_path(std::string_view path) const {
-  return directory.empty() || lies_below(path, directory);
+  return places.directory.empty() || lies_below(path, places.directory);
 }
 
 bool Config::lies_below(std::string_view path, std::string_view directory) {
@@ -38,10 +38,7 @@ bool Config::lies_below(std::string_view path, std::string_view directory) {
          (directory == "/" || (path.size() > directory.size() && path[directory.size()] == '/'));
 }
 
-bool Config::filters_tasks() const {
-  return !pids.empty() || !tids.empty() || !uids.empty() || !comms.empty() || !names.empty() ||
-         !not_pids.empty() || !not_comms.empty() || !cgroup.empty() || !command.empty();
-}
+bool Config::filters_tasks() const { return tasks != Tasks() || !command.empty(); }
 
 void Config::give(std::string_view option, std::string_view value, bool adds_up) {
   auto [known, fresh] = given_.emplace(option, value);

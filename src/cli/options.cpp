@@ -92,35 +92,20 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
   });
 }
 
-Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-               std::uint64_t Config::*member, std::uint64_t most,
-               std::optional<std::uint64_t> (*parse)(std::string_view)) {
-  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-    auto n = take_number(fmt::format("--{}", name), text, 1, most, parse);
-    if (!n) return n.error();
-    c.*member = *n;
-    return {};
-  });
-}
-
 Option same_everywhere(Option option) {
   option.shared = true;
   return option;
 }
 
-Option seconds(char letter, std::string_view name, std::string_view doc, double Config::*member) {
+Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+             std::uint64_t most, std::uint64_t* (*place)(Config&)) {
   return same_everywhere(
-      value(letter, name, "SECONDS", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        auto s = take_seconds(fmt::format("--{}", name), text);
-        if (!s) return s.error();
-        c.*member = *s;
+      value(0, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+        auto n = take_number(fmt::format("--{}", name), text, 1, most, parse_size);
+        if (!n) return n.error();
+        *place(c) = *n;
         return {};
       }));
-}
-
-Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
-             std::uint64_t Config::*member, std::uint64_t most) {
-  return same_everywhere(bounded(0, name, metavar, doc, member, most, parse_size));
 }
 
 std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {

@@ -38,13 +38,13 @@ Result<void> each_word(std::string_view text, const Take& take) {
 }
 
 Option ids(char letter, std::string_view name, std::string_view doc,
-           std::vector<std::uint32_t> Config::*member) {
+           std::vector<std::uint32_t> Config::Tasks::*member) {
   return list_of(value(
       letter, name, name == "tid" ? "TID,..." : "PID,...", doc,
       [=](Config& c, std::string_view text) -> Result<void> {
         auto list = take_list(name, text, INT32_MAX);
         if (!list) return list.error();
-        auto& all = c.*member;
+        auto& all = c.tasks.*member;
         all.insert(all.end(), list->begin(), list->end());
         return {};
       },
@@ -52,9 +52,9 @@ Option ids(char letter, std::string_view name, std::string_view doc,
 }
 }  // namespace
 
-Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
-Option not_pid() { return ids(0, "not-pid", "exclude these processes", &Config::not_pids); }
-Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::tids); }
+Option pid() { return ids('p', "pid", "only these processes", &Config::Tasks::pids); }
+Option not_pid() { return ids(0, "not-pid", "exclude these processes", &Config::Tasks::not_pids); }
+Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::Tasks::tids); }
 
 Option ppid(char letter, Setting wanted) {
   return same_everywhere(value(
@@ -92,9 +92,9 @@ Option uid(char letter) {
       [](Config& c, std::string_view text) {
         return each_word(text, [&](std::string_view user) -> Result<void> {
           if (auto id = parse_unsigned(user); id && *id < UINT32_MAX)
-            c.uids.push_back(static_cast<std::uint32_t>(*id));
+            c.tasks.uids.push_back(static_cast<std::uint32_t>(*id));
           else if (auto id = user_id(user))
-            c.uids.push_back(*id);
+            c.tasks.uids.push_back(*id);
           else
             return usage(fmt::format("--uid: there is no user '{}'", user),
                          fmt::format("give names, or numbers from 0 to {}", UINT32_MAX - 1));
@@ -106,14 +106,14 @@ Option uid(char letter) {
 
 namespace {
 Option comms(char letter, std::string_view name, std::string_view doc,
-             std::vector<std::string> Config::*member) {
+             std::vector<std::string> Config::Tasks::*member) {
   return list_of(value(
       letter, name, "NAME,...", doc,
       [=](Config& c, std::string_view text) {
         return each_word(text, [&](std::string_view comm) -> Result<void> {
           if (comm.empty()) return usage(fmt::format("--{}: an empty name matches no task", name));
           // The kernel truncates command names.
-          (c.*member).emplace_back(comm.substr(0, COMM_LEN - 1));
+          (c.tasks.*member).emplace_back(comm.substr(0, COMM_LEN - 1));
           return {};
         });
       },
@@ -122,10 +122,11 @@ Option comms(char letter, std::string_view name, std::string_view doc,
 }  // namespace
 
 Option comm(char letter) {
-  return comms(letter, "comm", "only tasks with one of these command names", &Config::comms);
+  return comms(letter, "comm", "only tasks with one of these command names", &Config::Tasks::comms);
 }
 Option not_comm() {
-  return comms(0, "not-comm", "exclude tasks with one of these command names", &Config::not_comms);
+  return comms(0, "not-comm", "exclude tasks with one of these command names",
+               &Config::Tasks::not_comms);
 }
 
 Option name(char letter) {
@@ -133,7 +134,7 @@ Option name(char letter) {
       letter, "name", "TEXT", "only tasks with this text in their command name",
       [](Config& c, std::string_view text) -> Result<void> {
         auto all = text.size();
-        for (auto& other : c.names) all += other.size();
+        for (auto& other : c.tasks.names) all += other.size();
         if (text.empty()) return usage("--name: an empty text matches every name");
         if (text.size() >= COMM_LEN)
           return usage(fmt::format("--name: '{}' is longer than any command name", text),
@@ -142,7 +143,7 @@ Option name(char letter) {
           return usage(
               fmt::format("--name: all texts together are longer than {} bytes", NAME_BITS),
               "give fewer or shorter ones");
-        c.names.emplace_back(text);
+        c.tasks.names.emplace_back(text);
         return {};
       },
       Complete::comm));
@@ -157,13 +158,13 @@ Option in_found(std::string_view name, std::string_view metavar, std::string_vie
       0, name, metavar, doc,
       [=](Config& c, std::string_view text) -> Result<void> {
         if (text.empty()) return usage(fmt::format("--{}: needs a name", name));
-        if (!c.cgroup.empty())
+        if (!c.tasks.cgroup.empty())
           return usage(fmt::format("--{}: another option has set the cgroup", name),
                        "give one of --cgroup, --container, --pod and --unit");
         Containers here;
         auto path = (here.*find)(text);
         if (!path) return path.error();
-        c.cgroup = *path;
+        c.tasks.cgroup = *path;
         return {};
       },
       complete));
@@ -192,10 +193,10 @@ Option cgroup(char letter) {
       "cgroup mount, or an id",
       [](Config& c, std::string_view text) -> Result<void> {
         if (text.empty()) return usage("--cgroup: needs a path or an id");
-        if (!c.cgroup.empty())
+        if (!c.tasks.cgroup.empty())
           return usage("--cgroup: another option has set the cgroup",
                        "give one of --cgroup, --container, --pod and --unit");
-        c.cgroup = text;
+        c.tasks.cgroup = text;
         return {};
       },
       Complete::cgroup));
@@ -249,7 +250,7 @@ Option disk() {
       [](Config& c, std::string_view text) -> Result<void> {
         auto number = find_disk(text);
         if (!number) return number.error();
-        c.disk = *number;
+        c.places.disk = *number;
         return {};
       },
       Complete::disk));
@@ -259,9 +260,9 @@ Option request_disk() {
   auto option = disk();
   option.apply = [find = option.apply](Config& c, std::string_view text) -> Result<void> {
     if (auto found = find(c, text); !found) return found;
-    auto number = disk_of_requests(*c.disk);
+    auto number = disk_of_requests(*c.places.disk);
     if (!number) return number.error();
-    c.disk = *number;
+    c.places.disk = *number;
     return {};
   };
   return option;
@@ -276,7 +277,7 @@ Option directory(char letter) {
         struct stat status {};
         if (!path || stat(path.get(), &status) || !S_ISDIR(status.st_mode))
           return usage(fmt::format("--directory: '{}' is not a directory", text));
-        c.directory = path.get();
+        c.places.directory = path.get();
         return {};
       },
       Complete::directory));

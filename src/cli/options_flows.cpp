@@ -18,8 +18,9 @@ constexpr std::uint64_t kMostPids = 1
 Option ip_version(char letter, std::string_view name, std::string_view doc, std::uint32_t version) {
   auto o = same_everywhere(flag(letter, name, doc));
   o.apply = [=](Config& c, std::string_view) -> Result<void> {
-    if (c.ip && c.ip != version) return usage("--ipv4 and --ipv6 cannot be used together");
-    c.ip = version;
+    if (c.flows.ip && c.flows.ip != version)
+      return usage("--ipv4 and --ipv6 cannot be used together");
+    c.flows.ip = version;
     return {};
   };
   return o;
@@ -36,10 +37,11 @@ bool take_ports(std::string_view part, std::vector<std::uint32_t>& all) {
 }
 
 Option ports(char letter, std::string_view name, std::string_view doc,
-             std::vector<std::uint32_t> Config::*member) {
+             std::vector<std::uint32_t> Config::Flows::*member) {
   auto option = same_everywhere(
       value(letter, name, "PORT,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        if (take_parts(text, [&](auto part) { return take_ports(part, c.*member); })) return {};
+        if (take_parts(text, [&](auto part) { return take_ports(part, c.flows.*member); }))
+          return {};
         return usage(
             fmt::format("--{}: '{}' is not a list of ports or ranges from 1 to 65535", name, text),
             fmt::format("for example --{} 80,8000-8100", name));
@@ -49,12 +51,12 @@ Option ports(char letter, std::string_view name, std::string_view doc,
 }
 
 Option addresses(char letter, std::string_view name, std::string_view doc,
-                 std::vector<AddressPrefix> Config::*member) {
+                 std::vector<AddressPrefix> Config::Flows::*member) {
   auto option = same_everywhere(value(
       letter, name, "ADDRESS,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
         bool good = take_parts(text, [&](auto part) {
           auto prefix = parse_address_prefix(part);
-          if (prefix) (c.*member).push_back(*prefix);
+          if (prefix) (c.flows.*member).push_back(*prefix);
           return prefix.has_value();
         });
         if (good) return {};
@@ -86,19 +88,19 @@ Option ipv4() { return ip_version('4', "ipv4", "only IPv4", 4); }
 Option ipv6() { return ip_version('6', "ipv6", "only IPv6", 6); }
 Option local_ports(char letter, std::string_view name) {
   return ports(letter, name, "only these local ports, or ranges such as 8000-8100",
-               &Config::local_ports);
+               &Config::Flows::local_ports);
 }
 Option remote_ports(char letter, std::string_view name) {
   return ports(letter, name, "only these remote ports, or ranges such as 8000-8100",
-               &Config::remote_ports);
+               &Config::Flows::remote_ports);
 }
 Option local_addresses(char letter) {
   return addresses(letter, "laddr", "only these local addresses, or prefixes such as 192.0.2.0/24",
-                   &Config::local_addresses);
+                   &Config::Flows::local_addresses);
 }
 Option remote_addresses(char letter) {
   return addresses(letter, "raddr", "only these remote addresses, or prefixes such as 192.0.2.0/24",
-                   &Config::remote_addresses);
+                   &Config::Flows::remote_addresses);
 }
 Option netns() {
   return same_everywhere(value(0, "netns", "NAMESPACE",
@@ -107,7 +109,7 @@ Option netns() {
                                [](Config& c, std::string_view text) -> Result<void> {
                                  auto inode = namespace_inode(text);
                                  if (!inode) return inode.error();
-                                 c.netns = *inode;
+                                 c.flows.netns = *inode;
                                  return {};
                                }));
 }

@@ -30,14 +30,14 @@ Result<void> take_rotation(Config& c, std::string_view text) {
   if (!bytes || *bytes < kLeast || *bytes > kMost)
     return usage(fmt::format("--rotate: '{}' does not start with a size from 1K to 1024G", text),
                  "give a size and, optionally, how many old files to keep: --rotate 10M,5");
-  c.rotate_bytes = *bytes;
+  c.files.rotate_bytes = *bytes;
   if (text.find(',') == text.npos) return {};
   auto files = parse_unsigned(rest);
   if (!files || *files < 1 || *files > kMostFiles)
     return usage(
         fmt::format("--rotate: '{}' is not a number of old files from 1 to {}", rest, kMostFiles),
         "give a size and how many old files to keep: --rotate 10M,5");
-  c.rotate_keep = *files;
+  c.files.rotate_keep = *files;
   return {};
 }
 
@@ -56,7 +56,7 @@ std::vector<Option> output_files() {
 Option max_rate() {
   return limit("max-rate", "N",
                "show at most N events per second; others are counted as limited, not as lost",
-               &Config::max_rate, RateLimit::kMost);
+               RateLimit::kMost, [](Config& c) { return &c.events.per_second; });
 }
 
 Option color() {
@@ -96,19 +96,20 @@ Option extended() {
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
 
 Option max_events(char letter) {
-  auto o = limit("max-events", "N", "end when N events have been shown", &Config::max_events,
-                 1ULL << 40);
+  auto o = limit("max-events", "N", "end when N events have been shown", 1ULL << 40,
+                 [](Config& c) { return &c.events.most; });
   o.letter = letter;
   return o;
 }
 
 Option max_keys() {
-  return limit("max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
-               &Config::max_keys, 1 << 24);
+  return limit("max-keys", "N", "maximum distinct keys (default: scaled to the machine)", 1 << 24,
+               [](Config& c) { return &c.rows.max_keys; });
 }
 
 Option top(char letter) {
-  auto o = limit("top", "ROWS", "show only the first ROWS rows", &Config::top, 1 << 24);
+  auto o = limit("top", "ROWS", "show only the first ROWS rows", 1 << 24,
+                 [](Config& c) { return &c.rows.top; });
   o.letter = letter;
   return o;
 }
@@ -116,7 +117,7 @@ Option sort(char letter) {
   return same_everywhere(value(
       letter, "sort", "KEY", "sort rows by KEY, descending",
       [](Config& c, std::string_view text) -> Result<void> {
-        c.sort = text;
+        c.rows.sort = text;
         return {};
       },
       Complete::sort_key));
@@ -127,10 +128,10 @@ Option by() {
       value(0, "by", "KEY,...", "add up rows by only these keys of the JSON output, such as comm",
             [](Config& c, std::string_view text) -> Result<void> {
               bool all = take_parts(text, [&](std::string_view key) {
-                c.by.emplace_back(key);
+                c.rows.by.emplace_back(key);
                 return !key.empty();
               });
-              if (!all || c.by.empty())
+              if (!all || c.rows.by.empty())
                 return usage(fmt::format("--by: '{}' is not a list of keys", text));
               return {};
             }));
@@ -141,7 +142,7 @@ Option by() {
 Option percentiles(std::string_view doc) {
   auto o = same_everywhere(
       value(0, "percentiles", "P,...", doc, [](Config& c, std::string_view text) -> Result<void> {
-        c.percentiles.clear();
+        c.rows.percentiles.clear();
         for (auto rest = text;;) {
           auto comma = rest.find(',');
           auto word = rest.substr(0, comma);
@@ -152,11 +153,11 @@ Option percentiles(std::string_view doc) {
             return usage(
                 fmt::format("--percentiles: '{}' is not a list of numbers from 0 to 100", text),
                 "separate them by commas: 50,99,99.9");
-          c.percentiles.push_back(percent);
+          c.rows.percentiles.push_back(percent);
           if (comma == std::string_view::npos) break;
           rest.remove_prefix(comma + 1);
         }
-        std::sort(c.percentiles.begin(), c.percentiles.end());
+        std::sort(c.rows.percentiles.begin(), c.rows.percentiles.end());
         return {};
       }));
   o.alias = "pcts";
@@ -181,7 +182,7 @@ Option heatmap() {
       "ends in .svg, write an interactive heat map to it at the end instead (--heatmap=-: "
       "standard output)",
       [](Config& c, std::string_view text) -> Result<void> {
-        c.heatmap = text;
+        c.files.heatmap = text;
         return {};
       },
       Complete::file));

@@ -10,7 +10,7 @@ Option library(char letter, std::string_view alias) {
       letter, "library", "PATH", "the library or program to probe, instead of those found",
       [](Config& c, std::string_view text) -> Result<void> {
         if (text.empty()) return usage("--library: needs a path");
-        c.library = text;
+        c.probes.library = text;
         return {};
       },
       Complete::file));
@@ -22,7 +22,7 @@ Option symbols_prefix(char letter) {
   return same_everywhere(value(letter, "symbols-prefix", "PREFIX",
                                "prefix of the allocator's function names, such as je_",
                                [](Config& c, std::string_view text) -> Result<void> {
-                                 c.symbols_prefix = text;
+                                 c.probes.prefix = text;
                                  return {};
                                }));
 }
@@ -35,7 +35,7 @@ Positional target_arguments(std::string_view otherwise) {
               otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
           .repeat = otherwise.empty() ? Positional::at_least_one : Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
-            c.targets.emplace_back(text);
+            c.probes.targets.emplace_back(text);
             return {};
           },
           .complete = Complete::function,
@@ -49,8 +49,8 @@ Option regular_expressions(char letter) {
 
 Option max_probes() {
   return limit("max-probes", "N",
-               "maximum places to attach one by one (default: 1000); more take long",
-               &Config::max_probes, 1 << 20);
+               "maximum places to attach one by one (default: 1000); more take long", 1 << 20,
+               [](Config& c) { return &c.probes.most; });
 }
 
 Option return_trampoline() {

@@ -58,7 +58,7 @@ Option cpu(char letter) {
                        {},
                        "/sys/devices/system/cpu/online lists them",
                        kUsage};
-        c.cpu = static_cast<std::uint32_t>(*n);
+        c.places.cpu = static_cast<std::uint32_t>(*n);
         return {};
       },
       Complete::cpu));

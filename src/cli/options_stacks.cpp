@@ -12,14 +12,14 @@ Option stack_depth() {
       [](Config& c, std::string_view text) -> Result<void> {
         auto n = take_number("--perf-max-stack-depth", text, 1, 127, parse_unsigned);
         if (!n) return n.error();
-        c.stack_depth = static_cast<std::uint32_t>(*n);
+        c.stacks.depth = static_cast<std::uint32_t>(*n);
         return {};
       }));
 }
 Option stack_storage() {
   return limit("stack-storage-size", "STACKS",
-               "maximum unique stacks (default: scaled to the machine's memory)",
-               &Config::max_stacks, 1 << 24);
+               "maximum unique stacks (default: scaled to the machine's memory)", 1 << 24,
+               [](Config& c) { return &c.stacks.most; });
 }
 
 Option folded() {
@@ -32,12 +32,13 @@ Option offset(char letter) {
 namespace {
 
 /// An output file written at the end; stacks are then printed only on request.
-Option file_at_end(std::string_view name, std::string_view doc, std::string Config::*member) {
+Option file_at_end(std::string_view name, std::string_view doc,
+                   std::string Config::Files::*member) {
   return same_everywhere(value(
       0, name, "FILE", doc,
       [name, member](Config& c, std::string_view text) -> Result<void> {
         if (text.empty()) return usage(fmt::format("--{}: needs a file's name, or -", name));
-        c.*member = text;
+        c.files.*member = text;
         return {};
       },
       Complete::file));
@@ -50,7 +51,7 @@ Option svg() {
       "svg",
       "write an interactive flame graph to this file (-: standard output) at the end; stacks are "
       "then printed only with --folded, --json or --csv",
-      &Config::svg);
+      &Config::Files::svg);
 }
 
 Option pprof() {
@@ -58,7 +59,7 @@ Option pprof() {
       "pprof",
       "write a profile for pprof and programs that read its format, gzip-compressed, to this file "
       "(-: standard output) at the end; stacks are then printed only with --folded, --json or --csv",
-      &Config::pprof);
+      &Config::Files::pprof);
 }
 
 Option unwind() {
@@ -70,11 +71,11 @@ Option unwind() {
           "only; off, only the current instruction address",
           [](Config& c, std::string_view text) -> Result<void> {
             if (text == "auto")
-              c.unwind = Config::automatic;
+              c.stacks.unwind = Config::Stacks::automatic;
             else if (text == "fp")
-              c.unwind = Config::frame_pointers;
+              c.stacks.unwind = Config::Stacks::frame_pointers;
             else if (text == "off")
-              c.unwind = Config::no_walk;
+              c.stacks.unwind = Config::Stacks::no_walk;
             else
               return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text),
                            did_you_mean(text, {"auto", "fp", "off"}));
@@ -91,12 +92,13 @@ Option unwind_memory() {
   constexpr std::uint64_t kLeast = 4096;
   auto option = limit("unwind-memory", "SIZE",
                       "memory for unwind tables of running programs and libraries (default: 64M)",
-                      &Config::unwind_memory, 1 << 30);
+                      1 << 30, [](Config& c) { return &c.stacks.unwind_memory; });
   option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {
     if (auto r = take(c, text); !r) return r;
-    if (c.unwind_memory >= kLeast) return {};
-    return usage(fmt::format("--unwind-memory: {} bytes are too few for tables", c.unwind_memory),
-                 "give the unit, too: 256M");
+    if (c.stacks.unwind_memory >= kLeast) return {};
+    return usage(
+        fmt::format("--unwind-memory: {} bytes are too few for tables", c.stacks.unwind_memory),
+        "give the unit, too: 256M");
   };
   return option;
 }

@@ -21,7 +21,6 @@
 #include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/zones.hpp"
 
 namespace coretap {
 
@@ -76,7 +75,7 @@ Result<void> give_options_of_keys(const Tool& tool, Config& c) {
   // Twice: a key may need an option only in combination with another key's option.
   for (int pass = 0; pass < 2; pass++)
     for (auto& field : chosen_report(tool, c)->fields())
-      if (std::ranges::count(c.by, field.key))
+      if (std::ranges::count(c.rows.by, field.key))
         if (auto r = give_options_of_key(tool, field, c); !r) return r;
   return {};
 }
@@ -122,8 +121,9 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(simple(0, "strict", "exit with status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: exit with its exit status"));
   if (auto when = condition_of(tool, [](auto& kind) { return !kind.ring_doc().empty(); }))
-    all = joined({all, belonging_to(*when, {limit("ring-size", "BYTES", ring_doc(tool),
-                                                  &Config::ring_bytes, 1 << 30)})});
+    all =
+        joined({all, belonging_to(*when, {limit("ring-size", "BYTES", ring_doc(tool), 1 << 30,
+                                                [](Config& c) { return &c.events.ring_bytes; })})});
   if (auto when = condition_of(tool, [](auto& kind) { return kind.name() == "event"; }))
     all = joined({all, belonging_to(*when, {max_rate()})});
   all.push_back(
@@ -392,27 +392,26 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
                               : OutputFormat::text;
   if (auto r = give_options_of_keys(tool, c); !r) return r.error();
   if (auto r = chosen_report(tool, c)->check(c); !r) return r.error();
-  if (c.svg == "-" && c.holds("folded|json|csv"))
+  if (c.files.svg == "-" && c.holds("folded|json|csv"))
     return usage("--svg -: standard output is for one thing only", "name a file");
-  if (c.pprof == "-" && (c.svg == "-" || c.holds("folded|json|csv")))
+  if (c.files.pprof == "-" && (c.files.svg == "-" || c.holds("folded|json|csv")))
     return usage("--pprof -: standard output is for one thing only", "name a file");
-  if (c.heatmap == "-" && c.holds("json|csv"))
+  if (c.files.heatmap == "-" && c.holds("json|csv"))
     return usage("--heatmap=-: standard output is for one thing only", "name a file");
-  if (c.rotate_bytes && (c.svg == "-" || c.heatmap == "-" || c.pprof == "-"))
+  if (c.files.rotate_bytes &&
+      (c.files.svg == "-" || c.files.heatmap == "-" || c.files.pprof == "-"))
     return usage("--rotate cannot split a single document", "name a file for it");
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
-  if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))
+  if (!c.command.empty() && (!c.tasks.pids.empty() || !c.tasks.tids.empty()))
     return usage("-- COMMAND cannot be used together with --pid or --tid",
                  "only the command and its children are traced");
-  if (!c.not_pids.empty() && (!c.pids.empty() || !c.command.empty()))
+  if (!c.tasks.not_pids.empty() && (!c.tasks.pids.empty() || !c.command.empty()))
     return usage("--not-pid cannot be used together with --pid or -- COMMAND",
                  "only those processes are traced then");
-  if (!c.not_comms.empty() && !c.comms.empty())
+  if (!c.tasks.not_comms.empty() && !c.tasks.comms.empty())
     return usage("--not-comm and --comm cannot be used together",
                  "only the tasks that --comm names are traced");
-  if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
-    return usage("--node and --zone: no memory here belongs to both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)
     if (c.given(one) && c.given(other))
       return usage(fmt::format("--{} and --{} cannot be used together", one, other), see);

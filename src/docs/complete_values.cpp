@@ -24,7 +24,6 @@
 #include "docs/complete.hpp"
 #include "kernel/containers.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/zones.hpp"
 #include "symbols/process_files.hpp"
 
 namespace coretap {
@@ -101,13 +100,6 @@ List disks_here() {
 List cpus() {
   List all;
   for (auto cpu : online_cpus()) all.push_back({std::to_string(cpu)});
-  return all;
-}
-
-List memory(std::string (*word)(const ZoneName&)) {
-  List all;
-  if (zones())
-    for (auto& z : (*zones()).all()) all.push_back({word(z.name)});
   return all;
 }
 
@@ -257,10 +249,6 @@ List all_of(Complete kind, std::string_view prefix) {
       return names_of_cgroups(&CgroupNames::unit, nullptr);
     case Complete::disk:
       return disks_here();
-    case Complete::node:
-      return memory([](const ZoneName& n) { return std::to_string(n.node); });
-    case Complete::zone:
-      return memory([](const ZoneName& n) { return n.zone; });
     case Complete::cpu:
       return cpus();
     case Complete::syscall:

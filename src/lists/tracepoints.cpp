@@ -44,7 +44,7 @@ class List {
 
   /// Returns the number of matches.
   Result<std::size_t> print(Sink& out) {
-    const bool files = !config_.pids.empty() || !config_.own<Verbosity>().library.empty();
+    const bool files = !config_.tasks.pids.empty() || !config_.own<Verbosity>().library.empty();
     const bool functions = config_.given("functions"), types = config_.given("btf");
     if (types && (files || functions))
       return usage("--btf cannot be used together with --pid, --library or --functions",
@@ -188,7 +188,7 @@ class List {
   // ---- files ----
 
   Result<const ProbeFinder::Files*> files() {
-    for (auto pid : config_.pids) {
+    for (auto pid : config_.tasks.pids) {
       auto maps = fmt::format("/proc/{}/maps", pid);
       if (!Fd(open(maps.c_str(), O_RDONLY | O_CLOEXEC)))
         return Error{
@@ -360,7 +360,7 @@ std::string usdt_lines(std::string_view path, const std::vector<symbols::UsdtPro
 std::vector<Option> tplist_options() {
   auto library = shared::library('l', "lib");
   library.doc = "USDT probes of this library or program: a path, or a name such as c or python3";
-  // Not Config::library, which the finder would use for any file.
+  // Not Config::Probes::library, which the finder would use for any file.
   library.apply = [](Config& c, std::string_view text) -> Result<void> {
     if (text.empty()) return usage("--library: needs a path or a name");
     c.own<Verbosity>().library = text;

@@ -78,8 +78,8 @@ Result<Links> attach_sampled(bpf_program* program, const Config& config, const P
   auto sampling = sampling_of(program, config, plan);
   if (plan.sampling(bpf_program__name(program)).one_cpu)
     std::erase_if(cpus, [first = online_cpus().front()](int cpu) { return cpu != first; });
-  if (config.cpu)
-    std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*config.cpu); });
+  if (config.places.cpu)
+    std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*config.places.cpu); });
   auto section = split_section(bpf_program__section_name(program));
   return attach_perf_event(program, section.target, sampling, cpus);
 }
@@ -89,7 +89,7 @@ Result<Links> attach_sampled(bpf_program* program, const Config& config, const P
 Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan) {
   auto section = split_section(bpf_program__section_name(program));
   if (auto* places = plan.places(bpf_program__name(program)))
-    return attach_probes(program, config.pids, *places);
+    return attach_probes(program, config.tasks.pids, *places);
   if (section.kind == "tracepoint" || section.kind == "tp")
     return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read

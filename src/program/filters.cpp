@@ -17,7 +17,6 @@
 #include <fmt/ranges.h>
 
 #include "base/loop.hpp"
-#include "kernel/zones.hpp"
 #include "lib/net/flow.h"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -28,52 +27,33 @@ namespace {
 
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO
 
-}  // namespace
-
-namespace {
-void configure_flow_filter(Session& s) {
-  auto& c = s.config;
-  set_variable(s, "filter_ip", c.ip);
+void configure_flow_filter(Session& s, const Config::Flows& flows) {
+  set_variable(s, "filter_ip", flows.ip);
   auto some = [&](const char* map, const char* on, const auto& list) {
     if (list.empty() || !s.map(map)) return;
     set_variable(s, on, 1);
     bpf_map__set_max_entries(s.map(map), static_cast<__u32>(list.size()));
   };
-  some("filter_lports", "filter_lports_on", c.local_ports);
-  some("filter_rports", "filter_rports_on", c.remote_ports);
-  some("filter_laddrs", "filter_laddrs_on", c.local_addresses);
-  some("filter_raddrs", "filter_raddrs_on", c.remote_addresses);
-  set_variable(s, "filter_netns", c.netns);
+  some("filter_lports", "filter_lports_on", flows.local_ports);
+  some("filter_rports", "filter_rports_on", flows.remote_ports);
+  some("filter_laddrs", "filter_laddrs_on", flows.local_addresses);
+  some("filter_raddrs", "filter_raddrs_on", flows.remote_addresses);
+  set_variable(s, "filter_netns", flows.netns);
 }
 
-/// Variables that programs with bpf/memory/zone.bpf.h declare by name.
-Result<void> configure_zone_filter(Session& s) {
-  auto& c = s.config;
-  if (set_variable(s, "pageblock_order", 0)) {
-    auto order = pageblock_order();
-    if (!order) return order.error();
-    set_variable(s, "pageblock_order", *order);
-  }
-  if (!c.node && c.zone.empty()) return {};
-  auto& here = zones();
-  if (!here) return here.error();
-  auto ranges = (*here).ranges(c.node, c.zone);
-  if (ranges.size() > ZONE_RANGES)
-    return Error{"--node or --zone: too many separate pieces of memory",
-                 fmt::format("{} here, {} at most", ranges.size(), ZONE_RANGES), "name a node too"};
-  set_variable(s, "filter_pfns", ranges.data(), ranges.size() * sizeof ranges[0]);
-  set_variable(s, "filter_pfn_count", ranges.size());
-  return {};
+std::vector<address_prefix> keys_of(const std::vector<AddressPrefix>& prefixes) {
+  std::vector<address_prefix> keys;
+  for (auto& prefix : prefixes)
+    std::ranges::copy(prefix.address, keys.emplace_back(address_prefix{prefix.bits}).address);
+  return keys;
 }
-}  // namespace
 
-namespace {
-
-/// Command-name substrings as bit sets: a bit for each byte of each part (bpf/lib/core/filter.bpf.h).
-void set_names(Session& s, task_filter& filter) {
+/// Command-name substrings as bit sets: a bit for each byte of each part
+/// (bpf/lib/core/filter.bpf.h).
+void set_names(Session& s, const std::vector<std::string>& names, task_filter& filter) {
   std::array<std::uint64_t, 256> places{};
   std::uint64_t place = 1;  // bit of the next byte
-  for (auto& part : s.config.names) {
+  for (auto& part : names) {
     if (part.empty()) continue;
     filter.by_name = 1;
     filter.name_first |= place;
@@ -110,15 +90,15 @@ Result<std::vector<std::string>> leave_out_dead(std::vector<std::uint32_t>& ids,
 
 }  // namespace
 
-Result<std::vector<std::string>> find_tasks(Config& c) {
-  auto notes = leave_out_dead(c.pids, "pid", "process");
+Result<std::vector<std::string>> find_tasks(Config::Tasks& tasks) {
+  auto notes = leave_out_dead(tasks.pids, "pid", "process");
   if (!notes) return notes;
-  for (auto pid : c.pids)
+  for (auto pid : tasks.pids)
     if (access(fmt::format("/proc/{}/status", pid).c_str(), F_OK) == 0 &&
         access(fmt::format("/proc/{0}/task/{0}", pid).c_str(), F_OK) != 0)
       return Error{
           fmt::format("--pid {}: is a thread, not a process", pid), {}, "use --tid", kUsage};
-  auto threads = leave_out_dead(c.tids, "tid", "thread");
+  auto threads = leave_out_dead(tasks.tids, "tid", "thread");
   if (!threads) return threads;
   notes->insert(notes->end(), threads->begin(), threads->end());
   return notes;
@@ -131,22 +111,21 @@ std::optional<ino_t> own_pid_namespace() {
 }
 
 Result<void> configure_filters(Session& s, pid_t command) {
-  auto& c = s.config;
-  configure_flow_filter(s);
-  for (auto& [name, entries] : c.entries())
+  auto& tasks = s.config.tasks;
+  configure_flow_filter(s, s.config.flows);
+  for (auto& [name, entries] : s.config.entries())
     if (auto* map = s.map(name)) bpf_map__set_max_entries(map, static_cast<__u32>(entries.size()));
-  if (auto r = configure_zone_filter(s); !r) return r;
   task_filter filter{};
-  filter.not_tgid = !c.not_pids.empty();
-  filter.not_comm = !c.not_comms.empty();
-  filter.by_tgid = !c.pids.empty() || filter.not_tgid || command > 0;
+  filter.not_tgid = !tasks.not_pids.empty();
+  filter.not_comm = !tasks.not_comms.empty();
+  filter.by_tgid = !tasks.pids.empty() || filter.not_tgid || command > 0;
   filter.follow = command > 0;
-  filter.by_tid = !c.tids.empty();
-  filter.by_uid = !c.uids.empty();
-  filter.by_comm = !c.comms.empty() || filter.not_comm;
-  set_names(s, filter);
-  if (!c.cgroup.empty()) {
-    auto id = cgroup_id(c.cgroup);
+  filter.by_tid = !tasks.tids.empty();
+  filter.by_uid = !tasks.uids.empty();
+  filter.by_comm = !tasks.comms.empty() || filter.not_comm;
+  set_names(s, tasks.names, filter);
+  if (!tasks.cgroup.empty()) {
+    auto id = cgroup_id(tasks.cgroup);
     if (!id) return id.error();
     filter.by_cgroup = 1;
     filter.cgroup = *id;
@@ -161,55 +140,41 @@ Result<void> configure_filters(Session& s, pid_t command) {
     if (auto* map = s.map(name))
       bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::size_t>(1, entries)));
   };
-  size("filter_tgids", filter.follow ? max_tasks() : c.pids.size() + c.not_pids.size());
-  size("filter_tids", c.tids.size());
-  size("filter_uids", c.uids.size());
-  size("filter_comms", c.comms.size() + c.not_comms.size());
+  size("filter_tgids", filter.follow ? max_tasks() : tasks.pids.size() + tasks.not_pids.size());
+  size("filter_tids", tasks.tids.size());
+  size("filter_uids", tasks.uids.size());
+  size("filter_comms", tasks.comms.size() + tasks.not_comms.size());
   return {};
 }
 
 Result<void> fill_filters(Session& s, pid_t command) {
-  auto add = [&](std::string_view name, const void* key) -> Result<void> {
-    auto* map = s.map(name);
-    std::uint8_t one = 1;
-    if (map && bpf_map_update_elem(bpf_map__fd(map), key, &one, BPF_ANY))
-      return Error{"cannot set the filter", strerror(errno), "name fewer ids"};
-    return {};
-  };
-  auto fill = [&](std::string_view name, const std::vector<std::uint32_t>& ids) -> Result<void> {
-    for (auto id : ids)
-      if (auto r = add(name, &id); !r) return r;
-    return {};
-  };
   for (auto& [name, entries] : s.config.entries())
     for (auto& e : entries)
       if (auto* map = s.map(name);
           map && bpf_map_update_elem(bpf_map__fd(map), e.key.data(), e.value.data(), BPF_ANY))
         return Error{fmt::format("cannot fill the map {}", name), strerror(errno)};
-  for (auto* comms : {&s.config.comms, &s.config.not_comms})
-    for (auto& comm : *comms) {
-      auto key = comm.substr(0, COMM_LEN - 1);
-      key.resize(COMM_LEN);
-      if (auto r = add("filter_comms", key.data()); !r) return r;
-    }
-  auto pids = s.config.not_pids.empty() ? s.config.pids : s.config.not_pids;
-  if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));
-  if (auto r = fill("filter_tgids", pids); !r) return r.error();
-  if (auto r = fill("filter_uids", s.config.uids); !r) return r.error();
-  if (auto r = fill("filter_lports", s.config.local_ports); !r) return r.error();
-  if (auto r = fill("filter_rports", s.config.remote_ports); !r) return r.error();
-  auto fill_prefixes = [&](std::string_view name,
-                           const std::vector<AddressPrefix>& prefixes) -> Result<void> {
-    for (auto& prefix : prefixes) {
-      address_prefix key{.bits = prefix.bits};
-      std::ranges::copy(prefix.address, key.address);
-      if (auto r = add(name, &key); !r) return r;
-    }
+  auto add = [&](std::string_view name, const auto& keys) -> Result<void> {
+    auto* map = s.map(name);
+    std::uint8_t one = 1;
+    for (auto& key : keys)
+      if (map && bpf_map_update_elem(bpf_map__fd(map), &key, &one, BPF_ANY))
+        return Error{"cannot set the filter", strerror(errno), "name fewer ids"};
     return {};
   };
-  if (auto r = fill_prefixes("filter_laddrs", s.config.local_addresses); !r) return r.error();
-  if (auto r = fill_prefixes("filter_raddrs", s.config.remote_addresses); !r) return r.error();
-  return fill("filter_tids", s.config.tids);
+  auto& tasks = s.config.tasks;
+  auto& flows = s.config.flows;
+  std::vector<std::array<char, COMM_LEN>> comms;
+  for (auto* names : {&tasks.comms, &tasks.not_comms})
+    for (auto& name : *names) name.copy(comms.emplace_back().data(), COMM_LEN - 1);
+  auto pids = tasks.not_pids.empty() ? tasks.pids : tasks.not_pids;
+  if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));
+  for (auto& added :
+       {add("filter_comms", comms), add("filter_tgids", pids), add("filter_uids", tasks.uids),
+        add("filter_lports", flows.local_ports), add("filter_rports", flows.remote_ports),
+        add("filter_laddrs", keys_of(flows.local_addresses)),
+        add("filter_raddrs", keys_of(flows.remote_addresses)), add("filter_tids", tasks.tids)})
+    if (!added) return added;
+  return {};
 }
 
 }  // namespace coretap

@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "coretap/result.hpp"
+#include "coretap/config.hpp"
 
 namespace coretap {
 
-class Config;
 struct Session;
 
 /// The pid namespace whose ids this process sees; nothing if that is the initial one.
@@ -18,7 +17,7 @@ std::optional<ino_t> own_pid_namespace();
 
 /// Removes tasks that do not exist from --pid and --tid, with a note for each; fails if none is
 /// left.
-Result<std::vector<std::string>> find_tasks(Config& config);
+Result<std::vector<std::string>> find_tasks(Config::Tasks& tasks);
 /// Before load: sets the filter's constants and map sizes. Fails if nothing can match.
 Result<void> configure_filters(Session& session, pid_t command);
 /// After load: fills in the ids.

@@ -26,7 +26,7 @@ std::uint64_t word(const char* at) {
 }  // namespace
 
 void KeptRows::configure(Session& s, std::string_view table, bool owners) {
-  set_variable(s, fmt::format("{}_keeps", table), s.config.max_keys == 0 && !owners);
+  set_variable(s, fmt::format("{}_keeps", table), s.config.rows.max_keys == 0 && !owners);
 }
 
 Result<void> KeptRows::open(Session& s, std::string_view table, std::size_t key_size,

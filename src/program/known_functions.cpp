@@ -74,17 +74,17 @@ class FoundWords {
 std::vector<std::string> words_for(const Config& config, std::span<const KnownFunction> functions,
                                    bool programs) {
   FoundWords words(config, false);
-  const bool chosen = !config.library.empty() || !config.pids.empty();
+  const bool chosen = !config.probes.library.empty() || !config.tasks.pids.empty();
   for (auto& f : functions)
     if (!chosen || !f.installed) words.search(f.file, f);
   if (programs)
-    for (auto pid : config.pids)
+    for (auto pid : config.tasks.pids)
       for (auto& f : functions) words.search(fmt::format("/proc/{}/exe", pid), f);
   auto found = words.take();
-  if (!found.empty() || config.pids.empty() || !config.library.empty()) return found;
+  if (!found.empty() || config.tasks.pids.empty() || !config.probes.library.empty()) return found;
   // The processes of --pid may load the installed files later.
   Config everywhere = config;
-  everywhere.pids.clear();
+  everywhere.tasks.pids.clear();
   FoundWords others(everywhere, true);
   for (auto& f : functions) others.search(f.file, f);
   return others.take();
@@ -102,8 +102,9 @@ Hook known_functions(std::string_view name, std::vector<std::string_view> progra
 Result<void> set_roles(Config& config, TargetWords words, RoleOf role, Setting roles) {
   // Target ids follow the order in which their names first appear (find_targets).
   std::vector<std::string> names;
-  config.known = words(config);  // evaluated once: other processes may run when the plan is made
-  for (auto& text : config.known) {
+  // Evaluated once: other processes may run when the plan is made.
+  config.probes.known = words(config);
+  for (auto& text : config.probes.known) {
     auto word = parse_target(text);
     if (!word) return word.error();
     auto name = word->provider.empty() ? word->name : word->provider + ":" + word->name;

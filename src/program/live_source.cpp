@@ -93,7 +93,7 @@ class KeyedCounters : public CounterSource {
       : s_(s), shape_(std::move(shape)), map_(s.map(shape_.map)) {}
 
   Result<void> open() {
-    if (shape_.owned || s_.config.max_keys) return {};
+    if (shape_.owned || s_.config.rows.max_keys) return {};
     return kept_.open(s_, shape_.map, shape_.key_size, shape_.value_size);
   }
 

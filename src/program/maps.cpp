@@ -82,7 +82,7 @@ void preallocate(bpf_map* map, std::uint64_t entries) {
 }
 
 void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries) {
-  auto& c = s.config;
+  const auto keys = s.config.rows.max_keys, stacks = s.config.stacks.most;
   auto set = [&](std::uint64_t most, std::uint64_t preallocated) {
     if (entries == MapSize::preallocated)
       preallocate(map, preallocated);
@@ -108,11 +108,11 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
       bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(4 * disks(), 1024)));
       break;
     case MapSize::slab_caches:
-      preallocate(map, c.max_keys ? c.max_keys : std::max<std::uint64_t>(2 * slab_caches(), 1024));
+      preallocate(map, keys ? keys : std::max<std::uint64_t>(2 * slab_caches(), 1024));
       break;
     case MapSize::stacks:
       if (entries == MapSize::preallocated)
-        preallocate(map, c.max_stacks ? c.max_stacks : kPreallocatedStacks);
+        preallocate(map, stacks ? stacks : kPreallocatedStacks);
       else
         size_for_stacks(s, map);
       break;
@@ -120,10 +120,10 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
       // A block takes an eighth of a kilobyte; limits the map to a 16th of the memory.
       auto ready = std::clamp<std::uint64_t>(memory_kb("MemTotal") / 2, 1 << 15, 1 << 20);
       if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH)  // allocates all entries at creation
-        bpf_map__set_max_entries(
-            map, static_cast<__u32>(c.max_keys ? c.max_keys : std::min(ready, kLastObjects)));
+        bpf_map__set_max_entries(map,
+                                 static_cast<__u32>(keys ? keys : std::min(ready, kLastObjects)));
       else
-        set(c.max_keys ? c.max_keys : kObjects, c.max_keys ? c.max_keys : ready);
+        set(keys ? keys : kObjects, keys ? keys : ready);
       break;
     }
     case MapSize::sockets:
@@ -140,15 +140,15 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
 }  // namespace
 
 void size_for_keys(Session& s, bpf_map* map) {
-  if (s.config.max_keys)
-    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.max_keys));
+  if (s.config.rows.max_keys)
+    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.rows.max_keys));
   else
     on_demand(s, map, max_tasks(), 8192);
 }
 
 void size_for_stacks(Session& s, bpf_map* map) {
-  if (s.config.max_stacks) {
-    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.max_stacks));
+  if (s.config.stacks.most) {
+    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.stacks.most));
     return;
   }
   // Limits the map, if it were full, to a 64th of the memory.
@@ -285,7 +285,8 @@ void size_maps(Session& s) {
     on_demand(s, map, 1 << 14, 1 << 13);
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    auto bytes = s.config.ring_bytes ? s.config.ring_bytes : s.tool.report->ring_bytes(s.config);
+    auto bytes = s.config.events.ring_bytes ? s.config.events.ring_bytes
+                                            : s.tool.report->ring_bytes(s.config);
     bytes = std::bit_ceil(std::max(bytes, page));
     bpf_map__set_max_entries(map, static_cast<__u32>(bytes));
     // The reader polls ten times a second; it is woken earlier when the buffer is half full.

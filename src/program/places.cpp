@@ -305,7 +305,7 @@ std::pair<std::string_view, std::string_view> split_event(std::string_view name)
 
 std::vector<bool> words_that_ask_for_entries(const Config& config) {
   std::vector<bool> all;
-  for (auto& word : config.targets)
+  for (auto& word : config.probes.targets)
     all.push_back(word.starts_with("r:") &&
                   (word.find("$latency") != word.npos || word.find("$entry") != word.npos));
   return all;

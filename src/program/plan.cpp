@@ -155,15 +155,15 @@ CandidatePlan judge(const Candidate& way, const Config& config, Kernel& kernel, 
 /// Plans a hook whose words come from the command line.
 Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel& kernel,
                           const Refused& refused, ProbeFinder& finder) {
-  auto words = config.known.empty() ? h.hook->targets(config) : config.known;
+  auto words = config.probes.known.empty() ? h.hook->targets(config) : config.probes.known;
   if (words.empty() && h.hook->targets != words_of_command_line && !h.hook->by_word)
-    return Error{
-        fmt::format("there is nothing to trace: {}", h.hook->name),
-        fmt::format("tried {}: none has them, or no symbols",
-                    !config.library.empty() ? printable(config.library)
-                    : config.pids.empty()   ? "programs and libraries that are installed or running"
-                                            : "the processes of --pid"),
-        std::string(h.hook->instead), kUnsupported};
+    return Error{fmt::format("there is nothing to trace: {}", h.hook->name),
+                 fmt::format("tried {}: none has them, or no symbols",
+                             !config.probes.library.empty() ? printable(config.probes.library)
+                             : config.tasks.pids.empty()
+                                 ? "programs and libraries that are installed or running"
+                                 : "the processes of --pid"),
+                 std::string(h.hook->instead), kUnsupported};
   auto found = find_targets(words, *h.hook, config, kernel, finder);
   if (!found) {
     auto& e = found.error();

@@ -232,7 +232,7 @@ void ProbeFinder::add_installed(std::string_view library, Files& files) {
 Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
   Files found;
   const std::string path(library.find('/') == library.npos ? "" : library);
-  auto& override = path.empty() ? config_.library : path;
+  auto& override = path.empty() ? config_.probes.library : path;
   if (override.find('/') != override.npos) {
     add(symbols::open_handle(override, true), override, found);
     if (!found.files.empty()) return found;
@@ -244,7 +244,7 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
                  "give the path of a library or program", kUsage};
   }
   if (!override.empty()) library = override;
-  for (auto pid : config_.pids) {
+  for (auto pid : config_.tasks.pids) {
     if (add_mapped(std::to_string(pid), library, found)) continue;
     if (is_shared(library)) {
       add_program(pid, found);  // linked statically: the function may be in the program
@@ -255,7 +255,7 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
     }
   }
   if (!config_.command.empty() && is_shared(library)) add_command(found);
-  if (config_.pids.empty() || !config_.command.empty()) {
+  if (config_.tasks.pids.empty() || !config_.command.empty()) {
     add_installed(library, found);
     std::error_code error;
     for (std::filesystem::directory_iterator i(proc_, error), end; !error && i != end;
@@ -273,8 +273,8 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
                                          found.beyond, kMaxFiles));
   if (!found.files.empty()) return found;
   return Error{fmt::format("there is no {} here", printable(std::string(library))),
-               config_.pids.empty() ? "it is not installed, and no running process uses it"
-                                    : "the processes of --pid do not use it",
+               config_.tasks.pids.empty() ? "it is not installed, and no running process uses it"
+                                          : "the processes of --pid do not use it",
                "give its path with --library", kUnsupported};
 }
 
@@ -285,7 +285,7 @@ const Result<ProbeFinder::Files>& ProbeFinder::files(std::string_view library) {
 }
 
 Result<ProbePoints> ProbeFinder::find(std::string_view library, std::string_view function) {
-  auto symbol = config_.symbols_prefix + std::string(function);
+  auto symbol = config_.probes.prefix + std::string(function);
   auto& candidates = files(library);
   if (!candidates) return candidates.error();
   ProbePoints found;

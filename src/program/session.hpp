@@ -88,7 +88,7 @@ struct Session {
   void note(std::string_view what, const Error& why) const;  ///< what is missing, and why
   /// With an exporter, nothing is printed except events that have an output file.
   bool prints() const { return !exporter || file; }
-  std::uint32_t stack_depth() const { return config.stack_depth ? config.stack_depth : 127; }
+  std::uint32_t stack_depth() const { return config.stacks.depth ? config.stacks.depth : 127; }
 };
 
 }  // namespace coretap

@@ -117,7 +117,7 @@ class Attacher {
         copied_(s.plan.means.copied.at(kind_of_point(kind))) {
     for (auto& p : s.plan.targets.points)
       if (p.kind == kind) points_.push_back(&p);
-    whose_.insert(s.config.pids.begin(), s.config.pids.end());
+    whose_.insert(s.config.tasks.pids.begin(), s.config.tasks.pids.end());
     if (whose_.empty()) whose_.insert(-1);
   }
 

@@ -506,7 +506,7 @@ class Search {
 
   /// The files that a word's place matches.
   Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
-    const bool known = !config_.known.empty() && !word.place.empty() && word.place != "c";
+    const bool known = !config_.probes.known.empty() && !word.place.empty() && word.place != "c";
     for (auto& name : known ? std::vector{word.place} : files_by_name(word.place))
       if (auto& files = finder_.files(name)) {
         if (std::ranges::any_of(files->files, is_native)) return &*files;
@@ -660,7 +660,7 @@ class Search {
   Result<void> add_usdt(const TargetWord& word, const NamePattern& pattern) {
     if (auto why = uprobe_refusal(); !why.empty())
       return Error{fmt::format("cannot trace {}", in_quotes(word_)), why, {}, kUnsupported};
-    if (word.place.empty() && config_.pids.empty())
+    if (word.place.empty() && config_.tasks.pids.empty())
       return Error{fmt::format("{} does not say in which file", in_quotes(word_)),
                    {},
                    "name a library or program (u:LIBRARY:PROBE), or processes (--pid)",
@@ -749,7 +749,7 @@ Hook traced_whole(std::string_view name, TargetWords words) {
   return hook;
 }
 
-std::vector<std::string> words_of_command_line(const Config& config) { return config.targets; }
+std::vector<std::string> words_of_command_line(const Config& c) { return c.probes.targets; }
 
 std::string_view section_of(TargetPoint::Kind kind) { return kShapes.at(kind).section; }
 
@@ -837,7 +837,7 @@ std::string list_targets(const Targets& targets) {
 Result<void> check_number(const Targets& targets, const TargetMeans& means, const Config& config) {
   std::size_t single = 0;
   for (auto& p : targets.points) single += !means.one_link(p.kind);
-  auto most = config.max_probes ? config.max_probes : kMostSingle;
+  auto most = config.probes.most ? config.probes.most : kMostSingle;
   if (single <= most) return {};
   return Error{fmt::format("{} places would have to be attached one by one", single),
                fmt::format("no more than {} are, since that takes long on this kernel", most),

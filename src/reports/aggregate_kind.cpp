@@ -122,14 +122,14 @@ class AggregateKind : public ReportKind {
 
   Result<void> check(Config& c) const override {
     if (c.given("heatmap")) {
-      if (!c.interval) c.interval = 1;
-      if (c.heatmap.empty() && c.format != OutputFormat::text)
+      if (!c.schedule.interval) c.schedule.interval = 1;
+      if (c.files.heatmap.empty() && c.format != OutputFormat::text)
         return Error{"--heatmap without a file is for text",
                      {},
                      "with --json or --csv name a file: --heatmap FILE.svg",
                      kUsage};
     }
-    for (auto& key : c.by) {
+    for (auto& key : c.rows.by) {
       std::vector<std::string_view> known;
       for (auto& f : report_.fields)
         if (is_key(f) && f.format.kind != Format::stack && !f.table_only) known.push_back(f.key);
@@ -140,13 +140,13 @@ class AggregateKind : public ReportKind {
     }
     if (report_.sort.empty()) return {};
     for (auto& [word, sort_key] : report_.sort_words)
-      if (c.sort == word) c.sort = sort_key;
+      if (c.rows.sort == word) c.rows.sort = sort_key;
     std::vector<std::string_view> known;
     for (auto& f : report_.fields)
       if (c.holds(f.only_with)) known.push_back(f.key);
-    if (!c.sort.empty())
-      if (auto r = check_key("--sort", c.sort, known); !r) return r;
-    if (!c.given("top") && c.format == OutputFormat::text) c.top = report_.top;
+    if (!c.rows.sort.empty())
+      if (auto r = check_key("--sort", c.rows.sort, known); !r) return r;
+    if (!c.given("top") && c.format == OutputFormat::text) c.rows.top = report_.top;
     return {};
   }
 

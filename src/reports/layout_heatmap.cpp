@@ -27,12 +27,12 @@ class HeatMapLayout : public AggregateLayout {
   void configure(Session& s) override {
     scale_.step = step_of(scale_, s.config);
     data_->configure(s);
-    if (s.config.heatmap.empty()) return;
+    if (s.config.files.heatmap.empty()) return;
     map_.emplace(scale_);
   }
   Result<void> open(Session& s) override {
     if (!map_) return {};
-    return file_.open(s, s.config.heatmap);
+    return file_.open(s, s.config.files.heatmap);
   }
   bool keeps_file() const override { return file_.keeps_file(); }
 

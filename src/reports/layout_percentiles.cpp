@@ -39,7 +39,8 @@ class PercentileLayout : public AggregateLayout {
 
   void configure(Session& s) override {
     columns_.choose(s.config, report_.fields);
-    percents_ = s.config.percentiles.empty() ? report_.usual_percentiles : s.config.percentiles;
+    percents_ =
+        s.config.rows.percentiles.empty() ? report_.usual_percentiles : s.config.rows.percentiles;
     overall_ = s.config.given("overall");
   }
 

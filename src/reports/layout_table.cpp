@@ -26,7 +26,7 @@ class TableLayout : public AggregateLayout {
 
   void configure(Session& s) override {
     columns_.choose(s.config, report_.fields);
-    top_ = s.config.top ? s.config.top : SIZE_MAX;
+    top_ = s.config.rows.top ? s.config.rows.top : SIZE_MAX;
   }
 
   void begin(Session& s) override {
@@ -36,7 +36,8 @@ class TableLayout : public AggregateLayout {
   void show(Session& s, AggregateReading& r) override {
     auto total = total_line(r.rows);
     if (r.rows.size() > top_) r.rows.resize(top_);
-    if (report_.largest_last && s.config.sort.empty()) std::reverse(r.rows.begin(), r.rows.end());
+    if (report_.largest_last && s.config.rows.sort.empty())
+      std::reverse(r.rows.begin(), r.rows.end());
     if (s.config.format == OutputFormat::json) {
       for (auto& row : r.rows) {
         JsonLine line("row", s.tool.name);
@@ -136,8 +137,8 @@ class ScreenLayout : public TableLayout {
     TableLayout::configure(s);
     for (auto& f : report_.fields)
       if (s.config.holds(f.only_with) && s.config.holds(f.shown_with)) sorts_.push_back(f.key);
-    auto first = s.config.sort.empty() ? report_.sort.substr(0, report_.sort.find(','))
-                                       : std::string_view(s.config.sort);
+    auto first = s.config.rows.sort.empty() ? report_.sort.substr(0, report_.sort.find(','))
+                                            : std::string_view(s.config.rows.sort);
     sort_ =
         static_cast<std::size_t>(std::find(sorts_.begin(), sorts_.end(), first) - sorts_.begin());
   }

@@ -8,7 +8,7 @@ namespace coretap {
 
 void OwnActivity::configure(const Session& s) {
   auto own = static_cast<std::uint32_t>(getpid());
-  bool asked = s.config.given("include-self") || std::ranges::count(s.config.pids, own);
+  bool asked = s.config.given("include-self") || std::ranges::count(s.config.tasks.pids, own);
   own_ = asked ? 0 : own;
 }
 

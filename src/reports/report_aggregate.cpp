@@ -49,7 +49,7 @@ class AggregateReporter : public Reporter {
 
   void configure(Session& s) override {
     own_.configure(s, report_.fields);
-    add_up_by(s.config.by);
+    add_up_by(s.config.rows.by);
     keyed_ = keyed(s.config);
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
@@ -59,7 +59,7 @@ class AggregateReporter : public Reporter {
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
     if (s.exporter) layout_ = make_exporter_layout();
-    rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
+    rows_.order(s.config.rows.sort.empty() ? report_.sort : std::string_view(s.config.rows.sort));
     layout_->configure(s);
   }
 

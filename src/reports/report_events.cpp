@@ -42,7 +42,7 @@ class EventReporter : public Reporter {
     set_variable(s, "stack_on", with_stack_);
     if (report_.names_user_functions) functions_.emplace(s);
     set_variable(s, "stack_depth", s.stack_depth());
-    if (s.config.max_rate) rate_.emplace(s.config.max_rate);
+    if (s.config.events.per_second) rate_.emplace(s.config.events.per_second);
   }
 
   void size_maps(Session& s) override {
@@ -104,7 +104,7 @@ class EventReporter : public Reporter {
 
  private:
   static bool enough(const Session& s) {
-    return s.config.max_events && s.ledger.shown >= s.config.max_events;
+    return s.config.events.most && s.ledger.shown >= s.config.events.most;
   }
 
   std::string titles() const {

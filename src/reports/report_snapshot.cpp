@@ -106,7 +106,7 @@ class SnapshotReporter : public Reporter {
     auto rows = report_.key_size ? groups_of(records, report_.key_size) : std::move(records);
     for (auto& f : report_.fields)
       if (f.key == report_.sort) sort_by(rows, f, s.names.context);
-    if (s.config.top && rows.records.size() > s.config.top) rows.records.resize(s.config.top);
+    if (auto top = s.config.rows.top; top && rows.records.size() > top) rows.records.resize(top);
     return rows;
   }
 

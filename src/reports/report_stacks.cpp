@@ -52,7 +52,7 @@ class StackReporter : public Reporter {
     names_.configure(s,
                      {.offsets = s.config.given("offset"),
                       .modules = s.config.given("verbose"),
-                      .located = !s.config.pprof.empty() || s.exporter},
+                      .located = !s.config.files.pprof.empty() || s.exporter},
                      user);
     layout_.emplace(report_, StackLayout::Style{.annotated = !report_.annotated_when.empty() &&
                                                              s.config.holds(report_.annotated_when),

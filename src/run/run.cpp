@@ -63,14 +63,11 @@ void configure(Session& s, Reporter& reporter) {
         std::max(0, s.kernel.tracepoint_args(name.substr(kArgs.size()))));
     edit_rodata(s, offset, &fact, size);
   });
-  if (s.config.disk) {
-    set_variable(s, "filter_disk", *s.config.disk);
-    set_variable(s, "filter_disk_on", 1);
-  }
-  if (s.config.cpu) {
-    set_variable(s, "filter_cpu", *s.config.cpu);
-    set_variable(s, "filter_cpu_on", 1);
-  }
+  auto only = [&](const std::string& filter, std::optional<std::uint32_t> number) {
+    if (number && set_variable(s, filter, *number)) set_variable(s, filter + "_on", 1);
+  };
+  only("filter_disk", s.config.places.disk);
+  only("filter_cpu", s.config.places.cpu);
   set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
   // Programs can handle sets of at most 1024 CPUs.
   auto cpu_words = static_cast<std::uint64_t>((possible_cpus() + 63) / 64);
@@ -153,8 +150,8 @@ void set_tracing_since(Session& s) {
 
 Result<void> redirect(Session& s) {
   if (!s.config.given("output") || s.config.given("explain")) return {};
-  OutputFile::How how{.most = s.config.rotate_bytes,
-                      .keep = s.config.rotate_keep,
+  OutputFile::How how{.most = s.config.files.rotate_bytes,
+                      .keep = s.config.files.rotate_keep,
                       .append = s.config.given("append"),
                       .tell = [&s](std::string_view what, const Error& why) { s.note(what, why); }};
   if (auto r = s.file.open(std::string(s.config.text("output")), std::move(how)); !r) return r;
@@ -166,7 +163,7 @@ Result<void> redirect(Session& s) {
 
 /// Warns at the start if the remaining capabilities do not suffice for --rotate.
 void check_rotation(const Session& s) {
-  if (!s.config.rotate_bytes || !s.file) return;
+  if (!s.config.files.rotate_bytes || !s.file) return;
   if (auto why = s.file.hindrance(); !why.empty())
     s.note(fmt::format("{} will grow beyond --rotate", s.file.path()), {{}, why});
 }
@@ -252,8 +249,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
                      std::move(exported->events));
     s.exporter = &*exporter;
     // Requests determine the times.
-    parsed->config.interval = parsed->config.duration = 0;
-    parsed->config.count = 0;
+    parsed->config.schedule = {};
   }
   auto end_of_output = [&] {
     s.out.flush();
@@ -277,7 +273,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     return end_of_output();
   }
 
-  auto gone = find_tasks(parsed->config);
+  auto gone = find_tasks(parsed->config.tasks);
   if (!gone) return fail(gone.error());
   for (auto& note : *gone) s.say("note: " + note);
   if (auto r = tool.report->look_up(parsed->config); !r) return fail(r.error());

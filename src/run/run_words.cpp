@@ -117,8 +117,8 @@ void announce(Session& s) {
   auto text = std::string(s.tool.announce);
   if (!s.config.command.empty())
     text += " until the command ends";
-  else if (s.config.duration > 0)
-    text += fmt::format(" for {:g} s", s.config.duration);
+  else if (s.config.schedule.duration > 0)
+    text += fmt::format(" for {:g} s", s.config.schedule.duration);
   fputs((text + "... Hit Ctrl-C to end.\n").c_str(), stderr);
 }
 

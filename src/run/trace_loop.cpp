@@ -200,10 +200,11 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     show();
   };
 
+  auto& schedule = s.config.schedule;
   std::uint64_t reports = 0;
   auto next_report = [&] {
     report();
-    if (s.config.count && ++reports >= s.config.count) loop.stop();
+    if (schedule.count && ++reports >= schedule.count) loop.stop();
   };
   if (records >= 0) {
     loop.watch(records, EPOLLIN, drain);
@@ -211,10 +212,10 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
   if (double poll = reporter.poll_seconds(); records >= 0 || poll > 0)
     loop.every(poll > 0 ? poll : s.exporter ? kServedDrainSeconds : kDrainSeconds, drain);
-  if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
+  if (schedule.interval > 0 && reporter.periodic()) loop.every(schedule.interval, next_report);
   CpuWatch cpus(s);
   if (s.object && CpuWatch::wanted(s)) cpus.begin(loop);
-  if (s.config.duration > 0) loop.stop_after(s.config.duration);
+  if (schedule.duration > 0) loop.stop_after(schedule.duration);
   bool too_many = false;
   if (s.exporter) answer_requests(s, reporter, loop, report, too_many);
   // Detects that the reader has closed even if there is nothing to write.
@@ -250,7 +251,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     });
   if (reporter.immediate()) {
     next_report();
-    if (s.config.interval <= 0 && !s.exporter) loop.stop();
+    if (schedule.interval <= 0 && !s.exporter) loop.stop();
   }
   s.out.flush();  // before a command's first output
   check_output();
@@ -259,7 +260,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   auto ran = loop.run();
 
   s.out.ending(loop.signals(), loop.signal(), [&s](std::string_view words) { s.say(words); });
-  bool complete = reporter.immediate() || (s.config.count && reports >= s.config.count);
+  bool complete = reporter.immediate() || (schedule.count && reports >= schedule.count);
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   if (!complete && wanted()) reporter.ends(s);

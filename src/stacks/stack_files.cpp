@@ -34,16 +34,16 @@ void StackFiles::manual(Manual& m) {
 
 Result<void> StackFiles::open(Session& s, Values values) {
   values_ = std::move(values);
-  svg_wanted_ = !s.config.svg.empty();
-  pprof_wanted_ = !s.config.pprof.empty();
-  if (s.config.pprof == "-" && s.out.on_terminal())
+  svg_wanted_ = !s.config.files.svg.empty();
+  pprof_wanted_ = !s.config.files.pprof.empty();
+  if (s.config.files.pprof == "-" && s.out.on_terminal())
     return Error{"--pprof -: standard output is a terminal, a profile is no text",
                  {},
                  "name a file, or redirect the output",
                  kUsage};
   if (svg_wanted_)
-    if (auto r = svg_.open(s, s.config.svg); !r) return r;
-  return pprof_wanted_ ? pprof_.open(s, s.config.pprof) : Result<void>();
+    if (auto r = svg_.open(s, s.config.files.svg); !r) return r;
+  return pprof_wanted_ ? pprof_.open(s, s.config.files.pprof) : Result<void>();
 }
 
 void StackFiles::begin(std::uint64_t scale) {

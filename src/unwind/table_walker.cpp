@@ -49,7 +49,7 @@ class TableWalker : public StackWalker {
   Result<void> ready(Session& s) override {
     auto fd = [&](const char* name) { return bpf_map__fd(s.map(name)); };
     tables_.emplace(Tables::Maps{fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows")},
-                    s.config.unwind_memory);
+                    s.config.stacks.unwind_memory);
     if (!tables_->ready()) return Error{"cannot write unwind tables", "the kernel maps none"};
     processes_.emplace(Processes::Maps{fd("unwind_mappings"), s.map("unwind_processes")}, *tables_);
     processes_->no_room = [this, &s](const std::string& path) { tell_no_room(s, path); };
@@ -63,8 +63,8 @@ class TableWalker : public StackWalker {
     began_ = Clock::now();
     if (!s.config.command.empty())
       for (auto& file : files_of_command(s.config.command.front())) processes_->know(file);
-    for (auto pid : s.config.pids) name(static_cast<pid_t>(pid));
-    for (auto tid : s.config.tids)
+    for (auto pid : s.config.tasks.pids) name(static_cast<pid_t>(pid));
+    for (auto tid : s.config.tasks.tids)
       if (auto pid = read_keyed(fmt::format("/proc/{}/status", tid), "Tgid"))
         name(static_cast<pid_t>(*pid));
     return {};
@@ -144,7 +144,7 @@ class TableWalker : public StackWalker {
     tables_->dropped = [this](const File& file) { known_->changed(file); };
     tables_->forgotten = [this](const File& file) { known_->forget(file); };
     processes_->know_own();
-    if (s.config.pids.empty() && s.config.tids.empty()) running_.emplace();
+    if (s.config.tasks.pids.empty() && s.config.tasks.tids.empty()) running_.emplace();
   }
 
   /// Reads programs that may have ended by now; processes that run them later find the tables.
@@ -161,7 +161,7 @@ class TableWalker : public StackWalker {
     if (!running_) return;
     bool more = running_->go_on(Clock::now() + kAside, [&](pid_t tgid, auto& mapping) {
       processes_->know(tgid, mapping);
-      return tables_->bytes() < s.config.unwind_memory / 2;
+      return tables_->bytes() < s.config.stacks.unwind_memory / 2;
     });
     if (!more) running_.reset();
   }
@@ -199,7 +199,7 @@ class TableWalker : public StackWalker {
     s.say(
         fmt::format("note: unwind tables of {} and perhaps others have no room in {} KB; stacks "
                     "that pass there are truncated (a larger --unwind-memory helps)",
-                    printable(path), s.config.unwind_memory >> 10));
+                    printable(path), s.config.stacks.unwind_memory >> 10));
   }
 
   std::optional<Tables> tables_;
@@ -224,7 +224,7 @@ void size_maps(Session& s) {
         "unwind_files", "unwind_answer", "unwind_told", "unwind_unread"})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
   if (auto* rows = s.map("unwind_rows"))
-    bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.unwind_memory));
+    bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.stacks.unwind_memory));
   if (auto* processes = s.map("unwind_processes"))
     on_demand(s, processes, kMostProcesses, kReadyProcesses);
   if (auto* files = s.map("unwind_files")) on_demand(s, files, kMostFiles, kReadyFiles);

@@ -28,9 +28,9 @@ class PlainWalker : public StackWalker {
 }  // namespace
 
 std::unique_ptr<StackWalker> make_walker(const Config& config, bool by_tables) {
-  const bool wanted = by_tables && config.unwind == Config::automatic;
+  const bool wanted = by_tables && config.stacks.unwind == Config::Stacks::automatic;
   if (wanted && unwind::kSupported) return unwind::make_table_walker();
-  return std::make_unique<PlainWalker>(config.unwind == Config::no_walk, wanted);
+  return std::make_unique<PlainWalker>(config.stacks.unwind == Config::Stacks::no_walk, wanted);
 }
 
 }  // namespace coretap

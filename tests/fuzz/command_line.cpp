@@ -36,7 +36,7 @@ FUZZ(command_line, bytes) {
     return;
   }
   const auto& config = parsed->config;
-  MUST(config.interval >= 0 && config.duration >= 0);
+  MUST(config.schedule.interval >= 0 && config.schedule.duration >= 0);
   if (tool.name == "traceloop") MUST(config.own<CallSettings>().cgroups.size() <= words.size());
   MUST(config.command.size() <= bytes.size());  // --command is split into words
   chosen_report(tool, config);

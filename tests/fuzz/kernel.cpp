@@ -3,7 +3,6 @@
 #include "fuzz.hpp"
 #include "kernel/btf.hpp"
 #include "kernel/min_core_btf.hpp"
-#include "kernel/zones.hpp"
 #include "tools/memory/extfrag/buddyinfo.hpp"
 
 using namespace coretap;
@@ -68,7 +67,7 @@ FUZZ(zoneinfo, bytes) {
     }
   }
   std::uint64_t end = 0;
-  for (auto& range : zones.ranges({}, "")) {
+  for (auto& range : zones.ranges({})) {
     MUST(range.first < range.end && (end < range.first || end == 0));
     end = range.end;
   }

@@ -55,7 +55,7 @@ std::string command(const Key& k) {
 std::string status(const Key& k) { return k.status ? fmt::format("{:#x}", k.status) : "success"; }
 
 bool wanted(const Line& l, const FieldContext& context) {
-  auto number = context.config->disk;
+  auto number = context.config->places.disk;
   return !number || disk_name(*number) == disk(l.key);
 }
 

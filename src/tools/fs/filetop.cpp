@@ -19,7 +19,7 @@ namespace {
 std::string type(const Line& l) { return file_type(l.key.mode); }
 bool below_directory(const Line& l, const FieldContext& context) {
   auto* path = context.row_text(l.key);
-  return context.config->directory.empty() || (path && context.config->wants_path(*path));
+  return context.config->places.directory.empty() || (path && context.config->wants_path(*path));
 }
 
 }  // namespace

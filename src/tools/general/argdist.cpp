@@ -51,7 +51,7 @@ bool negative(const argdist_range& r) { return r.negative; }
 Option specification(char letter, std::string_view name, std::string_view theirs,
                      std::string_view doc, Setting target) {
   auto option = value(letter, name, "SPEC", doc, [target](Config& c, std::string_view text) {
-    c.targets.emplace_back(text);
+    c.probes.targets.emplace_back(text);
     if (target.size) c.set(target, 1);
     return Result<void>();
   });
@@ -65,7 +65,7 @@ Positional more() {
           .doc = fmt::format("more SPECs; without any -C '{}'", kDefault),
           .repeat = Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
-            if (text != kDefault || c.targets.empty()) c.targets.emplace_back(text);
+            if (text != kDefault || c.probes.targets.empty()) c.probes.targets.emplace_back(text);
             return {};
           },
           .otherwise = std::string(kDefault)};

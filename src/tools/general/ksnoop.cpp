@@ -45,11 +45,11 @@ Positional functions() {
               "or info",
           .repeat = Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
-            const bool first = c.targets.empty() && !c.given("list");
+            const bool first = c.probes.targets.empty() && !c.given("list");
             if (first && text == "info")
               c.give("list", "");
             else if (!(first && text == "trace"))
-              c.targets.emplace_back(text);
+              c.probes.targets.emplace_back(text);
             return {};
           },
           .complete = Complete::function,

@@ -11,7 +11,7 @@ namespace {
 
 /// Counts per process; kernel stacks alone are summed over processes unless -P or -p is given.
 Result<void> apart(Config& c) {
-  if (!c.given("kernel-stacks-only") || !c.pids.empty()) c.set(setting(&Opt::by_process), 1);
+  if (!c.given("kernel-stacks-only") || !c.tasks.pids.empty()) c.set(setting(&Opt::by_process), 1);
   return {};
 }
 

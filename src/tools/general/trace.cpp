@@ -61,7 +61,7 @@ Positional probes() {
                              kDefault),
           .repeat = Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
-            c.targets.emplace_back(text);
+            c.probes.targets.emplace_back(text);
             return {};
           },
           .complete = Complete::function,

@@ -122,9 +122,7 @@ Result<SnapshotReport::Reading> read_free(const Config& c) {
   if (!text) return Error{fmt::format("cannot read {}", kFile), strerror(errno), {}, kUnsupported};
   auto zones = parse_buddyinfo(*text);
   if (!zones) return Error{fmt::format("cannot read {}", kFile), "it is not of the usual form"};
-  std::erase_if(*zones, [&](auto& z) {
-    return (c.node && *c.node != z.name.node) || (!c.zone.empty() && c.zone != z.name.zone);
-  });
+  std::erase_if(*zones, [&](auto& z) { return !c.own<WantedMemory>().has(z.name); });
   return reading(std::move(*zones));
 }
 
@@ -146,6 +144,25 @@ SnapshotReport index_report(std::string_view key, std::string_view metric, std::
 
 // ----
 
+Result<void> look_up(Config& c) {
+  auto order = pageblock_order();
+  if (!order) return order.error();
+  c.set(setting(&Opt::pageblock_order), *order);
+  if (!c.holds("node|zone")) return {};
+  auto ranges = (*zones()).ranges(c.own<WantedMemory>());
+  if (ranges.size() > ZONE_RANGES)
+    return Error{"--node or --zone: too many separate pieces of memory",
+                 fmt::format("{} here, {} at most", ranges.size(), ZONE_RANGES), "name a node too"};
+  auto place = setting(&Opt::filter_pfns).offset;
+  for (auto& range : ranges)
+    for (auto bound : {range.first, range.end}) {
+      c.set({place, sizeof bound}, bound);
+      place += sizeof bound;
+    }
+  c.set(setting(&Opt::filter_pfn_count), ranges.size());
+  return {};
+}
+
 constexpr std::string_view kFallbacks = "!index|unusable", kTable = "!events|index|unusable";
 
 std::vector<Option> options() {
@@ -155,7 +172,7 @@ std::vector<Option> options() {
                           setting(&Opt::all_fallbacks)),
                      number('o', "order", "ORDER", "only allocations of at least 2^ORDER pages",
                             setting(&Opt::least_order))}),
-       {shared::node(), shared::zone()},
+       memory_options(),
        belonging_to(kTable,
                     {flag('P', "process", "count by process too", setting(&Opt::by_process))}),
        {flag('e', "events", "one line per fallback, live", setting(&Opt::each_event)),
@@ -267,5 +284,7 @@ TOOL(extfrag) {
                     {"index", "unusable"},
                     {"raw", "json"},
                     {"raw", "csv"}},
+      .check = check_memory,
+      .look_up = look_up,
   };
 }

@@ -22,8 +22,8 @@ Error refuse(std::string what, std::string hint) {
 }
 
 Result<void> check(const Config& c) {
-  if (!c.sort.empty() && c.sort != "size" && c.sort != "count")
-    return refuse("--sort: there is no key '" + c.sort + "'", "there are: size, count");
+  if (!c.rows.sort.empty() && c.rows.sort != "size" && c.rows.sort != "count")
+    return refuse("--sort: there is no key '" + c.rows.sort + "'", "there are: size, count");
   if (c.number("min-size", 0) > c.number("max-size", UINT64_MAX))
     return refuse("--min-size is above --max-size", "no allocation can be both");
   return {};

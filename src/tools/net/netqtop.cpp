@@ -56,12 +56,12 @@ Value imbalance(const Line& l, const FieldContext& context) {
 Result<void> find_interface(Config& c) {
   auto name = c.text("interface");
   if (name.empty()) return {};
-  if (!c.netns) {
+  if (!c.flows.netns) {
     struct stat own {};
     if (!if_nametoindex(std::string(name).c_str()))
       return usage(fmt::format("--interface: there is no interface '{}'", name),
                    "see `ip link`; --netns names another network namespace");
-    if (!stat("/proc/self/ns/net", &own)) c.netns = static_cast<std::uint32_t>(own.st_ino);
+    if (!stat("/proc/self/ns/net", &own)) c.flows.netns = static_cast<std::uint32_t>(own.st_ino);
   }
   auto place = setting(&Opt::interface);
   for (std::size_t i = 0; i < name.size(); i++)

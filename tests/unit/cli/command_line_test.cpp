@@ -63,34 +63,34 @@ WordSet described(const Config& c) {
   Words edits;
   for (auto& e : c.edits()) edits.push_back(fmt::format("{}:{}", e.value, e.target.size));
   list("edits", edits);
-  for (auto& [name, ids] : {std::pair{"pids", &c.pids},
-                            {"tids", &c.tids},
-                            {"uids", &c.uids},
-                            {"not_pids", &c.not_pids},
-                            {"local", &c.local_ports},
-                            {"remote", &c.remote_ports}})
+  for (auto& [name, ids] : {std::pair{"pids", &c.tasks.pids},
+                            {"tids", &c.tasks.tids},
+                            {"uids", &c.tasks.uids},
+                            {"not_pids", &c.tasks.not_pids},
+                            {"local", &c.flows.local_ports},
+                            {"remote", &c.flows.remote_ports}})
     list(name, *ids);
-  for (auto& [name, words] : {std::pair{"comms", &c.comms},
-                              {"not_comms", &c.not_comms},
-                              {"names", &c.names},
+  for (auto& [name, words] : {std::pair{"comms", &c.tasks.comms},
+                              {"not_comms", &c.tasks.not_comms},
+                              {"names", &c.tasks.names},
                               {"command", &c.command}})
     list(name, *words);
   for (auto& [name, text] :
-       {std::pair{"cgroup", &c.cgroup}, {"svg", &c.svg}, {"heatmap", &c.heatmap}})
+       {std::pair{"cgroup", &c.tasks.cgroup}, {"svg", &c.files.svg}, {"heatmap", &c.files.heatmap}})
     add(name, *text);
-  for (auto& [name, n] : {std::pair{"count", c.count},
+  for (auto& [name, n] : {std::pair{"count", c.schedule.count},
                           {"period", c.sampling.period},
                           {"hz", c.sampling.hz},
-                          {"max_keys", c.max_keys},
-                          {"max_rate", c.max_rate},
-                          {"rotate_bytes", c.rotate_bytes},
-                          {"rotate_keep", c.rotate_keep},
-                          {"ring_bytes", c.ring_bytes},
-                          {"stack_depth", c.stack_depth},
-                          {"ip", c.ip}})
+                          {"max_keys", c.rows.max_keys},
+                          {"max_rate", c.events.per_second},
+                          {"rotate_bytes", c.files.rotate_bytes},
+                          {"rotate_keep", c.files.rotate_keep},
+                          {"ring_bytes", c.events.ring_bytes},
+                          {"stack_depth", c.stacks.depth},
+                          {"ip", c.flows.ip}})
     add(name, n);
-  add("interval", c.interval);
-  add("duration", c.duration);
+  add("interval", c.schedule.interval);
+  add("duration", c.schedule.duration);
   return all;
 }
 
@@ -185,7 +185,7 @@ TEST(CommandLine, BadValues) {
   EXPECT_FALSE(says(refused("biolatency", {"--something-else"}), "did you mean"));
   Words many;
   for (int i = 0; i < 4; i++) many.insert(many.end(), {"-n", "123456789012345"});
-  EXPECT_EQ(accepted("drsnoop", many).names.size(), 4u);
+  EXPECT_EQ(accepted("drsnoop", many).tasks.names.size(), 4u);
   many.push_back("-n");
   refuses_each("drsnoop", many, {"12345"}, "64 bytes");
 }
@@ -196,7 +196,7 @@ TEST(CommandLine, ParsesTwice) {
   auto c = accepted("biolatency", {"-D", "1"});
   EXPECT_TRUE(c.given("disks"));
   EXPECT_FALSE(c.given("timestamp"));
-  EXPECT_EQ(c.interval, 1);
+  EXPECT_EQ(c.schedule.interval, 1);
 }
 
 TEST(CommandLine, HelpAndVersionAskForNothingElse) {
@@ -322,7 +322,7 @@ Positional word(std::string_view metavar, Positional::Repeat repeat) {
           .doc = "a word",
           .repeat = repeat,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
-            c.svg += ' ' + std::string(text);
+            c.files.svg += ' ' + std::string(text);
             return {};
           }};
 }
@@ -331,7 +331,7 @@ Positional word(std::string_view metavar, Positional::Repeat repeat) {
 std::string taken(std::vector<Positional> positionals, const Words& words) {
   Tool tool{.name = "thing", .positionals = std::move(positionals)};
   auto r = parse_command_line(tool, words);
-  if (r) return r->config.svg;
+  if (r) return r->config.files.svg;
   EXPECT_EQ(r.error().status, kUsage);
   return r.error().what;
 }
@@ -383,7 +383,7 @@ TEST(Positionals, AnArgumentOrItsOption) {
   Tool tool{.name = "thing", .positionals = shared::interval_count(5)};
   auto interval = [&](const Words& words) {
     auto r = parse_command_line(tool, words);
-    return r ? r->config.interval : -1;
+    return r ? r->config.schedule.interval : -1;
   };
   EXPECT_EQ(interval({}), 5);
   EXPECT_EQ(interval({"2"}), 2);

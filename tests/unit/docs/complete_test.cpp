@@ -184,8 +184,7 @@ TEST(Complete, MachineHas) {
   EXPECT_TRUE(offered({"profile", "-C", ""}).contains("0"));
   for (auto& name : values(Complete::disk, ""))
     EXPECT_TRUE(std::filesystem::exists("/sys/block/" + name.word)) << name.word;
-  EXPECT_FALSE(values(Complete::node, "").empty());
-  EXPECT_FALSE(values(Complete::zone, "").empty());
+  for (auto* option : {"--node", "--zone"}) EXPECT_FALSE(offered({"extfrag", option, ""}).empty());
 }
 
 TEST(Complete, KernelFunctionsAndTracepointsAreFoundSoon) {

@@ -227,9 +227,9 @@ struct Opened {
 TEST(Filters, GoIntoTheProgram) {
   Opened o("runqlat");
   ASSERT_TRUE(o.session.object);
-  o.config.comms = {"one", "two"};
-  o.config.uids = {1000, 1001, 1002};
-  o.config.pids = {static_cast<std::uint32_t>(getpid())};
+  o.config.tasks.comms = {"one", "two"};
+  o.config.tasks.uids = {1000, 1001, 1002};
+  o.config.tasks.pids = {static_cast<std::uint32_t>(getpid())};
   auto r = configure_filters(o.session, 0);
   ASSERT_TRUE(r) << r.error().what << ": " << r.error().why;
   auto f = o.filter();
@@ -246,7 +246,7 @@ TEST(Filters, CgroupById) {
   struct stat root {};
   ASSERT_EQ(stat(mount->c_str(), &root), 0);
   Opened o("runqlat");
-  o.config.cgroup = std::to_string(root.st_ino);
+  o.config.tasks.cgroup = std::to_string(root.st_ino);
   ASSERT_TRUE(configure_filters(o.session, 0));
   EXPECT_EQ(o.filter().by_cgroup, 1);
   EXPECT_EQ(o.filter().cgroup, root.st_ino);
@@ -265,7 +265,7 @@ bool found(const task_filter& f, const std::array<std::uint64_t, 256>& names,
 
 TEST(Filters, PartsOfNames) {
   Opened o("runqlat");
-  o.config.names = {"abab", "k\xff", "z"};
+  o.config.tasks.names = {"abab", "k\xff", "z"};
   ASSERT_TRUE(configure_filters(o.session, 0));
   auto f = o.filter();
   auto names = o.constant<std::array<std::uint64_t, 256>>("filter_names");
@@ -294,7 +294,7 @@ TEST(Filters, WhatMatchesNothingIsRefused) {
   pid_t gone = -1;
   in_child([] { return 0; }, &gone);
   auto dead = static_cast<std::uint32_t>(gone), self = static_cast<std::uint32_t>(getpid());
-  Config pid, tid, some;
+  Config::Tasks pid, tid, some;
   pid.pids = {dead};
   tid.tids = {dead, dead};
   for (auto* c : {&pid, &tid}) {
@@ -311,12 +311,12 @@ TEST(Filters, WhatMatchesNothingIsRefused) {
   EXPECT_EQ(notes->size(), 2u);
   EXPECT_EQ(some.pids, std::vector{self}) << "another process may get the id";
   EXPECT_EQ(some.tids, std::vector{self});
-  Config none;
+  Config::Tasks none;
   ASSERT_TRUE(find_tasks(none));
 
   for (auto* bad : {"no/such/cgroup", "99999999999"}) {
     Opened o("runqlat");
-    o.config.cgroup = bad;
+    o.config.tasks.cgroup = bad;
     auto r = configure_filters(o.session, 0);
     ASSERT_FALSE(r) << bad;
     EXPECT_FALSE(r.error().hint.empty()) << r.error().what;

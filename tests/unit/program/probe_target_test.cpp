@@ -160,7 +160,7 @@ TEST_F(Finder, AllDistinctFilesOnce) {
 TEST_F(Finder, OnlyThoseOfTheProcess) {
   process("11", "/lib/libown.so.1", other);
   process("12", "/lib/libown.so.1", library);
-  config.pids = {11};
+  config.tasks.pids = {11};
   auto found = find();
   ASSERT_TRUE(found);
   ASSERT_EQ(found->points.size(), 1u);
@@ -169,12 +169,12 @@ TEST_F(Finder, OnlyThoseOfTheProcess) {
 
 TEST_F(Finder, TheProgramItselfWhereNoLibraryIs) {
   process("11", "/bin/static", other);
-  config.pids = {11};
+  config.tasks.pids = {11};
   auto found = find();
   ASSERT_TRUE(found) << found.error().why;
   EXPECT_EQ(found->points.at(0).path, other);
   process("12", "/bin/stripped", bare);
-  config.pids = {12};
+  config.tasks.pids = {12};
   found = find();
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().status, kUnsupported);
@@ -183,18 +183,18 @@ TEST_F(Finder, TheProgramItselfWhereNoLibraryIs) {
 }
 
 TEST_F(Finder, AnotherFileByOption) {
-  config.library = other;
+  config.probes.library = other;
   auto found = find();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->points.at(0).path, other);
   EXPECT_FALSE(find("no_such_function"));
-  config.library = scratch.path() + "/none";
+  config.probes.library = scratch.path() + "/none";
   auto none = find();
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().status, kUsage);
-  config.library = scratch.path();
+  config.probes.library = scratch.path();
   EXPECT_FALSE(find()) << "a directory";
-  config.library = "libnone.so";
+  config.probes.library = "libnone.so";
   EXPECT_FALSE(find());
 }
 

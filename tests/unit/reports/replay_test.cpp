@@ -163,7 +163,7 @@ TEST(Replay, EveryRecordIsShownOrCountedInEachFormat) {
     if (of.tool.report->name() != "event") return;
     Config csv = config, limited = config;
     csv.format = OutputFormat::csv;
-    limited.max_events = 3;
+    limited.events.most = 3;
     const Replayed all(of.tool, config, seed), some(of.tool, limited, seed);
     EXPECT_EQ(Replayed(of.tool, csv, seed).lines.size(), all.lines.size() + 1);
     for (auto* replayed : {&all, &some}) {
@@ -227,7 +227,7 @@ TEST(Replay, IntervalsAddUp) {
   each(OutputFormat::json, [&](auto& of, auto& config, auto seed) {
     if (of.tool.report->name() != "aggregate" || !of.tool.report->adds_up()) return;
     Config all = config;
-    all.top = 1'000'000;
+    all.rows.top = 1'000'000;
     const Replayed some(of.tool, all, seed, 4);
     const Replayed one(of.tool, all, std::make_unique<InOne>(seed, 4), 1);
     EXPECT_EQ(sums_of(of, some), sums_of(of, one));

@@ -248,7 +248,7 @@ TEST_P(EveryTool, HasAReportThatIsComplete) {
     for (auto condition : report->conditions()) expect_condition(condition);
     // Tables name their sort keys.
     Config config;
-    config.sort = "no such key";
+    config.rows.sort = "no such key";
     auto checked = report->check(config);
     if (!checked) {
       EXPECT_EQ(checked.error().status, kUsage);

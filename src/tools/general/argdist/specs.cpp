@@ -212,7 +212,7 @@ Result<std::shared_ptr<Spec>> parse_spec(std::string_view word, const expression
 
 std::vector<std::string> places(const Config& config) {
   std::vector<std::string> all;
-  for (auto& word : config.targets) all.emplace_back(word.substr(0, word.find('(')));
+  for (auto& word : config.probes.targets) all.emplace_back(word.substr(0, word.find('(')));
   return all;
 }
 
@@ -221,7 +221,7 @@ Result<void> parse_specs(Config& config) {
   auto is_type = names_of_types();
   specs.text_bytes = static_cast<std::uint32_t>(config.number("string-size", 80));
   specs.all.clear();
-  for (auto& word : config.targets) {
+  for (auto& word : config.probes.targets) {
     auto spec = parse_spec(word, is_type, config.given("histogram-of"));
     if (!spec) return spec.error();
     specs.all.push_back(std::move(*spec));

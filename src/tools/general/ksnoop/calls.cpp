@@ -13,8 +13,8 @@
 
 #include "coretap/config.hpp"
 #include "coretap/small_files.hpp"
-#include "kernel/kernel.hpp"
 #include "general/call_values.h"
+#include "kernel/kernel.hpp"
 #include "lists/prototype.hpp"
 #include "program/places.hpp"
 #include "program/session.hpp"
@@ -214,7 +214,7 @@ Result<void> parse_calls(Config& config) {
   auto is_type = names_of_types();
   calls.all.clear();
   calls.of_word.clear();
-  for (auto& word : config.targets) {
+  for (auto& word : config.probes.targets) {
     auto& call = *calls.all.emplace_back(std::make_unique<Call>());
     if (auto r = parse_call(call, word, is_type); !r) return r;
     calls.of_word.insert(calls.of_word.end(), call.has_return ? 2 : 1, &call);
@@ -293,8 +293,8 @@ std::vector<std::string> Calls::values(const ksnoop_event& e, bool one_line) con
 std::string declarations(const Config& config) {
   Kernel kernel;
   std::string text;
-  if (!kernel.has_btf() || config.targets.empty()) return "no known function\n";
-  for (auto& word : config.targets) {
+  if (!kernel.has_btf() || config.probes.targets.empty()) return "no known function\n";
+  for (auto& word : config.probes.targets) {
     auto found = declaration_of(trimmed(std::string_view(word).substr(0, word.find('('))), kernel);
     text += found.empty() ? word + " is not in the kernel's type information\n" : found + ";\n";
   }

@@ -52,7 +52,7 @@ Result<void> compile(Probe& probe, std::size_t word, const expression::Scope& sc
 
 std::vector<std::string> specs(const Config& config) {
   std::vector<std::string> all;
-  for (auto& word : config.targets) all.emplace_back(spec_of(word));
+  for (auto& word : config.probes.targets) all.emplace_back(spec_of(word));
   return all;
 }
 
@@ -61,7 +61,7 @@ Result<void> parse_probes(Config& config) {
   auto is_type = names_of_types();
   probes.text_bytes = static_cast<std::uint32_t>(config.number("string-size", 80));
   probes.all.clear();
-  for (auto& word : config.targets) {
+  for (auto& word : config.probes.targets) {
     auto probe = parse_probe(word, is_type);
     if (!probe) return probe.error();
     probes.all.push_back(std::move(*probe));

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/zones.hpp"
+#include "tools/memory/extfrag/zones.hpp"
 
 namespace coretap {
 

@@ -50,16 +50,16 @@ class OutstandingReporter : public Reporter {
     if (s.config.given("show-allocs")) s.names.ask_hidden();
     auto& c = s.config;
     sums_ = c.given("combined-only");
-    by_count_ = c.sort == "count";
+    by_count_ = c.rows.sort == "count";
     one_in_ = std::max<std::uint64_t>(1, c.number("sample-rate", 1));
-    text_ =
-        c.format == OutputFormat::text && !c.given("folded") && c.svg.empty() && c.pprof.empty();
-    top_ = c.top ? c.top : text_ ? kTop : UINT64_MAX;
+    text_ = c.format == OutputFormat::text && !c.given("folded") && c.files.svg.empty() &&
+            c.files.pprof.empty();
+    top_ = c.rows.top ? c.rows.top : text_ ? kTop : UINT64_MAX;
     names_.configure(s,
                      {.offsets = c.given("offset"),
                       .modules = c.given("verbose"),
                       .places = text_,
-                      .located = !c.pprof.empty() || s.exporter},
+                      .located = !c.files.pprof.empty() || s.exporter},
                      c.holds("task-filter"));
     std::uint64_t salt = 0;
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
@@ -226,7 +226,7 @@ class OutstandingReporter : public Reporter {
 
   void text(Session& s, const OutstandingRow& r, const StackParty& p) const {
     std::string whose;
-    if (r.owner && (s.config.pids.size() != 1 || r.exited))
+    if (r.owner && (s.config.tasks.pids.size() != 1 || r.exited))
       whose = fmt::format(" [{} {}{}]", printable(r.comm), r.tgid, r.exited ? ", has ended" : "");
     s.out.line(fmt::format("\t{} bytes in {} allocations from stack{}", r.bytes * one_in_,
                            r.count * one_in_, whose));

@@ -1,4 +1,4 @@
-// Memory zones of this machine and their physical address ranges.
+// Memory zones of this machine, their physical address ranges, and --node and --zone.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coretap/result.hpp"
+#include "coretap/config.hpp"
 #include "lib/core/shared.h"
 
 namespace coretap {
@@ -14,6 +14,15 @@ namespace coretap {
 struct ZoneName {
   std::uint32_t node = 0;
   std::string zone;  ///< "Normal"
+};
+
+/// Memory of --node and --zone, in the configuration (Config::own).
+struct WantedMemory {
+  std::optional<std::uint32_t> node;
+  std::string zone = {};  ///< empty: all
+  bool has(const ZoneName& name) const {
+    return (!node || *node == name.node) && (zone.empty() || zone == name.zone);
+  }
 };
 
 /// Removes "Node 0, zone   Normal" from the front of a line; nullopt if it does not begin with
@@ -36,8 +45,8 @@ class Zones {
   const std::vector<Zone>& all() const { return zones_; }
   /// The zone of a page frame. If several span it (interleaved nodes), the smallest; nullptr: none.
   const Zone* of(std::uint64_t pfn) const;
-  /// Ranges of the zones with this node and name, in order; nullopt, "": any.
-  std::vector<pfn_range> ranges(std::optional<std::uint32_t> node, std::string_view zone) const;
+  /// In order.
+  std::vector<pfn_range> ranges(const WantedMemory& wanted) const;
 
  private:
   struct Part {
@@ -50,6 +59,11 @@ class Zones {
 
 /// Zones of this machine, read once.
 const Result<Zones>& zones();
+
+/// --node and --zone.
+std::vector<Option> memory_options();
+/// For Tool::check.
+Result<void> check_memory(const Config& config);
 
 /// log2 of the number of pages in a page block (pages of one migrate type); from
 /// /proc/pagetypeinfo, readable by root only.

@@ -1,4 +1,4 @@
-#include "kernel/zones.hpp"
+#include "tools/memory/extfrag/zones.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -114,12 +114,10 @@ const Zone* Zones::of(std::uint64_t pfn) const {
   return part != parts_.end() && part->first <= pfn ? &zones_[part->zone] : nullptr;
 }
 
-std::vector<pfn_range> Zones::ranges(std::optional<std::uint32_t> node,
-                                     std::string_view zone) const {
+std::vector<pfn_range> Zones::ranges(const WantedMemory& wanted) const {
   std::vector<pfn_range> all;
   for (auto& part : parts_) {
-    auto& name = zones_[part.zone].name;
-    if ((node && *node != name.node) || (!zone.empty() && zone != name.zone)) continue;
+    if (!wanted.has(zones_[part.zone].name)) continue;
     if (!all.empty() && all.back().end == part.first)
       all.back().end = part.end;
     else
