@@ -22,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
@@ -380,11 +381,11 @@ Result<std::string> tracepoint_file(std::string_view category, std::string_view 
   if (!text || text->empty()) {
     const int error = text ? ENOENT : errno;
     const bool refused = error == EACCES || error == EPERM;
-    return Error{
+    auto e = system_error(
         fmt::format("{} tracepoint {}:{}", error == ENOENT ? "no" : "cannot read", category, name),
-        reason(error) + (refused ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
-        {},
-        error == ENOENT || refused ? kUnsupported : kFailed};
+        error, error == ENOENT || refused ? kUnsupported : kFailed);
+    if (refused) e.why += ": tracefs asks for CAP_DAC_READ_SEARCH";
+    return e;
   }
   return *text;
 }

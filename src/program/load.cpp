@@ -21,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/min_core_btf.hpp"
 #include "program/casts.hpp"
@@ -205,8 +206,8 @@ bool counts_locked_memory(Kernel& kernel) { return kernel.has_field("bpf_map", "
 
 Error load_error(Session& s, int error) {
   error = error < 0 ? -error : error;
-  Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose",
-          kUnsupported};
+  auto e = system_error("the kernel refuses the program", error, kUnsupported);
+  if (e.hint.empty()) e.hint = "see its reasons with --verbose";
   auto state = lockdown();
   if (error == EPERM && state == "confidentiality") {
     e.why = "kernel lockdown is 'confidentiality', which forbids BPF to read kernel memory";
@@ -262,7 +263,7 @@ Result<void> open_object(Session& s) {
   if (s.types.get() >= 0 && access(path.c_str(), R_OK) == 0) options.btf_custom_path = path.c_str();
   s.object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
   if (!s.object) {
-    Error error{"cannot open the kernel program", strerror(errno)};
+    auto error = system_error("cannot open the kernel program", errno);
     print_libbpf_words();
     return error;
   }

@@ -319,7 +319,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     auto attached = attach(s, &failed);
     if (attached) break;
     // Attaching failed despite the checks: rejects this candidate and plans again.
-    if (failed.empty() || attached.error().status == kUsage ||
+    if (failed.empty() || attached.error().status != kUnsupported ||
         !refused.emplace(failed, attached.error().why).second)
       return fail(attached.error());
   }
