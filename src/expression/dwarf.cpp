@@ -27,6 +27,7 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 #include <optional>
 #include <utility>
 
+#include "base/read_failures.hpp"
 #include "coretap/fd.hpp"
 #include "expression/debug_sections.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -996,9 +997,7 @@ void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t n
   }
 }
 
-}  // namespace
-
-Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::string& debug_root) {
+Result<UserFunction> read_function(int fd, std::uint64_t offset, const std::string& debug_root) {
   if (!libdw().complete)
     return Error{"no debug information is read, as libdw is not installed (package libdw1)"};
   auto elf = symbols::ElfSymbols::read(fd);
@@ -1030,6 +1029,15 @@ Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::stri
   });
   place(f, declared, registers_of_result(*file, *function));
   return f;
+}
+
+}  // namespace
+
+Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::string& debug_root) {
+  const ReadFailures failures("the file's debug information");
+  auto function = read_function(fd, offset, debug_root);
+  if (!function && failures) return Error{failures.error({}).why};
+  return function;
 }
 
 }  // namespace coretap::expression
