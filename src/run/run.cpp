@@ -145,9 +145,18 @@ Result<void> attach(Session& s, std::string* failed) {
   return {};
 }
 
+void begin(Session& s) {
+  s.began_ns = monotonic_ns();
+  if (int error = clock_error())
+    s.plan.limits.push_back(
+        fmt::format("in a time namespace, times are shown wrong: cannot read "
+                    "/proc/self/timens_offsets: {}",
+                    strerror(error)));
+}
+
 /// Sets the time since when an end event without its start is counted as lost.
 void set_tracing_since(Session& s) {
-  s.began_ns = monotonic_ns();
+  begin(s);
   set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
 }
 
@@ -206,7 +215,8 @@ Result<void> run_without_program(Session& s) {
   auto reporter = s.tool.report->reporter();
   reporter->configure(s);
   if (auto r = reporter->open(s); !r) return r;
-  s.began_ns = monotonic_ns();
+  begin(s);
+  for (auto& l : s.plan.limits) s.say("note: " + l);
   drop_capabilities(s);
   check_rotation(s);
   print_header(s);
