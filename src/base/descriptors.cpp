@@ -18,9 +18,11 @@ std::optional<rlimit> before;
 
 }  // namespace
 
+bool lacks_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
 Error system_error(std::string what, int error, int status) {
   Error result{std::move(what), strerror(error), {}, status};
-  if (error != EMFILE && error != ENFILE) return result;
+  if (!lacks_descriptors(error)) return result;
   result.hint = error == EMFILE ? "raise the limit of open files (ulimit -n)"
                                 : "raise the machine's limit of open files (sysctl fs.file-max)";
   result.status = kFailed;

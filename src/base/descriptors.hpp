@@ -7,6 +7,9 @@
 
 namespace coretap {
 
+/// True for errors of limits on open files.
+bool lacks_descriptors(int error);
+
 /// A call has failed with this errno. Where a limit on open files is the reason, the hint says so,
 /// and the status is kFailed: it is not that the kernel lacks something.
 Error system_error(std::string what, int error, int status = kFailed);

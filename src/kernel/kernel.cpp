@@ -190,7 +190,8 @@ const std::string& Kernel::kprobe_refusal(std::string_view function) {
   attr.type = *type;
   attr.kprobe_func = reinterpret_cast<__u64>(kprobe_function_.c_str());
   Fd fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (fd.get() < 0) kprobe_ = fmt::format("no such probe point ({})", reason(errno));
+  if (fd.get() < 0 && !lacks_descriptors(errno))
+    kprobe_ = fmt::format("no such probe point ({})", reason(errno));
   return *kprobe_;
 }
 
@@ -320,8 +321,8 @@ Result<void> read_cpus() {
   const int possible = libbpf_num_possible_cpus();
   libbpf_set_print(print);
   if (possible > 0 && read_online()) return {};
-  return Error{"cannot read the lists of CPUs in /sys/devices/system/cpu",
-               strerror(possible > 0 ? errno : -possible)};
+  return system_error("cannot read the lists of CPUs in /sys/devices/system/cpu",
+                      possible > 0 ? errno : -possible);
 }
 
 std::vector<int> online_cpus() {

@@ -44,7 +44,7 @@ Result<void> check_rights(Kernel& kernel) {
     return Error{"not allowed to trace", fmt::format("missing {}", missing),
                  "run as root (sudo), or grant those capabilities", kUnsupported};
   if (!kernel.has_btf() && kernel.types_error() != ENOENT)
-    return Error{"cannot read this kernel's type information", strerror(kernel.types_error())};
+    return system_error("cannot read this kernel's type information", kernel.types_error());
   if (!kernel.has_btf())
     return Error{"this kernel does not provide its type information",
                  "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
