@@ -71,6 +71,7 @@ struct Symbol {
 /// The functions used from libdw.
 struct Library {
   void* handle = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+  std::string error = handle ? "" : ::dlerror();
   bool complete = handle != nullptr;
 
   decltype(&::dwarf_begin_elf) dwarf_begin_elf = find("dwarf_begin_elf");
@@ -999,7 +1000,9 @@ void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t n
 
 Result<UserFunction> read_function(int fd, std::uint64_t offset, const std::string& debug_root) {
   if (!libdw().complete)
-    return Error{"no debug information is read, as libdw is not installed (package libdw1)"};
+    return Error{
+        fmt::format("no debug information is read, as libdw (package libdw1) cannot be loaded: {}",
+                    libdw().error.empty() ? "it is too old" : libdw().error)};
   auto elf = symbols::ElfSymbols::read(fd);
   auto address = elf ? elf->address_of_offset(offset) : std::nullopt;
   if (!address) return Error{"the file has no debug information"};
