@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <lzma.h>
 
-#include "base/read_failures.hpp"
 #include "expect.hpp"
 #include "program/function_returns.hpp"
 #include "symbols/code_place.hpp"
@@ -201,21 +200,6 @@ TEST(ElfSymbols, RefusesWhatIsNotElf) {
   for (auto* text : {"", "#!/bin/sh\n", "\177ELF"})
     EXPECT_FALSE(ElfSymbols::read(open_file(scratch.write("file", text)).get())) << text;
   EXPECT_FALSE(ElfSymbols::read(std::span<const char>{}));
-}
-
-TEST(ElfSymbols, WhatCannotBeReadIsNoted) {
-  ScratchDirectory scratch;
-  const auto whole = places::file_text("/bin/true");
-  const auto file = scratch.write("whole", whole),
-             cut = scratch.write("cut", whole.substr(0, 9000));
-  auto said = [](const Fd& fd) {
-    const ReadFailures failures("/bin/true");
-    EXPECT_FALSE(find_function(fd.get(), "none").state == FunctionPlace::found);
-    return failures ? failures.error({}).why : "";
-  };
-  EXPECT_EQ(said(open_file(file)), "");
-  EXPECT_EQ(said(open_file(cut)), "cannot read /bin/true: it is damaged, or not whole");
-  EXPECT_EQ(said(Fd(::open(file.c_str(), O_WRONLY))), "cannot read /bin/true: Bad file descriptor");
 }
 
 // Sections without number in the header: libelf would allocate for what a sparse file can claim.
