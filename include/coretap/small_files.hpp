@@ -13,7 +13,7 @@ std::optional<std::string> read_file(const std::string& path, std::size_t limit 
 std::optional<std::string> read_file_at(int directory, const std::string& path,
                                         std::size_t limit = 1 << 20);
 
-/// Reads from offset `at` until end of file, an error (errno; told to ReadFailures) or `size`
+/// Reads from offset `at` until end of file, an error (errno; noted by ReadFailures) or `size`
 /// bytes. -> bytes read
 std::size_t read_bytes(int fd, std::uint64_t at, void* to, std::size_t size);
 

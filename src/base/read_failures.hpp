@@ -1,5 +1,5 @@
-// Why files could not be read. What reads a damaged file returns what it could read; whoever looks
-// for something by its name must know whether it is not there or could not be read.
+// Why files could not be read. Readers of a damaged file return its readable part; a search for a
+// name must distinguish a name that is absent from a file that could not be read.
 #pragma once
 #include <string>
 #include <string_view>
