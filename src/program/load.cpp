@@ -212,7 +212,8 @@ int types_refusal(const bpf_object* object) {
   constexpr std::string_view kSaid = "BTF into kernel: -";
   const std::string_view words = loader.words ? *loader.words : std::string_view();
   if (auto at = words.find(kSaid); at != words.npos)
-    if (int error = atoi(words.data() + at + kSaid.size()); error > 0) return error;
+    if (auto error = strtol(words.data() + at + kSaid.size(), nullptr, 10); error > 0)
+      return static_cast<int>(error);
   // libbpf's own test whether the kernel takes any types has failed, and it says only that.
   std::unique_ptr<btf, decltype(&btf__free)> one(btf__new_empty(), btf__free);
   errno = ENOMEM;
