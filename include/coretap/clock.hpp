@@ -8,6 +8,10 @@ namespace coretap {
 /// The time that bpf_ktime_get_ns() returns, in any time namespace.
 std::uint64_t monotonic_ns();
 
+/// Why the offset of this time namespace's clock is not known (errno): the times above are wrong
+/// then, unless it is the first namespace. 0: it is known.
+int clock_error();
+
 /// Nanoseconds since 1970 for a moment of the monotonic clock.
 std::int64_t since_1970_ns(std::uint64_t monotonic);
 

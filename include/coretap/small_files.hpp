@@ -13,7 +13,8 @@ std::optional<std::string> read_file(const std::string& path, std::size_t limit 
 std::optional<std::string> read_file_at(int directory, const std::string& path,
                                         std::size_t limit = 1 << 20);
 
-/// Reads from offset `at` until end of file, an error (errno) or `size` bytes. -> bytes read
+/// Reads from offset `at` until end of file, an error (errno; noted by ReadFailures) or `size`
+/// bytes. -> bytes read
 std::size_t read_bytes(int fd, std::uint64_t at, void* to, std::size_t size);
 
 /// The number that is a file's only content, such as /proc/sys/kernel/pid_max.

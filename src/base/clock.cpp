@@ -1,6 +1,7 @@
 #include "coretap/clock.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
@@ -19,21 +20,27 @@ std::int64_t nanoseconds(clockid_t clock) {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-/// Offset in ns of this time namespace's CLOCK_MONOTONIC from the kernel's, which BPF programs read
+/// Offset of this time namespace's CLOCK_MONOTONIC from the kernel's, which BPF programs read
 /// (time_namespaces(7)).
-std::int64_t namespace_offset() {
-  static const std::int64_t offset = [] {
+struct NamespaceOffset {
+  std::int64_t ns = 0;
+  int error = 0;
+};
+
+const NamespaceOffset& namespace_offset() {
+  static const NamespaceOffset offset = []() -> NamespaceOffset {
     constexpr std::string_view kFirst = "monotonic";
-    auto text = read_file("/proc/self/timens_offsets", 256);  // "monotonic    86400    0"
-    if (!text || !text->starts_with(kFirst)) return 0LL;
+    auto text = read_file("/proc/self/timens_offsets", 256);   // "monotonic    86400    0"
+    if (!text) return {.error = errno == ENOENT ? 0 : errno};  // ENOENT: no time namespaces
+    if (!text->starts_with(kFirst)) return {.error = EINVAL};
     char* rest = text->data() + kFirst.size();
     const auto seconds = std::strtoll(rest, &rest, 10);
-    return seconds * 1'000'000'000 + std::strtoll(rest, nullptr, 10);
+    return {.ns = seconds * 1'000'000'000 + std::strtoll(rest, nullptr, 10)};
   }();
   return offset;
 }
 
-std::int64_t kernel_monotonic() { return nanoseconds(CLOCK_MONOTONIC) - namespace_offset(); }
+std::int64_t kernel_monotonic() { return nanoseconds(CLOCK_MONOTONIC) - namespace_offset().ns; }
 
 /// Offset of the wall clock from the monotonic clock, in ns.
 struct Ahead {
@@ -101,6 +108,8 @@ std::string time_of_day(const tm& t, const Moment& moment) {
 }  // namespace
 
 std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(kernel_monotonic()); }
+
+int clock_error() { return namespace_offset().error; }
 
 std::int64_t since_1970_ns(std::uint64_t monotonic) { return to_wall(monotonic); }
 

@@ -3,7 +3,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <optional>
+#include <utility>
 
 namespace coretap {
 
@@ -14,6 +17,17 @@ constexpr rlim_t kEnough = 65536;  // several per CPU (1,000 CPUs), and tables o
 std::optional<rlimit> before;
 
 }  // namespace
+
+bool lacks_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
+Error system_error(std::string what, int error, int status) {
+  Error result{std::move(what), strerror(error), {}, status};
+  if (!lacks_descriptors(error)) return result;
+  result.hint = error == EMFILE ? "raise the limit of open files (ulimit -n)"
+                                : "raise the machine's limit of open files (sysctl fs.file-max)";
+  result.status = kFailed;
+  return result;
+}
 
 void raise_descriptor_limit() {
   rlimit now{};

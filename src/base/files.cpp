@@ -1,5 +1,6 @@
 #include "coretap/small_files.hpp"
 
+#include "base/read_failures.hpp"
 #include "base/uninterrupted.hpp"
 #include "coretap/parse.hpp"
 
@@ -22,6 +23,7 @@ std::size_t read_bytes(int fd, std::uint64_t at, void* to, std::size_t size) {
     auto got = uninterrupted([&] {
       return pread(fd, static_cast<char*>(to) + have, size - have, static_cast<off_t>(at + have));
     });
+    if (got < 0) ReadFailures::note(errno);
     if (got <= 0) break;
     have += static_cast<std::size_t>(got);
   }

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
+#include "base/descriptors.hpp"
 #include "base/uninterrupted.hpp"
 
 namespace coretap {
@@ -114,7 +114,7 @@ Result<void> Loop::open() {
 }
 
 void Loop::cannot_wait() {
-  if (error_) error_ = Error{"cannot wait for events", strerror(errno)};
+  if (error_) error_ = system_error("cannot wait for events", errno);
 }
 
 void Loop::watch(int fd, unsigned events, std::function<void()> callback) {

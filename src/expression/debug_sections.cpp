@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/read_failures.hpp"
 #include "coretap/small_files.hpp"
 #include "symbols/process_files.hpp"
 
@@ -23,7 +24,6 @@ constexpr std::array<std::string_view, 12> kNames = {
     ".debug_ranges", ".debug_loc",   ".debug_rnglists", ".debug_loclists",
 };
 constexpr std::uint64_t kMostBytes = 2ULL << 30;  // all sections, uncompressed
-constexpr std::uint64_t kMostSectionNames = 16 << 20;
 constexpr std::uint64_t kMostLink = 8192;
 constexpr std::uint64_t kMostChecked = 1ULL << 30;
 constexpr std::uint64_t kZlibRatio = 1032;  // maximum compression ratio of zlib
@@ -85,22 +85,13 @@ std::optional<Source> source_of(int fd, const GElf_Shdr& header, bool with_z) {
   return source;
 }
 
-/// Calls `visit` with the header and the name of each section.
+/// Calls `visit` with the header and the name of each section that has bytes.
 template <class Visit>
 void each_section(Elf* elf, Visit visit) {
-  std::size_t names = 0;
-  GElf_Shdr header;
-  if (::elf_getshdrstrndx(elf, &names) != 0) return;
-  auto* strings = ::elf_getscn(elf, names);
-  // elf_strptr() reads the whole section of names.
-  if (!strings || !::gelf_getshdr(strings, &header) || header.sh_size > kMostSectionNames ||
-      (header.sh_flags & SHF_COMPRESSED))
-    return;
-  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
-    if (!::gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS || !header.sh_size)
-      continue;
-    if (const auto* name = ::elf_strptr(elf, names, header.sh_name)) visit(header, name);
-  }
+  symbols::find_section(elf, [&](Elf_Scn*, const GElf_Shdr& header, std::string_view name) {
+    if (header.sh_type != SHT_NOBITS && header.sh_size) visit(header, name);
+    return false;
+  });
 }
 
 std::string hexadecimal(std::string_view bytes) {
@@ -126,7 +117,8 @@ Result<DebugSections> DebugSections::read(int fd, bool relocatable) {
   DebugSections all;
   std::array<std::optional<Source>, kSections> sources;
   each_section(elf.get(), [&](const GElf_Shdr& header, std::string_view name) {
-    if (header.sh_offset > file->size || header.sh_size > file->size - header.sh_offset) return;
+    if (header.sh_offset > file->size || header.sh_size > file->size - header.sh_offset)
+      return ReadFailures::note(0);
     if (name == ".gnu_debugaltlink") {
       const auto text = small_section(fd, header);
       const auto end = text.find('\0');
@@ -245,11 +237,10 @@ bool has_checksum(int fd, std::uint32_t checksum) {
   std::vector<char> buffer(256 << 10);
   uLong crc = ::crc32(0, nullptr, 0);
   for (std::uint64_t at = 0; at <= kMostChecked;) {
-    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
-    if (got < 0) return false;
+    const auto got = read_bytes(fd, at, buffer.data(), buffer.size());
     if (got == 0) return crc == checksum;
     crc = ::crc32(crc, reinterpret_cast<const Bytef*>(buffer.data()), static_cast<uInt>(got));
-    at += static_cast<std::uint64_t>(got);
+    at += got;
   }
   return false;
 }

@@ -27,6 +27,7 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 #include <optional>
 #include <utility>
 
+#include "base/read_failures.hpp"
 #include "coretap/fd.hpp"
 #include "expression/debug_sections.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -70,6 +71,7 @@ struct Symbol {
 /// The functions used from libdw.
 struct Library {
   void* handle = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+  std::string error = handle ? "" : ::dlerror();
   bool complete = handle != nullptr;
 
   decltype(&::dwarf_begin_elf) dwarf_begin_elf = find("dwarf_begin_elf");
@@ -996,11 +998,11 @@ void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t n
   }
 }
 
-}  // namespace
-
-Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::string& debug_root) {
+Result<UserFunction> read_function(int fd, std::uint64_t offset, const std::string& debug_root) {
   if (!libdw().complete)
-    return Error{"no debug information is read, as libdw is not installed (package libdw1)"};
+    return Error{
+        fmt::format("no debug information is read, as libdw (package libdw1) cannot be loaded: {}",
+                    libdw().error.empty() ? "it is too old" : libdw().error)};
   auto elf = symbols::ElfSymbols::read(fd);
   auto address = elf ? elf->address_of_offset(offset) : std::nullopt;
   if (!address) return Error{"the file has no debug information"};
@@ -1030,6 +1032,15 @@ Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::stri
   });
   place(f, declared, registers_of_result(*file, *function));
   return f;
+}
+
+}  // namespace
+
+Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::string& debug_root) {
+  const ReadFailures failures("the file's debug information");
+  auto function = read_function(fd, offset, debug_root);
+  if (!function && failures) return Error{failures.error({}).why};
+  return function;
 }
 
 }  // namespace coretap::expression

@@ -22,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
@@ -189,7 +190,8 @@ const std::string& Kernel::kprobe_refusal(std::string_view function) {
   attr.type = *type;
   attr.kprobe_func = reinterpret_cast<__u64>(kprobe_function_.c_str());
   Fd fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (fd.get() < 0) kprobe_ = fmt::format("no such probe point ({})", reason(errno));
+  if (fd.get() < 0 && !lacks_descriptors(errno))
+    kprobe_ = fmt::format("no such probe point ({})", reason(errno));
   return *kprobe_;
 }
 
@@ -319,8 +321,8 @@ Result<void> read_cpus() {
   const int possible = libbpf_num_possible_cpus();
   libbpf_set_print(print);
   if (possible > 0 && read_online()) return {};
-  return Error{"cannot read the lists of CPUs in /sys/devices/system/cpu",
-               strerror(possible > 0 ? errno : -possible)};
+  return system_error("cannot read the lists of CPUs in /sys/devices/system/cpu",
+                      possible > 0 ? errno : -possible);
 }
 
 std::vector<int> online_cpus() {
@@ -380,11 +382,11 @@ Result<std::string> tracepoint_file(std::string_view category, std::string_view 
   if (!text || text->empty()) {
     const int error = text ? ENOENT : errno;
     const bool refused = error == EACCES || error == EPERM;
-    return Error{
+    auto e = system_error(
         fmt::format("{} tracepoint {}:{}", error == ENOENT ? "no" : "cannot read", category, name),
-        reason(error) + (refused ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
-        {},
-        error == ENOENT || refused ? kUnsupported : kFailed};
+        error, error == ENOENT || refused ? kUnsupported : kFailed);
+    if (refused) e.why += ": tracefs asks for CAP_DAC_READ_SEARCH";
+    return e;
   }
   return *text;
 }

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 
+#include "base/read_failures.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
@@ -204,6 +205,7 @@ class List {
     if (library.empty()) return Error{"these processes have no file of code mapped", {}, {}};
     const bool path = library.find('/') != library.npos;
     auto error = finder_->files(tries.back()).error();
+    if (error.status == kFailed) return error;
     error.what = fmt::format("'{}' names no file here", printable(library));
     error.hint = path ? "give the path of a library or program" : "give its path";
     return error;
@@ -224,6 +226,7 @@ class List {
   }
 
   std::size_t print_user_functions(Sink& out, const ProbeFinder::File& file) {
+    const ReadFailures failures(file.path);
     auto all = symbols::find_functions(
         file.fd->get(),
         [&](const char* name) {
@@ -249,16 +252,19 @@ class List {
     say(all.outside, "not in the file's code");
     say(all.beyond, "too many in one file");
     using State = symbols::FunctionPlace::State;
-    if (all.state == State::stripped)
+    if (failures)
+      list_note(kTplist.name, failures.error({}).why);
+    else if (all.state == State::stripped)
       list_note(kTplist.name, file.path + " has no symbols (stripped)");
-    if (all.state == State::foreign)
+    else if (all.state == State::foreign)
       list_note(kTplist.name, file.path + " is for another processor, or 32-bit");
-    if (all.state == State::no_elf)
+    else if (all.state == State::no_elf)
       list_note(kTplist.name, file.path + " is no program or library");
     return all.functions.size();
   }
 
   std::size_t print_usdt(Sink& out, const ProbeFinder::File& file) {
+    const ReadFailures failures(file.path);
     auto notes = symbols::read_usdt(file.fd->get());
     std::map<std::string, std::vector<symbols::UsdtProbe>> all;
     for (auto& probe : notes.probes) {
@@ -287,7 +293,9 @@ class List {
     if (notes.outside)
       list_note(kTplist.name, fmt::format("{}: {} USDT probes not listed: not in the file's code",
                                           file.path, notes.outside));
-    if (!notes.readable && !config_.own<Verbosity>().library.empty())
+    if (failures)
+      list_note(kTplist.name, failures.error({}).why);
+    else if (!notes.readable && !config_.own<Verbosity>().library.empty())
       list_note(kTplist.name, file.path + " is no program or library of this machine");
     return all.size();
   }

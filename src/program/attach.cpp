@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/config.hpp"
 #include "coretap/fd.hpp"
 #include "kernel/capabilities.hpp"
@@ -24,10 +25,9 @@ namespace coretap {
 namespace {
 
 Error attach_error(const Section& section, int error) {
-  return {fmt::format("cannot attach {}{}{}", section.kind, section.target.empty() ? "" : "/",
-                      section.target),
-          strerror(error), error == EMFILE ? "raise the limit of open files (ulimit -n)" : "",
-          kUnsupported};
+  return system_error(fmt::format("cannot attach {}{}{}", section.kind,
+                                  section.target.empty() ? "" : "/", section.target),
+                      error, kUnsupported);
 }
 
 /// `event`: the result of perf_event_open().

@@ -1,15 +1,15 @@
 #include "program/function_returns.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <climits>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/read_failures.hpp"
 #include "cfi/read_cfi.hpp"
 #include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
 #include "symbols/elf_file.hpp"
 #include "symbols/instructions.hpp"
 
@@ -56,6 +56,7 @@ constexpr std::string_view kNeverUnwound[] = {
 FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept) { read_sections(); }
 
 void FileCode::read_sections() {
+  const ReadFailures failures;
   const auto elf = symbols::open_elf(fd_);
   if (!elf) return;
   bool unwinds = false;
@@ -94,7 +95,7 @@ void FileCode::read_sections() {
       see_symbols(section, header);
     return false;
   });
-  never_unwinds_ = symbols::has_interpreter(elf.get()) && !unwinds && !go_;
+  never_unwinds_ = symbols::has_interpreter(elf.get()) && !unwinds && !go_ && !failures;
 }
 
 FileCode::~FileCode() = default;
@@ -119,8 +120,7 @@ void FileCode::read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& hea
 std::uint64_t FileCode::behind_stub(std::uint64_t address) {
   auto offset = symbols_->offset_of_address(address);
   std::uint8_t code[16] = {};
-  if (!offset || pread(fd_, code, sizeof code, static_cast<off_t>(*offset)) != sizeof code)
-    return address;
+  if (!offset || read_bytes(fd_, *offset, code, sizeof code) != sizeof code) return address;
   auto at = symbols::jump_by_word(code);
   auto found = at ? linked_.find(address + static_cast<std::uint64_t>(*at)) : linked_.end();
   return found == linked_.end() ? address : found->second;
@@ -194,10 +194,8 @@ class FileCode::Sweep {
       if (address < begin_ || address + kLongest > begin_ + bytes_.size()) {
         auto offset = sweep_.file_.symbols_->offset_of_address(address);
         bytes_.resize(kPiece);
-        auto n = offset ? pread(sweep_.file_.fd_, bytes_.data(), bytes_.size(),
-                                static_cast<off_t>(*offset))
-                        : 0;
-        bytes_.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+        bytes_.resize(offset ? read_bytes(sweep_.file_.fd_, *offset, bytes_.data(), bytes_.size())
+                             : 0);
         begin_ = address;
       }
       return symbols::CodeBytes(bytes_).subspan(address - begin_);
@@ -330,9 +328,11 @@ ReturnProbe ReturnProbes::of(const std::shared_ptr<Fd>& file, std::string_view f
     return {};
   constexpr std::size_t kMostFunctions = 16;
   ReturnProbe probe;
+  const ReadFailures failures;
   std::vector<std::uint64_t> all{begin};
   for (std::size_t i = 0; i < all.size(); i++) {
     auto found = known.returns(all[i]);
+    if (failures) return refused(failures.error({}).why, known);
     if (found.state == FunctionReturns::found && !found.calls && !i && !known.is_go()) return {};
     if (found.state == FunctionReturns::unreadable)
       return refused("its code cannot be read whole", known);

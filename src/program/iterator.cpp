@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/fd.hpp"
 
 namespace coretap {
@@ -20,29 +21,26 @@ Result<void> Iterator::open(const bpf_object* object, std::string_view program) 
     return Error{fmt::format("cannot read the iterator {}", program_), "it is not loaded"};
   auto* link = bpf_program__attach_iter(found, nullptr);
   if (!link)
-    return Error{
-        fmt::format("cannot read the iterator {}", program_), strerror(errno), {}, kUnsupported};
+    return system_error(fmt::format("cannot read the iterator {}", program_), errno, kUnsupported);
   link_ = Link(link);
   return {};
 }
 
 Result<std::string> Iterator::read(std::size_t size) const {
-  auto fail = [&](const char* why) {
-    return Error{fmt::format("cannot read the iterator {}", program_), why};
-  };
+  const auto what = fmt::format("cannot read the iterator {}", program_);
   // An iterator cannot be rewound: each pass opens a new descriptor.
   const Fd fd(bpf_iter_create(link_.fd()));
-  if (!fd) return fail(strerror(errno));
+  if (!fd) return system_error(what, errno);
   std::string bytes;
   char buffer[32768];
   while (true) {
     auto n = ::read(fd.get(), buffer, sizeof buffer);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;  // EAGAIN: after a million objects
-    if (n < 0) return fail(strerror(errno));
+    if (n < 0) return system_error(what, errno);
     if (n == 0) break;
     bytes.append(buffer, static_cast<std::size_t>(n));
   }
-  if (bytes.size() % size) return fail("a record is incomplete");
+  if (bytes.size() % size) return Error{what, "a record is incomplete"};
   return bytes;
 }
 

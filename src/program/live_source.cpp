@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/clock.hpp"
 #include "program/kept_rows.hpp"
 #include "program/maps.hpp"
@@ -176,7 +177,7 @@ Result<void> LiveSource::open_records(TakeRecord take) {
                    : 0;
       },
       this, nullptr));
-  if (!ring_) return Error{"cannot read the ring buffer", strerror(errno)};
+  if (!ring_) return system_error("cannot read the ring buffer", errno);
   return {};
 }
 

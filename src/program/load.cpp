@@ -1,6 +1,7 @@
 #include "program/load.hpp"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/min_core_btf.hpp"
 #include "program/casts.hpp"
@@ -47,7 +49,7 @@ namespace {
 /// State for libbpf's callbacks, which take no argument of the caller; reset for each object.
 struct Loader {
   bool talks = false;
-  /// Set until the programs are loaded: warnings are dropped unless the load fails.
+  /// Set until the programs are loaded; shown with --verbose if that fails.
   std::optional<std::string> words = {};
   /// Tracing programs need the BTF id of their target, for which libbpf reads all BTF types. Here
   /// the plan knows the id. Until just before its load such a program is declared as a type that
@@ -63,8 +65,8 @@ struct Loader {
 Loader loader;
 
 int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
-  if (!loader.talks || level == LIBBPF_DEBUG) return 0;
-  if (!loader.words) return vfprintf(stderr, format, arguments);
+  if (level == LIBBPF_DEBUG) return 0;
+  if (!loader.words) return loader.talks ? vfprintf(stderr, format, arguments) : 0;
   char* text = nullptr;
   if (vasprintf(&text, format, arguments) < 0) return 0;
   loader.words->append(text);
@@ -73,7 +75,7 @@ int libbpf_print(libbpf_print_level level, const char* format, va_list arguments
 }
 
 void print_libbpf_words() {
-  if (loader.words) fputs(loader.words->c_str(), stderr);
+  if (loader.words && loader.talks) fputs(loader.words->c_str(), stderr);
   loader.words.reset();
 }
 
@@ -203,10 +205,32 @@ int memory_file(const std::string& bytes) {
 /// Since 5.11 memory of maps is charged to the cgroup (80ee81e0403c).
 bool counts_locked_memory(Kernel& kernel) { return kernel.has_field("bpf_map", "memory"); }
 
+/// Why the kernel has no types of the program, which libbpf goes on without until something needs
+/// them; 0: it has them.
+int types_refusal(const bpf_object* object) {
+  if (bpf_object__btf_fd(object) >= 0) return 0;
+  constexpr std::string_view kSaid = "BTF into kernel: -";
+  const std::string_view words = loader.words ? *loader.words : std::string_view();
+  if (auto at = words.find(kSaid); at != words.npos)
+    if (auto error = strtol(words.data() + at + kSaid.size(), nullptr, 10); error > 0)
+      return static_cast<int>(error);
+  // libbpf's own test whether the kernel takes any types has failed, and it says only that.
+  std::unique_ptr<btf, decltype(&btf__free)> one(btf__new_empty(), btf__free);
+  errno = ENOMEM;
+  if (one && btf__add_int(one.get(), "int", 4, BTF_INT_SIGNED) > 0 &&
+      btf__load_into_kernel(one.get()) == 0)
+    return EAGAIN;  // it does by now
+  return errno;
+}
+
 Error load_error(Session& s, int error) {
   error = error < 0 ? -error : error;
-  Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose",
-          kUnsupported};
+  const int types = types_refusal(s.object.get());
+  if (types) error = types;
+  auto e = system_error(
+      types ? "cannot load the program's type information (BTF)" : "the kernel refuses the program",
+      error, kUnsupported);
+  if (e.hint.empty()) e.hint = "see its reasons with --verbose";
   auto state = lockdown();
   if (error == EPERM && state == "confidentiality") {
     e.why = "kernel lockdown is 'confidentiality', which forbids BPF to read kernel memory";
@@ -217,7 +241,7 @@ Error load_error(Session& s, int error) {
     e.hint = "run as root, give that capability, or raise ulimit -l";
   } else if (error == EPERM) {
     e.hint = "a security policy (LSM, seccomp) may forbid bpf(); coretap doctor tells more";
-  } else if (error == ENOMEM || error == E2BIG) {
+  } else if (!types && (error == ENOMEM || error == E2BIG)) {
     e.hint = "give smaller limits: --max-keys, --stack-storage-size";
   }
   return e;
@@ -262,7 +286,7 @@ Result<void> open_object(Session& s) {
   if (s.types.get() >= 0 && access(path.c_str(), R_OK) == 0) options.btf_custom_path = path.c_str();
   s.object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
   if (!s.object) {
-    Error error{"cannot open the kernel program", strerror(errno)};
+    auto error = system_error("cannot open the kernel program", errno);
     print_libbpf_words();
     return error;
   }
@@ -285,9 +309,12 @@ Result<void> load(Session& s) {
   loader.pads = nullptr;
   s.kernel.close_module_objects();
   s.types.reset(-1);
-  if (error) print_libbpf_words();
+  if (error) {
+    auto refused = load_error(s, error);
+    print_libbpf_words();
+    return refused;
+  }
   loader.words.reset();
-  if (error) return load_error(s, error);
   fill_stocks(s);
   fill_nodes(s);
   return open_live(s);

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/nearest.hpp"
 #include "kernel/kernel.hpp"
@@ -160,7 +161,7 @@ std::string perf_event_refusal(std::string_view name) {
   // A period too long to elapse before the descriptor is closed.
   constexpr std::uint64_t kLong = 1'000'000'000'000;
   Fd fd(open_perf_event(*event, every(kLong), online_cpus().front()));
-  if (fd || errno == EACCES || errno == EPERM) return {};
+  if (fd || errno == EACCES || errno == EPERM || lacks_descriptors(errno)) return {};
   // For cache events, EINVAL means that this CPU does not support the combination.
   const bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP || errno == EINVAL;
   if (!missing) return fmt::format("cannot open {}: {}", name, strerror(errno));

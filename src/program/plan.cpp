@@ -44,7 +44,7 @@ std::string refusal(std::string_view section, Kernel& kernel) {
     std::string why;
     for (auto& name : listed_tracepoints(target)) {
       auto id = listed_tracepoint_id(name);
-      if (id) return {};
+      if (id || id.error().status == kFailed) return {};  // attaching says what has failed
       why = fmt::format("{}: {}", id.error().what, id.error().why);
     }
     return why;

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/sanitize.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
@@ -33,7 +34,9 @@ Result<Link> attach_place(bpf_program* program, const std::string& path, pid_t p
   auto* link = bpf_program__attach_uprobe_opts(program, pid, path.c_str(), offset, &options);
   if (link) return Link(link);
   const int error = errno;  // the checks below may change errno
-  return Error{{}, strerror(error) + perf_capability_missing(error, true)};
+  auto refused = system_error({}, error, kUnsupported);
+  refused.why += perf_capability_missing(error, true);
+  return refused;
 }
 
 }  // namespace
@@ -53,7 +56,7 @@ Result<Link> attach_file(int program, const FileProbes& probes, pid_t pid) {
   wish.flags = probes.at_return ? kUprobeMultiReturn : 0;
   wish.pid = pid > 0 ? static_cast<std::uint32_t>(pid) : 0;
   Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
-  if (!link) return Error{{}, strerror(errno)};
+  if (!link) return system_error({}, errno, kUnsupported);
   return Link(std::move(link));
 }
 
@@ -84,11 +87,10 @@ Result<Links> attach_probes(bpf_program* program, const std::vector<std::uint32_
   }
   Links links;
   auto take = [&](Result<Link> link, const ProbePoint& point) -> Result<void> {
-    if (!link)
-      return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
-                   link.error().why,
-                   {},
-                   kUnsupported};
+    if (!link) {
+      link.error().what = fmt::format("cannot probe {} in {}", point.symbol, printable(point.path));
+      return link.error();
+    }
     links.push_back(std::move(*link));
     return {};
   };

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "base/read_failures.hpp"
 #include "coretap/sanitize.hpp"
 #include "kernel/kernel.hpp"
 #include "symbols/elf_file.hpp"
@@ -127,9 +129,7 @@ void ProbeFinder::add(Fd handle, std::string path, Files& files) {
   auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
   if (!symbols::identity_of(fd.get())) {
     if (!error) error = errno;
-    // The file has been removed, or may not be read.
-    const int known[] = {0, ENOENT, ENOTDIR, ESRCH, EACCES, EPERM};
-    if (std::ranges::find(known, error) == std::end(known))
+    if (error && !is_absence(error))
       files.left_out.push_back(
           fmt::format("{} cannot be opened: {}", printable(path), strerror(error)));
     return;
@@ -153,6 +153,7 @@ bool ProbeFinder::add_mapped(std::string_view pid, std::string_view library, Fil
   auto directory = fmt::format("{}/{}", proc_, pid);
   Fd maps(open((directory + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
   if (!maps) {
+    ReadFailures::note_open(errno);
     if (errno != ENOENT && errno != ESRCH) files.unreadable++;
     return false;
   }
@@ -220,6 +221,7 @@ void ProbeFinder::add_installed(std::string_view library, Files& files) {
          i.increment(error))
       if (auto name = i->path().filename().string(); is_library(name, library))
         names.push_back(name);
+    if (error) ReadFailures::note_open(error.value());
     std::sort(names.begin(), names.end());
     for (auto& name : names) {
       auto file = directory + "/" + name;
@@ -231,13 +233,13 @@ void ProbeFinder::add_installed(std::string_view library, Files& files) {
 
 Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
   Files found;
+  const ReadFailures failures;
   const std::string path(library.find('/') == library.npos ? "" : library);
   auto& override = path.empty() ? config_.probes.library : path;
   if (override.find('/') != override.npos) {
     add(symbols::open_handle(override, true), override, found);
     if (!found.files.empty()) return found;
-    if (!found.left_out.empty())
-      return Error{fmt::format("cannot probe '{}'", printable(override)), found.left_out.front()};
+    if (failures) return failures.error(fmt::format("cannot probe '{}'", printable(override)));
     bool there = access(override.c_str(), R_OK) == 0;
     return Error{fmt::format("cannot probe '{}'", printable(override)),
                  there ? "it is not a regular file" : strerror(errno),
@@ -261,8 +263,10 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
     for (std::filesystem::directory_iterator i(proc_, error), end; !error && i != end;
          i.increment(error))
       if (auto pid = i->path().filename().string(); is_number(pid)) add_mapped(pid, library, found);
-    if (error)
+    if (error) {
+      ReadFailures::note_open(error.value());
       found.left_out.push_back(fmt::format("files of other processes: {}", error.message()));
+    }
     if (found.unreadable)
       found.left_out.push_back(
           fmt::format("other files of {} process{}: /proc/PID/maps is not readable",
@@ -272,6 +276,8 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
     found.left_out.push_back(fmt::format("{} more mappings of such files, beyond {} different ones",
                                          found.beyond, kMaxFiles));
   if (!found.files.empty()) return found;
+  if (failures)
+    return failures.error(fmt::format("cannot look for {}", printable(std::string(library))));
   return Error{fmt::format("there is no {} here", printable(std::string(library))),
                config_.tasks.pids.empty() ? "it is not installed, and no running process uses it"
                                           : "the processes of --pid do not use it",
@@ -292,16 +298,21 @@ Result<ProbePoints> ProbeFinder::find(std::string_view library, std::string_view
   found.left_out = candidates->left_out;
   std::string lacking;
   bool stripped = false;
+  std::optional<Error> unread;
   for (auto& file : candidates->files) {
+    const ReadFailures failures(file.path);
     auto place = symbols::find_function(file.fd->get(), symbol);
     for (auto offset : place.offsets) found.points.push_back({file.fd, file.path, symbol, offset});
     if (place.state == FunctionPlace::found) continue;
-    auto why = fmt::format("{} {}", printable(file.path), reason(place.state, symbol));
+    if (failures) unread = failures.error(fmt::format("cannot look for {}", symbol));
+    auto why = failures ? unread->why
+                        : fmt::format("{} {}", printable(file.path), reason(place.state, symbol));
     stripped |= place.state == FunctionPlace::stripped;
     lacking += fmt::format("{}{}", lacking.empty() ? "" : "; ", why);
     found.left_out.push_back(std::move(why));
   }
   if (!found.points.empty()) return found;
+  if (unread) return *unread;
   return Error{fmt::format("{} is nowhere to be found", symbol), lacking,
                stripped ? "a program that is linked statically and stripped cannot be probed by "
                           "name: use one with symbols"

@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/descriptors.hpp"
 #include "coretap/sanitize.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
@@ -46,7 +47,7 @@ constexpr std::size_t kMostTries = 2000;  // until the refused places are found 
 template <class Wish>
 Result<Link> create_link(Wish& wish) {
   Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
-  if (!link) return Error{{}, strerror(errno)};
+  if (!link) return system_error({}, errno, kUnsupported);
   return Link(std::move(link));
 }
 
@@ -87,7 +88,7 @@ Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
   }
   Fd fd(bpf_prog_load(bpf_program__type(program), bpf_program__name(program), "Dual BSD/GPL",
                       code.data(), code.size(), &options));
-  if (!fd) return Error{{}, strerror(errno)};
+  if (!fd) return system_error({}, errno, kUnsupported);
   return fd;
 }
 
@@ -124,15 +125,16 @@ class Attacher {
   Result<void> run() {
     if (kind_ == TargetPoint::call_entry || kind_ == TargetPoint::call_end) {
       auto* link = bpf_program__attach_trace(program_);
-      if (!link) return refused_all(strerror(errno));
+      if (!link) return refused_all(system_error({}, errno, kUnsupported));
       s_.links.emplace_back(link);
       return {};
     }
     for (auto& round : rounds()) attach_all(round);
-    if (attached_ == 0) return refused_all(why_);
+    if (attached_ == 0) return refused_all(last_);
     if (!refused_.empty()) {
       auto words = fmt::format(
-          "{} of {} refused by the kernel ({}): {}{}", refused_.size(), points_.size(), why_,
+          "{} of {} refused by the kernel ({}{}{}): {}{}", refused_.size(), points_.size(),
+          last_.why, last_.hint.empty() ? "" : "; ", last_.hint,
           fmt::join(refused_.begin(),
                     refused_.begin() +
                         static_cast<std::ptrdiff_t>(std::min(refused_.size(), kNamedRefusals)),
@@ -179,24 +181,18 @@ class Attacher {
     return printable(point.within ? s_.plan.targets.names.at(point.id) : point.symbol);
   }
 
-  Result<void> refused_all(const std::string& why) const {
-    return Error{
+  Result<void> refused_all(Error error) const {
+    error.what =
         fmt::format("cannot attach to {}{}", points_.empty() ? "" : name_of(*points_.front()),
-                    points_.size() > 1 ? fmt::format(" and {} more", points_.size() - 1) : ""),
-        why,
-        {},
-        status_};
+                    points_.size() > 1 ? fmt::format(" and {} more", points_.size() - 1) : "");
+    return error;
   }
 
-  void refuse(const TargetPoint& point, const std::string& why) {
-    why_ = why;
-    refused_.push_back(name_of(point));
-  }
+  void refuse(const TargetPoint& point) { refused_.push_back(name_of(point)); }
 
   bool take(Result<Link> link, std::size_t places) {
     if (!link) {
-      why_ = link.error().why;
-      if (link.error().status == kUsage) status_ = kUsage;
+      last_ = link.error();
       return false;
     }
     s_.links.push_back(std::move(*link));
@@ -208,11 +204,11 @@ class Attacher {
   void in_parts(Points part, const std::function<Result<Link>(Points)>& attach) {
     if (part.empty()) return;
     if (tries_++ >= kMostTries) {
-      for (auto* point : part) refuse(*point, why_);
+      for (auto* point : part) refuse(*point);
       return;
     }
     if (take(attach(part), part.size())) return;
-    if (part.size() == 1) return refuse(*part.front(), std::string(why_));
+    if (part.size() == 1) return refuse(*part.front());
     in_parts(part.first(part.size() / 2), attach);
     in_parts(part.subspan(part.size() / 2), attach);
   }
@@ -268,7 +264,10 @@ class Attacher {
     int program = bpf_program__fd(program_);
     if (copied_) {
       auto copy = copy_of(program_, point.id);
-      if (!copy) return refuse(point, copy.error().why);
+      if (!copy) {
+        last_ = copy.error();
+        return refuse(point);
+      }
       program = copy->get();
       copies_.push_back(std::move(*copy));
     }
@@ -276,13 +275,13 @@ class Attacher {
       // Their missed runs are read at the end; kernels that need copies count none for others.
       if (copied_) s_.copies.push_back(std::move(copies_.back()));
       copies_.clear();
-      if (!take(raw_tracepoint(program, point), 1)) refuse(point, std::string(why_));
+      if (!take(raw_tracepoint(program, point), 1)) refuse(point);
       return;
     }
     const bool in_file = point.file != nullptr;
     for (auto pid : in_file ? whose_ : std::set<pid_t>{-1})
       if (!take(perf_event(program, point, pid), 1)) {
-        refuse(point, std::string(why_));
+        refuse(point);
         break;
       }
     copies_.clear();  // the links hold references
@@ -294,7 +293,7 @@ class Attacher {
     wish.program = static_cast<std::uint32_t>(program);
     wish.cookie = copied_ ? 0 : point.id;
     Fd link(static_cast<int>(syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &wish, sizeof wish)));
-    if (!link) return Error{{}, strerror(errno)};
+    if (!link) return system_error({}, errno, kUnsupported);
     return Link(std::move(link));
   }
 
@@ -329,18 +328,21 @@ class Attacher {
       const int error = errno;  // the checks below may change errno
       if (point.within && error == EILSEQ)
         return Error{{}, "no instruction begins there", {}, kUsage};
-      return Error{{}, strerror(error) + perf_capability_missing(error, point.file != nullptr)};
+      auto refused = system_error({}, error, kUnsupported);
+      refused.why += perf_capability_missing(error, point.file != nullptr);
+      return refused;
     }
     if (!copied_) {
       PerfEventLink wish{static_cast<std::uint32_t>(program),
                          static_cast<std::uint32_t>(event.get()), kPerfEventAttach, 0, point.id};
       auto link = create_link(wish);
-      if (link && ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0)) return Error{{}, strerror(errno)};
+      if (link && ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0))
+        return system_error({}, errno, kUnsupported);
       return link;  // the link owns the event
     }
     if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) ||
         ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0))
-      return Error{{}, strerror(errno)};
+      return system_error({}, errno, kUnsupported);
     return Link(std::move(event));
   }
 
@@ -353,8 +355,7 @@ class Attacher {
   std::size_t attached_ = 0, tries_ = 0;
   std::vector<Fd> copies_;
   std::vector<std::string> refused_;
-  std::string why_;
-  int status_ = kUnsupported;
+  Error last_{{}, {}, {}, kUnsupported};  ///< why a place was refused
 };
 
 }  // namespace

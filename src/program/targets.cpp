@@ -1,8 +1,5 @@
 #include "program/targets.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/read_failures.hpp"
 #include "coretap/config.hpp"
 #include "coretap/hooks.hpp"
 #include "coretap/nearest.hpp"
@@ -150,7 +148,14 @@ class Search {
     refused_.reset();
     matched_.clear();
     const auto before = found_.points.size();
+    failures_.emplace();
     auto added = add_word(*word);
+    if (*failures_) {
+      auto failed = failures_->error(fmt::format("cannot trace {}", in_quotes(word_)));
+      if (found_.points.size() == before) return failed;
+      say_left_out(
+          fmt::format("perhaps not all of {} is traced: {}", in_quotes(word_), failed.why));
+    }
     if (!refused_ || found_.points.size() > before) return added;
     if (known_) return {};
     return *refused_;
@@ -260,8 +265,8 @@ class Search {
   bool bears_probe(const TargetPoint& point) {
     if (point.kind != TargetPoint::user && point.kind != TargetPoint::usdt) return true;
     std::array<std::uint8_t, 16> code{};
-    auto n = pread(point.file->get(), code.data(), code.size(), static_cast<off_t>(point.offset));
-    symbols::CodeBytes read(code.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+    symbols::CodeBytes read(code.data(),
+                            read_bytes(point.file->get(), point.offset, code.data(), code.size()));
     const bool begins = point.kind == TargetPoint::user && !point.within;
     auto why = place_refusal(read.first(symbols::instruction_bytes(read)), begins);
     if (why.empty()) return true;
@@ -507,14 +512,17 @@ class Search {
   /// The files that a word's place matches.
   Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
     const bool known = !config_.probes.known.empty() && !word.place.empty() && word.place != "c";
-    for (auto& name : known ? std::vector{word.place} : files_by_name(word.place))
-      if (auto& files = finder_.files(name)) {
+    for (auto& name : known ? std::vector{word.place} : files_by_name(word.place)) {
+      auto& files = finder_.files(name);
+      if (!files && files.error().status == kFailed) return files.error();
+      if (files) {
         if (std::ranges::any_of(files->files, is_native)) return &*files;
         return Error{fmt::format("cannot trace {}", in_quotes(word_)),
                      fmt::format("{} is 32-bit, or for another processor",
                                  printable(files->files.front().path)),
                      "functions and probes of 64-bit programs can be traced", kUsage};
       }
+    }
     const bool path = word.place.find('/') != word.place.npos;
     return Error{fmt::format("{} names no file here", in_quotes(word_)),
                  path ? finder_.files(word.place).error().why
@@ -524,8 +532,9 @@ class Search {
                  path ? finder_.files(word.place).error().status : kUsage};
   }
 
-  /// True also if it is not an ELF file: that is reported elsewhere.
+  /// True also if it is not an ELF file, or cannot be read: that is reported elsewhere.
   static bool is_native(const ProbeFinder::File& file) {
+    const ReadFailures reported_later;
     auto elf = symbols::open_elf(file.fd->get());
     return !elf || symbols::is_native(elf.get());
   }
@@ -540,6 +549,7 @@ class Search {
     std::optional<Error> not_there;  // for a place within a function
     std::string names;
     for (auto& file : (*files)->files) {
+      failures_->in(file.path);
       auto functions = symbols::find_functions(
           file.fd->get(), [&](const char* name) { return pattern.matches(name); }, kMost);
       bool written = false;  // pattern matches the source name; the symbol is mangled (C++, Rust)
@@ -603,6 +613,7 @@ class Search {
     auto last = no_place("no file of that name is here", {});
     bool any = false;
     for (auto& file : files.files) {
+      failures_->in(file.path);
       auto symbols = is_native(file) ? symbols::ElfSymbols::read(file.fd->get()) : nullptr;
       if (!symbols) continue;
       auto at = symbols::place_at(file.fd->get(), *symbols, address,
@@ -672,6 +683,7 @@ class Search {
     if (!provider) return provider.error();
     std::vector<std::string> known;
     for (auto& file : (*files)->files) {
+      failures_->in(file.path);
       auto notes = symbols::read_usdt(file.fd->get());
       for (auto& probe : notes.probes) {
         known.push_back(probe.name);
@@ -700,6 +712,7 @@ class Search {
   ReturnProbes returns_;
   std::set<std::uint32_t> without_return_;  ///< ids
   std::optional<Error> refused_;            ///< why a place of the word was refused
+  std::optional<ReadFailures> failures_;    ///< of the files that are read for the word
   std::string word_;
   std::size_t number_ = 0;                   ///< the word's number, from 1
   std::unordered_set<std::string> matched_;  ///< by the word, even if earlier words did, too

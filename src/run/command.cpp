@@ -66,7 +66,7 @@ int refusal(const std::string& name) {
 Result<void> Command::prepare(const std::vector<std::string>& words) {
   if (int error = refusal(words[0])) return cannot_run(words[0], error == ENOTDIR ? ENOENT : error);
   auto cannot = [&](std::string_view what) {
-    return Error{fmt::format("cannot {} '{}'", what, words[0]), strerror(errno)};
+    return system_error(fmt::format("cannot {} '{}'", what, words[0]), errno);
   };
   int go[2], failed[2];
   if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC)) return cannot("start");

@@ -44,7 +44,7 @@ Result<void> check_rights(Kernel& kernel) {
     return Error{"not allowed to trace", fmt::format("missing {}", missing),
                  "run as root (sudo), or grant those capabilities", kUnsupported};
   if (!kernel.has_btf() && kernel.types_error() != ENOENT)
-    return Error{"cannot read this kernel's type information", strerror(kernel.types_error())};
+    return system_error("cannot read this kernel's type information", kernel.types_error());
   if (!kernel.has_btf())
     return Error{"this kernel does not provide its type information",
                  "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
@@ -142,9 +142,18 @@ Result<void> attach(Session& s, std::string* failed) {
   return {};
 }
 
+void begin(Session& s) {
+  s.began_ns = monotonic_ns();
+  if (int error = clock_error())
+    s.plan.limits.push_back(
+        fmt::format("in a time namespace, times are shown wrong: cannot read "
+                    "/proc/self/timens_offsets: {}",
+                    strerror(error)));
+}
+
 /// Sets the time since when an end event without its start is counted as lost.
 void set_tracing_since(Session& s) {
-  s.began_ns = monotonic_ns();
+  begin(s);
   set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
 }
 
@@ -203,7 +212,8 @@ Result<void> run_without_program(Session& s) {
   auto reporter = s.tool.report->reporter();
   reporter->configure(s);
   if (auto r = reporter->open(s); !r) return r;
-  s.began_ns = monotonic_ns();
+  begin(s);
+  for (auto& l : s.plan.limits) s.say("note: " + l);
   drop_capabilities(s);
   check_rotation(s);
   print_header(s);
@@ -315,7 +325,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     auto attached = attach(s, &failed);
     if (attached) break;
     // Attaching failed despite the checks: rejects this candidate and plans again.
-    if (failed.empty() || attached.error().status == kUsage ||
+    if (failed.empty() || attached.error().status != kUnsupported ||
         !refused.emplace(failed, attached.error().why).second)
       return fail(attached.error());
   }

@@ -1,12 +1,12 @@
 #include "symbols/code_place.hpp"
 
-#include <unistd.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "coretap/small_files.hpp"
 
 namespace coretap::symbols {
 
@@ -24,8 +24,7 @@ CodePlace place(int fd, std::string name, std::uint64_t size, std::uint64_t begi
   p.state = CodePlace::unreadable;
   if (within > kMostBytes) return p;
   std::vector<std::uint8_t> code(within + kLongest);
-  auto n = pread(fd, code.data(), code.size(), static_cast<off_t>(begin));
-  code.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  code.resize(read_bytes(fd, begin, code.data(), code.size()));
   p.instruction = instruction_at(code, within);
   if (p.instruction.known)
     p.state = p.instruction.begin == within ? CodePlace::found : CodePlace::inside;

@@ -2,10 +2,13 @@
 
 #include <elf.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <span>
+
+#include "base/read_failures.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap::symbols {
 
@@ -53,14 +56,30 @@ std::optional<std::uint64_t> file_offset(Elf* elf, std::uint64_t size, std::uint
   return {};
 }
 
+// libelf reads the tables of headers when one of them is asked for, and leaves out one that is
+// behind the end of the file.
+bool has_headers(Elf* elf) {
+  GElf_Ehdr header;
+  std::size_t sections = 0, segments = 0;
+  GElf_Shdr section;
+  GElf_Phdr segment;
+  return ::gelf_getehdr(elf, &header) != nullptr && ::elf_getshdrnum(elf, &sections) == 0 &&
+         ::elf_getphdrnum(elf, &segments) == 0 && sections == header.e_shnum &&
+         segments == header.e_phnum &&
+         (sections == 0 || ::gelf_getshdr(::elf_getscn(elf, 0), &section) != nullptr) &&
+         (segments == 0 || ::gelf_getphdr(elf, 0, &segment) != nullptr);
+}
+
 }  // namespace
 
 ElfHandle open_elf(int fd, bool relocatable) {
   ::elf_version(EV_CURRENT);
   char head[sizeof(Elf64_Ehdr)];
-  const ssize_t got = ::pread(fd, head, sizeof head, 0);
-  if (got <= 0 || !plausible_header({head, static_cast<std::size_t>(got)}, relocatable)) return {};
+  const std::size_t got = read_bytes(fd, 0, head, sizeof head);
+  if (!plausible_header({head, got}, relocatable)) return {};
+  errno = 0;  // libelf's own numbers do not say why reading has failed
   ElfHandle elf(::elf_begin(fd, ELF_C_READ, nullptr));
+  if (!elf || !has_headers(elf.get())) ReadFailures::note(errno);
   if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
   return elf;
 }
@@ -78,8 +97,11 @@ Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t 
   if (header.sh_type == SHT_NOBITS || header.sh_size == 0 || header.sh_size > max_size ||
       (header.sh_flags & SHF_COMPRESSED) != 0)
     return nullptr;
+  errno = 0;
   Elf_Data* data = ::elf_getdata(section, nullptr);
-  return data != nullptr && data->d_buf != nullptr ? data : nullptr;
+  if (data != nullptr && data->d_buf != nullptr) return data;
+  ReadFailures::note(errno);
+  return nullptr;
 }
 
 bool find_section(Elf* elf, const IsSection& found) {
@@ -87,10 +109,9 @@ bool find_section(Elf* elf, const IsSection& found) {
   std::size_t names = 0;
   GElf_Shdr header;
   if (::elf_getshdrstrndx(elf, &names) != 0) return false;
-  // elf_strptr() reads the whole string section.
   Elf_Scn* strings = ::elf_getscn(elf, names);
   if (strings == nullptr || ::gelf_getshdr(strings, &header) == nullptr ||
-      header.sh_size > kMaxNames)
+      section_data(strings, header, kMaxNames) == nullptr)
     return false;
   for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
     if (::gelf_getshdr(section, &header) == nullptr) continue;

@@ -22,7 +22,7 @@ using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
 
 /// Null unless it is an ELF executable or shared object of this machine's byte order, or (if
 /// `relocatable`) an object file. Uses plain reads: a mapping of another user's file may become
-/// invalid.
+/// invalid. ReadFailures notes what cannot be read.
 ElfHandle open_elf(int fd, bool relocatable = false);
 ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size);
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "base/read_failures.hpp"
 #include "base/uninterrupted.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
@@ -28,7 +29,12 @@ std::size_t FileIdentityHash::operator()(const FileIdentity& id) const {
 
 std::optional<FileIdentity> identity_of(int fd) {
   struct stat st;
-  if (fd < 0 || ::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < 0) return {};
+  if (fd < 0) return {};
+  if (::fstat(fd, &st) != 0) {
+    ReadFailures::note(errno);
+    return {};
+  }
+  if (!S_ISREG(st.st_mode) || st.st_size < 0) return {};
   return FileIdentity{.device = st.st_dev,
                       .inode = st.st_ino,
                       .size = static_cast<std::uint64_t>(st.st_size),
@@ -61,8 +67,17 @@ bool same_file(int a, int b) {
          same_time(one.st_ctim, other.st_ctim) && (on_overlay(a) || on_overlay(b));
 }
 
+namespace {
+
+Fd opened(int fd) {
+  if (fd < 0) ReadFailures::note_open(errno);
+  return Fd(fd);
+}
+
+}  // namespace
+
 Fd open_handle(const std::string& path, bool follow_last_link) {
-  return Fd(::open(path.c_str(), O_PATH | O_CLOEXEC | (follow_last_link ? 0 : O_NOFOLLOW)));
+  return opened(::open(path.c_str(), O_PATH | O_CLOEXEC | (follow_last_link ? 0 : O_NOFOLLOW)));
 }
 
 Fd open_handle_in(int root_fd, const std::string& path, bool follow_last_link) {
@@ -75,7 +90,7 @@ Fd open_handle_in(int root_fd, const std::string& path, bool follow_last_link) {
     if (fd >= 0) return Fd(static_cast<int>(fd));
     if (errno != EAGAIN && errno != EINTR) break;  // EAGAIN: a rename raced with ".."
   }
-  return {};
+  return opened(-1);
 }
 
 Fd open_regular(const Fd& handle, std::uint64_t max_size) {
@@ -83,7 +98,7 @@ Fd open_regular(const Fd& handle, std::uint64_t max_size) {
   if (!id || id->size > max_size) return {};
   char path[32];
   ::snprintf(path, sizeof path, "/proc/self/fd/%d", handle.get());
-  return Fd(::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  return opened(::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 LineReader::LineReader(int fd, std::size_t max_line, std::uint64_t max_total)

@@ -19,7 +19,7 @@ struct Cause {
 constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"filtered", "excluded by filters", false},
     {"lost", "lost: ring buffer full (raise --ring-size; for traceloop, --size)"},
-    {"untracked", "not tracked: map full (raise --max-keys)"},
+    {"untracked", "not tracked: map full (raise --max-keys), or storage refused for a moment"},
     {"unmatched", "unmatched: start or end not seen"},
     {"truncated", "shown, but shortened", true, true},
     {"stacks_failed", "shown without their stack (raising --stack-storage-size may help)", true,

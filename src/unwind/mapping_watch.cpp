@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap::unwind {
@@ -43,19 +44,10 @@ Fd open_event(int cpu, std::size_t data) {
 }
 
 Error open_error(int cpu, int error) {
-  Error result{fmt::format("cannot watch mappings on CPU {} (perf_event_open)", cpu),
-               strerror(error),
-               {},
-               kUnsupported};
-  if (error == EACCES || error == EPERM) {
+  auto result = system_error(fmt::format("cannot watch mappings on CPU {} (perf_event_open)", cpu),
+                             error, kUnsupported);
+  if (error == EACCES || error == EPERM)
     result.hint = "run as root (sudo), or give CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)";
-  } else if (error == EMFILE) {
-    result.hint = "allow more open files (ulimit -n): there is one for each CPU";
-    result.status = kFailed;
-  } else if (error == ENFILE) {
-    result.hint = "allow more open files (sysctl fs.file-max)";
-    result.status = kFailed;
-  }
   return result;
 }
 

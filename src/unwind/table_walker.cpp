@@ -54,11 +54,10 @@ class TableWalker : public StackWalker {
     processes_.emplace(Processes::Maps{fd("unwind_mappings"), s.map("unwind_processes")}, *tables_);
     processes_->no_room = [this, &s](const std::string& path) { tell_no_room(s, path); };
     processes_->reading = [this, &s](const std::string&) { tell_progress(s); };
-    if (auto r = watch_.open(); !r)
-      s.say(
-          fmt::format("note: libraries that processes load while they are traced are found late ({}"
-                      ": {})",
-                      r.error().what, r.error().why));
+    if (auto r = watch_.open(); !r) {
+      r.error().why = fmt::format("{}: {}", r.error().what, r.error().why);
+      s.note("libraries that processes load while they are traced are found late", r.error());
+    }
     know_files(s);
     began_ = Clock::now();
     if (!s.config.command.empty())

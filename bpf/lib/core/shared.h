@@ -15,7 +15,7 @@
 enum ledger_cause {
 	LEDGER_FILTERED,      /* excluded by the user's filters */
 	LEDGER_LOST,          /* ring buffer full */
-	LEDGER_UNTRACKED,     /* no entry in a map: it was full */
+	LEDGER_UNTRACKED,     /* no entry in a map: full, or refused for a moment */
 	LEDGER_UNMATCHED,     /* its start or end was not seen */
 	LEDGER_TRUNCATED,     /* shown, but shortened */
 	LEDGER_STACK_FAILED,  /* shown, but without its stack */

@@ -81,10 +81,10 @@ TOOL_TEST(Vmscan, SlabShrinkers) {
 }
 
 TOOL_TEST(Vmscan, TextAndCsv) {
-  EXPECT_EQ(expect_table(output_of("vmscan 0.1 2"),
-                         "TIME S-SLABms D-RECLAIMms M-RECLAIMms KSWAPD WRITEPAGE K-CPUms",
-                         R"(\d\d:\d\d:\d\d +\d+\.\d\d +\d+\.\d\d +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d)"),
-            2u);
+  EXPECT_EQ(
+      2u, expect_table(output_of("vmscan 0.1 2"),
+                       "TIME S-SLABms D-RECLAIMms M-RECLAIMms KSWAPD WRITEPAGE K-CPUms",
+                       R"(\d\d:\d\d:\d\d +\d+\.\d\d +\d+\.\d\d +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d)"));
 }
 
 TESTS_OF(vmscan, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},

@@ -228,14 +228,13 @@ TEST(Signals, ChildrenGetThemBack) {
   EXPECT_EQ(in_child([&] { return block_signals(), raised(SIGTERM); }), 1000 + SIGTERM);
   EXPECT_EQ(in_child([&] { return block_signal(SIGUSR1), raised(SIGUSR1); }), 1000 + SIGUSR1);
   // A signal that was blocked before stays blocked.
-  EXPECT_EQ(in_child([&] {
+  EXPECT_EQ(7, in_child([&] {
               sigset_t before;
               sigemptyset(&before);
               sigaddset(&before, SIGUSR1);
               sigprocmask(SIG_BLOCK, &before, nullptr);
               return block_signal(SIGUSR1), raised(SIGUSR1);
-            }),
-            7);
+            }));
   EXPECT_EQ(in_child([] { return block_signals(), unblock_signals(), writes_to_nobody(); }),
             1000 + SIGPIPE);
 }

@@ -52,9 +52,8 @@ TEST(Command, StatusAsAShellTellsIt) {
 
 TEST(Command, ArgumentsArriveUnchanged) {
   ScratchDirectory scratch;
-  EXPECT_EQ(run({"sh", "-c", "printf '%s|' \"$@\" >" + scratch.in("words"), "sh", "", "a b",
-                 "$HOME", "*", "-m", "--", "\n", "\xff"}),
-            0);
+  EXPECT_EQ(0, run({"sh", "-c", "printf '%s|' \"$@\" >" + scratch.in("words"), "sh", "", "a b",
+                    "$HOME", "*", "-m", "--", "\n", "\xff"}));
   EXPECT_EQ(places::file_text(scratch.in("words")), "|a b|$HOME|*|-m|--|\n|\xff|");
 }
 
@@ -153,15 +152,14 @@ TEST(Command, EndsWithUsIfNeverLetGo) {
 
 TEST(Command, RunsWithOrdinarySignals) {
   ScratchDirectory scratch;
-  EXPECT_EQ(in_child([&] {
+  EXPECT_EQ(0, in_child([&] {
               // The process that runs this test may ignore some (nohup does); a command keeps that.
               for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
                 ::signal(signal, SIG_DFL);
               block_signals();  // as the tools do: the command must not inherit this
               return run({"sh", "-c",
                           "grep -E '^Sig(Blk|Ign)' /proc/self/status >" + scratch.in("signals")});
-            }),
-            0);
+            }));
   std::ifstream in(scratch.in("signals"));
   std::string name;
   std::uint64_t mask = 0;

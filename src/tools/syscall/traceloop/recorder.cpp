@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/descriptors.hpp"
+
 namespace coretap {
 
 namespace {
@@ -53,8 +55,9 @@ void RecordSegment::read(const Visit& visit) {
 namespace {
 
 Error cannot_make(int error) {
-  return {"cannot create the recorder", strerror(error),
-          error == ENOMEM ? "give a smaller --size" : ""};
+  auto e = system_error("cannot create the recorder", error);
+  if (error == ENOMEM) e.hint = "give a smaller --size";
+  return e;
 }
 
 Result<Fd> make_map(std::uint32_t slots, std::uint32_t cpus) {
