@@ -30,6 +30,7 @@
 #include "program/maps.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
+#include "program/variables.hpp"
 
 namespace coretap {
 
