@@ -230,14 +230,14 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
   }
   Maker(tool, config, *plan).families();
   auto wanted = labels;
-  wanted.insert(wanted.end(), config.rows.by.begin(), config.rows.by.end());
+  auto& by = config.rows.by;
+  wanted.insert(wanted.end(), by.begin(), by.end());
   for (auto& f : shape.fields) {
     // Keys of a histogram exist only with their options; those of tables and events always do.
     if (!can_be_label(f) || !shown(f, config, shape.kind == MetricShape::histograms)) continue;
     bool capped = values_of(f) == Values::capped;
     // --by sums rows that differ in the other keys.
-    if (!config.rows.by.empty() && std::ranges::find(config.rows.by, f.key) == config.rows.by.end())
-      continue;
+    if (!by.empty() && std::ranges::find(by, f.key) == by.end()) continue;
     if (std::ranges::any_of(plan->labels, [&](auto& l) { return l.name == f.key; })) continue;
     bool asked = std::ranges::find(wanted, f.key) != wanted.end();
     // A key with a separate option is requested by that option.

@@ -27,10 +27,10 @@ class PlainWalker : public StackWalker {
 
 }  // namespace
 
-std::unique_ptr<StackWalker> make_walker(const Config& config, bool by_tables) {
-  const bool wanted = by_tables && config.stacks.unwind == Config::Stacks::automatic;
+std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tables) {
+  const bool wanted = by_tables && how == Config::Stacks::automatic;
   if (wanted && unwind::kSupported) return unwind::make_table_walker();
-  return std::make_unique<PlainWalker>(config.stacks.unwind == Config::Stacks::no_walk, wanted);
+  return std::make_unique<PlainWalker>(how == Config::Stacks::no_walk, wanted);
 }
 
 }  // namespace coretap

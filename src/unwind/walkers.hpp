@@ -8,6 +8,6 @@
 namespace coretap {
 
 /// `by_tables`: there are user stacks, and the program can walk by unwind tables.
-std::unique_ptr<StackWalker> make_walker(const Config& config, bool by_tables);
+std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tables);
 
 }  // namespace coretap
