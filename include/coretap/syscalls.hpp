@@ -13,8 +13,8 @@ struct Syscall {
   bool compat;  ///< in the table for 32-bit programs
 };
 
-/// The name of the call with this index (CALLS in bpf/lib/core/shared.h). A call that neither table has
-/// keeps its number: "syscall_471".
+/// The name of the call with this index (CALLS in bpf/lib/core/shared.h). A call that neither table
+/// has keeps its number: "syscall_471".
 std::string syscall_name(std::uint32_t index);
 
 /// The ABI of an index's table: "x86_64", "i386", "aarch64", "arm".

@@ -1,7 +1,7 @@
 // Compiles expressions to BPF instructions. The generated code has r6 = struct expression_in, r7 =
-// the pad's output (bpf/lib/targets/expression.bpf.h), r8 = 1 after a failed read, and the whole stack; r9
-// is the target's number and is preserved. The code never exits the program, and all its jumps go
-// forward.
+// the pad's output (bpf/lib/targets/expression.bpf.h), r8 = 1 after a failed read, and the whole
+// stack; r9 is the target's number and is preserved. The code never exits the program, and all its
+// jumps go forward.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,5 @@
-// Owners of an aggregate's rows, if --by requests them (owner_parts in bpf/lib/aggregate/aggregate.bpf.h).
+// Owners of an aggregate's rows, if --by requests them (owner_parts in
+// bpf/lib/aggregate/aggregate.bpf.h).
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,5 @@
-// Names of the stacks that a kernel program stores (bpf/lib/stack/stack.bpf.h), each looked up once.
+// Names of the stacks that a kernel program stores (bpf/lib/stack/stack.bpf.h), each looked up
+// once.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,5 @@
-// Walks user stacks: the loader's part of bpf/lib/stack/walk.bpf.h. Tools only request "user stack".
+// Walks user stacks: the loader's part of bpf/lib/stack/walk.bpf.h. Tools only request "user
+// stack".
 #pragma once
 #include <array>
 #include <cstdint>

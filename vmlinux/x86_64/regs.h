@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * arch/x86/include/asm/ptrace.h: whole, because bpf/lib/stack/walk.bpf.h finds it by its size below the
- * top of the kernel stack.
+ * arch/x86/include/asm/ptrace.h: whole, because bpf/lib/stack/walk.bpf.h finds it by its size below
+ * the top of the kernel stack.
  */
 struct pt_regs {
 	unsigned long r15;
