@@ -4,6 +4,15 @@
 
 #include "lib/core/shared.h"
 
+/* Page frames from `first`, before `end`. */
+struct pfn_range {
+	__u64 first;
+	__u64 end;
+};
+
+/* Maximum number of ranges for --node and --zone. */
+#define ZONE_RANGES 64
+
 /* An allocation without a free page of its migrate type, which took one of another type. */
 struct extfrag_fallback {
 	__u32 alloc_type; /* enum migratetype of this kernel */

@@ -4,6 +4,7 @@
 #define CORETAP_ZONE_BPF_H
 
 #include "lib/core/coretap.bpf.h"
+#include "memory/extfrag.h"
 
 OPT(__u32, pageblock_order); /* blocks of 2^this pages have one migrate type */
 

@@ -234,15 +234,6 @@ struct user_code {
 	__u32 image; /* changes with each exec */
 };
 
-/* Page frames from `first`, before `end`. */
-struct pfn_range {
-	__u64 first;
-	__u64 end;
-};
-
-/* Maximum number of ranges for --node and --zone. */
-#define ZONE_RANGES 64
-
 /* Kernel code from address `begin`, before `end`; 0: not known. */
 struct code_range {
 	__u64 begin;

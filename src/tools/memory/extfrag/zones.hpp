@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coretap/config.hpp"
-#include "lib/core/shared.h"
+#include "memory/extfrag.h"
 
 namespace coretap {
 
