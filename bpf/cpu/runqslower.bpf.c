@@ -18,6 +18,7 @@ struct turn {
 /* The last turns of a CPU. */
 struct turns {
 	u64 next, since;
+	u64 found; /* here, so that the verifier does not follow each of its values */
 	struct turn at[TURNS];
 };
 
@@ -60,22 +61,27 @@ __noinline u64 ran_since(u64 tid, u64 start)
 inline_ void name_longest(struct runqslower_event *e, u64 start)
 {
 	struct turns *all = cpu_slot(&turns);
-	u64 longest = 0;
+	u64 longest = 0, ns;
+	struct turn *turn;
 
-	for (u32 i = 0; all && i < TURNS; i++) {
-		struct turn *turn = &all->at[i];
-		u64 ns;
-
+	if (!all)
+		return;
+	for (u32 i = 0; i < TURNS; i++) {
+		turn = &all->at[i];
 		if (!turn->tid || turn->until <= start)
 			continue;
 		ns = ran_since(turn->tid, start);
 		if (ns <= longest)
 			continue;
 		longest = ns;
-		e->longest_tid = turn->tid;
-		__builtin_memcpy(e->longest_comm, turn->comm, sizeof(e->longest_comm));
+		all->found = i;
 	}
+	if (!longest)
+		return;
+	turn = &all->at[all->found & (TURNS - 1)];
 	e->longest_ns = longest;
+	e->longest_tid = turn->tid;
+	__builtin_memcpy(e->longest_comm, turn->comm, sizeof(e->longest_comm));
 }
 
 inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)

@@ -45,10 +45,8 @@ TOOL(runqlat) {
       .questions = {{"Are there too few CPUs: how long do tasks wait for one?", "runqlat 1 10"},
                     {"Does a service get a CPU when it wants one, or is it crowded out?",
                      "runqlat -c system.slice/nginx.service 10"},
-                    {"Do tasks wait although a CPU that they may use is idle?",
+                    {"Do tasks wait although a CPU is idle, or because of a CPU limit?",
                      "runqlat --affinity 10 1"},
-                    {"How long does a container wait because of its CPU limit?",
-                     "runqlat --affinity --container web 10 1"},
                     {"Which process waits for a CPU?", "runqlat -P 5 1"}},
       .differs = {{Difference::both,
                    "The times are those of the kernel's own accounting, which include waits of "
