@@ -240,7 +240,8 @@ std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& 
 TOOL_TEST(Serve, ProfilesOfATime) {
   Workload before("sleeper", "--sleeps 20 --ms 2", kLinger);
   Workload meanwhile("sleeper", "--sleeps 30 --ms 2", kLinger);
-  Server server(entry("offcputime", "name = \"waits\"") + entry("runqlat"));
+  // Not where it is preempted.
+  Server server(entry("offcputime --state 1", "name = \"waits\"") + entry("runqlat"));
   before.release();
   before.truth();
   auto asked =

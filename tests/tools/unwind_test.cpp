@@ -397,7 +397,9 @@ TOOL_TEST(Unwind, WorkloadInAPidNamespace) {
   Process inside({.argv = in_namespace({workload_path("unwind"), "--hold"}), .stdin_pipe = true});
   ASSERT_TRUE(inside.await([](auto& out, auto&) { return contains(out, "ready"); }))
       << inside.err();
-  Tracer tracer("profile", kSampled + "--json --comm unwind");
+  auto outer = std::to_string(inside.pid());
+  auto pid = words(slurp("/proc/" + outer + "/task/" + outer + "/children")).at(0);
+  Tracer tracer("profile", kSampled + ("--json -p " + pid));
   inside.write_stdin("x");
   ASSERT_EQ(inside.wait(), 0) << inside.err();
   expect_default_whole(tracer.stop());
