@@ -123,7 +123,7 @@ TOOL_TEST(Affinity, WaitsForOneCpu) {
   EXPECT_LE(quota, m.throttled + 3 * kPeriod);
   EXPECT_LE(idle, kPeriod);
   EXPECT_GT(quota + busy, 500ms) << "it does not wait for its quota";
-  EXPECT_EQ(part(m.report, "unknown").count(), 0);
+  EXPECT_LE(part(m.report, "unknown"), kPeriod) << "of a wait that began before tracing";
 }
 
 TOOL_TEST(Affinity, WaitsForAnyCpu) {
@@ -136,7 +136,7 @@ TOOL_TEST(Affinity, WaitsForAnyCpu) {
   EXPECT_GE(idle + part(m.report, "quota"),
             *std::max_element(m.least.begin(), m.least.end()) - 3 * kPeriod - kTick);
   EXPECT_LE(idle, all + kTick);
-  EXPECT_EQ(part(m.report, "unknown").count(), 0);
+  EXPECT_LE(part(m.report, "unknown"), kPeriod) << "of a wait that began before tracing";
 }
 
 TOOL_TEST(Affinity, EachLongWait) {
@@ -166,7 +166,7 @@ TOOL_TEST(Affinity, BusyCpu) {
   auto delay = std::chrono::nanoseconds(truth["run_delay_ns"].u64());
   EXPECT_GE(part(report, "cpus_busy"), delay * 95 / 100);
   EXPECT_LE(part(report, "cpu_idle"), delay / 20);
-  EXPECT_EQ(part(report, "unknown").count(), 0);
+  EXPECT_LE(part(report, "unknown"), kPeriod) << "of a wait that began before tracing";
 }
 
 }  // namespace
