@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* ttysnoop: data that programs write to a terminal. */
-#include "lib/core/filter.bpf.h"
 #include "lib/paths/open_file.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "app/ttysnoop.h"
 
 OPT(__u32, wanted_terminal); /* device number in the kernel's encoding; 0: all except these two */
@@ -27,7 +26,7 @@ struct tty_write {
 	u32 terminal;
 };
 
-TASK_SLOT(struct tty_write);
+CALL_SLOT(struct tty_write)
 
 struct tty_record {
 	struct ttysnoop_event event;
@@ -80,9 +79,7 @@ inline_ int begin(u32 fd, u64 at, u64 bytes, u64 vectors)
 	u32 terminal = file ? terminal_of(file) : 0;
 	struct tty_write *w;
 
-	if (!terminal || !keep_current())
-		return 0;
-	w = current_slot(true);
+	w = terminal ? call_begins() : NULL;
 	if (!w)
 		return 0;
 	w->terminal = terminal;
@@ -145,14 +142,15 @@ __noinline int show_part(void)
 SEC("tracepoint/syscalls/sys_exit_write,sys_exit_writev")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct tty_write *w = current_slot(false);
+	u64 start;
+	struct tty_write *w = call_ends(&start);
 	struct tty_record *r;
 
-	if (!w || !w->start)
+	if (!w)
 		return 0;
 	r = scratch(&records);
 	if (r && ctx->ret > 0) {
-		r->event.head.time_ns = w->start;
+		r->event.head.time_ns = start;
 		r->event.terminal = w->terminal;
 		r->event.pad = 0;
 		identify_current(&r->event.who);
@@ -164,6 +162,5 @@ int on_exit(struct exit_ctx *ctx)
 		if (w->left)
 			count(LEDGER_TRUNCATED);
 	}
-	w->start = 0;
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fileslower: slow reads and writes of files. */
 #include "lib/fs/all_files.bpf.h"
+#include "lib/fs/timed_ring_io.bpf.h"
 #include "lib/paths/path_record.bpf.h"
 #include "fs/fileslower.h"
 
@@ -17,17 +18,6 @@ PATH_RECORD(slow_record, struct fileslower_event);
 
 SCRATCH(records, struct slow_record);
 SCRATCH(ring_records, struct slow_record);
-
-inline_ bool ring_timed(void)
-{
-	return true;
-}
-
-SEC("tp_btf/io_uring_submit_req")
-int on_ring_req(u64 *ctx)
-{
-	return ring_submitted((void *)ctx[0]);
-}
 
 inline_ bool slow_enough(u64 latency)
 {

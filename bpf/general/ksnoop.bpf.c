@@ -29,7 +29,7 @@ inline_ int call_begins(const struct call_place *at, struct expression_in *in)
 	struct ksnoop_event *e;
 	struct traced_call *c;
 
-	if (at->id >= target_count || tracing_stopped || !keep_current())
+	if (!target_wanted(at->id))
 		return 0;
 	expression_inputs(in, at->ctx);
 	if (!expression_wanted(in, at->id))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mmapsnoop: files mapped into memory. */
 #include "lib/core/filter.bpf.h"
-#include "lib/paths/path.bpf.h"
+#include "lib/paths/path_record.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
-#include "lib/core/text.bpf.h"
 #include "memory/mmapsnoop.h"
 
 OPT(bool, anonymous_too);
@@ -18,12 +17,7 @@ struct map_call {
 
 TASK_SLOT(struct map_call);
 
-struct map_record {
-	struct walked walked;
-	struct mmapsnoop_event event;
-	char text[PATH_ROOM];
-};
-
+PATH_RECORD(map_record, struct mmapsnoop_event);
 SCRATCH(records, struct map_record);
 
 SEC("tracepoint/syscalls/sys_enter_mmap")

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* sigsnoop: signals, their senders and receivers, and the outcome. */
-#include "lib/core/filter.bpf.h"
 #include "lib/core/pidns.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "syscall/sigsnoop.h"
 
 OPT(bool, calls_only);
@@ -51,19 +50,12 @@ inline_ int begin(u32 call, s64 given, u32 signal)
 	return 0;
 }
 
-#define CALL_ENTRY(name, call, given, signal)                               \
-	SEC("tracepoint/syscalls/sys_enter_" #name)                         \
-	int on_##name(struct enter_ctx *ctx)                                \
-	{                                                                   \
-		return begin(SIGSNOOP_##call, (s64)(given), (u32)(signal)); \
-	}
-
-CALL_ENTRY(kill, KILL, (s32)ctx->args[0], ctx->args[1])
-CALL_ENTRY(tkill, TKILL, (s32)ctx->args[0], ctx->args[1])
-CALL_ENTRY(tgkill, TGKILL, (s32)ctx->args[0], ctx->args[2])
-CALL_ENTRY(rt_sigqueueinfo, RT_SIGQUEUEINFO, (s32)ctx->args[0], ctx->args[1])
-CALL_ENTRY(rt_tgsigqueueinfo, RT_TGSIGQUEUEINFO, (s32)ctx->args[0], ctx->args[2])
-CALL_ENTRY(pidfd_send_signal, PIDFD_SEND_SIGNAL, SIGSNOOP_BY_PIDFD, ctx->args[1])
+ON_ENTRY(kill, begin(SIGSNOOP_KILL, (s32)ctx->args[0], ctx->args[1]))
+ON_ENTRY(tkill, begin(SIGSNOOP_TKILL, (s32)ctx->args[0], ctx->args[1]))
+ON_ENTRY(tgkill, begin(SIGSNOOP_TGKILL, (s32)ctx->args[0], ctx->args[2]))
+ON_ENTRY(rt_sigqueueinfo, begin(SIGSNOOP_RT_SIGQUEUEINFO, (s32)ctx->args[0], ctx->args[1]))
+ON_ENTRY(rt_tgsigqueueinfo, begin(SIGSNOOP_RT_TGSIGQUEUEINFO, (s32)ctx->args[0], ctx->args[2]))
+ON_ENTRY(pidfd_send_signal, begin(SIGSNOOP_PIDFD_SEND_SIGNAL, SIGSNOOP_BY_PIDFD, ctx->args[1]))
 
 inline_ s32 code_of(struct kernel_siginfo *info)
 {

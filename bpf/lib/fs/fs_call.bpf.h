@@ -18,7 +18,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/fs/fs_call.h"
 #include "lib/paths/path.bpf.h"
-#include "lib/fs/ring_io.bpf.h"
+#include "lib/fs/timed_ring_io.bpf.h"
 #include "lib/core/since.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 
@@ -345,17 +345,6 @@ inline_ u64 fs_spliced_from(u64 position, s64 result)
 	FS_ENTRY("TYPE_file_open", on_open, true)                                                 \
 	FS_ENTRY("TYPE_file_fsync", on_fsync, !fs_of_ring())                                      \
 	FS_ENTRY("TYPE_file_getattr", on_getattr, true)
-
-inline_ bool ring_timed(void)
-{
-	return true;
-}
-
-SEC("tp_btf/io_uring_submit_req")
-int on_ring_req(u64 *ctx)
-{
-	return ring_submitted((void *)ctx[0]);
-}
 
 inline_ enum fs_operation fs_operation_of_ring(enum ring_operation operation)
 {

@@ -18,7 +18,7 @@ FOLLOWED(io_kiocb);
 FOLLOWED(io_uring_cqe);
 FOLLOWED(kiocb);
 
-/* A constant: does the tool need submission times and file offsets? It then has on_ring_req. */
+/* A constant: does the tool need submission times and file offsets? (timed_ring_io.bpf.h) */
 inline_ bool ring_timed(void);
 
 /* linux/io_uring.h */

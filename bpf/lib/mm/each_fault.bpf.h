@@ -13,50 +13,44 @@
 inline_ bool needs_area(void);
 static __noinline int fault_served(struct bpf_perf_event_data *ctx, bool major, struct area *a);
 
-inline_ int served(struct bpf_perf_event_data *ctx, bool major)
+/* `kept`: the mapping was saved at the function's entry. */
+inline_ int served(struct bpf_perf_event_data *ctx, bool major, bool kept)
 {
 	struct area a = {};
 
 	if (!keep_current())
 		return 0;
-	if (needs_area())
-		find_area(&a, ctx->addr);
-	return fault_served(ctx, major, &a);
-}
-
-inline_ int served_kept(struct bpf_perf_event_data *ctx, bool major)
-{
-	struct area a = {};
-
-	if (!keep_current())
-		return 0;
-	if (needs_area())
-		kept_area(&a);
+	if (needs_area()) {
+		if (kept)
+			kept_area(&a);
+		else
+			find_area(&a, ctx->addr);
+	}
 	return fault_served(ctx, major, &a);
 }
 
 SEC("perf_event/minor-faults")
 int on_minor(struct bpf_perf_event_data *ctx)
 {
-	return served(ctx, false);
+	return served(ctx, false, false);
 }
 
 SEC("perf_event/minor-faults")
 int on_minor_kept(struct bpf_perf_event_data *ctx)
 {
-	return served_kept(ctx, false);
+	return served(ctx, false, true);
 }
 
 SEC("perf_event/major-faults")
 int on_major(struct bpf_perf_event_data *ctx)
 {
-	return served(ctx, true);
+	return served(ctx, true, false);
 }
 
 SEC("perf_event/major-faults")
 int on_major_kept(struct bpf_perf_event_data *ctx)
 {
-	return served_kept(ctx, true);
+	return served(ctx, true, true);
 }
 
 #endif

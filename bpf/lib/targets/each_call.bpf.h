@@ -8,6 +8,7 @@
 #ifndef CORETAP_EACH_CALL_BPF_H
 #define CORETAP_EACH_CALL_BPF_H
 
+#include "lib/targets/each_function.bpf.h"
 #include "lib/targets/traced_calls.bpf.h"
 
 inline_ void call_begins(const struct call_place *at, struct traced_call *c);
@@ -17,7 +18,7 @@ inline_ int call_entered(const struct call_place *at)
 {
 	struct traced_call *c;
 
-	if (at->id >= target_count || tracing_stopped || !keep_current())
+	if (!target_wanted(at->id))
 		return 0;
 	c = call_enters(at);
 	if (!c)
@@ -54,22 +55,6 @@ inline_ int function_returned(struct pt_regs *ctx, u64 id)
 	at.result = PT_REGS_RC(ctx);
 	return call_returned(&at);
 }
-
-SEC("target/kernel.return")
-int target_kernel_return(struct pt_regs *ctx)
-{
-	return function_returned(ctx, target_id(ctx, TARGET_KERNEL));
-}
-
-SEC("target/kernel")
-int target_kernel(struct pt_regs *ctx)
-{
-	return function_entered(ctx, target_id(ctx, TARGET_KERNEL));
-}
-
-ON_USER_FUNCTION("target/user.return", target_user_return,
-		 function_returned(ctx, target_id(ctx, TARGET_USER)))
-ON_USER_FUNCTION("target/user", target_user, function_entered(ctx, target_id(ctx, TARGET_USER)))
 
 SEC("tp_btf/sys_exit")
 int target_sys_exit(u64 *ctx)

@@ -9,6 +9,7 @@
 #ifndef CORETAP_EACH_PLACE_BPF_H
 #define CORETAP_EACH_PLACE_BPF_H
 
+#include "lib/targets/each_function.bpf.h"
 #include "lib/targets/expression.bpf.h"
 
 struct entered_call {
@@ -22,7 +23,7 @@ inline_ int pair_entered(const struct call_place *at, const u64 *arguments)
 {
 	struct traced_call *c;
 
-	if (at->id >= target_count || tracing_stopped || !keep_current())
+	if (!target_wanted(at->id))
 		return 0;
 	c = call_enters(at);
 	if (!c)
@@ -50,13 +51,13 @@ inline_ bool pair_returned(const struct call_place *at, struct expression_in *in
 
 inline_ int at_place(void *ctx, struct expression_in *in, u64 id)
 {
-	if (id >= target_count || tracing_stopped || !keep_current())
+	if (!target_wanted(id))
 		return 0;
 	expression_inputs(in, ctx);
 	return expression_wanted(in, id) ? at_wanted_place(ctx, in, id) : 0;
 }
 
-inline_ int at_function(struct pt_regs *ctx, u64 id)
+inline_ int function_entered(struct pt_regs *ctx, u64 id)
 {
 	struct expression_in in = {};
 
@@ -72,7 +73,7 @@ inline_ int at_function(struct pt_regs *ctx, u64 id)
 	return at_place(ctx, &in, id);
 }
 
-inline_ int at_return(struct pt_regs *ctx, u64 id)
+inline_ int function_returned(struct pt_regs *ctx, u64 id)
 {
 	struct expression_in in = {};
 
@@ -95,21 +96,6 @@ inline_ int at_event(void *ctx, u64 id)
 	return at_place(ctx, &in, id);
 }
 
-SEC("target/kernel.return")
-int target_kernel_return(struct pt_regs *ctx)
-{
-	return at_return(ctx, target_id(ctx, TARGET_KERNEL));
-}
-
-SEC("target/kernel")
-int target_kernel(struct pt_regs *ctx)
-{
-	return at_function(ctx, target_id(ctx, TARGET_KERNEL));
-}
-
-ON_USER_FUNCTION("target/user.return", target_user_return,
-		 at_return(ctx, target_id(ctx, TARGET_USER)))
-ON_USER_FUNCTION("target/user", target_user, at_function(ctx, target_id(ctx, TARGET_USER)))
 ON_USER_FUNCTION("target/usdt", target_usdt, at_event(ctx, target_id(ctx, TARGET_USER)))
 
 SEC("target/event")

@@ -29,6 +29,12 @@ struct call_place {
 	u64 result; /* at a return */
 };
 
+/* Is an event of this target by a wanted task, while tracing goes on? */
+inline_ bool target_wanted(u64 id)
+{
+	return id < target_count && !tracing_stopped && keep_current();
+}
+
 inline_ bool is_kernel_address(u64 address)
 {
 	return address >> 63;

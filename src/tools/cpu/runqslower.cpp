@@ -11,13 +11,11 @@ using Opt = rodata_of<runqslower_bpf>;
 
 namespace {
 
-Value idle(const Event& e) {
+/// With --affinity, a part of the wait, if the parts are known.
+template <auto Part>
+Value part_of_wait(const Event& e) {
   if (e.idle_ns == NOT_KNOWN) return {};
-  return std::uint64_t{e.idle_ns};
-}
-Value quota(const Event& e) {
-  if (e.idle_ns == NOT_KNOWN) return {};
-  return std::uint64_t{e.quota_ns};
+  return std::uint64_t{e.*Part};
 }
 Value longest_tid(const Event& e) {
   if (!e.longest_ns) return {};
@@ -88,12 +86,14 @@ TOOL(runqslower) {
                field<&Event::latency_ns>("latency_ns", "LAT(us)",
                                          as::wide(as::whole_microseconds, 14),
                                          "time that it waited"),
-               derived<Event, idle>("idle_ns", "IDLE(us)", as::whole_microseconds,
-                                    "part of it during which a CPU that it may use was idle")
+               derived<Event, part_of_wait<&Event::idle_ns>>(
+                   "idle_ns", "IDLE(us)", as::whole_microseconds,
+                   "part of it during which a CPU that it may use was idle")
                    .or_null()
                    .with("affinity"),
-               derived<Event, quota>("quota_ns", "QUOTA(us)", as::whole_microseconds,
-                                     "part of it during which its cgroup had used its CPU quota")
+               derived<Event, part_of_wait<&Event::quota_ns>>(
+                   "quota_ns", "QUOTA(us)", as::whole_microseconds,
+                   "part of it during which its cgroup had used its CPU quota")
                    .or_null()
                    .with("affinity"),
                derived<Event, longest_comm>("longest_comm", "PREV COMM", as::comm,
