@@ -1,5 +1,5 @@
 // coretap-docs DIR [SAMPLES]: writes the files that are generated for the tree and its checks:
-// golden/ (tests/golden), man/ (all pages), readme-table.md and rules.yml (packaging/exporter).
+// golden/ (tests/golden), man/ (all pages), tools-table.md and rules.yml (packaging/exporter).
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       write(directory / "golden" / path, content);
     for (auto& [path, content] : coretap::man_pages(argc == 3 ? argv[2] : ""))
       write(directory / "man" / path, content);
-    write(directory / "readme-table.md", coretap::readme_tool_table());
+    write(directory / "tools-table.md", coretap::readme_tool_table());
     write(directory / "rules.yml", coretap::metrics::rules());
   } catch (const std::exception& e) {
     fmt::print(stderr, "coretap-docs: {}\n", e.what());
