@@ -10,7 +10,7 @@ namespace {
 using Schedule = Config::Schedule;
 
 auto taking(std::string of, double Schedule::*member) {
-  return [=](Config& c, std::string_view text) -> Result<void> {
+  return [of = std::move(of), member](Config& c, std::string_view text) -> Result<void> {
     auto s = take_seconds(of, text);
     if (!s) return s.error();
     c.schedule.*member = *s;
