@@ -79,15 +79,23 @@ class Bench:
         return self.floor(*hooks)
 
     def available(self, *makers):
-        """The available subjects, and the reasons why others are missing."""
+        """The available subjects, and the reasons why others are missing. With --against the older coretap is the peer of
+        each that is coretap; others are left out."""
         subjects, notes = [], []
         for maker in makers:
             try:
-                subjects.append(maker())
-                if subjects[-1].note:
-                    notes.append(subjects[-1].note)
+                subject = maker()
+                older = self.options.against
+                if older and not subject.label.startswith("coretap"):
+                    continue
+                subjects.append(subject)
+                if older:
+                    subjects.append(subject.by(older))
+                if subject.note:
+                    notes.append(subject.note)
             except Unusable as reason:
-                notes.append(str(reason))
+                if not self.options.against:
+                    notes.append(str(reason))
         return subjects, notes
 
     def take_turns(self, what, subjects, notes, measure, rounds=None):
@@ -360,7 +368,7 @@ def offcputime(bench):
 
     def kernel_only(subject, label):
         """The same tool without user stacks, if this version has the option."""
-        if "--kernel-stacks-only" in output_of([subject.argv[0], "--help"]):
+        if "--kernel-stacks-only" in output_of([*subject.argv, "--help"]):
             return Subject(label, [*subject.argv, "-K"])
         raise Unusable(f"{subject.label} has no -K: its default counts")
 
@@ -370,7 +378,7 @@ def offcputime(bench):
             lambda: kernel_only(bench.coretap(name), "coretap -K"))
         extra, k_notes = bench.available(lambda: kernel_only(bench.peer(name), "peer -K"))
         inside, felt = _cost(bench, name, workload, subjects + extra, notes)
-    theirs = "peer -K" if extra else "peer"
+    theirs = "peer -K" if "peer -K" in inside else "peer"
     in_k = {"coretap": inside.get("coretap -K"), "peer": inside.get(theirs), "floor": inside.get("floor")}
     yield make_row(f"{name}: in kernel", "ns/switch", inside, bar=0.7, note="; ".join(notes))
     yield make_row(f"{name} -K: in kernel", "ns/switch", in_k, bar=0.5, note="; ".join(k_notes))

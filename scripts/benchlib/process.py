@@ -47,6 +47,11 @@ class Subject:
     note: str = ""
     beside: list = field(default_factory=list)  # commands that run at the same time, and are included
 
+    def by(self, coretap):
+        """The same commands of another coretap, as the peer."""
+        ours = lambda argv: [coretap, Path(argv[0]).name, *argv[1:]]
+        return Subject(self.label.replace("coretap", "peer"), ours(self.argv), beside=[ours(argv) for argv in self.beside])
+
 
 def _last_words(log):
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 OK, MISSED, UNKNOWN, INFO = "ok", "MISSED", "not measured", ""
 
@@ -44,6 +44,21 @@ def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", l
         elif bar is None:
             row.verdict = MISSED if known else UNKNOWN
     return row
+
+
+GROWTH = 1.03  # at most, of a figure of coretap against an older coretap
+
+
+def against_older(row):
+    """The row with that as its bar; None: it has no value of both. Other work on the machine only adds: a growth is one of
+    the medians and of the best runs."""
+    ours, theirs = row.runs.get("coretap"), row.runs.get("peer")
+    if not ours or not theirs or not min(theirs):
+        return None
+    best, kinder, bar = (max, max, 1 / GROWTH) if row.least else (min, min, GROWTH)
+    ratio = kinder(statistics.median(ours) / statistics.median(theirs), best(ours) / best(theirs))
+    verdict = OK if (ratio >= bar if row.least else ratio <= bar) else MISSED
+    return replace(row, against="peer", beyond="", ratio=ratio, bar=round(bar, 2), above=None, verdict=verdict)
 
 
 def missing(figure, unit, why, against="peer", bar=None, least=False):
