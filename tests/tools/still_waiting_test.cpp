@@ -33,7 +33,8 @@ TOOL_TEST_P(StillWaiting, SinceItBlocked, tool) {
   auto after = std::chrono::steady_clock::now();
   auto line = only(waiting(report));
   expect_fields(line, {{"count", 1}});
-  EXPECT_GE(line["total_ns"].u64(), 200'000'000u);
+  // The kernel counts the switch just before it is traced, and a hypervisor may stop it in between.
+  EXPECT_GE(line["total_ns"].u64(), 195'000'000u);
   EXPECT_LE(std::chrono::nanoseconds(line["total_ns"].u64()), after - before);
   if (!has_stacks(tool)) return;
   expect_fields(line, {{"pid", workload.pid()}, {"runnable", false}});
