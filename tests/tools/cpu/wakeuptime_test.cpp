@@ -10,7 +10,8 @@ TOOL_TEST(Wakeuptime, WhoEndsTheWait) {
            wakers[0]["comm"].str() == "sleeper" &&
            has_frame(wakers[0], "kernel_stack", "pipe_write");
   });
-  // A timer ends the writer's own sleeps, except for one that expires before the task is off its CPU.
+  // A timer ends the writer's own sleeps, except for one that expires before the task is off its
+  // CPU.
   auto by_timer = lines_where(waits.report, [](auto& line) {
     auto wakers = line["wakers"].items();
     return wakers.size() == 1 && wakers[0]["context"].str() != "task" &&
