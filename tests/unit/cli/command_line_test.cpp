@@ -128,7 +128,7 @@ std::vector<Listed> listed(const std::string& file) {
 }
 
 TEST(CommandLine, TakenOrRefusedAsListed) {
-  for (auto& [file, least] : {std::pair{"command_lines.txt", 170u}, {"peers.txt", 750u}}) {
+  for (auto& [file, least] : {std::pair{"command_lines.txt", 170u}, {"peers.txt", 1200u}}) {
     auto all = listed(file);
     EXPECT_GT(all.size(), least) << file;
     for (auto& l : all) {
