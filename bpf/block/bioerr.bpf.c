@@ -2,6 +2,7 @@
 /* bioerr: failed block I/O. */
 #include "lib/block/block.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "block/bioerr.h"
@@ -143,11 +144,7 @@ inline_ int failed(struct request *rq, s32 status, u32 bytes)
 	return 0;
 }
 
-SEC("tp_btf/block_rq_error")
-int on_error(u64 *ctx)
-{
-	return failed((struct request *)ctx[0], ctx[1], ctx[2]);
-}
+PROGRAM(on_error, "tp_btf/block_rq_error", failed((struct request *)ctx[0], ctx[1], ctx[2]))
 
 /* Before 5.18, or if errors are wanted that the kernel does not log either. */
 SEC("tp_btf/block_rq_complete")

@@ -5,6 +5,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/sched/runqueue.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/cpuunclaimed.h"
 
 #define CPUS (CPU_WORDS * 64)
@@ -250,17 +251,8 @@ inline_ int wakes(struct task_struct *t)
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup")
-int on_wakeup(u64 *ctx)
-{
-	return wakes((void *)ctx[0]);
-}
-
-SEC("tp_btf/sched_wakeup_new")
-int on_wakeup_new(u64 *ctx)
-{
-	return wakes((void *)ctx[0]);
-}
+PROGRAM(on_wakeup, "tp_btf/sched_wakeup", wakes((void *)ctx[0]))
+PROGRAM(on_wakeup_new, "tp_btf/sched_wakeup_new", wakes((void *)ctx[0]))
 
 inline_ void wait_ended(u32 place, u64 now)
 {

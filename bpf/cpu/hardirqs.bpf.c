@@ -3,6 +3,7 @@
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/hardirqs.h"
 
 OPT(bool, by_cpu);
@@ -66,11 +67,7 @@ int on_exit(u64 *ctx)
 	return end(ctx[0], action->name, (u32)ctx[2] == IRQ_NONE);
 }
 
-SEC("tp_btf/irq_handler_entry")
-int on_entry(u64 *ctx)
-{
-	return start();
-}
+PROGRAM(on_entry, "tp_btf/irq_handler_entry", start())
 
 /* Interrupts of the processor itself, which have no handlers (x86). */
 #define VECTOR(vector)                              \

@@ -3,6 +3,7 @@
 #include "lib/core/cpu.bpf.h"
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/irqslower.h"
 
 OPT(__u64, min_ns);
@@ -55,11 +56,7 @@ int on_exit(u64 *ctx)
 	return end(ctx, action->name, (u32)ctx[2] == IRQ_NONE);
 }
 
-SEC("tp_btf/irq_handler_entry")
-int on_entry(u64 *ctx)
-{
-	return start(ctx);
-}
+PROGRAM(on_entry, "tp_btf/irq_handler_entry", start(ctx))
 
 #define VECTOR(vector)                           \
 	SEC("tp_btf/" #vector "_exit")           \

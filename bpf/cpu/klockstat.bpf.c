@@ -3,6 +3,7 @@
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/lock.bpf.h"
 #include "cpu/klockstat.h"
 
@@ -136,17 +137,8 @@ inline_ int waited(u64 lock)
 	return 0;
 }
 
-SEC("tp_btf/contention_begin")
-int on_begin(u64 *ctx)
-{
-	return waits(ctx, false, ctx[0], ctx[1]);
-}
-
-SEC("tp_btf/contention_end")
-int on_end(u64 *ctx)
-{
-	return waited(ctx[0]);
-}
+PROGRAM(on_begin, "tp_btf/contention_begin", waits(ctx, false, ctx[0], ctx[1]))
+PROGRAM(on_end, "tp_btf/contention_end", waited(ctx[0]))
 
 /* Without those tracepoints (before 5.19, 16edd9b511a1). */
 #define WAITS(function, flags)                          \
@@ -211,11 +203,7 @@ KLOCK_TAKES(TAKES)
 KLOCK_RELEASES(RELEASES)
 
 /* The owner continues as a reader. */
-SEC("fexit/downgrade_write")
-int on_downgrade_write_return(u64 *ctx)
-{
-	return acquired(ctx, true, ctx[0], LOCK_READ);
-}
+PROGRAM(on_downgrade_write_return, "fexit/downgrade_write", acquired(ctx, true, ctx[0], LOCK_READ))
 
 /* Some kernels pass the cgroup's path as the second argument. */
 TP_ARGS(mmap_lock_released);
@@ -238,8 +226,4 @@ int on_mmap_acquired(u64 *ctx)
 	return acquired(ctx, false, ctx[0], flags);
 }
 
-SEC("tp_btf/mmap_lock_released")
-int on_mmap_released(u64 *ctx)
-{
-	return released(ctx[0], mmap_flags(ctx));
-}
+PROGRAM(on_mmap_released, "tp_btf/mmap_lock_released", released(ctx[0], mmap_flags(ctx)))

@@ -22,7 +22,7 @@ inline_ int balances(struct task_struct *t, u32 cpu)
 	return 0;
 }
 
-ON_TRACEPOINT(on_move, sched_move_numa, balances((void *)ctx[0], (u32)ctx[2]))
+PROGRAM(on_move, "tp_btf/sched_move_numa", balances((void *)ctx[0], (u32)ctx[2]))
 
 /* Two tasks are swapped. */
 SEC("tp_btf/sched_swap_numa")

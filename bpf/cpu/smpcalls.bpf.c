@@ -5,6 +5,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/stack/shared_scratch.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/smpcalls.h"
 
 OPT(bool, by_pid);
@@ -156,23 +157,10 @@ int many_end(u64 *ctx)
 	return making_ends(ctx, function_arg(ctx, 1), ctx[3] & 1); /* `wait`; SCF_WAIT since 5.12 */
 }
 
-SEC("fexit/smp_call_function_single")
-int single_end(u64 *ctx)
-{
-	return making_ends(ctx, function_arg(ctx, 1), (u32)ctx[3]);
-}
-
-SEC("fentry/smp_call_function_many_cond")
-int many(u64 *ctx)
-{
-	return making_starts();
-}
-
-SEC("fentry/smp_call_function_single")
-int single(u64 *ctx)
-{
-	return making_starts();
-}
+PROGRAM(single_end, "fexit/smp_call_function_single",
+	making_ends(ctx, function_arg(ctx, 1), (u32)ctx[3]))
+PROGRAM(many, "fentry/smp_call_function_many_cond", making_starts())
+PROGRAM(single, "fentry/smp_call_function_single", making_starts())
 
 SEC("fentry/smp_call_function_single_async")
 int async(u64 *ctx)

@@ -3,6 +3,7 @@
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/softirqs.h"
 
 OPT(bool, by_cpu);
@@ -113,17 +114,8 @@ inline_ int irq_starts(void)
 	return 0;
 }
 
-SEC("tp_btf/irq_handler_exit")
-int on_irq_exit(u64 *ctx)
-{
-	return irq_ends();
-}
-
-SEC("tp_btf/irq_handler_entry")
-int on_irq_entry(u64 *ctx)
-{
-	return irq_starts();
-}
+PROGRAM(on_irq_exit, "tp_btf/irq_handler_exit", irq_ends())
+PROGRAM(on_irq_entry, "tp_btf/irq_handler_entry", irq_starts())
 
 #define VECTOR(vector)                    \
 	SEC("tp_btf/" #vector "_exit")    \

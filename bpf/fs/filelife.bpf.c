@@ -173,9 +173,9 @@ inline_ int touched(struct inode *inode)
 }
 
 /* Otherwise: file systems set the change time of an inode that loses a name. */
-ON_TRACEPOINT(on_changed, ctime_ns_xchg, touched((void *)ctx[0]))
-ON_TRACEPOINT(on_change_kept, ctime_xchg_skip, touched((void *)ctx[0]))
-ON_TRACEPOINT(on_change_set, inode_set_ctime_to_ts, touched((void *)ctx[0]))
+PROGRAM(on_changed, "tp_btf/ctime_ns_xchg", touched((void *)ctx[0]))
+PROGRAM(on_change_kept, "tp_btf/ctime_xchg_skip", touched((void *)ctx[0]))
+PROGRAM(on_change_set, "tp_btf/inode_set_ctime_to_ts", touched((void *)ctx[0]))
 
 /* The inode's memory may have been reused for another; then the file is gone, too. */
 inline_ bool has_a_name(struct inode *inode, struct file_id *file)

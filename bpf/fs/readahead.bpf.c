@@ -256,23 +256,9 @@ inline_ u64 first_number(u64 *ctx)
 	return number;
 }
 
-SEC("tp_btf/mm_filemap_get_pages")
-int on_read(u64 *ctx)
-{
-	return use_range(first_number(ctx), ctx[1], ctx[2]);
-}
-
-SEC("tp_btf/mm_filemap_map_pages")
-int on_map(u64 *ctx)
-{
-	return use_range(first_number(ctx), ctx[1], ctx[2]);
-}
-
-SEC("tp_btf/mm_filemap_fault")
-int on_fault(u64 *ctx)
-{
-	return use_range(first_number(ctx), ctx[1], ctx[1]);
-}
+PROGRAM(on_read, "tp_btf/mm_filemap_get_pages", use_range(first_number(ctx), ctx[1], ctx[2]))
+PROGRAM(on_map, "tp_btf/mm_filemap_map_pages", use_range(first_number(ctx), ctx[1], ctx[2]))
+PROGRAM(on_fault, "tp_btf/mm_filemap_fault", use_range(first_number(ctx), ctx[1], ctx[1]))
 
 /* Kernels before 6.12: reads mark accessed pages, faults are traced at function entries. */
 inline_ int marked(void *folio)

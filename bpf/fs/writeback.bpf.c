@@ -4,6 +4,7 @@
 #include "lib/core/emit.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "fs/writeback.h"
 
 OPT(__u32, wanted_reasons);
@@ -152,11 +153,7 @@ int on_written(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/writeback_pages_written")
-int on_done(u64 *ctx)
-{
-	return end_run();
-}
+PROGRAM(on_done, "tp_btf/writeback_pages_written", end_run())
 
 #define NSEC_PER_MSEC 1000000ULL
 

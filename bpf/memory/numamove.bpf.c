@@ -55,11 +55,7 @@ inline_ void add(struct migration *m, u64 moved, u64 failed)
 	m->start = 0;
 }
 
-SEC("tp_btf/mm_migrate_pages_start")
-int on_start(u64 *ctx)
-{
-	return by_balancing(ctx[1]) ? begin(0) : 0;
-}
+PROGRAM(on_start, "tp_btf/mm_migrate_pages_start", by_balancing(ctx[1]) ? begin(0) : 0)
 
 /*
  * Before that tracepoint existed: the only function that migrates for this reason.

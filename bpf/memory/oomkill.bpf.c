@@ -59,10 +59,10 @@ inline_ int reclaims(u64 *ctx, u32 args, u32 kind)
 	return 0;
 }
 
-ON_TRACEPOINT(on_direct, mm_vmscan_direct_reclaim_begin,
-	      reclaims(ctx, tp_args_mm_vmscan_direct_reclaim_begin, OOMKILL_MACHINE))
-ON_TRACEPOINT(on_memcg, mm_vmscan_memcg_reclaim_begin,
-	      reclaims(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, OOMKILL_MEMCG))
+PROGRAM(on_direct, "tp_btf/mm_vmscan_direct_reclaim_begin",
+	reclaims(ctx, tp_args_mm_vmscan_direct_reclaim_begin, OOMKILL_MACHINE))
+PROGRAM(on_memcg, "tp_btf/mm_vmscan_memcg_reclaim_begin",
+	reclaims(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, OOMKILL_MEMCG))
 
 /* Processes already exiting are marked as well, but get no signal. */
 SEC("tp_btf/signal_generate")
@@ -113,11 +113,7 @@ inline_ int marked(void *ctx, struct task_struct *victim)
 	return 0;
 }
 
-SEC("tp_btf/mark_victim")
-int on_victim(u64 *ctx)
-{
-	return marked(ctx, (struct task_struct *)ctx[0]);
-}
+PROGRAM(on_victim, "tp_btf/mark_victim", marked(ctx, (struct task_struct *)ctx[0]))
 
 /* Before 6.9 (72ba14deb40a, also in stable kernels) only the victim's pid was passed. */
 SEC("tp_btf/mark_victim")

@@ -2,6 +2,7 @@
 /* capable: capability checks. */
 #include "lib/syscall/current_call.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "syscall/capable.h"
@@ -77,18 +78,11 @@ inline_ int checked(void *ctx, u64 userns, u32 capability, u32 options, s32 ret)
 	return 0;
 }
 
-SEC("fexit/cap_capable")
-int on_checked(u64 *ctx)
-{
-	return checked(ctx, ctx[1], ctx[2], (u8)ctx[3] | CAPABLE_KNOWN, ctx[4]);
-}
+PROGRAM(on_checked, "fexit/cap_capable",
+	checked(ctx, ctx[1], ctx[2], (u8)ctx[3] | CAPABLE_KNOWN, ctx[4]))
 
 /* Since 6.14; without the options. */
-SEC("tp_btf/cap_capable")
-int on_check(u64 *ctx)
-{
-	return checked(ctx, ctx[1], ctx[3], 0, ctx[4]);
-}
+PROGRAM(on_check, "tp_btf/cap_capable", checked(ctx, ctx[1], ctx[3], 0, ctx[4]))
 
 /* Arguments of the task's current check. */
 struct asked {

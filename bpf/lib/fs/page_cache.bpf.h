@@ -291,16 +291,7 @@ inline_ int dirtied(void *folio)
 	return 0;
 }
 
-SEC("tp_btf/writeback_dirty_folio")
-int on_dirty_folio(u64 *ctx)
-{
-	return dirtied((void *)ctx[0]);
-}
-
-SEC("tp_btf/writeback_dirty_page")
-int on_dirty_page(u64 *ctx)
-{
-	return dirtied((void *)ctx[0]);
-}
+PROGRAM(on_dirty_folio, "tp_btf/writeback_dirty_folio", dirtied((void *)ctx[0]))
+PROGRAM(on_dirty_page, "tp_btf/writeback_dirty_page", dirtied((void *)ctx[0]))
 
 #endif

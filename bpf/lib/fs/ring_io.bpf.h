@@ -13,6 +13,7 @@
 
 #include "lib/core/filter.bpf.h"
 #include "lib/core/follow.bpf.h"
+#include "lib/core/program.bpf.h"
 
 FOLLOWED(io_kiocb);
 FOLLOWED(io_uring_cqe);
@@ -179,12 +180,8 @@ inline_ int ring_submitted(struct io_kiocb *req)
 }
 
 /* 6.4 renamed it (2ad57931db64); 6.0 reduced its arguments to the request (48863ffd3e81). */
-SEC("tp_btf/io_uring_submit_sqe")
-int on_ring_sqe(u64 *ctx)
-{
-	return ring_submitted(
-		(void *)(tp_args_io_uring_submit_sqe > 2 ? ARG(ctx, 1) : ARG(ctx, 0)));
-}
+PROGRAM(on_ring_sqe, "tp_btf/io_uring_submit_sqe",
+	ring_submitted((void *)(tp_args_io_uring_submit_sqe > 2 ? ARG(ctx, 1) : ARG(ctx, 0))))
 
 /* NULL: not known, or not a read, write or flush. */
 inline_ struct io_kiocb *ring_by_key(struct ring_io *io, const struct ring_key *key)

@@ -8,6 +8,7 @@
 #define CORETAP_SOCK_IO_BPF_H
 
 #include "lib/net/sock.bpf.h"
+#include "lib/core/program.bpf.h"
 
 #define RECEIVE_PEEK 2        /* the data stays in the socket */
 #define RECEIVE_ERRORS 0x2000 /* receives from the error queue */
@@ -38,11 +39,7 @@ inline_ int sock_io(struct sock *sk, u64 result, u64 flags, bool sent)
 		return sock_io(((struct socket *)ctx[0])->sk, result, flags, sent); \
 	}
 
-SEC("tp_btf/sock_send_length")
-int on_send(u64 *ctx)
-{
-	return sock_io((struct sock *)ctx[0], ctx[1], 0, true);
-}
+PROGRAM(on_send, "tp_btf/sock_send_length", sock_io((struct sock *)ctx[0], ctx[1], 0, true))
 
 SOCK_IO_RETURN(on_send_ipv4, inet_sendmsg, ctx[3], 0, true)
 SOCK_IO_RETURN(on_send_ipv6, inet6_sendmsg, ctx[3], 0, true)

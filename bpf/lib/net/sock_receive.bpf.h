@@ -8,12 +8,10 @@
 #define CORETAP_SOCK_RECEIVE_BPF_H
 
 #include "lib/net/sock_io.bpf.h"
+#include "lib/core/program.bpf.h"
 
-SEC("tp_btf/sock_recv_length")
-int on_receive(u64 *ctx)
-{
-	return sock_io((struct sock *)ctx[0], ctx[1], ctx[2], false);
-}
+PROGRAM(on_receive, "tp_btf/sock_recv_length",
+	sock_io((struct sock *)ctx[0], ctx[1], ctx[2], false))
 
 SOCK_IO_RETURN(on_receive_ipv4, inet_recvmsg, ctx[4], ctx[3], false)
 SOCK_IO_RETURN(on_receive_ipv6, inet6_recvmsg, ctx[4], ctx[3], false)

@@ -12,6 +12,7 @@
 #include "lib/sched/quota.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/core/program.bpf.h"
 
 /* The state kept for a task. */
 struct wait {
@@ -126,17 +127,8 @@ inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct 
 	wait->idle_ns = since(wait->quota_ns, idle < wait->ns ? idle : wait->ns);
 }
 
-SEC("tp_btf/sched_wakeup")
-int on_wakeup(u64 *ctx)
-{
-	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
-}
-
-SEC("tp_btf/sched_wakeup_new")
-int on_wakeup_new(u64 *ctx)
-{
-	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
-}
+PROGRAM(on_wakeup, "tp_btf/sched_wakeup", enqueue((void *)ctx[0], bpf_ktime_get_ns()))
+PROGRAM(on_wakeup_new, "tp_btf/sched_wakeup_new", enqueue((void *)ctx[0], bpf_ktime_get_ns()))
 
 SEC("tp_btf/sched_switch")
 int switch_by_wakeup(u64 *ctx)
