@@ -27,11 +27,8 @@ inline_ long read_line(struct bashreadline_event *e, u64 line, u32 most)
 
 inline_ int begin(struct pt_regs *ctx)
 {
-	struct prompt *p;
+	struct prompt *p = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	p = current_slot(true);
 	if (p)
 		call_begin(&p->call, ctx);
 	return 0;

@@ -19,11 +19,8 @@ OPT_OR(__u64, min_ns, 1000000);
 
 inline_ int gc_begin(u32 kind)
 {
-	struct collection *c;
+	struct collection *c = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	c = current_slot(true);
 	if (c && !c->kinds[kind].depth++)
 		c->kinds[kind].start = bpf_ktime_get_ns();
 	return 0;
@@ -45,10 +42,8 @@ inline_ int gc_end(u32 kind)
 	if (--c->kinds[kind].depth)
 		return 0;
 	pause = since(c->kinds[kind].start, now);
-	if (pause < min_ns) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (pause < min_ns)
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;

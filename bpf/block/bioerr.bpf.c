@@ -93,8 +93,7 @@ inline_ bool of_interest(u32 flags, s32 status)
 	if (all || (!(flags & 1U << __REQ_RAHEAD) && status != BLK_STS_NOTSUPP &&
 		    status != -95 /* EOPNOTSUPP */))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /* The completion's stack is unrelated: the record is followed by the submitter's. */
@@ -156,10 +155,8 @@ int on_complete(u64 *ctx)
 	/* Requests waiting for the kernel's flush request fail with it, and are shown. */
 	if (!status || !rq->bio)
 		return 0;
-	if (!all && (rq->rq_flags & RQF_QUIET || (rq->cmd_flags & 0xff) >= REQ_OP_PASSTHROUGH)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!all && (rq->rq_flags & RQF_QUIET || (rq->cmd_flags & 0xff) >= REQ_OP_PASSTHROUGH))
+		return filtered();
 	return failed(rq, status, ctx[2]);
 }
 

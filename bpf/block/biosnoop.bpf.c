@@ -2,6 +2,7 @@
 /* biosnoop: each block I/O with its submitter and latency. */
 #include "lib/block/block_io.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/block/seek.bpf.h"
 #include "block/biosnoop.h"
 
@@ -20,12 +21,7 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 }
 
 /* Only with --queued. */
-SEC("tp_btf/block_rq_insert")
-int on_insert(u64 *ctx)
-{
-	io_inserted(insert_rq(ctx));
-	return 0;
-}
+PROGRAM(on_insert, "tp_btf/block_rq_insert", io_inserted(insert_rq(ctx)))
 
 inline_ u32 pattern_of(struct request *rq)
 {

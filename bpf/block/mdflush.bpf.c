@@ -50,10 +50,8 @@ int on_bio(u64 *ctx)
 
 	if (!(bio->bi_opf & 1U << __REQ_PREFLUSH) || !on_md(bio))
 		return 0;
-	if (!bio_on_wanted_disk(bio)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!bio_on_wanted_disk(bio))
+		return filtered();
 	if (!keep_current())
 		return 0;
 	identify_current(&f.who);
@@ -65,8 +63,7 @@ int on_bio(u64 *ctx)
 	/* Its end was not seen: md has passed the bio itself on to one of its disks. */
 	if (bpf_map_lookup_elem(&flushes, &key))
 		count(LEDGER_UNMATCHED);
-	if (bpf_map_update_elem(&flushes, &key, &f, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&flushes, &key, &f);
 	return 0;
 }
 

@@ -72,10 +72,8 @@ int on_setup(void *ctx)
 	struct id id = {};
 
 	read_id(ctx, &id, at_controller, at_queue, at_start_id);
-	if (!id.queue && !with_admin) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!id.queue && !with_admin)
+		return filtered();
 	record_read(s.disk, sizeof(s.disk), ctx, at_disk);
 	record_read(&s.opcode, sizeof(u8), ctx, at_opcode);
 	s.ns = bpf_ktime_get_ns();

@@ -95,10 +95,8 @@ int on_start(void *ctx)
 	struct id id = {};
 
 	read_id(ctx, &id, at_tag, at_bytes);
-	if (!wanted_device(&id.device) || (filter.on && !(i && i->wanted))) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!wanted_device(&id.device) || (filter.on && !(i && i->wanted)))
+		return filtered();
 	record_read(&s.opcode, sizeof(u32), ctx, at_opcode);
 	s.ns = bpf_ktime_get_ns();
 	command_start(&id, &s);
@@ -114,10 +112,8 @@ inline_ int end(void *ctx, u32 result)
 	read_id(ctx, &id, at_end_tag, at_end_bytes);
 	if (!command_end(&id, &s))
 		return 0;
-	if (errors_only && !result) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (errors_only && !result)
+		return filtered();
 	key.opcode = s.opcode;
 	if (by_device)
 		key.device = id.device;

@@ -67,10 +67,8 @@ inline_ void add(struct taken *t)
 
 inline_ bool wanted(u64 lock)
 {
-	if (only_lock && lock != only_lock) {
-		count(LEDGER_FILTERED);
-		return false;
-	}
+	if (only_lock && lock != only_lock)
+		return filtered();
 	return keep_current();
 }
 
@@ -141,17 +139,9 @@ PROGRAM(on_begin, "tp_btf/contention_begin", waits(ctx, false, ctx[0], ctx[1]))
 PROGRAM(on_end, "tp_btf/contention_end", waited(ctx[0]))
 
 /* Without those tracepoints (before 5.19, 16edd9b511a1). */
-#define WAITS(function, flags)                          \
-	SEC("fentry/" #function)                        \
-	int on_##function(u64 *ctx)                     \
-	{                                               \
-		return waits(ctx, true, ctx[0], flags); \
-	}                                               \
-	SEC("fexit/" #function)                         \
-	int on_##function##_return(u64 *ctx)            \
-	{                                               \
-		return waited(ctx[0]);                  \
-	}
+#define WAITS(function, flags)                                                       \
+	PROGRAM(on_##function, "fentry/" #function, waits(ctx, true, ctx[0], flags)) \
+	PROGRAM(on_##function##_return, "fexit/" #function, waited(ctx[0]))
 
 KLOCK_WAITS(WAITS)
 
@@ -168,8 +158,7 @@ inline_ int acquired(void *ctx, bool of_function, u64 lock, u32 flags)
 	if (!wanted(lock))
 		return 0;
 	take(ctx, of_function, &t, lock, flags);
-	if (bpf_map_update_elem(&held, &key, &t, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&held, &key, &t);
 	return 0;
 }
 
@@ -185,19 +174,12 @@ inline_ int released(u64 lock, u32 flags)
 	return 0;
 }
 
-#define TAKES(function, flags, got)                                    \
-	SEC("fexit/" #function)                                        \
-	int on_##function##_return(u64 *ctx)                           \
-	{                                                              \
-		return (got) ? acquired(ctx, true, ctx[0], flags) : 0; \
-	}
+#define TAKES(function, flags, got)                         \
+	PROGRAM(on_##function##_return, "fexit/" #function, \
+		(got) ? acquired(ctx, true, ctx[0], flags) : 0)
 
-#define RELEASES(function, flags)               \
-	SEC("fentry/" #function)                \
-	int on_##function(u64 *ctx)             \
-	{                                       \
-		return released(ctx[0], flags); \
-	}
+#define RELEASES(function, flags) \
+	PROGRAM(on_##function, "fentry/" #function, released(ctx[0], flags))
 
 KLOCK_TAKES(TAKES)
 KLOCK_RELEASES(RELEASES)

@@ -117,8 +117,7 @@ int on_queue(u64 *ctx)
 		return 0;
 	caller(ctx, function_arg(ctx, 2), &c);
 	c.queued = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&calls, &address, &c, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&calls, &address, &c);
 	return 0;
 }
 
@@ -132,7 +131,7 @@ TASK_SLOT(struct making);
 
 inline_ int making_starts(void)
 {
-	struct making *m = keep_current() ? current_slot(true) : NULL;
+	struct making *m = wanted_slot();
 
 	if (m && !m->depth++)
 		m->start = bpf_ktime_get_ns();
@@ -151,12 +150,9 @@ inline_ int making_ends(void *ctx, u64 function, bool waits)
 	return 0;
 }
 
-SEC("fexit/smp_call_function_many_cond")
-int many_end(u64 *ctx)
-{
-	return making_ends(ctx, function_arg(ctx, 1), ctx[3] & 1); /* `wait`; SCF_WAIT since 5.12 */
-}
-
+/* ctx[3] is `wait`; flags with SCF_WAIT since 5.12. */
+PROGRAM(many_end, "fexit/smp_call_function_many_cond",
+	making_ends(ctx, function_arg(ctx, 1), ctx[3] & 1))
 PROGRAM(single_end, "fexit/smp_call_function_single",
 	making_ends(ctx, function_arg(ctx, 1), (u32)ctx[3]))
 PROGRAM(many, "fentry/smp_call_function_many_cond", making_starts())

@@ -3,7 +3,7 @@
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
-#include "lib/core/program.bpf.h"
+#include "lib/sched/each_irq.bpf.h"
 #include "cpu/softirqs.h"
 
 OPT(bool, by_cpu);
@@ -26,11 +26,6 @@ struct softirq_cpu {
 };
 
 CPU_SLOTS(cpus, struct softirq_cpu);
-
-inline_ bool wanted(void)
-{
-	return keep_this_cpu() && keep_current();
-}
 
 inline_ bool ended(u32 vector, u64 *ns, u64 *irq_ns)
 {
@@ -55,7 +50,7 @@ int on_exit(u64 *ctx)
 	u64 ns = 0, irq_ns = 0;
 	struct softirqs_value *v;
 
-	if (counts_only ? !wanted() : !ended(key.vector, &ns, &irq_ns))
+	if (counts_only ? !keep_here() : !ended(key.vector, &ns, &irq_ns))
 		return 0;
 	if (by_cpu)
 		key.cpu = bpf_get_smp_processor_id();
@@ -81,7 +76,7 @@ int on_entry(u64 *ctx)
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
 	struct softirq_cpu *cpu;
 
-	if (!wanted())
+	if (!keep_here())
 		return 0;
 	cpu = cpu_slot(&cpus);
 	if (!cpu)
@@ -94,7 +89,7 @@ int on_entry(u64 *ctx)
 	return 0;
 }
 
-inline_ int irq_ends(void)
+inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 {
 	struct softirq_cpu *cpu = cpu_slot(&cpus);
 
@@ -105,7 +100,7 @@ inline_ int irq_ends(void)
 	return 0;
 }
 
-inline_ int irq_starts(void)
+inline_ int irq_starts(u64 *ctx)
 {
 	struct softirq_cpu *cpu = cpu_slot(&cpus);
 
@@ -113,20 +108,3 @@ inline_ int irq_starts(void)
 		cpu->irq_start = bpf_ktime_get_ns();
 	return 0;
 }
-
-PROGRAM(on_irq_exit, "tp_btf/irq_handler_exit", irq_ends())
-PROGRAM(on_irq_entry, "tp_btf/irq_handler_entry", irq_starts())
-
-#define VECTOR(vector)                    \
-	SEC("tp_btf/" #vector "_exit")    \
-	int on_##vector##_exit(u64 *ctx)  \
-	{                                 \
-		return irq_ends();        \
-	}                                 \
-	SEC("tp_btf/" #vector "_entry")   \
-	int on_##vector##_entry(u64 *ctx) \
-	{                                 \
-		return irq_starts();      \
-	}
-
-IRQ_VECTORS(VECTOR)

@@ -94,7 +94,7 @@ int on_entry(u64 *ctx)
 	s->start = 0;
 	before = s->ran;
 	s->ran = now;
-	if (!keep_this_cpu() || !keep_current())
+	if (!keep_here())
 		return 0;
 	if (raised)
 		show(ctx, s, STAGE_WAIT, raised, now);

@@ -56,7 +56,7 @@ inline_ bool wanted_workqueue(struct workqueue_struct *wq)
 	return true;
 }
 
-inline_ void add(struct work *w, u64 function, u64 now)
+inline_ int add(struct work *w, u64 function, u64 now)
 {
 	struct workqueue_struct *wq = (void *)w->workqueue;
 	struct wqlat_key key = {};
@@ -66,6 +66,7 @@ inline_ void add(struct work *w, u64 function, u64 now)
 	if (by_workqueue)
 		bpf_core_read_str(key.workqueue, sizeof(key.workqueue), &wq->name);
 	times_add(&key, since(w->start, now));
+	return 0;
 }
 
 SEC("tp_btf/workqueue_execute_end")
@@ -100,13 +101,10 @@ int on_start(u64 *ctx)
 	}
 	w = *found;
 	bpf_map_delete_elem(&waiting, &e.work);
-	if (!executions) {
-		add(&w, (u64)item->func, now);
-		return 0;
-	}
+	if (!executions)
+		return add(&w, (u64)item->func, now);
 	w.start = now;
-	if (bpf_map_update_elem(&running, &e, &w, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&running, &e, &w);
 	return 0;
 }
 
@@ -117,11 +115,9 @@ int on_queue(u64 *ctx)
 	struct work w = { .start = bpf_ktime_get_ns(), .workqueue = (u64)wq };
 	u64 work = ctx[2];
 
-	if (!wanted_workqueue(wq)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
-	if (keep_current() && bpf_map_update_elem(&waiting, &work, &w, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	if (!wanted_workqueue(wq))
+		return filtered();
+	if (keep_current())
+		map_put(&waiting, &work, &w);
 	return 0;
 }

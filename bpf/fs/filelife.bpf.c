@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filelife: removed files, and their age. */
-#include "lib/syscall/current_call.bpf.h"
 #include "lib/paths/file_id.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
-#include "lib/fs/removal.bpf.h"
+#include "fs/current_removal.bpf.h"
 #include "fs/filelife.h"
 
 OPT(__u64, max_age_ns);
@@ -43,8 +42,7 @@ inline_ int created(struct file *file)
 		return 0;
 	now = bpf_ktime_get_ns();
 	inode_identity(&id, FOLLOW(file, file, f_inode));
-	if (bpf_map_update_elem(&born, &id, &now, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&born, &id, &now);
 	return 0;
 }
 

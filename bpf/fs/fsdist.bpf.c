@@ -50,9 +50,4 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
-{
-	fs_call_entered((void *)ctx[0], (s32)ctx[1]);
-	return 0;
-}
+PROGRAM(on_enter, "tp_btf/sys_enter", fs_call_entered((void *)ctx[0], (s32)ctx[1]))

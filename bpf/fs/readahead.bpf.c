@@ -95,11 +95,8 @@ volatile __u8 order_seen[ORDERS] = {};
 
 inline_ int open_window(u64 mapping, u64 from, u64 pages)
 {
-	struct window *w;
+	struct window *w = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	w = current_slot(true);
 	if (!w)
 		return 0;
 	w->mapping = mapping;
@@ -109,22 +106,15 @@ inline_ int open_window(u64 mapping, u64 from, u64 pages)
 }
 
 /* 6.18 and later have tracepoints for this. */
-SEC("tp_btf/page_cache_ra_unbounded")
-int on_unbounded(u64 *ctx)
+inline_ u64 mapping_of(u64 *ctx)
 {
-	struct inode *inode = (struct inode *)ctx[0];
-
-	return open_window((u64)inode->i_mapping, ctx[1], ctx[2]);
+	return (u64)((struct inode *)ctx[0])->i_mapping;
 }
 
-SEC("tp_btf/page_cache_ra_order")
-int on_order(u64 *ctx)
-{
-	struct inode *inode = (struct inode *)ctx[0];
-	struct file_ra_state *ra = (struct file_ra_state *)ctx[2];
-
-	return open_window((u64)inode->i_mapping, ctx[1], ra->size);
-}
+PROGRAM(on_unbounded, "tp_btf/page_cache_ra_unbounded",
+	open_window(mapping_of(ctx), ctx[1], ctx[2]))
+PROGRAM(on_order, "tp_btf/page_cache_ra_order",
+	open_window(mapping_of(ctx), ctx[1], ((struct file_ra_state *)ctx[2])->size))
 
 inline_ int by_control(struct readahead_control *control, u64 pages)
 {

@@ -41,8 +41,7 @@ inline_ bool keep_run(struct run *r, u32 disk, u64 ns)
 	if ((!filter.on || r->who.known) && wanted_disk(disk) && ns >= min_ns &&
 	    (!wanted_reasons || WRITEBACK_REASONS(IS) false))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /* The end of a work has no event: it is assumed when something else starts. */
@@ -90,8 +89,7 @@ int on_queue(u64 *ctx)
 		return 0;
 	}
 	identify_current(&who);
-	if (bpf_map_update_elem(&askers, &work, &who, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&askers, &work, &who);
 	return 0;
 }
 
@@ -205,10 +203,8 @@ int on_throttle(struct trace_event_raw_balance_dirty_pages *ctx)
 	key.disk = disk_of_name(key.device);
 	if (key.disk)
 		__builtin_memset(key.device, 0, sizeof(key.device));
-	if (filter_disk_on && key.disk != filter_disk) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (filter_disk_on && key.disk != filter_disk)
+		return filtered();
 	if (!keep_current())
 		return 0;
 	key.pid = current_tgid();

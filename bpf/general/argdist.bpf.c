@@ -38,16 +38,10 @@ inline_ void add_value(const struct expression_out *out)
 inline_ void add_key(struct argdist_key *key)
 {
 	static const struct argdist_count none;
-	struct argdist_count *c = bpf_map_lookup_elem(&counts, key);
+	struct argdist_count *c = map_row(&counts, key, &none);
 
-	if (!c) {
-		bpf_map_update_elem(&counts, key, &none, BPF_NOEXIST);
-		c = bpf_map_lookup_elem(&counts, key);
-	}
 	if (c)
 		__sync_fetch_and_add(&c->count, 1);
-	else
-		count(LEDGER_UNTRACKED);
 	if (key->values.cut)
 		count(LEDGER_TRUNCATED);
 }

@@ -45,7 +45,7 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 	u64 *last, before, now;
 	struct hist *h;
 
-	if (id >= target_count || !keep_this_cpu() || !keep_current())
+	if (id >= target_count || !keep_here())
 		return 0;
 	last = last_call(id);
 	if (!last)

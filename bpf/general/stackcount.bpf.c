@@ -25,7 +25,7 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 	struct stack_party *p = &entry.party[0];
 	struct walking *w;
 
-	if (id >= target_count || !keep_this_cpu() || !keep_current())
+	if (id >= target_count || !keep_here())
 		return 0;
 	if (by_process) {
 		p->tgid = p->tid = current_tgid();

@@ -24,7 +24,7 @@ TASK_SLOT(struct heap_call);
 
 inline_ int enter(u64 known)
 {
-	struct heap_call *c = keep_current() ? current_slot(true) : NULL;
+	struct heap_call *c = wanted_slot();
 
 	if (c)
 		c->known = known;
@@ -57,10 +57,8 @@ inline_ int changed(void *ctx, s64 grown, bool mapped)
 
 	if (!grown) /* a query of the heap's end, or a failed call */
 		return 0;
-	if ((u64)(grown < 0 ? -grown : grown) < min_bytes || (!heaps_keyed && grown < 0)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if ((u64)(grown < 0 ? -grown : grown) < min_bytes || (!heaps_keyed && grown < 0))
+		return filtered();
 	if (heaps_keyed) {
 		add_row(ctx, grown, mapped);
 		return 0;

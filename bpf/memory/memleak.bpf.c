@@ -57,9 +57,7 @@ static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_fun
 	struct allocation *a;
 	bool again;
 
-	if (!keep_current())
-		return NULL;
-	a = current_slot(true);
+	a = wanted_slot();
 	if (!a)
 		return NULL;
 	/* The same call probed twice, by two names of a function or because

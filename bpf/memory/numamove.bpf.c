@@ -27,11 +27,8 @@ inline_ bool by_balancing(u64 reason)
 
 inline_ int begin(u64 pages)
 {
-	struct migration *m;
+	struct migration *m = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	m = current_slot(true);
 	if (!m)
 		return 0;
 	m->pages = pages;

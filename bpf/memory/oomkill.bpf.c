@@ -46,15 +46,11 @@ TASK_SLOT(struct cause);
 inline_ int reclaims(u64 *ctx, u32 args, u32 kind)
 {
 	struct cause *c = current_slot(true);
-	s32 order;
-	u32 gfp;
 
 	if (!c)
 		return 0;
-	reclaim_args(ctx, args, &order, &gfp);
+	reclaim_args(ctx, args, &c->order, &c->gfp);
 	c->kind = kind;
-	c->order = order;
-	c->gfp = gfp;
 	c->known = true;
 	return 0;
 }

@@ -16,7 +16,7 @@ CALL_SLOT(struct shm_call)
 
 inline_ int begin(struct enter_ctx *ctx, u32 call, const int arguments)
 {
-	struct shm_call *c = call_begins();
+	struct shm_call *c = wanted_slot();
 
 	if (!c)
 		return 0;

@@ -29,12 +29,9 @@ inline_ u64 *start_of(struct under_way *w, u32 kind)
 
 inline_ int begin(u32 kind)
 {
-	struct under_way *w;
+	struct under_way *w = wanted_slot();
 	u64 *start;
 
-	if (!keep_current())
-		return 0;
-	w = current_slot(true);
 	if (!w)
 		return 0;
 	start = start_of(w, kind);

@@ -67,10 +67,8 @@ int on_exit(struct exit_ctx *ctx)
 		f.lport = 0;
 		__builtin_memset(f.local, 0, sizeof(f.local));
 	}
-	if ((ctx->ret < 0 && !with_errors) || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if ((ctx->ret < 0 && !with_errors) || !flow_wanted(&f))
+		return filtered();
 	if (counting) {
 		row = binds_row(&f);
 		if (row)

@@ -16,10 +16,8 @@ inline_ int accepted(struct sock *sk)
 	if ((protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) || !flow_read(sk, &f) ||
 	    !keep_current())
 		return 0;
-	if (!flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!flow_wanted(&f))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;

@@ -160,9 +160,4 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

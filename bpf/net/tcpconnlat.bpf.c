@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpconnlat: time from the first SYN to the end of a connection attempt. */
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/net/sock.bpf.h"
 #include "net/tcpconnlat.h"
 
@@ -86,9 +87,4 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

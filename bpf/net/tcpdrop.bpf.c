@@ -4,6 +4,7 @@
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "net/ipv6.bpf.h"
 #include "net/tcpdrop.h"
 
@@ -37,8 +38,7 @@ struct {
 
 inline_ void keep_owner(const struct flow *f, const struct sock_owner *o)
 {
-	if (bpf_map_update_elem(&owners, f, o, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&owners, f, o);
 }
 
 struct scratch_use {
@@ -231,10 +231,8 @@ int on_drop(u64 *ctx)
 		return 0;
 	if (tp_args_kfree_skb >= 3)
 		what.reason = (u32)ARG(ctx, 2);
-	if (!reason_wanted(what.reason)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!reason_wanted(what.reason))
+		return filtered();
 	if (tp_args_kfree_skb >= 4)
 		sk = (void *)ARG(ctx, 3);
 	if (!sk)
@@ -249,10 +247,8 @@ int on_drop(u64 *ctx)
 	what.flow.netns = netns_of(skb, sk);
 	if (!owner || !owner->id.known)
 		owner = owner_of(&what.flow);
-	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(&what.flow)) {
-		count(LEDGER_FILTERED);
+	if (!keep_connection(owner ?: &nobody, &what.flow))
 		return 0;
-	}
 	what.location = function_arg(ctx, 1);
 	if (counting)
 		return count_drop(ctx, &what, &(owner ?: &nobody)->id);
@@ -326,9 +322,4 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

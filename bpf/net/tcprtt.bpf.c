@@ -77,10 +77,8 @@ int on_segment(u64 *ctx)
 	if (filter.on || flow_filters_on() || by_local || by_remote)
 		flow_of(tp, &f);
 	owner = owner_of(sk, tp);
-	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
+	if (!keep_connection(owner ?: &nobody, &f))
 		return 0;
-	}
 	if (by_local || by_remote)
 		key.ip = f.ip;
 	if (by_local)

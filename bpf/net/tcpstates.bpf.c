@@ -2,6 +2,7 @@
 /* tcpstates: state changes of TCP sockets, and the time in each state. */
 #include "lib/net/acceptors.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "net/tcpstates.h"
 
 struct change {
@@ -31,13 +32,8 @@ inline_ bool incomplete(const struct flow *f, u32 oldstate, u32 newstate)
 inline_ void show(struct sock *sk, const struct flow *f, const struct sock_owner *o,
 		  const struct change *c)
 {
-	struct tcpstates_event *e;
+	struct tcpstates_event *e = keep_connection(o, f) ? emit_begin(sizeof(*e)) : NULL;
 
-	if (!owner_wanted(o) || !flow_wanted(f)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
-	e = emit_begin(sizeof(*e));
 	if (!e)
 		return;
 	e->head.time_ns = c->time;
@@ -84,9 +80,4 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

@@ -12,16 +12,9 @@ FILTER_PREFIXES(subnets_ipv6);
 
 inline_ u8 *subnet_of(const struct flow *f)
 {
-	struct address_prefix key = { .bits = 128 };
-	u32 *to = (u32 *)key.address;
-
-	if (f->ip == 4) {
-		to[2] = __builtin_bswap32(0xffff);
-		to[3] = *(const u32 *)f->remote;
-		return bpf_map_lookup_elem(&subnets_ipv4, &key);
-	}
-	__builtin_memcpy(key.address, f->remote, sizeof(key.address));
-	return bpf_map_lookup_elem(&subnets_ipv6, &key);
+	if (f->ip == 4)
+		return prefix_of(&subnets_ipv4, f->remote, 4);
+	return prefix_of(&subnets_ipv6, f->remote, 6);
 }
 
 inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)
@@ -35,10 +28,8 @@ inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)
 		return 0;
 	flow_of(tp, &f);
 	subnet = flow_wanted(&f) ? subnet_of(&f) : NULL;
-	if (!subnet) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!subnet)
+		return filtered();
 	number = *subnet;
 	barrier_var(number);
 	number &= TCPSUBNET_MOST - 1;

@@ -97,8 +97,7 @@ int on_state(u64 *ctx)
 		bpf_map_delete_elem(&owners, &f);
 	} else if (newstate == TCP_LISTEN && in_users_call(tp)) {
 		take_owner(&owner);
-		if (bpf_map_update_elem(&owners, &f, &owner, BPF_ANY))
-			count(LEDGER_UNTRACKED);
+		map_put(&owners, &f, &owner);
 	}
 	return 0;
 }

@@ -14,13 +14,8 @@ SOCK_SLOT(struct connection);
 
 inline_ void show(u32 kind, struct flow *f, const struct sock_owner *o, u64 time)
 {
-	struct tcptracer_event *e;
+	struct tcptracer_event *e = keep_connection(o, f) ? emit_begin(sizeof(*e)) : NULL;
 
-	if (!owner_wanted(o) || !flow_wanted(f)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
-	e = emit_begin(sizeof(*e));
 	if (!e)
 		return;
 	e->head.time_ns = time;

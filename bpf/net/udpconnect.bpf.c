@@ -28,10 +28,8 @@ int on_exit(struct exit_ctx *ctx)
 	known = read_sockaddr(c->address, f.remote, &f.rport, &f.ip);
 	if (!known && ctx->ret >= 0)
 		return 0;
-	if ((failed_only && ctx->ret >= 0) || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if ((failed_only && ctx->ret >= 0) || !flow_wanted(&f))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;

@@ -57,10 +57,8 @@ inline_ int checked(void *ctx, u64 userns, u32 capability, u32 options, s32 ret)
 
 	if (!keep_current())
 		return 0;
-	if (!check_wanted(capability, options, ret)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!check_wanted(capability, options, ret))
+		return filtered();
 	user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
 	e = emit_begin_stack(sizeof(*e));
 	if (!e)

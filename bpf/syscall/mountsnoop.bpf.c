@@ -41,7 +41,7 @@ SCRATCH(records, struct mount_record);
 /* The kernel rejects a program that reads more arguments than the call has. */
 inline_ int begin(struct enter_ctx *ctx, const int arguments)
 {
-	struct mount_call *c = call_begins();
+	struct mount_call *c = wanted_slot();
 
 	if (!c)
 		return 0;
@@ -100,10 +100,7 @@ inline_ void read_text(struct mount_record *r, u32 i, u64 from)
 	if (used > MOUNTSNOOP_ARGS * GIVEN_MOST)
 		return;
 	barrier_var(used); /* the check must apply to this register, not a copy */
-	n = text_user(r->text + used, GIVEN_MOST, (void *)from, &cut);
-	/* If the kernel could not read it either (EFAULT), the error is the program's. */
-	if (cut || (n < 0 && e->ret != -EFAULT))
-		count(LEDGER_TRUNCATED);
+	n = given_late(r->text + used, from, e->ret, &cut);
 	if (n < 0)
 		return;
 	bytes = n & GIVEN_MOST;

@@ -19,34 +19,30 @@ OPT(__u32, wanted_target);
 #define OUTCOME_LOSE_INFO 4 /* delivered, but without its siginfo */
 
 struct sig_call {
-	u64 under_way;
+	u64 start; /* 0: none in progress */
 	struct sigsnoop_event event;
 };
 
-TASK_SLOT(struct sig_call);
+CALL_SLOT(struct sig_call)
 
 inline_ bool signal_wanted(u32 signal)
 {
 	if (!wanted_signals || (signal - 1 < 64 && wanted_signals >> (signal - 1) & 1))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 inline_ int begin(u32 call, s64 given, u32 signal)
 {
-	struct sig_call *c;
+	struct sig_call *c = signal_wanted(signal) ? wanted_slot() : NULL;
 
-	if (!signal_wanted(signal) || !keep_current())
-		return 0;
-	c = current_slot(true);
 	if (!c)
 		return 0;
 	__builtin_memset(&c->event, 0, sizeof(c->event));
 	c->event.call = call;
 	c->event.given = given;
 	c->event.signal = signal;
-	c->under_way = true;
+	c->start = 1;
 	return 0;
 }
 
@@ -82,7 +78,7 @@ inline_ void sent_by_call(u32 signal, struct task_struct *t, s32 code, u32 outco
 {
 	struct sig_call *c = current_slot(false);
 
-	if (!c || !c->under_way || c->event.signal != signal || code > 0 || code == SI_TIMER)
+	if (!c || !c->start || c->event.signal != signal || code > 0 || code == SI_TIMER)
 		return;
 	if (c->event.sent)
 		c->event.sent++;
@@ -105,10 +101,8 @@ int on_signal(u64 *ctx)
 	if (!signal_wanted(signal) || !keep_current())
 		return 0;
 	if ((failed_only && (!outcome || outcome == OUTCOME_LOSE_INFO)) ||
-	    (wanted_target && task_tgid(t) != wanted_target)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	    (wanted_target && task_tgid(t) != wanted_target))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
@@ -126,19 +120,17 @@ SEC("tracepoint/syscalls/"
     "sys_exit_rt_tgsigqueueinfo,sys_exit_pidfd_send_signal")
 int on_exit(struct exit_ctx *ctx)
 {
-	struct sig_call *c = current_slot(false);
+	u64 start;
+	struct sig_call *c = call_ends(&start);
 	struct sigsnoop_event *e;
 
-	if (!c || !c->under_way)
+	if (!c)
 		return 0;
-	c->under_way = false;
 	e = &c->event;
 	if ((failed_only && ctx->ret >= 0) ||
 	    (wanted_target && e->given != wanted_target &&
-	     !(e->target.known && e->target.pid == wanted_target))) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	     !(e->target.known && e->target.pid == wanted_target)))
+		return filtered();
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->ret = ctx->ret;
 	identify_current(&e->who);

@@ -45,7 +45,7 @@ inline_ struct sock *unix_sock(u32 fd)
 
 inline_ int begin(u32 fd, u64 messages, bool sends, bool several)
 {
-	struct msg_call *c = unix_sock(fd) ? call_begins() : NULL;
+	struct msg_call *c = unix_sock(fd) ? wanted_slot() : NULL;
 
 	if (!c)
 		return 0;

@@ -30,7 +30,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name)
 
 	if (!tracing_since) /* attaching programs also calls stat */
 		return 0;
-	c = call_begins();
+	c = wanted_slot();
 	if (!c)
 		return 0;
 	c->name = name;
@@ -61,15 +61,12 @@ inline_ u32 path_given(struct stat_record *r, struct stat_call *c)
 {
 	struct statsnoop_event *e = &r->event;
 	bool cut = false;
-	s64 n;
+	s64 n = given_late(r->text, c->name, e->ret, &cut);
 
-	n = text_user(r->text, GIVEN_MOST, (void *)c->name, &cut);
-	if (n >= 0)
-		e->what |= cut ? STATSNOOP_GIVEN | STATSNOOP_CUT : STATSNOOP_GIVEN;
-	/* If the kernel could not read the name either (EFAULT), the error is the program's. */
-	if (cut || (n < 0 && e->ret != -EFAULT))
-		count(LEDGER_TRUNCATED);
-	return n < 0 ? 0 : n & GIVEN_MOST;
+	if (n < 0)
+		return 0;
+	e->what |= cut ? STATSNOOP_GIVEN | STATSNOOP_CUT : STATSNOOP_GIVEN;
+	return n & GIVEN_MOST;
 }
 
 SEC("tracepoint/syscalls/"
@@ -87,10 +84,8 @@ int on_exit(struct exit_ctx *ctx)
 	e = &c->event;
 	e->head.time_ns = start;
 	e->latency_ns = since(start, bpf_ktime_get_ns());
-	if (failed_only && ctx->ret >= 0) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (failed_only && ctx->ret >= 0)
+		return filtered();
 	e->ret = ctx->ret;
 	identify_current(&e->who);
 	e->path.at = sizeof(*e);

@@ -16,25 +16,12 @@ inline_ u32 log2_u64(u64 v)
 {
 	u32 r = 0;
 
-	if (v >> 32) {
-		r += 32;
-		v >>= 32;
-	}
-	if (v >> 16) {
-		r += 16;
-		v >>= 16;
-	}
-	if (v >> 8) {
-		r += 8;
-		v >>= 8;
-	}
-	if (v >> 4) {
-		r += 4;
-		v >>= 4;
-	}
-	if (v >> 2) {
-		r += 2;
-		v >>= 2;
+#pragma unroll
+	for (u32 bits = 32; bits > 1; bits /= 2) {
+		if (v >> bits) {
+			r += bits;
+			v >>= bits;
+		}
 	}
 	return r + (v >> 1);
 }
@@ -132,15 +119,7 @@ inline_ void cut_owner(struct task_id *owner)
 	static const value_type name##_zero;                                                \
 	inline_ value_type *name##_row_at(const void *key)                                  \
 	{                                                                                   \
-		value_type *v = bpf_map_lookup_elem(&name, key);                            \
-                                                                                            \
-		if (!v) {                                                                   \
-			bpf_map_update_elem(&name, key, &name##_zero, BPF_NOEXIST);         \
-			v = bpf_map_lookup_elem(&name, key);                                \
-		}                                                                           \
-		if (!v)                                                                     \
-			count(LEDGER_UNTRACKED);                                            \
-		return v;                                                                   \
+		return map_row(&name, key, &name##_zero);                                   \
 	}                                                                                   \
 	struct name##_owned {                                                               \
 		key_type key;                                                               \
@@ -225,31 +204,27 @@ inline_ void cut_owner(struct task_id *owner)
  * owner.
  */
 #define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
-#define HISTOGRAM_BY(name, key_type, add)                                                   \
-	OPT(__u64, name##_step);                                                            \
-	OPT(bool, name##_keyed);                                                            \
-	TABLE(name, key_type, struct hist)                                                  \
-	SUMS(name, struct hist)                                                             \
-	inline_ void name##_add(key_type *key, u64 value)                                   \
-	{                                                                                   \
-		struct hist *h = name##_keyed ? name##_row(key) : name##_slot();            \
-                                                                                            \
-		if (h)                                                                      \
-			add(h, value, 1, name##_step);                                      \
-	}                                                                                   \
-	inline_ void name##_add_of(key_type *key, u64 value, const struct task_id *owner)   \
-	{                                                                                   \
-		struct hist *h = name##_keyed ? name##_row_of(key, owner) : name##_slot();  \
-                                                                                            \
-		if (h)                                                                      \
-			add(h, value, 1, name##_step);                                      \
-	}                                                                                   \
-	inline_ void name##_add_of_task(key_type *key, u64 value, struct task_struct *t)    \
-	{                                                                                   \
-		struct hist *h = name##_keyed ? name##_row_of_task(key, t) : name##_slot(); \
-                                                                                            \
-		if (h)                                                                      \
-			add(h, value, 1, name##_step);                                      \
+#define HISTOGRAM_BY(name, key_type, add)                                                        \
+	OPT(__u64, name##_step);                                                                 \
+	OPT(bool, name##_keyed);                                                                 \
+	TABLE(name, key_type, struct hist)                                                       \
+	SUMS(name, struct hist)                                                                  \
+	inline_ void name##_add_to(struct hist *h, u64 value)                                    \
+	{                                                                                        \
+		if (h)                                                                           \
+			add(h, value, 1, name##_step);                                           \
+	}                                                                                        \
+	inline_ void name##_add(key_type *key, u64 value)                                        \
+	{                                                                                        \
+		name##_add_to(name##_keyed ? name##_row(key) : name##_slot(), value);            \
+	}                                                                                        \
+	inline_ void name##_add_of(key_type *key, u64 value, const struct task_id *owner)        \
+	{                                                                                        \
+		name##_add_to(name##_keyed ? name##_row_of(key, owner) : name##_slot(), value);  \
+	}                                                                                        \
+	inline_ void name##_add_of_task(key_type *key, u64 value, struct task_struct *t)         \
+	{                                                                                        \
+		name##_add_to(name##_keyed ? name##_row_of_task(key, t) : name##_slot(), value); \
 	}
 
 /* A histogram whose key mostly is just a command name; its rows are cached (KEPT). */

@@ -59,8 +59,7 @@ inline_ bool keep_disk(struct request *rq)
 {
 	if (on_wanted_disk(rq))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /*
@@ -128,8 +127,7 @@ inline_ bool keep_submission(struct bio *bio)
 {
 	if (wanted_submission(bio))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /*
@@ -331,8 +329,7 @@ inline_ u64 getrq_bio(u64 *ctx)
 	} bios SEC(".maps");                                            \
 	inline_ void bio_slot_put(u64 bio, slot_type *fresh)            \
 	{                                                               \
-		if (bpf_map_update_elem(&bios, &bio, fresh, BPF_ANY))   \
-			count(LEDGER_UNTRACKED);                        \
+		map_put(&bios, &bio, fresh);                            \
 	}                                                               \
 	/* Moves the data to `slot`. Front merges move the request's */ \
 	/* own bio to the end. */                                       \

@@ -161,12 +161,13 @@ inline_ struct block_io *wanted_slot(struct request *rq)
 	return claim(rq);
 }
 
-inline_ void io_inserted(struct request *rq)
+inline_ int io_inserted(struct request *rq)
 {
 	struct block_io *s = wanted_slot(rq);
 
 	if (s && !s->inserted)
 		s->inserted = bpf_ktime_get_ns();
+	return 0;
 }
 
 /* NULL: not wanted. *first: not issued before. If reissued, the request lacks the parts done.

@@ -26,8 +26,7 @@ inline_ void record_read(void *to, u32 size, const void *ctx, u32 at)
 	} commands SEC(".maps");                                               \
 	inline_ void command_start(const id_type *id, const start_type *start) \
 	{                                                                      \
-		if (bpf_map_update_elem(&commands, id, start, BPF_ANY))        \
-			count(LEDGER_UNTRACKED);                               \
+		map_put(&commands, id, start);                                 \
 	}                                                                      \
 	/* False: its start was not seen, or was filtered. */                  \
 	inline_ bool command_end(const id_type *id, start_type *start)         \

@@ -50,8 +50,7 @@ inline_ void remember_disk(u32 disk, u32 place, struct seek_place *p, u64 next)
 		*(volatile u64 *)&p->disk = disk + 1ULL;
 		return;
 	}
-	if (bpf_map_update_elem(&next_sectors, &disk, &next, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&next_sectors, &disk, &next);
 }
 
 /*

@@ -97,6 +97,34 @@ inline_ void count(enum ledger_cause cause)
 	count_n(cause, 1);
 }
 
+/* The user's filters exclude the event. */
+inline_ int filtered(void)
+{
+	count(LEDGER_FILTERED);
+	return 0;
+}
+
+/* Stores a value; if there is no room for it, that is counted. */
+inline_ void map_put(void *map, const void *key, const void *value)
+{
+	if (bpf_map_update_elem(map, key, value, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+}
+
+/* The value of this key, first a copy of `first`; NULL, and counted: there is no room for it. */
+inline_ void *map_row(void *map, const void *key, const void *first)
+{
+	void *v = bpf_map_lookup_elem(map, key);
+
+	if (!v) {
+		bpf_map_update_elem(map, key, first, BPF_NOEXIST);
+		v = bpf_map_lookup_elem(map, key);
+	}
+	if (!v)
+		count(LEDGER_UNTRACKED);
+	return v;
+}
+
 /* Clocks of two CPUs may differ slightly: returns 0 instead of a huge wrapped difference. */
 inline_ u64 since(u64 start, u64 now)
 {

@@ -73,12 +73,6 @@ inline_ u64 number_of_bits(u64 x)
 	return ((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
 }
 
-/* The running task's slot; NULL if it is not wanted. */
-inline_ struct last *wanted_slot(void)
-{
-	return keep_current() ? current_slot(true) : NULL;
-}
-
 /* The last added folio was not for a write. */
 inline_ void keep_ahead(struct last *l)
 {

@@ -264,12 +264,4 @@ inline_ bool ring_ended(u64 *ctx, struct ring_io *io)
 	return io->file && io->task;
 }
 
-/* For a read or write: RWF_* flags, and those implied by its file's flags. */
-inline_ u32 ring_call_flags(const struct ring_io *io)
-{
-	struct kiocb *kiocb = ring_kiocb(io->req);
-
-	return FOLLOW(kiocb, kiocb, ki_flags);
-}
-
 #endif

@@ -22,8 +22,7 @@ inline_ void accepted(struct sock *sk, const struct sock_owner *o)
 {
 	u64 key = (u64)sk;
 
-	if (bpf_map_update_elem(&acceptors, &key, o, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&acceptors, &key, o);
 }
 
 inline_ void forget_acceptor(const struct tcp_sock *tp)

@@ -78,7 +78,8 @@ inline_ void flow_of(const struct tcp_sock *tp, struct flow *f)
 	f->lport = port_of(tp->inet_conn.icsk_inet.inet_sport);
 }
 
-inline_ bool in_prefixes(void *prefixes, const u8 address[16], u32 ip)
+/* The value of the longest prefix of this address. */
+inline_ void *prefix_of(void *prefixes, const u8 address[16], u32 ip)
 {
 	struct address_prefix key = { .bits = 128 };
 	u32 *to = (u32 *)key.address;
@@ -107,9 +108,9 @@ inline_ bool flow_wanted(const struct flow *f)
 		return false;
 	if (filter_netns && f->netns != filter_netns)
 		return false;
-	if (filter_laddrs_on && !in_prefixes(&filter_laddrs, f->local, f->ip))
+	if (filter_laddrs_on && !prefix_of(&filter_laddrs, f->local, f->ip))
 		return false;
-	if (filter_raddrs_on && !in_prefixes(&filter_raddrs, f->remote, f->ip))
+	if (filter_raddrs_on && !prefix_of(&filter_raddrs, f->remote, f->ip))
 		return false;
 	if (filter_lports_on && !bpf_map_lookup_elem(&filter_lports, &lport))
 		return false;
@@ -175,6 +176,11 @@ inline_ bool owner_wanted(const struct sock_owner *o)
 	return o->id.known ? o->wanted : !filter.on;
 }
 
+inline_ bool keep_connection(const struct sock_owner *o, const struct flow *f)
+{
+	return (owner_wanted(o) && flow_wanted(f)) || filtered();
+}
+
 /*
  * Socket storage for tracing programs came with 5.11 (8e4597c627fb), as task storage
  * did; before, an LRU hash by address is used. Neither refuses a new socket.
@@ -195,12 +201,13 @@ inline_ bool owner_wanted(const struct sock_owner *o)
 		return s;                                                                     \
 	}                                                                                     \
 	/* Call when the socket is destroyed. */                                              \
-	inline_ void sock_slot_forget(struct sock *sk)                                        \
+	inline_ int sock_slot_forget(struct sock *sk)                                         \
 	{                                                                                     \
 		u64 key = (u64)sk;                                                            \
                                                                                               \
 		if (!has_task_storage())                                                      \
 			bpf_map_delete_elem(&sock_slots_hash, &key);                          \
+		return 0;                                                                     \
 	}
 
 #endif

@@ -22,7 +22,7 @@ CALL_SLOT(struct sock_call)
 
 inline_ int sock_call_begin(u32 fd, u64 address, u32 number)
 {
-	struct sock_call *c = call_begins();
+	struct sock_call *c = wanted_slot();
 
 	if (!c)
 		return 0;

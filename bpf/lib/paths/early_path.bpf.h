@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths passed to system calls, read at the call's entry.
+ * Texts passed to system calls, mostly paths, read at the call's entry or exit.
  *
- * Contexts: the running task, outside of interrupts.
+ * Contexts: the running task, outside of interrupts. Counts TRUNCATED.
  */
 #ifndef CORETAP_EARLY_PATH_BPF_H
 #define CORETAP_EARLY_PATH_BPF_H
 
 #include "lib/core/text.bpf.h"
 
-#define AT_CWD (-100)
 #define EFAULT 14
 #define GIVEN_MOST 4095 /* PATH_MAX without the terminator */
 #define GIVEN_EARLY 126
@@ -31,6 +30,19 @@ inline_ bool given_early(char *path, u64 name, struct text *ref)
 		return false;
 	ref->bytes = n;
 	return true;
+}
+
+/*
+ * At the call's exit, into a buffer of GIVEN_MOST + 2 bytes: the length of the text; < 0: it cannot
+ * be read. If the kernel could not read it either (EFAULT), the error is the program's.
+ */
+inline_ s64 given_late(char *path, u64 name, s64 result, bool *cut)
+{
+	s64 n = text_user(path, GIVEN_MOST, (void *)name, cut);
+
+	if (*cut || (n < 0 && result != -EFAULT))
+		count(LEDGER_TRUNCATED);
+	return n;
 }
 
 #endif

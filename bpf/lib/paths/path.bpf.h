@@ -103,6 +103,14 @@ inline_ struct fs_struct *current_fs(void)
 	return FOLLOW(task_struct, current_task(), fs);
 }
 
+#define AT_CWD (-100) /* as a descriptor: the working directory */
+
+/* The directory that a path of the running task is relative to. */
+inline_ const struct path *base_of(s32 dfd)
+{
+	return dfd == AT_CWD ? &current_fs()->pwd : &current_file(dfd)->f_path;
+}
+
 /*
  * The path of an open file as a process with this root sees it (path_walk),
  * or, if it is not in a directory, its name without a terminator.

@@ -18,7 +18,7 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 {
 	struct count_calls_counts *c;
 
-	if (id >= target_count || !keep_this_cpu() || !keep_current())
+	if (id >= target_count || !keep_here())
 		return 0;
 	c = calls_of(id);
 	if (c)
