@@ -12,12 +12,7 @@ struct flush {
 	struct task_id who;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64); /* the bio */
-	__type(value, struct flush);
-} flushes SEC(".maps");
+MAP(HASH, flushes, 1, u64, struct flush); /* by the bio's address */
 
 /* md0, or for partitions md_d0, or a name with this prefix: no other driver uses it. */
 inline_ bool on_md(struct bio *bio)

@@ -29,12 +29,7 @@ struct balance {
 	struct place places[PLACES]; /* of sets, then of single CPUs */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct balance);
-} balances SEC(".maps");
+MAP(ARRAY, balances, 1, u32, struct balance);
 
 struct waiter {
 	u64 place; /* index + 1 of its place; 0: not waiting */

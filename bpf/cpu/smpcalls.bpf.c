@@ -57,12 +57,7 @@ inline_ void add(struct call *c, bool timed, u64 ns, u64 run_ns)
 }
 
 /* By the address of the call's structure, which is in use until the function runs. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct call);
-} calls SEC(".maps");
+MAP(HASH, calls, 1, u64, struct call);
 
 struct run {
 	u64 start; /* 0: none in progress, or not wanted */

@@ -21,12 +21,7 @@ struct work {
  * By the address of the work item. Cancelled items stay until their
  * address is queued again, or until they are evicted as the oldest.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct work);
-} waiting SEC(".maps");
+MAP(LRU_HASH, waiting, 1, u64, struct work);
 
 /* The function of an item may free it, and the memory may be queued again. */
 struct execution {
@@ -34,12 +29,7 @@ struct execution {
 	u64 worker;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct execution);
-	__type(value, struct work);
-} running SEC(".maps");
+MAP(HASH, running, 1, struct execution, struct work);
 
 HISTOGRAM(times, struct wqlat_key)
 

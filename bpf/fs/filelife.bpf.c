@@ -11,12 +11,7 @@ OPT(__u64, max_age_ns);
 #define NAME_BYTES 256
 
 /* Creation times of existing files; the oldest are evicted. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct file_id);
-	__type(value, u64);
-} born SEC(".maps");
+MAP(LRU_HASH, born, 1, struct file_id, u64);
 
 struct life_record {
 	struct given_texts texts;

@@ -36,12 +36,7 @@ struct unused {
 	u64 pages;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct place);
-	__type(value, struct unused);
-} unused SEC(".maps");
+MAP(HASH, unused, 1, struct place, struct unused);
 
 /*
  * Number of unused pages of a file, so that reads of files without any
@@ -49,12 +44,7 @@ struct {
  */
 #define FILES_BITS 14
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << FILES_BITS);
-	__type(key, u32);
-	__type(value, u64);
-} unused_of_file SEC(".maps");
+MAP(ARRAY, unused_of_file, 1 << FILES_BITS, u32, u64);
 
 inline_ u64 *unused_pages_of(u64 mapping)
 {

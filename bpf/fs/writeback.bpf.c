@@ -11,12 +11,7 @@ OPT(__u32, wanted_reasons);
 OPT(__u64, min_ns);
 
 /* Work queued for a flusher, with its requester. Filtered work is not in the map. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u64);
-	__type(value, struct task_id);
-} askers SEC(".maps");
+MAP(LRU_HASH, askers, 1024, u64, struct task_id);
 
 /* A flusher's current work: written in passes, each with a tracepoint. */
 struct run {

@@ -29,12 +29,7 @@ TABLE(drops, struct tcpdrop_key, struct tcpdrop_count)
 SOCK_SLOT(struct sock_owner);
 
 /* For packets without a known socket. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct flow);
-	__type(value, struct sock_owner);
-} owners SEC(".maps");
+MAP(HASH, owners, 1, struct flow, struct sock_owner);
 
 inline_ void keep_owner(const struct flow *f, const struct sock_owner *o)
 {

@@ -18,12 +18,7 @@ struct check {
 	u32 denied;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct check);
-	__type(value, u8);
-} seen SEC(".maps");
+MAP(HASH, seen, 1, struct check, u8);
 
 inline_ bool first_of_its_kind(u32 capability, s32 ret)
 {

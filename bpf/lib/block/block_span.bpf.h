@@ -33,12 +33,7 @@ RQ_SLOTS(struct io);
 BIO_SLOTS(struct task_id);
 
 /* With --by for owners: kept until forget_owner(). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct task_id);
-} request_owners SEC(".maps");
+MAP(HASH, request_owners, 1, u64, struct task_id);
 
 inline_ void own_request(struct request *rq, const struct task_id *owner)
 {

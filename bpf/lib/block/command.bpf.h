@@ -18,12 +18,7 @@ inline_ void record_read(void *to, u32 size, const void *ctx, u32 at)
 
 /* command_start() and command_end(); the id type must have no padding. */
 #define COMMANDS(id_type, start_type)                                          \
-	struct {                                                               \
-		__uint(type, BPF_MAP_TYPE_HASH);                               \
-		__uint(max_entries, 1);                                        \
-		__type(key, id_type);                                          \
-		__type(value, start_type);                                     \
-	} commands SEC(".maps");                                               \
+	MAP(HASH, commands, 1, id_type, start_type);                           \
 	inline_ void command_start(const id_type *id, const start_type *start) \
 	{                                                                      \
 		map_put(&commands, id, start);                                 \

@@ -81,6 +81,15 @@ inline_ void *cpu_slot(void *map)
 	return bpf_map_lookup_elem(map, &cpu);
 }
 
+/* A map of this kind (HASH, LRU_HASH, ARRAY); the loader sets the size of most that have 1. */
+#define MAP(kind, name, entries, key_type, value_type) \
+	struct {                                       \
+		__uint(type, BPF_MAP_TYPE_##kind);     \
+		__uint(max_entries, entries);          \
+		__type(key, key_type);                 \
+		__type(value, value_type);             \
+	} name SEC(".maps")
+
 CPU_SLOTS(ledger, struct ledger);
 
 /* Atomic: a program in an interrupt may run in the middle of this one. */

@@ -11,24 +11,11 @@
 
 const volatile struct task_filter filter = {};
 
-#define FILTER_IDS(name)                         \
-	struct {                                 \
-		__uint(type, BPF_MAP_TYPE_HASH); \
-		__uint(max_entries, 1);          \
-		__type(key, u32);                \
-		__type(value, u8);               \
-	} name SEC(".maps")
+MAP(HASH, filter_tgids, 1, u32, u8);
+MAP(HASH, filter_tids, 1, u32, u8);
+MAP(HASH, filter_uids, 1, u32, u8);
 
-FILTER_IDS(filter_tgids);
-FILTER_IDS(filter_tids);
-FILTER_IDS(filter_uids);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, char[COMM_LEN]);
-	__type(value, u8);
-} filter_comms SEC(".maps");
+MAP(HASH, filter_comms, 1, char[COMM_LEN], u8);
 
 /* For each byte, the positions in all name parts where it occurs (task_filter's name_first). */
 const volatile __u64 filter_names[256] = {};

@@ -42,12 +42,7 @@ struct chunk {
 	u64 mapping, number;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct chunk);
-	__type(value, u64);
-} ahead_of SEC(".maps");
+MAP(LRU_HASH, ahead_of, 8192, struct chunk, u64);
 
 /* The word is 0 while a task changes its bits; bits set by other tasks meanwhile are added. */
 inline_ void set_bits(u64 *word, u64 bits)

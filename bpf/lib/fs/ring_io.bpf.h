@@ -75,12 +75,7 @@ struct ring_begun {
 	u64 doubtful;  /* several were pending at a time */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct ring_key);
-	__type(value, struct ring_begun);
-} ring_requests SEC(".maps");
+MAP(HASH, ring_requests, 1, struct ring_key, struct ring_begun);
 
 inline_ enum ring_operation ring_operation_of(struct io_kiocb *req)
 {

@@ -17,8 +17,8 @@
 OPT(__u32, filter_ip); /* 4 or 6; 0: both */
 OPT(bool, filter_lports_on);
 OPT(bool, filter_rports_on);
-FILTER_IDS(filter_lports);
-FILTER_IDS(filter_rports);
+MAP(HASH, filter_lports, 1, u32, u8);
+MAP(HASH, filter_rports, 1, u32, u8);
 OPT(__u32, filter_netns); /* 0: all */
 OPT(bool, filter_laddrs_on);
 OPT(bool, filter_raddrs_on);

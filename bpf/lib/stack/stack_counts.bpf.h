@@ -73,12 +73,7 @@ inline_ void add_stacks(void *map, void *entry, const u32 tasks, struct stack *k
 		struct stack_sum sum;                                                          \
 		struct stack_party party[tasks];                                               \
 	};                                                                                     \
-	struct {                                                                               \
-		__uint(type, BPF_MAP_TYPE_HASH);                                               \
-		__uint(max_entries, 1);                                                        \
-		__type(key, u64);                                                              \
-		__type(value, struct stack_row);                                               \
-	} stack_counts SEC(".maps");                                                           \
+	MAP(HASH, stack_counts, 1, u64, struct stack_row);                                     \
 	inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n) \
 	{                                                                                      \
 		add_stacks(&stack_counts, entry, tasks, kernel, ns, n);                        \
