@@ -53,8 +53,7 @@ inline_ int end(struct pt_regs *ctx)
 	if (bytes < SHORT_BYTES) {
 		if (bytes <= 0)
 			count(LEDGER_TRUNCATED);
-		emit_end(e);
-		return 0;
+		return emit_end(e);
 	}
 	bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
 	/* Room for the terminator, and for one more byte, which shows a truncated line. */
@@ -66,8 +65,7 @@ inline_ int end(struct pt_regs *ctx)
 		e->command.bytes = COMMAND_BYTES;
 	if (bytes <= 0 || bytes > COMMAND_BYTES + 1)
 		count(LEDGER_TRUNCATED);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 ON_USER_FUNCTION("uprobe/bash:readline", on_bash, begin(ctx))

@@ -52,8 +52,7 @@ inline_ int gc_end(u32 kind)
 	e->cpu = bpf_get_smp_processor_id();
 	e->kind = kind;
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 inline_ int gc_event(struct pt_regs *ctx, u32 role)

@@ -108,20 +108,20 @@ inline_ void add_stack(struct stack *to, struct submission *s)
 		count(LEDGER_STACK_FAILED);
 }
 
-inline_ void show(struct bioerr_event *from, struct submission *s)
+inline_ int show(struct bioerr_event *from, struct submission *s)
 {
 	struct bioerr_event *e;
 
 	e = emit_begin_stack(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	*e = *from;
 	e->head.time_ns = bpf_ktime_get_ns();
 	if (s && s->who.known)
 		e->owner = s->who;
 	if (stack_on)
 		add_stack((struct stack *)(e + 1), s);
-	emit_end(e);
+	return emit_end(e);
 }
 
 inline_ int failed(struct request *rq, s32 status, u32 bytes)

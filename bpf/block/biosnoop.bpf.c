@@ -46,18 +46,16 @@ int on_issue(u64 *ctx)
 	return 0;
 }
 
-inline_ void show(struct request *rq, struct block_io *s, u64 now, s32 status)
+inline_ int show(struct request *rq, struct block_io *s, u64 now, s32 status)
 {
 	u64 latency = since(s->issued, now);
 	struct biosnoop_event *e;
 
-	if (latency < min_ns) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (latency < min_ns)
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = now;
 	e->latency_ns = latency;
 	e->sector = s->sector;
@@ -72,7 +70,7 @@ inline_ void show(struct request *rq, struct block_io *s, u64 now, s32 status)
 		e->queued_ns = s->inserted ? since(s->inserted, s->issued) : 0;
 		e->queue_known = 1;
 	}
-	emit_end(e);
+	return emit_end(e);
 }
 
 SEC("tp_btf/block_rq_complete")

@@ -23,17 +23,17 @@ inline_ bool on_md(struct bio *bio)
 	return name[0] == 'm' && name[1] == 'd';
 }
 
-inline_ void show(struct bio *bio, const struct task_id *who, u64 now, u64 latency)
+inline_ int show(struct bio *bio, const struct task_id *who, u64 now, u64 latency)
 {
 	struct mdflush_event *e = emit_begin(sizeof(*e));
 
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = now;
 	e->latency_ns = latency;
 	e->disk = disk_number(bio_disk(bio));
 	e->who = *who;
-	emit_end(e);
+	return emit_end(e);
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -51,10 +51,8 @@ int on_bio(u64 *ctx)
 		return 0;
 	identify_current(&f.who);
 	f.start = bpf_ktime_get_ns();
-	if (!with_latency) {
-		show(bio, &f.who, f.start, 0);
-		return 0;
-	}
+	if (!with_latency)
+		return show(bio, &f.who, f.start, 0);
 	/* Its end was not seen: md has passed the bio itself on to one of its disks. */
 	if (bpf_map_lookup_elem(&flushes, &key))
 		count(LEDGER_UNMATCHED);

@@ -55,6 +55,5 @@ int on_tick(void *ctx)
 	frequencies_add(&key, khz / KHZ_PER_MHZ);
 	__builtin_memset(&key, 0, sizeof(key));
 	key.syswide = 1;
-	frequencies_add(&key, khz / KHZ_PER_MHZ);
-	return 0;
+	return frequencies_add(&key, khz / KHZ_PER_MHZ);
 }

@@ -18,7 +18,7 @@ struct attempt {
 	u64 file, argv;
 };
 
-CALL_SLOT(struct attempt)
+TASK_SLOT(struct attempt);
 
 /* The file, followed by the arguments. */
 struct exec_record {
@@ -145,17 +145,21 @@ inline_ bool next_arg(struct exec_record *r, char *to, u64 argv, u32 i)
 SEC("tracepoint/syscalls/sys_exit_execve,sys_exit_execveat")
 int on_failed(struct exit_ctx *ctx)
 {
-	u64 argv, start;
-	struct attempt *a = call_ends(&start);
+	struct attempt *a = current_slot(false);
 	struct execsnoop_event *e;
 	struct exec_record *r;
+	u64 argv, start;
 	u32 file = 0, args;
 	bool cut;
 	s64 n;
 
-	if (!a || ctx->ret >= 0)
+	if (!a || !a->start)
 		return 0;
+	start = a->start;
 	argv = a->argv;
+	a->start = 0;
+	if (ctx->ret >= 0)
+		return 0;
 	r = scratch(&scratch_failed);
 	if (!r)
 		return 0;

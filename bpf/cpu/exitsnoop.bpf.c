@@ -46,6 +46,5 @@ int on_exit(u64 *ctx)
 	if (ended)
 		e->max_rss = t->signal->maxrss;
 	identify_task(&e->who, shown);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

@@ -38,8 +38,7 @@ inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 		return 0;
 	if (distributed) {
 		complete(&key, name);
-		durations_add(&key, ns);
-		return 0;
+		return durations_add(&key, ns);
 	}
 	v = handlers_kept(irq, (u64)name);
 	if (!v) {

@@ -40,6 +40,5 @@ inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 	e->cpu = bpf_get_smp_processor_id();
 	e->spurious = spurious;
 	bpf_probe_read_kernel_str(e->name, sizeof(e->name), name);
-	emit_end_stack(ctx, e, sizeof(*e));
-	return 0;
+	return emit_end_stack(ctx, e, sizeof(*e));
 }

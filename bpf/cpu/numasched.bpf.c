@@ -63,6 +63,5 @@ int on_migrate(u64 *ctx)
 	e->to_cpu = to_cpu;
 	e->balancing = balancing;
 	identify_task(&e->who, t);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

@@ -54,10 +54,8 @@ int on_exit(u64 *ctx)
 		return 0;
 	if (by_cpu)
 		key.cpu = bpf_get_smp_processor_id();
-	if (distributed) {
-		durations_add(&key, ns);
-		return 0;
-	}
+	if (distributed)
+		return durations_add(&key, ns);
 	v = vectors_kept(key.vector, 0);
 	if (!v)
 		v = vectors_keep(key.vector, 0, &key);

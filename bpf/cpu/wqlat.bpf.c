@@ -55,8 +55,7 @@ inline_ int add(struct work *w, u64 function, u64 now)
 		key.function = function;
 	if (by_workqueue)
 		bpf_core_read_str(key.workqueue, sizeof(key.workqueue), &wq->name);
-	times_add(&key, since(w->start, now));
-	return 0;
+	return times_add(&key, since(w->start, now));
 }
 
 SEC("tp_btf/workqueue_execute_end")

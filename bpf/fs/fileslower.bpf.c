@@ -3,7 +3,6 @@
 #include "lib/fs/all_files.bpf.h"
 #include "lib/fs/timed_ring_io.bpf.h"
 #include "lib/paths/path_record.bpf.h"
-#include "lib/syscall/call_slot.bpf.h"
 #include "fs/fileslower.h"
 
 OPT(__u64, min_ns);
@@ -13,7 +12,7 @@ struct slow_call {
 	struct file_io io;
 };
 
-CALL_SLOT(struct slow_call)
+TASK_SLOT(struct slow_call);
 
 PATH_RECORD(slow_record, struct fileslower_event);
 
@@ -65,13 +64,15 @@ int on_ring_end(u64 *ctx)
 SEC("tp_btf/sys_exit")
 int on_exit(u64 *ctx)
 {
+	struct slow_call *call = current_slot(false);
 	u64 now = bpf_ktime_get_ns(), start;
-	struct slow_call *call = call_ends(&start);
 	struct slow_record *r;
 	struct file *file;
 
-	if (!call)
+	if (!call || !call->start)
 		return 0;
+	start = call->start;
+	call->start = 0;
 	if (!slow_enough(since(start, now)))
 		return 0;
 	/* Another thread may have closed it, and the descriptor may be another file's. */

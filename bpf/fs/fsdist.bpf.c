@@ -36,8 +36,7 @@ int on_ring_end(u64 *ctx)
 	if (!fs_ring_ended(ctx, &ended, &call))
 		return 0;
 	key = key_of(&call);
-	latencies_add_of_task(&key, call.latency, ended.task);
-	return 0;
+	return latencies_add_of_task(&key, call.latency, ended.task);
 }
 
 SEC("tp_btf/sys_exit")

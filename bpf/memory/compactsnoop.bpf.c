@@ -12,9 +12,16 @@ TP_ARGS(mm_compaction_begin);
 #define HAS_CONTROL (tp_args_mm_compaction_begin == 4)
 
 struct run {
-	u64 start;         /* 0: none in progress */
+	u64 start; /* 0: none in progress */
+	u64 migrated, migrate_scanned, free_scanned;
+	u64 min, low, high, free;
+	u64 free_blocks[FREE_AREAS];
 	struct zone *zone; /* from mm_compaction_suitable */
-	struct compactsnoop_event event;
+	s32 order;
+	u32 node;
+	u32 kind;
+	u32 pad;
+	char name[16];
 };
 
 TASK_SLOT(struct run);
@@ -33,18 +40,18 @@ inline_ u32 kind_of(struct compact_control *cc, s32 order)
 	return order < 0 ? COMPACT_MANUAL : COMPACT_DIRECT;
 }
 
-inline_ void describe_zone(struct compactsnoop_event *e, struct zone *z)
+inline_ void describe_zone(struct run *r, struct zone *z)
 {
 	u64 boost = BPF_CORE_READ(z, watermark_boost);
 	u32 areas = bpf_core_field_size(z->free_area) / bpf_core_type_size(struct free_area);
 	long free = 0;
 
-	e->min = BPF_CORE_READ(z, _watermark[0]) + boost;
-	e->low = BPF_CORE_READ(z, _watermark[1]) + boost;
-	e->high = BPF_CORE_READ(z, _watermark[2]) + boost;
+	r->min = BPF_CORE_READ(z, _watermark[0]) + boost;
+	r->low = BPF_CORE_READ(z, _watermark[1]) + boost;
+	r->high = BPF_CORE_READ(z, _watermark[2]) + boost;
 	bpf_core_read(&free, sizeof(free),
 		      &z->vm_stat[bpf_core_enum_value(enum zone_stat_item, NR_FREE_PAGES)]);
-	e->free = free > 0 ? free : 0;
+	r->free = free > 0 ? free : 0;
 	for (u32 i = 0; i < FREE_AREAS; i++) {
 		u64 blocks = 0;
 
@@ -53,10 +60,10 @@ inline_ void describe_zone(struct compactsnoop_event *e, struct zone *z)
 				&blocks, sizeof(blocks),
 				(void *)&z->free_area + i * bpf_core_type_size(struct free_area) +
 					bpf_core_field_offset(struct free_area, nr_free));
-		e->free_blocks[i] = blocks;
+		r->free_blocks[i] = blocks;
 	}
-	e->node = BPF_CORE_READ(z, node);
-	bpf_probe_read_kernel_str(e->zone, sizeof(e->zone), BPF_CORE_READ(z, name));
+	r->node = BPF_CORE_READ(z, node);
+	bpf_probe_read_kernel_str(r->name, sizeof(r->name), BPF_CORE_READ(z, name));
 }
 
 /* Only before 5.17. */
@@ -67,7 +74,7 @@ int on_suitable(u64 *ctx)
 
 	if (r && !r->start) {
 		r->zone = (struct zone *)ctx[0];
-		r->event.order = (s32)ctx[1];
+		r->order = (s32)ctx[1];
 	}
 	return 0;
 }
@@ -78,26 +85,24 @@ int on_begin(u64 *ctx)
 	struct compact_control *cc = NULL;
 	struct zone *zone;
 	struct run *r = wanted_slot();
-	struct compactsnoop_event *e;
 
 	if (!r)
 		return 0;
-	e = &r->event;
 	if (HAS_CONTROL) {
 		cc = (struct compact_control *)ARG(ctx, 0);
 		zone = BPF_CORE_READ(cc, zone);
-		e->order = BPF_CORE_READ(cc, order);
-		e->migrate_scanned = BPF_CORE_READ(cc, total_migrate_scanned);
-		e->free_scanned = BPF_CORE_READ(cc, total_free_scanned);
+		r->order = BPF_CORE_READ(cc, order);
+		r->migrate_scanned = BPF_CORE_READ(cc, total_migrate_scanned);
+		r->free_scanned = BPF_CORE_READ(cc, total_free_scanned);
 	} else {
 		zone = r->zone;
-		e->migrate_scanned = 0;
-		e->free_scanned = 0;
+		r->migrate_scanned = 0;
+		r->free_scanned = 0;
 	}
-	e->migrated = 0;
-	e->kind = kind_of(cc, e->order);
+	r->migrated = 0;
+	r->kind = kind_of(cc, r->order);
 	if (zone)
-		describe_zone(e, zone);
+		describe_zone(r, zone);
 	r->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -108,7 +113,7 @@ int on_isolate_migrate(u64 *ctx)
 	struct run *r = current_slot(false);
 
 	if (r && r->start)
-		r->event.migrate_scanned += ctx[2];
+		r->migrate_scanned += ctx[2];
 	return 0;
 }
 
@@ -118,7 +123,7 @@ int on_isolate_free(u64 *ctx)
 	struct run *r = current_slot(false);
 
 	if (r && r->start)
-		r->event.free_scanned += ctx[2];
+		r->free_scanned += ctx[2];
 	return 0;
 }
 
@@ -129,7 +134,7 @@ int on_migrate(u64 *ctx)
 	struct run *r = current_slot(false);
 
 	if (r && r->start)
-		r->event.migrated += ctx[0];
+		r->migrated += ctx[0];
 	return 0;
 }
 
@@ -145,22 +150,33 @@ int on_end(u64 *ctx)
 		return 0;
 	e = emit_begin_stack(sizeof(*e));
 	if (e) {
-		*e = r->event;
 		e->head.time_ns = r->start;
 		e->latency_ns = since(r->start, now);
+		e->min = r->min;
+		e->low = r->low;
+		e->high = r->high;
+		e->free = r->free;
+		__builtin_memcpy(e->free_blocks, r->free_blocks, sizeof(e->free_blocks));
+		__builtin_memcpy(e->zone, r->name, sizeof(e->zone));
+		e->migrated = r->migrated;
 		if (HAS_CONTROL) {
 			struct compact_control *cc = (struct compact_control *)ARG(ctx, 0);
 
 			e->migrate_scanned =
-				since(e->migrate_scanned, BPF_CORE_READ(cc, total_migrate_scanned));
+				since(r->migrate_scanned, BPF_CORE_READ(cc, total_migrate_scanned));
 			e->free_scanned =
-				since(e->free_scanned, BPF_CORE_READ(cc, total_free_scanned));
+				since(r->free_scanned, BPF_CORE_READ(cc, total_free_scanned));
 			e->sync = ARG(ctx, 3);
 			e->status = (s32)ARG(ctx, 4);
 		} else {
+			e->migrate_scanned = r->migrate_scanned;
+			e->free_scanned = r->free_scanned;
 			e->sync = ARG(ctx, 4);
 			e->status = (s32)ARG(ctx, 5);
 		}
+		e->order = r->order;
+		e->node = r->node;
+		e->kind = r->kind;
 		identify_current(&e->who);
 		emit_end_stack(ctx, e, sizeof(*e));
 	}

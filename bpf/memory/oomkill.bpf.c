@@ -105,8 +105,7 @@ inline_ int marked(void *ctx, struct task_struct *victim)
 	e->file = mm_rss(mm, RSS_FILE);
 	e->shmem = mm_rss(mm, RSS_SHMEM);
 	describe_memcg(&e->memcg, victim);
-	emit_end_stack(ctx, e, sizeof(*e));
-	return 0;
+	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
 PROGRAM(on_victim, "tp_btf/mark_victim", marked(ctx, (struct task_struct *)ctx[0]))

@@ -48,6 +48,5 @@ int on_exit(struct exit_ctx *ctx)
 	for (int i = 0; i < 3; i++)
 		e->args[i] = c->args[i];
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

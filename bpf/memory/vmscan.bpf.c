@@ -57,10 +57,8 @@ inline_ int end(u32 kind, u64 freed)
 	}
 	ns = since(*start, bpf_ktime_get_ns());
 	*start = 0;
-	if (distributed) {
-		durations_add(&key, ns);
-		return 0;
-	}
+	if (distributed)
+		return durations_add(&key, ns);
 	ADD(runs[kind], 1);
 	ADD(time_ns[kind], ns);
 	ADD(freed[kind], freed);

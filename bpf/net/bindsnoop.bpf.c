@@ -85,6 +85,5 @@ int on_exit(struct exit_ctx *ctx)
 	e->options = options_of(sk);
 	e->interface = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

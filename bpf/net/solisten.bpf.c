@@ -31,6 +31,5 @@ int on_exit(struct exit_ctx *ctx)
 	e->ret = ctx->ret;
 	e->protocol = FOLLOW(sock, sk, sk_protocol);
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

@@ -24,8 +24,7 @@ inline_ int accepted(struct sock *sk)
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->flow = f;
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 /*

@@ -52,8 +52,7 @@ inline_ int show(struct flow *f, const struct attempt *a, u32 error)
 	e->flow = *f;
 	e->owner = a->owner;
 	e->error = error;
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 /* Two programs may show a connection: only one of them gets the attempt. */

@@ -33,27 +33,25 @@ inline_ void starts(struct sock *sk)
 	a->start = bpf_ktime_get_ns();
 }
 
-inline_ void show(const struct tcp_sock *tp, const struct attempt *a, u64 now)
+inline_ int show(const struct tcp_sock *tp, const struct attempt *a, u64 now)
 {
 	u64 latency_ns = since(a->start, now);
 	struct tcpconnlat_event *e;
 	struct flow f = {};
 
 	flow_of(tp, &f);
-	if (latency_ns < min_ns || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (latency_ns < min_ns || !flow_wanted(&f))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = now;
 	e->flow = f;
 	e->latency_ns = latency_ns;
 	e->owner = a->owner;
 	if (failed_only)
 		e->error = tp->inet_conn.icsk_inet.sk.sk_err;
-	emit_end(e);
+	return emit_end(e);
 }
 
 SEC("tp_btf/inet_sock_set_state")

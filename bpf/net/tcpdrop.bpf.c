@@ -254,8 +254,7 @@ int on_drop(u64 *ctx)
 	e->head.time_ns = bpf_ktime_get_ns();
 	if (owner)
 		e->owner = owner->id;
-	emit_end_stack(ctx, e, sizeof(*e));
-	return 0;
+	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
 inline_ void accepted(struct sock *sk, const struct sock_owner *o)

@@ -137,8 +137,7 @@ inline_ int taken(struct tcp_sock *tp, const struct segment *s)
 	e->softirq_ns = s->softirq_ns;
 	if (by_process)
 		identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 /* Its arrival was not seen. */

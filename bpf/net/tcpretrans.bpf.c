@@ -46,8 +46,7 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 	e->flow = *f;
 	if (owner)
 		e->owner = owner->id;
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 /*

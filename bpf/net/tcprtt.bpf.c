@@ -85,6 +85,5 @@ int on_segment(u64 *ctx)
 		__builtin_memcpy(key.local, f.local, sizeof(key.local));
 	if (by_remote)
 		__builtin_memcpy(key.remote, f.remote, sizeof(key.remote));
-	times_add_of(&key, us * 1000ULL, &(owner ?: &nobody)->id);
-	return 0;
+	return times_add_of(&key, us * 1000ULL, &(owner ?: &nobody)->id);
 }

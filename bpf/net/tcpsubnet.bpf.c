@@ -12,9 +12,12 @@ FILTER_PREFIXES(subnets_ipv6);
 
 inline_ u8 *subnet_of(const struct flow *f)
 {
+	struct address_prefix key = {};
+
+	prefix_key(&key, f->remote, f->ip);
 	if (f->ip == 4)
-		return prefix_of(&subnets_ipv4, f->remote, 4);
-	return prefix_of(&subnets_ipv6, f->remote, 6);
+		return bpf_map_lookup_elem(&subnets_ipv4, &key);
+	return bpf_map_lookup_elem(&subnets_ipv6, &key);
 }
 
 inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)

@@ -38,6 +38,5 @@ int on_exit(struct exit_ctx *ctx)
 	e->ret = ctx->ret;
 	e->protocol = protocol;
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

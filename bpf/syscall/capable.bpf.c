@@ -67,8 +67,7 @@ inline_ int checked(void *ctx, u64 userns, u32 capability, u32 options, s32 ret)
 	call = current_call();
 	e->syscall = call < CALLS ? call + 1 : 0;
 	identify_current(&e->who);
-	emit_end_stack(ctx, e, sizeof(*e));
-	return 0;
+	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
 PROGRAM(on_checked, "fexit/cap_capable",

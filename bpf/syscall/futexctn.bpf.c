@@ -20,7 +20,7 @@ struct wait {
 	u32 may_restart;
 };
 
-CALL_SLOT(struct wait)
+TASK_SLOT(struct wait);
 HISTOGRAM(waits, struct futexctn_key)
 CPU_TABLE(locks, struct futexctn_key, struct futexctn_sums)
 
@@ -66,20 +66,20 @@ inline_ u64 lock_of(struct wait *w, s64 ret)
 
 inline_ int end(struct exit_ctx *ctx)
 {
-	u64 start, ns;
-	struct wait *w = call_ends(&start);
+	struct wait *w = current_slot(false);
 	struct futexctn_key key = {};
 	struct futexctn_sums *sums;
+	u64 ns;
 
-	if (!w)
+	if (!w || !w->start) /* filtered, not tracked (counted there), or not a wait */
 		return 0;
-	ns = since(start, bpf_ktime_get_ns());
+	ns = since(w->start, bpf_ktime_get_ns());
+	w->start = 0;
 	w->may_restart = ctx->ret == -ERESTART_RESTARTBLOCK;
 	key.lock = lock_of(w, ctx->ret);
 	if (only_lock && key.lock != only_lock)
 		return filtered();
 	key.op = w->op;
-	key.result = result_of(ctx->ret);
 	key.pid = current_tgid();
 	if (by_thread) {
 		key.tid = current_tid();
@@ -88,11 +88,10 @@ inline_ int end(struct exit_ctx *ctx)
 		process_comm(key.comm);
 	}
 	if (!summary) {
+		key.result = result_of(ctx->ret);
 		key.user_stack = w->stack = stack_of_user(ctx, w->stack);
-		waits_add(&key, ns);
-		return 0;
+		return waits_add(&key, ns);
 	}
-	key.result = 0;
 	sums = locks_row(&key);
 	if (!sums)
 		return 0;

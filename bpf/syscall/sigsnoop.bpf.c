@@ -19,11 +19,11 @@ OPT(__u32, wanted_target);
 #define OUTCOME_LOSE_INFO 4 /* delivered, but without its siginfo */
 
 struct sig_call {
-	u64 start; /* 0: none in progress */
+	u64 under_way;
 	struct sigsnoop_event event;
 };
 
-CALL_SLOT(struct sig_call)
+TASK_SLOT(struct sig_call);
 
 inline_ bool signal_wanted(u32 signal)
 {
@@ -42,7 +42,7 @@ inline_ int begin(u32 call, s64 given, u32 signal)
 	c->event.call = call;
 	c->event.given = given;
 	c->event.signal = signal;
-	c->start = 1;
+	c->under_way = true;
 	return 0;
 }
 
@@ -78,7 +78,7 @@ inline_ void sent_by_call(u32 signal, struct task_struct *t, s32 code, u32 outco
 {
 	struct sig_call *c = current_slot(false);
 
-	if (!c || !c->start || c->event.signal != signal || code > 0 || code == SI_TIMER)
+	if (!c || !c->under_way || c->event.signal != signal || code > 0 || code == SI_TIMER)
 		return;
 	if (c->event.sent)
 		c->event.sent++;
@@ -111,8 +111,7 @@ int on_signal(u64 *ctx)
 	sent_to(e, t, code, outcome);
 	identify_current(&e->who);
 	e->pidns = current_pidns();
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 SEC("tracepoint/syscalls/"
@@ -120,12 +119,12 @@ SEC("tracepoint/syscalls/"
     "sys_exit_rt_tgsigqueueinfo,sys_exit_pidfd_send_signal")
 int on_exit(struct exit_ctx *ctx)
 {
-	u64 start;
-	struct sig_call *c = call_ends(&start);
+	struct sig_call *c = current_slot(false);
 	struct sigsnoop_event *e;
 
-	if (!c)
+	if (!c || !c->under_way)
 		return 0;
+	c->under_way = false;
 	e = &c->event;
 	if ((failed_only && ctx->ret >= 0) ||
 	    (wanted_target && e->given != wanted_target &&

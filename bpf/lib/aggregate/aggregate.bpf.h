@@ -16,12 +16,25 @@ inline_ u32 log2_u64(u64 v)
 {
 	u32 r = 0;
 
-#pragma unroll
-	for (u32 bits = 32; bits > 1; bits /= 2) {
-		if (v >> bits) {
-			r += bits;
-			v >>= bits;
-		}
+	if (v >> 32) {
+		r += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		r += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		r += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		r += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		r += 2;
+		v >>= 2;
 	}
 	return r + (v >> 1);
 }
@@ -204,34 +217,37 @@ inline_ void cut_owner(struct task_id *owner)
  * owner.
  */
 #define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
-#define HISTOGRAM_BY(name, key_type, add)                                                        \
-	OPT(__u64, name##_step);                                                                 \
-	OPT(bool, name##_keyed);                                                                 \
-	TABLE(name, key_type, struct hist)                                                       \
-	SUMS(name, struct hist)                                                                  \
-	inline_ void name##_add_to(struct hist *h, u64 value)                                    \
-	{                                                                                        \
-		if (h)                                                                           \
-			add(h, value, 1, name##_step);                                           \
-	}                                                                                        \
-	inline_ void name##_add(key_type *key, u64 value)                                        \
-	{                                                                                        \
-		name##_add_to(name##_keyed ? name##_row(key) : name##_slot(), value);            \
-	}                                                                                        \
-	inline_ void name##_add_of(key_type *key, u64 value, const struct task_id *owner)        \
-	{                                                                                        \
-		name##_add_to(name##_keyed ? name##_row_of(key, owner) : name##_slot(), value);  \
-	}                                                                                        \
-	inline_ void name##_add_of_task(key_type *key, u64 value, struct task_struct *t)         \
-	{                                                                                        \
-		name##_add_to(name##_keyed ? name##_row_of_task(key, t) : name##_slot(), value); \
+#define HISTOGRAM_BY(name, key_type, add)                                                       \
+	OPT(__u64, name##_step);                                                                \
+	OPT(bool, name##_keyed);                                                                \
+	TABLE(name, key_type, struct hist)                                                      \
+	SUMS(name, struct hist)                                                                 \
+	inline_ int name##_add_to(struct hist *h, u64 value)                                    \
+	{                                                                                       \
+		if (h)                                                                          \
+			add(h, value, 1, name##_step);                                          \
+		return 0;                                                                       \
+	}                                                                                       \
+	inline_ int name##_add(key_type *key, u64 value)                                        \
+	{                                                                                       \
+		return name##_add_to(name##_keyed ? name##_row(key) : name##_slot(), value);    \
+	}                                                                                       \
+	inline_ int name##_add_of(key_type *key, u64 value, const struct task_id *owner)        \
+	{                                                                                       \
+		return name##_add_to(name##_keyed ? name##_row_of(key, owner) : name##_slot(),  \
+				     value);                                                    \
+	}                                                                                       \
+	inline_ int name##_add_of_task(key_type *key, u64 value, struct task_struct *t)         \
+	{                                                                                       \
+		return name##_add_to(name##_keyed ? name##_row_of_task(key, t) : name##_slot(), \
+				     value);                                                    \
 	}
 
 /* A histogram whose key mostly is just a command name; its rows are cached (KEPT). */
 #define COMM_HISTOGRAM(name, key_type)                                               \
 	HISTOGRAM(name, key_type)                                                    \
 	KEPT(name, key_type, struct hist)                                            \
-	inline_ void name##_add_comm(key_type *key, u64 value)                       \
+	inline_ int name##_add_comm(key_type *key, u64 value)                        \
 	{                                                                            \
 		u64 *comm = (u64 *)key->comm, number = comm[0] * 0x9e3779b97f4a7c15; \
 		struct hist *h;                                                      \
@@ -240,8 +256,7 @@ inline_ void cut_owner(struct task_id *owner)
 		h = name##_kept(number, comm[1]);                                    \
 		if (!h)                                                              \
 			h = name##_keep(number, comm[1], key);                       \
-		if (h)                                                               \
-			hist_log2(h, value, 1, name##_step);                         \
+		return name##_add_to(h, value);                                      \
 	}
 
 #endif

@@ -16,6 +16,22 @@ inline_ void record_read(void *to, u32 size, const void *ctx, u32 at)
 	bpf_probe_read_kernel(to, size, ctx + at);
 }
 
+inline_ u16 record_u16(const void *ctx, u32 at)
+{
+	u16 value = 0;
+
+	record_read(&value, sizeof(value), ctx, at);
+	return value;
+}
+
+inline_ u32 record_u32(const void *ctx, u32 at)
+{
+	u32 value = 0;
+
+	record_read(&value, sizeof(value), ctx, at);
+	return value;
+}
+
 /* command_start() and command_end(); the id type must have no padding. */
 #define COMMANDS(id_type, start_type)                                          \
 	MAP(HASH, commands, 1, id_type, start_type);                           \

@@ -131,10 +131,9 @@ SEC("tp_btf/mm_filemap_get_pages")
 int on_read(u64 *ctx)
 {
 	u64 mapping = ctx[0], first = ctx[1], last = ctx[2], calls;
-	struct last *l;
+	struct last *l = wanted_slot();
 	bool echo;
 
-	l = wanted_slot();
 	if (!l)
 		return 0;
 	calls = read_calls();
@@ -168,10 +167,9 @@ inline_ bool tried_again(struct last *l, u64 mapping, u64 from, u64 to)
 SEC("tp_btf/mm_filemap_map_pages")
 int on_map(u64 *ctx)
 {
-	struct last *l;
+	struct last *l = wanted_slot();
 	bool again;
 
-	l = wanted_slot();
 	if (!l)
 		return 0;
 	l->fault_mapping = ctx[0];
@@ -190,10 +188,9 @@ SEC("tp_btf/mm_filemap_fault")
 int on_fault(u64 *ctx)
 {
 	u64 mapping = ctx[0], index = ctx[1];
-	struct last *l;
+	struct last *l = wanted_slot();
 	bool echo;
 
-	l = wanted_slot();
 	if (!l)
 		return 0;
 	echo = l->fault_mapping == mapping && l->fault_from <= index && index <= l->fault_to;

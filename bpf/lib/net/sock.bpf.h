@@ -78,18 +78,25 @@ inline_ void flow_of(const struct tcp_sock *tp, struct flow *f)
 	f->lport = port_of(tp->inet_conn.icsk_inet.inet_sport);
 }
 
-/* The value of the longest prefix of this address. */
-inline_ void *prefix_of(void *prefixes, const u8 address[16], u32 ip)
+/* The key to find the longest prefix of this address; *key is zeroed. */
+inline_ void prefix_key(struct address_prefix *key, const u8 address[16], u32 ip)
 {
-	struct address_prefix key = { .bits = 128 };
-	u32 *to = (u32 *)key.address;
+	u32 *to = (u32 *)key->address;
 
+	key->bits = 128;
 	if (ip == 4) {
 		to[2] = __builtin_bswap32(0xffff);
 		to[3] = *(const u32 *)address;
 	} else {
-		__builtin_memcpy(key.address, address, sizeof(key.address));
+		__builtin_memcpy(key->address, address, sizeof(key->address));
 	}
+}
+
+inline_ bool in_prefixes(void *prefixes, const u8 address[16], u32 ip)
+{
+	struct address_prefix key = {};
+
+	prefix_key(&key, address, ip);
 	return bpf_map_lookup_elem(prefixes, &key);
 }
 
@@ -108,9 +115,9 @@ inline_ bool flow_wanted(const struct flow *f)
 		return false;
 	if (filter_netns && f->netns != filter_netns)
 		return false;
-	if (filter_laddrs_on && !prefix_of(&filter_laddrs, f->local, f->ip))
+	if (filter_laddrs_on && !in_prefixes(&filter_laddrs, f->local, f->ip))
 		return false;
-	if (filter_raddrs_on && !prefix_of(&filter_raddrs, f->remote, f->ip))
+	if (filter_raddrs_on && !in_prefixes(&filter_raddrs, f->remote, f->ip))
 		return false;
 	if (filter_lports_on && !bpf_map_lookup_elem(&filter_lports, &lport))
 		return false;
