@@ -77,9 +77,8 @@ inline_ int begin(u32 fd, u64 at, u64 bytes, u64 vectors)
 {
 	struct file *file = current_file(fd);
 	u32 terminal = file ? terminal_of(file) : 0;
-	struct tty_write *w;
+	struct tty_write *w = terminal ? wanted_slot() : NULL;
 
-	w = terminal ? wanted_slot() : NULL;
 	if (!w)
 		return 0;
 	w->terminal = terminal;

@@ -63,7 +63,7 @@ int on_exit(struct exit_ctx *ctx)
 	sk = current_sock(c->fd);
 	if (!sk || !flow_read(sk, &f))
 		return 0; /* not an IPv4 or IPv6 socket */
-	if (ctx->ret < 0 && !read_sockaddr(c->address, f.local, &f.lport, &f.ip)) {
+	if (ctx->ret < 0 && !read_sockaddr(c->address, SOCKADDR_READ, f.local, &f.lport, &f.ip)) {
 		f.lport = 0;
 		__builtin_memset(f.local, 0, sizeof(f.local));
 	}

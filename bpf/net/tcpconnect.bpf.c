@@ -146,30 +146,10 @@ inline_ bool undecided(s64 ret)
 	       call_interrupted(ret);
 }
 
-/* struct sockaddr_in and sockaddr_in6 combined. */
-struct wished {
-	u16 family;
-	__be16 port;
-	u32 four;
-	u32 six[4];
-};
-
 /* The requested remote address; the local end as far as it is bound. */
 inline_ bool flow_wished(struct sock *sk, const u64 *args, struct flow *f)
 {
-	struct wished to = {};
-	u32 *remote = (u32 *)f->remote;
-
-	if (!flow_read(sk, f) ||
-	    bpf_probe_read_user(&to, args[2] < sizeof(to) ? 16 : sizeof(to), (void *)args[1]))
-		return false;
-	f->rport = port_of(to.port);
-	f->ip = to.family == SOCK_AF_INET6 && !mapped((struct in6_addr *)to.six) ? 6 : 4;
-	if (f->ip == 6)
-		__builtin_memcpy(f->remote, to.six, sizeof(to.six));
-	else
-		remote[0] = to.family == SOCK_AF_INET ? to.four : to.six[3];
-	return to.family == SOCK_AF_INET || to.family == SOCK_AF_INET6;
+	return flow_read(sk, f) && read_sockaddr(args[1], args[2], f->remote, &f->rport, &f->ip);
 }
 
 /* With --failed: attempts rejected by the kernel before it sent anything. */

@@ -36,7 +36,7 @@ struct waited {
 };
 
 /* Called when a wanted task gets the CPU after a wait. */
-inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
+inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
 /* Called at each switch, before add_wait(). */
 inline_ void at_switch(struct task_struct *prev, u64 now);
 
@@ -82,8 +82,7 @@ int switch_by_delay(u64 *ctx)
 		delay += since(queued, next->se.cfs_rq->rq->clock);
 	if (w)
 		w->delay += delay;
-	add_wait(ctx, next, &(struct waited){ .ns = delay, .queued = queued });
-	return 0;
+	return add_wait(ctx, next, &(struct waited){ .ns = delay, .queued = queued });
 }
 
 inline_ int enqueue(struct task_struct *t, u64 now)
@@ -153,8 +152,7 @@ int switch_by_wakeup(u64 *ctx)
 	w->delay = 0;
 	if (affinity)
 		split_wait(&wait, w, next, now);
-	add_wait(ctx, next, &wait);
-	return 0;
+	return add_wait(ctx, next, &wait);
 }
 
 #endif
