@@ -20,13 +20,8 @@ inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 {
 	u64 *to = ((struct entered *)c)->arguments;
 
-	if (!arguments)
-		return;
-	if (at->sp == SYSTEM_CALL) {
-		call_arguments(at->regs, false, to);
-		return;
-	}
-	call_registers(at->regs, to);
+	if (arguments)
+		place_arguments(at, at->sp == SYSTEM_CALL, to);
 }
 
 /* An interrupt during the walk may also end a slow call. */
