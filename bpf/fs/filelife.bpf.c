@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filelife: removed files, and their age. */
-#include "lib/paths/file_id.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "fs/current_removal.bpf.h"
