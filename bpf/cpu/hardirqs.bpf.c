@@ -2,7 +2,6 @@
 /* hardirqs: number of interrupt handler runs, and their time. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/sched/each_irq.bpf.h"
 #include "cpu/hardirqs.h"
 

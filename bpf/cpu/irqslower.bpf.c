@@ -2,7 +2,6 @@
 /* irqslower: slow interrupt handlers. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/core/emit.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/sched/each_irq.bpf.h"
 #include "cpu/irqslower.h"
 

@@ -2,7 +2,6 @@
 /* klockstat: kernel locks, by the code that takes them: time waiting for them, or holding them. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "cpu/lock.bpf.h"
 #include "cpu/klockstat.h"

@@ -2,7 +2,6 @@
 /* softirqs: number of softirq runs, and their time without nested hardware interrupts. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/sched/each_irq.bpf.h"
 #include "cpu/softirqs.h"
 
@@ -56,9 +55,7 @@ int on_exit(u64 *ctx)
 		key.cpu = bpf_get_smp_processor_id();
 	if (distributed)
 		return durations_add(&key, ns);
-	v = vectors_kept(key.vector, 0);
-	if (!v)
-		v = vectors_keep(key.vector, 0, &key);
+	v = vectors_kept_row(key.vector, 0, &key);
 	if (!v)
 		return 0;
 	v->count++;
@@ -72,11 +69,8 @@ SEC("tp_btf/softirq_entry")
 int on_entry(u64 *ctx)
 {
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
-	struct softirq_cpu *cpu;
+	struct softirq_cpu *cpu = keep_here() ? cpu_slot(&cpus) : NULL;
 
-	if (!keep_here())
-		return 0;
-	cpu = cpu_slot(&cpus);
 	if (!cpu)
 		return 0;
 	if (end_missed(cpu->at[vector].start))

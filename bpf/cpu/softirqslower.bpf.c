@@ -2,7 +2,6 @@
 /* softirqslower: softirqs that wait long before they run, or run long. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/core/emit.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "cpu/softirqslower.h"
 
 OPT(__u64, min_ns);

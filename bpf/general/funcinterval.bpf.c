@@ -3,7 +3,6 @@
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/cpu.bpf.h"
 #include "lib/core/exchange.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/targets/each_target.bpf.h"
 #include "general/funcinterval.h"
 

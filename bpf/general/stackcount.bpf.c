@@ -3,7 +3,6 @@
 #include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack_counts.bpf.h"
 #include "lib/core/cpu.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/targets/each_target.bpf.h"
 

@@ -8,7 +8,6 @@
 #define CORETAP_COUNT_CALLS_BPF_H
 
 #include "lib/core/cpu.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/targets/each_target.bpf.h"
 #include "lib/targets/count_calls.h"
 
