@@ -22,15 +22,7 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 }
 
 PROGRAM(on_insert, "tp_btf/block_rq_insert", io_inserted(insert_rq(ctx)))
-
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
-{
-	bool first;
-
-	io_issued(issue_rq(ctx), 0, &first);
-	return 0;
-}
+PROGRAM(on_issue, "tp_btf/block_rq_issue", io_issue(issue_rq(ctx)))
 
 SEC("tp_btf/block_rq_complete")
 int on_complete(u64 *ctx)

@@ -190,6 +190,15 @@ inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
 	return s;
 }
 
+/* For programs that only need the time. */
+inline_ int io_issue(struct request *rq)
+{
+	bool first;
+
+	io_issued(rq, 0, &first);
+	return 0;
+}
+
 /* The slot of a completely done request; NULL: not done yet, or its start was not seen. */
 inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 {
