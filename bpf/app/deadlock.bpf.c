@@ -157,10 +157,8 @@ __noinline int note_order(u32 at)
 			return 0;
 		seen = bpf_map_lookup_elem(&orders, &order);
 	}
-	if (!seen) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (!seen)
+		return counted(LEDGER_UNTRACKED);
 	if (seen->tid != current_tid())
 		seen->flags |= DEADLOCK_SEVERAL;
 	if (l->how != WAITS_TIMED)
@@ -250,8 +248,7 @@ static __noinline int got(struct pt_regs *ctx)
 		h->depth = 1;
 		return 0;
 	}
-	count(LEDGER_UNTRACKED);
-	return 0;
+	return counted(LEDGER_UNTRACKED);
 }
 
 static __noinline int unlocks(u64 address)
@@ -377,6 +374,5 @@ int on_new_task(u64 *ctx)
 	creator.pid = current_tgid();
 	creator.tid = current_tid();
 	bpf_get_current_comm(creator.comm, sizeof(creator.comm));
-	map_put(&creators, &tid, &creator);
-	return 0;
+	return map_put(&creators, &tid, &creator);
 }

@@ -35,10 +35,8 @@ inline_ int gc_end(u32 kind)
 	if (!keep_current())
 		return 0;
 	c = current_slot(false);
-	if (!c || !c->kinds[kind].depth) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (!c || !c->kinds[kind].depth)
+		return counted(LEDGER_UNMATCHED);
 	if (--c->kinds[kind].depth)
 		return 0;
 	pause = since(c->kinds[kind].start, now);

@@ -56,8 +56,7 @@ int on_bio(u64 *ctx)
 	/* Its end was not seen: md has passed the bio itself on to one of its disks. */
 	if (bpf_map_lookup_elem(&flushes, &key))
 		count(LEDGER_UNMATCHED);
-	map_put(&flushes, &key, &f);
-	return 0;
+	return map_put(&flushes, &key, &f);
 }
 
 SEC("tp_btf/block_bio_complete")

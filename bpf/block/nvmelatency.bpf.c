@@ -53,9 +53,12 @@ TASK_SLOT(struct prepared);
 
 inline_ struct id read_id(void *ctx, u32 controller, u32 queue, u32 tag)
 {
-	return (struct id){ .controller = record_u32(ctx, controller),
-			    .queue = record_u32(ctx, queue),
-			    .tag = record_u16(ctx, tag) & TAG_MASK };
+	struct id id = {};
+
+	record_read(&id.controller, sizeof(u32), ctx, controller);
+	record_read(&id.queue, sizeof(u32), ctx, queue);
+	id.tag = record_u16(ctx, tag) & TAG_MASK;
+	return id;
 }
 
 SEC("tracepoint/nvme/nvme_setup_cmd")

@@ -69,11 +69,13 @@ int on_issue(u64 *ctx)
 
 inline_ void read_id(void *ctx, struct id *id, u32 tag, u32 bytes)
 {
-	u32 place = record_u32(ctx, bytes), length = place >> 16 & 0xff;
+	u32 place = 0, length;
 
 	record_read(&id->device, sizeof(id->device), ctx, at_place);
 	if (tag)
 		record_read(&id->tag, sizeof(id->tag), ctx, tag);
+	record_read(&place, sizeof(place), ctx, bytes);
+	length = place >> 16 & 0xff;
 	if (length > SCSI_CDB)
 		length = SCSI_CDB;
 	record_read(id->bytes, length, ctx, place & 0xffff);
@@ -123,7 +125,10 @@ inline_ int end(void *ctx, u32 result)
 SEC("tracepoint/scsi/scsi_dispatch_cmd_done")
 int on_done(void *ctx)
 {
-	return end(ctx, record_u32(ctx, at_end_result));
+	u32 result = 0;
+
+	record_read(&result, sizeof(result), ctx, at_end_result);
+	return end(ctx, result);
 }
 
 SEC("tracepoint/scsi/scsi_dispatch_cmd_timeout")

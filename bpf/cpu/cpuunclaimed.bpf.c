@@ -196,10 +196,8 @@ __noinline int claim_set(u32 number)
 /* Index + 1 of the place for these CPUs; 0, and counted, if they are not known. */
 inline_ u32 place_of(u32 allowed)
 {
-	if (allowed == CPUS_UNKNOWN) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (allowed == CPUS_UNKNOWN)
+		return counted(LEDGER_UNTRACKED);
 	return allowed & SINGLE_CPU ? CPU_SETS + (allowed & (CPUS - 1)) + 1 : allowed + 1;
 }
 

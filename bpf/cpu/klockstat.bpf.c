@@ -157,8 +157,7 @@ inline_ int acquired(void *ctx, bool of_function, u64 lock, u32 flags)
 	if (!wanted(lock))
 		return 0;
 	take(ctx, of_function, &t, lock, flags);
-	map_put(&held, &key, &t);
-	return 0;
+	return map_put(&held, &key, &t);
 }
 
 inline_ int released(u64 lock, u32 flags)

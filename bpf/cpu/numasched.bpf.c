@@ -49,10 +49,8 @@ int on_migrate(u64 *ctx)
 	}
 	if ((from == to && from >= 0) || !keep_task(t))
 		return 0;
-	if (from < 0 || to < 0) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (from < 0 || to < 0)
+		return counted(LEDGER_UNTRACKED);
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;

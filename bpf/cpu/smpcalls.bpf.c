@@ -112,8 +112,7 @@ int on_queue(u64 *ctx)
 		return 0;
 	caller(ctx, function_arg(ctx, 2), &c);
 	c.queued = bpf_ktime_get_ns();
-	map_put(&calls, &address, &c);
-	return 0;
+	return map_put(&calls, &address, &c);
 }
 
 /* Before 6.4: the functions that make such calls. One calls the other for a single CPU. */

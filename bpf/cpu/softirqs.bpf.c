@@ -69,8 +69,11 @@ SEC("tp_btf/softirq_entry")
 int on_entry(u64 *ctx)
 {
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
-	struct softirq_cpu *cpu = keep_here() ? cpu_slot(&cpus) : NULL;
+	struct softirq_cpu *cpu;
 
+	if (!keep_here())
+		return 0;
+	cpu = cpu_slot(&cpus);
 	if (!cpu)
 		return 0;
 	if (end_missed(cpu->at[vector].start))

@@ -93,8 +93,7 @@ int on_start(u64 *ctx)
 	if (!executions)
 		return add(&w, (u64)item->func, now);
 	w.start = now;
-	map_put(&running, &e, &w);
-	return 0;
+	return map_put(&running, &e, &w);
 }
 
 SEC("tp_btf/workqueue_queue_work")

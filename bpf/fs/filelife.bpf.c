@@ -36,8 +36,7 @@ inline_ int created(struct file *file)
 		return 0;
 	now = bpf_ktime_get_ns();
 	inode_identity(&id, FOLLOW(file, file, f_inode));
-	map_put(&born, &id, &now);
-	return 0;
+	return map_put(&born, &id, &now);
 }
 
 /* A file that has lost its last name; NULL: filtered, or not known. */

@@ -88,10 +88,8 @@ int on_exit(u64 *ctx)
 		return 0;
 	/* Another thread may have closed it, and the descriptor may be another file's. */
 	file = current_file(call->fd);
-	if (file != call->file) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (file != call->file)
+		return counted(LEDGER_UNMATCHED);
 	if (call->operation <= FS_WRITE)
 		offset = fs_offset(call, file, regs, ctx[1]);
 	/* The programs at functions are not attached together with this one. */

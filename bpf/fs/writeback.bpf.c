@@ -84,8 +84,7 @@ int on_queue(u64 *ctx)
 		return 0;
 	}
 	identify_current(&who);
-	map_put(&askers, &work, &who);
-	return 0;
+	return map_put(&askers, &work, &who);
 }
 
 SEC("tp_btf/writeback_exec")

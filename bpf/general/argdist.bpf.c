@@ -51,10 +51,8 @@ inline_ int at_wanted_place(void *ctx, struct expression_in *in, u64 id)
 	struct traced_calls *b = current_slot(true);
 
 	/* An interrupt on top of the program may be traced, too. */
-	if (!b || b->stack.walking) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (!b || b->stack.walking)
+		return counted(LEDGER_UNTRACKED);
 	b->stack.walking = 1;
 	barrier();
 	__builtin_memset(&b->key, 0, sizeof(b->key));

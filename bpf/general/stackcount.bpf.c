@@ -31,10 +31,8 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 		bpf_get_current_comm(p->comm, sizeof(p->comm));
 	}
 	w = current_slot(true);
-	if (!w || w->on) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (!w || w->on)
+		return counted(LEDGER_UNTRACKED);
 	w->on = 1;
 	if (!user && stack_kernel)
 		p->kernel = stack_of_kernel(ctx, 0);

@@ -345,10 +345,8 @@ inline_ int kernel_alloc(void *ctx, enum memleak_function function, u64 address,
 	busy = cpu_slot(&kernel_busy);
 	if (!busy)
 		return 0;
-	if (*busy) {
-		count(LEDGER_MISSED);
-		return 0;
-	}
+	if (*busy)
+		return counted(LEDGER_MISSED);
 	*(volatile u64 *)busy = 1;
 	h.stack = stack_of_kernel(ctx, 0);
 	*(volatile u64 *)busy = 0;

@@ -69,10 +69,8 @@ int on_exit(struct exit_ctx *ctx)
 	if (failed_only && !call_failed(ctx->ret))
 		return filtered();
 	/* Another thread may have closed it, and the descriptor may be another file's. */
-	if (c->file && current_file(c->args[4]) != c->file) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (c->file && current_file(c->args[4]) != c->file)
+		return counted(LEDGER_UNMATCHED);
 	r = scratch(&records);
 	if (!r)
 		return 0;

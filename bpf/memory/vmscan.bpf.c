@@ -51,10 +51,8 @@ inline_ int end(u32 kind, u64 freed)
 	if (!w)
 		return 0;
 	start = start_of(w, kind);
-	if (!*start) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (!*start)
+		return counted(LEDGER_UNMATCHED);
 	ns = since(*start, bpf_ktime_get_ns());
 	*start = 0;
 	if (distributed)

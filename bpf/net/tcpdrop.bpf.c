@@ -189,10 +189,8 @@ inline_ u64 stack_of_drop(void *ctx)
 	struct scratch_use *scratch = cpu_slot(&scratch_uses);
 	u64 id;
 
-	if (!scratch || scratch->used) {
-		count(LEDGER_STACK_FAILED);
-		return 0;
-	}
+	if (!scratch || scratch->used)
+		return counted(LEDGER_STACK_FAILED);
 	*(volatile u64 *)&scratch->used = 1;
 	id = stack_of_kernel(ctx, 0);
 	*(volatile u64 *)&scratch->used = 0;

@@ -100,7 +100,10 @@ inline_ void read_text(struct mount_record *r, u32 i, u64 from)
 	if (used > MOUNTSNOOP_ARGS * GIVEN_MOST)
 		return;
 	barrier_var(used); /* the check must apply to this register, not a copy */
-	n = given_late(r->text + used, from, e->ret, &cut);
+	n = text_user(r->text + used, GIVEN_MOST, (void *)from, &cut);
+	/* If the kernel could not read it either (EFAULT), the error is the program's. */
+	if (cut || (n < 0 && e->ret != -EFAULT))
+		count(LEDGER_TRUNCATED);
 	if (n < 0)
 		return;
 	bytes = n & GIVEN_MOST;

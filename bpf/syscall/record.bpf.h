@@ -64,10 +64,8 @@ inline_ bool record_begin(struct recording *r, u64 key)
 	head = bpf_map_lookup_elem(r->segments, &index);
 	if (!head)
 		return false;
-	if (head->head.busy) {
-		count(LEDGER_MISSED);
-		return false;
-	}
+	if (head->head.busy)
+		return counted(LEDGER_MISSED);
 	head->head.busy = 1;
 	r->head = &head->head;
 	r->at = head->head.next;

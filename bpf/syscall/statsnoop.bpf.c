@@ -61,12 +61,15 @@ inline_ u32 path_given(struct stat_record *r, struct stat_call *c)
 {
 	struct statsnoop_event *e = &r->event;
 	bool cut = false;
-	s64 n = given_late(r->text, c->name, e->ret, &cut);
+	s64 n;
 
-	if (n < 0)
-		return 0;
-	e->what |= cut ? STATSNOOP_GIVEN | STATSNOOP_CUT : STATSNOOP_GIVEN;
-	return n & GIVEN_MOST;
+	n = text_user(r->text, GIVEN_MOST, (void *)c->name, &cut);
+	if (n >= 0)
+		e->what |= cut ? STATSNOOP_GIVEN | STATSNOOP_CUT : STATSNOOP_GIVEN;
+	/* If the kernel could not read the name either (EFAULT), the error is the program's. */
+	if (cut || (n < 0 && e->ret != -EFAULT))
+		count(LEDGER_TRUNCATED);
+	return n < 0 ? 0 : n & GIVEN_MOST;
 }
 
 SEC("tracepoint/syscalls/"

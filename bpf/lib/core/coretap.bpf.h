@@ -106,18 +106,23 @@ inline_ void count(enum ledger_cause cause)
 	count_n(cause, 1);
 }
 
-/* The user's filters exclude the event. */
-inline_ int filtered(void)
+/* For programs, and functions that return whether an event is wanted. */
+inline_ int counted(enum ledger_cause cause)
 {
-	count(LEDGER_FILTERED);
+	count(cause);
 	return 0;
 }
 
-/* Stores a value; if there is no room for it, that is counted. */
-inline_ void map_put(void *map, const void *key, const void *value)
+/* The user's filters exclude the event. */
+inline_ int filtered(void)
 {
-	if (bpf_map_update_elem(map, key, value, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	return counted(LEDGER_FILTERED);
+}
+
+/* Stores a value; if there is no room for it, that is counted. */
+inline_ int map_put(void *map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(map, key, value, BPF_ANY) ? counted(LEDGER_UNTRACKED) : 0;
 }
 
 /* The value of this key, first a copy of `first`; NULL, and counted: there is no room for it. */

@@ -66,8 +66,7 @@ inline_ bool emit_copy(void *record, u64 size)
 {
 	if (emit_copy_if_room(record, size))
 		return true;
-	count(LEDGER_LOST);
-	return false;
+	return counted(LEDGER_LOST);
 }
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Texts passed to system calls, mostly paths, read at the call's entry or exit.
+ * Paths passed to system calls, read at the call's entry.
  *
- * Contexts: the running task, outside of interrupts. Counts TRUNCATED.
+ * Contexts: the running task, outside of interrupts.
  */
 #ifndef CORETAP_EARLY_PATH_BPF_H
 #define CORETAP_EARLY_PATH_BPF_H
@@ -30,19 +30,6 @@ inline_ bool given_early(char *path, u64 name, struct text *ref)
 		return false;
 	ref->bytes = n;
 	return true;
-}
-
-/*
- * At the call's exit, into a buffer of GIVEN_MOST + 2 bytes: the length of the text; < 0: it cannot
- * be read. If the kernel could not read it either (EFAULT), the error is the program's.
- */
-inline_ s64 given_late(char *path, u64 name, s64 result, bool *cut)
-{
-	s64 n = text_user(path, GIVEN_MOST, (void *)name, cut);
-
-	if (*cut || (n < 0 && result != -EFAULT))
-		count(LEDGER_TRUNCATED);
-	return n;
 }
 
 #endif
