@@ -18,7 +18,7 @@ inline_ void record_read(void *to, u32 size, const void *ctx, u32 at)
 
 inline_ u16 record_u16(const void *ctx, u32 at)
 {
-	u16 value = 0;
+	u16 value; /* zeroed if it cannot be read */
 
 	record_read(&value, sizeof(value), ctx, at);
 	return value;
@@ -26,7 +26,7 @@ inline_ u16 record_u16(const void *ctx, u32 at)
 
 inline_ u32 record_u32(const void *ctx, u32 at)
 {
-	u32 value = 0;
+	u32 value;
 
 	record_read(&value, sizeof(value), ctx, at);
 	return value;
