@@ -27,11 +27,8 @@ inline_ long read_line(struct bashreadline_event *e, u64 line, u32 most)
 
 inline_ int begin(struct pt_regs *ctx)
 {
-	struct prompt *p;
+	struct prompt *p = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	p = current_slot(true);
 	if (p)
 		call_begin(&p->call, ctx);
 	return 0;
@@ -56,8 +53,7 @@ inline_ int end(struct pt_regs *ctx)
 	if (bytes < SHORT_BYTES) {
 		if (bytes <= 0)
 			count(LEDGER_TRUNCATED);
-		emit_end(e);
-		return 0;
+		return emit_end(e);
 	}
 	bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
 	/* Room for the terminator, and for one more byte, which shows a truncated line. */
@@ -69,8 +65,7 @@ inline_ int end(struct pt_regs *ctx)
 		e->command.bytes = COMMAND_BYTES;
 	if (bytes <= 0 || bytes > COMMAND_BYTES + 1)
 		count(LEDGER_TRUNCATED);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 ON_USER_FUNCTION("uprobe/bash:readline", on_bash, begin(ctx))

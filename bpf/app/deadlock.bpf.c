@@ -157,10 +157,8 @@ __noinline int note_order(u32 at)
 			return 0;
 		seen = bpf_map_lookup_elem(&orders, &order);
 	}
-	if (!seen) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (!seen)
+		return counted(LEDGER_UNTRACKED);
 	if (seen->tid != current_tid())
 		seen->flags |= DEADLOCK_SEVERAL;
 	if (l->how != WAITS_TIMED)
@@ -186,17 +184,11 @@ inline_ void note_page(u64 address)
 				      .owner = current_owner() };
 	u32 slot = address % PAGE_BYTES / 8, word = slot / 64;
 	u64 bit = 1ULL << (slot & 63);
-	struct page_mutexes *p = bpf_map_lookup_elem(&pages, &key);
+	struct page_mutexes *p = map_row(&pages, &key, &no_mutexes);
 
-	if (!p) {
-		bpf_map_update_elem(&pages, &key, &no_mutexes, BPF_NOEXIST);
-		p = bpf_map_lookup_elem(&pages, &key);
-	}
 	barrier_var(word);
 	word &= PAGE_WORDS - 1;
-	if (!p)
-		count(LEDGER_UNTRACKED);
-	else if (!(p->taken[word] & bit))
+	if (p && !(p->taken[word] & bit))
 		p->taken[word] |= bit;
 }
 
@@ -256,8 +248,7 @@ static __noinline int got(struct pt_regs *ctx)
 		h->depth = 1;
 		return 0;
 	}
-	count(LEDGER_UNTRACKED);
-	return 0;
+	return counted(LEDGER_UNTRACKED);
 }
 
 static __noinline int unlocks(u64 address)
@@ -278,8 +269,8 @@ __noinline int end_life(u64 address)
 	life = bpf_map_lookup_elem(&lives, &key);
 	if (life)
 		__sync_fetch_and_add(life, 1);
-	else if (bpf_map_update_elem(&lives, &key, &first, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	else
+		map_put(&lives, &key, &first);
 	return 0;
 }
 
@@ -341,11 +332,8 @@ static __noinline int freed(u64 block)
 /* The C library's code around clone() has no unwind information. */
 static __noinline int creates(struct pt_regs *ctx)
 {
-	struct locks *l;
+	struct locks *l = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	l = current_slot(true);
 	if (l)
 		l->creation = stack_of_user(ctx, l->creation);
 	return 0;
@@ -386,7 +374,5 @@ int on_new_task(u64 *ctx)
 	creator.pid = current_tgid();
 	creator.tid = current_tid();
 	bpf_get_current_comm(creator.comm, sizeof(creator.comm));
-	if (bpf_map_update_elem(&creators, &tid, &creator, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return map_put(&creators, &tid, &creator);
 }

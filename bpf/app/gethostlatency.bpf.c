@@ -33,11 +33,8 @@ inline_ bool read_name(struct lookup *l)
 
 inline_ int begin(struct pt_regs *ctx, u64 name, u64 found, u8 function)
 {
-	struct lookup *l;
+	struct lookup *l = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	l = current_slot(true);
 	if (!l || !call_begin(&l->call, ctx))
 		return 0;
 	__builtin_memset(&l->e, 0, sizeof(l->e));
@@ -80,10 +77,8 @@ inline_ int end(struct pt_regs *ctx)
 	l->e.latency_ns = since(l->call.start, bpf_ktime_get_ns());
 	l->call.start = 0;
 	l->e.failed = has_failed(l, PT_REGS_RC(ctx));
-	if (l->e.latency_ns < min_ns || (failed_only && !l->e.failed)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (l->e.latency_ns < min_ns || (failed_only && !l->e.failed))
+		return filtered();
 	if (l->name_at && ((!l->e.named && !read_name(l)) || l->e.host.bytes >= HOST_BYTES))
 		count(LEDGER_TRUNCATED);
 	identify_current(&l->e.who);

@@ -19,11 +19,8 @@ OPT_OR(__u64, min_ns, 1000000);
 
 inline_ int gc_begin(u32 kind)
 {
-	struct collection *c;
+	struct collection *c = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	c = current_slot(true);
 	if (c && !c->kinds[kind].depth++)
 		c->kinds[kind].start = bpf_ktime_get_ns();
 	return 0;
@@ -38,17 +35,13 @@ inline_ int gc_end(u32 kind)
 	if (!keep_current())
 		return 0;
 	c = current_slot(false);
-	if (!c || !c->kinds[kind].depth) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (!c || !c->kinds[kind].depth)
+		return counted(LEDGER_UNMATCHED);
 	if (--c->kinds[kind].depth)
 		return 0;
 	pause = since(c->kinds[kind].start, now);
-	if (pause < min_ns) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (pause < min_ns)
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
@@ -57,8 +50,7 @@ inline_ int gc_end(u32 kind)
 	e->cpu = bpf_get_smp_processor_id();
 	e->kind = kind;
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 inline_ int gc_event(struct pt_regs *ctx, u32 role)

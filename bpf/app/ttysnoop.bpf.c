@@ -77,9 +77,8 @@ inline_ int begin(u32 fd, u64 at, u64 bytes, u64 vectors)
 {
 	struct file *file = current_file(fd);
 	u32 terminal = file ? terminal_of(file) : 0;
-	struct tty_write *w;
+	struct tty_write *w = terminal ? wanted_slot() : NULL;
 
-	w = terminal ? call_begins() : NULL;
 	if (!w)
 		return 0;
 	w->terminal = terminal;
@@ -91,17 +90,8 @@ inline_ int begin(u32 fd, u64 at, u64 bytes, u64 vectors)
 	return 0;
 }
 
-SEC("tracepoint/syscalls/sys_enter_write")
-int on_write(struct enter_ctx *ctx)
-{
-	return begin(ctx->args[0], ctx->args[1], ctx->args[2], 0);
-}
-
-SEC("tracepoint/syscalls/sys_enter_writev")
-int on_writev(struct enter_ctx *ctx)
-{
-	return begin(ctx->args[0], 0, 0, ctx->args[1]);
-}
+ON_ENTRY(write, begin(ctx->args[0], ctx->args[1], ctx->args[2], 0))
+ON_ENTRY(writev, begin(ctx->args[0], 0, 0, ctx->args[1]))
 
 /* Emits the next part; 0: nothing left. A separate function: the verifier checks it once. */
 __noinline int show_part(void)

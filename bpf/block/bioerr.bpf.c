@@ -2,6 +2,7 @@
 /* bioerr: failed block I/O. */
 #include "lib/block/block.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "block/bioerr.h"
@@ -92,8 +93,7 @@ inline_ bool of_interest(u32 flags, s32 status)
 	if (all || (!(flags & 1U << __REQ_RAHEAD) && status != BLK_STS_NOTSUPP &&
 		    status != -95 /* EOPNOTSUPP */))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /* The completion's stack is unrelated: the record is followed by the submitter's. */
@@ -108,20 +108,20 @@ inline_ void add_stack(struct stack *to, struct submission *s)
 		count(LEDGER_STACK_FAILED);
 }
 
-inline_ void show(struct bioerr_event *from, struct submission *s)
+inline_ int show(struct bioerr_event *from, struct submission *s)
 {
 	struct bioerr_event *e;
 
 	e = emit_begin_stack(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	*e = *from;
 	e->head.time_ns = bpf_ktime_get_ns();
 	if (s && s->who.known)
 		e->owner = s->who;
 	if (stack_on)
 		add_stack((struct stack *)(e + 1), s);
-	emit_end(e);
+	return emit_end(e);
 }
 
 inline_ int failed(struct request *rq, s32 status, u32 bytes)
@@ -143,11 +143,7 @@ inline_ int failed(struct request *rq, s32 status, u32 bytes)
 	return 0;
 }
 
-SEC("tp_btf/block_rq_error")
-int on_error(u64 *ctx)
-{
-	return failed((struct request *)ctx[0], ctx[1], ctx[2]);
-}
+PROGRAM(on_error, "tp_btf/block_rq_error", failed((struct request *)ctx[0], ctx[1], ctx[2]))
 
 /* Before 5.18, or if errors are wanted that the kernel does not log either. */
 SEC("tp_btf/block_rq_complete")
@@ -159,10 +155,8 @@ int on_complete(u64 *ctx)
 	/* Requests waiting for the kernel's flush request fail with it, and are shown. */
 	if (!status || !rq->bio)
 		return 0;
-	if (!all && (rq->rq_flags & RQF_QUIET || (rq->cmd_flags & 0xff) >= REQ_OP_PASSTHROUGH)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!all && (rq->rq_flags & RQF_QUIET || (rq->cmd_flags & 0xff) >= REQ_OP_PASSTHROUGH))
+		return filtered();
 	return failed(rq, status, ctx[2]);
 }
 

@@ -2,6 +2,7 @@
 /* biolatency: block I/O latency as a histogram. */
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/block/block_span.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "block/biolatency.h"
 
 OPT(bool, queued);
@@ -15,17 +16,8 @@ inline_ bool span_queues(void)
 	return queued;
 }
 
-SEC("tp_btf/block_rq_insert")
-int on_insert(u64 *ctx)
-{
-	return span_begin(insert_rq(ctx), true);
-}
-
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
-{
-	return span_begin(issue_rq(ctx), queued);
-}
+PROGRAM(on_insert, "tp_btf/block_rq_insert", span_begin(insert_rq(ctx), true))
+PROGRAM(on_issue, "tp_btf/block_rq_issue", span_begin(issue_rq(ctx), queued))
 
 SEC("tp_btf/block_rq_complete")
 int on_complete(u64 *ctx)

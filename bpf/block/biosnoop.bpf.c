@@ -2,6 +2,7 @@
 /* biosnoop: each block I/O with its submitter and latency. */
 #include "lib/block/block_io.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/block/seek.bpf.h"
 #include "block/biosnoop.h"
 
@@ -20,12 +21,7 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 }
 
 /* Only with --queued. */
-SEC("tp_btf/block_rq_insert")
-int on_insert(u64 *ctx)
-{
-	io_inserted(insert_rq(ctx));
-	return 0;
-}
+PROGRAM(on_insert, "tp_btf/block_rq_insert", io_inserted(insert_rq(ctx)))
 
 inline_ u32 pattern_of(struct request *rq)
 {
@@ -50,18 +46,16 @@ int on_issue(u64 *ctx)
 	return 0;
 }
 
-inline_ void show(struct request *rq, struct block_io *s, u64 now, s32 status)
+inline_ int show(struct request *rq, struct block_io *s, u64 now, s32 status)
 {
 	u64 latency = since(s->issued, now);
 	struct biosnoop_event *e;
 
-	if (latency < min_ns) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (latency < min_ns)
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = now;
 	e->latency_ns = latency;
 	e->sector = s->sector;
@@ -76,7 +70,7 @@ inline_ void show(struct request *rq, struct block_io *s, u64 now, s32 status)
 		e->queued_ns = s->inserted ? since(s->inserted, s->issued) : 0;
 		e->queue_known = 1;
 	}
-	emit_end(e);
+	return emit_end(e);
 }
 
 SEC("tp_btf/block_rq_complete")

@@ -4,6 +4,7 @@
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "block/biostacks.h"
 
 HISTOGRAM(latencies, struct biostacks_key)
@@ -20,21 +21,8 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 	owner->user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
 }
 
-SEC("tp_btf/block_rq_insert")
-int on_insert(u64 *ctx)
-{
-	io_inserted(insert_rq(ctx));
-	return 0;
-}
-
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
-{
-	bool first;
-
-	io_issued(issue_rq(ctx), 0, &first);
-	return 0;
-}
+PROGRAM(on_insert, "tp_btf/block_rq_insert", io_inserted(insert_rq(ctx)))
+PROGRAM(on_issue, "tp_btf/block_rq_issue", io_issue(issue_rq(ctx)))
 
 SEC("tp_btf/block_rq_complete")
 int on_complete(u64 *ctx)

@@ -2,6 +2,7 @@
 /* biotop: block I/O by process, disk and operation. */
 #include "lib/block/block_io.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "block/biotop.h"
 
 OPT(bool, queued);
@@ -19,21 +20,9 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bi
 }
 
 /* Only with --queued. */
-SEC("tp_btf/block_rq_insert")
-int on_insert(u64 *ctx)
-{
-	io_inserted(insert_rq(ctx));
-	return 0;
-}
+PROGRAM(on_insert, "tp_btf/block_rq_insert", io_inserted(insert_rq(ctx)))
 
-SEC("tp_btf/block_rq_issue")
-int on_issue(u64 *ctx)
-{
-	bool first;
-
-	io_issued(issue_rq(ctx), 0, &first);
-	return 0;
-}
+PROGRAM(on_issue, "tp_btf/block_rq_issue", io_issue(issue_rq(ctx)))
 
 SEC("tp_btf/block_rq_complete")
 int on_complete(u64 *ctx)

@@ -2,6 +2,7 @@
 /* iosched: time that block requests wait in the I/O scheduler. */
 #include "lib/block/block_span.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "block/iosched.h"
 
 OPT(bool, by_disk);
@@ -14,11 +15,7 @@ inline_ bool span_queues(void)
 }
 
 /* Also for a request that the device refused and that is queued again: it waits once more. */
-SEC("tp_btf/block_rq_insert")
-int on_insert(u64 *ctx)
-{
-	return span_begin(insert_rq(ctx), false);
-}
+PROGRAM(on_insert, "tp_btf/block_rq_insert", span_begin(insert_rq(ctx), false))
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)

@@ -12,12 +12,7 @@ struct flush {
 	struct task_id who;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64); /* the bio */
-	__type(value, struct flush);
-} flushes SEC(".maps");
+MAP(HASH, flushes, 1, u64, struct flush); /* by the bio's address */
 
 /* md0, or for partitions md_d0, or a name with this prefix: no other driver uses it. */
 inline_ bool on_md(struct bio *bio)
@@ -28,17 +23,17 @@ inline_ bool on_md(struct bio *bio)
 	return name[0] == 'm' && name[1] == 'd';
 }
 
-inline_ void show(struct bio *bio, const struct task_id *who, u64 now, u64 latency)
+inline_ int show(struct bio *bio, const struct task_id *who, u64 now, u64 latency)
 {
 	struct mdflush_event *e = emit_begin(sizeof(*e));
 
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = now;
 	e->latency_ns = latency;
 	e->disk = disk_number(bio_disk(bio));
 	e->who = *who;
-	emit_end(e);
+	return emit_end(e);
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -50,24 +45,18 @@ int on_bio(u64 *ctx)
 
 	if (!(bio->bi_opf & 1U << __REQ_PREFLUSH) || !on_md(bio))
 		return 0;
-	if (!bio_on_wanted_disk(bio)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!bio_on_wanted_disk(bio))
+		return filtered();
 	if (!keep_current())
 		return 0;
 	identify_current(&f.who);
 	f.start = bpf_ktime_get_ns();
-	if (!with_latency) {
-		show(bio, &f.who, f.start, 0);
-		return 0;
-	}
+	if (!with_latency)
+		return show(bio, &f.who, f.start, 0);
 	/* Its end was not seen: md has passed the bio itself on to one of its disks. */
 	if (bpf_map_lookup_elem(&flushes, &key))
 		count(LEDGER_UNMATCHED);
-	if (bpf_map_update_elem(&flushes, &key, &f, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return map_put(&flushes, &key, &f);
 }
 
 SEC("tp_btf/block_bio_complete")

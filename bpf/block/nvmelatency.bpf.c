@@ -24,10 +24,7 @@ OPT(__u32, at_end_status);
 #define TAG_MASK 0xfff
 
 struct id {
-	u32 controller;
-	u32 queue;
-	u32 tag;
-	u32 pad;
+	u32 controller, queue, tag, pad;
 };
 
 struct start {
@@ -54,37 +51,32 @@ struct prepared {
 
 TASK_SLOT(struct prepared);
 
-inline_ void read_id(void *ctx, struct id *id, u32 controller, u32 queue, u32 tag)
+inline_ struct id read_id(void *ctx, u32 controller, u32 queue, u32 tag)
 {
-	u16 short_tag = 0;
+	struct id id = {};
 
-	record_read(&id->controller, sizeof(u32), ctx, controller);
-	record_read(&id->queue, sizeof(u32), ctx, queue);
-	record_read(&short_tag, sizeof(short_tag), ctx, tag);
-	id->tag = short_tag & TAG_MASK;
+	record_read(&id.controller, sizeof(u32), ctx, controller);
+	record_read(&id.queue, sizeof(u32), ctx, queue);
+	id.tag = record_u16(ctx, tag) & TAG_MASK;
+	return id;
 }
 
 SEC("tracepoint/nvme/nvme_setup_cmd")
 int on_setup(void *ctx)
 {
+	struct id id = read_id(ctx, at_controller, at_queue, at_start_id);
 	struct prepared *p;
 	struct start s = {};
-	struct id id = {};
 
-	read_id(ctx, &id, at_controller, at_queue, at_start_id);
-	if (!id.queue && !with_admin) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!id.queue && !with_admin)
+		return filtered();
 	record_read(s.disk, sizeof(s.disk), ctx, at_disk);
 	record_read(&s.opcode, sizeof(u8), ctx, at_opcode);
 	s.ns = bpf_ktime_get_ns();
 	command_start(&id, &s);
 	p = filter.on ? current_slot(true) : NULL;
-	if (p) {
-		p->id = id;
-		p->set = 1;
-	}
+	if (p)
+		*p = (struct prepared){ .id = id, .set = 1 };
 	return 0;
 }
 
@@ -103,9 +95,8 @@ int on_issue(u64 *ctx)
 	p->set = 0;
 	if (wanted(rq, rq_slot(rq)))
 		return 0;
-	count(LEDGER_FILTERED);
 	bpf_map_delete_elem(&commands, &p->id);
-	return 0;
+	return filtered();
 }
 
 SEC("tracepoint/nvme/nvme_complete_rq")
@@ -113,10 +104,8 @@ int on_complete(void *ctx)
 {
 	struct nvmelatency_key key = {};
 	struct start s = {};
-	struct id id = {};
-	u16 status = 0;
+	struct id id = read_id(ctx, at_end_controller, at_end_queue, at_end_id);
 
-	read_id(ctx, &id, at_end_controller, at_end_queue, at_end_id);
 	if (!command_end(&id, &s))
 		return 0;
 	bpf_probe_read_kernel_str(key.disk, sizeof(key.disk), s.disk);
@@ -125,10 +114,7 @@ int on_complete(void *ctx)
 	key.admin = !id.queue;
 	if (by_queue)
 		key.queue = id.queue;
-	if (by_status) {
-		record_read(&status, sizeof(status), ctx, at_end_status);
-		key.status = status;
-	}
-	latencies_add(&key, since(s.ns, bpf_ktime_get_ns()));
-	return 0;
+	if (by_status)
+		key.status = record_u16(ctx, at_end_status);
+	return latencies_add(&key, since(s.ns, bpf_ktime_get_ns()));
 }

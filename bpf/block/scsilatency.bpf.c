@@ -95,10 +95,8 @@ int on_start(void *ctx)
 	struct id id = {};
 
 	read_id(ctx, &id, at_tag, at_bytes);
-	if (!wanted_device(&id.device) || (filter.on && !(i && i->wanted))) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!wanted_device(&id.device) || (filter.on && !(i && i->wanted)))
+		return filtered();
 	record_read(&s.opcode, sizeof(u32), ctx, at_opcode);
 	s.ns = bpf_ktime_get_ns();
 	command_start(&id, &s);
@@ -114,17 +112,14 @@ inline_ int end(void *ctx, u32 result)
 	read_id(ctx, &id, at_end_tag, at_end_bytes);
 	if (!command_end(&id, &s))
 		return 0;
-	if (errors_only && !result) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (errors_only && !result)
+		return filtered();
 	key.opcode = s.opcode;
 	if (by_device)
 		key.device = id.device;
 	if (by_result)
 		key.result = result;
-	latencies_add(&key, since(s.ns, bpf_ktime_get_ns()));
-	return 0;
+	return latencies_add(&key, since(s.ns, bpf_ktime_get_ns()));
 }
 
 SEC("tracepoint/scsi/scsi_dispatch_cmd_done")

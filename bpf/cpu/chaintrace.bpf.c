@@ -89,8 +89,7 @@ int on_switch(u64 *ctx)
 	__builtin_memset(entry, 0, sizeof(*entry));
 	party_off_cpu(&entry->party[0], next, &off->at, &kernel);
 	add_wakers(entry, off);
-	stack_add(entry, kernel, ns);
-	return 0;
+	return stack_add(entry, kernel, ns);
 }
 
 /* Global, as it is large; only the iterator uses it. */

@@ -45,8 +45,7 @@ inline_ bool wanted_type(enum switch_type type)
 {
 	if (!wanted_switch || type == wanted_switch)
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 inline_ enum switch_type type_of(u64 *ctx)

@@ -48,13 +48,11 @@ int on_tick(void *ctx)
 	if (!khz && cpu < CPUFREQ_CPUS)
 		khz = khz_at_start[cpu];
 	if (!khz) { /* the CPU came online later, and its clock has not changed since */
-		count(LEDGER_UNMATCHED);
-		return 0;
+		return counted(LEDGER_UNMATCHED);
 	}
 	bpf_get_current_comm(key.comm, sizeof(key.comm));
 	frequencies_add(&key, khz / KHZ_PER_MHZ);
 	__builtin_memset(&key, 0, sizeof(key));
 	key.syswide = 1;
-	frequencies_add(&key, khz / KHZ_PER_MHZ);
-	return 0;
+	return frequencies_add(&key, khz / KHZ_PER_MHZ);
 }

@@ -5,6 +5,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/sched/runqueue.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/cpuunclaimed.h"
 
 #define CPUS (CPU_WORDS * 64)
@@ -28,12 +29,7 @@ struct balance {
 	struct place places[PLACES]; /* of sets, then of single CPUs */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct balance);
-} balances SEC(".maps");
+MAP(ARRAY, balances, 1, u32, struct balance);
 
 struct waiter {
 	u64 place; /* index + 1 of its place; 0: not waiting */
@@ -200,10 +196,8 @@ __noinline int claim_set(u32 number)
 /* Index + 1 of the place for these CPUs; 0, and counted, if they are not known. */
 inline_ u32 place_of(u32 allowed)
 {
-	if (allowed == CPUS_UNKNOWN) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (allowed == CPUS_UNKNOWN)
+		return counted(LEDGER_UNTRACKED);
 	return allowed & SINGLE_CPU ? CPU_SETS + (allowed & (CPUS - 1)) + 1 : allowed + 1;
 }
 
@@ -250,17 +244,8 @@ inline_ int wakes(struct task_struct *t)
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup")
-int on_wakeup(u64 *ctx)
-{
-	return wakes((void *)ctx[0]);
-}
-
-SEC("tp_btf/sched_wakeup_new")
-int on_wakeup_new(u64 *ctx)
-{
-	return wakes((void *)ctx[0]);
-}
+PROGRAM(on_wakeup, "tp_btf/sched_wakeup", wakes((void *)ctx[0]))
+PROGRAM(on_wakeup_new, "tp_btf/sched_wakeup_new", wakes((void *)ctx[0]))
 
 inline_ void wait_ended(u32 place, u64 now)
 {

@@ -2,7 +2,7 @@
 /* execsnoop: executed programs, with their arguments. */
 #include "lib/core/filter.bpf.h"
 #include "lib/core/parent.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "cpu/execsnoop.h"
 
 OPT(bool, quote);
@@ -101,11 +101,8 @@ int on_exec(u64 *ctx)
 
 inline_ int begin(u64 file, u64 argv)
 {
-	struct attempt *a;
+	struct attempt *a = keep_parent(current_task()) ? wanted_slot() : NULL;
 
-	if (!keep_parent(current_task()) || !keep_current())
-		return 0;
-	a = current_slot(true);
 	if (!a)
 		return 0;
 	a->file = file;
@@ -114,17 +111,8 @@ inline_ int begin(u64 file, u64 argv)
 	return 0;
 }
 
-SEC("tracepoint/syscalls/sys_enter_execve")
-int on_execve(struct enter_ctx *ctx)
-{
-	return begin(ctx->args[0], ctx->args[1]);
-}
-
-SEC("tracepoint/syscalls/sys_enter_execveat")
-int on_execveat(struct enter_ctx *ctx)
-{
-	return begin(ctx->args[1], ctx->args[2]);
-}
+ON_ENTRY(execve, begin(ctx->args[0], ctx->args[1]))
+ON_ENTRY(execveat, begin(ctx->args[1], ctx->args[2]))
 
 /* Appends one argument; false: no more arguments. */
 inline_ bool next_arg(struct exec_record *r, char *to, u64 argv, u32 i)

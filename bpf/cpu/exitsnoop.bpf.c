@@ -33,10 +33,8 @@ int on_exit(u64 *ctx)
 	if (!keep_task(shown))
 		return 0;
 	code = threaded ? t->exit_code : process_code(t);
-	if (failed_only && !code) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (failed_only && !code)
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
@@ -48,6 +46,5 @@ int on_exit(u64 *ctx)
 	if (ended)
 		e->max_rss = t->signal->maxrss;
 	identify_task(&e->who, shown);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

@@ -2,7 +2,7 @@
 /* hardirqs: number of interrupt handler runs, and their time. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
-#include "lib/core/filter.bpf.h"
+#include "lib/sched/each_irq.bpf.h"
 #include "cpu/hardirqs.h"
 
 OPT(bool, by_cpu);
@@ -14,14 +14,9 @@ KEPT(handlers, struct hardirqs_key, struct hardirqs_value)
 HISTOGRAM(durations, struct hardirqs_key)
 CPU_SPAN(interrupt)
 
-inline_ bool wanted(void)
+inline_ int irq_starts(u64 *ctx)
 {
-	return keep_this_cpu() && keep_current();
-}
-
-inline_ int start(void)
-{
-	return !counts_only && wanted() ? interrupt_start() : 0;
+	return !counts_only && keep_here() ? interrupt_start() : 0;
 }
 
 inline_ void complete(struct hardirqs_key *key, const char *name)
@@ -31,18 +26,18 @@ inline_ void complete(struct hardirqs_key *key, const char *name)
 		key->cpu = bpf_get_smp_processor_id();
 }
 
-inline_ int end(u32 irq, const char *name, bool spurious)
+inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 {
+	u32 irq = ctx[0];
 	struct hardirqs_key key = { .irq = irq };
 	struct hardirqs_value *v;
 	u64 ns = 0;
 
-	if (counts_only ? !wanted() : !interrupt_ended(&ns))
+	if (counts_only ? !keep_here() : !interrupt_ended(&ns))
 		return 0;
 	if (distributed) {
 		complete(&key, name);
-		durations_add(&key, ns);
-		return 0;
+		return durations_add(&key, ns);
 	}
 	v = handlers_kept(irq, (u64)name);
 	if (!v) {
@@ -57,32 +52,3 @@ inline_ int end(u32 irq, const char *name, bool spurious)
 	extreme_add(&v->longest, ns);
 	return 0;
 }
-
-SEC("tp_btf/irq_handler_exit")
-int on_exit(u64 *ctx)
-{
-	struct irqaction *action = (void *)ctx[1];
-
-	return end(ctx[0], action->name, (u32)ctx[2] == IRQ_NONE);
-}
-
-SEC("tp_btf/irq_handler_entry")
-int on_entry(u64 *ctx)
-{
-	return start();
-}
-
-/* Interrupts of the processor itself, which have no handlers (x86). */
-#define VECTOR(vector)                              \
-	SEC("tp_btf/" #vector "_exit")              \
-	int on_##vector##_exit(u64 *ctx)            \
-	{                                           \
-		return end(ctx[0], #vector, false); \
-	}                                           \
-	SEC("tp_btf/" #vector "_entry")             \
-	int on_##vector##_entry(u64 *ctx)           \
-	{                                           \
-		return start();                     \
-	}
-
-IRQ_VECTORS(VECTOR)

@@ -6,6 +6,25 @@
 #include "cpu/iterate.h"
 #include "lib/sched/runqueue.bpf.h"
 
+/*
+ * How long the task has run, waited for its CPU or been off it, to a tick; 0: not
+ * recorded by the kernel. The first two only if it records run delays (sched_info).
+ * A queue has two clocks: one stops while the CPU handles interrupts.
+ */
+inline_ u64 in_state_ns(struct task_struct *t)
+{
+	u64 now = BPF_CORE_READ(rq_of(current_task()), clock), at = t->se.exec_start;
+	struct rq *rq = rq_of(t);
+
+	if (!is_queued(t))
+		at += at ? BPF_CORE_READ(rq, clock) - BPF_CORE_READ(rq, clock_task) : 0;
+	else if (!bpf_core_field_exists(t->sched_info.last_queued))
+		at = 0;
+	else
+		at = t->on_cpu ? t->sched_info.last_arrival : t->sched_info.last_queued;
+	return at ? since(at, now) : 0;
+}
+
 /* Writes all bytes, so that equal stacks are equal keys. */
 inline_ void stack_of_task(struct task_struct *t, struct stack *s)
 {

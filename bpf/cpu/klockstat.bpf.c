@@ -2,7 +2,7 @@
 /* klockstat: kernel locks, by the code that takes them: time waiting for them, or holding them. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
-#include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/lock.bpf.h"
 #include "cpu/klockstat.h"
 
@@ -66,10 +66,8 @@ inline_ void add(struct taken *t)
 
 inline_ bool wanted(u64 lock)
 {
-	if (only_lock && lock != only_lock) {
-		count(LEDGER_FILTERED);
-		return false;
-	}
+	if (only_lock && lock != only_lock)
+		return filtered();
 	return keep_current();
 }
 
@@ -136,30 +134,13 @@ inline_ int waited(u64 lock)
 	return 0;
 }
 
-SEC("tp_btf/contention_begin")
-int on_begin(u64 *ctx)
-{
-	return waits(ctx, false, ctx[0], ctx[1]);
-}
-
-SEC("tp_btf/contention_end")
-int on_end(u64 *ctx)
-{
-	return waited(ctx[0]);
-}
+PROGRAM(on_begin, "tp_btf/contention_begin", waits(ctx, false, ctx[0], ctx[1]))
+PROGRAM(on_end, "tp_btf/contention_end", waited(ctx[0]))
 
 /* Without those tracepoints (before 5.19, 16edd9b511a1). */
-#define WAITS(function, flags)                          \
-	SEC("fentry/" #function)                        \
-	int on_##function(u64 *ctx)                     \
-	{                                               \
-		return waits(ctx, true, ctx[0], flags); \
-	}                                               \
-	SEC("fexit/" #function)                         \
-	int on_##function##_return(u64 *ctx)            \
-	{                                               \
-		return waited(ctx[0]);                  \
-	}
+#define WAITS(function, flags)                                                       \
+	PROGRAM(on_##function, "fentry/" #function, waits(ctx, true, ctx[0], flags)) \
+	PROGRAM(on_##function##_return, "fexit/" #function, waited(ctx[0]))
 
 KLOCK_WAITS(WAITS)
 
@@ -176,9 +157,7 @@ inline_ int acquired(void *ctx, bool of_function, u64 lock, u32 flags)
 	if (!wanted(lock))
 		return 0;
 	take(ctx, of_function, &t, lock, flags);
-	if (bpf_map_update_elem(&held, &key, &t, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return map_put(&held, &key, &t);
 }
 
 inline_ int released(u64 lock, u32 flags)
@@ -193,29 +172,18 @@ inline_ int released(u64 lock, u32 flags)
 	return 0;
 }
 
-#define TAKES(function, flags, got)                                    \
-	SEC("fexit/" #function)                                        \
-	int on_##function##_return(u64 *ctx)                           \
-	{                                                              \
-		return (got) ? acquired(ctx, true, ctx[0], flags) : 0; \
-	}
+#define TAKES(function, flags, got)                         \
+	PROGRAM(on_##function##_return, "fexit/" #function, \
+		(got) ? acquired(ctx, true, ctx[0], flags) : 0)
 
-#define RELEASES(function, flags)               \
-	SEC("fentry/" #function)                \
-	int on_##function(u64 *ctx)             \
-	{                                       \
-		return released(ctx[0], flags); \
-	}
+#define RELEASES(function, flags) \
+	PROGRAM(on_##function, "fentry/" #function, released(ctx[0], flags))
 
 KLOCK_TAKES(TAKES)
 KLOCK_RELEASES(RELEASES)
 
 /* The owner continues as a reader. */
-SEC("fexit/downgrade_write")
-int on_downgrade_write_return(u64 *ctx)
-{
-	return acquired(ctx, true, ctx[0], LOCK_READ);
-}
+PROGRAM(on_downgrade_write_return, "fexit/downgrade_write", acquired(ctx, true, ctx[0], LOCK_READ))
 
 /* Some kernels pass the cgroup's path as the second argument. */
 TP_ARGS(mmap_lock_released);
@@ -238,8 +206,4 @@ int on_mmap_acquired(u64 *ctx)
 	return acquired(ctx, false, ctx[0], flags);
 }
 
-SEC("tp_btf/mmap_lock_released")
-int on_mmap_released(u64 *ctx)
-{
-	return released(ctx[0], mmap_flags(ctx));
-}
+PROGRAM(on_mmap_released, "tp_btf/mmap_lock_released", released(ctx[0], mmap_flags(ctx)))

@@ -17,17 +17,9 @@ OPT(__u32, at_isa);
 OPT(__u32, at_vcpu);
 OPT(__u32, at_class); /* exception class */
 
-inline_ u32 read_member(void *ctx, u32 at)
-{
-	u32 value = 0;
-
-	record_read(&value, sizeof(value), ctx, at);
-	return value;
-}
-
 /* A direct load costs less, but needs a constant offset. */
 #define MEMBER(ctx, at, usual) \
-	((at) == (usual) ? *(u32 *)((char *)(ctx) + (usual)) : read_member(ctx, at))
+	((at) == (usual) ? *(u32 *)((char *)(ctx) + (usual)) : record_u32(ctx, at))
 
 struct left {
 	u64 start; /* 0: in the guest, or not wanted */
@@ -37,14 +29,14 @@ struct left {
 TASK_SLOT(struct left);
 CPU_TABLE(exits, struct kvmexit_key, struct kvmexit_sums)
 
-inline_ void exited(void *ctx)
+inline_ int exited(void *ctx)
 {
 	struct kvmexit_key key = {};
 	struct kvmexit_sums *sums;
 	struct left *left;
 
 	if (!keep_current())
-		return;
+		return 0;
 	key.reason = MEMBER(ctx, at_reason, 8);
 #ifdef __TARGET_ARCH_x86
 	key.isa = MEMBER(ctx, at_isa, 24);
@@ -52,10 +44,8 @@ inline_ void exited(void *ctx)
 #else
 	key.reason |= MEMBER(ctx, at_class, 12) << 16;
 #endif
-	if (some_vcpu && key.vcpu != only_vcpu) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (some_vcpu && key.vcpu != only_vcpu)
+		return filtered();
 	key.pid = current_tgid();
 	if (!of_process || all_threads)
 		key.tid = current_tid();
@@ -63,13 +53,14 @@ inline_ void exited(void *ctx)
 		key.vcpu = 0;
 	sums = exits_row(&key);
 	if (!sums)
-		return;
+		return 0;
 	sums->count++;
 	left = timed ? current_slot(true) : NULL;
 	if (left) {
 		left->key = key;
 		left->start = bpf_ktime_get_ns();
 	}
+	return 0;
 }
 
 inline_ void entered(void)

@@ -22,7 +22,7 @@ inline_ int balances(struct task_struct *t, u32 cpu)
 	return 0;
 }
 
-ON_TRACEPOINT(on_move, sched_move_numa, balances((void *)ctx[0], (u32)ctx[2]))
+PROGRAM(on_move, "tp_btf/sched_move_numa", balances((void *)ctx[0], (u32)ctx[2]))
 
 /* Two tasks are swapped. */
 SEC("tp_btf/sched_swap_numa")
@@ -49,10 +49,8 @@ int on_migrate(u64 *ctx)
 	}
 	if ((from == to && from >= 0) || !keep_task(t))
 		return 0;
-	if (from < 0 || to < 0) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (from < 0 || to < 0)
+		return counted(LEDGER_UNTRACKED);
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
@@ -63,6 +61,5 @@ int on_migrate(u64 *ctx)
 	e->to_cpu = to_cpu;
 	e->balancing = balancing;
 	identify_task(&e->who, t);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

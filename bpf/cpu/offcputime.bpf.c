@@ -36,8 +36,7 @@ int on_switch(u64 *ctx)
 		return 0;
 	p->state = off->runnable ? STACK_RUNNABLE : STACK_TASK;
 	party_off_cpu(p, next, &off->at, &kernel);
-	stack_add(&entry, kernel, ns);
-	return 0;
+	return stack_add(&entry, kernel, ns);
 }
 
 /* Global, as it is large; only the iterator uses it. */

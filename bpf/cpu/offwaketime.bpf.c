@@ -51,8 +51,7 @@ int on_switch(u64 *ctx)
 	party_off_cpu(&entry.party[0], next, &off->at, &kernel);
 	if (off->woken)
 		entry.party[1] = off->waker;
-	stack_add(&entry, kernel, ns);
-	return 0;
+	return stack_add(&entry, kernel, ns);
 }
 
 /* Global, as it is large; only the iterator uses it. */

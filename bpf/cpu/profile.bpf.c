@@ -25,6 +25,5 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		p->kernel = stack_of_kernel(ctx, 0);
 	if (stack_user)
 		p->user = stack_of_user(ctx, 0);
-	stack_add(&entry, NULL, 0);
-	return 0;
+	return stack_add(&entry, NULL, 0);
 }

@@ -15,13 +15,13 @@ inline_ void at_switch(struct task_struct *prev, u64 now)
 {
 }
 
-inline_ void add_part(struct runqlat_key *key, enum wait_part part, u64 ns, struct task_struct *t)
+inline_ int add_part(struct runqlat_key *key, enum wait_part part, u64 ns, struct task_struct *t)
 {
 	key->part = part;
-	delays_add_of_task(key, ns, t);
+	return delays_add_of_task(key, ns, t);
 }
 
-inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
+inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 {
 	struct runqlat_key key = {};
 
@@ -33,18 +33,15 @@ inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 		task_comm(by_tid ? t : t->group_leader, key.comm);
 	if (by_pidns)
 		key.pidns = pidns_of(t);
-	if (!affinity) {
-		delays_add_of_task(&key, w->ns, t);
-		return;
-	}
-	if (!w->idle_known) {
-		add_part(&key, WAIT_UNKNOWN, w->ns, t);
-		return;
-	}
+	if (!affinity)
+		return delays_add_of_task(&key, w->ns, t);
+	if (!w->idle_known)
+		return add_part(&key, WAIT_UNKNOWN, w->ns, t);
 	if (w->idle_ns)
 		add_part(&key, WAIT_CPU_IDLE, w->idle_ns, t);
 	if (w->quota_ns)
 		add_part(&key, WAIT_QUOTA, w->quota_ns, t);
 	if (w->ns > w->idle_ns + w->quota_ns)
 		add_part(&key, WAIT_CPUS_BUSY, w->ns - w->idle_ns - w->quota_ns, t);
+	return 0;
 }

@@ -20,6 +20,5 @@ int on_tick(void *ctx)
 	/* The running task does not wait; an idle CPU has none. */
 	if (n && BPF_CORE_READ(t, pid))
 		n--;
-	lengths_add(&key, n);
-	return 0;
+	return lengths_add(&key, n);
 }

@@ -84,18 +84,16 @@ inline_ void name_longest(struct runqslower_event *e, u64 start)
 	__builtin_memcpy(e->longest_comm, turn->comm, sizeof(e->longest_comm));
 }
 
-inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
+inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 {
 	struct task_struct *prev = (void *)ctx[1];
 	struct runqslower_event *e;
 
-	if (w->ns < min_ns) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (w->ns < min_ns)
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->latency_ns = w->ns;
 	e->idle_ns = w->idle_known ? w->idle_ns : NOT_KNOWN;
@@ -108,5 +106,5 @@ inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 		task_comm(prev, e->previous_comm);
 		name_longest(e, w->queued);
 	}
-	emit_end(e);
+	return emit_end(e);
 }

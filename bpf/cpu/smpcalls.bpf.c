@@ -5,6 +5,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/stack/shared_scratch.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "cpu/smpcalls.h"
 
 OPT(bool, by_pid);
@@ -56,12 +57,7 @@ inline_ void add(struct call *c, bool timed, u64 ns, u64 run_ns)
 }
 
 /* By the address of the call's structure, which is in use until the function runs. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct call);
-} calls SEC(".maps");
+MAP(HASH, calls, 1, u64, struct call);
 
 struct run {
 	u64 start; /* 0: none in progress, or not wanted */
@@ -116,9 +112,7 @@ int on_queue(u64 *ctx)
 		return 0;
 	caller(ctx, function_arg(ctx, 2), &c);
 	c.queued = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&calls, &address, &c, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return map_put(&calls, &address, &c);
 }
 
 /* Before 6.4: the functions that make such calls. One calls the other for a single CPU. */
@@ -131,7 +125,7 @@ TASK_SLOT(struct making);
 
 inline_ int making_starts(void)
 {
-	struct making *m = keep_current() ? current_slot(true) : NULL;
+	struct making *m = wanted_slot();
 
 	if (m && !m->depth++)
 		m->start = bpf_ktime_get_ns();
@@ -150,29 +144,13 @@ inline_ int making_ends(void *ctx, u64 function, bool waits)
 	return 0;
 }
 
-SEC("fexit/smp_call_function_many_cond")
-int many_end(u64 *ctx)
-{
-	return making_ends(ctx, function_arg(ctx, 1), ctx[3] & 1); /* `wait`; SCF_WAIT since 5.12 */
-}
-
-SEC("fexit/smp_call_function_single")
-int single_end(u64 *ctx)
-{
-	return making_ends(ctx, function_arg(ctx, 1), (u32)ctx[3]);
-}
-
-SEC("fentry/smp_call_function_many_cond")
-int many(u64 *ctx)
-{
-	return making_starts();
-}
-
-SEC("fentry/smp_call_function_single")
-int single(u64 *ctx)
-{
-	return making_starts();
-}
+/* ctx[3] is `wait`; flags with SCF_WAIT since 5.12. */
+PROGRAM(many_end, "fexit/smp_call_function_many_cond",
+	making_ends(ctx, function_arg(ctx, 1), ctx[3] & 1))
+PROGRAM(single_end, "fexit/smp_call_function_single",
+	making_ends(ctx, function_arg(ctx, 1), (u32)ctx[3]))
+PROGRAM(many, "fentry/smp_call_function_many_cond", making_starts())
+PROGRAM(single, "fentry/smp_call_function_single", making_starts())
 
 SEC("fentry/smp_call_function_single_async")
 int async(u64 *ctx)

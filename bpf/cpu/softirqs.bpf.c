@@ -2,7 +2,7 @@
 /* softirqs: number of softirq runs, and their time without nested hardware interrupts. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
-#include "lib/core/filter.bpf.h"
+#include "lib/sched/each_irq.bpf.h"
 #include "cpu/softirqs.h"
 
 OPT(bool, by_cpu);
@@ -25,11 +25,6 @@ struct softirq_cpu {
 };
 
 CPU_SLOTS(cpus, struct softirq_cpu);
-
-inline_ bool wanted(void)
-{
-	return keep_this_cpu() && keep_current();
-}
 
 inline_ bool ended(u32 vector, u64 *ns, u64 *irq_ns)
 {
@@ -54,17 +49,13 @@ int on_exit(u64 *ctx)
 	u64 ns = 0, irq_ns = 0;
 	struct softirqs_value *v;
 
-	if (counts_only ? !wanted() : !ended(key.vector, &ns, &irq_ns))
+	if (counts_only ? !keep_here() : !ended(key.vector, &ns, &irq_ns))
 		return 0;
 	if (by_cpu)
 		key.cpu = bpf_get_smp_processor_id();
-	if (distributed) {
-		durations_add(&key, ns);
-		return 0;
-	}
-	v = vectors_kept(key.vector, 0);
-	if (!v)
-		v = vectors_keep(key.vector, 0, &key);
+	if (distributed)
+		return durations_add(&key, ns);
+	v = vectors_kept_row(key.vector, 0, &key);
 	if (!v)
 		return 0;
 	v->count++;
@@ -80,7 +71,7 @@ int on_entry(u64 *ctx)
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
 	struct softirq_cpu *cpu;
 
-	if (!wanted())
+	if (!keep_here())
 		return 0;
 	cpu = cpu_slot(&cpus);
 	if (!cpu)
@@ -93,7 +84,7 @@ int on_entry(u64 *ctx)
 	return 0;
 }
 
-inline_ int irq_ends(void)
+inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 {
 	struct softirq_cpu *cpu = cpu_slot(&cpus);
 
@@ -104,7 +95,7 @@ inline_ int irq_ends(void)
 	return 0;
 }
 
-inline_ int irq_starts(void)
+inline_ int irq_starts(u64 *ctx)
 {
 	struct softirq_cpu *cpu = cpu_slot(&cpus);
 
@@ -112,29 +103,3 @@ inline_ int irq_starts(void)
 		cpu->irq_start = bpf_ktime_get_ns();
 	return 0;
 }
-
-SEC("tp_btf/irq_handler_exit")
-int on_irq_exit(u64 *ctx)
-{
-	return irq_ends();
-}
-
-SEC("tp_btf/irq_handler_entry")
-int on_irq_entry(u64 *ctx)
-{
-	return irq_starts();
-}
-
-#define VECTOR(vector)                    \
-	SEC("tp_btf/" #vector "_exit")    \
-	int on_##vector##_exit(u64 *ctx)  \
-	{                                 \
-		return irq_ends();        \
-	}                                 \
-	SEC("tp_btf/" #vector "_entry")   \
-	int on_##vector##_entry(u64 *ctx) \
-	{                                 \
-		return irq_starts();      \
-	}
-
-IRQ_VECTORS(VECTOR)

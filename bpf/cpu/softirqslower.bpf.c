@@ -2,7 +2,6 @@
 /* softirqslower: softirqs that wait long before they run, or run long. */
 #include "lib/core/cpu.bpf.h"
 #include "lib/core/emit.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "cpu/softirqslower.h"
 
 OPT(__u64, min_ns);
@@ -35,20 +34,17 @@ inline_ struct softirq *softirq_of(u64 *ctx)
 	return cpu ? &cpu->at[(u32)ctx[0] & (SOFTIRQ_SLOTS - 1)] : NULL;
 }
 
-inline_ void show(u64 *ctx, struct softirq *s, enum softirqslower_stage stage, u64 since_ns,
-		  u64 now)
+inline_ int show(u64 *ctx, struct softirq *s, enum softirqslower_stage stage, u64 since_ns, u64 now)
 {
 	struct softirqslower_event *e;
 
 	if (wanted_stage && stage != wanted_stage)
-		return;
-	if (since(since_ns, now) < min_ns) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+		return 0;
+	if (since(since_ns, now) < min_ns)
+		return filtered();
 	e = emit_begin_stack(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = now;
 	e->latency_ns = since(since_ns, now);
 	identify_current(&e->who);
@@ -57,7 +53,7 @@ inline_ void show(u64 *ctx, struct softirq *s, enum softirqslower_stage stage, u
 	e->cpu = bpf_get_smp_processor_id();
 	e->raised_by = s->run_raised_by;
 	__builtin_memcpy(e->raised_comm, s->run_raised_comm, COMM_LEN);
-	emit_end_stack(ctx, e, sizeof(*e));
+	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
 SEC("tp_btf/softirq_exit")
@@ -70,8 +66,7 @@ int on_exit(u64 *ctx)
 		return 0;
 	start = s->start;
 	s->start = 0;
-	show(ctx, s, STAGE_RUN, start, now);
-	return 0;
+	return show(ctx, s, STAGE_RUN, start, now);
 }
 
 SEC("tp_btf/softirq_entry")
@@ -94,7 +89,7 @@ int on_entry(u64 *ctx)
 	s->start = 0;
 	before = s->ran;
 	s->ran = now;
-	if (!keep_this_cpu() || !keep_current())
+	if (!keep_here())
 		return 0;
 	if (raised)
 		show(ctx, s, STAGE_WAIT, raised, now);

@@ -55,6 +55,5 @@ int on_fork(u64 *ctx)
 	e->thread = task_tid(child);
 	identify_task(&e->who, maker);
 	describe_code(&e->routine, c && c->call.start ? c->routine : 0);
-	emit_end_now(e);
-	return 0;
+	return emit_end_now(e);
 }

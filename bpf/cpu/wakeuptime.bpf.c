@@ -53,8 +53,7 @@ int on_waking(u64 *ctx)
 	if (!stack_user)
 		waker->tgid = 0;
 	waker->tid = waker->tgid;
-	stack_add(&entry, NULL, ns);
-	return 0;
+	return stack_add(&entry, NULL, ns);
 }
 
 /* Not woken yet. */

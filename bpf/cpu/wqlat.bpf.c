@@ -21,12 +21,7 @@ struct work {
  * By the address of the work item. Cancelled items stay until their
  * address is queued again, or until they are evicted as the oldest.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct work);
-} waiting SEC(".maps");
+MAP(LRU_HASH, waiting, 1, u64, struct work);
 
 /* The function of an item may free it, and the memory may be queued again. */
 struct execution {
@@ -34,12 +29,7 @@ struct execution {
 	u64 worker;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct execution);
-	__type(value, struct work);
-} running SEC(".maps");
+MAP(HASH, running, 1, struct execution, struct work);
 
 HISTOGRAM(times, struct wqlat_key)
 
@@ -56,7 +46,7 @@ inline_ bool wanted_workqueue(struct workqueue_struct *wq)
 	return true;
 }
 
-inline_ void add(struct work *w, u64 function, u64 now)
+inline_ int add(struct work *w, u64 function, u64 now)
 {
 	struct workqueue_struct *wq = (void *)w->workqueue;
 	struct wqlat_key key = {};
@@ -65,7 +55,7 @@ inline_ void add(struct work *w, u64 function, u64 now)
 		key.function = function;
 	if (by_workqueue)
 		bpf_core_read_str(key.workqueue, sizeof(key.workqueue), &wq->name);
-	times_add(&key, since(w->start, now));
+	return times_add(&key, since(w->start, now));
 }
 
 SEC("tp_btf/workqueue_execute_end")
@@ -100,14 +90,10 @@ int on_start(u64 *ctx)
 	}
 	w = *found;
 	bpf_map_delete_elem(&waiting, &e.work);
-	if (!executions) {
-		add(&w, (u64)item->func, now);
-		return 0;
-	}
+	if (!executions)
+		return add(&w, (u64)item->func, now);
 	w.start = now;
-	if (bpf_map_update_elem(&running, &e, &w, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return map_put(&running, &e, &w);
 }
 
 SEC("tp_btf/workqueue_queue_work")
@@ -117,11 +103,9 @@ int on_queue(u64 *ctx)
 	struct work w = { .start = bpf_ktime_get_ns(), .workqueue = (u64)wq };
 	u64 work = ctx[2];
 
-	if (!wanted_workqueue(wq)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
-	if (keep_current() && bpf_map_update_elem(&waiting, &work, &w, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	if (!wanted_workqueue(wq))
+		return filtered();
+	if (keep_current())
+		map_put(&waiting, &work, &w);
 	return 0;
 }

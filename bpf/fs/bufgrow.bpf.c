@@ -43,5 +43,5 @@ inline_ int moved(void *folio, const bool added)
 	return 0;
 }
 
-ON_TRACEPOINT(on_add, mm_filemap_add_to_page_cache, moved((void *)ctx[0], true))
-ON_TRACEPOINT(on_remove, mm_filemap_delete_from_page_cache, moved((void *)ctx[0], false))
+PROGRAM(on_add, "tp_btf/mm_filemap_add_to_page_cache", moved((void *)ctx[0], true))
+PROGRAM(on_remove, "tp_btf/mm_filemap_delete_from_page_cache", moved((void *)ctx[0], false))

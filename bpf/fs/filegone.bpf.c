@@ -18,7 +18,7 @@ SCRATCH(records, struct gone_record);
 
 inline_ int removal_begins(struct removal *r)
 {
-	struct removal *call = call_begins();
+	struct removal *call = wanted_slot();
 
 	if (call)
 		*call = *r;
@@ -41,10 +41,8 @@ int on_gone(struct exit_ctx *ctx)
 	e = &r->event;
 	e->head.time_ns = start;
 	e->latency_ns = since(start, bpf_ktime_get_ns());
-	if (failed_only != ctx->ret < 0) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (failed_only != ctx->ret < 0)
+		return filtered();
 	e->ret = ctx->ret;
 	e->call = call->call;
 	e->flags = call->flags;

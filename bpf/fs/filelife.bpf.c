@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filelife: removed files, and their age. */
-#include "lib/syscall/current_call.bpf.h"
-#include "lib/paths/file_id.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
-#include "lib/fs/removal.bpf.h"
+#include "fs/current_removal.bpf.h"
 #include "fs/filelife.h"
 
 OPT(__u64, max_age_ns);
@@ -12,12 +10,7 @@ OPT(__u64, max_age_ns);
 #define NAME_BYTES 256
 
 /* Creation times of existing files; the oldest are evicted. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct file_id);
-	__type(value, u64);
-} born SEC(".maps");
+MAP(LRU_HASH, born, 1, struct file_id, u64);
 
 struct life_record {
 	struct given_texts texts;
@@ -43,9 +36,7 @@ inline_ int created(struct file *file)
 		return 0;
 	now = bpf_ktime_get_ns();
 	inode_identity(&id, FOLLOW(file, file, f_inode));
-	if (bpf_map_update_elem(&born, &id, &now, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return map_put(&born, &id, &now);
 }
 
 /* A file that has lost its last name; NULL: filtered, or not known. */
@@ -173,9 +164,9 @@ inline_ int touched(struct inode *inode)
 }
 
 /* Otherwise: file systems set the change time of an inode that loses a name. */
-ON_TRACEPOINT(on_changed, ctime_ns_xchg, touched((void *)ctx[0]))
-ON_TRACEPOINT(on_change_kept, ctime_xchg_skip, touched((void *)ctx[0]))
-ON_TRACEPOINT(on_change_set, inode_set_ctime_to_ts, touched((void *)ctx[0]))
+PROGRAM(on_changed, "tp_btf/ctime_ns_xchg", touched((void *)ctx[0]))
+PROGRAM(on_change_kept, "tp_btf/ctime_xchg_skip", touched((void *)ctx[0]))
+PROGRAM(on_change_set, "tp_btf/inode_set_ctime_to_ts", touched((void *)ctx[0]))
 
 /* The inode's memory may have been reused for another; then the file is gone, too. */
 inline_ bool has_a_name(struct inode *inode, struct file_id *file)

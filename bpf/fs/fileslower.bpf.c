@@ -23,8 +23,7 @@ inline_ bool slow_enough(u64 latency)
 {
 	if (latency >= min_ns)
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /* All but the owner, the end time, and the path. */
@@ -78,10 +77,8 @@ int on_exit(u64 *ctx)
 		return 0;
 	/* Another thread may have closed it, and the descriptor may be another file's. */
 	file = current_file(call->io.fd);
-	if (file != call->io.file) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (file != call->io.file)
+		return counted(LEDGER_UNMATCHED);
 	r = scratch(&records);
 	if (!r)
 		return 0;

@@ -36,8 +36,7 @@ int on_ring_end(u64 *ctx)
 	if (!fs_ring_ended(ctx, &ended, &call))
 		return 0;
 	key = key_of(&call);
-	latencies_add_of_task(&key, call.latency, ended.task);
-	return 0;
+	return latencies_add_of_task(&key, call.latency, ended.task);
 }
 
 SEC("tp_btf/sys_exit")
@@ -50,9 +49,4 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
-{
-	fs_call_entered((void *)ctx[0], (s32)ctx[1]);
-	return 0;
-}
+PROGRAM(on_enter, "tp_btf/sys_enter", fs_call_entered((void *)ctx[0], (s32)ctx[1]))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fsslower: slow file system operations. */
-#include "lib/fs/fs_call.bpf.h"
 #include "lib/paths/path_record.bpf.h"
+#include "fs/fs_offset.bpf.h"
 #include "fs/fsslower.h"
 
 OPT(__u64, min_ns);
@@ -16,8 +16,7 @@ inline_ bool slow_enough(const struct fs_call *call)
 {
 	if (call->latency >= min_ns)
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /* All but the owner and the path. */
@@ -89,10 +88,8 @@ int on_exit(u64 *ctx)
 		return 0;
 	/* Another thread may have closed it, and the descriptor may be another file's. */
 	file = current_file(call->fd);
-	if (file != call->file) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (file != call->file)
+		return counted(LEDGER_UNMATCHED);
 	if (call->operation <= FS_WRITE)
 		offset = fs_offset(call, file, regs, ctx[1]);
 	/* The programs at functions are not attached together with this one. */
@@ -100,9 +97,4 @@ int on_exit(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int on_enter(u64 *ctx)
-{
-	fs_call_entered((void *)ctx[0], (s32)ctx[1]);
-	return 0;
-}
+PROGRAM(on_enter, "tp_btf/sys_enter", fs_call_entered((void *)ctx[0], (s32)ctx[1]))

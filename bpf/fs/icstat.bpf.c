@@ -2,6 +2,7 @@
 /* icstat: lookups and misses of the inode cache. */
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "fs/icstat.h"
 
 SUMS(inodes, struct icstat_sums)
@@ -47,16 +48,12 @@ inline_ int looked_up(u64 found)
 }
 
 /* At the return of a function with this number of arguments. */
-#define LOOKUP(name, function, arguments)          \
-	SEC("fexit/" #function)                    \
-	int name(u64 *ctx)                         \
-	{                                          \
-		return looked_up(ctx[arguments]);  \
-	}                                          \
-	SEC("kretprobe/" #function)                \
-	int name##_kprobe(struct pt_regs *ctx)     \
-	{                                          \
-		return looked_up(PT_REGS_RC(ctx)); \
+#define LOOKUP(name, function, arguments)                            \
+	PROGRAM(name, "fexit/" #function, looked_up(ctx[arguments])) \
+	SEC("kretprobe/" #function)                                  \
+	int name##_kprobe(struct pt_regs *ctx)                       \
+	{                                                            \
+		return looked_up(PT_REGS_RC(ctx));                   \
 	}
 
 LOOKUP(by_number, iget_locked, 2)

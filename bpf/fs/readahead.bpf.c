@@ -36,12 +36,7 @@ struct unused {
 	u64 pages;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct place);
-	__type(value, struct unused);
-} unused SEC(".maps");
+MAP(HASH, unused, 1, struct place, struct unused);
 
 /*
  * Number of unused pages of a file, so that reads of files without any
@@ -49,12 +44,7 @@ struct {
  */
 #define FILES_BITS 14
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << FILES_BITS);
-	__type(key, u32);
-	__type(value, u64);
-} unused_of_file SEC(".maps");
+MAP(ARRAY, unused_of_file, 1 << FILES_BITS, u32, u64);
 
 inline_ u64 *unused_pages_of(u64 mapping)
 {
@@ -95,11 +85,8 @@ volatile __u8 order_seen[ORDERS] = {};
 
 inline_ int open_window(u64 mapping, u64 from, u64 pages)
 {
-	struct window *w;
+	struct window *w = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	w = current_slot(true);
 	if (!w)
 		return 0;
 	w->mapping = mapping;
@@ -109,22 +96,15 @@ inline_ int open_window(u64 mapping, u64 from, u64 pages)
 }
 
 /* 6.18 and later have tracepoints for this. */
-SEC("tp_btf/page_cache_ra_unbounded")
-int on_unbounded(u64 *ctx)
+inline_ u64 mapping_of(u64 *ctx)
 {
-	struct inode *inode = (struct inode *)ctx[0];
-
-	return open_window((u64)inode->i_mapping, ctx[1], ctx[2]);
+	return (u64)((struct inode *)ctx[0])->i_mapping;
 }
 
-SEC("tp_btf/page_cache_ra_order")
-int on_order(u64 *ctx)
-{
-	struct inode *inode = (struct inode *)ctx[0];
-	struct file_ra_state *ra = (struct file_ra_state *)ctx[2];
-
-	return open_window((u64)inode->i_mapping, ctx[1], ra->size);
-}
+PROGRAM(on_unbounded, "tp_btf/page_cache_ra_unbounded",
+	open_window(mapping_of(ctx), ctx[1], ctx[2]))
+PROGRAM(on_order, "tp_btf/page_cache_ra_order",
+	open_window(mapping_of(ctx), ctx[1], ((struct file_ra_state *)ctx[2])->size))
 
 inline_ int by_control(struct readahead_control *control, u64 pages)
 {
@@ -256,23 +236,9 @@ inline_ u64 first_number(u64 *ctx)
 	return number;
 }
 
-SEC("tp_btf/mm_filemap_get_pages")
-int on_read(u64 *ctx)
-{
-	return use_range(first_number(ctx), ctx[1], ctx[2]);
-}
-
-SEC("tp_btf/mm_filemap_map_pages")
-int on_map(u64 *ctx)
-{
-	return use_range(first_number(ctx), ctx[1], ctx[2]);
-}
-
-SEC("tp_btf/mm_filemap_fault")
-int on_fault(u64 *ctx)
-{
-	return use_range(first_number(ctx), ctx[1], ctx[1]);
-}
+PROGRAM(on_read, "tp_btf/mm_filemap_get_pages", use_range(first_number(ctx), ctx[1], ctx[2]))
+PROGRAM(on_map, "tp_btf/mm_filemap_map_pages", use_range(first_number(ctx), ctx[1], ctx[2]))
+PROGRAM(on_fault, "tp_btf/mm_filemap_fault", use_range(first_number(ctx), ctx[1], ctx[1]))
 
 /* Kernels before 6.12: reads mark accessed pages, faults are traced at function entries. */
 inline_ int marked(void *folio)

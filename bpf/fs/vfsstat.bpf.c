@@ -59,7 +59,7 @@ TASK_SLOT(struct unlinkat);
 SEC("tracepoint/syscalls/sys_enter_unlinkat")
 int unlinkat_begins(struct enter_ctx *ctx)
 {
-	struct unlinkat *call = keep_current() ? current_slot(true) : NULL;
+	struct unlinkat *call = wanted_slot();
 
 	if (call)
 		call->rmdir = ctx->args[2] & REMOVE_DIR;

@@ -4,18 +4,14 @@
 #include "lib/core/emit.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "fs/writeback.h"
 
 OPT(__u32, wanted_reasons);
 OPT(__u64, min_ns);
 
 /* Work queued for a flusher, with its requester. Filtered work is not in the map. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u64);
-	__type(value, struct task_id);
-} askers SEC(".maps");
+MAP(LRU_HASH, askers, 1024, u64, struct task_id);
 
 /* A flusher's current work: written in passes, each with a tracepoint. */
 struct run {
@@ -40,8 +36,7 @@ inline_ bool keep_run(struct run *r, u32 disk, u64 ns)
 	if ((!filter.on || r->who.known) && wanted_disk(disk) && ns >= min_ns &&
 	    (!wanted_reasons || WRITEBACK_REASONS(IS) false))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /* The end of a work has no event: it is assumed when something else starts. */
@@ -89,9 +84,7 @@ int on_queue(u64 *ctx)
 		return 0;
 	}
 	identify_current(&who);
-	if (bpf_map_update_elem(&askers, &work, &who, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return map_put(&askers, &work, &who);
 }
 
 SEC("tp_btf/writeback_exec")
@@ -152,11 +145,7 @@ int on_written(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/writeback_pages_written")
-int on_done(u64 *ctx)
-{
-	return end_run();
-}
+PROGRAM(on_done, "tp_btf/writeback_pages_written", end_run())
 
 #define NSEC_PER_MSEC 1000000ULL
 
@@ -208,10 +197,8 @@ int on_throttle(struct trace_event_raw_balance_dirty_pages *ctx)
 	key.disk = disk_of_name(key.device);
 	if (key.disk)
 		__builtin_memset(key.device, 0, sizeof(key.device));
-	if (filter_disk_on && key.disk != filter_disk) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (filter_disk_on && key.disk != filter_disk)
+		return filtered();
 	if (!keep_current())
 		return 0;
 	key.pid = current_tgid();

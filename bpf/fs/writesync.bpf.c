@@ -75,6 +75,14 @@ inline_ u32 flags_of_call(struct pt_regs *regs)
 	return args[5];
 }
 
+/* For a read or write: RWF_* flags, and those implied by its file's flags. */
+inline_ u32 ring_call_flags(const struct ring_io *io)
+{
+	struct kiocb *kiocb = ring_kiocb(io->req);
+
+	return FOLLOW(kiocb, kiocb, ki_flags);
+}
+
 SEC("tp_btf/io_uring_complete")
 int on_ring_end(u64 *ctx)
 {

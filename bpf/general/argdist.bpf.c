@@ -38,16 +38,10 @@ inline_ void add_value(const struct expression_out *out)
 inline_ void add_key(struct argdist_key *key)
 {
 	static const struct argdist_count none;
-	struct argdist_count *c = bpf_map_lookup_elem(&counts, key);
+	struct argdist_count *c = map_row(&counts, key, &none);
 
-	if (!c) {
-		bpf_map_update_elem(&counts, key, &none, BPF_NOEXIST);
-		c = bpf_map_lookup_elem(&counts, key);
-	}
 	if (c)
 		__sync_fetch_and_add(&c->count, 1);
-	else
-		count(LEDGER_UNTRACKED);
 	if (key->values.cut)
 		count(LEDGER_TRUNCATED);
 }
@@ -57,10 +51,8 @@ inline_ int at_wanted_place(void *ctx, struct expression_in *in, u64 id)
 	struct traced_calls *b = current_slot(true);
 
 	/* An interrupt on top of the program may be traced, too. */
-	if (!b || b->stack.walking) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (!b || b->stack.walking)
+		return counted(LEDGER_UNTRACKED);
 	b->stack.walking = 1;
 	barrier();
 	__builtin_memset(&b->key, 0, sizeof(b->key));

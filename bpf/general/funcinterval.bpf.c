@@ -3,7 +3,6 @@
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/cpu.bpf.h"
 #include "lib/core/exchange.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/targets/each_target.bpf.h"
 #include "general/funcinterval.h"
 
@@ -45,7 +44,7 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 	u64 *last, before, now;
 	struct hist *h;
 
-	if (id >= target_count || !keep_this_cpu() || !keep_current())
+	if (id >= target_count || !keep_here())
 		return 0;
 	last = last_call(id);
 	if (!last)

@@ -20,13 +20,8 @@ inline_ void call_begins(const struct call_place *at, struct traced_call *c)
 {
 	u64 *to = ((struct entered *)c)->arguments;
 
-	if (!arguments)
-		return;
-	if (at->sp == SYSTEM_CALL) {
-		call_arguments(at->regs, false, to);
-		return;
-	}
-	call_registers(at->regs, to);
+	if (arguments)
+		place_arguments(at, at->sp == SYSTEM_CALL, to);
 }
 
 /* An interrupt during the walk may also end a slow call. */
@@ -35,10 +30,8 @@ inline_ u64 user_stack_now(void *ctx)
 	struct call_stack *all = call_stack(false);
 	u64 id;
 
-	if (!all || all->walking) {
-		count(LEDGER_STACK_FAILED);
-		return 0;
-	}
+	if (!all || all->walking)
+		return counted(LEDGER_STACK_FAILED);
 	all->walking = 1;
 	id = stack_of_user(ctx, 0);
 	all->walking = 0;

@@ -47,8 +47,7 @@ inline_ int call_begins(const struct call_place *at, struct expression_in *in)
 	enter(e, in, at->id);
 	if (e->out.cut)
 		count(LEDGER_TRUNCATED);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 inline_ void leave(struct ksnoop_event *e, struct expression_in *in, u64 id, u64 now)

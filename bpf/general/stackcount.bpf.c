@@ -3,7 +3,6 @@
 #include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack_counts.bpf.h"
 #include "lib/core/cpu.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/targets/each_target.bpf.h"
 
@@ -25,17 +24,15 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 	struct stack_party *p = &entry.party[0];
 	struct walking *w;
 
-	if (id >= target_count || !keep_this_cpu() || !keep_current())
+	if (id >= target_count || !keep_here())
 		return 0;
 	if (by_process) {
 		p->tgid = p->tid = current_tgid();
 		bpf_get_current_comm(p->comm, sizeof(p->comm));
 	}
 	w = current_slot(true);
-	if (!w || w->on) {
-		count(LEDGER_UNTRACKED);
-		return 0;
-	}
+	if (!w || w->on)
+		return counted(LEDGER_UNTRACKED);
 	w->on = 1;
 	if (!user && stack_kernel)
 		p->kernel = stack_of_kernel(ctx, 0);

@@ -19,10 +19,8 @@ inline_ u64 user_stack_now(void *ctx)
 	struct call_stack *all = call_stack(true);
 	u64 id;
 
-	if (!all || all->walking) {
-		count(LEDGER_STACK_FAILED);
-		return 0;
-	}
+	if (!all || all->walking)
+		return counted(LEDGER_STACK_FAILED);
 	all->walking = 1;
 	id = stack_of_user(ctx, 0);
 	all->walking = 0;

@@ -24,14 +24,14 @@ TASK_SLOT(struct heap_call);
 
 inline_ int enter(u64 known)
 {
-	struct heap_call *c = keep_current() ? current_slot(true) : NULL;
+	struct heap_call *c = wanted_slot();
 
 	if (c)
 		c->known = known;
 	return 0;
 }
 
-inline_ void add_row(void *ctx, s64 grown, bool mapped)
+inline_ int add_row(void *ctx, s64 grown, bool mapped)
 {
 	struct brkstack_key key = { .pid = current_tgid(), .mapped = mapped };
 	struct brkstack_counts *row;
@@ -40,7 +40,7 @@ inline_ void add_row(void *ctx, s64 grown, bool mapped)
 	key.user_stack = stack_of_user(ctx, 0);
 	row = heaps_row(&key);
 	if (!row)
-		return;
+		return 0;
 	if (grown > 0) {
 		__sync_fetch_and_add(&row->grows, 1);
 		__sync_fetch_and_add(&row->grown_bytes, grown);
@@ -48,6 +48,7 @@ inline_ void add_row(void *ctx, s64 grown, bool mapped)
 		__sync_fetch_and_add(&row->shrinks, 1);
 		__sync_fetch_and_add(&row->shrunk_bytes, -grown);
 	}
+	return 0;
 }
 
 inline_ int changed(void *ctx, s64 grown, bool mapped)
@@ -57,19 +58,14 @@ inline_ int changed(void *ctx, s64 grown, bool mapped)
 
 	if (!grown) /* a query of the heap's end, or a failed call */
 		return 0;
-	if ((u64)(grown < 0 ? -grown : grown) < min_bytes || (!heaps_keyed && grown < 0)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
-	if (heaps_keyed) {
-		add_row(ctx, grown, mapped);
-		return 0;
-	}
+	if ((u64)(grown < 0 ? -grown : grown) < min_bytes || (!heaps_keyed && grown < 0))
+		return filtered();
+	if (heaps_keyed)
+		return add_row(ctx, grown, mapped);
 	p->tgid = p->tid = current_tgid();
 	bpf_get_current_comm(p->comm, sizeof(p->comm));
 	p->user = stack_of_user(ctx, 0);
-	stack_add(&entry, NULL, grown);
-	return 0;
+	return stack_add(&entry, NULL, grown);
 }
 
 /* The value recorded at the call's entry, cleared when read; 0: not seen. */

@@ -70,11 +70,8 @@ inline_ void describe_zone(struct run *r, struct zone *z)
 SEC("tp_btf/mm_compaction_suitable")
 int on_suitable(u64 *ctx)
 {
-	struct run *r;
+	struct run *r = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	r = current_slot(true);
 	if (r && !r->start) {
 		r->zone = (struct zone *)ctx[0];
 		r->order = (s32)ctx[1];
@@ -87,11 +84,8 @@ int on_begin(u64 *ctx)
 {
 	struct compact_control *cc = NULL;
 	struct zone *zone;
-	struct run *r;
+	struct run *r = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	r = current_slot(true);
 	if (!r)
 		return 0;
 	if (HAS_CONTROL) {

@@ -18,11 +18,8 @@ TASK_SLOT(struct reclaim);
 
 inline_ int begin(u32 kind, s32 order, u32 gfp, u32 node)
 {
-	struct reclaim *r;
+	struct reclaim *r = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	r = current_slot(true);
 	if (!r)
 		return 0;
 	r->kind = kind;

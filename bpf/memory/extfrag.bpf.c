@@ -57,10 +57,8 @@ int on_fallback(struct trace_event_raw_mm_page_alloc_extfrag *ctx)
 	fallback.fallback_order = ctx->fallback_order;
 	fallback.fragmenting = fallback.fallback_order < pageblock_order;
 	fallback.change_ownership = !!ctx->change_ownership;
-	if ((!fallback.fragmenting && !all_fallbacks) || fallback.alloc_order < least_order) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if ((!fallback.fragmenting && !all_fallbacks) || fallback.alloc_order < least_order)
+		return filtered();
 	if (!keep_pfn(pfn) || !keep_current())
 		return 0;
 	if (each_event)

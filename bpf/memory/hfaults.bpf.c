@@ -3,6 +3,7 @@
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/mm/each_fault.bpf.h"
 #include "lib/mm/fault_starts.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "memory/hfaults.h"
 
 OPT_OR(__u32, huge_order, 9); /* of a page mapped by one second-level table entry */
@@ -120,8 +121,5 @@ int on_collapse(u64 *ctx)
 	return collapsed((void *)ctx[0]);
 }
 
-SEC("tp_btf/mm_khugepaged_collapse_file")
-int on_collapse_file(u64 *ctx)
-{
-	return (u32)ctx[7] == SCAN_SUCCEED ? collapsed((void *)ctx[0]) : 0;
-}
+PROGRAM(on_collapse_file, "tp_btf/mm_khugepaged_collapse_file",
+	(u32)ctx[7] == SCAN_SUCCEED ? collapsed((void *)ctx[0]) : 0)

@@ -2,6 +2,7 @@
 /* memleak: memory that was allocated and not freed, by allocating stack. */
 #include "lib/stack/task_walk.bpf.h"
 #include "lib/targets/call.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "memory/outstanding.bpf.h"
 #include "memory/memleak.h"
 
@@ -56,9 +57,7 @@ static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_fun
 	struct allocation *a;
 	bool again;
 
-	if (!keep_current())
-		return NULL;
-	a = current_slot(true);
+	a = wanted_slot();
 	if (!a)
 		return NULL;
 	/* The same call probed twice, by two names of a function or because
@@ -346,10 +345,8 @@ inline_ int kernel_alloc(void *ctx, enum memleak_function function, u64 address,
 	busy = cpu_slot(&kernel_busy);
 	if (!busy)
 		return 0;
-	if (*busy) {
-		count(LEDGER_MISSED);
-		return 0;
-	}
+	if (*busy)
+		return counted(LEDGER_MISSED);
 	*(volatile u64 *)busy = 1;
 	h.stack = stack_of_kernel(ctx, 0);
 	*(volatile u64 *)busy = 0;
@@ -374,24 +371,12 @@ inline_ int kernel_free(enum memleak_function function, u64 address)
 	return 0;
 }
 
-SEC("raw_tp/kmalloc")
-int on_kmalloc(u64 *ctx)
-{
-	return kernel_alloc(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
-}
+PROGRAM(on_kmalloc, "raw_tp/kmalloc", kernel_alloc(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]))
 
 /* Until 6.1 allocations on a given node had separate tracepoints (11e9734bcb6a), */
-SEC("raw_tp/kmalloc_node")
-int on_kmalloc_node(u64 *ctx)
-{
-	return kernel_alloc(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
-}
-
-SEC("raw_tp/kmem_cache_alloc_node")
-int on_kmem_cache_alloc_node(u64 *ctx)
-{
-	return kernel_alloc(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]);
-}
+PROGRAM(on_kmalloc_node, "raw_tp/kmalloc_node", kernel_alloc(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]))
+PROGRAM(on_kmem_cache_alloc_node, "raw_tp/kmem_cache_alloc_node",
+	kernel_alloc(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]))
 
 /* with sizes in place of the cache that is passed since then (2c1d697fb8ba). */
 TP_ARGS(kmem_cache_alloc_node);
@@ -411,30 +396,13 @@ int on_kmem_cache_alloc(u64 *ctx)
 	return kernel_alloc(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], bytes);
 }
 
-SEC("raw_tp/kfree")
-int on_kfree(u64 *ctx)
-{
-	return kernel_free(MEMLEAK_KFREE, ctx[1]);
-}
-
-SEC("raw_tp/kmem_cache_free")
-int on_kmem_cache_free(u64 *ctx)
-{
-	return kernel_free(MEMLEAK_KMEM_CACHE_FREE, ctx[1]);
-}
+PROGRAM(on_kfree, "raw_tp/kfree", kernel_free(MEMLEAK_KFREE, ctx[1]))
+PROGRAM(on_kmem_cache_free, "raw_tp/kmem_cache_free", kernel_free(MEMLEAK_KMEM_CACHE_FREE, ctx[1]))
 
 /* Pages are keyed by the address of their struct page; that of the first is used for a block. */
-SEC("raw_tp/mm_page_alloc")
-int on_page_alloc(u64 *ctx)
-{
-	return kernel_alloc(ctx, MEMLEAK_PAGE_ALLOC, ctx[0], page_bytes << ((u32)ctx[1] & 31));
-}
-
-SEC("raw_tp/mm_page_free")
-int on_page_free(u64 *ctx)
-{
-	return kernel_free(MEMLEAK_PAGE_FREE, ctx[0]);
-}
+PROGRAM(on_page_alloc, "raw_tp/mm_page_alloc",
+	kernel_alloc(ctx, MEMLEAK_PAGE_ALLOC, ctx[0], page_bytes << ((u32)ctx[1] & 31)))
+PROGRAM(on_page_free, "raw_tp/mm_page_free", kernel_free(MEMLEAK_PAGE_FREE, ctx[0]))
 
 /* Kernels after 5.10 have the caller as first argument. */
 TP_ARGS(percpu_alloc_percpu);
@@ -454,8 +422,4 @@ int on_percpu_alloc(u64 *ctx)
 	return kernel_alloc(ctx, MEMLEAK_PERCPU_ALLOC, address, bytes);
 }
 
-SEC("raw_tp/percpu_free_percpu")
-int on_percpu_free(u64 *ctx)
-{
-	return kernel_free(MEMLEAK_PERCPU_FREE, ctx[2]);
-}
+PROGRAM(on_percpu_free, "raw_tp/percpu_free_percpu", kernel_free(MEMLEAK_PERCPU_FREE, ctx[2]))

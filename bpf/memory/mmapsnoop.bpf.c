@@ -28,10 +28,8 @@ int on_enter(struct enter_ctx *ctx)
 
 	if (!keep_current())
 		return 0;
-	if (anonymous && !anonymous_too) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (anonymous && !anonymous_too)
+		return filtered();
 	c = current_slot(true);
 	if (!c)
 		return 0;
@@ -68,15 +66,11 @@ int on_exit(struct exit_ctx *ctx)
 	if (!c || !c->under_way)
 		return 0;
 	c->under_way = false;
-	if (failed_only && !call_failed(ctx->ret)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (failed_only && !call_failed(ctx->ret))
+		return filtered();
 	/* Another thread may have closed it, and the descriptor may be another file's. */
-	if (c->file && current_file(c->args[4]) != c->file) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (c->file && current_file(c->args[4]) != c->file)
+		return counted(LEDGER_UNMATCHED);
 	r = scratch(&records);
 	if (!r)
 		return 0;

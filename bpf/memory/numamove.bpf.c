@@ -27,11 +27,8 @@ inline_ bool by_balancing(u64 reason)
 
 inline_ int begin(u64 pages)
 {
-	struct migration *m;
+	struct migration *m = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	m = current_slot(true);
 	if (!m)
 		return 0;
 	m->pages = pages;
@@ -55,11 +52,7 @@ inline_ void add(struct migration *m, u64 moved, u64 failed)
 	m->start = 0;
 }
 
-SEC("tp_btf/mm_migrate_pages_start")
-int on_start(u64 *ctx)
-{
-	return by_balancing(ctx[1]) ? begin(0) : 0;
-}
+PROGRAM(on_start, "tp_btf/mm_migrate_pages_start", by_balancing(ctx[1]) ? begin(0) : 0)
 
 /*
  * Before that tracepoint existed: the only function that migrates for this reason.

@@ -8,25 +8,23 @@
 #include "memory/oomkill.h"
 
 /* 6.2 made the counters per CPU (f1a7941243c1): `count` omits some pages of each CPU. */
-struct mm_rss_stat___old {
-	atomic_long_t count[4];
-} __attribute__((preserve_access_index));
-
 struct mm_struct___old_rss {
-	struct mm_rss_stat___old rss_stat;
+	struct {
+		atomic_long_t count[4];
+	} rss_stat;
 } __attribute__((preserve_access_index));
 
 /* Resident pages of one kind: of files, anonymous ones, (swapped ones,) of shared memory. */
 enum mm_rss { RSS_FILE, RSS_ANON, RSS_SWAPPED, RSS_SHMEM };
 
 /* A macro: CO-RE relocates an index only if it is a compile-time constant. */
-#define mm_rss(mm, kind)                                                             \
-	({                                                                           \
-		s64 pages_ = bpf_core_type_exists(struct mm_rss_stat___old) ?        \
-				     BPF_CORE_READ((struct mm_struct___old_rss *)mm, \
-						   rss_stat.count[kind].counter) :   \
-				     BPF_CORE_READ(mm, rss_stat[kind].count);        \
-		pages_ > 0 ? pages_ : 0;                                             \
+#define mm_rss(mm, kind)                                                                 \
+	({                                                                               \
+		struct mm_struct___old_rss *old_ = (void *)mm;                           \
+		s64 pages_ = bpf_core_field_exists(old_->rss_stat.count) ?               \
+				     BPF_CORE_READ(old_, rss_stat.count[kind].counter) : \
+				     BPF_CORE_READ(mm, rss_stat[kind].count);            \
+		pages_ > 0 ? pages_ : 0;                                                 \
 	})
 
 #define SIGKILL 9
@@ -35,9 +33,8 @@ enum mm_rss { RSS_FILE, RSS_ANON, RSS_SWAPPED, RSS_SHMEM };
 /* A task's last operations that may lead to a kill. */
 struct cause {
 	u64 killed; /* address of the task to which it sent SIGKILL for the kernel */
-	u32 kind, gfp;
+	u32 kind, gfp, known;
 	s32 order;
-	u32 known;
 };
 
 TASK_SLOT(struct cause);
@@ -46,23 +43,19 @@ TASK_SLOT(struct cause);
 inline_ int reclaims(u64 *ctx, u32 args, u32 kind)
 {
 	struct cause *c = current_slot(true);
-	s32 order;
-	u32 gfp;
 
 	if (!c)
 		return 0;
-	reclaim_args(ctx, args, &order, &gfp);
+	reclaim_args(ctx, args, &c->order, &c->gfp);
 	c->kind = kind;
-	c->order = order;
-	c->gfp = gfp;
 	c->known = true;
 	return 0;
 }
 
-ON_TRACEPOINT(on_direct, mm_vmscan_direct_reclaim_begin,
-	      reclaims(ctx, tp_args_mm_vmscan_direct_reclaim_begin, OOMKILL_MACHINE))
-ON_TRACEPOINT(on_memcg, mm_vmscan_memcg_reclaim_begin,
-	      reclaims(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, OOMKILL_MEMCG))
+PROGRAM(on_direct, "tp_btf/mm_vmscan_direct_reclaim_begin",
+	reclaims(ctx, tp_args_mm_vmscan_direct_reclaim_begin, OOMKILL_MACHINE))
+PROGRAM(on_memcg, "tp_btf/mm_vmscan_memcg_reclaim_begin",
+	reclaims(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, OOMKILL_MEMCG))
 
 /* Processes already exiting are marked as well, but get no signal. */
 SEC("tp_btf/signal_generate")
@@ -82,12 +75,9 @@ int on_signal(u64 *ctx)
 inline_ int marked(void *ctx, struct task_struct *victim)
 {
 	struct cause *c = current_slot(false);
-	struct oomkill_event *e;
+	struct oomkill_event *e = keep_task(victim) ? emit_begin_stack(sizeof(*e)) : NULL;
 	struct mm_struct *mm;
 
-	if (!keep_task(victim))
-		return 0;
-	e = emit_begin_stack(sizeof(*e));
 	if (!e)
 		return 0;
 	e->head.time_ns = bpf_ktime_get_ns();
@@ -109,15 +99,10 @@ inline_ int marked(void *ctx, struct task_struct *victim)
 	e->file = mm_rss(mm, RSS_FILE);
 	e->shmem = mm_rss(mm, RSS_SHMEM);
 	describe_memcg(&e->memcg, victim);
-	emit_end_stack(ctx, e, sizeof(*e));
-	return 0;
+	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
-SEC("tp_btf/mark_victim")
-int on_victim(u64 *ctx)
-{
-	return marked(ctx, (struct task_struct *)ctx[0]);
-}
+PROGRAM(on_victim, "tp_btf/mark_victim", marked(ctx, (struct task_struct *)ctx[0]))
 
 /* Before 6.9 (72ba14deb40a, also in stable kernels) only the victim's pid was passed. */
 SEC("tp_btf/mark_victim")

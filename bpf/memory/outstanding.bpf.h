@@ -47,8 +47,7 @@ inline_ bool alloc_wanted(u64 address, u64 bytes)
 		return false;
 	if (bytes >= min_bytes && bytes <= max_bytes)
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /* A sum may be negative temporarily: the free may be counted first. */

@@ -16,7 +16,7 @@ CALL_SLOT(struct shm_call)
 
 inline_ int begin(struct enter_ctx *ctx, u32 call, const int arguments)
 {
-	struct shm_call *c = call_begins();
+	struct shm_call *c = wanted_slot();
 
 	if (!c)
 		return 0;
@@ -48,6 +48,5 @@ int on_exit(struct exit_ctx *ctx)
 	for (int i = 0; i < 3; i++)
 		e->args[i] = c->args[i];
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

@@ -73,14 +73,5 @@ inline_ int from_kmalloc(u64 size)
 	return 0;
 }
 
-SEC("tp_btf/kmalloc")
-int on_kmalloc(u64 *ctx)
-{
-	return from_kmalloc(ctx[3]);
-}
-
-SEC("tp_btf/kmalloc_node")
-int on_kmalloc_node(u64 *ctx)
-{
-	return from_kmalloc(ctx[3]);
-}
+PROGRAM(on_kmalloc, "tp_btf/kmalloc", from_kmalloc(ctx[3]))
+PROGRAM(on_kmalloc_node, "tp_btf/kmalloc_node", from_kmalloc(ctx[3]))

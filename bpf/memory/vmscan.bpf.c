@@ -29,12 +29,9 @@ inline_ u64 *start_of(struct under_way *w, u32 kind)
 
 inline_ int begin(u32 kind)
 {
-	struct under_way *w;
+	struct under_way *w = wanted_slot();
 	u64 *start;
 
-	if (!keep_current())
-		return 0;
-	w = current_slot(true);
 	if (!w)
 		return 0;
 	start = start_of(w, kind);
@@ -54,16 +51,12 @@ inline_ int end(u32 kind, u64 freed)
 	if (!w)
 		return 0;
 	start = start_of(w, kind);
-	if (!*start) {
-		count(LEDGER_UNMATCHED);
-		return 0;
-	}
+	if (!*start)
+		return counted(LEDGER_UNMATCHED);
 	ns = since(*start, bpf_ktime_get_ns());
 	*start = 0;
-	if (distributed) {
-		durations_add(&key, ns);
-		return 0;
-	}
+	if (distributed)
+		return durations_add(&key, ns);
 	ADD(runs[kind], 1);
 	ADD(time_ns[kind], ns);
 	ADD(freed[kind], freed);
@@ -73,8 +66,9 @@ inline_ int end(u32 kind, u64 freed)
 PAIR(direct, mm_vmscan_direct_reclaim, begin(VMSCAN_DIRECT), end(VMSCAN_DIRECT, ctx[0]))
 PAIR(memcg, mm_vmscan_memcg_reclaim, begin(VMSCAN_MEMCG), end(VMSCAN_MEMCG, ctx[0]))
 
-ON_TRACEPOINT(on_slab_start, mm_shrink_slab_start, begin(VMSCAN_SLAB))
-ON_TRACEPOINT(on_slab_end, mm_shrink_slab_end, end(VMSCAN_SLAB, (s32)ctx[2] > 0 ? (u32)ctx[2] : 0))
+PROGRAM(on_slab_start, "tp_btf/mm_shrink_slab_start", begin(VMSCAN_SLAB))
+PROGRAM(on_slab_end, "tp_btf/mm_shrink_slab_end",
+	end(VMSCAN_SLAB, (s32)ctx[2] > 0 ? (u32)ctx[2] : 0))
 
 inline_ int kswapd_wanted(void)
 {
@@ -83,7 +77,7 @@ inline_ int kswapd_wanted(void)
 	return 0;
 }
 
-ON_TRACEPOINT(on_kswapd_wakeup, mm_vmscan_wakeup_kswapd, kswapd_wanted())
+PROGRAM(on_kswapd_wakeup, "tp_btf/mm_vmscan_wakeup_kswapd", kswapd_wanted())
 
 /*
  * Between a run and its sleep kswapd naps to check if memory stays free: so its CPU
@@ -107,8 +101,8 @@ inline_ int kswapd_worked(bool runs)
 	return 0;
 }
 
-ON_TRACEPOINT(on_kswapd_wake, mm_vmscan_kswapd_wake, kswapd_worked(true))
-ON_TRACEPOINT(on_kswapd_sleep, mm_vmscan_kswapd_sleep, kswapd_worked(false))
+PROGRAM(on_kswapd_wake, "tp_btf/mm_vmscan_kswapd_wake", kswapd_worked(true))
+PROGRAM(on_kswapd_sleep, "tp_btf/mm_vmscan_kswapd_sleep", kswapd_worked(false))
 
 /* Kernels before folios (5.16) pass a page. */
 inline_ int written(void *folio)
@@ -118,5 +112,5 @@ inline_ int written(void *folio)
 	return 0;
 }
 
-ON_TRACEPOINT(on_write_folio, mm_vmscan_write_folio, written((void *)ctx[0]))
-ON_TRACEPOINT(on_write_page, mm_vmscan_writepage, written((void *)ctx[0]))
+PROGRAM(on_write_folio, "tp_btf/mm_vmscan_write_folio", written((void *)ctx[0]))
+PROGRAM(on_write_page, "tp_btf/mm_vmscan_writepage", written((void *)ctx[0]))

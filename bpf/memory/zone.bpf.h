@@ -19,8 +19,7 @@ inline_ bool keep_pfn(u64 pfn)
 	for (u32 i = 0; i < ZONE_RANGES && i < filter_pfn_count; i++)
 		if (pfn >= filter_pfns[i].first && pfn < filter_pfns[i].end)
 			return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 #endif

@@ -63,14 +63,12 @@ int on_exit(struct exit_ctx *ctx)
 	sk = current_sock(c->fd);
 	if (!sk || !flow_read(sk, &f))
 		return 0; /* not an IPv4 or IPv6 socket */
-	if (ctx->ret < 0 && !read_sockaddr(c->address, f.local, &f.lport, &f.ip)) {
+	if (ctx->ret < 0 && !read_sockaddr(c->address, SOCKADDR_READ, f.local, &f.lport, &f.ip)) {
 		f.lport = 0;
 		__builtin_memset(f.local, 0, sizeof(f.local));
 	}
-	if ((ctx->ret < 0 && !with_errors) || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if ((ctx->ret < 0 && !with_errors) || !flow_wanted(&f))
+		return filtered();
 	if (counting) {
 		row = binds_row(&f);
 		if (row)
@@ -87,6 +85,5 @@ int on_exit(struct exit_ctx *ctx)
 	e->options = options_of(sk);
 	e->interface = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

@@ -37,10 +37,8 @@ inline_ int packet(const struct net_device *dev, struct netqtop_key *key, u32 by
 	key->netns = dev->nd_net.net->ns.inum;
 	bpf_core_read_str(key->name, sizeof(key->name), &dev->name);
 	if ((filter_netns && key->netns != filter_netns) ||
-	    (one_interface && !is_interface(key->name))) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	    (one_interface && !is_interface(key->name)))
+		return filtered();
 	key->ifindex = dev->ifindex;
 	v = queues_row(key);
 	if (!v)

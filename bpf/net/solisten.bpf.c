@@ -19,10 +19,8 @@ int on_exit(struct exit_ctx *ctx)
 	sk = current_sock(c->fd);
 	if (!sk || !flow_read(sk, &f))
 		return 0; /* not an IPv4 or IPv6 socket */
-	if (!flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!flow_wanted(&f))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
@@ -33,6 +31,5 @@ int on_exit(struct exit_ctx *ctx)
 	e->ret = ctx->ret;
 	e->protocol = FOLLOW(sock, sk, sk_protocol);
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

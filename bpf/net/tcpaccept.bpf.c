@@ -16,18 +16,15 @@ inline_ int accepted(struct sock *sk)
 	if ((protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) || !flow_read(sk, &f) ||
 	    !keep_current())
 		return 0;
-	if (!flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!flow_wanted(&f))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->flow = f;
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 /*

@@ -2,6 +2,7 @@
 /* tcpcong: time of TCP connections in each congestion-control state. */
 #include "lib/net/acceptors.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "net/tcpcong.h"
 
 OPT(bool, distributed);
@@ -119,41 +120,12 @@ inline_ int look(struct sock *sk)
 	return 0;
 }
 
-SEC("fexit/tcp_fastretrans_alert")
-int after_alert(u64 *ctx)
-{
-	return look((struct sock *)ctx[0]);
-}
-
-SEC("fexit/tcp_enter_loss")
-int after_loss(u64 *ctx)
-{
-	return look((struct sock *)ctx[0]);
-}
-
-SEC("fexit/tcp_enter_cwr")
-int after_cwr(u64 *ctx)
-{
-	return look((struct sock *)ctx[0]);
-}
-
-SEC("fexit/tcp_process_tlp_ack")
-int after_probe(u64 *ctx)
-{
-	return look((struct sock *)ctx[0]);
-}
-
-SEC("tp_btf/tcp_probe")
-int on_segment(u64 *ctx)
-{
-	return look((struct sock *)ctx[0]);
-}
-
-SEC("tp_btf/tcp_retransmit_skb")
-int on_retransmit(u64 *ctx)
-{
-	return look((struct sock *)ctx[0]);
-}
+PROGRAM(after_alert, "fexit/tcp_fastretrans_alert", look((struct sock *)ctx[0]))
+PROGRAM(after_loss, "fexit/tcp_enter_loss", look((struct sock *)ctx[0]))
+PROGRAM(after_cwr, "fexit/tcp_enter_cwr", look((struct sock *)ctx[0]))
+PROGRAM(after_probe, "fexit/tcp_process_tlp_ack", look((struct sock *)ctx[0]))
+PROGRAM(on_segment, "tp_btf/tcp_probe", look((struct sock *)ctx[0]))
+PROGRAM(on_retransmit, "tp_btf/tcp_retransmit_skb", look((struct sock *)ctx[0]))
 
 /* A connection's first state is set with its first SYN, and starts then. */
 SEC("tp_btf/inet_sock_set_state")
@@ -188,9 +160,4 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

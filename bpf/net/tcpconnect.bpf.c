@@ -30,31 +30,29 @@ struct {
 	__type(value, struct attempt);
 } attempts SEC(".maps");
 
-inline_ void show(struct flow *f, const struct attempt *a, u32 error)
+inline_ int show(struct flow *f, const struct attempt *a, u32 error)
 {
 	struct tcpconnect_event *e;
 	struct tcpconnect_count *c;
 
-	if (!flow_wanted(f)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (!flow_wanted(f))
+		return filtered();
 	if (counting) {
 		if (!with_lport)
 			f->lport = 0;
 		c = connects_row_of(f, &a->owner);
 		if (c)
 			__sync_fetch_and_add(&c->connects, 1);
-		return;
+		return 0;
 	}
 	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = failed_only ? bpf_ktime_get_ns() : a->start;
 	e->flow = *f;
 	e->owner = a->owner;
 	e->error = error;
-	emit_end(e);
+	return emit_end(e);
 }
 
 /* Two programs may show a connection: only one of them gets the attempt. */
@@ -72,29 +70,28 @@ inline_ bool take_attempt(struct sock *sk, struct attempt *a)
 	return true;
 }
 
-inline_ void starts(struct sock *sk, struct tcp_sock *tp)
+inline_ int starts(struct sock *sk, struct tcp_sock *tp)
 {
 	struct attempt a = {};
 	struct flow f = {};
 	u64 key = (u64)sk;
 
 	if (!keep_current())
-		return;
+		return 0;
 	a.start = bpf_ktime_get_ns();
 	identify_current(&a.owner);
 	flow_of(tp, &f);
-	if (!failed_only && (!with_lport || f.lport)) {
-		show(&f, &a, 0);
-		return;
-	}
+	if (!failed_only && (!with_lport || f.lport))
+		return show(&f, &a, 0);
 	if (bpf_map_update_elem(&attempts, &key, &a, BPF_ANY))
 		count(LEDGER_UNTRACKED);
 	else if (!failed_only)
 		count(LEDGER_UNMATCHED); /* until it is shown */
+	return 0;
 }
 
 /* With --failed: the end of an attempt, unless connect(2) is about to end it. */
-inline_ void ends(struct sock *sk, struct tcp_sock *tp, u32 newstate)
+inline_ int ends(struct sock *sk, struct tcp_sock *tp, u32 newstate)
 {
 	u64 key = (u64)sk;
 	struct attempt *kept = bpf_map_lookup_elem(&attempts, &key), unknown = {};
@@ -103,17 +100,18 @@ inline_ void ends(struct sock *sk, struct tcp_sock *tp, u32 newstate)
 
 	if (newstate != TCP_CLOSE) {
 		bpf_map_delete_elem(&attempts, &key);
-		return;
+		return 0;
 	}
 	/* Attempts that are filtered, or older than tracing, have no entry. */
 	if (!kept && filter.on)
-		return;
+		return 0;
 	if (kept && !error && in_users_call(tp) && sk->sk_shutdown != SOCK_SHUTDOWN_MASK)
-		return;
+		return 0;
 	flow_of(tp, &f);
 	show(&f, kept ?: &unknown, error);
 	if (kept)
 		kept->shown = 1;
+	return 0;
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -127,15 +125,14 @@ int on_state(u64 *ctx)
 
 	if (!tp || oldstate == newstate)
 		return 0;
-	if (newstate == TCP_SYN_SENT) {
-		starts(sk, tp);
-	} else if (oldstate == TCP_SYN_SENT && failed_only) {
-		ends(sk, tp, newstate);
-	} else if (oldstate == TCP_SYN_SENT && with_lport && take_attempt(sk, &a)) {
-		flow_of(tp, &f);
-		show(&f, &a, 0);
-	}
-	return 0;
+	if (newstate == TCP_SYN_SENT)
+		return starts(sk, tp);
+	if (oldstate == TCP_SYN_SENT && failed_only)
+		return ends(sk, tp, newstate);
+	if (oldstate != TCP_SYN_SENT || !with_lport || !take_attempt(sk, &a))
+		return 0;
+	flow_of(tp, &f);
+	return show(&f, &a, 0);
 }
 
 #define EALREADY 114
@@ -149,34 +146,14 @@ inline_ bool undecided(s64 ret)
 	       call_interrupted(ret);
 }
 
-/* struct sockaddr_in and sockaddr_in6 combined. */
-struct wished {
-	u16 family;
-	__be16 port;
-	u32 four;
-	u32 six[4];
-};
-
 /* The requested remote address; the local end as far as it is bound. */
 inline_ bool flow_wished(struct sock *sk, const u64 *args, struct flow *f)
 {
-	struct wished to = {};
-	u32 *remote = (u32 *)f->remote;
-
-	if (!flow_read(sk, f) ||
-	    bpf_probe_read_user(&to, args[2] < sizeof(to) ? 16 : sizeof(to), (void *)args[1]))
-		return false;
-	f->rport = port_of(to.port);
-	f->ip = to.family == SOCK_AF_INET6 && !mapped((struct in6_addr *)to.six) ? 6 : 4;
-	if (f->ip == 6)
-		__builtin_memcpy(f->remote, to.six, sizeof(to.six));
-	else
-		remote[0] = to.family == SOCK_AF_INET ? to.four : to.six[3];
-	return to.family == SOCK_AF_INET || to.family == SOCK_AF_INET6;
+	return flow_read(sk, f) && read_sockaddr(args[1], args[2], f->remote, &f->rport, &f->ip);
 }
 
 /* With --failed: attempts rejected by the kernel before it sent anything. */
-inline_ void call_ends(struct sock *sk, const u64 *args, s64 ret)
+inline_ int call_ends(struct sock *sk, const u64 *args, s64 ret)
 {
 	u64 key = (u64)sk;
 	struct attempt *kept = bpf_map_lookup_elem(&attempts, &key), a = {};
@@ -184,19 +161,16 @@ inline_ void call_ends(struct sock *sk, const u64 *args, s64 ret)
 	bool told;
 
 	if (undecided(ret))
-		return;
+		return 0;
 	told = kept && kept->shown;
 	if (kept)
 		a = *kept;
 	bpf_map_delete_elem(&attempts, &key);
-	if (told || ret >= 0 || !flow_wished(sk, args, &f))
-		return;
-	if (!kept) {
-		if (!keep_current())
-			return;
+	if (told || ret >= 0 || !flow_wished(sk, args, &f) || (!kept && !keep_current()))
+		return 0;
+	if (!kept)
 		identify_current(&a.owner);
-	}
-	show(&f, &a, -ret);
+	return show(&f, &a, -ret);
 }
 
 /* The port is chosen after the change to SYN_SENT; the next change comes with the peer's answer. */
@@ -218,10 +192,8 @@ int on_exit(u64 *ctx)
 	if (!sk)
 		return 0;
 	if (failed_only)
-		call_ends(sk, args, (s64)ctx[1]);
-	else if (take_attempt(sk, &a) && flow_read(sk, &f))
-		show(&f, &a, 0);
-	return 0;
+		return call_ends(sk, args, (s64)ctx[1]);
+	return take_attempt(sk, &a) && flow_read(sk, &f) ? show(&f, &a, 0) : 0;
 }
 
 SEC("tp_btf/tcp_destroy_sock")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpconnlat: time from the first SYN to the end of a connection attempt. */
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/net/sock.bpf.h"
 #include "net/tcpconnlat.h"
 
@@ -32,27 +33,25 @@ inline_ void starts(struct sock *sk)
 	a->start = bpf_ktime_get_ns();
 }
 
-inline_ void show(const struct tcp_sock *tp, const struct attempt *a, u64 now)
+inline_ int show(const struct tcp_sock *tp, const struct attempt *a, u64 now)
 {
 	u64 latency_ns = since(a->start, now);
 	struct tcpconnlat_event *e;
 	struct flow f = {};
 
 	flow_of(tp, &f);
-	if (latency_ns < min_ns || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (latency_ns < min_ns || !flow_wanted(&f))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = now;
 	e->flow = f;
 	e->latency_ns = latency_ns;
 	e->owner = a->owner;
 	if (failed_only)
 		e->error = tp->inet_conn.icsk_inet.sk.sk_err;
-	emit_end(e);
+	return emit_end(e);
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -86,9 +85,4 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

@@ -4,6 +4,7 @@
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "net/ipv6.bpf.h"
 #include "net/tcpdrop.h"
 
@@ -28,17 +29,11 @@ TABLE(drops, struct tcpdrop_key, struct tcpdrop_count)
 SOCK_SLOT(struct sock_owner);
 
 /* For packets without a known socket. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct flow);
-	__type(value, struct sock_owner);
-} owners SEC(".maps");
+MAP(HASH, owners, 1, struct flow, struct sock_owner);
 
 inline_ void keep_owner(const struct flow *f, const struct sock_owner *o)
 {
-	if (bpf_map_update_elem(&owners, f, o, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&owners, f, o);
 }
 
 struct scratch_use {
@@ -194,10 +189,8 @@ inline_ u64 stack_of_drop(void *ctx)
 	struct scratch_use *scratch = cpu_slot(&scratch_uses);
 	u64 id;
 
-	if (!scratch || scratch->used) {
-		count(LEDGER_STACK_FAILED);
-		return 0;
-	}
+	if (!scratch || scratch->used)
+		return counted(LEDGER_STACK_FAILED);
 	*(volatile u64 *)&scratch->used = 1;
 	id = stack_of_kernel(ctx, 0);
 	*(volatile u64 *)&scratch->used = 0;
@@ -231,10 +224,8 @@ int on_drop(u64 *ctx)
 		return 0;
 	if (tp_args_kfree_skb >= 3)
 		what.reason = (u32)ARG(ctx, 2);
-	if (!reason_wanted(what.reason)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!reason_wanted(what.reason))
+		return filtered();
 	if (tp_args_kfree_skb >= 4)
 		sk = (void *)ARG(ctx, 3);
 	if (!sk)
@@ -249,10 +240,8 @@ int on_drop(u64 *ctx)
 	what.flow.netns = netns_of(skb, sk);
 	if (!owner || !owner->id.known)
 		owner = owner_of(&what.flow);
-	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(&what.flow)) {
-		count(LEDGER_FILTERED);
+	if (!keep_connection(owner ?: &nobody, &what.flow))
 		return 0;
-	}
 	what.location = function_arg(ctx, 1);
 	if (counting)
 		return count_drop(ctx, &what, &(owner ?: &nobody)->id);
@@ -263,8 +252,7 @@ int on_drop(u64 *ctx)
 	e->head.time_ns = bpf_ktime_get_ns();
 	if (owner)
 		e->owner = owner->id;
-	emit_end_stack(ctx, e, sizeof(*e));
-	return 0;
+	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
 inline_ void accepted(struct sock *sk, const struct sock_owner *o)
@@ -326,9 +314,4 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

@@ -51,17 +51,15 @@ inline_ void take_bytes(const struct tcp_sock *tp, u32 oldstate, struct session 
 		s->tx--;
 }
 
-inline_ void show(const struct flow *f, const struct session *s)
+inline_ int show(const struct flow *f, const struct session *s)
 {
 	struct tcplife_event *e;
 
-	if (!owner_wanted(&s->owner)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
+	if (!owner_wanted(&s->owner))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = s->end;
 	e->flow = *f;
 	e->tx_bytes = s->tx;
@@ -71,7 +69,7 @@ inline_ void show(const struct flow *f, const struct session *s)
 	e->active = s->active;
 	e->established = s->established;
 	e->owner = s->owner.id;
-	emit_end(e);
+	return emit_end(e);
 }
 
 inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)

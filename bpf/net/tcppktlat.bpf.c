@@ -2,6 +2,7 @@
 /* tcppktlat: time that received TCP data waits until a process reads it. */
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/net/sock.bpf.h"
 #include "net/tcppktlat.h"
 
@@ -121,10 +122,8 @@ inline_ int taken(struct tcp_sock *tp, const struct segment *s)
 
 	flow_of(tp, &f);
 	if (latency_ns < min_ns || !flow_wanted(&f) ||
-	    (filter.on && !(by_process && filter_matches(current_task())))) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	    (filter.on && !(by_process && filter_matches(current_task()))))
+		return filtered();
 	if (distribution) {
 		distribute(latency_ns, s->softirq_ns, by_process);
 		return 0;
@@ -138,8 +137,7 @@ inline_ int taken(struct tcp_sock *tp, const struct segment *s)
 	e->softirq_ns = s->softirq_ns;
 	if (by_process)
 		identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 /* Its arrival was not seen. */
@@ -182,9 +180,4 @@ int on_taken(u64 *ctx)
 	return unseen();
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

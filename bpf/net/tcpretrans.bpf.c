@@ -28,10 +28,8 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 	struct tcpretrans_event *e;
 	struct tcpretrans_count *c;
 
-	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(f)) {
-		count(LEDGER_FILTERED);
+	if (!keep_connection(owner ?: &nobody, f))
 		return 0;
-	}
 	if (counting) {
 		c = flows_row_of(f, &(owner ?: &nobody)->id);
 		if (c) {
@@ -48,8 +46,7 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 	e->flow = *f;
 	if (owner)
 		e->owner = owner->id;
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 /*
@@ -77,10 +74,8 @@ int on_retransmit(u64 *ctx)
 	what.congestion = BPF_CORE_READ_BITFIELD_PROBED(&tp->inet_conn, icsk_ca_state);
 	if (is_probe(tp, what.congestion)) {
 		what.kind = TCPRETRANS_PROBE;
-		if (!with_probes) {
-			count(LEDGER_FILTERED);
-			return 0;
-		}
+		if (!with_probes)
+			return filtered();
 	}
 	what.state = sk->__sk_common.skc_state;
 	what.sequence = BPF_CORE_READ(cb, seq);

@@ -77,16 +77,13 @@ int on_segment(u64 *ctx)
 	if (filter.on || flow_filters_on() || by_local || by_remote)
 		flow_of(tp, &f);
 	owner = owner_of(sk, tp);
-	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
+	if (!keep_connection(owner ?: &nobody, &f))
 		return 0;
-	}
 	if (by_local || by_remote)
 		key.ip = f.ip;
 	if (by_local)
 		__builtin_memcpy(key.local, f.local, sizeof(key.local));
 	if (by_remote)
 		__builtin_memcpy(key.remote, f.remote, sizeof(key.remote));
-	times_add_of(&key, us * 1000ULL, &(owner ?: &nobody)->id);
-	return 0;
+	return times_add_of(&key, us * 1000ULL, &(owner ?: &nobody)->id);
 }

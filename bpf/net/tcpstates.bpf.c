@@ -2,6 +2,7 @@
 /* tcpstates: state changes of TCP sockets, and the time in each state. */
 #include "lib/net/acceptors.bpf.h"
 #include "lib/core/emit.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "net/tcpstates.h"
 
 struct change {
@@ -28,18 +29,13 @@ inline_ bool incomplete(const struct flow *f, u32 oldstate, u32 newstate)
 	return (newstate == TCP_SYN_SENT && !f->lport) || oldstate == TCP_LISTEN;
 }
 
-inline_ void show(struct sock *sk, const struct flow *f, const struct sock_owner *o,
-		  const struct change *c)
+inline_ int show(struct sock *sk, const struct flow *f, const struct sock_owner *o,
+		 const struct change *c)
 {
-	struct tcpstates_event *e;
+	struct tcpstates_event *e = keep_connection(o, f) ? emit_begin(sizeof(*e)) : NULL;
 
-	if (!owner_wanted(o) || !flow_wanted(f)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
-	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = c->time;
 	e->flow = *f;
 	e->socket = (u64)sk;
@@ -47,7 +43,7 @@ inline_ void show(struct sock *sk, const struct flow *f, const struct sock_owner
 	e->owner = o->id;
 	e->oldstate = c->oldstate;
 	e->newstate = c->newstate;
-	emit_end(e);
+	return emit_end(e);
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -80,13 +76,7 @@ int on_state(u64 *ctx)
 		h->first = c;
 		return 0;
 	}
-	show(sk, &f, &h->owner, &c);
-	return 0;
+	return show(sk, &f, &h->owner, &c);
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))

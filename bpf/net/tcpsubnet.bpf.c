@@ -12,15 +12,11 @@ FILTER_PREFIXES(subnets_ipv6);
 
 inline_ u8 *subnet_of(const struct flow *f)
 {
-	struct address_prefix key = { .bits = 128 };
-	u32 *to = (u32 *)key.address;
+	struct address_prefix key = {};
 
-	if (f->ip == 4) {
-		to[2] = __builtin_bswap32(0xffff);
-		to[3] = *(const u32 *)f->remote;
+	prefix_key(&key, f->remote, f->ip);
+	if (f->ip == 4)
 		return bpf_map_lookup_elem(&subnets_ipv4, &key);
-	}
-	__builtin_memcpy(key.address, f->remote, sizeof(key.address));
 	return bpf_map_lookup_elem(&subnets_ipv6, &key);
 }
 
@@ -35,10 +31,8 @@ inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)
 		return 0;
 	flow_of(tp, &f);
 	subnet = flow_wanted(&f) ? subnet_of(&f) : NULL;
-	if (!subnet) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!subnet)
+		return filtered();
 	number = *subnet;
 	barrier_var(number);
 	number &= TCPSUBNET_MOST - 1;

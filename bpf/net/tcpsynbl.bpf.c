@@ -9,12 +9,7 @@ OPT(bool, by_port);
 HISTOGRAM(backlogs, struct tcpsynbl_key)
 
 /* Listening tasks, by local end: a new connection has no pointer to its listener. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct flow);
-	__type(value, struct sock_owner);
-} owners SEC(".maps");
+MAP(HASH, owners, 1, struct flow, struct sock_owner);
 
 /* The local end only; the wildcard address is the same for IPv4 and IPv6. */
 inline_ void listening_end(const struct tcp_sock *tp, struct flow *f)
@@ -97,8 +92,7 @@ int on_state(u64 *ctx)
 		bpf_map_delete_elem(&owners, &f);
 	} else if (newstate == TCP_LISTEN && in_users_call(tp)) {
 		take_owner(&owner);
-		if (bpf_map_update_elem(&owners, &f, &owner, BPF_ANY))
-			count(LEDGER_UNTRACKED);
+		map_put(&owners, &f, &owner);
 	}
 	return 0;
 }

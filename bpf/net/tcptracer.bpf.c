@@ -12,22 +12,17 @@ struct connection {
 
 SOCK_SLOT(struct connection);
 
-inline_ void show(u32 kind, struct flow *f, const struct sock_owner *o, u64 time)
+inline_ int show(u32 kind, struct flow *f, const struct sock_owner *o, u64 time)
 {
-	struct tcptracer_event *e;
+	struct tcptracer_event *e = keep_connection(o, f) ? emit_begin(sizeof(*e)) : NULL;
 
-	if (!owner_wanted(o) || !flow_wanted(f)) {
-		count(LEDGER_FILTERED);
-		return;
-	}
-	e = emit_begin(sizeof(*e));
 	if (!e)
-		return;
+		return 0;
 	e->head.time_ns = time;
 	e->flow = *f;
 	e->owner = o->id;
 	e->kind = kind;
-	emit_end(e);
+	return emit_end(e);
 }
 
 inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 newstate)
@@ -94,8 +89,7 @@ int on_accept(struct exit_ctx *ctx)
 	if (!accepted_tcp(ctx->ret, &f))
 		return 0;
 	take_owner(&owner);
-	show(TCPTRACER_ACCEPT, &f, &owner, bpf_ktime_get_ns());
-	return 0;
+	return show(TCPTRACER_ACCEPT, &f, &owner, bpf_ktime_get_ns());
 }
 
 SEC("tp_btf/tcp_destroy_sock")

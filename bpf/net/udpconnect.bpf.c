@@ -25,13 +25,11 @@ int on_exit(struct exit_ctx *ctx)
 	if ((protocol != IPPROTO_UDP && protocol != IPPROTO_UDPLITE) || !flow_read(sk, &f))
 		return 0;
 	/* Without an IPv4 or IPv6 address it is a disconnect, or fails for that reason. */
-	known = read_sockaddr(c->address, f.remote, &f.rport, &f.ip);
+	known = read_sockaddr(c->address, SOCKADDR_READ, f.remote, &f.rport, &f.ip);
 	if (!known && ctx->ret >= 0)
 		return 0;
-	if ((failed_only && ctx->ret >= 0) || !flow_wanted(&f)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if ((failed_only && ctx->ret >= 0) || !flow_wanted(&f))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
@@ -40,6 +38,5 @@ int on_exit(struct exit_ctx *ctx)
 	e->ret = ctx->ret;
 	e->protocol = protocol;
 	identify_current(&e->who);
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }

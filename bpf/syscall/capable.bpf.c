@@ -2,6 +2,7 @@
 /* capable: capability checks. */
 #include "lib/syscall/current_call.bpf.h"
 #include "lib/core/filter.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "syscall/capable.h"
@@ -17,12 +18,7 @@ struct check {
 	u32 denied;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct check);
-	__type(value, u8);
-} seen SEC(".maps");
+MAP(HASH, seen, 1, struct check, u8);
 
 inline_ bool first_of_its_kind(u32 capability, s32 ret)
 {
@@ -56,10 +52,8 @@ inline_ int checked(void *ctx, u64 userns, u32 capability, u32 options, s32 ret)
 
 	if (!keep_current())
 		return 0;
-	if (!check_wanted(capability, options, ret)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (!check_wanted(capability, options, ret))
+		return filtered();
 	user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
 	e = emit_begin_stack(sizeof(*e));
 	if (!e)
@@ -73,22 +67,14 @@ inline_ int checked(void *ctx, u64 userns, u32 capability, u32 options, s32 ret)
 	call = current_call();
 	e->syscall = call < CALLS ? call + 1 : 0;
 	identify_current(&e->who);
-	emit_end_stack(ctx, e, sizeof(*e));
-	return 0;
+	return emit_end_stack(ctx, e, sizeof(*e));
 }
 
-SEC("fexit/cap_capable")
-int on_checked(u64 *ctx)
-{
-	return checked(ctx, ctx[1], ctx[2], (u8)ctx[3] | CAPABLE_KNOWN, ctx[4]);
-}
+PROGRAM(on_checked, "fexit/cap_capable",
+	checked(ctx, ctx[1], ctx[2], (u8)ctx[3] | CAPABLE_KNOWN, ctx[4]))
 
 /* Since 6.14; without the options. */
-SEC("tp_btf/cap_capable")
-int on_check(u64 *ctx)
-{
-	return checked(ctx, ctx[1], ctx[3], 0, ctx[4]);
-}
+PROGRAM(on_check, "tp_btf/cap_capable", checked(ctx, ctx[1], ctx[3], 0, ctx[4]))
 
 /* Arguments of the task's current check. */
 struct asked {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* futexctn: waits for futexes, by lock and by waiting code. */
 #include "lib/aggregate/extreme.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/stack/task_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
-#include "lib/core/text.bpf.h"
+#include "lib/syscall/call_slot.bpf.h"
 #include "syscall/futexctn.h"
 
 OPT(bool, summary);
@@ -29,11 +28,8 @@ CPU_TABLE(locks, struct futexctn_key, struct futexctn_sums)
 
 inline_ int begin(u64 lock, u32 op)
 {
-	struct wait *w;
+	struct wait *w = wanted_slot();
 
-	if (!keep_current())
-		return 0;
-	w = current_slot(true);
 	if (!w)
 		return 0;
 	w->lock = lock;
@@ -81,12 +77,9 @@ inline_ int end(struct exit_ctx *ctx)
 	w->start = 0;
 	w->may_restart = ctx->ret == -ERESTART_RESTARTBLOCK;
 	key.lock = lock_of(w, ctx->ret);
-	if (only_lock && key.lock != only_lock) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (only_lock && key.lock != only_lock)
+		return filtered();
 	key.op = w->op;
-	key.result = result_of(ctx->ret);
 	key.pid = current_tgid();
 	if (by_thread) {
 		key.tid = current_tid();
@@ -95,11 +88,10 @@ inline_ int end(struct exit_ctx *ctx)
 		process_comm(key.comm);
 	}
 	if (!summary) {
+		key.result = result_of(ctx->ret);
 		key.user_stack = w->stack = stack_of_user(ctx, w->stack);
-		waits_add(&key, ns);
-		return 0;
+		return waits_add(&key, ns);
 	}
-	key.result = 0;
 	sums = locks_row(&key);
 	if (!sums)
 		return 0;
@@ -117,17 +109,8 @@ int on_futex(struct enter_ctx *ctx)
 	return op < 32 && WAITING & 1U << op ? begin(ctx->args[0], op) : 0;
 }
 
-SEC("tracepoint/syscalls/sys_enter_futex_waitv")
-int on_futex_waitv(struct enter_ctx *ctx)
-{
-	return begin(ctx->args[0], FUTEX_OP_WAITV);
-}
-
-SEC("tracepoint/syscalls/sys_enter_futex_wait")
-int on_futex_wait(struct enter_ctx *ctx)
-{
-	return begin(ctx->args[0], FUTEX_OP_WAIT2);
-}
+ON_ENTRY(futex_waitv, begin(ctx->args[0], FUTEX_OP_WAITV))
+ON_ENTRY(futex_wait, begin(ctx->args[0], FUTEX_OP_WAIT2))
 
 /* After a signal without a handler, this call continues a wait that has a timeout. */
 SEC("tracepoint/syscalls/sys_enter_restart_syscall")

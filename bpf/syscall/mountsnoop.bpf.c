@@ -41,7 +41,7 @@ SCRATCH(records, struct mount_record);
 /* The kernel rejects a program that reads more arguments than the call has. */
 inline_ int begin(struct enter_ctx *ctx, const int arguments)
 {
-	struct mount_call *c = call_begins();
+	struct mount_call *c = wanted_slot();
 
 	if (!c)
 		return 0;

@@ -54,8 +54,7 @@ inline_ bool flags_wanted(u64 flags)
 		if ((flags & (wanted >> 32)) == (u32)wanted)
 			return true;
 	}
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
@@ -90,9 +89,7 @@ inline_ const struct path *to_walk(const struct opensnoop_event *e, char first, 
 	if (!(e->what & OPENSNOOP_GIVEN) || first == '/')
 		return NULL;
 	*what = OPENSNOOP_BASE;
-	if (e->dfd == AT_CWD)
-		return &current_fs()->pwd;
-	return &current_file(e->dfd)->f_path;
+	return base_of(e->dfd);
 }
 
 /* Builds the record again in a buffer for long texts. */
@@ -146,10 +143,8 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	e = &c->event;
 	e->head.time_ns = start;
 	e->latency_ns = since(start, bpf_ktime_get_ns());
-	if (failed_only && ctx->ret >= 0) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (failed_only && ctx->ret >= 0)
+		return filtered();
 	e->callers = stack_user ? stack_of_user(ctx, e->callers) : 0;
 	e->ret = ctx->ret;
 	identify_current(&e->who);

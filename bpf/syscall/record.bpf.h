@@ -3,7 +3,7 @@
 #ifndef CORETAP_RECORD_BPF_H
 #define CORETAP_RECORD_BPF_H
 
-#include "lib/core/coretap.bpf.h"
+#include "lib/core/task.bpf.h"
 #include "syscall/traceloop.h"
 
 /*
@@ -19,6 +19,31 @@ struct {
 
 OPT_OR(__u32, record_slots, 64); /* per CPU, a power of two */
 OPT_OR(__u32, record_cpus, 1);
+
+/*
+ * The ancestor of the running task's cgroup at this depth; 0: none. The helper became available to
+ * tracing programs after 5.10 (6.1 at the latest, when the array of ids was removed: 7f203bc89eb6).
+ */
+struct cgroup___with_ids {
+	int level;
+	u64 ancestor_ids[1];
+} __attribute__((preserve_access_index));
+
+inline_ u64 current_cgroup_at(u32 level)
+{
+	struct cgroup___with_ids *c = NULL;
+	u64 id = 0;
+
+	if (!bpf_core_field_exists(c->ancestor_ids))
+		return bpf_get_current_ancestor_cgroup_id(level);
+	c = (void *)BPF_CORE_READ(current_task(), cgroups, dfl_cgrp);
+	if ((int)level <= BPF_CORE_READ(c, level))
+		bpf_probe_read_kernel(
+			&id, sizeof(id),
+			(char *)c + bpf_core_field_offset(struct cgroup___with_ids, ancestor_ids) +
+				level * sizeof(id));
+	return id;
+}
 
 struct recording {
 	void *segments;
@@ -39,10 +64,8 @@ inline_ bool record_begin(struct recording *r, u64 key)
 	head = bpf_map_lookup_elem(r->segments, &index);
 	if (!head)
 		return false;
-	if (head->head.busy) {
-		count(LEDGER_MISSED);
-		return false;
-	}
+	if (head->head.busy)
+		return counted(LEDGER_MISSED);
 	head->head.busy = 1;
 	r->head = &head->head;
 	r->at = head->head.next;

@@ -29,17 +29,13 @@ inline_ bool signal_wanted(u32 signal)
 {
 	if (!wanted_signals || (signal - 1 < 64 && wanted_signals >> (signal - 1) & 1))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 inline_ int begin(u32 call, s64 given, u32 signal)
 {
-	struct sig_call *c;
+	struct sig_call *c = signal_wanted(signal) ? wanted_slot() : NULL;
 
-	if (!signal_wanted(signal) || !keep_current())
-		return 0;
-	c = current_slot(true);
 	if (!c)
 		return 0;
 	__builtin_memset(&c->event, 0, sizeof(c->event));
@@ -105,10 +101,8 @@ int on_signal(u64 *ctx)
 	if (!signal_wanted(signal) || !keep_current())
 		return 0;
 	if ((failed_only && (!outcome || outcome == OUTCOME_LOSE_INFO)) ||
-	    (wanted_target && task_tgid(t) != wanted_target)) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	    (wanted_target && task_tgid(t) != wanted_target))
+		return filtered();
 	e = emit_begin(sizeof(*e));
 	if (!e)
 		return 0;
@@ -117,8 +111,7 @@ int on_signal(u64 *ctx)
 	sent_to(e, t, code, outcome);
 	identify_current(&e->who);
 	e->pidns = current_pidns();
-	emit_end(e);
-	return 0;
+	return emit_end(e);
 }
 
 SEC("tracepoint/syscalls/"
@@ -135,10 +128,8 @@ int on_exit(struct exit_ctx *ctx)
 	e = &c->event;
 	if ((failed_only && ctx->ret >= 0) ||
 	    (wanted_target && e->given != wanted_target &&
-	     !(e->target.known && e->target.pid == wanted_target))) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	     !(e->target.known && e->target.pid == wanted_target)))
+		return filtered();
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->ret = ctx->ret;
 	identify_current(&e->who);

@@ -45,7 +45,7 @@ inline_ struct sock *unix_sock(u32 fd)
 
 inline_ int begin(u32 fd, u64 messages, bool sends, bool several)
 {
-	struct msg_call *c = unix_sock(fd) ? call_begins() : NULL;
+	struct msg_call *c = unix_sock(fd) ? wanted_slot() : NULL;
 
 	if (!c)
 		return 0;
@@ -108,10 +108,8 @@ __noinline int show_message(u64 message)
 {
 	u64 control[2] = {}, at, end; /* its address and length */
 
-	if (bpf_probe_read_user(control, sizeof(control), (void *)(message + CONTROL_AT))) {
-		count(LEDGER_TRUNCATED);
-		return 0;
-	}
+	if (bpf_probe_read_user(control, sizeof(control), (void *)(message + CONTROL_AT)))
+		return counted(LEDGER_TRUNCATED);
 	at = control[0];
 	end = at + control[1];
 	for (u32 i = 0; i < MOST_CONTROL; i++) {
@@ -127,8 +125,7 @@ __noinline int show_message(u64 message)
 			show_files(at + sizeof(c), (c.bytes - sizeof(c)) / sizeof(s32));
 		at += (c.bytes + 7) & ~7ULL;
 	}
-	count(LEDGER_TRUNCATED);
-	return 0;
+	return counted(LEDGER_TRUNCATED);
 }
 
 inline_ u32 peer_of(struct sock *sk)

@@ -30,7 +30,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name)
 
 	if (!tracing_since) /* attaching programs also calls stat */
 		return 0;
-	c = call_begins();
+	c = wanted_slot();
 	if (!c)
 		return 0;
 	c->name = name;
@@ -87,10 +87,8 @@ int on_exit(struct exit_ctx *ctx)
 	e = &c->event;
 	e->head.time_ns = start;
 	e->latency_ns = since(start, bpf_ktime_get_ns());
-	if (failed_only && ctx->ret >= 0) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (failed_only && ctx->ret >= 0)
+		return filtered();
 	e->ret = ctx->ret;
 	identify_current(&e->who);
 	e->path.at = sizeof(*e);

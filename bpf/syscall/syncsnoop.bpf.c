@@ -20,7 +20,7 @@ SCRATCH(records, struct sync_record);
 
 inline_ int begin(u32 call, u32 fd)
 {
-	struct sync_call *c = call_begins();
+	struct sync_call *c = wanted_slot();
 
 	if (!c)
 		return 0;
@@ -57,10 +57,8 @@ int on_exit(struct exit_ctx *ctx)
 	__builtin_memset(e, 0, sizeof(*e));
 	e->head.time_ns = now;
 	e->latency_ns = since(start, now);
-	if (e->latency_ns < min_ns) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if (e->latency_ns < min_ns)
+		return filtered();
 	e->call = c->call;
 	e->ret = ctx->ret;
 	identify_current(&e->who);

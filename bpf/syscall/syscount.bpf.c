@@ -2,8 +2,8 @@
 /* syscount: number of system calls and time in them, by call or by process. */
 #include "lib/core/filter.bpf.h"
 #include "lib/core/parent.bpf.h"
-#include "lib/syscall/syscall.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
+#include "syscall/interrupted.bpf.h"
 #include "syscall/syscount.h"
 
 OPT(bool, by_process);

@@ -132,15 +132,7 @@ inline_ void cut_owner(struct task_id *owner)
 	static const value_type name##_zero;                                                \
 	inline_ value_type *name##_row_at(const void *key)                                  \
 	{                                                                                   \
-		value_type *v = bpf_map_lookup_elem(&name, key);                            \
-                                                                                            \
-		if (!v) {                                                                   \
-			bpf_map_update_elem(&name, key, &name##_zero, BPF_NOEXIST);         \
-			v = bpf_map_lookup_elem(&name, key);                                \
-		}                                                                           \
-		if (!v)                                                                     \
-			count(LEDGER_UNTRACKED);                                            \
-		return v;                                                                   \
+		return map_row(&name, key, &name##_zero);                                   \
 	}                                                                                   \
 	struct name##_owned {                                                               \
 		key_type key;                                                               \
@@ -169,52 +161,58 @@ inline_ void cut_owner(struct task_id *owner)
  * A TABLE or CPU_TABLE of which each CPU caches the rows of a few keys in private cache lines. A
  * number and a second number or a pointer (0 if unneeded) identify a key: name_kept(number, other)
  * returns its value, or NULL. The caller then builds the key, and name_keep(number, other, &key)
- * caches its row, or looks it up in the table. The loader sets name_keeps if --max-keys does not
- * limit keys. Programs that interrupt each other must not cache rows of the same table.
- * With a lookup in its place, bitesize takes 178 ns per request instead of 96, biopattern 187
- * instead of 101 (run_time_ns/run_cnt of on_issue, 6.18).
+ * caches its row, or looks it up in the table. If the key costs nothing, name_kept_row() does both.
+ * The loader sets name_keeps if --max-keys does not limit keys. Programs that interrupt each other
+ * must not cache rows of the same table. With a lookup in its place, bitesize takes 178 ns per
+ * request instead of 96, biopattern 187 instead of 101 (run_time_ns/run_cnt of on_issue, 6.18).
  */
 #define KEPT_ROWS 16
-#define KEPT(name, key_type, value_type)                                         \
-	OPT(bool, name##_keeps);                                                 \
-	struct name##_kept_row {                                                 \
-		value_type value;                                                \
-		u64 number; /* plus one; 0: free */                              \
-		u64 other;                                                       \
-		key_type key;                                                    \
-	} __attribute__((aligned(64)));                                          \
-	struct name##_kept_rows {                                                \
-		struct name##_kept_row at[KEPT_ROWS];                            \
-	};                                                                       \
-	CPU_SLOTS(name##_rows, struct name##_kept_rows);                         \
-	inline_ struct name##_kept_row *name##_place(u64 number)                 \
-	{                                                                        \
-		struct name##_kept_rows *rows;                                   \
-                                                                                 \
-		if (!name##_keeps)                                               \
-			return NULL;                                             \
-		rows = cpu_slot(&name##_rows);                                   \
-		barrier_var(number);                                             \
-		return rows ? &rows->at[number & (KEPT_ROWS - 1)] : NULL;        \
-	}                                                                        \
-	inline_ value_type *name##_kept(u64 number, u64 other)                   \
-	{                                                                        \
-		struct name##_kept_row *row = name##_place(number);              \
-                                                                                 \
-		if (!row || row->number != number + 1 || row->other != other)    \
-			return NULL;                                             \
-		return &row->value;                                              \
-	}                                                                        \
-	inline_ value_type *name##_keep(u64 number, u64 other, key_type *key)    \
-	{                                                                        \
-		struct name##_kept_row *row = name##_place(number);              \
-                                                                                 \
-		if (!row || row->number) /* taken by another key, which stays */ \
-			return name##_row(key);                                  \
-		row->key = *key;                                                 \
-		row->other = other;                                              \
-		*(volatile u64 *)&row->number = number + 1;                      \
-		return &row->value;                                              \
+#define KEPT(name, key_type, value_type)                                          \
+	OPT(bool, name##_keeps);                                                  \
+	struct name##_kept_row {                                                  \
+		value_type value;                                                 \
+		u64 number; /* plus one; 0: free */                               \
+		u64 other;                                                        \
+		key_type key;                                                     \
+	} __attribute__((aligned(64)));                                           \
+	struct name##_kept_rows {                                                 \
+		struct name##_kept_row at[KEPT_ROWS];                             \
+	};                                                                        \
+	CPU_SLOTS(name##_rows, struct name##_kept_rows);                          \
+	inline_ struct name##_kept_row *name##_place(u64 number)                  \
+	{                                                                         \
+		struct name##_kept_rows *rows;                                    \
+                                                                                  \
+		if (!name##_keeps)                                                \
+			return NULL;                                              \
+		rows = cpu_slot(&name##_rows);                                    \
+		barrier_var(number);                                              \
+		return rows ? &rows->at[number & (KEPT_ROWS - 1)] : NULL;         \
+	}                                                                         \
+	inline_ value_type *name##_kept(u64 number, u64 other)                    \
+	{                                                                         \
+		struct name##_kept_row *row = name##_place(number);               \
+                                                                                  \
+		if (!row || row->number != number + 1 || row->other != other)     \
+			return NULL;                                              \
+		return &row->value;                                               \
+	}                                                                         \
+	inline_ value_type *name##_keep(u64 number, u64 other, key_type *key)     \
+	{                                                                         \
+		struct name##_kept_row *row = name##_place(number);               \
+                                                                                  \
+		if (!row || row->number) /* taken by another key, which stays */  \
+			return name##_row(key);                                   \
+		row->key = *key;                                                  \
+		row->other = other;                                               \
+		*(volatile u64 *)&row->number = number + 1;                       \
+		return &row->value;                                               \
+	}                                                                         \
+	inline_ value_type *name##_kept_row(u64 number, u64 other, key_type *key) \
+	{                                                                         \
+		value_type *v = name##_kept(number, other);                       \
+                                                                                  \
+		return v ? v : name##_keep(number, other, key);                   \
 	}
 
 /*
@@ -225,48 +223,42 @@ inline_ void cut_owner(struct task_id *owner)
  * owner.
  */
 #define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
-#define HISTOGRAM_BY(name, key_type, add)                                                   \
-	OPT(__u64, name##_step);                                                            \
-	OPT(bool, name##_keyed);                                                            \
-	TABLE(name, key_type, struct hist)                                                  \
-	SUMS(name, struct hist)                                                             \
-	inline_ void name##_add(key_type *key, u64 value)                                   \
-	{                                                                                   \
-		struct hist *h = name##_keyed ? name##_row(key) : name##_slot();            \
-                                                                                            \
-		if (h)                                                                      \
-			add(h, value, 1, name##_step);                                      \
-	}                                                                                   \
-	inline_ void name##_add_of(key_type *key, u64 value, const struct task_id *owner)   \
-	{                                                                                   \
-		struct hist *h = name##_keyed ? name##_row_of(key, owner) : name##_slot();  \
-                                                                                            \
-		if (h)                                                                      \
-			add(h, value, 1, name##_step);                                      \
-	}                                                                                   \
-	inline_ void name##_add_of_task(key_type *key, u64 value, struct task_struct *t)    \
-	{                                                                                   \
-		struct hist *h = name##_keyed ? name##_row_of_task(key, t) : name##_slot(); \
-                                                                                            \
-		if (h)                                                                      \
-			add(h, value, 1, name##_step);                                      \
+#define HISTOGRAM_BY(name, key_type, add)                                                       \
+	OPT(__u64, name##_step);                                                                \
+	OPT(bool, name##_keyed);                                                                \
+	TABLE(name, key_type, struct hist)                                                      \
+	SUMS(name, struct hist)                                                                 \
+	inline_ int name##_add_to(struct hist *h, u64 value)                                    \
+	{                                                                                       \
+		if (h)                                                                          \
+			add(h, value, 1, name##_step);                                          \
+		return 0;                                                                       \
+	}                                                                                       \
+	inline_ int name##_add(key_type *key, u64 value)                                        \
+	{                                                                                       \
+		return name##_add_to(name##_keyed ? name##_row(key) : name##_slot(), value);    \
+	}                                                                                       \
+	inline_ int name##_add_of(key_type *key, u64 value, const struct task_id *owner)        \
+	{                                                                                       \
+		return name##_add_to(name##_keyed ? name##_row_of(key, owner) : name##_slot(),  \
+				     value);                                                    \
+	}                                                                                       \
+	inline_ int name##_add_of_task(key_type *key, u64 value, struct task_struct *t)         \
+	{                                                                                       \
+		return name##_add_to(name##_keyed ? name##_row_of_task(key, t) : name##_slot(), \
+				     value);                                                    \
 	}
 
 /* A histogram whose key mostly is just a command name; its rows are cached (KEPT). */
 #define COMM_HISTOGRAM(name, key_type)                                               \
 	HISTOGRAM(name, key_type)                                                    \
 	KEPT(name, key_type, struct hist)                                            \
-	inline_ void name##_add_comm(key_type *key, u64 value)                       \
+	inline_ int name##_add_comm(key_type *key, u64 value)                        \
 	{                                                                            \
 		u64 *comm = (u64 *)key->comm, number = comm[0] * 0x9e3779b97f4a7c15; \
-		struct hist *h;                                                      \
                                                                                      \
 		number = number >> 32 | number << 32; /* bijective */                \
-		h = name##_kept(number, comm[1]);                                    \
-		if (!h)                                                              \
-			h = name##_keep(number, comm[1], key);                       \
-		if (h)                                                               \
-			hist_log2(h, value, 1, name##_step);                         \
+		return name##_add_to(name##_kept_row(number, comm[1], key), value);  \
 	}
 
 #endif

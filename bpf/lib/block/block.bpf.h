@@ -59,8 +59,7 @@ inline_ bool keep_disk(struct request *rq)
 {
 	if (on_wanted_disk(rq))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /*
@@ -128,8 +127,7 @@ inline_ bool keep_submission(struct bio *bio)
 {
 	if (wanted_submission(bio))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 /*
@@ -189,12 +187,7 @@ OPT(__u32, requests_mask); /* entries of the table - 1; their number is a power 
 #define RQ_PLACES 16 /* probed for a request: at least half of the table is free */
 
 /* Two CPUs may claim the same place for different requests: only one gets it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u32);
-	__type(value, u8);
-} request_claims SEC(".maps");
+MAP(HASH, request_claims, 1024, u32, u8);
 
 /*
  * A request's place is computed from its address. The verifier does not allow arithmetic on a
@@ -227,12 +220,7 @@ inline_ u32 rq_place(u64 offset, u32 n)
 		u64 rq; /* 0: the place is free; once used, it never is again */             \
 		slot_type slot;                                                              \
 	};                                                                                   \
-	struct {                                                                             \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                            \
-		__uint(max_entries, 1);                                                      \
-		__type(key, u32);                                                            \
-		__type(value, struct rq_entry);                                              \
-	} requests SEC(".maps");                                                             \
+	MAP(ARRAY, requests, 1, u32, struct rq_entry);                                       \
 	inline_ struct rq_entry *rq_entry_at(u32 place)                                      \
 	{                                                                                    \
 		return bpf_map_lookup_elem(&requests, &place);                               \
@@ -323,16 +311,10 @@ inline_ u64 getrq_bio(u64 *ctx)
 }
 
 #define BIO_SLOTS(slot_type)                                            \
-	struct {                                                        \
-		__uint(type, BPF_MAP_TYPE_LRU_HASH);                    \
-		__uint(max_entries, 1);                                 \
-		__type(key, u64);                                       \
-		__type(value, slot_type);                               \
-	} bios SEC(".maps");                                            \
+	MAP(LRU_HASH, bios, 1, u64, slot_type);                         \
 	inline_ void bio_slot_put(u64 bio, slot_type *fresh)            \
 	{                                                               \
-		if (bpf_map_update_elem(&bios, &bio, fresh, BPF_ANY))   \
-			count(LEDGER_UNTRACKED);                        \
+		map_put(&bios, &bio, fresh);                            \
 	}                                                               \
 	/* Moves the data to `slot`. Front merges move the request's */ \
 	/* own bio to the end. */                                       \

@@ -161,12 +161,13 @@ inline_ struct block_io *wanted_slot(struct request *rq)
 	return claim(rq);
 }
 
-inline_ void io_inserted(struct request *rq)
+inline_ int io_inserted(struct request *rq)
 {
 	struct block_io *s = wanted_slot(rq);
 
 	if (s && !s->inserted)
 		s->inserted = bpf_ktime_get_ns();
+	return 0;
 }
 
 /* NULL: not wanted. *first: not issued before. If reissued, the request lacks the parts done.
@@ -187,6 +188,15 @@ inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
 	}
 	s->issued = io_has_end() ? bpf_ktime_get_ns() : 1;
 	return s;
+}
+
+/* For programs that only need the time. */
+inline_ int io_issue(struct request *rq)
+{
+	bool first;
+
+	io_issued(rq, 0, &first);
+	return 0;
 }
 
 /* The slot of a completely done request; NULL: not done yet, or its start was not seen. */

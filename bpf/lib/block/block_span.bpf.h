@@ -33,19 +33,14 @@ RQ_SLOTS(struct io);
 BIO_SLOTS(struct task_id);
 
 /* With --by for owners: kept until forget_owner(). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct task_id);
-} request_owners SEC(".maps");
+MAP(HASH, request_owners, 1, u64, struct task_id);
 
 inline_ void own_request(struct request *rq, const struct task_id *owner)
 {
 	u64 key = (u64)rq;
 
-	if (owner_parts && bpf_map_update_elem(&request_owners, &key, owner, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	if (owner_parts)
+		map_put(&request_owners, &key, owner);
 }
 
 /* For name_add_of(): NULL without --by, zeros if the owner is not known. */
@@ -116,10 +111,8 @@ inline_ int span_begin(struct request *rq, bool first_only)
 	if (!keep_disk(rq))
 		return 0;
 	s = rq_slot(rq);
-	if ((filter.on || owner_parts) && !wanted(rq, s) && filter.on) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
+	if ((filter.on || owner_parts) && !wanted(rq, s) && filter.on)
+		return filtered();
 	if (!s)
 		s = rq_slot_new(rq);
 	if (!s)

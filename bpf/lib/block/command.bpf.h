@@ -16,18 +16,28 @@ inline_ void record_read(void *to, u32 size, const void *ctx, u32 at)
 	bpf_probe_read_kernel(to, size, ctx + at);
 }
 
+inline_ u16 record_u16(const void *ctx, u32 at)
+{
+	u16 value; /* zeroed if it cannot be read */
+
+	record_read(&value, sizeof(value), ctx, at);
+	return value;
+}
+
+inline_ u32 record_u32(const void *ctx, u32 at)
+{
+	u32 value;
+
+	record_read(&value, sizeof(value), ctx, at);
+	return value;
+}
+
 /* command_start() and command_end(); the id type must have no padding. */
 #define COMMANDS(id_type, start_type)                                          \
-	struct {                                                               \
-		__uint(type, BPF_MAP_TYPE_HASH);                               \
-		__uint(max_entries, 1);                                        \
-		__type(key, id_type);                                          \
-		__type(value, start_type);                                     \
-	} commands SEC(".maps");                                               \
+	MAP(HASH, commands, 1, id_type, start_type);                           \
 	inline_ void command_start(const id_type *id, const start_type *start) \
 	{                                                                      \
-		if (bpf_map_update_elem(&commands, id, start, BPF_ANY))        \
-			count(LEDGER_UNTRACKED);                               \
+		map_put(&commands, id, start);                                 \
 	}                                                                      \
 	/* False: its start was not seen, or was filtered. */                  \
 	inline_ bool command_end(const id_type *id, start_type *start)         \

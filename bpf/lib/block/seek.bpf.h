@@ -20,19 +20,9 @@ struct seek_place {
 	u64 next;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SEEK_PLACES);
-	__type(key, u32);
-	__type(value, struct seek_place);
-} seek_places SEC(".maps");
+MAP(ARRAY, seek_places, SEEK_PLACES, u32, struct seek_place);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32); /* a disk, or ~place */
-	__type(value, u64);
-} next_sectors SEC(".maps");
+MAP(HASH, next_sectors, 1, u32, u64); /* by disk, or by ~place */
 
 inline_ u64 *next_sector(u32 disk, struct seek_place *p)
 {
@@ -50,8 +40,7 @@ inline_ void remember_disk(u32 disk, u32 place, struct seek_place *p, u64 next)
 		*(volatile u64 *)&p->disk = disk + 1ULL;
 		return;
 	}
-	if (bpf_map_update_elem(&next_sectors, &disk, &next, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&next_sectors, &disk, &next);
 }
 
 /*

@@ -81,6 +81,15 @@ inline_ void *cpu_slot(void *map)
 	return bpf_map_lookup_elem(map, &cpu);
 }
 
+/* A map of this kind (HASH, LRU_HASH, ARRAY); the loader sets the size of most that have 1. */
+#define MAP(kind, name, entries, key_type, value_type) \
+	struct {                                       \
+		__uint(type, BPF_MAP_TYPE_##kind);     \
+		__uint(max_entries, entries);          \
+		__type(key, key_type);                 \
+		__type(value, value_type);             \
+	} name SEC(".maps")
+
 CPU_SLOTS(ledger, struct ledger);
 
 /* Atomic: a program in an interrupt may run in the middle of this one. */
@@ -95,6 +104,39 @@ inline_ void count_n(enum ledger_cause cause, u64 n)
 inline_ void count(enum ledger_cause cause)
 {
 	count_n(cause, 1);
+}
+
+/* For programs, and functions that return whether an event is wanted. */
+inline_ int counted(enum ledger_cause cause)
+{
+	count(cause);
+	return 0;
+}
+
+/* The user's filters exclude the event. */
+inline_ int filtered(void)
+{
+	return counted(LEDGER_FILTERED);
+}
+
+/* Stores a value; if there is no room for it, that is counted. */
+inline_ int map_put(void *map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(map, key, value, BPF_ANY) ? counted(LEDGER_UNTRACKED) : 0;
+}
+
+/* The value of this key, first a copy of `first`; NULL, and counted: there is no room for it. */
+inline_ void *map_row(void *map, const void *key, const void *first)
+{
+	void *v = bpf_map_lookup_elem(map, key);
+
+	if (!v) {
+		bpf_map_update_elem(map, key, first, BPF_NOEXIST);
+		v = bpf_map_lookup_elem(map, key);
+	}
+	if (!v)
+		count(LEDGER_UNTRACKED);
+	return v;
 }
 
 /* Clocks of two CPUs may differ slightly: returns 0 instead of a huge wrapped difference. */

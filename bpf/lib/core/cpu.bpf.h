@@ -7,6 +7,7 @@
 #ifndef CORETAP_CPU_BPF_H
 #define CORETAP_CPU_BPF_H
 
+#include "lib/core/filter.bpf.h"
 #include "lib/core/since.bpf.h"
 
 OPT(__u32, filter_cpu);
@@ -16,13 +17,18 @@ inline_ bool keep_cpu(u32 cpu)
 {
 	if (!filter_cpu_on || cpu == filter_cpu)
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 inline_ bool keep_this_cpu(void)
 {
 	return !filter_cpu_on || keep_cpu(bpf_get_smp_processor_id());
+}
+
+/* An event of the running task. */
+inline_ bool keep_here(void)
+{
+	return keep_this_cpu() && keep_current();
 }
 
 /*

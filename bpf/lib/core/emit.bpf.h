@@ -35,31 +35,30 @@ inline_ void *emit_begin(u64 size)
 	return emit_room(size, size);
 }
 
-inline_ void emit_end(void *record)
+inline_ u64 emit_wakes(void)
 {
 	u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
 
-	bpf_ringbuf_submit(record,
-			   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+inline_ int emit_end(void *record)
+{
+	bpf_ringbuf_submit(record, emit_wakes());
+	return 0;
 }
 
 /* For records that the loader must handle while the process still exists. */
-inline_ void emit_end_now(void *record)
+inline_ int emit_end_now(void *record)
 {
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	return 0;
 }
 
 /* Copies a whole record; its size need not be a constant. False: the buffer is full. */
 inline_ bool emit_copy_if_room(void *record, u64 size)
 {
-	u64 waiting;
-
-	if (tracing_stopped)
-		return true;
-	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
-	return !bpf_ringbuf_output(&events, record, size,
-				   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
-								BPF_RB_NO_WAKEUP);
+	return tracing_stopped || !bpf_ringbuf_output(&events, record, size, emit_wakes());
 }
 
 /* The same for an event: without room it counts as lost. */
@@ -67,8 +66,7 @@ inline_ bool emit_copy(void *record, u64 size)
 {
 	if (emit_copy_if_room(record, size))
 		return true;
-	count(LEDGER_LOST);
-	return false;
+	return counted(LEDGER_LOST);
 }
 
 /*
@@ -96,11 +94,11 @@ inline_ void emit_stack(void *ctx, struct stack *s)
 		s->depth = (u32)bytes / 8 < most ? (u32)bytes / 8 : most;
 }
 
-inline_ void emit_end_stack(void *ctx, void *record, const u64 size)
+inline_ int emit_end_stack(void *ctx, void *record, const u64 size)
 {
 	if (stack_on)
 		emit_stack(ctx, record + size);
-	emit_end(record);
+	return emit_end(record);
 }
 
 #endif

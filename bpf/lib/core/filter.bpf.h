@@ -11,24 +11,11 @@
 
 const volatile struct task_filter filter = {};
 
-#define FILTER_IDS(name)                         \
-	struct {                                 \
-		__uint(type, BPF_MAP_TYPE_HASH); \
-		__uint(max_entries, 1);          \
-		__type(key, u32);                \
-		__type(value, u8);               \
-	} name SEC(".maps")
+MAP(HASH, filter_tgids, 1, u32, u8);
+MAP(HASH, filter_tids, 1, u32, u8);
+MAP(HASH, filter_uids, 1, u32, u8);
 
-FILTER_IDS(filter_tgids);
-FILTER_IDS(filter_tids);
-FILTER_IDS(filter_uids);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, char[COMM_LEN]);
-	__type(value, u8);
-} filter_comms SEC(".maps");
+MAP(HASH, filter_comms, 1, char[COMM_LEN], u8);
 
 /* For each byte, the positions in all name parts where it occurs (task_filter's name_first). */
 const volatile __u64 filter_names[256] = {};
@@ -45,31 +32,6 @@ inline_ bool cgroup_under(struct cgroup *c, u64 wanted)
 		c = (struct cgroup *)BPF_CORE_READ(c, self.parent);
 	}
 	return false;
-}
-
-/*
- * The ancestor of the running task's cgroup at this depth; 0: none. The helper became available to
- * tracing programs after 5.10 (6.1 at the latest, when the array of ids was removed: 7f203bc89eb6).
- */
-struct cgroup___with_ids {
-	int level;
-	u64 ancestor_ids[1];
-} __attribute__((preserve_access_index));
-
-inline_ u64 current_cgroup_at(u32 level)
-{
-	struct cgroup___with_ids *c = NULL;
-	u64 id = 0;
-
-	if (!bpf_core_field_exists(c->ancestor_ids))
-		return bpf_get_current_ancestor_cgroup_id(level);
-	c = (void *)BPF_CORE_READ(current_task(), cgroups, dfl_cgrp);
-	if ((int)level <= BPF_CORE_READ(c, level))
-		bpf_probe_read_kernel(
-			&id, sizeof(id),
-			(char *)c + bpf_core_field_offset(struct cgroup___with_ids, ancestor_ids) +
-				level * sizeof(id));
-	return id;
 }
 
 inline_ bool task_in_cgroup(struct task_struct *t, u64 wanted)
@@ -133,8 +95,7 @@ inline_ bool keep_task(struct task_struct *t)
 {
 	if (!filter.on || filter_matches(t))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 inline_ bool keep_current(void)
@@ -161,8 +122,8 @@ int filter_follow(u64 *ctx)
 		return 0;
 	}
 	id = task_tgid(child);
-	if (id && bpf_map_update_elem(&filter_tgids, &id, &one, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	if (id)
+		map_put(&filter_tgids, &id, &one);
 	return 0;
 }
 

@@ -20,8 +20,7 @@ inline_ bool keep_parent(struct task_struct *t)
 	id = process_of(BPF_CORE_READ(t, real_parent));
 	if (id == wanted_parent)
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 #endif

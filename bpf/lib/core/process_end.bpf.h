@@ -11,12 +11,7 @@ struct ended_process {
 };
 
 /* Processes whose end one of their threads has reported; the loader uses the map's name. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct ended_process);
-	__type(value, u8);
-} ended_processes SEC(".maps");
+MAP(LRU_HASH, ended_processes, 1, struct ended_process, u8);
 
 /*
  * True if the process never had another thread. An exited thread no longer counts in

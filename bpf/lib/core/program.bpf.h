@@ -39,18 +39,21 @@
 #define PARM6(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
 #endif
 
-/* A program at a tracepoint; `result` is its return value, computed from `ctx`. */
-#define ON_TRACEPOINT(name, tracepoint, result) \
-	SEC("tp_btf/" #tracepoint)              \
-	int name(u64 *ctx)                      \
-	{                                       \
-		return result;                  \
+/*
+ * A program at a tracepoint (tp_btf, raw_tp) or function (fentry, fexit);
+ * `result` is its return value, computed from the arguments ctx[0], ctx[1] ...
+ */
+#define PROGRAM(name, section, result) \
+	SEC(section)                   \
+	int name(u64 *ctx)             \
+	{                              \
+		return result;         \
 	}
 
 /* on_NAME_begin and on_NAME_end at the two tracepoints of this name. */
-#define PAIR(name, tracepoint, at_begin, at_end)                       \
-	ON_TRACEPOINT(on_##name##_begin, tracepoint##_begin, at_begin) \
-	ON_TRACEPOINT(on_##name##_end, tracepoint##_end, at_end)
+#define PAIR(name, tracepoint, at_begin, at_end)                             \
+	PROGRAM(on_##name##_begin, "tp_btf/" #tracepoint "_begin", at_begin) \
+	PROGRAM(on_##name##_end, "tp_btf/" #tracepoint "_end", at_end)
 
 /* The first six arguments of a function at its entry. Loads have fixed offsets:
  * verifiers reject the compiler's arithmetic on the context's address. */

@@ -107,7 +107,6 @@ enum stack_end {
 #define STACK_IN_FILE (1ULL << 62)
 #define STACK_PLACE_BITS 46
 #define STACK_PLACE_MASK ((1ULL << STACK_PLACE_BITS) - 1)
-#define STACK_FILES 65536 /* file numbers; 0: none */
 
 struct stack {
 	__u16 depth;

@@ -223,23 +223,6 @@ inline_ void process_comm(char comm[COMM_LEN])
 	bpf_core_read_str(comm, COMM_LEN, &leader->comm);
 }
 
-/* The running process: its id, user, and group leader's name; with one helper call. */
-inline_ void identify_process(u32 *pid, u32 *uid, char comm[COMM_LEN])
-{
-	struct task_struct *t;
-
-	if (has_current_btf()) {
-		t = bpf_get_current_task_btf();
-		*pid = task_tgid(t);
-		*uid = t->cred->uid.val;
-		task_comm(t->group_leader, comm);
-		return;
-	}
-	*pid = current_tgid();
-	*uid = (u32)bpf_get_current_uid_gid();
-	process_comm(comm);
-}
-
 /*
  * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash
  * by the task's address, sized by the loader. Its entries are deleted when the
@@ -281,6 +264,9 @@ inline_ bool has_task_regs(void)
 		return bpf_map_lookup_elem(&name##_hash, &key);                     \
 	}
 
+/* Of lib/core/filter.bpf.h. */
+inline_ bool keep_current(void);
+
 #define TASK_SLOT(slot_type)                                                                 \
 	SLOT_MAPS(task_slots, BPF_MAP_TYPE_TASK_STORAGE, BPF_MAP_TYPE_HASH, u64, slot_type)  \
 	inline_ slot_type *slot_of(struct task_struct *t, u64 address, bool make)            \
@@ -312,6 +298,11 @@ inline_ bool has_task_regs(void)
 	inline_ slot_type *current_slot(bool make)                                           \
 	{                                                                                    \
 		return running_slot(running_task(), make);                                   \
+	}                                                                                    \
+	/* NULL also if the running task is not wanted, which is counted. */                 \
+	inline_ slot_type *wanted_slot(void)                                                 \
+	{                                                                                    \
+		return keep_current() ? current_slot(true) : NULL;                           \
 	}                                                                                    \
 	SEC("tp_btf/sched_process_free")                                                     \
 	int task_slot_free(u64 *ctx)                                                         \

@@ -20,6 +20,7 @@
 #include "lib/paths/path.bpf.h"
 #include "lib/fs/timed_ring_io.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/core/program.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 
 FOLLOWED(super_block);
@@ -148,7 +149,7 @@ inline_ bool fs_wants(struct fs_call *call, struct file_system_type *type)
 }
 
 /* At sys_enter. */
-inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
+inline_ int fs_call_entered(struct pt_regs *regs, s32 number)
 {
 	struct task_struct *running = running_task();
 	bool compat = running_compat(running, regs);
@@ -162,36 +163,37 @@ inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 	u64 args[6];
 
 	if (operation == FS_OPERATIONS || !tracing_since || !keep_current())
-		return;
+		return 0;
 	call_arguments(regs, compat, args);
 	if (operation == FS_GETATTR && fs_by_path(index, args))
-		return;
+		return 0;
 	fd = two ? fd_read(moves, args) : args[0];
 	if (operation != FS_OPEN) {
 		file = running_file(running, fd);
 		type = fs_type_of(file);
 		if (!type && !two)
-			return; /* a pipe, a socket, a terminal */
+			return 0; /* a pipe, a socket, a terminal */
 	}
 	call = running_slot(running, true);
 	if (!call)
-		return;
+		return 0;
 	call->start = 0;
 	if (operation != FS_OPEN && !fs_wants(call, type)) {
 		/* Of two files, the one that is read is preferred, if it is wanted. */
 		if (!two)
-			return;
+			return 0;
 		operation = FS_WRITE;
 		fd = fd_written(moves, args);
 		file = running_file(running, fd);
 		if (!fs_wants(call, fs_type_of(file)))
-			return;
+			return 0;
 	}
 	call->index = index;
 	call->operation = operation;
 	call->fd = fd;
 	call->file = file;
 	call->start = bpf_ktime_get_ns();
+	return 0;
 }
 
 /* At sys_exit: the call that ends, with its file; NULL: not wanted. */
@@ -224,21 +226,19 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
  * flush of a write with O_SYNC. Entry and exit of a call have their arguments at the same
  * stack address, and inner calls have them below: this shows a call whose exit was missed.
  */
-inline_ void fs_function_entered(u64 *ctx)
+inline_ int fs_function_entered(u64 *ctx)
 {
-	struct fs_call *call;
+	struct fs_call *call = tracing_since ? wanted_slot() : NULL;
 
-	if (!tracing_since || !keep_current())
-		return;
-	call = current_slot(true);
 	if (!call)
-		return;
+		return 0;
 	if (call->start && (u64)ctx < call->frame)
-		return;
+		return 0;
 	if (end_missed(call->start))
 		count(LEDGER_UNMATCHED);
 	call->frame = (u64)ctx;
 	call->start = bpf_ktime_get_ns();
+	return 0;
 }
 
 /* At the function's exit; NULL: a call that is left out. */
@@ -267,16 +267,6 @@ inline_ bool fs_of_ring(void)
 {
 	return OF_RUNNING(running_task(), flags) & PF_IO_WORKER;
 }
-
-/* The program at a function's entry; records the call if `wanted`. */
-#define FS_ENTRY(function, name, wanted)          \
-	SEC("fentry/" function)                   \
-	int name(u64 *ctx)                        \
-	{                                         \
-		if (wanted)                       \
-			fs_function_entered(ctx); \
-		return 0;                         \
-	}
 
 /* The programs at exits may preempt each other, so each has a separate buffer, at this number. */
 enum fs_end {
@@ -339,12 +329,14 @@ inline_ u64 fs_spliced_from(u64 position, s64 result)
 	       FS_FILE0->f_inode, (s32)ctx[4], 0, ended)                                          \
 	FS_END("TYPE_file_getattr", on_getattr_end, FS_END_GETATTR, FS_GETATTR, FS_PATH,          \
 	       FS_PATH->dentry->d_inode, (s32)ctx[5], 0, ended)                                   \
-	FS_ENTRY("TYPE_file_read_iter", on_read, fs_waits(FS_IO))                                 \
-	FS_ENTRY("TYPE_file_write_iter", on_write, fs_waits(FS_IO))                               \
-	FS_ENTRY("filemap_splice_read", on_splice, true)                                          \
-	FS_ENTRY("TYPE_file_open", on_open, true)                                                 \
-	FS_ENTRY("TYPE_file_fsync", on_fsync, !fs_of_ring())                                      \
-	FS_ENTRY("TYPE_file_getattr", on_getattr, true)
+	PROGRAM(on_read, "fentry/TYPE_file_read_iter",                                            \
+		fs_waits(FS_IO) ? fs_function_entered(ctx) : 0)                                   \
+	PROGRAM(on_write, "fentry/TYPE_file_write_iter",                                          \
+		fs_waits(FS_IO) ? fs_function_entered(ctx) : 0)                                   \
+	PROGRAM(on_splice, "fentry/filemap_splice_read", fs_function_entered(ctx))                \
+	PROGRAM(on_open, "fentry/TYPE_file_open", fs_function_entered(ctx))                       \
+	PROGRAM(on_fsync, "fentry/TYPE_file_fsync", !fs_of_ring() ? fs_function_entered(ctx) : 0) \
+	PROGRAM(on_getattr, "fentry/TYPE_file_getattr", fs_function_entered(ctx))
 
 inline_ enum fs_operation fs_operation_of_ring(enum ring_operation operation)
 {
@@ -374,59 +366,6 @@ inline_ bool fs_ring_ended(u64 *ctx, struct ring_io *ended, struct fs_call *call
 	call->end = bpf_ktime_get_ns();
 	call->latency = since(ended->start, call->end);
 	return true;
-}
-
-/*
- * File offset where a returned read or write started: from its arguments, which the
- * kernel has advanced if they are pointers, else from the file position after the call.
- */
-inline_ u64 fs_offset(struct fs_call *call, struct file *file, struct pt_regs *regs, s64 result)
-{
-	bool compat = call_is_compat(regs), reads = call->operation == FS_READ;
-	u64 args[6], pointer = 0, offset = -1;
-
-	call_arguments(regs, compat, args);
-	switch (call->index) {
-	case CALL_PREAD64:
-	case CALL_PWRITE64:
-	case CALL_PREADV:
-	case CALL_PWRITEV:
-	case CALL_PREADV2:
-	case CALL_PWRITEV2:
-		offset = args[3];
-		break;
-	case CALLS_COMPAT + 180: /* pread64, pwrite64 */
-	case CALLS_COMPAT + 181:
-		offset = args[CALL32_PREAD_AT] | args[CALL32_PREAD_AT + 1] << 32;
-		break;
-	case CALLS_COMPAT + CALL32_PREADV:
-	case CALLS_COMPAT + CALL32_PREADV + 1:
-	case CALLS_COMPAT + CALL32_PREADV2:
-	case CALLS_COMPAT + CALL32_PREADV2 + 1:
-		offset = args[3] | args[4] << 32;
-		break;
-	case CALL_SENDFILE:
-	case CALLS_COMPAT + 187: /* sendfile, sendfile64 */
-	case CALLS_COMPAT + 239:
-		pointer = reads ? args[2] : 0;
-		break;
-	case CALL_SPLICE:
-	case CALL_COPY_FILE_RANGE:
-	case CALLS_COMPAT + CALL32_SPLICE:
-	case CALLS_COMPAT + CALL32_COPY_FILE_RANGE:
-		pointer = reads ? args[1] : args[3];
-		break;
-	}
-	if (offset != (u64)-1)
-		return offset;
-	if (pointer) {
-		offset = 0;
-		bpf_probe_read_user(&offset, call->index == CALLS_COMPAT + 187 ? 4 : 8,
-				    (void *)pointer);
-	} else {
-		offset = BPF_CORE_READ(file, f_pos);
-	}
-	return result > 0 ? offset - result : offset;
 }
 
 #endif

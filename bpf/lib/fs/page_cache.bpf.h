@@ -42,12 +42,7 @@ struct chunk {
 	u64 mapping, number;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct chunk);
-	__type(value, u64);
-} ahead_of SEC(".maps");
+MAP(LRU_HASH, ahead_of, 8192, struct chunk, u64);
 
 /* The word is 0 while a task changes its bits; bits set by other tasks meanwhile are added. */
 inline_ void set_bits(u64 *word, u64 bits)
@@ -71,12 +66,6 @@ inline_ u64 number_of_bits(u64 x)
 	x -= (x >> 1) & 0x5555555555555555;
 	x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333);
 	return ((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
-}
-
-/* The running task's slot; NULL if it is not wanted. */
-inline_ struct last *wanted_slot(void)
-{
-	return keep_current() ? current_slot(true) : NULL;
 }
 
 /* The last added folio was not for a write. */
@@ -142,10 +131,9 @@ SEC("tp_btf/mm_filemap_get_pages")
 int on_read(u64 *ctx)
 {
 	u64 mapping = ctx[0], first = ctx[1], last = ctx[2], calls;
-	struct last *l;
+	struct last *l = wanted_slot();
 	bool echo;
 
-	l = wanted_slot();
 	if (!l)
 		return 0;
 	calls = read_calls();
@@ -179,10 +167,9 @@ inline_ bool tried_again(struct last *l, u64 mapping, u64 from, u64 to)
 SEC("tp_btf/mm_filemap_map_pages")
 int on_map(u64 *ctx)
 {
-	struct last *l;
+	struct last *l = wanted_slot();
 	bool again;
 
-	l = wanted_slot();
 	if (!l)
 		return 0;
 	l->fault_mapping = ctx[0];
@@ -201,10 +188,9 @@ SEC("tp_btf/mm_filemap_fault")
 int on_fault(u64 *ctx)
 {
 	u64 mapping = ctx[0], index = ctx[1];
-	struct last *l;
+	struct last *l = wanted_slot();
 	bool echo;
 
-	l = wanted_slot();
 	if (!l)
 		return 0;
 	echo = l->fault_mapping == mapping && l->fault_from <= index && index <= l->fault_to;
@@ -291,16 +277,7 @@ inline_ int dirtied(void *folio)
 	return 0;
 }
 
-SEC("tp_btf/writeback_dirty_folio")
-int on_dirty_folio(u64 *ctx)
-{
-	return dirtied((void *)ctx[0]);
-}
-
-SEC("tp_btf/writeback_dirty_page")
-int on_dirty_page(u64 *ctx)
-{
-	return dirtied((void *)ctx[0]);
-}
+PROGRAM(on_dirty_folio, "tp_btf/writeback_dirty_folio", dirtied((void *)ctx[0]))
+PROGRAM(on_dirty_page, "tp_btf/writeback_dirty_page", dirtied((void *)ctx[0]))
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "lib/core/filter.bpf.h"
 #include "lib/core/follow.bpf.h"
+#include "lib/core/program.bpf.h"
 
 FOLLOWED(io_kiocb);
 FOLLOWED(io_uring_cqe);
@@ -74,12 +75,7 @@ struct ring_begun {
 	u64 doubtful;  /* several were pending at a time */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct ring_key);
-	__type(value, struct ring_begun);
-} ring_requests SEC(".maps");
+MAP(HASH, ring_requests, 1, struct ring_key, struct ring_begun);
 
 inline_ enum ring_operation ring_operation_of(struct io_kiocb *req)
 {
@@ -179,12 +175,8 @@ inline_ int ring_submitted(struct io_kiocb *req)
 }
 
 /* 6.4 renamed it (2ad57931db64); 6.0 reduced its arguments to the request (48863ffd3e81). */
-SEC("tp_btf/io_uring_submit_sqe")
-int on_ring_sqe(u64 *ctx)
-{
-	return ring_submitted(
-		(void *)(tp_args_io_uring_submit_sqe > 2 ? ARG(ctx, 1) : ARG(ctx, 0)));
-}
+PROGRAM(on_ring_sqe, "tp_btf/io_uring_submit_sqe",
+	ring_submitted((void *)(tp_args_io_uring_submit_sqe > 2 ? ARG(ctx, 1) : ARG(ctx, 0))))
 
 /* NULL: not known, or not a read, write or flush. */
 inline_ struct io_kiocb *ring_by_key(struct ring_io *io, const struct ring_key *key)
@@ -265,14 +257,6 @@ inline_ bool ring_ended(u64 *ctx, struct ring_io *io)
 		io->offset = ring_position(io) - (io->result > 0 ? io->result : 0);
 	io->task = ring_task(req);
 	return io->file && io->task;
-}
-
-/* For a read or write: RWF_* flags, and those implied by its file's flags. */
-inline_ u32 ring_call_flags(const struct ring_io *io)
-{
-	struct kiocb *kiocb = ring_kiocb(io->req);
-
-	return FOLLOW(kiocb, kiocb, ki_flags);
 }
 
 #endif

@@ -8,16 +8,13 @@
 #define CORETAP_TIMED_RING_IO_BPF_H
 
 #include "lib/fs/ring_io.bpf.h"
+#include "lib/core/program.bpf.h"
 
 inline_ bool ring_timed(void)
 {
 	return true;
 }
 
-SEC("tp_btf/io_uring_submit_req")
-int on_ring_req(u64 *ctx)
-{
-	return ring_submitted((void *)ctx[0]);
-}
+PROGRAM(on_ring_req, "tp_btf/io_uring_submit_req", ring_submitted((void *)ctx[0]))
 
 #endif

@@ -37,10 +37,8 @@ static __noinline int fault_served(struct bpf_perf_event_data *ctx, bool major, 
 		return 0;
 	if (writes_only) {
 		f = fault_slot(false);
-		if (!f || !f->write) {
-			count(LEDGER_FILTERED);
-			return 0;
-		}
+		if (!f || !f->write)
+			return filtered();
 	}
 	key.area = a->id;
 	if (faults_by_process()) {

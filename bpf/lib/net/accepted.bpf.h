@@ -9,6 +9,7 @@
 
 #include "lib/net/fd_tcp.bpf.h"
 #include "lib/core/text.bpf.h"
+#include "lib/core/program.bpf.h"
 
 /* NULL: no connection, or one that a packet has already closed. */
 inline_ struct sock *open_tcp(struct sock *sk)
@@ -43,11 +44,7 @@ inline_ int accept_of(struct sock *sk)
 	return 0;
 }
 
-SEC("fentry/security_sock_graft")
-int on_accept(u64 *ctx)
-{
-	return accept_of(locked_sock((struct sock *)ctx[0]));
-}
+PROGRAM(on_accept, "fentry/security_sock_graft", accept_of(locked_sock((struct sock *)ctx[0])))
 
 SEC("tracepoint/syscalls/sys_exit_accept,sys_exit_accept4")
 int on_accept_exit(struct exit_ctx *ctx)

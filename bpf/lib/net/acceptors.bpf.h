@@ -11,19 +11,13 @@
 
 #include "lib/net/accepted.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct sock_owner);
-} acceptors SEC(".maps");
+MAP(HASH, acceptors, 1, u64, struct sock_owner);
 
 inline_ void accepted(struct sock *sk, const struct sock_owner *o)
 {
 	u64 key = (u64)sk;
 
-	if (bpf_map_update_elem(&acceptors, &key, o, BPF_ANY))
-		count(LEDGER_UNTRACKED);
+	map_put(&acceptors, &key, o);
 }
 
 inline_ void forget_acceptor(const struct tcp_sock *tp)

@@ -58,4 +58,40 @@ inline_ bool flow_read(struct sock *sk, struct flow *f)
 	return true;
 }
 
+#define SOCKADDR_READ 24 /* bytes of a struct sockaddr_in6 up to its scope */
+
+/* Reads a struct sockaddr of this length in user memory; false: neither IPv4 nor IPv6. */
+inline_ bool read_sockaddr(u64 from, u64 bytes, u8 address[16], u16 *port, u32 *ip)
+{
+	struct {
+		u16 family;
+		u16 port;
+		u32 four; /* IPv6: flow information */
+		u32 six[4];
+	} name = {};
+
+	/* An IPv4 address may be at the end of mapped memory. */
+	if (bpf_probe_read_user(&name, 8, (void *)from))
+		return false;
+	if (name.family != SOCK_AF_INET && name.family != SOCK_AF_INET6)
+		return false;
+	*port = port_of(name.port);
+	*ip = 4;
+	__builtin_memset(address, 0, 16);
+	if (name.family == SOCK_AF_INET) {
+		*(u32 *)address = name.four;
+		return true;
+	}
+	if (bpf_probe_read_user(name.six, bytes < SOCKADDR_READ ? 8 : sizeof(name.six),
+				(void *)(from + 8)))
+		return false;
+	if (mapped((struct in6_addr *)name.six)) {
+		*(u32 *)address = name.six[3];
+		return true;
+	}
+	*ip = 6;
+	__builtin_memcpy(address, name.six, sizeof(name.six));
+	return true;
+}
+
 #endif

@@ -17,8 +17,8 @@
 OPT(__u32, filter_ip); /* 4 or 6; 0: both */
 OPT(bool, filter_lports_on);
 OPT(bool, filter_rports_on);
-FILTER_IDS(filter_lports);
-FILTER_IDS(filter_rports);
+MAP(HASH, filter_lports, 1, u32, u8);
+MAP(HASH, filter_rports, 1, u32, u8);
 OPT(__u32, filter_netns); /* 0: all */
 OPT(bool, filter_laddrs_on);
 OPT(bool, filter_raddrs_on);
@@ -78,17 +78,25 @@ inline_ void flow_of(const struct tcp_sock *tp, struct flow *f)
 	f->lport = port_of(tp->inet_conn.icsk_inet.inet_sport);
 }
 
-inline_ bool in_prefixes(void *prefixes, const u8 address[16], u32 ip)
+/* The key to find the longest prefix of this address; *key is zeroed. */
+inline_ void prefix_key(struct address_prefix *key, const u8 address[16], u32 ip)
 {
-	struct address_prefix key = { .bits = 128 };
-	u32 *to = (u32 *)key.address;
+	u32 *to = (u32 *)key->address;
 
+	key->bits = 128;
 	if (ip == 4) {
 		to[2] = __builtin_bswap32(0xffff);
 		to[3] = *(const u32 *)address;
 	} else {
-		__builtin_memcpy(key.address, address, sizeof(key.address));
+		__builtin_memcpy(key->address, address, sizeof(key->address));
 	}
+}
+
+inline_ bool in_prefixes(void *prefixes, const u8 address[16], u32 ip)
+{
+	struct address_prefix key = {};
+
+	prefix_key(&key, address, ip);
 	return bpf_map_lookup_elem(prefixes, &key);
 }
 
@@ -175,6 +183,11 @@ inline_ bool owner_wanted(const struct sock_owner *o)
 	return o->id.known ? o->wanted : !filter.on;
 }
 
+inline_ bool keep_connection(const struct sock_owner *o, const struct flow *f)
+{
+	return (owner_wanted(o) && flow_wanted(f)) || filtered();
+}
+
 /*
  * Socket storage for tracing programs came with 5.11 (8e4597c627fb), as task storage
  * did; before, an LRU hash by address is used. Neither refuses a new socket.
@@ -195,12 +208,13 @@ inline_ bool owner_wanted(const struct sock_owner *o)
 		return s;                                                                     \
 	}                                                                                     \
 	/* Call when the socket is destroyed. */                                              \
-	inline_ void sock_slot_forget(struct sock *sk)                                        \
+	inline_ int sock_slot_forget(struct sock *sk)                                         \
 	{                                                                                     \
 		u64 key = (u64)sk;                                                            \
                                                                                               \
 		if (!has_task_storage())                                                      \
 			bpf_map_delete_elem(&sock_slots_hash, &key);                          \
+		return 0;                                                                     \
 	}
 
 #endif

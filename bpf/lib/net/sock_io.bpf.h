@@ -8,6 +8,7 @@
 #define CORETAP_SOCK_IO_BPF_H
 
 #include "lib/net/sock.bpf.h"
+#include "lib/core/program.bpf.h"
 
 #define RECEIVE_PEEK 2        /* the data stays in the socket */
 #define RECEIVE_ERRORS 0x2000 /* receives from the error queue */
@@ -30,22 +31,16 @@ inline_ int sock_io(struct sock *sk, u64 result, u64 flags, bool sent)
 	return tp ? tcp_moved(tp, bytes, sent) : 0;
 }
 
-/* A program at a function whose first argument is the socket. */
-#define SOCK_IO_RETURN(name, function, result, flags, sent)                         \
-	SEC("fexit/" #function)                                                     \
-	int name(u64 *ctx)                                                          \
-	{                                                                           \
-		return sock_io(((struct socket *)ctx[0])->sk, result, flags, sent); \
-	}
-
-SEC("tp_btf/sock_send_length")
-int on_send(u64 *ctx)
+/* At a function whose first argument is the socket. */
+inline_ int socket_io(u64 *ctx, u64 result, u64 flags, bool sent)
 {
-	return sock_io((struct sock *)ctx[0], ctx[1], 0, true);
+	return sock_io(((struct socket *)ctx[0])->sk, result, flags, sent);
 }
 
-SOCK_IO_RETURN(on_send_ipv4, inet_sendmsg, ctx[3], 0, true)
-SOCK_IO_RETURN(on_send_ipv6, inet6_sendmsg, ctx[3], 0, true)
-SOCK_IO_RETURN(on_send_page, inet_sendpage, ctx[5], 0, true)
+PROGRAM(on_send, "tp_btf/sock_send_length", sock_io((struct sock *)ctx[0], ctx[1], 0, true))
+
+PROGRAM(on_send_ipv4, "fexit/inet_sendmsg", socket_io(ctx, ctx[3], 0, true))
+PROGRAM(on_send_ipv6, "fexit/inet6_sendmsg", socket_io(ctx, ctx[3], 0, true))
+PROGRAM(on_send_page, "fexit/inet_sendpage", socket_io(ctx, ctx[5], 0, true))
 
 #endif

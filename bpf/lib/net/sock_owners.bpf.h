@@ -9,12 +9,13 @@
 #define CORETAP_SOCK_OWNERS_BPF_H
 
 #include "lib/net/acceptors.bpf.h"
+#include "lib/core/program.bpf.h"
 
 /* In the SOCK_SLOT of the socket, which is made; NULL: there is no room. */
 inline_ struct sock_owner *owner_slot(struct sock *sk);
 
 /* Defined by the tool's SOCK_SLOT. */
-inline_ void sock_slot_forget(struct sock *sk);
+inline_ int sock_slot_forget(struct sock *sk);
 
 SEC("tp_btf/inet_sock_set_state")
 int on_state(u64 *ctx)
@@ -34,11 +35,6 @@ int on_state(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int on_destroy(u64 *ctx)
-{
-	sock_slot_forget((struct sock *)ctx[0]);
-	return 0;
-}
+PROGRAM(on_destroy, "tp_btf/tcp_destroy_sock", sock_slot_forget((struct sock *)ctx[0]))
 
 #endif

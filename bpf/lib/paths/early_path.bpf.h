@@ -9,7 +9,6 @@
 
 #include "lib/core/text.bpf.h"
 
-#define AT_CWD (-100)
 #define EFAULT 14
 #define GIVEN_MOST 4095 /* PATH_MAX without the terminator */
 #define GIVEN_EARLY 126

@@ -30,7 +30,6 @@ struct given_texts {
 inline_ void read_given_path(struct given_path *p, struct given_texts *t, char *room, u32 at,
 			     const u32 others, u64 name, s32 dfd, s64 result)
 {
-	const struct path *from;
 	u32 used = t->used, bytes;
 	bool cut = false;
 	char *to;
@@ -61,8 +60,7 @@ inline_ void read_given_path(struct given_path *p, struct given_texts *t, char *
 		p->base.at = at + used;
 		to = room + used;
 		barrier_var(to);
-		from = dfd == AT_CWD ? &current_fs()->pwd : &current_file(dfd)->f_path;
-		path_walk(&t->walked, to, from, &current_fs()->root);
+		path_walk(&t->walked, to, base_of(dfd), &current_fs()->root);
 		bytes = t->walked.bytes;
 		if (!t->walked.nameless && bytes <= PATH_ROOM) {
 			p->what |= GIVEN_PATH_BASE;

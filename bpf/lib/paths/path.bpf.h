@@ -7,10 +7,10 @@
 #ifndef CORETAP_PATH_BPF_H
 #define CORETAP_PATH_BPF_H
 
-#include "lib/paths/file_id.bpf.h"
 #include "lib/paths/open_file.bpf.h"
 
 FOLLOWED(dentry);
+FOLLOWED(inode);
 FOLLOWED(mount);
 FOLLOWED(path);
 FOLLOWED(task_struct);
@@ -103,6 +103,14 @@ inline_ struct fs_struct *current_fs(void)
 	return FOLLOW(task_struct, current_task(), fs);
 }
 
+#define AT_CWD (-100) /* as a descriptor: the working directory */
+
+/* The directory that a path of the running task is relative to. */
+inline_ const struct path *base_of(s32 dfd)
+{
+	return dfd == AT_CWD ? &current_fs()->pwd : &current_file(dfd)->f_path;
+}
+
 /*
  * The path of an open file as a process with this root sees it (path_walk),
  * or, if it is not in a directory, its name without a terminator.
@@ -148,7 +156,14 @@ inline_ enum path_kind count_cut(enum path_kind kind)
 	return kind;
 }
 
-/* Identity of a file, which distinguishes reuse of its inode number. */
+/* Identity of a file: its inode number and generation, as inode numbers are reused. */
+inline_ void inode_identity(struct file_id *id, struct inode *inode)
+{
+	id->inode = FOLLOW(inode, inode, i_ino);
+	id->generation = FOLLOW(inode, inode, i_generation);
+	id->dev = FOLLOW(inode, inode, i_sb, s_dev);
+}
+
 inline_ void file_identity(struct file_id *id, struct file *file)
 {
 	inode_identity(id, FOLLOW(file, file, f_inode));

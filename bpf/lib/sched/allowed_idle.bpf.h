@@ -25,20 +25,10 @@ struct idle_time {
 	struct cpu_set set;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CPU_SETS);
-	__type(key, u32);
-	__type(value, struct idle_time);
-} idle_sets SEC(".maps");
+MAP(ARRAY, idle_sets, CPU_SETS, u32, struct idle_time);
 
 /* Sets of a single CPU, by CPU number. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CPU_WORDS * 64);
-	__type(key, u32);
-	__type(value, struct idle_time);
-} idle_singles SEC(".maps");
+MAP(ARRAY, idle_singles, CPU_WORDS * 64, u32, struct idle_time);
 
 struct cpu_idle {
 	u64 idle;

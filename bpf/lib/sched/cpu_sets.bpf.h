@@ -20,12 +20,7 @@ struct cpu_set {
 	u64 words[CPU_WORDS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CPU_SETS);
-	__type(key, struct cpu_set);
-	__type(value, u32);
-} set_numbers SEC(".maps");
+MAP(HASH, set_numbers, CPU_SETS, struct cpu_set, u32);
 
 #define SINGLE_CPU 0x80000000 /* | the CPU's number */
 #define CPUS_UNKNOWN 0xffffffff

@@ -42,10 +42,8 @@ inline_ bool leaves_wanted(struct task_struct *t, u32 state)
 {
 	if (!t->pid)
 		return false; /* the idle task */
-	if (!wanted_thread(t) || !wanted_state(state)) {
-		count(LEDGER_FILTERED);
-		return false;
-	}
+	if (!wanted_thread(t) || !wanted_state(state))
+		return filtered();
 	return keep_task(t);
 }
 
@@ -59,8 +57,7 @@ inline_ bool wanted_time(u64 ns)
 {
 	if (ns >= min_block_ns && (!max_block_ns || ns <= max_block_ns))
 		return true;
-	count(LEDGER_FILTERED);
-	return false;
+	return filtered();
 }
 
 struct off_cpu {

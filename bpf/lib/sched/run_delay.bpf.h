@@ -9,9 +9,42 @@
 #define CORETAP_RUN_DELAY_BPF_H
 
 #include "lib/sched/allowed_idle.bpf.h"
-#include "lib/sched/quota.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/since.bpf.h"
+#include "lib/core/program.bpf.h"
+
+/* Before 6.6 (677ea015f231) only by the clock of load averages, which is slower on a slow CPU. */
+struct cfs_rq___pelt {
+	u64 throttled_clock_pelt;
+	u64 throttled_clock_pelt_time;
+	int throttle_count;
+} __attribute__((preserve_access_index));
+
+struct rq___pelt {
+	u64 clock_pelt;
+	u64 lost_idle_time;
+} __attribute__((preserve_access_index));
+
+/*
+ * Time that the tasks of this queue could not run, as their cgroup, or one above it, had used its
+ * quota of CPU time (cpu.max). Only differences are meaningful. 0 on kernels without quotas.
+ */
+inline_ u64 throttled_so_far(struct cfs_rq *q)
+{
+	struct cfs_rq___pelt *old = (void *)q;
+	struct rq___pelt *rq;
+
+	if (bpf_core_field_exists(q->throttled_clock_self_time))
+		return q->throttled_clock_self_time +
+		       (q->throttled_clock_self ? since(q->throttled_clock_self, q->rq->clock) : 0);
+	if (!bpf_core_field_exists(old->throttled_clock_pelt_time))
+		return 0;
+	rq = (void *)q->rq;
+	return old->throttled_clock_pelt_time +
+	       (old->throttle_count ?
+			since(old->throttled_clock_pelt, rq->clock_pelt - rq->lost_idle_time) :
+			0);
+}
 
 /* The state kept for a task. */
 struct wait {
@@ -35,7 +68,7 @@ struct waited {
 };
 
 /* Called when a wanted task gets the CPU after a wait. */
-inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
+inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
 /* Called at each switch, before add_wait(). */
 inline_ void at_switch(struct task_struct *prev, u64 now);
 
@@ -81,8 +114,7 @@ int switch_by_delay(u64 *ctx)
 		delay += since(queued, next->se.cfs_rq->rq->clock);
 	if (w)
 		w->delay += delay;
-	add_wait(ctx, next, &(struct waited){ .ns = delay, .queued = queued });
-	return 0;
+	return add_wait(ctx, next, &(struct waited){ .ns = delay, .queued = queued });
 }
 
 inline_ int enqueue(struct task_struct *t, u64 now)
@@ -126,17 +158,8 @@ inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct 
 	wait->idle_ns = since(wait->quota_ns, idle < wait->ns ? idle : wait->ns);
 }
 
-SEC("tp_btf/sched_wakeup")
-int on_wakeup(u64 *ctx)
-{
-	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
-}
-
-SEC("tp_btf/sched_wakeup_new")
-int on_wakeup_new(u64 *ctx)
-{
-	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
-}
+PROGRAM(on_wakeup, "tp_btf/sched_wakeup", enqueue((void *)ctx[0], bpf_ktime_get_ns()))
+PROGRAM(on_wakeup_new, "tp_btf/sched_wakeup_new", enqueue((void *)ctx[0], bpf_ktime_get_ns()))
 
 SEC("tp_btf/sched_switch")
 int switch_by_wakeup(u64 *ctx)
@@ -161,8 +184,7 @@ int switch_by_wakeup(u64 *ctx)
 	w->delay = 0;
 	if (affinity)
 		split_wait(&wait, w, next, now);
-	add_wait(ctx, next, &wait);
-	return 0;
+	return add_wait(ctx, next, &wait);
 }
 
 #endif

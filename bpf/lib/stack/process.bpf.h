@@ -105,12 +105,7 @@ int unwind_exit(u64 *ctx)
 	return 0;
 }
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct unwind_answer);
-} unwind_answer SEC(".maps");
+MAP(ARRAY, unwind_answer, 1, u32, struct unwind_answer);
 
 /* The loader asks for the file that it has mapped at an address. */
 SEC("run/asked")

@@ -18,12 +18,7 @@ OPT(bool, stack_user);
 /* For kernel stacks, in programs that no other such program can interrupt. */
 CPU_SLOTS(stack_scratch, struct stack);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct stack);
-} stacks SEC(".maps");
+MAP(HASH, stacks, 1, u64, struct stack);
 
 /* The key of a stack whose frames have this hash; 0 means no stack. */
 inline_ u64 stack_key(struct stack *s, u64 hash)

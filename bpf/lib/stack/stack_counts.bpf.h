@@ -37,8 +37,7 @@ inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
  * Adds n events to the entry of these tasks; the sum in `entry` is 0. `kernel` has
  * the frames of the first task's kernel stack if they are not stored yet, or is NULL.
  */
-inline_ void add_stacks(void *map, void *entry, const u32 tasks, struct stack *kernel, u64 ns,
-			u64 n)
+inline_ int add_stacks(void *map, void *entry, const u32 tasks, struct stack *kernel, u64 ns, u64 n)
 {
 	struct stack_party *party = (void *)((struct stack_sum *)entry + 1), *known;
 	struct stack_sum *e;
@@ -59,33 +58,29 @@ inline_ void add_stacks(void *map, void *entry, const u32 tasks, struct stack *k
 		known = e ? (void *)(e + 1) : NULL;
 		if (!known || !party_equal(&known[i], &party[i])) {
 			count_n(LEDGER_UNTRACKED, n);
-			return;
+			return 0;
 		}
 	}
 	if (ns) /* for a constant 0 the compiler emits an instruction that 5.10 lacks */
 		__sync_fetch_and_add(&e->total_ns, ns);
 	__sync_fetch_and_add(&e->count, n);
+	return 0;
 }
 
 /* The map, its rows of this many tasks each, and the functions that add to them. */
-#define STACK_COUNTS(tasks)                                                                    \
-	struct stack_row {                                                                     \
-		struct stack_sum sum;                                                          \
-		struct stack_party party[tasks];                                               \
-	};                                                                                     \
-	struct {                                                                               \
-		__uint(type, BPF_MAP_TYPE_HASH);                                               \
-		__uint(max_entries, 1);                                                        \
-		__type(key, u64);                                                              \
-		__type(value, struct stack_row);                                               \
-	} stack_counts SEC(".maps");                                                           \
-	inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n) \
-	{                                                                                      \
-		add_stacks(&stack_counts, entry, tasks, kernel, ns, n);                        \
-	}                                                                                      \
-	inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)          \
-	{                                                                                      \
-		stack_add_n(entry, kernel, ns, 1);                                             \
+#define STACK_COUNTS(tasks)                                                                   \
+	struct stack_row {                                                                    \
+		struct stack_sum sum;                                                         \
+		struct stack_party party[tasks];                                              \
+	};                                                                                    \
+	MAP(HASH, stack_counts, 1, u64, struct stack_row);                                    \
+	inline_ int stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n) \
+	{                                                                                     \
+		return add_stacks(&stack_counts, entry, tasks, kernel, ns, n);                \
+	}                                                                                     \
+	inline_ int stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)          \
+	{                                                                                     \
+		return stack_add_n(entry, kernel, ns, 1);                                     \
 	}
 
 #endif

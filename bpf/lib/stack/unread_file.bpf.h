@@ -14,12 +14,7 @@
 
 #define UNREAD_AGAIN_NS 1000000000ULL /* the loader may have had no room for it before */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct unwind_file_key);
-	__type(value, u64);
-} unwind_told SEC(".maps");
+MAP(LRU_HASH, unwind_told, 1024, struct unwind_file_key, u64);
 
 struct unread_record {
 	u64 used; /* in use by a program, which one of another task may have preempted */

@@ -41,19 +41,9 @@ struct {
 		});
 } unwind_rows SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct unwind_process);
-} unwind_processes SEC(".maps");
+MAP(HASH, unwind_processes, 1, u64, struct unwind_process);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct unwind_file_key);
-	__type(value, struct unwind_file);
-} unwind_files SEC(".maps");
+MAP(HASH, unwind_files, 1, struct unwind_file_key, struct unwind_file);
 
 /* The entry of a program, or of the process that was given to the loader. */
 inline_ struct unwind_process *unwind_process_of(u64 program)

@@ -92,12 +92,7 @@ inline_ void walk_found(struct walk *w, u64 frame)
  * Address spaces whose process was reported to the loader.
  * Addresses are reused: the value is the program that has it.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u64);
-	__type(value, u64);
-} stack_known_mms SEC(".maps");
+MAP(LRU_HASH, stack_known_mms, 4096, u64, u64);
 
 inline_ bool is_known_mm(struct walk *w)
 {

@@ -12,25 +12,21 @@
 
 /*
  * The TASK_SLOT of a slot_type that begins with u64 start (0: no call in progress).
- * call_begins(): the running task's slot if it is wanted, else NULL. The program sets `start` last.
+ * The program sets it last, in wanted_slot().
  * call_ends(): the slot of the call that ends, its start in *start; NULL: it was
  * filtered, not tracked (counted there), or began before tracing.
  */
-#define CALL_SLOT(slot_type)                                       \
-	TASK_SLOT(slot_type)                                       \
-	inline_ slot_type *call_begins(void)                       \
-	{                                                          \
-		return keep_current() ? current_slot(true) : NULL; \
-	}                                                          \
-	inline_ slot_type *call_ends(u64 *start)                   \
-	{                                                          \
-		slot_type *c = current_slot(false);                \
-                                                                   \
-		if (!c || !c->start)                               \
-			return NULL;                               \
-		*start = c->start;                                 \
-		c->start = 0;                                      \
-		return c;                                          \
+#define CALL_SLOT(slot_type)                        \
+	TASK_SLOT(slot_type)                        \
+	inline_ slot_type *call_ends(u64 *start)    \
+	{                                           \
+		slot_type *c = current_slot(false); \
+                                                    \
+		if (!c || !c->start)                \
+			return NULL;                \
+		*start = c->start;                  \
+		c->start = 0;                       \
+		return c;                           \
 	}
 
 /* The program on_NAME at the entry of this call; `result` is its return value. The

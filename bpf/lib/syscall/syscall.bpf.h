@@ -12,20 +12,11 @@
 #define NO_CALL (-1) /* replaces the number at the return from a signal handler */
 
 /* Numbers with special handling. Those of the two 32-bit tables are the same. */
-#define CALL32_RESTART 0
-#define CALL32_FORK 2
-#define CALL32_CLONE 120
 #define CALL32_SIGRETURN 173
-#define CALL32_VFORK 190
-#define CALL_CLONE3 435
 #define CALL_OPENAT2 437
 
 #if defined(__TARGET_ARCH_x86)
 
-#define CALL_RESTART 219
-#define CALL_CLONE 56
-#define CALL_FORK 57
-#define CALL_VFORK 58
 #define CALL_SIGRETURN 15
 #define CALL_READ 0
 #define CALL_WRITE 1
@@ -50,16 +41,10 @@
 #define CALL_NEWFSTATAT 262
 #define CALL_OPEN_BY_HANDLE_AT 304
 #define CALL_STATX 332
-#define CALL_RENAME 82
-#define CALL_UNLINK 87
-#define CALL_UNLINKAT 263
-#define CALL_RENAMEAT 264
-#define CALL_RENAMEAT2 316
 #define CALL32_OPENAT 295
 #define CALL32_FSTATAT64 300
 #define CALL32_OPEN_BY_HANDLE_AT 342
 #define CALL32_STATX 383
-#define CALL32_PREAD_AT 3 /* index of pread64's offset */
 #define CALL32_SPLICE 313
 #define CALL32_PREADV 333
 #define CALL32_COPY_FILE_RANGE 377
@@ -95,17 +80,6 @@ inline_ s32 call_number(struct pt_regs *regs)
 	return regs->orig_ax;
 }
 
-inline_ u64 call_address(struct pt_regs *regs)
-{
-	return regs->ip;
-}
-
-/* Has the task that left a call with this error not returned to user space since? */
-inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
-{
-	return (s32)BPF_CORE_READ(regs, orig_ax) >= 0 && BPF_CORE_READ(regs, ax) == -(u64)error;
-}
-
 /* Is the running task's call from the 32-bit table? 64-bit programs can use it, too. */
 inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 {
@@ -114,10 +88,6 @@ inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 
 #elif defined(__TARGET_ARCH_arm64)
 
-#define CALL_RESTART 128
-#define CALL_CLONE 220
-#define CALL_FORK CALL_CLONE /* arm64 has no fork and vfork */
-#define CALL_VFORK CALL_CLONE
 #define CALL_SIGRETURN 139
 #define CALL_READ 63
 #define CALL_WRITE 64
@@ -142,14 +112,10 @@ inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 #define CALL_FDATASYNC 83
 #define CALL_OPEN_BY_HANDLE_AT 265
 #define CALL_STATX 291
-#define CALL_UNLINKAT 35
-#define CALL_RENAMEAT 38
-#define CALL_RENAMEAT2 276
 #define CALL32_OPENAT 322
 #define CALL32_FSTATAT64 327
 #define CALL32_OPEN_BY_HANDLE_AT 371
 #define CALL32_STATX 397
-#define CALL32_PREAD_AT 4 /* index of pread64's offset */
 #define CALL32_SPLICE 340
 #define CALL32_PREADV 361
 #define CALL32_COPY_FILE_RANGE 391
@@ -169,19 +135,6 @@ inline_ void call_arguments(struct pt_regs *regs, bool compat, u64 *args)
 inline_ s32 call_number(struct pt_regs *regs)
 {
 	return regs->syscallno;
-}
-
-inline_ u64 call_address(struct pt_regs *regs)
-{
-	return regs->pc;
-}
-
-/* Before it looks for signals, the kernel sets the task's pc back to the call's instruction. */
-inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
-{
-	u64 back = address - BPF_CORE_READ(regs, pc);
-
-	return back == 4 || back == 2;
 }
 
 inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
@@ -210,11 +163,6 @@ inline_ u32 call_index(s32 number, bool compat)
 	if (index > CALLS_OTHER)
 		index = CALLS_OTHER;
 	return compat ? CALLS_COMPAT + index : index;
-}
-
-inline_ bool call_restarts(u32 index)
-{
-	return index == CALL_RESTART || index == CALLS_COMPAT + CALL32_RESTART;
 }
 
 /* Calls that read files, write to them, or copy from one to another. */
@@ -275,31 +223,8 @@ inline_ enum file_call file_call_of(u32 index)
 	return FILE_NONE;
 }
 
-/* A new task returning from the call that its parent made. */
-inline_ bool call_of_parent(u32 index, long result)
-{
-	if (result)
-		return false;
-	switch (index) {
-	case CALL_CLONE:
-#if CALL_FORK != CALL_CLONE
-	case CALL_FORK:
-	case CALL_VFORK:
-#endif
-	case CALL_CLONE3:
-	case CALLS_COMPAT + CALL32_FORK:
-	case CALLS_COMPAT + CALL32_CLONE:
-	case CALLS_COMPAT + CALL32_VFORK:
-	case CALLS_COMPAT + CALL_CLONE3:
-		return true;
-	}
-	return false;
-}
-
 /* Results internal to the kernel (linux/errno.h). */
 #define ERESTARTSYS 512
-#define ERESTARTNOINTR 513
-#define ERESTARTNOHAND 514
 #define ERESTART_RESTARTBLOCK 516
 #define MAX_ERRNO 4095
 #define EINTR 4
@@ -309,20 +234,6 @@ inline_ bool call_interrupted(long result)
 {
 	return result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK &&
 	       result != -515 /* ENOIOCTLCMD */;
-}
-
-/* True if the call ends when the signal has this handler. */
-inline_ bool call_ended_by(struct k_sigaction *action, u32 error)
-{
-	const u64 restart = 0x10000000; /* SA_RESTART */
-
-	return error != ERESTARTNOINTR &&
-	       (error != ERESTARTSYS || !(action->sa.sa_flags & restart));
-}
-
-inline_ bool signal_has_handler(struct k_sigaction *action)
-{
-	return (u64)action->sa.sa_handler > 1; /* SIG_DFL, SIG_IGN */
 }
 
 inline_ bool call_failed(long result)

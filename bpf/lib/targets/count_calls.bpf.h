@@ -8,7 +8,6 @@
 #define CORETAP_COUNT_CALLS_BPF_H
 
 #include "lib/core/cpu.bpf.h"
-#include "lib/core/filter.bpf.h"
 #include "lib/targets/each_target.bpf.h"
 #include "lib/targets/count_calls.h"
 
@@ -18,7 +17,7 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 {
 	struct count_calls_counts *c;
 
-	if (id >= target_count || !keep_this_cpu() || !keep_current())
+	if (id >= target_count || !keep_here())
 		return 0;
 	c = calls_of(id);
 	if (c)

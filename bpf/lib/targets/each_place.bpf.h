@@ -57,34 +57,24 @@ inline_ int at_place(void *ctx, struct expression_in *in, u64 id)
 	return expression_wanted(in, id) ? at_wanted_place(ctx, in, id) : 0;
 }
 
-inline_ int function_entered(struct pt_regs *ctx, u64 id)
+inline_ int place_entered(const struct call_place *at, const bool system_call)
 {
 	struct expression_in in = {};
 
 	if (expression_pairs || expression_uses & EXPRESSION_USES_ARGUMENTS)
-		call_registers(ctx, in.arguments);
-	if (is_paired(id)) {
-		struct call_place at = {
-			.ctx = ctx, .regs = ctx, .id = id, .sp = sp_after_return(ctx)
-		};
-
-		return pair_entered(&at, in.arguments);
-	}
-	return at_place(ctx, &in, id);
+		place_arguments(at, system_call, in.arguments);
+	return is_paired(at->id) ? pair_entered(at, in.arguments) : at_place(at->ctx, &in, at->id);
 }
 
-inline_ int function_returned(struct pt_regs *ctx, u64 id)
+inline_ int place_returned(const struct call_place *at, const bool system_call)
 {
-	struct expression_in in = {};
+	struct expression_in in = { .result = at->result };
 
-	in.result = PT_REGS_RC(ctx);
-	if (is_paired(id)) {
-		struct call_place at = { .ctx = ctx, .regs = ctx, .id = id, .sp = PT_REGS_SP(ctx) };
-
-		if (!pair_returned(&at, &in))
-			return 0;
-	}
-	return at_place(ctx, &in, id);
+	if (system_call && expression_uses & EXPRESSION_USES_ARGUMENTS)
+		call_arguments(at->regs, false, in.arguments);
+	if (is_paired(at->id) && !pair_returned(at, &in))
+		return 0;
+	return at_place(at->ctx, &in, at->id);
 }
 
 inline_ int at_event(void *ctx, u64 id)
@@ -102,41 +92,6 @@ SEC("target/event")
 int target_event(void *ctx)
 {
 	return at_event(ctx, target_id(ctx, TARGET_EVENT));
-}
-
-SEC("tp_btf/sys_exit")
-int target_sys_exit(u64 *ctx)
-{
-	struct pt_regs *regs = (void *)ctx[0];
-	struct expression_in in = { .result = ctx[1] };
-	u64 id = target_call(target_ends, call_number(regs), regs);
-
-	if (expression_uses & EXPRESSION_USES_ARGUMENTS)
-		call_arguments(regs, false, in.arguments);
-	if (is_paired(id)) {
-		struct call_place at = { .ctx = ctx, .regs = regs, .id = id, .sp = SYSTEM_CALL };
-
-		if (!pair_returned(&at, &in))
-			return 0;
-	}
-	return at_place(ctx, &in, id);
-}
-
-SEC("tp_btf/sys_enter")
-int target_sys_enter(u64 *ctx)
-{
-	struct pt_regs *regs = (void *)ctx[0];
-	struct expression_in in = {};
-	u64 id = target_call(target_entries, (s32)ctx[1], regs);
-
-	if (expression_pairs || expression_uses & EXPRESSION_USES_ARGUMENTS)
-		call_arguments(regs, false, in.arguments);
-	if (is_paired(id)) {
-		struct call_place at = { .ctx = ctx, .regs = regs, .id = id, .sp = SYSTEM_CALL };
-
-		return pair_entered(&at, in.arguments);
-	}
-	return at_place(ctx, &in, id);
 }
 
 #endif

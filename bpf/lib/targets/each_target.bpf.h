@@ -9,6 +9,7 @@
 #define CORETAP_EACH_TARGET_BPF_H
 
 #include "lib/targets/target.bpf.h"
+#include "lib/core/program.bpf.h"
 
 inline_ int at_target(void *ctx, u64 id, bool user);
 
@@ -45,11 +46,8 @@ int target_event(void *ctx)
 	return at_target(ctx, target_id(ctx, TARGET_EVENT), false);
 }
 
-SEC("tp_btf/sys_enter")
-int target_sys_enter(u64 *ctx)
-{
-	return at_target(ctx, target_call(target_entries, (s32)ctx[1], (void *)ctx[0]), false);
-}
+PROGRAM(target_sys_enter, "tp_btf/sys_enter",
+	at_target(ctx, target_call(target_entries, (s32)ctx[1], (void *)ctx[0]), false))
 
 SEC("tp_btf/sys_exit")
 int target_sys_exit(u64 *ctx)

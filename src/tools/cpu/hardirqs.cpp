@@ -51,8 +51,8 @@ TOOL(hardirqs) {
             shared::timestamp(), shared::cpu('s'), shared::top(), shared::sort(0),
             shared::max_keys(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
             shared::cgroup_not("a CPU", "cpu")}}),
-      .hooks = {{"start of handlers", {{{"on_entry"}}}, "!count"},
-                {"end of handlers", {{{"on_exit"}}}},
+      .hooks = {{"start of handlers", {{{"on_irq_entry"}}}, "!count"},
+                {"end of handlers", {{{"on_irq_exit"}}}},
                 {.name = "vectors",
                  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
                  .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
