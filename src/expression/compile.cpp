@@ -889,10 +889,8 @@ void add_common_names(Scope& scope) {
   number("$cpu", offsetof(expression_in, cpu), u32, EXPRESSION_USES_CPU);
   auto task = scope.types ? scope.types->named("struct task_struct") : nullptr;
   if (task) number("$task", offsetof(expression_in, task), pointer_to(task), EXPRESSION_USES_TASK);
-  Type comm{Type::array, "char []"};
-  comm.to = std::make_shared<const Type>(Type{Type::integer, "char", 1, true, false, true});
-  comm.count = comm.bytes = COMM_LEN;
-  scope.names["$comm"] = {std::make_shared<const Type>(std::move(comm)),
+  auto character = std::make_shared<const Type>(Type{Type::integer, "char", 1, true, false, true});
+  scope.names["$comm"] = {array_of(std::move(character), COMM_LEN),
                           static_cast<std::uint32_t>(offsetof(expression_in, comm)), true,
                           EXPRESSION_USES_COMM};
 }

@@ -39,7 +39,6 @@ namespace {
 
 constexpr std::size_t kMostMembers = 1 << 16;  // of one record, including its inner records
 constexpr std::size_t kMostEntries = 1 << 22;  // visited in one search
-constexpr std::size_t kMostNames = 4096;       // for "did you mean"
 constexpr std::size_t kMostNameBytes = 4096;
 constexpr std::size_t kMostParameters = 256;
 constexpr std::uint64_t kMostOffset = 1U << 27;  // offset of a member, in bytes
@@ -310,29 +309,7 @@ class DwarfMembers final : public Members {
   DwarfMembers(std::shared_ptr<const File> file, Dwarf_Die die)
       : file_(std::move(file)), die_(die) {}
 
-  std::optional<Member> find(std::string_view name) const override {
-    std::optional<Member> found;
-    each([&](Dwarf_Die& die, std::uint32_t bit) {
-      if (name_of(die) != name) return false;
-      found = member(die, bit);
-      return true;
-    });
-    return found;
-  }
-
-  std::vector<std::string> names() const override {
-    std::vector<std::string> all;
-    each([&](Dwarf_Die& die, std::uint32_t) {
-      all.emplace_back(name_of(die));
-      return all.size() >= kMostNames;
-    });
-    return all;
-  }
-
- private:
-  /// Visits named members, with the bit offset of the record that contains them.
-  template <class Visit>
-  void each(Visit visit) const {
+  void each(const Visit& visit) const override {
     struct Inside {
       Dwarf_Die die;
       std::uint32_t bit;
@@ -348,7 +325,8 @@ class DwarfMembers final : public Members {
         const int tag = libdw().dwarf_tag(&die);
         if (tag != DW_TAG_member && tag != DW_TAG_inheritance) return false;
         if (flag(die, DW_AT_external)) return false;  // a static member before DWARF 5
-        if (tag == DW_TAG_member && !name_of(die).empty()) return visit(die, bit);
+        if (tag == DW_TAG_member && !name_of(die).empty())
+          return visit(name_of(die), [&] { return member(die, bit); });
         auto type = reference(die, DW_AT_type);
         auto offset = member_offset(die);
         if (type && offset && bit + *offset * 8 <= kMostOffset * 8 && inside.size() < kMostInside)
@@ -359,6 +337,7 @@ class DwarfMembers final : public Members {
     }
   }
 
+ private:
   std::optional<Member> member(Dwarf_Die& die, std::uint32_t bit) const {
     Member m;
     m.type = file_->type_of(die);
@@ -445,14 +424,8 @@ TypePtr File::of(Dwarf_Die die, int depth) const {
         return counts.size() >= kDeepest;
       });
       auto element = type_of(die, depth);
-      for (auto count = counts.rbegin(); count != counts.rend(); ++count) {
-        Type t{Type::array, element->name + " []"};
-        t.count = *count;
-        t.bytes = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(std::uint64_t{element->bytes} * *count, 1U << 30));
-        t.to = std::move(element);
-        element = std::make_shared<const Type>(std::move(t));
-      }
+      for (auto count = counts.rbegin(); count != counts.rend(); ++count)
+        element = array_of(std::move(element), *count);
       return element;
     }
     case DW_TAG_structure_type:
