@@ -331,27 +331,15 @@ std::optional<Prototype> Types::tracepoint(std::string_view name) const {
 
 std::optional<std::int64_t> Types::enumerator(std::string_view name) const {
   if (!btf_) return {};
-  auto own = enumerator(name, btf_->first(), btf_->count());
-  return own ? own : enumerator(name, 1, btf_->first());
-}
-
-std::optional<std::int64_t> Types::enumerator(std::string_view name, std::uint32_t first,
-                                              std::uint32_t end) const {
-  for (auto id = first; id < end; id++) {
-    auto* t = btf_->type(id);
-    auto kind = t ? BTF_INFO_KIND(t->info) : 0;
-    if (kind == BTF_KIND_ENUM) {
-      auto* values = behind<btf_enum>(t);
-      for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++)
-        if (btf_->name(values[i].name_off) == name) return values[i].val;
-    } else if (kind == BTF_KIND_ENUM64) {
-      auto* values = behind<btf_enum64>(t);
-      for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++)
-        if (btf_->name(values[i].name_off) == name)
-          return static_cast<std::int64_t>(std::uint64_t{values[i].val_hi32} << 32 |
-                                           values[i].val_lo32);
+  // A module's own ones come first.
+  for (auto [first, end] : {std::pair(btf_->first(), btf_->count()), std::pair(1U, btf_->first())})
+    for (auto id = first; id < end; id++) {
+      auto* t = btf_->type(id);
+      auto kind = t ? BTF_INFO_KIND(t->info) : 0;
+      if (kind != BTF_KIND_ENUM && kind != BTF_KIND_ENUM64) continue;
+      for (auto& [known, value] : btf_->enumerators(t))
+        if (known == name) return value;
     }
-  }
   return {};
 }
 
@@ -396,17 +384,11 @@ Parameter parse_declaration(std::string_view text, const Types& types) {
     for (std::size_t i = 0; i < n; i++) type += (i ? " " : "") + std::string(words[i]);
     return types.named(type);
   };
-  TypePtr found;
-  if (words.size() > 1) found = known(words.size() - 1);
-  if (found && !(words.size() > 1 && known(words.size()))) {
+  auto found = known(words.size());
+  if (!found && !words.empty()) {
     p.name = words.back();
-  } else if (!words.empty()) {
-    if (auto whole = known(words.size())) {
-      found = whole;
-    } else {  // such as "struct foo name" of a module
-      p.name = words.back();
-      found = stars ? nothing() : integer_type(8, false);
-    }
+    found = known(words.size() - 1);
+    if (!found && stars) found = nothing();  // such as "struct foo *name" of a module
   }
   if (!found) found = integer_type(8, false);
   for (std::size_t i = 0; i < stars; i++) found = pointer_to(found, user);

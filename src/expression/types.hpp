@@ -133,8 +133,6 @@ class Types {
   const Btf* btf() const { return btf_; }
 
  private:
-  std::optional<std::int64_t> enumerator(std::string_view name, std::uint32_t first,
-                                         std::uint32_t end) const;
   Prototype prototype(const btf_type& type, bool skip_first) const;
   TypePtr make(std::uint32_t id, int depth) const;
 
