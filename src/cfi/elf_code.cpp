@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t kMaxHeaders = 512;
 constexpr std::size_t kMaxDynamic = 256;  // entries
 
-bool outside(std::uint64_t begin, std::uint64_t bytes, std::uint64_t size) {
-  return begin > size || bytes > size - begin;
-}
-
 void dynamic_segment(const Image& image, const Elf64_Phdr& header, ElfCode& elf) {
   std::vector<Elf64_Dyn> entries(
       std::min<std::uint64_t>(header.p_filesz / sizeof(Elf64_Dyn), kMaxDynamic));
@@ -53,20 +49,16 @@ std::optional<std::uint64_t> translate(const std::vector<ElfCode::Segment>& segm
 
 }  // namespace
 
-FileImage::FileImage(int fd) : fd_(fd) {
+Image::Image(int fd) : fd_(fd) {
   struct stat status;
   if (::fstat(fd, &status) == 0 && status.st_size > 0)
     size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
-bool FileImage::read(std::uint64_t offset, void* to, std::size_t bytes) const {
-  if (outside(offset, bytes, size_)) return false;
-  return read_bytes(fd_, offset, to, bytes) == bytes;
-}
-
-bool MemoryImage::read(std::uint64_t offset, void* to, std::size_t bytes) const {
-  if (outside(offset, bytes, bytes_.size())) return false;
-  if (bytes > 0) ::memcpy(to, bytes_.data() + offset, bytes);
+bool Image::read(std::uint64_t offset, void* to, std::size_t bytes) const {
+  if (offset > size_ || bytes > size_ - offset) return false;
+  if (fd_ >= 0) return read_bytes(fd_, offset, to, bytes) == bytes;
+  if (bytes > 0) ::memcpy(to, memory_ + offset, bytes);
   return true;
 }
 

@@ -10,31 +10,16 @@ namespace coretap::unwind {
 /// Bytes of a file or of memory, read in pieces: files that others may truncate must not be mapped.
 class Image {
  public:
-  virtual ~Image() = default;
+  explicit Image(int fd);  ///< the caller keeps ownership
+  explicit Image(std::span<const char> bytes) : memory_(bytes.data()), size_(bytes.size()) {}
   /// False unless all bytes could be read.
-  virtual bool read(std::uint64_t offset, void* to, std::size_t bytes) const = 0;
-  virtual std::uint64_t size() const = 0;
-};
-
-class FileImage : public Image {
- public:
-  explicit FileImage(int fd);  ///< the caller keeps ownership
-  bool read(std::uint64_t offset, void* to, std::size_t bytes) const override;
-  std::uint64_t size() const override { return size_; }
+  bool read(std::uint64_t offset, void* to, std::size_t bytes) const;
+  std::uint64_t size() const { return size_; }
 
  private:
-  int fd_;
+  int fd_ = -1;
+  const char* memory_ = nullptr;
   std::uint64_t size_ = 0;
-};
-
-class MemoryImage : public Image {
- public:
-  explicit MemoryImage(std::span<const char> bytes) : bytes_(bytes) {}
-  bool read(std::uint64_t offset, void* to, std::size_t bytes) const override;
-  std::uint64_t size() const override { return bytes_.size(); }
-
- private:
-  std::span<const char> bytes_;
 };
 
 /// Uses program headers only: stripped files have no sections, the vdso's are of no use.

@@ -1,5 +1,7 @@
 #include "cfi/frame_program.hpp"
 
+#include <dwarf.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -19,41 +21,7 @@ enum Register : std::uint8_t {
   kReturnAddress = 16
 };
 
-enum Opcode : std::uint8_t {
-  kNop = 0x00,
-  kSetLoc = 0x01,
-  kAdvanceLoc1 = 0x02,
-  kAdvanceLoc2 = 0x03,
-  kAdvanceLoc4 = 0x04,
-  kOffsetExtended = 0x05,
-  kRestoreExtended = 0x06,
-  kUndefined = 0x07,
-  kSameValue = 0x08,
-  kRegister = 0x09,
-  kRememberState = 0x0a,
-  kRestoreState = 0x0b,
-  kDefCfa = 0x0c,
-  kDefCfaRegister = 0x0d,
-  kDefCfaOffset = 0x0e,
-  kDefCfaExpression = 0x0f,
-  kExpression = 0x10,
-  kOffsetExtendedSf = 0x11,
-  kDefCfaSf = 0x12,
-  kDefCfaOffsetSf = 0x13,
-  kValOffset = 0x14,
-  kValOffsetSf = 0x15,
-  kValExpression = 0x16,
-  kAdvanceLoc8 = 0x1d,  // DW_CFA_MIPS_advance_loc8
-  kGnuArgsSize = 0x2e,
-  kGnuNegativeOffsetExtended = 0x2f,
-  // These have an operand in their low six bits.
-  kAdvanceLoc = 0x40,
-  kOffset = 0x80,
-  kRestore = 0xc0,
-};
-
-enum Operation : std::uint8_t { kDeref = 0x06, kPlusUconst = 0x23, kBreg0 = 0x70, kBreg31 = 0x8f };
-
+constexpr std::uint8_t kOpcodeInHighBits = 0xc0;  // the low six bits are an operand
 constexpr std::size_t kMaxRemembered = 32;
 
 // CFA of the PLT's FDE as all linkers write it: rsp + 8, plus 8 from a certain byte of each 16-byte
@@ -76,13 +44,13 @@ struct Place {
 
 std::optional<Place> place_of(Bytes expression) {
   const auto base = expression.u8();
-  if (base < kBreg0 || base > kBreg31) return {};
-  Place place{.reg = static_cast<std::uint8_t>(base - kBreg0), .offset = expression.sleb()};
+  if (base < DW_OP_breg0 || base > DW_OP_breg31) return {};
+  Place place{.reg = static_cast<std::uint8_t>(base - DW_OP_breg0), .offset = expression.sleb()};
   if (!expression.at_end()) {
-    if (expression.u8() != kDeref) return {};
+    if (expression.u8() != DW_OP_deref) return {};
     place.deref = true;
     if (!expression.at_end()) {
-      if (expression.u8() != kPlusUconst) return {};
+      if (expression.u8() != DW_OP_plus_uconst) return {};
       place.more = static_cast<std::int64_t>(expression.uleb());
     }
   }
@@ -175,105 +143,86 @@ class Machine {
  private:
   bool step() {
     const std::uint8_t byte = program_.u8();
-    const std::uint8_t low = byte & 0x3f;
-    switch (byte & 0xc0) {
-      case kAdvanceLoc:
+    const std::uint8_t low = byte & ~kOpcodeInHighBits;
+    switch (byte & kOpcodeInHighBits) {
+      case DW_CFA_advance_loc:
         return advance(low);
-      case kOffset:
+      case DW_CFA_offset:
         return offset(low, program_.uleb());
-      case kRestore:
+      case DW_CFA_restore:
         return restore(low);
       default:
-        return extended(static_cast<Opcode>(byte));
+        return extended(byte);
     }
   }
 
   // A truncated operand fails before it has an effect.
-  bool extended(Opcode opcode) {
+  bool extended(std::uint8_t opcode) {
     switch (opcode) {
-      case kNop:
+      case DW_CFA_nop:
         return true;
-      case kAdvanceLoc1:
+      case DW_CFA_advance_loc1:
         return advance(program_.u8());
-      case kAdvanceLoc2:
+      case DW_CFA_advance_loc2:
         return advance(program_.number<std::uint16_t>());
-      case kAdvanceLoc4:
+      case DW_CFA_advance_loc4:
         return advance(program_.number<std::uint32_t>());
-      case kAdvanceLoc8:
+      case DW_CFA_MIPS_advance_loc8:
         return advance(program_.number<std::uint64_t>());
-      case kOffsetExtended: {
-        const auto reg = program_.uleb();
-        return offset(reg, program_.uleb());
-      }
-      case kOffsetExtendedSf: {
-        const auto reg = program_.uleb();
-        return offset(reg, static_cast<std::uint64_t>(program_.sleb()));
-      }
-      case kGnuNegativeOffsetExtended: {
-        const auto reg = program_.uleb();
-        return offset(reg, 0 - program_.uleb());
-      }
-      case kRestoreExtended:
-        return restore(program_.uleb());
-      case kUndefined:
-        return save(program_.uleb(), {.kind = Saved::undefined});
-      case kSameValue:
-        return save(program_.uleb(), {.kind = Saved::same});
-      case kRegister: {
-        const auto reg = program_.uleb();
-        const bool in_rdi = program_.uleb() == kRdi;
-        return save(reg, {.kind = in_rdi ? Saved::in_rdi : Saved::elsewhere});
-      }
-      case kValOffset: {
-        const auto reg = program_.uleb();
-        program_.uleb();
-        return save(reg, {.kind = Saved::elsewhere});
-      }
-      case kValOffsetSf: {
-        const auto reg = program_.uleb();
-        program_.sleb();
-        return save(reg, {.kind = Saved::elsewhere});
-      }
-      case kExpression: {
-        const auto reg = program_.uleb();
-        return save(reg, saved_by_expression(program_.take(program_.uleb())));
-      }
-      case kValExpression: {
-        const auto reg = program_.uleb();
-        program_.take(program_.uleb());
-        return save(reg, {.kind = Saved::elsewhere});
-      }
-      case kRememberState:
+      case DW_CFA_set_loc:
+        return set_location();
+      case DW_CFA_remember_state:
         return remember();
-      case kRestoreState:
+      case DW_CFA_restore_state:
         return recall();
-      case kDefCfa: {
-        const auto reg = program_.uleb();
-        return define_cfa(cfa_by_register(reg), static_cast<std::int64_t>(program_.uleb()));
-      }
-      case kDefCfaSf: {
-        const auto reg = program_.uleb();
-        return define_cfa(cfa_by_register(reg), factored_sleb());
-      }
-      // Valid after an expression, too: assembler code does it, and other unwinders accept it.
-      case kDefCfaRegister:
-        return define_cfa(cfa_by_register(program_.uleb()), frame_.register_offset);
-      case kDefCfaOffset: {
-        const auto offset = static_cast<std::int64_t>(program_.uleb());
-        return !frame_.cfa_expression && define_cfa(frame_.cfa, offset);
-      }
-      case kDefCfaOffsetSf: {
-        const auto offset = factored_sleb();
-        return !frame_.cfa_expression && define_cfa(frame_.cfa, offset);
-      }
-      case kDefCfaExpression:
+      case DW_CFA_def_cfa_offset:
+        return define_cfa_offset(static_cast<std::int64_t>(program_.uleb()));
+      case DW_CFA_def_cfa_offset_sf:
+        return define_cfa_offset(factored_sleb());
+      case DW_CFA_def_cfa_expression:
         cfa_by_expression(program_.take(program_.uleb()), frame_);
         return program_.ok();
-      case kGnuArgsSize:
+      case DW_CFA_GNU_args_size:
         program_.uleb();
         return program_.ok();
-      case kSetLoc:
-        return set_location();
+      default:
+        return of_register(opcode, program_.uleb());
+    }
+  }
+
+  // Instructions whose first operand is a register.
+  bool of_register(std::uint8_t opcode, std::uint64_t reg) {
+    switch (opcode) {
+      case DW_CFA_offset_extended:
+        return offset(reg, program_.uleb());
+      case DW_CFA_offset_extended_sf:
+        return offset(reg, static_cast<std::uint64_t>(program_.sleb()));
+      case DW_CFA_GNU_negative_offset_extended:
+        return offset(reg, 0 - program_.uleb());
+      case DW_CFA_restore_extended:
+        return restore(reg);
+      case DW_CFA_undefined:
+        return save(reg, {.kind = Saved::undefined});
+      case DW_CFA_same_value:
+        return save(reg, {.kind = Saved::same});
+      case DW_CFA_register:
+        return save(reg, {.kind = program_.uleb() == kRdi ? Saved::in_rdi : Saved::elsewhere});
+      case DW_CFA_val_offset:
+      case DW_CFA_val_offset_sf:
+        program_.uleb();
+        return save(reg, {.kind = Saved::elsewhere});
+      case DW_CFA_expression:
+        return save(reg, saved_by_expression(program_.take(program_.uleb())));
+      case DW_CFA_val_expression:
+        program_.take(program_.uleb());
+        return save(reg, {.kind = Saved::elsewhere});
+      case DW_CFA_def_cfa:
+        return define_cfa(cfa_by_register(reg), static_cast<std::int64_t>(program_.uleb()));
+      case DW_CFA_def_cfa_sf:
+        return define_cfa(cfa_by_register(reg), factored_sleb());
+      // Valid after an expression, too: assembler code does it, and other unwinders accept it.
+      case DW_CFA_def_cfa_register:
+        return define_cfa(cfa_by_register(reg), frame_.register_offset);
       default:
         return false;
     }
@@ -321,6 +270,9 @@ class Machine {
     return true;
   }
 
+  bool define_cfa_offset(std::int64_t offset) {
+    return !frame_.cfa_expression && define_cfa(frame_.cfa, offset);
+  }
   bool define_cfa(std::uint8_t cfa, std::int64_t offset) {
     if (!program_.ok()) return false;
     frame_.cfa = cfa;

@@ -19,6 +19,10 @@ class Code {
     add(BPF_ALU64 | operation | BPF_K, to, 0, 0, value);
   }
   void negate(int reg) { add(BPF_ALU64 | BPF_NEG, reg); }
+  /// Reverses the low `bytes` bytes (2 or 4), and clears the others.
+  void to_big_endian(int reg, std::uint32_t bytes) {
+    add(BPF_ALU | BPF_END | BPF_TO_BE, reg, 0, 0, static_cast<std::int32_t>(8 * bytes));
+  }
   void cut_to_32_bits(int reg) { add(BPF_ALU | BPF_MOV | BPF_X, reg, reg); }
   /// Loads `bytes` bytes, zero-extended, from the address in `from`.
   void load(std::uint32_t bytes, int to, int from, int offset) {
@@ -26,6 +30,13 @@ class Code {
   }
   void store(int to, int offset, int from) { add(BPF_STX | BPF_MEM | BPF_DW, to, from, offset); }
   void store_zero(int to, int offset) { add(BPF_ST | BPF_MEM | BPF_DW, to, 0, offset); }
+  /// Calls a helper that reads `bytes` bytes at the address in r3 to memory: at `at` from `base`.
+  void call_to_read(int helper, int base, int at, std::int64_t bytes) {
+    move(BPF_REG_1, base);
+    calculate_by(BPF_ADD, BPF_REG_1, at);
+    set(BPF_REG_2, bytes);
+    call(helper);
+  }
   void call(int helper) { add(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
 
   Label jump() { return jump_to(BPF_JA, 0, 0, false, 0); }

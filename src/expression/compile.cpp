@@ -120,10 +120,7 @@ void Compiler::normalise(int reg, const Type& type) {
 
 void Compiler::fetch(std::uint32_t bytes, bool user) {
   code_.move(BPF_REG_3, BPF_REG_0);
-  code_.move(BPF_REG_1, BPF_REG_10);
-  code_.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
-  code_.set(BPF_REG_2, bytes);
-  code_.call(user ? kReadUser : kReadKernel);
+  code_.call_to_read(user ? kReadUser : kReadKernel, BPF_REG_10, kReadAt, bytes);
   auto fine = code_.jump_if_value(BPF_JEQ, BPF_REG_0, 0);
   set_fault();
   code_.here(fine);
@@ -693,15 +690,12 @@ Result<TypePtr> Compiler::compare_text(const Node& node, const Node& what, const
   auto bytes = text;
   if (whole) bytes += '\0';
   std::vector<Code::Label> differ;
+  code_.move(BPF_REG_3, BPF_REG_0);
   if (own) {
     if (bytes.size() > COMM_LEN) bytes.resize(COMM_LEN);
-    code_.move(BPF_REG_3, BPF_REG_0);
   } else {
-    code_.move(BPF_REG_3, BPF_REG_0);
-    code_.move(BPF_REG_1, BPF_REG_10);
-    code_.calculate_by(BPF_ADD, BPF_REG_1, kTextAt);
-    code_.set(BPF_REG_2, static_cast<std::int64_t>(bytes.size()) + 1);  // room for a terminator
-    code_.call(user ? kReadUserText : kReadKernelText);
+    const auto room = static_cast<std::int64_t>(bytes.size()) + 1;  // with a terminator
+    code_.call_to_read(user ? kReadUserText : kReadKernelText, BPF_REG_10, kTextAt, room);
     auto fine = code_.jump_if_value(BPF_JSGE, BPF_REG_0, 0);
     set_fault();
     differ.push_back(code_.jump());
@@ -768,18 +762,8 @@ Result<TypePtr> Compiler::call(const Node& node) {
     auto type = value(*node.operands[0]);
     if (!type) return type;
     const std::uint32_t bytes = name.back() == 's' ? 2 : 4;
-    auto result = integer_type(bytes, false);
-    // Reverse the bytes.
-    code_.move(BPF_REG_1, BPF_REG_0);
-    code_.set(BPF_REG_0, 0);
-    for (std::uint32_t i = 0; i < bytes; i++) {
-      code_.calculate_by(BPF_LSH, BPF_REG_0, 8);
-      code_.move(BPF_REG_2, BPF_REG_1);
-      code_.calculate_by(BPF_AND, BPF_REG_2, 0xff);
-      code_.calculate(BPF_OR, BPF_REG_0, BPF_REG_2);
-      code_.calculate_by(BPF_RSH, BPF_REG_1, 8);
-    }
-    return result;
+    code_.to_big_endian(BPF_REG_0, bytes);
+    return integer_type(bytes, false);
   }
   return wrong(
       node, fmt::format("{} is no function that is known here", name),
@@ -849,11 +833,10 @@ Result<Output> Compiler::output(const Node& node, Wanted wanted, std::uint32_t i
     out.at = next;
     next += (out.room + 7) / 8 * 8;
     code_.move(BPF_REG_3, BPF_REG_0);
-    code_.move(BPF_REG_1, BPF_REG_7);
-    code_.calculate_by(BPF_ADD, BPF_REG_1, static_cast<std::int32_t>(out.at));
-    code_.set(BPF_REG_2, out.room);
     const bool text = out.form == Output::text;
-    code_.call(user ? (text ? kReadUserText : kReadUser) : (text ? kReadKernelText : kReadKernel));
+    code_.call_to_read(
+        user ? (text ? kReadUserText : kReadUser) : (text ? kReadKernelText : kReadKernel),
+        BPF_REG_7, static_cast<int>(out.at), out.room);
     auto fine = code_.jump_if_value(BPF_JSGE, BPF_REG_0, 0);
     set_fault();
     code_.here(fine);
@@ -889,10 +872,8 @@ void add_common_names(Scope& scope) {
   number("$cpu", offsetof(expression_in, cpu), u32, EXPRESSION_USES_CPU);
   auto task = scope.types ? scope.types->named("struct task_struct") : nullptr;
   if (task) number("$task", offsetof(expression_in, task), pointer_to(task), EXPRESSION_USES_TASK);
-  Type comm{Type::array, "char []"};
-  comm.to = std::make_shared<const Type>(Type{Type::integer, "char", 1, true, false, true});
-  comm.count = comm.bytes = COMM_LEN;
-  scope.names["$comm"] = {std::make_shared<const Type>(std::move(comm)),
+  auto character = std::make_shared<const Type>(Type{Type::integer, "char", 1, true, false, true});
+  scope.names["$comm"] = {array_of(std::move(character), COMM_LEN),
                           static_cast<std::uint32_t>(offsetof(expression_in, comm)), true,
                           EXPRESSION_USES_COMM};
 }

@@ -35,8 +35,6 @@ class DebugSections {
   /// hexadecimal; empty: none.
   const std::string& alternate() const { return alternate_; }
   const std::string& alternate_id() const { return alternate_id_; }
-  /// The build id of the file itself.
-  const std::string& build_id() const { return build_id_; }
 
  private:
   static constexpr std::size_t kSections = 12;
@@ -47,17 +45,8 @@ class DebugSections {
   std::vector<std::uint64_t> image_;
   std::size_t size_ = 0;
   std::array<Place, kSections> places_{};
-  std::string alternate_, alternate_id_, build_id_;
+  std::string alternate_, alternate_id_;
   symbols::ElfHandle elf_;
 };
-
-/// The separate debug file that a file names (.gnu_debuglink); empty: none.
-struct DebugLink {
-  std::string name;  ///< without a directory
-  std::uint32_t checksum = 0;
-};
-DebugLink debug_link(int fd);
-/// True if the file has this checksum. Files above a gigabyte are not read.
-bool has_checksum(int fd, std::uint32_t checksum);
 
 }  // namespace coretap::expression

@@ -17,17 +17,17 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <limits.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "base/read_failures.hpp"
+#include "cfi/bytes.hpp"
 #include "coretap/fd.hpp"
 #include "expression/debug_sections.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -37,9 +37,10 @@ namespace coretap::expression {
 
 namespace {
 
+using unwind::Bytes;
+
 constexpr std::size_t kMostMembers = 1 << 16;  // of one record, including its inner records
 constexpr std::size_t kMostEntries = 1 << 22;  // visited in one search
-constexpr std::size_t kMostNames = 4096;       // for "did you mean"
 constexpr std::size_t kMostNameBytes = 4096;
 constexpr std::size_t kMostParameters = 256;
 constexpr std::uint64_t kMostOffset = 1U << 27;  // offset of a member, in bytes
@@ -100,7 +101,6 @@ struct Library {
   decltype(&::dwarf_bytesize) dwarf_bytesize = find("dwarf_bytesize");
   decltype(&::dwarf_entrypc) dwarf_entrypc = find("dwarf_entrypc");
   decltype(&::dwarf_haspc) dwarf_haspc = find("dwarf_haspc");
-  decltype(&::dwarf_aggregate_size) dwarf_aggregate_size = find("dwarf_aggregate_size");
 
  private:
   Symbol find(const char* name) {
@@ -130,67 +130,6 @@ std::int64_t thread_time_ns() {
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
-
-/// Open debug information. Entries (DIEs) point into it.
-class File final : public NamedTypes, public std::enable_shared_from_this<File> {
- public:
-  File(Opened own, std::optional<Opened> alternate)
-      : alternate_(std::move(alternate)), own_(std::move(own)), dwarf_(own_.dwarf.get()) {
-    if (alternate_) libdw().dwarf_setalt(dwarf_, alternate_->dwarf.get());
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  Dwarf* get() const { return dwarf_; }
-  std::string_view section(std::string_view name) const { return own_.sections.section(name); }
-
-  TypePtr named(std::string_view name) const override {
-    auto die = find_type(name);
-    return die ? of(*die) : nullptr;
-  }
-  std::optional<std::int64_t> enumerator(std::string_view name) const override;
-  std::vector<std::string> records() const override;
-
-  TypePtr of(Dwarf_Die die, int depth = 0) const;
-  /// The type that an entry refers to; void if it refers to none.
-  TypePtr type_of(Dwarf_Die& die, int depth = 0) const;
-  std::optional<Dwarf_Die> function_at(std::uint64_t address) const;
-  /// True if the unit with this code only refers to a separate file (-gsplit-dwarf).
-  bool is_split(std::uint64_t address) const;
-  /// The definition of a struct or union of which `die` is only a declaration.
-  std::optional<Dwarf_Die> definition(Dwarf_Die die) const;
-
- private:
-  /// Calls `visit` with all units' entries, those in namespaces too, until it returns true.
-  template <class Visit>
-  void each(Visit visit) const;
-  /// Calls `visit` with the entry of each unit until it returns true.
-  template <class Visit>
-  void each_unit(Visit visit) const;
-  template <class Visit>
-  bool each_below(Dwarf_Die& parent, int depth, std::size_t& left, Visit& visit) const;
-  std::optional<Dwarf_Die> find_type(std::string_view name) const;
-  std::optional<Dwarf_Die> search_type(std::string_view name) const;
-  /// Adds a search's time to the file's total.
-  struct Search {
-    explicit Search(const File& searched) : file(searched) {
-      file.started_ns_ = thread_time_ns() - file.used_ns_;
-    }
-    Search(const Search&) = delete;
-    Search& operator=(const Search&) = delete;
-    ~Search() { file.used_ns_ = thread_time_ns() - file.started_ns_; }
-    const File& file;
-  };
-  /// False if the time is used up: hostile files can make searches long and require many.
-  bool is_time_left() const;
-
-  std::optional<Opened> alternate_;  // declared first: destroyed after own_, which refers to it
-  Opened own_;
-  Dwarf* dwarf_;
-  mutable std::size_t steps_ = 0;
-  mutable std::int64_t started_ns_ = 0, used_ns_ = 0;
-  mutable std::map<std::string, std::optional<Dwarf_Die>, std::less<>> found_;
-};
 
 std::string_view name_of(Dwarf_Die& die) {
   auto* name = libdw().dwarf_diename(&die);
@@ -229,6 +168,28 @@ Dwarf_Die type_itself(Dwarf_Die die) {
              : die;
 }
 
+/// The type without typedefs and qualifiers; nullopt: void. (dwarf_peel_type() follows cycles of
+/// damaged files.)
+std::optional<Dwarf_Die> plain_type(Dwarf_Die die) {
+  for (int i = 0; i < kDeepest; i++) {
+    die = type_itself(die);
+    switch (libdw().dwarf_tag(&die)) {
+      case DW_TAG_typedef:
+      case DW_TAG_const_type:
+      case DW_TAG_volatile_type:
+      case DW_TAG_restrict_type:
+      case DW_TAG_atomic_type:
+        break;
+      default:
+        return die;
+    }
+    auto next = reference(die, DW_AT_type);
+    if (!next) return {};
+    die = *next;
+  }
+  return {};
+}
+
 /// Calls `visit` with each direct child until it returns true.
 template <class Visit>
 bool children(Dwarf_Die& parent, Visit visit) {
@@ -243,44 +204,41 @@ bool children(Dwarf_Die& parent, Visit visit) {
   return false;
 }
 
-/// Reads numbers from a part of a section; reads past its end yield 0.
-class Bytes {
- public:
-  explicit Bytes(std::string_view rest) : rest_(rest) {}
-  bool empty() const { return rest_.empty(); }
-  template <class T>
-  T number() {
-    T value{};
-    if (rest_.size() >= sizeof value) std::memcpy(&value, rest_.data(), sizeof value);
-    rest_.remove_prefix(std::min(rest_.size(), sizeof value));
-    return value;
-  }
-  /// LEB128 of at most ten bytes, as in libdw.
-  std::uint64_t leb() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70 && !rest_.empty(); shift += 7) {
-      const auto byte = number<std::uint8_t>();
-      if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
-      if (!(byte & 0x80)) break;
-    }
-    return value;
-  }
-  std::string_view take(std::uint64_t size) {
-    auto part = rest_.substr(0, size);
-    rest_.remove_prefix(part.size());
-    return part;
-  }
-  std::size_t left() const { return rest_.size(); }
-
- private:
-  std::string_view rest_;
+struct Unit {
+  Dwarf_Off entry = 0;          ///< offset of its first entry
+  Dwarf_Off next = 0;           ///< offset of the next unit
+  Dwarf_Off abbreviations = 0;  ///< offset of their table
+  bool of_types = false;        ///< in .debug_types
 };
 
+/// Calls `visit` with each unit until it returns true. True: it did, or the file is damaged.
+template <class Visit>
+bool each_unit(Dwarf* dwarf, Visit visit) {
+  for (bool types : {false, true}) {
+    Unit unit{.of_types = types};
+    Dwarf_Off at = 0, type = 0;
+    std::size_t header = 0;
+    std::uint64_t signature = 0;
+    while (libdw().dwarf_next_unit(dwarf, at, &unit.next, &header, nullptr, &unit.abbreviations,
+                                   nullptr, nullptr, types ? &signature : nullptr,
+                                   types ? &type : nullptr) == 0) {
+      unit.entry = at + header;
+      if (unit.next <= at || visit(unit)) return true;
+      at = unit.next;
+    }
+  }
+  return false;
+}
+
+Bytes bytes_of(std::string_view text) {
+  return Bytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
 /// The expression in an attribute; empty: it has none.
-std::string_view block(Dwarf_Attribute& attribute) {
+Bytes block(Dwarf_Attribute& attribute) {
   Dwarf_Block bytes;
-  if (libdw().dwarf_formblock(&attribute, &bytes) != 0) return {};
-  return {reinterpret_cast<const char*>(bytes.data), bytes.length};
+  if (libdw().dwarf_formblock(&attribute, &bytes) != 0) return Bytes({});
+  return Bytes({bytes.data, bytes.length});
 }
 
 /// Offset in bytes in the record; nullopt: known only at run time (virtual base classes), or too
@@ -291,10 +249,10 @@ std::optional<std::uint32_t> member_offset(Dwarf_Die& die) {
   if (!libdw().dwarf_attr_integrate(&die, DW_AT_data_member_location, &attribute)) return 0;
   if (libdw().dwarf_formudata(&attribute, &value) != 0) {
     // In DWARF 2 and 3 an expression: add a constant.
-    Bytes bytes(block(attribute));
-    if (bytes.number<std::uint8_t>() != DW_OP_plus_uconst) return {};
-    value = bytes.leb();
-    if (!bytes.empty()) return {};
+    auto bytes = block(attribute);
+    if (bytes.u8() != DW_OP_plus_uconst) return {};
+    value = bytes.uleb();
+    if (!bytes.ok() || !bytes.at_end()) return {};
   }
   if (value > kMostOffset) return {};
   return static_cast<std::uint32_t>(value);
@@ -304,35 +262,204 @@ bool is_record(int tag) {
   return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
+/// True if the code of a function starts at this address.
+bool starts_at(Dwarf_Die& die, std::uint64_t address) {
+  Dwarf_Addr start = 0, base = 0, end = 0;
+  if (libdw().dwarf_entrypc(&die, &start) == 0) return start == address;
+  // The function has several ranges: unlikely code may be elsewhere, in a range after the first.
+  return libdw().dwarf_hasattr(&die, DW_AT_ranges) &&
+         libdw().dwarf_ranges(&die, 0, &base, &start, &end) > 0 && start == address;
+}
+
+/// Open debug information. Entries (DIEs) point into it.
+class File final : public NamedTypes, public std::enable_shared_from_this<File> {
+ public:
+  File(Opened own, std::optional<Opened> alternate)
+      : alternate_(std::move(alternate)), own_(std::move(own)), dwarf_(own_.dwarf.get()) {
+    if (alternate_) libdw().dwarf_setalt(dwarf_, alternate_->dwarf.get());
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::string_view section(std::string_view name) const { return own_.sections.section(name); }
+
+  TypePtr named(std::string_view name) const override {
+    auto die = find_type(name);
+    return die ? of(*die) : nullptr;
+  }
+
+  std::optional<std::int64_t> enumerator(std::string_view name) const override {
+    std::optional<std::int64_t> found;
+    each([&](Dwarf_Die& die) {
+      if (libdw().dwarf_tag(&die) != DW_TAG_enumeration_type) return false;
+      return children(die, [&](Dwarf_Die& one) {
+        Dwarf_Attribute attribute;
+        Dwarf_Sword value = 0;
+        if (name_of(one) != name || !libdw().dwarf_attr(&one, DW_AT_const_value, &attribute) ||
+            libdw().dwarf_formsdata(&attribute, &value) != 0)
+          return false;
+        found = value;
+        return true;
+      });
+    });
+    return found;
+  }
+
+  std::vector<std::string> records() const override {
+    std::vector<std::string> all;
+    each([&](Dwarf_Die& die) {
+      const int tag = libdw().dwarf_tag(&die);
+      if (auto name = is_record(tag) ? name_of(die) : ""; !name.empty())
+        all.push_back(fmt::format("{} {}", tag == DW_TAG_union_type ? "union" : "struct", name));
+      return all.size() >= kMostNames;
+    });
+    return all;
+  }
+
+  TypePtr of(Dwarf_Die die, int depth = 0) const;
+
+  /// The type that an entry refers to; void if it refers to none.
+  TypePtr type_of(Dwarf_Die& die, int depth = 0) const {
+    auto type = reference(die, DW_AT_type);
+    return type ? of(*type, depth + 1) : nothing();
+  }
+
+  std::optional<Dwarf_Die> function_at(std::uint64_t address) const {
+    std::optional<Dwarf_Die> found;
+    auto visit = [&](Dwarf_Die& die) {
+      if (libdw().dwarf_tag(&die) != DW_TAG_subprogram || !starts_at(die, address)) return false;
+      found = die;
+      return true;
+    };
+    std::size_t left = kMostEntries;
+    Dwarf_Die unit;
+    if (const Search search(*this);
+        libdw().dwarf_addrdie(dwarf_, address, &unit) && each_below(unit, 0, left, visit) && found)
+      return found;
+    // Clang does not write .debug_aranges.
+    each_unit_entry([&](Dwarf_Die& one) {
+      return libdw().dwarf_haspc(&one, address) > 0 && each_below(one, 0, left, visit);
+    });
+    return found;
+  }
+
+  /// True if the unit with this code only refers to a separate file (-gsplit-dwarf).
+  bool is_split(std::uint64_t address) const {
+    bool split = false;
+    each_unit_entry([&](Dwarf_Die& unit) {
+      split = (libdw().dwarf_hasattr(&unit, DW_AT_dwo_name) ||
+               libdw().dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) &&
+              libdw().dwarf_haspc(&unit, address) > 0;
+      return split;
+    });
+    return split;
+  }
+
+  /// The definition of a struct or union of which `type` is only a declaration.
+  std::optional<Dwarf_Die> definition(Dwarf_Die type) const {
+    auto die = plain_type(type);
+    const int tag = die ? libdw().dwarf_tag(&*die) : 0;
+    if (!is_record(tag)) return {};
+    if (!flag(*die, DW_AT_declaration)) return die;
+    return find_type(
+        fmt::format("{} {}", tag == DW_TAG_union_type ? "union" : "struct", name_of(*die)));
+  }
+
+ private:
+  /// Adds a search's time to the file's total.
+  struct Search {
+    explicit Search(const File& searched) : file(searched) {
+      file.started_ns_ = thread_time_ns() - file.used_ns_;
+    }
+    Search(const Search&) = delete;
+    Search& operator=(const Search&) = delete;
+    ~Search() { file.used_ns_ = thread_time_ns() - file.started_ns_; }
+    const File& file;
+  };
+
+  /// False if the time is used up: hostile files can make searches long and require many.
+  bool is_time_left() const {
+    constexpr std::size_t kBetween = 256;  // steps between readings of the clock
+    if (steps_++ % kBetween == 0) used_ns_ = thread_time_ns() - started_ns_;
+    return used_ns_ < kMostSeconds * 1'000'000'000;
+  }
+
+  template <class Visit>
+  bool each_below(Dwarf_Die& parent, int depth, std::size_t& left, Visit& visit) const {
+    return children(parent, [&](Dwarf_Die& die) {
+      if (left == 0 || !is_time_left()) {
+        left = 0;
+        return true;
+      }
+      left--;
+      if (visit(die)) return true;
+      const int tag = libdw().dwarf_tag(&die);
+      return depth < kDeepest && (tag == DW_TAG_namespace || is_record(tag)) &&
+             each_below(die, depth + 1, left, visit);
+    });
+  }
+
+  /// Calls `visit` with all units' entries, those in namespaces too, until it returns true.
+  template <class Visit>
+  void each(Visit visit) const {
+    std::size_t left = kMostEntries;
+    each_unit_entry([&](Dwarf_Die& unit) { return each_below(unit, 0, left, visit) || left == 0; });
+  }
+
+  /// Calls `visit` with the entry of each unit until it returns true.
+  template <class Visit>
+  void each_unit_entry(Visit visit) const {
+    const Search search(*this);
+    each_unit(dwarf_, [&](const Unit& unit) {
+      if (!is_time_left()) return true;
+      Dwarf_Die die;
+      auto* known = unit.of_types ? libdw().dwarf_offdie_types(dwarf_, unit.entry, &die)
+                                  : libdw().dwarf_offdie(dwarf_, unit.entry, &die);
+      return known && visit(die);
+    });
+  }
+
+  std::optional<Dwarf_Die> find_type(std::string_view name) const {
+    if (auto known = found_.find(name); known != found_.end()) return known->second;
+    auto found = search_type(name);
+    if (found_.size() < kMostNames) found_.emplace(name, found);
+    return found;
+  }
+
+  /// "struct request", "enum state", or the name of a typedef or of a C++ class.
+  std::optional<Dwarf_Die> search_type(std::string_view name) const {
+    auto word = name.substr(name.rfind(' ') + 1);
+    const auto kind = word.size() < name.size() ? name.substr(0, name.find(' ')) : "";
+    std::optional<Dwarf_Die> found;
+    each([&](Dwarf_Die& die) {
+      const int tag = libdw().dwarf_tag(&die);
+      const bool is_struct = tag == DW_TAG_structure_type || tag == DW_TAG_class_type;
+      const bool wanted = kind == "struct"  ? is_struct
+                          : kind == "union" ? tag == DW_TAG_union_type
+                          : kind == "enum"  ? tag == DW_TAG_enumeration_type
+                                            : tag == DW_TAG_typedef || is_struct;
+      if (!wanted || flag(die, DW_AT_declaration) || name_of(die) != word) return false;
+      found = die;
+      return true;
+    });
+    return found;
+  }
+
+  std::optional<Opened> alternate_;  // declared first: destroyed after own_, which refers to it
+  Opened own_;
+  Dwarf* dwarf_;
+  mutable std::size_t steps_ = 0;
+  mutable std::int64_t started_ns_ = 0, used_ns_ = 0;
+  mutable std::map<std::string, std::optional<Dwarf_Die>, std::less<>> found_;
+};
+
 /// Members of a struct, union or class, including base classes.
 class DwarfMembers final : public Members {
  public:
   DwarfMembers(std::shared_ptr<const File> file, Dwarf_Die die)
       : file_(std::move(file)), die_(die) {}
 
-  std::optional<Member> find(std::string_view name) const override {
-    std::optional<Member> found;
-    each([&](Dwarf_Die& die, std::uint32_t bit) {
-      if (name_of(die) != name) return false;
-      found = member(die, bit);
-      return true;
-    });
-    return found;
-  }
-
-  std::vector<std::string> names() const override {
-    std::vector<std::string> all;
-    each([&](Dwarf_Die& die, std::uint32_t) {
-      all.emplace_back(name_of(die));
-      return all.size() >= kMostNames;
-    });
-    return all;
-  }
-
- private:
-  /// Visits named members, with the bit offset of the record that contains them.
-  template <class Visit>
-  void each(Visit visit) const {
+  void each(const Visit& visit) const override {
     struct Inside {
       Dwarf_Die die;
       std::uint32_t bit;
@@ -348,7 +475,8 @@ class DwarfMembers final : public Members {
         const int tag = libdw().dwarf_tag(&die);
         if (tag != DW_TAG_member && tag != DW_TAG_inheritance) return false;
         if (flag(die, DW_AT_external)) return false;  // a static member before DWARF 5
-        if (tag == DW_TAG_member && !name_of(die).empty()) return visit(die, bit);
+        if (tag == DW_TAG_member && !name_of(die).empty())
+          return visit(name_of(die), [&] { return member(die, bit); });
         auto type = reference(die, DW_AT_type);
         auto offset = member_offset(die);
         if (type && offset && bit + *offset * 8 <= kMostOffset * 8 && inside.size() < kMostInside)
@@ -359,6 +487,7 @@ class DwarfMembers final : public Members {
     }
   }
 
+ private:
   std::optional<Member> member(Dwarf_Die& die, std::uint32_t bit) const {
     Member m;
     m.type = file_->type_of(die);
@@ -393,11 +522,6 @@ std::uint32_t array_count(Dwarf_Die& range) {
   if (!count)
     if (auto last = number(range, DW_AT_upper_bound); last && *last < (1U << 30)) count = *last + 1;
   return count && *count < (1U << 30) ? static_cast<std::uint32_t>(*count) : 0;
-}
-
-TypePtr File::type_of(Dwarf_Die& die, int depth) const {
-  auto type = reference(die, DW_AT_type);
-  return type ? of(*type, depth + 1) : nothing();
 }
 
 bool is_floating(Dwarf_Word encoding) {
@@ -445,14 +569,8 @@ TypePtr File::of(Dwarf_Die die, int depth) const {
         return counts.size() >= kDeepest;
       });
       auto element = type_of(die, depth);
-      for (auto count = counts.rbegin(); count != counts.rend(); ++count) {
-        Type t{Type::array, element->name + " []"};
-        t.count = *count;
-        t.bytes = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(std::uint64_t{element->bytes} * *count, 1U << 30));
-        t.to = std::move(element);
-        element = std::make_shared<const Type>(std::move(t));
-      }
+      for (auto count = counts.rbegin(); count != counts.rend(); ++count)
+        element = array_of(std::move(element), *count);
       return element;
     }
     case DW_TAG_structure_type:
@@ -479,174 +597,16 @@ TypePtr File::of(Dwarf_Die die, int depth) const {
   }
 }
 
-bool File::is_time_left() const {
-  constexpr std::size_t kBetween = 256;  // steps between readings of the clock
-  if (steps_++ % kBetween == 0) used_ns_ = thread_time_ns() - started_ns_;
-  return used_ns_ < kMostSeconds * 1'000'000'000;
-}
-
-template <class Visit>
-bool File::each_below(Dwarf_Die& parent, int depth, std::size_t& left, Visit& visit) const {
-  return children(parent, [&](Dwarf_Die& die) {
-    if (left == 0 || !is_time_left()) {
-      left = 0;
-      return true;
-    }
-    left--;
-    if (visit(die)) return true;
-    const int tag = libdw().dwarf_tag(&die);
-    return depth < kDeepest && (tag == DW_TAG_namespace || is_record(tag)) &&
-           each_below(die, depth + 1, left, visit);
-  });
-}
-
-template <class Visit>
-void File::each(Visit visit) const {
-  std::size_t left = kMostEntries;
-  each_unit([&](Dwarf_Die& unit) { return each_below(unit, 0, left, visit) || left == 0; });
-}
-
-template <class Visit>
-void File::each_unit(Visit visit) const {
-  const Search search(*this);
-  for (bool types : {false, true}) {
-    Dwarf_Off at = 0, next = 0, type = 0;
-    std::size_t header = 0;
-    std::uint64_t signature = 0;
-    while (is_time_left() &&
-           libdw().dwarf_next_unit(dwarf_, at, &next, &header, nullptr, nullptr, nullptr, nullptr,
-                                   types ? &signature : nullptr, types ? &type : nullptr) == 0) {
-      Dwarf_Die unit;
-      auto* known = types ? libdw().dwarf_offdie_types(dwarf_, at + header, &unit)
-                          : libdw().dwarf_offdie(dwarf_, at + header, &unit);
-      if (known && visit(unit)) return;
-      at = next;
-    }
-  }
-}
-
-std::optional<Dwarf_Die> File::find_type(std::string_view name) const {
-  if (auto known = found_.find(name); known != found_.end()) return known->second;
-  auto found = search_type(name);
-  if (found_.size() < kMostNames) found_.emplace(name, found);
-  return found;
-}
-
-/// "struct request", "enum state", or the name of a typedef or of a C++ class.
-std::optional<Dwarf_Die> File::search_type(std::string_view name) const {
-  auto word = name.substr(name.rfind(' ') + 1);
-  const auto kind = word.size() < name.size() ? name.substr(0, name.find(' ')) : "";
-  std::optional<Dwarf_Die> found;
-  each([&](Dwarf_Die& die) {
-    const int tag = libdw().dwarf_tag(&die);
-    const bool wanted = kind == "struct"  ? tag == DW_TAG_structure_type || tag == DW_TAG_class_type
-                        : kind == "union" ? tag == DW_TAG_union_type
-                        : kind == "enum"  ? tag == DW_TAG_enumeration_type
-                                          : tag == DW_TAG_typedef || tag == DW_TAG_class_type ||
-                                               tag == DW_TAG_structure_type;
-    if (!wanted || flag(die, DW_AT_declaration) || name_of(die) != word) return false;
-    found = die;
-    return true;
-  });
-  return found;
-}
-
-std::optional<Dwarf_Die> File::definition(Dwarf_Die die) const {
-  for (int i = 0; i < kDeepest; i++) {
-    die = type_itself(die);
-    const int tag = libdw().dwarf_tag(&die);
-    if (is_record(tag)) {
-      if (!flag(die, DW_AT_declaration)) return die;
-      return find_type(
-          fmt::format("{} {}", tag == DW_TAG_union_type ? "union" : "struct", name_of(die)));
-    }
-    if (tag != DW_TAG_typedef && tag != DW_TAG_const_type && tag != DW_TAG_volatile_type &&
-        tag != DW_TAG_atomic_type)
-      return {};
-    auto next = reference(die, DW_AT_type);
-    if (!next) return {};
-    die = *next;
-  }
-  return {};
-}
-
-std::optional<std::int64_t> File::enumerator(std::string_view name) const {
-  std::optional<std::int64_t> found;
-  each([&](Dwarf_Die& die) {
-    if (libdw().dwarf_tag(&die) != DW_TAG_enumeration_type) return false;
-    return children(die, [&](Dwarf_Die& one) {
-      Dwarf_Attribute attribute;
-      Dwarf_Sword value = 0;
-      if (name_of(one) != name || !libdw().dwarf_attr(&one, DW_AT_const_value, &attribute) ||
-          libdw().dwarf_formsdata(&attribute, &value) != 0)
-        return false;
-      found = value;
-      return true;
-    });
-  });
-  return found;
-}
-
-std::vector<std::string> File::records() const {
-  std::vector<std::string> all;
-  each([&](Dwarf_Die& die) {
-    const int tag = libdw().dwarf_tag(&die);
-    if (auto name = is_record(tag) ? name_of(die) : ""; !name.empty())
-      all.push_back(fmt::format("{} {}", tag == DW_TAG_union_type ? "union" : "struct", name));
-    return all.size() >= kMostNames;
-  });
-  return all;
-}
-
-/// True if the code of a function starts at this address.
-bool starts_at(Dwarf_Die& die, std::uint64_t address) {
-  Dwarf_Addr start = 0, base = 0, end = 0;
-  if (libdw().dwarf_entrypc(&die, &start) == 0) return start == address;
-  // The function has several ranges: unlikely code may be elsewhere, in a range after the first.
-  return libdw().dwarf_hasattr(&die, DW_AT_ranges) &&
-         libdw().dwarf_ranges(&die, 0, &base, &start, &end) > 0 && start == address;
-}
-
-std::optional<Dwarf_Die> File::function_at(std::uint64_t address) const {
-  std::optional<Dwarf_Die> found;
-  auto visit = [&](Dwarf_Die& die) {
-    if (libdw().dwarf_tag(&die) != DW_TAG_subprogram || !starts_at(die, address)) return false;
-    found = die;
-    return true;
-  };
-  std::size_t left = kMostEntries;
-  Dwarf_Die unit;
-  if (const Search search(*this);
-      libdw().dwarf_addrdie(dwarf_, address, &unit) && each_below(unit, 0, left, visit) && found)
-    return found;
-  // Clang does not write .debug_aranges.
-  each_unit([&](Dwarf_Die& one) {
-    return libdw().dwarf_haspc(&one, address) > 0 && each_below(one, 0, left, visit);
-  });
-  return found;
-}
-
-bool File::is_split(std::uint64_t address) const {
-  bool split = false;
-  each_unit([&](Dwarf_Die& unit) {
-    split = (libdw().dwarf_hasattr(&unit, DW_AT_dwo_name) ||
-             libdw().dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) &&
-            libdw().dwarf_haspc(&unit, address) > 0;
-    return split;
-  });
-  return split;
-}
-
 /// Size in bytes of the abbreviation table at the front; nullopt: one has too many attributes.
 std::optional<std::uint64_t> table_size(std::string_view section, std::uint64_t most) {
-  Bytes bytes(section.substr(0, most));
+  auto bytes = bytes_of(section.substr(0, most));
   const auto all = bytes.left();
-  while (bytes.leb() != 0) {
-    bytes.leb();
-    bytes.number<std::uint8_t>();
-    for (std::size_t n = 0; !bytes.empty(); n++) {
-      const auto name = bytes.leb(), form = bytes.leb();
-      if (form == DW_FORM_implicit_const) bytes.leb();
+  while (bytes.uleb() != 0) {
+    bytes.uleb();
+    bytes.u8();
+    for (std::size_t n = 0; !bytes.at_end(); n++) {
+      const auto name = bytes.uleb(), form = bytes.uleb();
+      if (form == DW_FORM_implicit_const) bytes.uleb();
       if (!name && !form) break;
       if (n >= kMostAttributes) return {};
     }
@@ -661,25 +621,18 @@ Result<void> bounded(const Opened& file) {
   std::map<std::uint64_t, std::uint64_t> sizes;
   std::size_t units = 0;
   std::uint64_t bytes = 0;
-  for (bool types : {false, true}) {
-    Dwarf_Off at = 0, next = 0, table = 0, type = 0;
-    std::size_t header = 0;
-    std::uint64_t signature = 0;
-    while (libdw().dwarf_next_unit(file.dwarf.get(), at, &next, &header, nullptr, &table, nullptr,
-                                   nullptr, types ? &signature : nullptr,
-                                   types ? &type : nullptr) == 0) {
-      if (++units > kMostUnits || next <= at) return beyond;
-      at = next;
-      if (table >= abbreviations.size()) continue;
-      auto known = sizes.find(table);
-      if (known == sizes.end()) {
-        const auto size = table_size(abbreviations.substr(table), kMostAbbreviations);
-        if (!size) return beyond;
-        known = sizes.emplace(table, *size).first;
-      }
-      if ((bytes += known->second) > kMostAbbreviations) return beyond;
+  const bool too_much = each_unit(file.dwarf.get(), [&](const Unit& unit) {
+    if (++units > kMostUnits) return true;
+    if (unit.abbreviations >= abbreviations.size()) return false;
+    auto known = sizes.find(unit.abbreviations);
+    if (known == sizes.end()) {
+      const auto size = table_size(abbreviations.substr(unit.abbreviations), kMostAbbreviations);
+      if (!size) return true;
+      known = sizes.emplace(unit.abbreviations, *size).first;
     }
-  }
+    return (bytes += known->second) > kMostAbbreviations;
+  });
+  if (too_much) return beyond;
   if (!units) return Error{"the file has no debug information"};
   return {};
 }
@@ -694,11 +647,6 @@ Result<Opened> open_sections(int fd, bool relocatable = false) {
   return file;
 }
 
-std::string build_id_path(const std::string& debug_root, const std::string& id) {
-  if (id.size() < 4) return {};
-  return fmt::format("{}/.build-id/{}/{}.debug", debug_root, id.substr(0, 2), id.substr(2));
-}
-
 Fd open_debug_file(const std::string& path) {
   return symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
 }
@@ -711,27 +659,26 @@ Result<std::optional<Opened>> open_alternate(const DebugSections& sections,
   if (name.empty()) return std::optional<Opened>();
   const auto& id = sections.alternate_id();
   if (!name.starts_with('/')) name = directory + "/" + name;
-  for (auto& path : {build_id_path(debug_root, id), name}) {
+  for (auto& path : {symbols::build_id_path(debug_root, id), name}) {
     const auto file = path.empty() ? Fd() : open_debug_file(path);
-    if (!file || id.empty()) continue;
+    if (!file || id.empty() || symbols::build_id(file.get(), true) != id) continue;
     auto opened = open_sections(file.get(), true);
-    if (opened && opened->sections.build_id() == id && opened->sections.alternate().empty())
+    if (opened && opened->sections.alternate().empty())
       return std::optional<Opened>(std::move(*opened));
   }
   return Error{fmt::format("the file's debug information needs {}, which is not here", name)};
 }
 
-std::string directory_of(int fd) {
-  char path[PATH_MAX];
-  const auto length = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), path, sizeof path);
-  const std::string_view whole(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  return std::string(whole.substr(0, whole.rfind('/') == whole.npos ? 0 : whole.rfind('/')));
+std::string path_of(int fd) {
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error).string();
 }
 
 Result<std::shared_ptr<const File>> open_file(int fd, const std::string& debug_root) {
   auto own = open_sections(fd);
   if (!own) return own.error();
-  auto alternate = open_alternate(own->sections, directory_of(fd), debug_root);
+  const auto path = path_of(fd);
+  auto alternate = open_alternate(own->sections, path.substr(0, path.rfind('/')), debug_root);
   if (!alternate) return alternate.error();
   return std::make_shared<const File>(std::move(*own), std::move(*alternate));
 }
@@ -740,17 +687,11 @@ Result<std::shared_ptr<const File>> open_file(int fd, const std::string& debug_r
 Result<std::shared_ptr<const File>> open_debug_information(int fd, const std::string& debug_root) {
   auto own = open_file(fd, debug_root);
   if (own) return own;
-  const auto id = symbols::build_id(fd);
-  const auto link = debug_link(fd);
-  std::vector<std::string> paths{build_id_path(debug_root, id)};
-  if (const auto directory = directory_of(fd); !link.name.empty() && directory.starts_with('/'))
-    for (auto& place : {debug_root + directory, directory + "/.debug", directory})
-      paths.push_back(place + "/" + link.name);
-  for (auto& path : paths) {
-    const auto file = path.empty() ? Fd() : open_debug_file(path);
-    if (!file || symbols::identity_of(file.get()) == symbols::identity_of(fd)) continue;
-    if (!(id.empty() ? has_checksum(file.get(), link.checksum)
-                     : symbols::build_id(file.get()) == id))
+  const auto key = symbols::debug_file_key(fd);
+  for (auto& path : key.paths(debug_root, path_of(fd))) {
+    const auto file = open_debug_file(path);
+    if (!file || symbols::identity_of(file.get()) == symbols::identity_of(fd) ||
+        !key.is_of(file.get()))
       continue;
     auto separate = open_file(file.get(), debug_root);
     if (separate) return separate;
@@ -765,9 +706,8 @@ std::size_t registers_of_result(const File& file, Dwarf_Die& function) {
   auto type = reference(function, DW_AT_type);
   auto record = type ? file.definition(*type) : std::nullopt;
   if (!record) return 0;
-  Dwarf_Word size = 0;
-  libdw().dwarf_aggregate_size(&*record, &size);
-  return size > 16 || number(*record, DW_AT_calling_convention) == DW_CC_pass_by_reference;
+  return libdw().dwarf_bytesize(&*record) > 16 ||
+         number(*record, DW_AT_calling_convention) == DW_CC_pass_by_reference;
 #else
   (void)file, (void)function;
   return 0;
@@ -781,36 +721,23 @@ enum class Passed {
   unknown,   ///< in an unknown number of registers
 };
 
-Passed passed(Dwarf_Die die) {
-  for (int i = 0; i < kDeepest; i++) {
-    die = type_itself(die);
-    switch (libdw().dwarf_tag(&die)) {
-      case DW_TAG_base_type: {
-        if (is_floating(number(die, DW_AT_encoding).value_or(0))) return Passed::floating;
-        return libdw().dwarf_bytesize(&die) <= 8 ? Passed::integer : Passed::unknown;
-      }
-      case DW_TAG_array_type:  // a vector
-        return Passed::floating;
-      case DW_TAG_pointer_type:
-      case DW_TAG_reference_type:
-      case DW_TAG_rvalue_reference_type:
-      case DW_TAG_enumeration_type:
-      case DW_TAG_unspecified_type:  // nullptr_t
-        return Passed::integer;
-      case DW_TAG_typedef:
-      case DW_TAG_const_type:
-      case DW_TAG_volatile_type:
-      case DW_TAG_restrict_type:
-      case DW_TAG_atomic_type:
-        break;
-      default:
-        return Passed::unknown;
-    }
-    auto next = reference(die, DW_AT_type);
-    if (!next) return Passed::unknown;
-    die = *next;
+Passed passed(Dwarf_Die type) {
+  auto die = plain_type(type);
+  switch (die ? libdw().dwarf_tag(&*die) : 0) {
+    case DW_TAG_base_type:
+      if (is_floating(number(*die, DW_AT_encoding).value_or(0))) return Passed::floating;
+      return libdw().dwarf_bytesize(&*die) <= 8 ? Passed::integer : Passed::unknown;
+    case DW_TAG_array_type:  // a vector
+      return Passed::floating;
+    case DW_TAG_pointer_type:
+    case DW_TAG_reference_type:
+    case DW_TAG_rvalue_reference_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_unspecified_type:  // nullptr_t
+      return Passed::integer;
+    default:
+      return Passed::unknown;
   }
-  return Passed::unknown;
 }
 
 /// Location of a parameter at function entry.
@@ -825,54 +752,46 @@ struct AtEntry {
   std::uint64_t number = 0;  ///< register number
 };
 
-AtEntry at_entry_by(std::string_view expression, bool frame_is_cfa) {
-  Bytes bytes(expression);
-  const auto operation = bytes.number<std::uint8_t>();
-  if (operation >= DW_OP_reg0 && operation <= DW_OP_reg31 && bytes.empty())
+AtEntry at_entry_by(Bytes bytes, bool frame_is_cfa) {
+  const auto whole = bytes;
+  const auto operation = bytes.u8();
+  if (!bytes.ok()) return {};
+  if (operation >= DW_OP_reg0 && operation <= DW_OP_reg31 && bytes.at_end())
     return {AtEntry::in_register, static_cast<std::uint64_t>(operation - DW_OP_reg0)};
-  if (operation == DW_OP_regx) return {AtEntry::in_register, bytes.leb()};
-  if (expression.empty() || expression.back() == static_cast<char>(DW_OP_stack_value)) return {};
-  if (operation == DW_OP_fbreg) {
-    std::int64_t offset = 0;
-    unsigned shift = 0;
-    for (std::uint8_t byte = 0x80; byte & 0x80 && shift < 63; shift += 7) {
-      byte = bytes.number<std::uint8_t>();
-      offset |= std::int64_t{byte & 0x7f} << shift;
-      if (!(byte & 0x80) && byte & 0x40) offset = -1;  // below the frame
-    }
-    return {frame_is_cfa && offset >= 0 ? AtEntry::stack : AtEntry::memory};
-  }
+  if (operation == DW_OP_regx) return {AtEntry::in_register, bytes.uleb()};
+  if (whole.position()[whole.left() - 1] == DW_OP_stack_value) return {};
+  if (operation == DW_OP_fbreg)
+    return {frame_is_cfa && bytes.sleb() >= 0 ? AtEntry::stack : AtEntry::memory};
   if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31) return {AtEntry::memory};
   return {};
 }
 
 /// The expression that is valid at this address, from an attribute's location list.
-std::string_view listed(const File& file, Dwarf_Die& die, Dwarf_Attribute& attribute,
-                        std::uint64_t address) {
+Bytes listed(const File& file, Dwarf_Die& die, Dwarf_Attribute& attribute, std::uint64_t address) {
   Dwarf_Half version = 0;
   std::uint8_t offset_size = 4;
   Dwarf_Die unit;
   if (!die.cu || libdw().dwarf_cu_info(die.cu, &version, nullptr, &unit, nullptr, nullptr, nullptr,
                                        &offset_size) != 0)
-    return {};
+    return Bytes({});
   Dwarf_Addr base = 0;
   if (libdw().dwarf_lowpc(&unit, &base) != 0) base = 0;
   const auto section = file.section(version < 5 ? ".debug_loc" : ".debug_loclists");
   Dwarf_Word offset = 0;
   if (libdw().dwarf_whatform(&attribute) == DW_FORM_loclistx) {
     // Reading is safe: zeros follow the section.
-    const auto index = Bytes({reinterpret_cast<const char*>(attribute.valp), 10}).leb();
+    const auto index = Bytes({attribute.valp, 10}).uleb();
     const auto lists = number(unit, DW_AT_loclists_base).value_or(offset_size == 8 ? 20 : 12);
-    if (lists > section.size() || index >= (section.size() - lists) / offset_size) return {};
-    Bytes at(section.substr(lists + index * offset_size));
+    if (lists > section.size() || index >= (section.size() - lists) / offset_size) return Bytes({});
+    auto at = bytes_of(section.substr(lists + index * offset_size));
     offset = lists + (offset_size == 8 ? at.number<std::uint64_t>() : at.number<std::uint32_t>());
   } else if (libdw().dwarf_formudata(&attribute, &offset) != 0) {
-    return {};
+    return Bytes({});
   }
-  if (offset >= section.size()) return {};
-  Bytes bytes(section.substr(offset));
+  if (offset >= section.size()) return Bytes({});
+  auto bytes = bytes_of(section.substr(offset));
   if (version < 5) {
-    while (!bytes.empty()) {
+    while (!bytes.at_end()) {
       const auto start = bytes.number<std::uint64_t>(), end = bytes.number<std::uint64_t>();
       if (!start && !end) break;
       if (start == UINT64_MAX) {
@@ -882,38 +801,38 @@ std::string_view listed(const File& file, Dwarf_Die& die, Dwarf_Attribute& attri
       const auto expression = bytes.take(bytes.number<std::uint16_t>());
       if (address >= base + start && address < base + end) return expression;
     }
-    return {};
+    return Bytes({});
   }
   const auto addresses = file.section(".debug_addr");
   const auto first = number(unit, DW_AT_addr_base).value_or(8);
   auto indexed = [&](std::uint64_t index) -> std::uint64_t {
     if (first > addresses.size() || index >= (addresses.size() - first) / 8) return 0;
-    return Bytes(addresses.substr(first + index * 8)).number<std::uint64_t>();
+    return bytes_of(addresses.substr(first + index * 8)).number<std::uint64_t>();
   };
-  while (!bytes.empty()) {
+  while (!bytes.at_end()) {
     std::uint64_t start = 0, end = UINT64_MAX;
-    switch (bytes.number<std::uint8_t>()) {
+    switch (bytes.u8()) {
       case DW_LLE_base_addressx:
-        base = indexed(bytes.leb());
+        base = indexed(bytes.uleb());
         continue;
       case DW_LLE_base_address:
         base = bytes.number<std::uint64_t>();
         continue;
       case DW_LLE_GNU_view_pair:
-        bytes.leb();
-        bytes.leb();
+        bytes.uleb();
+        bytes.uleb();
         continue;
       case DW_LLE_startx_endx:
-        start = indexed(bytes.leb());
-        end = indexed(bytes.leb());
+        start = indexed(bytes.uleb());
+        end = indexed(bytes.uleb());
         break;
       case DW_LLE_startx_length:
-        start = indexed(bytes.leb());
-        end = start + bytes.leb();
+        start = indexed(bytes.uleb());
+        end = start + bytes.uleb();
         break;
       case DW_LLE_offset_pair:
-        start = base + bytes.leb();
-        end = base + bytes.leb();
+        start = base + bytes.uleb();
+        end = base + bytes.uleb();
         break;
       case DW_LLE_default_location:
         break;
@@ -923,15 +842,15 @@ std::string_view listed(const File& file, Dwarf_Die& die, Dwarf_Attribute& attri
         break;
       case DW_LLE_start_length:
         start = bytes.number<std::uint64_t>();
-        end = start + bytes.leb();
+        end = start + bytes.uleb();
         break;
       default:
-        return {};
+        return Bytes({});
     }
-    const auto expression = bytes.take(bytes.leb());
+    const auto expression = bytes.take(bytes.uleb());
     if (address >= start && address < end) return expression;
   }
-  return {};
+  return Bytes({});
 }
 
 AtEntry at_entry(const File& file, Dwarf_Die& function, Dwarf_Die& die, std::uint64_t address) {
@@ -939,10 +858,10 @@ AtEntry at_entry(const File& file, Dwarf_Die& function, Dwarf_Die& die, std::uin
   if (!libdw().dwarf_attr(&die, DW_AT_location, &attribute))
     return {libdw().dwarf_hasattr(&die, DW_AT_const_value) ? AtEntry::constant : AtEntry::nowhere};
   auto expression = block(attribute);
-  if (expression.empty()) expression = listed(file, die, attribute, address);
+  if (expression.at_end()) expression = listed(file, die, attribute, address);
   Dwarf_Attribute frame;
   const bool is_cfa = libdw().dwarf_attr_integrate(&function, DW_AT_frame_base, &frame) &&
-                      block(frame) == std::string_view("\x9c");  // DW_OP_call_frame_cfa
+                      block(frame).left() == 1 && block(frame).u8() == DW_OP_call_frame_cfa;
   return at_entry_by(expression, is_cfa);
 }
 

@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cctype>
-#include <limits>
+#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,6 +29,13 @@ constexpr std::array kOperators = {
 
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+template <class... Operands>
+NodePtr make(Node node, Operands... operands) {
+  auto made = std::make_unique<Node>(std::move(node));
+  (made->operands.push_back(std::move(operands)), ...);
+  return made;
+}
 
 }  // namespace
 
@@ -67,18 +74,28 @@ std::string_view Parser::word() {
   return found;
 }
 
+NodePtr Parser::fail(Error error) {
+  if (!error_) error_ = std::move(error);
+  at_ = text_.size();
+  return nullptr;
+}
+
+NodePtr Parser::fail(std::size_t at, std::string_view what, std::string_view hint) {
+  return fail(wrong(at, what, hint));
+}
+
+char Parser::character_of_text() {
+  char c = text_[at_++];
+  if (c != '\\' || at_ >= text_.size()) return c;
+  c = text_[at_++];
+  return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == '0' ? '\0' : c;
+}
+
 Result<std::string> Parser::quoted() {
   const auto start = at_;
   if (!take('"')) return wrong(at_, "expected a text in double quotes");
   std::string all;
-  while (at_ < text_.size() && text_[at_] != '"') {
-    char c = text_[at_++];
-    if (c == '\\' && at_ < text_.size()) {
-      c = text_[at_++];
-      c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == '0' ? '\0' : c;
-    }
-    all += c;
-  }
+  while (at_ < text_.size() && text_[at_] != '"') all += character_of_text();
   if (at_ >= text_.size()) return wrong(start, "this quote is not closed");
   at_++;
   return all;
@@ -86,29 +103,22 @@ Result<std::string> Parser::quoted() {
 
 Result<NodePtr> Parser::expression() {
   if (peek() == '\0') return wrong(at_, "expected an expression here, found the end");
-  return conditional();
+  auto node = conditional();
+  if (error_) return *error_;
+  return Result<NodePtr>(std::move(node));
 }
 
-Result<NodePtr> Parser::conditional() {
-  if (++depth_ > kMostNested) return wrong(at_, "too many parentheses within parentheses");
-  auto condition = binary(1);
-  if (!condition) return condition;
+NodePtr Parser::conditional() {
+  if (++depth_ > kMostNested) return fail(at_, "too many parentheses within parentheses");
+  auto node = binary(1);
   const auto start = at_;
-  if (!take('?')) {
-    depth_--;
-    return condition;
+  if (take('?')) {
+    auto yes = conditional();
+    if (!take(':')) fail(at_, "expected ':' and what the value is otherwise");
+    node = make({Node::conditional, start}, std::move(node), std::move(yes), conditional());
   }
-  auto node = std::make_unique<Node>(Node{Node::conditional, start});
-  node->operands.push_back(std::move(*condition));
-  auto yes = conditional();
-  if (!yes) return yes;
-  node->operands.push_back(std::move(*yes));
-  if (!take(':')) return wrong(at_, "expected ':' and what the value is otherwise");
-  auto no = conditional();
-  if (!no) return no;
-  node->operands.push_back(std::move(*no));
   depth_--;
-  return Result<NodePtr>(std::move(node));
+  return node;
 }
 
 std::string_view Parser::next_operator() {
@@ -119,9 +129,9 @@ std::string_view Parser::next_operator() {
   return {};
 }
 
-Result<NodePtr> Parser::binary(int least) {
+NodePtr Parser::binary(int least) {
   auto left = unary();
-  while (left) {
+  for (;;) {
     auto word = next_operator();
     int rank = 0;
     for (auto& o : kOperators)
@@ -130,16 +140,10 @@ Result<NodePtr> Parser::binary(int least) {
     const auto start = at_;
     at_ += word.size();
     if (peek() == '=' && word != "==" && word != "!=")
-      return wrong(start, "nothing can be assigned", "== compares");
-    auto right = binary(rank + 1);
-    if (!right) return right;
-    auto node = std::make_unique<Node>(Node{Node::binary, start, std::string(word)});
-    node->operands.push_back(std::move(*left));
-    node->operands.push_back(std::move(*right));
-    left = Result<NodePtr>(std::move(node));
+      return fail(start, "nothing can be assigned", "== compares");
+    left = make({Node::binary, start, std::string(word)}, std::move(left), binary(rank + 1));
   }
-  if (left && least == 1 && peek() == '=')
-    return wrong(at_, "nothing can be assigned", "== compares");
+  if (least == 1 && peek() == '=') return fail(at_, "nothing can be assigned", "== compares");
   return left;
 }
 
@@ -173,63 +177,42 @@ void Parser::type_name(std::string& words, int& stars) {
   while (take('*')) stars++;
 }
 
-Result<NodePtr> Parser::unary() {
+bool Parser::take_type(Node& node) {
+  if (!take('(') || !(type_is_next() || other_type_is_next())) return false;
+  type_name(node.text, node.stars);
+  if (!take(')')) fail(at_, "expected ')' behind the type");
+  return true;
+}
+
+NodePtr Parser::unary() {
   const char c = peek();
   const auto start = at_;
-  if (++depth_ > kMostNested) return wrong(at_, "this expression is nested too deeply");
+  if (++depth_ > kMostNested) return fail(at_, "this expression is nested too deeply");
+  NodePtr node;
   if (c == '-' || c == '+' || c == '~' || c == '!' || c == '*' || c == '&') {
     at_++;
-    auto operand = unary();
-    if (!operand) return operand;
-    auto node = std::make_unique<Node>(Node{Node::unary, start, std::string(1, c)});
-    node->operands.push_back(std::move(*operand));
-    depth_--;
-    return Result<NodePtr>(std::move(node));
-  }
-  if (c == '(') {
-    at_++;
-    if (type_is_next() || other_type_is_next()) {
-      auto node = std::make_unique<Node>(Node{Node::cast, start});
-      type_name(node->text, node->stars);
-      if (!take(')')) return wrong(at_, "expected ')' behind the type");
-      auto operand = unary();
-      if (!operand) return operand;
-      node->operands.push_back(std::move(*operand));
-      depth_--;
-      return Result<NodePtr>(std::move(node));
-    }
+    node = make({Node::unary, start, std::string(1, c)}, unary());
+  } else if (Node cast{Node::cast, start}; take_type(cast)) {
+    node = make(std::move(cast), unary());
+  } else {
     at_ = start;
+    node = look_at_word() == "sizeof" ? size_of(start) : postfix();
   }
-  if (look_at_word() == "sizeof") {
-    word();
-    auto node = size_of(start);
-    depth_--;
-    return node;
-  }
-  auto node = postfix();
   depth_--;
   return node;
 }
 
-Result<NodePtr> Parser::size_of(std::size_t start) {
-  auto node = std::make_unique<Node>(Node{Node::size_of, start});
+NodePtr Parser::size_of(std::size_t start) {
+  word();
   const auto open = at_;
-  if (take('(') && (type_is_next() || other_type_is_next())) {
-    type_name(node->text, node->stars);
-    if (!take(')')) return wrong(at_, "expected ')' behind the type");
-    return Result<NodePtr>(std::move(node));
-  }
+  Node node{Node::size_of, start};
+  if (take_type(node)) return make(std::move(node));
   at_ = open;
-  auto operand = unary();
-  if (!operand) return operand;
-  node->operands.push_back(std::move(*operand));
-  return Result<NodePtr>(std::move(node));
+  return make(std::move(node), unary());
 }
 
-Result<NodePtr> Parser::postfix() {
-  auto first = primary();
-  if (!first) return first;
-  NodePtr node = std::move(*first);
+NodePtr Parser::postfix() {
+  auto node = primary();
   for (;;) {
     const char c = peek();
     const auto start = at_;
@@ -238,100 +221,75 @@ Result<NodePtr> Parser::postfix() {
       at_ += through ? 2 : 1;
       auto name = look_at_word();
       if (name.empty() || name.front() == '$')
-        return wrong(at_, "expected the name of a member here");
-      auto member = std::make_unique<Node>(Node{Node::member, at_, std::string(word())});
-      member->through = through;
-      member->operands.push_back(std::move(node));
-      node = std::move(member);
+        return fail(at_, "expected the name of a member here");
+      node = make({Node::member, at_, std::string(word())}, std::move(node));
+      node->through = through;
     } else if (c == '[') {
       at_++;
       auto index = conditional();
-      if (!index) return index;
-      if (!take(']')) return wrong(at_, "expected ']' here");
-      auto element = std::make_unique<Node>(Node{Node::element, start});
-      element->operands.push_back(std::move(node));
-      element->operands.push_back(std::move(*index));
-      node = std::move(element);
+      if (!take(']')) return fail(at_, "expected ']' here");
+      node = make({Node::element, start}, std::move(node), std::move(index));
     } else if (c == '@') {
       at_++;
       if (word() != "user")
-        return wrong(start, "expected @user", "it marks an address of the process");
+        return fail(start, "expected @user", "it marks an address of the process");
       node->user = true;
     } else {
-      break;
+      return node;
     }
   }
-  return Result<NodePtr>(std::move(node));
-}  // it is part of the result
+}
 
-Result<NodePtr> Parser::primary() {
+NodePtr Parser::primary() {
   const char c = peek();
   const auto start = at_;
   if (take('(')) {
     auto node = conditional();
-    if (!node) return node;
-    if (!take(')')) return wrong(at_, peek() ? "expected ')' here" : "a ')' is missing");
+    if (!take(')')) return fail(at_, peek() ? "expected ')' here" : "a ')' is missing");
     return node;
   }
   if (std::isdigit(static_cast<unsigned char>(c))) return number();
   if (c == '\'') return character();
   if (c == '"') {
     auto text = quoted();
-    if (!text) return text.error();
+    if (!text) return fail(text.error());
     if (text->size() > kMostTyped)
-      return wrong(start, fmt::format("a text is compared by {} bytes at most", kMostTyped));
-    return Result<NodePtr>(std::make_unique<Node>(Node{Node::literal, start, std::move(*text)}));
+      return fail(start, fmt::format("a text is compared by {} bytes at most", kMostTyped));
+    return make({Node::literal, start, std::move(*text)});
   }
   auto name = word();
   if (name.empty() || name == "$")
-    return wrong(start, c ? "expected a name, a number or '(' here" : "an operand is missing here");
-  if (peek() == '(' && name.front() != '$') return call(std::string(name), start);
-  if (peek() == '(' && name == "$entry") return call("$entry", start);
-  return Result<NodePtr>(std::make_unique<Node>(Node{Node::name, start, std::string(name)}));
+    return fail(start, c ? "expected a name, a number or '(' here" : "an operand is missing here");
+  if (peek() == '(' && (name.front() != '$' || name == "$entry")) return call(name, start);
+  return make({Node::name, start, std::string(name)});
 }
 
-Result<NodePtr> Parser::call(std::string name, std::size_t start) {
+NodePtr Parser::call(std::string_view name, std::size_t start) {
   take('(');
-  auto node = std::make_unique<Node>(Node{Node::call, start, std::move(name)});
-  if (!take(')')) {
-    do {
-      auto operand = conditional();
-      if (!operand) return operand;
-      node->operands.push_back(std::move(*operand));
-    } while (take(','));
-    if (!take(')')) return wrong(at_, "expected ')' or ',' here");
-  }
-  return Result<NodePtr>(std::move(node));
+  auto node = make({Node::call, start, std::string(name)});
+  if (take(')')) return node;
+  do {
+    node->operands.push_back(conditional());
+  } while (take(','));
+  if (!take(')')) return fail(at_, "expected ')' or ',' here");
+  return node;
 }
 
-Result<NodePtr> Parser::number() {
+NodePtr Parser::number() {
   const auto start = at_;
-  auto node = std::make_unique<Node>(Node{Node::number, start});
-  unsigned base = 10;
+  auto node = make({Node::number, start});
+  int base = 10;
   if (text_[at_] == '0' && at_ + 1 < text_.size()) {
-    if (text_[at_ + 1] == 'x' || text_[at_ + 1] == 'X') {
-      base = 16;
-      at_ += 2;
-    } else if (text_[at_ + 1] == 'b' || text_[at_ + 1] == 'B') {
-      base = 2;
-      at_ += 2;
-    } else {
-      base = 8;
-    }
+    const char c = text_[at_ + 1];
+    base = c == 'x' || c == 'X' ? 16 : c == 'b' || c == 'B' ? 2 : 8;
+    if (base != 8) at_ += 2;
   }
-  const auto digits = at_;
-  for (; at_ < text_.size(); at_++) {
-    const char c = text_[at_];
-    unsigned digit = std::isdigit(static_cast<unsigned char>(c)) ? static_cast<unsigned>(c - '0')
-                     : c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10
-                     : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
-                                            : base;
-    if (digit >= base) break;
-    if (node->value > (std::numeric_limits<std::uint64_t>::max() - digit) / base)
-      return wrong(start, "this number has more than 64 bits");
-    node->value = node->value * base + digit;
-  }
-  if (at_ == digits) return wrong(start, "expected digits here");
+  const auto [end, error] =
+      std::from_chars(text_.data() + at_, text_.data() + text_.size(), node->value, base);
+  if (error == std::errc::result_out_of_range)
+    return fail(start, "this number has more than 64 bits");
+  if (error != std::errc()) return fail(start, "expected digits here");
+  at_ = static_cast<std::size_t>(end - text_.data());
   for (; at_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at_])); at_++) {
     const char c = text_[at_];
     if (c == 'u' || c == 'U')
@@ -339,30 +297,26 @@ Result<NodePtr> Parser::number() {
     else if (c == 'l' || c == 'L')
       node->is_long = true;
     else
-      return wrong(at_, "this is no part of a number");
+      return fail(at_, "this is no part of a number");
   }
-  if (at_ < text_.size() && in_word(text_[at_])) return wrong(at_, "this is no part of a number");
+  if (at_ < text_.size() && in_word(text_[at_])) return fail(at_, "this is no part of a number");
   // The first of C's types that can represent it.
   constexpr std::uint64_t kInt = 0x7fffffff, kUnsigned = 0xffffffff, kLong = 0x7fffffffffffffff;
   if (node->value > kUnsigned || (node->value > kInt && base == 10 && !node->is_unsigned))
     node->is_long = true;
   if (!node->is_long && node->value > kInt) node->is_unsigned = true;
   if (node->value > kLong) node->is_unsigned = true;
-  return Result<NodePtr>(std::move(node));
+  return node;
 }
 
-Result<NodePtr> Parser::character() {
+NodePtr Parser::character() {
   const auto start = at_++;
-  auto node = std::make_unique<Node>(Node{Node::number, start});
-  char c = at_ < text_.size() ? text_[at_++] : '\'';
-  if (c == '\\' && at_ < text_.size()) {
-    c = text_[at_++];
-    c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == '0' ? '\0' : c;
-  }
+  const char c = at_ < text_.size() ? character_of_text() : '\'';
   if (at_ >= text_.size() || text_[at_++] != '\'')
-    return wrong(start, "expected one character in single quotes");
+    return fail(start, "expected one character in single quotes");
+  auto node = make({Node::number, start});
   node->value = static_cast<std::uint64_t>(static_cast<std::int64_t>(c));
-  return Result<NodePtr>(std::move(node));
+  return node;
 }
 
 }  // namespace coretap::expression

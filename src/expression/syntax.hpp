@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,21 +69,28 @@ class Parser {
   }
 
  private:
-  Result<NodePtr> conditional();
-  Result<NodePtr> binary(int least);
-  Result<NodePtr> unary();
-  Result<NodePtr> postfix();
-  Result<NodePtr> primary();
-  Result<NodePtr> number();
-  Result<NodePtr> character();
-  Result<NodePtr> size_of(std::size_t start);
-  Result<NodePtr> call(std::string name, std::size_t start);
+  /// Keeps the first error, and skips the rest of the text.
+  NodePtr fail(Error error);
+  NodePtr fail(std::size_t at, std::string_view what, std::string_view hint = {});
+  NodePtr conditional();
+  NodePtr binary(int least);
+  NodePtr unary();
+  NodePtr postfix();
+  NodePtr primary();
+  NodePtr number();
+  NodePtr character();
+  NodePtr size_of(std::size_t start);
+  NodePtr call(std::string_view name, std::size_t start);
   bool type_is_next();
   /// True if a type that is unknown so far (such as the program's) is next: "NAME *)", or "NAME)"
   /// and an operand.
   bool other_type_is_next();
   /// Parses "struct file **": the words and the number of stars.
   void type_name(std::string& words, int& stars);
+  /// Parses a type in parentheses; false: there is none, only its '(' may have been taken.
+  bool take_type(Node& node);
+  /// The next character in quotes, C's escapes decoded.
+  char character_of_text();
   std::string_view word();
   std::string_view look_at_word();
   /// The binary operator that is next; empty: none.
@@ -92,6 +100,7 @@ class Parser {
   std::size_t at_;
   IsType is_type_;
   int depth_ = 0;
+  std::optional<Error> error_;
 };
 
 }  // namespace coretap::expression

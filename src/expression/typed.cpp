@@ -20,104 +20,63 @@ constexpr std::size_t kMostOfValue = 2'000;  // members of one value, including 
 constexpr std::int64_t kLastError = -4095;   // lowest address that encodes an errno
 constexpr std::string_view kIndent = "    ";
 
+/// Makes layouts of a value's type and of its members.
 class Maker {
  public:
   Maker(const Btf& btf, std::uint32_t bits) : btf_(btf), most_(bits) {}
 
-  Layout make(std::uint32_t id, std::uint32_t at, int depth) {
+  /// `at`: bits of the whole value before this one.
+  Layout make(const Type& type, std::uint32_t at, int depth) {
     Layout made{.at = at};
-    auto* t = btf_.plain(id);
-    if (!id || !t || depth > kDeepestRecord || ++made_ > kMostOfValue) return made;
-    made.bits = t->size * 8;
-    switch (BTF_INFO_KIND(t->info)) {
-      case BTF_KIND_INT: {
-        auto encoding = BTF_INT_ENCODING(*behind<std::uint32_t>(t));
-        made.kind = t->size > 8 ? Layout::unknown : Layout::number;
-        made.is_signed = encoding & BTF_INT_SIGNED;
-        made.truth = encoding & BTF_INT_BOOL;
-        made.character = btf_.name(t->name_off) == "char";
+    if (depth > kDeepestRecord || ++made_ > kMostOfValue) return made;
+    made.bits = type.bytes * 8;
+    switch (type.kind) {
+      case Type::integer: {
+        made.kind = Layout::number;
+        made.is_signed = type.is_signed;
+        made.truth = type.truth;
+        made.character = type.character;
+        auto* t = type.id ? btf_.type(type.id) : nullptr;
+        if (!t || BTF_INFO_KIND(t->info) == BTF_KIND_INT) break;
+        made.words = btf_.enumerators(t);
+        made.is_signed =
+            std::ranges::any_of(made.words, [](auto& word) { return word.second < 0; });
         break;
       }
-      case BTF_KIND_ENUM:
-      case BTF_KIND_ENUM64:
-        made.kind = Layout::number;
-        made.words = btf_.enumerators(t);
-        made.is_signed = std::any_of(made.words.begin(), made.words.end(),
-                                     [](auto& word) { return word.second < 0; });
-        break;
-      case BTF_KIND_PTR:
+      case Type::pointer:
         made.kind = Layout::pointer;
-        made.bits = 64;
         break;
-      case BTF_KIND_ARRAY: {
-        auto* array = behind<btf_array>(t);
+      case Type::array:
         made.kind = Layout::array;
-        made.count = array->nelems;
-        made.inner.push_back(make(array->type, 0, depth + 1));
+        made.count = type.count;
+        made.inner.push_back(make(*type.to, 0, depth + 1));
         made.bits = made.inner.front().bits * made.count;
         break;
-      }
-      case BTF_KIND_STRUCT:
-      case BTF_KIND_UNION: {
-        const bool is_union = BTF_INFO_KIND(t->info) == BTF_KIND_UNION;
+      case Type::record:
+        if (!type.id) break;
         made.kind = Layout::record;
-        if (t->name_off)
-          made.type = fmt::format("{} {}", is_union ? "union" : "struct", btf_.name(t->name_off));
-        members(*t, 0, at, depth, made.inner);
+        if (!type.name.ends_with(' ')) made.type = type.name;
+        type.members->each([&](std::string_view name, auto& find) {
+          const auto member = find();
+          if (at + member->bit >= most_) return false;
+          auto& inner = made.inner.emplace_back(make(*member->type, at + member->bit, depth + 1));
+          inner.name = name;
+          inner.at = member->bit;
+          if (member->bits) inner.bits = member->bits;
+          return false;
+        });
         break;
-      }
-      default:
+      case Type::nothing:
         break;
     }
     return made;
   }
 
  private:
-  /// Unnamed members contribute their members, as in C. `before`: bits of the whole value before
-  /// `type`.
-  void members(const btf_type& type, std::uint32_t base, std::uint32_t before, int depth,
-               std::vector<Layout>& all) {
-    const bool fields = BTF_INFO_KFLAG(type.info);
-    for (unsigned i = 0; i < BTF_INFO_VLEN(type.info) && depth <= kDeepestRecord; i++) {
-      auto& m = behind<btf_member>(&type)[i];
-      auto at = base + (fields ? BTF_MEMBER_BIT_OFFSET(m.offset) : m.offset);
-      auto width = fields ? BTF_MEMBER_BITFIELD_SIZE(m.offset) : 0;
-      if (before + at >= most_) continue;
-      auto name = btf_.name(m.name_off);
-      auto* t = btf_.plain(m.type);
-      auto kind = t ? BTF_INFO_KIND(t->info) : 0U;
-      if (name.empty()) {
-        if (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION)
-          members(*t, at, before, depth + 1, all);
-        continue;
-      }
-      all.push_back(make(m.type, before + at, depth + 1));
-      all.back().name = name;
-      all.back().at = at;
-      if (width) all.back().bits = width;
-    }
-  }
-
   const Btf& btf_;
   const std::uint32_t most_;
   std::size_t made_ = 0;
 };
-
-/// Layout without BTF type information, such as for fields of a tracepoint's record.
-Layout plain(const Type& type) {
-  Layout made;
-  made.kind = type.kind == Type::integer   ? Layout::number
-              : type.kind == Type::pointer ? Layout::pointer
-              : type.kind == Type::array   ? Layout::array
-                                           : Layout::unknown;
-  made.bits = type.bytes * 8;
-  made.is_signed = type.is_signed;
-  made.truth = type.truth;
-  made.character = type.character;
-  made.count = type.count;
-  if (type.kind == Type::array && type.to) made.inner.push_back(plain(*type.to));
-  return made;
-}
 
 class Writer {
  public:
@@ -257,8 +216,7 @@ std::shared_ptr<const Layout> layout_of(const Btf& btf, const Output& output, st
   auto* type = output.type.get();
   if (output.form == Output::bytes && type->kind == Type::pointer && type->to)
     type = type->to.get();
-  return std::make_shared<const Layout>(type->id ? Maker(btf, bytes * 8).make(type->id, 0, 0)
-                                                 : plain(*type));
+  return std::make_shared<const Layout>(Maker(btf, bytes * 8).make(*type, 0, 0));
 }
 
 std::string typed(const Layout& layout, const Output& output, const Shown& value, bool one_line) {

@@ -103,62 +103,41 @@ bool is_qualifier(std::string_view word) {
          word == "__rcu" || word == "__iomem" || word == "__percpu";
 }
 
+/// A type that expressions cannot read.
+TypePtr unreadable(std::uint32_t bytes) {
+  auto none = *nothing();
+  none.bytes = bytes;
+  return std::make_shared<const Type>(std::move(none));
+}
+
 /// Members of a struct or union, from BTF.
 class BtfMembers final : public Members {
  public:
   BtfMembers(const Btf* btf, const Types* types, std::uint32_t id)
       : btf_(btf), types_(types), id_(id) {}
 
-  std::optional<Member> find(std::string_view name) const override {
-    struct Inside {
-      std::uint32_t id, bit;
-    };
-    std::vector<Inside> inside{{id_, 0}};
-    for (std::size_t at = 0; at < inside.size(); at++) {
-      auto [id, bit] = inside[at];
-      auto* t = record(id);
-      if (!t) continue;
-      auto* members = behind<btf_member>(t);
-      const bool fields = BTF_INFO_KFLAG(t->info);
-      for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++) {
-        auto& m = members[i];
-        auto offset = bit + (fields ? BTF_MEMBER_BIT_OFFSET(m.offset) : m.offset);
-        auto word = btf_->name(m.name_off);
-        if (word == name) {
-          auto type = types_->of(m.type);
-          return Member{Member::memory, type, offset,
-                        fields ? BTF_MEMBER_BITFIELD_SIZE(m.offset) : 0};
-        }
-        if (word.empty() && inside.size() < kMostInside) inside.push_back({m.type, offset});
-      }
-    }
-    return {};
-  }
-
-  std::vector<std::string> names() const override {
-    std::vector<std::string> all;
-    std::vector<std::uint32_t> inside{id_};
-    for (std::size_t at = 0; at < inside.size(); at++) {
-      auto* t = record(inside[at]);
-      if (!t) continue;
-      for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++) {
-        auto& m = behind<btf_member>(t)[i];
-        auto word = btf_->name(m.name_off);
-        if (!word.empty())
-          all.emplace_back(word);
-        else if (inside.size() < kMostInside)
-          inside.push_back(m.type);
-      }
-    }
-    return all;
+  void each(const Visit& visit) const override {
+    std::size_t left = kMostInside;
+    each_of(id_, 0, left, visit);
   }
 
  private:
-  /// The struct or union without modifiers; nullptr: another type.
-  const btf_type* record(std::uint32_t id) const {
+  /// `bit`: offset of this record in the outermost one. True: `visit` has ended the visits.
+  bool each_of(std::uint32_t id, std::uint32_t bit, std::size_t& left, const Visit& visit) const {
     auto* t = btf_->plain(id);
     auto kind = t ? BTF_INFO_KIND(t->info) : 0U;
-    return kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION ? t : nullptr;
+    if ((kind != BTF_KIND_STRUCT && kind != BTF_KIND_UNION) || left == 0) return false;
+    left--;
+    const bool fields = BTF_INFO_KFLAG(t->info);
+    for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++) {
+      auto& m = behind<btf_member>(t)[i];
+      const auto at = bit + (fields ? BTF_MEMBER_BIT_OFFSET(m.offset) : m.offset);
+      const auto bits = fields ? BTF_MEMBER_BITFIELD_SIZE(m.offset) : 0;
+      const auto name = btf_->name(m.name_off);
+      auto member = [&] { return Member{Member::memory, types_->of(m.type), at, bits}; };
+      if (name.empty() ? each_of(m.type, at, left, visit) : visit(name, member)) return true;
+    }
+    return false;
   }
 
   const Btf* btf_;
@@ -169,21 +148,33 @@ class BtfMembers final : public Members {
 /// Members of a tracepoint's record.
 class FormatMembers final : public Members {
  public:
-  std::optional<Member> find(std::string_view name) const override {
-    for (auto& [known, member] : all)
-      if (known == name) return member;
-    return {};
-  }
-  std::vector<std::string> names() const override {
-    std::vector<std::string> words;
-    for (auto& [known, member] : all) words.push_back(known);
-    return words;
+  void each(const Visit& visit) const override {
+    for (auto& [name, member] : all)
+      if (visit(name, [&member = member] { return member; })) return;
   }
 
   std::vector<std::pair<std::string, Member>> all;
 };
 
 }  // namespace
+
+std::optional<Member> Members::find(std::string_view name) const {
+  std::optional<Member> found;
+  each([&](std::string_view known, auto& member) {
+    if (known == name) found = member();
+    return known == name;
+  });
+  return found;
+}
+
+std::vector<std::string> Members::names() const {
+  std::vector<std::string> all;
+  each([&](std::string_view name, auto&) {
+    all.emplace_back(name);
+    return all.size() >= kMostNames;
+  });
+  return all;
+}
 
 TypePtr nothing() {
   static const auto none = std::make_shared<const Type>(Type{Type::nothing, "void", 1});
@@ -199,6 +190,15 @@ TypePtr pointer_to(TypePtr to, bool user) {
   Type t{Type::pointer, (to ? to->name : "void") + " *"};
   t.to = std::move(to);
   t.user = user;
+  return std::make_shared<const Type>(std::move(t));
+}
+
+TypePtr array_of(TypePtr element, std::uint32_t count) {
+  constexpr std::uint64_t kMost = 1U << 30;
+  Type t{Type::array, element->name + " []"};
+  t.count = count;
+  t.bytes = static_cast<std::uint32_t>(std::min(std::uint64_t{element->bytes} * count, kMost));
+  t.to = std::move(element);
   return std::make_shared<const Type>(std::move(t));
 }
 
@@ -261,9 +261,11 @@ TypePtr Types::make(std::uint32_t id, int depth) const {
                 static_cast<bool>(BTF_INT_ENCODING(info) & BTF_INT_BOOL)};
       type.character = name == "char";
       type.id = id;
-      if (t->size > 8) return nothing();
+      if (t->size > 8) return unreadable(t->size);
       return std::make_shared<const Type>(std::move(type));
     }
+    case BTF_KIND_FLOAT:
+      return unreadable(t->size);
     case BTF_KIND_ENUM:
     case BTF_KIND_ENUM64: {
       Type type{Type::integer, "enum " + name, t->size,
@@ -280,14 +282,7 @@ TypePtr Types::make(std::uint32_t id, int depth) const {
     }
     case BTF_KIND_ARRAY: {
       auto* array = behind<btf_array>(t);
-      auto element = make(array->type, depth + 1);
-      Type type{Type::array, element->name + " []"};
-      type.id = id;
-      type.count = array->nelems;
-      type.bytes = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(std::uint64_t{element->bytes} * array->nelems, 1U << 30));
-      type.to = std::move(element);
-      return std::make_shared<const Type>(std::move(type));
+      return array_of(make(array->type, depth + 1), array->nelems);
     }
     case BTF_KIND_STRUCT:
     case BTF_KIND_UNION: {
@@ -336,27 +331,15 @@ std::optional<Prototype> Types::tracepoint(std::string_view name) const {
 
 std::optional<std::int64_t> Types::enumerator(std::string_view name) const {
   if (!btf_) return {};
-  auto own = enumerator(name, btf_->first(), btf_->count());
-  return own ? own : enumerator(name, 1, btf_->first());
-}
-
-std::optional<std::int64_t> Types::enumerator(std::string_view name, std::uint32_t first,
-                                              std::uint32_t end) const {
-  for (auto id = first; id < end; id++) {
-    auto* t = btf_->type(id);
-    auto kind = t ? BTF_INFO_KIND(t->info) : 0;
-    if (kind == BTF_KIND_ENUM) {
-      auto* values = behind<btf_enum>(t);
-      for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++)
-        if (btf_->name(values[i].name_off) == name) return values[i].val;
-    } else if (kind == BTF_KIND_ENUM64) {
-      auto* values = behind<btf_enum64>(t);
-      for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++)
-        if (btf_->name(values[i].name_off) == name)
-          return static_cast<std::int64_t>(std::uint64_t{values[i].val_hi32} << 32 |
-                                           values[i].val_lo32);
+  // A module's own ones come first.
+  for (auto [first, end] : {std::pair(btf_->first(), btf_->count()), std::pair(1U, btf_->first())})
+    for (auto id = first; id < end; id++) {
+      auto* t = btf_->type(id);
+      auto kind = t ? BTF_INFO_KIND(t->info) : 0;
+      if (kind != BTF_KIND_ENUM && kind != BTF_KIND_ENUM64) continue;
+      for (auto& [known, value] : btf_->enumerators(t))
+        if (known == name) return value;
     }
-  }
   return {};
 }
 
@@ -401,28 +384,15 @@ Parameter parse_declaration(std::string_view text, const Types& types) {
     for (std::size_t i = 0; i < n; i++) type += (i ? " " : "") + std::string(words[i]);
     return types.named(type);
   };
-  TypePtr found;
-  if (words.size() > 1) found = known(words.size() - 1);
-  if (found && !(words.size() > 1 && known(words.size()))) {
+  auto found = known(words.size());
+  if (!found && !words.empty()) {
     p.name = words.back();
-  } else if (!words.empty()) {
-    if (auto whole = known(words.size())) {
-      found = whole;
-    } else {  // such as "struct foo name" of a module
-      p.name = words.back();
-      found = stars ? nothing() : integer_type(8, false);
-    }
+    found = known(words.size() - 1);
+    if (!found && stars) found = nothing();  // such as "struct foo *name" of a module
   }
   if (!found) found = integer_type(8, false);
   for (std::size_t i = 0; i < stars; i++) found = pointer_to(found, user);
-  if (count) {
-    Type array{Type::array, found->name + " []"};
-    array.count = *count;
-    array.bytes = found->bytes * *count;
-    array.to = found;
-    found = std::make_shared<const Type>(std::move(array));
-  }
-  p.type = std::move(found);
+  p.type = count ? array_of(std::move(found), *count) : std::move(found);
   return p;
 }
 

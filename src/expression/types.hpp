@@ -2,6 +2,7 @@
 // kernel's type information (BTF) or from a tracepoint's format.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,8 +38,13 @@ class Members {
   Members(const Members&) = delete;
   Members& operator=(const Members&) = delete;
   virtual ~Members() = default;
-  virtual std::optional<Member> find(std::string_view name) const = 0;
-  virtual std::vector<std::string> names() const = 0;  ///< for "did you mean"
+  /// Visits named members in their order, those of unnamed members in their place, until `visit`
+  /// returns true. `member`: nullopt if its offset is unknown.
+  using Visit = std::function<bool(std::string_view name,
+                                   const std::function<std::optional<Member>()>& member)>;
+  virtual void each(const Visit& visit) const = 0;
+  std::optional<Member> find(std::string_view name) const;
+  std::vector<std::string> names() const;  ///< for "did you mean"
 };
 
 struct Type {
@@ -66,8 +72,9 @@ struct Type {
 };
 
 /// Damaged type information may contain cycles.
-inline constexpr int kDeepest = 32;             ///< modifiers of one type, entries within entries
-inline constexpr std::size_t kMostInside = 64;  ///< unnamed members and base classes of one record
+inline constexpr int kDeepest = 32;              ///< modifiers of one type, entries within entries
+inline constexpr std::size_t kMostInside = 64;   ///< unnamed members and base classes of one record
+inline constexpr std::size_t kMostNames = 4096;  ///< for "did you mean"
 
 /// The data after a type: its members, values or parameters.
 template <class T>
@@ -78,6 +85,7 @@ const T* behind(const btf_type* type) {
 TypePtr nothing();
 TypePtr integer_type(std::uint32_t bytes, bool is_signed);
 TypePtr pointer_to(TypePtr to, bool user = false);
+TypePtr array_of(TypePtr element, std::uint32_t count);
 /// The same type; a pointer becomes one to user memory.
 TypePtr in_user_memory(const TypePtr& type);
 
@@ -125,8 +133,6 @@ class Types {
   const Btf* btf() const { return btf_; }
 
  private:
-  std::optional<std::int64_t> enumerator(std::string_view name, std::uint32_t first,
-                                         std::uint32_t end) const;
   Prototype prototype(const btf_type& type, bool skip_first) const;
   TypePtr make(std::uint32_t id, int depth) const;
 

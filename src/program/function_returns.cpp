@@ -95,7 +95,7 @@ void FileCode::read_sections() {
       see_symbols(section, header);
     return false;
   });
-  never_unwinds_ = symbols::has_interpreter(elf.get()) && !unwinds && !go_ && !failures;
+  never_unwinds_ = !symbols::interpreter_of(elf.get()).empty() && !unwinds && !go_ && !failures;
 }
 
 FileCode::~FileCode() = default;
@@ -133,7 +133,7 @@ void FileCode::read_frames() {
       if (header.sh_type == SHT_RELA) read_relocations(elf.get(), section, header);
       return false;
     });
-  unwind::FileImage image(fd_);
+  unwind::Image image(fd_);
   unwind::read_cfi(
       image, unwind::read_elf_code(image),
       [&](std::uint64_t row, const unwind_rule& rule) {

@@ -144,10 +144,7 @@ bool read_register(Code& code, std::string_view name) {
   if (!at) return false;
   code.load(8, BPF_REG_3, BPF_REG_6, offsetof(expression_in, context));
   code.calculate_by(BPF_ADD, BPF_REG_3, static_cast<std::int32_t>(*at));
-  code.move(BPF_REG_1, BPF_REG_10);
-  code.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
-  code.set(BPF_REG_2, 8);
-  code.call(BPF_FUNC_probe_read_kernel);
+  code.call_to_read(BPF_FUNC_probe_read_kernel, BPF_REG_10, kReadAt, 8);
   code.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
   return true;
 }
@@ -174,11 +171,8 @@ bool read_argument(Code& code, const symbols::UsdtArgument& a) {
     code.calculate(BPF_ADD, BPF_REG_3, BPF_REG_0);
     code.set(BPF_REG_0, a.value);
     code.calculate(BPF_ADD, BPF_REG_3, BPF_REG_0);
-    code.move(BPF_REG_1, BPF_REG_10);
-    code.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
     code.store_zero(BPF_REG_10, kReadAt);
-    code.set(BPF_REG_2, a.size);
-    code.call(BPF_FUNC_probe_read_user);
+    code.call_to_read(BPF_FUNC_probe_read_user, BPF_REG_10, kReadAt, a.size);
     code.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
   }
   if (const int rest = 64 - 8 * a.size; rest > 0 && rest < 64) {

@@ -193,8 +193,9 @@ void ProbeFinder::add_program(std::uint32_t pid, Files& files) {
 void ProbeFinder::add_command(Files& files) {
   auto path = symbols::program_path(config_.command.front());
   auto handle = symbols::open_handle(path, true);
-  auto elf = symbols::open_elf(symbols::open_regular(handle, symbols::kMaxElfSize).get());
-  if (elf && !symbols::has_interpreter(elf.get())) add(std::move(handle), path, files);
+  auto file = symbols::open_regular(handle, symbols::kMaxElfSize);
+  auto elf = symbols::open_elf(file.get());
+  if (elf && symbols::interpreter_of(elf.get()).empty()) add(std::move(handle), path, files);
 }
 
 /// Adds the file that a newly started program would use.

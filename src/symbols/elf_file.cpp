@@ -14,6 +14,8 @@ namespace coretap::symbols {
 
 namespace {
 
+constexpr std::uint64_t kMaxPath = 4096;
+
 // libelf accepts section and program header counts of the extended form up to the file's size and
 // allocates memory for them. Executables and shared objects never need that form.
 bool plausible_header(std::span<const char> head, bool relocatable = false) {
@@ -38,22 +40,6 @@ bool plausible_header(std::span<const char> head, bool relocatable = false) {
     return check(header);
   }
   return false;
-}
-
-std::optional<std::uint64_t> file_offset(Elf* elf, std::uint64_t size, std::uint64_t address,
-                                         GElf_Word flag) {
-  std::size_t count = 0;
-  if (::elf_getphdrnum(elf, &count) != 0) return {};
-  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
-    GElf_Phdr header;
-    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
-    if (header.p_type != PT_LOAD || (header.p_flags & flag) == 0 || address < header.p_vaddr)
-      continue;
-    const std::uint64_t into = address - header.p_vaddr;
-    if (into < header.p_filesz && into < size && header.p_offset < size - into)
-      return header.p_offset + into;
-  }
-  return {};
 }
 
 // libelf reads the tables of headers when one of them is asked for, and leaves out one that is
@@ -121,15 +107,21 @@ bool find_section(Elf* elf, const IsSection& found) {
   return false;
 }
 
-bool has_interpreter(Elf* elf) {
+std::string interpreter_of(Elf* elf) {
   std::size_t count = 0;
-  if (::elf_getphdrnum(elf, &count) != 0) return false;
+  if (::elf_getphdrnum(elf, &count) != 0) return {};
   for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
     GElf_Phdr header;
-    if (::gelf_getphdr(elf, static_cast<int>(i), &header) && header.p_type == PT_INTERP)
-      return true;
+    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr ||
+        header.p_type != PT_INTERP || header.p_filesz > kMaxPath)
+      continue;
+    const Elf_Data* data = ::elf_getdata_rawchunk(elf, static_cast<std::int64_t>(header.p_offset),
+                                                  header.p_filesz, ELF_T_BYTE);
+    if (data == nullptr || data->d_buf == nullptr) return {};
+    const std::string_view path(static_cast<const char*>(data->d_buf), data->d_size);
+    return std::string(path.substr(0, path.find('\0')));
   }
-  return false;
+  return {};
 }
 
 bool is_native(Elf* elf) {
@@ -143,12 +135,20 @@ bool is_native(Elf* elf) {
          header.e_machine == kMachine;
 }
 
-std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address) {
-  return file_offset(elf, size, address, PF_X);
-}
-
-std::optional<std::uint64_t> data_offset(Elf* elf, std::uint64_t size, std::uint64_t address) {
-  return file_offset(elf, size, address, PF_W);
+std::optional<std::uint64_t> file_offset(Elf* elf, std::uint64_t size, std::uint64_t address,
+                                         GElf_Word right) {
+  std::size_t count = 0;
+  if (::elf_getphdrnum(elf, &count) != 0) return {};
+  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
+    GElf_Phdr header;
+    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
+    if (header.p_type != PT_LOAD || (header.p_flags & right) == 0 || address < header.p_vaddr)
+      continue;
+    const std::uint64_t into = address - header.p_vaddr;
+    if (into < header.p_filesz && into < size && header.p_offset < size - into)
+      return header.p_offset + into;
+  }
+  return {};
 }
 
 }  // namespace coretap::symbols

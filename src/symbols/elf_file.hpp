@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,16 +34,15 @@ Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t 
 using IsSection = std::function<bool(Elf_Scn*, const GElf_Shdr&, std::string_view name)>;
 bool find_section(Elf* elf, const IsSection& found);
 
-/// True if the dynamic linker starts it.
-bool has_interpreter(Elf* elf);
+/// The path of the dynamic linker (PT_INTERP), read from the open file; empty: it needs none.
+std::string interpreter_of(Elf* elf);
 
 /// True if it is for this machine's processor.
 bool is_native(Elf* elf);
 
-/// File offset of the code at this address, in a file of `size` bytes. nullopt if the file has no
-/// code there; headers may refer to data past the end of the file.
-std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
-/// The same for writable data.
-std::optional<std::uint64_t> data_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
+/// File offset of the code (PF_X) or writable data (PF_W) at this address, in a file of `size`
+/// bytes. nullopt if the file has none there; headers may refer to data past the end of the file.
+std::optional<std::uint64_t> file_offset(Elf* elf, std::uint64_t size, std::uint64_t address,
+                                         GElf_Word right);
 
 }  // namespace coretap::symbols

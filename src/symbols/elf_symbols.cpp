@@ -12,6 +12,9 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "coretap/small_files.hpp"
 #include "symbols/elf_file.hpp"
 
 // Why libelf and not libdwfl: libdwfl maps the files (truncating one kills the reader by SIGBUS),
@@ -26,6 +29,7 @@ constexpr std::size_t kMaxNameBytes = 256 << 20;
 constexpr std::size_t kMaxDebugdata = 64 << 20;  // uncompressed
 constexpr std::uint64_t kMaxNotes = 1 << 20;     // bytes of all notes
 constexpr std::uint64_t kMaxChecksummed = 1ULL << 30;
+constexpr std::size_t kMaxPlaces = 8;  // of one function
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kEntryBytes = 64;     // size of _start
 constexpr std::uint64_t kEntryBefore = 1024;  // from start_thread's call to pthread_create
@@ -45,15 +49,9 @@ std::string build_id_of(Elf* elf) {
       if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof ELF_NOTE_GNU ||
           note.n_descsz < 2 || note.n_descsz > 64)
         continue;
-      const auto* bytes = static_cast<const unsigned char*>(data->d_buf);
-      if (::memcmp(bytes + name_at, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) != 0) continue;
-      std::string id;
-      for (std::size_t i = 0; i < note.n_descsz; ++i) {
-        constexpr char kDigits[] = "0123456789abcdef";
-        id += kDigits[bytes[text_at + i] >> 4];
-        id += kDigits[bytes[text_at + i] & 15];
-      }
-      return id;
+      const auto* bytes = static_cast<const char*>(data->d_buf);
+      if (::memcmp(bytes + name_at, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0)
+        return hexadecimal({bytes + text_at, note.n_descsz});
     }
   }
   return {};
@@ -70,17 +68,41 @@ std::optional<std::uint64_t> first_load_address(Elf* elf) {
   return {};
 }
 
-std::optional<std::uint32_t> checksum(int fd) {
+bool has_checksum(int fd, std::uint32_t checksum) {
   std::vector<unsigned char> buffer(256 << 10);
   uLong crc = ::crc32(0, nullptr, 0);
   for (std::uint64_t at = 0; at <= kMaxChecksummed;) {
-    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
-    if (got < 0) return {};
-    if (got == 0) return static_cast<std::uint32_t>(crc);
+    const auto got = read_bytes(fd, at, buffer.data(), buffer.size());
+    if (got == 0) return crc == checksum;
     crc = ::crc32(crc, buffer.data(), static_cast<uInt>(got));
-    at += static_cast<std::uint64_t>(got);
+    at += got;
   }
-  return {};
+  return false;
+}
+
+Elf_Data* named_section(Elf* elf, std::string_view wanted, std::uint64_t max_size) {
+  Elf_Data* data = nullptr;
+  find_section(elf, [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
+    if (name != wanted) return false;
+    data = section_data(section, header, max_size);
+    return true;
+  });
+  return data;
+}
+
+DebugFileKey key_of(Elf* elf) {
+  DebugFileKey key{.build_id = build_id_of(elf)};
+  const Elf_Data* link = named_section(elf, ".gnu_debuglink", 8192);
+  if (link == nullptr) return key;
+  const auto* text = static_cast<const char*>(link->d_buf);
+  const std::string_view name(text, ::strnlen(text, link->d_size));
+  const std::size_t checksum_at = (name.size() + 4) & ~std::size_t{3};  // after the NUL, aligned
+  if (name.empty() || name.size() > 255 || checksum_at + sizeof key.checksum > link->d_size ||
+      name.find('/') != name.npos || name == "." || name == "..")
+    return key;
+  ::memcpy(&key.checksum, text + checksum_at, sizeof key.checksum);
+  key.debuglink = name;
+  return key;
 }
 
 // Unpacks an .xz file; empty if it is damaged or unpacks to more than kMaxDebugdata.
@@ -104,51 +126,53 @@ std::vector<std::uint64_t> unpack(const void* data, std::size_t size, std::size_
   return out;
 }
 
-constexpr std::size_t kMaxPlaces = 8;
-
-// Symbols with a certain name.
-struct Named {
-  std::size_t symbols = 0;  // number of symbols with any name
-  bool indirect = false;
-  std::vector<std::uint64_t> global, local;
+struct SymbolTable {
+  Elf_Data* symbols;
+  const Elf_Data* names;
 };
 
-// Calls back for each code symbol of one table, with the rest of the string table from its name on.
-template <class Visit>
-void each_code_symbol(Elf_Data* data, std::size_t each, const Elf_Data& names, Visit visit) {
-  const std::size_t count = each > 0 ? std::min<std::size_t>(data->d_size / each, INT32_MAX) : 0;
-  for (std::size_t i = 1; i < count; ++i) {
-    GElf_Sym symbol;
-    if (::gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-    if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.d_size) continue;
-    const unsigned type = GELF_ST_TYPE(symbol.st_info);
-    if (type != STT_FUNC && type != STT_GNU_IFUNC) continue;
-    visit(symbol, type == STT_GNU_IFUNC,
-          std::string_view(static_cast<const char*>(names.d_buf) + symbol.st_name,
-                           names.d_size - symbol.st_name));
-  }
-}
-
-// The same for .symtab and .dynsym; uses the first of each, as files have at most one (gABI).
-template <class Visit>
-void each_code_symbol(Elf* elf, Visit visit) {
-  bool static_table = false, dynamic_table = false;
-  const std::size_t each = ::gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+// The first table of this type. Files have one of each (gABI): a hostile file could have thousands
+// that share their bytes, each of which would be read again.
+std::optional<SymbolTable> symbol_table(Elf* elf, GElf_Word type) {
   for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
     GElf_Shdr header, names_header;
-    if (::gelf_getshdr(section, &header) == nullptr ||
-        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) ||
-        std::exchange(header.sh_type == SHT_SYMTAB ? static_table : dynamic_table, true))
-      continue;
+    if (::gelf_getshdr(section, &header) == nullptr || header.sh_type != type) continue;
     Elf_Scn* names_section = ::elf_getscn(elf, header.sh_link);
     if (names_section == nullptr || ::gelf_getshdr(names_section, &names_header) == nullptr ||
         names_header.sh_type != SHT_STRTAB)
-      continue;
-    Elf_Data* data = section_data(section, header, kMaxSection);
+      return {};
+    Elf_Data* symbols = section_data(section, header, kMaxSection);
     const Elf_Data* names = section_data(names_section, names_header, kMaxSection);
-    if (data != nullptr && names != nullptr && data->d_type == ELF_T_SYM)
-      each_code_symbol(data, each, *names, visit);
+    if (symbols == nullptr || names == nullptr || symbols->d_type != ELF_T_SYM) return {};
+    return SymbolTable{symbols, names};
   }
+  return {};
+}
+
+// Calls back for each defined symbol, with the string table from its name on, as far as a name may
+// reach.
+template <class Visit>
+void each_symbol(Elf* elf, const SymbolTable& table, Visit visit) {
+  const std::size_t each = ::gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+  const std::size_t count =
+      each > 0 ? std::min<std::size_t>(table.symbols->d_size / each, INT32_MAX) : 0;
+  const std::string_view names(static_cast<const char*>(table.names->d_buf), table.names->d_size);
+  for (std::size_t i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    if (::gelf_getsym(table.symbols, static_cast<int>(i), &symbol) == nullptr) break;
+    if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < names.size())
+      visit(symbol, names.substr(symbol.st_name, NameArena::kMaxName + 1));
+  }
+}
+
+template <class Visit>
+void each_code_symbol(Elf* elf, Visit visit) {
+  for (const GElf_Word type : {SHT_DYNSYM, SHT_SYMTAB})
+    if (const auto table = symbol_table(elf, type))
+      each_symbol(elf, *table, [&](const GElf_Sym& symbol, std::string_view text) {
+        const unsigned kind = GELF_ST_TYPE(symbol.st_info);
+        if (kind == STT_FUNC || kind == STT_GNU_IFUNC) visit(symbol, kind == STT_GNU_IFUNC, text);
+      });
 }
 
 }  // namespace
@@ -156,29 +180,30 @@ void each_code_symbol(Elf* elf, Visit visit) {
 FunctionPlace find_function(int fd, std::string_view name) {
   const ElfHandle elf = open_elf(fd);
   if (!elf) return {};
-  if (!is_native(elf.get())) return {.state = FunctionPlace::foreign, .offsets = {}};
-  Named found;
+  if (!is_native(elf.get())) return {.state = FunctionPlace::foreign};
+  std::size_t symbols = 0;  // number of symbols with any name
+  bool any_indirect = false;
+  std::vector<std::uint64_t> global, local;
   each_code_symbol(elf.get(), [&](const GElf_Sym& symbol, bool indirect, std::string_view text) {
-    ++found.symbols;
+    ++symbols;
     // "memcpy@@GLIBC_2.14"
     if (text.size() <= name.size() || !text.starts_with(name) ||
         (text[name.size()] != '\0' && text[name.size()] != '@'))
       return;
-    found.indirect |= indirect;
-    auto& list = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? found.local : found.global;
+    any_indirect |= indirect;
+    auto& list = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? local : global;
     if (list.size() < kMaxPlaces &&
         std::find(list.begin(), list.end(), symbol.st_value) == list.end())
       list.push_back(symbol.st_value);
   });
-  if (found.indirect) return {.state = FunctionPlace::indirect, .offsets = {}};
-  const auto& addresses = found.global.empty() ? found.local : found.global;
+  if (any_indirect) return {.state = FunctionPlace::indirect};
+  const auto& addresses = global.empty() ? local : global;
   if (addresses.empty())
-    return {.state = found.symbols == 0 ? FunctionPlace::stripped : FunctionPlace::absent,
-            .offsets = {}};
-  FunctionPlace place{.state = FunctionPlace::found, .offsets = {}};
+    return {.state = symbols == 0 ? FunctionPlace::stripped : FunctionPlace::absent};
+  FunctionPlace place{.state = FunctionPlace::found};
   const auto file = identity_of(fd);
   for (const auto address : addresses)
-    if (const auto offset = code_offset(elf.get(), file ? file->size : 0, address))
+    if (const auto offset = file_offset(elf.get(), file ? file->size : 0, address, PF_X))
       place.offsets.push_back(*offset);
   if (place.offsets.empty()) place.state = FunctionPlace::outside;
   return place;
@@ -199,7 +224,7 @@ NamedFunctions find_functions(int fd, const std::function<bool(const char*)>& wa
     name = text.substr(
         0, std::min(text.find_first_of(std::string_view("\0@", 2)), NameArena::kMaxName));
     if (name.empty() || !wanted(name.c_str())) return;
-    const auto offset = code_offset(elf.get(), file ? file->size : 0, symbol.st_value);
+    const auto offset = file_offset(elf.get(), file ? file->size : 0, symbol.st_value, PF_X);
     if (indirect)
       ++found.indirect;
     else if (!offset)
@@ -241,8 +266,8 @@ class ElfReader {
     if (result->segments_.empty()) return {};
     Elf* main = files_.front().get();
     result->build_id_ = build_id_of(main);
-    bool whole = add_tables(main, SHT_SYMTAB, 0) ||
-                 (find_debug_file && add_debug_file(fd, result->build_id_, find_debug_file));
+    bool whole =
+        add_tables(main, SHT_SYMTAB, 0) || (find_debug_file && add_debug_file(fd, find_debug_file));
     // .dynsym may still have names that were stripped from .symtab.
     add_tables(main, SHT_DYNSYM, 0);
     if (!whole) add_debugdata(main);
@@ -278,61 +303,37 @@ class ElfReader {
     out.segments_.insert(out.segments_.end(), others.begin(), others.end());
   }
 
-  // True if there was a table of this type with symbols. Files have one of each (gABI): a hostile
-  // file could have thousands that share their bytes, each of which would be read again.
+  // True if there was a table of this type with symbols.
   bool add_tables(Elf* elf, GElf_Word type, std::uint64_t bias) {
-    std::vector<GElf_Shdr> sections;  // for their types and ends
     std::size_t count = 0;
     if (::elf_getshdrnum(elf, &count) != 0 || count >= SHN_LORESERVE) return false;
-    sections.resize(count);
+    const auto table = symbol_table(elf, type);
+    if (!table) return false;
+    std::vector<GElf_Shdr> sections(count);  // for their types and ends
     for (std::size_t i = 0; i < count; ++i) {
       Elf_Scn* section = ::elf_getscn(elf, i);
       if (section == nullptr || ::gelf_getshdr(section, &sections[i]) == nullptr) sections[i] = {};
     }
-    const auto table = std::ranges::find(sections, type, &GElf_Shdr::sh_type);
-    if (table == sections.end() || table->sh_link >= count) return false;
-    const GElf_Shdr& names_header = sections[table->sh_link];
-    if (names_header.sh_type != SHT_STRTAB) return false;
-    Elf_Scn* section = ::elf_getscn(elf, static_cast<std::size_t>(table - sections.begin()));
-    Elf_Data* data = section_data(section, *table, kMaxSection);
-    const Elf_Data* names =
-        section_data(::elf_getscn(elf, table->sh_link), names_header, kMaxSection);
-    if (data == nullptr || names == nullptr || data->d_type != ELF_T_SYM) return false;
-    add_symbols(elf, data, *names, sections, bias);
-    return true;
-  }
-
-  void add_symbols(Elf* elf, Elf_Data* data, const Elf_Data& names,
-                   const std::vector<GElf_Shdr>& sections, std::uint64_t bias) {
-    const std::size_t each = ::gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-    const std::size_t count = each > 0 ? std::min<std::size_t>(data->d_size / each, INT32_MAX) : 0;
-    for (std::size_t i = 1; i < count && candidates_.size() < kMaxFunctions; ++i) {
-      GElf_Sym symbol;
-      if (::gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-      const unsigned type = GELF_ST_TYPE(symbol.st_info);
-      if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections.size() ||
-          symbol.st_name >= names.d_size)
-        continue;
+    each_symbol(elf, *table, [&](const GElf_Sym& symbol, std::string_view text) {
+      if (symbol.st_shndx >= sections.size() || candidates_.size() >= kMaxFunctions) return;
+      const unsigned kind = GELF_ST_TYPE(symbol.st_info);
       const GElf_Shdr& section = sections[symbol.st_shndx];
-      const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
-      if (!function && (type != STT_NOTYPE || (section.sh_flags & SHF_EXECINSTR) == 0)) continue;
+      const bool function = kind == STT_FUNC || kind == STT_GNU_IFUNC;
+      if (!function && (kind != STT_NOTYPE || (section.sh_flags & SHF_EXECINSTR) == 0)) return;
       std::uint64_t start = symbol.st_value;
       if (machine(elf) == EM_ARM && function) start &= ~1ULL;  // the bit means "Thumb"
       const std::uint64_t section_end = section.sh_addr + section.sh_size;
       std::uint64_t size = symbol.st_size;
       const bool sizeless = size == 0;
       if (sizeless) {
-        if (start < section.sh_addr || start >= section_end) continue;
+        if (start < section.sh_addr || start >= section_end) return;
         size = section_end - start;
       }
-      const char* text = static_cast<const char*>(names.d_buf) + symbol.st_name;
-      const std::size_t room =
-          std::min<std::size_t>(names.d_size - symbol.st_name, NameArena::kMaxName);
-      std::string_view name(text, ::strnlen(text, room));
+      auto name = text.substr(0, std::min(text.find('\0'), NameArena::kMaxName));
       // "memcpy@@GLIBC_2.14"
       if (const auto at = name.find('@'); at != name.npos && at > 0) name = name.substr(0, at);
       // "$x", ".L1": assembler markers, not functions
-      if (name.empty() || (!function && (name.front() == '$' || name.starts_with(".L")))) continue;
+      if (name.empty() || (!function && (name.front() == '$' || name.starts_with(".L")))) return;
       const unsigned bind = GELF_ST_BIND(symbol.st_info);
       const std::size_t underscores =
           std::min<std::size_t>(3, std::min(name.find_first_not_of('_'), name.size()));
@@ -346,7 +347,8 @@ class ElfReader {
            .sizeless = sizeless,
            .length = static_cast<std::uint16_t>(name.size()),
            .name = name.data()});
-    }
+    });
+    return true;
   }
 
   static unsigned machine(Elf* elf) {
@@ -361,42 +363,16 @@ class ElfReader {
     return here && there ? *here - *there : 0;
   }
 
-  Elf_Data* named_section(Elf* elf, const char* wanted, std::uint64_t max_size) const {
-    Elf_Data* data = nullptr;
-    find_section(elf, [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
-      if (name != wanted) return false;
-      data = section_data(section, header, max_size);
-      return true;
-    });
-    return data;
-  }
-
-  bool add_debug_file(int fd, const std::string& build_id, const FindDebugFile& find) {
+  bool add_debug_file(int fd, const FindDebugFile& find) {
     Elf* main = files_.front().get();
-    DebugFileKey key{.build_id = build_id, .debuglink = {}};
-    std::uint32_t crc = 0;
-    const Elf_Data* link = named_section(main, ".gnu_debuglink", 8192);
-    if (link != nullptr) {
-      const auto* text = static_cast<const char*>(link->d_buf);
-      const std::size_t length = ::strnlen(text, link->d_size);
-      const std::size_t crc_at = (length + 4) & ~std::size_t{3};  // after the NUL, aligned
-      const std::string_view name(text, length);
-      if (length > 0 && length < 256 && crc_at + sizeof crc <= link->d_size &&
-          name.find('/') == name.npos && name != "." && name != "..") {
-        ::memcpy(&crc, text + crc_at, sizeof crc);
-        key.debuglink = name;
-      }
-    }
+    const auto key = key_of(main);
     if (key.build_id.empty() && key.debuglink.empty()) return false;
     const auto own = identity_of(fd);
     bool added = false;
     find(key, [&](int candidate) {
       if (identity_of(candidate) == own) return false;  // a debuglink may refer to the file itself
       ElfHandle elf = open_elf(candidate);
-      if (!elf || machine(elf.get()) != machine(main)) return false;
-      if (!key.build_id.empty() ? build_id_of(elf.get()) != key.build_id
-                                : checksum(candidate) != crc)
-        return false;
+      if (!elf || machine(elf.get()) != machine(main) || !key.is_of(candidate)) return false;
       added = add_tables(elf.get(), SHT_SYMTAB, bias_of(elf.get()));
       // All needed data is in memory by now; the candidate may be closed.
       if (added) files_.push_back(std::move(elf));
@@ -444,9 +420,41 @@ class ElfReader {
   std::vector<Candidate> candidates_;
 };
 
-std::string build_id(int fd) {
+std::vector<std::string> DebugFileKey::paths(const std::string& debug_root,
+                                             const std::string& path) const {
+  std::vector<std::string> all;
+  if (!build_id.empty()) all.push_back(build_id_path(debug_root, build_id));
+  if (debuglink.empty() || !path.starts_with('/')) return all;
+  const std::string directory = path.substr(0, path.rfind('/') + 1);
+  for (const auto& place : {debug_root + directory, directory + ".debug/", directory})
+    all.push_back(place + debuglink);
+  return all;
+}
+
+bool DebugFileKey::is_of(int fd) const {
+  return build_id.empty() ? has_checksum(fd, checksum) : symbols::build_id(fd) == build_id;
+}
+
+DebugFileKey debug_file_key(int fd) {
   const ElfHandle elf = open_elf(fd);
+  return elf ? key_of(elf.get()) : DebugFileKey();
+}
+
+std::string build_id_path(const std::string& debug_root, const std::string& build_id) {
+  if (build_id.size() < 4) return {};
+  return fmt::format("{}/.build-id/{}/{}.debug", debug_root, build_id.substr(0, 2),
+                     build_id.substr(2));
+}
+
+std::string build_id(int fd, bool relocatable) {
+  const ElfHandle elf = open_elf(fd, relocatable);
   return elf ? build_id_of(elf.get()) : std::string();
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string all;
+  for (unsigned char c : bytes) all += fmt::format("{:02x}", c);
+  return all;
 }
 
 std::shared_ptr<ElfSymbols> ElfSymbols::read(int fd, const FindDebugFile& find_debug_file) {

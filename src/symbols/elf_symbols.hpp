@@ -19,16 +19,27 @@ inline constexpr std::uint64_t kMaxElfSize = 4ULL << 30;
 
 /// Keys for finding the separate debug file of a stripped file.
 struct DebugFileKey {
-  std::string build_id;   ///< lower-case hexadecimal; empty if there is none
-  std::string debuglink;  ///< a plain file name; empty if there is none
+  std::string build_id = {};   ///< lower-case hexadecimal; empty if there is none
+  std::string debuglink = {};  ///< a plain file name; empty if there is none
+  std::uint32_t checksum = 0;  ///< of the file that `debuglink` names
+
+  /// Where the debug file of the file at `path` may be.
+  std::vector<std::string> paths(const std::string& debug_root, const std::string& path) const;
+  /// True if the open file has the build id or, without one, the checksum. Files above a gigabyte
+  /// have no checksum.
+  bool is_of(int fd) const;
 };
+DebugFileKey debug_file_key(int fd);
+/// Path of the debug file with this build id; empty: no build id.
+std::string build_id_path(const std::string& debug_root, const std::string& build_id);
 
 /// Calls `accept` with open candidate files until it returns true.
 using FindDebugFile =
     std::function<void(const DebugFileKey&, const std::function<bool(int fd)>& accept)>;
 
 /// The build id of an ELF file, in lower-case hexadecimal; empty: it has none.
-std::string build_id(int fd);
+std::string build_id(int fd, bool relocatable = false);
+std::string hexadecimal(std::string_view bytes);
 
 class ElfSymbols {
  public:
@@ -90,7 +101,7 @@ struct FunctionPlace {
     indirect,  ///< chosen at run time (IFUNC): the address is not that of the code
     outside,   ///< not in the file's code
   } state = no_elf;
-  std::vector<std::uint64_t> offsets;  ///< in the file; several if versions have separate code
+  std::vector<std::uint64_t> offsets = {};  ///< in the file; several if versions have separate code
 };
 
 /// Finds a function by name, without version, in .symtab and .dynsym; exported ones before local

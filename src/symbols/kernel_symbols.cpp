@@ -216,33 +216,35 @@ Symbol KernelSymbols::find(std::uint64_t address) {
   return symbol;
 }
 
-std::optional<Error> kernel_addresses_hidden(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
-  for (std::string_view text; fd && lines.next(text);) {
-    Line line{};
-    if (lines.truncated() || !parse(text, line)) continue;
-    if (line.address != 0) return {};
-    if (is_code(line.type)) break;  // per-CPU data may begin at 0
-  }
-  return hidden_addresses();
-}
-
 namespace {
 
-/// Calls back for each symbol with its address until false is returned; for none if addresses are
-/// hidden.
+/// Calls back for each symbol until false is returned.
 template <class Visit>
-void each_symbol(const std::string& path, Visit visit) {
+void each_line(const std::string& path, Visit visit) {
   const Fd fd = open_symbols(path);
   if (!fd) return;
   LineReader lines(fd.get(), kMaxLine, kMaxBytes);
   for (std::string_view text; lines.next(text);)
-    if (Line line{}; !lines.truncated() && parse(text, line) && line.address != 0 && !visit(line))
-      return;
+    if (Line line{}; !lines.truncated() && parse(text, line) && !visit(line)) return;
+}
+
+/// The same for symbols with an address: for none if addresses are hidden.
+template <class Visit>
+void each_symbol(const std::string& path, Visit visit) {
+  each_line(path, [&](const Line& line) { return line.address == 0 || visit(line); });
 }
 
 }  // namespace
+
+std::optional<Error> kernel_addresses_hidden(const std::string& path) {
+  bool hidden = true;
+  each_line(path, [&](const Line& line) {
+    hidden = line.address == 0;
+    return hidden && !is_code(line.type);  // per-CPU data may begin at 0
+  });
+  if (!hidden) return {};
+  return hidden_addresses();
+}
 
 std::optional<std::uint64_t> kernel_address(std::string_view name, const std::string& path) {
   std::optional<std::uint64_t> address;

@@ -14,23 +14,6 @@ constexpr std::size_t kMaxMapsLine = 32 << 10;         // PATH_MAX, every byte e
 constexpr std::uint64_t kMaxMapsBytes = 512ULL << 20;  // far above vm.max_map_count's default
 constexpr std::size_t kMaxExecutable = 128 << 10;
 
-bool take(std::string_view& text, char c) {
-  if (text.empty() || text.front() != c) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-bool take_decimal(std::string_view& text, std::uint64_t& value) {
-  value = 0;
-  std::size_t digits = 0;
-  for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
-    if (digits == 19) return false;
-    value = value * 10 + static_cast<std::uint64_t>(text[digits] - '0');
-  }
-  text.remove_prefix(digits);
-  return digits > 0;
-}
-
 // The kernel escapes a newline in a name as \012, and no other character.
 std::string unescape(std::string_view text) {
   constexpr std::string_view kNewline = "\\012";
@@ -88,8 +71,8 @@ bool Mapping::has_file() const {
 std::optional<Mapping> parse_mapping(std::string_view line) {
   Mapping map;
   std::uint64_t major, minor;
-  if (!take_hex(line, map.start) || !take(line, '-') || !take_hex(line, map.end) ||
-      !take(line, ' ') || line.size() < 5)
+  if (!take_hex(line, map.start) || !take_char(line, '-') || !take_hex(line, map.end) ||
+      !take_char(line, ' ') || line.size() < 5)
     return {};
   map.file_start = map.start;
   map.file_end = map.end;
@@ -99,9 +82,9 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
     return {};
   map.executable = rights[2] == 'x';
   line.remove_prefix(4);
-  if (!take(line, ' ') || !take_hex(line, map.offset) || !take(line, ' ') ||
-      !take_hex(line, major) || !take(line, ':') || !take_hex(line, minor) || !take(line, ' ') ||
-      !take_decimal(line, map.inode))
+  if (!take_char(line, ' ') || !take_hex(line, map.offset) || !take_char(line, ' ') ||
+      !take_hex(line, major) || !take_char(line, ':') || !take_hex(line, minor) ||
+      !take_char(line, ' ') || !take_number(line, map.inode, 10))
     return {};
   if (map.start >= map.end || major > UINT32_MAX || minor > UINT32_MAX ||
       map.offset > UINT64_MAX - (map.end - map.start))
@@ -161,6 +144,11 @@ MapsContent read_mappings(int fd) {
 
 namespace {
 
+Fd open_of(const std::string& proc_root, pid_t tgid, const char* name) {
+  return open_regular(open_handle(proc_root + "/" + std::to_string(tgid) + name, false),
+                      UINT64_MAX);
+}
+
 /// A field of /proc/PID/stat, counted from 1; the name in field 2 may contain any character.
 std::uint64_t stat_field(const std::string& proc_root, pid_t tgid, int wanted) {
   const std::string text = read_small_file(proc_root + "/" + std::to_string(tgid) + "/stat", 4096);
@@ -173,6 +161,17 @@ std::uint64_t stat_field(const std::string& proc_root, pid_t tgid, int wanted) {
 }
 
 }  // namespace
+
+MapsContent read_mappings(const std::string& proc_root, pid_t tgid) {
+  const Fd fd = open_of(proc_root, tgid, "/maps");
+  return fd ? read_mappings(fd.get()) : MapsContent();
+}
+
+std::string read_memory(const std::string& proc_root, pid_t tgid, std::uint64_t start,
+                        std::uint64_t size) {
+  const Fd fd = open_of(proc_root, tgid, "/mem");
+  return fd ? read_at(fd.get(), start, size) : std::string();
+}
 
 std::uint64_t process_started(const std::string& proc_root, pid_t tgid) {
   return stat_field(proc_root, tgid, 22);

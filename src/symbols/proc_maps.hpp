@@ -42,6 +42,11 @@ struct MapsContent {
 /// Reads an open maps file to its end. Anonymous memory in place of a file's code is reported as
 /// that file's: some programs copy their code to huge pages.
 MapsContent read_mappings(int fd);
+/// The same for a process; nothing if it has ended, or its file cannot be opened.
+MapsContent read_mappings(const std::string& proc_root, pid_t tgid);
+/// Memory of a process: fewer bytes, or none, if it cannot be read.
+std::string read_memory(const std::string& proc_root, pid_t tgid, std::uint64_t start,
+                        std::uint64_t size);
 
 /// Start time of a process, in clock ticks after boot: detects reuse of process ids. 0: exited.
 std::uint64_t process_started(const std::string& proc_root, pid_t tgid);

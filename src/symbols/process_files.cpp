@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/read_failures.hpp"
 #include "base/uninterrupted.hpp"
@@ -131,45 +132,23 @@ bool LineReader::fill() {
 }
 
 bool LineReader::next(std::string_view& line) {
-  std::size_t searched = 0;
-  for (;;) {
-    const char* start = buffer_.data() + begin_;
-    const std::size_t have = end_ - begin_;
-    const void* newline =
-        have > searched ? ::memchr(start + searched, '\n', have - searched) : nullptr;
-    if (newline != nullptr) {
-      const auto length = static_cast<std::size_t>(static_cast<const char*>(newline) - start);
-      begin_ += length + 1;
-      if (std::exchange(skipping_, false)) {  // this was the rest of a truncated line
-        searched = 0;
-        continue;
-      }
-      truncated_ = length > max_line_;
-      terminated_ = true;
-      line = {start, std::min(length, max_line_)};
-      return true;
-    }
-    if (skipping_) {
-      begin_ = end_;
-      searched = 0;
-    } else if (have > max_line_) {
-      line = {start, max_line_};
-      begin_ = end_;
-      skipping_ = true;
-      truncated_ = true;
-      terminated_ = false;
-      return true;
-    } else {
-      searched = have;
-    }
-    if (fill()) continue;
-    if (skipping_ || begin_ == end_) return false;
-    line = {buffer_.data() + begin_, end_ - begin_};
-    begin_ = end_;
-    truncated_ = false;
-    terminated_ = false;
-    return true;
+  const auto rest = [&] { return std::string_view(buffer_.data() + begin_, end_ - begin_); };
+  std::size_t newline = rest().find('\n');
+  for (; skipping_; newline = rest().find('\n')) {
+    skipping_ = newline == rest().npos;
+    begin_ = skipping_ ? end_ : begin_ + newline + 1;
+    if (skipping_ && !fill()) return false;
   }
+  while (newline == rest().npos && rest().size() <= max_line_ && fill())
+    newline = rest().find('\n');
+  if (rest().empty()) return false;
+  const auto whole = rest().substr(0, newline);
+  terminated_ = newline != rest().npos;
+  truncated_ = whole.size() > max_line_;
+  skipping_ = truncated_ && !terminated_;
+  line = whole.substr(0, max_line_);
+  begin_ += whole.size() + (terminated_ ? 1 : 0);
+  return true;
 }
 
 std::uint32_t NameArena::add(std::string_view name) {
@@ -187,21 +166,18 @@ std::uint32_t NameArena::add(std::string_view name) {
   return handle;
 }
 
-bool take_hex(std::string_view& text, std::uint64_t& value) {
+bool take_char(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+bool take_number(std::string_view& text, std::uint64_t& value, int base) {
   value = 0;
-  std::size_t digits = 0;
-  for (; digits < text.size(); ++digits) {
-    const auto c = static_cast<unsigned char>(text[digits]);
-    unsigned digit = c - '0';
-    if (digit > 9) {
-      digit = (c | 0x20U) - 'a' + 10U;
-      if (digit < 10 || digit > 15) break;
-    }
-    if (digits == 16) return false;
-    value = value << 4 | digit;
-  }
-  text.remove_prefix(digits);
-  return digits > 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
 }
 
 std::string read_at(int fd, std::uint64_t offset, std::uint64_t size) {

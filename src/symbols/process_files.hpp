@@ -70,7 +70,7 @@ class LineReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  bool skipping_ = false;
+  bool skipping_ = false;  // the rest of a line that was too long
   bool truncated_ = false;
   bool terminated_ = true;
   bool ended_ = false;
@@ -101,8 +101,13 @@ class NameArena {
   std::size_t used_ = kBlock;
 };
 
-/// Removes hexadecimal digits from the front of `text`; false if there are none or more than 16.
-bool take_hex(std::string_view& text, std::uint64_t& value);
+/// Removes this character from the front of `text`; false: it begins otherwise.
+bool take_char(std::string_view& text, char c);
+/// Removes digits from the front of `text`; false if there are none, or more than fit.
+bool take_number(std::string_view& text, std::uint64_t& value, int base);
+inline bool take_hex(std::string_view& text, std::uint64_t& value) {
+  return take_number(text, value, 16);
+}
 
 /// At most `max_size` bytes of a small file; empty if it cannot be read.
 std::string read_small_file(const std::string& path, std::size_t max_size);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <span>
 #include <utility>
@@ -29,23 +28,15 @@ bool is_name(std::string_view text) {
 }
 
 bool take_number(std::string_view& text, std::int64_t& value) {
+  auto rest = text;
+  const bool negative = take_char(rest, '-');
   // Hexadecimal, as some compilers write large constants.
-  const bool negative = text.starts_with('-');
-  auto digits = text.substr(negative ? 1 : 0);
-  const bool hex = digits.starts_with("0x");
-  if (hex) digits.remove_prefix(2);
+  const bool hex = rest.starts_with("0x");
+  if (hex) rest.remove_prefix(2);
   std::uint64_t n = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), n, hex ? 16 : 10);
-  if (error != std::errc()) return false;
+  if (!symbols::take_number(rest, n, hex ? 16 : 10)) return false;
   value = static_cast<std::int64_t>(negative ? -n : n);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
-}
-
-bool take_char(std::string_view& text, char c) {
-  if (!text.starts_with(c)) return false;
-  text.remove_prefix(1);
+  text = rest;
   return true;
 }
 
@@ -199,9 +190,9 @@ UsdtProbes read_usdt(int fd) {
         !take_text(rest, probe.arguments) || probe.name.empty())
       continue;
     const std::uint64_t moved = base != 0 && addresses[1] != 0 ? base - addresses[1] : 0;
-    const auto place = code_offset(elf.get(), size, addresses[0] + moved);
+    const auto place = file_offset(elf.get(), size, addresses[0] + moved, PF_X);
     const auto semaphore =
-        addresses[2] != 0 ? data_offset(elf.get(), size, addresses[2] + moved) : 0;
+        addresses[2] != 0 ? file_offset(elf.get(), size, addresses[2] + moved, PF_W) : 0;
     if (!place || !semaphore) {
       ++found.outside;
       continue;

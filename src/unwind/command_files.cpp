@@ -1,6 +1,5 @@
 #include "unwind/command_files.hpp"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -9,15 +8,14 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include "base/uninterrupted.hpp"
-#include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
+#include "coretap/parse.hpp"
+#include "symbols/elf_file.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/process_files.hpp"
 
@@ -25,20 +23,10 @@ namespace coretap::unwind {
 
 namespace {
 
-constexpr std::size_t kMostPath = 4096, kMostOutput = 1 << 18, kMostHeaders = 512;
+constexpr std::size_t kMostOutput = 1 << 18;
 constexpr std::size_t kScriptLine = 256;  // BINPRM_BUF_SIZE
 constexpr int kScripts = 5;               // the kernel's limit of nested scripts
 constexpr int kPatienceMs = 2000;
-
-/// Removes the text before the next `between`; false: the text is empty. (Streams would link the
-/// C++ library's locales, half a megabyte.)
-bool take_part(std::string_view& text, char between, std::string_view& part) {
-  if (text.empty()) return false;
-  auto end = text.find(between);
-  part = text.substr(0, end);
-  text = end == text.npos ? std::string_view() : text.substr(end + 1);
-  return true;
-}
 
 Fd open_file(const std::string& path) {
   return symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
@@ -90,23 +78,6 @@ std::string whole_path(const std::string& path) {
 
 }  // namespace
 
-std::string interpreter_of(const Image& image) {
-  Elf64_Ehdr header;
-  if (!image.read(0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
-    return {};
-  for (std::size_t i = 0; i < std::min<std::size_t>(header.e_phnum, kMostHeaders); i++) {
-    Elf64_Phdr segment;
-    if (!image.read(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return {};
-    if (segment.p_type != PT_INTERP || segment.p_filesz > kMostPath) continue;
-    std::string path(segment.p_filesz, '\0');
-    if (!image.read(segment.p_offset, path.data(), path.size())) return {};
-    path.resize(strlen(path.c_str()));
-    return path.starts_with('/') ? path : std::string();
-  }
-  return {};
-}
-
 std::string interpreter_of_script(const Image& image) {
   std::string line(std::min<std::uint64_t>(image.size(), kScriptLine), '\0');
   if (!image.read(0, line.data(), line.size()) || !line.starts_with("#!")) return {};
@@ -119,8 +90,8 @@ std::string interpreter_of_script(const Image& image) {
 
 std::vector<std::string> listed_libraries(const std::string& output) {
   std::vector<std::string> paths;
-  std::string_view lines = output, line;
-  while (take_part(lines, '\n', line)) {
+  for (std::string_view lines = output; !lines.empty();) {
+    auto line = take_until(lines, '\n');
     auto arrow = line.find("=> ");
     auto from = arrow == line.npos ? line.find_first_not_of(" \t") : arrow + 3;
     auto end = line.rfind(" (0x");
@@ -136,14 +107,14 @@ std::vector<std::string> files_of_command(const std::string& name) {
   for (int i = 0; i <= kScripts && !path.empty(); i++) {
     auto fd = open_file(path);
     if (!fd) break;
-    FileImage image(fd.get());
-    if (auto script = interpreter_of_script(image); !script.empty()) {
+    if (auto script = interpreter_of_script(Image(fd.get())); !script.empty()) {
       path = whole_path(script);
       continue;
     }
     add(files, path);
-    auto linker = interpreter_of(image);
-    if (linker.empty()) break;
+    auto elf = symbols::open_elf(fd.get());
+    auto linker = elf ? symbols::interpreter_of(elf.get()) : std::string();
+    if (!linker.starts_with('/')) break;
     add(files, whole_path(linker));
     for (auto& library : listed_libraries(output_of({linker, "--list", path})))
       add(files, whole_path(library));

@@ -7,9 +7,6 @@
 
 namespace coretap::unwind {
 
-/// The path of the dynamic linker in the file (PT_INTERP); empty: it needs none, or it is not a
-/// 64-bit ELF file.
-std::string interpreter_of(const Image& image);
 /// The interpreter that a script names after "#!"; empty: not a script.
 std::string interpreter_of_script(const Image& image);
 /// The paths in the output of the dynamic linker's --list: "libc.so.6 => /lib/libc.so.6 (0x...)".

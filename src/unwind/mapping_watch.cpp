@@ -63,41 +63,31 @@ Error map_error(int cpu, int error, std::size_t bytes) {
 }  // namespace
 
 Result<void> MappingWatch::open() {
-  close();
+  rings_.clear();
+  descriptors_.clear();
   page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto cpus = online_cpus();
   data_ = std::max(2 * page_, std::bit_floor(std::min(kMostData, kMostOfAll / cpus.size())));
+  std::vector<Ring> rings;
   for (const int cpu : cpus) {
-    Ring ring{open_event(cpu, data_)};
+    Ring ring{open_event(cpu, data_), {}};
     if (!ring.event) {
       if (errno == ENODEV) continue;  // the CPU went offline
-      const int error = errno;
-      close();
-      return open_error(cpu, error);
+      return open_error(cpu, errno);
     }
-    ring.memory =
-        ::mmap(nullptr, page_ + data_, PROT_READ | PROT_WRITE, MAP_SHARED, ring.event.get(), 0);
-    if (ring.memory == MAP_FAILED) {
-      const int error = errno;
-      close();
-      return map_error(cpu, error, page_ + data_);
-    }
-    descriptors_.push_back(ring.event.get());
-    rings_.push_back(std::move(ring));
+    if (!ring.memory.open(ring.event.get(), page_ + data_, PROT_READ | PROT_WRITE))
+      return map_error(cpu, errno, page_ + data_);
+    rings.push_back(std::move(ring));
   }
-  if (rings_.empty()) return open_error(cpus.front(), ENODEV);
+  if (rings.empty()) return open_error(cpus.front(), ENODEV);
+  for (const Ring& ring : rings) descriptors_.push_back(ring.event.get());
+  rings_ = std::move(rings);
   return {};
 }
 
-void MappingWatch::close() {
-  for (const Ring& ring : rings_) ::munmap(ring.memory, page_ + data_);
-  rings_.clear();
-  descriptors_.clear();
-}
-
 bool MappingWatch::drain(const Ring& ring) {
-  auto& numbers = *static_cast<perf_event_mmap_page*>(ring.memory);
-  const char* data = static_cast<const char*>(ring.memory) + page_;
+  auto& numbers = *reinterpret_cast<perf_event_mmap_page*>(ring.memory.data());
+  const char* data = ring.memory.data() + page_;
   // Records are aligned to 8 bytes, and so is their size: 8 bytes read at once never wrap.
   const auto word = [&](std::uint64_t at, auto& value) {
     static_assert(sizeof value == sizeof(std::uint64_t));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/mapped.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 
@@ -20,11 +21,6 @@ namespace coretap::unwind {
 /// child makes in its parent's memory are reported with the child's id.
 class MappingWatch {
  public:
-  MappingWatch() = default;
-  ~MappingWatch() { close(); }
-  MappingWatch(const MappingWatch&) = delete;
-  MappingWatch& operator=(const MappingWatch&) = delete;
-
   Result<void> open();
   /// Calls back once for each process since the last call (except those outside the caller's pid
   /// namespace). False: records were or may have been lost; any process may have mapped something.
@@ -36,9 +32,8 @@ class MappingWatch {
  private:
   struct Ring {
     Fd event;
-    void* memory = nullptr;  ///< the control page, then the records
+    Mapped memory;  ///< the control page, then the records
   };
-  void close();
   bool drain(const Ring& ring);
 
   std::vector<Ring> rings_;

@@ -31,15 +31,13 @@ constexpr std::chrono::seconds kTry{1};   // between retries of files without ro
 constexpr std::chrono::seconds kTurn{4};  // between checks of which tables are used
 
 bool same(const symbols::Mapping& a, const symbols::Mapping& b) {
-  return a.start == b.start && a.end == b.end && a.offset == b.offset && a.inode == b.inode &&
-         a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
+  return a.start == b.start && a.end == b.end && a.offset == b.offset && a.same_file(b);
 }
 
 bool same_code(const symbols::Mapping& a, const symbols::Mapping& b) {
   if (a.has_file() != b.has_file()) return false;
   if (!a.has_file()) return true;  // names of generated code have another source
-  return a.start - a.offset == b.start - b.offset && a.inode == b.inode &&
-         a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
+  return a.start - a.offset == b.start - b.offset && a.same_file(b);
 }
 
 bool is_named(std::uint64_t program) {
@@ -64,16 +62,8 @@ unwind_mapping mapping_of(const symbols::Mapping& m, const KnownFile& known) {
   return to;
 }
 
-std::uint64_t hash_of(const std::vector<unwind_mapping>& mappings) {
-  return std::hash<std::string_view>{}(
-      {reinterpret_cast<const char*>(mappings.data()), mappings.size() * sizeof(unwind_mapping)});
-}
-
-bool equal(const std::vector<unwind_mapping>& a, const std::vector<unwind_mapping>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto& x, auto& y) {
-    return x.start == y.start && x.bias == y.bias && x.page == y.page && x.pages == y.pages &&
-           x.length == y.length && x.file == y.file;
-  });
+std::string_view raw_bytes(const std::vector<unwind_mapping>& mappings) {
+  return {reinterpret_cast<const char*>(mappings.data()), mappings.size() * sizeof(unwind_mapping)};
 }
 
 }  // namespace
@@ -116,9 +106,7 @@ KnownFile Processes::file_by(const Fd& handle, const std::string& path, pid_t ma
 
 KnownFile Processes::vdso_of(pid_t tgid, const symbols::Mapping& m) {
   if (m.end - m.start > kMostVdso) return {};
-  auto fd = symbols::open_regular(
-      symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/mem", false), UINT64_MAX);
-  auto image = symbols::read_at(fd.get(), m.start, m.end - m.start);
+  auto image = symbols::read_memory(proc_root_, tgid, m.start, m.end - m.start);
   if (image.empty()) return {};
   KnownFile known{tables_.of_image(image)};
   if (known.table->elf.state == ElfCode::usable)
@@ -129,10 +117,7 @@ KnownFile Processes::vdso_of(pid_t tgid, const symbols::Mapping& m) {
 
 std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
                                                             const std::vector<Part>* before) {
-  auto fd = symbols::open_regular(
-      symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/maps", false), UINT64_MAX);
-  if (!fd) return {};
-  auto content = symbols::read_mappings(fd.get());
+  auto content = symbols::read_mappings(proc_root_, tgid);
   if (content.executable.empty()) return {};  // exiting: it has no memory any more
   Seen seen;
   std::vector<Part> parts;
@@ -159,9 +144,9 @@ std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts
   std::vector<unwind_mapping> mappings;
   mappings.reserve(parts.size());
   for (auto& p : parts) mappings.push_back(mapping_of(p.mapping, p.file));
-  auto& alike = runs_[hash_of(mappings)];
+  auto& alike = runs_[std::hash<std::string_view>{}(raw_bytes(mappings))];
   for (auto& run : alike)
-    if (equal(run->mappings, mappings)) return run;
+    if (raw_bytes(run->mappings) == raw_bytes(mappings)) return run;
   auto count = static_cast<std::uint32_t>(mappings.size());
   auto first = room_.take(count);
   if (!first) return nullptr;
@@ -314,9 +299,7 @@ void Processes::know(const std::string& path) {
 }
 
 void Processes::know_own() {
-  auto fd = symbols::open_regular(symbols::open_handle("/proc/self/maps", false), UINT64_MAX);
-  if (!fd) return;
-  for (auto& m : symbols::read_mappings(fd.get()).executable)
+  for (auto& m : symbols::read_mappings("/proc", getpid()).executable)
     if (m.path == "[vdso]") file_of(getpid(), m);
 }
 

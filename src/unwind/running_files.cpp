@@ -29,10 +29,7 @@ bool RunningFiles::count_next() {
   if (processes_.empty()) return false;
   auto pid = processes_.back();
   processes_.pop_back();
-  auto fd = symbols::open_regular(
-      symbols::open_handle(proc_root_ + "/" + std::to_string(pid) + "/maps", false), UINT64_MAX);
-  if (!fd) return true;
-  for (auto& m : symbols::read_mappings(fd.get()).executable) {
+  for (auto& m : symbols::read_mappings(proc_root_, pid).executable) {
     if (!m.has_file()) continue;
     auto& known = by_inode_[{m.device_major, m.device_minor, m.inode}];
     if (!known.times++) {

@@ -3,6 +3,7 @@
 #include <bpf/libbpf.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -37,6 +38,28 @@ constexpr std::uint64_t kMostProcesses = 1 << 16;
 constexpr std::uint64_t kReadyProcesses = 1 << 13;
 constexpr std::uint64_t kMostFiles = 1 << 14;
 constexpr std::uint64_t kReadyFiles = 1 << 13;
+
+#ifdef __x86_64__
+constexpr bool kSupported = true;
+#else
+constexpr bool kSupported = false;  // distributions for arm64 mostly keep frame pointers
+#endif
+
+class PlainWalker : public StackWalker {
+ public:
+  /// `fallback`: unwind tables were requested, but are not supported.
+  PlainWalker(bool leaf, bool fallback) : leaf_(leaf), fallback_(fallback) {}
+  void configure(Session& s) override {
+    set_variable(s, "walk_leaf", leaf_);
+    if (fallback_ && std::find(s.limits.begin(), s.limits.end(), kLimit) == s.limits.end())
+      s.limits.emplace_back(kLimit);
+  }
+
+ private:
+  static constexpr std::string_view kLimit =
+      "user stacks are walked by frame pointers alone: unwind tables are for x86-64 only";
+  bool leaf_, fallback_;
+};
 
 class TableWalker : public StackWalker {
  public:
@@ -215,7 +238,11 @@ class TableWalker : public StackWalker {
 
 }  // namespace
 
-std::unique_ptr<StackWalker> make_table_walker() { return std::make_unique<TableWalker>(); }
+std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tables) {
+  const bool wanted = by_tables && how == Config::Stacks::automatic;
+  if (wanted && kSupported) return std::make_unique<TableWalker>();
+  return std::make_unique<PlainWalker>(how == Config::Stacks::no_walk, wanted);
+}
 
 void size_maps(Session& s) {
   for (auto* name :

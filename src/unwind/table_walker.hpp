@@ -2,17 +2,14 @@
 #pragma once
 #include <memory>
 
+#include "coretap/config.hpp"
 #include "unwind/walker.hpp"
 
 namespace coretap::unwind {
 
-#ifdef __x86_64__
-inline constexpr bool kSupported = true;
-#else
-inline constexpr bool kSupported = false;  // distributions for arm64 mostly keep frame pointers
-#endif
-
-std::unique_ptr<StackWalker> make_table_walker();
+/// Selects the walker for a run. `by_tables`: there are user stacks, and the program can walk by
+/// unwind tables.
+std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tables);
 
 /// Before load: sets the sizes of the maps, or disables them.
 void size_maps(Session& s);

@@ -45,7 +45,7 @@ std::shared_ptr<File> Tables::known(const symbols::FileIdentity& id) {
 std::shared_ptr<File> Tables::of_file(int fd, const symbols::FileIdentity& id) {
   auto file = known(id);
   if (file && !worth_trying(*file)) return file;
-  file = build(FileImage(fd), file);
+  file = build(Image(fd), file);
   if (!by_identity_.contains(id) && by_identity_.size() >= kMostIdentities) forget_idle();
   by_identity_[id] = file;
   return file;
@@ -56,7 +56,7 @@ std::shared_ptr<File> Tables::of_image(const std::string& image) {
   auto file = found != by_image_.end() ? found->second : nullptr;
   if (file && !worth_trying(*file)) return file;
   if (!file && by_image_.size() >= kMostImages) return std::make_shared<File>();
-  file = build(MemoryImage({image.data(), image.size()}), file);
+  file = build(Image({image.data(), image.size()}), file);
   by_image_[image] = file;
   return file;
 }

@@ -80,7 +80,6 @@ class Tables {
   std::function<void(const File&)> dropped, forgotten;
 
   std::size_t bytes() const { return bytes_; }
-  std::size_t most_bytes() const { return budget_; }
   const Rules& rules() const { return rules_; }
 
  private:

@@ -18,7 +18,7 @@ namespace {
 bool same(const unwind_rule& a, const unwind_rule& b) { return !std::memcmp(&a, &b, sizeof a); }
 
 void check(std::string_view file) {
-  const MemoryImage image(file);
+  const Image image(file);
   const auto elf = read_elf_code(image);
   if (elf.state != ElfCode::usable) return;
   std::map<std::uint64_t, unwind_rule> rows;
@@ -62,7 +62,7 @@ FUZZ(eh_frame, bytes) {
 }
 
 FUZZ(elf_code, bytes) {
-  const auto elf = read_elf_code(MemoryImage(bytes));
+  const auto elf = read_elf_code(Image(bytes));
   if (elf.state != ElfCode::usable) return;
   for (auto& s : elf.segments) {
     MUST(s.offset <= bytes.size() && s.size <= bytes.size() - s.offset);

@@ -27,7 +27,7 @@ Made make(int fd, int times, unwind::Rules& rules) {
   Made made;
   for (int i = 0; i < times; i++) {
     auto start = std::chrono::steady_clock::now();
-    unwind::FileImage image(fd);
+    unwind::Image image(fd);
     auto elf = unwind::read_elf_code(image);
     made.table = unwind::make_table(image, elf, rules);
     std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;

@@ -374,7 +374,7 @@ TEST(CfiOfRealFiles, IsWhatReadelfSays) {
   std::size_t files = 0, compared = 0, wrong = 0;
   for (const auto& file : real_files()) {
     const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    const auto table = read_table(FileImage(fd.get()));
+    const auto table = read_table(Image(fd.get()));
     if (table.elf.state != ElfCode::usable) continue;
     const auto oracle = ask_readelf(file);
     if (!oracle) continue;

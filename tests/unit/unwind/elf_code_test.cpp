@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-ElfCode code_of(const std::string& file) { return read_elf_code(MemoryImage(file)); }
+ElfCode code_of(const std::string& file) { return read_elf_code(Image(file)); }
 
 TEST(ElfCode, SegmentsAndEntry) {
   MadeElf made;

@@ -84,7 +84,7 @@ struct Made {
   explicit Made(const Image& image) : truth(test::read_table(image)) {
     table = make_table(image, truth.elf, rules);
   }
-  explicit Made(const std::string& file) : Made(MemoryImage({file.data(), file.size()})) {}
+  explicit Made(const std::string& file) : Made(Image({file.data(), file.size()})) {}
 
   std::string at(std::uint64_t address) const {
     return test::text(rules.all()[table.find(address)]);

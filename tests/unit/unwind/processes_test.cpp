@@ -369,8 +369,8 @@ TEST_F(ProcessesWithoutRoom, RoomOfEndedProcessesIsUsed) {
     ::usleep(150000);
   }
   EXPECT_EQ(mapping(kPlace, kProgram + 1)->pages, 1u)
-      << "of " << tables_->most_bytes() << " bytes " << tables_->bytes() << " are taken, "
-      << known(c_)->lacking << " are lacking; a " << known(a_)->state << " b " << known(b_)->state;
+      << tables_->bytes() << " bytes are taken, " << known(c_)->lacking << " are lacking; a "
+      << known(a_)->state << " b " << known(b_)->state;
   EXPECT_EQ(generation(kProgram + 1), 1u) << "the same code";
 }
 

@@ -82,7 +82,7 @@ inline CfiTable read_table(const Image& image) {
   EXPECT_EQ(last.cfa, UNWIND_NONE) << "the end is not closed";
   return table;
 }
-inline CfiTable read_table(const std::string& file) { return read_table(MemoryImage(file)); }
+inline CfiTable read_table(const std::string& file) { return read_table(Image(file)); }
 inline std::string rows_of(const MadeElf& elf) { return read_table(elf.file()).text(); }
 
 }  // namespace coretap::unwind::test

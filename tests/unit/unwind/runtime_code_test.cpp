@@ -124,7 +124,7 @@ extern "C" char __ehdr_start;
 
 TEST(RuntimeCode, OfThisProgram) {
   const Fd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  const auto table = test::read_table(FileImage(fd.get()));
+  const auto table = test::read_table(Image(fd.get()));
   ASSERT_TRUE(table.readable);
   const auto address = [](void (*function)()) {
     return reinterpret_cast<std::uint64_t>(function) -

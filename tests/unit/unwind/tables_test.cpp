@@ -40,7 +40,7 @@ class TablesTest : public ::testing::Test {
   /// The kernel program's data equal the file's table.
   void expect_written(const File& file, const std::string& path) {
     const auto fd = symbols::test::open_file(path);
-    const FileImage image(fd.get());
+    const Image image(fd.get());
     ASSERT_EQ(file.state, File::ready);
     Rules rules = tables_->rules();
     auto table = make_table(image, file.elf, rules);
