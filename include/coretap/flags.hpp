@@ -24,6 +24,8 @@ std::span<const FlagWord> open_flag_words();
 bool open_reads_mode(std::uint64_t flags);
 /// Attributes of a mount, in struct mount_attr of mount_setattr(2).
 std::span<const FlagWord> mount_attribute_words();
+/// Capabilities, by number from 0 on.
+std::span<const FlagWord> capability_words();
 
 /// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one hexadecimal number, zero as "0".
 std::string flag_words(std::span<const FlagWord> words, std::uint64_t value);
