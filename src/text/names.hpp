@@ -43,6 +43,10 @@ class Names {
   std::string name(const Format& format, std::uint64_t value) const;
 
  private:
+  const Enumerators& values_of(std::string_view type) const;
+  /// A block request's flag, and its operation without the prefix; empty: not known.
+  bool has_flag(std::uint64_t flags, std::string_view flag) const;
+  std::string_view operation(std::uint64_t flags) const;
   std::string enumerator(const Format& format, std::uint64_t value) const;
   std::string gfp(std::uint64_t flags) const;
   std::string block_flags(std::uint64_t flags) const;
