@@ -201,6 +201,8 @@ struct Field {
   Role role = Role::plain;
   Values values = Values::by_format;
 
+  bool is_stack() const { return format.kind == Format::stack; }
+
   Field counter() const { return changed(&Field::role, Role::counter); }
   Field gauge() const { return changed(&Field::role, Role::gauge); }
   /// Computed from the key of a row, not from its counters.

@@ -106,7 +106,7 @@ class HistogramLayout : public AggregateLayout {
   }
 
   static void frames(Session& s, const Field& key, const std::string& row) {
-    if (key.format.kind != Format::stack) return;
+    if (!key.is_stack()) return;
     auto value = key.read(row.data(), s.names.context);
     if (auto* all = std::get_if<Frames>(&value))
       for (auto& frame : *all) s.out.line(frame_line(frame));
@@ -123,7 +123,7 @@ std::string histogram_title(const AggregateReport& report, Session& s, const std
   std::string title;
   for (auto& k : report.fields) {
     auto format = k.format;
-    if (!s.config.holds(k.shown_with) || format.kind == Format::stack) continue;
+    if (!s.config.holds(k.shown_with) || k.is_stack()) continue;
     format.width = 0;
     auto value = coretap::show(format, k.read(row.data(), s.names.context), s.names);
     // As in similar tools: "pid = 123 comm"; a field without a title is appended to the last one.

@@ -1,6 +1,7 @@
 // A row for each set of keys, with a column for each percentile.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -111,11 +112,9 @@ class PercentileLayout : public AggregateLayout {
     line.key(key).begin_array();
     auto value = percentile_columns(report_.scale)[1].name;
     for (auto percent : percents_) {
-      line.begin_object().key("percent").real(percent).key(value);
-      if (counts.empty())
-        line.null();
-      else
-        line.number(fine_percentile(counts, percent));
+      line.begin_object().key("percent").real(percent);
+      line.number_or_null(
+          value, counts.empty() ? std::nullopt : std::optional(fine_percentile(counts, percent)));
       line.end_object();
     }
     line.end_array();

@@ -142,11 +142,7 @@ class EventReporter : public Reporter {
     JsonLine line("event", s.tool.name);
     line.text("time", iso_time(head.time_ns)).number("monotonic_ns", head.time_ns);
     columns_.json(line, data, s.names);
-    if (frames) {
-      line.key("kernel_stack").begin_array();
-      for (auto& frame : kernel_frames(s, *stacks_, *frames)) line.text(frame);
-      line.end_array();
-    }
+    if (frames) line.texts("kernel_stack", kernel_frames(s, *stacks_, *frames));
     if (with_callers_) {
       auto& user = callers(s, data);
       json_user_stack(line, user.frames, user.cut, user.guessed);

@@ -1,6 +1,7 @@
 #include "stacks/stack_layout.hpp"
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,13 +32,9 @@ const char* context(std::uint32_t state) {
 
 /// Null if only a name is known, or for a context other than a task.
 void json_ids(JsonLine& line, const stack_party& who) {
-  for (auto [name, id] : {std::pair{"pid", who.tgid}, std::pair{"tid", who.tid}}) {
-    line.key(name);
-    if (who.tid)
-      line.number(id);
-    else
-      line.null();
-  }
+  using Id = std::optional<std::uint64_t>;
+  line.number_or_null("pid", who.tid ? Id(who.tgid) : Id());
+  line.number_or_null("tid", who.tid ? Id(who.tid) : Id());
 }
 
 /// "    waker:           bash 1234"
@@ -58,20 +55,12 @@ std::string stack_marks(std::string_view cut, std::uint32_t guessed) {
 
 void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
                      std::uint32_t guessed) {
-  line.key("user_stack").begin_array();
-  for (auto& f : frames) line.text(f);
-  line.end_array().key("user_stack_truncated");
-  if (cut.empty())
-    line.null();
-  else
-    line.text(cut);
+  line.texts("user_stack", frames).text_or_null("user_stack_truncated", cut);
   line.number("user_stack_guessed", guessed);
 }
 
 void json_frames(JsonLine& line, const StackParty& p) {
-  line.key("kernel_stack").begin_array();
-  for (auto& f : p.kernel) line.text(f);
-  line.end_array();
+  line.texts("kernel_stack", p.kernel);
   json_user_stack(line, p.user, p.cut, p.guessed);
 }
 
