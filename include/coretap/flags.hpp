@@ -1,5 +1,4 @@
-// Names for system call arguments that are flags or enumerations: the only such
-// table.
+// Names for numbers: flags and other arguments of system calls, signals, capabilities.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +23,6 @@ std::span<const FlagWord> open_flag_words();
 bool open_reads_mode(std::uint64_t flags);
 /// Attributes of a mount, in struct mount_attr of mount_setattr(2).
 std::span<const FlagWord> mount_attribute_words();
-/// Capabilities, by number from 0 on.
-std::span<const FlagWord> capability_words();
 
 /// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one hexadecimal number, zero as "0".
 std::string flag_words(std::span<const FlagWord> words, std::uint64_t value);
@@ -38,5 +35,14 @@ std::optional<std::string> argument_words(std::string_view call, std::size_t num
 std::string signal_name(int number);
 /// Number of a signal from its name, with or without SIG, or from its number; 0: no such signal.
 int signal_number(std::string_view text);
+
+/// Capabilities (capabilities(7)), by number from 0 on.
+std::span<const FlagWord> capability_words();
+/// Name of any capability; the number itself if it is newer than this program.
+std::string capability_name(std::uint64_t number);
+/// Accepts "CAP_KILL", "kill", "5"; nullopt if this kernel has no such capability.
+std::optional<std::uint64_t> capability_number(std::string_view text);
+/// The highest capability number of this kernel.
+std::uint64_t last_capability();
 
 }  // namespace coretap

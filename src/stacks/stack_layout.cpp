@@ -17,7 +17,9 @@ constexpr char kRunnable[] = "[runnable]";  // preempted: waits for a CPU, not f
 constexpr char kStillWaiting[] = "[still waiting]";
 constexpr char kApart[] = "--";  // between the stacks of two tasks
 
-const char* context(std::uint32_t state) {
+constexpr std::string_view kTask = "task";
+
+std::string_view context(std::uint32_t state) {
   switch (state) {
     case STACK_IDLE:
       return "idle";
@@ -26,7 +28,7 @@ const char* context(std::uint32_t state) {
     case STACK_SOFTIRQ:
       return "softirq";
     default:
-      return "task";
+      return kTask;
   }
 }
 
@@ -65,16 +67,8 @@ void json_frames(JsonLine& line, const StackParty& p) {
 }
 
 std::string StackParty::name() const {
-  switch (who.state) {
-    case STACK_IDLE:
-      return "[idle]";
-    case STACK_IRQ:
-      return "[irq]";
-    case STACK_SOFTIRQ:
-      return "[softirq]";
-    default:
-      return {who.comm, strnlen(who.comm, sizeof who.comm)};
-  }
+  if (auto other = context(who.state); other != kTask) return fmt::format("[{}]", other);
+  return {who.comm, strnlen(who.comm, sizeof who.comm)};
 }
 
 std::uint64_t StackLayout::value(const stack_sum& sum) const {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "text/frames.hpp"
 #include "text/value.hpp"
 
 namespace coretap {

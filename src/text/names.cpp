@@ -10,12 +10,12 @@
 
 #include "coretap/config.hpp"
 #include "coretap/disks.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/symbols.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/core/shared.h"
-#include "text/frames.hpp"
 
 namespace coretap {
 
@@ -73,30 +73,19 @@ constexpr std::string_view kOldGfp[] = {
     "COMP",  "NOMEMALLOC", "HARDWALL",      "THISNODE", "ACCOUNT"};
 
 /// Named sets of flags in the kernel (include/linux/gfp_types.h), the largest first.
-struct GfpSet {
-  std::string_view name;
-  std::vector<std::string_view> flags;
+constexpr std::pair<std::string_view, std::string_view> kGfpSets[] = {
+    {"GFP_TRANSHUGE", "DIRECT_RECLAIM IO FS HARDWALL HIGHMEM MOVABLE COMP NOMEMALLOC NOWARN"},
+    {"GFP_TRANSHUGE_LIGHT", "IO FS HARDWALL HIGHMEM MOVABLE COMP NOMEMALLOC NOWARN"},
+    {"GFP_HIGHUSER_MOVABLE", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL HIGHMEM MOVABLE"},
+    {"GFP_HIGHUSER", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL HIGHMEM"},
+    {"GFP_USER", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL"},
+    {"GFP_KERNEL_ACCOUNT", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS ACCOUNT"},
+    {"GFP_KERNEL", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS"},
+    {"GFP_NOFS", "DIRECT_RECLAIM KSWAPD_RECLAIM IO"},
+    {"GFP_NOIO", "DIRECT_RECLAIM KSWAPD_RECLAIM"},
+    {"GFP_ATOMIC", "HIGH KSWAPD_RECLAIM"},
+    {"GFP_NOWAIT", "KSWAPD_RECLAIM"},
 };
-const std::vector<GfpSet>& gfp_sets() {
-  static const std::vector<GfpSet> sets = {
-      {"GFP_TRANSHUGE",
-       {"DIRECT_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC",
-        "NOWARN"}},
-      {"GFP_TRANSHUGE_LIGHT",
-       {"IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC", "NOWARN"}},
-      {"GFP_HIGHUSER_MOVABLE",
-       {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE"}},
-      {"GFP_HIGHUSER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM"}},
-      {"GFP_USER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL"}},
-      {"GFP_KERNEL_ACCOUNT", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "ACCOUNT"}},
-      {"GFP_KERNEL", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS"}},
-      {"GFP_NOFS", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO"}},
-      {"GFP_NOIO", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM"}},
-      {"GFP_ATOMIC", {"HIGH", "KSWAPD_RECLAIM"}},
-      {"GFP_NOWAIT", {"KSWAPD_RECLAIM"}},
-  };
-  return sets;
-}
 
 /// The format of enumerators in the kernel's trace output.
 std::string lower(std::string_view word) {
@@ -158,24 +147,24 @@ std::string Names::gfp(std::uint64_t flags) const {
     for (std::size_t i = 0; i < std::size(kOldGfp); i++) bits.emplace_back(kOldGfp[i], 1ULL << i);
   std::string text;
   auto rest = flags;
-  for (auto& set : gfp_sets()) {
+  auto bit_of = [&](std::string_view flag) {
+    auto known = std::ranges::find(bits, flag, [](auto& b) { return b.first; });
+    return known == bits.end() ? 0 : known->second;
+  };
+  for (auto [set, flags_of_set] : kGfpSets) {
     std::uint64_t mask = 0;
     bool complete = true;
-    for (auto flag : set.flags) {
-      auto bit = std::find_if(bits.begin(), bits.end(), [&](auto& b) { return b.first == flag; });
-      if (bit == bits.end())
-        complete = false;
-      else
-        mask |= bit->second;
+    while (!flags_of_set.empty()) {
+      auto bit = bit_of(take_until(flags_of_set, ' '));
+      complete &= bit != 0;
+      mask |= bit;
     }
-    if (complete && mask && (rest & mask) == mask) {
-      text = set.name;
-      rest &= ~mask;
-      // Until 6.2 GFP_ATOMIC had an additional flag (2973d8229b78).
-      for (auto& [name, bit] : bits)
-        if (set.name == "GFP_ATOMIC" && name == "ATOMIC") rest &= ~bit;
-      break;
-    }
+    if (!complete || (rest & mask) != mask) continue;
+    text = set;
+    rest &= ~mask;
+    // Until 6.2 GFP_ATOMIC had an additional flag (2973d8229b78).
+    if (set == "GFP_ATOMIC") rest &= ~bit_of("ATOMIC");
+    break;
   }
   for (auto& [name, bit] : bits)
     if (rest & bit) {
@@ -413,5 +402,13 @@ std::string show(const Format& format, const Value& value, const Names& names) {
   show(text, format, value, names);
   return text;
 }
+
+std::string folded(const Frames& frames, std::string before) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+    before += (before.empty() ? "" : ";") + folded_word(*frame);
+  return before;
+}
+
+std::string frame_line(std::string_view frame) { return "        " + printable(frame); }
 
 }  // namespace coretap

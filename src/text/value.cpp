@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "text/frames.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap {
 
