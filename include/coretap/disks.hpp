@@ -1,9 +1,10 @@
-// Disks, from /sys/block.
+// Disks, from /sys/block, and errors of their requests.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "coretap/fields.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
@@ -24,5 +25,8 @@ std::uint64_t disks();
 
 /// Number of requests that the queues of all disks can hold at once.
 std::uint64_t block_requests();
+
+/// Reason for a failed I/O, for as::error; null: no error. Negative: errno, positive: blk_status_t.
+Value block_error(std::int32_t status);
 
 }  // namespace coretap

@@ -201,55 +201,33 @@ struct Field {
   Role role = Role::plain;
   Values values = Values::by_format;
 
-  Field counter() const { return as_role(Role::counter); }
-  Field gauge() const { return as_role(Role::gauge); }
+  bool is_stack() const { return format.kind == Format::stack; }
+
+  Field counter() const { return changed(&Field::role, Role::counter); }
+  Field gauge() const { return changed(&Field::role, Role::gauge); }
   /// Computed from the key of a row, not from its counters.
-  Field key_part() const { return as_role(Role::plain); }
+  Field key_part() const { return changed(&Field::role, Role::plain); }
   /// A number whose sums are meaningless.
-  Field no_metric() const { return as_role(Role::derived); }
-  Field bounded() const { return as_label(Values::bounded); }
-  Field capped() const { return as_label(Values::capped); }
-  Field unbounded() const { return as_label(Values::unbounded); }
-  Field or_null() const {
-    Field f = *this;
-    f.nullable = true;
-    return f;
-  }
-  Field in_text() const {
-    Field f = *this;
-    f.table_only = true;
-    return f;
-  }
-  Field with(std::string_view option) const {
-    Field f = *this;
-    f.shown_with = option;
-    return f;
-  }
-  Field only(std::string_view option) const {
-    Field f = *this;
-    f.only_with = option;
-    return f;
-  }
+  Field no_metric() const { return changed(&Field::role, Role::derived); }
+  Field bounded() const { return changed(&Field::values, Values::bounded); }
+  Field capped() const { return changed(&Field::values, Values::capped); }
+  Field unbounded() const { return changed(&Field::values, Values::unbounded); }
+  Field or_null() const { return changed(&Field::nullable, true); }
+  Field in_text() const { return changed(&Field::table_only, true); }
+  Field with(std::string_view option) const { return changed(&Field::shown_with, option); }
+  Field only(std::string_view option) const { return changed(&Field::only_with, option); }
   Field milliseconds(std::string_view title_then) const {
-    Field f = *this;
-    f.millisecond_title = title_then;
-    return f;
+    return changed(&Field::millisecond_title, title_then);
   }
   Field nanoseconds(std::string_view title_then) const {
-    Field f = *this;
-    f.nanosecond_title = title_then;
-    return f;
+    return changed(&Field::nanosecond_title, title_then);
   }
 
  private:
-  Field as_role(Role r) const {
+  template <class T>
+  Field changed(T Field::*member, T value) const {
     Field f = *this;
-    f.role = r;
-    return f;
-  }
-  Field as_label(Values v) const {
-    Field f = *this;
-    f.values = v;
+    f.*member = value;
     return f;
   }
 };

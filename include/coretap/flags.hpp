@@ -1,5 +1,4 @@
-// Names for system call arguments that are flags or enumerations: the only such
-// table.
+// Names for numbers: flags and other arguments of system calls, signals, capabilities.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -36,5 +35,14 @@ std::optional<std::string> argument_words(std::string_view call, std::size_t num
 std::string signal_name(int number);
 /// Number of a signal from its name, with or without SIG, or from its number; 0: no such signal.
 int signal_number(std::string_view text);
+
+/// Capabilities (capabilities(7)), by number from 0 on.
+std::span<const FlagWord> capability_words();
+/// Name of any capability; the number itself if it is newer than this program.
+std::string capability_name(std::uint64_t number);
+/// Accepts "CAP_KILL", "kill", "5"; nullopt if this kernel has no such capability.
+std::optional<std::uint64_t> capability_number(std::string_view text);
+/// The highest capability number of this kernel.
+std::uint64_t last_capability();
 
 }  // namespace coretap

@@ -38,8 +38,4 @@ struct HistogramScale {
 
 std::uint64_t histogram_count(const hist& h);
 
-/// The value below which a fraction `part` (0 to 1) of all values is, in units, interpolated
-/// within its slot; 0 without values. In a log2 histogram it may be off by up to the slot's width.
-double percentile(const hist& h, const HistogramScale& scale, double part);
-
 }  // namespace coretap

@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "coretap/sanitize.hpp"
 
@@ -24,6 +27,17 @@ class JsonLine {
     return *this;
   }
   JsonLine& text(std::string_view k, std::string_view v) { return key(k).text(v); }
+  JsonLine& text_or_null(std::string_view k, std::string_view v) {
+    return v.empty() ? key(k).null() : text(k, v);
+  }
+  JsonLine& texts(const std::vector<std::string>& all) {
+    begin_array();
+    for (auto& v : all) text(v);
+    return end_array();
+  }
+  JsonLine& texts(std::string_view k, const std::vector<std::string>& all) {
+    return key(k).texts(all);
+  }
   JsonLine& text(std::string_view v) {
     auto json = json_string(v);
     writer_.RawValue(json.data(), json.size(), rapidjson::kStringType);
@@ -33,6 +47,9 @@ class JsonLine {
   JsonLine& number(std::uint64_t v) {
     writer_.Uint64(v);
     return *this;
+  }
+  JsonLine& number_or_null(std::string_view k, std::optional<std::uint64_t> v) {
+    return v ? number(k, *v) : key(k).null();
   }
   JsonLine& integer(std::int64_t v) {
     writer_.Int64(v);

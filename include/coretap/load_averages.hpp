@@ -2,9 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "coretap/fields.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
@@ -24,8 +22,5 @@ Result<LoadAverages> load_averages(const std::string& path = "/proc/loadavg");
 std::string load_line(const LoadAverages& averages);
 /// The same with the numbers of tasks that are shown.
 std::string load_summary(const LoadAverages& averages);
-
-/// Output fields of LoadAverages.
-std::vector<Field> load_average_fields();
 
 }  // namespace coretap

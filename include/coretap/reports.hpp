@@ -146,8 +146,7 @@ struct AggregateReport {
   std::string_view at_intervals = {};
 
   AggregateReport runs_at_intervals(std::string_view program) && {
-    at_intervals = program;
-    return std::move(*this);
+    return set(&AggregateReport::at_intervals, program);
   }
   /// A row: key, value, and room for its owner (struct task_id).
   std::size_t owner_at() const { return value_at + value_size; }
@@ -155,22 +154,17 @@ struct AggregateReport {
 
   /// "they are of interrupts": there is then no --by for owners.
   AggregateReport without_owner(std::string_view why) && {
-    no_owner = why;
-    return std::move(*this);
+    return set(&AggregateReport::no_owner, why);
   }
   AggregateReport in_milliseconds() && {
     scale.step = 1'000'000;
     return std::move(*this);
   }
   /// Unit and width of the histograms' slots.
-  AggregateReport scaled(HistogramScale slots) && {
-    scale = slots;
-    return std::move(*this);
-  }
+  AggregateReport scaled(HistogramScale slots) && { return set(&AggregateReport::scale, slots); }
   /// Number of counters at the start of the value that count events.
   AggregateReport counted_by(std::size_t counters) && {
-    event_counters = counters;
-    return std::move(*this);
+    return set(&AggregateReport::event_counters, counters);
   }
   template <auto Member>
   AggregateReport with_largest() && {
@@ -186,40 +180,23 @@ struct AggregateReport {
     totals_size = sizeof(Record);
     return std::move(*this);
   }
-  AggregateReport with_averages() && {
-    averages = true;
-    return std::move(*this);
-  }
-  AggregateReport always_timed() && {
-    time_when = {};
-    return std::move(*this);
-  }
+  AggregateReport with_averages() && { return set(&AggregateReport::averages, true); }
+  AggregateReport always_timed() && { return set(&AggregateReport::time_when, std::string_view()); }
   template <class Value, std::string (*Words)(const Value&)>
   AggregateReport with_total() && {
     total = [](const void* counters) { return Words(*static_cast<const Value*>(counters)); };
     return std::move(*this);
   }
   /// Keys are small numbers: values are in per-CPU slots, with their index as key.
-  AggregateReport by_slots() && {
-    keyless = true;
-    return std::move(*this);
-  }
-  AggregateReport with_callers() && {
-    callers = true;
-    return std::move(*this);
-  }
-  AggregateReport ascending() && {
-    largest_last = true;
-    return std::move(*this);
-  }
+  AggregateReport by_slots() && { return set(&AggregateReport::keyless, true); }
+  AggregateReport with_callers() && { return set(&AggregateReport::callers, true); }
+  AggregateReport ascending() && { return set(&AggregateReport::largest_last, true); }
   AggregateReport timed_with(std::string_view option) && {
-    header_when = option;
-    return std::move(*this);
+    return set(&AggregateReport::header_when, option);
   }
   AggregateReport sorted_also_by(
       std::vector<std::pair<std::string_view, std::string_view>> words) && {
-    sort_words = std::move(words);
-    return std::move(*this);
+    return set(&AggregateReport::sort_words, std::move(words));
   }
   template <class Line, bool (*Wanted)(const Line&, const FieldContext&)>
   AggregateReport only() && {
@@ -249,8 +226,12 @@ struct AggregateReport {
     numbers = every;
     return std::move(*this);
   }
-  AggregateReport on_screen() && {
-    layout = screen;
+  AggregateReport on_screen() && { return set(&AggregateReport::layout, screen); }
+
+ private:
+  template <class T>
+  AggregateReport set(T AggregateReport::*member, T value) {
+    this->*member = std::move(value);
     return std::move(*this);
   }
 };
@@ -388,31 +369,25 @@ struct StackReport {
   /// Samples are CPU clock ticks: each accounts for the time until the next one.
   bool ticks = false;
 
-  StackReport by_ticks() const {
-    auto report = *this;
-    report.ticks = true;
-    return report;
-  }
-  StackReport at_intervals() const {
-    auto report = *this;
-    report.deltas = true;
-    return report;
-  }
+  StackReport by_ticks() const { return changed(&StackReport::ticks, true); }
+  StackReport at_intervals() const { return changed(&StackReport::deltas, true); }
   /// bpf/lib/sched/still_waiting.bpf.h; the tool has the hook waits_under_way().
   StackReport with_waits() const {
-    auto report = *this;
-    report.waits_by = "on_waiting";
-    return report;
+    return changed(&StackReport::waits_by, std::string_view("on_waiting"));
   }
   /// Rows by task name have no process to look up functions in, unless this option is given.
   StackReport user_stacks_with(std::string_view option) const {
-    auto report = *this;
-    report.user_stacks_when = option;
-    return report;
+    return changed(&StackReport::user_stacks_when, option);
   }
   StackReport annotated_with(std::string_view option) const {
+    return changed(&StackReport::annotated_when, option);
+  }
+
+ private:
+  template <class T>
+  StackReport changed(T StackReport::*member, T value) const {
     auto report = *this;
-    report.annotated_when = option;
+    report.*member = value;
     return report;
   }
 };

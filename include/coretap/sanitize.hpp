@@ -28,4 +28,14 @@ std::string xml_text(std::string_view text);
 /// One CSV field (RFC 4180), printable.
 std::string csv_field(std::string_view text);
 
+/// For YAML, SQL and command lines: puts a backslash before each quote and each backslash.
+inline std::string quoted(std::string_view text, char quote) {
+  std::string out(1, quote);
+  for (char c : text) {
+    if (c == quote || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + quote;
+}
+
 }  // namespace coretap

@@ -6,59 +6,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <iterator>
 
 #include <fmt/format.h>
 
+#include "coretap/flags.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 
 namespace coretap {
 
 namespace {
-
-/// By number, as in linux/capability.h.
-constexpr std::string_view kNames[] = {"CAP_CHOWN",
-                                       "CAP_DAC_OVERRIDE",
-                                       "CAP_DAC_READ_SEARCH",
-                                       "CAP_FOWNER",
-                                       "CAP_FSETID",
-                                       "CAP_KILL",
-                                       "CAP_SETGID",
-                                       "CAP_SETUID",
-                                       "CAP_SETPCAP",
-                                       "CAP_LINUX_IMMUTABLE",
-                                       "CAP_NET_BIND_SERVICE",
-                                       "CAP_NET_BROADCAST",
-                                       "CAP_NET_ADMIN",
-                                       "CAP_NET_RAW",
-                                       "CAP_IPC_LOCK",
-                                       "CAP_IPC_OWNER",
-                                       "CAP_SYS_MODULE",
-                                       "CAP_SYS_RAWIO",
-                                       "CAP_SYS_CHROOT",
-                                       "CAP_SYS_PTRACE",
-                                       "CAP_SYS_PACCT",
-                                       "CAP_SYS_ADMIN",
-                                       "CAP_SYS_BOOT",
-                                       "CAP_SYS_NICE",
-                                       "CAP_SYS_RESOURCE",
-                                       "CAP_SYS_TIME",
-                                       "CAP_SYS_TTY_CONFIG",
-                                       "CAP_MKNOD",
-                                       "CAP_LEASE",
-                                       "CAP_AUDIT_WRITE",
-                                       "CAP_AUDIT_CONTROL",
-                                       "CAP_SETFCAP",
-                                       "CAP_MAC_OVERRIDE",
-                                       "CAP_MAC_ADMIN",
-                                       "CAP_SYSLOG",
-                                       "CAP_WAKE_ALARM",
-                                       "CAP_BLOCK_SUSPEND",
-                                       "CAP_AUDIT_READ",
-                                       "CAP_PERFMON",
-                                       "CAP_BPF",
-                                       "CAP_CHECKPOINT_RESTORE"};
 
 struct Sets {
   std::uint64_t effective = 0, permitted = 0;
@@ -84,10 +41,13 @@ void set_sets(const Sets& sets) {
 
 }  // namespace
 
-std::string_view name_of(Capability capability) { return kNames[static_cast<int>(capability)]; }
+std::string_view name_of(Capability capability) {
+  return capability_words()[static_cast<std::size_t>(capability)].name;
+}
 
 std::string capability_name(std::uint64_t number) {
-  return number < std::size(kNames) ? std::string(kNames[number]) : std::to_string(number);
+  auto known = capability_words();
+  return number < known.size() ? std::string(known[number].name) : std::to_string(number);
 }
 
 std::optional<std::uint64_t> capability_number(std::string_view text) {
@@ -96,14 +56,14 @@ std::optional<std::uint64_t> capability_number(std::string_view text) {
   std::string name;
   for (char c : text) name += static_cast<char>(toupper(static_cast<unsigned char>(c)));
   if (!name.starts_with("CAP_")) name.insert(0, "CAP_");
-  for (std::uint64_t number = 0; number < std::size(kNames); number++)
-    if (kNames[number] == name) return number;
+  for (auto& capability : capability_words())
+    if (capability.name == name) return capability.value;
   return {};
 }
 
 std::uint64_t last_capability() {
   auto last = read_number("/proc/sys/kernel/cap_last_cap");
-  return last && *last >= 0 ? static_cast<std::uint64_t>(*last) : std::size(kNames) - 1;
+  return last && *last >= 0 ? static_cast<std::uint64_t>(*last) : capability_words().size() - 1;
 }
 
 bool CapabilitySet::has(Capability capability) const {
@@ -127,8 +87,8 @@ CapabilitySet CapabilitySet::of_bits(std::uint64_t bits) {
 
 std::string CapabilitySet::names() const {
   std::string text;
-  for (std::size_t i = 0; i < std::size(kNames); i++)
-    if (bits_ >> i & 1) text += (text.empty() ? "" : " ") + std::string(kNames[i]);
+  for (auto& [name, number, mask] : capability_words())
+    if (bits_ >> number & 1) text += (text.empty() ? "" : " ") + std::string(name);
   return text;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "coretap/capability_names.hpp"
+#include "coretap/flags.hpp"
 
 namespace coretap {
 

@@ -40,6 +40,16 @@ std::string reason(int error) {
   return error == kNotSupported ? "not supported" : strerror(error);
 }
 
+constexpr bpf_insn kReturn[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                                {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+
+/// No descriptor, with errno: this kernel refuses a program of these instructions and kReturn.
+Fd load(bpf_prog_type type, std::vector<bpf_insn> program,
+        const bpf_prog_load_opts* options = nullptr) {
+  program.insert(program.end(), std::begin(kReturn), std::end(kReturn));
+  return Fd(bpf_prog_load(type, "coretap_probe", "GPL", program.data(), program.size(), options));
+}
+
 }  // namespace
 
 void Kernel::release() {
@@ -163,12 +173,10 @@ const std::string& Kernel::fentry_refusal() {
   // This function exists in every kernel and may be traced.
   auto id = function_type("vfs_read");
   if (!id) return *(fentry_ = "no kernel type information");
-  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
-                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = BPF_TRACE_FENTRY;
   options.attach_btf_id = id;
-  Fd fd(bpf_prog_load(BPF_PROG_TYPE_TRACING, "coretap_probe", "GPL", program, 2, &options));
+  auto fd = load(BPF_PROG_TYPE_TRACING, {}, &options);
   if (fd.get() < 0) {
     fentry_ = fmt::format("the kernel refuses to load it ({})", reason(errno));
     return *fentry_;
@@ -198,11 +206,9 @@ const std::string& Kernel::kprobe_refusal(std::string_view function) {
 const std::string& Kernel::kprobe_multi_refusal() {
   if (kprobe_multi_) return *kprobe_multi_;
   kprobe_multi_ = "";
-  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
-                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = kKprobeMulti;
-  Fd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "coretap_probe", "GPL", program, 2, &options));
+  auto fd = load(BPF_PROG_TYPE_KPROBE, {}, &options);
   const char* function = "vfs_read";  // exists in every kernel
   KprobeMulti wish{};
   wish.program = static_cast<std::uint32_t>(fd.get());
@@ -219,14 +225,11 @@ const std::string& Kernel::kprobe_multi_refusal() {
 
 bool Kernel::has_exchange() {
   if (exchange_) return *exchange_;
-  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
-                              {BPF_STX | BPF_DW | BPF_MEM, BPF_REG_10, 0, -8, 0},
-                              {BPF_STX | BPF_DW | BPF_ATOMIC, BPF_REG_10, 0, -8, BPF_XCHG},
-                              {BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
-                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  Fd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "coretap_probe", "GPL", program, std::size(program),
-                      nullptr));
-  return *(exchange_ = fd.get() >= 0);
+  auto fd =
+      load(BPF_PROG_TYPE_KPROBE, {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                                  {BPF_STX | BPF_DW | BPF_MEM, BPF_REG_10, 0, -8, 0},
+                                  {BPF_STX | BPF_DW | BPF_ATOMIC, BPF_REG_10, 0, -8, BPF_XCHG}});
+  return *(exchange_ = static_cast<bool>(fd));
 }
 
 std::vector<std::uint32_t> Kernel::structures(const std::vector<std::string_view>& names) {
@@ -240,14 +243,10 @@ Kernel::Casts Kernel::casts(const std::vector<std::string_view>& names) {
   auto known = std::find_if(ids.begin(), ids.end(), [](auto id) { return id != 0; });
   if (known == ids.end()) return {};
   // Calls of kernel functions depend on the JIT compiler, too: load a program.
-  const bpf_insn program[] = {
-      {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0},
-      {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, static_cast<std::int32_t>(*known)},
-      {BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, function},
-      {BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
-      {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  Fd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "coretap_probe", "GPL", program, std::size(program),
-                      nullptr));
+  auto fd = load(BPF_PROG_TYPE_KPROBE,
+                 {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0},
+                  {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, static_cast<std::int32_t>(*known)},
+                  {BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, function}});
   return fd ? Casts{static_cast<std::uint32_t>(function), std::move(ids)} : Casts{};
 }
 
@@ -328,6 +327,18 @@ Result<void> read_cpus() {
 std::vector<int> online_cpus() {
   read_online();
   return last_online;
+}
+
+std::vector<int> nodes_of_cpus(int cpus, const std::string& directory) {
+  std::vector<int> nodes(static_cast<std::size_t>(cpus), -1);
+  auto online = read_file(directory + "/online");
+  // Kernels without NUMA lack this directory; all CPUs are on one node then.
+  if (!online) nodes.assign(nodes.size(), 0);
+  for (int node : parse_cpus(online.value_or("")))
+    for (std::size_t cpu = 0; cpu < nodes.size(); cpu++)
+      if (access(fmt::format("{}/node{}/cpu{}", directory, node, cpu).c_str(), F_OK) == 0)
+        nodes[cpu] = node;
+  return nodes;
 }
 
 std::uint64_t max_tasks() {

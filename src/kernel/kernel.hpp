@@ -94,6 +94,8 @@ std::string lockdown();        ///< "none", "integrity", "confidentiality", "" i
 std::string kernel_release();  ///< uname -r
 /// Fails if the lists of CPUs cannot be read; the functions below then return CPU 0 only.
 Result<void> read_cpus();
+/// The NUMA node of each CPU, including offline CPUs; -1: not known.
+std::vector<int> nodes_of_cpus(int cpus, const std::string& directory = "/sys/devices/system/node");
 std::uint64_t max_tasks();  ///< maximum number of threads
 
 /// A descriptor of a tracefs directory; if it is mounted nowhere, mounts it for this process alone.

@@ -40,23 +40,4 @@ std::string load_summary(const LoadAverages& a) {
                      a.uninterruptible);
 }
 
-std::vector<Field> load_average_fields() {
-  std::vector<Field> all = {
-      field<&LoadAverages::one>("load_1m", "", as::number, "load average of the last minute"),
-      field<&LoadAverages::five>("load_5m", "", as::number, "load average of five minutes"),
-      field<&LoadAverages::fifteen>("load_15m", "", as::number, "load average of fifteen minutes"),
-      field<&LoadAverages::runnable>(
-          "runnable_tasks", "", as::number,
-          "runnable tasks that pass the filters, including running ones"),
-      field<&LoadAverages::uninterruptible>("uninterruptible_tasks", "", as::number,
-                                            "uninterruptible tasks that pass the filters"),
-      field<&LoadAverages::running>("system_running", "", as::number,
-                                    "runnable tasks of the machine, as in /proc/loadavg"),
-      field<&LoadAverages::total>("system_tasks", "", as::number,
-                                  "tasks of the machine, as in /proc/loadavg"),
-  };
-  for (auto& f : all) f = f.gauge();
-  return all;
-}
-
 }  // namespace coretap

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "coretap/fd.hpp"
 #include "coretap/json.hpp"
@@ -35,17 +37,16 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostPath = 4096;
 constexpr std::string_view kNobody = "-";
 
-/// Sets the kind of object from a descriptor's link; false: not a BPF object.
-bool kind_of(std::string_view link, BpfKind& kind) {
-  if (link == "anon_inode:bpf-prog")
-    kind = BpfKind::prog;
-  else if (link == "anon_inode:bpf-map")
-    kind = BpfKind::map;
-  else if (link == "anon_inode:bpf_link" || link == "anon_inode:[bpf_link]")
-    kind = BpfKind::link;
-  else
-    return false;
-  return true;
+/// The kind of object that a descriptor's link names; none: not a BPF object.
+std::optional<BpfKind> kind_of(std::string_view link) {
+  constexpr std::pair<std::string_view, BpfKind> kLinks[] = {
+      {"anon_inode:bpf-prog", BpfKind::prog},
+      {"anon_inode:bpf-map", BpfKind::map},
+      {"anon_inode:bpf_link", BpfKind::link},
+      {"anon_inode:[bpf_link]", BpfKind::link}};
+  for (auto& [name, kind] : kLinks)
+    if (name == link) return kind;
+  return {};
 }
 
 std::string keyed(BpfKind kind) {
@@ -182,21 +183,14 @@ class Objects {
   }
 
   static std::string attach_word(std::uint32_t type) {
-    switch (type) {
-      case BPF_TRACE_RAW_TP:
-        return "tp_btf";
-      case BPF_TRACE_FENTRY:
-        return "fentry";
-      case BPF_TRACE_FEXIT:
-        return "fexit";
-      case BPF_MODIFY_RETURN:
-        return "fmod_ret";
-      case BPF_LSM_MAC:
-        return "lsm";
-      default:
-        return type_name([](auto t) { return libbpf_bpf_attach_type_str(bpf_attach_type(t)); },
-                         type);
-    }
+    constexpr std::pair<std::uint32_t, const char*> kWords[] = {{BPF_TRACE_RAW_TP, "tp_btf"},
+                                                                {BPF_TRACE_FENTRY, "fentry"},
+                                                                {BPF_TRACE_FEXIT, "fexit"},
+                                                                {BPF_MODIFY_RETURN, "fmod_ret"},
+                                                                {BPF_LSM_MAC, "lsm"}};
+    for (auto& [known, word] : kWords)
+      if (known == type) return word;
+    return type_name([](auto t) { return libbpf_bpf_attach_type_str(bpf_attach_type(t)); }, type);
   }
 
   /// Repeats the query, with a buffer for the text.
@@ -313,11 +307,10 @@ std::string pid_words(const BpfHolder* holder) {
 }
 
 void add_holder(JsonLine& line, const BpfHolder* holder) {
-  line.key("pid");
   if (holder)
-    line.number(holder->pid).text("comm", holder->comm);
+    line.number("pid", holder->pid).text("comm", holder->comm);
   else
-    line.null().key("comm").null();
+    line.key("pid").null().key("comm").null();
 }
 
 // ---- counts ----
@@ -397,16 +390,10 @@ void print_object(Sink& out, bool json, bool measured, const BpfHolder* holder, 
         .number("value_bytes", d.value_bytes)
         .number("max_entries", d.entries);
   if (object.kind == BpfKind::prog) {
-    auto number = [&](std::string_view key, bool there, std::uint64_t n) {
-      line.key(key);
-      if (there)
-        line.number(n);
-      else
-        line.null();
-    };
-    number("runs", runs, d.runs);
-    number("run_time_ns", runs, d.run_time_ns);
-    number("average_ns", runs && d.runs, d.runs ? d.run_time_ns / d.runs : 0);
+    using Number = std::optional<std::uint64_t>;
+    line.number_or_null("runs", runs ? Number(d.runs) : Number());
+    line.number_or_null("run_time_ns", runs ? Number(d.run_time_ns) : Number());
+    line.number_or_null("average_ns", d.runs ? Number(d.run_time_ns / d.runs) : Number());
     line.number("recursion_misses", d.missed);
   }
   out.line(line.finish());
@@ -465,10 +452,9 @@ BpfHolders bpf_holders(const std::string& proc) {
       std::error_code gone;
       auto link = fs::read_symlink(at->path(), gone).native();
       auto fd = at->path().filename().native();
-      BpfKind kind{};
-      if (kind_of(link, kind)) {
-        auto id = read_keyed(fmt::format("{}/fdinfo/{}", directory, fd), keyed(kind));
-        if (id) holder.objects.insert({kind, static_cast<std::uint32_t>(*id)});
+      if (auto kind = kind_of(link)) {
+        auto id = read_keyed(fmt::format("{}/fdinfo/{}", directory, fd), keyed(*kind));
+        if (id) holder.objects.insert({*kind, static_cast<std::uint32_t>(*id)});
       } else if (link == "anon_inode:[perf_event]") {
         if (auto number = parse_unsigned(fd))
           holder.perf_events.push_back(static_cast<std::uint32_t>(*number));
@@ -494,10 +480,9 @@ int run_bpflist(const Config& config, const std::vector<std::string>&) {
   auto held = bpf_holders();
   Objects objects;
   const bool ids = objects.read_ids();
-  const int refused = errno;
-  if (!ids && config.given("list"))
-    return list_failed("bpflist", {"cannot list BPF objects", strerror(refused),
-                                   "run as root: the kernel asks for CAP_SYS_ADMIN", kUnsupported});
+  const Error refused{"cannot list BPF objects", strerror(errno),
+                      "run as root: the kernel asks for CAP_SYS_ADMIN", kUnsupported};
+  if (!ids && config.given("list")) return list_failed("bpflist", refused);
   auto alone = std::move(objects.ids);
   for (auto& holder : held.holders)
     for (auto& object : holder.objects) alone.erase(object);
@@ -507,9 +492,7 @@ int run_bpflist(const Config& config, const std::vector<std::string>&) {
   auto status = end_of(out);
   if (rows) notes(held, ids);
   if (rows || status != kOk) return status;
-  if (!ids)
-    return list_failed("bpflist", {"cannot list BPF objects", strerror(refused),
-                                   "run as root: the kernel asks for CAP_SYS_ADMIN", kUnsupported});
+  if (!ids) return list_failed("bpflist", refused);
   return list_failed("bpflist", {"there are no BPF programs, maps or links here", {}, {}});
 }
 

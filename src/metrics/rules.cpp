@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "coretap/quoted.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap::metrics {
 

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/help.hpp"
-#include "coretap/quoted.hpp"
+#include "coretap/sanitize.hpp"
 #include "text/json_kinds.hpp"
 
 namespace coretap::metrics {

@@ -17,7 +17,7 @@
 
 #include "coretap/disks.hpp"
 #include "coretap/small_files.hpp"
-#include "kernel/nodes.hpp"
+#include "kernel/kernel.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 

@@ -10,8 +10,6 @@
 
 namespace coretap {
 
-inline bool is_stack(const Field& f) { return f.format.kind == Format::stack; }
-
 /// The data that a layout shows in one report.
 struct AggregateReading {
   std::vector<std::string>& rows;            ///< key and counters of each row, in order
@@ -41,11 +39,9 @@ class AggregateLayout {
 std::unique_ptr<AggregateLayout> make_histogram_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_heatmap_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report);
-std::unique_ptr<AggregateLayout> make_interval_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& report);
-/// Replaces all of them if there is a Session::exporter.
-std::unique_ptr<AggregateLayout> make_exporter_layout();
 
+hist hist_of(const AggregateReport& report, const std::string& row);
 /// "disk = sda, flags = Write": the requested keys of a histogram, without stacks.
 std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row);
 

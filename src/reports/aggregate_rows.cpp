@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace coretap {
 
@@ -84,23 +85,17 @@ void AggregateRows::merge_by(std::vector<std::string>& rows, const std::vector<F
 void AggregateRows::sort(std::vector<std::string>& rows, const FieldContext& context) const {
   if (sort_.empty()) return;
   // Reads each row's fields once: comparing costs less than reading.
-  std::vector<Value> values;
-  values.reserve(rows.size() * sort_.size());
-  for (auto& row : rows)
+  std::vector<std::pair<std::vector<Value>, std::string>> all;
+  all.reserve(rows.size());
+  for (auto& row : rows) {
+    std::vector<Value> values;
+    values.reserve(sort_.size());
     for (auto* f : sort_) values.push_back(f->read(row.data(), context));
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
-    for (std::size_t i = 0; i < sort_.size(); i++) {
-      auto &of_a = values[a * sort_.size() + i], &of_b = values[b * sort_.size() + i];
-      if (of_a != of_b) return reversed_ ? of_a < of_b : of_a > of_b;
-    }
-    return false;
-  });
-  std::vector<std::string> sorted;
-  sorted.reserve(rows.size());
-  for (auto at : order) sorted.push_back(std::move(rows[at]));
-  rows = std::move(sorted);
+    all.emplace_back(std::move(values), std::move(row));
+  }
+  std::ranges::stable_sort(
+      all, [&](auto& a, auto& b) { return reversed_ ? a.first < b.first : a.first > b.first; });
+  std::ranges::transform(all, rows.begin(), [](auto& one) { return std::move(one.second); });
 }
 
 }  // namespace coretap

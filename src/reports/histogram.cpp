@@ -78,25 +78,6 @@ std::uint64_t histogram_count(const hist& h) {
   return count;
 }
 
-double percentile(const hist& h, const HistogramScale& scale, double part) {
-  auto wanted = part * static_cast<double>(histogram_count(h));
-  double before = 0;
-  int last = 0;
-  for (int i = 0; i < HIST_SLOTS; i++) {
-    if (!h.slots[i]) continue;
-    last = i;
-    auto here = static_cast<double>(h.slots[i]);
-    if (before + here >= wanted) {
-      auto from = static_cast<double>(scale.from(i));
-      // The last slot has no upper bound.
-      auto width = i == HIST_SLOTS - 1 ? 0 : static_cast<double>(scale.below(i)) - from;
-      return from + width * std::max(0.0, wanted - before) / here;
-    }
-    before += here;
-  }
-  return before > 0 ? static_cast<double>(scale.from(last)) : 0;
-}
-
 std::string draw_histogram(const hist& h, const HistogramScale& scale, int columns) {
   int first = 0, last = HIST_SLOTS - 1;
   while (last >= 0 && !h.slots[last]) last--;

@@ -1,5 +1,4 @@
 // --heatmap: a line for each histogram, or a picture of all of them.
-#include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
@@ -44,12 +43,12 @@ class HeatMapLayout : public AggregateLayout {
     ended_ns_ = monotonic_ns();
     if (map_) {
       map_->begin_column(wall_time(ended_ns_));
-      for (auto& row : r.rows) map_->add(histogram_title(report_, s, row), hist_of(row));
+      for (auto& row : r.rows) map_->add(histogram_title(report_, s, row), hist_of(report_, row));
     }
     if (s.config.format != OutputFormat::text) {
       data_->show(s, r);
     } else if (!map_) {
-      for (auto& row : r.rows) line(s, histogram_title(report_, s, row), hist_of(row));
+      for (auto& row : r.rows) line(s, histogram_title(report_, s, row), hist_of(report_, row));
       if (r.rows.empty()) line(s, {}, hist{});
     }
   }
@@ -60,12 +59,6 @@ class HeatMapLayout : public AggregateLayout {
   }
 
  private:
-  hist hist_of(const std::string& row) const {
-    hist h;
-    memcpy(&h, row.data() + report_.value_at, sizeof h);
-    return h;
-  }
-
   void line(Session& s, const std::string& title, const hist& h) {
     int slots = scale_.linear ? HIST_SLOTS : kSlots;
     int width = !scale_.linear && text_columns() >= 80 ? 2 : 1;

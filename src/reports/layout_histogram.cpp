@@ -6,7 +6,6 @@
 #include "coretap/clock.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/histogram.hpp"
-#include "text/frames.hpp"
 #include "text/terminal.hpp"
 #include "text/value.hpp"
 
@@ -38,9 +37,12 @@ class HistogramLayout : public AggregateLayout {
       s.out.line(s.config.given("timestamp") ? "\n" + wall_time() : "");
       if (report_.totals_size) s.out.line(totals_line(s, r));
     }
+    // If there is a single histogram, or totals, also writes intervals without events.
+    if (r.rows.empty() && s.config.format != OutputFormat::text &&
+        (keys_.empty() || !report_.totals.empty()))
+      r.rows.emplace_back(report_.row_size(), '\0');
     for (auto& row : r.rows) {
-      hist h;
-      memcpy(&h, row.data() + report_.value_at, sizeof h);
+      auto h = hist_of(report_, row);
       if (s.config.format == OutputFormat::json)
         json(s, r, row, h);
       else if (s.config.format == OutputFormat::csv)
@@ -48,13 +50,6 @@ class HistogramLayout : public AggregateLayout {
       else
         text(s, row, h);
     }
-    // If there is a single histogram, or totals, also prints intervals without events.
-    if (!r.rows.empty() || (!keys_.empty() && report_.totals.empty())) return;
-    std::string no_keys(report_.row_size(), '\0');
-    if (s.config.format == OutputFormat::json)
-      json(s, r, no_keys, hist{});
-    else if (s.config.format == OutputFormat::csv)
-      csv(s, r, no_keys, hist{});
   }
 
  private:
@@ -106,7 +101,7 @@ class HistogramLayout : public AggregateLayout {
   }
 
   static void frames(Session& s, const Field& key, const std::string& row) {
-    if (key.format.kind != Format::stack) return;
+    if (!key.is_stack()) return;
     auto value = key.read(row.data(), s.names.context);
     if (auto* all = std::get_if<Frames>(&value))
       for (auto& frame : *all) s.out.line(frame_line(frame));
@@ -119,11 +114,17 @@ class HistogramLayout : public AggregateLayout {
 
 }  // namespace
 
+hist hist_of(const AggregateReport& report, const std::string& row) {
+  hist h;
+  memcpy(&h, row.data() + report.value_at, sizeof h);
+  return h;
+}
+
 std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row) {
   std::string title;
   for (auto& k : report.fields) {
     auto format = k.format;
-    if (!s.config.holds(k.shown_with) || format.kind == Format::stack) continue;
+    if (!s.config.holds(k.shown_with) || k.is_stack()) continue;
     format.width = 0;
     auto value = coretap::show(format, k.read(row.data(), s.names.context), s.names);
     // As in similar tools: "pid = 123 comm"; a field without a title is appended to the last one.

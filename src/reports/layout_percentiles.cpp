@@ -1,11 +1,14 @@
 // A row for each set of keys, with a column for each percentile.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "coretap/clock.hpp"
 #include "coretap/percentiles.hpp"
+#include "lib/aggregate/percentile.h"
 #include "reports/aggregate_layout.hpp"
 #include "reports/histogram.hpp"
 #include "text/columns.hpp"
@@ -14,6 +17,12 @@
 namespace coretap {
 
 namespace {
+
+/// The power of two of a bucket's width; numbers beyond the last bucket have the width of the last.
+std::uint32_t width_of(std::uint32_t bucket) {
+  constexpr std::uint32_t kMost = 63 - FINE_BITS;
+  return bucket < 2 * FINE_STEPS ? 0 : std::min(bucket / FINE_STEPS - 1, kMost);
+}
 
 /// "950ns", "9.50us", "95.0us", "1.52ms"
 std::string three_digits(std::uint64_t ns) {
@@ -111,11 +120,9 @@ class PercentileLayout : public AggregateLayout {
     line.key(key).begin_array();
     auto value = percentile_columns(report_.scale)[1].name;
     for (auto percent : percents_) {
-      line.begin_object().key("percent").real(percent).key(value);
-      if (counts.empty())
-        line.null();
-      else
-        line.number(fine_percentile(counts, percent));
+      line.begin_object().key("percent").real(percent);
+      line.number_or_null(
+          value, counts.empty() ? std::nullopt : std::optional(fine_percentile(counts, percent)));
       line.end_object();
     }
     line.end_array();
@@ -151,6 +158,23 @@ class PercentileLayout : public AggregateLayout {
 };
 
 }  // namespace
+
+std::uint64_t fine_from(std::uint32_t bucket) {
+  if (bucket < 2 * FINE_STEPS) return bucket;
+  return (FINE_STEPS + std::uint64_t{bucket} % FINE_STEPS) << width_of(bucket);
+}
+
+std::uint64_t fine_percentile(const FineCounts& counts, double percent) {
+  std::uint64_t all = 0, before = 0;
+  for (auto& [bucket, count] : counts) all += count;
+  auto wanted = std::max(1.0, std::ceil(static_cast<double>(all) * percent / 100));
+  for (auto& [bucket, count] : counts) {
+    before += count;
+    if (static_cast<double>(before) >= wanted)
+      return fine_from(bucket) + (std::uint64_t{1} << width_of(bucket)) / 2;
+  }
+  return 0;
+}
 
 std::vector<OutputKey> percentile_columns(const HistogramScale& scale) {
   return {

@@ -1,4 +1,5 @@
-// Rows by key, the largest first: a block for each report, or a screen that is redrawn.
+// Rows: a block for each report, the largest first; a screen that is redrawn; bars; or one row for
+// each interval.
 #include <csignal>
 
 #include <algorithm>
@@ -38,15 +39,8 @@ class TableLayout : public AggregateLayout {
     if (r.rows.size() > top_) r.rows.resize(top_);
     if (report_.largest_last && s.config.rows.sort.empty())
       std::reverse(r.rows.begin(), r.rows.end());
-    if (s.config.format == OutputFormat::json) {
-      for (auto& row : r.rows) {
-        JsonLine line("row", s.tool.name);
-        line.text("time", r.stamp);
-        columns_.json(line, row.data(), s.names);
-        s.out.line(line.finish());
-      }
-    } else if (s.config.format == OutputFormat::csv) {
-      for (auto& row : r.rows) s.out.line(r.stamp + ',' + columns_.csv(row.data(), s.names));
+    if (s.config.format != OutputFormat::text) {
+      data(s, "row", r);
     } else {
       auto limit = line_limit();
       auto lines = block(s, r.rows, r.rows.size());
@@ -62,6 +56,12 @@ class TableLayout : public AggregateLayout {
   }
 
  protected:
+  void data(Session& s, std::string_view type, const AggregateReading& r) const {
+    const bool csv = s.config.format == OutputFormat::csv;
+    for (auto& row : r.rows)
+      s.out.line(columns_.line({csv, type, s.tool.name, r.stamp}, row.data(), s.names));
+  }
+
   /// A line about all rows, including those beyond --top.
   std::string total_line(const std::vector<std::string>& rows) const {
     if (!report_.total) return {};
@@ -92,6 +92,34 @@ class TableLayout : public AggregateLayout {
   const AggregateReport& report_;
   Columns columns_;
   std::size_t top_ = SIZE_MAX;
+};
+
+/// One row per interval, from counters without a key.
+class IntervalLayout : public TableLayout {
+ public:
+  using TableLayout::TableLayout;
+
+  void begin(Session& s) override {
+    TableLayout::begin(s);
+    timed_ = s.config.holds(report_.time_when);
+    if (s.config.format == OutputFormat::text)
+      s.out.title(
+          cut_to((timed_ ? fmt::format("{:<8} ", "TIME") : "") + columns_.titles(), line_limit()));
+  }
+
+  void show(Session& s, AggregateReading& r) override {
+    s.ledger.shown += r.rows.size();
+    if (s.config.format != OutputFormat::text) {
+      data(s, "interval", r);
+      return;
+    }
+    for (auto& row : r.rows)
+      s.out.line(cut_to((timed_ ? wall_time() + ' ' : "") + columns_.row(row.data(), s.names),
+                        line_limit()));
+  }
+
+ private:
+  bool timed_ = false;
 };
 
 /// In text a linear histogram with one line for each row.
@@ -222,6 +250,7 @@ class ScreenLayout : public TableLayout {
 }  // namespace
 
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report) {
+  if (report.layout == AggregateReport::interval) return std::make_unique<IntervalLayout>(report);
   if (report.layout == AggregateReport::screen) return std::make_unique<ScreenLayout>(report);
   if (report.layout == AggregateReport::bars) return std::make_unique<BarsLayout>(report);
   return std::make_unique<TableLayout>(report);

@@ -2,6 +2,8 @@
 #include <bpf/libbpf.h>
 
 #include <cstring>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -17,13 +19,40 @@
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/stacks.hpp"
-#include "stacks/user_functions.hpp"
 #include "text/columns.hpp"
-#include "text/frames.hpp"
 
 namespace coretap {
 
 namespace {
+
+/// Function names of processes, by the addresses in records (struct user_code).
+class UserFunctions {
+ public:
+  /// Before load. Sets FieldContext::user_function of this session.
+  explicit UserFunctions(Session& s) {
+    s.retained.add(
+        {Capability::sys_ptrace, Capability::dac_read_search, Capability::checkpoint_restore});
+    s.names.context.user_function = [this](const user_code& code) { return name(code); };
+  }
+
+ private:
+  static constexpr std::size_t kManyProcesses = 4096;
+
+  std::string name(const user_code& code) {
+    auto pid = static_cast<pid_t>(code.pid);
+    if (images_.size() > kManyProcesses) images_.clear();
+    auto [known, is_new] = images_.try_emplace(code.pid, code.image);
+    if (is_new || known->second != code.image) {
+      known->second = code.image;
+      symbols_.remember(pid, 0, code.image, code.stack_begin);
+    }
+    auto symbol = symbols_.find(pid, code.address, true, code.image);
+    return symbol.known() ? symbol.name : fmt::format("{:#x}", code.address);
+  }
+
+  UserSymbols symbols_;
+  std::map<std::uint32_t, std::uint32_t> images_;  ///< of processes whose mappings are known
+};
 
 class EventReporter : public Reporter {
  public:
@@ -142,11 +171,7 @@ class EventReporter : public Reporter {
     JsonLine line("event", s.tool.name);
     line.text("time", iso_time(head.time_ns)).number("monotonic_ns", head.time_ns);
     columns_.json(line, data, s.names);
-    if (frames) {
-      line.key("kernel_stack").begin_array();
-      for (auto& frame : kernel_frames(s, *stacks_, *frames)) line.text(frame);
-      line.end_array();
-    }
+    if (frames) line.texts("kernel_stack", kernel_frames(s, *stacks_, *frames));
     if (with_callers_) {
       auto& user = callers(s, data);
       json_user_stack(line, user.frames, user.cut, user.guessed);

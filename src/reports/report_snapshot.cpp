@@ -1,6 +1,7 @@
 // Snapshots: state that the loader reads, in the format of a well-known file, or the output of an
 // iterator program.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -8,9 +9,10 @@
 #include "coretap/report_kind.hpp"
 #include "metrics/exporter.hpp"
 #include "program/session.hpp"
+#include "program/variables.hpp"
 #include "reports/reporter.hpp"
 #include "reports/snapshot_rows.hpp"
-#include "stacks/stack_fields.hpp"
+#include "stacks/stack_names.hpp"
 #include "text/columns.hpp"
 #include "text/terminal.hpp"
 #include "text/value.hpp"
@@ -18,6 +20,10 @@
 namespace coretap {
 
 namespace {
+
+bool has_stacks(const std::vector<Field>& fields) {
+  return std::ranges::any_of(fields, &Field::is_stack);
+}
 
 class SnapshotReporter : public Reporter {
  public:
@@ -28,11 +34,17 @@ class SnapshotReporter : public Reporter {
   void configure(Session& s) override {
     head_.choose(s.config, report_.head.fields);
     columns_.choose(s.config, report_.fields);
-    if (has_stacks(report_.fields)) name_kernel_stacks(s);
+    if (!has_stacks(report_.fields)) return;
+    set_variable(s, "stack_depth", s.stack_depth());
+    // Opens the kernel's symbols now, while this process still has its capabilities.
+    stacks_.emplace(Stacks::Style{.offsets = true});
+    s.names.context.kernel_frames = [this, &s](const stack& found) {
+      return kernel_frames(s, *stacks_, found);
+    };
   }
 
   Result<void> ready(Session& s) override {
-    if (has_stacks(report_.fields)) read_kernel_symbols(s);
+    if (stacks_) s.names.context.frames_of(stack{});  // reads the kernel's symbols, which is slow
     return {};
   }
 
@@ -117,10 +129,7 @@ class SnapshotReporter : public Reporter {
 
   void show_head(Session& s, const std::string& stamp) const {
     if (s.config.format == OutputFormat::json) {
-      JsonLine line(report_.head.type, s.tool.name);
-      line.text("time", stamp);
-      head_.json(line, top_.get(), s.names);
-      s.out.line(line.finish());
+      s.out.line(head_.line({false, report_.head.type, s.tool.name, stamp}, top_.get(), s.names));
     } else if (s.config.format == OutputFormat::text) {
       s.out.line(fmt::format("{} {}", wall_time(), report_.head.text(top_.get())));
     } else if (now_.records.empty()) {
@@ -160,6 +169,7 @@ class SnapshotReporter : public Reporter {
 
   const SnapshotReport& report_;
   Columns head_, columns_;
+  std::optional<Stacks> stacks_;
   SnapshotReport::Reading now_;
   std::shared_ptr<const void> top_;  ///< the record above the rows
   std::size_t seen_ = 0;             ///< number of records before grouping

@@ -283,8 +283,7 @@ class StackKind : public ReportKind {
   std::vector<JsonKind> json() const override {
     JsonKind kind{"stack", "one per stack and thread, the largest sum last", {type_key("stack")}};
     add(kind.keys, stack_owner());
-    if (timed()) kind.keys.push_back(runnable());
-    if (waits()) kind.keys.push_back(still_waiting());
+    add(kind.keys, marks());
     kind.keys.push_back(kernel_stack_key());
     add(kind.keys, user_stack_keys());
     if (report_.layout != StackReport::alone) {
@@ -297,21 +296,14 @@ class StackKind : public ReportKind {
                               "the waker of the task, the waker of that one, ...", {},
                               std::move(waker)));
     }
-    if (timed()) kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
-    if (sized()) kind.keys.push_back(sum_of_bytes());
-    kind.keys.push_back(key("count", "integer", "how often"));
+    add(kind.keys, sums());
     return {kind};
   }
 
   std::vector<OutputKey> csv() const override {
     auto all = stack_owner();
-    if (timed()) {
-      all.push_back(runnable());
-      if (waits()) all.push_back(still_waiting());
-      all.push_back(key("total_ns", "integer", "sum of the times"));
-    }
-    if (sized()) all.push_back(sum_of_bytes());
-    all.push_back(key("count", "integer", "how often"));
+    add(all, marks());
+    add(all, sums());
     all.push_back(
         key("stack", "string", "folded: command, user and kernel frames, outermost first"));
     return all;
@@ -335,13 +327,20 @@ class StackKind : public ReportKind {
  private:
   bool timed() const { return report_.measure == StackReport::time; }
   bool waits() const { return !report_.waits_by.empty(); }
-  static OutputKey still_waiting() {
-    return key("still_waiting", "boolean", "the wait was in progress when tracing ended");
+  std::vector<OutputKey> marks() const {
+    std::vector<OutputKey> all;
+    if (timed()) all.push_back(key("runnable", "boolean", "preempted rather than blocked"));
+    if (waits())
+      all.push_back(key("still_waiting", "boolean", "the wait was in progress when tracing ended"));
+    return all;
   }
-  bool sized() const { return report_.measure == StackReport::bytes; }
-  static OutputKey sum_of_bytes() { return key("bytes", "integer", "sum of the bytes"); }
-  static OutputKey runnable() {
-    return key("runnable", "boolean", "preempted rather than blocked");
+  std::vector<OutputKey> sums() const {
+    std::vector<OutputKey> all;
+    if (timed()) all.push_back(key("total_ns", "integer", "sum of the times"));
+    if (report_.measure == StackReport::bytes)
+      all.push_back(key("bytes", "integer", "sum of the bytes"));
+    all.push_back(key("count", "integer", "how often"));
+    return all;
   }
 
   StackReport report_;

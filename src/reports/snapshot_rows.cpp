@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
+#include <functional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace coretap {
 
@@ -40,17 +41,12 @@ SnapshotReport::Reading groups_of(const SnapshotReport::Reading& records, std::s
 }
 
 void sort_by(SnapshotReport::Reading& rows, const Field& field, const FieldContext& context) {
-  std::vector<Value> values;
-  values.reserve(rows.records.size());
-  for (auto* record : rows.records) values.push_back(field.read(record, context));
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto one, auto other) { return values[one] > values[other]; });
-  std::vector<const void*> sorted;
-  sorted.reserve(order.size());
-  for (auto i : order) sorted.push_back(rows.records[i]);
-  rows.records = std::move(sorted);
+  using Ranked = std::pair<Value, const void*>;
+  std::vector<Ranked> all;
+  all.reserve(rows.records.size());
+  for (auto* record : rows.records) all.emplace_back(field.read(record, context), record);
+  std::ranges::stable_sort(all, std::greater<>(), &Ranked::first);
+  std::ranges::transform(all, rows.records.begin(), &Ranked::second);
 }
 
 }  // namespace coretap

@@ -1,6 +1,7 @@
 #include "stacks/stack_layout.hpp"
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,7 +17,9 @@ constexpr char kRunnable[] = "[runnable]";  // preempted: waits for a CPU, not f
 constexpr char kStillWaiting[] = "[still waiting]";
 constexpr char kApart[] = "--";  // between the stacks of two tasks
 
-const char* context(std::uint32_t state) {
+constexpr std::string_view kTask = "task";
+
+std::string_view context(std::uint32_t state) {
   switch (state) {
     case STACK_IDLE:
       return "idle";
@@ -25,19 +28,15 @@ const char* context(std::uint32_t state) {
     case STACK_SOFTIRQ:
       return "softirq";
     default:
-      return "task";
+      return kTask;
   }
 }
 
 /// Null if only a name is known, or for a context other than a task.
 void json_ids(JsonLine& line, const stack_party& who) {
-  for (auto [name, id] : {std::pair{"pid", who.tgid}, std::pair{"tid", who.tid}}) {
-    line.key(name);
-    if (who.tid)
-      line.number(id);
-    else
-      line.null();
-  }
+  using Id = std::optional<std::uint64_t>;
+  line.number_or_null("pid", who.tid ? Id(who.tgid) : Id());
+  line.number_or_null("tid", who.tid ? Id(who.tid) : Id());
 }
 
 /// "    waker:           bash 1234"
@@ -58,34 +57,18 @@ std::string stack_marks(std::string_view cut, std::uint32_t guessed) {
 
 void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
                      std::uint32_t guessed) {
-  line.key("user_stack").begin_array();
-  for (auto& f : frames) line.text(f);
-  line.end_array().key("user_stack_truncated");
-  if (cut.empty())
-    line.null();
-  else
-    line.text(cut);
+  line.texts("user_stack", frames).text_or_null("user_stack_truncated", cut);
   line.number("user_stack_guessed", guessed);
 }
 
 void json_frames(JsonLine& line, const StackParty& p) {
-  line.key("kernel_stack").begin_array();
-  for (auto& f : p.kernel) line.text(f);
-  line.end_array();
+  line.texts("kernel_stack", p.kernel);
   json_user_stack(line, p.user, p.cut, p.guessed);
 }
 
 std::string StackParty::name() const {
-  switch (who.state) {
-    case STACK_IDLE:
-      return "[idle]";
-    case STACK_IRQ:
-      return "[irq]";
-    case STACK_SOFTIRQ:
-      return "[softirq]";
-    default:
-      return {who.comm, strnlen(who.comm, sizeof who.comm)};
-  }
+  if (auto other = context(who.state); other != kTask) return fmt::format("[{}]", other);
+  return {who.comm, strnlen(who.comm, sizeof who.comm)};
 }
 
 std::uint64_t StackLayout::value(const stack_sum& sum) const {

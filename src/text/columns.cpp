@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "text/frames.hpp"
 #include "text/value.hpp"
 
 namespace coretap {
@@ -33,7 +32,7 @@ void Columns::choose(const Config& config, const std::vector<Field>& fields) {
 std::string Columns::titles() const {
   std::string line;
   for (auto& f : fields_)
-    if (f.format.kind != Format::stack)
+    if (!f.is_stack())
       line += f.format.width < 0 ? fmt::format("{:<{}} ", f.title, -f.format.width)
                                  : fmt::format("{:>{}} ", f.title, f.format.width);
   return trimmed(line);
@@ -48,7 +47,7 @@ std::string Columns::keys() const {
 std::string Columns::row(const void* record, const Names& names) const {
   std::string line;
   for (auto& f : fields_) {
-    if (f.format.kind == Format::stack) continue;
+    if (f.is_stack()) continue;
     show(line, f.format, f.read(record, names.context), names);
     line += ' ';
   }
@@ -58,7 +57,7 @@ std::string Columns::row(const void* record, const Names& names) const {
 std::vector<std::string> Columns::below(const void* record, const Names& names) const {
   std::vector<std::string> lines;
   for (auto& f : fields_) {
-    if (f.format.kind != Format::stack) continue;
+    if (!f.is_stack()) continue;
     auto value = f.read(record, names.context);
     if (auto* frames = std::get_if<Frames>(&value))
       for (auto& frame : *frames) lines.push_back(frame_line(frame));
@@ -77,6 +76,14 @@ std::string Columns::csv(const void* record, const Names& names) const {
 
 void Columns::json(JsonLine& line, const void* record, const Names& names) const {
   for (auto& f : fields_) json_field(line, f, record, names);
+}
+
+std::string Columns::line(const LineOf& of, const void* record, const Names& names) const {
+  if (of.csv) return fmt::format("{},{}", of.time, csv(record, names));
+  JsonLine line(of.type, of.tool);
+  line.text("time", of.time);
+  json(line, record, names);
+  return std::string(line.finish());
 }
 
 }  // namespace coretap

@@ -21,6 +21,12 @@ class Columns {
   std::vector<std::string> below(const void* record, const Names& names) const;
   std::string csv(const void* record, const Names& names) const;
   void json(JsonLine& line, const void* record, const Names& names) const;
+  /// A line of JSON or CSV: the time, and the record's fields.
+  struct LineOf {
+    bool csv;
+    std::string_view type, tool, time;
+  };
+  std::string line(const LineOf& of, const void* record, const Names& names) const;
 
  private:
   std::vector<Field> fields_;

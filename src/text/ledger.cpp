@@ -11,28 +11,40 @@ namespace coretap {
 namespace {
 
 struct Cause {
-  std::string_view name, meaning;
+  std::string_view name, meaning, doc;
   bool loss = true;     ///< makes --strict fail
   bool shown = false;   ///< the event is shown, with incomplete data
   bool at_end = false;  ///< Ledger::Outcome::at_end
 };
 constexpr Cause kCauses[LEDGER_CAUSES] = {
-    {"filtered", "excluded by filters", false},
-    {"lost", "lost: ring buffer full (raise --ring-size; for traceloop, --size)"},
-    {"untracked", "not tracked: map full (raise --max-keys), or storage refused for a moment"},
-    {"unmatched", "unmatched: start or end not seen"},
-    {"truncated", "shown, but shortened", true, true},
-    {"stacks_failed", "shown without their stack (raising --stack-storage-size may help)", true,
-     true},
-    {"stacks_truncated", "shown with a truncated user stack", false, true},
-    {"stacks_guessed", "shown with frames inferred from frame pointers", false, true},
-    {"overwritten", "overwritten before the dump (raise --size)", false},
-    {"missed", "missed: BPF program already running on that CPU (recursion)"},
-    {"unjudged", "not judged: a filter expression read memory that was not accessible"},
+    {"filtered", "excluded by filters", "events excluded by filters", false},
+    {"lost", "lost: ring buffer full (raise --ring-size; for traceloop, --size)",
+     "events lost because the ring buffer was full"},
+    {"untracked", "not tracked: map full (raise --max-keys), or storage refused for a moment",
+     "events not tracked because a map was full, or the kernel refused storage for a moment"},
+    {"unmatched", "unmatched: start or end not seen", "start or end not seen"},
+    {"truncated", "shown, but shortened", "shown, but shortened", true, true},
+    {"stacks_failed", "shown without their stack (raising --stack-storage-size may help)",
+     "shown, but without their stack", true, true},
+    {"stacks_truncated", "shown with a truncated user stack",
+     "shown with a user stack that ends too early, and is marked", false, true},
+    {"stacks_guessed", "shown with frames inferred from frame pointers",
+     "shown with frames of the user stack that were inferred from frame pointers", false, true},
+    {"overwritten", "overwritten before the dump (raise --size)",
+     "events that a flight recorder overwrote before the dump", false},
+    {"missed", "missed: BPF program already running on that CPU (recursion)",
+     "events for which the kernel skipped the program, as it was running on that CPU"},
+    {"unjudged", "not judged: a filter expression read memory that was not accessible",
+     "events that a filter expression could not judge: it reads memory that is not there"},
 };
-constexpr Cause kLimited{"limited", "limited: above --max-rate", false};
-constexpr Cause kUnread{"unread", "not read: more than could be shown when tracing ended", true,
-                        false, true};
+constexpr Cause kLimited{"limited", "limited: above --max-rate", "events above --max-rate", false};
+constexpr Cause kUnread{
+    "unread",
+    "not read: more than could be shown when tracing ended",
+    "events that were in the ring buffer when tracing ended, too many to be shown",
+    true,
+    false,
+    true};
 
 /// Calls back for each cause with its count.
 template <class Visit>
@@ -109,6 +121,25 @@ void Ledger::json(JsonLine& line) const {
   line.key("stacks_truncated_by").begin_object();
   for (auto& [reason, times] : cut_by) line.number(reason, times);
   line.end_object().boolean("data_lost", data_lost());
+}
+
+std::vector<OutputKey> Ledger::keys() {
+  std::vector<OutputKey> all = {
+      type_key("ledger"),
+      key("seen", "integer",
+          "events: shown, filtered, lost, untracked, unmatched, overwritten, missed, unjudged, "
+          "limited and unread together"),
+      key("shown", "integer", "events in the output")};
+  each_cause({}, [&](const Cause& cause, std::uint64_t) {
+    all.push_back(key(std::string(cause.name), "integer", std::string(cause.doc)));
+  });
+  all.push_back(key("stacks_truncated_by", "object",
+                    "the reasons for which user stacks end too early, how often each"));
+  all.push_back(
+      key("data_lost", "boolean",
+          "any of the above but filtered, stacks_truncated, stacks_guessed, overwritten and "
+          "limited: --strict ends with status 4"));
+  return all;
 }
 
 }  // namespace coretap

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coretap/json.hpp"
+#include "coretap/schema.hpp"
 #include "lib/core/shared.h"
 
 namespace coretap {
@@ -38,6 +39,7 @@ struct Ledger {
   /// Losses and limitations as text; empty: none.
   std::vector<std::string> losses() const;
   void json(JsonLine& line) const;
+  static std::vector<OutputKey> keys();  ///< of the line that has these
 
  private:
   std::string reasons() const;

@@ -10,12 +10,12 @@
 
 #include "coretap/config.hpp"
 #include "coretap/disks.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/symbols.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/core/shared.h"
-#include "text/frames.hpp"
 
 namespace coretap {
 
@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::string_view kGfpBits = "gfp bits";  // unnamed in the kernel
 constexpr int kOpBits = 8;                         // REQ_OP_BITS since 4.10; flags are above
+
+constexpr const char* kOperationEnums[] = {"req_op", "req_opf"};  // until 6.0 (ff07a02e9e8e)
+constexpr std::string_view kFlag = "__REQ_";                      // prefix of a flag's bit
 
 /// Names as in biolatency -F, where they differ from the kernel's enumerators.
 constexpr std::pair<std::string_view, std::string_view> kBlockWords[] = {
@@ -70,36 +73,29 @@ constexpr std::string_view kOldGfp[] = {
     "COMP",  "NOMEMALLOC", "HARDWALL",      "THISNODE", "ACCOUNT"};
 
 /// Named sets of flags in the kernel (include/linux/gfp_types.h), the largest first.
-struct GfpSet {
-  std::string_view name;
-  std::vector<std::string_view> flags;
+constexpr std::pair<std::string_view, std::string_view> kGfpSets[] = {
+    {"GFP_TRANSHUGE", "DIRECT_RECLAIM IO FS HARDWALL HIGHMEM MOVABLE COMP NOMEMALLOC NOWARN"},
+    {"GFP_TRANSHUGE_LIGHT", "IO FS HARDWALL HIGHMEM MOVABLE COMP NOMEMALLOC NOWARN"},
+    {"GFP_HIGHUSER_MOVABLE", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL HIGHMEM MOVABLE"},
+    {"GFP_HIGHUSER", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL HIGHMEM"},
+    {"GFP_USER", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL"},
+    {"GFP_KERNEL_ACCOUNT", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS ACCOUNT"},
+    {"GFP_KERNEL", "DIRECT_RECLAIM KSWAPD_RECLAIM IO FS"},
+    {"GFP_NOFS", "DIRECT_RECLAIM KSWAPD_RECLAIM IO"},
+    {"GFP_NOIO", "DIRECT_RECLAIM KSWAPD_RECLAIM"},
+    {"GFP_ATOMIC", "HIGH KSWAPD_RECLAIM"},
+    {"GFP_NOWAIT", "KSWAPD_RECLAIM"},
 };
-const std::vector<GfpSet>& gfp_sets() {
-  static const std::vector<GfpSet> sets = {
-      {"GFP_TRANSHUGE",
-       {"DIRECT_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC",
-        "NOWARN"}},
-      {"GFP_TRANSHUGE_LIGHT",
-       {"IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC", "NOWARN"}},
-      {"GFP_HIGHUSER_MOVABLE",
-       {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE"}},
-      {"GFP_HIGHUSER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM"}},
-      {"GFP_USER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL"}},
-      {"GFP_KERNEL_ACCOUNT", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "ACCOUNT"}},
-      {"GFP_KERNEL", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS"}},
-      {"GFP_NOFS", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO"}},
-      {"GFP_NOIO", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM"}},
-      {"GFP_ATOMIC", {"HIGH", "KSWAPD_RECLAIM"}},
-      {"GFP_NOWAIT", {"KSWAPD_RECLAIM"}},
-  };
-  return sets;
-}
 
 /// The format of enumerators in the kernel's trace output.
 std::string lower(std::string_view word) {
   std::string out(word);
   for (auto& c : out) c = static_cast<char>(tolower(c));
   return out;
+}
+
+std::string_view without(std::string_view prefix, std::string_view name) {
+  return name.substr(name.starts_with(prefix) ? prefix.size() : 0);
 }
 
 void join(std::string& list, std::string_view word, char separator) {
@@ -121,58 +117,54 @@ void Names::learn(const Format& format, Kernel& kernel) {
   if (format.kind == Format::pointer || format.kind == Format::symbol) ask_hidden();
   if (format.kind == Format::symbol && !symbols_) symbols_ = std::make_unique<KernelSymbols>();
   if (format.kind == Format::block_flags || format.kind == Format::rwbs) {
-    ask("req_op");
-    ask("req_opf");  // its name until 6.0 (ff07a02e9e8e)
+    for (auto* type : kOperationEnums) ask(type);
     ask("req_flag_bits");
   }
   if (format.kind == Format::gfp && !enums_.contains(kGfpBits))
     learn(kGfpBits, kernel.enumerators_beside("___GFP_DMA_BIT"));
 }
 
+const Names::Enumerators& Names::values_of(std::string_view type) const {
+  static const Enumerators kNone;
+  auto known = enums_.find(type);
+  return known == enums_.end() ? kNone : known->second;
+}
+
 std::string Names::enumerator(const Format& format, std::uint64_t value) const {
-  if (auto known = enums_.find(format.type); known != enums_.end())
-    for (auto& [name, number] : known->second)
-      if (static_cast<std::uint64_t>(number) == value) {
-        std::string_view word = name;
-        if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
-        return lower(word);
-      }
+  for (auto& [name, number] : values_of(format.type))
+    if (static_cast<std::uint64_t>(number) == value) return lower(without(format.prefix, name));
   return std::to_string(value);
 }
 
 std::string Names::gfp(std::uint64_t flags) const {
   std::vector<std::pair<std::string_view, std::uint64_t>> bits;
-  auto known = enums_.find(kGfpBits);
-  if (known != enums_.end() && !known->second.empty()) {
-    for (auto& [name, bit] : known->second) {
-      std::string_view word = name;  // ___GFP_DMA32_BIT
-      if (!word.starts_with("___GFP_") || !word.ends_with("_BIT") || word.ends_with("_LAST_BIT"))
-        continue;
+  for (auto& [name, bit] : values_of(kGfpBits)) {
+    std::string_view word = name;  // ___GFP_DMA32_BIT
+    if (word.starts_with("___GFP_") && word.ends_with("_BIT") && !word.ends_with("_LAST_BIT"))
       bits.emplace_back(word.substr(7, word.size() - 11), 1ULL << bit);
-    }
-  } else {
-    for (std::size_t i = 0; i < std::size(kOldGfp); i++) bits.emplace_back(kOldGfp[i], 1ULL << i);
   }
+  if (values_of(kGfpBits).empty())
+    for (std::size_t i = 0; i < std::size(kOldGfp); i++) bits.emplace_back(kOldGfp[i], 1ULL << i);
   std::string text;
   auto rest = flags;
-  for (auto& set : gfp_sets()) {
+  auto bit_of = [&](std::string_view flag) {
+    auto known = std::ranges::find(bits, flag, [](auto& b) { return b.first; });
+    return known == bits.end() ? 0 : known->second;
+  };
+  for (auto [set, flags_of_set] : kGfpSets) {
     std::uint64_t mask = 0;
     bool complete = true;
-    for (auto flag : set.flags) {
-      auto bit = std::find_if(bits.begin(), bits.end(), [&](auto& b) { return b.first == flag; });
-      if (bit == bits.end())
-        complete = false;
-      else
-        mask |= bit->second;
+    while (!flags_of_set.empty()) {
+      auto bit = bit_of(take_until(flags_of_set, ' '));
+      complete &= bit != 0;
+      mask |= bit;
     }
-    if (complete && mask && (rest & mask) == mask) {
-      text = set.name;
-      rest &= ~mask;
-      // Until 6.2 GFP_ATOMIC had an additional flag (2973d8229b78).
-      for (auto& [name, bit] : bits)
-        if (set.name == "GFP_ATOMIC" && name == "ATOMIC") rest &= ~bit;
-      break;
-    }
+    if (!complete || (rest & mask) != mask) continue;
+    text = set;
+    rest &= ~mask;
+    // Until 6.2 GFP_ATOMIC had an additional flag (2973d8229b78).
+    if (set == "GFP_ATOMIC") rest &= ~bit_of("ATOMIC");
+    break;
   }
   for (auto& [name, bit] : bits)
     if (rest & bit) {
@@ -183,37 +175,39 @@ std::string Names::gfp(std::uint64_t flags) const {
   return text;
 }
 
+bool Names::has_flag(std::uint64_t flags, std::string_view flag) const {
+  for (auto& [name, bit] : values_of("req_flag_bits"))
+    if (name.starts_with(kFlag) && without(kFlag, name) == flag)
+      return bit >= kOpBits && bit < 63 && (flags >> bit & 1) != 0;
+  return false;
+}
+
+std::string_view Names::operation(std::uint64_t flags) const {
+  for (auto* type : kOperationEnums)
+    for (auto& [name, op] : values_of(type))
+      if (static_cast<std::uint64_t>(op) == (flags & ((1 << kOpBits) - 1)))
+        return without("REQ_OP_", name);
+  return {};
+}
+
 std::string Names::block_flags(std::uint64_t flags) const {
   std::string text;
   auto rest = flags >> kOpBits;
-  if (auto known = enums_.find("req_flag_bits"); known != enums_.end()) {
-    bool read_ahead = false;
-    for (auto& [name, bit] : known->second)
-      read_ahead |= name == "__REQ_RAHEAD" && bit >= kOpBits && bit < 63 && flags >> bit & 1;
-    for (auto& [name, bit] : known->second) {
-      std::string_view word = name;  // __REQ_SYNC
-      if (!word.starts_with("__REQ_") || word == "__REQ_NR_BITS" || bit < kOpBits || bit > 62 ||
-          !(flags >> bit & 1))
-        continue;
-      if (!(rest & 1ULL << (bit - kOpBits))) continue;  // an alias of a bit already named
-      rest &= ~(1ULL << (bit - kOpBits));
-      // The block layer sets FAILFAST on all read-ahead: redundant.
-      if (!read_ahead || !word.starts_with("__REQ_FAILFAST"))
-        text = text.empty() ? camel(word.substr(6)) : camel(word.substr(6)) + '-' + text;
-    }
+  const bool read_ahead = has_flag(flags, "RAHEAD");
+  for (auto& [name, bit] : values_of("req_flag_bits")) {
+    if (!name.starts_with(kFlag) || name == "__REQ_NR_BITS" || bit < kOpBits || bit > 62) continue;
+    auto mask = 1ULL << (bit - kOpBits);
+    if (!(rest & mask)) continue;  // not set, or an alias of a bit already named
+    rest &= ~mask;
+    // The block layer sets FAILFAST on all read-ahead: redundant.
+    auto word = without(kFlag, name);
+    if (!read_ahead || !word.starts_with("FAILFAST"))
+      text = text.empty() ? camel(word) : camel(word) + '-' + text;
   }
   // The usual order: the highest flag first, the operation last.
   if (rest) text = fmt::format("{:#x}{}{}", rest << kOpBits, text.empty() ? "" : "-", text);
-  for (auto* type : {"req_op", "req_opf"})
-    if (auto known = enums_.find(type); known != enums_.end())
-      for (auto& [name, op] : known->second)
-        if (static_cast<std::uint64_t>(op) == (flags & ((1 << kOpBits) - 1))) {
-          std::string_view word = name;
-          if (word.starts_with("REQ_OP_")) word.remove_prefix(7);
-          join(text, camel(word), '-');
-          return text;
-        }
-  join(text, fmt::format("Op{}", flags & ((1 << kOpBits) - 1)), '-');
+  auto op = operation(flags);
+  join(text, op.empty() ? fmt::format("Op{}", flags & ((1 << kOpBits) - 1)) : camel(op), '-');
   return text;
 }
 
@@ -251,25 +245,11 @@ std::optional<int> error_number(std::string_view text) {
 }
 
 std::string Names::rwbs(std::uint64_t flags) const {
-  auto is_set = [&](std::string_view flag) {
-    if (auto known = enums_.find("req_flag_bits"); known != enums_.end())
-      for (auto& [name, bit] : known->second)
-        if (name.starts_with("__REQ_") && std::string_view(name).substr(6) == flag)
-          return bit >= kOpBits && bit < 63 && (flags >> bit & 1) != 0;
-    return false;
-  };
-  std::string_view operation = "N";
-  for (auto* type : {"req_op", "req_opf"})
-    if (auto known = enums_.find(type); known != enums_.end())
-      for (auto& [name, op] : known->second)
-        for (auto& [word, letters] : kOperations)
-          if (static_cast<std::uint64_t>(op) == (flags & ((1 << kOpBits) - 1)) &&
-              name.starts_with("REQ_OP_") && std::string_view(name).substr(7) == word)
-            operation = letters;
-  std::string text(is_set("PREFLUSH") ? "F" : "");
-  text += operation;
+  auto* known = std::ranges::find(kOperations, operation(flags), &Letters::name);
+  std::string text(has_flag(flags, "PREFLUSH") ? "F" : "");
+  text += known == std::end(kOperations) ? "N" : known->letters;
   for (auto& [flag, letters] : kFlags)
-    if (is_set(flag)) text += letters;
+    if (has_flag(flags, flag)) text += letters;
   return text;
 }
 
@@ -422,5 +402,13 @@ std::string show(const Format& format, const Value& value, const Names& names) {
   show(text, format, value, names);
   return text;
 }
+
+std::string folded(const Frames& frames, std::string before) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+    before += (before.empty() ? "" : ";") + folded_word(*frame);
+  return before;
+}
+
+std::string frame_line(std::string_view frame) { return "        " + printable(frame); }
 
 }  // namespace coretap

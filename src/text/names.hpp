@@ -1,4 +1,4 @@
-// Names for numbers of this kernel: enums, flags, disks.
+// Names for numbers of this kernel: enums, flags, disks. Values and stacks as text.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "coretap/errors.hpp"
 #include "coretap/fields.hpp"
+#include "coretap/errors.hpp"
 #include "coretap/result.hpp"
 #include "coretap/symbols.hpp"
 
@@ -43,6 +43,10 @@ class Names {
   std::string name(const Format& format, std::uint64_t value) const;
 
  private:
+  const Enumerators& values_of(std::string_view type) const;
+  /// A block request's flag, and its operation without the prefix; empty: not known.
+  bool has_flag(std::uint64_t flags, std::string_view flag) const;
+  std::string_view operation(std::uint64_t flags) const;
   std::string enumerator(const Format& format, std::uint64_t value) const;
   std::string gfp(std::uint64_t flags) const;
   std::string block_flags(std::uint64_t flags) const;
@@ -68,5 +72,12 @@ inline bool hidden(const Format& format, std::uint64_t n, const Names& names) {
 /// For tables: appends the value, aligned to the format's width.
 void show(std::string& line, const Format& format, const Value& value, const Names& names);
 std::string show(const Format& format, const Value& value, const Names& names);
+
+/// Frames on one line, the outermost first, joined by semicolons; after `before` if that is not
+/// empty.
+std::string folded(const Frames& frames, std::string before = {});
+
+/// A frame on a separate line.
+std::string frame_line(std::string_view frame);
 
 }  // namespace coretap

@@ -1,6 +1,9 @@
 #include "coretap/sanitize.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -36,12 +39,27 @@ bool dangerous(std::uint32_t c) {
          (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
-/// Length of the plain ASCII prefix: usually the whole text.
-std::size_t plain_prefix(std::string_view text) {
-  std::size_t n = 0;
-  while (n < text.size() && text[n] >= 0x20 && text[n] < 0x7f) n++;
-  return n;
+bool is_ascii(char c) { return c >= 0x20 && c < 0x7f; }
+
+/// Appends runs of plain characters, usually the whole text. Calls `other` for each other
+/// character: its code, and its bytes, or one byte that is not UTF-8 and no code (`valid` is
+/// false).
+template <class Plain, class Other>
+void rewrite(std::string& out, std::string_view text, Plain is_plain, Other other) {
+  while (true) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) plain++;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
+    auto [code, length] = decode(text);
+    auto bytes = text.substr(0, length ? length : 1);
+    other(length != 0, code, bytes);
+    text.remove_prefix(bytes.size());
+  }
 }
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 }  // namespace
 
@@ -52,67 +70,42 @@ std::string printable(std::string_view text) {
 }
 
 void append_printable(std::string& out, std::string_view text) {
-  while (!text.empty()) {
-    auto plain = plain_prefix(text);
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    auto [code, length] = decode(text);
-    if (!length || (dangerous(code) && code < 0x80)) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
-      length = 1;
-    } else if (dangerous(code)) {
+  rewrite(out, text, is_ascii, [&](bool valid, std::uint32_t code, std::string_view bytes) {
+    if (!valid || (dangerous(code) && code < 0x80))
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(bytes[0]));
+    else if (dangerous(code))
       out += fmt::format("\\u{{{:x}}}", code);
-    } else {
-      out.append(text.substr(0, length));
-    }
-    text.remove_prefix(length);
-  }
+    else
+      out += bytes;
+  });
 }
 
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
-    auto plain = plain_prefix(text);
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    int length = decode(text).length;
-    if (length)
-      out.append(text.substr(0, length));
-    else
-      out += "\xef\xbf\xbd";
-    text.remove_prefix(length ? length : 1);
-  }
+  rewrite(out, text, is_ascii, [&](bool valid, std::uint32_t, std::string_view bytes) {
+    out += valid ? bytes : kReplacement;
+  });
   return out;
 }
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
   out.reserve(text.size() + 2);
-  while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && text[plain] >= 0x20 && text[plain] < 0x7f && text[plain] != '"' &&
-           text[plain] != '\\')
-      plain++;
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    auto [code, length] = decode(text);
-    if (!length)
-      out += "\xef\xbf\xbd";
+  auto is_plain = [](char c) { return is_ascii(c) && c != '"' && c != '\\'; };
+  rewrite(out, text, is_plain, [&](bool valid, std::uint32_t code, std::string_view bytes) {
+    if (!valid)
+      out += kReplacement;
     else if (code == '"' || code == '\\')
-      out.append({'\\', text[0]});
+      out.append({'\\', bytes[0]});
     else if (dangerous(code) && code > 0xffff)  // a surrogate pair, as in JSON
       out += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((code - 0x10000) >> 10),
                          0xdc00 + (code & 0x3ff));
     else if (dangerous(code))
       out += fmt::format("\\u{:04x}", code);
     else
-      out.append(text.substr(0, length));
-    text.remove_prefix(length ? length : 1);
-  }
+      out += bytes;
+  });
   return out + '"';
 }
 
@@ -124,35 +117,23 @@ std::string folded_word(std::string_view text) {
 }
 
 std::string xml_text(std::string_view text) {
+  static constexpr std::pair<char, std::string_view> kMarkup[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   auto plain = printable(text);
   std::string out;
   out.reserve(plain.size());
   for (std::size_t i = 0; i < plain.size(); i++) {
     // U+FFFE and U+FFFF are valid UTF-8, but not allowed in XML.
     if (plain.compare(i, 2, "\xef\xbf") == 0 && static_cast<unsigned char>(plain[i + 2]) >= 0xbe) {
-      out += "\xef\xbf\xbd";
+      out += kReplacement;
       i += 2;
       continue;
     }
-    switch (plain[i]) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += plain[i];
-    }
+    auto* markup = std::ranges::find(kMarkup, plain[i], &std::pair<char, std::string_view>::first);
+    if (markup == std::end(kMarkup))
+      out += plain[i];
+    else
+      out += markup->second;
   }
   return out;
 }

@@ -1,35 +1,39 @@
 #include "text/value.hpp"
 
+#include <optional>
+
 #include <fmt/format.h>
 
-#include "text/frames.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap {
 
 namespace {
 
-void json_array(JsonLine& line, const std::vector<std::string>& all) {
-  line.begin_array();
-  for (auto& text : all) line.text(text);
-  line.end_array();
+/// The name of a number; empty: its format has no names.
+std::optional<std::string> name_of(const Format& format, const Value& value, const Names& names) {
+  if (!names_things(format)) return {};
+  if (auto* n = std::get_if<std::uint64_t>(&value)) return names.name(format, *n);
+  if (auto* i = std::get_if<std::int64_t>(&value))
+    return names.name(format, static_cast<std::uint64_t>(*i));
+  return {};
 }
 
 }  // namespace
 
 void json_value(JsonLine& line, const Field& field, const Value& value, const Names& names) {
-  if (auto* n = std::get_if<std::uint64_t>(&value)) {
-    if (names_things(field.format))
-      line.text(names.name(field.format, *n));
-    else if (field.format.kind == Format::thousandths)
+  const bool thousandths = field.format.kind == Format::thousandths;
+  if (auto name = name_of(field.format, value, names)) {
+    line.text(*name);
+  } else if (auto* n = std::get_if<std::uint64_t>(&value)) {
+    if (thousandths)
       line.real(static_cast<double>(*n) / 1e3);
     else if (hidden(field.format, *n, names))
       line.null();
     else
       line.number(*n);
   } else if (auto* i = std::get_if<std::int64_t>(&value)) {
-    if (names_things(field.format))
-      line.text(names.name(field.format, static_cast<std::uint64_t>(*i)));
-    else if (field.format.kind == Format::thousandths)
+    if (thousandths)
       line.real(static_cast<double>(*i) / 1e3);
     else
       line.integer(*i);
@@ -40,9 +44,9 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
   } else if (auto* b = std::get_if<bool>(&value)) {
     line.boolean(*b);
   } else if (auto* frames = std::get_if<Frames>(&value)) {
-    json_array(line, *frames);
+    line.texts(*frames);
   } else if (auto* words = std::get_if<TextList>(&value)) {
-    json_array(line, words->each);
+    line.texts(words->each);
   } else {
     line.null();
   }
@@ -54,17 +58,13 @@ void json_field(JsonLine& line, const Field& field, const void* record, const Na
 }
 
 std::string csv_value(const Field& field, const Value& value, const Names& names) {
-  if (auto* n = std::get_if<std::uint64_t>(&value)) {
-    if (names_things(field.format)) return csv_field(names.name(field.format, *n));
+  if (auto name = name_of(field.format, value, names)) return csv_field(*name);
+  if (auto* n = std::get_if<std::uint64_t>(&value))
     return hidden(field.format, *n, names) ? "" : std::to_string(*n);
-  }
-  if (auto* i = std::get_if<std::int64_t>(&value)) {
-    if (names_things(field.format))
-      return csv_field(names.name(field.format, static_cast<std::uint64_t>(*i)));
-    if (field.format.kind == Format::thousandths)
-      return fmt::format("{:.3f}", static_cast<double>(*i) / 1e3);
-    return std::to_string(*i);
-  }
+  if (auto* i = std::get_if<std::int64_t>(&value))
+    return field.format.kind == Format::thousandths
+               ? fmt::format("{:.3f}", static_cast<double>(*i) / 1e3)
+               : std::to_string(*i);
   if (auto* d = std::get_if<double>(&value)) return fmt::format("{:.6g}", *d);
   if (auto* s = std::get_if<std::string>(&value)) return csv_field(*s);
   if (auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";

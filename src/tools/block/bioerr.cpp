@@ -2,7 +2,7 @@
 #include "block/bioerr.h"
 
 #include "bioerr.skel.h"
-#include "coretap/block.hpp"
+#include "coretap/disks.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 

@@ -2,7 +2,7 @@
 #include "block/biosnoop.h"
 
 #include "biosnoop.skel.h"
-#include "coretap/block.hpp"
+#include "coretap/disks.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "coretap/config.hpp"
 #include "coretap/parse.hpp"
-#include "coretap/quoted.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "execsnoop.skel.h"

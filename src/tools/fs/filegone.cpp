@@ -120,8 +120,14 @@ TOOL(filegone) {
           joined({{shared::full_path<Opt>(), files(), shared::name('n'), shared::duration(),
                    flag('x', "failed", "only calls that failed", setting(&Opt::failed_only))},
                   shared::task_filters()}),
-      .hooks = removal_hooks({{"results", {{{"on_gone"}}}},
-                              {"rmdir", {{{"on_rmdir"}}}, {}, "calls of rmdir are not seen"}}),
+      // Some of these calls do not exist on all architectures.
+      .hooks = {{"results", {{{"on_gone"}}}},
+                {"rmdir", {{{"on_rmdir"}}}, {}, "calls of rmdir are not seen"},
+                {"unlinkat", {{{"on_unlinkat"}}}},
+                {"renameat2", {{{"on_renameat2"}}}},
+                {"unlink", {{{"on_unlink"}}}, {}, "calls of unlink are not seen"},
+                {"rename", {{{"on_rename"}}}, {}, "calls of rename are not seen"},
+                {"renameat", {{{"on_renameat"}}}, {}, "calls of renameat are not seen"}},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid, id::comm, id::tid),

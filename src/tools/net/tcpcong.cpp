@@ -33,7 +33,8 @@ std::vector<Field> state(std::string_view key, std::string_view title, std::stri
           .in_text()};
 }
 
-void add_running(Times& t, std::uint64_t now_ns) {
+void add_running(std::uint64_t* counters, std::uint64_t now_ns) {
+  auto& t = *reinterpret_cast<Times*>(counters);
   if (t.state && t.state <= TCPCONG_STATES && now_ns > t.since)
     t.ns[t.state - 1] += now_ns - t.since;
   t.since = t.state = 0;
@@ -101,26 +102,28 @@ TOOL(tcpcong) {
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}}}},
-      .report = with_running<Times, add_running>(
-          table<flow, Times>(
-              "flows",
-              {net::titled(net::local_endpoint<&Line::key>(), "LAddrPort"),
-               net::titled(net::remote_endpoint<&Line::key>(), "RAddrPort"),
-               state<open>("open_ns", "Open_ms", "open_us", "Open_us", "the normal state"),
-               state<disorder>("disorder_ns", "Dod_ms", "disorder_us", "Dod_us",
-                               "duplicate acknowledgements arrive"),
-               state<recovery>("recovery_ns", "Rcov_ms", "recovery_us", "Rcov_us",
-                               "lost segments are retransmitted"),
-               state<cwr>("cwr_ns", "Cwr_ms", "cwr_us", "Cwr_us", "the window is reduced"),
-               state<loss>("loss_ns", "Los_ms", "loss_us", "Los_us", "after a timeout"),
-               derived<Line, [](const Line& l) { return l.value.changes; }>(
-                   "changes", "Chgs", as::small, "changes of the state")
-                   .counter(),
-               net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
-               net::parts<&Line::key>()},
-              "changes")
-              .without_owner("rows are connections; tcpstates shows their owners")
-              .timed_with("timestamp")),
+      .report =
+          LiveReport{
+              table<flow, Times>(
+                  "flows",
+                  {net::titled(net::local_endpoint<&Line::key>(), "LAddrPort"),
+                   net::titled(net::remote_endpoint<&Line::key>(), "RAddrPort"),
+                   state<open>("open_ns", "Open_ms", "open_us", "Open_us", "the normal state"),
+                   state<disorder>("disorder_ns", "Dod_ms", "disorder_us", "Dod_us",
+                                   "duplicate acknowledgements arrive"),
+                   state<recovery>("recovery_ns", "Rcov_ms", "recovery_us", "Rcov_us",
+                                   "lost segments are retransmitted"),
+                   state<cwr>("cwr_ns", "Cwr_ms", "cwr_us", "Cwr_us", "the window is reduced"),
+                   state<loss>("loss_ns", "Los_ms", "loss_us", "Los_us", "after a timeout"),
+                   derived<Line, [](const Line& l) { return l.value.changes; }>(
+                       "changes", "Chgs", as::small, "changes of the state")
+                       .counter(),
+                   net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
+                   net::parts<&Line::key>()},
+                  "changes")
+                  .without_owner("rows are connections; tcpstates shows their owners")
+                  .timed_with("timestamp"),
+              add_running},
       .other_reports = {{"dist",
                          histogram<Key>(
                              "durations", "times in one state",

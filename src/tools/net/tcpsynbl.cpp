@@ -34,7 +34,8 @@ std::uint64_t tcp_counter(std::string_view text, std::string_view title) {
   return 0;
 }
 
-void read_refused(Refused& r) {
+void read_refused(std::uint64_t* counters) {
+  auto& r = *reinterpret_cast<Refused*>(counters);
   auto text = read_file("/proc/thread-self/net/netstat").value_or("");
   r = {tcp_counter(text, "ListenOverflows"), tcp_counter(text, "ListenDrops")};
 }
@@ -87,21 +88,26 @@ TOOL(tcpsynbl) {
                   shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
       .hooks = {{"handshakes", {{{"on_state"}}}}},
       .maps = {{"owners", MapSize::sockets}},
-      .report = with_totals_by<Refused, read_refused>(
-          histogram<Key>(
-              "backlogs", "lengths of accept queues",
-              {derived<Key, backlog_max>("backlog_max", "backlog_max", as::number,
-                                         "size of the queue; null: no handshake")
-                   .key_part(),
-               derived<Key, port>("local_port", "port", as::port, "local port; null: no handshake")
-                   .key_part()
-                   .with("by-port")})
-              .scaled(kBacklog),
-          "ListenOverflows/ListenDrops",
-          FieldList{field<&Refused::overflows>("listen_overflows", "OVERFLOWS", as::number,
-                                               "handshakes that a full queue refused"),
-                    field<&Refused::drops>("listen_drops", "DROPS", as::number,
-                                           "everything that listening sockets dropped")}),
+      .report = LiveReport{.aggregate =
+                               histogram<Key>("backlogs", "lengths of accept queues",
+                                              {derived<Key, backlog_max>(
+                                                   "backlog_max", "backlog_max", as::number,
+                                                   "size of the queue; null: no handshake")
+                                                   .key_part(),
+                                               derived<Key, port>("local_port", "port", as::port,
+                                                                  "local port; null: no handshake")
+                                                   .key_part()
+                                                   .with("by-port")})
+                                   .scaled(kBacklog)
+                                   .with_totals<Refused>(
+                                       {}, "ListenOverflows/ListenDrops",
+                                       FieldList{field<&Refused::overflows>(
+                                                     "listen_overflows", "OVERFLOWS", as::number,
+                                                     "handshakes that a full queue refused"),
+                                                 field<&Refused::drops>(
+                                                     "listen_drops", "DROPS", as::number,
+                                                     "everything that listening sockets dropped")}),
+                           .read_totals = read_refused},
       .announce = "Tracing the accept queues of listening sockets",
   };
 }

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "capable.skel.h"
-#include "coretap/capability_names.hpp"
 #include "coretap/config.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"

@@ -2,7 +2,6 @@
 #include "coretap/load_averages.hpp"
 #include "expect.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/nodes.hpp"
 
 namespace coretap {
 namespace {

@@ -156,19 +156,6 @@ TEST(Histogram, FitsNarrowTerminals) {
   EXPECT_EQ(draw_histogram(h, kUs, 200), draw_histogram(h, kUs, 80));
 }
 
-TEST(Histogram, Percentiles) {
-  constexpr HistogramScale kLength{unit::plain, 1, true};
-  auto linear = with({{0, 50}, {10, 40}, {20, 10}});
-  EXPECT_DOUBLE_EQ(percentile(linear, kLength, 0.5), 1);  // all of slot 0, to its end
-  EXPECT_DOUBLE_EQ(percentile(linear, kLength, 0.7), 10.5);
-  EXPECT_DOUBLE_EQ(percentile(linear, kLength, 1), 21);
-  auto log2 = with({{3, 100}});
-  EXPECT_DOUBLE_EQ(percentile(log2, kUs, 0.5), 12'000);
-  EXPECT_DOUBLE_EQ(percentile(log2, kUs, 0), 8'000);
-  EXPECT_EQ(percentile(hist{}, kUs, 0.99), 0);
-  EXPECT_DOUBLE_EQ(percentile(with({{63, 5}}), kLength, 0.9), 63) << "it has no upper bound";
-}
-
 hist of(std::initializer_list<std::pair<int, std::uint64_t>> slots) {
   hist h{};
   for (auto& [slot, count] : slots) h.slots[slot] = count;

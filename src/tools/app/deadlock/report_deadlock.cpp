@@ -19,7 +19,7 @@
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
-#include "text/frames.hpp"
+#include "text/names.hpp"
 #include "tools/app/deadlock/lock_graph.hpp"
 
 namespace coretap {
