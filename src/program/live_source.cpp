@@ -14,6 +14,7 @@
 #include "coretap/clock.hpp"
 #include "program/kept_rows.hpp"
 #include "program/maps.hpp"
+#include "program/section.hpp"
 #include "program/variables.hpp"
 
 namespace coretap {
@@ -234,9 +235,7 @@ Result<std::string> LiveSource::pass(std::string_view program, std::size_t size)
 
 void LiveSource::add_ledger(std::uint64_t* count) {
   if (!ledger_.is_open()) return;
-  ledger sum{};
-  ledger_.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
-  for (int i = 0; i < LEDGER_CAUSES; i++) count[i] += sum.count[i];
+  ledger_.sum(count, LEDGER_CAUSES);
   // If tracepoints are preemptible, other tasks' events on that CPU miss the busy program.
   auto add_missed = [&](int program) {
     bpf_prog_info info{};
@@ -244,8 +243,7 @@ void LiveSource::add_ledger(std::uint64_t* count) {
     if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
       count[LEDGER_MISSED] += info.recursion_misses;
   };
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s_.object.get()) add_missed(bpf_program__fd(program));
+  for (auto* program : programs_of(s_.object.get())) add_missed(bpf_program__fd(program));
   for (auto& copy : s_.copies) add_missed(copy.get());
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <linux/types.h>
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +36,29 @@ struct FunctionInfo {
   __u32 record_size = 0;
   std::vector<char> records = {};  ///< empty: the kernel needs none
 };
-/// For a loaded program on targets (target_attach.hpp).
-FunctionInfo functions_of(const bpf_program* program);
+
+/// State of one object for libbpf's callbacks, which take no argument of the caller: they use the
+/// last one made.
+struct Loader {
+  explicit Loader(Session& session);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  Session& s;
+  /// What libbpf has said; set until the programs are loaded, and shown with --verbose if that
+  /// fails.
+  std::optional<std::string> words = std::string();
+  /// Tracing programs need the BTF id of their target, for which libbpf reads all BTF types. Here
+  /// the plan knows the id. Until just before its load such a program is declared as a type that
+  /// needs no id.
+  std::map<const bpf_program*, std::uint32_t> tracing_ids = {};
+  /// For programs on functions of a module: descriptor of the module's BTF.
+  std::map<const bpf_program*, int> module_objects = {};
+  std::map<const bpf_program*, FunctionInfo> functions = {};  ///< of loaded programs
+  bool no_exchange = false;
+  std::uint32_t cast = 0;  ///< result of tell_types()
+};
 
 /// Loads the programs that the plan has chosen. Then closes the kernel's types.
 Result<void> load(Session& s);

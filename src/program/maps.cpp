@@ -18,6 +18,7 @@
 #include "coretap/disks.hpp"
 #include "coretap/small_files.hpp"
 #include "kernel/nodes.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 
@@ -165,8 +166,7 @@ void fill_stocks(Session& s) {
     CPU_ZERO(&one);
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one)) continue;
-    bpf_map* map = nullptr;
-    bpf_object__for_each_map(map, s.object.get()) {
+    for (auto* map : maps_of(s.object.get())) {
       if (!is_hash(map) || bpf_map__fd(map) < 0 || !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
         continue;
       std::string key(bpf_map__key_size(map), '\0'), value(value_bytes(map), '\0');
@@ -252,11 +252,10 @@ bool take_out(int map, const void* key, void* value) {
 }
 
 void size_maps(Session& s) {
-  bpf_map* slots = nullptr;
-  bpf_object__for_each_map(slots, s.object.get())  // CPU_SLOTS
-      if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE &&
-          bpf_map__max_entries(slots) == 1)
-          bpf_map__set_max_entries(slots, static_cast<__u32>(possible_cpus()));
+  for (auto* slots : maps_of(s.object.get()))  // CPU_SLOTS
+    if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE &&
+        bpf_map__max_entries(slots) == 1)
+      bpf_map__set_max_entries(slots, static_cast<__u32>(possible_cpus()));
   if (auto* map = s.map("task_slots")) {
     bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
     bpf_map__set_autocreate(map, storage);

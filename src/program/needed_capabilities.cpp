@@ -11,6 +11,7 @@
 
 #include "kernel/capabilities.hpp"
 #include "program/load.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 
 namespace coretap {
@@ -50,14 +51,10 @@ bool attaches_in_modules(const Tool& tool) {
 /// True if reading a map needs CAP_BPF. Before 5.19 it did if kernel.unprivileged_bpf_disabled
 /// is set (c8644cd0efe7).
 bool maps_need_bpf(const Session& s) {
-  bpf_map* map = nullptr;
-  if (s.object) {
-    bpf_object__for_each_map(map, s.object.get()) {
-      if (bpf_map__fd(map) < 0) continue;
-      return bpf_map_get_next_key(bpf_map__fd(map), nullptr, nullptr) && errno == EPERM;
-    }
-  }
-  return false;
+  auto maps = maps_of(s.object.get());
+  auto made = std::ranges::find_if(maps, [](auto* map) { return bpf_map__fd(map) >= 0; });
+  return made != maps.end() && bpf_map_get_next_key(bpf_map__fd(*made), nullptr, nullptr) &&
+         errno == EPERM;
 }
 
 }  // namespace

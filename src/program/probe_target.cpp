@@ -117,6 +117,12 @@ std::string uprobe_refusal() {
   return type ? std::string() : type.error().why;
 }
 
+bool probes_by_file(Kernel& kernel) {
+  // The first versions filtered by the main thread instead of the process (46ba0e49b642 in 6.10,
+  // which also added this link type).
+  return kernel.has_enumerator("bpf_attach_type", "BPF_TRACE_KPROBE_SESSION");
+}
+
 ProbeFinder::ProbeFinder(const Config& config, std::string proc,
                          std::vector<std::string> directories)
     : config_(config), proc_(std::move(proc)), directories_(std::move(directories)) {

@@ -33,10 +33,9 @@ int run_list(const Config& config, const std::vector<std::string>&) {
     if (json) {
       JsonLine line;
       line.text("tool", tool.name).text("subsystem", tool.subsystem).text("summary", tool.summary);
-      line.key("other_names").begin_array();
-      for (auto& other : tool.other_names) line.text(other.name);
-      line.end_array();
-      out.line(line.finish());
+      std::vector<std::string_view> others;
+      for (auto& other : tool.other_names) others.push_back(other.name);
+      out.line(line.texts("other_names", others).finish());
       continue;
     }
     if (tool.subsystem != subsystem) {
@@ -78,10 +77,6 @@ bool has_words(std::string_view text, const std::vector<std::string>& words) {
     return has_word(low, w);
   });
 }
-
-}  // namespace
-
-namespace {
 
 /// The results of `find`.
 struct Finds {
@@ -137,9 +132,7 @@ void print_json(Sink& out, const Finds& found) {
     JsonLine line;
     auto at = o.words.find_first_not_of(' ');
     line.text("type", "option").text("option", o.words.substr(at)).text("doc", o.doc);
-    line.key("tools").begin_array();
-    for (auto& tool : o.tools) line.text(tool);
-    out.line(line.end_array().finish());
+    out.line(line.texts("tools", o.tools).finish());
   }
 }
 

@@ -18,7 +18,7 @@
 #include "coretap/small_files.hpp"
 #include "kernel/bpf_links.hpp"
 #include "program/needed_capabilities.hpp"
-#include "program/probe.hpp"
+#include "program/probe_target.hpp"
 #include "program/session.hpp"
 #include "run/commands.hpp"
 #include "run/run.hpp"

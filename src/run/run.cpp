@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -26,6 +27,7 @@
 #include "program/load.hpp"
 #include "program/maps.hpp"
 #include "program/needed_capabilities.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/target_attach.hpp"
 #include "program/variables.hpp"
@@ -115,29 +117,27 @@ Result<void> load_with_names(Session& s) {
   return load(s);
 }
 
+Result<void> attach_one(Session& s, bpf_program* program) {
+  if (samples(program)) {  // for CPUs that come online later
+    s.retained.add({Capability::perfmon, Capability::bpf});
+    if (perf_events_for_admin()) s.reserve.add(Capability::sys_admin);
+  }
+  if (auto kind = kind_of(program)) return attach_targets(s, program, *kind);
+  auto links = attach_program(program, s.config, s.plan);
+  if (!links) return links.error();
+  std::ranges::move(*links, std::back_inserter(s.links));
+  return {};
+}
+
 /// Attaches all loaded programs; on failure stores the name of the program that failed.
-Result<void> attach(Session& s, std::string* failed) {
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s.object.get()) {
+Result<void> attach(Session& s, std::string& failed) {
+  for (auto* program : programs_of(s.object.get())) {
     if (!bpf_program__autoload(program)) continue;
-    if (samples(program)) {  // for CPUs that come online later
-      s.retained.add({Capability::perfmon, Capability::bpf});
-      if (perf_events_for_admin()) s.reserve.add(Capability::sys_admin);
-    }
-    if (is_target(program)) {
-      auto attached = attach_targets(s, program);
-      if (attached) continue;
-      *failed = bpf_program__name(program);
-      detach(s.links);
-      return attached;
-    }
-    auto links = attach_program(program, s.config, s.plan);
-    if (!links) {
-      *failed = bpf_program__name(program);
-      detach(s.links);
-      return links.error();
-    }
-    for (auto& link : *links) s.links.push_back(std::move(link));
+    auto attached = attach_one(s, program);
+    if (attached) continue;
+    failed = bpf_program__name(program);
+    detach(s.links);
+    return attached;
   }
   return {};
 }
@@ -322,7 +322,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     if (auto r = fill_filters(s, command.pid()); !r) return fail(r.error());
     if (auto r = reporter->ready(s); !r) return fail(r.error());
     std::string failed;
-    auto attached = attach(s, &failed);
+    auto attached = attach(s, failed);
     if (attached) break;
     // Attaching failed despite the checks: rejects this candidate and plans again.
     if (failed.empty() || attached.error().status != kUnsupported ||

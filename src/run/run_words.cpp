@@ -13,6 +13,7 @@
 #include "coretap/clock.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/target_attach.hpp"
 
@@ -30,8 +31,7 @@ std::set<std::string> files_of(const CandidatePlan& way) {
 
 void print_sizes(Session& s) {
   std::string text = "maps:\n";
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get()) {
+  for (auto* map : maps_of(s.object.get())) {
     if (!bpf_map__autocreate(map)) continue;
     text +=
         fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
@@ -42,8 +42,7 @@ void print_sizes(Session& s) {
 
 void print_plan_json(Session& s) {
   for (auto& line : explain_json(s.plan, s.tool.name)) s.out.line(line);
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get()) {
+  for (auto* map : maps_of(s.object.get())) {
     if (!bpf_map__autocreate(map)) continue;
     JsonLine line("map", s.tool.name);
     line.text("map", bpf_map__name(map));
@@ -68,20 +67,13 @@ void print_header(Session& s) {
   line.end_object().key("hooks").begin_array();
   for (auto& h : s.plan.hooks) {
     if (!h.wanted) continue;
-    line.begin_object().text("hook", h.hook->name).key("attached").begin_array();
-    if (h.chosen >= 0)
-      for (auto& target : h.candidates[h.chosen].targets) line.text(target);
-    line.end_array();
-    if (h.chosen >= 0 && !h.candidates[h.chosen].places.empty()) {
-      line.key("files").begin_array();
-      for (auto& file : files_of(h.candidates[h.chosen])) line.text(file);
-      line.end_array();
-    }
+    line.begin_object().text("hook", h.hook->name);
+    auto* used = h.used();
+    line.texts("attached", used ? used->targets : std::vector<std::string>());
+    if (used && !used->places.empty()) line.texts("files", files_of(*used));
     line.end_object();
   }
-  line.end_array().key("limits").begin_array();
-  for (auto& l : s.plan.limits) line.text(l);
-  line.end_array();
+  line.end_array().texts("limits", s.plan.limits);
   s.out.line(line.finish());
 }
 
@@ -109,8 +101,8 @@ void print_plan(Session& s) {
 void announce(Session& s) {
   for (auto& l : s.plan.limits) s.say("note: " + l);
   for (auto& h : s.plan.hooks)
-    if (h.hook->targets && h.chosen >= 0)
-      s.say(fmt::format("tracing {}{}", fmt::join(h.candidates[h.chosen].targets, ", "),
+    if (h.hook->targets && h.used())
+      s.say(fmt::format("tracing {}{}", fmt::join(h.used()->targets, ", "),
                         s.config.given("debug") ? "\n" + list_targets(s.plan.targets) : ""));
   s.verbose("attached:\n" + explain(s.plan, false));
   if (s.config.format != OutputFormat::text || s.exporter) return;

@@ -22,6 +22,7 @@
 #include "program/attach.hpp"
 #include "program/each_cpu.hpp"
 #include "program/maps.hpp"
+#include "program/section.hpp"
 #include "program/target_attach.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
@@ -51,11 +52,9 @@ class CpuWatch {
   explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}
 
   static bool wanted(const Session& s) {
-    bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, s.object.get()) {
-      if (bpf_program__autoload(program) && samples(program)) return true;
-    }
-    return false;
+    return std::ranges::any_of(programs_of(s.object.get()), [](auto* program) {
+      return bpf_program__autoload(program) && samples(program);
+    });
   }
 
   void begin(Loop& loop) {
@@ -87,8 +86,7 @@ class CpuWatch {
   void look() {
     auto now = online_cpus();
     std::vector<int> came;
-    std::set_difference(now.begin(), now.end(), online_.begin(), online_.end(),
-                        std::back_inserter(came));
+    std::ranges::set_difference(now, online_, std::back_inserter(came));
     online_ = std::move(now);
     if (came.empty()) return;
     AllPermitted with_reserve;
@@ -97,7 +95,7 @@ class CpuWatch {
       s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),
               links.error());
     else
-      for (auto& link : *links) s_.links.push_back(std::move(link));
+      std::ranges::move(*links, std::back_inserter(s_.links));
   }
 
   Session& s_;
@@ -214,7 +212,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     loop.every(poll > 0 ? poll : s.exporter ? kServedDrainSeconds : kDrainSeconds, drain);
   if (schedule.interval > 0 && reporter.periodic()) loop.every(schedule.interval, next_report);
   CpuWatch cpus(s);
-  if (s.object && CpuWatch::wanted(s)) cpus.begin(loop);
+  if (CpuWatch::wanted(s)) cpus.begin(loop);
   if (schedule.duration > 0) loop.stop_after(schedule.duration);
   bool too_many = false;
   if (s.exporter) answer_requests(s, reporter, loop, report, too_many);
