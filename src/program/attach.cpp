@@ -113,27 +113,25 @@ Result<Links> attach_probes(bpf_program* program, const Config& config, const Pr
 }
 
 /// Samples only on the requested CPUs among `cpus`.
-Result<Links> attach_sampled(bpf_program* program, const Config& config, const Plan& plan,
-                             std::vector<int> cpus) {
-  if (plan.sampling(bpf_program__name(program)).one_cpu)
+Result<Links> attach_sampled(const Session& s, bpf_program* program, std::vector<int> cpus) {
+  if (s.plan.sampling(bpf_program__name(program)).one_cpu)
     std::erase_if(cpus, [first = online_cpus().front()](int cpu) { return cpu != first; });
-  if (config.places.cpu)
-    std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*config.places.cpu); });
-  return attach_perf_event(program, section_of(program).target, sampling_of(program, config, plan),
-                           cpus);
+  if (auto only = s.config.places.cpu)
+    std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*only); });
+  return attach_perf_event(program, section_of(program).target, sampling_of(s, program), cpus);
 }
 
 }  // namespace
 
-Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan) {
+Result<Links> attach_program(const Session& s, bpf_program* program) {
   auto section = section_of(program);
-  if (auto* places = plan.places(bpf_program__name(program)))
-    return attach_probes(program, config, *places);
+  if (auto* places = s.plan.places(bpf_program__name(program)))
+    return attach_probes(program, s.config, *places);
   if (section.kind == "tracepoint") return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read
   if (section.kind == kRun) return Links();    // the loader runs it
   if (samples(program)) {
-    auto links = attach_sampled(program, config, plan, online_cpus());
+    auto links = attach_sampled(s, program, online_cpus());
     if (links && links->empty()) return attach_error(section, ENODEV);
     return links;
   }
@@ -174,9 +172,9 @@ Error event_refused(std::string what, int error, bool user_function) {
 
 bool samples(const bpf_program* program) { return section_of(program).kind == kPerfEvent; }
 
-Sampling sampling_of(const bpf_program* program, const Config& config, const Plan& plan) {
-  auto& asked = config.sampling;
-  return asked.hz || asked.period ? asked : plan.sampling(bpf_program__name(program));
+Sampling sampling_of(const Session& s, const bpf_program* program) {
+  auto& asked = s.config.sampling;
+  return asked.hz || asked.period ? asked : s.plan.sampling(bpf_program__name(program));
 }
 
 Result<Links> attach_perf_event(bpf_program* program, std::string_view name,
@@ -199,12 +197,11 @@ Result<Links> attach_perf_event(bpf_program* program, std::string_view name,
   return links;
 }
 
-Result<Links> attach_perf_events(bpf_object* object, const Config& config, const Plan& plan,
-                                 const std::vector<int>& cpus) {
+Result<Links> attach_perf_events(const Session& s, const std::vector<int>& cpus) {
   Links all;
-  for (auto* program : programs_of(object)) {
+  for (auto* program : programs_of(s.object.get())) {
     if (!bpf_program__autoload(program) || !samples(program)) continue;
-    auto links = attach_sampled(program, config, plan, cpus);
+    auto links = attach_sampled(s, program, cpus);
     if (!links) return links.error();
     std::ranges::move(*links, std::back_inserter(all));
   }

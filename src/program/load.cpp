@@ -13,11 +13,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <initializer_list>
-#include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,8 +22,7 @@
 #include "base/descriptors.hpp"
 #include "kernel/bpf_links.hpp"
 #include "kernel/min_core_btf.hpp"
-#include "program/casts.hpp"
-#include "program/exchange.hpp"
+#include "program/instructions.hpp"
 #include "program/maps.hpp"
 #include "program/probe_target.hpp"
 #include "program/section.hpp"
@@ -63,20 +59,17 @@ int libbpf_print(libbpf_print_level level, const char* format, va_list arguments
 /// Changes the program just before libbpf loads it. `attach_type`: of tracing programs; 0: others.
 int prepare_load(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
   if (!loader) return -ESRCH;
+  auto& facts = loader->programs[program];
   if (attach_type) {
-    auto id = loader->tracing_ids.find(program);
-    if (id == loader->tracing_ids.end()) return -ESRCH;
-    options->attach_btf_id = id->second;
-    if (auto module = loader->module_objects.find(program); module != loader->module_objects.end())
-      options->attach_btf_obj_fd = static_cast<__u32>(module->second);
+    options->attach_btf_id = facts.target;
+    options->attach_btf_obj_fd = static_cast<__u32>(facts.module_object);
     options->expected_attach_type = static_cast<bpf_attach_type>(attach_type);
     bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
   }
-  FunctionInfo info{options->prog_btf_fd, options->func_info_rec_size};
+  facts.btf = options->prog_btf_fd;
+  facts.record_size = options->func_info_rec_size;
   if (auto* bytes = static_cast<const char*>(options->func_info))
-    info.records.assign(bytes,
-                        bytes + std::size_t{options->func_info_cnt} * options->func_info_rec_size);
-  loader->functions[program] = std::move(info);
+    facts.records.assign(bytes, bytes + std::size_t{options->func_info_cnt} * facts.record_size);
 
   auto* first = bpf_program__insns(program);
   std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
@@ -126,21 +119,21 @@ void take_over_libbpf() {
 
 /// Sets the BTF ids and attach types of the programs before their load.
 void set_attach_types(Session& s) {
-  auto& ids = s.loader->tracing_ids;
   for (auto* program : programs_of(s.object.get())) {
     if (!bpf_program__autoload(program)) continue;
     const auto section = section_of(program);
     auto& [kind, target] = section;
+    auto& facts = s.loader->programs[program];
     if (kind == "tp_btf") {
-      ids[program] = s.kernel.tracepoint_type(target);
+      facts.target = s.kernel.tracepoint_type(target);
     } else if (kind == "fentry" || kind == "fexit") {
       auto [function, module] = s.plan.function(program);
-      auto& id = ids[program] = s.kernel.function_type(function);
-      if (id || module.empty()) continue;
-      id = s.kernel.function_type(function, module);
-      if (auto types = s.kernel.module_object(module)) s.loader->module_objects[program] = *types;
+      facts.target = s.kernel.function_type(function);
+      if (facts.target || module.empty()) continue;
+      facts.target = s.kernel.function_type(function, module);
+      if (auto types = s.kernel.module_object(module)) facts.module_object = *types;
     } else if (kind == "iter") {
-      ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
+      facts.target = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
     } else if (kind == "target" && s.plan.means.kernel_multi && target.starts_with("kernel")) {
       bpf_program__set_expected_attach_type(program, kKprobeMulti);
     } else if ((is_probe(section) && probes_by_file(s.kernel)) ||

@@ -93,11 +93,6 @@ bool awaits_foreign_syscall(std::string_view section) {
          is_foreign_syscall(name.substr(kEntry.size()));
 }
 
-/// An error as the reason why a candidate was rejected.
-std::string reason(const Error& error) {
-  return error.what + (error.why.empty() ? "" : ": " + error.why);
-}
-
 /// Finds the places of a program on a user function.
 Result<ProbePoints> find_places(const Section& section, ProbeFinder& finder,
                                 ReturnProbes& returns) {
@@ -155,8 +150,8 @@ class Judge {
     auto places = find_places(section, finder_, returns_);
     if (places) plan.places.emplace(name, std::move(*places));
     if (places) return {};
-    plan.missing_symbol = places.error();
-    return reason(places.error());
+    auto& error = plan.missing_symbol.emplace(places.error());
+    return error.what + (error.why.empty() ? "" : ": " + error.why);
   }
 
   const Config& config_;

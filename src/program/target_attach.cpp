@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <set>
@@ -24,7 +23,6 @@
 #include "base/descriptors.hpp"
 #include "coretap/sanitize.hpp"
 #include "kernel/bpf_links.hpp"
-#include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/targets/expression.h"
 #include "program/attach.hpp"
@@ -58,12 +56,11 @@ Result<Fd> copy_of(const Session& s, const bpf_program* program, std::uint32_t i
   if (!marked) return Error{{}, "the program has no place for its number"};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = bpf_program__expected_attach_type(program);
-  auto& functions = s.loader->functions[program];
-  if (!functions.records.empty()) {
-    options.prog_btf_fd = functions.btf;
-    options.func_info = functions.records.data();
-    options.func_info_rec_size = functions.record_size;
-    options.func_info_cnt = static_cast<__u32>(functions.records.size() / functions.record_size);
+  if (auto& facts = s.loader->programs[program]; !facts.records.empty()) {
+    options.prog_btf_fd = facts.btf;
+    options.func_info = facts.records.data();
+    options.func_info_rec_size = facts.record_size;
+    options.func_info_cnt = static_cast<__u32>(facts.records.size() / facts.record_size);
   }
   Fd fd(bpf_prog_load(bpf_program__type(program), bpf_program__name(program), "Dual BSD/GPL",
                       code.data(), code.size(), &options));

@@ -65,9 +65,7 @@ constexpr std::array<Shape, TargetPoint::kinds> kShapes = {{
     {"tp_btf/sys_exit", "system call exits", TARGET_USER, Point::call_entry, Point::call_end},
 }};
 
-std::string in_quotes(std::string_view word) {
-  return fmt::format("'{}'", printable(std::string(word)));
-}
+std::string in_quotes(std::string_view word) { return fmt::format("'{}'", printable(word)); }
 
 /// "did you mean ...?"; empty: no similar name.
 std::string suggest(std::string_view word, const std::vector<std::string>& known) {
@@ -99,13 +97,10 @@ std::vector<std::string> tracepoints_like(std::string_view function) {
   auto& events = kernel_events();
   if (!events) return {};
   std::vector<std::string> names;
-  for (auto rest = function.substr(0, 64); !rest.empty();) {
-    auto part = rest.substr(0, rest.find('_'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    if (auto call = fmt::format("syscalls:sys_enter_{}", part);
-        std::binary_search(events->begin(), events->end(), call))
+  for (auto rest = function.substr(0, 64); !rest.empty();)
+    if (auto call = fmt::format("syscalls:sys_enter_{}", take_until(rest, '_'));
+        std::ranges::binary_search(*events, call))
       names.push_back("t:" + call);
-  }
   std::vector<std::tuple<std::size_t, std::size_t, std::string>> found;
   for (auto& event : *events)
     if (auto run =
@@ -114,7 +109,7 @@ std::vector<std::string> tracepoints_like(std::string_view function) {
       found.emplace_back(SIZE_MAX - run, event.size(), "t:" + event);
   std::sort(found.begin(), found.end());
   for (auto& [run, size, name] : found)
-    if (names.size() < kAlike && std::find(names.begin(), names.end(), name) == names.end())
+    if (names.size() < kAlike && std::ranges::find(names, name) == names.end())
       names.push_back(name);
   return names;
 }
@@ -206,10 +201,13 @@ class Search {
     if (fresh) {
       found_.names.push_back(name);
       found_.words.push_back(number_ - 1);
-      found_.paired.push_back(number_ <= paired_.size() && paired_[number_ - 1]);
+      found_.paired.push_back(pairs());
     }
     return known->second;
   }
+
+  /// True if entries of the word's functions are traced to match their returns.
+  bool pairs() const { return number_ <= paired_.size() && paired_[number_ - 1]; }
 
   /// Refuses words that do not have an entry and a return in one place.
   Result<void> check_call(const TargetWord& word) const {
@@ -280,7 +278,7 @@ class Search {
     auto end = point;
     if (calls_) end.kind = kShapes.at(point.kind).end;
     if (end.kind != TargetPoint::user_return) return {end};
-    const bool timed = calls_ || (number_ <= paired_.size() && paired_[number_ - 1]);
+    const bool timed = calls_ || pairs();
     auto probe = timed && returns_.code(end.file).is_go()
                      ? ReturnProbe{.refusal = "a goroutine may return on another thread",
                                    .hint = "probe its entry, or trace r:FILE:FUNCTION"}
@@ -312,7 +310,7 @@ class Search {
 
   void say_left_out(std::string words) {
     auto& all = found_.left_out;
-    if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(std::move(words));
+    if (std::ranges::find(all, words) == all.end()) all.push_back(std::move(words));
   }
 
   Error nothing(std::string why, std::string hint) const {
@@ -357,14 +355,12 @@ class Search {
                      suggest(word.name, function_names(lists)));
     }
     if (word.is_place()) return add_kernel_place(word, found.functions, lists);
-    std::size_t several = 0;
-    for (std::size_t i = 1; i < found.functions.size(); i++) {
-      auto same = [&](std::size_t j) {
-        return found.functions[j].name == found.functions[j - 1].name;
-      };
-      several += same(i) && (i == 1 || !same(i - 1));
-    }
-    leave_out("names that several functions have: all are traced, and counted together", several);
+    std::set<std::string_view> shared;
+    for (std::size_t i = 1; i < found.functions.size(); i++)
+      if (found.functions[i].name == found.functions[i - 1].name)
+        shared.insert(found.functions[i].name);
+    leave_out("names that several functions have: all are traced, and counted together",
+              shared.size());
     for (auto& f : found.functions)
       place(f.name, {.kind = word.at_return ? TargetPoint::kernel_return : TargetPoint::kernel,
                      .symbol = f.name,
@@ -660,12 +656,12 @@ class Search {
     auto provider = NamePattern::make(word.provider.empty() ? "*" : word.provider,
                                       !word.provider.empty() && config_.given("regexp"));
     if (!provider) return provider.error();
-    std::vector<std::string> known;
+    std::set<std::string> known;
     for (auto& file : (*files)->files) {
       failures_->in(file.path);
       auto notes = symbols::read_usdt(file.fd->get());
       for (auto& probe : notes.probes) {
-        known.push_back(probe.name);
+        known.insert(probe.name);
         if (!provider->matches(probe.provider) || !pattern.matches(probe.name)) continue;
         place(probe.provider + ":" + probe.name, {.kind = TargetPoint::usdt,
                                                   .symbol = probe.name,
@@ -677,10 +673,8 @@ class Search {
       leave_out("USDT probes left out (not in the file's code)", notes.outside);
     }
     if (!matched_.empty()) return {};
-    std::sort(known.begin(), known.end());
-    known.erase(std::unique(known.begin(), known.end()), known.end());
     return nothing(known.empty() ? "the file has no USDT probes" : "there is no such USDT probe",
-                   suggest(word.name, known));
+                   suggest(word.name, {known.begin(), known.end()}));
   }
 
   const bool calls_, by_word_, known_;  ///< known_: the words are those of the tool

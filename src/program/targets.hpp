@@ -52,7 +52,7 @@ struct TargetPoint {
 std::optional<TargetPoint::Kind> kind_of(std::string_view section);
 /// The same for a program; none: it is not attached to targets.
 std::optional<TargetPoint::Kind> kind_of(const bpf_program* program);
-/// What its programs differ by (TargetMeans::copied).
+/// The kind of its programs (TargetMeans::copied).
 target_kind program_kind(TargetPoint::Kind kind);
 /// A system call's entry or end, which one program sees for all calls.
 bool is_call(TargetPoint::Kind kind);

@@ -34,7 +34,7 @@ std::uint64_t tick_ns(const Session& s) {
   if (!s.object) return 0;
   for (auto* program : programs_of(s.object.get())) {
     if (!samples(program) || bpf_program__fd(program) < 0) continue;
-    auto sampling = sampling_of(program, s.config, s.plan);
+    auto sampling = sampling_of(s, program);
     return sampling.hz ? 1'000'000'000 / sampling.hz : sampling.period;
   }
   return 0;

@@ -29,30 +29,6 @@ std::set<std::string> files_of(const CandidatePlan& way) {
   return files;
 }
 
-void print_sizes(Session& s) {
-  std::string text = "maps:\n";
-  for (auto* map : maps_of(s.object.get())) {
-    if (!bpf_map__autocreate(map)) continue;
-    text +=
-        fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
-                    bpf_map__max_entries(map), bpf_map__key_size(map), bpf_map__value_size(map));
-  }
-  s.out.write(text);
-}
-
-void print_plan_json(Session& s) {
-  for (auto& line : explain_json(s.plan, s.tool.name)) s.out.line(line);
-  for (auto* map : maps_of(s.object.get())) {
-    if (!bpf_map__autocreate(map)) continue;
-    JsonLine line("map", s.tool.name);
-    line.text("map", bpf_map__name(map));
-    line.number("entries", bpf_map__max_entries(map));
-    line.number("key_bytes", bpf_map__key_size(map));
-    line.number("value_bytes", bpf_map__value_size(map));
-    s.out.line(line.finish());
-  }
-}
-
 }  // namespace
 
 void print_header(Session& s) {
@@ -89,17 +65,28 @@ void print_ledger(Session& s) {
 }
 
 void print_plan(Session& s) {
-  if (s.config.format == OutputFormat::json) {
-    print_plan_json(s);
-    return;
+  const bool json = s.config.format == OutputFormat::json;
+  if (json) {
+    for (auto& line : explain_json(s.plan, s.tool.name)) s.out.line(line);
+  } else {
+    s.out.write(explain(s.plan, true));
+    for (auto& l : s.plan.limits) s.out.line("limit: " + l);
+    s.out.line("maps:");
   }
-  s.out.write(explain(s.plan, true));
-  for (auto& l : s.plan.limits) s.out.line("limit: " + l);
-  print_sizes(s);
+  for (auto* map : maps_of(s.object.get())) {
+    if (!bpf_map__autocreate(map)) continue;
+    const std::string_view name = bpf_map__name(map);
+    const auto entries = bpf_map__max_entries(map), key = bpf_map__key_size(map),
+               value = bpf_map__value_size(map);
+    JsonLine line("map", s.tool.name);
+    line.text("map", name).number("entries", entries);
+    line.number("key_bytes", key).number("value_bytes", value);
+    s.out.line(json ? std::string(line.finish())
+                    : fmt::format("  {}: {} entries of {} + {} bytes", name, entries, key, value));
+  }
 }
 
 void announce(Session& s) {
-  for (auto& l : s.plan.limits) s.say("note: " + l);
   for (auto& h : s.plan.hooks)
     if (h.hook->targets && h.used())
       s.say(fmt::format("tracing {}{}", fmt::join(h.used()->targets, ", "),
