@@ -16,14 +16,12 @@ extern const std::array<std::string_view, 2> kDatabases;
 std::string database_command(std::uint32_t number);
 
 /// `texts`: also texts of prepared statements, which are executed by number.
-template <bool Texts>
-Hook database_hook();
+Hook database_hook(bool texts);
 /// For Tool::look_up.
-template <bool Texts>
-Result<void> look_up_databases(Config& config, Setting roles);
+Result<void> look_up_databases(Config& config, bool texts, Setting roles);
 template <class Rodata, bool Texts>
 Result<void> look_up_databases(Config& config) {
-  return look_up_databases<Texts>(config, setting(&Rodata::target_roles));
+  return look_up_databases(config, Texts, setting(&Rodata::target_roles));
 }
 /// DATABASE, or a pid.
 Positional database_argument();

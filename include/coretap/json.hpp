@@ -43,6 +43,17 @@ class JsonLine {
     writer_.RawValue(json.data(), json.size(), rapidjson::kStringType);
     return *this;
   }
+  /// An array.
+  template <class Texts>
+  JsonLine& texts(std::string_view k, const Texts& all) {
+    key(k).begin_array();
+    for (auto& v : all) text(v);
+    return end_array();
+  }
+  /// Null if it is empty.
+  JsonLine& text_or_null(std::string_view k, std::string_view v) {
+    return v.empty() ? key(k).null() : text(k, v);
+  }
   JsonLine& number(std::string_view k, std::uint64_t v) { return key(k).number(v); }
   JsonLine& number(std::uint64_t v) {
     writer_.Uint64(v);

@@ -21,18 +21,9 @@ bool takes_colours(int fd) {
   return set("NO_COLOR").empty() && !set("TERM").empty() && set("TERM") != "dumb" && isatty(fd);
 }
 
-/// Parameters of SGR, Select Graphic Rendition (ECMA-48). None assumes a certain background.
-constexpr std::string_view code(Paint paint) {
-  switch (paint) {
-    case Paint::error:
-      return "1;31";  // bold red
-    case Paint::loss:
-      return "33";  // yellow
-    case Paint::title:
-      break;
-  }
-  return "1";  // bold
-}
+/// Parameters of SGR, Select Graphic Rendition (ECMA-48), by Paint. None assumes a certain
+/// background.
+constexpr std::string_view kCodes[] = {"1;31" /* bold red */, "1" /* bold */, "33" /* yellow */};
 
 }  // namespace
 
@@ -42,7 +33,7 @@ std::string painted(int fd, Paint paint, std::string_view text) {
   std::string_view end = text.ends_with('\n') ? "\n" : "";
   text.remove_suffix(end.size());
   if (text.empty() || !takes_colours(fd)) return fmt::format("{}{}", text, end);
-  return fmt::format("\x1b[{}m{}\x1b[0m{}", code(paint), text, end);
+  return fmt::format("\x1b[{}m{}\x1b[0m{}", kCodes[static_cast<int>(paint)], text, end);
 }
 
 }  // namespace coretap

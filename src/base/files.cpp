@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -47,28 +46,30 @@ std::optional<std::string> read_file_at(int directory, const std::string& path, 
   return text;
 }
 
+namespace {
+
+/// The number at the start of a text.
+std::optional<long long> first_number(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const auto number = strtoll(copy.c_str(), &end, 10);
+  if (end == copy.c_str()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
 std::optional<long long> read_number(const std::string& path) {
   auto text = read_file(path, 64);
-  if (!text || text->empty()) return std::nullopt;
-  char* end = nullptr;
-  long long value = strtoll(text->c_str(), &end, 10);
-  if (end == text->c_str()) return std::nullopt;
-  return value;
+  if (!text) return std::nullopt;
+  return first_number(*text);
 }
 
 std::optional<long long> read_keyed(const std::string& path, std::string_view key) {
-  auto text = read_file(path);
-  if (!text) return std::nullopt;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
+  const auto text = read_file(path).value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
     auto line = take_until(rest, '\n');
-    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ':') {
-      std::string value(line.substr(key.size() + 1));
-      char* end = nullptr;
-      auto number = strtoll(value.c_str(), &end, 10);
-      if (end == value.c_str()) return std::nullopt;
-      return number;
-    }
+    if (take_until(line, ':') == key) return first_number(line);
   }
   return std::nullopt;
 }

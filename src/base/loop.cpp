@@ -84,32 +84,22 @@ void unblock_signals() {
   ::signal(SIGPIPE, SIG_DFL);
 }
 
-Loop::Loop() = default;
-
-Loop::~Loop() {
-  for (auto& w : watches_)
-    if (w->owned && w->fd >= 0) close(w->fd);
-  for (int fd : {signals_, ends_, epoll_})
-    if (fd >= 0) close(fd);
-}
-
 Result<void> Loop::open() {
   auto set = handled();
-  epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  ends_ = epoll_create1(EPOLL_CLOEXEC);
-  signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (epoll_ < 0 || ends_ < 0 || signals_ < 0) {
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  ends_.reset(epoll_create1(EPOLL_CLOEXEC));
+  signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!epoll_ || !ends_ || !signals_) {
     cannot_wait();
     return error_;
   }
-  watch(signals_, EPOLLIN, [this] {
+  watch(signals(), EPOLLIN, [this] {
     signalfd_siginfo info{};
-    if (read(signals_, &info, sizeof info) == sizeof info) {
-      signal_ = static_cast<int>(info.ssi_signo);
-      stopped_ = true;
-    }
+    if (read(signals(), &info, sizeof info) != sizeof info) return;
+    signal_ = static_cast<int>(info.ssi_signo);
+    stop();
   });
-  ends_with(signals_);
+  ends_with(signals());
   return error_;
 }
 
@@ -118,25 +108,30 @@ void Loop::cannot_wait() {
 }
 
 void Loop::watch(int fd, unsigned events, std::function<void()> callback) {
-  watches_.push_back(std::make_unique<Watch>(Watch{fd, false, std::move(callback)}));
+  watches_.push_back(std::make_unique<Watch>(Watch{fd, Fd(), std::move(callback)}));
   epoll_event e{};
   e.events = events;
   e.data.ptr = watches_.back().get();
   // epoll does not support regular files, and these are always ready.
-  if (fd >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) && errno != EPERM) cannot_wait();
+  if (fd >= 0 && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) && errno != EPERM) cannot_wait();
+}
+
+void Loop::watch_own(Fd fd, std::function<void()> callback) {
+  watch(fd.get(), EPOLLIN, std::move(callback));
+  watches_.back()->owned = std::move(fd);
 }
 
 void Loop::ends_with(int fd) {
   epoll_event e{};
   e.events = EPOLLIN;
-  if (epoll_ctl(ends_, EPOLL_CTL_ADD, fd, &e)) cannot_wait();
+  if (epoll_ctl(ends(), EPOLL_CTL_ADD, fd, &e)) cannot_wait();
 }
 
 void Loop::soon(std::function<void()> callback) { soon_.push_back(std::move(callback)); }
 
 void Loop::forget(Watch& watch) {
-  epoll_ctl(epoll_, EPOLL_CTL_DEL, watch.fd, nullptr);
-  if (watch.owned) close(watch.fd);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watch.fd, nullptr);
+  watch.owned.reset();
   watch.fd = -1;  // its callback may be running
 }
 
@@ -157,7 +152,8 @@ void Loop::stop_after(double seconds) {
 }
 
 int Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
-  int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  Fd owned(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  const int fd = owned.get();
   if (fd < 0) {
     cannot_wait();
     return fd;
@@ -169,7 +165,7 @@ int Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
   if (!spec.it_value.tv_sec && !spec.it_value.tv_nsec) spec.it_value.tv_nsec = 1;
   if (repeat) spec.it_interval = spec.it_value;
   if (timerfd_settime(fd, 0, &spec, nullptr)) cannot_wait();
-  watch(fd, EPOLLIN, [this, fd, repeat, callback = std::move(callback)] {
+  watch_own(std::move(owned), [this, fd, repeat, callback = std::move(callback)] {
     std::uint64_t ticks = 0;
     if (uninterrupted([&] { return read(fd, &ticks, sizeof ticks); }) < 0) {
       if (errno != EAGAIN) cannot_wait();
@@ -178,7 +174,6 @@ int Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
     if (!repeat) forget(fd);
     callback();
   });
-  watches_.back()->owned = true;
   return fd;
 }
 
@@ -188,22 +183,19 @@ void Loop::on_signal(int number, std::function<void()> callback) {
   sigdelset(&ending, number);
   own_signals_.push_back(number);
   auto set = only(number);
-  int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd < 0 || signalfd(signals_, &ending, 0) < 0) {
-    cannot_wait();
-    return;
-  }
-  watch(fd, EPOLLIN, [fd, callback = std::move(callback)] {
+  Fd owned(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  const int fd = owned.get();
+  if (fd < 0 || signalfd(signals(), &ending, 0) < 0) return cannot_wait();
+  watch_own(std::move(owned), [fd, callback = std::move(callback)] {
     signalfd_siginfo info{};
     if (read(fd, &info, sizeof info) == sizeof info) callback();
   });
-  watches_.back()->owned = true;
 }
 
 Result<void> Loop::run() {
   while (!stopped_ && error_) {
     epoll_event ready[8];
-    int n = epoll_wait(epoll_, ready, 8, soon_.empty() ? -1 : 0);
+    int n = epoll_wait(epoll_.get(), ready, 8, soon_.empty() ? -1 : 0);
     if (n < 0 && errno != EINTR) cannot_wait();
     for (int i = 0; i < n && !stopped_; i++)
       if (auto* w = static_cast<Watch*>(ready[i].data.ptr); w->fd >= 0) w->callback();

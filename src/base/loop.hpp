@@ -4,14 +4,14 @@
 #include <memory>
 #include <vector>
 
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
 
 class Loop {
  public:
-  Loop();
-  ~Loop();
+  Loop() = default;
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
@@ -39,22 +39,25 @@ class Loop {
   /// the first failure, including those of watch(), timers and signals.
   Result<void> run();
   void stop() { stopped_ = true; }
-  int signals() const { return signals_; }  ///< readable when a signal is pending
-  int ends() const { return ends_; }        ///< readable when a signal is pending or an end is due
+  int signals() const { return signals_.get(); }  ///< readable when a signal is pending
+  int ends() const { return ends_.get(); }  ///< readable when a signal is pending or an end is due
   int signal() const { return signal_; }    ///< the signal that ended the loop; 0: none
 
  private:
   struct Watch {
     int fd;  ///< -1: forgotten
-    bool owned;
+    Fd owned;
     std::function<void()> callback;
   };
   /// Records the first failure, from errno.
   void cannot_wait();
   int timer(double seconds, bool repeat, std::function<void()> callback);
+  /// Watches a descriptor that is closed when the watch ends.
+  void watch_own(Fd fd, std::function<void()> callback);
   void forget(Watch& watch);
 
-  int epoll_ = -1, ends_ = -1, signals_ = -1, signal_ = 0;
+  Fd epoll_, ends_, signals_;
+  int signal_ = 0;
   bool stopped_ = false;
   Result<void> error_;
   std::vector<std::function<void()>> soon_;

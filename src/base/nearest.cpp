@@ -1,7 +1,6 @@
 #include "coretap/nearest.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/format.h>
 

@@ -43,26 +43,12 @@ std::optional<double> parse_seconds(std::string_view text) {
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  int shift = 0;
-  if (!text.empty()) {
-    switch (text.back()) {
-      case 'k':
-      case 'K':
-        shift = 10;
-        break;
-      case 'm':
-      case 'M':
-        shift = 20;
-        break;
-      case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      default:
-        break;
-    }
+  constexpr std::string_view kUnits = "kKmMgG";
+  std::size_t shift = 0;
+  if (auto unit = text.empty() ? kUnits.npos : kUnits.find(text.back()); unit != kUnits.npos) {
+    shift = 10 * (unit / 2 + 1);
+    text.remove_suffix(1);
   }
-  if (shift) text.remove_suffix(1);
   auto value = parse_unsigned(text);
   if (!value || *value > (UINT64_MAX >> shift)) return std::nullopt;
   return *value << shift;

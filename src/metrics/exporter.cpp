@@ -19,6 +19,7 @@
 #include "coretap/clock.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 
 namespace coretap::metrics {
@@ -276,12 +277,10 @@ void Exporter::cost_page(Page& page, const Session& s) const {
   };
   bool runs_counted = read_number("/proc/sys/kernel/bpf_stats_enabled").value_or(0) > 0;
   if (s.object) {
-    bpf_map* map = nullptr;
-    bpf_object__for_each_map(map, s.object.get()) {
+    for (auto* map : maps_of(s.object.get())) {
       if (bpf_map__fd(map) >= 0) add_map(map);
     }
-    bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, s.object.get()) {
+    for (auto* program : programs_of(s.object.get())) {
       bpf_prog_info info{};
       __u32 size = sizeof info;
       if (bpf_program__fd(program) >= 0 &&

@@ -76,8 +76,7 @@ std::vector<KnownFunction> functions_in(std::string_view file, database_server s
   return all;
 }
 
-template <bool Texts>
-std::vector<std::string> words(const Config& config) {
+std::vector<std::string> words(const Config& config, bool texts) {
   static constexpr std::pair<std::string_view, database_server> kPrograms[] = {
       {"mariadbd", DB_MYSQL}, {"mysqld", DB_MYSQL}, {"postgres", DB_POSTGRES}};
   auto wanted = config.own<Words>().server;
@@ -88,15 +87,21 @@ std::vector<std::string> words(const Config& config) {
   for (auto& server : kPrograms) {
     if (!wanted.empty() && wanted != kDatabases.at(server.second)) continue;
     auto add = [&](std::string_view file) {
-      auto all = functions_in(file, server.second, Texts);
-      for (auto& f : all) f.installed = file != server.first;
-      functions.insert(functions.end(), all.begin(), all.end());
+      for (auto& f : functions_in(file, server.second, texts)) {
+        f.installed = file != server.first;
+        functions.push_back(f);
+      }
     };
     add(server.first);
     for (auto& path : paths)
       if (path.ends_with(fmt::format("/{}", server.first))) add(path);
   }
   return words_for(config, functions);
+}
+
+TargetWords words_of(bool texts) {
+  if (texts) return [](const Config& config) { return words(config, true); };
+  return [](const Config& config) { return words(config, false); };
 }
 
 std::uint8_t role(std::string_view name) {
@@ -106,13 +111,12 @@ std::uint8_t role(std::string_view name) {
 }
 
 Result<void> choose(Config& config, std::string_view text) {
-  auto* server = std::find(kDatabases.begin(), kDatabases.end(), text);
+  auto* server = std::ranges::find(kDatabases, text);
   if (server == kDatabases.end())
-    return Error{
-        fmt::format("--database: '{}' is no database that is known", printable(std::string(text))),
-        {},
-        "give mysql (MariaDB, too) or postgres",
-        kUsage};
+    return Error{fmt::format("--database: '{}' is no database that is known", printable(text)),
+                 {},
+                 "give mysql (MariaDB, too) or postgres",
+                 kUsage};
   config.own<Words>().server = *server;
   config.give("database", text);
   return {};
@@ -132,20 +136,14 @@ std::string database_command(std::uint32_t number) {
   return number == DB_PARSE ? "parse" : std::to_string(number);
 }
 
-template <bool Texts>
-Hook database_hook() {
+Hook database_hook(bool texts) {
   return known_functions("queries of database servers", {"target_user", "target_user_return"},
-                         words<Texts>, "give the path of a server's program with --library");
+                         words_of(texts), "give the path of a server's program with --library");
 }
-template Hook database_hook<true>();
-template Hook database_hook<false>();
 
-template <bool Texts>
-Result<void> look_up_databases(Config& config, Setting roles) {
-  return set_roles(config, words<Texts>, role, roles);
+Result<void> look_up_databases(Config& config, bool texts, Setting roles) {
+  return set_roles(config, words_of(texts), role, roles);
 }
-template Result<void> look_up_databases<true>(Config&, Setting);
-template Result<void> look_up_databases<false>(Config&, Setting);
 
 Positional database_argument() {
   return {.metavar = "DATABASE",
@@ -163,7 +161,7 @@ Positional query_threshold(Setting target) {
   threshold.apply = [take = threshold.apply](Config& config,
                                              std::string_view text) -> Result<void> {
     if (!config.own<Words>().process)
-      return Error{fmt::format("'{}' is one word too many", printable(std::string(text))),
+      return Error{fmt::format("'{}' is one word too many", printable(text)),
                    {},
                    "processes are given as -p PID,PID, milliseconds by --threshold",
                    kUsage};

@@ -32,9 +32,8 @@ Result<void> run_on_each_cpu(const Session& s, std::string_view program) {
 }
 
 Result<void> start_on_each_cpu(const Session& s) {
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s.object.get()) {
-    auto section = split_section(bpf_program__section_name(program));
+  for (auto* program : programs_of(s.object.get())) {
+    auto section = section_of(program);
     if (section.kind != kRun || section.target != kEachCpu) continue;
     if (auto run = run_on_each_cpu(s, bpf_program__name(program)); !run) return run;
   }

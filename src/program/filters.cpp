@@ -12,12 +12,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/loop.hpp"
 #include "lib/net/flow.h"
+#include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 
@@ -27,25 +29,34 @@ namespace {
 
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO
 
-void configure_flow_filter(Session& s, const Config::Flows& flows) {
-  set_variable(s, "filter_ip", flows.ip);
-  auto some = [&](const char* map, const char* on, const auto& list) {
-    if (list.empty() || !s.map(map)) return;
-    set_variable(s, on, 1);
-    bpf_map__set_max_entries(s.map(map), static_cast<__u32>(list.size()));
-  };
-  some("filter_lports", "filter_lports_on", flows.local_ports);
-  some("filter_rports", "filter_rports_on", flows.remote_ports);
-  some("filter_laddrs", "filter_laddrs_on", flows.local_addresses);
-  some("filter_raddrs", "filter_raddrs_on", flows.remote_addresses);
-  set_variable(s, "filter_netns", flows.netns);
-}
-
 std::vector<address_prefix> keys_of(const std::vector<AddressPrefix>& prefixes) {
   std::vector<address_prefix> keys;
   for (auto& prefix : prefixes)
     std::ranges::copy(prefix.address, keys.emplace_back(address_prefix{prefix.bits}).address);
   return keys;
+}
+
+/// The filters' maps, by name, and the keys in them.
+std::map<std::string, std::vector<std::string>> filter_keys(const Config& config, pid_t command) {
+  std::map<std::string, std::vector<std::string>> all;
+  auto add = [&](const char* map, const auto& list) {
+    for (auto& key : list) all[map].emplace_back(reinterpret_cast<const char*>(&key), sizeof key);
+  };
+  auto& tasks = config.tasks;
+  auto& flows = config.flows;
+  std::vector<std::array<char, COMM_LEN>> comms;
+  for (auto* names : {&tasks.comms, &tasks.not_comms})
+    for (auto& name : *names) name.copy(comms.emplace_back().data(), COMM_LEN - 1);
+  add("filter_comms", comms);
+  add("filter_tgids", tasks.not_pids.empty() ? tasks.pids : tasks.not_pids);
+  if (command > 0) add("filter_tgids", std::array{command});
+  add("filter_tids", tasks.tids);
+  add("filter_uids", tasks.uids);
+  add("filter_lports", flows.local_ports);
+  add("filter_rports", flows.remote_ports);
+  add("filter_laddrs", keys_of(flows.local_addresses));
+  add("filter_raddrs", keys_of(flows.remote_addresses));
+  return all;
 }
 
 /// Command-name substrings as bit sets: a bit for each byte of each part
@@ -68,15 +79,13 @@ void set_names(Session& s, const std::vector<std::string>& names, task_filter& f
   set_variable(s, "filter_names", places.data(), sizeof places);
 }
 
-bool alive(std::uint32_t id) { return kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM; }
-
 /// Removes ids of tasks that do not exist, as new tasks may reuse them; an error if none is left.
 Result<std::vector<std::string>> leave_out_dead(std::vector<std::uint32_t>& ids,
                                                 std::string_view option, std::string_view what) {
   std::vector<std::string> notes;
   auto named = ids.size();
   std::erase_if(ids, [&](auto id) {
-    if (alive(id)) return false;
+    if (kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM) return false;
     notes.push_back(fmt::format("--{} {}: there is no such {}", option, id, what));
     return true;
   });
@@ -112,9 +121,10 @@ std::optional<ino_t> own_pid_namespace() {
 
 Result<void> configure_filters(Session& s, pid_t command) {
   auto& tasks = s.config.tasks;
-  configure_flow_filter(s, s.config.flows);
+  set_variable(s, "filter_ip", s.config.flows.ip);
+  set_variable(s, "filter_netns", s.config.flows.netns);
   for (auto& [name, entries] : s.config.entries())
-    if (auto* map = s.map(name)) bpf_map__set_max_entries(map, static_cast<__u32>(entries.size()));
+    if (auto* map = s.map(name)) set_entries(map, entries.size());
   task_filter filter{};
   filter.not_tgid = !tasks.not_pids.empty();
   filter.not_comm = !tasks.not_comms.empty();
@@ -135,15 +145,13 @@ Result<void> configure_filters(Session& s, pid_t command) {
 
   // In a nested pid namespace this process sees other ids than the kernel program does.
   if (auto here = own_pid_namespace()) set_variable(s, "view_pidns", *here);
-  if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
-  auto size = [&](std::string_view name, std::size_t entries) {
-    if (auto* map = s.map(name))
-      bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::size_t>(1, entries)));
-  };
-  size("filter_tgids", filter.follow ? max_tasks() : tasks.pids.size() + tasks.not_pids.size());
-  size("filter_tids", tasks.tids.size());
-  size("filter_uids", tasks.uids.size());
-  size("filter_comms", tasks.comms.size() + tasks.not_comms.size());
+  set_variable(s, "filter", &filter, sizeof filter);
+  for (auto& [name, keys] : filter_keys(s.config, command))
+    if (auto* map = s.map(name)) {
+      set_entries(map, keys.size());
+      set_variable(s, name + "_on", 1);  // of flows
+    }
+  if (auto* map = s.map("filter_tgids"); map && filter.follow) set_entries(map, max_tasks());
   return {};
 }
 
@@ -153,27 +161,12 @@ Result<void> fill_filters(Session& s, pid_t command) {
       if (auto* map = s.map(name);
           map && bpf_map_update_elem(bpf_map__fd(map), e.key.data(), e.value.data(), BPF_ANY))
         return Error{fmt::format("cannot fill the map {}", name), strerror(errno)};
-  auto add = [&](std::string_view name, const auto& keys) -> Result<void> {
-    auto* map = s.map(name);
-    std::uint8_t one = 1;
+  const std::uint8_t one = 1;
+  for (auto& [name, keys] : filter_keys(s.config, command))
     for (auto& key : keys)
-      if (map && bpf_map_update_elem(bpf_map__fd(map), &key, &one, BPF_ANY))
+      if (auto* map = s.map(name);
+          map && bpf_map_update_elem(bpf_map__fd(map), key.data(), &one, BPF_ANY))
         return Error{"cannot set the filter", strerror(errno), "name fewer ids"};
-    return {};
-  };
-  auto& tasks = s.config.tasks;
-  auto& flows = s.config.flows;
-  std::vector<std::array<char, COMM_LEN>> comms;
-  for (auto* names : {&tasks.comms, &tasks.not_comms})
-    for (auto& name : *names) name.copy(comms.emplace_back().data(), COMM_LEN - 1);
-  auto pids = tasks.not_pids.empty() ? tasks.pids : tasks.not_pids;
-  if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));
-  for (auto& added :
-       {add("filter_comms", comms), add("filter_tgids", pids), add("filter_uids", tasks.uids),
-        add("filter_lports", flows.local_ports), add("filter_rports", flows.remote_ports),
-        add("filter_laddrs", keys_of(flows.local_addresses)),
-        add("filter_raddrs", keys_of(flows.remote_addresses)), add("filter_tids", tasks.tids)})
-    if (!added) return added;
   return {};
 }
 

@@ -53,15 +53,13 @@ constexpr std::string_view kNeverUnwound[] = {
 
 }  // namespace
 
-FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept) { read_sections(); }
-
-void FileCode::read_sections() {
+FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept) {
+  constexpr std::uint64_t kMostDynamic = 1 << 16, kMostSymbols = 16 << 20;
   const ReadFailures failures;
   const auto elf = symbols::open_elf(fd_);
   if (!elf) return;
   bool unwinds = false;
   auto see_dynamic = [&](Elf_Scn* section, const GElf_Shdr& header) {
-    constexpr std::uint64_t kMostDynamic = 1 << 16;
     auto* data = symbols::section_data(section, header, kMostDynamic);
     unwinds |= !data;
     GElf_Dyn entry;
@@ -75,7 +73,6 @@ void FileCode::read_sections() {
     }
   };
   auto see_symbols = [&](Elf_Scn* section, const GElf_Shdr& header) {
-    constexpr std::uint64_t kMostSymbols = 16 << 20;
     auto* data = symbols::section_data(section, header, kMostSymbols);
     unwinds |= !data;
     GElf_Sym symbol;
@@ -97,8 +94,6 @@ void FileCode::read_sections() {
   });
   never_unwinds_ = !symbols::interpreter_of(elf.get()).empty() && !unwinds && !go_ && !failures;
 }
-
-FileCode::~FileCode() = default;
 
 void FileCode::read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header) {
   constexpr std::uint64_t kMostRelocations = 16 << 20, kMostSymbols = 16 << 20;
@@ -147,8 +142,7 @@ void FileCode::read_frames() {
 
 std::optional<symbols::CodeRange> FileCode::described_at(std::uint64_t address) {
   read_frames();
-  auto next = std::upper_bound(described_.begin(), described_.end(), address,
-                               [](auto at, auto& each) { return at < each.start; });
+  auto next = std::ranges::upper_bound(described_, address, {}, &symbols::CodeRange::start);
   if (next == described_.begin()) return {};
   auto& found = *std::prev(next);
   if (address - found.start >= found.size) return {};
@@ -220,8 +214,8 @@ class FileCode::Sweep {
   }
 
   bool is_own(std::uint64_t address) const {
-    return std::any_of(parts_.begin(), parts_.end(),
-                       [&](auto& part) { return address - part.start < part.size; });
+    return std::ranges::any_of(parts_,
+                               [&](auto& part) { return address - part.start < part.size; });
   }
 
   /// Adds a part of the function that has its own .eh_frame description.
@@ -323,8 +317,7 @@ ReturnProbe ReturnProbes::of(const std::shared_ptr<Fd>& file, std::string_view f
                              std::uint64_t begin, bool matched) {
   auto& known = code(file);
   if (!known.is_go() &&
-      (known.never_unwinds() ||
-       std::binary_search(std::begin(kNeverUnwound), std::end(kNeverUnwound), function)))
+      (known.never_unwinds() || std::ranges::binary_search(kNeverUnwound, function)))
     return {};
   constexpr std::size_t kMostFunctions = 16;
   ReturnProbe probe;
@@ -343,7 +336,7 @@ ReturnProbe ReturnProbes::of(const std::shared_ptr<Fd>& file, std::string_view f
       return refused("may end by a jump to another function", known);
     probe.offsets.insert(probe.offsets.end(), found.offsets.begin(), found.offsets.end());
     for (auto tail : found.tails)
-      if (std::find(all.begin(), all.end(), tail) == all.end()) all.push_back(tail);
+      if (std::ranges::find(all, tail) == all.end()) all.push_back(tail);
   }
   if (probe.offsets.empty()) return {.refusal = "never returns"};
   return probe;

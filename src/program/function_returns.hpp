@@ -40,7 +40,6 @@ struct FunctionReturns {
 class FileCode {
  public:
   explicit FileCode(int fd);
-  ~FileCode();
 
   /// For the function that starts at this offset in the file.
   FunctionReturns returns(std::uint64_t begin);
@@ -53,7 +52,6 @@ class FileCode {
 
  private:
   class Sweep;
-  void read_sections();
   void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
   std::uint64_t behind_stub(std::uint64_t address);
   void read_frames();

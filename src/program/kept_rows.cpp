@@ -46,12 +46,10 @@ const char* KeptRows::row(std::size_t number) const {
   return slots_.of_cpu(static_cast<std::uint32_t>(number / per_cpu_)) + number % per_cpu_ * stride_;
 }
 
-bool KeptRows::is_kept(std::size_t number) const { return word(row(number) + value_size_) != 0; }
-
 void KeptRows::each(const std::function<void(const std::string& key, const char* value)>& visit) {
   bool fresh = false;
   for (std::size_t i = 0; i < known_.size(); i++)
-    if (!known_[i] && is_kept(i)) fresh = known_[i] = true;
+    if (!known_[i] && word(row(i) + value_size_)) fresh = known_[i] = true;
   if (fresh) std::this_thread::sleep_for(kStored);
   std::string value(value_size_, '\0');
   for (std::size_t i = 0; i < known_.size(); i++) {

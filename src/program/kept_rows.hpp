@@ -28,7 +28,6 @@ class KeptRows {
 
  private:
   const char* row(std::size_t number) const;
-  bool is_kept(std::size_t number) const;
 
   CpuSlots slots_;
   std::size_t key_size_ = 0, value_size_ = 0, stride_ = 0, per_cpu_ = 0;

@@ -65,11 +65,8 @@ bool parse_symbol(std::string_view line, std::uint64_t& address, Named& named) {
 }
 
 /// Lets a NameSet be searched without copying the name.
-struct NameHash {
+struct NameHash : std::hash<std::string_view> {
   using is_transparent = void;
-  std::size_t operator()(std::string_view name) const {
-    return std::hash<std::string_view>()(name);
-  }
 };
 using NameSet = std::unordered_set<std::string, NameHash, std::equal_to<>>;
 
@@ -87,57 +84,34 @@ bool is_unsafe(std::string_view name) {
          name.starts_with("__rcu_read_");
 }
 
-/// Sorts functions, of which there may be 50,000: compares numbers made of the first bytes of
-/// their names, in which most names differ.
-class Sorted {
- public:
-  explicit Sorted(std::vector<KernelFunction> functions) : all_(std::move(functions)) {
-    for (std::size_t i = 0; i < all_.size(); i++) {
-      std::uint64_t begin = 0;
-      for (std::size_t k = 0; k < sizeof begin; k++)
-        begin =
-            begin << 8 | (k < all_[i].name.size() ? static_cast<std::uint8_t>(all_[i].name[k]) : 0);
-      order_.push_back({all_[i].address, begin, i});
-    }
-  }
-
-  /// Keeps the first name of each address. Returns the number of names removed.
-  std::size_t drop_other_names() {
-    std::sort(order_.begin(), order_.end(), [&](auto& a, auto& b) {
-      return a.address != b.address ? a.address < b.address : named_before(a, b);
-    });
-    auto same = [&](auto& a, auto& b) {
-      return a.address == b.address && (a.address || all_[a.at] == all_[b.at]);
-    };
-    const auto before = order_.size();
-    order_.erase(std::unique(order_.begin(), order_.end(), same), order_.end());
-    return before - order_.size();
-  }
-
-  std::vector<KernelFunction> by_name() {
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](auto& a, auto& b) { return named_before(a, b); });
-    std::vector<KernelFunction> sorted;
-    sorted.reserve(order_.size());
-    for (auto& each : order_) sorted.push_back(std::move(all_[each.at]));
-    return sorted;
-  }
-
- private:
+/// The functions by name; of several names of an address, only the first. There may be 50,000:
+/// compares numbers made of the first bytes of their names, in which most names differ.
+std::vector<KernelFunction> by_name_once(std::vector<KernelFunction> all) {
   struct Each {
-    std::uint64_t address, begin;
-    std::size_t at;
+    std::uint64_t begin;
+    KernelFunction* function;
   };
-
-  bool named_before(const Each& a, const Each& b) const {
-    if (a.begin != b.begin) return a.begin < b.begin;
-    auto &f = all_[a.at], &g = all_[b.at];
-    return std::tie(f.name, f.module) < std::tie(g.name, g.module);
+  std::vector<Each> order;
+  for (auto& f : all) {
+    std::uint64_t begin = 0;
+    for (std::size_t k = 0; k < sizeof begin; k++)
+      begin = begin << 8 | (k < f.name.size() ? static_cast<std::uint8_t>(f.name[k]) : 0);
+    order.push_back({begin, &f});
   }
-
-  std::vector<KernelFunction> all_;
-  std::vector<Each> order_;
-};
+  std::ranges::sort(order, [](auto& a, auto& b) {
+    if (a.begin != b.begin) return a.begin < b.begin;
+    auto &f = *a.function, &g = *b.function;
+    return std::tie(f.name, f.module, f.address) < std::tie(g.name, g.module, g.address);
+  });
+  std::vector<KernelFunction> sorted;
+  std::unordered_set<std::uint64_t> seen;
+  for (auto& [begin, f] : order) {
+    const bool again =
+        f->address ? !seen.insert(f->address).second : !sorted.empty() && sorted.back() == *f;
+    if (!again) sorted.push_back(std::move(*f));
+  }
+  return sorted;
+}
 
 }  // namespace
 
@@ -160,19 +134,13 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     buffer = n.name;
     return wanted(buffer.c_str());
   };
-  auto leave_out = [&](const Named& n, std::string_view reason) {
-    found.left_out[reason]++;
-    if (left_out) left_out->push_back({std::string(n.name), std::string(n.module), reason});
-  };
-
   std::vector<std::uint64_t> patched;
   each_line(lists.addresses, [&](std::string_view line) {
     std::uint64_t address = 0;
     if (symbols::take_hex(line, address) && address) patched.push_back(address);
   });
-  std::sort(patched.begin(), patched.end());
-  // Has one name for each address: aliases are found by the address.
-  NameSet traceable;  // "name module"
+  std::ranges::sort(patched);
+  NameSet traceable;  // "name module"; one name for each address
   bool by_name = false;
   std::string whole_name;
   auto whole = [&](const Named& n) -> const std::string& {
@@ -187,59 +155,51 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     if (tab != line.npos) blacklist.emplace(split_module(line.substr(tab + 1)).name);
   });
 
-  auto can_trace = [&](const Named& n, std::uint64_t address) {
-    if (!patched.empty() && address) {
-      auto place = std::lower_bound(patched.begin(), patched.end(), address);
-      return place != patched.end() && *place - address <= kPatchWithin;
-    }
-    return !by_name || traceable.contains(whole(n));
+  auto is_patched = [&](std::uint64_t address) {
+    auto place = std::ranges::lower_bound(patched, address);
+    return place != patched.end() && *place - address <= kPatchWithin;
   };
   constexpr std::string_view kNotBuilt = "notrace, or not built for tracing";
-  std::uint64_t here = 0;
-  bool listed = false;
-  std::vector<KernelFunction> waiting;  // at this address: a later alias may be listed
-  auto settle = [&] {
-    for (auto& f : waiting) {
-      if (listed)
-        found.functions.push_back(std::move(f));
-      else
-        leave_out({f.name, f.module}, kNotBuilt);
-    }
-    waiting.clear();
-  };
+  std::vector<std::pair<KernelFunction, std::string_view>> all;  // and why it cannot be traced
+  std::unordered_set<std::uint64_t> listed;                      // by any of an address's names
   each_line(lists.kallsyms, [&](std::string_view line) {
     std::uint64_t address = 0;
     Named n;
     if (!parse_symbol(line, address, n)) return;
-    if (by_name && address) {
-      if (address != here) {
-        settle();
-        listed = false;
-      }
-      here = address;
-      listed = listed || traceable.contains(whole(n));
-    }
+    const bool by_own_name = by_name && traceable.contains(whole(n));
+    if (by_own_name && address) listed.insert(address);
     if (!wants(n)) return;
-    if (is_no_function(n.name))
+    if (is_no_function(n.name)) {
       found.left_out["padding or a cold part of a function"]++;
-    else if (blacklist.contains(n.name))
-      leave_out(n, "on the kernel's list of what must not be probed");
+      return;
+    }
+    std::string_view why;
+    if (blacklist.contains(n.name))
+      why = "on the kernel's list of what must not be probed";
     else if (is_unsafe(n.name))
-      leave_out(n, "used by tracing itself");
-    else if (by_name && address)
-      waiting.push_back({std::string(n.name), std::string(n.module), address});
-    else if (!can_trace(n, address))
-      leave_out(n, kNotBuilt);
-    else
-      found.functions.push_back({std::string(n.name), std::string(n.module), address});
+      why = "used by tracing itself";
+    else if (address && !patched.empty() ? !is_patched(address)
+                                         : by_name && !address && !by_own_name)
+      why = kNotBuilt;
+    if (!why.empty()) found.left_out[why]++;
+    if (why.empty() || left_out)
+      all.push_back({{std::string(n.name), std::string(n.module), address}, why});
   });
-  settle();
-
-  auto all = Sorted(std::move(found.functions));
+  for (auto& [f, why] : all) {
+    if (why.empty() && by_name && f.address && !listed.contains(f.address)) {
+      why = kNotBuilt;
+      found.left_out[why]++;
+    }
+    if (why.empty())
+      found.functions.push_back(std::move(f));
+    else if (left_out)
+      left_out->push_back({std::move(f.name), std::move(f.module), why});
+  }
   // A function with several names is traced once, by the first name.
-  if (auto others = all.drop_other_names())
+  const auto named = found.functions.size();
+  found.functions = by_name_once(std::move(found.functions));
+  if (auto others = named - found.functions.size())
     found.left_out["another name of one that is traced"] = others;
-  found.functions = all.by_name();
   return found;
 }
 

@@ -19,15 +19,12 @@ namespace coretap {
 
 namespace {
 
-bool has_probe(int fd, std::string_view name) {
-  auto found = symbols::read_usdt(fd);
-  return std::any_of(found.probes.begin(), found.probes.end(),
-                     [&](auto& p) { return name == fmt::format("{}:{}", p.provider, p.name); });
-}
-
 bool has(int fd, const KnownFunction& f) {
-  if (f.at == KnownFunction::probe) return has_probe(fd, f.name);
-  return symbols::find_function(fd, f.name).state == symbols::FunctionPlace::found;
+  if (f.at != KnownFunction::probe)
+    return symbols::find_function(fd, f.name).state == symbols::FunctionPlace::found;
+  return std::ranges::any_of(symbols::read_usdt(fd).probes, [&](auto& p) {
+    return f.name == fmt::format("{}:{}", p.provider, p.name);
+  });
 }
 
 /// True if the file at this path is the one that is open.
@@ -108,7 +105,7 @@ Result<void> set_roles(Config& config, TargetWords words, RoleOf role, Setting r
     auto word = parse_target(text);
     if (!word) return word.error();
     auto name = word->provider.empty() ? word->name : word->provider + ":" + word->name;
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (std::ranges::find(names, name) != names.end()) continue;
     if (names.size() < roles.size) config.set({roles.offset + names.size(), 1}, role(name));
     names.push_back(std::move(name));
   }
@@ -116,9 +113,8 @@ Result<void> set_roles(Config& config, TargetWords words, RoleOf role, Setting r
 }
 
 std::uint8_t role_in(std::span<const KnownFunction> functions, std::string_view name) {
-  for (auto& f : functions)
-    if (f.name == name) return f.role;
-  return 0;
+  auto found = std::ranges::find(functions, name, &KnownFunction::name);
+  return found == functions.end() ? 0 : found->role;
 }
 
 }  // namespace coretap

@@ -7,13 +7,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <thread>
 
+#include "base/descriptors.hpp"
 #include "coretap/parse.hpp"
 
 namespace coretap {
+
+Result<Link> link_of(int fd) {
+  if (fd < 0) return system_error({}, errno, kUnsupported);
+  return Link(Fd(fd));
+}
 
 bool Link::ends_alone() const {
   bpf_link_info info{};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coretap/fd.hpp"
+#include "coretap/result.hpp"
 
 namespace coretap {
 
@@ -32,6 +33,9 @@ class Link {
 };
 
 using Links = std::vector<Link>;
+
+/// Of a descriptor that the kernel has returned; fails with errno if that is -1.
+Result<Link> link_of(int fd);
 
 /// Ends all links. For each, the kernel waits until no CPU runs its program; these waits run in
 /// parallel here.

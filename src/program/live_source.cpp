@@ -2,18 +2,26 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/descriptors.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/fd.hpp"
 #include "program/kept_rows.hpp"
+#include "program/links.hpp"
 #include "program/maps.hpp"
+#include "program/section.hpp"
+#include "program/session.hpp"
 #include "program/variables.hpp"
 
 namespace coretap {
@@ -60,11 +68,7 @@ class SlotCounters : public CounterSource {
  public:
   explicit SlotCounters(CounterShape shape) : shape_(std::move(shape)) {}
 
-  Result<void> open(const Session& s) {
-    auto* map = s.map(shape_.map);
-    if (!map) return Error{fmt::format("cannot read the map {}", shape_.map), "there is none"};
-    return slots_.open(map);
-  }
+  Result<void> open(bpf_map* map) { return slots_.open(map); }
 
   Reading read(std::uint64_t, Reading&) override {
     Reading all;
@@ -74,7 +78,7 @@ class SlotCounters : public CounterSource {
     for (std::uint32_t number = 0; (number + 1) * counters <= sum.size(); number++) {
       auto first = sum.begin() + static_cast<std::ptrdiff_t>(number * counters);
       auto last = first + static_cast<std::ptrdiff_t>(counters);
-      if (std::all_of(first, last, [](auto c) { return c == 0; })) continue;
+      if (std::count(first, last, 0) == last - first) continue;
       std::string key(shape_.key_size, '\0');
       memcpy(key.data(), &number, std::min(sizeof number, key.size()));
       all.emplace(std::move(key), Counters(first, last));
@@ -90,10 +94,10 @@ class SlotCounters : public CounterSource {
 /// Values by key, in a hash map and in rows that each CPU caches.
 class KeyedCounters : public CounterSource {
  public:
-  KeyedCounters(Session& s, CounterShape shape)
-      : s_(s), shape_(std::move(shape)), map_(s.map(shape_.map)) {}
+  KeyedCounters(Session& s, CounterShape shape) : s_(s), shape_(std::move(shape)) {}
 
-  Result<void> open() {
+  Result<void> open(bpf_map* map) {
+    map_ = map;
     if (shape_.owned || s_.config.rows.max_keys) return {};
     return kept_.open(s_, shape_.map, shape_.key_size, shape_.value_size);
   }
@@ -113,7 +117,7 @@ class KeyedCounters : public CounterSource {
         }));
     auto join = [](Reading& to, const std::string& key, const Counters& from, auto operation) {
       auto& counters = to.try_emplace(key, from.size()).first->second;
-      std::transform(from.begin(), from.end(), counters.begin(), counters.begin(), operation);
+      std::ranges::transform(from, counters, counters.begin(), operation);
     };
     if (!kept_.is_open()) return all;
     kept_.each([&](const std::string& key, const char* value) {
@@ -141,112 +145,145 @@ class KeyedCounters : public CounterSource {
  private:
   Session& s_;
   CounterShape shape_;
-  bpf_map* map_;
+  bpf_map* map_ = nullptr;
   KeptRows kept_;
   bool whole_ = true;
   std::uint32_t interval_ = 0;  ///< its number, for struct extreme
+};
+
+std::string cannot_read(std::string_view iterator) {
+  return fmt::format("cannot read the iterator {}", iterator);
+}
+
+class LiveSource : public Source {
+ public:
+  explicit LiveSource(Session& session) : s_(session) {}
+
+  Result<void> open() override {
+    auto* map = s_.map("ledger");
+    return map ? ledger_.open(map) : Result<void>();
+  }
+
+  Result<void> open_records(TakeRecord take) override {
+    auto* events = s_.map("events");
+    if (!events) return {};
+    take_ = std::move(take);
+    ring_.reset(ring_buffer__new(
+        bpf_map__fd(events),
+        [](void* source, void* data, std::size_t size) {
+          auto& self = *static_cast<LiveSource*>(source);
+          self.take_(data, size);
+          // libbpf consumes until the buffer is empty, and programs may produce faster than that.
+          // It returns after a record whose callback returns an error.
+          return ++self.taken_ % kLook == 0 && self.taken_ >= self.take_least_ &&
+                         monotonic_ns() >= self.take_until_
+                     ? -EAGAIN
+                     : 0;
+        },
+        this, nullptr));
+    if (!ring_) return system_error("cannot read the ring buffer", errno);
+    return {};
+  }
+
+  int records_fd() const override { return ring_ ? ring_buffer__epoll_fd(ring_.get()) : -1; }
+
+  bool take_records(std::chrono::nanoseconds most, std::uint64_t least) override {
+    taken_ = 0;
+    take_least_ = least;
+    take_until_ = monotonic_ns() + static_cast<std::uint64_t>(most.count());
+    return ring_ && ring_buffer__consume(ring_.get()) == -EAGAIN;
+  }
+
+  Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override {
+    auto* map = s_.map(shape.map);
+    if (!map) return Error{fmt::format("cannot read the map {}", shape.map), "there is none"};
+    auto opened = [&](auto counters) -> Result<std::unique_ptr<CounterSource>> {
+      if (auto r = counters->open(map); !r) return r.error();
+      return std::unique_ptr<CounterSource>(std::move(counters));
+    };
+    if (shape.keyed) return opened(std::make_unique<KeyedCounters>(s_, std::move(shape)));
+    return opened(std::make_unique<SlotCounters>(std::move(shape)));
+  }
+
+  bool each_entry(std::string_view name, const VisitEntry& visit) override {
+    auto* map = s_.map(name);
+    if (!map) return true;
+    return s_.complete(
+        coretap::each_entry(map, [&, bytes = value_bytes(map)](const char* key, const char* value) {
+          visit(key, {value, bytes});
+        }));
+  }
+
+  void erase(std::string_view name, const void* key) override {
+    if (auto* map = s_.map(name)) bpf_map_delete_elem(bpf_map__fd(map), key);
+  }
+
+  bool stack_of(std::uint64_t id, stack& to) override {
+    auto* map = s_.map("stacks");
+    return map && bpf_map_lookup_elem(bpf_map__fd(map), &id, &to) == 0;
+  }
+
+  Result<void> open_iterator(std::string_view name) override {
+    const auto what = cannot_read(name);
+    auto* program = bpf_object__find_program_by_name(s_.object.get(), std::string(name).c_str());
+    if (!program || bpf_program__fd(program) < 0) return Error{what, "it is not loaded"};
+    auto* link = bpf_program__attach_iter(program, nullptr);
+    if (!link) return system_error(what, errno, kUnsupported);
+    iterators_.insert_or_assign(std::string(name), Link(link));
+    return {};
+  }
+
+  Result<std::string> pass(std::string_view program, std::size_t size) override {
+    const auto what = cannot_read(program);
+    auto found = iterators_.find(program);
+    if (found == iterators_.end()) return Error{what, "it is not open"};
+    // An iterator cannot be rewound: each pass opens a new descriptor.
+    const Fd fd(bpf_iter_create(found->second.fd()));
+    if (!fd) return system_error(what, errno);
+    std::string bytes;
+    char buffer[32768];
+    for (ssize_t n; (n = read(fd.get(), buffer, sizeof buffer)) != 0;) {
+      if (n > 0)
+        bytes.append(buffer, static_cast<std::size_t>(n));
+      else if (errno != EINTR && errno != EAGAIN)  // EAGAIN: after a million objects
+        return system_error(what, errno);
+    }
+    if (bytes.size() % size) return Error{what, "a record is incomplete"};
+    return bytes;
+  }
+
+  void add_ledger(std::uint64_t* count) override {
+    if (!ledger_.is_open()) return;
+    ledger_.sum(count, LEDGER_CAUSES);
+    // If tracepoints are preemptible, other tasks' events on that CPU miss the busy program.
+    auto add_missed = [&](int program) {
+      bpf_prog_info info{};
+      __u32 size = sizeof info;
+      if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
+        count[LEDGER_MISSED] += info.recursion_misses;
+    };
+    for (auto* program : programs_of(s_.object.get())) add_missed(bpf_program__fd(program));
+    for (auto& copy : s_.copies) add_missed(copy.get());
+  }
+
+ private:
+  struct RingDeleter {
+    void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+  };
+
+  Session& s_;
+  TakeRecord take_;
+  std::uint64_t taken_ = 0, take_least_ = 0, take_until_ = 0;
+  std::unique_ptr<ring_buffer, RingDeleter> ring_;
+  /// Programs of type iter: reading a descriptor of one runs it once for each object.
+  std::map<std::string, Link, std::less<>> iterators_;
+  CpuSlots ledger_;
 };
 
 }  // namespace
 
 std::unique_ptr<Source> live_source(Session& session) {
   return std::make_unique<LiveSource>(session);
-}
-
-void LiveSource::RingDeleter::operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
-
-Result<void> LiveSource::open() {
-  auto* map = s_.map("ledger");
-  return map ? ledger_.open(map) : Result<void>();
-}
-
-Result<void> LiveSource::open_records(TakeRecord take) {
-  auto* events = s_.map("events");
-  if (!events) return {};
-  take_ = std::move(take);
-  ring_.reset(ring_buffer__new(
-      bpf_map__fd(events),
-      [](void* source, void* data, std::size_t size) {
-        auto& self = *static_cast<LiveSource*>(source);
-        self.take_(data, size);
-        // libbpf consumes until the buffer is empty, and programs may produce faster than that. It
-        // returns after a record whose callback returns an error.
-        return ++self.taken_ % kLook == 0 && self.taken_ >= self.take_least_ &&
-                       monotonic_ns() >= self.take_until_
-                   ? -EAGAIN
-                   : 0;
-      },
-      this, nullptr));
-  if (!ring_) return system_error("cannot read the ring buffer", errno);
-  return {};
-}
-
-int LiveSource::records_fd() const { return ring_ ? ring_buffer__epoll_fd(ring_.get()) : -1; }
-
-bool LiveSource::take_records(std::chrono::nanoseconds most, std::uint64_t least) {
-  taken_ = 0;
-  take_least_ = least;
-  take_until_ = monotonic_ns() + static_cast<std::uint64_t>(most.count());
-  return ring_ && ring_buffer__consume(ring_.get()) == -EAGAIN;
-}
-
-Result<std::unique_ptr<CounterSource>> LiveSource::counters(CounterShape shape) {
-  if (shape.keyed) {
-    if (!s_.map(shape.map))
-      return Error{fmt::format("cannot read the map {}", shape.map), "there is none"};
-    auto keyed = std::make_unique<KeyedCounters>(s_, std::move(shape));
-    if (auto opened = keyed->open(); !opened) return opened.error();
-    return std::unique_ptr<CounterSource>(std::move(keyed));
-  }
-  auto slots = std::make_unique<SlotCounters>(std::move(shape));
-  if (auto opened = slots->open(s_); !opened) return opened.error();
-  return std::unique_ptr<CounterSource>(std::move(slots));
-}
-
-bool LiveSource::each_entry(std::string_view name, const VisitEntry& visit) {
-  auto* map = s_.map(name);
-  if (!map) return true;
-  return s_.complete(
-      coretap::each_entry(map, [&, bytes = value_bytes(map)](const char* key, const char* value) {
-        visit(key, {value, bytes});
-      }));
-}
-
-void LiveSource::erase(std::string_view name, const void* key) {
-  if (auto* map = s_.map(name)) bpf_map_delete_elem(bpf_map__fd(map), key);
-}
-
-bool LiveSource::stack_of(std::uint64_t id, stack& to) {
-  auto* map = s_.map("stacks");
-  return map && bpf_map_lookup_elem(bpf_map__fd(map), &id, &to) == 0;
-}
-
-Result<void> LiveSource::open_iterator(std::string_view program) {
-  return iterators_[std::string(program)].open(s_.object.get(), program);
-}
-
-Result<std::string> LiveSource::pass(std::string_view program, std::size_t size) {
-  auto found = iterators_.find(program);
-  if (found == iterators_.end())
-    return Error{fmt::format("cannot read the iterator {}", program), "it is not open"};
-  return found->second.read(size);
-}
-
-void LiveSource::add_ledger(std::uint64_t* count) {
-  if (!ledger_.is_open()) return;
-  ledger sum{};
-  ledger_.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
-  for (int i = 0; i < LEDGER_CAUSES; i++) count[i] += sum.count[i];
-  // If tracepoints are preemptible, other tasks' events on that CPU miss the busy program.
-  auto add_missed = [&](int program) {
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
-      count[LEDGER_MISSED] += info.recursion_misses;
-  };
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s_.object.get()) add_missed(bpf_program__fd(program));
-  for (auto& copy : s_.copies) add_missed(copy.get());
 }
 
 }  // namespace coretap

@@ -2,6 +2,8 @@
 #pragma once
 #include <linux/types.h>
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,15 +29,36 @@ KernelParts kernel_parts(const Tool& tool);
 
 Result<void> open_object(Session& s);
 
-/// Function information (BTF func_info) for copies of a program. Without it the kernel verifies a
-/// function at each call site instead of once.
-struct FunctionInfo {
+/// Facts for the load of one program, and for copies of it.
+struct LoadedProgram {
+  /// Tracing programs need the BTF id of their target, for which libbpf reads all BTF types. Here
+  /// the plan knows the id. Until just before its load such a program is declared as a type that
+  /// needs no id.
+  __u32 target = 0;
+  int module_object = 0;  ///< descriptor of a module's BTF, for one of its functions
+  /// Function information (BTF func_info) for copies of the program. Without it the kernel verifies
+  /// a function at each call site instead of once.
   __u32 btf = 0;  ///< descriptor, valid while the object exists
   __u32 record_size = 0;
   std::vector<char> records = {};  ///< empty: the kernel needs none
 };
-/// For a loaded program on targets (target_attach.hpp).
-FunctionInfo functions_of(const bpf_program* program);
+
+/// State of one object for libbpf's callbacks, which take no argument of the caller: they use the
+/// last one made.
+struct Loader {
+  explicit Loader(Session& session);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  Session& s;
+  /// Messages of libbpf; kept until the programs are loaded, and shown with --verbose if that
+  /// fails.
+  std::optional<std::string> words = std::string();
+  std::map<const bpf_program*, LoadedProgram> programs = {};
+  bool no_exchange = false;
+  std::uint32_t cast = 0;  ///< result of tell_types()
+};
 
 /// Loads the programs that the plan has chosen. Then closes the kernel's types.
 Result<void> load(Session& s);

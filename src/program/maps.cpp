@@ -18,6 +18,7 @@
 #include "coretap/disks.hpp"
 #include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 
@@ -49,20 +50,21 @@ std::size_t value_bytes(const bpf_map* map) {
   return values == 1 ? size : values * ((size + 7) / 8 * 8);
 }
 
+void set_entries(bpf_map* map, std::uint64_t most) {
+  bpf_map__set_max_entries(map, static_cast<__u32>(most));
+}
+
 void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated) {
-  if (safe_without_prealloc(s)) {
-    bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
-    bpf_map__set_max_entries(map, static_cast<__u32>(most));
-  } else {
-    bpf_map__set_max_entries(map, static_cast<__u32>(std::min(most, preallocated)));
-  }
+  if (!safe_without_prealloc(s)) return set_entries(map, std::min(most, preallocated));
+  bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
+  set_entries(map, most);
 }
 
 namespace {
 
 /// One for each 64 KB of memory, which is more than a socket in use takes.
-__u32 most_sockets() {
-  return static_cast<__u32>(std::clamp<std::uint64_t>(memory_kb("MemTotal") / 64, 4096, 1 << 18));
+std::uint64_t most_sockets() {
+  return std::clamp<std::uint64_t>(memory_kb("MemTotal") / 64, 4096, 1 << 18);
 }
 
 /// The number of slab caches of the kernel, counting all their names.
@@ -78,7 +80,7 @@ std::uint64_t slab_caches() {
 /// Preallocated, as allocations by the map itself would be traced.
 void preallocate(bpf_map* map, std::uint64_t entries) {
   bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
-  bpf_map__set_max_entries(map, static_cast<__u32>(entries));
+  set_entries(map, entries);
 }
 
 void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries) {
@@ -93,7 +95,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
     case MapSize::block_requests: {
       // Requests come from fixed sets of tags; disks that appear later add their own.
       auto entries = std::bit_ceil(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20));
-      bpf_map__set_max_entries(map, static_cast<__u32>(entries));
+      set_entries(map, entries);
       set_variable(s, "requests_mask", entries - 1);
       break;
     }
@@ -105,7 +107,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
         size_by(s, map, MapSize::block_requests, entries);
       break;
     case MapSize::disks:
-      bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(4 * disks(), 1024)));
+      set_entries(map, std::max<std::uint64_t>(4 * disks(), 1024));
       break;
     case MapSize::slab_caches:
       preallocate(map, keys ? keys : std::max<std::uint64_t>(2 * slab_caches(), 1024));
@@ -120,8 +122,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
       // A block takes an eighth of a kilobyte; limits the map to a 16th of the memory.
       auto ready = std::clamp<std::uint64_t>(memory_kb("MemTotal") / 2, 1 << 15, 1 << 20);
       if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH)  // allocates all entries at creation
-        bpf_map__set_max_entries(map,
-                                 static_cast<__u32>(keys ? keys : std::min(ready, kLastObjects)));
+        set_entries(map, keys ? keys : std::min(ready, kLastObjects));
       else
         set(keys ? keys : kObjects, keys ? keys : ready);
       break;
@@ -130,9 +131,8 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
       set(most_sockets(), most_sockets());
       break;
     case MapSize::per_cpu:
-      bpf_map__set_max_entries(
-          map, static_cast<__u32>(std::clamp<std::uint64_t>(
-                   1024ULL * static_cast<unsigned>(possible_cpus()), 8192, 1 << 20)));
+      set_entries(map, std::clamp<std::uint64_t>(1024ULL * static_cast<unsigned>(possible_cpus()),
+                                                 8192, 1 << 20));
       break;
   }
 }
@@ -141,14 +141,14 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
 
 void size_for_keys(Session& s, bpf_map* map) {
   if (s.config.rows.max_keys)
-    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.rows.max_keys));
+    set_entries(map, s.config.rows.max_keys);
   else
     on_demand(s, map, max_tasks(), 8192);
 }
 
 void size_for_stacks(Session& s, bpf_map* map) {
   if (s.config.stacks.most) {
-    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.stacks.most));
+    set_entries(map, s.config.stacks.most);
     return;
   }
   // Limits the map, if it were full, to a 64th of the memory.
@@ -165,8 +165,7 @@ void fill_stocks(Session& s) {
     CPU_ZERO(&one);
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one)) continue;
-    bpf_map* map = nullptr;
-    bpf_object__for_each_map(map, s.object.get()) {
+    for (auto* map : maps_of(s.object.get())) {
       if (!is_hash(map) || bpf_map__fd(map) < 0 || !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
         continue;
       std::string key(bpf_map__key_size(map), '\0'), value(value_bytes(map), '\0');
@@ -252,28 +251,20 @@ bool take_out(int map, const void* key, void* value) {
 }
 
 void size_maps(Session& s) {
-  bpf_map* slots = nullptr;
-  bpf_object__for_each_map(slots, s.object.get())  // CPU_SLOTS
-      if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE &&
-          bpf_map__max_entries(slots) == 1)
-          bpf_map__set_max_entries(slots, static_cast<__u32>(possible_cpus()));
-  if (auto* map = s.map("task_slots")) {
-    bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
-    bpf_map__set_autocreate(map, storage);
-    if (!storage) on_demand(s, s.map("task_slots_hash"), max_tasks(), max_tasks());
-  }
-  if (auto* map = s.map("task_walks"))
-    bpf_map__set_autocreate(map,
-                            s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get"));
-  if (auto* map = s.map("sock_slots")) {
-    bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
-    bpf_map__set_autocreate(map, storage);
-    if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
-  }
+  for (auto* slots : maps_of(s.object.get()))  // CPU_SLOTS
+    if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE &&
+        bpf_map__max_entries(slots) == 1)
+      set_entries(slots, static_cast<std::uint64_t>(possible_cpus()));
+  const bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
+  for (auto* name : {"task_slots", "task_walks", "sock_slots"})
+    if (auto* map = s.map(name)) bpf_map__set_autocreate(map, storage);
+  if (auto* map = s.map("task_slots_hash"); map && !storage)
+    on_demand(s, map, max_tasks(), max_tasks());
+  if (auto* map = s.map("sock_slots_hash"); map && !storage) set_entries(map, most_sockets());
   // If the tracepoint indicates the last thread, the map is not used (process_end.bpf.h).
   if (auto* map = s.map("ended_processes");
       map && s.kernel.tracepoint_args("sched_process_exit") < 2)
-    bpf_map__set_max_entries(map, 8192);
+    set_entries(map, 8192);
   if (auto* map = s.map("acceptors")) on_demand(s, map, most_sockets(), 8192);
   // Per-thread entries, which exist while a thread has a lot to keep.
   for (auto* name : {"long_records", "call_values"})
@@ -288,7 +279,7 @@ void size_maps(Session& s) {
     auto bytes = s.config.events.ring_bytes ? s.config.events.ring_bytes
                                             : s.tool.report->ring_bytes(s.config);
     bytes = std::bit_ceil(std::max(bytes, page));
-    bpf_map__set_max_entries(map, static_cast<__u32>(bytes));
+    set_entries(map, bytes);
     // The reader polls ten times a second; it is woken earlier when the buffer is half full.
     set_variable(s, "emit_wake_bytes", bytes / 2);
   }

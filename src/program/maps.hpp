@@ -13,6 +13,7 @@ struct Session;
 
 inline constexpr std::size_t kCacheLine = 64;  ///< alignment of per-CPU slots and rows, in bytes
 
+void set_entries(bpf_map* map, std::uint64_t most);
 /// Allocates on demand up to `most` entries, if the kernel can do that safely; else preallocates at
 /// most `preallocated` entries.
 void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated);

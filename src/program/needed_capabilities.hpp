@@ -14,6 +14,7 @@ struct NeededCapability {
   Capability capability;
   std::string_view purpose;  ///< "names of kernel functions"
   bool always;               ///< the tool does not run without it; false: it is limited
+  bool operator==(const NeededCapability&) const = default;
 };
 /// Derived from the kernel program and the reports of the tool.
 std::vector<NeededCapability> needed_capabilities(const Tool& tool);

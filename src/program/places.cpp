@@ -19,6 +19,7 @@
 #include "expression/dwarf.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/targets/expression.h"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "symbols/usdt.hpp"
@@ -29,22 +30,30 @@ namespace {
 
 using expression::Code;
 using expression::Scope;
+using Places = std::vector<const TargetPoint*>;
+using Parameters = std::vector<expression::Parameter>;
 
 constexpr std::string_view kAtReturn =
     "arguments are known where a function is entered; of a system call at its return, too";
 constexpr std::string_view kWithin = "arguments are known at the entry: leave out the offset";
 constexpr std::string_view kAtEntry = "a result is known at returns: r:LIBRARY:FUNCTION";
+constexpr std::uint32_t kArguments = offsetof(expression_in, arguments);
+constexpr std::uint32_t kResult = offsetof(expression_in, result);
+
+bool is_argument(const expression::Variable& variable) {
+  return variable.at >= kArguments && variable.at < kArguments + sizeof(expression_in::arguments);
+}
+
+std::string argument_name(std::size_t number) { return fmt::format("arg{}", number); }
 
 void no_arguments(Scope& scope, std::string_view why) {
-  for (int i = 1; i <= 6; i++) scope.missing[fmt::format("arg{}", i)] = why;
+  for (std::size_t i = 1; i <= 6; i++) scope.missing[argument_name(i)] = why;
 }
 
 /// After the entry, a parameter's register may hold anything: removes them from the scope.
-void forget_arguments(Scope& scope, const std::vector<expression::Parameter>* signature) {
-  constexpr std::uint32_t kFirst = offsetof(expression_in, arguments);
+void forget_arguments(Scope& scope, const Parameters* signature) {
   for (auto& [name, variable] : scope.names)
-    if (variable.at >= kFirst && variable.at < kFirst + sizeof(expression_in::arguments))
-      scope.missing[name] = kWithin;
+    if (is_argument(variable)) scope.missing[name] = kWithin;
   for (auto& [name, why] : scope.missing) scope.names.erase(name);
   if (signature)
     for (auto& p : *signature) scope.missing[p.name] = kWithin;
@@ -64,8 +73,7 @@ void add_result(Scope& scope, expression::TypePtr type) {
     return;
   }
   if (!type) type = expression::integer_type(8, true);
-  scope.names["retval"] = scope.names["$retval"] = {
-      std::move(type), static_cast<std::uint32_t>(offsetof(expression_in, result)), false, 0};
+  scope.names["retval"] = scope.names["$retval"] = {std::move(type), kResult, false, 0};
 }
 
 /// Adds a tracepoint's record, by its name in bcc.
@@ -77,10 +85,8 @@ Result<void> add_record(Scope& scope, std::string_view category, std::string_vie
     return format.error();
   }
   expression::Type record{expression::Type::record, fmt::format("t:{}:{}", category, name)};
-  record.members = expression::format_members(
-      *format, types,
-      inputs ? std::optional(static_cast<std::uint32_t>(offsetof(expression_in, arguments)))
-             : std::nullopt);
+  record.members =
+      expression::format_members(*format, types, inputs ? std::optional(kArguments) : std::nullopt);
   if (inputs)
     for (auto& word : record.members->names())
       if (auto member = record.members->find(word);
@@ -138,14 +144,19 @@ std::optional<std::size_t> place_of_register(std::string_view name) {
 
 constexpr int kReadAt = -8, kSumAt = -16;
 
+/// Loads what r3 points to into r0, by a helper that reads memory.
+void read_memory(Code& code, std::int32_t size, std::int32_t helper) {
+  code.call_to_read(helper, BPF_REG_10, kReadAt, size);
+  code.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
+}
+
 /// Loads a register of the process into r0.
 bool read_register(Code& code, std::string_view name) {
   auto at = place_of_register(name);
   if (!at) return false;
   code.load(8, BPF_REG_3, BPF_REG_6, offsetof(expression_in, context));
   code.calculate_by(BPF_ADD, BPF_REG_3, static_cast<std::int32_t>(*at));
-  code.call_to_read(BPF_FUNC_probe_read_kernel, BPF_REG_10, kReadAt, 8);
-  code.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
+  read_memory(code, 8, BPF_FUNC_probe_read_kernel);
   return true;
 }
 
@@ -172,8 +183,7 @@ bool read_argument(Code& code, const symbols::UsdtArgument& a) {
     code.set(BPF_REG_0, a.value);
     code.calculate(BPF_ADD, BPF_REG_3, BPF_REG_0);
     code.store_zero(BPF_REG_10, kReadAt);
-    code.call_to_read(BPF_FUNC_probe_read_user, BPF_REG_10, kReadAt, a.size);
-    code.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
+    read_memory(code, a.size, BPF_FUNC_probe_read_user);
   }
   if (const int rest = 64 - 8 * a.size; rest > 0 && rest < 64) {
     code.calculate_by(BPF_LSH, BPF_REG_0, rest);
@@ -189,27 +199,24 @@ Code usdt_arguments(const TargetPoint& place) {
   if (!arguments) return code;
   for (std::size_t i = 0; i < arguments->size() && i < 6; i++)
     if (read_argument(code, (*arguments)[i]))
-      code.store(BPF_REG_6, static_cast<int>(offsetof(expression_in, arguments) + 8 * i),
-                 BPF_REG_0);
+      code.store(BPF_REG_6, static_cast<int>(kArguments + 8 * i), BPF_REG_0);
   return code;
 }
 
 /// Why expressions have no types of the modules that define these functions.
-std::string no_types_of(const std::vector<const TargetPoint*>& places) {
+std::string no_types_of(const Places& places) {
   auto& module = places.front()->module;
-  if (std::all_of(places.begin(), places.end(), [&](auto* p) { return p->module == module; }))
+  if (std::ranges::all_of(places, [&](auto* p) { return p->module == module; }))
     return fmt::format("the kernel has no type information of module {} (/sys/kernel/btf/{})",
                        printable(module), printable(module));
   return "types of a module are known where all functions of a pattern are in that one";
 }
 
 /// The function as declared in debug information; none if that is missing or the places differ.
-std::optional<expression::UserFunction> declared(Scope& scope,
-                                                 const std::vector<const TargetPoint*>& places) {
+std::optional<expression::UserFunction> declared(Scope& scope, const Places& places) {
   auto& first = *places.front();
-  const bool same = std::all_of(places.begin(), places.end(), [&](auto* p) {
-    return p->symbol == first.symbol && p->file == first.file;
-  });
+  const bool same = std::ranges::all_of(
+      places, [&](auto* p) { return p->symbol == first.symbol && p->file == first.file; });
   if (!same || !first.file) {
     scope.no_program = "several functions or files have no names in common";
     return {};
@@ -224,7 +231,7 @@ std::optional<expression::UserFunction> declared(Scope& scope,
 }
 
 /// Checks all overloads, but only the first functions of a pattern: each takes time.
-std::string no_result_of_all(const std::vector<const TargetPoint*>& places) {
+std::string no_result_of_all(const Places& places) {
   constexpr std::size_t kMost = 8;
   for (auto* place : std::span(places).first(std::min(places.size(), kMost))) {
     if (!place->file) break;
@@ -236,10 +243,9 @@ std::string no_result_of_all(const std::vector<const TargetPoint*>& places) {
   return {};
 }
 
-void user_scope(Scope& scope, const std::vector<const TargetPoint*>& places, bool at_return,
-                const std::vector<expression::Parameter>* signature) {
+void user_scope(Scope& scope, const Places& places, bool at_return, const Parameters* signature) {
   scope.user = true;
-  std::vector<expression::Parameter> parameters;
+  Parameters parameters;
   auto function = declared(scope, places);
   if (signature)
     parameters = *signature;
@@ -264,8 +270,8 @@ void user_scope(Scope& scope, const std::vector<const TargetPoint*>& places, boo
     for (auto& [name, why] : function->elsewhere) scope.missing[name] = why;
 }
 
-Result<void> usdt_scope(Scope& scope, const std::vector<const TargetPoint*>& places) {
-  std::vector<expression::Parameter> parameters(6);
+Result<void> usdt_scope(Scope& scope, const Places& places) {
+  Parameters parameters(6);
   std::size_t most = 0;
   for (auto& p : parameters) p.type = expression::integer_type(8, false);
   for (auto* place : places) {
@@ -281,18 +287,13 @@ Result<void> usdt_scope(Scope& scope, const std::vector<const TargetPoint*>& pla
   }
   add_arguments(scope, parameters);
   for (std::size_t i = most + 1; i <= 6; i++) {
-    auto name = fmt::format("arg{}", i);
+    auto name = argument_name(i);
     scope.names.erase(name);
     scope.missing[name] = fmt::format("the probe has {} argument{}", most, most == 1 ? "" : "s");
   }
   for (auto& [name, variable] : scope.names)
     if (name.starts_with("arg")) variable.uses |= EXPRESSION_USES_CONTEXT;
   return {};
-}
-
-std::pair<std::string_view, std::string_view> split_event(std::string_view name) {
-  auto slash = name.find('/');
-  return {name.substr(0, slash), slash == name.npos ? "" : name.substr(slash + 1)};
 }
 
 }  // namespace
@@ -352,18 +353,17 @@ const expression::Types& WordTypes::of(std::size_t word) {
   return known_.try_emplace(btf, btf).first->second;
 }
 
-Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
-                       const expression::Types& types,
-                       const std::vector<expression::Parameter>* signature) {
+Result<Scope> scope_at(const Places& places, const expression::Types& types,
+                       const Parameters* signature) {
   Scope scope{&types};
   add_common_names(scope);
   auto& first = *places.front();
-  const bool one = std::all_of(places.begin(), places.end(), [&](auto* p) {
+  const bool one = std::ranges::all_of(places, [&](auto* p) {
     return p->kind == first.kind && p->symbol == first.symbol && p->module == first.module;
   });
   if (!first.module.empty() && types.btf() && !types.btf()->base())
     scope.no_module = no_types_of(places);
-  std::vector<expression::Parameter> parameters;
+  Parameters parameters;
   if (signature) parameters = *signature;
   auto known = [&]() -> std::optional<expression::Prototype> {
     if (!one) return {};
@@ -393,7 +393,7 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
       break;
     case TargetPoint::tracepoint:
     case TargetPoint::event: {
-      auto [category, name] = split_event(first.symbol);
+      auto [category, name] = split_section(first.symbol);
       if (one) {
         if (auto r = add_record(scope, category, name, types, false); !r) return r.error();
       } else {
@@ -413,9 +413,8 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
         add_result(scope, nullptr);
         scope.names["ret"] = scope.names["retval"];
         expression::Type record{expression::Type::record, "t:syscalls:sys_exit_" + first.symbol};
-        record.members =
-            expression::format_members("\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n", types,
-                                       static_cast<std::uint32_t>(offsetof(expression_in, result)));
+        record.members = expression::format_members(
+            "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n", types, kResult);
         scope.names["args"] = {
             expression::pointer_to(std::make_shared<const expression::Type>(std::move(record)))};
       } else {
@@ -424,19 +423,17 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
       break;
     }
   }
-  if (std::any_of(places.begin(), places.end(), [](auto* p) { return p->within; }))
-    forget_arguments(scope, signature);
+  if (std::ranges::any_of(places, &TargetPoint::within)) forget_arguments(scope, signature);
   if (auto why = scope.missing.find("retval"); why != scope.missing.end())
     scope.missing["$retval"] = why->second;
   return scope;
 }
 
 Result<Scope> scope_of_word(const Targets& targets, std::size_t word,
-                            const expression::Types& types,
-                            const std::vector<expression::Parameter>* signature) {
+                            const expression::Types& types, const Parameters* signature) {
   constexpr std::string_view kCalls =
       "times of calls are known at their returns: r:LIBRARY:FUNCTION";
-  std::vector<const TargetPoint*> places, entries;
+  Places places, entries;
   bool paired = false;
   for (auto& p : targets.points) {
     if (targets.words.at(p.id) != word) continue;
@@ -463,10 +460,9 @@ Result<Scope> scope_of_word(const Targets& targets, std::size_t word,
   auto before = scope_at(entries, types, signature);
   if (!before) return before;
   for (auto& [name, variable] : before->names) {
-    constexpr std::uint32_t kFirst = offsetof(expression_in, arguments);
-    if (variable.at >= kFirst + sizeof(expression_in::arguments)) continue;
+    if (!is_argument(variable)) continue;
     scope->entries[name] = variable;
-    scope->entries[name].at += offsetof(expression_in, entry) - kFirst;
+    scope->entries[name].at += offsetof(expression_in, entry) - kArguments;
   }
   return scope;
 }
@@ -482,8 +478,7 @@ Result<void> PadCode::put(std::vector<bpf_insn>& pad, std::int32_t otherwise) co
   all.set(BPF_REG_0, otherwise);
   for (std::uint32_t id = 0; id < targets_.names.size();) {
     auto word = targets_.words[id];
-    auto code =
-        std::find_if(codes_.begin(), codes_.end(), [&](auto& c) { return c.first == word; });
+    auto code = std::ranges::find(codes_, word, &decltype(codes_)::value_type::first);
     auto last = id;
     if (!probes.contains(id))
       while (last + 1 < targets_.names.size() && targets_.words[last + 1] == word) last++;

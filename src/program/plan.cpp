@@ -15,7 +15,6 @@
 #include "kernel/kernel.hpp"
 #include "program/function_returns.hpp"
 #include "program/perf_events.hpp"
-#include "program/probe.hpp"
 #include "program/section.hpp"
 
 namespace coretap {
@@ -36,11 +35,11 @@ std::string trampoline_refusal(const FunctionName& place, Kernel& kernel) {
 }
 
 /// Why this kernel cannot attach a program with this section; empty if it can.
-std::string refusal(std::string_view section, Kernel& kernel) {
-  auto [kind, target] = split_section(section);
+std::string refusal(const Section& section, Kernel& kernel) {
+  auto& [kind, target] = section;
   if (kind == "tp_btf" || kind == "raw_tp") {
     if (kernel.tracepoint_args(target) < 0) return fmt::format("no tracepoint {}", target);
-  } else if (kind == "tracepoint" || kind == "tp") {
+  } else if (kind == "tracepoint") {
     std::string why;
     for (auto& name : listed_tracepoints(target)) {
       auto id = listed_tracepoint_id(name);
@@ -53,11 +52,11 @@ std::string refusal(std::string_view section, Kernel& kernel) {
       return fmt::format("no iterator over each {}", target);
   } else if (is_trampoline(kind)) {
     return trampoline_refusal({target, {}}, kernel);
+  } else if (kind == kPerfEvent) {
+    return perf_event_refusal(target);
   } else if (kind == "kprobe" || kind == "kretprobe") {
     if (auto& why = kernel.kprobe_refusal(target); !why.empty())
       return fmt::format("{}: {}", target, why);
-  } else if (kind == kPerfEvent) {
-    return perf_event_refusal(target);
   }
   return {};
 }
@@ -94,98 +93,138 @@ bool awaits_foreign_syscall(std::string_view section) {
          is_foreign_syscall(name.substr(kEntry.size()));
 }
 
-void find_places(CandidatePlan& plan, std::string_view program, const Section& section,
-                 ProbeFinder& finder, ReturnProbes& returns) {
-  plan.rejected_because = uprobe_refusal();
-  if (!plan.rejected_because.empty()) return;
+/// Finds the places of a program on a user function.
+Result<ProbePoints> find_places(const Section& section, ProbeFinder& finder,
+                                ReturnProbes& returns) {
   auto [library, symbol] = split_target(section.target);
   auto found = finder.find(library, symbol);
-  if (found) {
-    for (auto& point : found->points) {
-      if (section.kind != "uretprobe") break;
-      auto probe = returns.of(point.file, symbol, point.offset, true);
-      if (!probe.refusal.empty()) {
-        plan.missing_symbol = cannot_probe_return(point.symbol, probe);
-        plan.rejected_because = plan.missing_symbol->what + ": " + plan.missing_symbol->why;
-        return;
-      }
-      point.returns = std::move(probe.offsets);
-    }
-    plan.places.emplace(program, std::move(*found));
-    return;
+  if (!found || section.kind != "uretprobe") return found;
+  for (auto& point : found->points) {
+    auto probe = returns.of(point.file, symbol, point.offset, true);
+    if (!probe.refusal.empty()) return cannot_probe_return(point.symbol, probe);
+    point.returns = std::move(probe.offsets);
   }
-  auto& error = found.error();
-  plan.rejected_because = error.what + (error.why.empty() ? "" : ": " + error.why);
-  plan.missing_symbol = error;
+  return found;
 }
 
-CandidatePlan judge(const Candidate& way, const Config& config, Kernel& kernel, bpf_object* object,
-                    const Refused& refused, ProbeFinder& finder, ReturnProbes& returns) {
-  CandidatePlan plan{&way, {}, {}};
-  for (auto& need : way.needs)
-    if (plan.rejected_because.empty()) plan.rejected_because = refusal(need, kernel);
-  for (auto name : way.programs) {
-    auto* program = bpf_object__find_program_by_name(object, std::string(name).c_str());
-    if (!program) {
-      plan.rejected_because = fmt::format("the executable has no program {}", name);
-      break;
+class Judge {
+ public:
+  Judge(const Config& config, Kernel& kernel, bpf_object* object, const Refused& refused,
+        ProbeFinder& finder)
+      : config_(config), kernel_(kernel), object_(object), refused_(refused), finder_(finder) {}
+
+  CandidatePlan judge(const Candidate& way) {
+    CandidatePlan plan{&way, {}, {}};
+    for (auto& need : way.needs)
+      if (plan.rejected_because.empty()) plan.rejected_because = refusal(need, kernel_);
+    for (auto name : way.programs) {
+      auto* program = bpf_object__find_program_by_name(object_, std::string(name).c_str());
+      if (!program) {
+        plan.rejected_because = fmt::format("the executable has no program {}", name);
+        break;
+      }
+      auto why = judge(plan, name, program);
+      if (plan.rejected_because.empty()) plan.rejected_because = std::move(why);
     }
-    std::string_view section = bpf_program__section_name(program);
-    auto [kind, word] = split_section(section);
-    FunctionName place;
-    if (way.function_of && is_trampoline(kind)) place = way.function_of(config, word);
-    plan.targets.push_back(place.function.empty() ? std::string(section)
-                                                  : fmt::format("{}/{}", kind, place.function));
-    if (!plan.rejected_because.empty()) continue;
-    if (auto known = refused.find(name); known != refused.end())
-      plan.rejected_because = known->second;
-    else if (way.function_of && is_trampoline(kind) && place.function.empty())
-      plan.rejected_because = fmt::format("only with {}", way.only);
-    else if (way.function_of && is_trampoline(kind))
-      plan.rejected_because = trampoline_refusal(place, kernel);
-    else if (is_probe(section))
-      find_places(plan, name, split_section(section), finder, returns);
-    else
-      plan.rejected_because = refusal(section, kernel);
-    if (!place.function.empty()) plan.functions[name] = place;
+    return plan;
   }
-  return plan;
+
+ private:
+  /// Adds what the program attaches to. -> why this kernel cannot attach it; empty: it can
+  std::string judge(CandidatePlan& plan, std::string_view name, const bpf_program* program) {
+    const auto section = section_of(program);
+    auto& way = *plan.way;
+    FunctionName place;
+    const bool by_word = way.function_of && is_trampoline(section.kind);
+    if (by_word) place = way.function_of(config_, section.target);
+    plan.targets.push_back(place.function.empty()
+                               ? bpf_program__section_name(program)
+                               : fmt::format("{}/{}", section.kind, place.function));
+    if (!place.function.empty()) plan.functions[name] = place;
+    if (!plan.rejected_because.empty()) return {};
+    if (auto known = refused_.find(name); known != refused_.end()) return known->second;
+    if (by_word && place.function.empty()) return fmt::format("only with {}", way.only);
+    if (by_word) return trampoline_refusal(place, kernel_);
+    if (!is_probe(section)) return refusal(section, kernel_);
+    if (auto why = uprobe_refusal(); !why.empty()) return why;
+    auto places = find_places(section, finder_, returns_);
+    if (places) plan.places.emplace(name, std::move(*places));
+    if (places) return {};
+    auto& error = plan.missing_symbol.emplace(places.error());
+    return error.what + (error.why.empty() ? "" : ": " + error.why);
+  }
+
+  const Config& config_;
+  Kernel& kernel_;
+  bpf_object* object_;
+  const Refused& refused_;
+  ProbeFinder& finder_;
+  ReturnProbes returns_{config_.given("return-trampoline")};
+};
+
+Error no_way(const Hook& hook, std::string tried) {
+  return {fmt::format("this kernel offers no way to trace: {}", hook.name), std::move(tried),
+          std::string(hook.instead), kUnsupported};
 }
 
 /// Plans a hook whose words come from the command line.
 Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel& kernel,
                           const Refused& refused, ProbeFinder& finder) {
-  auto words = config.probes.known.empty() ? h.hook->targets(config) : config.probes.known;
-  if (words.empty() && h.hook->targets != words_of_command_line && !h.hook->by_word)
-    return Error{fmt::format("there is nothing to trace: {}", h.hook->name),
+  auto& hook = *h.hook;
+  auto words = config.probes.known.empty() ? hook.targets(config) : config.probes.known;
+  if (words.empty() && hook.targets != words_of_command_line && !hook.by_word)
+    return Error{fmt::format("there is nothing to trace: {}", hook.name),
                  fmt::format("tried {}: none has them, or no symbols",
                              !config.probes.library.empty() ? printable(config.probes.library)
                              : config.tasks.pids.empty()
                                  ? "programs and libraries that are installed or running"
                                  : "the processes of --pid"),
-                 std::string(h.hook->instead), kUnsupported};
-  auto found = find_targets(words, *h.hook, config, kernel, finder);
+                 std::string(hook.instead), kUnsupported};
+  auto found = find_targets(words, hook, config, kernel, finder);
   if (!found) {
     auto& e = found.error();
-    if (e.status != kUnsupported || h.hook->instead.empty()) return e;
-    return Error{fmt::format("this kernel offers no way to trace: {}", h.hook->name),
-                 fmt::format("tried {} ({})", fmt::join(words, " + "), e.why),
-                 std::string(h.hook->instead), kUnsupported};
+    if (e.status != kUnsupported || hook.instead.empty()) return e;
+    return no_way(hook, fmt::format("tried {} ({})", fmt::join(words, " + "), e.why));
   }
   plan.targets = std::move(*found);
   plan.means = TargetMeans::of(kernel, plan.targets);
   if (auto r = check_number(plan.targets, plan.means, config); !r) return r;
-  auto& way = h.hook->candidates.front();
+  auto& way = hook.candidates.front();
   h.candidates.push_back({&way, target_words(plan.targets, plan.means), {}});
   h.chosen = 0;
   for (auto name : way.programs)
-    if (auto known = refused.find(name); known != refused.end())
-      return Error{fmt::format("this kernel offers no way to trace: {}", h.hook->name),
-                   known->second,
-                   {},
-                   kUnsupported};
+    if (auto known = refused.find(name); known != refused.end()) {
+      auto error = no_way(hook, known->second);
+      error.hint.clear();
+      return error;
+    }
   plan.limits.insert(plan.limits.end(), plan.targets.left_out.begin(), plan.targets.left_out.end());
   return {};
+}
+
+/// A hook that no candidate serves: an error if the tool requires it, else a limit.
+Result<void> go_without(Plan& plan, const HookPlan& h) {
+  auto& hook = *h.hook;
+  std::string tried;
+  for (auto& w : h.candidates)
+    tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ", fmt::join(w.targets, " + "),
+                         w.rejected_because);
+  if (!hook.optional.empty()) {
+    const bool foreign = std::ranges::any_of(h.candidates, [](auto& w) {
+      return std::ranges::any_of(w.targets, awaits_foreign_syscall);
+    });
+    if (!foreign) plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
+    return {};
+  }
+  if (!h.candidates.empty() && h.candidates.front().missing_symbol) {
+    auto e = *h.candidates.front().missing_symbol;
+    e.what = fmt::format("nothing to trace: {}", e.what);
+    return e;
+  }
+  auto error = no_way(hook, std::move(tried));
+  if (error.hint.empty())
+    error.hint = "coretap doctor tells what this kernel can do and which tools run";
+  return error;
 }
 
 }  // namespace
@@ -194,11 +233,7 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
                        const Refused& refused) {
   Plan plan;
   ProbeFinder finder(config);
-  ReturnProbes returns(config.given("return-trampoline"));
-  auto limit = [&](std::string words) {
-    if (std::find(plan.limits.begin(), plan.limits.end(), words) == plan.limits.end())
-      plan.limits.push_back(std::move(words));
-  };
+  Judge judge(config, kernel, object, refused, finder);
   for (auto& hook : tool.hooks) {
     HookPlan h{&hook, config.holds(hook.when), -1, {}};
     if (hook.targets && h.wanted) {
@@ -211,36 +246,19 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       // Checks take time: candidates after the chosen one are checked only for
       // --explain.
       if (h.chosen >= 0 && !config.given("explain")) break;
-      h.candidates.push_back(judge(way, config, kernel, object, refused, finder, returns));
+      h.candidates.push_back(judge.judge(way));
       if (h.wanted && h.chosen < 0 && h.candidates.back().rejected_because.empty())
         h.chosen = static_cast<int>(h.candidates.size()) - 1;
     }
-    if (h.wanted && h.chosen < 0) {
-      std::string tried;
-      for (auto& w : h.candidates)
-        tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ",
-                             fmt::join(w.targets, " + "), w.rejected_because);
-      if (hook.optional.empty() && !h.candidates.empty() && h.candidates.front().missing_symbol) {
-        auto& e = *h.candidates.front().missing_symbol;
-        return Error{fmt::format("nothing to trace: {}", e.what), e.why, e.hint, e.status};
-      }
-      if (hook.optional.empty())
-        return Error{fmt::format("this kernel offers no way to trace: {}", hook.name), tried,
-                     hook.instead.empty()
-                         ? "coretap doctor tells what this kernel can do and which tools run"
-                         : std::string(hook.instead),
-                     kUnsupported};
-      const bool lost =
-          std::none_of(h.candidates.begin(), h.candidates.end(), [](const CandidatePlan& w) {
-            return std::any_of(w.targets.begin(), w.targets.end(), awaits_foreign_syscall);
-          });
-      if (lost) plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
-    }
-    if (h.chosen >= 0) {
-      auto& chosen = h.candidates[h.chosen];
-      if (!chosen.way->caveat.empty()) plan.limits.emplace_back(chosen.way->caveat);
-      for (auto& [program, places] : chosen.places)
-        for (auto& file : places.left_out) limit("not traced: " + file);
+    if (auto* chosen = h.used()) {
+      if (!chosen->way->caveat.empty()) plan.limits.emplace_back(chosen->way->caveat);
+      for (auto& [program, places] : chosen->places)
+        for (auto& file : places.left_out)
+          if (auto limit = "not traced: " + file;
+              std::ranges::find(plan.limits, limit) == plan.limits.end())
+            plan.limits.push_back(std::move(limit));
+    } else if (h.wanted) {
+      if (auto r = go_without(plan, h); !r) return r.error();
     }
     plan.hooks.push_back(std::move(h));
   }
@@ -248,18 +266,11 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
 }
 
 void select_programs(const Plan& plan, bpf_object* object, const std::set<std::string_view>& own) {
-  std::set<std::string_view> wanted = own;
-  for (auto& hook : plan.hooks)
-    if (hook.chosen >= 0)
-      wanted.insert(hook.candidates[hook.chosen].way->programs.begin(),
-                    hook.candidates[hook.chosen].way->programs.end());
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object) {
-    bool load = wanted.contains(bpf_program__name(program));
+  for (auto* program : programs_of(object)) {
+    const std::string_view name = bpf_program__name(program);
+    bool load = own.contains(name) || plan.has(name);
     // Of programs on targets, loads only those that have a place to attach to.
-    if (auto kind = kind_of(bpf_program__section_name(program));
-        kind && std::string_view(bpf_program__name(program)).starts_with("target_"))
-      load = load && plan.targets.count(*kind) > 0;
+    if (auto kind = kind_of(program)) load = load && plan.targets.count(*kind) > 0;
     bpf_program__set_autoload(program, load);
   }
 }
@@ -278,40 +289,32 @@ const std::vector<LibraryProgram>& library_programs() {
   return all;
 }
 
-bool Plan::has(std::string_view program) const {
-  return std::any_of(hooks.begin(), hooks.end(), [&](auto& hook) {
-    if (hook.chosen < 0) return false;
-    auto& programs = hook.candidates[hook.chosen].way->programs;
-    return std::find(programs.begin(), programs.end(), program) != programs.end();
+const HookPlan* Plan::hook_of(std::string_view program) const {
+  auto found = std::ranges::find_if(hooks, [&](auto& hook) {
+    auto* used = hook.used();
+    return used && std::ranges::find(used->way->programs, program) != used->way->programs.end();
   });
+  return found == hooks.end() ? nullptr : &*found;
 }
 
 const ProbePoints* Plan::places(std::string_view program) const {
-  for (auto& hook : hooks) {
-    if (hook.chosen < 0) continue;
-    auto& all = hook.candidates[hook.chosen].places;
-    if (auto found = all.find(program); found != all.end()) return &found->second;
-  }
-  return nullptr;
+  auto* hook = hook_of(program);
+  if (!hook) return nullptr;
+  auto found = hook->used()->places.find(program);
+  return found == hook->used()->places.end() ? nullptr : &found->second;
 }
 
-FunctionName Plan::function(std::string_view program, std::string_view section) const {
-  for (auto& hook : hooks) {
-    if (hook.chosen < 0) continue;
-    auto& all = hook.candidates[hook.chosen].functions;
-    if (auto found = all.find(program); found != all.end()) return found->second;
-  }
-  return {split_section(section).target, {}};
+FunctionName Plan::function(const bpf_program* program) const {
+  const std::string_view name = bpf_program__name(program);
+  if (auto* hook = hook_of(name))
+    if (auto found = hook->used()->functions.find(name); found != hook->used()->functions.end())
+      return found->second;
+  return {section_of(program).target, {}};
 }
 
 Sampling Plan::sampling(std::string_view program) const {
-  for (auto& hook : hooks) {
-    if (hook.chosen < 0) continue;
-    auto& programs = hook.candidates[hook.chosen].way->programs;
-    if (std::find(programs.begin(), programs.end(), program) != programs.end())
-      return hook.hook->sampling;
-  }
-  return {};
+  auto* hook = hook_of(program);
+  return hook ? hook->hook->sampling : Sampling{};
 }
 
 namespace {
@@ -322,7 +325,7 @@ std::vector<std::string> place_words(const CandidatePlan& way) {
   for (auto& [program, places] : way.places)
     for (auto& p : places.points) {
       auto words = fmt::format("{}:{} at {:#x}", printable(p.path), p.symbol, p.offset);
-      if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(std::move(words));
+      if (std::ranges::find(all, words) == all.end()) all.push_back(std::move(words));
     }
   return all;
 }
@@ -340,13 +343,12 @@ std::string explain(const Plan& plan, bool losers) {
       continue;
     }
     text += fmt::format("{}:\n", h.hook->name);
-    for (std::size_t i = 0; i < h.candidates.size(); i++) {
-      auto& w = h.candidates[i];
-      bool chosen = static_cast<int>(i) == h.chosen;
+    for (auto& w : h.candidates) {
+      const bool chosen = &w == h.used();
       if (!chosen && !losers) continue;
-      auto targets = w.targets.empty() ? "nothing, as others do this here"
-                                       : fmt::format("{}", fmt::join(w.targets, " + "));
-      text += fmt::format("  {} {}{}\n", chosen ? "*" : "-", targets,
+      text += fmt::format("  {} {}{}\n", chosen ? "*" : "-",
+                          w.targets.empty() ? "nothing, as others do this here"
+                                            : fmt::format("{}", fmt::join(w.targets, " + ")),
                           chosen                       ? ""
                           : w.rejected_because.empty() ? ": possible, not needed"
                                                        : ": " + w.rejected_because);
@@ -363,26 +365,15 @@ std::vector<std::string> explain_json(const Plan& plan, std::string_view tool) {
   for (auto& h : plan.hooks) {
     JsonLine line;
     line.text("type", "hook").text("tool", tool).text("hook", h.hook->name);
-    line.boolean("wanted", h.wanted);
-    line.key("without");
-    if (h.hook->optional.empty())
-      line.null();
-    else
-      line.text(h.hook->optional);
+    line.boolean("wanted", h.wanted).text_or_null("without", h.hook->optional);
     line.key("candidates").begin_array();
-    for (std::size_t i = 0; i < h.candidates.size(); i++) {
-      auto& w = h.candidates[i];
-      line.begin_object().key("attach_points").begin_array();
-      for (auto& target : w.targets) line.text(target);
-      line.end_array().boolean("used", static_cast<int>(i) == h.chosen).key("refused");
-      if (w.rejected_because.empty())
-        line.null();
-      else
-        line.text(w.rejected_because);
-      line.key("places").begin_array();
-      for (auto& place : place_words(w)) line.text(place);
-      line.end_array().end_object();
-    }
+    for (auto& w : h.candidates)
+      line.begin_object()
+          .texts("attach_points", w.targets)
+          .boolean("used", &w == h.used())
+          .text_or_null("refused", w.rejected_because)
+          .texts("places", place_words(w))
+          .end_object();
     line.end_array();
     lines.emplace_back(line.finish());
   }

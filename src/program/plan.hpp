@@ -14,6 +14,7 @@
 #include "program/targets.hpp"
 
 struct bpf_object;
+struct bpf_program;
 
 namespace coretap {
 
@@ -35,6 +36,9 @@ struct HookPlan {
   bool wanted = true;  ///< its condition is true
   int chosen = -1;     ///< index in `candidates`
   std::vector<CandidatePlan> candidates;
+
+  /// The chosen one; null: none.
+  const CandidatePlan* used() const { return chosen < 0 ? nullptr : &candidates[chosen]; }
 };
 
 struct Plan {
@@ -43,12 +47,13 @@ struct Plan {
   Targets targets;                  ///< of hooks whose words come from the command line
   TargetMeans means;
 
-  /// True if the program is part of a chosen candidate.
-  bool has(std::string_view program) const;
+  /// The hook that has chosen this program; null: none.
+  const HookPlan* hook_of(std::string_view program) const;
+  bool has(std::string_view program) const { return hook_of(program) != nullptr; }
   /// The places of a chosen program on a user function; null: it is not one.
   const ProbePoints* places(std::string_view program) const;
-  /// The target function of a chosen fentry or fexit program with this section.
-  FunctionName function(std::string_view program, std::string_view section) const;
+  /// The target function of a chosen fentry or fexit program.
+  FunctionName function(const bpf_program* program) const;
   /// The default sampling rate of a chosen program on a perf event, from its hook.
   Sampling sampling(std::string_view program) const;
 };

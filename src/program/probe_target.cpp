@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/read_failures.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "kernel/kernel.hpp"
 #include "symbols/elf_file.hpp"
@@ -32,33 +33,23 @@ using symbols::FunctionPlace;
 // Each file costs a probe per symbol; a machine with more container images gets a note.
 constexpr std::size_t kMaxFiles = 256;
 
-std::string_view file_name(std::string_view path) {
-  auto slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-}
-
 bool is_shared(std::string_view library) {
   return library == "libc" || library.find(".so") != library.npos;
 }
 
 std::vector<std::string> library_directories() {
-  std::vector<std::string> all;
 #ifdef __aarch64__
   constexpr const char* kMachine = "aarch64-linux-gnu";
 #else
   constexpr const char* kMachine = "x86_64-linux-gnu";
 #endif
-  for (auto* root : {"", "/usr"}) {
-    all.push_back(fmt::format("{}/lib/{}", root, kMachine));
-    all.push_back(fmt::format("{}/lib64", root));
-    all.push_back(fmt::format("{}/lib", root));
-  }
-  all.emplace_back("/usr/local/lib");
-  return all;
+  return {fmt::format("/lib/{}", kMachine),
+          "/lib64",
+          "/lib",
+          fmt::format("/usr/lib/{}", kMachine),
+          "/usr/lib64",
+          "/usr/lib",
+          "/usr/local/lib"};
 }
 
 std::string reason(FunctionPlace::State state, std::string_view symbol) {
@@ -117,6 +108,12 @@ std::string uprobe_refusal() {
   return type ? std::string() : type.error().why;
 }
 
+bool probes_by_file(Kernel& kernel) {
+  // The first versions filtered by the main thread instead of the process (46ba0e49b642 in 6.10,
+  // which also added this link type).
+  return kernel.has_enumerator("bpf_attach_type", "BPF_TRACE_KPROBE_SESSION");
+}
+
 ProbeFinder::ProbeFinder(const Config& config, std::string proc,
                          std::vector<std::string> directories)
     : config_(config), proc_(std::move(proc)), directories_(std::move(directories)) {
@@ -159,7 +156,8 @@ bool ProbeFinder::add_mapped(std::string_view pid, std::string_view library, Fil
   }
   bool any = false;
   for (auto& map : symbols::read_mappings(maps.get()).executable) {
-    if (!map.has_file() || !is_library(file_name(map.path), library)) continue;
+    const std::string_view path = map.path;
+    if (!map.has_file() || !is_library(path.substr(path.rfind('/') + 1), library)) continue;
     any = true;
     // Opens the mapped file itself, independent of its name and mount namespace; by name if that is
     // not permitted.
@@ -202,14 +200,10 @@ void ProbeFinder::add_command(Files& files) {
 void ProbeFinder::add_installed(std::string_view library, Files& files) {
   if (!is_shared(library)) {
     const char* given = getenv("PATH");
-    std::string_view path = given ? given : "/usr/bin:/bin";
-    for (bool last = false; !last;) {
-      auto colon = path.find(':');
-      auto file = fmt::format("{}/{}", path.substr(0, colon), library);
+    for (std::string_view path = given ? given : "/usr/bin:/bin"; !path.empty();) {
+      auto file = fmt::format("{}/{}", take_until(path, ':'), library);
       if (file.front() == '/' && access(file.c_str(), X_OK) == 0)
         return add(symbols::open_handle(file, true), file, files);
-      last = colon == path.npos;
-      if (!last) path.remove_prefix(colon + 1);
     }
     return;
   }
@@ -232,29 +226,28 @@ void ProbeFinder::add_installed(std::string_view library, Files& files) {
   }
 }
 
-Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
+Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view word) {
   Files found;
   const ReadFailures failures;
-  const std::string path(library.find('/') == library.npos ? "" : library);
-  auto& override = path.empty() ? config_.probes.library : path;
-  if (override.find('/') != override.npos) {
-    add(symbols::open_handle(override, true), override, found);
+  const bool chosen = word.find('/') == word.npos && !config_.probes.library.empty();
+  const std::string library(chosen ? config_.probes.library : word);
+  if (library.find('/') != library.npos) {
+    add(symbols::open_handle(library, true), library, found);
     if (!found.files.empty()) return found;
-    if (failures) return failures.error(fmt::format("cannot probe '{}'", printable(override)));
-    bool there = access(override.c_str(), R_OK) == 0;
-    return Error{fmt::format("cannot probe '{}'", printable(override)),
-                 there ? "it is not a regular file" : strerror(errno),
+    const auto what = fmt::format("cannot probe '{}'", printable(library));
+    if (failures) return failures.error(what);
+    bool there = access(library.c_str(), R_OK) == 0;
+    return Error{what, there ? "it is not a regular file" : strerror(errno),
                  "give the path of a library or program", kUsage};
   }
-  if (!override.empty()) library = override;
   for (auto pid : config_.tasks.pids) {
     if (add_mapped(std::to_string(pid), library, found)) continue;
     if (is_shared(library)) {
       add_program(pid, found);  // linked statically: the function may be in the program
     } else {
       add_installed(library, found);  // it may exec that program later
-      found.left_out.push_back(fmt::format("process {} as long as it does not run {}", pid,
-                                           printable(std::string(library))));
+      found.left_out.push_back(
+          fmt::format("process {} as long as it does not run {}", pid, printable(library)));
     }
   }
   if (!config_.command.empty() && is_shared(library)) add_command(found);
@@ -263,7 +256,8 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
     std::error_code error;
     for (std::filesystem::directory_iterator i(proc_, error), end; !error && i != end;
          i.increment(error))
-      if (auto pid = i->path().filename().string(); is_number(pid)) add_mapped(pid, library, found);
+      if (auto pid = i->path().filename().string(); parse_unsigned(pid))
+        add_mapped(pid, library, found);
     if (error) {
       ReadFailures::note_open(error.value());
       found.left_out.push_back(fmt::format("files of other processes: {}", error.message()));
@@ -277,9 +271,8 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
     found.left_out.push_back(fmt::format("{} more mappings of such files, beyond {} different ones",
                                          found.beyond, kMaxFiles));
   if (!found.files.empty()) return found;
-  if (failures)
-    return failures.error(fmt::format("cannot look for {}", printable(std::string(library))));
-  return Error{fmt::format("there is no {} here", printable(std::string(library))),
+  if (failures) return failures.error(fmt::format("cannot look for {}", printable(library)));
+  return Error{fmt::format("there is no {} here", printable(library)),
                config_.tasks.pids.empty() ? "it is not installed, and no running process uses it"
                                           : "the processes of --pid do not use it",
                "give its path with --library", kUnsupported};

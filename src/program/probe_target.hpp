@@ -14,6 +14,8 @@
 
 namespace coretap {
 
+class Kernel;
+
 /// One place of a probe. The file stays open: the kernel gets its descriptor, so that it probes
 /// exactly the file that was read, even if its name now refers to another one.
 struct ProbePoint {
@@ -92,5 +94,8 @@ class ProbeFinder {
 
 /// Why this kernel has no uprobes; empty: it has.
 std::string uprobe_refusal();
+/// True if this kernel can attach to all places in a file with one link. Unlike a perf event for
+/// each place, that needs no CAP_SYS_ADMIN and detaches much faster; a hit costs the same.
+bool probes_by_file(Kernel& kernel);
 
 }  // namespace coretap

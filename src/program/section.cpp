@@ -1,10 +1,27 @@
 #include "program/section.hpp"
 
+#include <bpf/libbpf.h>
+
 #include <fmt/format.h>
 
+#include "coretap/parse.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
+
+std::vector<bpf_program*> programs_of(const bpf_object* object) {
+  std::vector<bpf_program*> all;
+  bpf_program* program = nullptr;
+  while (object && (program = bpf_object__next_program(object, program))) all.push_back(program);
+  return all;
+}
+
+std::vector<bpf_map*> maps_of(const bpf_object* object) {
+  std::vector<bpf_map*> all;
+  bpf_map* map = nullptr;
+  while (object && (map = bpf_object__next_map(object, map))) all.push_back(map);
+  return all;
+}
 
 Section split_section(std::string_view section) {
   auto slash = section.find('/');
@@ -12,13 +29,21 @@ Section split_section(std::string_view section) {
   return {section.substr(0, slash), section.substr(slash + 1)};
 }
 
+Section section_of(const bpf_program* program) {
+  return split_section(bpf_program__section_name(program));
+}
+
+bool is_probe(const Section& section) {
+  return section.kind == "uprobe" || section.kind == "uretprobe";
+}
+
 std::vector<std::string> listed_tracepoints(std::string_view target) {
   auto category = target.substr(0, target.find('/') + 1);
+  target.remove_prefix(category.size());
   std::vector<std::string> all;
-  for (target.remove_prefix(category.size());; target.remove_prefix(target.find(',') + 1)) {
-    all.push_back(fmt::format("{}{}", category, target.substr(0, target.find(','))));
-    if (target.find(',') == target.npos) return all;
-  }
+  do all.push_back(fmt::format("{}{}", category, take_until(target, ',')));
+  while (!target.empty());
+  return all;
 }
 
 Result<int> listed_tracepoint_id(std::string_view name) {

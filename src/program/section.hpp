@@ -1,4 +1,4 @@
-// The ELF section of a kernel program, which names its attach point.
+// The programs and maps of a kernel object, and the ELF sections that name attach points.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,16 +6,27 @@
 
 #include "coretap/result.hpp"
 
+struct bpf_map;
+struct bpf_object;
+struct bpf_program;
+
 namespace coretap {
+
+/// Null: no object, without programs and maps.
+std::vector<bpf_program*> programs_of(const bpf_object* object);
+std::vector<bpf_map*> maps_of(const bpf_object* object);
 
 /// The parts of a program's section: "tp_btf", "sched_switch".
 struct Section {
   std::string_view kind, target;
 };
 Section split_section(std::string_view section);
+Section section_of(const bpf_program* program);
 
 /// The kind of programs that run on samples of a perf event; the target is the event's name.
 inline constexpr std::string_view kPerfEvent = "perf_event";
+/// True for a program on a user function: "uprobe/LIBRARY:FUNCTION", "uretprobe/...".
+bool is_probe(const Section& section);
 
 /// The members of a list of tracepoints ("syscalls/sys_exit_open,sys_exit_openat"), each with its
 /// category: "syscalls/sys_exit_open".

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "coretap/sanitize.hpp"
 #include "kernel/containers.hpp"
 #include "text/errors.hpp"
 
@@ -43,20 +42,10 @@ Session::Session(const Tool& t, const Config& c) : tool(t), config(c), source(li
   // Cgroups are read when the first one is requested.
   names.context.cgroup_name = [containers = std::make_shared<Containers>()](std::uint64_t cgroup,
                                                                             CgroupName which) {
-    auto& found = containers->of(cgroup);
-    switch (which) {
-      case CgroupName::path:
-        return found.path;
-      case CgroupName::container:
-        return found.container;
-      case CgroupName::container_id:
-        return found.container_id;
-      case CgroupName::pod:
-        return found.pod;
-      case CgroupName::unit:
-        break;
-    }
-    return found.unit;
+    static constexpr std::string CgroupNames::*kByWhich[] = {
+        &CgroupNames::path, &CgroupNames::container, &CgroupNames::container_id, &CgroupNames::pod,
+        &CgroupNames::unit};
+    return containers->of(cgroup).*kByWhich[static_cast<std::size_t>(which)];
   };
 }
 

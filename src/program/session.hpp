@@ -50,6 +50,8 @@ class CpuSlots {
   std::uint32_t cpus_ = 0;
 };
 
+struct Loader;
+
 struct ObjectDeleter {
   void operator()(bpf_object* object) const;
 };
@@ -64,6 +66,7 @@ struct Session {
   Ledger ledger;
   Plan plan;
   std::vector<std::string> limits;  ///< limitations on this kernel, for the user
+  std::shared_ptr<Loader> loader;   ///< of `object`
   std::unique_ptr<bpf_object, ObjectDeleter> object;
   Fd types;                        ///< the kernel's types for libbpf, until load
   Pads pads;                       ///< filled in by Tool::compile

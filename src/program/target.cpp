@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kMostBytes = 4096 + 256;  // a path and a name
 
 Error wrong(std::string_view word, std::string why, std::string hint) {
-  return {fmt::format("'{}' does not name what to trace", printable(std::string(word))),
-          std::move(why), std::move(hint), kUsage};
+  return {fmt::format("'{}' does not name what to trace", printable(word)), std::move(why),
+          std::move(hint), kUsage};
 }
 
 constexpr std::string_view kForms =
@@ -45,12 +45,10 @@ std::optional<std::uint64_t> number(std::string_view text) {
 
 /// Splits "FUNCTION+0x12"; reads "0x1139" as an address.
 Result<TargetWord> with_place(TargetWord t, std::string_view word) {
-  auto refuse = [&](std::string why, std::string hint) {
-    return wrong(word, std::move(why), std::move(hint));
-  };
   if (t.name.starts_with("0x")) {
     t.address = number(t.name);
-    if (!t.address) return refuse("what begins with 0x is an address", "such as LIBRARY:0x1139");
+    if (!t.address)
+      return wrong(word, "what begins with 0x is an address", "such as LIBRARY:0x1139");
   } else if (auto plus = t.name.rfind('+'); plus != t.name.npos && plus > 0) {
     // "operator+" has no number after the plus.
     if (auto within = number(std::string_view(t.name).substr(plus + 1))) {
@@ -60,9 +58,10 @@ Result<TargetWord> with_place(TargetWord t, std::string_view word) {
   }
   if (!t.is_place()) return t;
   if (t.at_return)
-    return refuse("a place within a function has no return", "leave out the r before the colon");
+    return wrong(word, "a place within a function has no return",
+                 "leave out the r before the colon");
   if (t.name.find('*') != t.name.npos)
-    return refuse("a pattern has no place that all its functions share", "name one function");
+    return wrong(word, "a pattern has no place that all its functions share", "name one function");
   return t;
 }
 
@@ -98,9 +97,8 @@ Result<TargetWord> parse_target(std::string_view word, bool regular_expression) 
       return wrong(word, "a USDT probe has a library or program, and a name",
                    "such as u:/usr/lib/libc.so.6:setjmp, or u::PROBE with --pid");
     // ":func" and "p:func" may mean a kernel function, or a function of library "p".
-    return wrong(
-        word, "a library or nothing has to stand before the function",
-        fmt::format("{}::{} is a function of the kernel", kind, printable(std::string(rest))));
+    return wrong(word, "a library or nothing has to stand before the function",
+                 fmt::format("{}::{} is a function of the kernel", kind, printable(rest)));
   }
   t.place = rest.substr(0, colon);
   t.name = rest.substr(colon + 1);
@@ -143,18 +141,17 @@ Result<NamePattern> NamePattern::make(std::string_view text, bool regular_expres
     pattern.exact_ = text.find('*') == text.npos;
     return pattern;
   }
-  auto compiled = std::make_unique<regex_t>();
-  auto anchored = fmt::format("^({})", text);
-  if (int error = regcomp(compiled.get(), anchored.c_str(), REG_EXTENDED | REG_NOSUB)) {
-    std::array<char, 128> why{};
-    regerror(error, compiled.get(), why.data(), why.size());
-    return Error{fmt::format("'{}' is not a regular expression", printable(std::string(text))),
-                 why.data(), "POSIX extended regular expressions are taken, see regex(7)", kUsage};
-  }
-  pattern.expression_ = std::shared_ptr<regex_t>(compiled.release(), [](regex_t* r) {
+  pattern.expression_ = std::shared_ptr<regex_t>(new regex_t{}, [](regex_t* r) {
     regfree(r);
     delete r;
   });
+  auto anchored = fmt::format("^({})", text);
+  if (int error = regcomp(pattern.expression_.get(), anchored.c_str(), REG_EXTENDED | REG_NOSUB)) {
+    std::array<char, 128> why{};
+    regerror(error, pattern.expression_.get(), why.data(), why.size());
+    return Error{fmt::format("'{}' is not a regular expression", printable(text)), why.data(),
+                 "POSIX extended regular expressions are taken, see regex(7)", kUsage};
+  }
   return pattern;
 }
 

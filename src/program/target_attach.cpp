@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <set>
@@ -24,13 +23,12 @@
 #include "base/descriptors.hpp"
 #include "coretap/sanitize.hpp"
 #include "kernel/bpf_links.hpp"
-#include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/targets/expression.h"
+#include "program/attach.hpp"
 #include "program/load.hpp"
 #include "program/maps.hpp"
 #include "program/plan.hpp"
-#include "program/probe.hpp"
 #include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -44,29 +42,8 @@ using Points = std::span<const TargetPoint* const>;
 constexpr std::size_t kNamedRefusals = 5;
 constexpr std::size_t kMostTries = 2000;  // until the refused places are found among many
 
-template <class Wish>
-Result<Link> create_link(Wish& wish) {
-  Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
-  if (!link) return system_error({}, errno, kUnsupported);
-  return Link(std::move(link));
-}
-
-target_kind kind_of_point(TargetPoint::Kind kind) {
-  switch (kind) {
-    case TargetPoint::kernel:
-    case TargetPoint::kernel_return:
-      return TARGET_KERNEL;
-    case TargetPoint::tracepoint:
-      return TARGET_TRACEPOINT;
-    case TargetPoint::event:
-      return TARGET_EVENT;
-    default:
-      return TARGET_USER;
-  }
-}
-
 /// Loads a copy of the program with this id in place of the mark.
-Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
+Result<Fd> copy_of(const Session& s, const bpf_program* program, std::uint32_t id) {
   auto* first = bpf_program__insns(program);
   std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
   bool marked = false;
@@ -79,12 +56,11 @@ Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
   if (!marked) return Error{{}, "the program has no place for its number"};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = bpf_program__expected_attach_type(program);
-  auto functions = functions_of(program);
-  if (!functions.records.empty()) {
-    options.prog_btf_fd = functions.btf;
-    options.func_info = functions.records.data();
-    options.func_info_rec_size = functions.record_size;
-    options.func_info_cnt = static_cast<__u32>(functions.records.size() / functions.record_size);
+  if (auto& facts = s.loader->programs[program]; !facts.records.empty()) {
+    options.prog_btf_fd = facts.btf;
+    options.func_info = facts.records.data();
+    options.func_info_rec_size = facts.record_size;
+    options.func_info_cnt = static_cast<__u32>(facts.records.size() / facts.record_size);
   }
   Fd fd(bpf_prog_load(bpf_program__type(program), bpf_program__name(program), "Dual BSD/GPL",
                       code.data(), code.size(), &options));
@@ -98,8 +74,8 @@ std::array<std::uint32_t, TARGET_KINDS> only_numbers(const Targets& targets,
   std::array<std::uint32_t, TARGET_KINDS> only{};
   auto several = means.copied;
   for (auto& p : targets.points) {
-    if (p.kind == TargetPoint::call_entry || p.kind == TargetPoint::call_end) continue;
-    auto kind = kind_of_point(p.kind);
+    if (is_call(p.kind)) continue;
+    auto kind = program_kind(p.kind);
     several.at(kind) |= only.at(kind) && only.at(kind) != p.id + 1;
     only.at(kind) = p.id + 1;
   }
@@ -115,15 +91,14 @@ class Attacher {
         program_(program),
         kind_(kind),
         at_return_(kind == TargetPoint::kernel_return || kind == TargetPoint::user_return),
-        copied_(s.plan.means.copied.at(kind_of_point(kind))) {
+        copied_(s.plan.means.copied.at(program_kind(kind))),
+        whose_(probed_processes(s.config)) {
     for (auto& p : s.plan.targets.points)
       if (p.kind == kind) points_.push_back(&p);
-    whose_.insert(s.config.tasks.pids.begin(), s.config.tasks.pids.end());
-    if (whose_.empty()) whose_.insert(-1);
   }
 
   Result<void> run() {
-    if (kind_ == TargetPoint::call_entry || kind_ == TargetPoint::call_end) {
+    if (is_call(kind_)) {
       auto* link = bpf_program__attach_trace(program_);
       if (!link) return refused_all(system_error({}, errno, kUnsupported));
       s_.links.emplace_back(link);
@@ -131,17 +106,12 @@ class Attacher {
     }
     for (auto& round : rounds()) attach_all(round);
     if (attached_ == 0) return refused_all(last_);
-    if (!refused_.empty()) {
-      auto words = fmt::format(
-          "{} of {} refused by the kernel ({}{}{}): {}{}", refused_.size(), points_.size(),
-          last_.why, last_.hint.empty() ? "" : "; ", last_.hint,
-          fmt::join(refused_.begin(),
-                    refused_.begin() +
-                        static_cast<std::ptrdiff_t>(std::min(refused_.size(), kNamedRefusals)),
-                    ", "),
-          refused_.size() > kNamedRefusals ? ", ..." : "");
-      s_.plan.limits.push_back(std::move(words));
-    }
+    if (refused_.empty()) return {};
+    const std::span named(refused_.data(), std::min(refused_.size(), kNamedRefusals));
+    s_.plan.limits.push_back(
+        fmt::format("{} of {} refused by the kernel ({}{}{}): {}{}", refused_.size(),
+                    points_.size(), last_.why, last_.hint.empty() ? "" : "; ", last_.hint,
+                    fmt::join(named, ", "), named.size() < refused_.size() ? ", ..." : ""));
     return {};
   }
 
@@ -154,8 +124,7 @@ class Attacher {
                              std::string_view(by_name ? p->symbol : std::string_view()));
     };
     auto sorted = points_;
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [&](auto* a, auto* b) { return place(a) < place(b); });
+    std::ranges::stable_sort(sorted, {}, place);
     std::vector<std::vector<const TargetPoint*>> all;
     std::size_t round = 0;
     for (std::size_t i = 0; i < sorted.size(); i++) {
@@ -214,28 +183,23 @@ class Attacher {
   }
 
   Result<Link> kernel_functions(Points part) const {
-    std::vector<std::uint64_t> addresses, cookies;
+    std::vector<unsigned long> addresses;
+    std::vector<__u64> cookies;
     std::vector<const char*> symbols;
-    const bool by_address =
-        std::all_of(part.begin(), part.end(), [](auto* p) { return p->address != 0; });
     for (auto* p : part) {
-      if (by_address)
-        addresses.push_back(p->address);
-      else
-        symbols.push_back(p->symbol.c_str());
+      addresses.push_back(p->address);
+      symbols.push_back(p->symbol.c_str());
       cookies.push_back(p->id);
     }
-    KprobeMulti wish{};
-    wish.program = static_cast<std::uint32_t>(bpf_program__fd(program_));
-    wish.attach_type = kKprobeMulti;
-    wish.flags = at_return_ ? kKprobeMultiReturn : 0;
-    wish.count = static_cast<std::uint32_t>(part.size());
-    if (by_address)
-      wish.addresses = reinterpret_cast<std::uintptr_t>(addresses.data());
+    LIBBPF_OPTS(bpf_link_create_opts, options);
+    options.kprobe_multi.flags = at_return_ ? kKprobeMultiReturn : 0;
+    options.kprobe_multi.cnt = static_cast<__u32>(part.size());
+    if (std::ranges::find(addresses, 0) == addresses.end())
+      options.kprobe_multi.addrs = addresses.data();
     else
-      wish.symbols = reinterpret_cast<std::uintptr_t>(symbols.data());
-    wish.cookies = reinterpret_cast<std::uintptr_t>(cookies.data());
-    return create_link(wish);
+      options.kprobe_multi.syms = symbols.data();
+    options.kprobe_multi.cookies = cookies.data();
+    return link_of(bpf_link_create(bpf_program__fd(program_), 0, kKprobeMulti, &options));
   }
 
   void by_file(Points all) {
@@ -262,29 +226,24 @@ class Attacher {
 
   void single(const TargetPoint& point) {
     int program = bpf_program__fd(program_);
+    Fd copy;  // its links hold references
     if (copied_) {
-      auto copy = copy_of(program_, point.id);
-      if (!copy) {
-        last_ = copy.error();
+      auto made = copy_of(s_, program_, point.id);
+      if (!made) {
+        last_ = made.error();
         return refuse(point);
       }
-      program = copy->get();
-      copies_.push_back(std::move(*copy));
+      copy = std::move(*made);
+      program = copy.get();
     }
     if (kind_ == TargetPoint::tracepoint) {
-      // Their missed runs are read at the end; kernels that need copies count none for others.
-      if (copied_) s_.copies.push_back(std::move(copies_.back()));
-      copies_.clear();
       if (!take(raw_tracepoint(program, point), 1)) refuse(point);
+      // Their missed runs are read at the end; kernels that need copies count none for others.
+      if (copy) s_.copies.push_back(std::move(copy));
       return;
     }
-    const bool in_file = point.file != nullptr;
-    for (auto pid : in_file ? whose_ : std::set<pid_t>{-1})
-      if (!take(perf_event(program, point, pid), 1)) {
-        refuse(point);
-        break;
-      }
-    copies_.clear();  // the links hold references
+    for (auto pid : point.file ? whose_ : std::set<pid_t>{-1})
+      if (!take(perf_event(program, point, pid), 1)) return refuse(point);
   }
 
   Result<Link> raw_tracepoint(int program, const TargetPoint& point) const {
@@ -292,9 +251,7 @@ class Attacher {
     wish.name = reinterpret_cast<std::uintptr_t>(point.symbol.c_str());
     wish.program = static_cast<std::uint32_t>(program);
     wish.cookie = copied_ ? 0 : point.id;
-    Fd link(static_cast<int>(syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &wish, sizeof wish)));
-    if (!link) return system_error({}, errno, kUnsupported);
-    return Link(std::move(link));
+    return link_of(static_cast<int>(syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &wish, sizeof wish)));
   }
 
   Result<Link> perf_event(int program, const TargetPoint& point, pid_t pid) const {
@@ -324,26 +281,19 @@ class Attacher {
     }
     Fd event(static_cast<int>(
         syscall(SYS_perf_event_open, &attr, pid, pid == -1 ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC)));
-    if (!event) {
-      const int error = errno;  // the checks below may change errno
-      if (point.within && error == EILSEQ)
-        return Error{{}, "no instruction begins there", {}, kUsage};
-      auto refused = system_error({}, error, kUnsupported);
-      refused.why += perf_capability_missing(error, point.file != nullptr);
-      return refused;
-    }
+    if (!event && point.within && errno == EILSEQ)
+      return Error{{}, "no instruction begins there", {}, kUsage};
+    if (!event) return event_refused({}, errno, point.file != nullptr);
+    Fd link;  // if there is one, it owns the event
     if (!copied_) {
-      PerfEventLink wish{static_cast<std::uint32_t>(program),
-                         static_cast<std::uint32_t>(event.get()), kPerfEventAttach, 0, point.id};
-      auto link = create_link(wish);
-      if (link && ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0))
-        return system_error({}, errno, kUnsupported);
-      return link;  // the link owns the event
+      LIBBPF_OPTS(bpf_link_create_opts, options);
+      options.perf_event.bpf_cookie = point.id;
+      link.reset(bpf_link_create(program, event.get(), kPerfEventAttach, &options));
     }
-    if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) ||
-        ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0))
+    const bool failed = copied_ ? ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) != 0 : !link;
+    if (failed || ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0))
       return system_error({}, errno, kUnsupported);
-    return Link(std::move(event));
+    return Link(std::move(copied_ ? event : link));
   }
 
   Session& s_;
@@ -353,7 +303,6 @@ class Attacher {
   std::vector<const TargetPoint*> points_;
   std::set<pid_t> whose_;
   std::size_t attached_ = 0, tries_ = 0;
-  std::vector<Fd> copies_;
   std::vector<std::string> refused_;
   Error last_{{}, {}, {}, kUnsupported};  ///< why a place was refused
 };
@@ -365,32 +314,28 @@ void configure_targets(Session& s) {
   if (targets.points.empty()) return;
   s.names.targets = targets.names;
   set_variable(s, "target_count", targets.names.size());
-  std::array<std::uint8_t, TARGET_KINDS> copied{};
-  std::copy(s.plan.means.copied.begin(), s.plan.means.copied.end(), copied.begin());
-  set_variable(s, "target_copied", copied.data(), copied.size());
+  set_variable(s, "target_copied", s.plan.means.copied.data(), TARGET_KINDS);
   auto only = only_numbers(targets, s.plan.means);
   set_variable(s, "target_only", only.data(), sizeof only);
   std::array<std::uint32_t, CALLS_COMPAT> entries{}, ends{};
   for (auto& p : targets.points) {
-    if (p.kind != TargetPoint::call_entry && p.kind != TargetPoint::call_end) continue;
+    if (!is_call(p.kind)) continue;
     auto& ids = p.kind == TargetPoint::call_entry ? entries : ends;
     if (p.address < ids.size()) ids.at(p.address) = p.id + 1;
   }
-  set_variable(s, "walks_at_entries",
-               std::all_of(targets.points.begin(), targets.points.end(), [](auto& p) {
+  set_variable(s, "walks_at_entries", std::ranges::all_of(targets.points, [](auto& p) {
                  return p.kind == TargetPoint::user ? !p.within : p.instruction;
                }));
   set_variable(s, "target_entries", entries.data(), sizeof entries);
   set_variable(s, "target_ends", ends.data(), sizeof ends);
-  std::array<std::uint8_t, EXPRESSION_PAIRED> paired{};
-  for (std::size_t id = 0; id < targets.paired.size() && id < paired.size(); id++)
-    paired.at(id) = targets.paired[id];
-  if (std::find(paired.begin(), paired.end(), 1) != paired.end()) {
+  std::array<bool, EXPRESSION_PAIRED> paired{};
+  std::copy_n(targets.paired.begin(), std::min(targets.paired.size(), paired.size()),
+              paired.begin());
+  if (std::ranges::find(paired, true) != paired.end()) {
     set_variable(s, "expression_pairs", 1);
     set_variable(s, "expression_paired", paired.data(), paired.size());
   }
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get()) {  // TARGET_SLOTS
+  for (auto* map : maps_of(s.object.get())) {  // TARGET_SLOTS
     if (bpf_map__is_internal(map) || bpf_map__btf_value_type_id(map) ||
         !(bpf_map__map_flags(map) & BPF_F_MMAPABLE))
       continue;
@@ -400,14 +345,8 @@ void configure_targets(Session& s) {
   }
 }
 
-bool is_target(const bpf_program* program) {
-  return kind_of(bpf_program__section_name(program)) &&
-         std::string_view(bpf_program__name(program)).starts_with("target_");
-}
-
-Result<void> attach_targets(Session& s, bpf_program* program) {
-  auto kind = kind_of(bpf_program__section_name(program));
-  return Attacher(s, program, kind.value_or(TargetPoint::kernel)).run();
+Result<void> attach_targets(Session& s, bpf_program* program, TargetPoint::Kind kind) {
+  return Attacher(s, program, kind).run();
 }
 
 std::uint64_t missed_at(const Links& links) {

@@ -4,6 +4,7 @@
 
 #include "coretap/result.hpp"
 #include "program/links.hpp"
+#include "program/targets.hpp"
 
 struct bpf_program;
 
@@ -14,12 +15,9 @@ struct Session;
 /// Before load: sets the ids, names and constants that the plan's targets need.
 void configure_targets(Session& s);
 
-/// True if it is such a program.
-bool is_target(const bpf_program* program);
-
-/// Adds links, copies of the program if each place needs one, and notes on places that the kernel
-/// refuses. Fails if it refuses all.
-Result<void> attach_targets(Session& s, bpf_program* program);
+/// For a program at such places: adds links, copies of the program if each place needs one, and
+/// notes on places that the kernel refuses. Fails if it refuses all.
+Result<void> attach_targets(Session& s, bpf_program* program, TargetPoint::Kind kind);
 
 /// Hits for which the kernel did not run the program, by its own count (since 6.7).
 std::uint64_t missed_at(const Links& links);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +25,6 @@
 #include "lib/targets/expression.h"
 #include "program/function_returns.hpp"
 #include "program/kernel_functions.hpp"
-#include "program/probe.hpp"
 #include "program/probe_target.hpp"
 #include "program/section.hpp"
 #include "program/target.hpp"
@@ -47,22 +47,25 @@ constexpr std::string_view kAnyFunction = "vfs_read";
 
 struct Shape {
   std::string_view section, noun;
+  target_kind program = TARGET_USER;
+  TargetPoint::Kind entry, end;  ///< of a call with such an entry or end; else the kind itself
 };
+using Point = TargetPoint;
 constexpr std::array<Shape, TargetPoint::kinds> kShapes = {{
-    {"target/kernel", "kernel functions"},
-    {"target/kernel.return", "returns of kernel functions"},
-    {"target/user", "user functions"},
-    {"target/user.return", "returns of user functions"},
-    {"target/usdt", "USDT probes"},
-    {"target/tracepoint", "tracepoints"},
-    {"target/event", "tracepoints by perf events"},
-    {"tp_btf/sys_enter", "system call entries"},
-    {"tp_btf/sys_exit", "system call exits"},
+    {"target/kernel", "kernel functions", TARGET_KERNEL, Point::kernel, Point::kernel_return},
+    {"target/kernel.return", "returns of kernel functions", TARGET_KERNEL, Point::kernel,
+     Point::kernel_return},
+    {"target/user", "user functions", TARGET_USER, Point::user, Point::user_return},
+    {"target/user.return", "returns of user functions", TARGET_USER, Point::user,
+     Point::user_return},
+    {"target/usdt", "USDT probes", TARGET_USER, Point::usdt, Point::usdt},
+    {"target/tracepoint", "tracepoints", TARGET_TRACEPOINT, Point::tracepoint, Point::tracepoint},
+    {"target/event", "tracepoints by perf events", TARGET_EVENT, Point::event, Point::event},
+    {"tp_btf/sys_enter", "system call entries", TARGET_USER, Point::call_entry, Point::call_end},
+    {"tp_btf/sys_exit", "system call exits", TARGET_USER, Point::call_entry, Point::call_end},
 }};
 
-std::string in_quotes(std::string_view word) {
-  return fmt::format("'{}'", printable(std::string(word)));
-}
+std::string in_quotes(std::string_view word) { return fmt::format("'{}'", printable(word)); }
 
 /// "did you mean ...?"; empty: no similar name.
 std::string suggest(std::string_view word, const std::vector<std::string>& known) {
@@ -94,13 +97,10 @@ std::vector<std::string> tracepoints_like(std::string_view function) {
   auto& events = kernel_events();
   if (!events) return {};
   std::vector<std::string> names;
-  for (auto rest = function.substr(0, 64); !rest.empty();) {
-    auto part = rest.substr(0, rest.find('_'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    if (auto call = fmt::format("syscalls:sys_enter_{}", part);
-        std::binary_search(events->begin(), events->end(), call))
+  for (auto rest = function.substr(0, 64); !rest.empty();)
+    if (auto call = fmt::format("syscalls:sys_enter_{}", take_until(rest, '_'));
+        std::ranges::binary_search(*events, call))
       names.push_back("t:" + call);
-  }
   std::vector<std::tuple<std::size_t, std::size_t, std::string>> found;
   for (auto& event : *events)
     if (auto run =
@@ -109,7 +109,7 @@ std::vector<std::string> tracepoints_like(std::string_view function) {
       found.emplace_back(SIZE_MAX - run, event.size(), "t:" + event);
   std::sort(found.begin(), found.end());
   for (auto& [run, size, name] : found)
-    if (names.size() < kAlike && std::find(names.begin(), names.end(), name) == names.end())
+    if (names.size() < kAlike && std::ranges::find(names, name) == names.end())
       names.push_back(name);
   return names;
 }
@@ -167,7 +167,7 @@ class Search {
     // The program's table has one id for each system call.
     std::map<std::pair<int, std::uint64_t>, std::uint32_t> of_call;
     for (auto& p : found_.points) {
-      if (p.kind != TargetPoint::call_entry && p.kind != TargetPoint::call_end) continue;
+      if (!is_call(p.kind)) continue;
       auto [known, fresh] = of_call.try_emplace({p.kind, p.address}, p.id);
       if (!fresh && known->second != p.id)
         return Error{fmt::format("two words name the {} of one system call: {}",
@@ -188,14 +188,8 @@ class Search {
     auto pattern = NamePattern::make(word.name, config_.given("regexp"));
     if (!pattern) return pattern.error();
     if (auto r = check_call(word); !r) return r;
-    switch (word.kind) {
-      case TargetWord::tracepoint:
-        return add_tracepoints(word, *pattern);
-      case TargetWord::usdt:
-        return add_usdt(word, *pattern);
-      case TargetWord::function:
-        break;
-    }
+    if (word.kind == TargetWord::tracepoint) return add_tracepoints(word, *pattern);
+    if (word.kind == TargetWord::usdt) return add_usdt(word, *pattern);
     if (word.place.empty() || is_module(word.place)) return add_kernel(word, *pattern);
     return add_user(word, *pattern);
   }
@@ -207,10 +201,13 @@ class Search {
     if (fresh) {
       found_.names.push_back(name);
       found_.words.push_back(number_ - 1);
-      found_.paired.push_back(number_ <= paired_.size() && paired_[number_ - 1]);
+      found_.paired.push_back(pairs());
     }
     return known->second;
   }
+
+  /// True if entries of the word's functions are traced to match their returns.
+  bool pairs() const { return number_ <= paired_.size() && paired_[number_ - 1]; }
 
   /// Refuses words that do not have an entry and a return in one place.
   Result<void> check_call(const TargetWord& word) const {
@@ -248,7 +245,7 @@ class Search {
     if (ends.empty() && !known_) return;
     const bool alone = by_word_ && point.kind == TargetPoint::usdt;
     point.id = id_of(name, alone ? key : name);
-    if (auto begin = entry_of(point.kind); begin != point.kind && found_.paired[point.id]) {
+    if (auto begin = kShapes.at(point.kind).entry; begin != point.kind && found_.paired[point.id]) {
       auto entry = point;
       entry.kind = begin;
       found_.points.push_back(std::move(entry));
@@ -270,8 +267,7 @@ class Search {
     const bool begins = point.kind == TargetPoint::user && !point.within;
     auto why = place_refusal(read.first(symbols::instruction_bytes(read)), begins);
     if (why.empty()) return true;
-    refused_ = Error{fmt::format("cannot trace {}", in_quotes(word_)), why,
-                     "name the function, or another place", kUnsupported};
+    refused_ = cannot_trace(why, "name the function, or another place");
     leave_out(fmt::format("places left out ({})", why), 1);
     return false;
   }
@@ -280,9 +276,9 @@ class Search {
   /// cannot be probed.
   std::vector<TargetPoint> returns_of(const TargetPoint& point) {
     auto end = point;
-    if (calls_) end.kind = end_of(point.kind);
+    if (calls_) end.kind = kShapes.at(point.kind).end;
     if (end.kind != TargetPoint::user_return) return {end};
-    const bool timed = calls_ || (number_ <= paired_.size() && paired_[number_ - 1]);
+    const bool timed = calls_ || pairs();
     auto probe = timed && returns_.code(end.file).is_go()
                      ? ReturnProbe{.refusal = "a goroutine may return on another thread",
                                    .hint = "probe its entry, or trace r:FILE:FUNCTION"}
@@ -308,38 +304,13 @@ class Search {
     return ends;
   }
 
-  /// For a return, the kind of its entry; otherwise the kind itself.
-  static TargetPoint::Kind entry_of(TargetPoint::Kind kind) {
-    switch (kind) {
-      case TargetPoint::kernel_return:
-        return TargetPoint::kernel;
-      case TargetPoint::user_return:
-        return TargetPoint::user;
-      case TargetPoint::call_end:
-        return TargetPoint::call_entry;
-      default:
-        return kind;
-    }
-  }
-
-  static TargetPoint::Kind end_of(TargetPoint::Kind kind) {
-    switch (kind) {
-      case TargetPoint::kernel:
-        return TargetPoint::kernel_return;
-      case TargetPoint::user:
-        return TargetPoint::user_return;
-      default:
-        return TargetPoint::call_end;
-    }
-  }
-
   void leave_out(std::string_view reason, std::size_t n) {
     if (n) left_out_[std::string(reason)] += n;
   }
 
   void say_left_out(std::string words) {
     auto& all = found_.left_out;
-    if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(std::move(words));
+    if (std::ranges::find(all, words) == all.end()) all.push_back(std::move(words));
   }
 
   Error nothing(std::string why, std::string hint) const {
@@ -376,8 +347,7 @@ class Search {
         std::string why;
         for (auto& [reason, n] : found.left_out)
           why += fmt::format("{}{} {}", why.empty() ? "" : ", ", n, reason);
-        return Error{
-            fmt::format("what {} names cannot be traced", in_quotes(word_)), why, {}, kUnsupported};
+        return none_traceable(why, {});
       }
       return nothing(word.place.empty()
                          ? "there is no such function in the kernel or its modules"
@@ -385,14 +355,12 @@ class Search {
                      suggest(word.name, function_names(lists)));
     }
     if (word.is_place()) return add_kernel_place(word, found.functions, lists);
-    std::size_t several = 0;
-    for (std::size_t i = 1; i < found.functions.size(); i++) {
-      auto same = [&](std::size_t j) {
-        return found.functions[j].name == found.functions[j - 1].name;
-      };
-      several += same(i) && (i == 1 || !same(i - 1));
-    }
-    leave_out("names that several functions have: all are traced, and counted together", several);
+    std::set<std::string_view> shared;
+    for (std::size_t i = 1; i < found.functions.size(); i++)
+      if (found.functions[i].name == found.functions[i - 1].name)
+        shared.insert(found.functions[i].name);
+    leave_out("names that several functions have: all are traced, and counted together",
+              shared.size());
     for (auto& f : found.functions)
       place(f.name, {.kind = word.at_return ? TargetPoint::kernel_return : TargetPoint::kernel,
                      .symbol = f.name,
@@ -410,9 +378,8 @@ class Search {
       return no_place(fmt::format("{} functions have this name", all.size()),
                       "a module tells them apart: MODULE:FUNCTION+OFFSET");
     if (!f.address)
-      return Error{fmt::format("cannot trace {}", in_quotes(word_)),
-                   "the addresses of the kernel's functions are hidden",
-                   "sysctl kernel.kptr_restrict=1 shows them to root", kUnsupported};
+      return cannot_trace("the addresses of the kernel's functions are hidden",
+                          "sysctl kernel.kptr_restrict=1 shows them to root");
     auto end = next_symbol(lists, f.address);
     if (end && word.within >= end - f.address)
       return no_place(fmt::format("{} has {:#x} bytes", f.name, end - f.address), {});
@@ -423,6 +390,17 @@ class Search {
                  .address = f.address + word.within,
                  .within = true});
     return {};
+  }
+
+  Error cannot_trace(std::string why, std::string hint, int status = kUnsupported) const {
+    return {fmt::format("cannot trace {}", in_quotes(word_)), std::move(why), std::move(hint),
+            status};
+  }
+
+  /// None of the functions that the word names can be traced.
+  Error none_traceable(std::string why, std::string hint) const {
+    return {fmt::format("what {} names cannot be traced", in_quotes(word_)), std::move(why),
+            std::move(hint), kUnsupported};
   }
 
   Error no_place(std::string why, std::string hint) const {
@@ -517,19 +495,19 @@ class Search {
       if (!files && files.error().status == kFailed) return files.error();
       if (files) {
         if (std::ranges::any_of(files->files, is_native)) return &*files;
-        return Error{fmt::format("cannot trace {}", in_quotes(word_)),
-                     fmt::format("{} is 32-bit, or for another processor",
-                                 printable(files->files.front().path)),
-                     "functions and probes of 64-bit programs can be traced", kUsage};
+        return cannot_trace(fmt::format("{} is 32-bit, or for another processor",
+                                        printable(files->files.front().path)),
+                            "functions and probes of 64-bit programs can be traced", kUsage);
       }
     }
-    const bool path = word.place.find('/') != word.place.npos;
-    return Error{fmt::format("{} names no file here", in_quotes(word_)),
-                 path ? finder_.files(word.place).error().why
-                      : fmt::format("there is no kernel module, library or program {}",
-                                    printable(word.place)),
-                 path ? finder_.files(word.place).error().hint : "give its path",
-                 path ? finder_.files(word.place).error().status : kUsage};
+    Error error{
+        {},
+        fmt::format("there is no kernel module, library or program {}", printable(word.place)),
+        "give its path",
+        kUsage};
+    if (word.place.find('/') != word.place.npos) error = finder_.files(word.place).error();
+    error.what = fmt::format("{} names no file here", in_quotes(word_));
+    return error;
   }
 
   /// True also if it is not an ELF file, or cannot be read: that is reported elsewhere.
@@ -540,8 +518,7 @@ class Search {
   }
 
   Result<void> add_user(const TargetWord& word, const NamePattern& pattern) {
-    if (auto why = uprobe_refusal(); !why.empty())
-      return Error{fmt::format("cannot trace {}", in_quotes(word_)), why, {}, kUnsupported};
+    if (auto why = uprobe_refusal(); !why.empty()) return cannot_trace(why, {});
     auto files = files_of(word);
     if (!files) return files.error();
     if (word.address) return add_address(**files, *word.address);
@@ -594,9 +571,8 @@ class Search {
     if (!matched_.empty()) return {};
     if (not_there) return *not_there;
     if (indirect)
-      return Error{fmt::format("what {} names cannot be traced", in_quotes(word_)),
-                   "its code is chosen at run time (IFUNC)", "name the functions it is chosen from",
-                   kUnsupported};
+      return none_traceable("its code is chosen at run time (IFUNC)",
+                            "name the functions it is chosen from");
     return nothing(fmt::format("no such function in {}{}", names, stripped ? " (stripped)" : ""),
                    suggest(word.name, names_in(**files)));
   }
@@ -669,8 +645,7 @@ class Search {
   }
 
   Result<void> add_usdt(const TargetWord& word, const NamePattern& pattern) {
-    if (auto why = uprobe_refusal(); !why.empty())
-      return Error{fmt::format("cannot trace {}", in_quotes(word_)), why, {}, kUnsupported};
+    if (auto why = uprobe_refusal(); !why.empty()) return cannot_trace(why, {});
     if (word.place.empty() && config_.tasks.pids.empty())
       return Error{fmt::format("{} does not say in which file", in_quotes(word_)),
                    {},
@@ -681,12 +656,12 @@ class Search {
     auto provider = NamePattern::make(word.provider.empty() ? "*" : word.provider,
                                       !word.provider.empty() && config_.given("regexp"));
     if (!provider) return provider.error();
-    std::vector<std::string> known;
+    std::set<std::string> known;
     for (auto& file : (*files)->files) {
       failures_->in(file.path);
       auto notes = symbols::read_usdt(file.fd->get());
       for (auto& probe : notes.probes) {
-        known.push_back(probe.name);
+        known.insert(probe.name);
         if (!provider->matches(probe.provider) || !pattern.matches(probe.name)) continue;
         place(probe.provider + ":" + probe.name, {.kind = TargetPoint::usdt,
                                                   .symbol = probe.name,
@@ -698,10 +673,8 @@ class Search {
       leave_out("USDT probes left out (not in the file's code)", notes.outside);
     }
     if (!matched_.empty()) return {};
-    std::sort(known.begin(), known.end());
-    known.erase(std::unique(known.begin(), known.end()), known.end());
     return nothing(known.empty() ? "the file has no USDT probes" : "there is no such USDT probe",
-                   suggest(word.name, known));
+                   suggest(word.name, {known.begin(), known.end()}));
   }
 
   const bool calls_, by_word_, known_;  ///< known_: the words are those of the tool
@@ -725,23 +698,19 @@ class Search {
 }  // namespace
 
 Hook traced(std::string_view name, TargetWords words) {
-  Hook hook{name, {{}}};
-  hook.candidates.front().programs = {
-      "target_kernel",      "target_kernel_return", "target_user",
-      "target_user_return", "target_usdt",          "target_tracepoint",
-      "target_event",       "target_sys_enter",     "target_sys_exit"};
-  hook.targets = words;
-  return hook;
+  return {.name = name,
+          .candidates = {{{"target_kernel", "target_kernel_return", "target_user",
+                           "target_user_return", "target_usdt", "target_tracepoint", "target_event",
+                           "target_sys_enter", "target_sys_exit"}}},
+          .targets = words};
 }
 
 Hook traced_calls(std::string_view name, TargetWords words) {
-  Hook hook{name, {{}}};
-  hook.candidates.front().programs = {"target_kernel",    "target_kernel_return",
-                                      "target_user",      "target_user_return",
-                                      "target_sys_enter", "target_sys_exit"};
-  hook.targets = words;
-  hook.calls = true;
-  return hook;
+  return {.name = name,
+          .candidates = {{{"target_kernel", "target_kernel_return", "target_user",
+                           "target_user_return", "target_sys_enter", "target_sys_exit"}}},
+          .targets = words,
+          .calls = true};
 }
 
 Hook traced_by_word(std::string_view name, TargetWords words,
@@ -754,27 +723,34 @@ Hook traced_by_word(std::string_view name, TargetWords words,
 }
 
 Hook traced_whole(std::string_view name, TargetWords words) {
-  Hook hook{name,
-            {{{"target_kernel", "target_kernel_return", "target_event", "target_sys_enter",
-               "target_sys_exit"}}}};
-  hook.targets = words;
-  hook.by_word = true;
-  return hook;
+  return {.name = name,
+          .candidates = {{{"target_kernel", "target_kernel_return", "target_event",
+                           "target_sys_enter", "target_sys_exit"}}},
+          .targets = words,
+          .by_word = true};
 }
 
 std::vector<std::string> words_of_command_line(const Config& c) { return c.probes.targets; }
 
-std::string_view section_of(TargetPoint::Kind kind) { return kShapes.at(kind).section; }
-
 std::optional<TargetPoint::Kind> kind_of(std::string_view section) {
-  for (std::size_t i = 0; i < kShapes.size(); i++)
-    if (kShapes[i].section == section) return static_cast<TargetPoint::Kind>(i);
-  return {};
+  auto* found = std::ranges::find(kShapes, section, &Shape::section);
+  if (found == kShapes.end()) return {};
+  return static_cast<TargetPoint::Kind>(found - kShapes.begin());
+}
+
+std::optional<TargetPoint::Kind> kind_of(const bpf_program* program) {
+  if (!std::string_view(bpf_program__name(program)).starts_with("target_")) return {};
+  return kind_of(bpf_program__section_name(program));
+}
+
+target_kind program_kind(TargetPoint::Kind kind) { return kShapes.at(kind).program; }
+
+bool is_call(TargetPoint::Kind kind) {
+  return kind == TargetPoint::call_entry || kind == TargetPoint::call_end;
 }
 
 std::size_t Targets::count(TargetPoint::Kind kind) const {
-  return static_cast<std::size_t>(
-      std::count_if(points.begin(), points.end(), [&](auto& p) { return p.kind == kind; }));
+  return static_cast<std::size_t>(std::ranges::count(points, kind, &TargetPoint::kind));
 }
 
 Result<Targets> find_targets(const std::vector<std::string>& words, const Hook& hook,
@@ -791,44 +767,29 @@ TargetMeans TargetMeans::of(Kernel& kernel, const Targets& targets) {
   const bool cookies = kernel.has_enumerator("bpf_func_id", "BPF_FUNC_get_attach_cookie");
   means.user_multi = probes_by_file(kernel);
   // A link to many functions can attach to their entries only.
-  const bool within = std::any_of(targets.points.begin(), targets.points.end(), [](auto& p) {
-    return p.kind == TargetPoint::kernel && p.within;
-  });
+  const bool within = std::ranges::any_of(
+      targets.points, [](auto& p) { return p.kind == TargetPoint::kernel && p.within; });
   means.kernel_multi =
       !within &&
       targets.count(TargetPoint::kernel) + targets.count(TargetPoint::kernel_return) > 0 &&
       kernel.kprobe_multi_refusal().empty();
-  means.copied[TARGET_KERNEL] = !cookies;
-  means.copied[TARGET_USER] = !cookies;
-  means.copied[TARGET_EVENT] = !cookies;
+  means.copied.fill(!cookies);
   // 68ca5d4eebb8 in 6.10
   means.copied[TARGET_TRACEPOINT] = !kernel.has_field("bpf_raw_tp_link", "cookie");
   return means;
 }
 
 bool TargetMeans::one_link(TargetPoint::Kind kind) const {
-  switch (kind) {
-    case TargetPoint::kernel:
-    case TargetPoint::kernel_return:
-      return kernel_multi;
-    case TargetPoint::user:
-    case TargetPoint::user_return:
-    case TargetPoint::usdt:
-      return user_multi;
-    case TargetPoint::call_entry:
-    case TargetPoint::call_end:
-      return true;
-    default:
-      return false;
-  }
+  if (is_call(kind)) return true;
+  auto program = program_kind(kind);
+  return program == TARGET_KERNEL ? kernel_multi : program == TARGET_USER && user_multi;
 }
 
 std::vector<std::string> target_words(const Targets& targets, const TargetMeans& means) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < kShapes.size(); i++) {
     auto kind = static_cast<TargetPoint::Kind>(i);
-    auto n = targets.count(kind);
-    if (n)
+    if (auto n = targets.count(kind))
       words.push_back(fmt::format("{}: {}{}", kShapes[i].noun, n,
                                   means.one_link(kind) ? "" : " (attached one by one)"));
   }
@@ -838,9 +799,8 @@ std::vector<std::string> target_words(const Targets& targets, const TargetMeans&
 std::string list_targets(const Targets& targets) {
   std::string text;
   for (auto& p : targets.points) {
-    text +=
-        fmt::format("  {} ({})", printable(targets.names.at(p.id)),
-                    kShapes.at(p.kind).section.substr(kShapes.at(p.kind).section.find('/') + 1));
+    text += fmt::format("  {} ({})", printable(targets.names.at(p.id)),
+                        split_section(kShapes.at(p.kind).section).target);
     if (p.file) text += fmt::format(" at {:#x} of the file", p.offset);
     text += '\n';
   }

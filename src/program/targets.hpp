@@ -13,6 +13,8 @@
 #include "coretap/result.hpp"
 #include "lib/core/shared.h"
 
+struct bpf_program;
+
 namespace coretap {
 
 class Config;
@@ -46,10 +48,14 @@ struct TargetPoint {
   std::string arguments = {};   ///< of a USDT probe, as in its note
 };
 
-/// The section of its programs: "target/kernel.return".
-std::string_view section_of(TargetPoint::Kind kind);
-/// The kind for such a section; none: another section.
+/// The places of programs with such a section ("target/kernel.return"); none: another section.
 std::optional<TargetPoint::Kind> kind_of(std::string_view section);
+/// The same for a program; none: it is not attached to targets.
+std::optional<TargetPoint::Kind> kind_of(const bpf_program* program);
+/// The kind of its programs (TargetMeans::copied).
+target_kind program_kind(TargetPoint::Kind kind);
+/// A system call's entry or end, which one program sees for all calls.
+bool is_call(TargetPoint::Kind kind);
 
 struct Targets {
   std::vector<std::string> names;  ///< by id

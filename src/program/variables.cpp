@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "program/section.hpp"
 #include "program/session.hpp"
 
 namespace coretap {
@@ -15,10 +16,8 @@ namespace coretap {
 namespace {
 
 bpf_map* data_map(const Session& s, std::string_view suffix) {
-  if (!s.object) return nullptr;
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(
-      map, s.object.get()) if (std::string_view(bpf_map__name(map)).ends_with(suffix)) return map;
+  for (auto* map : maps_of(s.object.get()))
+    if (std::string_view(bpf_map__name(map)).ends_with(suffix)) return map;
   return nullptr;
 }
 

@@ -13,6 +13,7 @@
 #include "coretap/report_kind.hpp"
 #include "program/attach.hpp"
 #include "program/maps.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/own_activity.hpp"
@@ -31,10 +32,9 @@ using Entry = StackSums::Entry;
 /// The time between two samples of the CPUs' clock.
 std::uint64_t tick_ns(const Session& s) {
   if (!s.object) return 0;
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s.object.get()) {
+  for (auto* program : programs_of(s.object.get())) {
     if (!samples(program) || bpf_program__fd(program) < 0) continue;
-    auto sampling = sampling_of(program, s.config, s.plan);
+    auto sampling = sampling_of(s, program);
     return sampling.hz ? 1'000'000'000 / sampling.hz : sampling.period;
   }
   return 0;

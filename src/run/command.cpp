@@ -20,8 +20,6 @@
 namespace coretap {
 
 Command::~Command() {
-  for (int fd : {go_, failed_, pidfd_})
-    if (fd >= 0) close(fd);
   if (pid_ > 0 && !started_) {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
@@ -69,7 +67,12 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
     return system_error(fmt::format("cannot {} '{}'", what, words[0]), errno);
   };
   int go[2], failed[2];
-  if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC)) return cannot("start");
+  if (pipe2(go, O_CLOEXEC)) return cannot("start");
+  const Fd waits(go[0]);
+  go_.reset(go[1]);
+  if (pipe2(failed, O_CLOEXEC)) return cannot("start");
+  failed_.reset(failed[0]);
+  const Fd tells(failed[1]);
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   name_ = words[0];
@@ -78,7 +81,7 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
   pid_ = fork();
   if (pid_ < 0) return cannot("start");
   if (pid_ == 0) {
-    close(go[1]);
+    go_.reset();
     restore_descriptor_limit();  // now, as its actions after the start are traced
     char byte = 0;
     if (uninterrupted([&] { return read(go[0], &byte, 1); }) != 1) _exit(127);
@@ -88,21 +91,17 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
     (void)!write(failed[1], &error, sizeof error);
     _exit(127);
   }
-  close(go[0]);
-  close(failed[1]);
-  go_ = go[1];
-  failed_ = failed[0];
-  pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
-  if (pidfd_ < 0) return cannot("watch");
+  pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  if (!pidfd_) return cannot("watch");
   return {};
 }
 
 Result<void> Command::start() {
-  if (uninterrupted([&] { return write(go_, "", 1); }) != 1)
+  if (uninterrupted([&] { return write(go_.get(), "", 1); }) != 1)
     return Error{fmt::format("cannot start '{}'", name_), strerror(errno)};
   started_ = true;
   int error = 0;
-  if (uninterrupted([&] { return read(failed_, &error, sizeof error); }) == sizeof error) {
+  if (uninterrupted([&] { return read(failed_.get(), &error, sizeof error); }) == sizeof error) {
     waitpid(pid_, nullptr, 0);
     return cannot_run(name_, error);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
@@ -23,13 +24,14 @@ class Command {
   /// Releases it; fails if it cannot be executed.
   Result<void> start();
   pid_t pid() const { return pid_; }
-  int pidfd() const { return pidfd_; }
+  int pidfd() const { return pidfd_.get(); }
   /// After it has ended: its exit status as in a shell.
   int status();
 
  private:
   pid_t pid_ = -1;
-  int pidfd_ = -1, go_ = -1, failed_ = -1, status_ = -1;
+  int status_ = -1;
+  Fd pidfd_, go_, failed_;
   bool started_ = false;
   std::string name_;
 };

@@ -33,10 +33,9 @@ int run_list(const Config& config, const std::vector<std::string>&) {
     if (json) {
       JsonLine line;
       line.text("tool", tool.name).text("subsystem", tool.subsystem).text("summary", tool.summary);
-      line.key("other_names").begin_array();
-      for (auto& other : tool.other_names) line.text(other.name);
-      line.end_array();
-      out.line(line.finish());
+      std::vector<std::string_view> others;
+      for (auto& other : tool.other_names) others.push_back(other.name);
+      out.line(line.texts("other_names", others).finish());
       continue;
     }
     if (tool.subsystem != subsystem) {
@@ -58,7 +57,7 @@ namespace {
 
 std::string lower(std::string_view text) {
   std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return tolower(c); });
+  std::ranges::transform(low, low.begin(), [](unsigned char c) { return tolower(c); });
   return low;
 }
 
@@ -72,102 +71,80 @@ bool has_word(std::string_view text, std::string_view word) {
 /// True if each of these words, or its singular, starts a word of the text. Ignores case.
 bool has_words(std::string_view text, const std::vector<std::string>& words) {
   auto low = lower(text);
-  return std::all_of(words.begin(), words.end(), [&](auto& word) {
+  return std::ranges::all_of(words, [&](auto& word) {
     auto w = lower(word);
     if (w.size() > 3 && w.back() == 's') w.pop_back();
     return has_word(low, w);
   });
 }
 
-}  // namespace
+/// An option that tools share.
+struct FoundOption {
+  std::string words, doc;
+  std::vector<std::string_view> tools;
 
-namespace {
-
-/// The results of `find`.
-struct Finds {
-  struct Answer {
-    std::string_view tool, question, command;
-  };
-  struct Named {
-    std::string_view name, summary;
-  };
-  struct OptionOf {
-    std::string words, doc;
-    std::vector<std::string_view> tools;
-  };
-  std::vector<Answer> answers;
-  std::vector<Named> tools;
-  std::map<std::string, OptionOf> options;  ///< by their descriptions
-
-  bool empty() const { return answers.empty() && tools.empty() && options.empty(); }
+  std::string json() const {
+    JsonLine line;
+    line.text("type", "option").text("option", words.substr(words.find_first_not_of(' ')));
+    return std::string(line.text("doc", doc).texts("tools", tools).finish());
+  }
+  std::string text() const {
+    auto all = tools.size() == registry().size();
+    return fmt::format(
+        "  {}\n{}{}", words, wrap(doc, 6),
+        all ? "      in all tools\n" : wrap(fmt::format("in {}", fmt::join(tools, ", ")), 6));
+  }
 };
 
-Finds find(const std::vector<std::string>& words) {
-  Finds found;
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
-    for (auto& q : tool.questions)
-      if (has_words(fmt::format("{} {} {}", q.question, q.command, tool.summary), words))
-        found.answers.push_back({tool.name, q.question, q.command});
-    if (has_words(fmt::format("{} {} {}", tool.name, tool.subsystem, tool.summary), words))
-      found.tools.push_back({tool.name, tool.summary});
-    for (auto& o : all_options(tool)) {
-      auto said = option_words(o);
-      auto text = fmt::format("{} {}", said, o.doc);
-      if (!has_words(text, words)) continue;
-      auto at =
-          found.options.try_emplace(text, Finds::OptionOf{said, std::string(o.doc), {}}).first;
-      at->second.tools.push_back(tool.name);
+/// The output of `find`, by section.
+struct Finds {
+  std::string questions, tools, options;
+
+  Finds(const std::vector<std::string>& words, bool json) {
+    std::map<std::string, FoundOption> by_text;
+    for (auto& entry : registry()) {
+      auto tool = build(entry);
+      for (auto& q : tool.questions) {
+        if (!has_words(fmt::format("{} {} {}", q.question, q.command, tool.summary), words))
+          continue;
+        JsonLine line;
+        line.text("type", "question").text("tool", tool.name).text("question", q.question);
+        line.text("command", fmt::format("coretap {}", q.command));
+        questions += json ? fmt::format("{}\n", line.finish())
+                          : fmt::format("  {}\n      coretap {}\n", q.question, q.command);
+      }
+      if (has_words(fmt::format("{} {} {}", tool.name, tool.subsystem, tool.summary), words)) {
+        JsonLine line;
+        line.text("type", "tool").text("tool", tool.name).text("summary", tool.summary);
+        tools += json ? fmt::format("{}\n", line.finish())
+                      : fmt::format("  {:<16} {}\n", tool.name, tool.summary);
+      }
+      for (auto& o : all_options(tool)) {
+        auto said = option_words(o);
+        auto text = fmt::format("{} {}", said, o.doc);
+        if (!has_words(text, words)) continue;
+        auto& option = by_text[text];
+        option.words = said;
+        option.doc = o.doc;
+        option.tools.push_back(tool.name);
+      }
     }
+    for (auto& [text, o] : by_text) options += json ? o.json() + '\n' : o.text();
   }
-  return found;
-}
-
-void print_json(Sink& out, const Finds& found) {
-  for (auto& q : found.answers) {
-    JsonLine line;
-    line.text("type", "question").text("tool", q.tool).text("question", q.question);
-    out.line(line.text("command", fmt::format("coretap {}", q.command)).finish());
-  }
-  for (auto& t : found.tools) {
-    JsonLine line;
-    out.line(line.text("type", "tool").text("tool", t.name).text("summary", t.summary).finish());
-  }
-  for (auto& [text, o] : found.options) {
-    JsonLine line;
-    auto at = o.words.find_first_not_of(' ');
-    line.text("type", "option").text("option", o.words.substr(at)).text("doc", o.doc);
-    line.key("tools").begin_array();
-    for (auto& tool : o.tools) line.text(tool);
-    out.line(line.end_array().finish());
-  }
-}
-
-void print_text(Sink& out, const Finds& found) {
-  if (!found.answers.empty()) out.line("Questions:");
-  for (auto& q : found.answers)
-    out.write(fmt::format("  {}\n      coretap {}\n", q.question, q.command));
-  if (!found.tools.empty()) out.line("Tools:");
-  for (auto& t : found.tools) out.line(fmt::format("  {:<16} {}", t.name, t.summary));
-  if (!found.options.empty()) out.line("Options:");
-  for (auto& [text, o] : found.options)
-    out.write(fmt::format("  {}\n{}{}", o.words, wrap(o.doc, 6),
-                          o.tools.size() == registry().size()
-                              ? "      in all tools\n"
-                              : wrap(fmt::format("in {}", fmt::join(o.tools, ", ")), 6)));
-}
+};
 
 }  // namespace
 
 int run_find(const Config& config, const std::vector<std::string>& words) {
-  auto found = find(words);
+  const bool json = config.given("json");
+  const Finds found(words, json);
   note_tools_in_build("find");
   Sink out;
-  if (config.given("json"))
-    print_json(out, found);
-  else
-    print_text(out, found);
-  if (found.empty()) {
+  for (auto [title, lines] : {std::pair{"Questions:\n", &found.questions},
+                              {"Tools:\n", &found.tools},
+                              {"Options:\n", &found.options}})
+    if (!lines->empty()) out.write((json ? "" : title) + *lines);
+  if (found.questions.empty() && found.tools.empty() && found.options.empty()) {
     print_error("coretap", {"find: no question, tool or option has all these words",
                             {},
                             "use fewer or shorter words; coretap list shows all tools"});

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -26,6 +26,7 @@
 #include "program/load.hpp"
 #include "program/maps.hpp"
 #include "program/needed_capabilities.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/target_attach.hpp"
 #include "program/variables.hpp"
@@ -115,46 +116,40 @@ Result<void> load_with_names(Session& s) {
   return load(s);
 }
 
+Result<void> attach_one(Session& s, bpf_program* program) {
+  if (samples(program)) {  // for CPUs that come online later
+    s.retained.add({Capability::perfmon, Capability::bpf});
+    if (perf_events_for_admin()) s.reserve.add(Capability::sys_admin);
+  }
+  if (auto kind = kind_of(program)) return attach_targets(s, program, *kind);
+  auto links = attach_program(s, program);
+  if (!links) return links.error();
+  std::ranges::move(*links, std::back_inserter(s.links));
+  return {};
+}
+
 /// Attaches all loaded programs; on failure stores the name of the program that failed.
-Result<void> attach(Session& s, std::string* failed) {
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s.object.get()) {
+Result<void> attach_all(Session& s, std::string& failed) {
+  for (auto* program : programs_of(s.object.get())) {
     if (!bpf_program__autoload(program)) continue;
-    if (samples(program)) {  // for CPUs that come online later
-      s.retained.add({Capability::perfmon, Capability::bpf});
-      if (perf_events_for_admin()) s.reserve.add(Capability::sys_admin);
-    }
-    if (is_target(program)) {
-      auto attached = attach_targets(s, program);
-      if (attached) continue;
-      *failed = bpf_program__name(program);
-      detach(s.links);
-      return attached;
-    }
-    auto links = attach_program(program, s.config, s.plan);
-    if (!links) {
-      *failed = bpf_program__name(program);
-      detach(s.links);
-      return links.error();
-    }
-    for (auto& link : *links) s.links.push_back(std::move(link));
+    auto attached = attach_one(s, program);
+    if (attached) continue;
+    failed = bpf_program__name(program);
+    detach(s.links);
+    return attached;
   }
   return {};
 }
 
+/// Sets the time since when an end event without its start is counted as lost.
 void begin(Session& s) {
   s.began_ns = monotonic_ns();
+  set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
   if (int error = clock_error())
     s.plan.limits.push_back(
         fmt::format("in a time namespace, times are shown wrong: cannot read "
                     "/proc/self/timens_offsets: {}",
                     strerror(error)));
-}
-
-/// Sets the time since when an end event without its start is counted as lost.
-void set_tracing_since(Session& s) {
-  begin(s);
-  set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
 }
 
 Result<void> redirect(Session& s) {
@@ -177,51 +172,140 @@ void check_rotation(const Session& s) {
     s.note(fmt::format("{} will grow beyond --rotate", s.file.path()), {{}, why});
 }
 
-int finish(Session& s, Reporter& reporter, Command& command) {
+/// The end of a run without failure, unless its output cannot be written.
+Result<int> end_of_output(Session& s) {
+  s.out.flush();
+  if (s.out.failed()) return s.out.error();
+  return int{kOk};
+}
+
+Result<int> finish(Session& s, Reporter& reporter, Command& command) {
   if (!s.out.closed()) let_signals_kill();  // the rest is only printing
   s.ledger = whole_ledger(s);
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.name, finished.error());
-  if (s.out.dropped() && s.config.given("strict")) return kDataLost;
-  if (s.out.closed()) return finished ? kOk : kFailed;
+  if (s.out.dropped() && s.config.given("strict")) return int{kDataLost};
+  if (s.out.closed()) return int{finished ? kOk : kFailed};
   print_ledger(s);
   s.out.flush();
-  if (!finished || s.incomplete) return kFailed;
-  if (s.out.failed()) {
-    print_error(s.tool.name, s.out.error());
-    return kFailed;
-  }
-  if (s.config.given("strict") && s.ledger.data_lost()) return kDataLost;
+  if (!finished || s.incomplete) return int{kFailed};
+  if (s.out.failed()) return s.out.error();
+  if (s.config.given("strict") && s.ledger.data_lost()) return int{kDataLost};
   if (s.config.given("exit-status") && command.status() >= 0) return command.status();
-  return kOk;
+  return int{kOk};
 }
 
-/// Runs a tool without a kernel program.
-Result<void> run_without_program(Session& s) {
-  if (s.config.given("explain")) {
-    if (s.config.format == OutputFormat::json) {
-      JsonLine line("source", s.tool.name);
-      line.text("source", s.tool.report->source());
-      s.out.line(line.finish());
+/// The run of a tool, with a kernel program or without.
+class Run {
+ public:
+  explicit Run(Session& s) : s_(s), has_program_(s.tool.report->has_program()) {}
+  ~Run() { s_.names.context.return_borrowed(); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  Result<int> explain() {
+    auto source = s_.tool.report->source();
+    if (has_program_) {
+      if (auto r = plan({}); !r) return r.error();
+      print_plan(s_);
+    } else if (s_.config.format == OutputFormat::json) {
+      s_.out.line(JsonLine("source", s_.tool.name).text("source", source).finish());
     } else {
-      s.out.line(fmt::format("reads {}, attaches nothing", s.tool.report->source()));
+      s_.out.line(fmt::format("reads {}, attaches nothing", source));
     }
+    return end_of_output(s_);
+  }
+
+  Result<int> run() {
+    if (auto r = has_program_ ? start_program() : start_without(); !r) return r.error();
+    if (auto r = reporter_->open(s_); !r) return r.error();
+    if (auto r = start_on_each_cpu(s_); !r) return r.error();
+    begin(s_);
+    drop_capabilities(s_);
+    check_rotation(s_);
+    for (auto& l : s_.plan.limits) s_.say("note: " + l);
+    if (has_program_) announce(s_);
+    print_header(s_);
+    give_memory_back();
+    if (auto r = trace(s_, *reporter_, command_); !r) return r.error();
+    return finish(s_, *reporter_, command_);
+  }
+
+ private:
+  Result<void> start_program() {
+    if (!s_.config.command.empty())
+      if (auto r = command_.prepare(s_.config.command); !r) return r;
+    if (auto r = attach(); !r) return r;
+    return s_.source->open();
+  }
+
+  Result<void> start_without() {
+    reporter_ = s_.tool.report->reporter();
+    reporter_->configure(s_);
     return {};
   }
-  Command none;
-  auto reporter = s.tool.report->reporter();
-  reporter->configure(s);
-  if (auto r = reporter->open(s); !r) return r;
-  begin(s);
-  for (auto& l : s.plan.limits) s.say("note: " + l);
-  drop_capabilities(s);
-  check_rotation(s);
-  print_header(s);
-  if (auto r = trace(s, *reporter, none); !r) return r;
-  if (s.out.closed()) return {};
-  let_signals_kill();
-  print_ledger(s);
+
+  Result<void> plan(const Refused& refused) {
+    s_.names.context.return_borrowed();
+    reporter_ = s_.tool.report->reporter();
+    return prepare_with(s_, *reporter_, command_.pid(), refused);
+  }
+
+  /// If attaching fails despite the checks, rejects that candidate and plans again.
+  Result<void> attach() {
+    for (Refused refused;;) {
+      if (auto r = plan(refused); !r) return r;
+      if (auto r = load_with_names(s_); !r) return r;
+      if (auto r = fill_filters(s_, command_.pid()); !r) return r;
+      if (auto r = reporter_->ready(s_); !r) return r;
+      std::string failed;
+      auto attached = attach_all(s_, failed);
+      if (attached || attached.error().status != kUnsupported ||
+          !refused.emplace(failed, attached.error().why).second)
+        return attached;
+    }
+  }
+
+  Session& s_;
+  const bool has_program_;
+  Command command_;
+  std::unique_ptr<Reporter> reporter_;
+};
+
+/// The text that is printed instead of a run, for --help and the like; nothing: the tool runs.
+std::optional<std::string> text_instead(const Invocation& parsed, const Tool& tool) {
+  switch (parsed.what) {
+    case Invocation::help:
+      return help_text(tool);
+    case Invocation::usage:
+      return fmt::format("Usage: {} {}\n", command_of(tool.name), synopsis(tool));
+    case Invocation::version:
+      return fmt::format("{} (coretap) {}\n{}\n", tool.name, kVersion, build_words());
+    case Invocation::run:
+      break;
+  }
+  if (tool.list && parsed.config.given("list")) return tool.list(parsed.config);
   return {};
+}
+
+/// `config`: the session's, which looking up completes.
+Result<int> run_steps(Session& s, Config& config) {
+  auto gone = find_tasks(config.tasks);
+  if (!gone) return gone.error();
+  for (auto& note : *gone) s.say("note: " + note);
+  if (auto r = s.tool.report->look_up(config); !r) return r.error();
+  if (auto r = redirect(s); !r) return r.error();
+  block_signals();
+  raise_descriptor_limit();
+  for (int number : s.tool.report->early_signals(config)) block_signal(number);
+  if (s.tool.report->has_program()) {
+    if (auto r = check_rights(s.kernel); !r) return r.error();
+    if (s.tool.look_up)
+      if (auto r = s.tool.look_up(config); !r) return r.error();
+    for (auto& note : config.notes) s.say("note: " + note);
+  }
+  Run run(s);
+  return config.given("explain") ? run.explain() : run.run();
 }
 
 }  // namespace
@@ -242,14 +326,14 @@ Result<void> prepare(Session& s) {
 }
 
 int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Exported* exported) {
-  auto parsed = parse_command_line(declared, arguments);
-  auto tool = declared;
-  if (parsed) tool.report = chosen_report(declared, parsed->config);
   auto fail = [&](const Error& e) {
-    print_error(tool.name, e);
+    print_error(declared.name, e);
     return e.status;
   };
+  auto parsed = parse_command_line(declared, arguments);
   if (!parsed) return fail(parsed.error());
+  auto tool = declared;
+  tool.report = chosen_report(declared, parsed->config);
   Session s(tool, parsed->config);
   std::optional<metrics::Exporter> exporter;
   if (exported) {
@@ -261,85 +345,10 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     // Requests determine the times.
     parsed->config.schedule = {};
   }
-  auto end_of_output = [&] {
-    s.out.flush();
-    return s.out.failed() ? fail(s.out.error()) : static_cast<int>(kOk);
-  };
-  if (parsed->what == Invocation::help) {
-    s.out.write(help_text(tool));
-    return end_of_output();
-  }
-  if (parsed->what == Invocation::usage) {
-    s.out.line(fmt::format("Usage: {} {}", command_of(tool.name), synopsis(tool)));
-    return end_of_output();
-  }
-  if (parsed->what == Invocation::version) {
-    s.out.line(fmt::format("{} (coretap) {}", tool.name, kVersion));
-    s.out.line(build_words());
-    return end_of_output();
-  }
-  if (tool.list && s.config.given("list")) {
-    s.out.write(tool.list(s.config));
-    return end_of_output();
-  }
-
-  auto gone = find_tasks(parsed->config.tasks);
-  if (!gone) return fail(gone.error());
-  for (auto& note : *gone) s.say("note: " + note);
-  if (auto r = tool.report->look_up(parsed->config); !r) return fail(r.error());
-  if (auto r = redirect(s); !r) return fail(r.error());
-  block_signals();
-  raise_descriptor_limit();
-  for (int number : tool.report->early_signals(s.config)) block_signal(number);
-  if (!tool.report->has_program()) {
-    if (auto r = run_without_program(s); !r) return fail(r.error());
-    return end_of_output();
-  }
-  if (auto r = check_rights(s.kernel); !r) return fail(r.error());
-  if (tool.look_up)
-    if (auto r = tool.look_up(parsed->config); !r) return fail(r.error());
-  for (auto& note : s.config.notes) s.say("note: " + note);
-
-  Command command;
-  bool explain_plan = s.config.given("explain");
-  if (!s.config.command.empty() && !explain_plan)
-    if (auto r = command.prepare(s.config.command); !r) return fail(r.error());
-
-  std::unique_ptr<Reporter> reporter;
-  Refused refused;
-  std::unique_ptr<FieldContext, decltype([](FieldContext* c) { c->return_borrowed(); })> lent(
-      &s.names.context);
-  while (true) {
-    lent->return_borrowed();
-    reporter = tool.report->reporter();
-    auto prepared = prepare_with(s, *reporter, command.pid(), refused);
-    if (explain_plan && prepared) {
-      print_plan(s);
-      return end_of_output();
-    }
-    if (!prepared) return fail(prepared.error());
-    if (auto r = load_with_names(s); !r) return fail(r.error());
-    if (auto r = fill_filters(s, command.pid()); !r) return fail(r.error());
-    if (auto r = reporter->ready(s); !r) return fail(r.error());
-    std::string failed;
-    auto attached = attach(s, &failed);
-    if (attached) break;
-    // Attaching failed despite the checks: rejects this candidate and plans again.
-    if (failed.empty() || attached.error().status != kUnsupported ||
-        !refused.emplace(failed, attached.error().why).second)
-      return fail(attached.error());
-  }
-  if (auto r = s.source->open(); !r) return fail(r.error());
-  if (auto r = reporter->open(s); !r) return fail(r.error());
-  if (auto r = start_on_each_cpu(s); !r) return fail(r.error());
-  set_tracing_since(s);
-  drop_capabilities(s);
-  check_rotation(s);
-  announce(s);
-  print_header(s);
-  give_memory_back();
-  if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
-  return finish(s, *reporter, command);
+  auto text = text_instead(*parsed, tool);
+  if (text) s.out.write(*text);
+  auto status = text ? end_of_output(s) : run_steps(s, parsed->config);
+  return status ? *status : fail(status.error());
 }
 
 }  // namespace coretap

@@ -13,6 +13,7 @@
 #include "coretap/clock.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
+#include "program/section.hpp"
 #include "program/session.hpp"
 #include "program/target_attach.hpp"
 
@@ -26,32 +27,6 @@ std::set<std::string> files_of(const CandidatePlan& way) {
   for (auto& [program, places] : way.places)
     for (auto& point : places.points) files.insert(point.path);
   return files;
-}
-
-void print_sizes(Session& s) {
-  std::string text = "maps:\n";
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get()) {
-    if (!bpf_map__autocreate(map)) continue;
-    text +=
-        fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
-                    bpf_map__max_entries(map), bpf_map__key_size(map), bpf_map__value_size(map));
-  }
-  s.out.write(text);
-}
-
-void print_plan_json(Session& s) {
-  for (auto& line : explain_json(s.plan, s.tool.name)) s.out.line(line);
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get()) {
-    if (!bpf_map__autocreate(map)) continue;
-    JsonLine line("map", s.tool.name);
-    line.text("map", bpf_map__name(map));
-    line.number("entries", bpf_map__max_entries(map));
-    line.number("key_bytes", bpf_map__key_size(map));
-    line.number("value_bytes", bpf_map__value_size(map));
-    s.out.line(line.finish());
-  }
 }
 
 }  // namespace
@@ -68,20 +43,13 @@ void print_header(Session& s) {
   line.end_object().key("hooks").begin_array();
   for (auto& h : s.plan.hooks) {
     if (!h.wanted) continue;
-    line.begin_object().text("hook", h.hook->name).key("attached").begin_array();
-    if (h.chosen >= 0)
-      for (auto& target : h.candidates[h.chosen].targets) line.text(target);
-    line.end_array();
-    if (h.chosen >= 0 && !h.candidates[h.chosen].places.empty()) {
-      line.key("files").begin_array();
-      for (auto& file : files_of(h.candidates[h.chosen])) line.text(file);
-      line.end_array();
-    }
+    line.begin_object().text("hook", h.hook->name);
+    auto* used = h.used();
+    line.texts("attached", used ? used->targets : std::vector<std::string>());
+    if (used && !used->places.empty()) line.texts("files", files_of(*used));
     line.end_object();
   }
-  line.end_array().key("limits").begin_array();
-  for (auto& l : s.plan.limits) line.text(l);
-  line.end_array();
+  line.end_array().texts("limits", s.plan.limits);
   s.out.line(line.finish());
 }
 
@@ -97,20 +65,31 @@ void print_ledger(Session& s) {
 }
 
 void print_plan(Session& s) {
-  if (s.config.format == OutputFormat::json) {
-    print_plan_json(s);
-    return;
+  const bool json = s.config.format == OutputFormat::json;
+  if (json) {
+    for (auto& line : explain_json(s.plan, s.tool.name)) s.out.line(line);
+  } else {
+    s.out.write(explain(s.plan, true));
+    for (auto& l : s.plan.limits) s.out.line("limit: " + l);
+    s.out.line("maps:");
   }
-  s.out.write(explain(s.plan, true));
-  for (auto& l : s.plan.limits) s.out.line("limit: " + l);
-  print_sizes(s);
+  for (auto* map : maps_of(s.object.get())) {
+    if (!bpf_map__autocreate(map)) continue;
+    const std::string_view name = bpf_map__name(map);
+    const auto entries = bpf_map__max_entries(map), key = bpf_map__key_size(map),
+               value = bpf_map__value_size(map);
+    JsonLine line("map", s.tool.name);
+    line.text("map", name).number("entries", entries);
+    line.number("key_bytes", key).number("value_bytes", value);
+    s.out.line(json ? std::string(line.finish())
+                    : fmt::format("  {}: {} entries of {} + {} bytes", name, entries, key, value));
+  }
 }
 
 void announce(Session& s) {
-  for (auto& l : s.plan.limits) s.say("note: " + l);
   for (auto& h : s.plan.hooks)
-    if (h.hook->targets && h.chosen >= 0)
-      s.say(fmt::format("tracing {}{}", fmt::join(h.candidates[h.chosen].targets, ", "),
+    if (h.hook->targets && h.used())
+      s.say(fmt::format("tracing {}{}", fmt::join(h.used()->targets, ", "),
                         s.config.given("debug") ? "\n" + list_targets(s.plan.targets) : ""));
   s.verbose("attached:\n" + explain(s.plan, false));
   if (s.config.format != OutputFormat::text || s.exporter) return;

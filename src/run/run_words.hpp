@@ -7,7 +7,7 @@ struct Session;
 
 /// The first line of --json.
 void print_header(Session& s);
-/// To standard error: limits of this kernel, attach points if requested, and the traced targets.
+/// To standard error: attach points if requested, and the traced targets.
 void announce(Session& s);
 /// For --explain: the attach points, and the sizes of maps.
 void print_plan(Session& s);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <set>
 #include <system_error>
@@ -21,6 +22,7 @@
 #include "coretap/sanitize.hpp"
 #include "lists/lists.hpp"
 #include "program/session.hpp"
+#include "symbols/process_files.hpp"
 #include "text/sink.hpp"
 
 namespace coretap {
@@ -58,16 +60,10 @@ Result<std::set<fs::path>> recorded(const fs::path& record) {
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022))
     return Error{fmt::format("cannot use {}", printable(record.native())),
                  "it is not a regular file that only this user can write"};
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got; (got = read(fd.get(), buffer, sizeof buffer)) != 0;) {
-    if (got < 0 && errno != EINTR) return failure("cannot read", record, errno);
-    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
-  }
-  for (std::string_view rest = text; !rest.empty();) {
-    auto line = take_until(rest, '\n');
+  symbols::LineReader lines(fd.get(), PATH_MAX, 1 << 20);
+  for (std::string_view line; lines.next(line);)
     if (line.starts_with('/')) all.emplace(line);
-  }
+  if (lines.error()) return failure("cannot read", record, lines.error());
   return all;
 }
 
@@ -76,17 +72,31 @@ bool leads_to(const fs::path& name, const fs::path& executable) {
   return fs::equivalent(name, executable, error) && !error;
 }
 
-/// True if tool_called() can parse a name with this prefix, and shells need no quotes for it.
-bool fit_prefix(std::string_view prefix) {
-  if (prefix.empty()) return true;
-  return isalnum(static_cast<unsigned char>(prefix.front())) && prefix.back() == '-' &&
-         std::all_of(prefix.begin(), prefix.end(), [](unsigned char c) {
-           return isalnum(c) || c == '-' || c == '_' || c == '.' || c == '+';
-         });
+/// Links in a directory to the executable that have names of tools, with this prefix, or with any.
+std::vector<fs::path> links_in(const fs::path& directory, const fs::path& executable,
+                               std::optional<std::string_view> prefix, std::error_code& error) {
+  std::vector<fs::path> links;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (!at->is_symlink(ignored)) continue;
+    auto name = at->path().filename().native();
+    auto call = tool_called(name);
+    if (!call.name.empty() && (!prefix || name == fmt::format("{}{}", *prefix, call.name)) &&
+        leads_to(at->path(), executable))
+      links.push_back(at->path());
+  }
+  return links;
 }
 
+/// Takes a prefix if tool_called() can parse names with it, and shells need no quotes for it.
 Result<void> take_prefix(Config&, std::string_view prefix) {
-  if (fit_prefix(prefix)) return {};
+  auto fits = [](unsigned char c) {
+    return isalnum(c) ||
+           std::string_view("-_.+").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (prefix.empty() || (isalnum(static_cast<unsigned char>(prefix.front())) &&
+                         prefix.back() == '-' && std::ranges::all_of(prefix, fits)))
+    return {};
   return Error{
       fmt::format("--prefix: '{}' is not a usable prefix", prefix),
       {},
@@ -173,15 +183,7 @@ Result<LinkCounts> make_links(const fs::path& executable, const fs::path& direct
 Result<std::size_t> remove_links(const fs::path& executable, const fs::path& directory,
                                  std::optional<std::string_view> prefix) {
   std::error_code error;
-  std::vector<fs::path> ours;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    auto name = at->path().filename().native();
-    auto call = tool_called(name);
-    std::error_code ignored;
-    if (!call.name.empty() && (!prefix || name == fmt::format("{}{}", *prefix, call.name)) &&
-        at->is_symlink(ignored) && leads_to(at->path(), executable))
-      ours.push_back(at->path());
-  }
+  const auto ours = links_in(directory, executable, prefix, error);
   if (error) return failure("cannot read", directory, error);
   for (auto& link : ours)
     if (!fs::remove(link, error) && error) return failure("cannot remove", link, error);
@@ -228,81 +230,70 @@ Result<std::size_t> remove_all_links(const fs::path& executable, std::vector<fs:
 }
 
 std::vector<fs::path> links_on_path(const fs::path& executable, std::string_view path) {
-  std::vector<fs::path> links;
+  std::set<fs::path> links;
   while (!path.empty()) {
-    fs::path directory = path.substr(0, path.find(':'));
-    path.remove_prefix(std::min(path.size(), directory.native().size() + 1));
+    const fs::path directory = take_until(path, ':');
     if (!directory.is_absolute()) continue;  // a relative name depends on the current directory
     std::error_code error;
-    for (fs::directory_iterator at(directory, error), end; !error && at != end;
-         at.increment(error)) {
-      std::error_code ignored;
-      if (at->is_symlink(ignored) && !tool_called(at->path().filename().native()).name.empty() &&
-          leads_to(at->path(), executable))
-        links.push_back(at->path());
-    }
+    for (auto& link : links_in(directory, executable, {}, error)) links.insert(link);
   }
-  std::sort(links.begin(), links.end());
-  links.erase(std::unique(links.begin(), links.end()), links.end());
-  return links;
+  return {links.begin(), links.end()};
 }
 
-int run_link(const Config& config, const std::vector<std::string>& words) {
-  Sink out;
+namespace {
+
+/// Does what the options say; prints the result.
+Result<void> link_tools(const Config& config, const std::vector<std::string>& words, Sink& out) {
   std::optional<std::string_view> prefix;
   if (config.given("prefix")) prefix = config.text("prefix");
   auto executable = this_executable();
-  if (!executable) {
-    print_error("coretap", executable.error());
-    return kFailed;
-  }
+  if (!executable) return executable.error();
   if (config.given("list")) {
     auto* path = getenv("PATH");
     for (auto& link : links_on_path(*executable, path ? path : ""))
       out.line(printable(link.native()));
-    return end_of(out);
+    return {};
   }
   if (config.given("remove-all")) {
-    if (!words.empty() || prefix) {
-      print_error("coretap", {"link: --remove-all takes no directory and no prefix",
-                              {},
-                              "--remove DIRECTORY removes the links of one directory",
-                              kUsage});
-      return kUsage;
-    }
+    if (!words.empty() || prefix)
+      return Error{"link: --remove-all takes no directory and no prefix",
+                   {},
+                   "--remove DIRECTORY removes the links of one directory",
+                   kUsage};
     auto removed = remove_all_links(
         *executable,
         {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"},
         kLinkRecord);
-    if (!removed) {
-      print_error("coretap", removed.error());
-      return kFailed;
-    }
+    if (!removed) return removed.error();
     out.line(fmt::format("{} links removed", *removed));
-    return end_of(out);
+    return {};
   }
   fs::path home = words.empty() ? executable->parent_path() : fs::path(words[0]);
   auto shown = printable(home.native());
   if (config.given("remove")) {
     auto removed = remove_links(*executable, home, prefix);
-    if (!removed) {
-      print_error("coretap", removed.error());
-      return kFailed;
-    }
+    if (!removed) return removed.error();
     out.line(fmt::format("{}: {} links removed", shown, *removed));
-  } else {
-    auto counts = make_links(*executable, home, prefix.value_or(""));
-    if (!counts) {
-      print_error("coretap", counts.error());
-      return kFailed;
-    }
-    out.line(fmt::format("{}: {} links created, {} already existed", shown, counts->made,
-                         counts->there));
-    if (auto kept = record_directory(kLinkRecord, home); !kept)
-      fmt::print(stderr, "coretap: note: removing the package will leave these links: {}{}{}\n",
-                 kept.error().what, kept.error().why.empty() ? "" : ": ", kept.error().why);
+    return {};
   }
-  return end_of(out);
+  auto counts = make_links(*executable, home, prefix.value_or(""));
+  if (!counts) return counts.error();
+  out.line(
+      fmt::format("{}: {} links created, {} already existed", shown, counts->made, counts->there));
+  if (auto kept = record_directory(kLinkRecord, home); !kept)
+    fmt::print(stderr, "coretap: note: removing the package will leave these links: {}{}{}\n",
+               kept.error().what, kept.error().why.empty() ? "" : ": ", kept.error().why);
+  return {};
+}
+
+}  // namespace
+
+int run_link(const Config& config, const std::vector<std::string>& words) {
+  Sink out;
+  auto done = link_tools(config, words, out);
+  if (done) return end_of(out);
+  print_error("coretap", done.error());
+  return done.error().status;
 }
 
 }  // namespace coretap

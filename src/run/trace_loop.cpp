@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <iterator>
-#include <memory>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,8 +18,7 @@
 #include "coretap/parse.hpp"
 #include "metrics/exporter.hpp"
 #include "program/attach.hpp"
-#include "program/each_cpu.hpp"
-#include "program/maps.hpp"
+#include "program/section.hpp"
 #include "program/target_attach.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
@@ -51,11 +48,9 @@ class CpuWatch {
   explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}
 
   static bool wanted(const Session& s) {
-    bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, s.object.get()) {
-      if (bpf_program__autoload(program) && samples(program)) return true;
-    }
-    return false;
+    return std::ranges::any_of(programs_of(s.object.get()), [](auto* program) {
+      return bpf_program__autoload(program) && samples(program);
+    });
   }
 
   void begin(Loop& loop) {
@@ -87,17 +82,16 @@ class CpuWatch {
   void look() {
     auto now = online_cpus();
     std::vector<int> came;
-    std::set_difference(now.begin(), now.end(), online_.begin(), online_.end(),
-                        std::back_inserter(came));
+    std::ranges::set_difference(now, online_, std::back_inserter(came));
     online_ = std::move(now);
     if (came.empty()) return;
     AllPermitted with_reserve;
-    auto links = attach_perf_events(s_.object.get(), s_.config, s_.plan, came);
+    auto links = attach_perf_events(s_, came);
     if (!links)
       s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),
               links.error());
     else
-      for (auto& link : *links) s_.links.push_back(std::move(link));
+      std::ranges::move(*links, std::back_inserter(s_.links));
   }
 
   Session& s_;
@@ -105,47 +99,215 @@ class CpuWatch {
   Fd messages_;
 };
 
-/// Replies now, or when the time of the profile has passed.
-void answer_profile(Session& s, Reporter& reporter, Loop& loop, const metrics::Request& request) {
-  auto make = reporter.profile(s, request.ms != metrics::Request::kSinceStart);
-  auto answer = [&s, request, make] { s.exporter->reply(request, make ? make(s) : std::string()); };
-  if (make && request.ms != metrics::Request::kSinceStart)
-    loop.once(request.ms / 1e3, answer);
-  else
-    answer();
-}
+/// The time between attach and detach.
+class Tracing {
+ public:
+  Tracing(Session& s, Reporter& reporter, Command& command)
+      : s_(s), reporter_(reporter), command_(command), cpus_(s) {}
+  ~Tracing() { s_.out.wait_no_longer_than(-1); }
+  Tracing(const Tracing&) = delete;
+  Tracing& operator=(const Tracing&) = delete;
 
-/// Answers requests of `coretap serve` for pages of metrics and profiles.
-void answer_requests(Session& s, Reporter& reporter, Loop& loop,
-                     const std::function<void()>& collect, bool& too_many) {
-  loop.watch(s.exporter->channel(), EPOLLIN, [&s, &reporter, &loop, collect] {
-    metrics::Request request{};
-    bool open = true;
-    while (s.exporter->read_request(request, open)) {
-      if (request.what == metrics::Request::profile) {
-        answer_profile(s, reporter, loop, request);
-        continue;
-      }
-      collect();
-      s.exporter->reply(request, s.exporter->page(s, whole_ledger(s)));
+  Result<void> run() {
+    if (auto r = open(); !r) return r;
+    watch_data();
+    watch_ends();
+    if (s_.exporter) answer_requests();
+    reporter_.begin(s_);
+    s_.out.keep_header();
+    for (int fd : reporter_.wakes()) loop_.watch(fd, EPOLLIN, [this] { drain(); });
+    handle_signals();
+    if (reporter_.immediate()) {
+      next_report();
+      if (s_.config.schedule.interval <= 0 && !s_.exporter) loop_.stop();
     }
-    if (!open) loop.stop();
-  });
-  if (!reporter.immediate()) loop.every(kCollectSeconds, collect);
-  loop.every(metrics::Exporter::kRateSeconds, [&s, &loop, &too_many] {
-    too_many = s.exporter->too_many(whole_ledger(s));
-    if (too_many) loop.stop();
-  });
-}
+    s_.out.flush();  // before a command's first output
+    check_output();
+    if (command_.pid() > 0 && wanted() && !s_.out.failed())
+      if (auto r = command_.start(); !r) return r;
+    auto ran = loop_.run();
+    end();
+    if (!ran) return ran;
+    if (s_.exporter) finish_events();
+    if (too_many_)
+      return Error{"too many events", "more than max_events_per_second", {}, metrics::kTooMany};
+    return {};
+  }
 
-/// Counts events that were not pushed as limited; they were counted as shown before.
-void finish_events(Session& s) {
-  auto left = s.exporter->finish_events();
-  if (!left) return;
-  s.ledger.shown -= std::min(left, s.ledger.shown);
-  s.ledger.limited += left;
-  s.say(fmt::format("{} events were not pushed: they were not accepted in time", left));
-}
+ private:
+  Result<void> open() {
+    if (auto r = loop_.open(); !r) return r;
+    s_.out.wait_no_longer_than(loop_.ends());
+    return s_.source->open_records(
+        [this](const void* record, std::size_t bytes) { reporter_.record(s_, record, bytes); });
+  }
+
+  bool wanted() const { return !s_.out.closed() || reporter_.keeps_file(); }
+
+  void check_output() {
+    if (!wanted() || s_.out.failed() || reporter_.wants_end()) loop_.stop();
+  }
+
+  /// -> whether records are left
+  bool take(std::chrono::nanoseconds most, std::uint64_t least = 0) {
+    bool more = s_.source->take_records(most, least);
+    reporter_.poll(s_);
+    s_.out.flush();
+    if (s_.exporter) s_.exporter->send_events();
+    check_output();
+    return more;
+  }
+
+  void drain() {
+    if (!take(kStep) || again_) return;
+    again_ = true;
+    loop_.soon([this] {
+      again_ = false;
+      drain();
+    });
+  }
+
+  void show() {
+    reporter_.report(s_);
+    s_.out.flush(true);
+    check_output();
+  }
+
+  void report() {
+    take(kStepOfReport);
+    show();
+  }
+
+  /// True after the last of --count reports.
+  bool counted() const { return s_.config.schedule.count && reports_ >= s_.config.schedule.count; }
+
+  void next_report() {
+    report();
+    reports_++;
+    if (counted()) loop_.stop();
+  }
+
+  void watch_data() {
+    const int records = s_.source->records_fd();
+    if (records >= 0) {
+      loop_.watch(records, EPOLLIN, [this] { drain(); });
+      for (auto seconds : kEarlySeconds) loop_.once(seconds, [this] { drain(); });
+    }
+    if (double poll = reporter_.poll_seconds(); records >= 0 || poll > 0)
+      loop_.every(poll > 0      ? poll
+                  : s_.exporter ? kServedDrainSeconds
+                                : kDrainSeconds,
+                  [this] { drain(); });
+    if (auto interval = s_.config.schedule.interval; interval > 0 && reporter_.periodic())
+      loop_.every(interval, [this] { next_report(); });
+    if (CpuWatch::wanted(s_)) cpus_.begin(loop_);
+  }
+
+  void watch_ends() {
+    if (s_.config.schedule.duration > 0) loop_.stop_after(s_.config.schedule.duration);
+    // Detects that the reader has closed even if there is nothing to write.
+    if (!reporter_.keeps_file() && !s_.file && !s_.exporter)
+      loop_.watch(STDOUT_FILENO, 0, [this] {
+        s_.out.reader_has_gone();
+        loop_.stop();
+      });
+    if (command_.pid() <= 0) return;
+    loop_.watch(command_.pidfd(), EPOLLIN, [this] {
+      if (command_.status() >= 0) loop_.stop();
+    });
+    loop_.ends_with(command_.pidfd());
+  }
+
+  void handle_signals() {
+    const auto own = reporter_.signals();
+    for (int number : own) {
+      block_signal(number);
+      loop_.on_signal(number, [this, number] {
+        drain();
+        reporter_.signalled(s_, number);
+        check_output();
+      });
+    }
+    if (s_.file && std::ranges::find(own, kReopenSignal) == own.end())
+      loop_.on_signal(kReopenSignal, [this] {
+        drain();
+        s_.out.reopen();
+        check_output();
+      });
+  }
+
+  /// Replies now, or when the time of the profile has passed.
+  void answer_profile(const metrics::Request& request) {
+    auto make = reporter_.profile(s_, request.ms != metrics::Request::kSinceStart);
+    auto answer = [this, request, make] {
+      s_.exporter->reply(request, make ? make(s_) : std::string());
+    };
+    if (make && request.ms != metrics::Request::kSinceStart)
+      loop_.once(request.ms / 1e3, answer);
+    else
+      answer();
+  }
+
+  /// Answers requests of `coretap serve` for pages of metrics and profiles.
+  void answer_requests() {
+    loop_.watch(s_.exporter->channel(), EPOLLIN, [this] {
+      metrics::Request request{};
+      bool open = true;
+      while (s_.exporter->read_request(request, open)) {
+        if (request.what == metrics::Request::profile) {
+          answer_profile(request);
+          continue;
+        }
+        report();
+        s_.exporter->reply(request, s_.exporter->page(s_, whole_ledger(s_)));
+      }
+      if (!open) loop_.stop();
+    });
+    if (!reporter_.immediate()) loop_.every(kCollectSeconds, [this] { report(); });
+    loop_.every(metrics::Exporter::kRateSeconds, [this] {
+      too_many_ = s_.exporter->too_many(whole_ledger(s_));
+      if (too_many_) loop_.stop();
+    });
+  }
+
+  /// Detaches, and shows the remaining data.
+  void end() {
+    s_.out.ending(loop_.signals(), loop_.signal(),
+                  [this](std::string_view words) { s_.say(words); });
+    const bool complete = reporter_.immediate() || counted();
+    if (command_.pid() > 0 && command_.status() < 0)
+      s_.say(fmt::format("the command (process {}) goes on, untraced", command_.pid()));
+    if (!complete && wanted()) reporter_.ends(s_);
+    // Events until now belong to the last report; later ones do not.
+    const bool stopped = true;
+    set_live(s_, "tracing_stopped", &stopped, sizeof stopped);
+    s_.ledger.count[LEDGER_MISSED] += missed_at(s_.links);
+    leave(s_.links);
+    if (wanted() && take(kLastStep, kLastRecords)) {
+      reporter_.hurry();
+      while (take(kLastStep)) {
+      }
+    }
+    if (wanted() && !complete) show();
+  }
+
+  /// Counts events that were not pushed as limited; they were counted as shown before.
+  void finish_events() {
+    auto left = s_.exporter->finish_events();
+    if (!left) return;
+    s_.ledger.shown -= std::min(left, s_.ledger.shown);
+    s_.ledger.limited += left;
+    s_.say(fmt::format("{} events were not pushed: they were not accepted in time", left));
+  }
+
+  Session& s_;
+  Reporter& reporter_;
+  Command& command_;
+  Loop loop_;
+  CpuWatch cpus_;
+  std::uint64_t reports_ = 0;
+  bool again_ = false, too_many_ = false;
+};
 
 }  // namespace
 
@@ -156,130 +318,7 @@ Ledger whole_ledger(const Session& s) {
 }
 
 Result<void> trace(Session& s, Reporter& reporter, Command& command) {
-  Loop loop;
-  if (auto r = loop.open(); !r) return r;
-  struct Waits {
-    Sink& out;
-    ~Waits() { out.wait_no_longer_than(-1); }
-  } waits{s.out};
-  s.out.wait_no_longer_than(loop.ends());
-
-  auto opened = s.source->open_records([&s, &reporter](const void* record, std::size_t bytes) {
-    reporter.record(s, record, bytes);
-  });
-  if (!opened) return opened;
-  const int records = s.source->records_fd();
-  auto wanted = [&] { return !s.out.closed() || reporter.keeps_file(); };
-  auto check_output = [&] {
-    if (!wanted() || s.out.failed() || reporter.wants_end()) loop.stop();
-  };
-  auto take = [&](std::chrono::nanoseconds most, std::uint64_t least = 0) {
-    bool more = s.source->take_records(most, least);
-    reporter.poll(s);
-    s.out.flush();
-    if (s.exporter) s.exporter->send_events();
-    check_output();
-    return more;
-  };
-  bool again = false;
-  std::function<void()> drain = [&] {
-    if (!take(kStep) || again) return;
-    again = true;
-    loop.soon([&] {
-      again = false;
-      drain();
-    });
-  };
-  auto show = [&] {
-    reporter.report(s);
-    s.out.flush(true);
-    check_output();
-  };
-  auto report = [&] {
-    take(kStepOfReport);
-    show();
-  };
-
-  auto& schedule = s.config.schedule;
-  std::uint64_t reports = 0;
-  auto next_report = [&] {
-    report();
-    if (schedule.count && ++reports >= schedule.count) loop.stop();
-  };
-  if (records >= 0) {
-    loop.watch(records, EPOLLIN, drain);
-    for (auto seconds : kEarlySeconds) loop.once(seconds, drain);
-  }
-  if (double poll = reporter.poll_seconds(); records >= 0 || poll > 0)
-    loop.every(poll > 0 ? poll : s.exporter ? kServedDrainSeconds : kDrainSeconds, drain);
-  if (schedule.interval > 0 && reporter.periodic()) loop.every(schedule.interval, next_report);
-  CpuWatch cpus(s);
-  if (s.object && CpuWatch::wanted(s)) cpus.begin(loop);
-  if (schedule.duration > 0) loop.stop_after(schedule.duration);
-  bool too_many = false;
-  if (s.exporter) answer_requests(s, reporter, loop, report, too_many);
-  // Detects that the reader has closed even if there is nothing to write.
-  if (!reporter.keeps_file() && !s.file && !s.exporter)
-    loop.watch(STDOUT_FILENO, 0, [&] {
-      s.out.reader_has_gone();
-      loop.stop();
-    });
-  if (command.pid() > 0) {
-    loop.watch(command.pidfd(), EPOLLIN, [&] {
-      if (command.status() >= 0) loop.stop();
-    });
-    loop.ends_with(command.pidfd());
-  }
-
-  reporter.begin(s);
-  s.out.keep_header();
-  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
-  for (int number : reporter.signals()) {
-    block_signal(number);
-    loop.on_signal(number, [&, number] {
-      drain();
-      reporter.signalled(s, number);
-      check_output();
-    });
-  }
-  auto own_signals = reporter.signals();
-  if (s.file && std::ranges::find(own_signals, kReopenSignal) == own_signals.end())
-    loop.on_signal(kReopenSignal, [&] {
-      drain();
-      s.out.reopen();
-      check_output();
-    });
-  if (reporter.immediate()) {
-    next_report();
-    if (schedule.interval <= 0 && !s.exporter) loop.stop();
-  }
-  s.out.flush();  // before a command's first output
-  check_output();
-  if (command.pid() > 0 && wanted() && !s.out.failed())
-    if (auto r = command.start(); !r) return r;
-  auto ran = loop.run();
-
-  s.out.ending(loop.signals(), loop.signal(), [&s](std::string_view words) { s.say(words); });
-  bool complete = reporter.immediate() || (schedule.count && reports >= schedule.count);
-  if (command.pid() > 0 && command.status() < 0)
-    s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
-  if (!complete && wanted()) reporter.ends(s);
-  // Events until now belong to the last report; later ones do not.
-  const bool stopped = true;
-  set_live(s, "tracing_stopped", &stopped, sizeof stopped);
-  s.ledger.count[LEDGER_MISSED] += missed_at(s.links);
-  leave(s.links);
-  if (wanted() && take(kLastStep, kLastRecords)) {
-    reporter.hurry();
-    while (take(kLastStep)) {
-    }
-  }
-  if (wanted() && !complete) show();
-  if (!ran) return ran;
-  if (s.exporter) finish_events(s);
-  if (too_many)
-    return Error{"too many events", "more than max_events_per_second", {}, metrics::kTooMany};
-  return {};
+  return Tracing(s, reporter, command).run();
 }
 
 }  // namespace coretap

@@ -68,7 +68,7 @@ TOOL(dbslower) {
                        setting(&Opt::all_commands)),
                   shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::print_uid(), shared::extended()},
-      .hooks = {database_hook<true>()},
+      .hooks = {database_hook(true)},
       .report =
           events<Event>(
               {who<&Event::who>(id::uid, id::pid, id::tid, id::comm.with("extended")),

@@ -50,7 +50,7 @@ TOOL(dbstat) {
                 setting(&Opt::all_commands)),
            shared::interval(), shared::duration(), shared::timestamp(), shared::pid(),
            shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(), shared::max_keys()},
-      .hooks = {database_hook<false>()},
+      .hooks = {database_hook(false)},
       .report = histogram<Key>(
                     "queries", "query latency",
                     {named<&Key::server, kDatabases>("database", "database", as::text,
