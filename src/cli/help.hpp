@@ -15,11 +15,16 @@ std::string synopsis(const Tool& tool);
 std::string option_words(const Option& option);
 /// A line of help: the syntax, and beside it the description.
 std::string help_row(std::string words, std::string_view doc);
+/// Words, separated by spaces or newlines; paragraphs, separated by empty lines.
+std::vector<std::string_view> words_in(std::string_view text);
+std::vector<std::string_view> paragraphs_in(std::string_view text);
 /// Wraps text into lines of at most `columns`, each indented.
 std::string wrap(std::string_view text, int indent, int columns = 80);
 /// The condition of a `when` in words: "with --queued", "without --queued", "with --pids or
 /// --tids", "with a filter by task"; empty if there is none.
 std::string condition_words(std::string_view when);
+/// Its options: "--pids or --tids".
+std::string condition_options(std::string_view when);
 
 /// An argument on the command line without a dash.
 struct Argument {
