@@ -43,8 +43,10 @@ Option text(char letter, std::string_view name, std::string_view metavar, std::s
 /// One of these words; `take` gets its index.
 Option choice(std::string_view name, std::string_view metavar, std::string_view doc,
               const std::vector<Completion>& words, void (*take)(Config&, std::size_t which));
+/// With another long name that similar tools have.
+Option also_named(std::string_view alias, Option option);
 /// A number, optionally with a binary suffix, from 1 to `most`; stored where `place` says.
-Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t most, std::uint64_t* (*place)(Config&));
 
 namespace shared {

@@ -136,9 +136,14 @@ Option choice(std::string_view name, std::string_view metavar, std::string_view 
   return one_of(same_everywhere(value(0, name, metavar, doc, apply)), [=] { return words; });
 }
 
-Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+Option also_named(std::string_view alias, Option option) {
+  option.alias = alias;
+  return option;
+}
+
+Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t most, std::uint64_t* (*place)(Config&)) {
-  return same_everywhere(value(0, name, metavar, doc, [=](Config& c, std::string_view text) {
+  return same_everywhere(value(letter, name, metavar, doc, [=](Config& c, std::string_view text) {
     return store(take_number(fmt::format("--{}", name), text, 1, most, parse_size), *place(c));
   }));
 }

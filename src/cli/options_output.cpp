@@ -49,13 +49,14 @@ std::vector<Option> output_files() {
 }
 
 Option max_rate() {
-  return limit("max-rate", "N",
+  return limit(0, "max-rate", "N",
                "show at most N events per second; others are counted as limited, not as lost",
                RateLimit::kMost, [](Config& c) { return &c.events.per_second; });
 }
 
 Option color() {
-  auto option =
+  return also_named(
+      "colour",
       choice("color", "WHEN",
              "colours: auto (default), on terminals unless NO_COLOR is set; always; never",
              {{"auto", "on terminals, unless NO_COLOR is set"}, {"always"}, {"never"}},
@@ -63,38 +64,31 @@ Option color() {
                constexpr ColourMode kModes[] = {ColourMode::automatic, ColourMode::always,
                                                 ColourMode::never};
                set_colour_mode(kModes[which]);
-             });
-  option.alias = "colour";
-  return option;
+             }));
 }
 
 Option kernel_stack() {
   return same_everywhere(flag('K', "kernel-stack", "print the kernel stack of each event"));
 }
 Option extended() {
-  auto o = same_everywhere(flag('e', "extended", "print more columns"));
-  o.alias = "extended-fields";
-  return o;
+  return also_named("extended-fields",
+                    same_everywhere(flag('e', "extended", "print more columns")));
 }
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
 
 Option max_events(char letter) {
-  auto o = limit("max-events", "N", "end when N events have been shown", 1ULL << 40,
-                 [](Config& c) { return &c.events.most; });
-  o.letter = letter;
-  return o;
+  return limit(letter, "max-events", "N", "end when N events have been shown", 1ULL << 40,
+               [](Config& c) { return &c.events.most; });
 }
 
 Option max_keys() {
-  return limit("max-keys", "N", "maximum distinct keys (default: scaled to the machine)", 1 << 24,
-               [](Config& c) { return &c.rows.max_keys; });
+  return limit(0, "max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
+               1 << 24, [](Config& c) { return &c.rows.max_keys; });
 }
 
 Option top(char letter) {
-  auto o = limit("top", "ROWS", "show only the first ROWS rows", 1 << 24,
-                 [](Config& c) { return &c.rows.top; });
-  o.letter = letter;
-  return o;
+  return limit(letter, "top", "ROWS", "show only the first ROWS rows", 1 << 24,
+               [](Config& c) { return &c.rows.top; });
 }
 Option sort(char letter) {
   return text(
@@ -141,11 +135,9 @@ Option overall() {
 }
 
 std::vector<Option> screen() {
-  auto rows = top('r');
-  rows.alias = "maxrows";
   return {
       same_everywhere(flag('C', "noclear", "print reports one after another, not over each other")),
-      rows, sort()};
+      also_named("maxrows", top('r')), sort()};
 }
 
 Option heatmap() {

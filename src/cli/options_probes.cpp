@@ -6,11 +6,11 @@
 namespace coretap::shared {
 
 Option library(char letter, std::string_view alias) {
-  auto o = text(
-      letter, "library", "PATH", "the library or program to probe, instead of those found",
-      "a path", [](Config& c) -> std::string& { return c.probes.library; }, Complete::file);
-  o.alias = alias;
-  return o;
+  return also_named(
+      alias,
+      text(
+          letter, "library", "PATH", "the library or program to probe, instead of those found",
+          "a path", [](Config& c) -> std::string& { return c.probes.library; }, Complete::file));
 }
 
 Option symbols_prefix(char letter) {
@@ -40,7 +40,7 @@ Option regular_expressions(char letter) {
 }
 
 Option max_probes() {
-  return limit("max-probes", "N",
+  return limit(0, "max-probes", "N",
                "maximum places to attach one by one (default: 1000); more take long", 1 << 20,
                [](Config& c) { return &c.probes.most; });
 }

@@ -13,7 +13,7 @@ Option stack_depth() {
       }));
 }
 Option stack_storage() {
-  return limit("stack-storage-size", "STACKS",
+  return limit(0, "stack-storage-size", "STACKS",
                "maximum unique stacks (default: scaled to the machine's memory)", 1 << 24,
                [](Config& c) { return &c.stacks.most; });
 }
@@ -71,7 +71,7 @@ Option unwind() {
 
 Option unwind_memory() {
   constexpr std::uint64_t kLeast = 4096;
-  auto option = limit("unwind-memory", "SIZE",
+  auto option = limit(0, "unwind-memory", "SIZE",
                       "memory for unwind tables of running programs and libraries (default: 64M)",
                       1 << 30, [](Config& c) { return &c.stacks.unwind_memory; });
   option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <optional>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -108,7 +108,7 @@ std::vector<Option> common_options(const Tool& tool) {
        simple(0, "strict", "exit with status 4 if data was lost"),
        simple(0, "exit-status", "with -- COMMAND: exit with its exit status")});
   add_if([](auto& kind) { return !kind.ring_doc().empty(); },
-         {limit("ring-size", "BYTES", ring_doc(tool), 1 << 30,
+         {limit(0, "ring-size", "BYTES", ring_doc(tool), 1 << 30,
                 [](Config& c) { return &c.events.ring_bytes; })});
   add_if([](auto& kind) { return kind.name() == "event"; }, {max_rate()});
   add({simple(0, "explain", "show which attach points would be used here, and why, then exit"),
@@ -233,54 +233,47 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
                                               const std::vector<Elsewhere>& elsewhere) {
   Config& c = invocation.config;
   std::string letters = ":";
-  std::vector<std::string> names;
+  std::list<std::string> names;
   std::vector<option> longs;
-  names.reserve(4 * options.size() + elsewhere.size());
+  auto add = [&](std::string_view name, int has_value, int number) {
+    if (name.empty()) return;
+    longs.push_back({names.emplace_back(name).c_str(), has_value, nullptr, number});
+  };
   constexpr int kFirst = 1000;  // larger than any letter
   constexpr int kElse = 2000, kUsageWords = 3000;
-  for (std::size_t i = 0; i < options.size(); i++) {
-    auto& o = options[i];
+  for (int i = 0; auto& o : options) {
     int has_value = o.metavar.empty()           ? no_argument
                     : o.optional_suffix.empty() ? required_argument
                                                 : optional_argument;
     if (o.letter) letters += std::string(1, o.letter) + (has_value ? ":" : "");
     for (auto name : {o.name, o.alias}) {
-      if (name.empty()) continue;
+      add(name, has_value, kFirst + i);
       // Other suites write some names with underscores.
       auto underscored = std::string(name);
       std::ranges::replace(underscored, '-', '_');
-      for (auto& spelling : {std::string(name), underscored}) {
-        names.push_back(spelling);
-        longs.push_back({names.back().c_str(), has_value, nullptr, kFirst + static_cast<int>(i)});
-      }
+      add(underscored, has_value, kFirst + i);
     }
+    i++;
   }
-  for (std::size_t i = 0; i < elsewhere.size(); i++) {
-    if (elsewhere[i].letter) letters += elsewhere[i].letter;
-    if (elsewhere[i].name.empty()) continue;
-    names.emplace_back(elsewhere[i].name);
-    longs.push_back(
-        {names.back().c_str(), optional_argument, nullptr, kElse + static_cast<int>(i)});
+  for (int i = 0; auto& other : elsewhere) {
+    if (other.letter) letters += other.letter;
+    add(other.name, optional_argument, kElse + i++);
   }
-  longs.push_back({"usage", no_argument, nullptr, kUsageWords});
+  add("usage", no_argument, kUsageWords);
   longs.push_back({});
 
   // The words after -- are a command with its own options.
-  std::vector<std::string> own;
-  bool command = false;
-  own.emplace_back(command_name);
-  for (auto& a : arguments) {
-    if (command) {
-      c.command.push_back(a);
-    } else if (a == "--") {
-      command = true;
-    } else if (own.size() > 1 && takes_next(options, own.back(), a)) {
-      own.back() += '=' + a;
-    } else {
-      own.push_back(a);
-    }
+  auto dashes = std::ranges::find(arguments, "--");
+  if (dashes != arguments.end()) {
+    c.command.assign(dashes + 1, arguments.end());
+    if (c.command.empty()) return usage("-- needs a command after it");
   }
-  if (command && c.command.empty()) return usage("-- needs a command after it");
+  std::vector<std::string> own{std::string(command_name)};
+  for (auto word = arguments.begin(); word != dashes; ++word)
+    if (own.size() > 1 && takes_next(options, own.back(), *word))
+      own.back() += '=' + *word;
+    else
+      own.push_back(*word);
   std::vector<char*> argv;
   argv.reserve(own.size() + 1);
   for (auto& a : own) argv.push_back(a.data());
@@ -314,14 +307,10 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
       if (optopt >= kFirst) return usage(fmt::format("option {} takes no value", name), see);
       return refused_option(see, options, name);
     }
-    const Option* o = nullptr;
-    if (found >= kFirst) {
-      o = &options[found - kFirst];
-    } else {
-      for (auto& candidate : options)
-        if (candidate.letter == found) o = &candidate;
-    }
-    if (!o) return usage(fmt::format("unknown option {}", word), see);
+    auto o = found >= kFirst
+                 ? options.begin() + (found - kFirst)
+                 : std::ranges::find(options, static_cast<char>(found), &Option::letter);
+    if (o == options.end()) return usage(fmt::format("unknown option {}", word), see);
     std::string_view text = optarg && !o->metavar.empty() ? optarg : "";
     if (o->name == "help") invocation.what = Invocation::help;
     if (o->name == "version") invocation.what = Invocation::version;

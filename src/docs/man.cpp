@@ -23,10 +23,17 @@ namespace coretap {
 
 namespace {
 
+bool contains(const std::vector<Option>& options, std::string_view name) {
+  return std::ranges::any_of(options, [&](auto& o) { return o.name == name; });
+}
+
 /// True if the tool declares the option itself, rather than the library for all tools.
-bool declares(const Tool& tool, std::string_view option) {
-  return std::any_of(tool.options.begin(), tool.options.end(),
-                     [&](auto& o) { return o.name == option; });
+bool declares(const Tool& tool, std::string_view option) { return contains(tool.options, option); }
+
+bool has(const Tool& tool, std::string_view option) { return contains(all_options(tool), option); }
+
+void condition(Page& p, std::string_view when, std::string_view before = "Only") {
+  if (!when.empty()) p.prose(fmt::format("{} {}.", before, condition_words(when)));
 }
 
 void synopsis_section(Page& p, const Tool& tool) {
@@ -59,9 +66,8 @@ void options_section(Page& p, const Tool& tool) {
   p.section("OPTIONS");
   p.begin("-tag -width Ds");
   for (auto& a : arguments(tool)) {
-    p.item(a.words.starts_with("--") ? "Fl - Ar COMMAND Op Ar ARGS ..."
-                                     : fmt::format("Ar {}", a.words),
-           a.doc);
+    const bool command = a.words.starts_with("--");
+    p.item(command ? "Fl - Ar COMMAND Op Ar ARGS ..." : fmt::format("Ar {}", a.words), a.doc);
   }
   p.end();
   for (auto& group : option_groups(tool)) {
@@ -71,8 +77,7 @@ void options_section(Page& p, const Tool& tool) {
     p.begin("-tag -width Ds");
     for (auto& o : group.options) {
       p.item(option_item(o), o.doc);
-      if (auto words = condition_words(o.belongs_to); !words.empty())
-        p.prose(fmt::format("Only {}.", words));
+      condition(p, o.belongs_to);
       for (auto& [one, other] : tool.exclusive)
         if (o.name == one || o.name == other)
           p.prose(fmt::format("Not together with --{}.", o.name == one ? other : one));
@@ -128,8 +133,7 @@ void attach_section(Page& p, const Tool& tool) {
   p.begin("-tag -width Ds");
   for (auto& hook : tool.hooks) {
     p.item("Sy " + inline_words(hook.name));
-    if (auto words = condition_words(hook.when); !words.empty())
-      p.prose(fmt::format("Only {}.", words));
+    condition(p, hook.when);
     p.begin("-enum -compact");
     for (auto& candidate : hook.candidates) {
       p.item("");
@@ -168,24 +172,18 @@ void field_items(Page& p, const std::vector<Field>& fields) {
   for (auto& f : fields) {
     p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title), f.doc);
     // Such a field is omitted from the table only: JSON and CSV have all fields.
-    if (auto words = condition_words(f.only_with); !words.empty())
-      p.prose(fmt::format("Present only {}.", words));
+    condition(p, f.only_with, "Present only");
     if (!f.millisecond_title.empty())
       p.prose(fmt::format("With --milliseconds it is {}.", f.millisecond_title));
     if (!f.nanosecond_title.empty())
       p.prose(fmt::format("With --nanoseconds it is {}.", f.nanosecond_title));
     if (f.shown_with == "json")
       p.prose("Only in JSON and CSV.");
-    else if (auto words = condition_words(f.shown_with); !words.empty())
-      p.prose(fmt::format("Only {}.", words));
+    else
+      condition(p, f.shown_with);
     if (!f.table_only) p.macro(fmt::format("Pq Va {}", f.key));
   }
   p.end();
-}
-
-bool has(const Tool& tool, std::string_view option) {
-  auto all = all_options(tool);
-  return std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == option; });
 }
 
 /// Lets each kind of report write its part of the page.
@@ -307,7 +305,7 @@ void key_items(Page& p, const std::vector<OutputKey>& keys) {
   for (auto& k : keys) {
     auto type = k.unit.empty() ? k.type : fmt::format("{}, {}", k.type, k.unit);
     p.item(fmt::format("Va {} Pq {}", k.name, inline_words(type)), k.doc);
-    if (!k.when.empty()) p.prose(fmt::format("Only {}.", condition_words(k.when)));
+    condition(p, k.when);
     if (!k.members.empty()) key_items(p, k.members);
   }
   p.end();
