@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "coretap/sanitize.hpp"
+#include "metrics/otlp.hpp"
 #include "text/protobuf.hpp"
 
 namespace coretap::metrics {
@@ -54,7 +55,7 @@ inline void add_attribute(protozero::pbf_writer& to, protozero::pbf_tag_type tag
   });
 }
 
-/// `items`: metrics or records with their tags; adds this version of coretap and this host.
-std::string otlp_request(std::string_view version, std::string_view host, std::string_view items);
+/// `items`: metrics or records with their tags.
+std::string otlp_request(const OtlpResource& resource, std::string_view items);
 
 }  // namespace coretap::metrics
