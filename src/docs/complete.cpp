@@ -190,7 +190,6 @@ void complete_tool(Completions& to, const Tool& tool, const Words& words, std::s
     complete_option(to, line, exclusive);
   } else if (auto* positional = positional_at(tool, line.words)) {
     add_values(to, positional->complete, line.typed);
-    keep_matching(to.candidates, line.typed);
   }
 }
 

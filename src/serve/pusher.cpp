@@ -191,7 +191,6 @@ bool Pusher::connect(Signal& signal) {
           signal.pusher.failed(signal, strerror(EVUTIL_SOCKET_ERROR()));
       },
       &signal);
-  signal.answer.clear();
   auto& body = signal.queue.front().body;
   auto* out = bufferevent_get_output(signal.connection);
   auto head = fmt::format(
@@ -221,14 +220,12 @@ void Pusher::close(Signal& signal) {
 
 void Pusher::look_at_answer(Signal& signal, bool ended) {
   auto* in = bufferevent_get_input(signal.connection);
-  auto size = evbuffer_get_length(in);
-  auto old = signal.answer.size();
-  signal.answer.resize(old + std::min(size, kMostAnswer - old));
-  evbuffer_remove(in, signal.answer.data() + old, signal.answer.size() - old);
-  auto answer = parse_answer(signal.answer, ended);
+  auto size = std::min(evbuffer_get_length(in), kMostAnswer);
+  auto* bytes = evbuffer_pullup(in, static_cast<ev_ssize_t>(size));
+  auto answer = parse_answer({reinterpret_cast<const char*>(bytes), bytes ? size : 0}, ended);
   if (answer)
     answered(signal, *answer);
-  else if (ended || signal.answer.size() == kMostAnswer)
+  else if (ended || size == kMostAnswer)
     failed(signal, "it is no answer of an HTTP server");
 }
 

@@ -70,7 +70,6 @@ class Pusher {
     std::list<Request> queue = {};  ///< the first one is in progress, if there is a connection
     bufferevent* connection = nullptr;
     Fd place = {};  ///< a descriptor reserved against clients
-    std::string answer = {};
     Event late = {}, again = {};
     double pause = 0;  ///< seconds before the next attempt after a failure
     std::uint64_t taken = 0, refused = 0, failed = 0, items = 0;  ///< requests; items of the taken
