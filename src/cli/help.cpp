@@ -7,7 +7,6 @@
 
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
-#include "coretap/parse.hpp"
 
 namespace coretap {
 
@@ -143,19 +142,6 @@ std::string synopsis(const Tool& tool) {
 std::string condition_words(std::string_view when) {
   if (when.empty()) return {};
   return (when.starts_with('!') ? "without " : "with ") + condition_options(when);
-}
-
-std::string condition_options(std::string_view when) {
-  std::string text;
-  if (when.starts_with('!')) when.remove_prefix(1);
-  while (!when.empty()) {
-    auto word = take_until(when, '|');
-    if (!text.empty()) text += " or ";
-    text += word == "task-filter"   ? "a filter by task"
-            : word.starts_with('!') ? fmt::format("without --{}", word.substr(1))
-                                    : fmt::format("--{}", word);
-  }
-  return text;
 }
 
 std::vector<Argument> arguments(const Tool& tool) {

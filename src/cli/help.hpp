@@ -23,8 +23,6 @@ std::string wrap(std::string_view text, int indent, int columns = 80);
 /// The condition of a `when` in words: "with --queued", "without --queued", "with --pids or
 /// --tids", "with a filter by task"; empty if there is none.
 std::string condition_words(std::string_view when);
-/// Its options: "--pids or --tids".
-std::string condition_options(std::string_view when);
 
 /// An argument on the command line without a dash.
 struct Argument {

@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "coretap/sanitize.hpp"
-#include "metrics/otlp.hpp"
 #include "text/protobuf.hpp"
 
 namespace coretap::metrics {
@@ -55,6 +54,7 @@ inline void add_attribute(protozero::pbf_writer& to, protozero::pbf_tag_type tag
   });
 }
 
+struct OtlpResource;
 /// `items`: metrics or records with their tags.
 std::string otlp_request(const OtlpResource& resource, std::string_view items);
 
