@@ -1,4 +1,4 @@
-// What `coretap serve --print` writes, and the metrics that tests/golden keeps.
+// Output of `coretap serve --print`, and the metrics that tests/golden keeps.
 #pragma once
 #include <memory>
 #include <string>
