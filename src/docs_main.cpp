@@ -10,8 +10,7 @@
 
 #include "docs/documents.hpp"
 #include "docs/man.hpp"
-#include "docs/readme.hpp"
-#include "metrics/rules.hpp"
+#include "metrics/printed.hpp"
 
 namespace {
 

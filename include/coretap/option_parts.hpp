@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coretap/config.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap {
 
@@ -16,17 +17,36 @@ inline Error usage(std::string what, std::string hint = {}) {
 /// Parses seconds of an option ("--interval") or a positional argument ("INTERVAL").
 Result<double> take_seconds(std::string_view of, std::string_view text);
 /// A number from `least` to `most`.
-Result<std::uint64_t> take_number(std::string_view of, std::string_view text, std::uint64_t least,
-                                  std::uint64_t most,
-                                  std::optional<std::uint64_t> (*parse)(std::string_view));
+Result<std::uint64_t> take_number(
+    std::string_view of, std::string_view text, std::uint64_t least, std::uint64_t most,
+    std::optional<std::uint64_t> (*parse)(std::string_view) = parse_unsigned);
 /// Numbers from 1 to `most`, separated by commas.
 Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
                                              std::uint64_t most);
 
+/// Stores what was parsed, unless it is an error.
+template <class T, class To>
+Result<void> store(const Result<T>& from, To& to) {
+  if (!from) return from.error();
+  to = static_cast<To>(*from);
+  return {};
+}
+
 /// Marks an option as the same in every tool that has it.
 Option same_everywhere(Option option);
+/// The same for a list: if it is given twice, both apply.
+Option list_of(Option option);
+/// Text, stored where `place` says. `needs`: "a file", if empty text is refused.
+Option text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+            std::string_view needs, std::function<std::string&(Config&)> place = {},
+            Complete complete = Complete::nothing);
+/// One of these words; `take` gets its index.
+Option choice(std::string_view name, std::string_view metavar, std::string_view doc,
+              const std::vector<Completion>& words, void (*take)(Config&, std::size_t which));
+/// With another long name that similar tools have.
+Option also_named(std::string_view alias, Option option);
 /// A number, optionally with a binary suffix, from 1 to `most`; stored where `place` says.
-Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t most, std::uint64_t* (*place)(Config&));
 
 namespace shared {

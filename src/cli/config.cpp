@@ -17,16 +17,14 @@ std::string_view Config::text(std::string_view option) const {
 bool Config::holds(std::string_view condition) const {
   if (condition.empty()) return true;
   if (condition.front() == '!') return !holds(condition.substr(1));
-  while (true) {
-    auto bar = condition.find('|');
-    auto word = condition.substr(0, bar);
+  while (!condition.empty()) {
+    auto word = take_until(condition, '|');
     if (word.starts_with('!')   ? !given(word.substr(1))
         : word == "task-filter" ? filters_tasks()
                                 : given(word))
       return true;
-    if (bar == std::string_view::npos) return false;
-    condition.remove_prefix(bar + 1);
   }
+  return false;
 }
 
 bool Config::wants_path(std::string_view path) const {

@@ -83,19 +83,34 @@ std::string help_row(std::string words, std::string_view doc) {
   return words + '\n' + text;
 }
 
+std::vector<std::string_view> words_in(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    auto word = text.substr(0, text.find_first_of(" \n"));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string_view> paragraphs_in(std::string_view text) {
+  std::vector<std::string_view> paragraphs;
+  while (!text.empty()) {
+    paragraphs.push_back(text.substr(0, text.find("\n\n")));
+    text.remove_prefix(std::min(text.size(), paragraphs.back().size() + 2));
+  }
+  return paragraphs;
+}
+
 std::string wrap(std::string_view text, int indent, int columns) {
   std::string out, line;
   auto flush = [&] {
     if (!line.empty()) out += std::string(indent, ' ') + line + '\n';
     line.clear();
   };
-  while (!text.empty()) {
-    auto paragraph = text.substr(0, text.find("\n\n"));
-    text.remove_prefix(std::min(text.size(), paragraph.size() + 2));
-    while (!paragraph.empty()) {
-      auto word = paragraph.substr(0, paragraph.find_first_of(" \n"));
-      paragraph.remove_prefix(std::min(paragraph.size(), word.size() + 1));
-      if (word.empty()) continue;
+  for (auto paragraph : paragraphs_in(text)) {
+    if (!out.empty()) out += '\n';
+    for (auto word : words_in(paragraph)) {
       if (!line.empty() &&
           indent + line.size() + 1 + word.size() > static_cast<std::size_t>(columns))
         flush();
@@ -103,7 +118,6 @@ std::string wrap(std::string_view text, int indent, int columns) {
       line += word;
     }
     flush();
-    if (!text.empty()) out += '\n';
   }
   return out;
 }
@@ -127,18 +141,7 @@ std::string synopsis(const Tool& tool) {
 
 std::string condition_words(std::string_view when) {
   if (when.empty()) return {};
-  std::string text = when.front() == '!' ? "without " : "with ";
-  if (when.front() == '!') when.remove_prefix(1);
-  while (true) {
-    auto bar = when.find('|');
-    auto word = when.substr(0, bar);
-    text += word == "task-filter"   ? "a filter by task"
-            : word.starts_with('!') ? fmt::format("without --{}", word.substr(1))
-                                    : fmt::format("--{}", word);
-    if (bar == std::string_view::npos) return text;
-    when.remove_prefix(bar + 1);
-    text += " or ";
-  }
+  return (when.starts_with('!') ? "without " : "with ") + condition_options(when);
 }
 
 std::vector<Argument> arguments(const Tool& tool) {

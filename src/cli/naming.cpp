@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "coretap/nearest.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap {
 
@@ -71,6 +72,19 @@ Error no_such_tool(std::string_view word, std::string_view what,
   hint += "coretap list shows all tools, coretap --help all commands";
   if (auto few = tools_in_build(); !few.empty()) hint += "; " + few;
   return {fmt::format("{} '{}'", what, word), {}, hint, kUsage};
+}
+
+std::string condition_options(std::string_view when) {
+  std::string text;
+  if (when.starts_with('!')) when.remove_prefix(1);
+  while (!when.empty()) {
+    auto word = take_until(when, '|');
+    if (!text.empty()) text += " or ";
+    text += word == "task-filter"   ? "a filter by task"
+            : word.starts_with('!') ? fmt::format("without --{}", word.substr(1))
+                                    : fmt::format("--{}", word);
+  }
+  return text;
 }
 
 std::string meaning_of(const Called& called) {

@@ -40,6 +40,8 @@ std::string tools_in_build();
 /// else a similar name. `what`: "there is no tool" or another description of the word.
 Error no_such_tool(std::string_view word, std::string_view what = "there is no tool",
                    std::vector<std::string_view> known = {});
+/// The options of a condition (Config::holds): "--pids or --tids", "a filter by task".
+std::string condition_options(std::string_view when);
 /// "fsdist --type=ext4"; for a tool's own name its summary.
 std::string meaning_of(const Called& called);
 /// "ext4dist (--type=ext4), xfsdist (--type=xfs)"; empty if there are no aliases.

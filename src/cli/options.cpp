@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 
 namespace coretap {
@@ -84,7 +86,7 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
               Range range, Setting target, std::uint64_t unit, Setting present) {
   range.most = std::min(range.most, most_of(target, unit));
   return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-    auto n = take_number(fmt::format("--{}", name), text, range.least, range.most, parse_unsigned);
+    auto n = take_number(fmt::format("--{}", name), text, range.least, range.most);
     if (!n) return n.error();
     c.set(target, *n * unit);
     c.set(present, 1);
@@ -97,15 +99,53 @@ Option same_everywhere(Option option) {
   return option;
 }
 
-Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
-             std::uint64_t most, std::uint64_t* (*place)(Config&)) {
-  return same_everywhere(
-      value(0, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-        auto n = take_number(fmt::format("--{}", name), text, 1, most, parse_size);
-        if (!n) return n.error();
-        *place(c) = *n;
+Option list_of(Option option) {
+  option.adds_up = true;
+  return same_everywhere(std::move(option));
+}
+
+Option text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+            std::string_view needs, std::function<std::string&(Config&)> place, Complete complete) {
+  return same_everywhere(value(
+      letter, name, metavar, doc,
+      [=](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty() && !needs.empty())
+          return usage(fmt::format("--{}: needs {}", name, needs));
+        if (place) place(c) = text;
         return {};
-      }));
+      },
+      complete));
+}
+
+Option choice(std::string_view name, std::string_view metavar, std::string_view doc,
+              const std::vector<Completion>& words, void (*take)(Config&, std::size_t which)) {
+  auto apply = [=](Config& c, std::string_view text) -> Result<void> {
+    std::vector<std::string_view> known;
+    for (auto& one : words) {
+      if (one.word == text) {
+        take(c, known.size());
+        return {};
+      }
+      known.push_back(one.word);
+    }
+    auto last = known.back();
+    return usage(fmt::format("--{}: '{}' is not {} or {}", name, text,
+                             fmt::join(known.begin(), known.end() - 1, ", "), last),
+                 did_you_mean(text, known));
+  };
+  return one_of(same_everywhere(value(0, name, metavar, doc, apply)), [=] { return words; });
+}
+
+Option also_named(std::string_view alias, Option option) {
+  option.alias = alias;
+  return option;
+}
+
+Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+             std::uint64_t most, std::uint64_t* (*place)(Config&)) {
+  return same_everywhere(value(letter, name, metavar, doc, [=](Config& c, std::string_view text) {
+    return store(take_number(fmt::format("--{}", name), text, 1, most, parse_size), *place(c));
+  }));
 }
 
 std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {
@@ -120,7 +160,7 @@ Positional shared::threshold(std::string_view metavar, std::uint64_t unit, std::
       .metavar = metavar,
       .doc = otherwise.empty() ? std::string(doc) : fmt::format("{} (default: {})", doc, otherwise),
       .apply = [=](Config& c, std::string_view text) -> Result<void> {
-        auto n = take_number(metavar, text, 0, most_of(target, unit), parse_unsigned);
+        auto n = take_number(metavar, text, 0, most_of(target, unit));
         if (!n) return n.error();
         c.set(target, *n * unit);
         return {};

@@ -21,12 +21,6 @@ namespace coretap::shared {
 
 namespace {
 
-/// A list option: values of repeated options are combined.
-Option list_of(Option option) {
-  option.adds_up = true;
-  return same_everywhere(std::move(option));
-}
-
 template <class Take>
 Result<void> each_word(std::string_view text, const Take& take) {
   while (true) {
@@ -60,7 +54,7 @@ Option ppid(char letter, Setting wanted) {
   return same_everywhere(value(
       letter, "ppid", "PID", "only children of this process",
       [=](Config& c, std::string_view text) -> Result<void> {
-        auto pid = take_number("--ppid", text, 1, INT32_MAX, parse_unsigned);
+        auto pid = take_number("--ppid", text, 1, INT32_MAX);
         if (!pid) return pid.error();
         // A parent that does not exist has no children.
         if (kill(static_cast<pid_t>(*pid), 0) && errno != EPERM)
@@ -150,6 +144,15 @@ Option name(char letter) {
 }
 
 namespace {
+/// Options that select a cgroup cannot be combined.
+Result<void> check_cgroup(const Config& c, std::string_view name, std::string_view text,
+                          std::string_view needs) {
+  if (text.empty()) return usage(fmt::format("--{}: needs {}", name, needs));
+  if (c.tasks.cgroup.empty()) return {};
+  return usage(fmt::format("--{}: another option has set the cgroup", name),
+               "give one of --cgroup, --container, --pod and --unit");
+}
+
 using Find = Result<std::string> (Containers::*)(std::string_view);
 
 Option in_found(std::string_view name, std::string_view metavar, std::string_view doc, Find find,
@@ -157,15 +160,9 @@ Option in_found(std::string_view name, std::string_view metavar, std::string_vie
   return same_everywhere(value(
       0, name, metavar, doc,
       [=](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage(fmt::format("--{}: needs a name", name));
-        if (!c.tasks.cgroup.empty())
-          return usage(fmt::format("--{}: another option has set the cgroup", name),
-                       "give one of --cgroup, --container, --pod and --unit");
+        if (auto r = check_cgroup(c, name, text, "a name"); !r) return r;
         Containers here;
-        auto path = (here.*find)(text);
-        if (!path) return path.error();
-        c.tasks.cgroup = *path;
-        return {};
+        return store((here.*find)(text), c.tasks.cgroup);
       },
       complete));
 }
@@ -192,10 +189,7 @@ Option cgroup(char letter) {
       "only tasks in this cgroup (version 2) or below it; a path, absolute or below the "
       "cgroup mount, or an id",
       [](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage("--cgroup: needs a path or an id");
-        if (!c.tasks.cgroup.empty())
-          return usage("--cgroup: another option has set the cgroup",
-                       "give one of --cgroup, --container, --pod and --unit");
+        if (auto r = check_cgroup(c, "cgroup", text, "a path or an id"); !r) return r;
         c.tasks.cgroup = text;
         return {};
       },
@@ -225,34 +219,24 @@ Error unknown_syscall(std::string_view name) {
 }  // namespace
 
 Option syscalls(char letter, Setting wanted, Setting some) {
-  auto option = same_everywhere(value(
+  return list_of(value(
       letter, "syscall", "NAME,...", "only these system calls",
-      [=](Config& c, std::string_view text) -> Result<void> {
-        while (true) {
-          auto name = text.substr(0, text.find(','));
+      [=](Config& c, std::string_view text) {
+        c.set(some, 1);
+        return each_word(text, [&](std::string_view name) -> Result<void> {
           auto indices = syscall_indices(name);
           if (indices.empty()) return unknown_syscall(name);
           for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
-          if (name.size() == text.size()) break;
-          text.remove_prefix(name.size() + 1);
-        }
-        c.set(some, 1);
-        return {};
+          return {};
+        });
       },
       Complete::syscall));
-  option.adds_up = true;
-  return option;
 }
 
 Option disk() {
   return same_everywhere(value(
       'd', "disk", "DISK", "only this disk: a name as in /sys/block, or MAJOR:MINOR",
-      [](Config& c, std::string_view text) -> Result<void> {
-        auto number = find_disk(text);
-        if (!number) return number.error();
-        c.places.disk = *number;
-        return {};
-      },
+      [](Config& c, std::string_view text) { return store(find_disk(text), c.places.disk); },
       Complete::disk));
 }
 
@@ -260,10 +244,7 @@ Option request_disk() {
   auto option = disk();
   option.apply = [find = option.apply](Config& c, std::string_view text) -> Result<void> {
     if (auto found = find(c, text); !found) return found;
-    auto number = disk_of_requests(*c.places.disk);
-    if (!number) return number.error();
-    c.places.disk = *number;
-    return {};
+    return store(disk_of_requests(*c.places.disk), c.places.disk);
   };
   return option;
 }

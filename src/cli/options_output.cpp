@@ -6,19 +6,14 @@
 
 #include "base/colour.hpp"
 #include "base/rate_limit.hpp"
-#include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
 
 Option output(char letter) {
-  return same_everywhere(value(
-      letter, "output", "FILE", "write to FILE (replaced if it exists) instead of standard output",
-      [](Config&, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage("--output: needs a file");
-        return {};
-      },
-      Complete::file));
+  return text(letter, "output", "FILE",
+              "write to FILE (replaced if it exists) instead of standard output", "a file", {},
+              Complete::file);
 }
 
 namespace {
@@ -54,109 +49,81 @@ std::vector<Option> output_files() {
 }
 
 Option max_rate() {
-  return limit("max-rate", "N",
+  return limit(0, "max-rate", "N",
                "show at most N events per second; others are counted as limited, not as lost",
                RateLimit::kMost, [](Config& c) { return &c.events.per_second; });
 }
 
 Option color() {
-  static constexpr std::pair<std::string_view, ColourMode> kModes[] = {
-      {"auto", ColourMode::automatic},
-      {"always", ColourMode::always},
-      {"never", ColourMode::never}};
-  auto option =
-      one_of(same_everywhere(value(
-                 0, "color", "WHEN",
-                 "colours: auto (default), on terminals unless NO_COLOR is set; always; never",
-                 [](Config&, std::string_view text) -> Result<void> {
-                   for (auto& [name, mode] : kModes)
-                     if (text == name) {
-                       set_colour_mode(mode);
-                       return {};
-                     }
-                   return usage(fmt::format("--color: '{}' is not auto, always or never", text),
-                                did_you_mean(text, {"auto", "always", "never"}));
-                 })),
-             [] {
-               return std::vector<Completion>{
-                   {"auto", "on terminals, unless NO_COLOR is set"}, {"always", ""}, {"never", ""}};
-             });
-  option.alias = "colour";
-  return option;
+  return also_named(
+      "colour",
+      choice("color", "WHEN",
+             "colours: auto (default), on terminals unless NO_COLOR is set; always; never",
+             {{"auto", "on terminals, unless NO_COLOR is set"}, {"always"}, {"never"}},
+             [](Config&, std::size_t which) {
+               constexpr ColourMode kModes[] = {ColourMode::automatic, ColourMode::always,
+                                                ColourMode::never};
+               set_colour_mode(kModes[which]);
+             }));
 }
 
 Option kernel_stack() {
   return same_everywhere(flag('K', "kernel-stack", "print the kernel stack of each event"));
 }
 Option extended() {
-  auto o = same_everywhere(flag('e', "extended", "print more columns"));
-  o.alias = "extended-fields";
-  return o;
+  return also_named("extended-fields",
+                    same_everywhere(flag('e', "extended", "print more columns")));
 }
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
 
 Option max_events(char letter) {
-  auto o = limit("max-events", "N", "end when N events have been shown", 1ULL << 40,
-                 [](Config& c) { return &c.events.most; });
-  o.letter = letter;
-  return o;
+  return limit(letter, "max-events", "N", "end when N events have been shown", 1ULL << 40,
+               [](Config& c) { return &c.events.most; });
 }
 
 Option max_keys() {
-  return limit("max-keys", "N", "maximum distinct keys (default: scaled to the machine)", 1 << 24,
-               [](Config& c) { return &c.rows.max_keys; });
+  return limit(0, "max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
+               1 << 24, [](Config& c) { return &c.rows.max_keys; });
 }
 
 Option top(char letter) {
-  auto o = limit("top", "ROWS", "show only the first ROWS rows", 1 << 24,
-                 [](Config& c) { return &c.rows.top; });
-  o.letter = letter;
-  return o;
+  return limit(letter, "top", "ROWS", "show only the first ROWS rows", 1 << 24,
+               [](Config& c) { return &c.rows.top; });
 }
 Option sort(char letter) {
-  return same_everywhere(value(
-      letter, "sort", "KEY", "sort rows by KEY, descending",
-      [](Config& c, std::string_view text) -> Result<void> {
-        c.rows.sort = text;
-        return {};
-      },
-      Complete::sort_key));
+  return text(
+      letter, "sort", "KEY", "sort rows by KEY, descending", {},
+      [](Config& c) -> std::string& { return c.rows.sort; }, Complete::sort_key);
 }
 
 Option by() {
-  auto o = same_everywhere(
-      value(0, "by", "KEY,...", "add up rows by only these keys of the JSON output, such as comm",
-            [](Config& c, std::string_view text) -> Result<void> {
-              bool all = take_parts(text, [&](std::string_view key) {
-                c.rows.by.emplace_back(key);
-                return !key.empty();
-              });
-              if (!all || c.rows.by.empty())
-                return usage(fmt::format("--by: '{}' is not a list of keys", text));
-              return {};
-            }));
-  o.adds_up = true;
-  return o;
+  return list_of(value(0, "by", "KEY,...",
+                       "add up rows by only these keys of the JSON output, such as comm",
+                       [](Config& c, std::string_view text) -> Result<void> {
+                         bool all = take_parts(text, [&](std::string_view key) {
+                           c.rows.by.emplace_back(key);
+                           return !key.empty();
+                         });
+                         if (!all || c.rows.by.empty())
+                           return usage(fmt::format("--by: '{}' is not a list of keys", text));
+                         return {};
+                       }));
 }
 
 Option percentiles(std::string_view doc) {
   auto o = same_everywhere(
       value(0, "percentiles", "P,...", doc, [](Config& c, std::string_view text) -> Result<void> {
         c.rows.percentiles.clear();
-        for (auto rest = text;;) {
-          auto comma = rest.find(',');
-          auto word = rest.substr(0, comma);
-          double percent = 0;
+        bool good = take_parts(text, [&](std::string_view word) {
+          double& percent = c.rows.percentiles.emplace_back();
           auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), percent);
-          if (error != std::errc{} || end != word.data() + word.size() ||
-              !(percent >= 0 && percent <= 100))
-            return usage(
-                fmt::format("--percentiles: '{}' is not a list of numbers from 0 to 100", text),
-                "separate them by commas: 50,99,99.9");
-          c.rows.percentiles.push_back(percent);
-          if (comma == std::string_view::npos) break;
-          rest.remove_prefix(comma + 1);
-        }
+          return error == std::errc{} && end == word.data() + word.size() && percent >= 0 &&
+                 percent <= 100;
+        });
+        if (!good)
+          return usage(
+              fmt::format("--percentiles: '{}' is not a list of numbers from 0 to 100", text),
+              "separate them by commas: 50,99,99.9");
         std::sort(c.rows.percentiles.begin(), c.rows.percentiles.end());
         return {};
       }));
@@ -168,24 +135,18 @@ Option overall() {
 }
 
 std::vector<Option> screen() {
-  auto rows = top('r');
-  rows.alias = "maxrows";
   return {
       same_everywhere(flag('C', "noclear", "print reports one after another, not over each other")),
-      rows, sort()};
+      also_named("maxrows", top('r')), sort()};
 }
 
 Option heatmap() {
-  auto o = same_everywhere(value(
+  auto o = text(
       0, "heatmap", "[FILE]",
       "print each histogram as a line, every second if no interval is given; with a FILE that "
       "ends in .svg, write an interactive heat map to it at the end instead (--heatmap=-: "
       "standard output)",
-      [](Config& c, std::string_view text) -> Result<void> {
-        c.files.heatmap = text;
-        return {};
-      },
-      Complete::file));
+      {}, [](Config& c) -> std::string& { return c.files.heatmap; }, Complete::file);
   o.optional_suffix = ".svg";
   return o;
 }

@@ -6,25 +6,17 @@
 namespace coretap::shared {
 
 Option library(char letter, std::string_view alias) {
-  auto o = same_everywhere(value(
-      letter, "library", "PATH", "the library or program to probe, instead of those found",
-      [](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage("--library: needs a path");
-        c.probes.library = text;
-        return {};
-      },
-      Complete::file));
-  o.alias = alias;
-  return o;
+  return also_named(
+      alias,
+      text(
+          letter, "library", "PATH", "the library or program to probe, instead of those found",
+          "a path", [](Config& c) -> std::string& { return c.probes.library; }, Complete::file));
 }
 
 Option symbols_prefix(char letter) {
-  return same_everywhere(value(letter, "symbols-prefix", "PREFIX",
-                               "prefix of the allocator's function names, such as je_",
-                               [](Config& c, std::string_view text) -> Result<void> {
-                                 c.probes.prefix = text;
-                                 return {};
-                               }));
+  return text(letter, "symbols-prefix", "PREFIX",
+              "prefix of the allocator's function names, such as je_", {},
+              [](Config& c) -> std::string& { return c.probes.prefix; });
 }
 
 Positional target_arguments(std::string_view otherwise) {
@@ -48,7 +40,7 @@ Option regular_expressions(char letter) {
 }
 
 Option max_probes() {
-  return limit("max-probes", "N",
+  return limit(0, "max-probes", "N",
                "maximum places to attach one by one (default: 1000); more take long", 1 << 20,
                [](Config& c) { return &c.probes.most; });
 }

@@ -23,7 +23,7 @@ Option frequency(std::string_view doc, std::uint64_t most) {
         auto kernels = read_number("/proc/sys/kernel/perf_event_max_sample_rate");
         auto limit =
             kernels && *kernels > 0 ? std::min(most, static_cast<std::uint64_t>(*kernels)) : most;
-        auto n = take_number("--frequency", text, 1, limit, parse_unsigned);
+        auto n = take_number("--frequency", text, 1, limit);
         if (!n) {
           auto error = n.error();
           if (limit < most) error.hint = fmt::format("{} is {}", kMaxRate, limit);
@@ -38,7 +38,7 @@ Option sample_period(char letter, std::string_view doc, std::uint64_t least,
                      std::string_view alias) {
   auto o = same_everywhere(
       value(letter, "period", "PERIOD", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        auto n = take_number("--period", text, least, kMostPeriod, parse_unsigned);
+        auto n = take_number("--period", text, least, kMostPeriod);
         if (!n) return n.error();
         c.sampling = every(*n);
         return {};
@@ -54,10 +54,8 @@ Option cpu(char letter) {
         auto n = parse_unsigned(text);
         auto all = online_cpus();
         if (!n || std::find(all.begin(), all.end(), static_cast<int>(*n)) == all.end())
-          return Error{fmt::format("--cpu: there is no CPU '{}'", text),
-                       {},
-                       "/sys/devices/system/cpu/online lists them",
-                       kUsage};
+          return usage(fmt::format("--cpu: there is no CPU '{}'", text),
+                       "/sys/devices/system/cpu/online lists them");
         c.places.cpu = static_cast<std::uint32_t>(*n);
         return {};
       },

@@ -1,7 +1,6 @@
 // Options for unwinding, storing and printing stacks, and for the off-CPU waits that count.
 #include <fmt/format.h>
 
-#include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
@@ -9,15 +8,12 @@ namespace coretap::shared {
 Option stack_depth() {
   return same_everywhere(value(
       0, "perf-max-stack-depth", "FRAMES", "frames kept of each stack, 127 at most (default: 127)",
-      [](Config& c, std::string_view text) -> Result<void> {
-        auto n = take_number("--perf-max-stack-depth", text, 1, 127, parse_unsigned);
-        if (!n) return n.error();
-        c.stacks.depth = static_cast<std::uint32_t>(*n);
-        return {};
+      [](Config& c, std::string_view text) {
+        return store(take_number("--perf-max-stack-depth", text, 1, 127), c.stacks.depth);
       }));
 }
 Option stack_storage() {
-  return limit("stack-storage-size", "STACKS",
+  return limit(0, "stack-storage-size", "STACKS",
                "maximum unique stacks (default: scaled to the machine's memory)", 1 << 24,
                [](Config& c) { return &c.stacks.most; });
 }
@@ -34,14 +30,9 @@ namespace {
 /// An output file written at the end; stacks are then printed only on request.
 Option file_at_end(std::string_view name, std::string_view doc,
                    std::string Config::Files::*member) {
-  return same_everywhere(value(
-      0, name, "FILE", doc,
-      [name, member](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage(fmt::format("--{}: needs a file's name, or -", name));
-        c.files.*member = text;
-        return {};
-      },
-      Complete::file));
+  return text(
+      0, name, "FILE", doc, "a file's name, or -",
+      [member](Config& c) -> std::string& { return c.files.*member; }, Complete::file);
 }
 
 }  // namespace
@@ -63,34 +54,24 @@ Option pprof() {
 }
 
 Option unwind() {
-  return one_of(
-      same_everywhere(value(
-          0, "unwind", "HOW",
-          "how user stacks are walked: auto (default), with the unwind tables of programs and "
-          "libraries, and with frame pointers where there are none; fp, with frame pointers "
-          "only; off, only the current instruction address",
-          [](Config& c, std::string_view text) -> Result<void> {
-            if (text == "auto")
-              c.stacks.unwind = Config::Stacks::automatic;
-            else if (text == "fp")
-              c.stacks.unwind = Config::Stacks::frame_pointers;
-            else if (text == "off")
-              c.stacks.unwind = Config::Stacks::no_walk;
-            else
-              return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text),
-                           did_you_mean(text, {"auto", "fp", "off"}));
-            return {};
-          })),
-      [] {
-        return std::vector<Completion>{{"auto", "unwind tables, and frame pointers without them"},
-                                       {"fp", "frame pointers only"},
-                                       {"off", "only the current instruction"}};
-      });
+  return choice("unwind", "HOW",
+                "how user stacks are walked: auto (default), with the unwind tables of programs "
+                "and libraries, and with frame pointers where there are none; fp, with frame "
+                "pointers only; off, only the current instruction address",
+                {{"auto", "unwind tables, and frame pointers without them"},
+                 {"fp", "frame pointers only"},
+                 {"off", "only the current instruction"}},
+                [](Config& c, std::size_t which) {
+                  constexpr Config::Stacks::Unwind kWays[] = {Config::Stacks::automatic,
+                                                              Config::Stacks::frame_pointers,
+                                                              Config::Stacks::no_walk};
+                  c.stacks.unwind = kWays[which];
+                });
 }
 
 Option unwind_memory() {
   constexpr std::uint64_t kLeast = 4096;
-  auto option = limit("unwind-memory", "SIZE",
+  auto option = limit(0, "unwind-memory", "SIZE",
                       "memory for unwind tables of running programs and libraries (default: 64M)",
                       1 << 30, [](Config& c) { return &c.stacks.unwind_memory; });
   option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {

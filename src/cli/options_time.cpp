@@ -10,11 +10,8 @@ namespace {
 using Schedule = Config::Schedule;
 
 auto taking(std::string of, double Schedule::*member) {
-  return [of = std::move(of), member](Config& c, std::string_view text) -> Result<void> {
-    auto s = take_seconds(of, text);
-    if (!s) return s.error();
-    c.schedule.*member = *s;
-    return {};
+  return [of = std::move(of), member](Config& c, std::string_view text) {
+    return store(take_seconds(of, text), c.schedule.*member);
   };
 }
 
@@ -50,11 +47,8 @@ std::vector<Positional> interval_count(double otherwise) {
   if (otherwise > 0) interval.otherwise = fmt::format("{:g}", otherwise);
   Positional count = {.metavar = "COUNT",
                       .doc = "number of reports; without it until Ctrl-C",
-                      .apply = [](Config& c, std::string_view text) -> Result<void> {
-                        auto n = take_number("COUNT", text, 1, UINT64_MAX, parse_unsigned);
-                        if (!n) return n.error();
-                        c.schedule.count = *n;
-                        return {};
+                      .apply = [](Config& c, std::string_view text) {
+                        return store(take_number("COUNT", text, 1, UINT64_MAX), c.schedule.count);
                       }};
   return {interval, count};
 }

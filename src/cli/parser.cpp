@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <optional>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -43,14 +43,9 @@ std::optional<std::string_view> condition_of(const Tool& tool,
   return {};
 }
 
-bool shows_containers(const Tool& tool) {
-  auto shows = [](const Report& report) {
-    return std::ranges::any_of(report->fields(), [](auto& f) {
-      return f.key == "container" && f.only_with != kNamedByOnly;
-    });
-  };
-  return shows(tool.report) ||
-         std::ranges::any_of(tool.other_reports, [&](auto& other) { return shows(other.report); });
+bool shows_containers(const ReportKind& kind) {
+  return std::ranges::any_of(
+      kind.fields(), [](auto& f) { return f.key == "container" && f.only_with != kNamedByOnly; });
 }
 
 bool adds_up_by_keys(const ReportKind& kind) {
@@ -84,54 +79,41 @@ Result<void> give_options_of_keys(const Tool& tool, Config& c) {
 std::vector<Option> common_options(const Tool& tool) {
   using namespace shared;
   auto simple = [](char letter, std::string_view name, std::string_view doc) {
-    return Option{letter,
-                  name,
-                  {},
-                  doc,
-                  [](Config&, std::string_view) -> Result<void> { return {}; },
-                  {},
-                  Complete::nothing,
-                  true};
+    return same_everywhere(flag(letter, name, doc));
   };
-  std::vector<Option> all;
   auto has = [&](std::string_view wanted) {
     return std::ranges::any_of(tool.options, [&](auto& o) { return o.name == wanted; });
   };
-  if (has("pid")) all.push_back(not_pid());
-  if (has("comm")) all = joined({all, {name(), not_comm()}});
-  if (has("cgroup")) all = joined({all, container_filters()});
-  if (shows_containers(tool)) all.push_back(containers());
-  if (auto when = condition_of(tool, [](auto& kind) { return kind.names_processes(); }))
-    all = joined({all, belonging_to(*when, {simple(0, "include-self",
-                                                   "also show the activity of coretap itself")})});
+  std::vector<Option> all;
+  auto add = [&](const std::vector<Option>& more) { all = joined({all, more}); };
+  auto add_if = [&](const std::function<bool(const ReportKind&)>& wanted,
+                    const std::vector<Option>& more) {
+    if (auto when = condition_of(tool, wanted)) add(belonging_to(*when, more));
+  };
+  if (has("pid")) add({not_pid()});
+  if (has("comm")) add({name(), not_comm()});
+  if (has("cgroup")) add(container_filters());
+  if (condition_of(tool, shows_containers)) add({containers()});
+  add_if(&ReportKind::names_processes,
+         {simple(0, "include-self", "also show the activity of coretap itself")});
   bool intervals =
       std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; });
-  if (intervals) all.push_back(interval());
-  if (auto when = condition_of(tool, [](auto& kind) { return kind.has_histograms(); });
-      when && (intervals || has("interval")))
-    all = joined({all, belonging_to(*when, {heatmap()})});
-  if (auto when = condition_of(tool, adds_up_by_keys))
-    all = joined({all, belonging_to(*when, {by()})});
-  all.push_back(duration());
-  all.push_back(output());
-  all = joined({all, output_files()});
-  all.push_back(color());
-  all.push_back(simple('j', "json", "one JSON object per line"));
-  all.push_back(csv());
-  all.push_back(simple(0, "strict", "exit with status 4 if data was lost"));
-  all.push_back(simple(0, "exit-status", "with -- COMMAND: exit with its exit status"));
-  if (auto when = condition_of(tool, [](auto& kind) { return !kind.ring_doc().empty(); }))
-    all =
-        joined({all, belonging_to(*when, {limit("ring-size", "BYTES", ring_doc(tool), 1 << 30,
-                                                [](Config& c) { return &c.events.ring_bytes; })})});
-  if (auto when = condition_of(tool, [](auto& kind) { return kind.name() == "event"; }))
-    all = joined({all, belonging_to(*when, {max_rate()})});
-  all.push_back(
-      simple(0, "explain", "show which attach points would be used here, and why, then exit"));
-  all.push_back(simple('v', "verbose",
-                       "print attach points, and the verifier's log if a program is refused"));
-  all.push_back(simple('h', "help", "print this help"));
-  all.push_back(simple('V', "version", "print the version"));
+  if (intervals) add({interval()});
+  if (intervals || has("interval")) add_if(&ReportKind::has_histograms, {heatmap()});
+  add_if(adds_up_by_keys, {by()});
+  add({duration(), output()});
+  add(output_files());
+  add({color(), simple('j', "json", "one JSON object per line"), csv(),
+       simple(0, "strict", "exit with status 4 if data was lost"),
+       simple(0, "exit-status", "with -- COMMAND: exit with its exit status")});
+  add_if([](auto& kind) { return !kind.ring_doc().empty(); },
+         {limit(0, "ring-size", "BYTES", ring_doc(tool), 1 << 30,
+                [](Config& c) { return &c.events.ring_bytes; })});
+  add_if([](auto& kind) { return kind.name() == "event"; }, {max_rate()});
+  add({simple(0, "explain", "show which attach points would be used here, and why, then exit"),
+       simple('v', "verbose",
+              "print attach points, and the verifier's log if a program is refused"),
+       simple('h', "help", "print this help"), simple('V', "version", "print the version")});
   return all;
 }
 
@@ -187,34 +169,17 @@ Error refused_option(std::string see, const std::vector<Option>& options, std::s
   return usage(fmt::format("unknown option {}", typed), see);
 }
 
-/// Text for a condition: "--events", "--index or --unusable", "a filter by task"; with `given` only
-/// the options that are on the command line.
-std::string names_of(std::string_view condition, const Config* given = nullptr) {
-  std::string names;
-  if (condition.starts_with('!')) condition.remove_prefix(1);
-  for (auto rest = condition;;) {
-    auto bar = rest.find('|');
-    auto word = rest.substr(0, bar);
-    if (!given || given->holds(word)) {
-      if (!names.empty()) names += " or ";
-      names += word == "task-filter" ? "a filter by task" : fmt::format("--{}", word);
-      if (given) return names;
-    }
-    if (bar == std::string_view::npos) return names;
-    rest.remove_prefix(bar + 1);
-  }
-}
-
 /// Rejects options without effect or conflicting in this combination.
 Result<void> check_conditions(const std::vector<Option>& options, const Config& c,
                               const std::string& see) {
   for (auto& o : options) {
     if (!c.given(o.name) || c.holds(o.belongs_to)) continue;
-    if (o.belongs_to.starts_with('!'))
-      return usage(
-          fmt::format("--{} and {} cannot be used together", o.name, names_of(o.belongs_to, &c)),
-          see);
-    return usage(fmt::format("--{} needs {}", o.name, names_of(o.belongs_to)), see);
+    if (!o.belongs_to.starts_with('!'))
+      return usage(fmt::format("--{} needs {}", o.name, condition_options(o.belongs_to)), see);
+    auto others = o.belongs_to.substr(1), other = take_until(others, '|');
+    while (!c.holds(other)) other = take_until(others, '|');
+    return usage(
+        fmt::format("--{} and {} cannot be used together", o.name, condition_options(other)), see);
   }
   return {};
 }
@@ -225,14 +190,13 @@ std::vector<Option> all_options(const Tool& tool) {
   auto all = tool.options;
   for (auto& o : common_options(tool)) {
     // The tool's definition of a common option (another letter) takes precedence.
-    bool has = false;
-    for (auto& own : tool.options) {
-      has |= own.name == o.name;
-      if (own.letter && own.letter == o.letter) o.letter = 0;
-    }
-    for (auto& other : tool.elsewhere)
-      if (other.letter == o.letter) o.letter = 0;
-    if (!has) all.push_back(std::move(o));
+    auto same_name = [&](auto& own) { return own.name == o.name; };
+    auto same_letter = [&](auto& own) { return own.letter == o.letter; };
+    if (std::ranges::any_of(tool.options, same_name)) continue;
+    if (std::ranges::any_of(tool.options, same_letter) ||
+        std::ranges::any_of(tool.elsewhere, same_letter))
+      o.letter = 0;
+    all.push_back(std::move(o));
   }
   return all;
 }
@@ -268,54 +232,47 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
                                               const std::vector<Elsewhere>& elsewhere) {
   Config& c = invocation.config;
   std::string letters = ":";
-  std::vector<std::string> names;
+  std::list<std::string> names;
   std::vector<option> longs;
-  names.reserve(4 * options.size() + elsewhere.size());
+  auto add = [&](std::string_view name, int has_value, int number) {
+    if (name.empty()) return;
+    longs.push_back({names.emplace_back(name).c_str(), has_value, nullptr, number});
+  };
   constexpr int kFirst = 1000;  // larger than any letter
   constexpr int kElse = 2000, kUsageWords = 3000;
-  for (std::size_t i = 0; i < options.size(); i++) {
-    auto& o = options[i];
+  for (int i = 0; auto& o : options) {
     int has_value = o.metavar.empty()           ? no_argument
                     : o.optional_suffix.empty() ? required_argument
                                                 : optional_argument;
     if (o.letter) letters += std::string(1, o.letter) + (has_value ? ":" : "");
     for (auto name : {o.name, o.alias}) {
-      if (name.empty()) continue;
+      add(name, has_value, kFirst + i);
       // Other suites write some names with underscores.
       auto underscored = std::string(name);
       std::ranges::replace(underscored, '-', '_');
-      for (auto& spelling : {std::string(name), underscored}) {
-        names.push_back(spelling);
-        longs.push_back({names.back().c_str(), has_value, nullptr, kFirst + static_cast<int>(i)});
-      }
+      add(underscored, has_value, kFirst + i);
     }
+    i++;
   }
-  for (std::size_t i = 0; i < elsewhere.size(); i++) {
-    if (elsewhere[i].letter) letters += elsewhere[i].letter;
-    if (elsewhere[i].name.empty()) continue;
-    names.emplace_back(elsewhere[i].name);
-    longs.push_back(
-        {names.back().c_str(), optional_argument, nullptr, kElse + static_cast<int>(i)});
+  for (int i = 0; auto& other : elsewhere) {
+    if (other.letter) letters += other.letter;
+    add(other.name, optional_argument, kElse + i++);
   }
-  longs.push_back({"usage", no_argument, nullptr, kUsageWords});
+  add("usage", no_argument, kUsageWords);
   longs.push_back({});
 
   // The words after -- are a command with its own options.
-  std::vector<std::string> own;
-  bool command = false;
-  own.emplace_back(command_name);
-  for (auto& a : arguments) {
-    if (command) {
-      c.command.push_back(a);
-    } else if (a == "--") {
-      command = true;
-    } else if (own.size() > 1 && takes_next(options, own.back(), a)) {
-      own.back() += '=' + a;
-    } else {
-      own.push_back(a);
-    }
+  auto dashes = std::ranges::find(arguments, "--");
+  if (dashes != arguments.end()) {
+    c.command.assign(dashes + 1, arguments.end());
+    if (c.command.empty()) return usage("-- needs a command after it");
   }
-  if (command && c.command.empty()) return usage("-- needs a command after it");
+  std::vector<std::string> own{std::string(command_name)};
+  for (auto word = arguments.begin(); word != dashes; ++word)
+    if (own.size() > 1 && takes_next(options, own.back(), *word))
+      own.back() += '=' + *word;
+    else
+      own.push_back(*word);
   std::vector<char*> argv;
   argv.reserve(own.size() + 1);
   for (auto& a : own) argv.push_back(a.data());
@@ -349,14 +306,10 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
       if (optopt >= kFirst) return usage(fmt::format("option {} takes no value", name), see);
       return refused_option(see, options, name);
     }
-    const Option* o = nullptr;
-    if (found >= kFirst) {
-      o = &options[found - kFirst];
-    } else {
-      for (auto& candidate : options)
-        if (candidate.letter == found) o = &candidate;
-    }
-    if (!o) return usage(fmt::format("unknown option {}", word), see);
+    auto o = found >= kFirst
+                 ? options.begin() + (found - kFirst)
+                 : std::ranges::find(options, static_cast<char>(found), &Option::letter);
+    if (o == options.end()) return usage(fmt::format("unknown option {}", word), see);
     std::string_view text = optarg && !o->metavar.empty() ? optarg : "";
     if (o->name == "help") invocation.what = Invocation::help;
     if (o->name == "version") invocation.what = Invocation::version;

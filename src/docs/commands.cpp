@@ -8,6 +8,7 @@
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
 #include "docs/completion_scripts.hpp"
@@ -25,85 +26,60 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+int failed(std::string_view command, Error error) {
+  error.what = fmt::format("{}: {}", command, error.what);
+  return print_error("coretap", error);
+}
+
 int no_such(std::string_view what) {
   std::vector<std::string_view> known;
   for (auto& command : commands()) known.push_back(command.name);
-  print_error("coretap", no_such_tool(what, "there is no tool or command", std::move(known)));
-  return kUsage;
+  return print_error("coretap",
+                     no_such_tool(what, "there is no tool or command", std::move(known)));
 }
 
 int run_help(const Config&, const Words& words) {
-  Sink out;
-  if (words.empty())
-    out.write(overview());
-  else if (auto call = called(words[0]); call.tool)
-    out.write(help_text(build(*call.tool)));
-  else if (auto* command = find_command(words[0]))
-    out.write(help_text(*command));
-  else
-    return no_such(words[0]);
-  return end_of(out);
+  if (words.empty()) return print_text(overview());
+  if (auto call = called(words[0]); call.tool) return print_text(help_text(build(*call.tool)));
+  if (auto* command = find_command(words[0])) return print_text(help_text(*command));
+  return no_such(words[0]);
 }
 
 int run_doctor_of(const Config& config, const Words& words) {
-  for (auto& word : words) {
-    if (called(word).tool) continue;
-    auto error = no_such_tool(word);
-    error.what.insert(0, "doctor: ");
-    print_error("coretap", error);
-    return kUsage;
-  }
+  for (auto& word : words)
+    if (!called(word).tool) return failed("doctor", no_such_tool(word));
   return run_doctor(config, words);
 }
 
 int run_version(const Config&, const Words&) {
-  Sink out;
-  out.line(fmt::format("coretap {}", kVersion));
-  out.line(build_words());
-  return end_of(out);
+  return print_text(fmt::format("coretap {}\n{}\n", kVersion, build_words()));
 }
 
 int run_completion(const Config&, const Words& words) {
   auto script = completion_script(words[0]);
-  if (script.empty()) {
-    print_error("coretap", {fmt::format("completion: there is no script for '{}'", words[0]),
-                            {},
-                            "there are: bash, zsh, fish"});
-    return kUsage;
-  }
-  Sink out;
-  out.write(script);
-  return end_of(out);
+  if (!script.empty()) return print_text(script);
+  return failed("completion", {fmt::format("there is no script for '{}'", words[0]),
+                               {},
+                               "there are: bash, zsh, fish",
+                               kUsage});
 }
 
 Option json() { return flag(0, "json", "one JSON object per line"); }
 
-int failed(const OwnCommand& command, Error error) {
-  error.what = fmt::format("{}: {}", command.name, error.what);
-  print_error("coretap", error);
-  return error.status;
-}
-
 int run(const OwnCommand& command, const Words& arguments) {
   auto name = command_of(command.name);
-  auto see = fmt::format("see {} --help", name);
   Invocation invocation;
   auto words = take_options(invocation, name, options_of(command), arguments);
-  if (!words) return failed(command, words.error());
-  if (invocation.what != Invocation::run) {
-    Sink out;
-    out.write(help_text(command));
-    return end_of(out);
-  }
+  auto refused = [&](std::string what) {
+    return failed(command.name, usage(std::move(what), fmt::format("see {} --help", name)));
+  };
+  if (!words) return failed(command.name, words.error());
+  if (invocation.what != Invocation::run) return print_text(help_text(command));
   words->insert(words->end(), invocation.config.command.begin(), invocation.config.command.end());
   if (words->size() > command.most)
-    return failed(
-        command,
-        {fmt::format("unexpected argument '{}'", (*words)[command.most]), {}, see, kUsage});
-  if (words->size() < command.least)
-    return failed(command, {fmt::format("needs {}", command.arguments), {}, see, kUsage});
-  for (auto& word : *words)
-    if (word.empty()) return failed(command, {"an argument is empty", {}, see, kUsage});
+    return refused(fmt::format("unexpected argument '{}'", (*words)[command.most]));
+  if (words->size() < command.least) return refused(fmt::format("needs {}", command.arguments));
+  if (std::ranges::count(*words, "")) return refused("an argument is empty");
   return command.run(invocation.config, *words);
 }
 

@@ -57,58 +57,42 @@ class Line {
     }
     return found;
   }
-  const Option* by_letter(char letter) const {
-    for (auto& o : options_)
-      if (letter && o.letter == letter) return &o;
-    return nullptr;
-  }
   void give(const Option& o) { given.give(o.name, "", o.adds_up); }
 
-  /// The option whose value ends a word of single letters; `at`: start of the value.
-  const Option* letters(std::string_view word, std::size_t& at) {
-    for (at = 1; at < word.size(); at++) {
-      auto* o = by_letter(word[at]);
-      if (!o) return nullptr;
+  /// Takes the options of a word; -> the one whose value begins at `at`, or in the next word.
+  const Option* valued(std::string_view word, std::size_t& at) {
+    if (word.starts_with("--")) {
+      at = std::min(word.find('='), word.size() - 1) + 1;
+      auto* o = by_name(word.substr(2, word.find('=') - 2));
+      if (o) give(*o);
+      return o && !o->metavar.empty() ? o : nullptr;
+    }
+    for (at = 1; at < word.size();) {
+      auto o = std::ranges::find(options_, word[at++], &Option::letter);
+      if (o == options_.end()) return nullptr;
       give(*o);
-      if (!o->metavar.empty()) {
-        at++;
-        return o;
-      }
+      if (!o->metavar.empty()) return &*o;
     }
     return nullptr;
   }
 
   void take(std::string_view word) {
-    if (value_of) {
+    std::size_t at = 0;
+    if (value_of)
       value_of = nullptr;
-    } else if (word.starts_with("--")) {
-      auto equals = word.find('=');
-      auto* o = by_name(word.substr(2, equals == word.npos ? equals : equals - 2));
-      if (!o) return;
-      give(*o);
-      if (!o->metavar.empty() && equals == word.npos) value_of = o;
-    } else if (word.size() > 1 && word[0] == '-') {
-      std::size_t at = 0;
-      auto* o = letters(word, at);
-      if (o && at == word.size()) value_of = o;
-    } else {
+    else if (word.size() < 2 || word[0] != '-')
       words++;
-    }
+    else if (auto* o = valued(word, at); at == word.size() && !word.ends_with('='))
+      value_of = o;
   }
 
   void last(std::string_view word) {
     typed = word;
-    if (value_of) return;
+    bool has_value =
+        word.starts_with("--") ? word.find('=') != word.npos : word.size() > 2 && word[0] == '-';
+    if (value_of || !has_value) return;
     std::size_t at = 0;
-    if (word.starts_with("--")) {
-      auto equals = word.find('=');
-      if (equals == word.npos) return;
-      value_of = by_name(word.substr(2, equals - 2));
-      if (value_of && value_of->metavar.empty()) value_of = nullptr;
-      at = equals + 1;
-    } else if (word.size() > 2 && word[0] == '-') {
-      value_of = letters(word, at);
-    }
+    value_of = valued(word, at);
     if (!value_of) return;
     kept = word.substr(0, at);
     typed = word.substr(at);
@@ -130,18 +114,12 @@ std::vector<Completion> sort_keys(const Tool& tool, const Config& given) {
 }
 
 void add_values(Completions& to, Complete kind, std::string_view typed) {
-  switch (kind) {
-    case Complete::nothing:
-      return;
-    case Complete::file:
-      to.shell = Completions::files;
-      return;
-    case Complete::directory:
-      to.shell = Completions::directories;
-      return;
-    default:
-      to.candidates = values(kind, typed);
-  }
+  if (kind == Complete::file)
+    to.shell = Completions::files;
+  else if (kind == Complete::directory)
+    to.shell = Completions::directories;
+  else
+    to.candidates = values(kind, typed);
 }
 
 void complete_value(Completions& to, const Line& line, const Tool* tool) {
@@ -176,7 +154,7 @@ void complete_option(Completions& to, const Line& line, const Exclusive& exclusi
     // Options that it depends on must be given first; a -- COMMAND and filter values are unknown
     // here.
     if (!line.given.holds(o.belongs_to)) continue;
-    if (std::any_of(exclusive.begin(), exclusive.end(), [&](auto& pair) {
+    if (std::ranges::any_of(exclusive, [&](auto& pair) {
           return (pair.first == o.name && line.given.given(pair.second)) ||
                  (pair.second == o.name && line.given.given(pair.first));
         }))
@@ -212,7 +190,6 @@ void complete_tool(Completions& to, const Tool& tool, const Words& words, std::s
     complete_option(to, line, exclusive);
   } else if (auto* positional = positional_at(tool, line.words)) {
     add_values(to, positional->complete, line.typed);
-    keep_matching(to.candidates, line.typed);
   }
 }
 
@@ -265,23 +242,14 @@ std::string printed(const Completions& completion) {
   std::string text;
   for (auto& c : completion.candidates)
     text += c.doc.empty() ? c.word + '\n' : fmt::format("{}\t{}\n", c.word, printable(c.doc));
-  switch (completion.shell) {
-    case Completions::nothing:
-      return text + ":nothing\n";
-    case Completions::files:
-      return text + ":files\n";
-    case Completions::directories:
-      return text + ":directories\n";
-    case Completions::command:
-      return text + fmt::format(":command {}\n", completion.command_at);
-  }
-  return text;
+  if (completion.shell == Completions::command)
+    return text + fmt::format(":command {}\n", completion.command_at);
+  constexpr std::string_view kShell[] = {":nothing", ":files", ":directories"};
+  return text + fmt::format("{}\n", kShell[completion.shell]);
 }
 
 int run_complete(const Registered* linked, const Words& words) {
-  Sink out;
-  out.write(printed(complete(linked, words)));
-  return end_of(out);
+  return print_text(printed(complete(linked, words)));
 }
 
 }  // namespace coretap

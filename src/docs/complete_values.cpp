@@ -1,22 +1,19 @@
 // Completion values from this machine: processes, users, disks, cgroups, kernel functions.
 #include <dirent.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/naming.hpp"
-#include "coretap/fd.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 #include "coretap/syscalls.hpp"
@@ -24,7 +21,7 @@
 #include "docs/complete.hpp"
 #include "kernel/containers.hpp"
 #include "kernel/kernel.hpp"
-#include "symbols/process_files.hpp"
+#include "program/kernel_functions.hpp"
 
 namespace coretap {
 
@@ -72,17 +69,20 @@ List pids(std::string_view prefix) {
   return all;
 }
 
-List comms(std::string_view prefix) {
-  std::set<std::string> names;
-  for (auto pid : processes())
-    if (auto name = comm_of(pid); name.starts_with(prefix)) names.insert(name);
+List list_of_words(const std::set<std::string>& words) {
   List all;  // clang 14 does not initialize aggregates with parentheses
-  all.reserve(names.size());
-  for (auto& word : names) all.push_back({word});
+  all.reserve(words.size());
+  for (auto& word : words) all.push_back({word});
   return all;
 }
 
-List users() {
+List comms(std::string_view) {
+  std::set<std::string> names;
+  for (auto pid : processes()) names.insert(comm_of(pid));
+  return list_of_words(names);
+}
+
+List users(std::string_view) {
   List all;
   std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/etc/passwd", "re"), fclose);
   while (auto* entry = file ? fgetpwent(file.get()) : nullptr)
@@ -90,39 +90,32 @@ List users() {
   return all;
 }
 
-List disks_here() {
+List disks_here(std::string_view) {
   List all;
   for (auto& name : entries("/sys/block"))
     all.push_back({name, text_of("/sys/block/" + name + "/dev")});
   return all;
 }
 
-List cpus() {
+List cpus(std::string_view) {
   List all;
   for (auto cpu : online_cpus()) all.push_back({std::to_string(cpu)});
   return all;
 }
 
-List syscalls() {
-  List all;
-  for (auto& call : all_syscalls()) all.push_back({call.name});
-  std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.word < b.word; });
-  return all;
+List syscalls(std::string_view) {
+  std::set<std::string> names;
+  for (auto& call : all_syscalls()) names.insert(call.name);
+  return list_of_words(names);
 }
 
 /// "container 3f2a41c0d2b1 (docker)" for cgroup names of container engines; else empty.
 std::string container(std::string_view name) {
-  constexpr std::string_view kEngines[] = {"docker-", "cri-containerd-", "libpod-", "crio-"};
-  for (auto engine : kEngines) {
-    if (!name.starts_with(engine)) continue;
-    auto id = name.substr(engine.size());
-    if (id.size() < 12 ||
-        !std::all_of(id.begin(), id.begin() + 12, [](unsigned char c) { return isxdigit(c); }))
-      continue;
-    engine.remove_suffix(1);
-    return fmt::format("container {} ({})", id.substr(0, 12), engine);
-  }
-  return {};
+  auto id = parse_cgroup_path(name).container_id;
+  auto engine = name.substr(0, name.find(id));
+  if (!engine.ends_with('-')) return {};
+  engine.remove_suffix(1);
+  return fmt::format("container {} ({})", id.substr(0, 12), engine);
 }
 
 /// Paths below the cgroup v2 mount, with or without its path, as typed; breadth first.
@@ -161,121 +154,65 @@ List names_of_cgroups(std::string CgroupNames::*name, std::string CgroupNames::*
     if (word.empty() && id) word = (names.*id).substr(0, 12);
     if (!word.empty()) words.insert(word);
   }
-  List all;
-  for (auto& word : words) all.push_back({word});
-  return all;
-}
-
-/// Calls back for each line of a file until false is returned; lines are cut at 512 bytes.
-template <class Take>
-void each_line(const Fd& fd, Take take) {
-  symbols::LineReader reader(fd.get(), 512, 256 << 20);
-  for (std::string_view line; reader.next(line);)
-    if (!take(line)) return;
-}
-
-Fd open_tracing(const char* name) {
-  auto directory = tracefs();
-  return Fd(directory ? openat(*directory, name, O_RDONLY | O_CLOEXEC) : -1);
+  return list_of_words(words);
 }
 
 List functions(std::string_view prefix) {
   List all;
-  auto add = [&](std::string_view name, std::string_view module) {
-    if (name.starts_with(prefix) && name.find_first_of(".$") == name.npos)
-      all.push_back({std::string(name), std::string(module)});
-    return all.size() < kMostCandidates;
+  auto wanted = [&](std::string_view name) {
+    return name.starts_with(prefix) && name.find_first_of(".$") == name.npos;
   };
-  auto module_of = [](std::string_view rest) {
-    auto at = rest.find('[');
-    return at == rest.npos ? std::string_view() : rest.substr(at, rest.find(']') + 1 - at);
-  };
-  // Traceable functions; if that list is unavailable (no function tracer, no rights), all.
-  if (auto traceable = open_tracing("available_filter_functions"); traceable.get() >= 0) {
-    each_line(traceable, [&](std::string_view line) {
-      auto name = line.substr(0, line.find_first_of(" \t"));
-      return add(name, module_of(line.substr(name.size())));
-    });
-    if (!all.empty()) return all;
-  }
-  Fd symbols(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
-  each_line(symbols, [&](std::string_view line) {
-    auto type = line.find(' ');
-    if (type == line.npos || type + 3 > line.size() || !strchr("tTwW", line[type + 1])) return true;
-    auto rest = line.substr(type + 3);
-    auto name = rest.substr(0, rest.find_first_of(" \t"));
-    return add(name, module_of(rest.substr(name.size())));
-  });
+  for (auto& f : kernel_functions(FunctionLists::of_this_kernel(), {}, wanted).functions)
+    all.push_back({f.name, f.module.empty() ? "" : fmt::format("[{}]", f.module)});
   return all;
 }
 
-List tracepoints(std::string_view prefix) {
+List tracepoints(std::string_view) {
   List all;
-  each_line(open_tracing("available_events"), [&](std::string_view line) {
-    if (line.starts_with(prefix)) all.push_back({std::string(line)});
-    return all.size() < kMostCandidates;
-  });
+  if (auto names = tracepoint_names())
+    for (auto& name : *names) all.push_back({name});
   return all;
 }
 
-List tools() {
+List tools(std::string_view) {
   List all;
   for (auto& call : all_names()) all.push_back({std::string(call.name), meaning_of(call)});
   return all;
 }
 
-List topics() {
-  auto all = tools();
+List topics(std::string_view prefix) {
+  auto all = tools(prefix);
   for (auto& command : commands())
     all.push_back({std::string(command.name), std::string(command.summary)});
   return all;
 }
 
-List all_of(Complete kind, std::string_view prefix) {
-  switch (kind) {
-    case Complete::pid:
-      return pids(prefix);
-    case Complete::comm:
-      return comms(prefix);
-    case Complete::user:
-      return users();
-    case Complete::cgroup:
-      return cgroups(prefix);
-    case Complete::container:
-      return names_of_cgroups(&CgroupNames::container, &CgroupNames::container_id);
-    case Complete::pod:
-      return names_of_cgroups(&CgroupNames::pod, &CgroupNames::pod_uid);
-    case Complete::unit:
-      return names_of_cgroups(&CgroupNames::unit, nullptr);
-    case Complete::disk:
-      return disks_here();
-    case Complete::cpu:
-      return cpus();
-    case Complete::syscall:
-      return syscalls();
-    case Complete::function:
-      return functions(prefix);
-    case Complete::tracepoint:
-      return tracepoints(prefix);
-    case Complete::tool:
-      return tools();
-    case Complete::topic:
-      return topics();
-    // Completed by the shell, or from the tool's table.
-    case Complete::nothing:
-    case Complete::file:
-    case Complete::directory:
-    case Complete::command:
-    case Complete::sort_key:
-      break;
-  }
-  return {};
-}
+/// Other kinds are completed by the shell, or from the tool's table.
+constexpr std::pair<Complete, List (*)(std::string_view prefix)> kKinds[] = {
+    {Complete::pid, pids},
+    {Complete::comm, comms},
+    {Complete::user, users},
+    {Complete::cgroup, cgroups},
+    {Complete::container,
+     [](auto) { return names_of_cgroups(&CgroupNames::container, &CgroupNames::container_id); }},
+    {Complete::pod,
+     [](auto) { return names_of_cgroups(&CgroupNames::pod, &CgroupNames::pod_uid); }},
+    {Complete::unit, [](auto) { return names_of_cgroups(&CgroupNames::unit, nullptr); }},
+    {Complete::disk, disks_here},
+    {Complete::cpu, cpus},
+    {Complete::syscall, syscalls},
+    {Complete::function, functions},
+    {Complete::tracepoint, tracepoints},
+    {Complete::tool, tools},
+    {Complete::topic, topics},
+};
 
 }  // namespace
 
 std::vector<Completion> values(Complete kind, std::string_view prefix) {
-  auto all = all_of(kind, prefix);
+  List all;
+  for (auto& [known, list] : kKinds)
+    if (known == kind) all = list(prefix);
   std::erase_if(all, [&](auto& c) { return !c.word.starts_with(prefix); });
   if (all.size() > kMostCandidates) all.resize(kMostCandidates);
   return all;

@@ -1,13 +1,19 @@
-// Contents of the generated files in tests/golden: written by coretap-docs, compared by the golden
-// test.
+// Generated files of the tree, written by coretap-docs.
 #pragma once
 #include <map>
 #include <string>
 
 namespace coretap {
 
-/// Contents by path below tests/golden: keys and metrics of all tools, which are a stable
-/// interface.
+/// Contents by path below tests/golden, which the golden test compares: keys and metrics of all
+/// tools, which are a stable interface.
 std::map<std::string, std::string> golden_documents();
+
+/// Keys of JSON lines and columns of CSV of all tools, from the field lists that the reporters use,
+/// without descriptions.
+std::string keys_of_all();
+
+/// The table of tools in README.md.
+std::string readme_tool_table();
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-#include "docs/keys.hpp"
+#include "docs/documents.hpp"
 
 #include <map>
 #include <set>

@@ -23,10 +23,17 @@ namespace coretap {
 
 namespace {
 
+bool contains(const std::vector<Option>& options, std::string_view name) {
+  return std::ranges::any_of(options, [&](auto& o) { return o.name == name; });
+}
+
 /// True if the tool declares the option itself, rather than the library for all tools.
-bool declares(const Tool& tool, std::string_view option) {
-  return std::any_of(tool.options.begin(), tool.options.end(),
-                     [&](auto& o) { return o.name == option; });
+bool declares(const Tool& tool, std::string_view option) { return contains(tool.options, option); }
+
+bool has(const Tool& tool, std::string_view option) { return contains(all_options(tool), option); }
+
+void condition(Page& p, std::string_view when, std::string_view before = "Only") {
+  if (!when.empty()) p.prose(fmt::format("{} {}.", before, condition_words(when)));
 }
 
 void synopsis_section(Page& p, const Tool& tool) {
@@ -59,9 +66,8 @@ void options_section(Page& p, const Tool& tool) {
   p.section("OPTIONS");
   p.begin("-tag -width Ds");
   for (auto& a : arguments(tool)) {
-    p.item(a.words.starts_with("--") ? "Fl - Ar COMMAND Op Ar ARGS ..."
-                                     : fmt::format("Ar {}", a.words));
-    p.prose(sentence(a.doc));
+    const bool command = a.words.starts_with("--");
+    p.item(command ? "Fl - Ar COMMAND Op Ar ARGS ..." : fmt::format("Ar {}", a.words), a.doc);
   }
   p.end();
   for (auto& group : option_groups(tool)) {
@@ -70,10 +76,8 @@ void options_section(Page& p, const Tool& tool) {
     p.macro(fmt::format("Ss {}", inline_words(group.title)));
     p.begin("-tag -width Ds");
     for (auto& o : group.options) {
-      p.item(option_item(o));
-      p.prose(sentence(o.doc));
-      if (auto words = condition_words(o.belongs_to); !words.empty())
-        p.prose(fmt::format("Only {}.", words));
+      p.item(option_item(o), o.doc);
+      condition(p, o.belongs_to);
       for (auto& [one, other] : tool.exclusive)
         if (o.name == one || o.name == other)
           p.prose(fmt::format("Not together with --{}.", o.name == one ? other : one));
@@ -82,9 +86,8 @@ void options_section(Page& p, const Tool& tool) {
   }
   p.macro("Ss Common options");
   p.prose("These are described in coretap-output(7):");
-  std::vector<Option> common;
-  for (auto& o : all_options(tool))
-    if (!declares(tool, o.name)) common.push_back(o);
+  auto common = all_options(tool);
+  std::erase_if(common, [&](auto& o) { return declares(tool, o.name); });
   for (auto& o : common)
     p.macro(fmt::format("{} {}", option_item(o), &o == &common.back() ? "." : ","));
   std::map<std::string, std::string> conditional;
@@ -110,9 +113,9 @@ std::string need_words(const Need& need) {
   return {};
 }
 
-/// Permits a line break after each comma in a list of tracepoints.
-std::string breakable(std::string_view section) {
-  std::string out;
+/// A section of a program; permits a line break after each comma in a list of tracepoints.
+std::string section_words(std::string_view section) {
+  std::string out = "Ql ";
   for (char c : section) {
     out += c;
     if (c == ',') out += "\\:";
@@ -130,17 +133,16 @@ void attach_section(Page& p, const Tool& tool) {
   p.begin("-tag -width Ds");
   for (auto& hook : tool.hooks) {
     p.item("Sy " + inline_words(hook.name));
-    if (auto words = condition_words(hook.when); !words.empty())
-      p.prose(fmt::format("Only {}.", words));
+    condition(p, hook.when);
     p.begin("-enum -compact");
     for (auto& candidate : hook.candidates) {
       p.item("");
       for (auto program : candidate.programs) {
         bool last = program == candidate.programs.back();
-        p.macro(fmt::format("Ql {}{}", breakable(parts.section(program)),
-                            !last                                                 ? " ,"
-                            : candidate.needs.empty() && candidate.caveat.empty() ? ""
-                                                                                  : " :"));
+        p.macro(section_words(parts.section(program)) +
+                (!last                                                 ? " ,"
+                 : candidate.needs.empty() && candidate.caveat.empty() ? ""
+                                                                       : " :"));
       }
       std::string needs;
       for (auto& need : candidate.needs)
@@ -159,7 +161,7 @@ void attach_section(Page& p, const Tool& tool) {
     p.prose(fmt::format("Only {}.", program.when));
     p.begin("-enum -compact");
     p.item("");
-    p.macro(fmt::format("Ql {}", breakable(section)));
+    p.macro(section_words(section));
     p.end();
   }
   p.end();
@@ -168,27 +170,20 @@ void attach_section(Page& p, const Tool& tool) {
 void field_items(Page& p, const std::vector<Field>& fields) {
   p.begin("-tag -width Ds");
   for (auto& f : fields) {
-    p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title));
-    p.prose(sentence(f.doc));
+    p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title), f.doc);
     // Such a field is omitted from the table only: JSON and CSV have all fields.
-    if (auto words = condition_words(f.only_with); !words.empty())
-      p.prose(fmt::format("Present only {}.", words));
+    condition(p, f.only_with, "Present only");
     if (!f.millisecond_title.empty())
       p.prose(fmt::format("With --milliseconds it is {}.", f.millisecond_title));
     if (!f.nanosecond_title.empty())
       p.prose(fmt::format("With --nanoseconds it is {}.", f.nanosecond_title));
     if (f.shown_with == "json")
       p.prose("Only in JSON and CSV.");
-    else if (auto words = condition_words(f.shown_with); !words.empty())
-      p.prose(fmt::format("Only {}.", words));
+    else
+      condition(p, f.shown_with);
     if (!f.table_only) p.macro(fmt::format("Pq Va {}", f.key));
   }
   p.end();
-}
-
-bool has(const Tool& tool, std::string_view option) {
-  auto all = all_options(tool);
-  return std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == option; });
 }
 
 /// Lets each kind of report write its part of the page.
@@ -249,8 +244,8 @@ void rights_section(Page& p, const Tool& tool) {
   p.prose("Root, or these capabilities(7):");
   p.begin("-tag -width Ds -compact");
   for (auto& need : needs) {
-    p.item(name_of(need.capability));
-    p.prose(sentence(fmt::format("{}{}", need.always ? "" : "optional: ", need.purpose)));
+    p.item(name_of(need.capability),
+           fmt::format("{}{}", need.always ? "" : "optional: ", need.purpose));
   }
   p.end();
 }
@@ -285,10 +280,7 @@ void sample_section(Page& p, const Tool& tool, std::string_view sample) {
   std::erase_if(columns, [&](auto& f) { return text.find(f.title) == text.npos; });
   if (columns.empty()) return;
   p.begin("-tag -width Ds -compact");
-  for (auto& f : columns) {
-    p.item("Sy " + inline_words(f.title));
-    p.prose(sentence(f.doc));
-  }
+  for (auto& f : columns) p.item("Sy " + inline_words(f.title), f.doc);
   p.end();
 }
 
@@ -311,14 +303,20 @@ std::vector<Field> columns_of(const Tool& tool, std::string_view command_line) {
 void key_items(Page& p, const std::vector<OutputKey>& keys) {
   p.begin("-tag -width Ds -compact");
   for (auto& k : keys) {
-    p.item(
-        fmt::format("Va {} Pq {}", k.name,
-                    inline_words(k.unit.empty() ? k.type : fmt::format("{}, {}", k.type, k.unit))));
-    p.prose(sentence(k.doc));
-    if (!k.when.empty()) p.prose(fmt::format("Only {}.", condition_words(k.when)));
+    auto type = k.unit.empty() ? k.type : fmt::format("{}, {}", k.type, k.unit);
+    p.item(fmt::format("Va {} Pq {}", k.name, inline_words(type)), k.doc);
+    condition(p, k.when);
     if (!k.members.empty()) key_items(p, k.members);
   }
   p.end();
+}
+
+void example_section(Page& p, std::string_view name, const std::vector<Example>& examples) {
+  p.section("EXAMPLES");
+  for (auto& e : examples) {
+    if (&e != &examples.front()) p.macro("Pp");
+    p.example(e.meaning, as_typed(name, e.command));
+  }
 }
 
 void question_items(Page& p, const Tool& tool) {
@@ -366,28 +364,13 @@ std::string man_page(const Tool& tool, std::string_view sample) {
   p.begin("-tag -width Ds -compact");
   question_items(p, tool);
   p.end();
-  p.section("EXAMPLES");
-  for (auto& e : tool.examples) {
-    if (&e != &tool.examples.front()) p.macro("Pp");
-    auto words = sentence(e.meaning);
-    words.back() = ':';
-    p.prose(words);
-    p.macro("Pp");
-    p.example(as_typed(tool.name, e.command));
-  }
+  example_section(p, tool.name, tool.examples);
   if (!sample.empty()) sample_section(p, tool, sample);
-  if (has_differences(tool)) {
-    p.section("DIFFERENCES");
-    p.prose(
-        "For users of the tools with this name in bcc and libbpf-tools; see "
-        "coretap-migrate(7).");
-    differences(p, tool);
-  }
-  p.section("SEE ALSO");
-  if (has_differences(tool)) p.macro("Xr coretap-migrate 7 ,");
-  p.macro("Xr coretap-output 7 ,");
-  p.macro("Xr coretap 8");
-  return p.finish();
+  if (!has_differences(tool)) return p.finish({"coretap-output 7", "coretap 8"});
+  p.section("DIFFERENCES");
+  p.prose("For users of the tools with this name in bcc and libbpf-tools; see coretap-migrate(7).");
+  differences(p, tool);
+  return p.finish({"coretap-migrate 7", "coretap-output 7", "coretap 8"});
 }
 
 }  // namespace coretap

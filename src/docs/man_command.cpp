@@ -15,6 +15,7 @@
 
 #include "cli/naming.hpp"
 #include "coretap/fd.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
 #include "docs/commands.hpp"
@@ -61,18 +62,15 @@ bool shown_by(std::vector<std::string> command, const std::string& page) {
 }
 
 int show(const std::string& page) {
-  Sink out;
   if (isatty(STDOUT_FILENO) &&
       (shown_by({"man", "-l", "-"}, page) || shown_by({"mandoc", "-a"}, page)))
     return kOk;
-  out.write(page);
-  return end_of(out);
+  return print_text(page);
 }
 
 int cannot(std::string_view action, const std::filesystem::path& path, std::string why) {
-  print_error("coretap",
-              {fmt::format("man: cannot {} {}", action, printable(path.native())), std::move(why)});
-  return kFailed;
+  return print_error("coretap", {fmt::format("man: cannot {} {}", action, printable(path.native())),
+                                 std::move(why)});
 }
 
 int write_all(const std::filesystem::path& directory, const std::string& samples) {
@@ -113,18 +111,12 @@ std::map<std::string, std::string> man_pages(const std::string& samples) {
 }
 
 std::vector<Option> man_options() {
-  return {value(
-              0, "write", "DIRECTORY",
-              "write all pages below this directory instead, such as /usr/local/share/man",
-              [](Config&, std::string_view text) -> Result<void> {
-                if (text.empty()) return Error{"--write: needs a directory", {}, {}, kUsage};
-                return {};
-              },
-              Complete::directory),
-          value(
-              0, "samples", "DIRECTORY",
-              "with --write: add the sample output in this directory (docs/samples of the source)",
-              [](Config&, std::string_view) -> Result<void> { return {}; }, Complete::directory)};
+  return {text(0, "write", "DIRECTORY",
+               "write all pages below this directory instead, such as /usr/local/share/man",
+               "a directory", {}, Complete::directory),
+          text(0, "samples", "DIRECTORY",
+               "with --write: add the sample output in this directory (docs/samples of the source)",
+               {}, {}, Complete::directory)};
 }
 
 std::vector<Completion> man_topics() {
@@ -140,8 +132,7 @@ std::vector<Completion> man_topics() {
 int run_man(const Config& config, const std::vector<std::string>& words) {
   if (auto directory = config.text("write"); !directory.empty()) {
     if (words.empty()) return write_all(directory, std::string(config.text("samples")));
-    print_error("coretap", {"man: --write writes all pages", {}, "leave out the page", kUsage});
-    return kUsage;
+    return print_error("coretap", usage("man: --write writes all pages", "leave out the page"));
   }
   std::string_view name = words.empty() ? "coretap" : std::string_view(words[0]);
   if (name.starts_with("coretap-")) name.remove_prefix(strlen("coretap-"));
@@ -151,11 +142,12 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
   if (auto call = called(name); call.tool) return show(man_page(build(*call.tool)));
   if (auto* command = find_command(name); command && !command->output.empty())
     return show(command_man_page(*command));
-  Error error = {fmt::format("man: there is no page '{}'", words[0]),
-                 {},
-                 "name a tool, exporter.toml, migrate or output; coretap list shows all tools"};
-  print_error("coretap", is_left_out(name) ? no_such_tool(name) : error);
-  return kUsage;
+  return print_error(
+      "coretap",
+      is_left_out(name)
+          ? no_such_tool(name)
+          : usage(fmt::format("man: there is no page '{}'", words[0]),
+                  "name a tool, exporter.toml, migrate or output; coretap list shows all tools"));
 }
 
 }  // namespace coretap

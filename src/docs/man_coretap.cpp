@@ -44,20 +44,12 @@ std::string synopsis(const OwnCommand& command) {
 void commands_section(Page& p) {
   p.section("COMMANDS");
   p.begin("-tag -width Ds");
-  p.item("Ar TOOL Op Ar OPTIONS");
-  p.prose("Runs a tool. The pages of the tools are called coretap-TOOL.");
+  p.item("Ar TOOL Op Ar OPTIONS", "Runs a tool. The pages of the tools are called coretap-TOOL.");
   for (auto& c : commands()) {
-    p.item(synopsis(c));
-    p.prose(sentence(c.summary));
+    p.item(synopsis(c), c.summary);
     p.prose(c.description);
     if (!c.output.empty()) p.prose(fmt::format("See {}(8).", page_of(c.name)));
-    if (c.options.empty()) continue;
-    p.begin("-tag -width Ds -compact");
-    for (auto& o : c.options) {
-      p.item(option_item(o));
-      p.prose(sentence(o.doc));
-    }
-    p.end();
+    if (!c.options.empty()) p.options(c.options, "-tag -width Ds -compact");
   }
   p.end();
   p.prose("With --help, each command and each tool prints its usage.");
@@ -73,12 +65,7 @@ std::string command_man_page(const OwnCommand& command) {
   p.section("DESCRIPTION");
   p.prose(command.description);
   p.section("OPTIONS");
-  p.begin("-tag -width Ds");
-  for (auto& o : options_of(command)) {
-    p.item(option_item(o));
-    p.prose(sentence(o.doc));
-  }
-  p.end();
+  p.options(options_of(command));
   p.section("OUTPUT");
   p.prose(command.output);
   if (!command.json.empty()) {
@@ -89,17 +76,8 @@ std::string command_man_page(const OwnCommand& command) {
   p.prose(command.rights);
   p.section("EXIT STATUS");
   p.prose("As described in coretap-output(7).");
-  p.section("EXAMPLES");
-  for (auto& e : command.examples) {
-    if (&e != &command.examples.front()) p.macro("Pp");
-    p.prose(fmt::format("{}:", sentence(e.meaning).substr(0, sentence(e.meaning).size() - 1)));
-    p.macro("Pp");
-    p.example(as_typed(command.name, e.command));
-  }
-  p.section("SEE ALSO");
-  p.macro("Xr coretap-output 7 ,");
-  p.macro("Xr coretap 8");
-  return p.finish();
+  example_section(p, command.name, command.examples);
+  return p.finish({"coretap-output 7", "coretap 8"});
 }
 
 std::string coretap_man_page() {
@@ -125,16 +103,14 @@ std::string coretap_man_page() {
   each_by_subsystem(p, [&](const Tool& tool) { question_items(p, tool); });
   p.section("TOOLS");
   each_by_subsystem(p, [&](const Tool& tool) {
-    p.item(fmt::format("Xr {} 8", page_of(tool.name)));
-    p.prose(sentence(tool.summary));
+    p.item(fmt::format("Xr {} 8", page_of(tool.name)), tool.summary);
     if (!tool.other_names.empty()) p.prose(fmt::format("Other names: {}.", other_names_of(tool)));
   });
   p.section("COMPLETION");
-  p.prose(
+  p.example(
       "Packages install completion for bash(1), zsh and fish. Elsewhere, and for links made by "
-      "coretap link, a line in the start-up file of the shell adds it:");
-  p.macro("Pp");
-  p.example("source <(coretap completion bash)");
+      "coretap link, a line in the start-up file of the shell adds it",
+      "source <(coretap completion bash)");
   p.example("source <(coretap completion zsh)");
   p.example("coretap completion fish | source");
   p.section("RIGHTS");
@@ -144,11 +120,10 @@ std::string coretap_man_page() {
       "is attached, it drops the capabilities that it no longer needs, even when run by root; -v "
       "prints which ones it keeps. A command after -- keeps the privileges of the caller.");
   p.macro("Pp");
-  p.prose(
+  p.example(
       "Capabilities can be given to the file. Any user who can execute it then sees what all users "
-      "of the machine do, so allow only a trusted group to execute it:");
-  p.macro("Pp");
-  p.example("setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog+ep coretap");
+      "of the machine do, so allow only a trusted group to execute it",
+      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog+ep coretap");
   p.macro("Pp");
   p.prose(
       "The kernel must be Linux 5.10 or newer and have its type information in "
@@ -158,19 +133,13 @@ std::string coretap_man_page() {
   p.section("EXIT STATUS");
   p.prose("As described in coretap-output(7).");
   p.section("EXAMPLES");
-  p.prose("Which tools there are, and which of them run here:");
-  p.macro("Pp");
-  p.example("coretap list");
+  p.example("Which tools there are, and which of them run here", "coretap list");
   p.example("coretap find slow disk");
   p.example("sudo coretap doctor");
   p.macro("Pp");
-  p.prose("Links to the tools, with a prefix because another suite has tools with these names:");
-  p.macro("Pp");
-  p.example("sudo coretap link --prefix ct- /usr/local/sbin");
-  p.section("SEE ALSO");
-  p.macro("Xr coretap-migrate 7 ,");
-  p.macro("Xr coretap-output 7");
-  return p.finish();
+  p.example("Links to the tools, with a prefix because another suite has tools with these names",
+            "sudo coretap link --prefix ct- /usr/local/sbin");
+  return p.finish({"coretap-migrate 7", "coretap-output 7"});
 }
 
 }  // namespace coretap

@@ -13,10 +13,8 @@ namespace {
 
 void key_list(Page& p, std::span<const serve::ConfigKey> keys) {
   p.begin("-tag -width 4n");
-  for (auto& key : keys) {
-    p.item(fmt::format("Li {} = Ar {}", key.name, inline_words(key.value)));
-    p.prose(key.about);
-  }
+  for (auto& key : keys)
+    p.item(fmt::format("Li {} = Ar {}", key.name, inline_words(key.value)), key.about);
   p.end();
 }
 
@@ -54,9 +52,7 @@ std::string exporter_man_page() {
       "its body is the JSON line, and its fields are attributes. Fields that have a name in "
       "OpenTelemetry use it (process.pid, thread.name), others start with coretap. The resource "
       "has service.name, service.version, host.name and service.instance.id, which is also the "
-      "host name.");
-  p.macro("Pp");
-  p.prose(
+      "host name.\n\n"
       "Pushing delays nothing else. Pending requests can use 1 MiB, compressed; above that, the "
       "oldest are dropped. After status 429, 502, 503 or 504, or without a response, a request "
       "is retried: after the time that the receiver specifies, or after 1 s and then after twice "
@@ -68,8 +64,8 @@ std::string exporter_man_page() {
       "nor pushed.");
   p.section("FILES");
   p.begin("-tag -width 4n");
-  p.item("Pa /etc/coretap/exporter.toml");
-  p.prose("The file that the service of the package coretap-exporter reads.");
+  p.item("Pa /etc/coretap/exporter.toml",
+         "The file that the service of the package coretap-exporter reads.");
   p.end();
   p.section("EXAMPLES");
   p.prose("Latency of block I/O by disk, executed programs with their names, and profiles:");
@@ -92,11 +88,7 @@ std::string exporter_man_page() {
       "[[tool]]\n"
       "run = \"profile -F 19\"\n"
       "name = \"cpu\"");
-  p.section("SEE ALSO");
-  p.macro("Xr coretap-output 7 ,");
-  p.macro("Xr coretap 8 ,");
-  p.macro("Xr coretap-serve 8");
-  return p.finish();
+  return p.finish({"coretap-output 7", "coretap 8", "coretap-serve 8"});
 }
 
 }  // namespace coretap

@@ -1,5 +1,6 @@
 // coretap-migrate(7): for users of bcc and libbpf-tools, from the tools' declarations.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,25 +13,12 @@ namespace coretap {
 
 namespace {
 
-std::string_view words_of(Difference::Where where) {
-  switch (where) {
-    case Difference::bcc:
-      return "bcc";
-    case Difference::libbpf_tools:
-      return "libbpf-tools";
-    case Difference::both:
-      return "bcc and libbpf-tools";
-  }
-  return {};
-}
-
 void refused_item(Page& p, const Elsewhere& option) {
   std::string names;
   if (option.letter) names = fmt::format("Fl {}", option.letter);
   if (!option.name.empty())
     names += fmt::format("{}Fl -{}", names.empty() ? "" : " , ", option.name);
-  p.item(names);
-  p.prose(sentence(fmt::format("refused: {}", option.instead)));
+  p.item(names, fmt::format("refused: {}", option.instead));
 }
 
 void in_general(Page& p) {
@@ -55,10 +43,8 @@ void in_general(Page& p) {
        "with --strict lost data makes the exit status 4.",
        "All tools have --json and --csv, with the same names and units; -o writes to a file.",
        "All tools that see tasks can filter by pid, thread, user, command name, cgroup, "
-       "container and systemd unit, and -- COMMAND traces a command from its start."}) {
-    p.item("");
-    p.prose(words);
-  }
+       "container and systemd unit, and -- COMMAND traces a command from its start."})
+    p.item("", words);
   p.end();
   p.macro("Ss Options that no tool has");
   p.begin("-tag -width Ds");
@@ -73,12 +59,15 @@ bool has_differences(const Tool& tool) { return !tool.differs.empty() || !tool.e
 void differences(Page& p, const Tool& tool) {
   if (!has_differences(tool)) return;
   p.begin("-tag -width Ds");
-  for (auto where : {Difference::both, Difference::bcc, Difference::libbpf_tools}) {
+  constexpr std::pair<Difference::Where, std::string_view> kSuites[] = {
+      {Difference::both, "bcc and libbpf-tools"},
+      {Difference::bcc, "bcc"},
+      {Difference::libbpf_tools, "libbpf-tools"}};
+  for (auto [where, name] : kSuites) {
     bool first = true;
     for (auto& d : tool.differs) {
       if (d.where != where) continue;
-      if (first) p.item(inline_words(words_of(where)));
-      first = false;
+      if (std::exchange(first, false)) p.item(inline_words(name));
       p.prose(d.what);
     }
   }
@@ -111,10 +100,7 @@ std::string migrate_man_page() {
         names += fmt::format("{} --{} is --{}", names.empty() ? "" : ",", o.alias, o.name);
     if (!names.empty()) p.prose(fmt::format("Other names:{}.", names));
   }
-  p.section("SEE ALSO");
-  p.macro("Xr coretap-output 7 ,");
-  p.macro("Xr coretap 8");
-  return p.finish();
+  return p.finish({"coretap-output 7", "coretap 8"});
 }
 
 }  // namespace coretap

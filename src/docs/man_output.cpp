@@ -36,12 +36,9 @@ void options(Page& p) {
       "its page shows. Long names mean the same in all tools and can be shortened to any "
       "unambiguous prefix.");
   p.begin("-tag -width Ds");
-  for (auto& o : all_options(any_tool())) {
-    p.item(option_item(o));
-    p.prose(sentence(o.doc));
-  }
-  p.item("Fl - Ar COMMAND Op Ar ARGS ...");
-  p.prose(
+  for (auto& o : all_options(any_tool())) p.item(option_item(o), o.doc);
+  p.item(
+      "Fl - Ar COMMAND Op Ar ARGS ...",
       "Runs this command with the privileges of the caller, and exits when it ends. A tool that can "
       "filter by process traces the command and its children only. The command starts after all "
       "programs are attached, so that its first events are seen.");
@@ -61,9 +58,7 @@ void filters(Page& p) {
       "by cgroup also matches the cgroups below it. A list, or an option that is given several "
       "times, matches if any of its values matches; filters of different kinds must all match. "
       "--comm compares whole names, --name matches a part. Filters are evaluated in the kernel, "
-      "and the events that they exclude are counted.");
-  p.macro("Pp");
-  p.prose(
+      "and the events that they exclude are counted.\n\n"
       "--max-rate N limits the events that pass the filters, by their timestamps. After a second "
       "or more with fewer events, a burst of N is allowed, so that a second has at most twice N. "
       "Events above the limit are counted as limited.");
@@ -76,9 +71,7 @@ void rows(Page& p) {
       "names and no others: biotop --by disk has a row for each disk. If what is counted belongs "
       "to a task, the keys may also be those of this task, whatever the tool shows by default: "
       "pid, comm, uid, cgroup, cgroup_id, container, container_id, pod and unit. The kernel "
-      "program then keeps a row for each of them; without --by it does not read them.");
-  p.macro("Pp");
-  p.prose(
+      "program then keeps a row for each of them; without --by it does not read them.\n\n"
       "The task is the one that filters apply to: for a wait for a CPU the task that waits, for "
       "block I/O the task that submits it, for a TCP connection the process that opened or "
       "accepted it. Writeback that kernel threads do for a cgroup belongs to the cgroup. If the "
@@ -95,9 +88,7 @@ void files(Page& p) {
   p.prose(
       "--output creates FILE for its owner only (mode 0600). With --append, existing content is "
       "kept, which suits a tool that a service manager restarts: a line that a crash left "
-      "incomplete is terminated, and the new run starts with its header.");
-  p.macro("Pp");
-  p.prose(
+      "incomplete is terminated, and the new run starts with its header.\n\n"
       "With --rotate, before a line would make FILE larger than SIZE, FILE is renamed to FILE.1, "
       "FILE.1 to FILE.2, and so on; the oldest is replaced. Each file starts with the header "
       "line of JSON, or the titles of CSV or of a list of events; a header longer than half of "
@@ -106,9 +97,7 @@ void files(Page& p) {
       "new file has the mode of the previous one, and its group if the user may assign it. If "
       "FILE cannot be renamed, a single note says why; FILE keeps growing, and renaming is tried "
       "again after another SIZE. If nothing more can be written, because the disk is full, the "
-      "tool exits with status 1. Only one tool may write to a FILE that is rotated.");
-  p.macro("Pp");
-  p.prose(
+      "tool exits with status 1. Only one tool may write to a FILE that is rotated.\n\n"
       "SIGUSR1 makes a tool with --output close the file and open the one that is now called "
       "FILE, or create it. This lets logrotate(8) rename the file, with create or nocreate: all "
       "events read before the signal are in the old file, all later ones in the new one, after "
@@ -180,10 +169,7 @@ void attach_points(Page& p) {
       "The pages of the tools list the candidates for each hook, the preferred one first. "
       "Candidates are written like the sections of BPF programs:");
   p.begin("-tag -width tracepoint -compact");
-  for (auto& [kind, meaning] : kKinds) {
-    p.item(fmt::format("Ql {}", kind));
-    p.prose(sentence(meaning));
-  }
+  for (auto& [kind, meaning] : kKinds) p.item(fmt::format("Ql {}", kind), meaning);
   p.end();
 }
 
@@ -201,17 +187,12 @@ void user_stacks(Page& p) {
       "is reported with the stack, as [guessed frames: 1], and in JSON. They may be wrong where "
       "code keeps no frame pointer either. On arm64, --unwind auto uses only frame pointers, "
       "which distributions keep there. A function that calls no other function may not set one "
-      "up: if it is the innermost one, its caller is missing.");
-  p.macro("Pp");
-  p.prose(
+      "up: if it is the innermost one, its caller is missing.\n\n"
       "A stack that ends before the function in which its program or thread started is marked at "
       "its outer end, such as [truncated: no mapping]. The ledger counts these by reason:");
   p.begin("-tag -width Ds");
-  for (auto& reason : cut_reasons()) {
-    if (reason.words.empty()) continue;
-    p.item("Sy " + inline_words(reason.words));
-    p.prose(sentence(reason.meaning));
-  }
+  for (auto& reason : cut_reasons())
+    if (!reason.words.empty()) p.item("Sy " + inline_words(reason.words), reason.meaning);
   p.end();
   p.prose(
       "If a library is mapped at addresses where another one was mapped before, the tables of "
@@ -237,10 +218,7 @@ void signals(Page& p) {
 void exit_status(Page& p) {
   p.section("EXIT STATUS");
   p.begin("-tag -width Ds -compact");
-  for (auto& s : exit_statuses()) {
-    p.item(std::to_string(s.status));
-    p.prose(sentence(s.meaning));
-  }
+  for (auto& s : exit_statuses()) p.item(std::to_string(s.status), s.meaning);
   p.end();
   p.prose("With --exit-status it is the exit status of the command.");
 }
@@ -262,9 +240,7 @@ std::string output_man_page() {
   user_stacks(p);
   signals(p);
   exit_status(p);
-  p.section("SEE ALSO");
-  p.macro("Xr coretap 8");
-  return p.finish();
+  return p.finish({"coretap 8"});
 }
 
 }  // namespace coretap

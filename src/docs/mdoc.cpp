@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
-#include "coretap/options.hpp"
+#include "cli/help.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/version.hpp"
 
@@ -19,30 +20,14 @@ bool lower(char c) { return c >= 'a' && c <= 'z'; }
 bool upper(char c) { return c >= 'A' && c <= 'Z'; }
 
 std::string escape(std::string_view text) {
+  constexpr std::pair<char, std::string_view> kNames[] = {
+      {'\\', "\\e"},  {'"', "\\(dq"}, {'\'', "\\(aq"},
+      {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"},
+  };
   std::string out;
   for (char c : text) {
-    switch (c) {
-      case '\\':
-        out += "\\e";
-        break;
-      case '"':
-        out += "\\(dq";
-        break;
-      case '\'':
-        out += "\\(aq";
-        break;
-      case '`':
-        out += "\\(ga";
-        break;
-      case '^':
-        out += "\\(ha";
-        break;
-      case '~':
-        out += "\\(ti";
-        break;
-      default:
-        out += c;
-    }
+    auto* known = std::ranges::find_if(kNames, [&](auto& name) { return name.first == c; });
+    out += known == std::end(kNames) ? std::string_view(&c, 1) : known->second;
   }
   return out;
 }
@@ -53,21 +38,11 @@ std::string argument(std::string_view word) {
   return (macro ? "\\&" : "") + escape(word);
 }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    auto word = text.substr(0, text.find_first_of(" \n"));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    if (!word.empty()) words.push_back(word);
-  }
-  return words;
-}
-
 }  // namespace
 
 std::string inline_words(std::string_view text) {
   std::string out;
-  for (auto word : split(text)) out += (out.empty() ? "" : " ") + argument(word);
+  for (auto word : words_in(text)) out += (out.empty() ? "" : " ") + argument(word);
   return out;
 }
 
@@ -91,13 +66,17 @@ std::string dashes(std::string text) {
   return text;
 }
 
+/// Removes punctuation marks from the end of a word; returns them as words of a macro line.
+std::string take_ends(std::string_view& word, std::string_view marks) {
+  std::string ends;
+  for (; !word.empty() && marks.find(word.back()) != marks.npos; word.remove_suffix(1))
+    ends.insert(0, fmt::format(" {}", word.back()));
+  return ends;
+}
+
 /// "runqlat(8)," as the macro for a reference, or empty.
 std::string reference(std::string_view word) {
-  std::string close;
-  while (!word.empty() && std::string_view(".,;:").find(word.back()) != std::string_view::npos) {
-    close.insert(0, fmt::format(" {}", word.back()));
-    word.remove_suffix(1);
-  }
+  auto close = take_ends(word, ".,;:");
   auto paren = word.find('(');
   if (paren == 0 || paren == word.npos || word.size() != paren + 3 || word.back() != ')' ||
       !isdigit(static_cast<unsigned char>(word[paren + 1])) || !lower(word[0]))
@@ -108,15 +87,9 @@ std::string reference(std::string_view word) {
 /// The macro line for a special word with its punctuation, or empty.
 std::string special(std::string_view word) {
   if (auto line = reference(word); !line.empty()) return line;
-  std::string open, close;
-  while (!word.empty() && word.front() == '(') {
-    open += "( ";
-    word.remove_prefix(1);
-  }
-  while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos) {
-    close.insert(0, fmt::format(" {}", word.back()));
-    word.remove_suffix(1);
-  }
+  std::string open;
+  for (; word.starts_with('('); word.remove_prefix(1)) open += "( ";
+  auto close = take_ends(word, ".,;:)");
   std::string_view macro;
   if (word == "--" || (word.size() > 2 && word.starts_with("--") && lower(word[2]))) {
     macro = "Fl";
@@ -148,6 +121,14 @@ Page::Page(std::string_view name, int section_number, std::string_view summary) 
 
 void Page::example(std::string_view command) { macro("Dl " + dashes(inline_words(command))); }
 
+void Page::example(std::string_view meaning, std::string_view command) {
+  auto words = sentence(meaning);
+  words.back() = ':';
+  prose(words);
+  macro("Pp");
+  example(command);
+}
+
 void Page::literal(std::string_view text) {
   macro("Bd -literal");
   while (!text.empty()) {
@@ -164,13 +145,17 @@ std::string option_item(const Option& o) {
                   : fmt::format("Fl -{}{}", o.name, value);
 }
 
+void Page::options(const std::vector<Option>& options, std::string_view list) {
+  begin(list);
+  for (auto& o : options) item(option_item(o), o.doc);
+  end();
+}
+
 void Page::prose(std::string_view text) {
-  while (true) {
-    auto end = text.find("\n\n");
-    paragraph(text.substr(0, end));
-    if (end == std::string_view::npos) return;
-    macro("Pp");
-    text.remove_prefix(end + 2);
+  auto paragraphs = paragraphs_in(text);
+  for (auto& words : paragraphs) {
+    if (&words != &paragraphs.front()) macro("Pp");
+    paragraph(words);
   }
 }
 
@@ -182,7 +167,7 @@ void Page::paragraph(std::string_view text) {
     out_ += line + '\n';
     line.clear();
   };
-  for (auto word : split(text)) {
+  for (auto word : words_in(text)) {
     if (auto lines = special(word); !lines.empty()) {
       flush();
       out_ += lines;
@@ -194,6 +179,13 @@ void Page::paragraph(std::string_view text) {
     if (word.ends_with('.') || word.ends_with(".)")) flush();
   }
   flush();
+}
+
+std::string Page::finish(std::initializer_list<std::string_view> see_also) {
+  section("SEE ALSO");
+  for (auto& page : see_also)
+    macro(fmt::format("Xr {}{}", page, &page == see_also.end() - 1 ? "" : " ,"));
+  return std::move(out_);
 }
 
 }  // namespace coretap

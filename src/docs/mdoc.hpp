@@ -1,8 +1,10 @@
 // A manual page in mdoc(7), line by line.
 #pragma once
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,17 +26,27 @@ class Page {
   void macro(std::string_view line) { out_ += fmt::format(".{}\n", line); }
   void section(std::string_view title) { macro(fmt::format("Sh {}", title)); }
 
-  /// Prose: marks up options, paths, pages and `-- COMMAND`, one line per sentence.
+  /// Prose: marks up options, paths, pages and `-- COMMAND`, one line per sentence. Paragraphs are
+  /// separated by empty lines.
   void prose(std::string_view text);
 
   void item(std::string_view line) { macro(fmt::format("It {}", line)); }
+  void item(std::string_view line, std::string_view fragment) {
+    item(line);
+    prose(sentence(fragment));
+  }
   void begin(std::string_view list) { macro(fmt::format("Bl {}", list)); }
   void end() { macro("El"); }
+  /// A list of options with their descriptions.
+  void options(const std::vector<Option>& options, std::string_view list = "-tag -width Ds");
   void example(std::string_view command);
+  /// The meaning of a command line, and the line.
+  void example(std::string_view meaning, std::string_view command);
   /// Literal text, line by line.
   void literal(std::string_view text);
 
-  std::string finish() { return std::move(out_); }
+  /// Ends the page with references to others: "coretap 8".
+  std::string finish(std::initializer_list<std::string_view> see_also);
 
  private:
   void paragraph(std::string_view text);

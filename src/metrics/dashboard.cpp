@@ -1,9 +1,9 @@
-#include "metrics/dashboard.hpp"
+#include "metrics/printed.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "coretap/json.hpp"
+#include "coretap/sanitize.hpp"
 
 namespace coretap::metrics {
 
@@ -23,93 +23,59 @@ struct Panel {
   bool heatmap = false;
 };
 
+constexpr std::string_view kSource = R"("datasource":{"type":"prometheus","uid":"${datasource}"})";
+
 class Writer {
  public:
-  Writer() {
-    json_.text("title", "coretap").text("uid", "coretap").key("tags").begin_array();
-    json_.text("coretap").end_array().number("schemaVersion", 37).text("refresh", "30s");
-    json_.key("time").begin_object().text("from", "now-1h").text("to", "now").end_object();
-    variables();
-    json_.key("panels").begin_array();
-  }
-
   void row(std::string_view title) {
     if (x_) y_ += kHeight;
     x_ = 0;
     begin("row", title, 24, 1);
-    json_.boolean("collapsed", false).key("panels").begin_array().end_array().end_object();
+    panels_ += R"("collapsed":false,"panels":[]})";
     y_++;
   }
 
   void panel(const Panel& panel) {
     begin(panel.heatmap ? "heatmap" : "timeseries", panel.title, kWidth, kHeight);
-    json_.text("description", panel.help);
-    source();
-    if (panel.heatmap)
-      json_.key("options")
-          .begin_object()
-          .boolean("calculate", false)
-          .key("yAxis")
-          .begin_object()
-          .text("unit", panel.unit)
-          .end_object()
-          .end_object();
-    else
-      json_.key("fieldConfig")
-          .begin_object()
-          .key("defaults")
-          .begin_object()
-          .text("unit", panel.unit)
-          .number("min", 0)
-          .end_object()
-          .key("overrides")
-          .begin_array()
-          .end_array()
-          .end_object();
-    json_.key("targets").begin_array();
-    for (std::size_t i = 0; i < panel.targets.size(); i++) {
-      auto& target = panel.targets[i];
-      json_.begin_object().text("refId", std::string(1, static_cast<char>('A' + i)));
-      source();
-      json_.text("expr", target.expression).text("legendFormat", target.legend);
-      json_.text("format", panel.heatmap ? "heatmap" : "time_series").end_object();
-    }
-    json_.end_array().end_object();
+    panels_ += fmt::format(R"("description":{},{},)", json_string(panel.help), kSource);
+    panels_ +=
+        panel.heatmap
+            ? fmt::format(R"("options":{{"calculate":false,"yAxis":{{"unit":"{}"}}}})", panel.unit)
+            : fmt::format(R"("fieldConfig":{{"defaults":{{"unit":"{}","min":0}},"overrides":[]}})",
+                          panel.unit);
+    std::vector<std::string> targets;
+    for (auto& target : panel.targets)
+      targets.push_back(fmt::format(
+          R"({{"refId":"{}",{},"expr":{},"legendFormat":{},"format":"{}"}})",
+          static_cast<char>('A' + targets.size()), kSource, json_string(target.expression),
+          json_string(target.legend), panel.heatmap ? "heatmap" : "time_series"));
+    panels_ += fmt::format(R"(,"targets":[{}]}})", fmt::join(targets, ","));
     x_ = x_ ? 0 : kWidth;
     if (!x_) y_ += kHeight;
   }
 
-  std::string finish() {
-    json_.end_array();
-    return std::string(json_.finish());
+  std::string finish() const {
+    return fmt::format(
+        R"({{"title":"coretap","uid":"coretap","tags":["coretap"],"schemaVersion":37,)"
+        R"("refresh":"30s","time":{{"from":"now-1h","to":"now"}},"templating":{{"list":[)"
+        R"({{"name":"datasource","type":"datasource","query":"prometheus"}},)"
+        R"({{"name":"instance","type":"query",{},)"
+        R"-("query":"label_values(coretap_tool_up, instance)","refresh":2,"includeAll":true,)-"
+        R"("multi":true,"current":{{"text":"All","value":"$__all"}}}}]}},"panels":[{}]}})",
+        kSource, panels_);
   }
 
  private:
+  /// Begins a panel or row at the next place.
   void begin(std::string_view type, std::string_view title, int width, int height) {
-    auto n = [](int number) { return static_cast<std::uint64_t>(number); };
-    json_.begin_object().number("id", ++id_).text("type", type).text("title", title);
-    json_.key("gridPos").begin_object().number("x", n(x_)).number("y", n(y_));
-    json_.number("w", n(width)).number("h", n(height)).end_object();
-  }
-  void source() {
-    json_.key("datasource").begin_object().text("type", "prometheus");
-    json_.text("uid", "${datasource}").end_object();
-  }
-  void variables() {
-    json_.key("templating").begin_object().key("list").begin_array();
-    json_.begin_object().text("name", "datasource").text("type", "datasource");
-    json_.text("query", "prometheus").end_object();
-    json_.begin_object().text("name", "instance").text("type", "query");
-    source();
-    json_.text("query", "label_values(coretap_tool_up, instance)").number("refresh", 2);
-    json_.boolean("includeAll", true).boolean("multi", true);
-    json_.key("current").begin_object().text("text", "All").text("value", "$__all").end_object();
-    json_.end_object().end_array().end_object();
+    if (id_) panels_ += ',';
+    panels_ += fmt::format(
+        R"({{"id":{},"type":"{}","title":{},"gridPos":{{"x":{},"y":{},"w":{},"h":{}}},)", ++id_,
+        type, json_string(title), x_, y_, width, height);
   }
 
-  JsonLine json_;
-  std::uint64_t id_ = 0;
-  int x_ = 0, y_ = 0;
+  std::string panels_;
+  int id_ = 0, x_ = 0, y_ = 0;
 };
 
 std::string_view unit_of(const Family& family) {
@@ -127,30 +93,30 @@ std::string selector(const Shown& tool) {
 
 std::vector<Panel> panels_of(const Shown& tool, const Family& family,
                              const std::vector<std::string>& labels) {
-  auto which = selector(tool);
+  auto rate = [&](std::string_view suffix) {
+    return fmt::format("rate({}{}{}[$__rate_interval])", family.name, suffix, selector(tool));
+  };
   auto by = labels;
   by.insert(by.begin(), "instance");
   std::string legend;
   for (auto& label : by) legend += fmt::format("{}{{{{{}}}}}", legend.empty() ? "" : " ", label);
-  auto sums = fmt::format("sum by ({})", fmt::join(by, ", "));
-  auto title = family.name;
+  auto unit = unit_of(family);
   if (family.type != Type::histogram) {
-    auto value = family.name + which;
-    if (family.type == Type::counter) value = fmt::format("rate({}[$__rate_interval])", value);
-    return {{title, family.help, unit_of(family), {{fmt::format("{} ({})", sums, value), legend}}}};
+    auto value = family.type == Type::counter ? rate("") : family.name + selector(tool);
+    auto sum = fmt::format("sum by ({}) ({})", fmt::join(by, ", "), value);
+    return {{family.name, family.help, unit, {{sum, legend}}}};
   }
-  auto buckets = fmt::format("rate({}_bucket{}[$__rate_interval])", family.name, which);
-  Panel heat{title,
+  Panel heat{family.name,
              family.help,
-             unit_of(family),
-             {{fmt::format("sum by (le) ({})", buckets), "{{le}}"}},
+             unit,
+             {{fmt::format("sum by (le) ({})", rate("_bucket")), "{{le}}"}},
              true};
-  Panel quantiles{fmt::format("{}: quantiles", title), family.help, unit_of(family), {}};
+  Panel quantiles{fmt::format("{}: quantiles", family.name), family.help, unit, {}};
   by.emplace_back("le");
   for (auto* q : {"0.5", "0.99"})
-    quantiles.targets.push_back(
-        {fmt::format("histogram_quantile({}, sum by ({}) ({}))", q, fmt::join(by, ", "), buckets),
-         fmt::format("{} {}", q, legend)});
+    quantiles.targets.push_back({fmt::format("histogram_quantile({}, sum by ({}) ({}))", q,
+                                             fmt::join(by, ", "), rate("_bucket")),
+                                 fmt::format("{} {}", q, legend)});
   return {heat, quantiles};
 }
 

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,8 +15,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/uninterrupted.hpp"
 #include "coretap/clock.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 #include "program/section.hpp"
 #include "program/session.hpp"
@@ -42,27 +41,41 @@ std::size_t series_of(const Plan& plan, std::size_t lines) {
 }
 
 std::string text_of(const Session& s, const Field& f, const Value& value) {
-  if (auto* n = std::get_if<std::uint64_t>(&value))
-    return names_things(f.format) ? s.names.name(f.format, *n) : std::to_string(*n);
-  if (auto* i = std::get_if<std::int64_t>(&value))
-    return names_things(f.format) ? s.names.name(f.format, static_cast<std::uint64_t>(*i))
-                                  : std::to_string(*i);
   if (auto* text = std::get_if<std::string>(&value)) return *text;
   if (auto* yes = std::get_if<bool>(&value)) return *yes ? "true" : "false";
-  return {};
+  auto* n = std::get_if<std::uint64_t>(&value);
+  auto* i = std::get_if<std::int64_t>(&value);
+  if (!n && !i) return {};
+  if (names_things(f.format))
+    return s.names.name(f.format, n ? *n : static_cast<std::uint64_t>(*i));
+  return n ? std::to_string(*n) : std::to_string(*i);
 }
 
 std::uint64_t number_of(const BaseUnit& unit, const Value& value) {
-  if (unit.thousandths) {
-    auto* d = std::get_if<double>(&value);
-    auto* i = std::get_if<std::int64_t>(&value);
-    return static_cast<std::uint64_t>(d ? std::llround(*d * 1e3) : i ? *i : 0);
+  auto* n = std::get_if<std::uint64_t>(&value);
+  auto* i = std::get_if<std::int64_t>(&value);
+  auto* d = std::get_if<double>(&value);
+  if (unit.thousandths) return static_cast<std::uint64_t>(d ? std::llround(*d * 1e3) : i ? *i : 0);
+  if (n) return *n;
+  if (i) return *i > 0 ? static_cast<std::uint64_t>(*i) : 0;
+  return d && *d > 0 ? static_cast<std::uint64_t>(*d) : 0;
+}
+
+/// Sends and removes what the reader takes without blocking; false: it takes no more.
+bool send_some(const Fd& to, std::string_view& rest) {
+  while (!rest.empty()) {
+    auto n = uninterrupted(
+        [&] { return send(to.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT); });
+    if (n < 0) return errno == EAGAIN;
+    rest.remove_prefix(static_cast<std::size_t>(n));
   }
-  if (auto* n = std::get_if<std::uint64_t>(&value)) return *n;
-  if (auto* i = std::get_if<std::int64_t>(&value))
-    return *i > 0 ? static_cast<std::uint64_t>(*i) : 0;
-  if (auto* d = std::get_if<double>(&value)) return *d > 0 ? static_cast<std::uint64_t>(*d) : 0;
-  return 0;
+  return true;
+}
+
+/// Waits until the reader takes more.
+bool has_space(const Fd& to, int ms) {
+  pollfd wait{to.get(), POLLOUT, 0};
+  return ::poll(&wait, 1, ms) > 0;
 }
 
 }  // namespace
@@ -175,20 +188,12 @@ void Exporter::reply(const Request& request, std::string_view text) {
   ReplyHead head{request.id, static_cast<std::uint32_t>(text.size())};
   std::string all(reinterpret_cast<const char*>(&head), sizeof head);
   all += text;
-  for (std::string_view rest = all; !rest.empty();) {
-    auto n = send(channel_.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n > 0) {
-      rest.remove_prefix(static_cast<std::size_t>(n));
-      continue;
-    }
-    if (n < 0 && errno == EINTR) continue;
-    pollfd wait{channel_.get(), POLLOUT, 0};
-    if (errno == EAGAIN && ::poll(&wait, 1, kPatienceMs) > 0) continue;
-    // The peer sends no request before it has the reply, and would treat later data as the rest of
-    // a partial reply: close, so that the tool is restarted.
-    shutdown(channel_.get(), SHUT_RDWR);
-    return;
-  }
+  std::string_view rest = all;
+  while (send_some(channel_, rest) && !rest.empty())
+    if (!has_space(channel_, kPatienceMs)) break;
+  // The peer sends no request before it has the reply, and would treat later data as the rest of
+  // a partial reply: close, so that the tool is restarted.
+  if (!rest.empty()) shutdown(channel_.get(), SHUT_RDWR);
 }
 
 bool Exporter::has_room() {
@@ -203,27 +208,17 @@ void Exporter::add_event(std::string_view line) {
 }
 
 void Exporter::send_events() {
-  std::size_t sent = 0;
-  while (sent < waiting_.size()) {
-    auto n = send(events_.get(), waiting_.data() + sent, waiting_.size() - sent,
-                  MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n > 0)
-      sent += static_cast<std::size_t>(n);
-    else if (errno != EINTR)
-      break;
-  }
-  waiting_.erase(0, sent);
+  std::string_view rest = waiting_;
+  send_some(events_, rest);
+  waiting_.erase(0, waiting_.size() - rest.size());
 }
 
 std::uint64_t Exporter::finish_events() {
   auto end = monotonic_ns() + kLastMs * 1'000'000ULL;
-  send_events();
-  while (!waiting_.empty() && monotonic_ns() < end) {
-    pollfd wait{events_.get(), POLLOUT, 0};
-    if (::poll(&wait, 1, kLastMs) > 0 && wait.revents & (POLLERR | POLLHUP)) break;
-    send_events();
-  }
-  return static_cast<std::uint64_t>(std::ranges::count(waiting_, '\n'));
+  std::string_view rest = waiting_;
+  while (send_some(events_, rest) && !rest.empty() && monotonic_ns() < end)
+    has_space(events_, kLastMs);
+  return static_cast<std::uint64_t>(std::ranges::count(rest, '\n'));
 }
 
 void Exporter::series_page(Page& page) {
@@ -245,8 +240,9 @@ void Exporter::series_page(Page& page) {
   }
   auto own = options_.named ? labels_text({{"entry", options_.name}}) : std::string();
   for (std::size_t i = 0; i < totals_.size(); i++) {
-    page.family(plan_->totals[i].name, plan_->totals[i].type, plan_->totals[i].help);
-    page.samples(plan_->totals[i], own, &totals_[i]);
+    auto& family = plan_->totals[i];
+    page.family(family.name, family.type, family.help);
+    page.samples(family, own, &totals_[i]);
   }
 }
 
@@ -293,36 +289,29 @@ void Exporter::cost_page(Page& page, const Session& s) const {
   auto us = [](const timeval& t) {
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(t.tv_usec);
   };
-  auto statm = read_file("/proc/self/statm").value_or("");
-  std::string_view rest = statm;
-  take_until(rest, ' ');
-  auto pages = parse_unsigned(take_until(rest, ' ')).value_or(0);
+  auto resident_kb = read_keyed("/proc/self/status", "VmRSS").value_or(0);
   const BaseUnit micro{"seconds", 1, 1'000}, nano{"seconds", 1, 1};
-  auto one = [&](std::string_view name, Type type, std::string_view help,
-                 const std::string& value) {
-    page.family(name, type, help);
-    page.sample(name, own, value);
-  };
-  one("coretap_tool_cpu_seconds_total", Type::counter, "CPU time of the tool's process",
-      in_base_unit(micro, us(used.ru_utime) + us(used.ru_stime)));
-  one("coretap_tool_resident_memory_bytes", Type::gauge, "resident memory of the tool's process",
-      std::to_string(pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))));
-  one("coretap_tool_map_memory_bytes", Type::gauge, "memory of the tool's maps in the kernel",
-      std::to_string(map_bytes));
-  one("coretap_tool_kernel_stats_enabled", Type::gauge,
-      "1: the kernel counts the run time of BPF programs (kernel.bpf_stats_enabled)",
-      runs_counted ? "1" : "0");
+  page.one("coretap_tool_cpu_seconds_total", Type::counter, "CPU time of the tool's process", own,
+           in_base_unit(micro, us(used.ru_utime) + us(used.ru_stime)));
+  page.one("coretap_tool_resident_memory_bytes", Type::gauge,
+           "resident memory of the tool's process", own,
+           static_cast<std::uint64_t>(resident_kb) << 10);
+  page.one("coretap_tool_map_memory_bytes", Type::gauge, "memory of the tool's maps in the kernel",
+           own, map_bytes);
+  page.one("coretap_tool_kernel_stats_enabled", Type::gauge,
+           "1: the kernel counts the run time of BPF programs (kernel.bpf_stats_enabled)", own,
+           std::uint64_t{runs_counted});
   if (runs_counted)
-    one("coretap_tool_kernel_seconds_total", Type::counter,
-        "run time of the tool's programs in the kernel, while it is counted",
-        in_base_unit(nano, run_ns));
-  auto lines = series_.all().size() * plan_->lines_per_series();
-  one("coretap_tool_series", Type::gauge, "lines of the tool's own metrics", std::to_string(lines));
-  one("coretap_tool_series_limit", Type::gauge, "how many lines of them there can be",
-      std::to_string(series_.most() * plan_->lines_per_series()));
-  one("coretap_series_folded_total", Type::counter,
-      "events counted in the series \"other\", as the limit allowed no series of their own",
-      std::to_string(series_.folded()));
+    page.one("coretap_tool_kernel_seconds_total", Type::counter,
+             "run time of the tool's programs in the kernel, while it is counted", own,
+             in_base_unit(nano, run_ns));
+  page.one("coretap_tool_series", Type::gauge, "lines of the tool's own metrics", own,
+           series_.all().size() * plan_->lines_per_series());
+  page.one("coretap_tool_series_limit", Type::gauge, "how many lines of them there can be", own,
+           series_.most() * plan_->lines_per_series());
+  page.one("coretap_series_folded_total", Type::counter,
+           "events counted in the series \"other\", as the limit allowed no series of their own",
+           own, series_.folded());
   std::vector<std::string> options, hooks;
   for (auto& [name, value] : s.config.given_options())
     options.push_back(value.empty() ? fmt::format("--{}", name)
@@ -331,13 +320,12 @@ void Exporter::cost_page(Page& page, const Session& s) const {
     if (h.wanted && h.chosen >= 0)
       for (auto& target : h.candidates[static_cast<std::size_t>(h.chosen)].targets)
         hooks.push_back(target);
-  page.family("coretap_tool_info", Type::gauge, "the tool's options and attach points");
-  page.sample("coretap_tool_info",
-              labels_text({{"tool", options_.name},
-                           {"name", std::string(s.tool.name)},
-                           {"options", label_value(fmt::format("{}", fmt::join(options, " ")))},
-                           {"hooks", label_value(fmt::format("{}", fmt::join(hooks, " ")))}}),
-              std::uint64_t{1});
+  page.one("coretap_tool_info", Type::gauge, "the tool's options and attach points",
+           labels_text({{"tool", options_.name},
+                        {"name", std::string(s.tool.name)},
+                        {"options", label_value(fmt::format("{}", fmt::join(options, " ")))},
+                        {"hooks", label_value(fmt::format("{}", fmt::join(hooks, " ")))}}),
+           std::uint64_t{1});
 }
 
 std::string Exporter::page(const Session& s, const Ledger& ledger) {

@@ -1,6 +1,7 @@
 #include "metrics/names.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,12 +29,9 @@ BaseUnit take_unit(std::string_view& key) {
 
 std::string slug(std::string_view words) {
   std::string name;
-  for (char c : words) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (c >= 'A' && c <= 'Z')
-      name += static_cast<char>(c - 'A' + 'a');
-    else if (plain)
-      name += c;
+  for (unsigned char c : words) {
+    if (isalnum(c))
+      name += static_cast<char>(tolower(c));
     else if (!name.empty() && name.back() != '_')
       name += '_';
   }
@@ -179,11 +177,10 @@ Error no_label(const Tool& tool, const MetricShape& shape, std::string_view name
       return usage(
           fmt::format("rows of {} have no {} unless they are asked for it", tool.name, name),
           fmt::format("give it --by {}", name));
-  for (auto& f : shape.fields)
-    if (f.key == name)
-      return usage(fmt::format("'{}' of {} cannot be a label: it may have any number of values",
-                               name, tool.name),
-                   "events can be written to a file instead, with all their fields");
+  if (std::ranges::find(shape.fields, name, &Field::key) != shape.fields.end())
+    return usage(fmt::format("'{}' of {} cannot be a label: it may have any number of values", name,
+                             tool.name),
+                 "events can be written to a file instead, with all their fields");
   auto hint = did_you_mean(name, possible);
   if (hint.empty())
     hint = possible.empty() ? "it has none" : fmt::format("it has {}", fmt::join(possible, ", "));
@@ -223,12 +220,11 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
                  "its numbers do not add up; run it by itself");
   };
   if (shape.kind == MetricShape::none) return none();
+  Maker(tool, config, *plan).families();
   if (shape.kind == MetricShape::stacks) {
     if (!labels.empty()) return no_label(tool, shape, labels[0]);
-    Maker(tool, config, *plan).families();
     return std::shared_ptr<const Plan>(plan);
   }
-  Maker(tool, config, *plan).families();
   auto wanted = labels;
   auto& by = config.rows.by;
   wanted.insert(wanted.end(), by.begin(), by.end());

@@ -354,8 +354,22 @@ void OtlpMetrics::add(std::string_view page, std::uint64_t now_ns, std::uint64_t
   malformed_ += made.malformed;
 }
 
-std::string OtlpMetrics::finish() const {
-  return otlp_request(resource_.version, resource_.host, metrics_);
+std::string OtlpMetrics::finish() const { return otlp_request(resource_, metrics_); }
+
+std::string otlp_request(const OtlpResource& from, std::string_view items) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  add_message(to, request::of_resource, [&](auto& one) {
+    add_message(one, of_resource::resource, [&](auto& r) {
+      add_attribute(r, resource::attributes, "service.name", "coretap");
+      add_attribute(r, resource::attributes, "service.version", from.version);
+      add_attribute(r, resource::attributes, "host.name", from.host);
+      // Prometheus uses only this for the label "instance".
+      add_attribute(r, resource::attributes, "service.instance.id", from.host);
+    });
+    one.add_message(of_resource::of_scope, items.data(), items.size());
+  });
+  return bytes;
 }
 
 std::uint64_t otlp_rejected(std::string_view bytes) {

@@ -193,7 +193,7 @@ bool OtlpLogs::add(std::string_view line, std::string_view entry, std::uint64_t 
 
 std::string OtlpLogs::take() {
   records_ = 0;
-  return otlp_request(resource_.version, resource_.host, std::exchange(text_, {}));
+  return otlp_request(resource_, std::exchange(text_, {}));
 }
 
 }  // namespace coretap::metrics

@@ -54,7 +54,8 @@ inline void add_attribute(protozero::pbf_writer& to, protozero::pbf_tag_type tag
   });
 }
 
-/// `items`: metrics or records with their tags; adds this version of coretap and this host.
-std::string otlp_request(std::string_view version, std::string_view host, std::string_view items);
+struct OtlpResource;
+/// `items`: metrics or records with their tags.
+std::string otlp_request(const OtlpResource& resource, std::string_view items);
 
 }  // namespace coretap::metrics

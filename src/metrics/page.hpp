@@ -22,6 +22,13 @@ class Page {
   void family(std::string_view name, Type type, std::string_view help);
   void sample(std::string_view name, std::string_view labels, std::string_view value);
   void sample(std::string_view name, std::string_view labels, std::uint64_t value);
+  /// A family with one sample.
+  template <class Value>
+  void one(std::string_view name, Type type, std::string_view help, std::string_view labels,
+           const Value& value) {
+    family(name, type, help);
+    sample(name, labels, value);
+  }
   /// Samples of a family; `values` starts at its first value, `labels` as from labels_text().
   void samples(const Family& family, std::string_view labels, const std::uint64_t* values);
 

@@ -1,4 +1,4 @@
-#include "metrics/rules.hpp"
+#include "metrics/printed.hpp"
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-#include "metrics/tables.hpp"
+#include "metrics/printed.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "metrics/text.hpp"
+#include "metrics/printed.hpp"
 
 #include <map>
 #include <string_view>

@@ -18,7 +18,7 @@ struct News {
     last = 'l',  ///< the service ends soon: push metrics now; the answer is kDone
     end = '.',
   } what;
-  /// The tool's key (Collector::add), the name of its entry if it has one, or the state
+  /// The tool's key (Collector::key), the name of its entry if it has one, or the state
   /// page.
   std::string text;
   Fd channel = {};  ///< of an added tool, or for its events

@@ -22,6 +22,12 @@ std::string Collector::key(std::uint64_t number, bool profiles, std::string_view
   return fmt::format("{}{}/{}", number, profiles ? "+" : "", name);
 }
 
+void Collector::take(News news) {
+  if (news.what == News::came) add(std::move(news.text), std::move(news.channel));
+  if (news.what == News::went) remove(news.text);
+  if (news.what == News::state) state_ = std::move(news.text);
+}
+
 void Collector::add(std::string key, Fd channel) {
   auto slash = key.find('/');
   auto name = key.substr(slash + 1);
@@ -54,14 +60,12 @@ bool Collector::send(Source& s, std::uint32_t what, std::uint32_t ms) {
   return false;
 }
 
-bool Collector::ask(Source& s) {
+void Collector::ask(Source& s) {
   s.fresh = false;
-  if (s.broken) return false;
-  if (s.asked) return true;  // an answer is still pending, and may be readable
-  if (!send(s, metrics::Request::page, 0)) return false;
+  // If an answer is still pending, it may be readable.
+  if (s.broken || s.asked || !send(s, metrics::Request::page, 0)) return;
   s.asked = last_id_;
   s.asked_ns = monotonic_ns();
-  return true;
 }
 
 void Collector::read(Source& s) {

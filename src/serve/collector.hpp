@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coretap/fd.hpp"
+#include "serve/channel.hpp"
 
 namespace coretap::serve {
 
@@ -20,11 +21,8 @@ class Collector {
 
   /// The key of a running tool: a unique number, and its name.
   static std::string key(std::uint64_t number, bool profiles, std::string_view name);
-  /// `channel`: this end of its requests and replies.
-  void add(std::string key, Fd channel);
-  void remove(std::string_view key);
-  /// The supervisor's page about all tools.
-  void set_state(std::string page) { state_ = std::move(page); }
+  /// Takes tools that came or went, and the supervisor's page about all tools.
+  void take(News news);
 
   /// The page of all tools that answer in time, and the state of the others.
   std::string page(int deadline_ms = kDeadlineMs);
@@ -59,9 +57,11 @@ class Collector {
     std::vector<Owed> profiles;
   };
 
+  void add(std::string key, Fd channel);
+  void remove(std::string_view key);
   bool send(Source& source, std::uint32_t what, std::uint32_t ms);
   static void give_up(Source& source);
-  bool ask(Source& source);
+  void ask(Source& source);
   void read(Source& source);
 
   std::list<Source> sources_;

@@ -1,6 +1,7 @@
 #include "serve/config.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <span>
 #include <tuple>
@@ -38,153 +39,149 @@ bool is_header(std::string_view name, std::string_view value) {
   constexpr std::string_view kOwn[] = {"host",       "content-length",    "content-type",
                                        "connection", "transfer-encoding", "content-encoding"};
   std::string lower;
-  for (char c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos))
-      return false;
-    lower += c;
+  for (unsigned char c : name) {
+    if (!isalnum(c) && kOthers.find(static_cast<char>(c)) == kOthers.npos) return false;
+    lower += static_cast<char>(tolower(c));
   }
   return !name.empty() && std::ranges::find(kOwn, lower) == std::end(kOwn) &&
          name.size() + value.size() <= kMostHeaderBytes &&
          std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
+/// Reads the parts of a configuration. Keeps the first error; what comes after it does not matter.
 class Reader {
  public:
   explicit Reader(std::string file) : file_(std::move(file)) {}
 
-  Error at(const toml::node& node, std::string what, std::string hint = {}) const {
-    return usage(fmt::format("{}: {}", where(node), what), std::move(hint));
+  const std::optional<Error>& error() const { return error_; }
+
+  void config(const toml::table& table, ServeConfig& config) {
+    keys(table, {"serve", "otlp", "tool"});
+    if (auto* serve = table_at(table, "serve", "serve must be a table: [serve]")) {
+      keys(*serve, kServeKeys);
+      text(*serve, "listen", config.listen);
+      number(*serve, "max_series", 1, kMostSeries, config.max_series);
+    }
+    if (auto* push = table_at(table, "otlp", "otlp must be a table: [otlp]"))
+      otlp(*push, config.otlp.emplace());
+    if (auto* tools = table.get("tool")) {
+      if (!tools->is_array()) return fail(*tools, "tools are a list of tables: [[tool]]");
+      for (auto& node : *tools->as_array()) {
+        if (!node.is_table()) return fail(node, "each tool is a table: [[tool]]");
+        tool(*node.as_table(), config.entries.emplace_back());
+      }
+    }
+  }
+
+ private:
+  void fail(const toml::node& node, std::string_view what, std::string hint = {}) {
+    if (!error_) error_ = usage(fmt::format("{}: {}", where(node), what), std::move(hint));
   }
   std::string where(const toml::node& node) const {
     return fmt::format("{}:{}", file_, node.source().begin.line);
   }
 
-  Result<void> keys(const toml::table& table, const std::vector<std::string_view>& known) const {
+  void keys(const toml::table& table, const std::vector<std::string_view>& known) {
     for (auto& [key, node] : table) {
       if (std::ranges::find(known, key.str()) != known.end()) continue;
       auto meant = did_you_mean(key.str(), known);
-      return at(node, fmt::format("unknown key '{}'", key.str()),
-                meant.empty() ? fmt::format("there are {}", fmt::join(known, ", ")) : meant);
+      return fail(node, fmt::format("unknown key '{}'", key.str()),
+                  meant.empty() ? fmt::format("there are {}", fmt::join(known, ", ")) : meant);
     }
-    return {};
   }
-  Result<void> keys(const toml::table& table, std::span<const ConfigKey> known) const {
+  void keys(const toml::table& table, std::span<const ConfigKey> known) {
     std::vector<std::string_view> names;
     for (auto& key : known) names.push_back(key.name);
-    return keys(table, names);
+    keys(table, names);
   }
-  Result<void> text(const toml::table& table, std::string_view key, std::string& to) const {
+  const toml::table* table_at(const toml::table& table, std::string_view key,
+                              std::string_view otherwise) {
     auto* node = table.get(key);
-    if (!node) return {};
+    if (node && !node->is_table()) fail(*node, otherwise);
+    return node ? node->as_table() : nullptr;
+  }
+  void text(const toml::table& table, std::string_view key, std::string& to) {
+    auto* node = table.get(key);
+    if (!node) return;
     auto* value = node->as_string();
     if (!value || value->get().empty())
-      return at(*node, fmt::format("{} must be text in quotes", key));
+      return fail(*node, fmt::format("{} must be text in quotes", key));
     to = value->get();
-    return {};
   }
-  Result<void> number(const toml::table& table, std::string_view key, std::uint64_t least,
-                      std::uint64_t most, std::uint64_t& to) const {
+  void number(const toml::table& table, std::string_view key, std::uint64_t least,
+              std::uint64_t most, std::uint64_t& to) {
     auto* node = table.get(key);
-    if (!node) return {};
+    if (!node) return;
     auto* value = node->as_integer();
     if (!value || value->get() < static_cast<std::int64_t>(least) ||
         value->get() > static_cast<std::int64_t>(most))
-      return at(*node, fmt::format("{} must be a whole number from {} to {}", key, least, most));
+      return fail(*node, fmt::format("{} must be a whole number from {} to {}", key, least, most));
     to = static_cast<std::uint64_t>(value->get());
-    return {};
   }
 
-  Result<void> yes(const toml::table& table, std::string_view key, bool& to) const {
-    auto* node = table.get(key);
-    if (!node) return {};
-    auto* value = node->as_boolean();
-    if (!value) return at(*node, fmt::format("{} must be true or false", key));
-    to = value->get();
-    return {};
-  }
-
-  Result<void> otlp(const toml::node& node, std::optional<Otlp>& to) const {
-    auto* table = node.as_table();
-    if (!table) return at(node, "otlp must be a table: [otlp]");
-    if (auto r = keys(*table, kOtlpKeys); !r) return r;
-    auto& otlp = to.emplace();
-    if (auto r = text(*table, "endpoint", otlp.endpoint); !r) return r;
+  void otlp(const toml::table& table, Otlp& otlp) {
+    keys(table, kOtlpKeys);
+    text(table, "endpoint", otlp.endpoint);
     if (otlp.endpoint.empty())
-      return at(node, "otlp needs endpoint", "endpoint = \"http://127.0.0.1:4318\"");
+      return fail(table, "otlp needs endpoint", "endpoint = \"http://127.0.0.1:4318\"");
     if (auto good = parse_endpoint(otlp.endpoint); !good)
-      return at(*table->get("endpoint"), good.error().what, good.error().hint);
-    if (auto* headers = table->get("headers"))
-      if (auto r = header_list(*headers, otlp); !r) return r;
-    return number(*table, "every", 1, kMostEvery, otlp.every);
+      fail(*table.get("endpoint"), good.error().what, good.error().hint);
+    if (auto* headers =
+            table_at(table, "headers", "headers must be a table: { X-Scope-OrgID = \"ops\" }"))
+      header_list(*headers, otlp);
+    number(table, "every", 1, kMostEvery, otlp.every);
   }
 
-  Result<void> header_list(const toml::node& node, Otlp& otlp) const {
-    auto* table = node.as_table();
-    if (!table) return at(node, "headers must be a table: { X-Scope-OrgID = \"ops\" }");
-    if (table->size() > kMostHeaders)
-      return at(node, fmt::format("headers: there can be {}", kMostHeaders));
-    for (auto& [key, value] : *table) {
+  void header_list(const toml::table& table, Otlp& otlp) {
+    if (table.size() > kMostHeaders)
+      return fail(table, fmt::format("headers: there can be {}", kMostHeaders));
+    for (auto& [key, value] : table) {
       auto* text = value.as_string();
-      if (!text) return at(value, fmt::format("headers: {} must be text in quotes", key.str()));
+      if (!text) return fail(value, fmt::format("headers: {} must be text in quotes", key.str()));
       if (!is_header(key.str(), text->get()))
-        return at(value, fmt::format("headers: {} is no header that can be added", key.str()));
+        return fail(value, fmt::format("headers: {} is no header that can be added", key.str()));
       otlp.headers.emplace_back(key.str(), text->get());
     }
-    return {};
   }
 
-  Result<void> serve(const toml::table& table, ServeConfig& config) const {
-    if (auto r = keys(table, kServeKeys); !r) return r;
-    if (auto r = text(table, "listen", config.listen); !r) return r;
-    return number(table, "max_series", 1, kMostSeries, config.max_series);
+  void events(const toml::table& table, EventFile& e) {
+    keys(table, kEventKeys);
+    text(table, "file", e.file);
+    if (auto* node = table.get("otlp")) {
+      if (!node->is_boolean()) return fail(*node, "otlp must be true or false");
+      e.otlp = node->as_boolean()->get();
+    }
+    if (e.file.empty() && !e.otlp) return fail(table, "events needs file, or otlp = true");
+    text(table, "max_bytes", e.max_bytes);
+    number(table, "keep", 1, 99, e.keep);
+    number(table, "per_second", 1, 1 << 30, e.per_second);
   }
 
-  Result<void> events(const toml::node& node, Entry& entry) const {
-    auto* table = node.as_table();
-    if (!table)
-      return at(node, "events must be a table: { file = \"/var/log/coretap/exec.jsonl\" }");
-    if (auto r = keys(*table, kEventKeys); !r) return r;
-    entry.events = EventFile();
-    auto& e = *entry.events;
-    if (auto r = text(*table, "file", e.file); !r) return r;
-    if (auto r = yes(*table, "otlp", e.otlp); !r) return r;
-    if (e.file.empty() && !e.otlp) return at(node, "events needs file, or otlp = true");
-    if (auto r = text(*table, "max_bytes", e.max_bytes); !r) return r;
-    if (auto r = number(*table, "keep", 1, 99, e.keep); !r) return r;
-    return number(*table, "per_second", 1, 1 << 30, e.per_second);
-  }
-
-  Result<Entry> tool(const toml::node& node) const {
-    auto* table = node.as_table();
-    if (!table) return at(node, "each tool is a table: [[tool]]");
-    if (auto r = keys(*table, kToolKeys); !r) return r.error();
-    Entry entry{.where = where(node)};
-    if (auto r = text(*table, "run", entry.run); !r) return r.error();
-    if (entry.run.empty()) return at(node, "a tool needs run", "run = \"TOOL OPTIONS\"");
-    if (auto r = text(*table, "name", entry.name); !r) return r.error();
-    if (auto r = number(*table, "max_series", 1, kMostSeries, entry.max_series); !r)
-      return r.error();
-    if (table->get("max_events_per_second"))
-      if (auto r = number(*table, "max_events_per_second", 0, 1ULL << 40, entry.max_rate.emplace());
-          !r)
-        return r.error();
-    if (auto* labels = table->get("labels")) {
+  void tool(const toml::table& table, Entry& entry) {
+    keys(table, kToolKeys);
+    entry.where = where(table);
+    text(table, "run", entry.run);
+    if (entry.run.empty()) return fail(table, "a tool needs run", "run = \"TOOL OPTIONS\"");
+    text(table, "name", entry.name);
+    number(table, "max_series", 1, kMostSeries, entry.max_series);
+    if (table.get("max_events_per_second"))
+      number(table, "max_events_per_second", 0, 1ULL << 40, entry.max_rate.emplace());
+    if (auto* labels = table.get("labels")) {
       auto* all = labels->as_array();
-      if (!all) return at(*labels, "labels must be a list: [\"comm\"]");
+      if (!all) return fail(*labels, "labels must be a list: [\"comm\"]");
       for (auto& label : *all) {
         auto* name = label.as_string();
-        if (!name) return at(label, "a label must be text in quotes");
+        if (!name) return fail(label, "a label must be text in quotes");
         entry.labels.push_back(name->get());
       }
     }
-    if (auto* e = table->get("events"))
-      if (auto r = events(*e, entry); !r) return r.error();
-    return entry;
+    if (auto* e = table_at(table, "events",
+                           "events must be a table: { file = \"/var/log/coretap/exec.jsonl\" }"))
+      events(*e, entry.events.emplace());
   }
 
- private:
   std::string file_;
+  std::optional<Error> error_;
 };
 
 /// Divides the rest equally among tools without a limit, up to kUsualSeries each.
@@ -254,22 +251,8 @@ Result<ServeConfig> parse_config(std::string_view text, const std::string& file)
                              parsed.error().source().begin.column, parsed.error().description()));
   Reader reader(file);
   ServeConfig config;
-  const toml::table& table = parsed.table();
-  if (auto r = reader.keys(table, {"serve", "otlp", "tool"}); !r) return r.error();
-  if (auto* serve = table.get("serve")) {
-    if (!serve->is_table()) return reader.at(*serve, "serve must be a table: [serve]");
-    if (auto r = reader.serve(*serve->as_table(), config); !r) return r.error();
-  }
-  if (auto* otlp = table.get("otlp"))
-    if (auto r = reader.otlp(*otlp, config.otlp); !r) return r.error();
-  if (auto* tools = table.get("tool")) {
-    if (!tools->is_array()) return reader.at(*tools, "tools are a list of tables: [[tool]]");
-    for (auto& node : *tools->as_array()) {
-      auto entry = reader.tool(node);
-      if (!entry) return entry.error();
-      config.entries.push_back(std::move(*entry));
-    }
-  }
+  reader.config(parsed.table(), config);
+  if (reader.error()) return *reader.error();
   return config;
 }
 

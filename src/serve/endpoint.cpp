@@ -21,22 +21,39 @@ constexpr std::string_view kUsualPort = "4318";
 constexpr char kForms[] =
     "http://127.0.0.1:4318, http://[::1]:4318, http://localhost:4318 or unix:/run/otelcol.sock";
 
-Result<Endpoint> unix_endpoint(std::string_view path) {
-  Endpoint e{.host = "localhost"};
-  auto& un = reinterpret_cast<sockaddr_un&>(e.address);
-  if (path.empty() || path[0] != '/' || path.size() >= sizeof un.sun_path)
-    return usage(fmt::format("endpoint: '{}' is no absolute path of a socket", path), kForms);
+}  // namespace
+
+std::optional<SocketAddress> unix_address(std::string_view path) {
+  SocketAddress a;
+  auto& un = reinterpret_cast<sockaddr_un&>(a.address);
+  if (!path.starts_with('/') || path.size() >= sizeof un.sun_path) return std::nullopt;
   un.sun_family = AF_UNIX;
   memcpy(un.sun_path, path.data(), path.size());
-  e.size = sizeof un;
-  return e;
+  a.size = sizeof un;
+  return a;
 }
 
-}  // namespace
+std::optional<SocketAddress> ip_address(const std::string& text) {
+  SocketAddress a;
+  auto colon = text.rfind(':');
+  if (colon == text.npos) return std::nullopt;
+  auto port = parse_unsigned(std::string_view(text).substr(colon + 1));
+  int size = sizeof a.address;
+  if (!port || *port > 65535 ||
+      evutil_parse_sockaddr_port(text.c_str(), reinterpret_cast<sockaddr*>(&a.address), &size) != 0)
+    return std::nullopt;
+  a.size = static_cast<socklen_t>(size);
+  return a;
+}
 
 Result<Endpoint> parse_endpoint(const std::string& text) {
   std::string_view rest = text;
-  if (rest.starts_with(kUnix)) return unix_endpoint(rest.substr(kUnix.size()));
+  if (rest.starts_with(kUnix)) {
+    rest.remove_prefix(kUnix.size());
+    auto address = unix_address(rest);
+    if (address) return Endpoint{*address, "localhost"};
+    return usage(fmt::format("endpoint: '{}' is no absolute path of a socket", rest), kForms);
+  }
   if (rest.starts_with(kHttps))
     return usage("endpoint: coretap has no TLS",
                  "push to an OpenTelemetry Collector on this machine, which has it: "
@@ -60,17 +77,16 @@ Result<Endpoint> parse_endpoint(const std::string& text) {
   auto address = e.host;
   constexpr std::string_view kLocal = "localhost";
   if (address.substr(0, colon) == kLocal) address.replace(0, kLocal.size(), "127.0.0.1");
-  int size = sizeof e.address;
   if (!port || !*port || *port > 65535)
     return usage(fmt::format("endpoint: '{}' has no port", text), kForms);
   // Without brackets the end of an IPv6 address would be parsed as a port.
   const bool is_clear = e.host.starts_with('[') || e.host.find(':') == colon;
-  if (!is_clear || evutil_parse_sockaddr_port(address.c_str(),
-                                              reinterpret_cast<sockaddr*>(&e.address), &size) != 0)
+  auto found = is_clear ? ip_address(address) : std::nullopt;
+  if (!found)
     return usage(
         fmt::format("endpoint: '{}' is no address: names of hosts are not resolved", e.host),
         kForms);
-  e.size = static_cast<socklen_t>(size);
+  static_cast<SocketAddress&>(e) = *found;
   return e;
 }
 

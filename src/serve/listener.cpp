@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -18,11 +17,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,6 +34,7 @@
 #include "serve/channel.hpp"
 #include "serve/collector.hpp"
 #include "serve/endpoint.hpp"
+#include "serve/event.hpp"
 #include "serve/pusher.hpp"
 #include "text/gzip.hpp"
 
@@ -55,12 +55,12 @@ struct Listener {
   Collector collector;
   Fd news;
   event_base* base = nullptr;
-  event* told = nullptr;  ///< news are readable
+  Event told;  ///< news are readable
   std::string page;
   std::uint64_t made_ns = 0;
-  std::size_t profiles = 0;        ///< requests that wait for a profile
-  std::map<int, event*> channels;  ///< of tools with a pending profile
-  rlim_t own_files = 0;            ///< descriptors other than channels and connections
+  std::size_t profiles = 0;     ///< requests that wait for a profile
+  std::vector<Event> channels;  ///< of tools with a pending profile
+  rlim_t own_files = 0;         ///< descriptors other than channels and connections
   std::optional<Pusher> pusher;
 
   /// Lets the kernel refuse connections above the limit.
@@ -106,39 +106,22 @@ void end_connection(evhttp_request* request) {
   evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
 }
 
-void watch_channels(Listener& l);
-
-void profile_comes(evutil_socket_t channel, short, void* context) {
-  auto& l = *static_cast<Listener*>(context);
-  l.collector.read(channel);
-  watch_channels(l);
-}
-
-void forget_channels(Listener& l) {
-  for (auto& [channel, watched] : std::exchange(l.channels, {})) event_free(watched);
-}
-
 /// Watches tools with a pending profile.
 void watch_channels(Listener& l) {
-  forget_channels(l);
-  for (int channel : l.collector.owing()) {
-    auto* watched = event_new(l.base, channel, EV_READ | EV_PERSIST, profile_comes, &l);
-    if (watched && event_add(watched, nullptr) == 0) l.channels[channel] = watched;
-  }
+  l.channels.clear();
+  for (int channel : l.collector.owing())
+    l.channels.push_back(Event::readable(l.base, channel, [&l, channel] {
+      l.collector.read(channel);
+      watch_channels(l);
+    }));
 }
 
 /// A request that waits for its profile.
 struct Waiting {
   Listener& l;
   evhttp_request* request;  ///< null: answered
-  event* late = nullptr;
+  Event late = {};
 
-  Waiting(Listener& listener, evhttp_request* asks) : l(listener), request(asks) { l.profiles++; }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  ~Waiting() {
-    if (late) event_free(late);
-  }
   void answer(int status, const char* type, std::string_view text) {
     if (!request) return;
     l.profiles--;
@@ -161,7 +144,8 @@ void answer_profile(evhttp_request* request, Listener& l, const std::string& nam
                  fmt::format("seconds: a whole number of up to {}\n", kMostSeconds));
   if (l.profiles >= kProfiles)
     return reply(request, HTTP_SERVUNAVAIL, kText, "too many profiles are waited for\n");
-  auto waiting = std::make_shared<Waiting>(l, request);
+  auto waiting = std::make_shared<Waiting>(Waiting{l, request});
+  l.profiles++;
   auto take = [waiting](const std::string& profile) {
     if (profile.empty())
       waiting->answer(HTTP_SERVUNAVAIL, kText, "the tool has ended\n");
@@ -173,14 +157,9 @@ void answer_profile(evhttp_request* request, Listener& l, const std::string& nam
   };
   if (!l.collector.ask_profile(name, static_cast<std::uint32_t>(number * 1000), take))
     return waiting->answer(HTTP_NOTFOUND, kText, profile_paths(l));
-  waiting->late = event_new(
-      l.base, -1, 0,
-      [](evutil_socket_t, short, void* w) {
-        static_cast<Waiting*>(w)->answer(504, kText, "the tool does not answer\n");
-      },
-      waiting.get());
-  timeval patience{static_cast<time_t>(number) + kLateSeconds, 0};
-  if (waiting->late) event_add(waiting->late, &patience);
+  waiting->late =
+      Event::after(l.base, static_cast<double>(number + kLateSeconds),
+                   [w = waiting.get()] { w->answer(504, kText, "the tool does not answer\n"); });
   watch_channels(l);
 }
 
@@ -237,27 +216,24 @@ std::string host_name() {
 void end(Listener& l) {
   auto stop = [&l] { event_base_loopbreak(l.base); };
   if (!l.pusher) return stop();
-  event_del(l.told);
+  l.told = {};
   l.pusher->finish(stop);
 }
 
-void take_news(evutil_socket_t socket, short, void* context) {
-  auto& l = *static_cast<Listener*>(context);
-  while (auto news = receive_news(socket)) {
+void take_news(Listener& l) {
+  while (auto news = receive_news(l.news.get())) {
     switch (news->what) {
       case News::came:
-        l.collector.add(std::move(news->text), std::move(news->channel));
+      case News::state:
+        l.collector.take(std::move(*news));
         break;
       case News::went:
-        forget_channels(l);  // one of them will be closed
-        l.collector.remove(news->text);
+        l.channels.clear();  // one of them will be closed
+        l.collector.take(std::move(*news));
         watch_channels(l);
         break;
       case News::events:
         if (l.pusher) l.pusher->add_source(std::move(news->text), std::move(news->channel));
-        break;
-      case News::state:
-        l.collector.set_state(std::move(news->text));
         break;
       case News::last:
         // Twice: the first push of a new series is 0.
@@ -265,7 +241,7 @@ void take_news(evutil_socket_t socket, short, void* context) {
           l.made_ns = 0;
           l.pusher->push_metrics();
         }
-        send(socket, &kDone, sizeof kDone, MSG_NOSIGNAL | MSG_DONTWAIT);
+        send(l.news.get(), &kDone, sizeof kDone, MSG_NOSIGNAL | MSG_DONTWAIT);
         break;
       default:
         end(l);
@@ -288,63 +264,25 @@ void too_many(evconnlistener* accepting, void*) {  // the context belongs to lib
       accepting, &wait);
 }
 
+constexpr std::string_view kAllowedCalls =
+    "read write readv writev recvfrom recvmsg sendto sendmsg sendfile lseek fstat newfstatat fcntl "
+    "ioctl close accept accept4 shutdown getsockname getpeername getsockopt setsockopt "
+    "poll ppoll epoll_wait epoll_pwait epoll_pwait2 epoll_ctl "
+    "brk mmap munmap mremap madvise mprotect futex "
+    "clock_gettime gettimeofday clock_nanosleep getrandom getpid prlimit64 getrlimit setrlimit "
+    "exit exit_group rt_sigreturn rt_sigaction rt_sigprocmask restart_syscall";
+
 /// All other system calls fail with EPERM, and the process continues.
 void confine(const std::optional<Otlp>& otlp) {
   auto* filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (!filter) return;
-  for (const char* name : {"read",
-                           "write",
-                           "readv",
-                           "writev",
-                           "recvfrom",
-                           "recvmsg",
-                           "sendto",
-                           "sendmsg",
-                           "accept",
-                           "accept4",
-                           "close",
-                           "shutdown",
-                           "poll",
-                           "ppoll",
-                           "epoll_wait",
-                           "epoll_pwait",
-                           "epoll_pwait2",
-                           "epoll_ctl",
-                           "fcntl",
-                           "ioctl",
-                           "getsockname",
-                           "getpeername",
-                           "getsockopt",
-                           "setsockopt",
-                           "brk",
-                           "mmap",
-                           "munmap",
-                           "mremap",
-                           "madvise",
-                           "mprotect",
-                           "clock_gettime",
-                           "gettimeofday",
-                           "clock_nanosleep",
-                           "exit",
-                           "exit_group",
-                           "rt_sigreturn",
-                           "rt_sigaction",
-                           "rt_sigprocmask",
-                           "getpid",
-                           "futex",
-                           "restart_syscall",
-                           "getrandom",
-                           "prlimit64",
-                           "getrlimit",
-                           "setrlimit",
-                           "sendfile",
-                           "lseek",
-                           "fstat",
-                           "newfstatat"})
-    if (int number = seccomp_syscall_resolve_name(name); number != __NR_SCMP_ERROR)
+  for (auto rest = kAllowedCalls; !rest.empty();) {
+    const std::string name(take_until(rest, ' '));
+    if (int number = seccomp_syscall_resolve_name(name.c_str()); number != __NR_SCMP_ERROR)
       seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+  }
   if (otlp) {
-    const auto family = parse_endpoint(otlp->endpoint)->address.ss_family;
+    const auto family = parse_endpoint(otlp->endpoint)->get()->sa_family;
     seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, family));
     seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0);
   }
@@ -365,42 +303,28 @@ Result<Fd> listening_socket(const std::string& address) {
     return {fmt::format("cannot {} {}", what, address), strerror(errno), {}, kFailed};
   };
   constexpr std::string_view kUnix = "unix:";
-  sockaddr_storage to{};
-  socklen_t size = 0;
-  std::string path;
-  if (address.starts_with(kUnix)) {
-    path = address.substr(kUnix.size());
-    auto& un = reinterpret_cast<sockaddr_un&>(to);
-    un.sun_family = AF_UNIX;
-    if (path.empty() || path[0] != '/' || path.size() >= sizeof un.sun_path)
-      return usage(fmt::format("listen: '{}' is no absolute path of a socket", address));
-    memcpy(un.sun_path, path.data(), path.size());
-    size = sizeof un;
-    struct stat old {};
-    if (lstat(path.c_str(), &old) == 0 && S_ISSOCK(old.st_mode)) {
-      Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-      if (connect(probe.get(), reinterpret_cast<sockaddr*>(&to), size) == 0 || errno == EAGAIN)
-        return Error{fmt::format("cannot listen at {}", address), "another process listens there",
-                     "give another address, or end that process"};
-      unlink(path.c_str());  // the process that made it has ended
-    }
-  } else {
-    int bytes = sizeof to;
-    auto colon = address.rfind(':');
-    auto port = colon == address.npos ? std::nullopt
-                                      : parse_unsigned(std::string_view(address).substr(colon + 1));
-    if (!port || *port > 65535 ||
-        evutil_parse_sockaddr_port(address.c_str(), reinterpret_cast<sockaddr*>(&to), &bytes) != 0)
-      return usage(fmt::format("listen: '{}' is no address and port", address),
-                   "127.0.0.1:9961, [::1]:9961 or unix:/run/coretap/metrics");
-    size = static_cast<socklen_t>(bytes);
+  const bool is_unix = address.starts_with(kUnix);
+  const auto path = is_unix ? address.substr(kUnix.size()) : std::string();
+  auto to = is_unix ? unix_address(path) : ip_address(address);
+  if (!to && is_unix)
+    return usage(fmt::format("listen: '{}' is no absolute path of a socket", address));
+  if (!to)
+    return usage(fmt::format("listen: '{}' is no address and port", address),
+                 "127.0.0.1:9961, [::1]:9961 or unix:/run/coretap/metrics");
+  struct stat old {};
+  if (is_unix && lstat(path.c_str(), &old) == 0 && S_ISSOCK(old.st_mode)) {
+    Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (connect(probe.get(), to->get(), to->size) == 0 || errno == EAGAIN)
+      return Error{fmt::format("cannot listen at {}", address), "another process listens there",
+                   "give another address, or end that process"};
+    unlink(path.c_str());  // the process that made it has ended
   }
-  Fd fd(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd fd(socket(to->get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail("open a socket for");
   int one = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&to), size) != 0) return fail("listen at");
-  if (!path.empty()) chmod(path.c_str(), 0660);
+  if (bind(fd.get(), to->get(), to->size) != 0) return fail("listen at");
+  if (is_unix) chmod(path.c_str(), 0660);
   if (listen(fd.get(), kBacklog) != 0) return fail("listen at");
   return fd;
 }
@@ -421,8 +345,8 @@ void run_listener(Fd socket, Fd news, const std::optional<Otlp>& otlp,
   auto* bound = evhttp_accept_socket_with_handle(http, socket.get());
   if (!bound) _exit(kFailed);
   evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), too_many);
-  l.told = event_new(l.base, l.news.get(), EV_READ | EV_PERSIST, take_news, &l);
-  if (!l.told || event_add(l.told, nullptr) != 0) _exit(kFailed);
+  l.told = Event::readable(l.base, l.news.get(), [&l] { take_news(l); });
+  if (!l.told) _exit(kFailed);
   Fd next(dup(l.news.get()));
   l.own_files = static_cast<rlim_t>(next.get());
   next.reset();

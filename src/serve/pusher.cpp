@@ -52,23 +52,12 @@ Pusher::Pusher(event_base* base, How how)
       events_{*this, "events", "/v1/logs"},
       logs_(how_.resource) {
   for (auto* signal : {&metrics_, &events_}) close(*signal);
-  every_ = timer([](evutil_socket_t, short, void* p) { static_cast<Pusher*>(p)->push_metrics(); },
-                 this, static_cast<double>(how_.otlp.every), true);
+  every_ = Event::after(
+      base_, static_cast<double>(how_.otlp.every), [this] { push_metrics(); }, true);
 }
 
 Pusher::~Pusher() {
   for (auto* signal : {&metrics_, &events_}) close(*signal);
-}
-
-Pusher::Event Pusher::timer(void (*call)(evutil_socket_t, short, void*), void* context,
-                            double seconds, bool repeat) {
-  Event made(event_new(base_, -1, static_cast<short>(repeat ? EV_PERSIST : 0), call, context),
-             event_free);
-  timeval wait{static_cast<time_t>(seconds),
-               static_cast<suseconds_t>(
-                   (seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e6)};
-  if (made) event_add(made.get(), &wait);
-  return made;
 }
 
 void Pusher::say(std::string_view text) const {
@@ -89,16 +78,8 @@ void Pusher::push_metrics() {
 
 void Pusher::add_source(std::string entry, Fd events) {
   evutil_make_socket_nonblocking(events.get());
-  auto& source = sources_.emplace_back(
-      Source{*this, std::move(entry), std::move(events), Event(nullptr, event_free)});
-  source.readable.reset(event_new(
-      base_, source.events.get(), EV_READ | EV_PERSIST,
-      [](evutil_socket_t, short, void* s) {
-        auto& source = *static_cast<Source*>(s);
-        source.pusher.read(source);
-      },
-      &source));
-  if (source.readable) event_add(source.readable.get(), nullptr);
+  auto& source = sources_.emplace_back(Source{std::move(entry), std::move(events)});
+  source.readable = Event::readable(base_, source.events.get(), [this, &source] { read(source); });
 }
 
 void Pusher::read(Source& source) {
@@ -132,12 +113,11 @@ void Pusher::take_lines(Source& source) {
     source.partial.clear();
   }
   if (logs_.records() && !batch_)
-    batch_ = timer([](evutil_socket_t, short, void* p) { static_cast<Pusher*>(p)->push_events(); },
-                   this, done_ ? 0 : kBatchSeconds);
+    batch_ = Event::after(base_, done_ ? 0 : kBatchSeconds, [this] { push_events(); });
 }
 
 void Pusher::push_events() {
-  batch_.reset();
+  batch_ = {};
   auto records = logs_.records();
   if (records) add(events_, logs_.take(), records);
   check_finished();
@@ -189,7 +169,7 @@ void Pusher::begin(Signal& signal) {
 
 bool Pusher::connect(Signal& signal) {
   signal.place.reset();
-  int fd = socket(endpoint_.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int fd = socket(endpoint_.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return false;
   signal.connection = bufferevent_socket_new(base_, fd, BEV_OPT_CLOSE_ON_FREE);
   if (!signal.connection) {
@@ -211,7 +191,6 @@ bool Pusher::connect(Signal& signal) {
           signal.pusher.failed(signal, strerror(EVUTIL_SOCKET_ERROR()));
       },
       &signal);
-  signal.answer.clear();
   auto& body = signal.queue.front().body;
   auto* out = bufferevent_get_output(signal.connection);
   auto head = fmt::format(
@@ -224,35 +203,29 @@ bool Pusher::connect(Signal& signal) {
   evbuffer_add(out, head.data(), head.size());
   evbuffer_add_reference(out, body.data(), body.size(), nullptr, nullptr);
   bufferevent_enable(signal.connection, EV_READ | EV_WRITE);
-  if (bufferevent_socket_connect(signal.connection, reinterpret_cast<sockaddr*>(&endpoint_.address),
+  if (bufferevent_socket_connect(signal.connection, endpoint_.get(),
                                  static_cast<int>(endpoint_.size)) != 0)
     return false;
-  signal.late = timer(
-      [](evutil_socket_t, short, void* r) {
-        auto& signal = *static_cast<Signal*>(r);
-        signal.pusher.failed(signal, "no answer in time");
-      },
-      &signal, kPatience);
+  signal.late =
+      Event::after(base_, kPatience, [this, &signal] { failed(signal, "no answer in time"); });
   return true;
 }
 
 /// Reserves its descriptor: clients' connections count against the same limit.
 void Pusher::close(Signal& signal) {
   if (signal.connection) bufferevent_free(std::exchange(signal.connection, nullptr));
-  signal.late.reset();
+  signal.late = {};
   if (!signal.place) signal.place.reset(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
 }
 
 void Pusher::look_at_answer(Signal& signal, bool ended) {
   auto* in = bufferevent_get_input(signal.connection);
-  auto size = evbuffer_get_length(in);
-  auto old = signal.answer.size();
-  signal.answer.resize(old + std::min(size, kMostAnswer - old));
-  evbuffer_remove(in, signal.answer.data() + old, signal.answer.size() - old);
-  auto answer = parse_answer(signal.answer, ended);
+  auto size = std::min(evbuffer_get_length(in), kMostAnswer);
+  auto* bytes = evbuffer_pullup(in, static_cast<ev_ssize_t>(size));
+  auto answer = parse_answer({reinterpret_cast<const char*>(bytes), bytes ? size : 0}, ended);
   if (answer)
     answered(signal, *answer);
-  else if (ended || signal.answer.size() == kMostAnswer)
+  else if (ended || size == kMostAnswer)
     failed(signal, "it is no answer of an HTTP server");
 }
 
@@ -297,25 +270,21 @@ void Pusher::failed(Signal& signal, std::string_view why, std::uint64_t least_se
   }
   signal.pause = std::clamp(2 * signal.pause, kShortestWait, kLongestWait);
   auto wait = std::clamp(static_cast<double>(least_seconds), spread(signal.pause), kLongestWait);
-  signal.again = timer(
-      [](evutil_socket_t, short, void* r) {
-        auto& signal = *static_cast<Signal*>(r);
-        signal.again.reset();
-        signal.pusher.begin(signal);
-      },
-      &signal, wait);
+  signal.again = Event::after(base_, wait, [this, &signal] {
+    signal.again = {};
+    begin(signal);
+  });
 }
 
 // ---- the end ----
 
 void Pusher::finish(std::function<void()> done) {
   done_ = std::move(done);
-  every_.reset();
-  last_ = timer([](evutil_socket_t, short, void* p) { static_cast<Pusher*>(p)->end(); }, this,
-                kLastSeconds);
+  every_ = {};
+  last_ = Event::after(base_, kLastSeconds, [this] { end(); });
   push_events();
   for (auto* signal : {&metrics_, &events_}) {
-    signal->again.reset();
+    signal->again = {};
     signal->pause = 0;
     begin(*signal);
   }
@@ -339,39 +308,37 @@ void Pusher::end() {
 std::string Pusher::page() const {
   using metrics::Type;
   metrics::Page page;
-  auto labels = [](const Signal& signal, std::string_view key, std::string_view value) {
-    return metrics::labels_text({{"kind", std::string(signal.kind)}, {key, std::string(value)}});
+  using Values = std::vector<std::pair<std::string_view, std::uint64_t>>;
+  auto counters = [&](std::string_view name, std::string_view help, std::string_view key,
+                      auto values_of) {
+    page.family(name, Type::counter, help);
+    for (auto* signal : {&metrics_, &events_})
+      for (auto& [word, value] : values_of(*signal)) {
+        std::vector<std::pair<std::string_view, std::string>> labels{
+            {"kind", std::string(signal->kind)}};
+        if (!key.empty()) labels.emplace_back(key, word);
+        page.sample(name, metrics::labels_text(labels), value);
+      }
   };
-  auto each = [&](auto call) {
-    for (auto* signal : {&metrics_, &events_}) call(*signal);
-  };
-  page.family("coretap_otlp_requests_total", Type::counter,
-              "requests that pushed metrics or events, by what became of them; failed ones are "
-              "made again");
-  each([&](auto& signal) {
-    page.sample("coretap_otlp_requests_total", labels(signal, "outcome", "taken"), signal.taken);
-    page.sample("coretap_otlp_requests_total", labels(signal, "outcome", "refused"),
-                signal.refused);
-    page.sample("coretap_otlp_requests_total", labels(signal, "outcome", "failed"), signal.failed);
-  });
-  page.family("coretap_otlp_items_total", Type::counter,
-              "values of metrics and events that were pushed and taken");
-  each([&](auto& signal) {
-    page.sample("coretap_otlp_items_total",
-                metrics::labels_text({{"kind", std::string(signal.kind)}}), signal.items);
-  });
-  page.family(
-      "coretap_otlp_dropped_total", Type::counter,
-      "values of metrics and events that were not pushed: no room to wait (queue), refused, "
-      "or malformed");
-  each([&](auto& signal) {
-    auto& d = signal.dropped;
-    page.sample("coretap_otlp_dropped_total", labels(signal, "reason", "queue"), d.queue);
-    page.sample("coretap_otlp_dropped_total", labels(signal, "reason", "refused"), d.refused);
-    page.sample("coretap_otlp_dropped_total", labels(signal, "reason", "malformed"), d.malformed);
-  });
-  page.family("coretap_otlp_queued_bytes", Type::gauge, "requests that wait, compressed");
-  page.sample("coretap_otlp_queued_bytes", {}, std::uint64_t{queued()});
+  counters("coretap_otlp_requests_total",
+           "requests that pushed metrics or events, by what became of them; failed ones are made "
+           "again",
+           "outcome", [](auto& s) {
+             return Values{{"taken", s.taken}, {"refused", s.refused}, {"failed", s.failed}};
+           });
+  counters("coretap_otlp_items_total", "values of metrics and events that were pushed and taken",
+           {}, [](auto& s) {
+             return Values{{{}, s.items}};
+           });
+  counters("coretap_otlp_dropped_total",
+           "values of metrics and events that were not pushed: no room to wait (queue), refused, "
+           "or malformed",
+           "reason", [](auto& s) {
+             auto& d = s.dropped;
+             return Values{{"queue", d.queue}, {"refused", d.refused}, {"malformed", d.malformed}};
+           });
+  page.one("coretap_otlp_queued_bytes", Type::gauge, "requests that wait, compressed", {},
+           std::uint64_t{queued()});
   return page.take();
 }
 

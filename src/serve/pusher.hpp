@@ -5,12 +5,10 @@
 // calls the resolver, which blocks.
 #pragma once
 #include <event2/bufferevent.h>
-#include <event2/event.h>
 
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -18,6 +16,7 @@
 #include "metrics/otlp.hpp"
 #include "serve/config.hpp"
 #include "serve/endpoint.hpp"
+#include "serve/event.hpp"
 #include "serve/http_answer.hpp"
 
 namespace coretap::serve {
@@ -49,12 +48,10 @@ class Pusher {
   void finish(std::function<void()> done);
 
  private:
-  using Event = std::unique_ptr<event, decltype(&event_free)>;
   struct Source {
-    Pusher& pusher;
     std::string entry;
     Fd events;
-    Event readable;
+    Event readable = {};
     std::string partial = {};
     bool too_long = false;  ///< the bytes up to the next newline belong to a line that is too long
   };
@@ -73,16 +70,13 @@ class Pusher {
     std::list<Request> queue = {};  ///< the first one is in progress, if there is a connection
     bufferevent* connection = nullptr;
     Fd place = {};  ///< a descriptor reserved against clients
-    std::string answer = {};
-    Event late{nullptr, event_free}, again{nullptr, event_free};
+    Event late = {}, again = {};
     double pause = 0;  ///< seconds before the next attempt after a failure
     std::uint64_t taken = 0, refused = 0, failed = 0, items = 0;  ///< requests; items of the taken
     Dropped dropped = {};
     bool told_failed = false, told_refused = false, told_queue = false;
   };
 
-  Event timer(void (*call)(evutil_socket_t, short, void*), void* context, double seconds,
-              bool repeat = false);
   void say(std::string_view text) const;
 
   void read(Source& source);
@@ -108,7 +102,7 @@ class Pusher {
   std::list<Source> sources_;
   Signal metrics_, events_;
   metrics::OtlpLogs logs_;
-  Event every_{nullptr, event_free}, batch_{nullptr, event_free}, last_{nullptr, event_free};
+  Event every_, batch_, last_;
   std::function<void()> done_;  ///< set: it is to end
 };
 

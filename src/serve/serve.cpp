@@ -1,5 +1,6 @@
 #include "serve/serve.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -13,11 +14,8 @@
 #include "coretap/option_parts.hpp"
 #include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
-#include "metrics/dashboard.hpp"
 #include "metrics/names.hpp"
-#include "metrics/rules.hpp"
-#include "metrics/tables.hpp"
-#include "metrics/text.hpp"
+#include "metrics/printed.hpp"
 #include "program/session.hpp"
 #include "run/run.hpp"
 #include "serve/config.hpp"
@@ -39,8 +37,7 @@ struct Own {
 
 int fail(Error error) {
   error.what = fmt::format("serve: {}", error.what);
-  print_error("coretap", error);
-  return error.status;
+  return print_error("coretap", error);
 }
 
 Result<ServeConfig> load(const Own& own, const std::string& file) {
@@ -88,10 +85,9 @@ int check_here(const ServeConfig& config) {
     auto one = chosen(entry);
     auto& plan = one.plan;
     out.line(fmt::format("{}: {}", entry.name, entry.run));
-    for (auto& f : plan->families)
-      out.line(fmt::format("  {} ({}): {}", f.name, name_of(f.type), f.help));
-    for (auto& f : plan->totals)
-      out.line(fmt::format("  {} ({}): {}", f.name, name_of(f.type), f.help));
+    for (auto* families : {&plan->families, &plan->totals})
+      for (auto& f : *families)
+        out.line(fmt::format("  {} ({}): {}", f.name, name_of(f.type), f.help));
     out.line(fmt::format("  labels: {}; at most {} lines, {} for each set of labels",
                          label_names(*plan), entry.max_series, plan->lines_per_series()));
     if (entry.profiles) out.line(fmt::format("  profiles: /debug/pprof/{}", entry.name));
@@ -160,13 +156,6 @@ constexpr Print kPrints[] = {
     {"tables", "for ClickHouse and lines of --json, of FILE and --run, or of all tools", tables_of},
 };
 
-/// nullptr: not found.
-const Print* find_print(std::string_view name) {
-  for (auto& p : kPrints)
-    if (p.name == name) return &p;
-  return nullptr;
-}
-
 std::string print_names(bool with_docs) {
   std::string all;
   for (auto& p : kPrints) {
@@ -177,27 +166,10 @@ std::string print_names(bool with_docs) {
   return all;
 }
 
-int print(const Print& what, const ServeConfig& config) {
-  Sink out;
-  out.write(what.text(config));
-  return end_of(out);
-}
-
 }  // namespace
 
 std::vector<Option> serve_options() {
   static const auto kPrintDoc = fmt::format("print {}", print_names(true));
-  auto text = [](std::string_view name, std::string_view metavar, std::string_view doc,
-                 std::string Own::*member, Complete complete = Complete::nothing) {
-    return value(
-        0, name, metavar, doc,
-        [member, name](Config& c, std::string_view given) -> Result<void> {
-          if (given.empty()) return usage(fmt::format("--{}: needs a value", name));
-          c.own<Own>().*member = given;
-          return {};
-        },
-        complete);
-  };
   auto run =
       value(0, "run", "COMMAND", "serve this tool too, with its options: --run 'TOOL OPTIONS'",
             [](Config& c, std::string_view given) -> Result<void> {
@@ -207,20 +179,20 @@ std::vector<Option> serve_options() {
   run.adds_up = true;
   return {
       run,
-      text("listen", "ADDRESS", "answer at ADDRESS:PORT or unix:PATH (default: 127.0.0.1:9961)",
-           &Own::listen),
+      text(0, "listen", "ADDRESS", "answer at ADDRESS:PORT or unix:PATH (default: 127.0.0.1:9961)",
+           "a value", [](Config& c) -> std::string& { return c.own<Own>().listen; }),
       flag(0, "check", "print what would run, its metrics and labels, and whether it runs here"),
       flag(0, "once", "print one page that covers --every seconds (default: 1), and exit"),
-      text("textfile", "FILE", "write the page to FILE for node_exporter, and listen to nothing",
-           &Own::textfile, Complete::file),
+      text(
+          0, "textfile", "FILE", "write the page to FILE for node_exporter, and listen to nothing",
+          "a value", [](Config& c) -> std::string& { return c.own<Own>().textfile; },
+          Complete::file),
       value(0, "every", "SECONDS", "how often --textfile is written (default: 15)",
-            [](Config& c, std::string_view given) -> Result<void> {
-              auto seconds = take_seconds("--every", given);
-              if (!seconds) return seconds.error();
-              c.own<Own>().every = *seconds;
-              return {};
+            [](Config& c, std::string_view given) {
+              return store(take_seconds("--every", given), c.own<Own>().every);
             }),
-      one_of(text("print", "WHAT", kPrintDoc, &Own::print),
+      one_of(text(0, "print", "WHAT", kPrintDoc, "a value",
+                  [](Config& c) -> std::string& { return c.own<Own>().print; }),
              [] {
                std::vector<Completion> all;
                for (auto& p : kPrints) all.push_back({std::string(p.name), std::string(p.doc)});
@@ -231,18 +203,19 @@ std::vector<Option> serve_options() {
 
 int run_serve(const Config& config, const std::vector<std::string>& words) {
   const auto& own = config.own<Own>();
-  auto* what = find_print(own.print);
-  if (!what && !own.print.empty())
+  auto* what = std::ranges::find(kPrints, own.print, &Print::name);
+  const bool prints = what != std::end(kPrints);
+  if (!prints && !own.print.empty())
     return fail(usage(fmt::format("--print: there is no '{}'", own.print),
                       fmt::format("use {}", print_names(false))));
   auto file = words.empty() ? std::string() : words[0];
-  if (what && file.empty() && own.runs.empty()) return print(*what, {});
+  if (prints && file.empty() && own.runs.empty()) return print_text(what->text({}));
   if (file.empty() && own.runs.empty())
     return fail(usage("there is nothing to serve",
                       "name a FILE, or tools: coretap serve --run 'TOOL OPTIONS' --run TOOL"));
   auto loaded = load(own, file);
   if (!loaded) return fail(loaded.error());
-  if (what) return print(*what, *loaded);
+  if (prints) return print_text(what->text(*loaded));
   if (config.given("check")) return check_here(*loaded);
   ServeOptions options{.once = config.given("once"),
                        .textfile = own.textfile,

@@ -21,6 +21,7 @@
 #include <deque>
 #include <initializer_list>
 #include <list>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,6 +82,13 @@ void close_others(std::initializer_list<Fd*> kept) {
   close_range(static_cast<unsigned>(next), ~0U, 0);
 }
 
+/// Two connected sockets; empty: failed, with errno.
+std::pair<Fd, Fd> connected(int type) {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) return {};
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
 /// A child process, and a descriptor that is readable when it has ended.
 struct Child {
   pid_t pid = -1;  ///< -1: failed, with errno
@@ -122,7 +130,7 @@ struct Running {
   double pause = kFirstPause;
   std::string down;  ///< why it is not running
   bool wanted = true;
-  std::string key = {};  ///< of the running process: Collector::add
+  std::string key = {};  ///< of the running process: Collector::key
 };
 
 class Supervisor {
@@ -172,30 +180,19 @@ class Supervisor {
                                                : fmt::format("http://{}/metrics", config_.listen);
   }
 
-  static int fail(const Error& error) {
-    print_error(kName, error);
-    return error.status;
-  }
+  static int fail(const Error& error) { return print_error(kName, error); }
 
   // ---- tools ----
 
   void begin(Running& tool) {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      say(fmt::format("{}: cannot make a channel: {}", tool.entry.name, strerror(errno)));
-      later(tool, kLongestPause);
-      return;
-    }
-    Fd ours(ends[0]), its(ends[1]), events, its_events;
+    auto [ours, its] = connected(SOCK_STREAM);
+    if (!ours) return fail_to_begin(tool, "cannot make a channel");
+    Fd events, its_events;
     if (pushes_events(tool.entry)) {
-      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-        events.reset(ends[0]);
-        its_events.reset(ends[1]);
-      } else {
-        say(fmt::format("{}: its events are not pushed: {}", tool.entry.name, strerror(errno)));
-      }
+      std::tie(events, its_events) = connected(SOCK_STREAM);
+      if (!events) say_failed(tool, "its events are not pushed");
     }
-    auto child = start([&] {
+    auto child = start([&, &its = its] {
       close_others({&its, &its_events});
       Exported exported{tool.entry.export_options(), std::move(its), std::move(its_events)};
       exported.options.starts_at_zero = !options_.once;
@@ -205,11 +202,7 @@ class Supervisor {
       // Not exit(): the supervisor's state must not be cleaned up here.
       _exit(run_tool(build(*registered), arguments, &exported));
     });
-    if (child.pid < 0) {
-      say(fmt::format("{}: cannot start it: {}", tool.entry.name, strerror(errno)));
-      later(tool, kLongestPause);
-      return;
-    }
+    if (child.pid < 0) return fail_to_begin(tool, "cannot start it");
     tool.pid = child.pid;
     tool.started_ns = monotonic_ns();
     tool.started = time(nullptr);
@@ -222,24 +215,30 @@ class Supervisor {
     announce(tool);
   }
 
+  static void say_failed(const Running& tool, std::string_view what) {
+    say(fmt::format("{}: {}: {}", tool.entry.name, what, strerror(errno)));
+  }
+  void fail_to_begin(Running& tool, std::string_view what) {
+    say_failed(tool, what);
+    later(tool, kLongestPause);
+  }
+
   void announce(const Running& tool) {
     auto copy = [](const Fd& fd) { return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); };
     auto channel = copy(tool.theirs);
     auto events = tool.events ? copy(tool.events) : Fd();
     if (!channel || (tool.events && !events)) {
-      say(fmt::format("{}: cannot hand its channel on: {}", tool.entry.name, strerror(errno)));
+      say_failed(tool, "cannot hand its channel on");
       kill(tool.pid, SIGTERM);  // it will be restarted
       return;
     }
-    if (in_this_process())
-      collector_.add(tool.key, std::move(channel));
-    else
-      tell({News::came, tool.key, std::move(channel)});
+    tell({News::came, tool.key, std::move(channel)});
     if (events) tell({News::events, tool.entry.named ? tool.entry.name : "", std::move(events)});
   }
 
   /// Does not wait for a listener that is busy with requests, or stopped.
   void tell(News news) {
+    if (in_this_process()) return collector_.take(std::move(news));
     if (!news_) return;
     if (news.what == News::state)
       std::erase_if(untold_, [](auto& older) { return older.what == News::state; });
@@ -265,13 +264,6 @@ class Supervisor {
     return config_.otlp && !in_this_process() && entry.events && entry.events->otlp;
   }
 
-  void withdraw(const Running& tool) {
-    if (in_this_process())
-      collector_.remove(tool.key);
-    else
-      tell({News::went, tool.key});
-  }
-
   void ended(pid_t pid) {
     auto at = std::find_if(tools_.begin(), tools_.end(), [&](auto& t) { return t.pid == pid; });
     int status = 0;
@@ -287,7 +279,7 @@ class Supervisor {
     tool.events.reset();
     tool.pid = 0;
     tool.restarts++;
-    withdraw(tool);
+    tell({News::went, tool.key});
     if (!tool.wanted) {
       tools_.erase(at);
       tell_state();
@@ -327,10 +319,8 @@ class Supervisor {
   // ---- requests ----
 
   void begin_listener() {
-    int ends[2];
-    bool connected = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
-    Fd ours(connected ? ends[0] : -1), its(connected ? ends[1] : -1);
-    auto child = !connected ? Child() : start([&] {
+    auto [ours, its] = connected(SOCK_SEQPACKET);
+    auto child = !ours ? Child() : start([&, &its = its] {
       close_others({&socket_, &its});
       run_listener(std::move(socket_), std::move(its), config_.otlp, since_ns_);
     });
@@ -350,13 +340,10 @@ class Supervisor {
       waitpid(listener_, &status, 0);
       listener_ = 0;
       news_.reset();
-      if (!std::exchange(renews_listener_, false)) {
-        say(fmt::format("the process that answers requests ended; it starts again{}",
-                        config_.otlp ? ", without what it had to push" : ""));
-        loop_.once(kFirstPause, [this] { begin_listener(); });
-      } else {
-        begin_listener();
-      }
+      if (std::exchange(renews_listener_, false)) return begin_listener();
+      say(fmt::format("the process that answers requests ended; it starts again{}",
+                      config_.otlp ? ", without what it had to push" : ""));
+      loop_.once(kFirstPause, [this] { begin_listener(); });
     });
     for (auto& tool : tools_)
       if (tool.pid) announce(tool);
@@ -389,25 +376,17 @@ class Supervisor {
       if (t.pid && t.wanted)
         page.sample("coretap_tool_start_time_seconds", of(t),
                     static_cast<std::uint64_t>(t.started));
-    page.family("coretap_config_last_reload_successful", Type::gauge,
-                "0: the file was refused, and the configuration before it stays");
-    page.sample("coretap_config_last_reload_successful", {}, std::uint64_t{reloaded_});
-    page.family("coretap_config_last_reload_success_time_seconds", Type::gauge,
-                "when a configuration was taken, since 1970");
-    page.sample("coretap_config_last_reload_success_time_seconds", {}, config_time_);
-    page.family("coretap_build_info", Type::gauge, "version of coretap");
-    page.sample("coretap_build_info",
-                metrics::labels_text({{"version", kVersion}, {"commit", kCommit}}),
-                std::uint64_t{1});
+    page.one("coretap_config_last_reload_successful", Type::gauge,
+             "0: the file was refused, and the configuration before it stays", {},
+             std::uint64_t{reloaded_});
+    page.one("coretap_config_last_reload_success_time_seconds", Type::gauge,
+             "when a configuration was taken, since 1970", {}, config_time_);
+    page.one("coretap_build_info", Type::gauge, "version of coretap",
+             metrics::labels_text({{"version", kVersion}, {"commit", kCommit}}), std::uint64_t{1});
     return page.take();
   }
 
-  void tell_state() {
-    if (in_this_process())
-      collector_.set_state(state());
-    else
-      tell({News::state, state()});
-  }
+  void tell_state() { tell({News::state, state()}); }
 
   void print_once() {
     constexpr int kPatienceMs = 10'000;  // for tools that load slowly
@@ -455,7 +434,7 @@ class Supervisor {
         tool.wanted = false;
         if (!tool.pid) continue;
         kill(tool.pid, SIGTERM);
-        withdraw(tool);
+        tell({News::went, tool.key});
       }
     }
     auto gone = std::erase_if(tools_, [](auto& t) { return !t.wanted && !t.pid; });

@@ -28,13 +28,14 @@ std::string safe(std::string_view text) {
 
 }  // namespace
 
-void print_error(std::string_view program, const Error& error) {
+int print_error(std::string_view program, const Error& error) {
   auto what = fmt::format("{}: {}", program, error.what);
   // The position in the command line is printed on separate lines.
   if (!error.why.empty()) what += (error.why.starts_with('\n') ? "" : ": ") + error.why;
   auto text = painted(STDERR_FILENO, Paint::error, safe(what));
   if (!error.hint.empty()) text += safe(fmt::format("{}: hint: {}", program, error.hint));
   fputs(text.c_str(), stderr);
+  return error.status;
 }
 
 int end_of(Sink& out) {
@@ -42,6 +43,12 @@ int end_of(Sink& out) {
   if (!out.failed()) return kOk;
   print_error("coretap", out.error());
   return kFailed;
+}
+
+int print_text(std::string_view text) {
+  Sink out;
+  out.write(text);
+  return end_of(out);
 }
 
 }  // namespace coretap

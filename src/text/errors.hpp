@@ -7,9 +7,11 @@
 
 namespace coretap {
 
-/// Prints an error and its parts to the user.
-void print_error(std::string_view program, const Error& error);
+/// Prints an error and its parts to the user; returns its exit status.
+int print_error(std::string_view program, const Error& error);
 /// Flushes; returns the exit status of a command.
 int end_of(Sink& out);
+/// Writes text to standard output; returns the exit status of a command.
+int print_text(std::string_view text);
 
 }  // namespace coretap

@@ -7,7 +7,6 @@
 #include "docs/documents.hpp"
 #include "docs/man.hpp"
 #include "docs/mdoc.hpp"
-#include "docs/readme.hpp"
 #include "kernel/kernel.hpp"
 #include "program/session.hpp"
 #include "reports/histogram.hpp"

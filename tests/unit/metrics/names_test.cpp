@@ -3,7 +3,7 @@
 
 #include "all_tools.hpp"
 #include "cli/parser.hpp"
-#include "metrics/text.hpp"
+#include "metrics/printed.hpp"
 
 namespace coretap::metrics {
 namespace {

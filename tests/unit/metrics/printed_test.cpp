@@ -1,10 +1,8 @@
 // Output of `coretap serve --print`: Grafana dashboards, alert rules, ClickHouse tables.
+#include "metrics/printed.hpp"
 #include "all_tools.hpp"
 #include "cli/naming.hpp"
 #include "expect.hpp"
-#include "metrics/dashboard.hpp"
-#include "metrics/rules.hpp"
-#include "metrics/tables.hpp"
 #include "text/json_kinds.hpp"
 
 namespace coretap::metrics {

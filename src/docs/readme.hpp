@@ -1,9 +1,0 @@
-// The table of tools in README.md.
-#pragma once
-#include <string>
-
-namespace coretap {
-
-std::string readme_tool_table();
-
-}  // namespace coretap
