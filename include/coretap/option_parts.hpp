@@ -9,24 +9,28 @@
 
 namespace coretap {
 
-inline Error usage(std::string what, std::string hint = {}) {
-  return {std::move(what), {}, std::move(hint), kUsage};
-}
-
 /// Parses seconds of an option ("--interval") or a positional argument ("INTERVAL").
 Result<double> take_seconds(std::string_view of, std::string_view text);
 /// A number from `least` to `most`.
 Result<std::uint64_t> take_number(std::string_view of, std::string_view text, std::uint64_t least,
                                   std::uint64_t most,
                                   std::optional<std::uint64_t> (*parse)(std::string_view));
-/// Numbers from 1 to `most`, separated by commas.
-Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
-                                             std::uint64_t most);
+
+/// For each part between commas; ends at the first error.
+template <class Take>
+Result<void> each_word(std::string_view text, const Take& take) {
+  while (true) {
+    auto word = text.substr(0, text.find(','));
+    if (auto r = take(word); !r) return r;
+    if (word.size() == text.size()) return {};
+    text.remove_prefix(word.size() + 1);
+  }
+}
 
 /// Marks an option as the same in every tool that has it.
 Option same_everywhere(Option option);
 /// A number, optionally with a binary suffix, from 1 to `most`; stored where `place` says.
-Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t most, std::uint64_t* (*place)(Config&));
 
 namespace shared {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 
 namespace coretap {
@@ -37,22 +38,6 @@ Result<std::uint64_t> take_number(std::string_view of, std::string_view text, st
   return *n;
 }
 
-Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
-                                             std::uint64_t most) {
-  std::vector<std::uint32_t> all;
-  bool good = take_parts(text, [&](std::string_view part) {
-    auto n = parse_unsigned(part);
-    if (!n || *n == 0 || *n > most) return false;
-    all.push_back(static_cast<std::uint32_t>(*n));
-    return true;
-  });
-  if (!good)
-    return usage(
-        fmt::format("--{}: '{}' is not a list of numbers from 1 to {}", option, text, most),
-        fmt::format("separate them by commas: --{} 1,203", option));
-  return all;
-}
-
 Option flag(char letter, std::string_view name, std::string_view doc, Setting target) {
   return {letter, name, {}, doc, [target](Config& c, std::string_view) -> Result<void> {
             c.set(target, 1);
@@ -63,6 +48,69 @@ Option flag(char letter, std::string_view name, std::string_view doc, Setting ta
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::function<Result<void>(Config&, std::string_view)> apply, Complete complete) {
   return {letter, name, metavar, doc, std::move(apply), {}, complete};
+}
+
+Option free_text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+                 Complete complete, std::string_view needs) {
+  return value(
+      letter, name, metavar, doc,
+      [=](Config&, std::string_view text) -> Result<void> {
+        if (text.empty() && !needs.empty())
+          return usage(fmt::format("--{}: needs {}", name, needs));
+        return {};
+      },
+      complete);
+}
+
+Option hex_address(char letter, std::string_view name, std::string_view metavar,
+                   std::string_view doc, std::string_view hint, Setting target) {
+  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+    std::size_t prefix = text.starts_with("0x") || text.starts_with("0X") ? 2 : 0;
+    auto address = parse_hexadecimal(text.substr(prefix)).value_or(0);
+    if (!address)
+      return usage(fmt::format("--{}: '{}' is not an address", name, text),
+                   fmt::format("give it in hexadecimal, as {}", hint));
+    c.set(target, address);
+    return {};
+  });
+}
+
+Option comma_list(char letter, std::string_view name, std::string_view metavar,
+                  std::string_view doc, std::function<bool(Config&, std::string_view)> take,
+                  std::string what, std::string hint) {
+  return value(letter, name, metavar, doc,
+               [=](Config& c, std::string_view text) -> Result<void> {
+                 if (take_parts(text, [&](auto part) { return take(c, part); })) return {};
+                 return usage(fmt::format("--{}: '{}' is not a list of {}", name, text, what),
+                              hint);
+               })
+      .adding_up();
+}
+
+Option choice(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+              std::vector<Choice> words, void (*take)(Config&, std::uint64_t number)) {
+  auto completions = [words] {
+    std::vector<Completion> all;
+    for (auto& w : words) all.push_back({std::string(w.word), std::string(w.doc)});
+    return all;
+  };
+  return one_of(value(letter, name, metavar, doc,
+                      [=](Config& c, std::string_view text) -> Result<void> {
+                        std::vector<std::string_view> known;
+                        std::string all;
+                        for (auto& w : words) {
+                          if (text == w.word) {
+                            take(c, w.number);
+                            return {};
+                          }
+                          all += &w == &words.front() ? "" : &w == &words.back() ? " or " : ", ";
+                          known.push_back(w.word);
+                          all += w.word;
+                        }
+                        return usage(fmt::format("--{}: '{}' is not {}", name, text, all),
+                                     did_you_mean(text, known));
+                      }),
+                completions);
 }
 
 Option one_of(Option option, std::function<std::vector<Completion>()> words) {
@@ -97,10 +145,10 @@ Option same_everywhere(Option option) {
   return option;
 }
 
-Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t most, std::uint64_t* (*place)(Config&)) {
   return same_everywhere(
-      value(0, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+      value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
         auto n = take_number(fmt::format("--{}", name), text, 1, most, parse_size);
         if (!n) return n.error();
         *place(c) = *n;

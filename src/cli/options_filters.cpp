@@ -27,28 +27,20 @@ Option list_of(Option option) {
   return same_everywhere(std::move(option));
 }
 
-template <class Take>
-Result<void> each_word(std::string_view text, const Take& take) {
-  while (true) {
-    auto word = text.substr(0, text.find(','));
-    if (auto r = take(word); !r) return r;
-    if (word.size() == text.size()) return {};
-    text.remove_prefix(word.size() + 1);
-  }
-}
-
 Option ids(char letter, std::string_view name, std::string_view doc,
            std::vector<std::uint32_t> Config::Tasks::*member) {
-  return list_of(value(
+  auto option = same_everywhere(comma_list(
       letter, name, name == "tid" ? "TID,..." : "PID,...", doc,
-      [=](Config& c, std::string_view text) -> Result<void> {
-        auto list = take_list(name, text, INT32_MAX);
-        if (!list) return list.error();
-        auto& all = c.tasks.*member;
-        all.insert(all.end(), list->begin(), list->end());
-        return {};
+      [=](Config& c, std::string_view part) {
+        auto n = parse_unsigned(part);
+        if (!n || !*n || *n > INT32_MAX) return false;
+        (c.tasks.*member).push_back(static_cast<std::uint32_t>(*n));
+        return true;
       },
-      Complete::pid));
+      fmt::format("numbers from 1 to {}", INT32_MAX),
+      fmt::format("separate them by commas: --{} 1,203", name)));
+  option.complete = Complete::pid;
+  return option;
 }
 }  // namespace
 
@@ -225,23 +217,18 @@ Error unknown_syscall(std::string_view name) {
 }  // namespace
 
 Option syscalls(char letter, Setting wanted, Setting some) {
-  auto option = same_everywhere(value(
+  return list_of(value(
       letter, "syscall", "NAME,...", "only these system calls",
       [=](Config& c, std::string_view text) -> Result<void> {
-        while (true) {
-          auto name = text.substr(0, text.find(','));
+        c.set(some, 1);
+        return each_word(text, [&](std::string_view name) -> Result<void> {
           auto indices = syscall_indices(name);
           if (indices.empty()) return unknown_syscall(name);
           for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
-          if (name.size() == text.size()) break;
-          text.remove_prefix(name.size() + 1);
-        }
-        c.set(some, 1);
-        return {};
+          return {};
+        });
       },
       Complete::syscall));
-  option.adds_up = true;
-  return option;
 }
 
 Option disk() {

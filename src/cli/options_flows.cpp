@@ -38,33 +38,22 @@ bool take_ports(std::string_view part, std::vector<std::uint32_t>& all) {
 
 Option ports(char letter, std::string_view name, std::string_view doc,
              std::vector<std::uint32_t> Config::Flows::*member) {
-  auto option = same_everywhere(
-      value(letter, name, "PORT,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        if (take_parts(text, [&](auto part) { return take_ports(part, c.flows.*member); }))
-          return {};
-        return usage(
-            fmt::format("--{}: '{}' is not a list of ports or ranges from 1 to 65535", name, text),
-            fmt::format("for example --{} 80,8000-8100", name));
-      }));
-  option.adds_up = true;
-  return option;
+  return same_everywhere(comma_list(
+      letter, name, "PORT,...", doc,
+      [=](Config& c, std::string_view part) { return take_ports(part, c.flows.*member); },
+      "ports or ranges from 1 to 65535", fmt::format("for example --{} 80,8000-8100", name)));
 }
 
 Option addresses(char letter, std::string_view name, std::string_view doc,
                  std::vector<AddressPrefix> Config::Flows::*member) {
-  auto option = same_everywhere(value(
-      letter, name, "ADDRESS,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        bool good = take_parts(text, [&](auto part) {
-          auto prefix = parse_address_prefix(part);
-          if (prefix) (c.flows.*member).push_back(*prefix);
-          return prefix.has_value();
-        });
-        if (good) return {};
-        return usage(fmt::format("--{}: '{}' is not a list of addresses or prefixes", name, text),
-                     fmt::format("for example --{} 192.0.2.1,2001:db8::/32", name));
-      }));
-  option.adds_up = true;
-  return option;
+  return same_everywhere(comma_list(
+      letter, name, "ADDRESS,...", doc,
+      [=](Config& c, std::string_view part) {
+        auto prefix = parse_address_prefix(part);
+        if (prefix) (c.flows.*member).push_back(*prefix);
+        return prefix.has_value();
+      },
+      "addresses or prefixes", fmt::format("for example --{} 192.0.2.1,2001:db8::/32", name)));
 }
 
 /// Inode number of a network namespace, given as a name of `ip netns`, a pid, a path or the number.

@@ -79,13 +79,10 @@ std::string fs_type_name(const fs_type& type) {
 
 Option shared::fs_type() {
   return same_everywhere(one_of(
-      value('t', "type", "TYPE",
-            "only file systems of this type, as in /proc/filesystems; nfs includes nfs4, and "
-            "fuse includes fuseblk",
-            [](Config&, std::string_view text) -> Result<void> {
-              if (text.empty()) return usage("--type: needs a file system type");
-              return {};
-            }),
+      free_text('t', "type", "TYPE",
+                "only file systems of this type, as in /proc/filesystems; nfs includes nfs4, and "
+                "fuse includes fuseblk",
+                Complete::nothing, "a file system type"),
       [] {
         std::vector<Completion> all;
         for (auto& name : known_types()) all.push_back({name});

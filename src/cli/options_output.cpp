@@ -6,19 +6,14 @@
 
 #include "base/colour.hpp"
 #include "base/rate_limit.hpp"
-#include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
 
 Option output(char letter) {
-  return same_everywhere(value(
+  return same_everywhere(free_text(
       letter, "output", "FILE", "write to FILE (replaced if it exists) instead of standard output",
-      [](Config&, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage("--output: needs a file");
-        return {};
-      },
-      Complete::file));
+      Complete::file, "a file"));
 }
 
 namespace {
@@ -54,64 +49,44 @@ std::vector<Option> output_files() {
 }
 
 Option max_rate() {
-  return limit("max-rate", "N",
+  return limit(0, "max-rate", "N",
                "show at most N events per second; others are counted as limited, not as lost",
                RateLimit::kMost, [](Config& c) { return &c.events.per_second; });
 }
 
 Option color() {
-  static constexpr std::pair<std::string_view, ColourMode> kModes[] = {
-      {"auto", ColourMode::automatic},
-      {"always", ColourMode::always},
-      {"never", ColourMode::never}};
-  auto option =
-      one_of(same_everywhere(value(
-                 0, "color", "WHEN",
-                 "colours: auto (default), on terminals unless NO_COLOR is set; always; never",
-                 [](Config&, std::string_view text) -> Result<void> {
-                   for (auto& [name, mode] : kModes)
-                     if (text == name) {
-                       set_colour_mode(mode);
-                       return {};
-                     }
-                   return usage(fmt::format("--color: '{}' is not auto, always or never", text),
-                                did_you_mean(text, {"auto", "always", "never"}));
-                 })),
-             [] {
-               return std::vector<Completion>{
-                   {"auto", "on terminals, unless NO_COLOR is set"}, {"always", ""}, {"never", ""}};
-             });
-  option.alias = "colour";
-  return option;
+  auto number = [](ColourMode mode) { return static_cast<std::uint64_t>(mode); };
+  return same_everywhere(
+      choice(0, "color", "WHEN",
+             "colours: auto (default), on terminals unless NO_COLOR is set; always; never",
+             {{"auto", number(ColourMode::automatic), "on terminals, unless NO_COLOR is set"},
+              {"always", number(ColourMode::always)},
+              {"never", number(ColourMode::never)}},
+             [](Config&, std::uint64_t mode) { set_colour_mode(static_cast<ColourMode>(mode)); })
+          .also("colour"));
 }
 
 Option kernel_stack() {
   return same_everywhere(flag('K', "kernel-stack", "print the kernel stack of each event"));
 }
 Option extended() {
-  auto o = same_everywhere(flag('e', "extended", "print more columns"));
-  o.alias = "extended-fields";
-  return o;
+  return same_everywhere(flag('e', "extended", "print more columns").also("extended-fields"));
 }
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
 
 Option max_events(char letter) {
-  auto o = limit("max-events", "N", "end when N events have been shown", 1ULL << 40,
-                 [](Config& c) { return &c.events.most; });
-  o.letter = letter;
-  return o;
+  return limit(letter, "max-events", "N", "end when N events have been shown", 1ULL << 40,
+               [](Config& c) { return &c.events.most; });
 }
 
-Option max_keys() {
-  return limit("max-keys", "N", "maximum distinct keys (default: scaled to the machine)", 1 << 24,
-               [](Config& c) { return &c.rows.max_keys; });
+Option max_keys(char letter) {
+  return limit(letter, "max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
+               1 << 24, [](Config& c) { return &c.rows.max_keys; });
 }
 
 Option top(char letter) {
-  auto o = limit("top", "ROWS", "show only the first ROWS rows", 1 << 24,
-                 [](Config& c) { return &c.rows.top; });
-  o.letter = letter;
-  return o;
+  return limit(letter, "top", "ROWS", "show only the first ROWS rows", 1 << 24,
+               [](Config& c) { return &c.rows.top; });
 }
 Option sort(char letter) {
   return same_everywhere(value(
@@ -140,39 +115,32 @@ Option by() {
 }
 
 Option percentiles(std::string_view doc) {
-  auto o = same_everywhere(
+  return same_everywhere(
       value(0, "percentiles", "P,...", doc, [](Config& c, std::string_view text) -> Result<void> {
         c.rows.percentiles.clear();
-        for (auto rest = text;;) {
-          auto comma = rest.find(',');
-          auto word = rest.substr(0, comma);
+        bool good = take_parts(text, [&](auto word) {
           double percent = 0;
           auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), percent);
-          if (error != std::errc{} || end != word.data() + word.size() ||
-              !(percent >= 0 && percent <= 100))
-            return usage(
-                fmt::format("--percentiles: '{}' is not a list of numbers from 0 to 100", text),
-                "separate them by commas: 50,99,99.9");
           c.rows.percentiles.push_back(percent);
-          if (comma == std::string_view::npos) break;
-          rest.remove_prefix(comma + 1);
-        }
+          return error == std::errc{} && end == word.data() + word.size() && percent >= 0 &&
+                 percent <= 100;
+        });
+        if (!good)
+          return usage(
+              fmt::format("--percentiles: '{}' is not a list of numbers from 0 to 100", text),
+              "separate them by commas: 50,99,99.9");
         std::sort(c.rows.percentiles.begin(), c.rows.percentiles.end());
         return {};
-      }));
-  o.alias = "pcts";
-  return o;
+      }).also("pcts"));
 }
 Option overall() {
   return same_everywhere(flag(0, "overall", "percentiles of all values since tracing began"));
 }
 
 std::vector<Option> screen() {
-  auto rows = top('r');
-  rows.alias = "maxrows";
   return {
       same_everywhere(flag('C', "noclear", "print reports one after another, not over each other")),
-      rows, sort()};
+      top('r').also("maxrows"), sort()};
 }
 
 Option heatmap() {

@@ -1,7 +1,6 @@
 // Options for unwinding, storing and printing stacks, and for the off-CPU waits that count.
 #include <fmt/format.h>
 
-#include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 
 namespace coretap::shared {
@@ -16,8 +15,8 @@ Option stack_depth() {
         return {};
       }));
 }
-Option stack_storage() {
-  return limit("stack-storage-size", "STACKS",
+Option stack_storage(char letter) {
+  return limit(letter, "stack-storage-size", "STACKS",
                "maximum unique stacks (default: scaled to the machine's memory)", 1 << 24,
                [](Config& c) { return &c.stacks.most; });
 }
@@ -63,34 +62,21 @@ Option pprof() {
 }
 
 Option unwind() {
-  return one_of(
-      same_everywhere(value(
-          0, "unwind", "HOW",
-          "how user stacks are walked: auto (default), with the unwind tables of programs and "
-          "libraries, and with frame pointers where there are none; fp, with frame pointers "
-          "only; off, only the current instruction address",
-          [](Config& c, std::string_view text) -> Result<void> {
-            if (text == "auto")
-              c.stacks.unwind = Config::Stacks::automatic;
-            else if (text == "fp")
-              c.stacks.unwind = Config::Stacks::frame_pointers;
-            else if (text == "off")
-              c.stacks.unwind = Config::Stacks::no_walk;
-            else
-              return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text),
-                           did_you_mean(text, {"auto", "fp", "off"}));
-            return {};
-          })),
-      [] {
-        return std::vector<Completion>{{"auto", "unwind tables, and frame pointers without them"},
-                                       {"fp", "frame pointers only"},
-                                       {"off", "only the current instruction"}};
-      });
+  using Stacks = Config::Stacks;
+  return same_everywhere(choice(
+      0, "unwind", "HOW",
+      "how user stacks are walked: auto (default), with the unwind tables of programs and "
+      "libraries, and with frame pointers where there are none; fp, with frame pointers "
+      "only; off, only the current instruction address",
+      {{"auto", Stacks::automatic, "unwind tables, and frame pointers without them"},
+       {"fp", Stacks::frame_pointers, "frame pointers only"},
+       {"off", Stacks::no_walk, "only the current instruction"}},
+      [](Config& c, std::uint64_t how) { c.stacks.unwind = static_cast<Stacks::Unwind>(how); }));
 }
 
 Option unwind_memory() {
   constexpr std::uint64_t kLeast = 4096;
-  auto option = limit("unwind-memory", "SIZE",
+  auto option = limit(0, "unwind-memory", "SIZE",
                       "memory for unwind tables of running programs and libraries (default: 64M)",
                       1 << 30, [](Config& c) { return &c.stacks.unwind_memory; });
   option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {

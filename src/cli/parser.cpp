@@ -122,7 +122,7 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(simple(0, "exit-status", "with -- COMMAND: exit with its exit status"));
   if (auto when = condition_of(tool, [](auto& kind) { return !kind.ring_doc().empty(); }))
     all =
-        joined({all, belonging_to(*when, {limit("ring-size", "BYTES", ring_doc(tool), 1 << 30,
+        joined({all, belonging_to(*when, {limit(0, "ring-size", "BYTES", ring_doc(tool), 1 << 30,
                                                 [](Config& c) { return &c.events.ring_bytes; })})});
   if (auto when = condition_of(tool, [](auto& kind) { return kind.name() == "event"; }))
     all = joined({all, belonging_to(*when, {max_rate()})});
