@@ -39,6 +39,8 @@ class Config {
 
   /// Sets a value in the BPF object's read-only data before loading.
   void set(Setting target, std::uint64_t value);
+  /// Sets one more bit.
+  void add_bit(Setting mask, std::uint64_t bit);
   struct Edit {
     Setting target;
     std::uint64_t value;

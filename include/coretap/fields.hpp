@@ -261,12 +261,17 @@ inline std::vector<Field> with(std::string_view option, FieldList list) {
   return fields;
 }
 
+/// The text in an array of characters, up to its terminator.
+template <std::size_t Size>
+std::string text_in(const char (&chars)[Size]) {
+  return {chars, strnlen(chars, Size)};
+}
+
 namespace detail {
 template <class T>
 Value to_value(const T& v) {
   if constexpr (std::is_array_v<T>) {
-    static_assert(std::is_same_v<std::remove_cv_t<std::remove_extent_t<T>>, char>);
-    return std::string(v, strnlen(v, sizeof(T)));
+    return text_in(v);
   } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, double> ||
                        std::is_same_v<T, Value> || std::is_same_v<T, bool> ||
                        std::is_same_v<T, Frames> || std::is_same_v<T, TextList>) {
@@ -276,6 +281,9 @@ Value to_value(const T& v) {
   } else {
     return static_cast<std::uint64_t>(v);
   }
+}
+Value word_at(const auto& words, std::size_t n) {
+  return n < std::size(words) ? std::string(words[n]) : std::to_string(n);
 }
 template <class T>
 struct member_of;
@@ -378,11 +386,45 @@ Field user_function(std::string_view key, std::string_view title, Format format,
 template <auto Member, const auto& Words>
 Field named(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
-  Field field{key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
-                std::size_t n = static_cast<const Record*>(record)->*Member;
-                return n < std::size(Words) ? std::string(Words[n]) : std::to_string(n);
+  Field field{key, title, format, doc, [](const void* record, const FieldContext&) {
+                return detail::word_at(Words, static_cast<const Record*>(record)->*Member);
               }};
   return field.bounded();
+}
+
+/// The value if this holds, else nothing: value_if(e.known, e.pid).
+template <class T>
+Value value_if(bool holds, const T& value) {
+  return holds ? Value(detail::to_value(value)) : Value();
+}
+/// Nothing for 0.
+template <class T>
+Value unless_0(const T& value) {
+  return value_if(value != 0, value);
+}
+/// The errno of a result as the kernel returns it; nothing: no error.
+inline Value errno_of(std::int64_t result) {
+  return value_if(result < 0 && result >= -4095, -result);
+}
+/// The error of such a result: failure<&Event::ret>("error by name; null: it succeeded").
+template <auto Result>
+Field failure(std::string_view doc) {
+  using Record = typename detail::member_of<decltype(Result)>::record;
+  Field field{"error", "ERROR", as::error, doc, [](const void* record, const FieldContext&) {
+                return errno_of(static_cast<const Record*>(record)->*Result);
+              }};
+  return field.no_metric();
+}
+
+/// A word for each number that has one.
+template <class Number>
+using NumberedWord = std::pair<Number, std::string_view>;
+/// The word for a number in such a table, or `otherwise`.
+template <class Table, class Number>
+std::string word_of(const Table& table, Number number, std::string otherwise) {
+  for (auto& [known, word] : table)
+    if (known == number) return std::string(word);
+  return otherwise;
 }
 
 }  // namespace coretap

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coretap/config.hpp"
 #include "coretap/fields.hpp"
 
 namespace coretap {
@@ -55,6 +56,12 @@ std::string path_of_event(const Event& e) {
 template <class Event>
 std::string file_of_event(const Event& e) {
   return file_name(e.mode, e.file.inode, path_of_event(e));
+}
+
+/// For EventReport::only: --directory.
+template <class Event>
+bool event_below_directory(const Config& config, const void* record) {
+  return config.wants_path(path_of_event(*static_cast<const Event*>(record)));
 }
 
 }  // namespace coretap

@@ -24,8 +24,9 @@ bool open_reads_mode(std::uint64_t flags);
 /// Attributes of a mount, in struct mount_attr of mount_setattr(2).
 std::span<const FlagWord> mount_attribute_words();
 
-/// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one hexadecimal number, zero as "0".
-std::string flag_words(std::span<const FlagWord> words, std::uint64_t value);
+/// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one number in this format, zero as "0".
+std::string flag_words(std::span<const FlagWord> words, std::uint64_t value,
+                       std::string_view format = "{:#x}");
 
 /// An argument, by its index, as strace prints it: "AF_INET"; nullopt: it has no names.
 std::optional<std::string> argument_words(std::string_view call, std::size_t number,

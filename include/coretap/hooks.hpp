@@ -111,6 +111,8 @@ std::vector<Hook> run_delay_hooks();
 Hook waits_under_way();
 /// The hook of bpf/lib/net/accepted.bpf.h; `when` as in Hook.
 Hook accepted_connections(std::string_view when = {});
+/// The hook of the program that forgets a socket, for kernels where that is not automatic.
+Hook ended_sockets(std::string_view when = {});
 
 /// For each word of the command line: does it trace returns and use $latency or $entry? For
 /// Hook::paired.

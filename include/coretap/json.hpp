@@ -82,6 +82,18 @@ class JsonLine {
     writer_.Null();
     return *this;
   }
+  /// null, unless it is known.
+  JsonLine& text_if(bool known, std::string_view k, std::string_view v) {
+    return known ? text(k, v) : key(k).null();
+  }
+  JsonLine& number_if(bool known, std::string_view k, std::uint64_t v) {
+    return known ? number(k, v) : key(k).null();
+  }
+  JsonLine& texts(std::string_view k, const auto& all) {
+    key(k).begin_array();
+    for (auto& each : all) text(each);
+    return end_array();
+  }
   JsonLine& begin_object() {
     writer_.StartObject();
     return *this;

@@ -10,19 +10,23 @@
 
 namespace coretap {
 
-inline Error usage(std::string what, std::string hint = {}) {
-  return {std::move(what), {}, std::move(hint), kUsage};
-}
-
 /// Parses seconds of an option ("--interval") or a positional argument ("INTERVAL").
 Result<double> take_seconds(std::string_view of, std::string_view text);
 /// A number from `least` to `most`.
 Result<std::uint64_t> take_number(
     std::string_view of, std::string_view text, std::uint64_t least, std::uint64_t most,
     std::optional<std::uint64_t> (*parse)(std::string_view) = parse_unsigned);
-/// Numbers from 1 to `most`, separated by commas.
-Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
-                                             std::uint64_t most);
+
+/// For each part between commas; ends at the first error.
+template <class Take>
+Result<void> each_word(std::string_view text, const Take& take) {
+  while (true) {
+    auto word = text.substr(0, text.find(','));
+    if (auto r = take(word); !r) return r;
+    if (word.size() == text.size()) return {};
+    text.remove_prefix(word.size() + 1);
+  }
+}
 
 /// Stores what was parsed, unless it is an error.
 template <class T, class To>
@@ -34,17 +38,10 @@ Result<void> store(const Result<T>& from, To& to) {
 
 /// Marks an option as the same in every tool that has it.
 Option same_everywhere(Option option);
-/// The same for a list: if it is given twice, both apply.
-Option list_of(Option option);
 /// Text, stored where `place` says. `needs`: "a file", if empty text is refused.
 Option text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
             std::string_view needs, std::function<std::string&(Config&)> place = {},
             Complete complete = Complete::nothing);
-/// One of these words; `take` gets its index.
-Option choice(std::string_view name, std::string_view metavar, std::string_view doc,
-              const std::vector<Completion>& words, void (*take)(Config&, std::size_t which));
-/// With another long name that similar tools have.
-Option also_named(std::string_view alias, Option option);
 /// A number, optionally with a binary suffix, from 1 to `most`; stored where `place` says.
 Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t most, std::uint64_t* (*place)(Config&));

@@ -84,6 +84,15 @@ struct Option {
   std::string_view belongs_to = {};
   /// Rejects values that a similar tool's option of this letter uses with another meaning.
   std::function<Result<void>(std::string_view)> by_letter = {};
+
+  Option also(std::string_view theirs) && {
+    alias = theirs;
+    return std::move(*this);
+  }
+  Option adding_up() && {
+    adds_up = true;
+    return std::move(*this);
+  }
 };
 
 /// An option of bcc or libbpf-tools that does not exist here: rejected, with the alternative.
@@ -123,6 +132,27 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::function<Result<void>(Config&, std::string_view)> apply,
              Complete complete = Complete::nothing);
+/// Any text (Config::text); if it may not be empty, `needs`: "a file", for the error.
+Option free_text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+                 Complete complete = Complete::nothing, std::string_view needs = {});
+/// An address in hexadecimal, with or without 0x. `hint`: where to find it.
+Option hex_address(char letter, std::string_view name, std::string_view metavar,
+                   std::string_view doc, std::string_view hint, Setting target);
+/// A list separated by commas; if given twice, both apply. `take` stores a part, or is false;
+/// `what`: "ports", for the error.
+Option comma_list(char letter, std::string_view name, std::string_view metavar,
+                  std::string_view doc, std::function<bool(Config&, std::string_view)> take,
+                  std::string what, std::string hint);
+
+/// A word that an option takes.
+struct Choice {
+  std::string_view word;
+  std::uint64_t number = 0;   ///< for `take`
+  std::string_view doc = {};  ///< for completion
+};
+/// One of these words, which `take` stores.
+Option choice(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+              std::vector<Choice> words, void (*take)(Config&, std::uint64_t number));
 
 /// An option whose values come from a closed list, for completion.
 Option one_of(Option option, std::function<std::vector<Completion>()> words);
@@ -167,7 +197,7 @@ Option cgroup_not(std::string_view theirs, std::string_view option);
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
 Option nanoseconds();
-Option microseconds();
+Option microseconds(std::string_view doc = "histograms in microseconds");
 Option interval();
 Option duration(char letter = 0);
 /// Only this CPU: for perf events, and for programs with bpf/lib/core/cpu.bpf.h.
@@ -191,8 +221,8 @@ Option symbols_prefix(char letter = 0);
 /// For tools that probe returns of user functions.
 Option return_trampoline();
 Option stack_depth();
-Option stack_storage();
-Option max_keys();
+Option stack_storage(char letter = 0);
+Option max_keys(char letter = 0);
 Option max_events(char letter = 'M');
 Option top(char letter = 0);
 Option sort(char letter = 's');
@@ -246,11 +276,10 @@ Option affinity() {
 /// Selects waits off the CPU (bpf/lib/sched/offcpu.bpf.h).
 template <class Rodata>
 std::vector<Option> off_cpu() {
-  auto user =
-      flag('u', "user-threads-only", "no kernel threads", setting(&Rodata::user_threads_only));
-  user.alias = "useronly";
   return joined(
-      {belonging_to("!kernel-threads-only", {user}),
+      {belonging_to("!kernel-threads-only", {flag('u', "user-threads-only", "no kernel threads",
+                                                  setting(&Rodata::user_threads_only))
+                                                 .also("useronly")}),
        {flag('k', "kernel-threads-only", "only kernel threads",
              setting(&Rodata::kernel_threads_only)),
         number('m', "min-block-time", "US", "only waits of at least US microseconds",
@@ -265,10 +294,9 @@ std::vector<Option> off_cpu() {
 /// Selects reads and writes of files (bpf/lib/fs/file_io.bpf.h).
 template <class Rodata>
 Option all_files() {
-  auto all = flag('a', "all", "not only regular files: sockets, pipes, devices too",
-                  setting(&Rodata::all_files));
-  all.alias = "all-files";
-  return all;
+  return flag('a', "all", "not only regular files: sockets, pipes, devices too",
+              setting(&Rodata::all_files))
+      .also("all-files");
 }
 template <class Rodata>
 std::vector<Option> file_io() {
@@ -286,7 +314,8 @@ Result<void> check_off_cpu(const Config& config);
 std::vector<Positional> interval_count(double otherwise = 0);
 Positional duration_argument();
 /// Words for targets; `otherwise` is the default.
-Positional target_arguments(std::string_view otherwise = {});
+Positional target_arguments(std::string_view otherwise = {}, std::string_view metavar = {},
+                            std::string_view doc = {});
 /// A number stored in `target` times `unit`: "runqslower 10000"; `otherwise` is the default.
 Positional threshold(std::string_view metavar, std::uint64_t unit, std::string_view doc,
                      Setting target, std::string_view otherwise = {});

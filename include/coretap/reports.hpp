@@ -1,5 +1,6 @@
 // Reports of a tool. The library reads, writes and flushes; a tool only declares them.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,45 @@ Field of_value(std::string_view key, std::string_view title, Format format, std:
               }};
   field.role = kExtreme ? Role::derived : Role::counter;
   return field;
+}
+
+/// An element of an array of counters in the value.
+template <class Line, auto Member, std::size_t Index>
+Field of_element(std::string_view key, std::string_view title, Format format,
+                 std::string_view doc) {
+  Field field{
+      key, title, format, doc, [](const void* row, const FieldContext&) {
+        return Value(detail::to_value((static_cast<const Line*>(row)->value.*Member)[Index]));
+      }};
+  return field.counter();
+}
+/// One counter of the value divided by another; where that is 0, 0 or nothing.
+template <class Line, auto Sum, auto Count, bool Or0 = false>
+Field mean_of(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  Field field{key, title, format, doc, [](const void* row, const FieldContext&) {
+                auto& value = static_cast<const Line*>(row)->value;
+                std::uint64_t count = value.*Count;
+                return value_if(count || Or0, value.*Sum / std::max<std::uint64_t>(count, 1));
+              }};
+  return field.no_metric();
+}
+/// A member of the value, per second of the report.
+template <class Line, auto Member>
+Field rate_of(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  Field field{key, title, format, doc, [](const void* row, const FieldContext& context) {
+                auto count = static_cast<double>(static_cast<const Line*>(row)->value.*Member);
+                return value_if(context.seconds > 0, count / context.seconds);
+              }};
+  field.role = Role::derived;
+  return field;
+}
+/// A member of the key that is an index of words, as in named.
+template <class Line, auto Member, const auto& Words>
+Field named_key(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  Field field{key, title, format, doc, [](const void* row, const FieldContext&) {
+                return detail::word_at(Words, static_cast<const Line*>(row)->key.*Member);
+              }};
+  return field.bounded();
 }
 
 /// Stacks in the key of a Row, by their keys in the map `stacks`

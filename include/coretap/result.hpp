@@ -24,6 +24,11 @@ struct Error {
   int status = kFailed;   ///< resulting exit status
 };
 
+/// An error in the command line.
+inline Error usage(std::string what, std::string hint = {}) {
+  return {std::move(what), {}, std::move(hint), kUsage};
+}
+
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -25,6 +25,9 @@ std::string folded_word(std::string_view text);
 /// forbids.
 std::string xml_text(std::string_view text);
 
+/// Two digits for each byte.
+std::string hexadecimal(std::string_view bytes);
+
 /// One CSV field (RFC 4180), printable.
 std::string csv_field(std::string_view text);
 

@@ -6,7 +6,9 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "coretap/options.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
@@ -28,5 +30,17 @@ void each_tracepoint_field(std::string_view text,
 
 TracepointFormat parse_tracepoint_format(std::string_view text);
 Result<TracepointFormat> tracepoint_format(std::string_view category, std::string_view name);
+
+/// A member of a tracepoint's record, and the variable that gets its offset.
+struct MemberPlace {
+  std::string_view event, member;
+  Setting to;
+  bool needed = true;
+};
+/// For Tool::look_up. For errors `what`: "SCSI command", `load`: how to get the tracepoints,
+/// `instead`: another tool.
+Result<void> look_up_members(Config& config, std::string_view category, std::string_view what,
+                             std::string_view load, std::string_view instead,
+                             const std::vector<MemberPlace>& places);
 
 }  // namespace coretap

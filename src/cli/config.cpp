@@ -49,6 +49,12 @@ void Config::set(Setting target, std::uint64_t value) {
   if (target.size) edits_.push_back({target, value});
 }
 
+void Config::add_bit(Setting mask, std::uint64_t bit) {
+  for (auto& edit : edits_)
+    if (edit.target.offset == mask.offset) return void(edit.value |= std::uint64_t{1} << bit);
+  set(mask, std::uint64_t{1} << bit);
+}
+
 void Config::put(std::string_view map, std::string key, std::string value) {
   entries_[std::string(map)].push_back({std::move(key), std::move(value)});
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
@@ -39,22 +38,6 @@ Result<std::uint64_t> take_number(std::string_view of, std::string_view text, st
   return *n;
 }
 
-Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
-                                             std::uint64_t most) {
-  std::vector<std::uint32_t> all;
-  bool good = take_parts(text, [&](std::string_view part) {
-    auto n = parse_unsigned(part);
-    if (!n || *n == 0 || *n > most) return false;
-    all.push_back(static_cast<std::uint32_t>(*n));
-    return true;
-  });
-  if (!good)
-    return usage(
-        fmt::format("--{}: '{}' is not a list of numbers from 1 to {}", option, text, most),
-        fmt::format("separate them by commas: --{} 1,203", option));
-  return all;
-}
-
 Option flag(char letter, std::string_view name, std::string_view doc, Setting target) {
   return {letter, name, {}, doc, [target](Config& c, std::string_view) -> Result<void> {
             c.set(target, 1);
@@ -65,6 +48,81 @@ Option flag(char letter, std::string_view name, std::string_view doc, Setting ta
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::function<Result<void>(Config&, std::string_view)> apply, Complete complete) {
   return {letter, name, metavar, doc, std::move(apply), {}, complete};
+}
+
+Option free_text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+                 Complete complete, std::string_view needs) {
+  return value(
+      letter, name, metavar, doc,
+      [=](Config&, std::string_view text) -> Result<void> {
+        if (text.empty() && !needs.empty())
+          return usage(fmt::format("--{}: needs {}", name, needs));
+        return {};
+      },
+      complete);
+}
+
+Option text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+            std::string_view needs, std::function<std::string&(Config&)> place, Complete complete) {
+  auto option = same_everywhere(free_text(letter, name, metavar, doc, complete, needs));
+  if (!place) return option;
+  option.apply = [place, check = option.apply](Config& c, std::string_view text) -> Result<void> {
+    if (auto r = check(c, text); !r) return r;
+    place(c) = text;
+    return {};
+  };
+  return option;
+}
+
+Option hex_address(char letter, std::string_view name, std::string_view metavar,
+                   std::string_view doc, std::string_view hint, Setting target) {
+  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+    std::size_t prefix = text.starts_with("0x") || text.starts_with("0X") ? 2 : 0;
+    auto address = parse_hexadecimal(text.substr(prefix)).value_or(0);
+    if (!address)
+      return usage(fmt::format("--{}: '{}' is not an address", name, text),
+                   fmt::format("give it in hexadecimal, as {}", hint));
+    c.set(target, address);
+    return {};
+  });
+}
+
+Option comma_list(char letter, std::string_view name, std::string_view metavar,
+                  std::string_view doc, std::function<bool(Config&, std::string_view)> take,
+                  std::string what, std::string hint) {
+  return value(letter, name, metavar, doc,
+               [=](Config& c, std::string_view text) -> Result<void> {
+                 if (take_parts(text, [&](auto part) { return take(c, part); })) return {};
+                 return usage(fmt::format("--{}: '{}' is not a list of {}", name, text, what),
+                              hint);
+               })
+      .adding_up();
+}
+
+Option choice(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+              std::vector<Choice> words, void (*take)(Config&, std::uint64_t number)) {
+  auto completions = [words] {
+    std::vector<Completion> all;
+    for (auto& w : words) all.push_back({std::string(w.word), std::string(w.doc)});
+    return all;
+  };
+  return one_of(value(letter, name, metavar, doc,
+                      [=](Config& c, std::string_view text) -> Result<void> {
+                        std::vector<std::string_view> known;
+                        std::string all;
+                        for (auto& w : words) {
+                          if (text == w.word) {
+                            take(c, w.number);
+                            return {};
+                          }
+                          all += &w == &words.front() ? "" : &w == &words.back() ? " or " : ", ";
+                          known.push_back(w.word);
+                          all += w.word;
+                        }
+                        return usage(fmt::format("--{}: '{}' is not {}", name, text, all),
+                                     did_you_mean(text, known));
+                      }),
+                completions);
 }
 
 Option one_of(Option option, std::function<std::vector<Completion>()> words) {
@@ -86,7 +144,7 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
               Range range, Setting target, std::uint64_t unit, Setting present) {
   range.most = std::min(range.most, most_of(target, unit));
   return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-    auto n = take_number(fmt::format("--{}", name), text, range.least, range.most);
+    auto n = take_number(fmt::format("--{}", name), text, range.least, range.most, parse_unsigned);
     if (!n) return n.error();
     c.set(target, *n * unit);
     c.set(present, 1);
@@ -99,53 +157,15 @@ Option same_everywhere(Option option) {
   return option;
 }
 
-Option list_of(Option option) {
-  option.adds_up = true;
-  return same_everywhere(std::move(option));
-}
-
-Option text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-            std::string_view needs, std::function<std::string&(Config&)> place, Complete complete) {
-  return same_everywhere(value(
-      letter, name, metavar, doc,
-      [=](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty() && !needs.empty())
-          return usage(fmt::format("--{}: needs {}", name, needs));
-        if (place) place(c) = text;
-        return {};
-      },
-      complete));
-}
-
-Option choice(std::string_view name, std::string_view metavar, std::string_view doc,
-              const std::vector<Completion>& words, void (*take)(Config&, std::size_t which)) {
-  auto apply = [=](Config& c, std::string_view text) -> Result<void> {
-    std::vector<std::string_view> known;
-    for (auto& one : words) {
-      if (one.word == text) {
-        take(c, known.size());
-        return {};
-      }
-      known.push_back(one.word);
-    }
-    auto last = known.back();
-    return usage(fmt::format("--{}: '{}' is not {} or {}", name, text,
-                             fmt::join(known.begin(), known.end() - 1, ", "), last),
-                 did_you_mean(text, known));
-  };
-  return one_of(same_everywhere(value(0, name, metavar, doc, apply)), [=] { return words; });
-}
-
-Option also_named(std::string_view alias, Option option) {
-  option.alias = alias;
-  return option;
-}
-
 Option limit(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t most, std::uint64_t* (*place)(Config&)) {
-  return same_everywhere(value(letter, name, metavar, doc, [=](Config& c, std::string_view text) {
-    return store(take_number(fmt::format("--{}", name), text, 1, most, parse_size), *place(c));
-  }));
+  return same_everywhere(
+      value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+        auto n = take_number(fmt::format("--{}", name), text, 1, most, parse_size);
+        if (!n) return n.error();
+        *place(c) = *n;
+        return {};
+      }));
 }
 
 std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {
@@ -160,7 +180,7 @@ Positional shared::threshold(std::string_view metavar, std::uint64_t unit, std::
       .metavar = metavar,
       .doc = otherwise.empty() ? std::string(doc) : fmt::format("{} (default: {})", doc, otherwise),
       .apply = [=](Config& c, std::string_view text) -> Result<void> {
-        auto n = take_number(metavar, text, 0, most_of(target, unit));
+        auto n = take_number(metavar, text, 0, most_of(target, unit), parse_unsigned);
         if (!n) return n.error();
         c.set(target, *n * unit);
         return {};

@@ -21,28 +21,26 @@ namespace coretap::shared {
 
 namespace {
 
-template <class Take>
-Result<void> each_word(std::string_view text, const Take& take) {
-  while (true) {
-    auto word = text.substr(0, text.find(','));
-    if (auto r = take(word); !r) return r;
-    if (word.size() == text.size()) return {};
-    text.remove_prefix(word.size() + 1);
-  }
+/// A list option: values of repeated options are combined.
+Option list_of(Option option) {
+  option.adds_up = true;
+  return same_everywhere(std::move(option));
 }
 
 Option ids(char letter, std::string_view name, std::string_view doc,
            std::vector<std::uint32_t> Config::Tasks::*member) {
-  return list_of(value(
+  auto option = same_everywhere(comma_list(
       letter, name, name == "tid" ? "TID,..." : "PID,...", doc,
-      [=](Config& c, std::string_view text) -> Result<void> {
-        auto list = take_list(name, text, INT32_MAX);
-        if (!list) return list.error();
-        auto& all = c.tasks.*member;
-        all.insert(all.end(), list->begin(), list->end());
-        return {};
+      [=](Config& c, std::string_view part) {
+        auto n = parse_unsigned(part);
+        if (!n || !*n || *n > INT32_MAX) return false;
+        (c.tasks.*member).push_back(static_cast<std::uint32_t>(*n));
+        return true;
       },
-      Complete::pid));
+      fmt::format("numbers from 1 to {}", INT32_MAX),
+      fmt::format("separate them by commas: --{} 1,203", name)));
+  option.complete = Complete::pid;
+  return option;
 }
 }  // namespace
 
@@ -54,7 +52,7 @@ Option ppid(char letter, Setting wanted) {
   return same_everywhere(value(
       letter, "ppid", "PID", "only children of this process",
       [=](Config& c, std::string_view text) -> Result<void> {
-        auto pid = take_number("--ppid", text, 1, INT32_MAX);
+        auto pid = take_number("--ppid", text, 1, INT32_MAX, parse_unsigned);
         if (!pid) return pid.error();
         // A parent that does not exist has no children.
         if (kill(static_cast<pid_t>(*pid), 0) && errno != EPERM)
@@ -144,15 +142,6 @@ Option name(char letter) {
 }
 
 namespace {
-/// Options that select a cgroup cannot be combined.
-Result<void> check_cgroup(const Config& c, std::string_view name, std::string_view text,
-                          std::string_view needs) {
-  if (text.empty()) return usage(fmt::format("--{}: needs {}", name, needs));
-  if (c.tasks.cgroup.empty()) return {};
-  return usage(fmt::format("--{}: another option has set the cgroup", name),
-               "give one of --cgroup, --container, --pod and --unit");
-}
-
 using Find = Result<std::string> (Containers::*)(std::string_view);
 
 Option in_found(std::string_view name, std::string_view metavar, std::string_view doc, Find find,
@@ -160,9 +149,15 @@ Option in_found(std::string_view name, std::string_view metavar, std::string_vie
   return same_everywhere(value(
       0, name, metavar, doc,
       [=](Config& c, std::string_view text) -> Result<void> {
-        if (auto r = check_cgroup(c, name, text, "a name"); !r) return r;
+        if (text.empty()) return usage(fmt::format("--{}: needs a name", name));
+        if (!c.tasks.cgroup.empty())
+          return usage(fmt::format("--{}: another option has set the cgroup", name),
+                       "give one of --cgroup, --container, --pod and --unit");
         Containers here;
-        return store((here.*find)(text), c.tasks.cgroup);
+        auto path = (here.*find)(text);
+        if (!path) return path.error();
+        c.tasks.cgroup = *path;
+        return {};
       },
       complete));
 }
@@ -189,7 +184,10 @@ Option cgroup(char letter) {
       "only tasks in this cgroup (version 2) or below it; a path, absolute or below the "
       "cgroup mount, or an id",
       [](Config& c, std::string_view text) -> Result<void> {
-        if (auto r = check_cgroup(c, "cgroup", text, "a path or an id"); !r) return r;
+        if (text.empty()) return usage("--cgroup: needs a path or an id");
+        if (!c.tasks.cgroup.empty())
+          return usage("--cgroup: another option has set the cgroup",
+                       "give one of --cgroup, --container, --pod and --unit");
         c.tasks.cgroup = text;
         return {};
       },
@@ -221,7 +219,7 @@ Error unknown_syscall(std::string_view name) {
 Option syscalls(char letter, Setting wanted, Setting some) {
   return list_of(value(
       letter, "syscall", "NAME,...", "only these system calls",
-      [=](Config& c, std::string_view text) {
+      [=](Config& c, std::string_view text) -> Result<void> {
         c.set(some, 1);
         return each_word(text, [&](std::string_view name) -> Result<void> {
           auto indices = syscall_indices(name);
@@ -236,7 +234,12 @@ Option syscalls(char letter, Setting wanted, Setting some) {
 Option disk() {
   return same_everywhere(value(
       'd', "disk", "DISK", "only this disk: a name as in /sys/block, or MAJOR:MINOR",
-      [](Config& c, std::string_view text) { return store(find_disk(text), c.places.disk); },
+      [](Config& c, std::string_view text) -> Result<void> {
+        auto number = find_disk(text);
+        if (!number) return number.error();
+        c.places.disk = *number;
+        return {};
+      },
       Complete::disk));
 }
 
@@ -244,7 +247,10 @@ Option request_disk() {
   auto option = disk();
   option.apply = [find = option.apply](Config& c, std::string_view text) -> Result<void> {
     if (auto found = find(c, text); !found) return found;
-    return store(disk_of_requests(*c.places.disk), c.places.disk);
+    auto number = disk_of_requests(*c.places.disk);
+    if (!number) return number.error();
+    c.places.disk = *number;
+    return {};
   };
   return option;
 }

@@ -38,29 +38,22 @@ bool take_ports(std::string_view part, std::vector<std::uint32_t>& all) {
 
 Option ports(char letter, std::string_view name, std::string_view doc,
              std::vector<std::uint32_t> Config::Flows::*member) {
-  return list_of(
-      value(letter, name, "PORT,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        if (take_parts(text, [&](auto part) { return take_ports(part, c.flows.*member); }))
-          return {};
-        return usage(
-            fmt::format("--{}: '{}' is not a list of ports or ranges from 1 to 65535", name, text),
-            fmt::format("for example --{} 80,8000-8100", name));
-      }));
+  return same_everywhere(comma_list(
+      letter, name, "PORT,...", doc,
+      [=](Config& c, std::string_view part) { return take_ports(part, c.flows.*member); },
+      "ports or ranges from 1 to 65535", fmt::format("for example --{} 80,8000-8100", name)));
 }
 
 Option addresses(char letter, std::string_view name, std::string_view doc,
                  std::vector<AddressPrefix> Config::Flows::*member) {
-  return list_of(value(
-      letter, name, "ADDRESS,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        bool good = take_parts(text, [&](auto part) {
-          auto prefix = parse_address_prefix(part);
-          if (prefix) (c.flows.*member).push_back(*prefix);
-          return prefix.has_value();
-        });
-        if (good) return {};
-        return usage(fmt::format("--{}: '{}' is not a list of addresses or prefixes", name, text),
-                     fmt::format("for example --{} 192.0.2.1,2001:db8::/32", name));
-      }));
+  return same_everywhere(comma_list(
+      letter, name, "ADDRESS,...", doc,
+      [=](Config& c, std::string_view part) {
+        auto prefix = parse_address_prefix(part);
+        if (prefix) (c.flows.*member).push_back(*prefix);
+        return prefix.has_value();
+      },
+      "addresses or prefixes", fmt::format("for example --{} 192.0.2.1,2001:db8::/32", name)));
 }
 
 /// Inode number of a network namespace, given as a name of `ip netns`, a pid, a path or the number.
@@ -99,12 +92,15 @@ Option remote_addresses(char letter) {
                    &Config::Flows::remote_addresses);
 }
 Option netns() {
-  return same_everywhere(
-      value(0, "netns", "NAMESPACE",
-            "only this network namespace: a name, a process in it, a file or an inode",
-            [](Config& c, std::string_view text) {
-              return store(namespace_inode(text), c.flows.netns);
-            }));
+  return same_everywhere(value(0, "netns", "NAMESPACE",
+                               "only this network namespace: a name, a process in it, a file or "
+                               "an inode",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 auto inode = namespace_inode(text);
+                                 if (!inode) return inode.error();
+                                 c.flows.netns = *inode;
+                                 return {};
+                               }));
 }
 
 std::vector<Option> flow_filters(char local_port, char remote_port) {

@@ -78,15 +78,16 @@ std::string fs_type_name(const fs_type& type) {
 }
 
 Option shared::fs_type() {
-  return one_of(text('t', "type", "TYPE",
-                     "only file systems of this type, as in /proc/filesystems; nfs includes nfs4, "
-                     "and fuse includes fuseblk",
-                     "a file system type"),
-                [] {
-                  std::vector<Completion> all;
-                  for (auto& name : known_types()) all.push_back({name});
-                  return all;
-                });
+  return same_everywhere(one_of(
+      free_text('t', "type", "TYPE",
+                "only file systems of this type, as in /proc/filesystems; nfs includes nfs4, and "
+                "fuse includes fuseblk",
+                Complete::nothing, "a file system type"),
+      [] {
+        std::vector<Completion> all;
+        for (auto& name : known_types()) all.push_back({name});
+        return all;
+      }));
 }
 
 Result<void> look_up_fs_type(Config& config, Setting wanted) {

@@ -11,9 +11,9 @@
 namespace coretap::shared {
 
 Option output(char letter) {
-  return text(letter, "output", "FILE",
-              "write to FILE (replaced if it exists) instead of standard output", "a file", {},
-              Complete::file);
+  return same_everywhere(free_text(
+      letter, "output", "FILE", "write to FILE (replaced if it exists) instead of standard output",
+      Complete::file, "a file"));
 }
 
 namespace {
@@ -55,24 +55,22 @@ Option max_rate() {
 }
 
 Option color() {
-  return also_named(
-      "colour",
-      choice("color", "WHEN",
+  auto number = [](ColourMode mode) { return static_cast<std::uint64_t>(mode); };
+  return same_everywhere(
+      choice(0, "color", "WHEN",
              "colours: auto (default), on terminals unless NO_COLOR is set; always; never",
-             {{"auto", "on terminals, unless NO_COLOR is set"}, {"always"}, {"never"}},
-             [](Config&, std::size_t which) {
-               constexpr ColourMode kModes[] = {ColourMode::automatic, ColourMode::always,
-                                                ColourMode::never};
-               set_colour_mode(kModes[which]);
-             }));
+             {{"auto", number(ColourMode::automatic), "on terminals, unless NO_COLOR is set"},
+              {"always", number(ColourMode::always)},
+              {"never", number(ColourMode::never)}},
+             [](Config&, std::uint64_t mode) { set_colour_mode(static_cast<ColourMode>(mode)); })
+          .also("colour"));
 }
 
 Option kernel_stack() {
   return same_everywhere(flag('K', "kernel-stack", "print the kernel stack of each event"));
 }
 Option extended() {
-  return also_named("extended-fields",
-                    same_everywhere(flag('e', "extended", "print more columns")));
+  return same_everywhere(flag('e', "extended", "print more columns").also("extended-fields"));
 }
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
 
@@ -81,8 +79,8 @@ Option max_events(char letter) {
                [](Config& c) { return &c.events.most; });
 }
 
-Option max_keys() {
-  return limit(0, "max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
+Option max_keys(char letter) {
+  return limit(letter, "max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
                1 << 24, [](Config& c) { return &c.rows.max_keys; });
 }
 
@@ -91,32 +89,39 @@ Option top(char letter) {
                [](Config& c) { return &c.rows.top; });
 }
 Option sort(char letter) {
-  return text(
-      letter, "sort", "KEY", "sort rows by KEY, descending", {},
-      [](Config& c) -> std::string& { return c.rows.sort; }, Complete::sort_key);
+  return same_everywhere(value(
+      letter, "sort", "KEY", "sort rows by KEY, descending",
+      [](Config& c, std::string_view text) -> Result<void> {
+        c.rows.sort = text;
+        return {};
+      },
+      Complete::sort_key));
 }
 
 Option by() {
-  return list_of(value(0, "by", "KEY,...",
-                       "add up rows by only these keys of the JSON output, such as comm",
-                       [](Config& c, std::string_view text) -> Result<void> {
-                         bool all = take_parts(text, [&](std::string_view key) {
-                           c.rows.by.emplace_back(key);
-                           return !key.empty();
-                         });
-                         if (!all || c.rows.by.empty())
-                           return usage(fmt::format("--by: '{}' is not a list of keys", text));
-                         return {};
-                       }));
+  auto o = same_everywhere(
+      value(0, "by", "KEY,...", "add up rows by only these keys of the JSON output, such as comm",
+            [](Config& c, std::string_view text) -> Result<void> {
+              bool all = take_parts(text, [&](std::string_view key) {
+                c.rows.by.emplace_back(key);
+                return !key.empty();
+              });
+              if (!all || c.rows.by.empty())
+                return usage(fmt::format("--by: '{}' is not a list of keys", text));
+              return {};
+            }));
+  o.adds_up = true;
+  return o;
 }
 
 Option percentiles(std::string_view doc) {
-  auto o = same_everywhere(
+  return same_everywhere(
       value(0, "percentiles", "P,...", doc, [](Config& c, std::string_view text) -> Result<void> {
         c.rows.percentiles.clear();
-        bool good = take_parts(text, [&](std::string_view word) {
-          double& percent = c.rows.percentiles.emplace_back();
+        bool good = take_parts(text, [&](auto word) {
+          double percent = 0;
           auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), percent);
+          c.rows.percentiles.push_back(percent);
           return error == std::errc{} && end == word.data() + word.size() && percent >= 0 &&
                  percent <= 100;
         });
@@ -126,9 +131,7 @@ Option percentiles(std::string_view doc) {
               "separate them by commas: 50,99,99.9");
         std::sort(c.rows.percentiles.begin(), c.rows.percentiles.end());
         return {};
-      }));
-  o.alias = "pcts";
-  return o;
+      }).also("pcts"));
 }
 Option overall() {
   return same_everywhere(flag(0, "overall", "percentiles of all values since tracing began"));
@@ -137,16 +140,20 @@ Option overall() {
 std::vector<Option> screen() {
   return {
       same_everywhere(flag('C', "noclear", "print reports one after another, not over each other")),
-      also_named("maxrows", top('r')), sort()};
+      top('r').also("maxrows"), sort()};
 }
 
 Option heatmap() {
-  auto o = text(
+  auto o = same_everywhere(value(
       0, "heatmap", "[FILE]",
       "print each histogram as a line, every second if no interval is given; with a FILE that "
       "ends in .svg, write an interactive heat map to it at the end instead (--heatmap=-: "
       "standard output)",
-      {}, [](Config& c) -> std::string& { return c.files.heatmap; }, Complete::file);
+      [](Config& c, std::string_view text) -> Result<void> {
+        c.files.heatmap = text;
+        return {};
+      },
+      Complete::file));
   o.optional_suffix = ".svg";
   return o;
 }

@@ -6,25 +6,35 @@
 namespace coretap::shared {
 
 Option library(char letter, std::string_view alias) {
-  return also_named(
-      alias,
-      text(
-          letter, "library", "PATH", "the library or program to probe, instead of those found",
-          "a path", [](Config& c) -> std::string& { return c.probes.library; }, Complete::file));
+  return same_everywhere(value(
+                             letter, "library", "PATH",
+                             "the library or program to probe, instead of those found",
+                             [](Config& c, std::string_view text) -> Result<void> {
+                               if (text.empty()) return usage("--library: needs a path");
+                               c.probes.library = text;
+                               return {};
+                             },
+                             Complete::file)
+                             .also(alias));
 }
 
 Option symbols_prefix(char letter) {
-  return text(letter, "symbols-prefix", "PREFIX",
-              "prefix of the allocator's function names, such as je_", {},
-              [](Config& c) -> std::string& { return c.probes.prefix; });
+  return same_everywhere(value(letter, "symbols-prefix", "PREFIX",
+                               "prefix of the allocator's function names, such as je_",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 c.probes.prefix = text;
+                                 return {};
+                               }));
 }
 
-Positional target_arguments(std::string_view otherwise) {
-  return {.metavar = "PATTERN",
-          .doc = fmt::format(
-              "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of a "
-              "64-bit program or library, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * matches any text{}",
-              otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
+Positional target_arguments(std::string_view otherwise, std::string_view metavar,
+                            std::string_view doc) {
+  constexpr std::string_view kDoc =
+      "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of a "
+      "64-bit program or library, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * matches any text";
+  return {.metavar = metavar.empty() ? "PATTERN" : metavar,
+          .doc = fmt::format("{}{}", doc.empty() ? kDoc : doc,
+                             otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
           .repeat = otherwise.empty() ? Positional::at_least_one : Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
             c.probes.targets.emplace_back(text);

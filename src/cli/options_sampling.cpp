@@ -36,15 +36,13 @@ Option frequency(std::string_view doc, std::uint64_t most) {
 
 Option sample_period(char letter, std::string_view doc, std::uint64_t least,
                      std::string_view alias) {
-  auto o = same_everywhere(
+  return same_everywhere(
       value(letter, "period", "PERIOD", doc, [=](Config& c, std::string_view text) -> Result<void> {
         auto n = take_number("--period", text, least, kMostPeriod);
         if (!n) return n.error();
         c.sampling = every(*n);
         return {};
-      }));
-  o.alias = alias;
-  return o;
+      }).also(alias));
 }
 
 Option cpu(char letter) {

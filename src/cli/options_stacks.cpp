@@ -8,12 +8,15 @@ namespace coretap::shared {
 Option stack_depth() {
   return same_everywhere(value(
       0, "perf-max-stack-depth", "FRAMES", "frames kept of each stack, 127 at most (default: 127)",
-      [](Config& c, std::string_view text) {
-        return store(take_number("--perf-max-stack-depth", text, 1, 127), c.stacks.depth);
+      [](Config& c, std::string_view text) -> Result<void> {
+        auto n = take_number("--perf-max-stack-depth", text, 1, 127, parse_unsigned);
+        if (!n) return n.error();
+        c.stacks.depth = static_cast<std::uint32_t>(*n);
+        return {};
       }));
 }
-Option stack_storage() {
-  return limit(0, "stack-storage-size", "STACKS",
+Option stack_storage(char letter) {
+  return limit(letter, "stack-storage-size", "STACKS",
                "maximum unique stacks (default: scaled to the machine's memory)", 1 << 24,
                [](Config& c) { return &c.stacks.most; });
 }
@@ -30,9 +33,14 @@ namespace {
 /// An output file written at the end; stacks are then printed only on request.
 Option file_at_end(std::string_view name, std::string_view doc,
                    std::string Config::Files::*member) {
-  return text(
-      0, name, "FILE", doc, "a file's name, or -",
-      [member](Config& c) -> std::string& { return c.files.*member; }, Complete::file);
+  return same_everywhere(value(
+      0, name, "FILE", doc,
+      [name, member](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage(fmt::format("--{}: needs a file's name, or -", name));
+        c.files.*member = text;
+        return {};
+      },
+      Complete::file));
 }
 
 }  // namespace
@@ -54,19 +62,16 @@ Option pprof() {
 }
 
 Option unwind() {
-  return choice("unwind", "HOW",
-                "how user stacks are walked: auto (default), with the unwind tables of programs "
-                "and libraries, and with frame pointers where there are none; fp, with frame "
-                "pointers only; off, only the current instruction address",
-                {{"auto", "unwind tables, and frame pointers without them"},
-                 {"fp", "frame pointers only"},
-                 {"off", "only the current instruction"}},
-                [](Config& c, std::size_t which) {
-                  constexpr Config::Stacks::Unwind kWays[] = {Config::Stacks::automatic,
-                                                              Config::Stacks::frame_pointers,
-                                                              Config::Stacks::no_walk};
-                  c.stacks.unwind = kWays[which];
-                });
+  using Stacks = Config::Stacks;
+  return same_everywhere(choice(
+      0, "unwind", "HOW",
+      "how user stacks are walked: auto (default), with the unwind tables of programs and "
+      "libraries, and with frame pointers where there are none; fp, with frame pointers "
+      "only; off, only the current instruction address",
+      {{"auto", Stacks::automatic, "unwind tables, and frame pointers without them"},
+       {"fp", Stacks::frame_pointers, "frame pointers only"},
+       {"off", Stacks::no_walk, "only the current instruction"}},
+      [](Config& c, std::uint64_t how) { c.stacks.unwind = static_cast<Stacks::Unwind>(how); }));
 }
 
 Option unwind_memory() {

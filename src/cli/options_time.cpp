@@ -28,8 +28,8 @@ Option timestamp(char letter) {
 Option milliseconds(std::string_view doc) {
   return same_everywhere(flag('m', "milliseconds", doc));
 }
-Option microseconds() {
-  return same_everywhere(flag('u', "microseconds", "histograms in microseconds"));
+Option microseconds(std::string_view doc) {
+  return same_everywhere(flag('u', "microseconds", doc));
 }
 Option nanoseconds() { return same_everywhere(flag('N', "nanoseconds", "times in nanoseconds")); }
 Option interval() { return seconds('i', "interval", "time between reports", &Schedule::interval); }

@@ -183,7 +183,8 @@ bool open_reads_mode(std::uint64_t flags) {
 std::span<const FlagWord> mount_attribute_words() { return kMountAttributes; }
 std::span<const FlagWord> capability_words() { return kCapabilities; }
 
-std::string flag_words(std::span<const FlagWord> words, std::uint64_t value) {
+std::string flag_words(std::span<const FlagWord> words, std::uint64_t value,
+                       std::string_view format) {
   std::string text;
   auto add = [&](std::string_view word) { text.append(text.empty() ? "" : "|").append(word); };
   auto rest = value;
@@ -195,7 +196,7 @@ std::string flag_words(std::span<const FlagWord> words, std::uint64_t value) {
     rest &= ~mask;
     named |= mask;
   }
-  if (rest || text.empty()) add(rest ? fmt::format("{:#x}", rest) : "0");
+  if (rest || text.empty()) add(rest ? fmt::format(fmt::runtime(format), rest) : "0");
   return text;
 }
 

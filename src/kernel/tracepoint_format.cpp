@@ -1,5 +1,8 @@
 #include "coretap/tracepoint_format.hpp"
 
+#include <fmt/format.h>
+
+#include "coretap/config.hpp"
 #include "coretap/parse.hpp"
 #include "kernel/kernel.hpp"
 
@@ -51,6 +54,26 @@ Result<TracepointFormat> tracepoint_format(std::string_view category, std::strin
   auto text = tracepoint_file(category, name, "format");
   if (!text) return text.error();
   return parse_tracepoint_format(*text);
+}
+
+Result<void> look_up_members(Config& config, std::string_view category, std::string_view what,
+                             std::string_view load, std::string_view instead,
+                             const std::vector<MemberPlace>& places) {
+  for (auto& place : places) {
+    auto format = tracepoint_format(category, place.event);
+    if (!format)
+      return Error{fmt::format("there are no {}s to trace", what),
+                   format.error().what + ": " + format.error().why,
+                   fmt::format("{}; {}", load, instead), kUnsupported};
+    auto found = format->find(place.member);
+    if (found != format->end())
+      config.set(place.to, found->second.at);
+    else if (place.needed)
+      return Error{fmt::format("this kernel's {} records have an unknown format", what),
+                   fmt::format("{} has no member {}", place.event, place.member),
+                   std::string(instead), kUnsupported};
+  }
+  return {};
 }
 
 }  // namespace coretap

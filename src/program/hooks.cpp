@@ -64,6 +64,12 @@ Hook timed_ring_io_hook() {
           kRingUnseen};
 }
 
+Hook ended_sockets(std::string_view when) {
+  return {"end of sockets",
+          {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}}, {{"on_destroy"}}},
+          when};
+}
+
 Hook accepted_connections(std::string_view when) {
   return {.name = "accepted connections",
           .candidates = {{{"on_accept"}},

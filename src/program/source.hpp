@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -74,6 +75,17 @@ class Source {
   /// no such map. False: some may be left out, which has been reported to the session.
   virtual bool each_entry(std::string_view map, const VisitEntry& visit) = 0;
   virtual void erase(std::string_view /*map*/, const void* /*key*/) {}
+  /// The same with keys and values of these types: visit(key, value).
+  template <class Key, class Value, class Visit>
+  bool each_typed_entry(std::string_view map, Visit visit) {
+    return each_entry(map, [&](const char* k, std::string_view v) {
+      Key key;
+      Value value;
+      memcpy(&key, k, sizeof key);
+      memcpy(&value, v.data(), sizeof value);
+      visit(key, value);
+    });
+  }
 
   /// A stack by its id (bpf/lib/stack/stack.bpf.h); false: the kernel program could not store it.
   virtual bool stack_of(std::uint64_t id, stack& to) = 0;

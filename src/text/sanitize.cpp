@@ -138,6 +138,13 @@ std::string xml_text(std::string_view text) {
   return out;
 }
 
+std::string hexadecimal(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (unsigned char byte : bytes) text.append({kDigits[byte >> 4], kDigits[byte & 15]});
+  return text;
+}
+
 std::string csv_field(std::string_view text) {
   auto out = printable(text);
   if (out.find_first_of(",\"") == std::string::npos) return out;

@@ -13,10 +13,7 @@ using Opt = rodata_of<dbslower_bpf>;
 namespace {
 
 std::string command(const Event& e) { return database_command(e.command); }
-Value query(const Event& e) {
-  if (!e.named) return {};
-  return std::string(text_of(e, e.text));
-}
+Value query(const Event& e) { return value_if(e.named, std::string(text_of(e, e.text))); }
 Value cut(const Event& e) { return e.cut != 0; }
 
 Option most_text() {

@@ -21,12 +21,6 @@ Positional process() {
           .option = "pid"};
 }
 
-Option also(Option option, char letter, std::string_view alias) {
-  option.letter = letter;
-  option.alias = alias;
-  return option;
-}
-
 Hook function(std::string_view name, std::string_view entry, std::string_view end) {
   return {name, {{{entry, end}}}, {}, "this C library has no such function"};
 }
@@ -74,18 +68,16 @@ TOOL(deadlock) {
       .positionals = {process()},
       .options =
           {shared::pid(), shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(0),
-           also(shared::library(0), 0, "binary"), shared::return_trampoline(),
-           shared::symbols_prefix(),
-           value(
-               0, "dump-graph", "FILE", "write all orders to this file at the end, for Graphviz",
-               [](Config&, std::string_view) -> Result<void> { return {}; }, Complete::file),
+           shared::library(0, "binary"), shared::return_trampoline(), shared::symbols_prefix(),
+           free_text(0, "dump-graph", "FILE",
+                     "write all orders to this file at the end, for Graphviz", Complete::file),
            flag(0, "free",
                 "a mutex ends when the block of glibc memory that it is in is freed (a breakpoint "
                 "per free)",
                 setting(&Opt::frees)),
-           shared::duration('d'), shared::offset(0), also(shared::max_keys(), 'e', "edges"),
-           shared::stack_depth(), also(shared::stack_storage(), 's', "stacktraces"),
-           shared::unwind(), shared::unwind_memory()},
+           shared::duration('d'), shared::offset(0), shared::max_keys('e').also("edges"),
+           shared::stack_depth(), shared::stack_storage('s').also("stacktraces"), shared::unwind(),
+           shared::unwind_memory()},
       .elsewhere = {{'t', "threads", "--max-keys N"},
                     {0, "lock-symbols", "--symbols-prefix for functions with other names"},
                     {0, "unlock-symbols", "--symbols-prefix for functions with other names"}},

@@ -17,46 +17,19 @@ constexpr std::string_view kFunctions[] = {"getaddrinfo", "gethostbyname", "geth
                                            "gethostbyname_r", "gethostbyname2_r"};
 static_assert(std::size(kFunctions) == GETHOST_FUNCTIONS);
 
-Value host(const Event& e) {
-  if (!e.named) return {};
-  return std::string(reinterpret_cast<const char*>(&e) + e.host.at, e.host.bytes);
-}
+Value host(const Event& e) { return value_if(e.named, std::string(text_of(e, e.host))); }
 
 /// glibc and musl use the same numbers.
-std::string resolver_error(int number) {
-  switch (number) {
-    case EAI_BADFLAGS:
-      return "EAI_BADFLAGS";
-    case EAI_NONAME:
-      return "EAI_NONAME";
-    case EAI_AGAIN:
-      return "EAI_AGAIN";
-    case EAI_FAIL:
-      return "EAI_FAIL";
-    case -5:
-      return "EAI_NODATA";
-    case EAI_FAMILY:
-      return "EAI_FAMILY";
-    case EAI_SOCKTYPE:
-      return "EAI_SOCKTYPE";
-    case EAI_SERVICE:
-      return "EAI_SERVICE";
-    case -9:
-      return "EAI_ADDRFAMILY";
-    case EAI_MEMORY:
-      return "EAI_MEMORY";
-    case EAI_SYSTEM:
-      return "EAI_SYSTEM";
-    case EAI_OVERFLOW:
-      return "EAI_OVERFLOW";
-    default:
-      return "EAI_" + std::to_string(number);
-  }
-}
+constexpr NumberedWord<int> kResolverErrors[] = {
+    {EAI_BADFLAGS, "EAI_BADFLAGS"}, {EAI_NONAME, "EAI_NONAME"},   {EAI_AGAIN, "EAI_AGAIN"},
+    {EAI_FAIL, "EAI_FAIL"},         {-5, "EAI_NODATA"},           {EAI_FAMILY, "EAI_FAMILY"},
+    {EAI_SOCKTYPE, "EAI_SOCKTYPE"}, {EAI_SERVICE, "EAI_SERVICE"}, {-9, "EAI_ADDRFAMILY"},
+    {EAI_MEMORY, "EAI_MEMORY"},     {EAI_SYSTEM, "EAI_SYSTEM"},   {EAI_OVERFLOW, "EAI_OVERFLOW"}};
 
 Value error(const Event& e) {
   if (!e.failed) return {};
-  if (e.function == GETADDRINFO) return resolver_error(e.result);
+  if (e.function == GETADDRINFO)
+    return word_of(kResolverErrors, e.result, "EAI_" + std::to_string(e.result));
   if (e.result == ERANGE) return "ERANGE";
   return e.result > 0 ? "errno " + std::to_string(e.result) : std::string("not found");
 }

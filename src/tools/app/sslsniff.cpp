@@ -23,7 +23,10 @@ constexpr std::string_view kFunctions[] = {
     "gnutls_record_send", "gnutls_handshake", "PR_Read",
     "PR_Write",           "PR_Recv",          "PR_Send"};
 static_assert(std::size(kFunctions) == SSL_FUNCTIONS);
-constexpr std::string_view kReads = "read", kWrites = "write", kShakes = "handshake";
+constexpr std::string_view kShakes = "handshake";
+constexpr std::string_view kDirections[] = {"read",  "write", "read", "write", kShakes, "read",
+                                            "write", kShakes, "read", "write", "read",  "write"};
+static_assert(std::size(kDirections) == SSL_FUNCTIONS);
 
 struct Kind {
   std::string_view name, library, unwanted;
@@ -37,42 +40,19 @@ struct Own {
   std::vector<std::pair<std::string, std::string>> extra;  // kind, path
 };
 
-std::string_view direction_of(int function) {
-  switch (function) {
-    case SSL_HANDSHAKE:
-    case TLS_HANDSHAKE:
-      return kShakes;
-    case SSL_WRITE:
-    case SSL_WRITE_EX:
-    case TLS_SEND:
-    case NSS_WRITE:
-    case NSS_SEND:
-      return kWrites;
-    default:
-      return kReads;
-  }
-}
-
-std::string direction(const Event& e) { return std::string(direction_of(e.function)); }
 Value failed(const Event& e) { return e.failed != 0; }
 
 Value data(const Event& e, const FieldContext& context) {
   auto bytes = text_of(e, e.data);
-  if (!context.config || !context.config->given("hexdump")) return std::string(bytes);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned char c : bytes) {
-    text += kDigits[c >> 4];
-    text += kDigits[c & 15];
-  }
-  return text;
+  bool hex = context.config && context.config->given("hexdump");
+  return hex ? hexadecimal(bytes) : std::string(bytes);
 }
 
 std::vector<std::string> words(const Config& config) {
   std::vector<KnownFunction> all;
   auto add = [&](const Kind& kind, std::string_view file) {
     for (int i = kind.first; i < kind.end; i++)
-      if (direction_of(i) != kShakes || config.given("handshake"))
+      if (kDirections[i] != kShakes || config.given("handshake"))
         all.push_back({file, kFunctions[i], static_cast<std::uint8_t>(i + 1)});
   };
   for (auto& kind : kKinds)
@@ -103,10 +83,8 @@ Option extra_library() {
         bool known = std::any_of(std::begin(kKinds), std::end(kKinds),
                                  [&](auto& kind) { return kind.name == name; });
         if (!known || colon == text.npos || text.substr(colon + 1).find('/') == text.npos)
-          return Error{"--extra-lib: '" + printable(std::string(text)) + "' is not TYPE:PATH",
-                       {},
-                       "such as openssl:/opt/app/server",
-                       kUsage};
+          return usage("--extra-lib: '" + printable(std::string(text)) + "' is not TYPE:PATH",
+                       "such as openssl:/opt/app/server");
         config.own<Own>().extra.emplace_back(name, text.substr(colon + 1));
         return {};
       },
@@ -175,9 +153,8 @@ TOOL(sslsniff) {
       .report =
           events<Event>(
               {who<&Event::who>(id::uid.with("extra"), id::comm, id::pid, id::tid.with("extra")),
-               derived<Event, direction>("direction", "DIRECTION", as::wide(as::text, -9),
-                                         "read, write or handshake")
-                   .bounded(),
+               named<&Event::function, kDirections>(
+                   "direction", "DIRECTION", as::wide(as::text, -9), "read, write or handshake"),
                field<&Event::bytes>("size_bytes", "LEN", as::wide(as::number, 7),
                                     "bytes of plain text"),
                field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),

@@ -51,7 +51,7 @@ struct Settings {
 };
 
 Result<void> take_terminal(Config& c, std::string_view text) {
-  if (text.empty()) return Error{"TTY: the name is empty", {}, {}, kUsage};
+  if (text.empty()) return usage("TTY: the name is empty");
   c.own<Settings>().terminal = text;
   return {};
 }
@@ -71,10 +71,8 @@ Result<void> find_terminal(Config& c, const std::string& text) {
   if (file.st_rdev == kOwnTerminal) return failed("it is a different terminal for each process");
   if (!fstat(STDOUT_FILENO, &own) && S_ISCHR(own.st_mode) && own.st_rdev == file.st_rdev &&
       own.st_dev == file.st_dev)
-    return Error{fmt::format("TTY: {} is where the output goes", path),
-                 {},
-                 "run it in another terminal, or write to a file",
-                 kUsage};
+    return usage(fmt::format("TTY: {} is where the output goes", path),
+                 "run it in another terminal, or write to a file");
   c.set(setting(&Opt::wanted_terminal), in_kernel(file.st_rdev));
   if (is_pty(file.st_rdev)) c.set(setting(&Opt::wanted_instance), in_kernel(file.st_dev));
   return {};
@@ -105,7 +103,7 @@ Result<void> look_up(Config& c) {
 
 Result<void> check(const Config& c) {
   if (!c.given("raw") || !c.own<Settings>().terminal.empty()) return {};
-  return Error{"--raw needs TTY, a single terminal", {}, {}, kUsage};
+  return usage("--raw needs TTY, a single terminal");
 }
 
 std::uint64_t bytes(const Event& e) { return e.data.bytes; }

@@ -9,13 +9,6 @@
 using namespace coretap;
 using Event = bioerr_event;
 
-namespace {
-
-Value sector(const Event& e) { return e.bytes ? Value{std::uint64_t{e.sector}} : Value{}; }
-Value error(const Event& e) { return block_error(e.status); }
-
-}  // namespace
-
 TOOL(bioerr) {
   return {
       .name = "bioerr",
@@ -70,11 +63,11 @@ TOOL(bioerr) {
           events<Event>(
               {field<&Event::disk>("disk", "DISK", as::disk, "the disk"),
                field<&Event::flags>("rwbs", "T", as::rwbs, "operation and flags, in letters"),
-               derived<Event, sector>("sector", "SECTOR", as::number,
-                                      "first 512-byte sector of what failed"),
+               derived<Event, [](const Event& e) { return value_if(e.bytes, e.sector); }>(
+                   "sector", "SECTOR", as::number, "first 512-byte sector of what failed"),
                field<&Event::bytes>("bytes", "BYTES", as::wide(as::number, 8), "its length"),
-               derived<Event, error>("error", "ERROR", as::wide(as::error, -11),
-                                     "what it failed with"),
+               derived<Event, [](const Event& e) { return block_error(e.status); }>(
+                   "error", "ERROR", as::wide(as::error, -11), "what it failed with"),
                owner<&Event::owner>(id::comm, id::pid, id::tid, id::uid.with("json"), id::cgroup),
                field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
                    .unbounded()

@@ -6,7 +6,6 @@
 #include "biolatpcts.skel.h"
 #include "coretap/config.hpp"
 #include "coretap/kernel.hpp"
-#include "coretap/nearest.hpp"
 #include "coretap/percentiles.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -17,59 +16,17 @@ using Key = biolatpcts_key;
 
 namespace {
 
-constexpr double kSeconds = 3;
-constexpr std::pair<std::string_view, biolatpcts_since> kSince[] = {
-    {"on-device", BIOLATPCTS_ISSUE},
-    {"after-rq-alloc", BIOLATPCTS_ALLOCATED},
-    {"from-rq-alloc", BIOLATPCTS_WANTED}};
-
-Option which() {
-  return one_of(
-      value('w', "which", "WHICH",
-            "measure from on-device: the issue to the device (default); after-rq-alloc: the end of "
-            "the request's allocation; from-rq-alloc: its start",
-            [](Config& c, std::string_view text) -> Result<void> {
-              for (auto& [name, since] : kSince)
-                if (text == name) {
-                  c.set(setting(&Opt::measured_since), since);
-                  return {};
-                }
-              return Error{
-                  fmt::format("--which: '{}' is not on-device, after-rq-alloc or from-rq-alloc",
-                              text),
-                  {},
-                  did_you_mean(text, {kSince[0].first, kSince[1].first, kSince[2].first}),
-                  kUsage};
-            }),
-      [] {
-        std::vector<Completion> words;
-        for (auto& [name, since] : kSince) words.push_back({std::string(name)});
-        return words;
-      });
-}
-
 /// Refuses numbers with another meaning in similar tools: 0 ends at once, -1 never reports.
 Option interval() {
   auto option = shared::interval();
   option.apply = [usual = option.apply](Config& c, std::string_view text) -> Result<void> {
     if (text == "0" || text == "-1")
-      return Error{fmt::format("--interval: {} is not a valid time between reports", text),
-                   {},
+      return usage(fmt::format("--interval: {} is not a valid time between reports", text),
                    text == "0" ? "--explain shows whether it would run here"
-                               : "--interval 1e9 reports only at the end",
-                   kUsage};
+                               : "--interval 1e9 reports only at the end");
     return usual(c, text);
   };
   return option;
-}
-
-std::vector<Positional> words() {
-  return {{.metavar = "DEV",
-           .doc = "only this disk: its name, path or MAJOR:MINOR",
-           .apply = shared::request_disk().apply,
-           .complete = Complete::disk,
-           .option = "disk"},
-          shared::interval_count(kSeconds).front()};
 }
 
 Result<void> look_up(Config& c) {
@@ -125,13 +82,26 @@ TOOL(biolatpcts) {
             "On-device times are measured. There, the kernel's own timestamps are used, which most "
             "disks do not have."}},
       .object = skeleton<biolatpcts_bpf>(),
-      .positionals = words(),
-      .options = {interval(), which(),
-                  shared::percentiles("which percentiles, 0 to 100 (default: "
-                                      "1,5,10,16,25,50,75,84,90,95,99,100)"),
-                  shared::overall(), shared::request_disk(), shared::timestamp(), shared::pid(),
-                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
-                  shared::max_keys()},
+      .positionals = {{.metavar = "DEV",
+                       .doc = "only this disk: its name, path or MAJOR:MINOR",
+                       .apply = shared::request_disk().apply,
+                       .complete = Complete::disk,
+                       .option = "disk"},
+                      shared::interval_count(3).front()},
+      .options =
+          {interval(),
+           choice(
+               'w', "which", "WHICH",
+               "measure from on-device: the issue to the device (default); after-rq-alloc: the end of "
+               "the request's allocation; from-rq-alloc: its start",
+               {{"on-device", BIOLATPCTS_ISSUE},
+                {"after-rq-alloc", BIOLATPCTS_ALLOCATED},
+                {"from-rq-alloc", BIOLATPCTS_WANTED}},
+               [](Config& c, std::uint64_t since) { c.set(setting(&Opt::measured_since), since); }),
+           shared::percentiles("which percentiles, 0 to 100 (default: "
+                               "1,5,10,16,25,50,75,84,90,95,99,100)"),
+           shared::overall(), shared::request_disk(), shared::timestamp(), shared::pid(),
+           shared::tid(), shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
                 {"issue to the device", {{{"on_issue"}}}},
                 {"completion", {{{"on_complete"}}}}},

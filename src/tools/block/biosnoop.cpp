@@ -13,13 +13,12 @@ using Event = biosnoop_event;
 namespace {
 
 // A device flush has no sector.
-Value sector(const Event& e) { return e.bytes ? Value{std::uint64_t{e.sector}} : Value{}; }
-Value queued(const Event& e) { return e.queue_known ? Value{std::uint64_t{e.queued_ns}} : Value{}; }
+Value sector(const Event& e) { return value_if(e.bytes, e.sector); }
+Value queued(const Event& e) { return value_if(e.queue_known, e.queued_ns); }
 Value pattern(const Event& e) {
-  if (e.pattern == BIOSNOOP_NO_PATTERN) return {};
-  return std::string(e.pattern == BIOSNOOP_SEQUENTIAL ? "S" : "R");
+  return value_if(e.pattern != BIOSNOOP_NO_PATTERN,
+                  std::string(e.pattern == BIOSNOOP_SEQUENTIAL ? "S" : "R"));
 }
-
 Value error(const Event& e) { return block_error(e.status); }
 
 }  // namespace

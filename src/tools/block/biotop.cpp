@@ -13,18 +13,10 @@ namespace {
 
 constexpr std::uint32_t kMinorBits = 20;
 
-Value pid(const Line& l) { return l.key.pid ? detail::to_value(l.key.pid) : Value{}; }
-std::string comm(const Line& l) {
-  return l.key.comm[0] ? std::string(l.key.comm, strnlen(l.key.comm, COMM_LEN)) : "[unknown]";
-}
-std::uint32_t operation(const Line& l) { return l.key.flags; }
+Value pid(const Line& l) { return unless_0(l.key.pid); }
+std::string comm(const Line& l) { return l.key.comm[0] ? text_in(l.key.comm) : "[unknown]"; }
 std::uint32_t major(const Line& l) { return l.key.disk >> kMinorBits; }
 std::uint32_t minor(const Line& l) { return l.key.disk & ((1U << kMinorBits) - 1); }
-std::uint32_t disk(const Line& l) { return l.key.disk; }
-std::uint64_t ios(const Line& l) { return l.value.ios; }
-std::uint64_t bytes(const Line& l) { return l.value.bytes; }
-std::uint64_t time_ns(const Line& l) { return l.value.time_ns; }
-std::uint64_t average_ns(const Line& l) { return l.value.ios ? l.value.time_ns / l.value.ios : 0; }
 
 }  // namespace
 
@@ -73,24 +65,26 @@ TOOL(biotop) {
               "users",
               {derived<Line, pid>("pid", "PID", as::pid, "process that submitted them").key_part(),
                derived<Line, comm>("comm", "COMM", as::comm, "its command name"),
-               derived<Line, operation>("operation", "D", as::wide(as::rwbs, -2), "operation"),
+               of_key<Line, &biotop_key::flags>("operation", "D", as::wide(as::rwbs, -2),
+                                                "operation"),
                derived<Line, major>("major", "MAJ", as::wide(as::number, -3), "disk's major number")
                    .key_part(),
                derived<Line, minor>("minor", "MIN", as::wide(as::number, -3), "disk's minor number")
                    .key_part(),
-               derived<Line, disk>("disk", "DISK", as::wide(as::disk, -8), "the disk"),
-               derived<Line, ios>("ios", "I/O", as::wide(as::number, 5), "requests that completed")
-                   .counter(),
-               rate<Line, ios>("ios_per_second", "I/O/s", as::wide(as::number, 9),
-                               "requests per second")
+               of_key<Line, &biotop_key::disk>("disk", "DISK", as::wide(as::disk, -8), "the disk"),
+               of_value<Line, &biotop_value::ios>("ios", "I/O", as::wide(as::number, 5),
+                                                  "requests that completed"),
+               rate_of<Line, &biotop_value::ios>("ios_per_second", "I/O/s", as::wide(as::number, 9),
+                                                 "requests per second")
                    .with("json"),
-               derived<Line, bytes>("bytes", "Kbytes", as::wide(as::kilobytes, 7), "their bytes")
-                   .counter(),
-               derived<Line, average_ns>("average_ns", "AVGms", as::wide(as::milliseconds, 8),
-                                         "average time of a request"),
-               derived<Line, time_ns>("time_ns", "TIMEms", as::wide(as::milliseconds, 9),
-                                      "time of all requests together")
-                   .counter()
+               of_value<Line, &biotop_value::bytes>("bytes", "Kbytes", as::wide(as::kilobytes, 7),
+                                                    "their bytes"),
+               mean_of<Line, &biotop_value::time_ns, &biotop_value::ios, true>(
+                   "average_ns", "AVGms", as::wide(as::milliseconds, 8),
+                   "average time of a request"),
+               of_value<Line, &biotop_value::time_ns>("time_ns", "TIMEms",
+                                                      as::wide(as::milliseconds, 9),
+                                                      "time of all requests together")
                    .with("json")},
               "bytes,ios", 20)
               .sorted_also_by({{"all", "bytes"}, {"io", "ios"}, {"time", "time_ns"}})

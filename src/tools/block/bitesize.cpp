@@ -11,9 +11,7 @@ using Sizes = bitesize_key;
 
 namespace {
 
-std::string comm(const Sizes& s) {
-  return s.comm[0] ? std::string(s.comm, strnlen(s.comm, COMM_LEN)) : "[unknown]";
-}
+std::string comm(const Sizes& s) { return s.comm[0] ? text_in(s.comm) : "[unknown]"; }
 
 }  // namespace
 

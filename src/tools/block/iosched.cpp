@@ -10,10 +10,7 @@ using Key = iosched_key;
 
 namespace {
 
-std::string scheduler(const Key& k) {
-  return k.scheduler[0] ? std::string(k.scheduler, strnlen(k.scheduler, sizeof k.scheduler))
-                        : "none";
-}
+std::string scheduler(const Key& k) { return k.scheduler[0] ? text_in(k.scheduler) : "none"; }
 
 }  // namespace
 

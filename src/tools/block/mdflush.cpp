@@ -10,9 +10,7 @@ using Event = mdflush_event;
 
 namespace {
 
-Value latency(const Event& e) {
-  return e.latency_ns ? Value{std::uint64_t{e.latency_ns}} : Value{};
-}
+Value latency(const Event& e) { return unless_0(e.latency_ns); }
 
 }  // namespace
 

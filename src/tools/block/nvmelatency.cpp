@@ -17,10 +17,8 @@ using Line = Row<Key, hist>;
 
 namespace {
 
-using Name = std::pair<std::uint32_t, std::string_view>;
-
 // NVM Express: base specification, and the command sets for NVM and for zones.
-constexpr Name kCommands[] = {
+constexpr NumberedWord<std::uint32_t> kCommands[] = {
     {0x00, "flush"},       {0x01, "write"},          {0x02, "read"},
     {0x04, "write_uncor"}, {0x05, "compare"},        {0x08, "write_zeroes"},
     {0x09, "dsm"},         {0x0c, "verify"},         {0x0d, "resv_register"},
@@ -28,7 +26,7 @@ constexpr Name kCommands[] = {
     {0x19, "copy"},        {0x79, "zone_mgmt_send"}, {0x7a, "zone_mgmt_recv"},
     {0x7d, "zone_append"},
 };
-constexpr Name kAdminCommands[] = {
+constexpr NumberedWord<std::uint32_t> kAdminCommands[] = {
     {0x00, "delete_sq"},      {0x01, "create_sq"},      {0x02, "get_log_page"},
     {0x04, "delete_cq"},      {0x05, "create_cq"},      {0x06, "identify"},
     {0x08, "abort_cmd"},      {0x09, "set_features"},   {0x0a, "get_features"},
@@ -41,54 +39,18 @@ constexpr Name kAdminCommands[] = {
 };
 
 std::string disk(const Key& k) {
-  return k.disk[0] ? std::string(k.disk, strnlen(k.disk, sizeof k.disk))
-                   : fmt::format("nvme{}", k.controller);
+  return k.disk[0] ? text_in(k.disk) : fmt::format("nvme{}", k.controller);
 }
 std::string command(const Key& k) {
-  auto of = [&](auto& names) {
-    for (auto& [opcode, name] : names)
-      if (opcode == k.opcode) return fmt::format("nvme_{}{}", k.admin ? "admin_" : "cmd_", name);
-    return fmt::format("{}opcode {:#04x}", k.admin ? "admin " : "", k.opcode);
-  };
-  return k.admin ? of(kAdminCommands) : of(kCommands);
+  auto name = k.admin ? word_of(kAdminCommands, k.opcode, "") : word_of(kCommands, k.opcode, "");
+  return name.empty() ? fmt::format("{}opcode {:#04x}", k.admin ? "admin " : "", k.opcode)
+                      : fmt::format("nvme_{}{}", k.admin ? "admin_" : "cmd_", name);
 }
 std::string status(const Key& k) { return k.status ? fmt::format("{:#x}", k.status) : "success"; }
 
 bool wanted(const Line& l, const FieldContext& context) {
   auto number = context.config->places.disk;
   return !number || disk_name(*number) == disk(l.key);
-}
-
-Result<void> find_members(Config& c) {
-  auto setup = tracepoint_format("nvme", "nvme_setup_cmd");
-  auto complete = tracepoint_format("nvme", "nvme_complete_rq");
-  if (!setup || !complete) {
-    auto& e = (setup ? complete : setup).error();
-    return Error{"there are no NVMe commands to trace", e.what + ": " + e.why,
-                 "load the module nvme first; biolatency shows disks of any kind", kUnsupported};
-  }
-  struct Place {
-    const TracepointFormat& of;
-    std::string_view member;
-    Setting to;
-  };
-  for (auto& place : {Place{*setup, "disk", setting(&Opt::at_disk)},
-                      Place{*setup, "ctrl_id", setting(&Opt::at_controller)},
-                      Place{*setup, "qid", setting(&Opt::at_queue)},
-                      Place{*setup, "opcode", setting(&Opt::at_opcode)},
-                      Place{*setup, "cid", setting(&Opt::at_start_id)},
-                      Place{*complete, "ctrl_id", setting(&Opt::at_end_controller)},
-                      Place{*complete, "qid", setting(&Opt::at_end_queue)},
-                      Place{*complete, "cid", setting(&Opt::at_end_id)},
-                      Place{*complete, "status", setting(&Opt::at_end_status)}}) {
-    auto found = place.of.find(place.member);
-    if (found == place.of.end())
-      return Error{"this kernel's NVMe command records have an unknown format",
-                   fmt::format("they have no member {}", place.member),
-                   "biolatency shows disks of any kind", kUnsupported};
-    c.set(place.to, found->second.at);
-  }
-  return {};
 }
 
 }  // namespace
@@ -141,6 +103,20 @@ TOOL(nvmelatency) {
                   "they are commands of a driver, which has merged and split what tasks submitted")
               .only<Line, wanted>(),
       .announce = "Tracing NVMe commands",
-      .look_up = find_members,
+      .look_up =
+          [](Config& c) {
+            constexpr std::string_view kSetup = "nvme_setup_cmd", kComplete = "nvme_complete_rq";
+            return look_up_members(c, "nvme", "NVMe command", "load the module nvme first",
+                                   "biolatency shows disks of any kind",
+                                   {{kSetup, "disk", setting(&Opt::at_disk)},
+                                    {kSetup, "ctrl_id", setting(&Opt::at_controller)},
+                                    {kSetup, "qid", setting(&Opt::at_queue)},
+                                    {kSetup, "opcode", setting(&Opt::at_opcode)},
+                                    {kSetup, "cid", setting(&Opt::at_start_id)},
+                                    {kComplete, "ctrl_id", setting(&Opt::at_end_controller)},
+                                    {kComplete, "qid", setting(&Opt::at_end_queue)},
+                                    {kComplete, "cid", setting(&Opt::at_end_id)},
+                                    {kComplete, "status", setting(&Opt::at_end_status)}});
+          },
   };
 }

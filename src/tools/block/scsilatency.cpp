@@ -17,7 +17,7 @@ using Key = scsilatency_key;
 namespace {
 
 // SCSI commands for disks, and those for all devices.
-constexpr std::pair<std::uint32_t, std::string_view> kCommands[] = {
+constexpr NumberedWord<std::uint32_t> kCommands[] = {
     {0x00, "TEST_UNIT_READY"},
     {0x03, "REQUEST_SENSE"},
     {0x04, "FORMAT_UNIT"},
@@ -64,9 +64,7 @@ constexpr std::pair<std::uint32_t, std::string_view> kCommands[] = {
 };
 
 std::string command(const Key& k) {
-  for (auto& [opcode, name] : kCommands)
-    if (opcode == k.opcode) return std::string(name);
-  return fmt::format("opcode {:#04x}", k.opcode);
+  return word_of(kCommands, k.opcode, fmt::format("opcode {:#04x}", k.opcode));
 }
 std::string device(const Key& k) {
   auto& d = k.device;
@@ -88,10 +86,8 @@ Option one_device() {
                                  setting(&Opt::wanted_target), setting(&Opt::wanted_lun)}) {
                    auto number = parse_unsigned(take_until(rest, ':'));
                    if (!number || *number > UINT32_MAX)
-                     return Error{fmt::format("--device: '{}' is not four numbers", text),
-                                  {},
-                                  "as in lsscsi and /sys/class/scsi_device: 2:0:0:0",
-                                  kUsage};
+                     return usage(fmt::format("--device: '{}' is not four numbers", text),
+                                  "as in lsscsi and /sys/class/scsi_device: 2:0:0:0");
                    c.set(to, *number);
                  }
                  c.set(setting(&Opt::one_device), 1);
@@ -99,38 +95,20 @@ Option one_device() {
                });
 }
 
-struct Place {
-  std::string_view event, member;
-  Setting to;
-  bool needed = true;
-};
-
 Result<void> find_members(Config& c) {
   constexpr std::string_view kStart = "scsi_dispatch_cmd_start", kDone = "scsi_dispatch_cmd_done",
                              kError = "scsi_dispatch_cmd_error";
-  for (auto& place : {Place{kStart, "host_no", setting(&Opt::at_place)},
-                      Place{kStart, "opcode", setting(&Opt::at_opcode)},
-                      Place{kStart, "driver_tag", setting(&Opt::at_tag), false},
-                      Place{kStart, "cmnd", setting(&Opt::at_bytes)},
-                      Place{kDone, "driver_tag", setting(&Opt::at_end_tag), false},
-                      Place{kDone, "cmnd", setting(&Opt::at_end_bytes)},
-                      Place{kDone, "result", setting(&Opt::at_end_result)},
-                      Place{kError, "driver_tag", setting(&Opt::at_error_tag), false},
-                      Place{kError, "cmnd", setting(&Opt::at_error_bytes)}}) {
-    auto format = tracepoint_format("scsi", place.event);
-    if (!format)
-      return Error{
-          "there are no SCSI commands to trace", format.error().what + ": " + format.error().why,
-          "load the disk's module first; biolatency shows disks of any kind", kUnsupported};
-    auto found = format->find(place.member);
-    if (found != format->end())
-      c.set(place.to, found->second.at);
-    else if (place.needed)
-      return Error{"this kernel's SCSI command records have an unknown format",
-                   fmt::format("{} has no member {}", place.event, place.member),
-                   "biolatency shows disks of any kind", kUnsupported};
-  }
-  return {};
+  return look_up_members(c, "scsi", "SCSI command", "load the disk's module first",
+                         "biolatency shows disks of any kind",
+                         {{kStart, "host_no", setting(&Opt::at_place)},
+                          {kStart, "opcode", setting(&Opt::at_opcode)},
+                          {kStart, "driver_tag", setting(&Opt::at_tag), false},
+                          {kStart, "cmnd", setting(&Opt::at_bytes)},
+                          {kDone, "driver_tag", setting(&Opt::at_end_tag), false},
+                          {kDone, "cmnd", setting(&Opt::at_end_bytes)},
+                          {kDone, "result", setting(&Opt::at_end_result)},
+                          {kError, "driver_tag", setting(&Opt::at_error_tag), false},
+                          {kError, "cmnd", setting(&Opt::at_error_bytes)}});
 }
 
 }  // namespace

@@ -13,9 +13,7 @@ namespace {
 
 constexpr std::string_view kDirections[] = {"forwards", "backwards"};
 
-std::string comm(const Seeks& s) {
-  return s.comm[0] ? std::string(s.comm, strnlen(s.comm, COMM_LEN)) : "[unknown]";
-}
+std::string comm(const Seeks& s) { return s.comm[0] ? text_in(s.comm) : "[unknown]"; }
 
 }  // namespace
 

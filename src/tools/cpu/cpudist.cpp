@@ -1,8 +1,6 @@
 // cpudist: continuous time of tasks on or off a CPU, as a histogram.
 #include "cpu/cpudist.h"
 
-#include <fmt/format.h>
-
 #include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -11,25 +9,6 @@
 using namespace coretap;
 using Opt = rodata_of<cpudist_bpf>;
 using Key = cpudist_key;
-
-namespace {
-
-std::vector<Completion> switch_types() {
-  return {{"voluntary", "left to wait for something"},
-          {"preempted", "still runnable: another task was given the CPU, or it yielded"}};
-}
-
-Result<void> take_switch_type(Config& c, std::string_view text) {
-  if (text != "voluntary" && text != "preempted")
-    return Error{fmt::format("--switch-type: '{}' is not a type", text),
-                 {},
-                 "voluntary or preempted",
-                 kUsage};
-  c.set(setting(&Opt::wanted_switch), text == "voluntary" ? SWITCH_VOLUNTARY : SWITCH_PREEMPTED);
-  return {};
-}
-
-}  // namespace
 
 TOOL(cpudist) {
   return {
@@ -66,9 +45,12 @@ TOOL(cpudist) {
       .positionals = shared::interval_count(),
       .options = joined(
           {{flag('O', "offcpu", "times off the CPU"),
-            one_of(value(0, "switch-type", "TYPE",
-                         "only those where the task left the CPU this way", take_switch_type),
-                   switch_types),
+            choice(
+                0, "switch-type", "TYPE", "only those where the task left the CPU this way",
+                {{"voluntary", SWITCH_VOLUNTARY, "left to wait for something"},
+                 {"preempted", SWITCH_PREEMPTED,
+                  "still runnable: another task was given the CPU, or it yielded"}},
+                [](Config& c, std::uint64_t type) { c.set(setting(&Opt::wanted_switch), type); }),
             flag('I', "include-idle", "include the idle tasks", setting(&Opt::include_idle)),
             flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
             flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),

@@ -17,29 +17,15 @@ namespace {
 /// The share of the time of all CPUs.
 Value share(const Sums& s, std::uint64_t ns) {
   auto all = static_cast<double>(s.span_ns) * static_cast<double>(online_cpus().size());
-  if (all <= 0) return {};
-  return std::min(1.0, static_cast<double>(ns) / all);
+  return value_if(all > 0, std::min(1.0, static_cast<double>(ns) / all));
 }
 Value busy(const Sums& s) {
   auto idle = share(s, s.idle_ns);
-  if (auto* ratio = std::get_if<double>(&idle)) return 1 - *ratio;
-  return {};
+  auto* ratio = std::get_if<double>(&idle);
+  return ratio ? Value(1 - *ratio) : Value();
 }
-Value unclaimed(const Sums& s) { return share(s, s.unclaimed_ns); }
 Value barred(const Sums& s) { return s.accounted ? share(s, s.barred_ns) : Value(); }
-Value barred_ns(const Sums& s) {
-  if (!s.accounted && s.span_ns) return {};
-  return std::uint64_t{s.barred_ns};
-}
-
-Result<void> check(const Config& c) {
-  if (!c.given("sampled") || !c.filters_tasks()) return {};
-  return Error{"--sampled does not know which tasks wait",
-               {},
-               "leave out --sampled, or the filter by task",
-               kUsage};
-}
-
+Value barred_ns(const Sums& s) { return value_if(s.accounted || !s.span_ns, s.barred_ns); }
 }  // namespace
 
 TOOL(cpuunclaimed) {
@@ -103,9 +89,10 @@ TOOL(cpuunclaimed) {
           "unclaimed",
           {derived<Sums, busy>("busy_ratio", "%CPU", as::percent,
                                "share of the time in which CPUs ran tasks"),
-           derived<Sums, unclaimed>("unclaimed_ratio", "UNCLAIMED", as::percent,
-                                    "share in which they were idle and a task that may use them "
-                                    "waited"),
+           derived<Sums, [](const Sums& s) { return share(s, s.unclaimed_ns); }>(
+               "unclaimed_ratio", "UNCLAIMED", as::percent,
+               "share in which they were idle and a task that may use them "
+               "waited"),
            derived<Sums, barred>("barred_ratio", "BARRED", as::percent,
                                  "share in which they were idle, and none of the waiting tasks "
                                  "may use them"),
@@ -124,6 +111,10 @@ TOOL(cpuunclaimed) {
                                           "the time for barred_ratio")
                      .counter()})}),
       .announce = "Tracing idle CPUs and waiting tasks",
-      .check = check,
+      .check = [](const Config& c) -> Result<void> {
+        if (!c.given("sampled") || !c.filters_tasks()) return {};
+        return usage("--sampled does not know which tasks wait",
+                     "leave out --sampled, or the filter by task");
+      },
   };
 }

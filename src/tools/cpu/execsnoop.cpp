@@ -1,8 +1,6 @@
 // execsnoop: new programs (exec), with their arguments.
 #include "cpu/execsnoop.h"
 
-#include <fmt/format.h>
-
 #include "coretap/config.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
@@ -15,9 +13,6 @@ using Event = execsnoop_event;
 using Rodata = rodata_of<execsnoop_bpf>;
 
 namespace {
-
-Value failed(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
-std::int64_t result(const Event& e) { return e.ret; }
 
 /// True if the file is a script: its interpreter gets the file as second or third argument.
 bool is_script(const Event& e) {
@@ -67,19 +62,12 @@ std::string command_line(const Event& e) {
   return line_of(e, all);
 }
 
-Option print_parent() {
-  auto option = flag('M', "parent", "print the parent's name");
-  option.alias = "print-pcomm";
-  return option;
-}
-
 bool line_matches(const Config& c, const void* record) {
   auto& e = *static_cast<const Event*>(record);
   auto wanted = c.text("line");
   if (wanted.empty()) return true;
   std::string line(text_of(e, e.args));
-  for (auto& ch : line)
-    if (!ch) ch = ' ';
+  std::ranges::replace(line, '\0', ' ');
   return line.find(wanted) != line.npos;
 }
 
@@ -126,14 +114,12 @@ TOOL(execsnoop) {
                   flag('T', "time", "print the time of day"), shared::timestamp('t'),
                   shared::print_uid(), flag('x', "fails", "also failed exec attempts"),
                   flag('q', "quote", "arguments in double quotes", setting(&Rodata::quote)),
-                  value('l', "line", "TEXT", "only with this text in the arguments",
-                        [](Config&, std::string_view text) -> Result<void> {
-                          if (text.empty()) return Error{"--line: needs a text", {}, {}, kUsage};
-                          return {};
-                        }),
+                  free_text('l', "line", "TEXT", "only with this text in the arguments",
+                            Complete::nothing, "a text"),
                   number(0, "max-args", "N", "maximum number of arguments (default: all)",
                          Range{.least = 1}, setting(&Rodata::max_args)),
-                  flag('C', "print-cpu", "print the CPU"), print_parent()},
+                  flag('C', "print-cpu", "print the CPU"),
+                  flag('M', "parent", "print the parent's name").also("print-pcomm")},
       .hooks = {{"programs", {{{"on_exec"}}}},
                 {"failed execve", {{{"on_execve", "on_failed"}}}, "fails"},
                 {"failed execveat", {{{"on_execveat"}}}, "fails", "failed execveat is not seen"}},
@@ -145,10 +131,9 @@ TOOL(execsnoop) {
                who<&Event::who>(id::pid.columns(-6)),
                field<&Event::ppid>("ppid", "PPID", as::wide(as::pid, -6), "its parent"),
                who<&Event::who>(id::tid),
-               derived<Event, result>("ret", "RET", as::wide(as::small, 3),
-                                      "0, or the error as a negative number"),
-               derived<Event, failed>("error", "ERROR", as::error, "error by name; null: it runs")
-                   .with("json"),
+               derived<Event, [](const Event& e) { return e.ret; }>(
+                   "ret", "RET", as::wide(as::small, 3), "0, or the error as a negative number"),
+               failure<&Event::ret>("error by name; null: it runs").with("json"),
                text_field<&Event::file>("file", "FILE", as::text, "file as it was named")
                    .with("json"),
                derived<Event, incomplete>("incomplete", "CUT", as::small, "arguments are missing")

@@ -26,12 +26,10 @@ std::string signal_of(int number) {
 }
 
 Value status(const Event& e) {
-  if (!WIFEXITED(code(e))) return {};
-  return static_cast<std::uint64_t>(WEXITSTATUS(code(e)));
+  return value_if(WIFEXITED(code(e)), static_cast<unsigned>(WEXITSTATUS(code(e))));
 }
 Value signal_name(const Event& e) {
-  if (!WIFSIGNALED(code(e))) return {};
-  return signal_of(WTERMSIG(code(e)));
+  return value_if(WIFSIGNALED(code(e)), signal_of(WTERMSIG(code(e))));
 }
 bool dumped(const Event& e) { return WIFSIGNALED(code(e)) && WCOREDUMP(code(e)); }
 
@@ -46,21 +44,12 @@ std::string how(const Event& e) {
 std::string seconds(const Event& e) {
   return fmt::format("{:.2f}", static_cast<double>(e.age_ns) / 1e9);
 }
-bool ended(const Event& e) { return e.ended; }
 Value max_rss(const Event& e) {
-  if (!e.ended) return {};
-  return e.max_rss * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return value_if(e.ended, e.max_rss * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
 }
 std::string label(const Event&, const FieldContext& context) {
   return context.config ? std::string(context.config->text("label")) : std::string();
 }
-
-Option threads() {
-  auto option = flag('T', "threaded", "one line per thread", setting(&Rodata::threaded));
-  option.alias = "per-thread";
-  return option;
-}
-
 }  // namespace
 
 TOOL(exitsnoop) {
@@ -90,9 +79,10 @@ TOOL(exitsnoop) {
       .object = skeleton<exitsnoop_bpf>(),
       .options = {flag('x', "failed", "only those that did not exit with status 0",
                        setting(&Rodata::failed_only)),
-                  threads(), shared::timestamp('t'), flag(0, "utc", "print the time of day in UTC"),
-                  value(0, "label", "LABEL", "print a column with this text",
-                        [](Config&, std::string_view) -> Result<void> { return {}; }),
+                  flag('T', "threaded", "one line per thread", setting(&Rodata::threaded))
+                      .also("per-thread"),
+                  shared::timestamp('t'), flag(0, "utc", "print the time of day in UTC"),
+                  free_text(0, "label", "LABEL", "print a column with this text"),
                   shared::extended(), shared::duration(), shared::pid(), shared::tid(0),
                   shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"ends of threads", {{{"on_exit"}}}}},
@@ -119,8 +109,8 @@ TOOL(exitsnoop) {
                                                  "signal that ended it, such as KILL")
                          .bounded(),
                      derived<Event, dumped>("core_dumped", "CORE", as::small, "it dumped core"),
-                     derived<Event, ended>("process_ended", "LAST", as::small,
-                                           "the process ended with this thread"),
+                     derived<Event, [](const Event& e) { return bool(e.ended); }>(
+                         "process_ended", "LAST", as::small, "the process ended with this thread"),
                      who<&Event::who>(id::uid)})})
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp"},
                       {TimeColumn::utc, "TIME-UTC", 12, "utc"}}),

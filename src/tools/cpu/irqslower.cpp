@@ -13,9 +13,6 @@ using Opt = rodata_of<irqslower_bpf>;
 namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000;
-
-bool spurious(const Event& e) { return e.spurious; }
-
 }  // namespace
 
 TOOL(irqslower) {
@@ -57,22 +54,22 @@ TOOL(irqslower) {
                  .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
                  .when = "vectors",
                  .instead = "leave out --vectors; /proc/interrupts counts them"}},
-      .report =
-          events<Event>(
-              {field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 4), "CPU"),
-               field<&Event::irq>("irq", "IRQ", as::small, "number of the interrupt or vector"),
-               field<&Event::name>("name", "HANDLER", as::wide(as::text, -24),
-                                   "name of the handler, or of the vector")
-                   .bounded(),
-               field<&Event::latency_ns>("latency_ns", "LAT(us)", as::whole_microseconds,
-                                         "its time"),
-               derived<Event, spurious>("spurious_run", "SPURIOUS", as::wide(as::number, 8),
-                                        "the device had not interrupted")
-                   .with("json"),
-               who<&Event::who>(id::pid.with("json"), id::tid.with("json"), id::uid.with("json"),
-                                id::cgroup, id::comm)},
-              "kernel-stack")
-              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .report = events<Event>({field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 4), "CPU"),
+                               field<&Event::irq>("irq", "IRQ", as::small,
+                                                  "number of the interrupt or vector"),
+                               field<&Event::name>("name", "HANDLER", as::wide(as::text, -24),
+                                                   "name of the handler, or of the vector")
+                                   .bounded(),
+                               field<&Event::latency_ns>("latency_ns", "LAT(us)",
+                                                         as::whole_microseconds, "its time"),
+                               derived<Event, [](const Event& e) { return bool(e.spurious); }>(
+                                   "spurious_run", "SPURIOUS", as::wide(as::number, 8),
+                                   "the device had not interrupted")
+                                   .with("json"),
+                               who<&Event::who>(id::pid.with("json"), id::tid.with("json"),
+                                                id::uid.with("json"), id::cgroup, id::comm)},
+                              "kernel-stack")
+                    .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing slow interrupt handlers",
   };
 }

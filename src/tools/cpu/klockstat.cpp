@@ -1,10 +1,7 @@
 // klockstat: kernel locks, by the code that takes them: time waited for them, or held.
 #include "cpu/klockstat.h"
 
-#include <fmt/format.h>
-
 #include "coretap/config.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "klockstat.skel.h"
@@ -16,10 +13,6 @@ using Sums = klockstat_sums;
 using Line = Row<Key, Sums>;
 
 namespace {
-
-std::uint64_t average(const Line& l) {
-  return l.value.total_ns / std::max<std::uint64_t>(l.value.count, 1);
-}
 
 std::string caller(const Line& l, const FieldContext& context) {
   auto frames = context.frames_of(l.key.stack, std::nullopt);
@@ -40,18 +33,6 @@ std::string kind(const Line& l) {
 
 bool wanted_caller(const Line& l, const FieldContext& context) {
   return !context.config || caller(l, context).starts_with(context.config->text("caller"));
-}
-
-Result<void> take_lock(Config& c, std::string_view text) {
-  auto digits = text.starts_with("0x") ? text.substr(2) : std::string_view();
-  auto address = parse_hexadecimal(digits);
-  if (!address)
-    return Error{fmt::format("--lock: '{}' is not an address", text),
-                 {},
-                 "give it in hexadecimal, as --per-lock shows it: 0xffff8881003d8a00",
-                 kUsage};
-  c.set(setting(&Opt::only_lock), *address);
-  return {};
 }
 
 /// Both use the same counters, which exporters must distinguish.
@@ -79,8 +60,9 @@ AggregateReport report_of(const Field& of, std::string_view count_doc,
                   .only("per-lock"),
               of_key<Line, &Key::tid>("tid", "Tid", as::pid, "thread").only("per-thread"),
               of_key<Line, &Key::comm>("comm", "Comm", as::comm, "its name").only("per-thread"),
-              derived<Line, average>("average_ns", titles[0], as::wide(as::microseconds, 14),
-                                     "total divided by count"),
+              mean_of<Line, &Sums::total_ns, &Sums::count, true>("average_ns", titles[0],
+                                                                 as::wide(as::microseconds, 14),
+                                                                 "total divided by count"),
               of_value<Line, &Sums::count>("count", "Count", as::pages, count_doc),
               of_value<Line, &Sums::longest>("max_ns", titles[1], as::wide(as::microseconds, 14),
                                              "the longest of the interval"),
@@ -95,20 +77,15 @@ AggregateReport report_of(const Field& of, std::string_view count_doc,
 }
 
 AggregateReport waits() {
-  std::string_view titles[] = {"Avg Wait(us)", "Max Wait(us)", "Total Wait(us)"};
-  return report_of(measured<waits_word>(), "waits", titles)
+  return report_of(measured<waits_word>(), "waits",
+                   {"Avg Wait(us)", "Max Wait(us)", "Total Wait(us)"})
       .sorted_also_by({{"acq_max", "max_ns"}, {"acq_total", "total_ns"}, {"acq_count", "count"}});
 }
 
 AggregateReport holds() {
-  std::string_view titles[] = {"Avg Hold(us)", "Max Hold(us)", "Total Hold(us)"};
-  return report_of(measured<holds_word>(), "releases", titles)
+  return report_of(measured<holds_word>(), "releases",
+                   {"Avg Hold(us)", "Max Hold(us)", "Total Hold(us)"})
       .sorted_also_by({{"hld_max", "max_ns"}, {"hld_total", "total_ns"}, {"hld_count", "count"}});
-}
-
-Option also(Option option, std::string_view alias) {
-  option.alias = alias;
-  return option;
 }
 
 }  // namespace
@@ -153,10 +130,10 @@ TOOL(klockstat) {
       .object = skeleton<klockstat_bpf>(),
       .options = joined(
           {{flag(0, "holds", "how long locks are held, instead of waits"),
-            value('c', "caller", "PREFIX", "only callers whose names start with PREFIX",
-                  [](Config&, std::string_view) -> Result<void> { return {}; }),
-            value('L', "lock", "ADDR", "only the lock at this address", take_lock),
-            also(shared::top('n'), "locks"),
+            free_text('c', "caller", "PREFIX", "only callers whose names start with PREFIX"),
+            hex_address('L', "lock", "ADDR", "only the lock at this address",
+                        "--per-lock shows it: 0xffff8881003d8a00", setting(&Opt::only_lock)),
+            shared::top('n').also("locks"),
             number('s', "stacks", "FRAMES", "frames of each caller that are compared and shown",
                    Range{.least = 1, .most = 100}, setting(&Opt::caller_frames)),
             shared::sort('S'), shared::duration('d'), shared::interval(),

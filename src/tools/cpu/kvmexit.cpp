@@ -96,44 +96,25 @@ std::string reason(const Line& l) {
   return name == "TRAP" ? name_of(second, number >> 16) : name;
 }
 
-Value tid(const Line& l) { return l.key.tid ? Value(std::uint64_t{l.key.tid}) : Value(); }
-Value vcpu(const Line& l) { return l.key.tid ? Value(std::uint64_t{l.key.vcpu}) : Value(); }
-Value average(const Line& l) {
-  return l.value.timed ? Value(l.value.total_ns / l.value.timed) : Value();
-}
-
-/// The threads of a process share a row, as in bcc, unless -a is given.
-Option pid() {
-  auto option = shared::pid();
-  option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {
-    c.set(setting(&Opt::of_process), 1);
-    return take(c, text);
-  };
-  return option;
-}
-
+Value tid(const Line& l) { return unless_0(l.key.tid); }
+Value vcpu(const Line& l) { return value_if(l.key.tid, l.key.vcpu); }
 Result<void> look_up(Config& c) {
   words();  // while the capabilities allow reading them
-  auto format = tracepoint_format("kvm", "kvm_exit");
-  if (!format) return {};  // the hook reports that there is no such tracepoint
-  const std::vector<std::pair<std::string_view, Setting>> members =
+  // The threads of a process share a row, as in bcc, unless -a is given.
+  if (!c.tasks.pids.empty()) c.set(setting(&Opt::of_process), 1);
+  constexpr std::string_view kExit = "kvm_exit";
+  // Without the tracepoint, the hook reports that.
+  if (!tracepoint_format("kvm", kExit)) return {};
+  return look_up_members(c, "kvm", "KVM exit", {}, {},
 #ifdef __x86_64__
-      {{"exit_reason", setting(&Opt::at_reason)},
-       {"isa", setting(&Opt::at_isa)},
-       {"vcpu_id", setting(&Opt::at_vcpu)}};
+                         {{kExit, "exit_reason", setting(&Opt::at_reason)},
+                          {kExit, "isa", setting(&Opt::at_isa)},
+                          {kExit, "vcpu_id", setting(&Opt::at_vcpu)}}
 #else
-      {{"ret", setting(&Opt::at_reason)}, {"esr_ec", setting(&Opt::at_class)}};
+                         {{kExit, "ret", setting(&Opt::at_reason)},
+                          {kExit, "esr_ec", setting(&Opt::at_class)}}
 #endif
-  for (auto& [name, to] : members) {
-    auto found = format->find(name);
-    if (found == format->end())
-      return Error{"this kernel's records of exits have an unknown format",
-                   fmt::format("they have no member {}", name),
-                   {},
-                   kUnsupported};
-    c.set(to, found->second.at);
-  }
-  return {};
+  );
 }
 
 }  // namespace
@@ -163,7 +144,7 @@ TOOL(kvmexit) {
                    "kernel; those of AMD are in lower case."}},
       .object = skeleton<kvmexit_bpf>(),
       .positionals = {shared::duration_argument()},
-      .options = {pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   number('v', "vcpu", "N", "only the virtual CPU with this number",
                          setting(&Opt::only_vcpu), 1, setting(&Opt::some_vcpu)),
                   belonging_to("pid", {flag('a', "alltids",
@@ -194,8 +175,8 @@ TOOL(kvmexit) {
                                      "why it left the guest")
                    .bounded(),
                of_value<Line, &Sums::count>("count", "COUNT", as::number, "exits"),
-               derived<Line, average>("average_ns", "AVG(us)", as::microseconds,
-                                      "until the guest ran again")
+               mean_of<Line, &Sums::total_ns, &Sums::timed>(
+                   "average_ns", "AVG(us)", as::microseconds, "until the guest ran again")
                    .only("latency"),
                of_value<Line, &Sums::longest>("max_ns", "MAX(us)", as::wide(as::microseconds, 12),
                                               "the longest of the interval")

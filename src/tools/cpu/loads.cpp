@@ -52,9 +52,7 @@ Field state() {
 }
 std::uint64_t count(const Kind& k) { return k.value; }
 bool running(const Task& t) { return t.running; }
-Value in_state(const Task& t) {
-  return t.in_state_ns ? Value(std::uint64_t{t.in_state_ns}) : Value();
-}
+Value in_state(const Task& t) { return unless_0(t.in_state_ns); }
 
 }  // namespace
 

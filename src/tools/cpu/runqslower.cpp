@@ -14,28 +14,16 @@ namespace {
 /// With --affinity, a part of the wait, if the parts are known.
 template <auto Part>
 Value part_of_wait(const Event& e) {
-  if (e.idle_ns == NOT_KNOWN) return {};
-  return std::uint64_t{e.*Part};
+  return value_if(e.idle_ns != NOT_KNOWN, e.*Part);
 }
-Value longest_tid(const Event& e) {
-  if (!e.longest_ns) return {};
-  return std::uint64_t{e.longest_tid};
+/// Of the task that ran the longest, if one did.
+template <auto Member>
+Value of_longest(const Event& e) {
+  return value_if(e.longest_ns, e.*Member);
 }
-Value longest_comm(const Event& e) {
-  if (!e.longest_ns) return {};
-  return std::string(e.longest_comm, strnlen(e.longest_comm, sizeof e.longest_comm));
-}
-Value ran(const Event& e) {
-  if (!e.longest_ns) return {};
-  return std::uint64_t{e.longest_ns};
-}
-Value previous_comm(const Event& e) {
-  if (!e.previous_known) return {};
-  return std::string(e.previous_comm, strnlen(e.previous_comm, sizeof e.previous_comm));
-}
-Value previous_tid(const Event& e) {
-  if (!e.previous_known) return {};
-  return std::uint64_t{e.previous_tid};
+template <auto Member>
+Value of_previous(const Event& e) {
+  return value_if(e.previous_known, e.*Member);
 }
 
 }  // namespace
@@ -96,20 +84,22 @@ TOOL(runqslower) {
                    "part of it during which its cgroup had used its CPU quota")
                    .or_null()
                    .with("affinity"),
-               derived<Event, longest_comm>("longest_comm", "PREV COMM", as::comm,
-                                            "task that ran the longest on the CPU during the wait")
+               derived<Event, of_longest<&Event::longest_comm>>(
+                   "longest_comm", "PREV COMM", as::comm,
+                   "task that ran the longest on the CPU during the wait")
                    .with("previous"),
-               derived<Event, longest_tid>("longest_tid", "PREV TID", as::wide(as::pid, -8),
-                                           "its thread id")
+               derived<Event, of_longest<&Event::longest_tid>>(
+                   "longest_tid", "PREV TID", as::wide(as::pid, -8), "its thread id")
                    .with("previous"),
-               derived<Event, ran>("longest_ns", "RAN(us)", as::whole_microseconds,
-                                   "how long it ran in that time")
+               derived<Event, of_longest<&Event::longest_ns>>(
+                   "longest_ns", "RAN(us)", as::whole_microseconds, "how long it ran in that time")
                    .with("previous"),
-               derived<Event, previous_comm>("previous_comm", "LAST COMM", as::comm,
-                                             "task that left the CPU when the wait ended")
+               derived<Event, of_previous<&Event::previous_comm>>(
+                   "previous_comm", "LAST COMM", as::comm,
+                   "task that left the CPU when the wait ended")
                    .with("json"),
-               derived<Event, previous_tid>("previous_tid", "LAST TID", as::pid,
-                                            "its thread id; 0: idle")
+               derived<Event, of_previous<&Event::previous_tid>>("previous_tid", "LAST TID",
+                                                                 as::pid, "its thread id; 0: idle")
                    .with("json"),
                field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 3), "CPU that it got")
                    .with("json"),

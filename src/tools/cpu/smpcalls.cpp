@@ -13,15 +13,8 @@ using Line = Row<Key, Sums>;
 
 namespace {
 
-Value average(const Line& l) {
-  if (!l.value.timed) return {};
-  return l.value.total_ns / l.value.timed;
-}
 /// A function takes some time: 0 means that its run was not seen.
-Value run_ns(const Line& l) {
-  if (!l.value.run_ns) return {};
-  return l.value.run_ns;
-}
+Value run_ns(const Line& l) { return unless_0(l.value.run_ns); }
 
 }  // namespace
 
@@ -76,8 +69,8 @@ TOOL(smpcalls) {
                of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs", as::whole_microseconds,
                                                "total time until it had run")
                    .nanoseconds("TOTAL_nsecs"),
-               derived<Line, average>("average_ns", "AVG_usecs",
-                                      as::wide(as::whole_microseconds, 9), "of one call")
+               mean_of<Line, &Sums::total_ns, &Sums::timed>(
+                   "average_ns", "AVG_usecs", as::wide(as::whole_microseconds, 9), "of one call")
                    .nanoseconds("AVG_nsecs"),
                of_value<Line, &Sums::longest>("max_ns", "MAX_usecs",
                                               as::wide(as::whole_microseconds, 9),

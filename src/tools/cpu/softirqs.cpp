@@ -12,16 +12,6 @@ using Key = softirqs_key;
 using Sums = softirqs_value;
 using Line = Row<Key, Sums>;
 
-namespace {
-
-std::string vector_name(const Key& key) {
-  return key.vector < std::size(kSoftirqNames) ? std::string(kSoftirqNames[key.vector])
-                                               : std::to_string(key.vector);
-}
-std::string name(const Line& l) { return vector_name(l.key); }
-
-}  // namespace
-
 TOOL(softirqs) {
   return {
       .name = "softirqs",
@@ -75,9 +65,8 @@ TOOL(softirqs) {
       .report =
           table<Key, Sums>(
               "vectors",
-              {derived<Line, name>("name", "SOFTIRQ", as::wide(as::text, -16),
-                                   "name of the softirq")
-                   .bounded(),
+              {named_key<Line, &Key::vector, kSoftirqNames>(
+                   "name", "SOFTIRQ", as::wide(as::text, -16), "name of the softirq"),
                of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs", as::whole_microseconds,
                                                "their total time")
                    .nanoseconds("TOTAL_nsecs")
@@ -107,9 +96,8 @@ TOOL(softirqs) {
           {{"distributed",
             histogram<Key>("durations", "softirq times",
                            {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
-                            derived<Key, vector_name>("name", "softirq", as::text,
-                                                      "name of the softirq")
-                                .bounded()})
+                            named<&Key::vector, kSoftirqNames>("name", "softirq",
+                                                               as::text, "name of the softirq")})
                 .without_owner(
                     "a softirq runs in whatever task it interrupts, or in a thread of the kernel")}},
       .announce = "Tracing softirqs",

@@ -1,8 +1,6 @@
 // softirqslower: softirqs that start late, or run long.
 #include "cpu/softirqslower.h"
 
-#include <fmt/format.h>
-
 #include "coretap/config.hpp"
 #include "coretap/irq.hpp"
 #include "coretap/skeleton.hpp"
@@ -17,17 +15,6 @@ namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000;
 constexpr std::string_view kStages[] = {"", "irq(hard) to softirq", "softirq runtime"};
-
-Result<void> take_stage(Config& c, std::string_view text) {
-  if (text != "wait" && text != "run")
-    return Error{fmt::format("--stage: '{}' is not a stage", text), {}, "wait or run", kUsage};
-  c.set(setting(&Opt::wanted_stage), text == "wait" ? STAGE_WAIT : STAGE_RUN);
-  return {};
-}
-
-std::vector<Completion> stages() {
-  return {{"wait", "from being raised until it runs"}, {"run", "while it runs"}};
-}
 
 }  // namespace
 
@@ -59,11 +46,15 @@ TOOL(softirqslower) {
       .positionals = {shared::threshold("MIN_US", kMicrosecond,
                                         "only what takes at least MIN_US microseconds; 0: all",
                                         setting(&Opt::min_ns), "10000")},
-      .options = joined(
-          {{one_of(value(0, "stage", "STAGE", "only this stage, wait or run", take_stage), stages),
-            shared::kernel_stack(), shared::cpu('c'), shared::pid(), shared::tid(), shared::uid(),
-            shared::comm(), shared::cgroup(0)},
-           belonging_to("kernel-stack", {shared::stack_depth()})}),
+      .options = joined({{choice(0, "stage", "STAGE", "only this stage, wait or run",
+                                 {{"wait", STAGE_WAIT, "from being raised until it runs"},
+                                  {"run", STAGE_RUN, "while it runs"}},
+                                 [](Config& c, std::uint64_t stage) {
+                                   c.set(setting(&Opt::wanted_stage), stage);
+                                 }),
+                          shared::kernel_stack(), shared::cpu('c'), shared::pid(), shared::tid(),
+                          shared::uid(), shared::comm(), shared::cgroup(0)},
+                         belonging_to("kernel-stack", {shared::stack_depth()})}),
       .hooks = {{"end of softirqs", {{{"on_exit"}}}},
                 {"start of softirqs", {{{"on_entry"}}}},
                 {"softirqs that are raised", {{{"on_raise"}}}}},

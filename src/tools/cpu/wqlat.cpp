@@ -19,10 +19,8 @@ namespace {
 
 Result<void> take_name(Config& c, std::string_view text) {
   if (text.empty() || text.size() >= WORKQUEUE_NAME_LEN)
-    return Error{fmt::format("--wqname: '{}' cannot be the name of a work queue", text),
-                 {},
-                 fmt::format("it has 1 to {} characters", WORKQUEUE_NAME_LEN - 1),
-                 kUsage};
+    return usage(fmt::format("--wqname: '{}' cannot be the name of a work queue", text),
+                 fmt::format("it has 1 to {} characters", WORKQUEUE_NAME_LEN - 1));
   auto all = setting(&Opt::wanted_name);
   char name[WORKQUEUE_NAME_LEN] = {};
   text.copy(name, sizeof name - 1);

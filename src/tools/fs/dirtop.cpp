@@ -2,16 +2,16 @@
 #include "fs/dirtop.h"
 
 #include <glob.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "coretap/config.hpp"
 #include "coretap/file_counts.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -24,42 +24,28 @@ using Line = Row<Key, file_counts>;
 
 namespace {
 
-struct Roots {
-  std::vector<std::string> paths;  ///< sorted, the longest first
-};
-
-bool is_directory(const std::string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
+using Roots = std::vector<std::string>;  ///< the longest first
 
 /// Adds one path, or the matches of a shell pattern.
 Result<void> add_roots(Roots& roots, const std::string& pattern) {
   glob_t found{};
   std::unique_ptr<glob_t, decltype(&globfree)> owner(&found, globfree);
-  bool any = false;
+  const auto before = roots.size();
   if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
     for (std::size_t i = 0; i < found.gl_pathc; i++) {
-      std::unique_ptr<char, decltype(&free)> path(realpath(found.gl_pathv[i], nullptr), free);
-      if (!path || !is_directory(path.get())) continue;
-      roots.paths.emplace_back(path.get());
-      any = true;
+      std::error_code error;
+      auto path = std::filesystem::canonical(found.gl_pathv[i], error);
+      if (!error && std::filesystem::is_directory(path, error)) roots.push_back(path);
     }
-  if (any) return {};
-  return Error{fmt::format("--root-directories: '{}' is not a directory", pattern), {}, {}, kUsage};
+  if (roots.size() > before) return {};
+  return usage(fmt::format("--root-directories: '{}' is not a directory", pattern));
 }
 
 Result<void> take_roots(Config& c, std::string_view text) {
   auto& roots = c.own<Roots>();
-  while (true) {
-    auto word = text.substr(0, text.find(','));
-    if (auto added = add_roots(roots, std::string(word)); !added) return added;
-    if (word.size() == text.size()) break;
-    text.remove_prefix(word.size() + 1);
-  }
-  std::stable_sort(roots.paths.begin(), roots.paths.end(),
-                   [](auto& a, auto& b) { return a.size() > b.size(); });
-  return {};
+  auto added = each_word(text, [&](auto word) { return add_roots(roots, std::string(word)); });
+  std::ranges::stable_sort(roots, std::greater(), &std::string::size);
+  return added;
 }
 
 /// "/var/log/messages", 1 -> "/var"
@@ -73,7 +59,7 @@ std::string_view cut_to_depth(std::string_view path, std::uint64_t depth) {
 Value directory(const Line& l, const FieldContext& context) {
   auto* path = context.row_text(l.key);
   if (!path || path->find('/') == path->npos) return {};
-  auto& roots = context.config->own<Roots>().paths;
+  auto& roots = context.config->own<Roots>();
   for (auto& root : roots)
     if (Config::lies_below(*path, root)) return root;
   if (!roots.empty()) return {};
@@ -82,7 +68,7 @@ Value directory(const Line& l, const FieldContext& context) {
 }
 
 bool wanted(const Line& l, const FieldContext& context) {
-  return context.config->own<Roots>().paths.empty() ||
+  return context.config->own<Roots>().empty() ||
          !std::holds_alternative<std::monostate>(directory(l, context));
 }
 
@@ -92,8 +78,8 @@ TOOL(dirtop) {
   auto roots = value('d', "root-directories", "DIRS",
                      "a row for each of these directories, with everything below it: paths or "
                      "patterns such as '/var/lib/*', separated by commas",
-                     take_roots, Complete::directory);
-  roots.adds_up = true;
+                     take_roots, Complete::directory)
+                   .adding_up();
   static const std::string kDescription =
       "System calls that read or write regular files, by the directory that the files are in, with "
       "the bytes that they returned: read, write, their p and v forms, sendfile, splice, "

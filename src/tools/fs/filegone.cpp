@@ -38,16 +38,7 @@ std::string shown(const Event& e) {
   return word(path(e)) + (renames(e) ? " > " + word(new_path(e)) : "");
 }
 
-Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
-struct Patterns {
-  std::vector<std::string> each;
-};
-
-Result<void> want_file(Config& c, std::string_view text) {
-  if (text.empty()) return Error{"--file: the pattern is empty", {}, "a name, or '*.log'", kUsage};
-  c.own<Patterns>().each.emplace_back(text);
-  return {};
-}
+using Patterns = std::vector<std::string>;
 
 /// Like -name and -path of find(1): a pattern without a slash matches the last component.
 bool matches(const std::string& pattern, const Value& path) {
@@ -62,7 +53,7 @@ bool matches(const std::string& pattern, const Value& path) {
 }
 
 bool wanted(const Config& config, const void* record) {
-  auto& patterns = config.own<Patterns>().each;
+  auto& patterns = config.own<Patterns>();
   if (patterns.empty()) return true;
   auto& e = *static_cast<const Event*>(record);
   auto from = path(e), to = new_path(e);
@@ -71,11 +62,15 @@ bool wanted(const Config& config, const void* record) {
 }
 
 Option files() {
-  auto option =
-      value('f', "file", "GLOB",
-            "only files whose name (path, if GLOB has a slash) matches; any of several", want_file);
-  option.adds_up = true;
-  return option;
+  return value('f', "file", "GLOB",
+               "only files whose name (path, if GLOB has a slash) matches; any of several",
+               [](Config& c, std::string_view text) -> Result<void> {
+                 if (text.empty())
+                   return usage("--file: the pattern is empty", "a name, or '*.log'");
+                 c.own<Patterns>().emplace_back(text);
+                 return {};
+               })
+      .adding_up();
 }
 
 bool cut(const Event& e) { return incomplete(e.path) || (renames(e) && incomplete(e.to)); }
@@ -134,9 +129,7 @@ TOOL(filegone) {
                derived<Event, action>("action", "ACTION", as::wide(as::text, -8),
                                       "DELETE, RENAME or EXCHANGE")
                    .bounded(),
-               derived<Event, error>("error", "ERROR", as::error,
-                                     "why it failed; null: it succeeded")
-                   .with("failed"),
+               failure<&Event::ret>("why it failed; null: it succeeded").with("failed"),
                with("json",
                     {named<&Event::call, kRemovalCalls>("call", "CALL", as::text, "system call"),
                      field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,

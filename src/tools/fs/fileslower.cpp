@@ -23,10 +23,6 @@ std::uint64_t bytes(const Event& e) {
 std::int64_t error(const Event& e) { return e.result < 0 ? -e.result : 0; }
 std::string type(const Event& e) { return file_type(e.mode); }
 
-bool below_directory(const Config& config, const void* record) {
-  return config.wants_path(path_of_event(*static_cast<const Event*>(record)));
-}
-
 }  // namespace
 
 TOOL(fileslower) {
@@ -86,7 +82,7 @@ TOOL(fileslower) {
                                                     "path of the file")})
               .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},
                       {TimeColumn::wall, "TIME", 12, "timestamp"}})
-              .only(below_directory),
+              .only(event_below_directory<Event>),
       .announce = "Tracing slow reads and writes of files",
   };
 }

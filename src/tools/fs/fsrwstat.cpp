@@ -18,8 +18,6 @@ Value type(const Line& l, const FieldContext& context) {
   auto* name = context.row_text(l.key);
   return name ? Value(*name) : Value();
 }
-std::uint64_t reads(const Line& l) { return l.value.reads; }
-std::uint64_t writes(const Line& l) { return l.value.writes; }
 std::uint64_t read_kb(const Line& l) { return l.value.read_bytes / 1024; }
 std::uint64_t write_kb(const Line& l) { return l.value.write_bytes / 1024; }
 
@@ -55,8 +53,8 @@ TOOL(fsrwstat) {
           table<Key, Counts>(
               "types",
               {derived<Line, type>("fs_type", "FS", as::text, "type of the file system").bounded(),
-               rate<Line, reads>("reads", "READ/s", as::number, "reads").in_text(),
-               rate<Line, writes>("writes", "WRITE/s", as::number, "writes").in_text(),
+               rate_of<Line, &Counts::reads>("reads", "READ/s", as::number, "reads").in_text(),
+               rate_of<Line, &Counts::writes>("writes", "WRITE/s", as::number, "writes").in_text(),
                rate<Line, read_kb>("read_bytes", "R_KB/s", as::number, "bytes read").in_text(),
                rate<Line, write_kb>("write_bytes", "W_KB/s", as::number, "bytes written").in_text(),
                with("json", {counts_of_files<Line>()})},

@@ -19,16 +19,9 @@ constexpr std::string_view kLetters[] = {"R", "W", "O", "F", "G"};
 
 bool moves(const Event& e) { return e.operation <= FS_WRITE; }
 Value bytes(const Event& e) {
-  if (!moves(e)) return {};
-  return e.result > 0 ? static_cast<std::uint64_t>(e.result) : std::uint64_t{0};
+  return value_if(moves(e), static_cast<std::uint64_t>(e.result > 0 ? e.result : 0));
 }
-Value offset(const Event& e) { return moves(e) ? Value(std::uint64_t{e.offset}) : Value(); }
-Value error(const Event& e) { return e.result < 0 ? Value(std::int64_t{-e.result}) : Value(); }
-std::string type(const Event& e) { return fs_type_name(e.type); }
-
-bool below_directory(const Config& config, const void* record) {
-  return config.wants_path(path_of_event(*static_cast<const Event*>(record)));
-}
+Value offset(const Event& e) { return value_if(moves(e), e.offset); }
 
 std::vector<Positional> threshold() {
   auto least = shared::threshold("MIN_MS", kMillisecond,
@@ -95,8 +88,8 @@ TOOL(fsslower) {
       .hooks = fs_call_hooks(),
       .report = events<Event>(
                     {who<&Event::who>(id::comm, id::pid, id::tid),
-                     derived<Event, type>("fs_type", "FS", as::wide(as::text, -8),
-                                          "type of the file system")
+                     derived<Event, [](const Event& e) { return fs_type_name(e.type); }>(
+                         "fs_type", "FS", as::wide(as::text, -8), "type of the file system")
                          .bounded()
                          .with("!type"),
                      named<&Event::operation, kLetters>("operation", "T", as::wide(as::text, -1),
@@ -110,13 +103,12 @@ TOOL(fsslower) {
                          .or_null(),
                      field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
                                                "time of the call"),
-                     derived<Event, error>("error", "ERROR", as::error, "what it failed with")
-                         .with("json"),
+                     failure<&Event::result>("what it failed with").with("json"),
                      who<&Event::who>(id::uid.with("json"), id::cgroup), identity_of_file<Event>(),
                      derived<Event, file_of_event<Event>>("file", "FILENAME", as::rest,
                                                           "path of the file")})
                     .timed({{TimeColumn::wall, "TIME", 12, ""}})
-                    .only(below_directory),
+                    .only(event_below_directory<Event>),
       .announce = "Tracing slow operations of file systems",
       .look_up = look_up_fs_type<Opt>,
   };

@@ -9,9 +9,6 @@ using Line = Row<count_calls_key, count_calls_counts>;
 
 namespace {
 
-std::uint64_t target(const Line& l) { return l.key.target; }
-std::uint64_t count(const Line& l) { return l.value.count; }
-
 Hook functions() {
   auto hook = traced("calls", [](const Config&) -> std::vector<std::string> { return {"vfs_*"}; });
   hook.instead = "vfsstat counts operations of the virtual file system by system calls";
@@ -41,13 +38,14 @@ TOOL(vfscount) {
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::interval(), shared::top('r'), shared::sort()},
       .hooks = {functions()},
-      .report = table<count_calls_key, count_calls_counts>(
-                    "calls",
-                    {derived<Line, target>("target", "FUNC", as::target, "function"),
-                     derived<Line, count>("count", "COUNT", as::pages, "calls").counter()},
-                    "count")
-                    .by_slots()
-                    .ascending(),
+      .report =
+          table<count_calls_key, count_calls_counts>(
+              "calls",
+              {of_key<Line, &count_calls_key::target>("target", "FUNC", as::target, "function"),
+               of_value<Line, &count_calls_counts::count>("count", "COUNT", as::pages, "calls")},
+              "count")
+              .by_slots()
+              .ascending(),
       .announce = "Counting calls of the virtual file system",
   };
 }

@@ -1,8 +1,6 @@
 // writeback: writeback of dirty pages: the time, reason, number and duration.
 #include "fs/writeback.h"
 
-#include <fmt/format.h>
-
 #include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -17,45 +15,16 @@ using Line = Row<Key, Sums>;
 
 namespace {
 
-#define REASON_WORD(name, word) word,
-constexpr std::string_view kReasons[] = {WRITEBACK_REASONS(REASON_WORD)};
-
-Result<void> want_reason(Config& c, std::string_view text) {
-  for (std::size_t i = 0; i < std::size(kReasons); i++) {
-    if (text != kReasons[i]) continue;
-    auto& wanted = c.own<std::uint64_t>();
-    wanted |= std::uint64_t{1} << i;
-    c.set(setting(&Opt::wanted_reasons), wanted);
-    return {};
-  }
-  return Error{fmt::format("--reason: '{}' is not a reason", text),
-               {},
-               "such as sync or background",
-               kUsage};
-}
-
-Option reason() {
-  auto option = one_of(
-      value('r', "reason", "REASON", "only for this reason; any of several", want_reason), [] {
-        std::vector<Completion> all;
-        for (auto word : kReasons) all.push_back({std::string(word)});
-        return all;
-      });
-  option.adds_up = true;
-  return option;
-}
-
 /// File systems without a disk have only a name.
 template <class Record>
 Value device_of(const Record& r) {
-  if (r.disk) return std::uint64_t{r.disk};
-  return std::string(r.device, strnlen(r.device, sizeof r.device));
+  return r.disk ? Value(std::uint64_t{r.disk}) : Value(text_in(r.device));
 }
-Value device(const Event& e) { return device_of(e); }
-Value slow_device(const Line& l) { return device_of(l.key); }
 
 constexpr auto kDevice = as::wide(as::disk, -12);
 constexpr std::string_view kDeviceDoc = "disk, or the kernel's name for the device";
+
+#define REASON_CHOICE(name, word) {word, WRITEBACK_##name},
 
 }  // namespace
 
@@ -102,10 +71,15 @@ TOOL(writeback) {
       .options = joined(
           {{flag(0, "throttle",
                  "the tasks that the kernel slows down when they write, in a table")},
-           belonging_to(
-               "!throttle",
-               {reason(), number('m', "min", "MS", "only what took at least this many milliseconds",
-                                 setting(&Opt::min_ns), kMillisecond)}),
+           belonging_to("!throttle",
+                        {choice('r', "reason", "REASON", "only for this reason; any of several",
+                                {WRITEBACK_REASONS(REASON_CHOICE)},
+                                [](Config& c, std::uint64_t reason) {
+                                  c.add_bit(setting(&Opt::wanted_reasons), reason);
+                                })
+                             .adding_up(),
+                         number('m', "min", "MS", "only what took at least this many milliseconds",
+                                setting(&Opt::min_ns), kMillisecond)}),
            {shared::disk(), shared::name('n')},
            shared::task_filters(),
            belonging_to("throttle", {shared::top(), shared::sort('s'), shared::max_keys()})}),
@@ -115,7 +89,7 @@ TOOL(writeback) {
                 {"sleeps of writers", {{{"on_throttle"}}}, "throttle"}},
       .report =
           events<Event>(
-              {derived<Event, device>("device", "DEVICE", kDevice, kDeviceDoc).bounded(),
+              {derived<Event, device_of<Event>>("device", "DEVICE", kDevice, kDeviceDoc).bounded(),
                field<&Event::pages>("written_pages", "PAGES", as::wide(as::number, -8),
                                     "pages written"),
                field<&Event::reason>("reason", "REASON",
@@ -128,7 +102,9 @@ TOOL(writeback) {
           {{"throttle",
             table<Key, Sums>(
                 "throttled",
-                {derived<Line, slow_device>("device", "DEVICE", kDevice, kDeviceDoc).bounded(),
+                {derived<Line, [](const Line& l) { return device_of(l.key); }>("device", "DEVICE",
+                                                                               kDevice, kDeviceDoc)
+                     .bounded(),
                  of_value<Line, &Sums::sleeps>("sleeps", "SLEEPS", as::wide(as::number, 8),
                                                "times that the kernel put it to sleep"),
                  of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,

@@ -46,18 +46,17 @@ std::string event(const Line& l, const FieldContext& context) {
 std::string range(const argdist_range& r, const FieldContext& context) {
   return title(r.word, context) + (r.negative ? " (below 0, without the sign)" : "");
 }
-bool negative(const argdist_range& r) { return r.negative; }
 
 Option specification(char letter, std::string_view name, std::string_view theirs,
                      std::string_view doc, Setting target) {
-  auto option = value(letter, name, "SPEC", doc, [target](Config& c, std::string_view text) {
-    c.probes.targets.emplace_back(text);
-    if (target.size) c.set(target, 1);
-    return Result<void>();
-  });
-  option.adds_up = true;
-  option.alias = theirs;
-  return option;
+  return value(letter, name, "SPEC", doc,
+               [target](Config& c, std::string_view text) {
+                 c.probes.targets.emplace_back(text);
+                 c.set(target, 1);
+                 return Result<void>();
+               })
+      .adding_up()
+      .also(theirs);
 }
 
 Positional more() {
@@ -126,9 +125,9 @@ TOOL(argdist) {
                                 "show values of SPEC as a histogram", setting(&Opt::distribution)),
                   number('z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
                          Range{1, ARGDIST_TEXT - 8}, {}),
-                  value('I', "include", "HEADER",
-                        "accepted as in bcc, but not needed: types come from the kernel itself",
-                        [](Config&, std::string_view) -> Result<void> { return {}; }),
+                  free_text(
+                      'I', "include", "HEADER",
+                      "accepted as in bcc, but not needed: types come from the kernel itself"),
                   shared::interval(), shared::duration('d'), shared::timestamp(0), shared::top('T'),
                   shared::sort(0), shared::regular_expressions('r'), shared::max_probes(),
                   shared::return_trampoline(), shared::debug(0), shared::max_keys(), shared::pid(),
@@ -152,18 +151,18 @@ TOOL(argdist) {
                     "count")
                     .without_owner("an expression can be $COMM, $PID or $UID")
                     .ascending(),
-      .other_reports = {{"histogram-of",
-                         histogram<argdist_range>(
-                             "ranges", "values",
-                             {derived<argdist_range, range>("probe", "", as::text,
-                                                            "the SPEC, or its label")
-                                  .bounded(),
-                              derived<argdist_range, negative>(
-                                  "negative", "", as::text, "values below zero, without their sign")
-                                  .key_part()
-                                  .with("json|csv")})
-                             .without_owner("an expression can be $COMM, $PID or $UID")
-                             .scaled({unit::plain, 1})}},
+      .other_reports =
+          {{"histogram-of",
+            histogram<argdist_range>(
+                "ranges", "values",
+                {derived<argdist_range, range>("probe", "", as::text, "the SPEC, or its label")
+                     .bounded(),
+                 derived<argdist_range, [](const argdist_range& r) { return bool(r.negative); }>(
+                     "negative", "", as::text, "values below zero, without their sign")
+                     .key_part()
+                     .with("json|csv")})
+                .without_owner("an expression can be $COMM, $PID or $UID")
+                .scaled({unit::plain, 1})}},
       .announce = "Counting values",
       .exclusive = {{"count-of", "histogram-of"}},
       .look_up = distribution::parse_specs,

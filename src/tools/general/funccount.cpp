@@ -9,9 +9,6 @@ using Line = Row<count_calls_key, count_calls_counts>;
 
 namespace {
 
-std::uint64_t target(const Line& l) { return l.key.target; }
-std::uint64_t count(const Line& l) { return l.value.count; }
-
 std::vector<Option> options() {
   return {shared::pid(),
           shared::tid(0),
@@ -72,8 +69,9 @@ TOOL(funccount) {
       .report =
           table<count_calls_key, count_calls_counts>(
               "calls",
-              {derived<Line, target>("target", "FUNC", as::target, "function, tracepoint or probe"),
-               derived<Line, count>("count", "COUNT", as::pages, "calls").counter()},
+              {of_key<Line, &count_calls_key::target>("target", "FUNC", as::target,
+                                                      "function, tracepoint or probe"),
+               of_value<Line, &count_calls_counts::count>("count", "COUNT", as::pages, "calls")},
               "count")
               .by_slots()
               .ascending()

@@ -12,12 +12,6 @@ using namespace coretap;
 using Opt = rodata_of<funcinterval_bpf>;
 using Key = funcinterval_key;
 
-namespace {
-
-std::uint64_t target(const Key& key) { return key.target; }
-
-}  // namespace
-
 TOOL(funcinterval) {
   return {
       .name = "funcinterval",
@@ -80,8 +74,8 @@ TOOL(funcinterval) {
                   shared::return_trampoline()},
       .hooks = {traced("calls")},
       .report = histogram<Key>("intervals", "interval",
-                               {derived<Key, target>("target", "Function", as::target,
-                                                     "function, tracepoint or probe")})
+                               {field<&Key::target>("target", "Function", as::target,
+                                                    "function, tracepoint or probe")})
                     .by_slots()
                     .scaled({unit::ns, 1})
                     .with_averages(),

@@ -9,12 +9,6 @@ using namespace coretap;
 using Opt = rodata_of<funclatency_bpf>;
 using Key = funclatency_key;
 
-namespace {
-
-std::uint64_t target(const Key& key) { return key.target; }
-
-}  // namespace
-
 TOOL(funclatency) {
   return {
       .name = "funclatency",
@@ -72,7 +66,7 @@ TOOL(funclatency) {
       .report =
           histogram<Key>(
               "latencies", "latency",
-              {derived<Key, target>("target", "Function", as::target, "function").with("function"),
+              {field<&Key::target>("target", "Function", as::target, "function").with("function"),
                who<Key>(id::pid.titled("pid").with("pids"))})
               .scaled({unit::ns, 1})
               .with_averages(),

@@ -13,8 +13,6 @@ using calls::Held;
 
 namespace {
 
-constexpr std::string_view kDefault = "sys_execve";
-
 std::vector<std::string> shown(const Event& e, const FieldContext& context, bool one_line) {
   if (!context.config) return {};
   return context.config->own<Held>().calls->values(e, one_line);
@@ -36,25 +34,7 @@ Frames lines(const Event& e, const FieldContext& context) {
   return all;
 }
 
-Value latency(const Event& e) { return e.returned ? Value(std::uint64_t{e.latency_ns}) : Value(); }
-
-Positional functions() {
-  return {.metavar = "FUNCTION",
-          .doc =
-              "FUNCTION, FUNCTION(ARGUMENT, ...) or t:CATEGORY:EVENT, optionally after trace "
-              "or info",
-          .repeat = Positional::any_number,
-          .apply = [](Config& c, std::string_view text) -> Result<void> {
-            const bool first = c.probes.targets.empty() && !c.given("list");
-            if (first && text == "info")
-              c.give("list", "");
-            else if (!(first && text == "trace"))
-              c.probes.targets.emplace_back(text);
-            return {};
-          },
-          .complete = Complete::function,
-          .otherwise = std::string(kDefault)};
-}
+Value latency(const Event& e) { return value_if(e.returned, e.latency_ns); }
 
 }  // namespace
 
@@ -104,7 +84,21 @@ TOOL(ksnoop) {
             "There is no -s: trace -K shows the stack of each call. If a module has no type "
             "information (before Linux 5.11), its functions have only registers (arg1)."}},
       .object = skeleton<ksnoop_bpf>(),
-      .positionals = {functions()},
+      .positionals =
+          {{.metavar = "FUNCTION",
+            .doc = "FUNCTION, FUNCTION(ARGUMENT, ...) or t:CATEGORY:EVENT, optionally after trace "
+                   "or info",
+            .repeat = Positional::any_number,
+            .apply = [](Config& c, std::string_view text) -> Result<void> {
+              const bool first = c.probes.targets.empty() && !c.given("list");
+              if (first && text == "info")
+                c.give("list", "");
+              else if (!(first && text == "trace"))
+                c.probes.targets.emplace_back(text);
+              return {};
+            },
+            .complete = Complete::function,
+            .otherwise = "sys_execve"}},
       .options = {flag('l', "list",
                        "print how the functions are declared, then exit, as info does"),
                   number('Z', "value-size", "BYTES",

@@ -15,8 +15,6 @@ using tracing::Held;
 
 namespace {
 
-constexpr std::string_view kDefault = "sys_execve \"%s\", arg1";
-
 std::string message(const Event& e, const FieldContext& context) {
   return context.config ? context.config->own<Held>().probes->message(e, context) : "";
 }
@@ -35,37 +33,22 @@ bool has_text(const Config& config, const void* record) {
 }
 
 std::vector<Option> options() {
-  return joined({{shared::timestamp('t'), flag('T', "time", "print the time of day"),
-                  flag('C', "print-cpu", "print the CPU"), shared::max_events(),
-                  number('Z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
-                         Range{1, tracing::kMostText}, {}),
-                  value('f', "msg-filter", "TEXT", "only messages that contain TEXT",
-                        [](Config&, std::string_view) -> Result<void> { return {}; }),
-                  shared::regular_expressions('r'), shared::max_probes(),
-                  shared::return_trampoline(), shared::debug(0), shared::kernel_stack(),
-                  flag('U', "user-stack", "print the user stack of each event"),
-                  value('I', "include", "HEADER",
-                        "accepted as in bcc, but not needed: types come from the kernel itself",
-                        [](Config&, std::string_view) -> Result<void> { return {}; }),
-                  shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(),
-                  shared::name('n'), shared::cgroup()},
-                 belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
-                 belonging_to("user-stack", {shared::stack_storage(), shared::unwind(),
-                                             shared::unwind_memory()})});
-}
-
-Positional probes() {
-  return {.metavar = "PROBE",
-          .doc = fmt::format("what to trace, under which condition, and what to print: 'SPEC "
-                             "(FILTER) \"FORMAT\", VALUE, ...'; without one {}",
-                             kDefault),
-          .repeat = Positional::any_number,
-          .apply = [](Config& c, std::string_view text) -> Result<void> {
-            c.probes.targets.emplace_back(text);
-            return {};
-          },
-          .complete = Complete::function,
-          .otherwise = std::string(kDefault)};
+  return joined(
+      {{shared::timestamp('t'), flag('T', "time", "print the time of day"),
+        flag('C', "print-cpu", "print the CPU"), shared::max_events(),
+        number('Z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
+               Range{1, tracing::kMostText}, {}),
+        free_text('f', "msg-filter", "TEXT", "only messages that contain TEXT"),
+        shared::regular_expressions('r'), shared::max_probes(), shared::return_trampoline(),
+        shared::debug(0), shared::kernel_stack(),
+        flag('U', "user-stack", "print the user stack of each event"),
+        free_text('I', "include", "HEADER",
+                  "accepted as in bcc, but not needed: types come from the kernel itself"),
+        shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(), shared::name('n'),
+        shared::cgroup()},
+       belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
+       belonging_to("user-stack",
+                    {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})});
 }
 
 }  // namespace
@@ -144,7 +127,9 @@ TOOL(trace) {
                    "that retval < 0 holds for errors. %E, %I, STREQ and == with a text are not "
                    "in bcc."}},
       .object = skeleton<trace_bpf>(),
-      .positionals = {probes()},
+      .positionals = {shared::target_arguments(
+          "sys_execve \"%s\", arg1", "PROBE",
+          "what to trace, under which condition, and what to print: 'SPEC (FILTER) \"FORMAT\", VALUE, ...'")},
       .options = options(),
       .elsewhere = {{'b', "buffer-pages", "use --ring-size BYTES"},
                     {'S', "", "use --include-self"},

@@ -13,20 +13,12 @@ using Line = Row<Key, Sums>;
 
 namespace {
 
-std::uint64_t in_bytes(const Line& l) { return l.value.in_bytes; }
-std::uint64_t out_bytes(const Line& l) { return l.value.out_bytes; }
-
 bool wanted(const Line& l, const FieldContext& context) {
   auto is = [](std::string_view asked, const char(&name)[16]) {
-    return asked.empty() || asked == std::string_view(name, strnlen(name, sizeof name));
+    return asked.empty() || asked == text_in(name);
   };
   return is(context.config->text("driver"), l.key.driver) &&
          is(context.config->text("devname"), l.key.device);
-}
-
-Option name_option(char letter, std::string_view name, std::string_view doc) {
-  return value(letter, name, "NAME", doc,
-               [](Config&, std::string_view) -> Result<void> { return {}; });
 }
 
 /// The functions that this kernel has; the later ones were added by newer kernels.
@@ -81,10 +73,11 @@ TOOL(virtiostat) {
                    "of it."}},
       .object = skeleton<virtiostat_bpf>(),
       .positionals = shared::interval_count(3),
-      .options = joined({{name_option('d', "driver", "only devices of this driver"),
-                          name_option('n', "devname", "only this device"), shared::timestamp(),
-                          shared::debug(), shared::sort(0), shared::top(), shared::max_keys()},
-                         shared::task_filters()}),
+      .options =
+          joined({{free_text('d', "driver", "NAME", "only devices of this driver"),
+                   free_text('n', "devname", "NAME", "only this device"), shared::timestamp(),
+                   shared::debug(), shared::sort(0), shared::top(), shared::max_keys()},
+                  shared::task_filters()}),
       .hooks = {additions()},
       .report =
           table<Key, Sums>(
@@ -104,10 +97,12 @@ TOOL(virtiostat) {
                of_value<Line, &Sums::out_segments>("out_segments", "Out SGs",
                                                    as::wide(as::number, 8),
                                                    "segments that the device reads"),
-               rate<Line, in_bytes>("in_bytes_per_second", "In BW", as::wide(as::number, 12),
-                                    "bytes that the device may write, per second"),
-               rate<Line, out_bytes>("out_bytes_per_second", "Out BW", as::wide(as::number, 12),
-                                     "bytes that the device reads, per second"),
+               rate_of<Line, &Sums::in_bytes>("in_bytes_per_second", "In BW",
+                                              as::wide(as::number, 12),
+                                              "bytes that the device may write, per second"),
+               rate_of<Line, &Sums::out_bytes>("out_bytes_per_second", "Out BW",
+                                               as::wide(as::number, 12),
+                                               "bytes that the device reads, per second"),
                with("json", {of_value<Line, &Sums::buffers>("buffers", "BUFFERS", as::number,
                                                             "buffers handed over"),
                              of_value<Line, &Sums::in_bytes>("in_bytes", "IN", as::number,

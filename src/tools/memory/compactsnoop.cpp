@@ -15,7 +15,7 @@ constexpr std::string_view kKinds[] = {"direct", "manual", "proactive", "kcompac
 static_assert(std::size(kKinds) == COMPACT_KINDS);
 constexpr std::string_view kModes[] = {"ASYNC", "SYNC"};
 
-std::string zone(const Event& e) { return zone_name({e.zone, strnlen(e.zone, sizeof e.zone)}); }
+std::string zone(const Event& e) { return zone_name(text_in(e.zone)); }
 
 Value fragmentation(const Event& e) {
   if (e.order < 0) return {};  // the whole zone is compacted, not for an allocation

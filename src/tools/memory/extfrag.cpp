@@ -52,8 +52,6 @@ std::string as_traced(const Event& e) {
       f.fragmenting, f.change_ownership);
 }
 
-std::uint64_t count(const Line& l) { return l.value.count; }
-
 /// Fields of both reports.
 template <class Record>
 struct Fields {
@@ -238,7 +236,8 @@ TOOL(extfrag) {
           {who<&Line::key>(id::pid.only("process"), id::comm.only("process")), OfLine::alloc_type(),
            OfLine::fallback_type(), OfLine::alloc_order(), OfLine::fallback_order(),
            OfLine::fragmenting().with("all"), OfLine::ownership(),
-           derived<Line, count>("count", "COUNT", as::pages, "number of fallbacks").counter()},
+           of_value<Line, &extfrag_count::count>("count", "COUNT", as::pages,
+                                                 "number of fallbacks")},
           "count"),
       .other_reports =
           {{"events",

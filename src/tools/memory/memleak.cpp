@@ -17,15 +17,11 @@ namespace {
 constexpr std::string_view kUser = "task-filter|library|symbols-prefix";
 constexpr std::string_view kKernel = "!task-filter|library|symbols-prefix";
 
-Error refuse(std::string what, std::string hint) {
-  return {std::move(what), {}, std::move(hint), kUsage};
-}
-
 Result<void> check(const Config& c) {
   if (!c.rows.sort.empty() && c.rows.sort != "size" && c.rows.sort != "count")
-    return refuse("--sort: there is no key '" + c.rows.sort + "'", "there are: size, count");
+    return usage("--sort: there is no key '" + c.rows.sort + "'", "there are: size, count");
   if (c.number("min-size", 0) > c.number("max-size", UINT64_MAX))
-    return refuse("--min-size is above --max-size", "no allocation can be both");
+    return usage("--min-size is above --max-size", "no allocation can be both");
   return {};
 }
 
@@ -37,9 +33,6 @@ constexpr std::string_view kFunctions[] = {
     "munmap",           "kfree",         "kmem_cache_free", "page_free",
     "percpu_free"};
 static_assert(std::size(kFunctions) == MEMLEAK_FUNCTIONS);
-
-Value bytes(const Event& e) { return e.sized ? Value(e.bytes) : Value(); }
-Value old(const Event& e) { return e.old ? Value(e.old) : Value(); }
 
 Hook function_hook(std::string_view name, std::string_view begin, std::string_view end,
                    std::string_view without) {
@@ -160,17 +153,18 @@ TOOL(memleak) {
                {"stacks", MapSize::stacks, kKernel, MapSize::preallocated},
                {"alloc_sums", MapSize::stacks, "combined-only"},
                {"alloc_sums", MapSize::stacks, kKernel, MapSize::preallocated}},
-      .report = OutstandingReport{"bytes outstanding"},
+      .report = OutstandingReport{},
       .other_reports =
           {{"trace",
             events<Event>(
                 {who<&Event::who>(id::pid, id::tid.with({}), id::comm),
                  named<&Event::function, kFunctions>("function", "FUNCTION",
                                                      as::wide(as::text, -16), "what was called"),
-                 derived<Event, bytes>("bytes", "BYTES", as::number,
-                                       "requested size; null for frees"),
-                 derived<Event, old>("old_address", "OLD", as::pointer,
-                                     "block passed to realloc or mremap; null: none"),
+                 derived<Event, [](const Event& e) { return value_if(e.sized, e.bytes); }>(
+                     "bytes", "BYTES", as::number, "requested size; null for frees"),
+                 derived<Event, [](const Event& e) { return unless_0(e.old); }>(
+                     "old_address", "OLD", as::pointer,
+                     "block passed to realloc or mremap; null: none"),
                  field<&Event::address>("address", "ADDRESS", as::pointer,
                                         "address of the memory; 0: the allocation failed; null: a "
                                         "hidden kernel address")})

@@ -33,14 +33,9 @@ std::string kind(const Event& e) {
 }
 
 bool failed(const Event& e) { return e.ret < 0 && e.ret >= -4095; }
-Value error(const Event& e) { return failed(e) ? Value(-e.ret) : Value(); }
-Value address(const Event& e) {
-  return failed(e) ? Value() : Value(static_cast<std::uint64_t>(e.ret));
-}
-Value offset(const Event& e) {
-  return e.flags & MAP_ANONYMOUS ? Value() : Value(std::uint64_t{e.offset});
-}
-Value inode(const Event& e) { return e.mode ? Value(std::uint64_t{e.file.inode}) : Value(); }
+Value address(const Event& e) { return value_if(!failed(e), static_cast<std::uint64_t>(e.ret)); }
+Value offset(const Event& e) { return value_if(!(e.flags & MAP_ANONYMOUS), e.offset); }
+Value inode(const Event& e) { return value_if(e.mode, e.file.inode); }
 std::uint32_t device(const Event& e) { return e.file.dev; }
 Value file(const Event& e) {
   if (!e.mode) return {};
@@ -86,9 +81,7 @@ TOOL(mmapsnoop) {
                derived<Event, kind>("kind", "MAP", as::wide(as::text, -5),
                                     "S shared, P private, F fixed address, A anonymous")
                    .bounded(),
-               derived<Event, error>("error", "ERROR", as::error,
-                                     "why it failed; null: it succeeded")
-                   .with("failed"),
+               failure<&Event::ret>("why it failed; null: it succeeded").with("failed"),
                derived<Event, offset>("offset_bytes", "OFFS(KB)", as::wide(as::kilobytes, -8),
                                       "offset in the file")
                    .or_null(),

@@ -15,10 +15,7 @@ constexpr std::string_view kIsolation =
     "memory on the other node";
 
 // If no migration was timed, the time is unknown, not 0.
-Value time_ns(const Sums& s) {
-  if (s.migrations && !s.timed) return {};
-  return s.time_ns;
-}
+Value time_ns(const Sums& s) { return value_if(!s.migrations || s.timed, s.time_ns); }
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "coretap/load_averages.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
@@ -28,8 +27,6 @@ std::uint64_t bytes(const Event& e) {
   return in_bytes(e.*Member);
 }
 
-bool killed(const Event& e) { return e.killed; }
-std::uint64_t memcg_id(const Event& e) { return e.memcg.id; }
 Value memcg_path(const Event& e) {
   if (!e.memcg.id) return {};
   auto bytes = std::min<std::size_t>(e.memcg.path_bytes, sizeof e.memcg.path);
@@ -42,21 +39,15 @@ std::uint64_t limit_bytes(const Event& e) {
   return (memory_kb("MemTotal") + memory_kb("SwapTotal")) << 10;
 }
 
-std::string loads() {
-  auto a = load_averages();
-  if (!a) return "-";
-  return fmt::format("{:.2f} {:.2f} {:.2f} {}/{}", a->one, a->five, a->fifteen, a->running,
-                     a->total);
-}
-
 std::string sentence(const Event& e) {
   auto task = [](const task_id& t) {
-    return fmt::format("PID {} (\"{}\")", t.pid,
-                       std::string_view(t.comm, strnlen(t.comm, sizeof t.comm)));
+    return fmt::format("PID {} (\"{}\")", t.pid, text_in(t.comm));
   };
+  // Without the last process id.
+  auto loads = read_file("/proc/loadavg", 128).value_or("-");
   auto line = fmt::format("Triggered by {}, {} of {}, {} pages, loadavg: {}", task(e.trigger),
                           e.killed ? "OOM kill" : "no OOM kill (already exiting)", task(e.victim),
-                          limit_bytes(e) / in_bytes(1), loads());
+                          limit_bytes(e) / in_bytes(1), loads.substr(0, loads.rfind(' ')));
   if (e.kind == OOMKILL_MEMCG && e.memcg.id)
     line += ", limit of the memory cgroup of " + std::get<std::string>(memcg_path(e));
   return line + fmt::format(", anon-rss: {} kB, file-rss: {} kB, shmem-rss: {} kB",
@@ -120,8 +111,8 @@ TOOL(oomkill) {
                      who<&Event::victim>(id::comm, id::pid, id::tid, id::uid),
                      named<&Event::kind, kKinds>("kind", "KIND", as::text,
                                                  "machine, or memcg: limit of a memory cgroup"),
-                     derived<Event, killed>("killed", "KILLED", as::small,
-                                            "false: it was already exiting"),
+                     derived<Event, [](const Event& e) { return bool(e.killed); }>(
+                         "killed", "KILLED", as::small, "false: it was already exiting"),
                      derived<Event, limit_bytes>("limit_bytes", "LIMIT", as::number,
                                                  "total memory that could be used"),
                      derived<Event, bytes<&Event::anon>>("anon_rss_bytes", "ANON", as::number,
@@ -135,8 +126,9 @@ TOOL(oomkill) {
                      field<&Event::order>("order", "ORDER", as::small,
                                           "2^order pages were requested; -1: not known"),
                      field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation"),
-                     derived<Event, memcg_id>("memcg_id", "MEMCG", as::number,
-                                              "memory cgroup of the killed process; 0: none"),
+                     derived<Event, [](const Event& e) { return e.memcg.id; }>(
+                         "memcg_id", "MEMCG", as::number,
+                         "memory cgroup of the killed process; 0: none"),
                      derived<Event, memcg_path>("memcg_path", "PATH", as::text,
                                                 "path of this memory cgroup")})},
               "kernel-stack")

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "coretap/errors.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "shmsnoop.skel.h"
@@ -19,46 +20,30 @@ namespace {
 constexpr std::string_view kCalls[] = {"SHMGET", "SHMAT", "SHMDT", "SHMCTL"};
 static_assert(std::size(kCalls) == SHMSNOOP_CALLS);
 
-struct Word {
-  std::uint64_t mask, value;
-  std::string_view name;
-};
 // Bits 26 and up hold the logarithm of the huge page size.
-constexpr Word kGetFlags[] = {
-    {IPC_CREAT, IPC_CREAT, "IPC_CREAT"},       {IPC_EXCL, IPC_EXCL, "IPC_EXCL"},
-    {SHM_HUGETLB, SHM_HUGETLB, "SHM_HUGETLB"}, {SHM_NORESERVE, SHM_NORESERVE, "SHM_NORESERVE"},
-    {63U << 26, 21U << 26, "SHM_HUGE_2MB"},    {63U << 26, 30U << 26, "SHM_HUGE_1GB"}};
-constexpr Word kAtFlags[] = {{SHM_RDONLY, SHM_RDONLY, "SHM_RDONLY"},
-                             {SHM_RND, SHM_RND, "SHM_RND"},
-                             {SHM_REMAP, SHM_REMAP, "SHM_REMAP"},
-                             {SHM_EXEC, SHM_EXEC, "SHM_EXEC"}};
-constexpr std::pair<int, std::string_view> kCommands[] = {
+constexpr FlagWord kGetFlags[] = {{"IPC_CREAT", IPC_CREAT},
+                                  {"IPC_EXCL", IPC_EXCL},
+                                  {"SHM_HUGETLB", SHM_HUGETLB},
+                                  {"SHM_NORESERVE", SHM_NORESERVE},
+                                  {"SHM_HUGE_2MB", 21U << 26, 63U << 26},
+                                  {"SHM_HUGE_1GB", 30U << 26, 63U << 26}};
+constexpr FlagWord kAtFlags[] = {{"SHM_RDONLY", SHM_RDONLY},
+                                 {"SHM_RND", SHM_RND},
+                                 {"SHM_REMAP", SHM_REMAP},
+                                 {"SHM_EXEC", SHM_EXEC}};
+constexpr NumberedWord<std::uint32_t> kCommands[] = {
     {IPC_RMID, "IPC_RMID"}, {IPC_SET, "IPC_SET"},   {IPC_STAT, "IPC_STAT"},
     {IPC_INFO, "IPC_INFO"}, {SHM_LOCK, "SHM_LOCK"}, {SHM_UNLOCK, "SHM_UNLOCK"},
     {SHM_STAT, "SHM_STAT"}, {SHM_INFO, "SHM_INFO"}, {15, "SHM_STAT_ANY"}};
 
-std::string flags(std::uint32_t value, std::span<const Word> words) {
-  auto text = fmt::format("{:#x}", value), names = std::string();
-  auto rest = std::uint64_t{value};
-  for (auto& word : words) {
-    if ((rest & word.mask) != word.value) continue;
-    names += fmt::format("{}|", word.name);
-    rest &= ~word.mask;
-  }
-  if (rest) names += fmt::format("0{:o}|", rest);
-  if (!names.empty()) names.back() = ')';
-  return names.empty() ? text : text + " (" + names;
-}
-
-std::string command(std::uint64_t number) {
-  for (auto& [known, name] : kCommands)
-    if (number == static_cast<std::uint64_t>(known)) return std::string(name);
-  return std::to_string(number);
+std::string flags(std::uint32_t value, std::span<const FlagWord> words) {
+  return value ? fmt::format("{:#x} ({})", value, flag_words(words, value, "0{:o}")) : "0x0";
 }
 
 std::string arguments(const Event& e) {
   auto a = e.args;
-  auto low = static_cast<std::uint32_t>(a[2]), id = static_cast<std::uint32_t>(a[0]);
+  auto low = static_cast<std::uint32_t>(a[2]), command = static_cast<std::uint32_t>(a[1]),
+       id = static_cast<std::uint32_t>(a[0]);
   switch (e.call) {
     case SHMSNOOP_GET:
       return fmt::format("key: {:#x}, size: {}, shmflg: {}", id, a[1], flags(low, kGetFlags));
@@ -68,34 +53,26 @@ std::string arguments(const Event& e) {
     case SHMSNOOP_DT:
       return fmt::format("shmaddr: {:#x}", a[0]);
     default:
-      return fmt::format("shmid: {:#x}, cmd: {} ({}), buf: {:#x}", id,
-                         static_cast<std::uint32_t>(a[1]),
-                         command(static_cast<std::uint32_t>(a[1])), a[2]);
+      return fmt::format("shmid: {:#x}, cmd: {} ({}), buf: {:#x}", id, command,
+                         word_of(kCommands, command, std::to_string(command)), a[2]);
   }
 }
 
 bool failed(const Event& e) { return e.ret < 0 && e.ret >= -4095; }
-Value error(const Event& e) { return failed(e) ? Value(-e.ret) : Value(); }
 std::string result(const Event& e) {
   if (failed(e)) return "-" + error_name(static_cast<int>(-e.ret));
   return fmt::format("{:x}", e.ret);
 }
-Value returned(const Event& e) {
-  return failed(e) ? Value() : Value(static_cast<std::uint64_t>(e.ret));
-}
+Value returned(const Event& e) { return value_if(!failed(e), static_cast<std::uint64_t>(e.ret)); }
 Value id_of(const Event& e) {
   if (e.call == SHMSNOOP_GET) return returned(e);
-  if (e.call == SHMSNOOP_DT) return {};
-  return std::uint64_t{static_cast<std::uint32_t>(e.args[0])};
+  return value_if(e.call != SHMSNOOP_DT, static_cast<std::uint32_t>(e.args[0]));
 }
 Value address(const Event& e) {
   if (e.call == SHMSNOOP_AT) return returned(e);
-  if (e.call == SHMSNOOP_DT) return std::uint64_t{e.args[0]};
-  return {};
+  return value_if(e.call == SHMSNOOP_DT, e.args[0]);
 }
-Value bytes(const Event& e) {
-  return e.call == SHMSNOOP_GET ? Value(std::uint64_t{e.args[1]}) : Value();
-}
+Value bytes(const Event& e) { return value_if(e.call == SHMSNOOP_GET, e.args[1]); }
 
 }  // namespace
 
@@ -135,8 +112,7 @@ TOOL(shmsnoop) {
                .in_text(),
            with(
                "json",
-               {derived<Event, error>("error", "ERROR", as::error,
-                                      "why it failed; null: it succeeded"),
+               {failure<&Event::ret>("why it failed; null: it succeeded"),
                 derived<Event, id_of>("shmid", "SHMID", as::number, "id of the segment").or_null(),
                 derived<Event, address>("address", "ADDRESS", as::number, "where it is attached"),
                 derived<Event, bytes>("size_bytes", "SIZE", as::number, "size that shmget requests")

@@ -11,14 +11,6 @@ using Key = swapin_key;
 using Counts = swapin_counts;
 using Line = Row<Key, Counts>;
 
-namespace {
-
-Value average_ns(const Line& l) {
-  return l.value.count ? Value(std::uint64_t{l.value.total_ns / l.value.count}) : Value();
-}
-
-}  // namespace
-
 TOOL(swapin) {
   return {
       .name = "swapin",
@@ -64,8 +56,8 @@ TOOL(swapin) {
                of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                of_value<Line, &Counts::count>("count", "COUNT", as::wide(as::number, 7),
                                               "faults that waited"),
-               derived<Line, average_ns>("average_ns", "AVG(ms)", as::milliseconds,
-                                         "their average wait"),
+               mean_of<Line, &Counts::total_ns, &Counts::count>(
+                   "average_ns", "AVG(ms)", as::milliseconds, "their average wait"),
                of_value<Line, &Counts::longest>("max_ns", "MAX(ms)", as::milliseconds,
                                                 "the longest wait of the interval"),
                of_value<Line, &Counts::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,

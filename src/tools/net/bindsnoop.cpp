@@ -13,10 +13,6 @@ using Count = Row<flow, bindsnoop_count>;
 
 namespace {
 
-Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
-std::int64_t result(const Event& e) { return -e.ret; }
-std::string protocol(const Event& e) { return ip_protocol(e.protocol); }
-
 /// A letter for each enabled option, at a fixed position.
 std::string letters(const Event& e) {
   constexpr std::string_view kLetters = "FTNRr";
@@ -24,12 +20,6 @@ std::string letters(const Event& e) {
   for (std::size_t i = 0; i < kLetters.size(); i++)
     if (e.options >> i & 1) text[i] = kLetters[i];
   return text;
-}
-
-Option ports() {
-  auto option = shared::local_ports('P', "port");
-  option.alias = "ports";
-  return option;
 }
 
 }  // namespace
@@ -67,7 +57,8 @@ TOOL(bindsnoop) {
             flag('x', "with-failed", "the same as --with-errors", setting(&Opt::with_errors)),
             flag(0, "count", "count for each address and port, and print at the end",
                  setting(&Opt::counting)),
-            ports(), shared::local_addresses(), shared::ipv4(), shared::ipv6(), shared::netns()},
+            shared::local_ports('P', "port").also("ports"), shared::local_addresses(),
+            shared::ipv4(), shared::ipv6(), shared::netns()},
            belonging_to("!count", {shared::timestamp('t'), shared::print_uid()}),
            {shared::wide(), shared::pid(), shared::tid(0), shared::uid(), shared::comm(),
             shared::cgroup(), shared::max_keys()}}),
@@ -76,15 +67,14 @@ TOOL(bindsnoop) {
       .hooks = {{"results", {{{"on_exit"}}}}, {"bind", {{{"on_bind"}}}}},
       .report = events<Event>(
           {who<&Event::who>(id::uid),
-           derived<Event, result>("result_errno", "RC", as::wide(as::error, -13),
-                                  "error of the call")
+           derived<Event, [](const Event& e) { return -e.ret; }>(
+               "result_errno", "RC", as::wide(as::error, -13), "error of the call")
                .with("with-errors|with-failed")
                .in_text(),
-           derived<Event, error>("error", "ERROR", as::error,
-                                 "error of the call; null: it succeeded")
-               .with("json"),
+           failure<&Event::ret>("error of the call; null: it succeeded").with("json"),
            who<&Event::who>(id::pid, id::comm),
-           derived<Event, protocol>("protocol", "PROT", as::wide(as::text, -5), "its protocol")
+           derived<Event, [](const Event& e) { return ip_protocol(e.protocol); }>(
+               "protocol", "PROT", as::wide(as::text, -5), "its protocol")
                .bounded(),
            net::titled(net::local_address<&Event::flow>(), "ADDR"),
            net::titled(net::local_port<&Event::flow>(), "PORT"),
@@ -99,9 +89,8 @@ TOOL(bindsnoop) {
                          table<flow, bindsnoop_count>(
                              "binds",
                              {net::local_address<&Count::key>(), net::local_port<&Count::key>(),
-                              derived<Count, [](const Count& c) { return c.value.binds; }>(
-                                  "binds", "BINDS", as::number, "calls that succeeded")
-                                  .counter(),
+                              of_value<Count, &bindsnoop_count::binds>("binds", "BINDS", as::number,
+                                                                       "calls that succeeded"),
                               net::ip_version<&Count::key>().with("json"),
                               net::namespace_id<&Count::key>()},
                              "binds")}},

@@ -4,13 +4,12 @@
 #include <net/if.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "coretap/option_parts.hpp"
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "netqtop.skel.h"
@@ -24,17 +23,6 @@ using Line = Row<Key, Sums>;
 namespace {
 
 constexpr std::string_view kDirections[] = {"TX", "RX"};
-
-std::string direction(const Line& l) { return std::string(kDirections[l.key.direction & 1]); }
-std::uint64_t bytes(const Line& l) { return l.value.bytes; }
-std::uint64_t packets(const Line& l) { return l.value.packets; }
-std::uint64_t average(const Line& l) {
-  return l.value.packets ? l.value.bytes / l.value.packets : 0;
-}
-template <int Class>
-std::uint64_t of_size(const Line& l) {
-  return l.value.sizes[Class];
-}
 
 /// Key for the queues of an interface in one direction.
 std::uint64_t side(const Line& l) {
@@ -131,34 +119,31 @@ TOOL(netqtop) {
               {of_key<Line, &Key::name>("interface_name", "IFACE", as::wide(as::text, -15),
                                         "network interface")
                    .capped(),
-               derived<Line, direction>("direction", "DIR", as::wide(as::text, -3),
-                                        "TX: sent, RX: received")
-                   .bounded(),
+               named_key<Line, &Key::direction, kDirections>(
+                   "direction", "DIR", as::wide(as::text, -3), "TX: sent, RX: received"),
                of_key<Line, &Key::queue>("queue_index", "QUEUE", as::small, "number of the queue"),
-               derived<Line, average>("average_bytes", "AVG_SIZE", as::wide(as::number, 8),
-                                      "mean size of a packet"),
-               derived<Line, of_size<0>>("size_0_63", "[0,64)", as::pages, "packets of this size")
-                   .counter(),
-               derived<Line, of_size<1>>("size_64_511", "[64,512)", as::pages, "the same")
-                   .counter(),
-               derived<Line, of_size<2>>("size_512_2047", "[512,2K)", as::pages, "the same")
-                   .counter(),
-               derived<Line, of_size<3>>("size_2048_16383", "[2K,16K)", as::pages, "the same")
-                   .counter(),
-               derived<Line, of_size<4>>("size_16384_65535", "[16K,64K)", as::wide(as::number, 9),
-                                         "the same")
-                   .counter(),
-               derived<Line, of_size<5>>("size_65536_up", "[64K,)", as::pages,
-                                         "packets of 64K and more")
-                   .counter()
+               mean_of<Line, &Sums::bytes, &Sums::packets, true>(
+                   "average_bytes", "AVG_SIZE", as::wide(as::number, 8), "mean size of a packet"),
+               of_element<Line, &Sums::sizes, 0>("size_0_63", "[0,64)", as::pages,
+                                                 "packets of this size"),
+               of_element<Line, &Sums::sizes, 1>("size_64_511", "[64,512)", as::pages, "the same"),
+               of_element<Line, &Sums::sizes, 2>("size_512_2047", "[512,2K)", as::pages,
+                                                 "the same"),
+               of_element<Line, &Sums::sizes, 3>("size_2048_16383", "[2K,16K)", as::pages,
+                                                 "the same"),
+               of_element<Line, &Sums::sizes, 4>("size_16384_65535", "[16K,64K)",
+                                                 as::wide(as::number, 9), "the same"),
+               of_element<Line, &Sums::sizes, 5>("size_65536_up", "[64K,)", as::pages,
+                                                 "packets of 64K and more")
                    .with("wide"),
-               derived<Line, packets>("packets", "PACKETS", as::pages, "all packets").counter(),
-               derived<Line, bytes>("bytes", "BYTES", as::number, "their bytes")
-                   .counter()
+               of_value<Line, &Sums::packets>("packets", "PACKETS", as::pages, "all packets"),
+               of_value<Line, &Sums::bytes>("bytes", "BYTES", as::number, "their bytes")
                    .with("json"),
-               rate<Line, bytes>("bytes_per_second", "BPS", as::number, "bytes per second")
+               rate_of<Line, &Sums::bytes>("bytes_per_second", "BPS", as::number,
+                                           "bytes per second")
                    .with("throughput"),
-               rate<Line, packets>("packets_per_second", "PPS", as::number, "packets per second")
+               rate_of<Line, &Sums::packets>("packets_per_second", "PPS", as::number,
+                                             "packets per second")
                    .with("throughput"),
                derived<Line, share>("share_ratio", "SHARE", as::percent,
                                     "share of the interface's packets in this direction"),

@@ -11,8 +11,6 @@ using Event = solisten_event;
 
 namespace {
 
-Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
-std::int64_t result(const Event& e) { return -e.ret; }
 std::string protocol(const Event& e) {
   return ip_protocol(e.protocol) + (e.flow.ip == 6 ? "v6" : "v4");
 }
@@ -57,12 +55,10 @@ TOOL(solisten) {
       .report =
           events<Event>({who<&Event::who>(id::pid, id::comm),
                          net::namespace_id<&Event::flow>().with("show-netns"),
-                         derived<Event, result>("result_errno", "RET", as::wide(as::error, -10),
-                                                "error of the call")
+                         derived<Event, [](const Event& e) { return -e.ret; }>(
+                             "result_errno", "RET", as::wide(as::error, -10), "error of the call")
                              .in_text(),
-                         derived<Event, error>("error", "ERROR", as::error,
-                                               "error of the call; null: it succeeded")
-                             .with("json"),
+                         failure<&Event::ret>("error of the call; null: it succeeded").with("json"),
                          field<&Event::backlog>("backlog", "BACKLOG", as::wide(as::small, -7),
                                                 "queue length that the program requested"),
                          field<&Event::max_backlog>("max_backlog", "MAX", as::wide(as::small, -7),

@@ -8,7 +8,6 @@
 #include "tcpcong.skel.h"
 
 using namespace coretap;
-using Opt = rodata_of<tcpcong_bpf>;
 using Times = tcpcong_times;
 using Key = tcpcong_key;
 using Line = Row<flow, Times>;
@@ -17,20 +16,15 @@ namespace {
 
 enum State { open, disorder, cwr, recovery, loss };  // the kernel's numbers
 
-template <State Of>
-std::uint64_t time_in(const Line& l) {
-  return l.value.ns[Of];
-}
-
 /// In milliseconds, or with --microseconds in microseconds.
 template <State Of>
 std::vector<Field> state(std::string_view key, std::string_view title, std::string_view key_us,
                          std::string_view title_us, std::string_view doc) {
-  return {
-      derived<Line, time_in<Of>>(key, title, as::milliseconds, doc).with("!microseconds").counter(),
-      derived<Line, time_in<Of>>(key_us, title_us, as::whole_microseconds, doc)
-          .with("microseconds")
-          .in_text()};
+  return {of_element<Line, &Times::ns, Of>(key, title, as::milliseconds, doc).with("!microseconds"),
+          of_element<Line, &Times::ns, Of>(key_us, title_us, as::whole_microseconds, doc)
+              .no_metric()
+              .with("microseconds")
+              .in_text()};
 }
 
 void add_running(std::uint64_t* counters, std::uint64_t now_ns) {
@@ -38,12 +32,6 @@ void add_running(std::uint64_t* counters, std::uint64_t now_ns) {
   if (t.state && t.state <= TCPCONG_STATES && now_ns > t.since)
     t.ns[t.state - 1] += now_ns - t.since;
   t.since = t.state = 0;
-}
-
-Option microseconds() {
-  auto option = shared::microseconds();
-  option.doc = "times in microseconds";
-  return option;
 }
 
 }  // namespace
@@ -81,12 +69,13 @@ TOOL(tcpcong) {
                    "counts up to the end of the interval. There, it counts when it ends."}},
       .object = skeleton<tcpcong_bpf>(),
       .positionals = shared::interval_count(),
-      .options = joined({{flag('d', "dist", "histograms of how long each state lasts",
-                               setting(&Opt::distributed)),
-                          microseconds(), shared::timestamp(), shared::wide()},
-                         shared::flow_filters('L', 'R'),
-                         {shared::pid(), shared::tid(), shared::uid(0), shared::comm(),
-                          shared::cgroup(), shared::max_keys()}}),
+      .options = joined(
+          {{flag('d', "dist", "histograms of how long each state lasts",
+                 setting(&rodata_of<tcpcong_bpf>::distributed)),
+            shared::microseconds("times in microseconds"), shared::timestamp(), shared::wide()},
+           shared::flow_filters('L', 'R'),
+           {shared::pid(), shared::tid(), shared::uid(0), shared::comm(), shared::cgroup(),
+            shared::max_keys()}}),
       .hooks = {{"changes of congestion control's state",
                  {{{"on_set"}},
                   {.programs = {"after_alert", "after_loss", "after_cwr", "after_probe"},
@@ -99,9 +88,7 @@ TOOL(tcpcong) {
                 {"states of connections", {{{"on_state"}}}},
                 accepted_connections("task-filter"),
                 {"start of tracing", {{{"on_start"}}}},
-                {"end of sockets",
-                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
-                  {{"on_destroy"}}}}},
+                ended_sockets()},
       .report =
           LiveReport{
               table<flow, Times>(
@@ -115,9 +102,8 @@ TOOL(tcpcong) {
                                    "lost segments are retransmitted"),
                    state<cwr>("cwr_ns", "Cwr_ms", "cwr_us", "Cwr_us", "the window is reduced"),
                    state<loss>("loss_ns", "Los_ms", "loss_us", "Los_us", "after a timeout"),
-                   derived<Line, [](const Line& l) { return l.value.changes; }>(
-                       "changes", "Chgs", as::small, "changes of the state")
-                       .counter(),
+                   of_value<Line, &Times::changes>("changes", "Chgs", as::small,
+                                                   "changes of the state"),
                    net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
                    net::parts<&Line::key>()},
                   "changes")

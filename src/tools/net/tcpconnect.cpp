@@ -11,19 +11,6 @@ using Opt = rodata_of<tcpconnect_bpf>;
 using Event = tcpconnect_event;
 using Count = Row<flow, tcpconnect_count>;
 
-namespace {
-
-Value error(const Event& e) { return e.error ? Value(std::uint64_t{e.error}) : Value(); }
-
-Option source_port() {
-  auto option = flag('L', "source-port", "print the local port; with --count, count by it, too",
-                     setting(&Opt::with_lport));
-  option.alias = "lport";
-  return option;
-}
-
-}  // namespace
-
 TOOL(tcpconnect) {
   return {
       .name = "tcpconnect",
@@ -59,7 +46,10 @@ TOOL(tcpconnect) {
                    "The local port is LPORT, as in bcc. There it is SPORT, and -s is what -L is "
                    "here and in bcc."}},
       .object = skeleton<tcpconnect_bpf>(),
-      .options = {shared::timestamp('t'), source_port(),
+      .options = {shared::timestamp('t'),
+                  flag('L', "source-port", "print the local port; with --count, count by it, too",
+                       setting(&Opt::with_lport))
+                      .also("lport"),
                   flag('c', "count", "count for each connection, and print at the end",
                        setting(&Opt::counting)),
                   flag('x', "failed", "only attempts that fail, and why",
@@ -82,8 +72,8 @@ TOOL(tcpconnect) {
                net::local_port<&Event::flow>().only("source-port"),
                net::titled(net::remote_address<&Event::flow>(), "DADDR"),
                net::titled(net::remote_port<&Event::flow>(), "DPORT"),
-               derived<Event, error>("error", "ERR", as::error,
-                                     "why it failed; null: no error is known")
+               derived<Event, [](const Event& e) { return unless_0(e.error); }>(
+                   "error", "ERR", as::error, "why it failed; null: no error is known")
                    .with("failed"),
                owner<&Event::owner>(id::tid, id::cgroup), net::namespace_id<&Event::flow>()})
               .timed({{TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
@@ -93,9 +83,8 @@ TOOL(tcpconnect) {
                              {net::local_address<&Count::key>(), net::remote_address<&Count::key>(),
                               net::local_port<&Count::key>().only("source-port"),
                               net::remote_port<&Count::key>(),
-                              derived<Count, [](const Count& c) { return c.value.connects; }>(
-                                  "connects", "CONNECTS", as::number, "attempts")
-                                  .counter(),
+                              of_value<Count, &tcpconnect_count::connects>("connects", "CONNECTS",
+                                                                           as::number, "attempts"),
                               net::ip_version<&Count::key>().with("json"),
                               net::namespace_id<&Count::key>()},
                              "connects")}},

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "coretap/config.hpp"
 #include "coretap/net.hpp"
-#include "coretap/option_parts.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -15,14 +15,6 @@ using Opt = rodata_of<tcpconnlat_bpf>;
 using Event = tcpconnlat_event;
 
 namespace {
-
-Value error(const Event& e) { return e.error ? Value(std::uint64_t{e.error}) : Value(); }
-
-Option local_port() {
-  auto option = flag('L', "source-port", "print the local port");
-  option.alias = "lport";
-  return option;
-}
 
 /// In milliseconds, fractions are allowed.
 Positional least() {
@@ -69,15 +61,12 @@ TOOL(tcpconnlat) {
       .object = skeleton<tcpconnlat_bpf>(),
       .positionals = {least()},
       .options = joined(
-          {{shared::timestamp('t'), local_port(),
+          {{shared::timestamp('t'), flag('L', "source-port", "print the local port").also("lport"),
             flag('x', "failed", "only attempts that fail, and why", setting(&Opt::failed_only)),
             shared::wide(), shared::pid(), shared::tid(0), shared::uid(), shared::comm(),
             shared::cgroup()},
            shared::flow_filters(0, 'P')}),
-      .hooks = {{"changes of state", {{{"on_state"}}}},
-                {"end of sockets",
-                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
-                  {{"on_destroy"}}}}},
+      .hooks = {{"changes of state", {{{"on_state"}}}}, ended_sockets()},
       .report = events<Event>(
                     {owner<&Event::owner>(id::pid, id::comm), net::ip_version<&Event::flow>(),
                      net::titled(net::local_address<&Event::flow>(), "SADDR"),
@@ -86,8 +75,8 @@ TOOL(tcpconnlat) {
                      net::titled(net::remote_port<&Event::flow>(), "DPORT"),
                      field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
                                                "time from the first SYN to the end of the attempt"),
-                     derived<Event, error>("error", "ERR", as::error,
-                                           "why it failed; null: no error is known")
+                     derived<Event, [](const Event& e) { return unless_0(e.error); }>(
+                         "error", "ERR", as::error, "why it failed; null: no error is known")
                          .with("failed"),
                      owner<&Event::owner>(id::tid, id::uid.with("json"), id::cgroup),
                      net::namespace_id<&Event::flow>()})

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "coretap/config.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/kernel.hpp"
 #include "coretap/nearest.hpp"
 #include "coretap/net.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/symbols.hpp"
 #include "coretap/tool.hpp"
@@ -27,13 +27,17 @@ namespace {
 
 constexpr std::string_view kReasons = "skb_drop_reason", kPrefix = "SKB_DROP_REASON_";
 
+/// "no_socket"
+std::string shown(std::string_view word) {
+  std::string name(word);
+  std::ranges::transform(name, name.begin(), ::tolower);
+  return name.starts_with("skb_drop_reason_") ? name.substr(kPrefix.size()) : name;
+}
+
 /// The names as shown, with their numbers, if this kernel has such an enum.
 std::vector<std::pair<std::string, std::int64_t>> reasons() {
   auto all = enumerators_of(kReasons);
-  for (auto& [name, number] : all) {
-    if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
-    std::transform(name.begin(), name.end(), name.begin(), ::tolower);
-  }
+  for (auto& [name, number] : all) name = shown(name);
   std::erase_if(all, [](auto& r) { return r.second <= 0 || r.second >= TCPDROP_REASONS; });
   return all;
 }
@@ -44,29 +48,18 @@ struct Settings {
 };
 
 Option reason() {
-  auto option =
-      one_of(value(0, "reason", "REASON", "only for these reasons, separated by commas",
-                   [](Config& c, std::string_view text) -> Result<void> {
-                     bool good = take_parts(text, [&](auto part) {
-                       std::string name(part);
-                       std::transform(name.begin(), name.end(), name.begin(), ::tolower);
-                       if (name.starts_with("skb_drop_reason_")) name.erase(0, kPrefix.size());
-                       c.own<Settings>().reasons.insert(name);
-                       return true;
-                     });
-                     if (good) return {};
-                     return Error{fmt::format("--reason: '{}' is not a list of reasons", text),
-                                  {},
-                                  "for example --reason no_socket,netfilter_drop",
-                                  kUsage};
-                   }),
-             [] {
-               std::vector<Completion> all;
-               for (auto& [name, number] : reasons()) all.push_back({name});
-               return all;
-             });
-  option.adds_up = true;
-  return option;
+  auto option = comma_list(
+      0, "reason", "REASON", "only for these reasons, separated by commas",
+      [](Config& c, std::string_view part) {
+        c.own<Settings>().reasons.insert(shown(part));
+        return true;
+      },
+      "reasons", "for example --reason no_socket,netfilter_drop");
+  return one_of(option, [] {
+    std::vector<Completion> all;
+    for (auto& [name, number] : reasons()) all.push_back({name});
+    return all;
+  });
 }
 
 Result<void> look_up(Config& c) {
@@ -85,10 +78,8 @@ Result<void> look_up(Config& c) {
       words.reserve(known.size());
       for (auto& [word, number] : known) words.push_back(word);
       auto hint = did_you_mean(name, words);
-      return Error{fmt::format("--reason: this kernel has no reason '{}'", name),
-                   {},
-                   hint.empty() ? "for example no_socket or netfilter_drop" : hint,
-                   kUsage};
+      return usage(fmt::format("--reason: this kernel has no reason '{}'", name),
+                   hint.empty() ? "for example no_socket or netfilter_drop" : hint);
     }
     auto wanted = setting(&Opt::wanted_reasons);
     c.set({wanted.offset + static_cast<std::size_t>(found->second), 1}, 1);
@@ -121,15 +112,11 @@ std::string destination(const Event& e) { return e.received ? local(e) : remote(
 std::string arrow(const Event&) { return ">"; }
 std::string direction(const Event& e) { return e.received ? "received" : "sent"; }
 
-Value state(const Event& e) { return e.state ? Value(tcp_state(e.state)) : Value(); }
-Value reason_of(std::uint64_t reason) { return reason ? Value(reason) : Value(); }
+Value state(const Event& e) { return value_if(e.state, tcp_state(e.state)); }
 Value flags(const Event& e) {
-  constexpr std::string_view kFlags[] = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
-  if (!e.whole) return {};
-  std::string all;
-  for (std::size_t i = 0; i < std::size(kFlags); i++)
-    if (e.flags >> i & 1) all += fmt::format("{}{}", all.empty() ? "" : "|", kFlags[i]);
-  return all;
+  constexpr FlagWord kFlags[] = {{"FIN", 1},  {"SYN", 2},  {"RST", 4},  {"PSH", 8},
+                                 {"ACK", 16}, {"URG", 32}, {"ECE", 64}, {"CWR", 128}};
+  return value_if(e.whole, e.flags ? flag_words(kFlags, e.flags) : "");
 }
 
 constexpr Format kReason = as::enumerator(kReasons, kPrefix, -18);
@@ -192,9 +179,7 @@ TOOL(tcpdrop) {
                              "drops after it has found their socket"}}},
                 {"owners of sockets", {{{"on_state"}}}},
                 accepted_connections(),
-                {"end of sockets",
-                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
-                  {{"on_destroy"}}}}},
+                ended_sockets()},
       .maps = {{"owners", MapSize::sockets}},
       .report =
           events<Event>(
@@ -211,9 +196,9 @@ TOOL(tcpdrop) {
                    .bounded(),
                derived<Event, flags>("tcp_flags", "FLAGS", as::text,
                                      "flags of the TCP header; null: it could not be read"),
-               derived<Event, [](const Event& e) { return reason_of(e.reason); }>(
+               derived<Event, [](const Event& e) { return unless_0(e.reason); }>(
                    "reason", "REASON", kReason, "why; null: the kernel gives no reasons"),
-               derived<Event, [](const Event& e) { return reason_of(e.reason); }>(
+               derived<Event, [](const Event& e) { return unless_0(e.reason); }>(
                    "reason_code", "CODE", as::small, "the reason as the kernel's number")
                    .with("json"),
                field<&Event::location>("location", "LOCATION", as::symbol,
@@ -231,7 +216,7 @@ TOOL(tcpdrop) {
                              "drops",
                              {of_value<Line, &tcpdrop_count::drops>("drops", "DROPS", as::number,
                                                                     "dropped packets"),
-                              derived<Line, [](const Line& l) { return reason_of(l.key.reason); }>(
+                              derived<Line, [](const Line& l) { return unless_0(l.key.reason); }>(
                                   "reason", "REASON", kReason,
                                   "why; null: the kernel gives no reasons"),
                               of_key<Line, &Key::location>("location", "LOCATION", as::symbol,

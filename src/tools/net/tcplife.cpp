@@ -11,9 +11,7 @@ using Event = tcplife_event;
 
 namespace {
 
-Value lasted(const Event& e) {
-  return e.has_begin ? Value(static_cast<std::uint64_t>(e.lasted_ns)) : Value{};
-}
+Value lasted(const Event& e) { return value_if(e.has_begin, e.lasted_ns); }
 
 bool established(const Event& e) { return e.established; }
 

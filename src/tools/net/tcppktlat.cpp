@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
 #include "coretap/clock.hpp"
@@ -25,29 +24,6 @@ namespace {
 constexpr std::uint64_t kMicrosecond = 1'000;
 constexpr std::string_view kParts[] = {"reader", "softirq"};
 
-Value softirq(const Event& e) {
-  return e.softirq_ns ? Value(std::uint64_t{e.softirq_ns}) : Value();
-}
-
-std::uint64_t wall_ns() {
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
-
-/// The wall clock at monotonic time 0. The process may be interrupted between two clock reads: uses
-/// the shortest of several attempts.
-std::uint64_t wall_clock_at_0() {
-  std::uint64_t best = 0, shortest = UINT64_MAX;
-  for (int i = 0; i < 100; i++) {
-    auto before = monotonic_ns(), wall = wall_ns(), after = monotonic_ns();
-    if (after - before >= shortest) continue;
-    shortest = after - before;
-    best = wall - before - shortest / 2;
-  }
-  return best;
-}
-
 /// The kernel timestamps received packets while any socket requests it.
 Result<void> stamp_packets(Config& c) {
   static Fd socket_that_wants_it;
@@ -57,7 +33,7 @@ Result<void> stamp_packets(Config& c) {
   if (fd.get() < 0 || setsockopt(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof yes))
     return Error{"--softirq: cannot turn on time stamps of packets", strerror(errno)};
   socket_that_wants_it = std::move(fd);
-  c.set(setting(&Opt::wall_clock_ns), wall_clock_at_0());
+  c.set(setting(&Opt::wall_clock_ns), static_cast<std::uint64_t>(since_1970_ns(0)));
   return {};
 }
 
@@ -109,9 +85,7 @@ TOOL(tcppktlat) {
            {shared::duration()}}),
       .hooks = {{"segments that arrive", {{{"on_segment"}}}},
                 {"data that is read", {{{"on_taken"}}}},
-                {"end of sockets",
-                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
-                  {{"on_destroy"}}}}},
+                ended_sockets()},
       .report =
           events<Event>(
               {owner<&Event::who>(id::pid, id::tid.with(""), id::comm),
@@ -120,9 +94,9 @@ TOOL(tcppktlat) {
                net::remote_port<&Event::flow>(),
                field<&Event::latency_ns>("latency_ns", "MS", as::precise(as::milliseconds, 3),
                                          "time from when TCP had the data until it was read"),
-               derived<Event, softirq>("softirq_ns", "SOFTIRQ(ms)",
-                                       as::wide(as::precise(as::milliseconds, 3), 11),
-                                       "time before that, since the kernel received the packet")
+               derived<Event, [](const Event& e) { return unless_0(e.softirq_ns); }>(
+                   "softirq_ns", "SOFTIRQ(ms)", as::wide(as::precise(as::milliseconds, 3), 11),
+                   "time before that, since the kernel received the packet")
                    .with("softirq"),
                owner<&Event::who>(id::uid.with("json"), id::cgroup),
                net::namespace_id<&Event::flow>()})

@@ -63,9 +63,7 @@ TOOL(tcpretrans) {
                 {"answers to SYN", {{{"on_synack"}}}},
                 {"owners of sockets", {{{"on_state"}}}},
                 accepted_connections(),
-                {"end of sockets",
-                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
-                  {{"on_destroy"}}}}},
+                ended_sockets()},
       .report =
           events<Event>(
               {owner<&Event::owner>(id::pid, id::comm.with("wide")),
@@ -103,12 +101,10 @@ TOOL(tcpretrans) {
                      .key_part()
                      .in_text(),
                  net::remote_endpoint<&Count::key>(),
-                 derived<Count, [](const Count& c) { return c.value.retransmits; }>(
-                     "retransmits", "RETRANSMITS", as::number, "retransmitted segments")
-                     .counter(),
-                 derived<Count, [](const Count& c) { return c.value.bytes; }>(
-                     "sent_again_bytes", "BYTES", as::number, "bytes in these segments")
-                     .counter()
+                 of_value<Count, &tcpretrans_count::retransmits>(
+                     "retransmits", "RETRANSMITS", as::number, "retransmitted segments"),
+                 of_value<Count, &tcpretrans_count::bytes>("sent_again_bytes", "BYTES", as::number,
+                                                           "bytes in these segments")
                      .with("json"),
                  net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>(),
                  net::parts<&Count::key>()},

@@ -29,19 +29,11 @@ Option pid() {
     auto number = parse_unsigned(text);
     if (!number || !*number || *number > UINT16_MAX) return {};
     if (!kill(static_cast<pid_t>(*number), 0) || errno == EPERM) return {};
-    return Error{fmt::format("-p {}: there is no such process", text),
-                 {},
-                 fmt::format("a local port, as -p takes it elsewhere, is -L {} here", text),
-                 kUsage};
+    return usage(fmt::format("-p {}: there is no such process", text),
+                 fmt::format("a local port, as -p takes it elsewhere, is -L {} here", text));
   };
   return option;
 }
-
-Option also_named(Option option, std::string_view theirs) {
-  option.alias = theirs;
-  return option;
-}
-
 }  // namespace
 
 TOOL(tcprtt) {
@@ -85,8 +77,8 @@ TOOL(tcprtt) {
                   shared::milliseconds(),
                   shared::ipv4(),
                   shared::ipv6(),
-                  also_named(shared::local_ports('L'), "lport"),
-                  also_named(shared::remote_ports('P'), "rport"),
+                  shared::local_ports('L').also("lport"),
+                  shared::remote_ports('P').also("rport"),
                   shared::local_addresses('a'),
                   shared::remote_addresses('A'),
                   shared::netns(),
@@ -100,10 +92,7 @@ TOOL(tcprtt) {
       .hooks = {{"received segments", {{{"on_segment"}}}},
                 {"owners of sockets", {{{"on_state"}}}, "task-filter|by"},
                 accepted_connections("task-filter|by"),
-                {"end of sockets",
-                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
-                  {{"on_destroy"}}},
-                 "raw|task-filter"}},
+                ended_sockets("raw|task-filter")},
       .report = histogram<Key>(
           "times", "round-trip times",
           {derived<Key, local>("local_address", "Local Address", as::address, "local address")

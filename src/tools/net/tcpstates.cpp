@@ -24,9 +24,7 @@ std::string new_state(const Event& e) { return tcp_state(e.newstate); }
 std::string old_rfc(const Event& e) { return rfc_state(e.oldstate); }
 std::string new_rfc(const Event& e) { return rfc_state(e.newstate); }
 std::string arrow(const Event&) { return "->"; }
-Value in_state(const Event& e) {
-  return e.in_state_ns ? Value(std::uint64_t{e.in_state_ns}) : Value();
-}
+Value in_state(const Event& e) { return unless_0(e.in_state_ns); }
 
 }  // namespace
 
@@ -72,11 +70,7 @@ TOOL(tcpstates) {
                   shared::flow_filters()}),
       .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"},
                     {'Y', "journal", "write --json to `systemd-cat -t tcpstates`"}},
-      .hooks = {{"changes of state", {{{"on_state"}}}},
-                accepted_connections(),
-                {"end of sockets",
-                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
-                  {{"on_destroy"}}}}},
+      .hooks = {{"changes of state", {{{"on_state"}}}}, accepted_connections(), ended_sockets()},
       .report = events<Event>(
                     {field<&Event::socket>("socket", "SKADDR", as::pointer,
                                            "address of the socket in the kernel"),

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "coretap/address.hpp"
+#include "coretap/config.hpp"
 #include "coretap/net.hpp"
-#include "coretap/option_parts.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/sock_io.hpp"
@@ -41,30 +41,11 @@ struct Subnet {
 };
 using Subnets = std::vector<Subnet>;
 
-struct UnitOfBytes {
-  std::string_view letter, doc;
-  double bytes;
-};
-constexpr UnitOfBytes kUnits[] = {
-    {"B", "bytes", 1},      {"K", "kilobytes", 1024},      {"M", "megabytes", 1 << 20},
-    {"b", "bits", 1 / 8.0}, {"k", "kilobits", 1024 / 8.0}, {"m", "megabits", (1 << 20) / 8.0}};
-
 std::string subnet(const Line& l, const FieldContext& context) {
   if (!context.config) return {};
   auto& all = context.config->own<Subnets>();
   return l.key.subnet < all.size() ? all[l.key.subnet].text : std::string();
 }
-std::uint64_t bytes(const Line& l) { return l.value.bytes; }
-double in_units(const Line& l, const FieldContext& context) {
-  auto wanted = context.config ? context.config->text("format") : std::string_view();
-  for (auto& unit : kUnits)
-    if (unit.letter == wanted) return static_cast<double>(l.value.bytes) / unit.bytes;
-  return static_cast<double>(l.value.bytes);
-}
-std::string amount(const Line& l, const FieldContext& context) {
-  return fmt::format("{:>10.0f}", in_units(l, context));
-}
-
 /// Adds the next subnet of the list.
 Result<void> add(Config& c, std::string_view text) {
   auto& all = c.own<Subnets>();
@@ -111,22 +92,28 @@ std::vector<Positional> words() {
           shared::interval_count(1).front()};
 }
 
+/// In bits.
+struct UnitOfAmounts {
+  std::uint64_t bits = 8;
+};
+
 Option unit_of_amounts() {
-  return one_of(value('f', "format", "UNIT",
-                      "show amounts in bits (b), kilobits (k), megabits (m), bytes (B), which is "
-                      "the default, kilobytes (K) or megabytes (M)",
-                      [](Config&, std::string_view text) -> Result<void> {
-                        for (auto& known : kUnits)
-                          if (known.letter == text) return {};
-                        return usage(fmt::format("--format: there is no unit '{}'", text),
-                                     "there are: b, k, m, B, K, M");
-                      }),
-                [] {
-                  std::vector<Completion> all;
-                  for (auto& known : kUnits)
-                    all.push_back({std::string(known.letter), std::string(known.doc)});
-                  return all;
-                });
+  return choice('f', "format", "UNIT",
+                "show amounts in bits (b), kilobits (k), megabits (m), bytes (B), which is "
+                "the default, kilobytes (K) or megabytes (M)",
+                {{"B", 8, "bytes"},
+                 {"K", 8 << 10, "kilobytes"},
+                 {"M", 8 << 20, "megabytes"},
+                 {"b", 1, "bits"},
+                 {"k", 1 << 10, "kilobits"},
+                 {"m", 1 << 20, "megabits"}},
+                [](Config& c, std::uint64_t bits) { c.own<UnitOfAmounts>().bits = bits; });
+}
+
+std::string amount(const Line& l, const FieldContext& context) {
+  auto bits = context.config ? context.config->own<UnitOfAmounts>().bits : 8;
+  return fmt::format("{:>10.0f}",
+                     static_cast<double>(l.value.bytes) * 8 / static_cast<double>(bits));
 }
 
 }  // namespace
@@ -172,8 +159,9 @@ TOOL(tcpsubnet) {
                derived<Line, amount>("amount", "      SENT", as::wide(as::text, 10),
                                      "sent, in the unit of --format")
                    .in_text(),
-               derived<Line, bytes>("tx_bytes", "BYTES", as::number, "sent").counter().with("json"),
-               rate<Line, bytes>("tx_bytes_per_second", "BYTES/s", as::number, "sent per second")
+               of_value<Line, &Sums::bytes>("tx_bytes", "BYTES", as::number, "sent").with("json"),
+               rate_of<Line, &Sums::bytes>("tx_bytes_per_second", "BYTES/s", as::number,
+                                           "sent per second")
                    .with("json"),
                of_value<Line, &Sums::sends>("sends", "SENDS", as::number, "calls that sent")},
               "tx_bytes")

@@ -40,10 +40,8 @@ void read_refused(std::uint64_t* counters) {
   r = {tcp_counter(text, "ListenOverflows"), tcp_counter(text, "ListenDrops")};
 }
 
-Value backlog_max(const Key& k) {
-  return k.backlog_max_1 ? Value(std::uint64_t{k.backlog_max_1 - 1}) : Value();
-}
-Value port(const Key& k) { return k.port ? Value(std::uint64_t{k.port}) : Value(); }
+Value backlog_max(const Key& k) { return value_if(k.backlog_max_1, k.backlog_max_1 - 1); }
+Value port(const Key& k) { return unless_0(k.port); }
 
 constexpr HistogramScale kBacklog{unit::plain, 1, false, "backlog"};
 

@@ -16,8 +16,6 @@ using Line = Row<Key, Sums>;
 
 namespace {
 
-std::uint64_t received(const Line& l) { return l.value.rx_bytes; }
-std::uint64_t sent(const Line& l) { return l.value.tx_bytes; }
 std::uint64_t bytes(const Line& l) { return l.value.rx_bytes + l.value.tx_bytes; }
 
 /// Fields of the endpoints, whose titles are those of similar tools.
@@ -76,17 +74,18 @@ TOOL(tcptop) {
                net::ip_version<&Key::flow>().with("json"),
                net::titled(net::local_endpoint<&Key::flow>(), "LADDR"),
                net::titled(net::remote_endpoint<&Key::flow>(), "RADDR"), parts(),
-               derived<Line, received>("rx_bytes", "RX_KB", as::wide(as::kilobytes, 8), "received")
-                   .counter(),
-               derived<Line, sent>("tx_bytes", "TX_KB", as::wide(as::kilobytes, 8), "sent")
-                   .counter(),
+               of_value<Line, &Sums::rx_bytes>("rx_bytes", "RX_KB", as::wide(as::kilobytes, 8),
+                                               "received"),
+               of_value<Line, &Sums::tx_bytes>("tx_bytes", "TX_KB", as::wide(as::kilobytes, 8),
+                                               "sent"),
                derived<Line, bytes>("total_bytes", "KB", as::wide(as::kilobytes, 8),
                                     "sent and received together")
                    .with("json"),
-               rate<Line, received>("rx_bytes_per_second", "RX/s", as::number,
-                                    "received per second")
+               rate_of<Line, &Sums::rx_bytes>("rx_bytes_per_second", "RX/s", as::number,
+                                              "received per second")
                    .with("json"),
-               rate<Line, sent>("tx_bytes_per_second", "TX/s", as::number, "sent per second")
+               rate_of<Line, &Sums::tx_bytes>("tx_bytes_per_second", "TX/s", as::number,
+                                              "sent per second")
                    .with("json"),
                of_value<Line, &Sums::receives>("receives", "RECVS", as::number,
                                                "calls that received")

@@ -10,14 +10,6 @@ using namespace coretap;
 using Opt = rodata_of<udpconnect_bpf>;
 using Event = udpconnect_event;
 
-namespace {
-
-Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
-std::int64_t result(const Event& e) { return -e.ret; }
-std::string protocol(const Event& e) { return ip_protocol(e.protocol); }
-
-}  // namespace
-
 TOOL(udpconnect) {
   return {
       .name = "udpconnect",
@@ -51,12 +43,13 @@ TOOL(udpconnect) {
            net::remote_address<&Event::flow>(), net::remote_port<&Event::flow>(),
            net::local_address<&Event::flow>().with("wide"),
            net::local_port<&Event::flow>().with("wide"),
-           derived<Event, result>("result_errno", "RET", as::error, "error of the call").in_text(),
-           with(
-               "json",
-               {derived<Event, error>("error", "ERROR", as::error,
-                                      "error of the call; null: it succeeded"),
-                derived<Event, protocol>("protocol", "PROTO", as::text, "its protocol").bounded()}),
+           derived<Event, [](const Event& e) { return -e.ret; }>("result_errno", "RET", as::error,
+                                                                 "error of the call")
+               .in_text(),
+           with("json", {failure<&Event::ret>("error of the call; null: it succeeded"),
+                         derived<Event, [](const Event& e) { return ip_protocol(e.protocol); }>(
+                             "protocol", "PROTO", as::text, "its protocol")
+                             .bounded()}),
            who<&Event::who>(id::tid, id::cgroup), net::namespace_id<&Event::flow>()}),
       .announce = "Tracing connected UDP sockets",
   };

@@ -3,12 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "capable.skel.h"
 #include "coretap/config.hpp"
 #include "coretap/flags.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 
@@ -18,60 +15,36 @@ using Rodata = rodata_of<capable_bpf>;
 
 namespace {
 
-std::string name(const Event& e) { return capability_name(e.capability); }
 /// As in similar tools: 0 or 1.
 Value digit(const Event& e, bool is) {
-  return e.options & CAPABLE_KNOWN ? Value(std::uint64_t{is}) : Value();
+  return value_if(e.options & CAPABLE_KNOWN, static_cast<unsigned>(is));
 }
 Value audit(const Event& e) { return digit(e, !(e.options & CAPABLE_NOAUDIT)); }
 Value in_setid(const Event& e) { return digit(e, e.options & CAPABLE_INSETID); }
 std::string verdict(const Event& e) { return e.ret ? "deny" : "allow"; }
-Value system_call(const Event& e) {
-  return e.syscall ? Value(std::uint64_t{e.syscall - 1}) : Value();
-}
-
-constexpr std::string_view kUnique[] = {"off", "pid", "cgroup"};
+Value system_call(const Event& e) { return value_if(e.syscall, e.syscall - 1); }
 
 Option unique() {
-  return one_of(
-      value(0, "unique", "OF",
-            "each capability once, for each process (pid) or cgroup; off: all checks",
-            [](Config& c, std::string_view text) -> Result<void> {
-              for (std::size_t i = 0; i < std::size(kUnique); i++) {
-                if (text != kUnique[i]) continue;
-                c.set(setting(&Rodata::unique_by), i);
-                return {};
-              }
-              return Error{
-                  fmt::format("--unique: '{}' is not off, pid or cgroup", text), {}, {}, kUsage};
-            }),
-      [] {
-        return std::vector<Completion>{{"off", "all checks"},
-                                       {"pid", "once for each process"},
-                                       {"cgroup", "once for each cgroup"}};
-      });
+  return choice(0, "unique", "OF",
+                "each capability once, for each process (pid) or cgroup; off: all checks",
+                {{"off", CAPABLE_EACH, "all checks"},
+                 {"pid", CAPABLE_BY_PROCESS, "once for each process"},
+                 {"cgroup", CAPABLE_BY_CGROUP, "once for each cgroup"}},
+                [](Config& c, std::uint64_t by) { c.set(setting(&Rodata::unique_by), by); });
 }
 
 Option capabilities() {
-  auto option =
-      value(0, "capability", "NAME,...", "only these capabilities, by name or number",
-            [](Config& c, std::string_view text) -> Result<void> {
-              auto& mask = c.own<std::uint64_t>();
-              bool good = take_parts(text, [&](auto part) {
-                auto number = capability_number(part);
-                if (number && *number < 64) mask |= 1ULL << *number;
-                return number && *number < 64;
-              });
-              c.set(setting(&Rodata::wanted_capabilities), mask);
-              if (good) return {};
-              return Error{
-                  fmt::format("--capability: '{}' is not a list of capabilities", text),
-                  {},
-                  fmt::format("give names such as NET_ADMIN and CAP_KILL, or numbers from 0 to {}",
-                              last_capability()),
-                  kUsage};
-            });
-  option.adds_up = true;
+  auto option = comma_list(
+      0, "capability", "NAME,...", "only these capabilities, by name or number",
+      [](Config& c, std::string_view part) {
+        auto number = capability_number(part);
+        if (!number || *number >= 64) return false;
+        c.add_bit(setting(&Rodata::wanted_capabilities), *number);
+        return true;
+      },
+      "capabilities",
+      fmt::format("give names such as NET_ADMIN and CAP_KILL, or numbers from 0 to {}",
+                  last_capability()));
   return one_of(option, [] {
     std::vector<Completion> all;
     for (std::uint64_t n = 0; n <= last_capability(); n++)
@@ -83,18 +56,10 @@ Option capabilities() {
 Option user() {
   auto option = shared::uid();
   option.by_letter = [](std::string_view text) -> Result<void> {
-    if (std::find(std::begin(kUnique), std::end(kUnique), text) == std::end(kUnique)) return {};
-    return Error{fmt::format("-u {}: what is unique in libbpf-tools, a user here", text),
-                 {},
-                 fmt::format("use --unique {0}, or --uid {0}", text),
-                 kUsage};
+    if (text != "off" && text != "pid" && text != "cgroup") return {};
+    return usage(fmt::format("-u {}: what is unique in libbpf-tools, a user here", text),
+                 fmt::format("use --unique {0}, or --uid {0}", text));
   };
-  return option;
-}
-
-Option extra() {
-  auto option = flag('x', "extra", "columns with thread, user namespace and system call");
-  option.alias = "extra-fields";
   return option;
 }
 
@@ -137,8 +102,10 @@ TOOL(capable) {
           {{flag('v', "non-audit", "also checks that are not audited",
                  setting(&Rodata::not_audited)),
             flag(0, "denied", "only checks that failed", setting(&Rodata::denied_only)),
-            capabilities(), unique(), extra(), shared::pid(), shared::tid(), user(), shared::comm(),
-            shared::cgroup()},
+            capabilities(), unique(),
+            flag('x', "extra", "columns with thread, user namespace and system call")
+                .also("extra-fields"),
+            shared::pid(), shared::tid(), user(), shared::comm(), shared::cgroup()},
            belonging_to("unique", {shared::max_keys()}),
            {shared::kernel_stack(), flag('U', "user-stack", "print the user stack of each event")},
            belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
@@ -159,7 +126,8 @@ TOOL(capable) {
               {who<&Event::who>(id::uid.with(""), id::pid, id::tid.with("extra"), id::comm),
                field<&Event::capability>("capability_number", "CAP", as::wide(as::small, -4),
                                          "the capability"),
-               derived<Event, name>("capability", "NAME", as::wide(as::text, -22), "its name")
+               derived<Event, [](const Event& e) { return capability_name(e.capability); }>(
+                   "capability", "NAME", as::wide(as::text, -22), "its name")
                    .bounded(),
                derived<Event, audit>("audit", "AUDIT", as::wide(as::small, -5),
                                      "1: the check is audited, 0: it is not; null: not known"),

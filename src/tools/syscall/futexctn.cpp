@@ -3,10 +3,6 @@
 
 #include <numeric>
 
-#include <fmt/format.h>
-
-#include "coretap/config.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "futexctn.skel.h"
@@ -36,23 +32,6 @@ std::uint64_t count(const Line& l) {
 }
 std::uint64_t average(const Line& l) {
   return l.value.total_ns / std::max(count(l), std::uint64_t{1});
-}
-template <int Result>
-std::uint64_t ended(const Line& l) {
-  return l.value.results[Result];
-}
-std::string op(const Line& l) { return std::string(kOps[l.key.op % FUTEX_OPS]); }
-
-Result<void> take_lock(Config& c, std::string_view text) {
-  auto digits = text.substr(text.starts_with("0x") || text.starts_with("0X") ? 2 : 0);
-  auto address = parse_hexadecimal(digits);
-  if (!address || !*address)
-    return Error{fmt::format("--lock: '{}' is not an address", text),
-                 {},
-                 "give it in hexadecimal, as the tool shows it: 0x7f3c5c000b60",
-                 kUsage};
-  c.set(setting(&Opt::only_lock), *address);
-  return {};
 }
 
 }  // namespace
@@ -91,7 +70,8 @@ TOOL(futexctn) {
       .object = skeleton<futexctn_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(
-          {{value('l', "lock", "ADDR", "only the futex at this address", take_lock),
+          {{hex_address('l', "lock", "ADDR", "only the futex at this address",
+                        "the tool shows it: 0x7f3c5c000b60", setting(&Opt::only_lock)),
             flag('s', "summary", "a line for each lock, without stacks", setting(&Opt::summary)),
             flag(0, "per-thread", "by thread rather than by process", setting(&Opt::by_thread)),
             belonging_to("!summary", {flag('e', "extension",
@@ -111,18 +91,18 @@ TOOL(futexctn) {
                  {},
                  "this kernel has no futex_wait(2)"},
                 {"waits that go on after a signal", {{{"on_restart", "on_restart_syscall_end"}}}}},
-      .report = histogram<Key>(
-          "waits", "waits",
-          {field<&Key::comm>("comm", "comm", as::comm, "command name"),
-           field<&Key::pid>("pid", "pid", as::pid, "process"),
-           field<&Key::tid>("tid", "tid", as::pid, "thread").with("per-thread"),
-           field<&Key::lock>("lock", "lock", as::pointer, "address of the futex"),
-           named<&Key::op, kOps>("op", "op", as::text, "operation that waits").bounded(),
-           named<&Key::result, kResults>(
-               "outcome", "outcome", as::text,
-               "how waits ended: woken, timeout, interrupted, changed or failed"),
-           user_stack_of<Row<Key, hist>, &Key::user_stack, &Key::pid>()},
-          "extension"),
+      .report =
+          histogram<Key>("waits", "waits",
+                         {field<&Key::comm>("comm", "comm", as::comm, "command name"),
+                          field<&Key::pid>("pid", "pid", as::pid, "process"),
+                          field<&Key::tid>("tid", "tid", as::pid, "thread").with("per-thread"),
+                          field<&Key::lock>("lock", "lock", as::pointer, "address of the futex"),
+                          named<&Key::op, kOps>("op", "op", as::text, "operation that waits"),
+                          named<&Key::result, kResults>(
+                              "outcome", "outcome", as::text,
+                              "how waits ended: woken, timeout, interrupted, changed or failed"),
+                          user_stack_of<Row<Key, hist>, &Key::user_stack, &Key::pid>()},
+                         "extension"),
       .other_reports =
           {{"summary",
             table<Key, Sums>(
@@ -131,8 +111,8 @@ TOOL(futexctn) {
                  of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                  of_key<Line, &Key::tid>("tid", "TID", as::pid, "thread").only("per-thread"),
                  of_key<Line, &Key::lock>("lock", "LOCK", as::pointer, "address of the futex"),
-                 derived<Line, op>("op", "OP", as::wide(as::text, -15), "operation that waits")
-                     .bounded(),
+                 named_key<Line, &Key::op, kOps>("op", "OP", as::wide(as::text, -15),
+                                                 "operation that waits"),
                  derived<Line, count>("count", "COUNT", as::pages, "waits").counter(),
                  derived<Line, average>("average_ns", "AVG(us)", as::microseconds, "average wait"),
                  of_value<Line, &Sums::longest>("max_ns", "MAX(us)", as::wide(as::microseconds, 12),
@@ -140,18 +120,15 @@ TOOL(futexctn) {
                  of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(us)",
                                                  as::wide(as::microseconds, 14),
                                                  "total time of all waits"),
-                 derived<Line, ended<FUTEX_TIMED_OUT>>(
-                     "timeouts", "TIMEOUT", as::wide(as::number, 7), "waits that timed out")
-                     .counter(),
-                 derived<Line, ended<FUTEX_INTERRUPTED>>("interrupted", "INTR", as::small,
-                                                         "waits that a signal ended")
-                     .counter(),
-                 derived<Line, ended<FUTEX_CHANGED>>("changed", "CHANGED", as::wide(as::number, 7),
-                                                     "calls without a wait: the value had changed")
-                     .counter(),
-                 derived<Line, ended<FUTEX_FAILED>>("failed", "FAILED", as::wide(as::number, 6),
-                                                    "other errors")
-                     .counter()},
+                 of_element<Line, &Sums::results, FUTEX_TIMED_OUT>(
+                     "timeouts", "TIMEOUT", as::wide(as::number, 7), "waits that timed out"),
+                 of_element<Line, &Sums::results, FUTEX_INTERRUPTED>(
+                     "interrupted", "INTR", as::small, "waits that a signal ended"),
+                 of_element<Line, &Sums::results, FUTEX_CHANGED>(
+                     "changed", "CHANGED", as::wide(as::number, 7),
+                     "calls without a wait: the value had changed"),
+                 of_element<Line, &Sums::results, FUTEX_FAILED>(
+                     "failed", "FAILED", as::wide(as::number, 6), "other errors")},
                 "total_ns,count")
                 .with_largest<&Sums::longest>()
                 .counted_by(FUTEX_RESULTS)

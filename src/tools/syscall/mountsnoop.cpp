@@ -94,7 +94,6 @@ std::string argument(const Event& e, int i) {
 }
 
 bool failed(const Event& e) { return e.ret < 0 && e.ret >= -kMostErrno; }
-Value error(const Event& e) { return failed(e) ? Value(-e.ret) : Value(); }
 
 std::string shown(const Event& e) {
   auto& call = call_of(e);
@@ -120,10 +119,8 @@ Value data(const Event& e) {
 }
 Value flags(const Event& e) {
   auto i = call_of(e).flags;
-  if (i == kNone) return {};
-  return words(e, i);
+  return i == kNone ? Value() : Value(words(e, i));
 }
-bool incomplete(const Event& e) { return e.cut; }
 
 }  // namespace
 
@@ -175,8 +172,7 @@ TOOL(mountsnoop) {
            with("json",
                 {derived<Event, name>("call", "OP", as::text, "the call").bounded(),
                  field<&Event::ret>("ret", "RET", as::number, "what it returned"),
-                 derived<Event, error>("error", "ERROR", as::error,
-                                       "error by name; null: it succeeded"),
+                 failure<&Event::ret>("error by name; null: it succeeded"),
                  field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
                                            "time of the call"),
                  derived<Event, part<&Call::fs_type>>("fs_type", "FS", as::text,
@@ -192,8 +188,8 @@ TOOL(mountsnoop) {
                      .or_null(),
                  derived<Event, shown>("arguments_text", "ARGUMENTS", as::text,
                                        "the call with its arguments and result"),
-                 derived<Event, incomplete>("incomplete", "CUT", as::small,
-                                            "the end of a string is missing"),
+                 derived<Event, [](const Event& e) { return e.cut != 0; }>(
+                     "incomplete", "CUT", as::small, "the end of a string is missing"),
                  who<&Event::who>(id::uid)}),
            who<&Event::who>(id::cgroup),
            derived<Event, shown>("text", "CALL", as::rest, "the call with its arguments and result")

@@ -24,33 +24,26 @@ Result<void> want_flag(Config& c, std::string_view text) {
     std::size_t at = list.offset;
     for (auto& edit : c.edits())
       if (edit.target.offset == at) at += 8;
-    if (at >= list.offset + list.size)
-      return Error{"--flag-filter: too many flags", {}, "name fewer", kUsage};
+    if (at >= list.offset + list.size) return usage("--flag-filter: too many flags", "name fewer");
     c.set({at, 8}, flag.mask() << 32 | flag.value);
     return {};
   }
-  return Error{fmt::format("--flag-filter: '{}' is not a flag of open(2)", text),
-               {},
-               "name one as open(2) does, such as O_WRONLY or O_CREAT",
-               kUsage};
+  return usage(fmt::format("--flag-filter: '{}' is not a flag of open(2)", text),
+               "name one as open(2) does, such as O_WRONLY or O_CREAT");
 }
 
 Option flag_filter() {
-  auto option = one_of(value('f', "flag-filter", "O_FLAG",
-                             "only with this flag, as open(2) names it; any of several", want_flag),
-                       [] {
-                         std::vector<Completion> all;
-                         for (auto& flag : open_flag_words())
-                           all.push_back({std::string(flag.name)});
-                         return all;
-                       });
-  option.adds_up = true;
-  return option;
+  auto option = value('f', "flag-filter", "O_FLAG",
+                      "only with this flag, as open(2) names it; any of several", want_flag);
+  return one_of(std::move(option).adding_up(), [] {
+    std::vector<Completion> all;
+    for (auto& flag : open_flag_words()) all.push_back({std::string(flag.name)});
+    return all;
+  });
 }
 
 std::int64_t descriptor(const Event& e) { return e.ret < 0 ? -1 : e.ret; }
 std::int64_t error_number(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
-Value error(const Event& e) { return e.ret < 0 ? Value(error_number(e)) : Value(); }
 
 Value argument(const Event& e) {
   if (!(e.what & OPENSNOOP_GIVEN)) return {};
@@ -76,19 +69,14 @@ bool incomplete(const Event& e) { return e.what & (OPENSNOOP_CUT | OPENSNOOP_WAL
 constexpr std::string_view kCalls[] = {"open", "creat", "openat", "openat2", "open_by_handle_at"};
 static_assert(std::size(kCalls) == OPENSNOOP_CALLS);
 
-Value flags(const Event& e) {
-  if (e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};
-  return e.flags;
-}
+Value flags(const Event& e) { return value_if(!(e.what & OPENSNOOP_FLAGS_UNKNOWN), e.flags); }
 
 Value mode(const Event& e) {
-  if (!open_reads_mode(e.flags) || e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};
-  return static_cast<std::uint64_t>(e.mode);
+  return value_if(open_reads_mode(e.flags) && !(e.what & OPENSNOOP_FLAGS_UNKNOWN), e.mode);
 }
 
 Value directory(const Event& e) {
-  if (e.call < OPENSNOOP_OPENAT || e.dfd == AT_FDCWD) return {};
-  return static_cast<std::int64_t>(e.dfd);
+  return value_if(e.call >= OPENSNOOP_OPENAT && e.dfd != AT_FDCWD, e.dfd);
 }
 
 }  // namespace
@@ -157,9 +145,7 @@ TOOL(opensnoop) {
               {who<&Event::who>(id::uid, id::pid, id::tid, id::comm),
                derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
                                           "descriptor of the file; -1: none"),
-               derived<Event, error>("error", "ERROR", as::error,
-                                     "error by name; null: it succeeded")
-                   .with("json"),
+               failure<&Event::ret>("error by name; null: it succeeded").with("json"),
                derived<Event, error_number>("errno", "ERR", as::wide(as::small, 3),
                                             "errno of the call; 0: it succeeded")
                    .in_text(),

@@ -1,14 +1,11 @@
 // sigsnoop: signals, their senders and receivers, and the outcome.
 #include "syscall/sigsnoop.h"
 
-#include <fmt/format.h>
-
 #include <csignal>
 
 #include "coretap/config.hpp"
 #include "coretap/errors.hpp"
 #include "coretap/flags.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "sigsnoop.skel.h"
@@ -26,22 +23,17 @@ static_assert(std::size(kCalls) == SIGSNOOP_CALLS - 1);
 // The kernel's TRACE_SIGNAL_*.
 constexpr std::string_view kOutcomes[] = {"delivered", "ignored", "pending", "overflow",
                                           "delivered without siginfo"};
-constexpr std::pair<int, std::string_view> kCodes[] = {
-    {SI_USER, "SI_USER"},   {SI_KERNEL, "SI_KERNEL"}, {SI_QUEUE, "SI_QUEUE"},
-    {SI_TIMER, "SI_TIMER"}, {SI_MESGQ, "SI_MESGQ"},   {SI_ASYNCIO, "SI_ASYNCIO"},
-    {SI_SIGIO, "SI_SIGIO"}, {SI_TKILL, "SI_TKILL"}};
+constexpr NumberedWord<int> kCodes[] = {{SI_USER, "SI_USER"},   {SI_KERNEL, "SI_KERNEL"},
+                                        {SI_QUEUE, "SI_QUEUE"}, {SI_TIMER, "SI_TIMER"},
+                                        {SI_MESGQ, "SI_MESGQ"}, {SI_ASYNCIO, "SI_ASYNCIO"},
+                                        {SI_SIGIO, "SI_SIGIO"}, {SI_TKILL, "SI_TKILL"}};
 
 bool by_call(const Event& e) { return e.call && e.call < SIGSNOOP_CALLS; }
 Value call(const Event& e) { return by_call(e) ? Value(std::string(kCalls[e.call - 1])) : Value(); }
 std::string name(const Event& e) {
   return e.signal ? signal_name(static_cast<int>(e.signal)) : std::string("0");
 }
-Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
-Value outcome(const Event& e) {
-  if (!e.sent) return {};
-  return e.outcome < std::size(kOutcomes) ? std::string(kOutcomes[e.outcome])
-                                          : std::to_string(e.outcome);
-}
+Value outcome(const Event& e) { return e.sent ? detail::word_at(kOutcomes, e.outcome) : Value(); }
 /// A number as in similar tools; --signal-names gives names.
 Value signal_column(const Event& e, const FieldContext& context) {
   if (context.config && context.config->given("signal-names")) return name(e);
@@ -51,38 +43,24 @@ Value result_column(const Event& e, const FieldContext&) {
   return by_call(e) ? Value(error_name(-e.ret)) : outcome(e);
 }
 Value code(const Event& e) {
-  if (!e.sent) return {};
-  for (auto& [code, word] : kCodes)
-    if (e.code == code) return std::string(word);
-  return std::to_string(e.code);
+  return value_if(e.sent, word_of(kCodes, e.code, std::to_string(e.code)));
 }
 bool from_kernel(const Event& e) { return e.sent && (e.code > 0 || e.code == SI_TIMER); }
 Value receiver(const Event& e) {
   if (by_call(e) && e.given != SIGSNOOP_BY_PIDFD) return std::int64_t{e.given};
   return e.target.known ? Value(std::int64_t{e.target.pid}) : Value();
 }
-Value pidns_of_receiver(const Event& e) {
-  return e.sent ? Value(std::uint64_t{e.target_pidns}) : Value();
-}
+Value pidns_of_receiver(const Event& e) { return value_if(e.sent, e.target_pidns); }
 
 Option signals() {
-  auto option =
-      value('s', "signal", "SIGNAL,...", "only these signals, by name or number",
-            [](Config& c, std::string_view text) -> Result<void> {
-              auto& mask = c.own<std::uint64_t>();
-              bool good = take_parts(text, [&](auto part) {
-                auto number = signal_number(part);
-                if (number) mask |= 1ULL << (number - 1);
-                return number != 0;
-              });
-              c.set(setting(&Rodata::wanted_signals), mask);
-              if (good) return {};
-              return Error{fmt::format("--signal: '{}' is not a list of signals", text),
-                           {},
-                           "give names such as KILL, SIGUSR1 and RTMIN+1, or numbers from 1 to 64",
-                           kUsage};
-            });
-  option.adds_up = true;
+  auto option = comma_list(
+      's', "signal", "SIGNAL,...", "only these signals, by name or number",
+      [](Config& c, std::string_view part) {
+        auto number = signal_number(part);
+        if (number) c.add_bit(setting(&Rodata::wanted_signals), static_cast<unsigned>(number) - 1);
+        return number != 0;
+      },
+      "signals", "give names such as KILL, SIGUSR1 and RTMIN+1, or numbers from 1 to 64");
   return one_of(option, [] {
     std::vector<Completion> all;
     for (int n = 1; n <= kSignals; n++)
@@ -172,8 +150,7 @@ TOOL(sigsnoop) {
                                              "delivered, ignored, pending, overflow, or delivered "
                                              "without siginfo; null: none was sent")
                          .bounded(),
-                     derived<Event, error>("error", "ERROR", as::error,
-                                           "error of the call; null: it succeeded"),
+                     failure<&Event::ret>("error of the call; null: it succeeded"),
                      derived<Event, call>("call", "CALL", as::text, "the call, with --kill")
                          .bounded(),
                      derived<Event, code>("si_code", "CODE", as::text,

@@ -16,7 +16,7 @@ std::string action(const Event& e) { return e.sends ? "SEND" : "RECV"; }
 std::string socket_name(const Event& e) {
   return fmt::format("{}:socket:[{}]", e.socket_fd, std::uint64_t{e.socket_inode});
 }
-Value peer(const Event& e) { return e.peer ? Value(std::uint64_t{e.peer}) : Value(); }
+Value peer(const Event& e) { return unless_0(e.peer); }
 Value file(const Event& e) {
   if (!e.mode) return {};
   return file_name(e.mode, e.inode, file_path(text_of(e, e.path), e.path_kind));

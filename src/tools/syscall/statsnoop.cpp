@@ -19,7 +19,6 @@ static_assert(std::size(kCalls) == STATSNOOP_CALLS);
 
 std::int64_t result(const Event& e) { return e.ret < 0 ? -1 : e.ret; }
 std::int64_t error_number(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
-Value error(const Event& e) { return e.ret < 0 ? Value(error_number(e)) : Value(); }
 
 Value path(const Event& e) {
   if (e.what & STATSNOOP_FILE)
@@ -32,10 +31,7 @@ bool incomplete(const Event& e) {
   return e.what & STATSNOOP_CUT || (e.what & STATSNOOP_FILE && e.path_kind == PATH_KIND_CUT);
 }
 
-Value directory(const Event& e) {
-  if (e.dfd == AT_FDCWD) return {};
-  return std::int64_t{e.dfd};
-}
+Value directory(const Event& e) { return value_if(e.dfd != AT_FDCWD, e.dfd); }
 
 }  // namespace
 
@@ -80,9 +76,7 @@ TOOL(statsnoop) {
                     {who<&Event::who>(id::pid, id::comm, id::tid),
                      derived<Event, result>("ret", "RET", as::wide(as::small, 4),
                                             "what the call returned; -1: it failed"),
-                     derived<Event, error>("error", "ERROR", as::error,
-                                           "error by name; null: it succeeded")
-                         .with("json"),
+                     failure<&Event::ret>("error by name; null: it succeeded").with("json"),
                      derived<Event, error_number>("errno", "ERR", as::wide(as::small, 4),
                                                   "errno of the call; 0: it succeeded")
                          .in_text(),

@@ -15,8 +15,6 @@ constexpr std::string_view kCalls[] = {"sync",      "msync",           "fsync",
                                        "fdatasync", "sync_file_range", "syncfs"};
 static_assert(std::size(kCalls) == SYNCSNOOP_CALLS);
 
-Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
-
 Value file(const Event& e) {
   if (!e.mode) return {};
   return file_name(e.mode, e.inode, file_path(text_of(e, e.path), e.path_kind));
@@ -68,8 +66,7 @@ TOOL(syncsnoop) {
                named<&Event::call, kCalls>("call", "CALL", as::wide(as::text, -15), "the call"),
                field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),
                                          "time of the call"),
-               derived<Event, error>("error", "ERROR", as::error,
-                                     "error of the call; null: it succeeded"),
+               failure<&Event::ret>("error of the call; null: it succeeded"),
                who<&Event::who>(id::uid.with("json"), id::cgroup),
                derived<Event, file>("file", "FILE", as::rest, "path of the file")})
               .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},

@@ -17,20 +17,13 @@ using Line = Row<syscount_key, syscount_counts>;
 
 namespace {
 
-std::uint64_t call(const Line& l) { return l.key.call; }
-std::uint64_t pid(const Line& l) { return l.key.pid; }
-std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
 std::string abi(const Line& l) { return std::string(syscall_abi(l.key.call)); }
-std::uint64_t count(const Line& l) { return l.value.count; }
-std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
 
 Result<void> take_errno(Config& c, std::string_view text) {
   auto number = error_number(text);
   if (!number)
-    return Error{fmt::format("--errno: there is no error '{}'", text),
-                 {},
-                 "give a name such as ENOENT, or its number",
-                 kUsage};
+    return usage(fmt::format("--errno: there is no error '{}'", text),
+                 "give a name such as ENOENT, or its number");
   c.set(setting(&Opt::only_errno), static_cast<std::uint64_t>(*number));
   c.set(setting(&Opt::failures), 1);
   return {};
@@ -150,7 +143,8 @@ TOOL(syscount) {
                  "calls that a signal's handler ended with EINTR are not counted"}},
       .report = table<syscount_key, syscount_counts>(
           "calls",
-          {derived<Line, call>("syscall", "SYSCALL", as::syscall, "name of the system call")
+          {of_key<Line, &syscount_key::call>("syscall", "SYSCALL", as::syscall,
+                                             "name of the system call")
                .only("calls|!process"),
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
                               "system call table of its number: the machine's own, or that of "
@@ -158,13 +152,13 @@ TOOL(syscount) {
                .bounded()
                .only("calls|!process")
                .with("json"),
-           derived<Line, pid>("pid", "PID", as::pid, "process").key_part().only("process"),
-           derived<Line, comm>("comm", "COMM", as::comm, "command name of its first thread")
+           of_key<Line, &syscount_key::pid>("pid", "PID", as::pid, "process").only("process"),
+           derived<Line, [](const Line& l) { return text_in(l.key.comm); }>(
+               "comm", "COMM", as::comm, "command name of its first thread")
                .only("process"),
-           derived<Line, count>("count", "COUNT", as::pages, "calls that ended").counter(),
-           derived<Line, total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16),
-                                   "total time in the calls")
-               .counter()
+           of_value<Line, &syscount_counts::count>("count", "COUNT", as::pages, "calls that ended"),
+           of_value<Line, &syscount_counts::total_ns>(
+               "total_ns", "TIME (us)", as::wide(as::microseconds, 16), "total time in the calls")
                .only("latency")
                .milliseconds("TIME (ms)")},
           "total_ns,count", 10, "process"),

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "coretap/config.hpp"
 #include "coretap/flags.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
@@ -24,8 +24,8 @@ void each_of(Config& c, Setting flags, std::size_t from, std::size_t to) {
 
 Result<void> take_trigger(Config& c, std::string_view text) {
   auto signals = setting(&Opt::end_signals), codes = setting(&Opt::end_codes);
-  while (true) {
-    auto word = text.substr(0, text.find(','));
+  c.set(setting(&Opt::tell_ends), 1);
+  return each_word(text, [&](std::string_view word) -> Result<void> {
     auto code =
         parse_unsigned(word.starts_with("exit=") ? word.substr(5) : "").value_or(UINT64_MAX);
     if (word == "oom")
@@ -39,15 +39,10 @@ Result<void> take_trigger(Config& c, std::string_view text) {
     else if (auto number = signal_number(word))
       each_of(c, signals, static_cast<std::size_t>(number), static_cast<std::size_t>(number) + 1);
     else
-      return Error{fmt::format("--trigger: '{}' is not a trigger", word),
-                   {},
-                   "give signal, SIGSEGV (or another), oom, exit (non-zero status) or exit=3",
-                   kUsage};
-    if (word.size() == text.size()) break;
-    text.remove_prefix(word.size() + 1);
-  }
-  c.set(setting(&Opt::tell_ends), 1);
-  return {};
+      return usage(fmt::format("--trigger: '{}' is not a trigger", word),
+                   "give signal, SIGSEGV (or another), oom, exit (non-zero status) or exit=3");
+    return {};
+  });
 }
 
 std::vector<Completion> triggers() {
@@ -63,13 +58,13 @@ std::vector<Completion> triggers() {
 Result<void> take_signal(Config& c, std::string_view text) {
   auto number = signal_number(text);
   if (number != SIGUSR1 && number != SIGUSR2)
-    return Error{fmt::format("--dump-signal: '{}' is not USR1 or USR2", text), {}, {}, kUsage};
+    return usage(fmt::format("--dump-signal: '{}' is not USR1 or USR2", text));
   c.own<CallSettings>().dump_signal = number;
   return {};
 }
 
 Result<void> take_cgroup(Config& c, std::string_view text) {
-  if (text.empty()) return Error{"--cgroup: needs a path", {}, {}, kUsage};
+  if (text.empty()) return usage("--cgroup: needs a path");
   c.own<CallSettings>().cgroups.push_back({0, std::string(text), 0});
   return {};
 }
@@ -90,19 +85,13 @@ Positional cgroup_arguments() {
           .complete = Complete::cgroup};
 }
 
-bool keeps(const Config& c) {
-  return c.given("dump-on-exit") || c.given("dump-signal") || c.given("trigger");
-}
-
 Result<void> check(const Config& c) {
   // Live calls of the whole system would mostly be those of the program that reads the output.
-  if (!keeps(c) && !c.filters_tasks() && c.own<CallSettings>().cgroups.empty() &&
+  if (!keeps_calls(c) && !c.filters_tasks() && c.own<CallSettings>().cgroups.empty() &&
       !c.given("explain"))
-    return Error{"nothing to trace",
-                 {},
+    return usage("nothing to trace",
                  "name a cgroup, a process (--pid) or a command (-- COMMAND); with --dump-on-exit "
-                 "the whole system is recorded",
-                 kUsage};
+                 "the whole system is recorded");
   return {};
 }
 
@@ -169,7 +158,7 @@ TOOL(traceloop) {
            {"ends of calls", {{{"on_exit"}}}},
            {"ends of tasks", {{{"on_task_exit"}}}},
            {"calls under way", {{{"on_task"}}}, {}, "calls that have not ended are not shown"}},
-      .report = CallReport{.keeps = keeps, .under_way = "on_task"},
+      .report = CallReport{},
       .announce = "Recording system calls",
       .check = check,
   };

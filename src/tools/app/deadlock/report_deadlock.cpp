@@ -95,25 +95,14 @@ class DeadlockReporter : public Reporter {
   bool keeps_file() const override { return file_.has_value(); }
 
  private:
-  template <class Key, class Value, class Visit>
-  static void visit(Session& s, std::string_view map, Visit visit) {
-    s.source->each_entry(map, [&](const char* k, std::string_view v) {
-      Key key;
-      Value value;
-      memcpy(&key, k, sizeof key);
-      memcpy(&value, v.data(), sizeof value);
-      visit(key, value);
-    });
-  }
-
   void look(Session& s) {
     looked_ns_ = monotonic_ns();
-    visit<deadlock_order, deadlock_seen>(s, "orders",
-                                         [&](auto& order, auto& seen) { graph_.add(order, seen); });
+    s.source->each_typed_entry<deadlock_order, deadlock_seen>(
+        "orders", [&](auto& order, auto& seen) { graph_.add(order, seen); });
     auto cycles = graph_.new_cycles();
     if (cycles.empty()) return;
-    visit<std::uint32_t, deadlock_creator>(
-        s, "creators", [&](auto tid, auto& creator) { creators_[tid] = creator; });
+    s.source->each_typed_entry<std::uint32_t, deadlock_creator>(
+        "creators", [&](auto tid, auto& creator) { creators_[tid] = creator; });
     for (auto& cycle : cycles) {
       number_++;
       if (s.config.format == OutputFormat::json)
@@ -133,10 +122,6 @@ class DeadlockReporter : public Reporter {
     auto all = named.frames;
     if (auto marks = stack_marks(named.cut, named.guessed); !marks.empty()) all.push_back(marks);
     return all;
-  }
-
-  static std::string comm_of(const char (&comm)[COMM_LEN]) {
-    return {comm, strnlen(comm, COMM_LEN)};
   }
 
   static bool timed(const LockGraph::Cycle& cycle) {
@@ -172,7 +157,7 @@ class DeadlockReporter : public Reporter {
     std::map<std::uint32_t, std::string> threads;
     for (auto* o : cycle) {
       auto& seen = o->seen;
-      auto thread = fmt::format("Thread {} ({})", seen.tid, printable(comm_of(seen.comm)));
+      auto thread = fmt::format("Thread {} ({})", seen.tid, printable(text_in(seen.comm)));
       threads.emplace(seen.tid, thread);
       s.out.line(fmt::format("{} acquired here while holding {} in {}:", word(o->second),
                              word(o->first), thread));
@@ -189,42 +174,30 @@ class DeadlockReporter : public Reporter {
       }
       auto& by = found->second;
       s.out.line(fmt::format("{} created by Thread {} ({}) here:", thread, by.tid,
-                             printable(comm_of(by.comm))));
+                             printable(text_in(by.comm))));
       write(s, frames(s, by.stack, by.pid));
     }
-  }
-
-  static void json_stack(JsonLine& line, std::string_view key, const Frames& all) {
-    line.key(key).begin_array();
-    for (auto& f : all) line.text(f);
-    line.end_array();
   }
 
   void json(Session& s, const LockGraph::Cycle& cycle) {
     JsonLine line("deadlock", s.tool.name);
     line.text("time", iso_time(looked_ns_));
-    line.number("pid", cycle.front()->seen.pid).text("comm", comm_of(cycle.front()->seen.comm));
+    line.number("pid", cycle.front()->seen.pid).text("comm", text_in(cycle.front()->seen.comm));
     line.boolean("one_thread", by_one_thread(cycle)).boolean("timed", timed(cycle));
     line.key("orders").begin_array();
     for (auto* o : cycle) {
       auto& seen = o->seen;
-      line.begin_object().number("tid", seen.tid).text("comm", comm_of(seen.comm));
+      line.begin_object().number("tid", seen.tid).text("comm", text_in(seen.comm));
       line.text("first", fmt::format("M{}", o->first));
       line.number("first_address", graph_.mutex(o->first).address);
       line.text("second", fmt::format("M{}", o->second));
       line.number("second_address", graph_.mutex(o->second).address);
-      json_stack(line, "first_stack", frames(s, seen.stack_first, seen.pid));
-      json_stack(line, "second_stack", frames(s, seen.stack_second, seen.pid));
-      line.key("created_by");
+      line.texts("first_stack", frames(s, seen.stack_first, seen.pid));
+      line.texts("second_stack", frames(s, seen.stack_second, seen.pid));
       auto found = creators_.find(seen.tid);
-      if (found == creators_.end())
-        line.null();
-      else
-        line.number(found->second.tid);
-      json_stack(
-          line, "creation_stack",
-          found == creators_.end() ? Frames() : frames(s, found->second.stack, found->second.pid));
-      line.end_object();
+      auto by = found == creators_.end() ? deadlock_creator{} : found->second;
+      line.number_if(found != creators_.end(), "created_by", by.tid);
+      line.texts("creation_stack", frames(s, by.stack, by.pid)).end_object();
     }
     line.end_array();
     s.out.line(line.finish());
@@ -234,7 +207,7 @@ class DeadlockReporter : public Reporter {
     for (auto* o : cycle) {
       auto& seen = o->seen;
       s.out.line(fmt::format("{},{},{},{},{},M{},{},M{},{},{},{},{}", iso_time(looked_ns_), number_,
-                             seen.pid, seen.tid, csv_field(comm_of(seen.comm)), o->first,
+                             seen.pid, seen.tid, csv_field(text_in(seen.comm)), o->first,
                              graph_.mutex(o->first).address, o->second,
                              graph_.mutex(o->second).address, (seen.flags & DEADLOCK_TIMED) != 0,
                              csv_field(folded(frames(s, seen.stack_first, seen.pid))),

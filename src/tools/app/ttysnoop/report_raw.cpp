@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <iterator>
-
 #include "app/ttysnoop.h"
 #include "coretap/clock.hpp"
 #include "coretap/json.hpp"
@@ -17,12 +15,6 @@ namespace coretap {
 namespace {
 
 constexpr std::string_view kHomeAndClear = "\033[H\033[2J";
-
-std::string hexadecimal(std::string_view bytes) {
-  std::string text;
-  for (unsigned char byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", byte);
-  return text;
-}
 
 class RawReporter : public Reporter {
  public:

@@ -228,7 +228,7 @@ Result<void> parse_specs(Config& config) {
   }
   constexpr std::size_t kMostWords = 64;
   if (specs.all.size() <= kMostWords) return {};
-  return Error{"too many specifications", {}, fmt::format("name {} at most", kMostWords), kUsage};
+  return usage("too many specifications", fmt::format("name {} at most", kMostWords));
 }
 
 namespace {

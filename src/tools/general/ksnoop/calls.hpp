@@ -55,7 +55,6 @@ class Calls {
 /// Stored in the configuration (Config::own); the plan, and with it the code, may be made again.
 struct Held {
   std::shared_ptr<Calls> calls = std::make_shared<Calls>();
-  bool info = false;  ///< print declarations only
 };
 
 /// The targets of all words: for a call with a return, its entry and its return.

@@ -1,7 +1,8 @@
 #include "tools/memory/extfrag/buddyinfo.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "coretap/parse.hpp"
 
 namespace coretap {
 
@@ -13,20 +14,17 @@ constexpr std::size_t kMostOrders = 64;  // limit of a shift
 
 std::optional<std::vector<FreeBlocks>> parse_buddyinfo(std::string_view text) {
   std::vector<FreeBlocks> all;
-  for (std::size_t at = 0; at < text.size();) {
-    auto line = text.substr(at, text.find('\n', at) - at);
-    at += line.size() + 1;
+  while (!text.empty()) {
+    auto line = take_until(text, '\n');
     auto name = take_zone(line);
     if (!name) return std::nullopt;
     FreeBlocks zone{std::move(*name), {}};
     while (true) {
       line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
       if (line.empty()) break;
-      __u64 blocks = 0;
-      auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), blocks);
-      line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-      if (error != std::errc{} || (!line.empty() && line.front() != ' ')) return std::nullopt;
-      zone.blocks.push_back(blocks);
+      auto blocks = parse_unsigned(take_until(line, ' '));
+      if (!blocks) return std::nullopt;
+      zone.blocks.push_back(*blocks);
     }
     auto orders = zone.blocks.size();
     if (!orders || orders > kMostOrders || (!all.empty() && orders != all[0].blocks.size()))

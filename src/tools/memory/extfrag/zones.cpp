@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 
 namespace coretap {
@@ -25,20 +25,10 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-template <class Number>
-std::optional<Number> take_number(std::string_view& text) {
-  Number value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
 /// Parses a number that is the whole rest of a line.
 std::optional<std::uint64_t> last_number(std::string_view text) {
   skip_spaces(text);
-  auto value = take_number<std::uint64_t>(text);
-  return text.empty() ? value : std::nullopt;
+  return parse_unsigned(text);
 }
 
 }  // namespace
@@ -47,23 +37,22 @@ std::optional<ZoneName> take_zone(std::string_view& line) {
   auto rest = line;
   if (!take(rest, "Node ")) return std::nullopt;
   skip_spaces(rest);
-  auto node = take_number<std::uint32_t>(rest);
-  if (!node || !take(rest, ", zone ")) return std::nullopt;
+  auto node = parse_unsigned(take_until(rest, ','));
+  if (!node || *node > UINT32_MAX || !take(rest, " zone ")) return std::nullopt;
   skip_spaces(rest);
   std::string name(rest.substr(0, rest.find(' ')));
   if (name.empty()) return std::nullopt;
   rest.remove_prefix(name.size());
   line = rest;
-  return ZoneName{*node, std::move(name)};
+  return ZoneName{static_cast<std::uint32_t>(*node), std::move(name)};
 }
 
 std::optional<std::vector<Zone>> parse_zoneinfo(std::string_view text) {
   std::vector<Zone> all;
   std::optional<Zone> zone;
   std::uint64_t spanned = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    auto line = text.substr(at, text.find('\n', at) - at);
-    at += line.size() + 1;
+  while (!text.empty()) {
+    auto line = take_until(text, '\n');
     if (line.starts_with("Node ")) {
       auto name = take_zone(line);
       if (!name || !line.empty()) return std::nullopt;

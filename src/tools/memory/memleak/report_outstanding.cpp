@@ -44,8 +44,6 @@ struct Totals {
 /// Shows the largest stacks of each interval, in ascending order.
 class OutstandingReporter : public Reporter {
  public:
-  explicit OutstandingReporter(const OutstandingReport& report) : report_(report) {}
-
   void configure(Session& s) override {
     if (s.config.given("show-allocs")) s.names.ask_hidden();
     auto& c = s.config;
@@ -139,7 +137,7 @@ class OutstandingReporter : public Reporter {
   }
 
   Result<void> finish(Session& s) override {
-    return files_.finish(s, by_count_ ? "allocations" : report_.value_title);
+    return files_.finish(s, by_count_ ? "allocations" : "bytes outstanding");
   }
   bool keeps_file() const override { return files_.keeps_file(); }
 
@@ -153,22 +151,14 @@ class OutstandingReporter : public Reporter {
     s.exporter->set_totals(s, &totals);
   }
 
+  /// Removes entries for which `visit` is false.
   template <class Key, class Value, class Visit>
-  static std::vector<Key> visit(Session& s, std::string_view map, Visit visit) {
+  static void visit(Session& s, std::string_view map, Visit visit) {
     std::vector<Key> unwanted;
-    s.source->each_entry(map, [&](const char* k, std::string_view v) {
-      Key key;
-      Value value;
-      memcpy(&key, k, sizeof key);
-      memcpy(&value, v.data(), sizeof value);
+    s.source->each_typed_entry<Key, Value>(map, [&](auto& key, auto& value) {
       if (!visit(key, value)) unwanted.push_back(key);
     });
-    return unwanted;
-  }
-
-  template <class Key>
-  static void drop(Session& s, std::string_view map, const std::vector<Key>& keys) {
-    for (auto& key : keys) s.source->erase(map, &key);
+    for (auto& key : unwanted) s.source->erase(map, &key);
   }
 
   std::vector<OutstandingRow> read(Session& s, std::uint64_t now) {
@@ -177,22 +167,18 @@ class OutstandingReporter : public Reporter {
     tracker_.begin(
         {.until_ns = sums_ ? 0 : now - youngest, .blocks = s.config.given("show-allocs")});
     if (!sums_ || tracker_.owners_ended())
-      drop(s, kBlocks, visit<alloc_key, alloc_info>(s, kBlocks, [&](auto& key, auto& value) {
-             return tracker_.add(key, value);
-           }));
+      visit<alloc_key, alloc_info>(
+          s, kBlocks, [&](auto& key, auto& value) { return tracker_.add(key, value); });
     if (sums_)
-      drop(s, kSums, visit<alloc_site, alloc_sum>(s, kSums, [&](auto& site, auto& sum) {
-             return tracker_.add(site, sum);
-           }));
+      visit<alloc_site, alloc_sum>(s, kSums,
+                                   [&](auto& site, auto& sum) { return tracker_.add(site, sum); });
     return tracker_.finish();
   }
 
   void forget_notes(Session& s) {
     tracker_.begin_to_forget();
-    visit<alloc_key, alloc_info>(s, kBlocks, [&](auto& key, auto& value) {
-      tracker_.keep_notes_of(key, value);
-      return true;
-    });
+    s.source->each_typed_entry<alloc_key, alloc_info>(
+        kBlocks, [&](auto& key, auto& value) { tracker_.keep_notes_of(key, value); });
     tracker_.forget_notes();
   }
 
@@ -245,29 +231,17 @@ class OutstandingReporter : public Reporter {
 
   void json(Session& s, const OutstandingRow& r, const StackParty& p, std::uint64_t now) const {
     JsonLine line("stack", s.tool.name);
-    line.text("time", iso_time(now)).key("comm");
-    if (r.tgid) {
-      line.text(r.comm).number("pid", r.tgid);
-    } else {
-      line.null().key("pid").null();
-    }
+    line.text("time", iso_time(now));
+    line.text_if(r.tgid, "comm", r.comm).number_if(r.tgid, "pid", r.tgid);
     line.boolean("exited", r.exited).number("bytes", r.bytes * one_in_);
     line.number("count", r.count * one_in_).number("sample_rate", one_in_);
-    line.key("oldest_age_ns");
-    if (r.oldest_ns)
-      line.number(age(r.oldest_ns, now));
-    else
-      line.null();
+    line.number_if(r.oldest_ns, "oldest_age_ns", age(r.oldest_ns, now));
     line.number("newest_age_ns", age(r.newest_ns, now));
     json_frames(line, p);
     if (s.config.given("show-allocs")) {
       line.key("allocations").begin_array();
       for (auto& b : r.blocks) {
-        line.begin_object().key("address");
-        if (s.names.hides(b.address))
-          line.null();
-        else
-          line.number(b.address);
+        line.begin_object().number_if(!s.names.hides(b.address), "address", b.address);
         line.number("bytes", b.bytes).number("age_ns", age(b.time_ns, now)).end_object();
       }
       line.end_array();
@@ -283,7 +257,6 @@ class OutstandingReporter : public Reporter {
                            age(r.newest_ns, now), csv_field(layout_.folded({p}))));
   }
 
-  const OutstandingReport& report_;
   StackReport stacks_{};
   StackFiles files_;
   AllocationTracker tracker_;
@@ -309,11 +282,9 @@ void add(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
 
 class OutstandingKind : public ReportKind {
  public:
-  explicit OutstandingKind(OutstandingReport report) : report_(report) {}
-
   std::string_view name() const override { return "outstanding"; }
   std::unique_ptr<Reporter> reporter() const override {
-    return std::make_unique<OutstandingReporter>(report_);
+    return std::make_unique<OutstandingReporter>();
   }
   bool kernel_symbols() const override { return true; }
   MetricShape metrics(const Config&) const override {
@@ -370,15 +341,12 @@ class OutstandingKind : public ReportKind {
           "semicolons, and the sum.");
     StackFiles::manual(m);
   }
-
- private:
-  OutstandingReport report_;
 };
 
 }  // namespace
 
-std::shared_ptr<const ReportKind> make_kind(OutstandingReport report) {
-  return std::make_shared<OutstandingKind>(report);
+std::shared_ptr<const ReportKind> make_kind(OutstandingReport) {
+  return std::make_shared<OutstandingKind>();
 }
 
 }  // namespace coretap

@@ -6,6 +6,7 @@
 
 #include "coretap/parse.hpp"
 #include "coretap/syscalls.hpp"
+#include "coretap/tracepoint_format.hpp"
 #include "kernel/kernel.hpp"
 #include "syscall/traceloop.h"
 
@@ -55,20 +56,14 @@ bool CallArgument::is_text() const {
 
 CallArguments parse_call_format(std::string_view format) {
   CallArguments all;
-  while (!format.empty() && all.size() < CALL_ARGS) {
-    auto line = take_until(format, '\n');
-    constexpr std::string_view kField = "field:";
-    auto at = line.find(kField);
-    if (at == line.npos) continue;
-    line.remove_prefix(at + kField.size());
-    line = line.substr(0, line.find(';'));
-    auto space = line.rfind(' ');
-    if (space == line.npos) continue;
-    auto type = line.substr(0, space), name = line.substr(space + 1);
+  each_tracepoint_field(format, [&](const TracepointField& field) {
+    auto space = field.declaration.rfind(' ');
+    if (space == field.declaration.npos || all.size() == CALL_ARGS) return;
+    auto name = field.declaration.substr(space + 1);
     // The call number; newer kernels also add fields for the contents of strings.
-    if (name.starts_with("common_") || name.starts_with("__")) continue;
-    all.push_back({std::string(type), std::string(name)});
-  }
+    if (name.starts_with("common_") || name.starts_with("__")) return;
+    all.push_back({std::string(field.declaration.substr(0, space)), std::string(name)});
+  });
   return all;
 }
 

@@ -14,6 +14,7 @@
 #include "coretap/config.hpp"
 #include "coretap/errors.hpp"
 #include "coretap/flags.hpp"
+#include "coretap/quoted.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/syscalls.hpp"
 
@@ -23,19 +24,6 @@ namespace {
 
 constexpr std::uint64_t kLooksLikeAddress = 1ULL << 32;
 constexpr int kMostErrno = 4095;
-
-/// In C syntax, with any bytes.
-std::string quoted(const CallText& text) {
-  std::string out = "\"";
-  std::string_view rest = text.bytes;
-  std::string escaped;
-  for (char c : rest) {
-    if (c == '"' || c == '\\') escaped += '\\';
-    escaped += c;
-  }
-  append_printable(out, escaped);
-  return out + (text.cut ? "\"..." : "\"");
-}
 
 bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -125,7 +113,7 @@ std::string call_text(const CallRecord& record, const CallArguments* arguments) 
     if (i) text += ", ";
     if (arguments) text += (*arguments)[i].name + "=";
     if (auto& given = record.texts[i]; arguments && given && given->readable)
-      text += quoted(*given);
+      text += printable(quoted(given->bytes, '"')) + (given->cut ? "..." : "");
     else if (auto words = argument_words(name, i, values))
       text += *words;
     else

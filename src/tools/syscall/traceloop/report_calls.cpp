@@ -27,6 +27,8 @@ namespace coretap {
 namespace {
 
 constexpr double kPoll = 0.1;
+constexpr std::uint64_t kSlots = 8192;                  // per CPU; default of --size
+constexpr std::string_view kCallsUnderWay = "on_task";  // the iterator program
 
 struct Call {
   int cpu;  ///< -1: unknown
@@ -35,6 +37,9 @@ struct Call {
   std::uint64_t begin() const {
     return record.call.start_ns ? record.call.start_ns : record.call.end_ns;
   }
+  bool ended() const { return !record.unfinished(); }
+  bool timed() const { return ended() && !record.headless(); }
+  int error() const { return ended() ? result_error(record.call.result) : 0; }
 };
 
 /// "42:07.123456789"
@@ -62,10 +67,8 @@ std::vector<int> dump_signals(const Config& config) {
 /// Shows the calls in the recorders, sorted by their start.
 class CallReporter : public Reporter {
  public:
-  explicit CallReporter(const CallReport& report) : report_(report) {}
-
   void configure(Session& s) override {
-    slots_ = std::bit_ceil(static_cast<std::uint32_t>(s.config.number("size", report_.slots)));
+    slots_ = std::bit_ceil(static_cast<std::uint32_t>(s.config.number("size", kSlots)));
     cpus_ = static_cast<std::uint32_t>(possible_cpus());
     set_variable(s, "record_slots", slots_);
     set_variable(s, "record_cpus", cpus_);
@@ -79,15 +82,15 @@ class CallReporter : public Reporter {
     if (cgroups.empty() && !s.config.filters_tasks())
       set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
     tell_texts(s);
-    keeps_ = report_.keeps(s.config);
+    keeps_ = keeps_calls(s.config);
     signals_ = dump_signals(s.config);
   }
 
   Result<void> open(Session& s) override {
     sample_.reset();
-    reads_under_way_ = s.plan.has(report_.under_way);
+    reads_under_way_ = s.plan.has(kCallsUnderWay);
     if (reads_under_way_)
-      if (auto r = s.source->open_iterator(report_.under_way); !r) return r;
+      if (auto r = s.source->open_iterator(kCallsUnderWay); !r) return r;
     for (auto& [key, name] : names_)
       if (auto r = recorders_[key].open(s.map("recorders"), key, slots_, cpus_); !r) return r;
     return {};
@@ -190,7 +193,7 @@ class CallReporter : public Reporter {
     std::map<std::uint64_t, std::vector<Call>> all;
     if (!reads_under_way_) return all;
     record_slot slots[2];
-    auto read = s.source->pass(report_.under_way, sizeof slots);
+    auto read = s.source->pass(kCallsUnderWay, sizeof slots);
     if (!read) {
       s.note("calls that have not ended are not shown", read.error());
       return all;
@@ -216,16 +219,13 @@ class CallReporter : public Reporter {
     by_begin(calls);
     auto overwritten = count_overwritten(s, key, LEDGER_OVERWRITTEN);
     auto now = end ? end->head.time_ns : monotonic_ns();
-    std::string comm = end ? std::string(end->comm, strnlen(end->comm, COMM_LEN)) : "";
+    auto comm = end ? text_in(end->comm) : std::string();
     if (s.config.format == OutputFormat::json) {
       JsonLine line("dump", s.tool.name);
       line.text("time", iso_time(now)).number("monotonic_ns", now);
-      text_or_null(line, "cgroup", names_[key]);
-      line.text("reason", why);
-      if (end)
-        line.number("pid", end->tgid).text("comm", comm);
-      else
-        line.key("pid").null().key("comm").null();
+      cgroup(line, key);
+      line.text("reason", why).number_if(end, "pid", end ? end->tgid : 0);
+      line.text_if(end, "comm", comm);
       line.number("calls", calls.size()).number("overwritten", overwritten);
       s.out.line(line.finish());
     } else if (s.config.format == OutputFormat::text) {
@@ -239,12 +239,8 @@ class CallReporter : public Reporter {
     s.out.flush();
   }
 
-  static void text_or_null(JsonLine& line, std::string_view key, const std::string& text) {
-    line.key(key);
-    if (text.empty())
-      line.null();
-    else
-      line.text(text);
+  void cgroup(JsonLine& line, std::uint64_t key) {
+    line.text_if(!names_[key].empty(), "cgroup", names_[key]);
   }
 
   void line(Session& s, std::uint64_t key, const Call& c) {
@@ -255,10 +251,6 @@ class CallReporter : public Reporter {
       csv(s, key, c);
     else
       text(s, c);
-  }
-
-  static std::string name_of(const recorded_call& c) {
-    return {c.comm, strnlen(c.comm, sizeof c.comm)};
   }
 
   void text(Session& s, const Call& c) const {
@@ -275,7 +267,7 @@ class CallReporter : public Reporter {
       end = fmt::format(" = {} <{:.6f}>", result_text(call.result),
                         static_cast<double>(call.end_ns - call.start_ns) / 1e9);
     s.out.line(fmt::format("{} {} pid {}{} [{}] {}{}{}", since_start(s, c.begin()), cpu, call.tgid,
-                           thread, printable(name_of(call)), c.record.headless() ? "..." : "",
+                           thread, printable(text_in(call.comm)), c.record.headless() ? "..." : "",
                            words, end));
   }
 
@@ -283,13 +275,9 @@ class CallReporter : public Reporter {
     auto& call = c.record.call;
     JsonLine line("call", s.tool.name);
     line.text("time", iso_time(c.begin())).number("monotonic_ns", c.begin());
-    text_or_null(line, "cgroup", names_[key]);
-    line.key("cpu");
-    if (c.cpu < 0)
-      line.null();
-    else
-      line.integer(c.cpu);
-    line.number("pid", call.tgid).number("tid", call.tid).text("comm", name_of(call));
+    cgroup(line, key);
+    line.number_if(c.cpu >= 0, "cpu", static_cast<std::uint64_t>(c.cpu));
+    line.number("pid", call.tgid).number("tid", call.tid).text("comm", text_in(call.comm));
     line.text("syscall", syscall_name(call.index)).text("abi", syscall_abi(call.index));
     line.key("arguments").begin_object();
     auto* arguments = formats_.find(call.index);
@@ -304,36 +292,27 @@ class CallReporter : public Reporter {
         line.number(name, call.args[i]);
     }
     line.end_object();
-    bool ended = !c.record.unfinished(), timed = ended && !c.record.headless();
-    auto error = ended ? result_error(call.result) : 0;
     line.key("result");
-    if (ended)
+    if (c.ended())
       line.integer(call.result);
     else
       line.null();
-    text_or_null(line, "error", error ? error_name(error) : "");
-    line.key("latency_ns");
-    if (timed)
-      line.number(call.end_ns - call.start_ns);
-    else
-      line.null();
+    line.text_if(c.error(), "error", error_name(c.error()));
+    line.number_if(c.timed(), "latency_ns", call.end_ns - call.start_ns);
     s.out.line(line.finish());
   }
 
   void csv(Session& s, std::uint64_t key, const Call& c) {
     auto& call = c.record.call;
-    bool ended = !c.record.unfinished(), timed = ended && !c.record.headless();
-    auto error = ended ? result_error(call.result) : 0;
-    s.out.line(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", iso_time(c.begin()), c.begin(),
-                           csv_field(names_[key]), c.cpu < 0 ? "" : std::to_string(c.cpu),
-                           call.tgid, call.tid, csv_field(name_of(call)), syscall_name(call.index),
-                           syscall_abi(call.index),
-                           csv_field(call_text(c.record, formats_.find(call.index))),
-                           ended ? std::to_string(call.result) : "", error ? error_name(error) : "",
-                           timed ? std::to_string(call.end_ns - call.start_ns) : ""));
+    s.out.line(fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{}", iso_time(c.begin()), c.begin(),
+        csv_field(names_[key]), c.cpu < 0 ? "" : std::to_string(c.cpu), call.tgid, call.tid,
+        csv_field(text_in(call.comm)), syscall_name(call.index), syscall_abi(call.index),
+        csv_field(call_text(c.record, formats_.find(call.index))),
+        c.ended() ? std::to_string(call.result) : "", c.error() ? error_name(c.error()) : "",
+        c.timed() ? std::to_string(call.end_ns - call.start_ns) : ""));
   }
 
-  const CallReport& report_;
   CallFormats formats_;
   std::uint32_t slots_ = 0, cpus_ = 0;
   bool reads_under_way_ = false;  ///< reads calls in progress
@@ -347,12 +326,8 @@ class CallReporter : public Reporter {
 
 class CallKind : public ReportKind {
  public:
-  explicit CallKind(CallReport report) : report_(report) {}
-
   std::string_view name() const override { return "recorder"; }
-  std::unique_ptr<Reporter> reporter() const override {
-    return std::make_unique<CallReporter>(report_);
-  }
+  std::unique_ptr<Reporter> reporter() const override { return std::make_unique<CallReporter>(); }
   bool argument_names() const override { return true; }
   Result<void> look_up(Config& config) const override {
     return find_cgroups(config.own<CallSettings>().cgroups, config.given("recursive"));
@@ -414,15 +389,12 @@ class CallKind : public ReportKind {
         "The calls that a recorder holds follow a line ==> ... <== with the cgroup, the reason, "
         "the number of calls, and the number of older ones that were overwritten.");
   }
-
- private:
-  CallReport report_;
 };
 
 }  // namespace
 
-std::shared_ptr<const ReportKind> make_kind(CallReport report) {
-  return std::make_shared<CallKind>(report);
-}
+bool keeps_calls(const Config& config) { return config.holds("dump-on-exit|dump-signal|trigger"); }
+
+std::shared_ptr<const ReportKind> make_kind(CallReport) { return std::make_shared<CallKind>(); }
 
 }  // namespace coretap
