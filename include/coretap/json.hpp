@@ -30,29 +30,16 @@ class JsonLine {
   JsonLine& text_or_null(std::string_view k, std::string_view v) {
     return v.empty() ? key(k).null() : text(k, v);
   }
-  JsonLine& texts(const std::vector<std::string>& all) {
+  JsonLine& texts(const auto& all) {
     begin_array();
     for (auto& v : all) text(v);
     return end_array();
   }
-  JsonLine& texts(std::string_view k, const std::vector<std::string>& all) {
-    return key(k).texts(all);
-  }
+  JsonLine& texts(std::string_view k, const auto& all) { return key(k).texts(all); }
   JsonLine& text(std::string_view v) {
     auto json = json_string(v);
     writer_.RawValue(json.data(), json.size(), rapidjson::kStringType);
     return *this;
-  }
-  /// An array.
-  template <class Texts>
-  JsonLine& texts(std::string_view k, const Texts& all) {
-    key(k).begin_array();
-    for (auto& v : all) text(v);
-    return end_array();
-  }
-  /// Null if it is empty.
-  JsonLine& text_or_null(std::string_view k, std::string_view v) {
-    return v.empty() ? key(k).null() : text(k, v);
   }
   JsonLine& number(std::string_view k, std::uint64_t v) { return key(k).number(v); }
   JsonLine& number(std::uint64_t v) {
@@ -88,11 +75,6 @@ class JsonLine {
   }
   JsonLine& number_if(bool known, std::string_view k, std::uint64_t v) {
     return known ? number(k, v) : key(k).null();
-  }
-  JsonLine& texts(std::string_view k, const auto& all) {
-    key(k).begin_array();
-    for (auto& each : all) text(each);
-    return end_array();
   }
   JsonLine& begin_object() {
     writer_.StartObject();

@@ -17,7 +17,7 @@ using Line = Row<Key, file_counts>;
 namespace {
 
 std::string type(const Line& l) { return file_type(l.key.mode); }
-bool below_directory(const Line& l, const FieldContext& context) {
+bool is_below_directory(const Line& l, const FieldContext& context) {
   auto* path = context.row_text(l.key);
   return context.config->places.directory.empty() || (path && context.config->wants_path(*path));
 }
@@ -78,7 +78,7 @@ TOOL(filetop) {
               "bytes,reads,writes", 20)
               .counted_by(2)
               .sorted_also_by(words_of_peers_for_counts())
-              .only<Line, below_directory>()
+              .only<Line, is_below_directory>()
               .on_screen(),
       .announce = "Tracing reads and writes of files",
   };

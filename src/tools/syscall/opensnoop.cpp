@@ -43,7 +43,7 @@ Option flag_filter() {
 }
 
 std::int64_t descriptor(const Event& e) { return e.ret < 0 ? -1 : e.ret; }
-std::int64_t error_number(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
+std::int64_t errno_or_0(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
 
 Value argument(const Event& e) {
   if (!(e.what & OPENSNOOP_GIVEN)) return {};
@@ -146,7 +146,7 @@ TOOL(opensnoop) {
                derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
                                           "descriptor of the file; -1: none"),
                failure<&Event::ret>("error by name; null: it succeeded").with("json"),
-               derived<Event, error_number>("errno", "ERR", as::wide(as::small, 3),
+               derived<Event, errno_or_0>("errno", "ERR", as::wide(as::small, 3),
                                             "errno of the call; 0: it succeeded")
                    .in_text(),
                derived<Event, flags>("open_flags", "FLAGS", as::octal(8, -8), "flags of open(2)")

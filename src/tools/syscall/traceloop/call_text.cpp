@@ -14,7 +14,6 @@
 #include "coretap/config.hpp"
 #include "coretap/errors.hpp"
 #include "coretap/flags.hpp"
-#include "coretap/quoted.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/syscalls.hpp"
 
