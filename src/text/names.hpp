@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "coretap/fields.hpp"
 #include "coretap/errors.hpp"
+#include "coretap/fields.hpp"
 #include "coretap/result.hpp"
 #include "coretap/symbols.hpp"
 

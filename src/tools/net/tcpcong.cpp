@@ -27,6 +27,7 @@ std::vector<Field> state(std::string_view key, std::string_view title, std::stri
               .in_text()};
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): changed behind the cast
 void add_running(std::uint64_t* counters, std::uint64_t now_ns) {
   auto& t = *reinterpret_cast<Times*>(counters);
   if (t.state && t.state <= TCPCONG_STATES && now_ns > t.since)

@@ -147,7 +147,7 @@ TOOL(opensnoop) {
                                           "descriptor of the file; -1: none"),
                failure<&Event::ret>("error by name; null: it succeeded").with("json"),
                derived<Event, errno_or_0>("errno", "ERR", as::wide(as::small, 3),
-                                            "errno of the call; 0: it succeeded")
+                                          "errno of the call; 0: it succeeded")
                    .in_text(),
                derived<Event, flags>("open_flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
                    .or_null()
