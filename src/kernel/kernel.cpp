@@ -254,8 +254,11 @@ Result<std::uint32_t> probe_event_type(std::string_view kind) {
   const auto path = fmt::format("/sys/bus/event_source/devices/{}/type", kind);
   errno = 0;
   if (auto type = read_number(path)) return static_cast<std::uint32_t>(*type);
-  if (errno && errno != ENOENT)
-    return Error{{}, fmt::format("cannot read {}: {}", path, strerror(errno))};
+  if (errno && errno != ENOENT) {
+    auto failed = system_error({}, errno);
+    failed.why = fmt::format("cannot read {}: {}", path, failed.why);
+    return failed;
+  }
   return Error{{},
                fmt::format("this kernel has no {}s ({})", kind,
                            kind == "uprobe" ? "CONFIG_UPROBE_EVENTS" : "CONFIG_KPROBES"),
