@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
       write(directory / "golden" / path, content);
     for (auto& [path, content] : coretap::man_pages(argc == 3 ? argv[2] : ""))
       write(directory / "man" / path, content);
-    write(directory / "tools-table.md", coretap::readme_tool_table());
+    write(directory / "tools-table.md", coretap::tool_table());
     write(directory / "rules.yml", coretap::metrics::rules());
   } catch (const std::exception& e) {
     fmt::print(stderr, "coretap-docs: {}\n", e.what());

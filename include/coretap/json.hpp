@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +26,6 @@ class JsonLine {
     return *this;
   }
   JsonLine& text(std::string_view k, std::string_view v) { return key(k).text(v); }
-  JsonLine& text_or_null(std::string_view k, std::string_view v) {
-    return v.empty() ? key(k).null() : text(k, v);
-  }
   JsonLine& texts(const auto& all) {
     begin_array();
     for (auto& v : all) text(v);
@@ -45,9 +41,6 @@ class JsonLine {
   JsonLine& number(std::uint64_t v) {
     writer_.Uint64(v);
     return *this;
-  }
-  JsonLine& number_or_null(std::string_view k, std::optional<std::uint64_t> v) {
-    return v ? number(k, *v) : key(k).null();
   }
   JsonLine& integer(std::int64_t v) {
     writer_.Int64(v);

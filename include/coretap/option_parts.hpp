@@ -38,7 +38,7 @@ Result<void> store(const Result<T>& from, To& to) {
 
 /// Marks an option as the same in every tool that has it.
 Option same_everywhere(Option option);
-/// Text, stored where `place` says. `needs`: "a file", if empty text is refused.
+/// free_text that is the same in every tool.
 Option text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
             std::string_view needs, std::function<std::string&(Config&)> place = {},
             Complete complete = Complete::nothing);

@@ -132,9 +132,11 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::function<Result<void>(Config&, std::string_view)> apply,
              Complete complete = Complete::nothing);
-/// Any text (Config::text); if it may not be empty, `needs`: "a file", for the error.
+/// Any text (Config::text), also stored where `place` says; if it may not be empty, `needs`:
+/// "a file", for the error.
 Option free_text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-                 Complete complete = Complete::nothing, std::string_view needs = {});
+                 Complete complete = Complete::nothing, std::string_view needs = {},
+                 std::function<std::string&(Config&)> place = {});
 /// An address in hexadecimal, with or without 0x. `hint`: where to find it.
 Option hex_address(char letter, std::string_view name, std::string_view metavar,
                    std::string_view doc, std::string_view hint, Setting target);
@@ -142,7 +144,7 @@ Option hex_address(char letter, std::string_view name, std::string_view metavar,
 /// `what`: "ports", for the error.
 Option comma_list(char letter, std::string_view name, std::string_view metavar,
                   std::string_view doc, std::function<bool(Config&, std::string_view)> take,
-                  std::string what, std::string hint);
+                  const std::string& what, const std::string& hint);
 
 /// A word that an option takes.
 struct Choice {
@@ -152,7 +154,7 @@ struct Choice {
 };
 /// One of these words, which `take` stores.
 Option choice(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-              std::vector<Choice> words, void (*take)(Config&, std::uint64_t number));
+              const std::vector<Choice>& words, void (*take)(Config&, std::uint64_t number));
 
 /// An option whose values come from a closed list, for completion.
 Option one_of(Option option, std::function<std::vector<Completion>()> words);

@@ -51,12 +51,14 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
 }
 
 Option free_text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-                 Complete complete, std::string_view needs) {
+                 Complete complete, std::string_view needs,
+                 std::function<std::string&(Config&)> place) {
   return value(
       letter, name, metavar, doc,
-      [=](Config&, std::string_view text) -> Result<void> {
+      [name, needs, place = std::move(place)](Config& c, std::string_view text) -> Result<void> {
         if (text.empty() && !needs.empty())
           return usage(fmt::format("--{}: needs {}", name, needs));
+        if (place) place(c) = text;
         return {};
       },
       complete);
@@ -64,14 +66,7 @@ Option free_text(char letter, std::string_view name, std::string_view metavar, s
 
 Option text(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
             std::string_view needs, std::function<std::string&(Config&)> place, Complete complete) {
-  auto option = same_everywhere(free_text(letter, name, metavar, doc, complete, needs));
-  if (!place) return option;
-  option.apply = [place, check = option.apply](Config& c, std::string_view text) -> Result<void> {
-    if (auto r = check(c, text); !r) return r;
-    place(c) = text;
-    return {};
-  };
-  return option;
+  return same_everywhere(free_text(letter, name, metavar, doc, complete, needs, std::move(place)));
 }
 
 Option hex_address(char letter, std::string_view name, std::string_view metavar,
@@ -89,7 +84,7 @@ Option hex_address(char letter, std::string_view name, std::string_view metavar,
 
 Option comma_list(char letter, std::string_view name, std::string_view metavar,
                   std::string_view doc, std::function<bool(Config&, std::string_view)> take,
-                  std::string what, std::string hint) {
+                  const std::string& what, const std::string& hint) {
   return value(letter, name, metavar, doc,
                [=](Config& c, std::string_view text) -> Result<void> {
                  if (take_parts(text, [&](auto part) { return take(c, part); })) return {};
@@ -100,9 +95,10 @@ Option comma_list(char letter, std::string_view name, std::string_view metavar,
 }
 
 Option choice(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-              std::vector<Choice> words, void (*take)(Config&, std::uint64_t number)) {
+              const std::vector<Choice>& words, void (*take)(Config&, std::uint64_t number)) {
   auto completions = [words] {
     std::vector<Completion> all;
+    all.reserve(words.size());
     for (auto& w : words) all.push_back({std::string(w.word), std::string(w.doc)});
     return all;
   };

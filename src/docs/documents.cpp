@@ -11,7 +11,7 @@ std::map<std::string, std::string> golden_documents() {
   return {{"keys.txt", keys_of_all()}, {"metrics.txt", metrics::series_of_all()}};
 }
 
-std::string readme_tool_table() {
+std::string tool_table() {
   std::string text = "| Tool | Subsystem | What it shows |\n| --- | --- | --- |\n";
   for (auto& entry : registry()) {
     auto tool = build(entry);

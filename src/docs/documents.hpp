@@ -13,7 +13,7 @@ std::map<std::string, std::string> golden_documents();
 /// without descriptions.
 std::string keys_of_all();
 
-/// The table of tools in README.md.
-std::string readme_tool_table();
+/// The table of tools in docs/tools.md.
+std::string tool_table();
 
 }  // namespace coretap

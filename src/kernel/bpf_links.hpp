@@ -27,10 +27,6 @@ struct UprobeMulti {
 
 /// BPF_PERF_EVENT (b89fbfbb854c in 5.15).
 inline constexpr auto kPerfEventAttach = static_cast<bpf_attach_type>(41);
-struct PerfEventLink {
-  std::uint32_t program, event, attach_type, link_flags;
-  std::uint64_t cookie;
-};
 
 /// bpf_attr's raw_tracepoint; the cookie exists since 6.10 (68ca5d4eebb8).
 struct RawTracepoint {

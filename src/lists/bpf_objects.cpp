@@ -390,10 +390,9 @@ void print_object(Sink& out, bool json, bool measured, const BpfHolder* holder, 
         .number("value_bytes", d.value_bytes)
         .number("max_entries", d.entries);
   if (object.kind == BpfKind::prog) {
-    using Number = std::optional<std::uint64_t>;
-    line.number_or_null("runs", runs ? Number(d.runs) : Number());
-    line.number_or_null("run_time_ns", runs ? Number(d.run_time_ns) : Number());
-    line.number_or_null("average_ns", d.runs ? Number(d.run_time_ns / d.runs) : Number());
+    line.number_if(runs, "runs", d.runs);
+    line.number_if(runs, "run_time_ns", d.run_time_ns);
+    line.number_if(d.runs, "average_ns", d.run_time_ns / std::max<std::uint64_t>(d.runs, 1));
     line.number("recursion_misses", d.missed);
   }
   out.line(line.finish());

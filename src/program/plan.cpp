@@ -365,13 +365,14 @@ std::vector<std::string> explain_json(const Plan& plan, std::string_view tool) {
   for (auto& h : plan.hooks) {
     JsonLine line;
     line.text("type", "hook").text("tool", tool).text("hook", h.hook->name);
-    line.boolean("wanted", h.wanted).text_or_null("without", h.hook->optional);
+    line.boolean("wanted", h.wanted)
+        .text_if(!h.hook->optional.empty(), "without", h.hook->optional);
     line.key("candidates").begin_array();
     for (auto& w : h.candidates)
       line.begin_object()
           .texts("attach_points", w.targets)
           .boolean("used", &w == h.used())
-          .text_or_null("refused", w.rejected_because)
+          .text_if(!w.rejected_because.empty(), "refused", w.rejected_because)
           .texts("places", place_words(w))
           .end_object();
     line.end_array();

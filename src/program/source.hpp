@@ -28,7 +28,7 @@ struct CounterShape {
   bool owned = false;          ///< keys end with an owner: CPUs do not cache such rows
   std::vector<std::size_t> largest = {};  ///< offsets of struct extreme in the value
   /// LiveReport::running.
-  void (*running)(std::uint64_t* counters, std::uint64_t now_ns) = nullptr;
+  void (*running)(void* counters, std::uint64_t now_ns) = nullptr;
 };
 
 /// The counters of one aggregate.

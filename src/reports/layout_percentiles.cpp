@@ -121,8 +121,7 @@ class PercentileLayout : public AggregateLayout {
     auto value = percentile_columns(report_.scale)[1].name;
     for (auto percent : percents_) {
       line.begin_object().key("percent").real(percent);
-      line.number_or_null(
-          value, counts.empty() ? std::nullopt : std::optional(fine_percentile(counts, percent)));
+      line.number_if(!counts.empty(), value, counts.empty() ? 0 : fine_percentile(counts, percent));
       line.end_object();
     }
     line.end_array();

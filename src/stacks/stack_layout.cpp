@@ -1,7 +1,6 @@
 #include "stacks/stack_layout.hpp"
 
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,9 +33,8 @@ std::string_view context(std::uint32_t state) {
 
 /// Null if only a name is known, or for a context other than a task.
 void json_ids(JsonLine& line, const stack_party& who) {
-  using Id = std::optional<std::uint64_t>;
-  line.number_or_null("pid", who.tid ? Id(who.tgid) : Id());
-  line.number_or_null("tid", who.tid ? Id(who.tid) : Id());
+  line.number_if(who.tid, "pid", who.tgid);
+  line.number_if(who.tid, "tid", who.tid);
 }
 
 /// "    waker:           bash 1234"
@@ -57,7 +55,7 @@ std::string stack_marks(std::string_view cut, std::uint32_t guessed) {
 
 void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
                      std::uint32_t guessed) {
-  line.texts("user_stack", frames).text_or_null("user_stack_truncated", cut);
+  line.texts("user_stack", frames).text_if(!cut.empty(), "user_stack_truncated", cut);
   line.number("user_stack_guessed", guessed);
 }
 

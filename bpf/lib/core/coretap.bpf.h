@@ -81,7 +81,7 @@ inline_ void *cpu_slot(void *map)
 	return bpf_map_lookup_elem(map, &cpu);
 }
 
-/* A map of this kind (HASH, LRU_HASH, ARRAY); the loader sets the size of most that have 1. */
+/* A map of this kind (HASH, LRU_HASH, ARRAY); 1 entry: the loader may set the size. */
 #define MAP(kind, name, entries, key_type, value_type) \
 	struct {                                       \
 		__uint(type, BPF_MAP_TYPE_##kind);     \

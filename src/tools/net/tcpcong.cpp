@@ -27,9 +27,7 @@ std::vector<Field> state(std::string_view key, std::string_view title, std::stri
               .in_text()};
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): changed behind the cast
-void add_running(std::uint64_t* counters, std::uint64_t now_ns) {
-  auto& t = *reinterpret_cast<Times*>(counters);
+void add_running(Times& t, std::uint64_t now_ns) {
   if (t.state && t.state <= TCPCONG_STATES && now_ns > t.since)
     t.ns[t.state - 1] += now_ns - t.since;
   t.since = t.state = 0;
@@ -110,7 +108,7 @@ TOOL(tcpcong) {
                   "changes")
                   .without_owner("rows are connections; tcpstates shows their owners")
                   .timed_with("timestamp"),
-              add_running},
+              of_counters<Times, add_running>},
       .other_reports = {{"dist",
                          histogram<Key>(
                              "durations", "times in one state",

@@ -34,9 +34,7 @@ std::uint64_t tcp_counter(std::string_view text, std::string_view title) {
   return 0;
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): changed behind the cast
-void read_refused(std::uint64_t* counters) {
-  auto& r = *reinterpret_cast<Refused*>(counters);
+void read_refused(Refused& r) {
   auto text = read_file("/proc/thread-self/net/netstat").value_or("");
   r = {tcp_counter(text, "ListenOverflows"), tcp_counter(text, "ListenDrops")};
 }
@@ -106,7 +104,7 @@ TOOL(tcpsynbl) {
                                                  field<&Refused::drops>(
                                                      "listen_drops", "DROPS", as::number,
                                                      "everything that listening sockets dropped")}),
-                           .read_totals = read_refused},
+                           .read_totals = of_counters<Refused, read_refused>},
       .announce = "Tracing the accept queues of listening sockets",
   };
 }
