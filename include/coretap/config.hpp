@@ -74,6 +74,8 @@ class Config {
   std::vector<std::string> command;  ///< to run and trace
   Sampling sampling;                 ///< of perf events, overrides their hooks' defaults
   std::vector<std::string> notes;    ///< messages to print before tracing begins
+  /// Arguments that select data, with defaults: "MIN_US 10000".
+  std::vector<std::string> arguments;
 
   /// The tasks to trace, without those of not_...; what is empty selects all.
   struct Tasks {

@@ -72,7 +72,8 @@ struct Option {
   std::string_view doc;      ///< no full stop
   /// Stores the value ("" for a flag) in the configuration.
   std::function<Result<void>(Config&, std::string_view)> apply;
-  std::string_view alias = {};  ///< another long name in similar tools, accepted silently
+  /// Other long names in similar tools, separated by commas: accepted silently.
+  std::string_view alias = {};
   Complete complete = Complete::nothing;
   bool shared = false;   ///< the same in every tool that has it
   bool adds_up = false;  ///< a list: if given twice, both apply
@@ -84,9 +85,23 @@ struct Option {
   std::string_view belongs_to = {};
   /// Rejects values that a similar tool's option of this letter uses with another meaning.
   std::function<Result<void>(std::string_view)> by_letter = {};
+  char alias_letter = 0;            ///< another letter in similar tools, accepted silently; 0: none
+  std::string_view otherwise = {};  ///< a word for the value if it is omitted; empty: it may not be
+
+  bool value_may_be_omitted() const { return !optional_suffix.empty() || !otherwise.empty(); }
+  /// The long name, and others in similar tools.
+  std::vector<std::string_view> names() const;
 
   Option also(std::string_view theirs) && {
     alias = theirs;
+    return std::move(*this);
+  }
+  Option also(char theirs) && {
+    alias_letter = theirs;
+    return std::move(*this);
+  }
+  Option omitted_as(std::string_view word) && {
+    otherwise = word;
     return std::move(*this);
   }
   Option adding_up() && {
@@ -100,6 +115,15 @@ struct Elsewhere {
   char letter;            ///< 0: none
   std::string_view name;  ///< long name; empty: none
   std::string_view instead;
+};
+
+/// A name of an option that means something else in bcc or libbpf-tools. It is accepted, and the
+/// note is printed before tracing; other names of the option have no note.
+struct OtherMeaning {
+  char letter;                   ///< 0: none
+  std::string_view name;         ///< long name; empty: none
+  std::string_view note;         ///< the meaning here, the one there, and the name that has no note
+  std::string_view unless = {};  ///< an option that makes it unambiguous, too
 };
 
 /// A word on the command line without a dash, declared like an option.
@@ -168,7 +192,7 @@ std::vector<Option> belonging_to(std::string_view condition, std::vector<Option>
 
 /// Options with the same meaning in every tool that has them.
 namespace shared {
-Option pid();
+Option pid(char letter = 'p');
 Option tid(char letter = 't');
 Option uid(char letter = 'u');
 Option comm(char letter = 0);
@@ -234,6 +258,7 @@ Option overall();
 /// Display of a report that redraws itself on a terminal: -C -r -s.
 std::vector<Option> screen();
 Option csv(char letter = 0);
+Option output_format();           ///< every tool has it
 Option command(char letter = 0);  ///< one string instead of -- COMMAND
 Option ipv4();
 Option ipv6();
@@ -314,7 +339,8 @@ Result<void> check_off_cpu(const Config& config);
 
 /// INTERVAL and COUNT. `otherwise`: default INTERVAL in seconds; 0: one report at the end.
 std::vector<Positional> interval_count(double otherwise = 0);
-Positional duration_argument();
+/// DURATION; `otherwise` is the default.
+Positional duration_argument(std::string_view otherwise = {});
 /// Words for targets; `otherwise` is the default.
 Positional target_arguments(std::string_view otherwise = {}, std::string_view metavar = {},
                             std::string_view doc = {});

@@ -328,6 +328,7 @@ struct TimeColumn {
   std::string_view title = "TIME(s)";
   int width = 14;
   std::string_view when = "timestamp";
+  std::string_view unless = {};  ///< not with this option
 };
 
 /// One line per record from the ring buffer (bpf/lib/core/emit.bpf.h). Records start with struct

@@ -95,6 +95,7 @@ struct Tool {
   KernelObject object;
   std::vector<Positional> positionals;
   std::vector<Option> options;
+  std::vector<OtherMeaning> other_meanings = {};
   std::vector<Elsewhere> elsewhere;  ///< options of bcc or libbpf-tools that this tool rejects
   std::vector<Hook> hooks;
   std::vector<MapSize> maps;  ///< in addition to those that the library knows

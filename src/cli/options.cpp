@@ -121,6 +121,12 @@ Option choice(char letter, std::string_view name, std::string_view metavar, std:
                 completions);
 }
 
+std::vector<std::string_view> Option::names() const {
+  std::vector<std::string_view> all = {name};
+  for (auto rest = alias; !rest.empty();) all.push_back(take_until(rest, ','));
+  return all;
+}
+
 Option one_of(Option option, std::function<std::vector<Completion>()> words) {
   option.words = std::move(words);
   return option;
@@ -131,6 +137,28 @@ std::vector<Option> belonging_to(std::string_view condition, std::vector<Option>
   return options;
 }
 
+namespace {
+
+/// A number of units; of units from a thousand on it may have up to nine decimal places.
+Result<std::uint64_t> take_units(std::string_view of, std::string_view text, Range range,
+                                 std::uint64_t unit) {
+  auto whole = text.substr(0, text.find('.'));
+  auto decimals = text.substr(std::min(text.size(), whole.size() + 1));
+  auto n = parse_unsigned(whole), rest = parse_unsigned(decimals);
+  if (unit < 1000 || !n || *n >= range.most || !rest || decimals.size() > 9) {
+    auto whole_number = take_number(of, text, range.least, range.most, parse_unsigned);
+    if (!whole_number) return whole_number.error();
+    return *whole_number * unit;
+  }
+  std::uint64_t scale = 1;
+  for (std::size_t i = 0; i < decimals.size(); i++) scale *= 10;
+  return *n * unit +
+         static_cast<std::uint64_t>(static_cast<double>(*rest) / static_cast<double>(scale) *
+                                    static_cast<double>(unit));
+}
+
+}  // namespace
+
 Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
               Setting target, std::uint64_t unit, Setting present) {
   return number(letter, name, metavar, doc, Range{}, target, unit, present);
@@ -140,9 +168,9 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
               Range range, Setting target, std::uint64_t unit, Setting present) {
   range.most = std::min(range.most, most_of(target, unit));
   return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-    auto n = take_number(fmt::format("--{}", name), text, range.least, range.most, parse_unsigned);
+    auto n = take_units(fmt::format("--{}", name), text, range, unit);
     if (!n) return n.error();
-    c.set(target, *n * unit);
+    c.set(target, *n);
     c.set(present, 1);
     return {};
   });
@@ -176,9 +204,9 @@ Positional shared::threshold(std::string_view metavar, std::uint64_t unit, std::
       .metavar = metavar,
       .doc = otherwise.empty() ? std::string(doc) : fmt::format("{} (default: {})", doc, otherwise),
       .apply = [=](Config& c, std::string_view text) -> Result<void> {
-        auto n = take_number(metavar, text, 0, most_of(target, unit), parse_unsigned);
+        auto n = take_units(metavar, text, {0, most_of(target, unit)}, unit);
         if (!n) return n.error();
-        c.set(target, *n * unit);
+        c.set(target, *n);
         return {};
       },
       .otherwise = std::string(otherwise)};

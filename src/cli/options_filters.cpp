@@ -44,7 +44,7 @@ Option ids(char letter, std::string_view name, std::string_view doc,
 }
 }  // namespace
 
-Option pid() { return ids('p', "pid", "only these processes", &Config::Tasks::pids); }
+Option pid(char letter) { return ids(letter, "pid", "only these processes", &Config::Tasks::pids); }
 Option not_pid() { return ids(0, "not-pid", "exclude these processes", &Config::Tasks::not_pids); }
 Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::Tasks::tids); }
 

@@ -140,7 +140,7 @@ Option overall() {
 std::vector<Option> screen() {
   return {
       same_everywhere(flag('C', "noclear", "print reports one after another, not over each other")),
-      top('r').also("maxrows"), sort()};
+      top('r').also("maxrows,rows"), sort()};
 }
 
 Option heatmap() {
@@ -158,6 +158,13 @@ Option heatmap() {
   return o;
 }
 
+Option output_format() {
+  return same_everywhere(
+      choice(0, "output-format", "FORMAT", "text, json (as --json does) or csv (as --csv does)",
+             {{"text"}, {"json", 1}, {"csv", 2}}, [](Config& c, std::uint64_t n) {
+               if (n) c.give(n == 1 ? "json" : "csv", {});
+             }));
+}
 Option csv(char letter) {
   return same_everywhere(flag(letter, "csv", "comma-separated values with a header line"));
 }

@@ -53,11 +53,14 @@ std::vector<Positional> interval_count(double otherwise) {
   return {interval, count};
 }
 
-Positional duration_argument() {
+Positional duration_argument(std::string_view otherwise) {
   return {.metavar = "DURATION",
-          .doc = "seconds to trace (or 100ms, 2m, 1h); without it until Ctrl-C",
+          .doc = otherwise.empty()
+                     ? "seconds to trace (or 100ms, 2m, 1h); without it until Ctrl-C"
+                     : fmt::format("seconds to trace, or 100ms, 2m, 1h (default: {})", otherwise),
           .apply = taking("DURATION", &Schedule::duration),
-          .option = "duration"};
+          .option = "duration",
+          .otherwise = std::string(otherwise)};
 }
 
 }  // namespace coretap::shared

@@ -103,7 +103,7 @@ std::vector<Option> common_options(const Tool& tool) {
   add_if(adds_up_by_keys, {by()});
   add({duration(), output()});
   add(output_files());
-  add({color(), simple('j', "json", "one JSON object per line"), csv(),
+  add({color(), simple('j', "json", "one JSON object per line"), csv(), output_format(),
        simple(0, "strict", "exit with status 4 if data was lost"),
        simple(0, "exit-status", "with -- COMMAND: exit with its exit status")});
   add_if([](auto& kind) { return !kind.ring_doc().empty(); },
@@ -122,6 +122,11 @@ Error refused_elsewhere(std::string_view typed, const Elsewhere& option) {
                std::string(option.instead));
 }
 
+/// Neither times nor targets, which a run announces in other words.
+bool selects(const Positional& p) {
+  return !p.repeats() && p.option != "interval" && p.option != "duration" && p.metavar != "COUNT";
+}
+
 Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std::string>& words) {
   auto see = fmt::format("see {} --help", command_of(tool.name));
   auto word = words.begin();
@@ -130,12 +135,14 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
       if (p.needed()) return usage(fmt::format("{} is missing", p.metavar), see);
       if (p.otherwise.empty() || c.given(p.option)) continue;
       if (auto r = p.apply(c, p.otherwise); !r) return r;
+      if (selects(p)) c.arguments.push_back(fmt::format("{} {}", p.metavar, p.otherwise));
       continue;
     }
     if (!p.option.empty() && c.given(p.option))
       return usage(
           fmt::format("{} '{}' and --{} cannot be used together", p.metavar, *word, p.option),
           "both set the same value: give only one of them");
+    if (selects(p)) c.arguments.push_back(fmt::format("{} {}", p.metavar, *word));
     do {
       auto r = p.apply(c, *word++);
       if (!r) return r;
@@ -156,8 +163,7 @@ Error refused_option(std::string see, const std::vector<Option>& options, std::s
   std::vector<std::string_view> known;
   std::vector<std::string> begun;
   for (auto& o : options)
-    for (auto name : {o.name, o.alias}) {
-      if (name.empty()) continue;
+    for (auto name : o.names()) {
       known.push_back(name);
       if (name.starts_with(word)) begun.push_back(fmt::format("--{}", name));
     }
@@ -190,10 +196,15 @@ std::vector<Option> all_options(const Tool& tool) {
   auto all = tool.options;
   for (auto& o : common_options(tool)) {
     // The tool's definition of a common option (another letter) takes precedence.
-    auto same_name = [&](auto& own) { return own.name == o.name; };
+    auto same_name = [&](auto& own) { return std::ranges::count(own.names(), o.name) > 0; };
+    auto refused = [&](auto& other) { return other.name == o.name; };
+    if (std::ranges::any_of(tool.options, same_name) ||
+        std::ranges::any_of(tool.elsewhere, refused))
+      continue;
     auto same_letter = [&](auto& own) { return own.letter == o.letter; };
-    if (std::ranges::any_of(tool.options, same_name)) continue;
+    auto other_letter = [&](auto& own) { return own.alias_letter == o.letter; };
     if (std::ranges::any_of(tool.options, same_letter) ||
+        std::ranges::any_of(tool.options, other_letter) ||
         std::ranges::any_of(tool.elsewhere, same_letter))
       o.letter = 0;
     all.push_back(std::move(o));
@@ -207,6 +218,8 @@ const std::vector<Elsewhere>& refused_by_all() {
       {0, "ebpf", "the program is already compiled; --explain shows where it would be attached"},
       {0, "cgroupmap", kByCgroup},
       {0, "mntnsmap", kByCgroup},
+      {0, "C", kByCgroup},
+      {0, "M", kByCgroup},
   };
   return all;
 }
@@ -217,13 +230,16 @@ const Report& chosen_report(const Tool& tool, const Config& config) {
   return tool.report;
 }
 
-/// True if the word is the value of the preceding option, whose value is optional.
+/// True if the word is the value of the preceding option, whose value may be omitted.
 static bool takes_next(const std::vector<Option>& options, std::string_view typed,
                        std::string_view word) {
-  return std::ranges::any_of(options, [&](auto& o) {
-    return !o.optional_suffix.empty() && typed.starts_with("--") && typed.substr(2) == o.name &&
-           word.ends_with(o.optional_suffix);
-  });
+  for (auto& o : options) {
+    if (!o.value_may_be_omitted() || !typed.starts_with("--") || typed.substr(2) != o.name)
+      continue;
+    if (o.otherwise.empty()) return word.ends_with(o.optional_suffix);
+    return !word.starts_with('-') && !parse_seconds(word);  // not another option or a DURATION
+  }
+  return false;
 }
 
 Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command_name,
@@ -241,11 +257,12 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
   constexpr int kFirst = 1000;  // larger than any letter
   constexpr int kElse = 2000, kUsageWords = 3000;
   for (int i = 0; auto& o : options) {
-    int has_value = o.metavar.empty()           ? no_argument
-                    : o.optional_suffix.empty() ? required_argument
-                                                : optional_argument;
-    if (o.letter) letters += std::string(1, o.letter) + (has_value ? ":" : "");
-    for (auto name : {o.name, o.alias}) {
+    int has_value = o.metavar.empty()          ? no_argument
+                    : o.value_may_be_omitted() ? optional_argument
+                                               : required_argument;
+    for (char letter : {o.letter, o.alias_letter})
+      if (letter) letters += std::string(1, letter) + (has_value ? ":" : "");
+    for (auto name : o.names()) {
       add(name, has_value, kFirst + i);
       // Other suites write some names with underscores.
       auto underscored = std::string(name);
@@ -283,7 +300,8 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
   opterr = 0;
   auto see = fmt::format("see {} --help", command_name);
   while (true) {
-    int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
+    int which = 0;
+    int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), &which);
     if (found == -1) break;
     std::string_view word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
     if (found == kUsageWords) {
@@ -306,11 +324,11 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
       if (optopt >= kFirst) return usage(fmt::format("option {} takes no value", name), see);
       return refused_option(see, options, name);
     }
-    auto o = found >= kFirst
-                 ? options.begin() + (found - kFirst)
-                 : std::ranges::find(options, static_cast<char>(found), &Option::letter);
+    auto has_letter = [&](auto& o) { return o.letter == found || o.alias_letter == found; };
+    auto o = found >= kFirst ? options.begin() + (found - kFirst)
+                             : std::ranges::find_if(options, has_letter);
     if (o == options.end()) return usage(fmt::format("unknown option {}", word), see);
-    std::string_view text = optarg && !o->metavar.empty() ? optarg : "";
+    std::string_view text = optarg && !o->metavar.empty() ? optarg : o->otherwise;
     if (o->name == "help") invocation.what = Invocation::help;
     if (o->name == "version") invocation.what = Invocation::version;
     if (c.given(o->name) && !o->adds_up && c.text(o->name) != text)
@@ -321,6 +339,8 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
       if (auto r = o->by_letter(text); !r) return r.error();
     if (auto r = o->apply(c, text); !r) return r.error();
     c.give(o->name, text, o->adds_up);
+    invocation.typed.insert(found < kFirst ? fmt::format("-{}", static_cast<char>(found))
+                                           : fmt::format("--{}", longs[which].name));
   }
   return std::vector<std::string>(argv.begin() + optind, argv.begin() + argc);
 }
@@ -371,6 +391,10 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (auto r = check_conditions(options, c, see); !r) return r.error();
   if (tool.check)
     if (auto r = tool.check(c); !r) return r.error();
+  for (auto& [letter, name, note, unless] : tool.other_meanings)
+    for (auto& typed : {fmt::format("-{}", letter), fmt::format("--{}", name)})
+      if (invocation.typed.contains(typed) && !c.given(unless))
+        c.notes.push_back(fmt::format("{}: {}", typed, note));
   return invocation;
 }
 

@@ -1,5 +1,6 @@
 // Converts command line arguments to a configuration.
 #pragma once
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ struct Tool;
 struct Invocation {
   Config config;
   enum { run, help, usage, version } what = run;
+  std::set<std::string> typed;  ///< names of options, with their dashes
 };
 
 /// All options of a tool: its own and the common ones.

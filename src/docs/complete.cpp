@@ -49,7 +49,7 @@ class Line {
   const Option* by_name(std::string_view name) const {
     const Option* found = nullptr;
     for (auto& o : options_)
-      if (o.name == name || (!o.alias.empty() && o.alias == name)) return &o;
+      if (std::ranges::count(o.names(), name)) return &o;
     for (auto& o : options_) {
       if (!o.name.starts_with(name)) continue;
       if (found) return nullptr;

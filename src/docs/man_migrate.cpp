@@ -13,12 +13,14 @@ namespace coretap {
 
 namespace {
 
-void refused_item(Page& p, const Elsewhere& option) {
+void option_item(Page& p, char letter, std::string_view name, std::string_view meaning) {
   std::string names;
-  if (option.letter) names = fmt::format("Fl {}", option.letter);
-  if (!option.name.empty())
-    names += fmt::format("{}Fl -{}", names.empty() ? "" : " , ", option.name);
-  p.item(names, fmt::format("refused: {}", option.instead));
+  if (letter) names = fmt::format("Fl {}", letter);
+  if (!name.empty()) names += fmt::format("{}Fl -{}", names.empty() ? "" : " , ", name);
+  p.item(names, meaning);
+}
+void refused_item(Page& p, const Elsewhere& option) {
+  option_item(p, option.letter, option.name, fmt::format("refused: {}", option.instead));
 }
 
 void in_general(Page& p) {
@@ -30,11 +32,10 @@ void in_general(Page& p) {
        "another suite has these names: coretap link --prefix ct- /usr/local/sbin.",
        "No compiler, kernel headers or Python are needed, and most tools need no kprobes; "
        "--explain prints which attach points a tool uses.",
-       "Option letters have the same meaning as in libbpf-tools and bcc. Where these two differ, "
-       "the page of the tool says which one it follows. Long names mean the same in all tools, "
-       "and may be written with underscores.",
-       "An option that coretap does not have is refused, and the message names what to use "
-       "instead.",
+       "Options have the same meaning as in libbpf-tools and bcc, or are refused with what to use "
+       "instead, or a note at the start says what they mean here and there. Where these two "
+       "differ, the page of the tool says which one it follows. Long names may be written with "
+       "underscores.",
        "-n or --name matches a part of the command name. --comm compares whole names, and takes "
        "a list.",
        "Only data goes to standard output. The line that announces tracing, notes and the ledger "
@@ -54,7 +55,9 @@ void in_general(Page& p) {
 
 }  // namespace
 
-bool has_differences(const Tool& tool) { return !tool.differs.empty() || !tool.elsewhere.empty(); }
+bool has_differences(const Tool& tool) {
+  return !tool.differs.empty() || !tool.elsewhere.empty() || !tool.other_meanings.empty();
+}
 
 void differences(Page& p, const Tool& tool) {
   if (!has_differences(tool)) return;
@@ -71,6 +74,7 @@ void differences(Page& p, const Tool& tool) {
       p.prose(d.what);
     }
   }
+  for (auto& option : tool.other_meanings) option_item(p, option.letter, option.name, option.note);
   for (auto& option : tool.elsewhere) refused_item(p, option);
   p.end();
 }
@@ -96,8 +100,9 @@ std::string migrate_man_page() {
     differences(p, tool);
     std::string names;
     for (auto& o : tool.options)
-      if (!o.alias.empty())
-        names += fmt::format("{} --{} is --{}", names.empty() ? "" : ",", o.alias, o.name);
+      for (auto name : o.names())
+        if (name != o.name)
+          names += fmt::format("{} --{} is --{}", names.empty() ? "" : ",", name, o.name);
     if (!names.empty()) p.prose(fmt::format("Other names:{}.", names));
   }
   return p.finish({"coretap-output 7", "coretap 8"});

@@ -62,7 +62,8 @@ class EventReporter : public Reporter {
     columns_.choose(s.config, report_.fields);
     own_.configure(s, report_.fields);
     for (auto& t : report_.times)
-      if (s.config.holds(t.when)) times_.push_back(&t);
+      if (s.config.holds(t.when) && (t.unless.empty() || !s.config.given(t.unless)))
+        times_.push_back(&t);
     with_callers_ = !report_.callers_when.empty() && s.config.given(report_.callers_when);
     set_variable(s, "stack_user", with_callers_);
     if (with_callers_) callers_.configure(s, {.modules = s.config.given("verbose")}, true);

@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/help.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
 #include "program/section.hpp"
@@ -27,6 +29,24 @@ std::set<std::string> files_of(const CandidatePlan& way) {
   for (auto& [program, places] : way.places)
     for (auto& point : places.points) files.insert(point.path);
   return files;
+}
+
+}  // namespace
+
+namespace {
+
+/// " (MIN_US 10000, --pid 123)": the arguments and options that select data; empty: there are none.
+std::string selection(const Session& s) {
+  auto words = s.config.arguments;
+  for (auto& group : option_groups(s.tool)) {
+    if (group.title != "Options" && group.title != "Filters") continue;
+    for (auto& o : group.options)
+      if (s.config.given(o.name))
+        words.push_back(
+            fmt::format("--{}{}{}", o.name, o.metavar.empty() ? "" : " ", s.config.text(o.name)));
+  }
+  return words.empty() ? ""
+                       : fmt::format(" ({})", printable(fmt::to_string(fmt::join(words, ", "))));
 }
 
 }  // namespace
@@ -93,7 +113,7 @@ void announce(Session& s) {
                         s.config.given("debug") ? "\n" + list_targets(s.plan.targets) : ""));
   s.verbose("attached:\n" + explain(s.plan, false));
   if (s.config.format != OutputFormat::text || s.exporter) return;
-  auto text = std::string(s.tool.announce);
+  auto text = std::string(s.tool.announce) + selection(s);
   if (!s.config.command.empty())
     text += " until the command ends";
   else if (s.config.schedule.duration > 0)

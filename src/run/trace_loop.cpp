@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iterator>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -98,6 +100,13 @@ class CpuWatch {
   std::vector<int> online_;
   Fd messages_;
 };
+
+/// How many intervals end before the duration does.
+double intervals_within(const Config::Schedule& schedule) {
+  constexpr double kSame = 1e-6;  // of an interval: rounding
+  if (schedule.duration <= 0) return std::numeric_limits<double>::infinity();
+  return std::ceil(schedule.duration / schedule.interval - kSame) - 1;
+}
 
 /// The time between attach and detach.
 class Tracing {
@@ -198,8 +207,12 @@ class Tracing {
                   : s_.exporter ? kServedDrainSeconds
                                 : kDrainSeconds,
                   [this] { drain(); });
-    if (auto interval = s_.config.schedule.interval; interval > 0 && reporter_.periodic())
-      loop_.every(interval, [this] { next_report(); });
+    // The report at the end replaces that of an interval that ends then.
+    if (auto& schedule = s_.config.schedule;
+        schedule.interval > 0 && reporter_.periodic() && !s_.exporter)
+      loop_.every(schedule.interval, [this, left = intervals_within(schedule)]() mutable {
+        if (left-- > 0) next_report();
+      });
     if (CpuWatch::wanted(s_)) cpus_.begin(loop_);
   }
 

@@ -50,7 +50,7 @@ Strings Scene::options(const Strings& more) {
   std::string pids;
   for (auto& load : loads_)
     for (auto& pid : wanted_pids(row_, *load)) pids += (pids.empty() ? "" : ",") + pid;
-  return all + Strings{"-p", pids};
+  return all + Strings{"--pid", pids};
 }
 
 void Scene::release() {

@@ -225,7 +225,7 @@ TEST_KIND(EndsByItselfAndLosesNothing) {
   Idle idle;
   auto begun = Clock::now();
   Strings words("--json --strict --duration 0.3");
-  for (auto& word : attaches ? Strings{"-p", idle.id()} : Strings("0.1")) words.push_back(word);
+  for (auto& word : attaches ? Strings{"--pid", idle.id()} : Strings("0.1")) words.push_back(word);
   auto report = Tracer(tool, with_options(words), {.attached = false}).finish();
   EXPECT_GE(Clock::now() - begun, 300ms);
   EXPECT_FALSE(report.ledger["data_lost"].boolean());
@@ -243,15 +243,15 @@ TEST_KIND(WrongCommandLines) {
                                           "--duration=0",
                                           "--duration=-1",
                                           "--json=yes",
-                                          "-p 0",
-                                          "-p 1,x",
+                                          "--pid 0",
+                                          "--pid 1,x",
                                           {"--comm", ""},
                                           "1 2 3",
                                           "x",
                                           "--json --csv",
                                           "--exit-status",
                                           "--",
-                                          "-p 1 -- true"}) {
+                                          "--pid 1 -- true"}) {
     SCOPED_TRACE(::testing::PrintToString(wrong));
     expect_refusal(tool, run_tool(tool, with_options(wrong)), 2);
   }
@@ -333,7 +333,7 @@ TEST_KIND(ClosedStandardFiles) {
 TEST_KIND(ReaderGoesAway) {
   require_tool(tool);
   Idle idle;
-  auto words = with_options(attaches ? Strings{"-p", idle.id()} : Strings{});
+  auto words = with_options(attaches ? Strings{"--pid", idle.id()} : Strings{});
   if (has_interval(tool)) words.emplace_back("1000");
   auto silent = start(tool, words);
   ASSERT_TRUE(attaches ? silent->await([](auto&, auto& err) { return contains(err, "Ctrl-C"); })

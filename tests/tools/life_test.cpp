@@ -98,7 +98,7 @@ void Lived::start(int cpu) {
                                             .more = {"--comm", kLifeName}});
     options = scene_->options();
   } catch (const Skip&) {  // the tool runs anyway
-    options = options + row.options + Strings{"-p", std::to_string(::getpid())};
+    options = options + row.options + Strings{"--pid", std::to_string(::getpid())};
   }
   tracer_ = std::make_unique<Tracer>(tests_.name, options, Tracer::How{.attached = false});
 }

@@ -120,7 +120,7 @@ void require_tool(const std::string& tool) {
   auto known = tried.find(tool);
   if (known == tried.end())
     known = tried
-                .emplace(tool, run({tool_path(tool), "--json", "--duration", "0.2", "-p",
+                .emplace(tool, run({tool_path(tool), "--json", "--duration", "0.2", "--pid",
                                     std::to_string(::getpid())}))
                 .first;
   auto& [status, out, err] = known->second;

@@ -85,13 +85,21 @@ Option extra_library() {
         if (!known || colon == text.npos || text.substr(colon + 1).find('/') == text.npos)
           return usage("--extra-lib: '" + printable(std::string(text)) + "' is not TYPE:PATH",
                        "such as openssl:/opt/app/server");
-        config.own<Own>().extra.emplace_back(name, text.substr(colon + 1));
+        std::string path(text.substr(colon + 1));
+        config.own<Own>().extra.emplace_back(name, path);
         return {};
       },
       Complete::file);
 }
 
 Result<void> look_up(Config& config) {
+  for (auto& [kind, path] : config.own<Own>().extra)
+    if (access(path.c_str(), R_OK))
+      return usage(fmt::format("--extra-lib: {}: {}", printable(path), strerror(errno)),
+                   "give the path of a library or program");
+  if (!config.given("show-data") && !config.given("no-data"))
+    config.notes.emplace_back(
+        "contents are not shown; --show-data shows them (--no-data: without this note)");
   return set_roles(config, words, role, setting(&Opt::target_roles));
 }
 
@@ -141,13 +149,15 @@ TOOL(sslsniff) {
             flag(0, "handshake", "also handshakes"), shared::library(0),
             shared::return_trampoline(), extra_library(),
             flag(0, "show-data", "show the plain text that is read and written",
-                 setting(&Opt::show_data))},
+                 setting(&Opt::show_data)),
+            flag(0, "no-data", "without contents, and without the note that says so")},
            belonging_to("show-data",
                         {flag(0, "hexdump", "data in hexadecimal"),
                          number(0, "max-buffer-size", "BYTES",
                                 "bytes of each call that are shown, at most 32000 (default: 8192)",
                                 Range{1, SSL_DATA_MOST}, setting(&Opt::data_most))})}),
-      .elsewhere = {{'l', "latency", "nothing: LAT(ms) is always shown"}},
+      .elsewhere = {{'l', "latency", "nothing: LAT(ms) is always shown"},
+                    {'d', "debug", "use --verbose"}},
       .hooks = {known_functions("calls of TLS libraries", {"target_user", "target_user_return"},
                                 words, "give the path of a library or program with --library")},
       .report =

@@ -92,8 +92,13 @@ dev_t controlling_terminal() {
 
 /// Without TTY, excludes terminals that this process writes to: its output would be traced again.
 Result<void> look_up(Config& c) {
-  if (auto& terminal = c.own<Settings>().terminal; !terminal.empty())
+  if (auto& terminal = c.own<Settings>().terminal; !terminal.empty()) {
+    if (!c.given("raw") && !c.given("lines") && c.format == OutputFormat::text)
+      c.notes.emplace_back(
+          "a line for each write; --raw mirrors the terminal as in bcc, with its control sequences "
+          "(--lines: without this note)");
     return find_terminal(c, terminal);
+  }
   struct stat own {};
   c.set(setting(&Opt::own_terminal), in_kernel(controlling_terminal()));
   if (!fstat(STDOUT_FILENO, &own) && is_terminal(own))
@@ -158,16 +163,16 @@ TOOL(ttysnoop) {
       .positionals = {{"TTY", "only this terminal: 3, pts/3, tty1 or a path", Positional::optional,
                        take_terminal, Complete::file}},
       .options = joined(
-          {{flag(0, "raw", "only the bytes, unchanged")},
-           belonging_to("raw", {flag('C', "keep-screen", "do not clear the screen first")}),
-           {number('s', "datasize", "BYTES", "at most this many bytes in a line (default: 4096)",
+          {{flag(0, "raw", "only the bytes, unchanged"),
+            flag(0, "lines", "a line for each write, as without it, and no note that says so"),
+            flag('C', "keep-screen", "with --raw: do not clear the screen first").also("noclear"),
+            number('s', "datasize", "BYTES", "at most this many bytes in a line (default: 4096)",
                    {.least = 1, .most = TTYSNOOP_PART}, setting(&Opt::part_bytes)),
             number('c', "datacount", "N", "at most this many lines of a write (default: 16)",
                    {.least = 1, .most = TTYSNOOP_PARTS}, setting(&Opt::most_parts)),
             shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(0),
             shared::duration('d')},
            belonging_to("!raw", {shared::timestamp(), shared::print_uid()})}),
-      .elsewhere = {{0, "noclear", "use --keep-screen, or -C"}},
       .hooks = {{"results", {{{"on_exit"}}}},
                 {"write", {{{"on_write"}}}},
                 {"writev", {{{"on_writev"}}}}},

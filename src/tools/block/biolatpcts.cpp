@@ -69,9 +69,7 @@ TOOL(biolatpcts) {
           {{Difference::bcc,
             "Percentiles are at most 0.8 % off, without an upper limit, and all disks are shown "
             "unless one is named. There, buckets of 10 us, 1 ms and 100 ms are used."},
-           {Difference::bcc,
-            "--pcts takes a comma-separated list: 50,99. There the percentiles are separate "
-            "arguments, and the short option is -p, which selects processes here."},
+           {Difference::bcc, "-p is --pcts, as there. Processes are selected by --pid."},
            {Difference::bcc,
             "-j prints an object for each disk and operation, with nanoseconds. There it is one "
             "for each interval, with seconds, such as {\"read\": {\"50\": 0.0001}, ...}. From our "
@@ -99,9 +97,14 @@ TOOL(biolatpcts) {
                 {"from-rq-alloc", BIOLATPCTS_WANTED}},
                [](Config& c, std::uint64_t since) { c.set(setting(&Opt::measured_since), since); }),
            shared::percentiles("which percentiles, 0 to 100 (default: "
-                               "1,5,10,16,25,50,75,84,90,95,99,100)"),
-           shared::overall(), shared::request_disk(), shared::timestamp(), shared::pid(),
+                               "1,5,10,16,25,50,75,84,90,95,99,100)")
+               .also('p'),
+           shared::overall(), shared::request_disk(), shared::timestamp(), shared::pid(0),
            shared::tid(), shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
+      .other_meanings =
+          {{'j', "json",
+            "an object for each disk and operation, in nanoseconds; bcc's has one for "
+            "each interval, in seconds (--output-format json: without this note)"}},
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
                 {"issue to the device", {{{"on_issue"}}}},
                 {"completion", {{{"on_complete"}}}}},

@@ -45,8 +45,13 @@ TOOL(bitesize) {
       .positionals = shared::interval_count(),
       .options = {flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
                   flag('F', "flags", "one histogram per operation", setting(&Opt::by_operation)),
-                  shared::comm('c'), shared::request_disk(), shared::timestamp(), shared::pid(),
-                  shared::tid(), shared::uid(), shared::cgroup(0), shared::max_keys()},
+                  shared::comm('c').also("whole-comm"), shared::request_disk(), shared::timestamp(),
+                  shared::pid(), shared::tid(), shared::uid(), shared::cgroup(0),
+                  shared::max_keys()},
+      .other_meanings =
+          {{'c', "comm",
+            "whole names; in libbpf-tools the start of a name: --name TEXT finds a part "
+            "(--whole-comm: without this note)"}},
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
                 {"issue to the device", {{{"on_issue"}}}}},
       .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},

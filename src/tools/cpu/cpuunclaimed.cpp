@@ -70,6 +70,9 @@ TOOL(cpuunclaimed) {
            shared::task_filters(),
            belonging_to("sampled",
                         {shared::frequency("samples per second (default: 99)", kMostClockHz)})}),
+      .other_meanings = {{0, "csv",
+                          "summaries; bcc's has each sample by CPU, as runqlen -C --csv "
+                          "(--output-format csv: without this note)"}},
       .elsewhere = {{'j', "", "use --csv with a short interval, or runqlen -C --csv by CPU"},
                     {'J', "fullcsv",
                      "use --csv with a short interval: all CPUs are read together, without "

@@ -85,6 +85,7 @@ TOOL(exitsnoop) {
                   free_text(0, "label", "LABEL", "print a column with this text"),
                   shared::extended(), shared::duration(), shared::pid(), shared::tid(0),
                   shared::uid(), shared::comm(), shared::cgroup()},
+      .elsewhere = {{0, "timespec", "use --json, which has both clocks"}},
       .hooks = {{"ends of threads", {{{"on_exit"}}}}},
       .report =
           events<Event>(
@@ -112,7 +113,7 @@ TOOL(exitsnoop) {
                      derived<Event, [](const Event& e) { return bool(e.ended); }>(
                          "process_ended", "LAST", as::small, "the process ended with this thread"),
                      who<&Event::who>(id::uid)})})
-              .timed({{TimeColumn::wall, "TIME", 12, "timestamp"},
+              .timed({{TimeColumn::wall, "TIME", 12, "timestamp", "utc"},
                       {TimeColumn::utc, "TIME-UTC", 12, "utc"}}),
       .announce = "Tracing processes that end",
   };

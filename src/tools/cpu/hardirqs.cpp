@@ -45,12 +45,15 @@ TOOL(hardirqs) {
       .options = joined(
           {{flag('d', "distributed", "histograms of the handlers' times",
                  setting(&Opt::distributed)),
-            flag('C', "per-cpu", "by CPU", setting(&Opt::by_cpu)),
+            flag('C', "per-cpu", "by CPU", setting(&Opt::by_cpu)).also("CPU"),
             flag(0, "count", "count only; times are not measured", setting(&Opt::counts_only)),
             flag(0, "vectors", "the processor's own interrupts too (x86)"), shared::nanoseconds(),
             shared::timestamp(), shared::cpu('s'), shared::top(), shared::sort(0),
             shared::max_keys(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
             shared::cgroup_not("a CPU", "cpu")}}),
+      .other_meanings = {{'C', "",
+                          "by CPU, as in libbpf-tools; bcc's -C only counts, as --count does "
+                          "(--per-cpu: without this note)"}},
       .hooks = {{"start of handlers", {{{"on_irq_entry"}}}, "!count"},
                 {"end of handlers", {{{"on_irq_exit"}}}},
                 {.name = "vectors",

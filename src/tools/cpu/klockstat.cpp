@@ -53,8 +53,6 @@ AggregateReport report_of(const Field& of, std::string_view count_doc,
              {derived<Line, caller>("caller", "Caller", as::wide(as::text, -37),
                                     "function that took the lock, and where in it")
                   .capped(),
-              derived<Line, kind>("lock_type", "TYPE", as::wide(as::text, -10), "kind of lock")
-                  .bounded(),
               of,
               of_key<Line, &Key::lock>("lock", "LOCK", as::pointer, "address of the lock")
                   .only("per-lock"),
@@ -68,8 +66,10 @@ AggregateReport report_of(const Field& of, std::string_view count_doc,
                                              "the longest of the interval"),
               of_value<Line, &Sums::total_ns>("total_ns", titles[2], as::wide(as::microseconds, 16),
                                               "their sum"),
+              derived<Line, kind>("lock_type", "TYPE", as::wide(as::text, -10), "kind of lock")
+                  .bounded(),
               kernel_stack_of<Line, &Key::stack>().with("stacks")},
-             "total_ns,count")
+             "max_ns,total_ns")
       .with_largest<&Sums::longest>()
       .timed_with("timestamp")
       .with_callers()
@@ -137,11 +137,15 @@ TOOL(klockstat) {
             number('s', "stacks", "FRAMES", "frames of each caller that are compared and shown",
                    Range{.least = 1, .most = 100}, setting(&Opt::caller_frames)),
             shared::sort('S'), shared::duration('d'), shared::interval(),
-            flag('R', "reset", "each report covers only its interval (always the case)"),
+            flag('R', "reset", "each report covers only its interval, as without it"),
             shared::timestamp(), flag('P', "per-thread", "by thread too", setting(&Opt::by_thread)),
             flag(0, "per-lock", "by the address of the lock too", setting(&Opt::by_lock)),
             shared::max_keys(), shared::stack_storage()},
            {shared::pid(), shared::tid(), shared::uid(0), shared::comm(), shared::cgroup(0)}}),
+      .other_meanings = {{'i', "interval",
+                          "each report covers its interval; those of bcc and libbpf-tools add up "
+                          "unless -R is given (with -R: without this note)",
+                          "reset"}},
       .hooks =
           {{"waits",
             {{{"on_begin", "on_end"}},

@@ -156,7 +156,8 @@ TOOL(kvmexit) {
                   shared::interval(), shared::timestamp(0), shared::top(), shared::sort(),
                   shared::max_keys()},
       .elsewhere = {{'m', "max-parallelism", "--max-keys N, for the total number of rows"},
-                    {'T', "tids", "-t TID,..."}},
+                    {'T', "tids", "-t TID,..."},
+                    {'d', "debug", "use --verbose"}},
       .hooks = {{.name = "exits",
                  .candidates = {{{"on_exit"}}},
                  .instead = "load the module kvm_intel or kvm_amd first; there are no exits "

@@ -64,6 +64,7 @@ TOOL(runqlen) {
       .report = histogram<runqlen_key>(
                     "lengths", "run queue length",
                     {field<&runqlen_key::cpu>("cpu", "cpu", as::number, "CPU").with("cpus")})
+                    .timed_with("timestamp")
                     .without_owner("a queue belongs to all tasks in it")
                     .scaled(kLength),
       .other_reports =

@@ -66,7 +66,11 @@ TOOL(runqslower) {
                                         setting(&Opt::min_ns), "10000")},
       .options = {flag('P', "previous", "print the task that ran the longest during the wait"),
                   shared::affinity<Opt>(), shared::duration(), shared::pid(), shared::tid(),
-                  shared::uid(), shared::comm('c'), shared::cgroup(0)},
+                  shared::uid(), shared::comm('c').also("whole-comm"), shared::cgroup(0)},
+      .other_meanings =
+          {{'c', "comm",
+            "whole names; in libbpf-tools the start of a name: --name TEXT finds a part "
+            "(--whole-comm: without this note)"}},
       .hooks = run_delay_hooks(),
       .report =
           events<Event>(

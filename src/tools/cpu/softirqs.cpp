@@ -54,6 +54,9 @@ TOOL(softirqs) {
                   shared::nanoseconds(), shared::timestamp(), shared::cpu('c'), shared::top(),
                   shared::sort(0), shared::max_keys(), shared::pid(), shared::tid(), shared::uid(),
                   shared::comm(), shared::cgroup(0)},
+      .other_meanings = {{'C', "",
+                          "count and time, as in libbpf-tools; bcc's -C only counts, as --events "
+                          "does (--count: without this note)"}},
       .hooks = {{"end of softirqs", {{{"on_exit"}}}},
                 {"start of softirqs", {{{"on_entry"}}}, "!events"},
                 {"interrupt handlers", {{{"on_irq_exit", "on_irq_entry"}}}, "!events|include-irqs"},

@@ -60,6 +60,9 @@ TOOL(fsdist) {
                   flag('e', "extension", "print average, total and count below each histogram"),
                   shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::max_keys()},
+      .other_meanings = {{'T', "",
+                          "prints the time of each report, as in libbpf-tools; bcc's ext4dist and "
+                          "others omit it with -T (--timestamp: without this note)"}},
       .elsewhere = {{0, "notimestamp", "reports have no time without --timestamp"}},
       .hooks = fs_call_hooks(),
       .report = histogram<Key>(

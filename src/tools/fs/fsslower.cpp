@@ -84,7 +84,11 @@ TOOL(fsslower) {
                          setting(&Opt::min_ns), kMillisecond),
                   shared::csv('c'), shared::duration('d'), shared::directory(0), shared::pid(),
                   shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(0)},
-      .elsewhere = {{'j', "", "use -c or --csv"}},
+      .other_meanings =
+          {{'c', "csv",
+            "columns are the keys of --json, with times in nanoseconds; those of bcc and "
+            "libbpf-tools are others (--output-format csv: without this note)"}},
+      .elsewhere = {{'j', "", "use -c or --csv"}, {'s', "", "use -c or --csv"}},
       .hooks = fs_call_hooks(),
       .report = events<Event>(
                     {who<&Event::who>(id::comm, id::pid, id::tid),

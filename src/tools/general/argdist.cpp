@@ -59,6 +59,22 @@ Option specification(char letter, std::string_view name, std::string_view theirs
       .also(theirs);
 }
 
+Option reports() {
+  return value('n', "number", "COUNT", "end after COUNT reports",
+               [](Config& c, std::string_view text) -> Result<void> {
+                 auto n = parse_unsigned(text);
+                 if (!n || !*n)
+                   return usage(fmt::format("--number: '{}' is not a number of reports", text));
+                 c.schedule.count = *n;
+                 return {};
+               });
+}
+
+Result<void> look_up(Config& c) {
+  if (!c.given("once") && !c.given("interval")) c.schedule.interval = 1;
+  return distribution::parse_specs(c);
+}
+
 Positional more() {
   return {.metavar = "SPEC",
           .doc = fmt::format("more SPECs; without any -C '{}'", kDefault),
@@ -114,10 +130,10 @@ TOOL(argdist) {
                      "argdist -C 'p:c:getenv(char *name):char*:name'"},
                     {"How large are the allocations of a process?",
                      "argdist -p 1234 -H 'p:c:malloc(size_t size):size_t:size'"}},
-      .differs = {{Difference::bcc,
-                   "There is one report at the end; -i prints more. A command shows either "
-                   "counts or histograms. $latency and $entry are correct for recursive and "
-                   "nested calls."}},
+      .differs =
+          {{Difference::bcc,
+            "A command shows either counts or histograms. --once prints one report, at the end. $latency and $entry are correct for recursive and "
+            "nested calls."}},
       .object = skeleton<argdist_bpf>(),
       .positionals = {more()},
       .options = {specification('C', "count-of", "count", "count values of SPEC", {}),
@@ -128,12 +144,24 @@ TOOL(argdist) {
                   free_text(
                       'I', "include", "HEADER",
                       "accepted as in bcc, but not needed: types come from the kernel itself"),
-                  shared::interval(), shared::duration('d'), shared::timestamp(0), shared::top('T'),
-                  shared::sort(0), shared::regular_expressions('r'), shared::max_probes(),
-                  shared::return_trampoline(), shared::debug(0), shared::max_keys(), shared::pid(),
-                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup(0)},
-      .elsewhere = {{'n', "number", "give an interval and a duration: -i 1 -d 5"},
-                    {'c', "cumulative", "without -i the only report has all values"}},
+                  shared::interval(),
+                  reports(),
+                  flag(0, "once", "one report, at the end, instead of one each second"),
+                  shared::duration('d'),
+                  shared::timestamp(0),
+                  shared::top('T'),
+                  shared::sort(0),
+                  shared::regular_expressions('r'),
+                  shared::max_probes(),
+                  shared::return_trampoline(),
+                  shared::debug(0),
+                  shared::max_keys(),
+                  shared::pid(),
+                  shared::tid(),
+                  shared::uid(),
+                  shared::comm(),
+                  shared::cgroup(0)},
+      .elsewhere = {{'c', "cumulative", "--once prints one report of all values, at the end"}},
       .hooks = {traced_by_word("places", distribution::places, words_that_ask_for_entries)},
       .report = table<argdist_key, argdist_count>(
                     "counts",
@@ -164,8 +192,8 @@ TOOL(argdist) {
                 .without_owner("an expression can be $COMM, $PID or $UID")
                 .scaled({unit::plain, 1})}},
       .announce = "Counting values",
-      .exclusive = {{"count-of", "histogram-of"}},
-      .look_up = distribution::parse_specs,
+      .exclusive = {{"count-of", "histogram-of"}, {"once", "interval"}, {"once", "number"}},
+      .look_up = look_up,
       .compile = distribution::compile_specs,
   };
 }

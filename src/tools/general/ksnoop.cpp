@@ -104,8 +104,12 @@ TOOL(ksnoop) {
                   number('Z', "value-size", "BYTES",
                          "copy at most BYTES of a struct (default: 1024), and 80 of a text",
                          Range{8, calls::kMostBytes}, {}),
-                  shared::max_events(), shared::max_probes(), shared::debug(), shared::pid(),
-                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
+                  shared::max_events(), shared::max_probes(), shared::debug().also('d'),
+                  shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
+      .other_meanings =
+          {{'p', "",
+            "all threads of the process; in libbpf-tools one thread, as --tid (--pid: "
+            "without this note)"}},
       .elsewhere = {{'P', "pages", "use --ring-size BYTES"},
                     {'s', "stack", "trace -K shows the kernel stack of each call"}},
       .hooks = {traced_whole("calls", calls::specs)},

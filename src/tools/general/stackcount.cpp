@@ -61,6 +61,9 @@ TOOL(stackcount) {
             shared::return_trampoline(),
             flag('P', "perpid", "separate stacks for each process", setting(&Opt::by_process))},
            shared::stacks()}),
+      .elsewhere = {{'v', "verbose",
+                     "--json has the address of each frame; --debug and --explain show what is "
+                     "traced"}},
       .hooks = {traced("calls")},
       .report = StackReport{"calls", StackReport::samples}.at_intervals(),
       .announce = "Counting stacks",

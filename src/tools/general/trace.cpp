@@ -45,7 +45,7 @@ std::vector<Option> options() {
         free_text('I', "include", "HEADER",
                   "accepted as in bcc, but not needed: types come from the kernel itself"),
         shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(), shared::name('n'),
-        shared::cgroup()},
+        shared::cgroup().also("cgroup-path")},
        belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
        belonging_to("user-stack",
                     {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})});
@@ -136,7 +136,8 @@ TOOL(trace) {
                     {'u', "unix-timestamp", "--json has the time of each event"},
                     {'B', "bin_cmp", "compare bytes: ((u8 *)VALUE)[N] == 0x12"},
                     {'s', "sym_file_list", "functions of all programs are shown by name"},
-                    {'a', "address", "use %p for addresses"},
+                    {'a', "address",
+                     "--json has the address of each frame; %p prints that of a value"},
                     {'A', "aggregate", "funccount and stackcount count events"}},
       .hooks = {traced_by_word("places", tracing::specs, words_that_ask_for_entries)},
       .report =

@@ -75,7 +75,7 @@ TOOL(slabratetop) {
                of_value<Line, &Counts::allocs>("allocs", "ALLOCS", as::wide(as::number, 8),
                                                "objects allocated"),
                of_value<Line, &Counts::bytes>("bytes", "BYTES", as::number, "their bytes")},
-              "allocs,bytes", 20)
+              "bytes,allocs", 20)
               .sorted_also_by({{"name", "cache"}, {"count", "allocs"}, {"size", "bytes"}})
               .on_screen(),
       .announce = "Tracing slab allocations",

@@ -59,10 +59,16 @@ TOOL(bindsnoop) {
                  setting(&Opt::counting)),
             shared::local_ports('P', "port").also("ports"), shared::local_addresses(),
             shared::ipv4(), shared::ipv6(), shared::netns()},
-           belonging_to("!count", {shared::timestamp('t'), shared::print_uid()}),
+           belonging_to("!count",
+                        {shared::timestamp('t').also("since-start"), shared::print_uid()}),
            {shared::wide(), shared::pid(), shared::tid(0), shared::uid(), shared::comm(),
             shared::cgroup(), shared::max_keys()}}),
-      .elsewhere = {{0, "errors", "use --with-errors, or -E"},
+      .other_meanings = {{'t', "timestamp",
+                          "seconds since the start, as in bcc; in libbpf-tools the time of day, "
+                          "which --json has (--since-start: without this note)"}},
+      .elsewhere = {{0, "debug-source",
+                     "the program is already compiled; --explain shows where it is attached"},
+                    {0, "errors", "use --with-errors, or -E"},
                     {0, "failed", "use --with-failed, or -x"}},
       .hooks = {{"results", {{{"on_exit"}}}}, {"bind", {{{"on_bind"}}}}},
       .report = events<Event>(
@@ -93,7 +99,8 @@ TOOL(bindsnoop) {
                                                                        "calls that succeeded"),
                               net::ip_version<&Count::key>().with("json"),
                               net::namespace_id<&Count::key>()},
-                             "binds")}},
+                             "binds")
+                             .timed_with("timestamp")}},
       .announce = "Tracing calls to bind",
   };
 }

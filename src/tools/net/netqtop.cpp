@@ -64,7 +64,8 @@ Option interface() {
             [](Config&, std::string_view text) -> Result<void> {
               if (!text.empty() && text.size() < NETQTOP_NAME) return {};
               return usage(fmt::format("--interface: '{}' is not an interface name", text));
-            });
+            })
+          .also("name");
   return one_of(option, [] {
     std::vector<Completion> all;
     auto* list = if_nameindex();
@@ -101,8 +102,7 @@ TOOL(netqtop) {
       .differs = {{Difference::bcc,
                    "Both directions and all interfaces are in one table, the queues with most "
                    "packets first. There, -n is required."},
-                  {Difference::bcc,
-                   "The long form of -n is --interface. --name is part of a task's name."},
+                  {Difference::bcc, "Tasks are selected by --comm. --name is an interface."},
                   {Difference::bcc,
                    "The size of a received packet includes the link header, as for a sent packet. "
                    "Packets of 64K and more are counted; --wide shows them."}},

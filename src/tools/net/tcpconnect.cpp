@@ -58,7 +58,9 @@ TOOL(tcpconnect) {
                   shared::comm(), shared::cgroup(0), shared::ipv4(), shared::ipv6(),
                   shared::remote_ports('P', "port"), shared::local_addresses(),
                   shared::remote_addresses(), shared::netns(), shared::max_keys()},
-      .elsewhere = {{'s', "", "use -L (--source-port)"},
+      .elsewhere = {{'C', "", "filter by --cgroup, which takes paths and ids"},
+                    {'M', "", "filter by --cgroup, which takes paths and ids"},
+                    {'s', "", "use -L (--source-port)"},
                     {'d', "dns",
                      "run gethostlatency alongside, which shows the names that are looked up"}},
       .hooks = {{"changes of state", {{{"on_state"}}}},
@@ -87,7 +89,8 @@ TOOL(tcpconnect) {
                                                                            as::number, "attempts"),
                               net::ip_version<&Count::key>().with("json"),
                               net::namespace_id<&Count::key>()},
-                             "connects")}},
+                             "connects")
+                             .timed_with("timestamp")}},
       .announce = "Tracing TCP connects",
   };
 }

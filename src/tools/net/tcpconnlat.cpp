@@ -14,24 +14,6 @@ using namespace coretap;
 using Opt = rodata_of<tcpconnlat_bpf>;
 using Event = tcpconnlat_event;
 
-namespace {
-
-/// In milliseconds, fractions are allowed.
-Positional least() {
-  return {.metavar = "MIN_MS",
-          .doc = "only attempts of at least MIN_MS milliseconds, which may be a fraction",
-          .apply = [](Config& c, std::string_view text) -> Result<void> {
-            auto ms = parse_seconds(text);
-            if (!ms || *ms > 1e9 || text.find_first_not_of("0123456789.") != text.npos)
-              return usage(fmt::format("MIN_MS: '{}' is not a number of milliseconds", text),
-                           "for example 10 or 0.5");
-            c.set(setting(&Opt::min_ns), static_cast<std::uint64_t>(*ms * kMillisecond));
-            return {};
-          }};
-}
-
-}  // namespace
-
 TOOL(tcpconnlat) {
   return {
       .name = "tcpconnlat",
@@ -59,7 +41,9 @@ TOOL(tcpconnlat) {
                    "Attempts that are refused are not shown as connections; -x shows them and "
                    "those that time out, with the error."}},
       .object = skeleton<tcpconnlat_bpf>(),
-      .positionals = {least()},
+      .positionals = {shared::threshold("MIN_MS", kMillisecond,
+                                        "only attempts of at least MIN_MS milliseconds",
+                                        setting(&Opt::min_ns))},
       .options = joined(
           {{shared::timestamp('t'), flag('L', "source-port", "print the local port").also("lport"),
             flag('x', "failed", "only attempts that fail, and why", setting(&Opt::failed_only)),

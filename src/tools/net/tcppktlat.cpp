@@ -21,6 +21,14 @@ using Key = tcppktlat_key;
 
 namespace {
 
+std::vector<Option> flows() {
+  auto all = shared::flow_filters('l', 'r');
+  for (auto& o : all)
+    if (o.name == "localport" || o.name == "remoteport")
+      o.alias = o.name == "localport" ? "lport" : "rport";
+  return all;
+}
+
 constexpr std::uint64_t kMicrosecond = 1'000;
 constexpr std::string_view kParts[] = {"reader", "softirq"};
 
@@ -80,7 +88,7 @@ TOOL(tcppktlat) {
                  setting(&Opt::with_softirq)),
             shared::timestamp('T'), shared::wide(), shared::pid(), shared::tid(), shared::uid(),
             shared::comm(), shared::cgroup()},
-           shared::flow_filters('l', 'r'),
+           flows(),
            belonging_to("histogram", {shared::milliseconds(), shared::interval()}),
            {shared::duration()}}),
       .hooks = {{"segments that arrive", {{{"on_segment"}}}},

@@ -1,14 +1,7 @@
 // tcprtt: TCP round-trip times as a histogram.
 #include "net/tcprtt.h"
 
-#include <signal.h>
-
-#include <cerrno>
-
-#include <fmt/format.h>
-
 #include "coretap/net.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "tcprtt.skel.h"
@@ -22,18 +15,6 @@ namespace {
 std::string local(const Key& k) { return ip_address(k.ip, k.local); }
 std::string remote(const Key& k) { return ip_address(k.ip, k.remote); }
 
-/// In similar tools -p is a local port.
-Option pid() {
-  auto option = shared::pid();
-  option.by_letter = [](std::string_view text) -> Result<void> {
-    auto number = parse_unsigned(text);
-    if (!number || !*number || *number > UINT16_MAX) return {};
-    if (!kill(static_cast<pid_t>(*number), 0) || errno == EPERM) return {};
-    return usage(fmt::format("-p {}: there is no such process", text),
-                 fmt::format("a local port, as -p takes it elsewhere, is -L {} here", text));
-  };
-  return option;
-}
 }  // namespace
 
 TOOL(tcprtt) {
@@ -55,13 +36,13 @@ TOOL(tcprtt) {
       .overhead = "one hook per received segment of established connections, no output per event",
       .examples = {{"tcprtt", "one histogram of all connections until Ctrl-C"},
                    {"tcprtt -i 1 -d 10 -m", "each second for ten seconds, in milliseconds"},
-                   {"tcprtt -L 80,443 -B", "a web server, a histogram for each client"},
+                   {"tcprtt -p 80,443 -B", "a web server, a histogram for each client"},
                    {"tcprtt --raw -A 192.0.2.0/24", "samples of connections to a network"}},
       .questions = {{"Is the network slow, and to which hosts?", "tcprtt -B -e"},
                     {"Does the round-trip time vary?", "tcprtt --raw -i 1"}},
       .differs = {{Difference::both,
-                   "-p is a process, as in other tools. There it is the local port, which is -L "
-                   "here. Ports may be lists and ranges, addresses may have prefixes."},
+                   "Processes are selected by --pid: -p is the local port, as there. Ports may be "
+                   "lists and ranges, addresses may have prefixes."},
                   {Difference::both,
                    "-e prints average, total and count below each histogram, "
                    "instead of the average above it."}},
@@ -77,12 +58,12 @@ TOOL(tcprtt) {
                   shared::milliseconds(),
                   shared::ipv4(),
                   shared::ipv6(),
-                  shared::local_ports('L').also("lport"),
+                  shared::local_ports('L').also("lport").also('p'),
                   shared::remote_ports('P').also("rport"),
                   shared::local_addresses('a'),
                   shared::remote_addresses('A'),
                   shared::netns(),
-                  pid(),
+                  shared::pid(0),
                   shared::tid(),
                   shared::uid(),
                   shared::comm(),

@@ -60,14 +60,19 @@ TOOL(tcpstates) {
             "PID and COMM are the process that uses the socket, if known; there, C-PID and C-COMM "
             "are the interrupted task. The time in the first state is empty instead of 0. -L also "
             "finds the first change of a client."},
-           {Difference::libbpf_tools,
-            "-T is the time of day under the title TIME, and -t the seconds since the start."}},
+           {Difference::libbpf_tools, "-T is the time of day under the title TIME."}},
       .object = skeleton<tcpstates_bpf>(),
       .options =
           joined({{flag('T', "time", "print the time of day"), shared::timestamp('t'),
                    flag(0, "rfc", "name states as RFC 9293 does"), shared::wide(), shared::pid(),
                    shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
                   shared::flow_filters()}),
+      .other_meanings = {{0, "timestamp",
+                          "seconds since the start, as in bcc; in libbpf-tools the time of day, as "
+                          "--time (-t: without this note)"},
+                         {0, "csv",
+                          "columns are the keys of --json; bcc's are others (--output-format csv: "
+                          "without this note)"}},
       .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"},
                     {'Y', "journal", "write --json to `systemd-cat -t tcpstates`"}},
       .hooks = {{"changes of state", {{{"on_state"}}}}, accepted_connections(), ended_sockets()},

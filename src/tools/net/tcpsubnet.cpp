@@ -149,6 +149,9 @@ TOOL(tcpsubnet) {
       .options = joined({{unit_of_amounts(), shared::sort(0), shared::top(), shared::pid(),
                           shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
                          shared::flow_filters()}),
+      .other_meanings = {{0, "json",
+                          "an object for each subnet, in bytes; bcc's has one for each interval "
+                          "(--output-format json: without this note)"}},
       .elsewhere = {{'J', "", "use --json"}},
       .hooks = sock_io::hooks(sock_io::sends),
       .report =

@@ -57,9 +57,11 @@ TOOL(tcptracer) {
                   shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(), shared::ipv4(),
                   shared::ipv6(), shared::local_ports(), shared::remote_ports(),
                   shared::local_addresses(), shared::remote_addresses(), netns()},
-      .elsewhere = {{'v', "",
+      .elsewhere = {{'v', "verbose",
                      "use --json, which has words for T, nanoseconds and the network namespace; "
-                     "--verbose shows what is attached"}},
+                     "--explain shows what is attached"},
+                    {'C', "", "filter by --cgroup, which takes paths and ids"},
+                    {'M', "", "filter by --cgroup, which takes paths and ids"}},
       .hooks = {{"changes of state", {{{"on_state"}}}},
                 {"accepted connections", {{{"on_accept"}}}},
                 {"end of sockets", {{{"on_destroy"}}}}},

@@ -25,12 +25,14 @@ std::string verdict(const Event& e) { return e.ret ? "deny" : "allow"; }
 Value system_call(const Event& e) { return value_if(e.syscall, e.syscall - 1); }
 
 Option unique() {
-  return choice(0, "unique", "OF",
-                "each capability once, for each process (pid) or cgroup; off: all checks",
-                {{"off", CAPABLE_EACH, "all checks"},
-                 {"pid", CAPABLE_BY_PROCESS, "once for each process"},
-                 {"cgroup", CAPABLE_BY_CGROUP, "once for each cgroup"}},
-                [](Config& c, std::uint64_t by) { c.set(setting(&Rodata::unique_by), by); });
+  return choice(
+             0, "unique", "OF",
+             "each capability once, for each process (pid, the default) or cgroup; off: all checks",
+             {{"off", CAPABLE_EACH, "all checks"},
+              {"pid", CAPABLE_BY_PROCESS, "once for each process"},
+              {"cgroup", CAPABLE_BY_CGROUP, "once for each cgroup"}},
+             [](Config& c, std::uint64_t by) { c.set(setting(&Rodata::unique_by), by); })
+      .omitted_as("pid");
 }
 
 Option capabilities() {
@@ -91,8 +93,6 @@ TOOL(capable) {
                    "--unique is per process or cgroup, and shows a check again if it has the other "
                    "verdict. The columns VERDICT and, with --extra, USERNS and SYSCALL are new to "
                    "users of bcc."},
-                  {Difference::bcc,
-                   "--unique needs a word: pid or cgroup. -v is --non-audit here."},
                   {Difference::libbpf_tools,
                    "Checks that are not audited are left out without -v, as in bcc. -u is a user, "
                    "as in other tools; --unique has no short form."}},
@@ -100,7 +100,8 @@ TOOL(capable) {
       .positionals = {shared::duration_argument()},
       .options = joined(
           {{flag('v', "non-audit", "also checks that are not audited",
-                 setting(&Rodata::not_audited)),
+                 setting(&Rodata::not_audited))
+                .also("verbose"),
             flag(0, "denied", "only checks that failed", setting(&Rodata::denied_only)),
             capabilities(), unique(),
             flag('x', "extra", "columns with thread, user namespace and system call")

@@ -162,38 +162,41 @@ TOOL(mountsnoop) {
                     {0, "mntnsmap", "use --container or --cgroup"}},
       .hooks = {{"results", {{{"on_exit"}}}},
                 {"calls", {{{"on_enter2", "on_enter3", "on_enter5"}}}}},
-      .report = events<Event>(
-          {who<&Event::who>(id::comm, id::pid, id::tid.with({})),
-           field<&Event::pcomm>("pcomm", "PCOMM", as::comm, "command name of its parent")
-               .with("parent-process"),
-           field<&Event::ppid>("ppid", "PPID", as::pid, "its parent").with("parent-process"),
-           field<&Event::mount_ns>("mount_namespace", "MNT_NS", as::wide(as::number, -11),
-                                   "mount namespace of the thread"),
-           with("json",
-                {derived<Event, name>("call", "OP", as::text, "the call").bounded(),
-                 field<&Event::ret>("ret", "RET", as::number, "what it returned"),
-                 failure<&Event::ret>("error by name; null: it succeeded"),
-                 field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
-                                           "time of the call"),
-                 derived<Event, part<&Call::fs_type>>("fs_type", "FS", as::text,
-                                                      "type of the file system")
-                     .bounded(),
-                 derived<Event, part<&Call::source>>("source", "SOURCE", as::text,
-                                                     "what is mounted, or moved from"),
-                 derived<Event, part<&Call::target>>("mount_point", "TARGET", as::text,
-                                                     "where it is mounted, or moved to"),
-                 derived<Event, data>("data", "DATA", as::text, "options of the file system"),
-                 derived<Event, flags>("flags_text", "FLAGS", as::text,
-                                       "flags of the call, or its command, by name")
-                     .or_null(),
-                 derived<Event, shown>("arguments_text", "ARGUMENTS", as::text,
-                                       "the call with its arguments and result"),
-                 derived<Event, [](const Event& e) { return e.cut != 0; }>(
-                     "incomplete", "CUT", as::small, "the end of a string is missing"),
-                 who<&Event::who>(id::uid)}),
-           who<&Event::who>(id::cgroup),
-           derived<Event, shown>("text", "CALL", as::rest, "the call with its arguments and result")
-               .in_text()}),
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::comm, id::pid, id::tid.with({})),
+               field<&Event::pcomm>("pcomm", "PCOMM", as::comm, "command name of its parent")
+                   .with("parent-process"),
+               field<&Event::ppid>("ppid", "PPID", as::pid, "its parent").with("parent-process"),
+               field<&Event::mount_ns>("mount_namespace", "MNT_NS", as::wide(as::number, -11),
+                                       "mount namespace of the thread"),
+               with("json",
+                    {derived<Event, name>("call", "OP", as::text, "the call").bounded(),
+                     field<&Event::ret>("ret", "RET", as::number, "what it returned"),
+                     failure<&Event::ret>("error by name; null: it succeeded"),
+                     field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
+                                               "time of the call"),
+                     derived<Event, part<&Call::fs_type>>("fs_type", "FS", as::text,
+                                                          "type of the file system")
+                         .bounded(),
+                     derived<Event, part<&Call::source>>("source", "SOURCE", as::text,
+                                                         "what is mounted, or moved from"),
+                     derived<Event, part<&Call::target>>("mount_point", "TARGET", as::text,
+                                                         "where it is mounted, or moved to"),
+                     derived<Event, data>("data", "DATA", as::text, "options of the file system"),
+                     derived<Event, flags>("flags_text", "FLAGS", as::text,
+                                           "flags of the call, or its command, by name")
+                         .or_null(),
+                     derived<Event, shown>("arguments_text", "ARGUMENTS", as::text,
+                                           "the call with its arguments and result"),
+                     derived<Event, [](const Event& e) { return e.cut != 0; }>(
+                         "incomplete", "CUT", as::small, "the end of a string is missing"),
+                     who<&Event::who>(id::uid)}),
+               who<&Event::who>(id::cgroup),
+               derived<Event, shown>("text", "CALL", as::rest,
+                                     "the call with its arguments and result")
+                   .in_text()})
+              .timed({{TimeColumn::wall, "TIME", 12, "timestamp"}}),
       .announce = "Tracing mounts and unmounts",
   };
 }

@@ -108,8 +108,7 @@ TOOL(sigsnoop) {
             "As killsnoop it has the column TCOMM and sees all calls that send signals. In bcc it "
             "sees only kill."},
            {Difference::libbpf_tools,
-            "-n shows the names of signals; the long option is --signal-names. There it is "
-            "--name, which here filters by the name of the sender."}},
+            "-n and --name show the names of signals, as there. Senders are selected by --comm."}},
       .object = skeleton<sigsnoop_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {flag('k', "kill", "calls that send signals, with their results",
@@ -119,8 +118,8 @@ TOOL(sigsnoop) {
                   signals(),
                   number('T', "tpid", "PID", "only signals to this process",
                          {.least = 1, .most = INT32_MAX}, setting(&Rodata::wanted_target)),
-                  flag('n', "signal-names", "signals by name"), shared::pid(), shared::tid(),
-                  shared::uid(), shared::comm(), shared::cgroup()},
+                  flag('n', "signal-names", "signals by name").also("name"), shared::pid(),
+                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"signals", {{{"on_signal"}}}},
                 {"results", {{{"on_exit"}}}, "kill"},
                 {"kill", {{{"on_kill"}}}, "kill"},

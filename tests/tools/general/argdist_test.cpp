@@ -5,7 +5,7 @@ namespace coretap::tooltest {
 namespace {
 
 Observed distribute(const Strings& words, const std::string& workload = "probes --calls 20") {
-  return observe("argdist --json --strict -p {pid}" + words, workload);
+  return observe("argdist --once --json --strict -p {pid}" + words, workload);
 }
 
 using Counts = std::map<std::string, std::uint64_t>;
@@ -56,12 +56,12 @@ TOOL_TEST(Argdist, MemoryThatIsNotThere) {
   const auto spec = "p:" + probes() + ":counted_each(u64 n):int:*(int *)n";
   auto seen = distribute({"-C", spec + "#x"}, "probes --calls 3");
   EXPECT_EQ(value_counts(seen.report()), (Counts{{"x: *(int *)n = (fault)", 3}}));
-  auto slots = observe("argdist --json -p {pid}" + Strings{"-H", spec}, "probes --calls 3");
+  auto slots = observe("argdist --once --json -p {pid}" + Strings{"-H", spec}, "probes --calls 3");
   EXPECT_EQ(slots.report().lost("unjudged"), 3U);
 }
 
 TOOL_TEST(Argdist, Columns) {
-  auto seen = observe("argdist -p {pid} -C p::sys_getppid()", "probes --calls 3");
+  auto seen = observe("argdist --once -p {pid} -C p::sys_getppid()", "probes --calls 3");
   expect_contains(seen.text(), {"COUNT      EVENT"});
 }
 

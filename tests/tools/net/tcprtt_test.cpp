@@ -16,7 +16,7 @@ std::uint64_t in_ranges(const Json& histogram, std::uint64_t least, std::uint64_
 TOOL_TEST(Tcprtt, ARoundTripOfKnownLength) {
   const std::string own = "tcprtt --json --strict --netns {pid} -P ";
   auto seen = watch({own + "{server_port}", own + "{server_port} --raw", own + "1",
-                     "tcprtt -b -e -m -p {pid}", "tcprtt --json --strict -p {pid}"},
+                     "tcprtt -b -e -m --pid {pid}", "tcprtt --json --strict --pid {pid}"},
                     "tcp --sessions 1 --delayed 70");
   if (seen.number("retransmits")) throw Skip("too slow: the segment was sent again");
   auto segments = seen.number("segments_in"), smoothed = seen.number("smoothed_us") * 1000;

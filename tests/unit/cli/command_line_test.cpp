@@ -167,8 +167,8 @@ TEST(CommandLine, BadValues) {
                "from 1 to 99");
   refuses_each("execsnoop", {"--max-rate"}, {"0", "1000000001", "x"}, "from 1 to 1000000000");
   refuses_each("offcputime", {"-m"},
-               {"18446744073709552", "18446744073709551615", "18446744073709551616", "-1", "1.5",
-                "", "1k", " 1", "1 "},
+               {"18446744073709552", "18446744073709551615", "18446744073709551616", "-1", "", "1k",
+                " 1", "1 "},
                "--min-block-time");
   refuses_each("runqlat", {"-u"},
                {"", "4294967295", "4294967296", "-1", "no such user", "1:2", "../root", "1,", ",1"},
@@ -224,6 +224,24 @@ TEST(PeersCommandLines, ToolsOfPeersSayWhatDiffers) {
     for (auto& d : tool.differs) EXPECT_TRUE(d.what.ends_with('.')) << tool.name << d.what;
   }
   EXPECT_GE(differ, 45u);
+}
+
+TEST(CommandLine, NamesWithAnotherMeaningElsewhereHaveANote) {
+  auto notes = [](std::string_view tool, const Words& words) {
+    return accepted(tool, words).notes.size();
+  };
+  EXPECT_EQ(notes("tcpstates", {"--timestamp"}), 1u);
+  EXPECT_EQ(notes("tcpstates", {"-t"}), 0u);
+  EXPECT_EQ(notes("hardirqs", {"-C"}), 1u);
+  EXPECT_EQ(notes("hardirqs", {"--per-cpu"}), 0u);
+  EXPECT_EQ(notes("fsslower", {"-c"}), 1u);
+  EXPECT_EQ(notes("fsslower", {"--output-format", "csv"}), 0u);
+  for (auto& tool : all_tools())
+    for (auto& [letter, name, note, unless] : tool.other_meanings) {
+      SCOPED_TRACE(std::string(tool.name) + letter + std::string(name));
+      EXPECT_TRUE(name.empty() || has_option(tool, name));
+      EXPECT_TRUE(!letter || std::ranges::count(all_options(tool), letter, &Option::letter));
+    }
 }
 
 TEST(CommandLine, FlameGraphsAreOfStacks) {
@@ -409,8 +427,9 @@ TEST(Positionals, Threshold) {
   EXPECT_EQ(value({}), 10'000'000u);
   EXPECT_EQ(value({"0"}), 0u);
   EXPECT_EQ(value({"25"}), 25'000'000u);
+  EXPECT_EQ(value({"0.5"}), 500'000u);
   EXPECT_EQ(value({"18446744073709"}), 18446744073709'000'000u);
-  for (auto* bad : {"18446744073710", "-1", "x", "", "1.5", "10ms"}) {
+  for (auto* bad : {"18446744073710", "-1", "x", "", "10ms"}) {
     EXPECT_EQ(taken(tool.positionals, {"-v", bad}),
               bad[0] == '-'
                   ? "unknown option -1"

@@ -134,8 +134,8 @@ TEST(Documents, HelpHasEachOptionOnceInItsGroup) {
     auto help = help_text(tool);
     auto all = rows(help);
     EXPECT_TRUE(help.starts_with(tool.name)) << help;
-    for (auto* name : {"json", "csv", "duration", "strict", "exit-status", "explain", "verbose",
-                       "help", "version"})
+    for (auto* name :
+         {"json", "csv", "duration", "strict", "exit-status", "explain", "help", "version"})
       EXPECT_TRUE(has_option(tool, name)) << name;
     EXPECT_TRUE(says(help, "-- COMMAND"));
     std::size_t at = 0;
