@@ -39,6 +39,5 @@ int main(int argc, char** argv) {
     call = called(arguments.front());
     arguments.erase(arguments.begin());
   }
-  if (!call.option.empty()) arguments.emplace(arguments.begin(), call.option);
-  return run_tool(build(*call.tool), arguments);
+  return run_tool(build(call), arguments);
 }

@@ -112,6 +112,11 @@ struct Tool {
   Result<void> (*compile)(Session&) = nullptr;
   /// Output of --list, instead of tracing; the tool then has that option.
   std::string (*list)(const Config&) = nullptr;
+  /// The other name by which it was called, and the option that this name implies.
+  OtherName called = {};
+
+  /// In messages and help. Data has the tool's own name.
+  std::string_view shown_name() const { return called.name.empty() ? name : called.name; }
 };
 
 /// All tools, ordered by subsystem; each function builds its table when called.

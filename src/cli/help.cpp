@@ -181,12 +181,16 @@ const std::vector<ExitStatus>& exit_statuses() {
 }
 
 std::string help_text(const Tool& tool) {
-  auto usage = fmt::format("Usage: {} {}", command_of(tool.name), synopsis(tool));
+  auto usage = fmt::format("Usage: {} {}", command_of(tool.shown_name()), synopsis(tool));
   if (auto last = usage.rfind(" [--"); usage.size() > kColumns && last != usage.npos)
     usage.insert(last, "\n      ");
-  auto text = fmt::format("{}: {}\n\n{}\n\n", tool.name, tool.summary, usage);
+  auto text = fmt::format("{}: {}\n\n{}\n\n", tool.shown_name(), tool.summary, usage);
+  auto& [other, implied] = tool.called;
+  if (!other.empty())
+    text += wrap(fmt::format("{} is {} {}.", other, tool.name, implied), 0, kColumns) + '\n';
   text += wrap(tool.description, 0, kColumns);
-  if (!tool.other_names.empty()) text += '\n' + titled("Other names", other_names_of(tool));
+  if (other.empty() && !tool.other_names.empty())
+    text += '\n' + titled("Other names", other_names_of(tool));
   text += "\nExamples:\n" + examples(tool);
   text += "\nArguments:\n";
   for (auto& a : arguments(tool)) text += help_row(std::string(a.words), a.doc);

@@ -36,6 +36,12 @@ Called called(std::string_view name) {
   return {};
 }
 
+Tool build(const Called& call) {
+  auto tool = build(*call.tool);
+  if (!call.option.empty()) tool.called = {call.name, call.option};
+  return tool;
+}
+
 std::vector<Called> all_names() {
   std::vector<Called> all;
   for (auto& entry : registry()) {

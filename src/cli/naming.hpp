@@ -29,6 +29,8 @@ struct Called {
 };
 /// Looks up a tool's name or alias. Without a tool: no such name.
 Called called(std::string_view name);
+/// The tool, which then knows the name. Precondition: there is one.
+Tool build(const Called& call);
 /// All names and aliases, tool by tool, each tool's name first.
 std::vector<Called> all_names();
 /// Tools of the source tree that are not in this build (CORETAP_ONLY); empty: all are.

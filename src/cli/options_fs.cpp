@@ -26,6 +26,20 @@ std::set<std::string, std::less<>> known_types() {
   return names;
 }
 
+/// Types of the mounts in this mount namespace. Lines are "device place type options 0 0"; spaces
+/// in names are escaped.
+std::set<std::string, std::less<>> mounted_types() {
+  std::set<std::string, std::less<>> names;
+  auto text = read_file("/proc/self/mounts", 4 << 20).value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
+    auto line = take_until(rest, '\n');
+    take_until(line, ' ');
+    take_until(line, ' ');
+    names.emplace(take_until(line, ' '));
+  }
+  return names;
+}
+
 }  // namespace
 
 FunctionName fs_function(const Config& config, std::string_view word) {
@@ -96,15 +110,19 @@ Result<void> look_up_fs_type(Config& config, Setting wanted) {
   std::vector<std::string_view> names = {type};
   if (type == "nfs") names.emplace_back("nfs4");
   if (type == "fuse") names.emplace_back("fuseblk");
-  auto known = known_types();
-  bool any = false;
+  auto known = known_types(), mounted = mounted_types();
+  bool any = false, any_mounted = false;
   for (std::size_t i = 0; i < names.size() && i < FS_TYPES; i++) {
     any |= known.contains(names[i]);
+    any_mounted |= mounted.contains(names[i]);
     struct fs_type words = {};
     memcpy(words.name, names[i].data(), std::min(names[i].size(), sizeof words.name - 1));
     for (std::size_t w = 0; w < FS_TYPE_WORDS; w++)
       config.set({wanted.offset + i * sizeof words + 8 * w, 8}, words.name[w]);
   }
+  if (any && !any_mounted)
+    config.notes.push_back(fmt::format(
+        "no file system of type {} is mounted here: only other containers can use one", type));
   if (any) return {};
   return Error{
       fmt::format("the kernel does not know the file system '{}'", type),

@@ -122,20 +122,23 @@ Error refused_elsewhere(std::string_view typed, const Elsewhere& option) {
                std::string(option.instead));
 }
 
+constexpr std::size_t kLongestDefault = 20;  // that is announced
+
 /// Neither times nor targets, which a run announces in other words.
 bool selects(const Positional& p) {
   return !p.repeats() && p.option != "interval" && p.option != "duration" && p.metavar != "COUNT";
 }
 
 Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std::string>& words) {
-  auto see = fmt::format("see {} --help", command_of(tool.name));
+  auto see = fmt::format("see {} --help", command_of(tool.shown_name()));
   auto word = words.begin();
   for (auto& p : tool.positionals) {
     if (word == words.end()) {
       if (p.needed()) return usage(fmt::format("{} is missing", p.metavar), see);
       if (p.otherwise.empty() || c.given(p.option)) continue;
       if (auto r = p.apply(c, p.otherwise); !r) return r;
-      if (selects(p)) c.arguments.push_back(fmt::format("{} {}", p.metavar, p.otherwise));
+      if (selects(p) && p.otherwise.size() <= kLongestDefault)
+        c.arguments.push_back(fmt::format("{} {}", p.metavar, p.otherwise));
       continue;
     }
     if (!p.option.empty() && c.given(p.option))
@@ -331,7 +334,12 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
     std::string_view text = optarg && !o->metavar.empty() ? optarg : o->otherwise;
     if (o->name == "help") invocation.what = Invocation::help;
     if (o->name == "version") invocation.what = Invocation::version;
-    if (c.given(o->name) && !o->adds_up && c.text(o->name) != text)
+    const bool differs = c.given(o->name) && !o->adds_up && c.text(o->name) != text;
+    if (auto& [other, implied] = invocation.called;
+        differs && implied.starts_with(fmt::format("--{}", o->name)))
+      return usage(fmt::format("{} implies {}", other, implied),
+                   fmt::format("the tool without it takes another --{}; {}", o->name, see));
+    if (differs)
       return usage(
           fmt::format("--{} is given twice: '{}' and '{}'", o->name, c.text(o->name), text),
           "it takes one value");
@@ -347,16 +355,19 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
   Invocation invocation;
+  invocation.called = tool.called;
   Config& c = invocation.config;
   auto options = all_options(tool);
+  auto typed = arguments;
+  if (!tool.called.option.empty()) typed.emplace(typed.begin(), tool.called.option);
   auto elsewhere = tool.elsewhere;
   auto& everywhere = refused_by_all();
   elsewhere.insert(elsewhere.end(), everywhere.begin(), everywhere.end());
-  auto words = take_options(invocation, command_of(tool.name), options, arguments, elsewhere);
+  auto words = take_options(invocation, command_of(tool.shown_name()), options, typed, elsewhere);
   if (!words) return words.error();
   if (invocation.what != Invocation::run) return invocation;
 
-  auto see = fmt::format("see {} --help", command_of(tool.name));
+  auto see = fmt::format("see {} --help", command_of(tool.shown_name()));
   if (auto r = take_positionals(tool, c, *words); !r) return r.error();
   if (c.given("json") && c.given("csv"))
     return usage("--json and --csv cannot be used together", see);

@@ -7,16 +7,16 @@
 
 #include "coretap/config.hpp"
 #include "coretap/reports.hpp"
+#include "coretap/tool.hpp"
 
 namespace coretap {
-
-struct Tool;
 
 /// The parsed command line.
 struct Invocation {
   Config config;
   enum { run, help, usage, version } what = run;
   std::set<std::string> typed;  ///< names of options, with their dashes
+  OtherName called = {};        ///< the tool's
 };
 
 /// All options of a tool: its own and the common ones.

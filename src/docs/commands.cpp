@@ -40,7 +40,7 @@ int no_such(std::string_view what) {
 
 int run_help(const Config&, const Words& words) {
   if (words.empty()) return print_text(overview());
-  if (auto call = called(words[0]); call.tool) return print_text(help_text(build(*call.tool)));
+  if (auto call = called(words[0]); call.tool) return print_text(help_text(build(call)));
   if (auto* command = find_command(words[0])) return print_text(help_text(*command));
   return no_such(words[0]);
 }
@@ -257,8 +257,8 @@ const std::vector<OwnCommand>& commands() {
        .most = 1,
        .summary = "show the manual page of a tool, or of coretap",
        .description =
-           "On a terminal the page is shown by man(1) or mandoc(1); to a pipe or a file it is "
-           "written as mdoc, for man -l - or groff -mdoc.",
+           "The page is shown by man(1) or mandoc(1), also in a pipe; without them its source is "
+           "printed.",
        .options = man_options(),
        .words = man_topics,
        .run = run_man},

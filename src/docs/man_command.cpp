@@ -1,4 +1,4 @@
-// `coretap man`: shows a page, prints it if there is no terminal, or writes all pages to files.
+// `coretap man`: shows a page, prints its source, or writes all pages to files.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "coretap/small_files.hpp"
 #include "docs/commands.hpp"
 #include "docs/man.hpp"
+#include "lists/verbosity.hpp"
 #include "text/errors.hpp"
 
 namespace coretap {
@@ -38,12 +40,29 @@ constexpr Topic kTopics[] = {
     {"output", "options and formats of all tools", 7, output_man_page},
 };
 
-/// Runs a program that reads the page from standard input; true: it succeeded.
-bool shown_by(std::vector<std::string> command, const std::string& page) {
-  Fd file(memfd_create("page", MFD_CLOEXEC));
+/// Without bold letters that are printed twice, with a backspace between.
+std::string without_overstrikes(std::string_view text) {
+  std::string plain;
+  for (char c : text) {
+    if (c != '\b') {
+      plain += c;
+      continue;
+    }
+    while (!plain.empty() && (plain.back() & 0xc0) == 0x80) plain.pop_back();  // UTF-8
+    if (!plain.empty()) plain.pop_back();
+  }
+  return plain;
+}
+
+/// Runs a program that reads the page from standard input. On a terminal it shows the page itself;
+/// else what it writes is printed here, where failures are seen. -> status; nullopt: it failed.
+std::optional<int> shown_by(std::vector<std::string> command, const std::string& page) {
+  Fd file(memfd_create("page", MFD_CLOEXEC)), formatted;
   if (!file || write(file.get(), page.data(), page.size()) != static_cast<ssize_t>(page.size()) ||
       lseek(file.get(), 0, SEEK_SET) != 0)
-    return false;
+    return {};
+  if (!isatty(STDOUT_FILENO) && !(formatted = Fd(memfd_create("formatted", MFD_CLOEXEC))))
+    return {};
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   for (auto& word : command) argv.push_back(word.data());
@@ -51,20 +70,27 @@ bool shown_by(std::vector<std::string> command, const std::string& page) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, file.get(), STDIN_FILENO);
+  if (formatted) posix_spawn_file_actions_adddup2(&actions, formatted.get(), STDOUT_FILENO);
   pid_t pid = 0;
   int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (error) return false;
+  if (error) return {};
   int status = 0;
   while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return false;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (errno != EINTR) return {};
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return {};
+  if (!formatted) return kOk;
+  auto text = read_file(fmt::format("/proc/self/fd/{}", formatted.get())).value_or("");
+  if (text.empty()) return {};
+  return print_text(without_overstrikes(text));
 }
 
-int show(const std::string& page) {
-  if (isatty(STDOUT_FILENO) &&
-      (shown_by({"man", "-l", "-"}, page) || shown_by({"mandoc", "-a"}, page)))
-    return kOk;
+int show(const std::string& page, bool source) {
+  if (source) return print_text(page);
+  for (auto& command : {std::vector<std::string>{"man", "-l", "-"}, {"mandoc", "-a"}})
+    if (auto status = shown_by(command, page)) return *status;
+  fmt::print(stderr,
+             "coretap: note: man: neither man nor mandoc can show the page: this is its source\n");
   return print_text(page);
 }
 
@@ -111,7 +137,8 @@ std::map<std::string, std::string> man_pages(const std::string& samples) {
 }
 
 std::vector<Option> man_options() {
-  return {text(0, "write", "DIRECTORY",
+  return {flag(0, "source", "print the page as mdoc, for man -l - or groff -mdoc"),
+          text(0, "write", "DIRECTORY",
                "write all pages below this directory instead, such as /usr/local/share/man",
                "a directory", {}, Complete::directory),
           text(0, "samples", "DIRECTORY",
@@ -134,14 +161,15 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
     if (words.empty()) return write_all(directory, std::string(config.text("samples")));
     return print_error("coretap", usage("man: --write writes all pages", "leave out the page"));
   }
+  const bool source = config.given("source");
   std::string_view name = words.empty() ? "coretap" : std::string_view(words[0]);
   if (name.starts_with("coretap-")) name.remove_prefix(strlen("coretap-"));
-  if (name == "coretap") return show(coretap_man_page());
+  if (name == "coretap") return show(coretap_man_page(), source);
   for (auto& topic : kTopics)
-    if (name == topic.name) return show(topic.page());
-  if (auto call = called(name); call.tool) return show(man_page(build(*call.tool)));
+    if (name == topic.name) return show(topic.page(), source);
+  if (auto call = called(name); call.tool) return show(man_page(build(*call.tool)), source);
   if (auto* command = find_command(name); command && !command->output.empty())
-    return show(command_man_page(*command));
+    return show(command_man_page(*command), source);
   return print_error(
       "coretap",
       is_left_out(name)

@@ -199,16 +199,39 @@ Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel&
       return error;
     }
   plan.limits.insert(plan.limits.end(), plan.targets.left_out.begin(), plan.targets.left_out.end());
+  if (config.given("kernel-stack") && plan.targets.count(TargetPoint::user) +
+                                          plan.targets.count(TargetPoint::user_return) +
+                                          plan.targets.count(TargetPoint::usdt))
+    plan.limits.emplace_back("user functions have no kernel stack");
   return {};
+}
+
+constexpr std::size_t kShownTried = 4;  // attach points for each reason
+
+/// "tried kprobe/a, kprobe/b (reason); fentry/c (another reason)": each reason once.
+std::string tried_words(const HookPlan& h) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (auto& w : h.candidates) {
+    auto same = std::ranges::find(by_reason, w.rejected_because, [](auto& r) { return r.first; });
+    if (same == by_reason.end()) same = by_reason.insert(same, {w.rejected_because, {}});
+    for (auto& target : w.targets)
+      if (std::ranges::find(same->second, target) == same->second.end())
+        same->second.push_back(target);
+  }
+  std::string text;
+  for (auto& [reason, targets] : by_reason) {
+    const auto more = targets.size() > kShownTried ? targets.size() - kShownTried : 0;
+    targets.resize(targets.size() - more);
+    text += fmt::format("{}{}{} ({})", text.empty() ? "tried " : "; ", fmt::join(targets, ", "),
+                        more ? fmt::format(" and {} more", more) : "", reason);
+  }
+  return text;
 }
 
 /// A hook that no candidate serves: an error if the tool requires it, else a limit.
 Result<void> go_without(Plan& plan, const HookPlan& h) {
   auto& hook = *h.hook;
-  std::string tried;
-  for (auto& w : h.candidates)
-    tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ", fmt::join(w.targets, " + "),
-                         w.rejected_because);
+  auto tried = tried_words(h);
   if (!hook.optional.empty()) {
     const bool foreign = std::ranges::any_of(h.candidates, [](auto& w) {
       return std::ranges::any_of(w.targets, awaits_foreign_syscall);

@@ -151,7 +151,7 @@ bool ProbeFinder::add_mapped(std::string_view pid, std::string_view library, Fil
   Fd maps(open((directory + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
   if (!maps) {
     ReadFailures::note_open(errno);
-    if (errno != ENOENT && errno != ESRCH) files.unreadable++;
+    if (errno != ENOENT && errno != ESRCH) files.unreadable.emplace_back(pid);
     return false;
   }
   bool any = false;
@@ -262,10 +262,12 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view word) {
       ReadFailures::note_open(error.value());
       found.left_out.push_back(fmt::format("files of other processes: {}", error.message()));
     }
-    if (found.unreadable)
-      found.left_out.push_back(
-          fmt::format("other files of {} process{}: /proc/PID/maps is not readable",
-                      found.unreadable, found.unreadable == 1 ? "" : "es"));
+    if (auto& some = found.unreadable; !some.empty())
+      found.left_out.push_back(fmt::format(
+          "files that only {} uses: /proc/{}/maps is not readable",
+          some.size() == 1 ? fmt::format("process {}", some[0])
+                           : fmt::format("one of {} processes such as {}", some.size(), some[0]),
+          some[0]));
   }
   if (found.beyond)
     found.left_out.push_back(fmt::format("{} more mappings of such files, beyond {} different ones",

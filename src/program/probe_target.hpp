@@ -70,8 +70,8 @@ class ProbeFinder {
   struct Files {
     std::vector<File> files;
     std::vector<std::string> left_out;
-    std::size_t unreadable = 0;  ///< processes
-    std::size_t beyond = 0;      ///< mappings of files above the limit
+    std::vector<std::string> unreadable;  ///< processes
+    std::size_t beyond = 0;               ///< mappings of files above the limit
   };
   /// Only the files. `library` may be a path, or kAnyFile.
   const Result<Files>& files(std::string_view library);

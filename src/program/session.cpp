@@ -54,7 +54,7 @@ bpf_map* Session::map(std::string_view name) const {
 }
 
 void Session::say(std::string_view message) const {
-  auto text = fmt::format("{}: {}\n", tool.name, message);
+  auto text = fmt::format("{}: {}\n", tool.shown_name(), message);
   fputs(text.c_str(), stderr);
 }
 
@@ -65,7 +65,7 @@ void Session::note(std::string_view what, const Error& why) const {
 bool Session::complete(const Result<void>& reading) {
   if (reading) return true;
   incomplete = true;
-  print_error(tool.name, reading.error());
+  print_error(tool.shown_name(), reading.error());
   return false;
 }
 

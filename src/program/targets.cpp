@@ -79,39 +79,68 @@ const Result<std::vector<std::string>>& kernel_events() {
   return all;
 }
 
-/// The length of the longest common substring.
-std::size_t common_run(std::string_view a, std::string_view b) {
-  std::size_t most = 0;
-  for (std::size_t i = 0; i < a.size(); i++)
-    for (std::size_t j = 0; j < b.size(); j++) {
-      std::size_t n = 0;
-      while (i + n < a.size() && j + n < b.size() && a[i + n] == b[j + n] && a[i + n] != '*') n++;
-      most = std::max(most, n);
-    }
-  return most;
+/// The words of a name with underscores; '*' separates, too.
+std::set<std::string_view> words_of(std::string_view name) {
+  std::set<std::string_view> words;
+  while (!name.empty()) {
+    auto word = name.substr(0, name.find_first_of("_*"));
+    name.remove_prefix(std::min(name.size(), word.size() + 1));
+    if (word.size() > 2) words.insert(word);
+  }
+  return words;
 }
 
-/// Tracepoints whose names share the most with such a function, system calls by part first.
+/// Tracepoints of the subsystem that the function's name has, and that share another word with it,
+/// the most similar first.
 std::vector<std::string> tracepoints_like(std::string_view function) {
-  constexpr std::size_t kLeast = 4;
   auto& events = kernel_events();
   if (!events) return {};
-  std::vector<std::string> names;
-  for (auto rest = function.substr(0, 64); !rest.empty();)
-    if (auto call = fmt::format("syscalls:sys_enter_{}", take_until(rest, '_'));
-        std::ranges::binary_search(*events, call))
-      names.push_back("t:" + call);
+  const auto wanted = words_of(function.substr(0, 64));
   std::vector<std::tuple<std::size_t, std::size_t, std::string>> found;
-  for (auto& event : *events)
-    if (auto run =
-            common_run(function.substr(0, 64), std::string_view(event).substr(event.find(':') + 1));
-        run >= kLeast)
-      found.emplace_back(SIZE_MAX - run, event.size(), "t:" + event);
+  for (auto& event : *events) {
+    const std::string_view name = event;
+    auto words = words_of(name.substr(name.find(':') + 1));
+    words.insert(name.substr(0, name.find(':')));
+    const auto shared = std::ranges::count_if(wanted, [&](auto w) { return words.contains(w); });
+    if (shared > 1) found.emplace_back(SIZE_MAX - shared, event.size(), "t:" + event);
+  }
   std::sort(found.begin(), found.end());
-  for (auto& [run, size, name] : found)
-    if (names.size() < kAlike && std::ranges::find(names, name) == names.end())
-      names.push_back(name);
+  std::vector<std::string> names;
+  for (auto& [shared, size, name] : found)
+    if (names.size() < kAlike) names.push_back(name);
   return names;
+}
+
+/// System calls whose name is a word of the function's: "sys_read" for vfs_read.
+std::vector<std::string> calls_like(std::string_view function) {
+  std::vector<std::string> names;
+  for (auto word : words_of(function.substr(0, 64)))
+    if (auto& events = kernel_events();
+        events && names.size() < kAlike &&
+        std::ranges::binary_search(*events, fmt::format("syscalls:sys_enter_{}", word)))
+      names.push_back(fmt::format("sys_{}", word));
+  return names;
+}
+
+/// Tools that show what functions of a subsystem do; by a word of their names.
+constexpr struct {
+  std::string_view words, tools;
+} kToolsOf[] = {
+    {"vfs file ksys dentry inode page filemap", "filetop, fileslower, vfsstat and cachestat"},
+    {"ext4 xfs btrfs f2fs nfs fuse", "fsslower and fsdist"},
+    {"bio blk submit request nvme scsi", "biosnoop and biolatency"},
+    {"tcp inet sock skb", "tcplife, tcptop and tcpretrans"},
+    {"udp udpv6", "udpconnect"},
+    {"sched wake schedule task enqueue dequeue", "runqlat, offcputime and wakeuptime"},
+    {"kmalloc kmem slab kfree alloc pages vmalloc", "memleak, slabratetop and drsnoop"},
+    {"irq softirq timer tick lapic hrtimer", "hardirqs, softirqs and irqslower"},
+};
+std::string_view tools_of(std::string_view function) {
+  const auto wanted = words_of(function.substr(0, 64));
+  for (auto& [words, tools] : kToolsOf)
+    for (auto rest = words; !rest.empty();)
+      if (wanted.contains(take_until(rest, ' '))) return tools;
+  return {};
 }
 
 /// Names of kernel functions for system calls whose tracepoints have other names.
@@ -409,11 +438,14 @@ class Search {
   }
 
   static std::string alternatives(const TargetWord& word) {
-    auto events = tracepoints_like(word.name);
-    return events.empty()
-               ? "name tracepoints (t:CATEGORY:EVENT), system calls (sys_NAME), or user "
-                 "functions (LIBRARY:FUNCTION)"
-               : fmt::format("tracepoints of similar names: {}", fmt::join(events, ", "));
+    auto near = calls_like(word.name);
+    std::ranges::move(tracepoints_like(word.name), std::back_inserter(near));
+    std::string text = near.empty() ? "name tracepoints (t:CATEGORY:EVENT), system calls "
+                                      "(sys_NAME), or user functions (LIBRARY:FUNCTION)"
+                                    : fmt::format("can be traced: {}", fmt::join(near, ", "));
+    if (auto tools = tools_of(word.name); !tools.empty())
+      text += fmt::format("; {} need no functions", tools);
+    return text;
   }
 
   // ---- system calls and tracepoints ----
@@ -657,8 +689,10 @@ class Search {
                                       !word.provider.empty() && config_.given("regexp"));
     if (!provider) return provider.error();
     std::set<std::string> known;
+    std::string names;
     for (auto& file : (*files)->files) {
       failures_->in(file.path);
+      names += (names.empty() ? "" : ", ") + printable(file.path);
       auto notes = symbols::read_usdt(file.fd->get());
       for (auto& probe : notes.probes) {
         known.insert(probe.name);
@@ -673,7 +707,7 @@ class Search {
       leave_out("USDT probes left out (not in the file's code)", notes.outside);
     }
     if (!matched_.empty()) return {};
-    return nothing(known.empty() ? "the file has no USDT probes" : "there is no such USDT probe",
+    return nothing(fmt::format("no {}USDT probe in {}", known.empty() ? "" : "such ", names),
                    suggest(word.name, {known.begin(), known.end()}));
   }
 

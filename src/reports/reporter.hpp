@@ -50,8 +50,10 @@ class Reporter {
   /// Signals that it handles while tracing, and the handler.
   virtual std::vector<int> signals() const { return {}; }
   virtual void signalled(Session&, int) {}
-  /// True if the user has requested the end.
+  /// True if the user has requested the end, or what was looked for is found.
   virtual bool wants_end() const { return false; }
+  /// Exit status of a run without failure or --strict's losses: a finding may have its own.
+  virtual int status() const { return kOk; }
   /// Reports the current state instead of changes: the first report is made at once, none at
   /// the end.
   virtual bool immediate() const { return false; }

@@ -183,7 +183,7 @@ Result<int> finish(Session& s, Reporter& reporter, Command& command) {
   if (!s.out.closed()) let_signals_kill();  // the rest is only printing
   s.ledger = whole_ledger(s);
   auto finished = reporter.finish(s);
-  if (!finished) print_error(s.tool.name, finished.error());
+  if (!finished) print_error(s.tool.shown_name(), finished.error());
   if (s.out.dropped() && s.config.given("strict")) return int{kDataLost};
   if (s.out.closed()) return int{finished ? kOk : kFailed};
   print_ledger(s);
@@ -192,7 +192,7 @@ Result<int> finish(Session& s, Reporter& reporter, Command& command) {
   if (s.out.failed()) return s.out.error();
   if (s.config.given("strict") && s.ledger.data_lost()) return int{kDataLost};
   if (s.config.given("exit-status") && command.status() >= 0) return command.status();
-  return int{kOk};
+  return reporter.status();
 }
 
 /// The run of a tool, with a kernel program or without.
@@ -278,9 +278,9 @@ std::optional<std::string> text_instead(const Invocation& parsed, const Tool& to
     case Invocation::help:
       return help_text(tool);
     case Invocation::usage:
-      return fmt::format("Usage: {} {}\n", command_of(tool.name), synopsis(tool));
+      return fmt::format("Usage: {} {}\n", command_of(tool.shown_name()), synopsis(tool));
     case Invocation::version:
-      return fmt::format("{} (coretap) {}\n{}\n", tool.name, kVersion, build_words());
+      return fmt::format("{} (coretap) {}\n{}\n", tool.shown_name(), kVersion, build_words());
     case Invocation::run:
       break;
   }
@@ -327,7 +327,7 @@ Result<void> prepare(Session& s) {
 
 int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Exported* exported) {
   auto fail = [&](const Error& e) {
-    print_error(declared.name, e);
+    print_error(declared.shown_name(), e);
     return e.status;
   };
   auto parsed = parse_command_line(declared, arguments);

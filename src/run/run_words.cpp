@@ -49,6 +49,13 @@ std::string selection(const Session& s) {
                        : fmt::format(" ({})", printable(fmt::to_string(fmt::join(words, ", "))));
 }
 
+/// With --debug all places, with --verbose if they are few.
+bool lists_targets(const Session& s) {
+  constexpr std::size_t kFew = 20;
+  return s.config.given("debug") ||
+         (s.config.given("verbose") && s.plan.targets.points.size() <= kFew);
+}
+
 }  // namespace
 
 void print_header(Session& s) {
@@ -81,7 +88,7 @@ void print_ledger(Session& s) {
     s.out.flush();
   }
   auto text = s.ledger.text(s.config.given("verbose"), STDERR_FILENO);
-  if (!text.empty()) fputs(fmt::format("{}: {}", s.tool.name, text).c_str(), stderr);
+  if (!text.empty()) fputs(fmt::format("{}: {}", s.tool.shown_name(), text).c_str(), stderr);
 }
 
 void print_plan(Session& s) {
@@ -110,7 +117,7 @@ void announce(Session& s) {
   for (auto& h : s.plan.hooks)
     if (h.hook->targets && h.used())
       s.say(fmt::format("tracing {}{}", fmt::join(h.used()->targets, ", "),
-                        s.config.given("debug") ? "\n" + list_targets(s.plan.targets) : ""));
+                        lists_targets(s) ? "\n" + list_targets(s.plan.targets) : ""));
   s.verbose("attached:\n" + explain(s.plan, false));
   if (s.config.format != OutputFormat::text || s.exporter) return;
   auto text = std::string(s.tool.announce) + selection(s);

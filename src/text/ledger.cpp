@@ -18,7 +18,7 @@ struct Cause {
 };
 constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"filtered", "excluded by filters", "events excluded by filters", false},
-    {"lost", "lost: ring buffer full (raise --ring-size; for traceloop, --size)",
+    {"lost", "lost: ring buffer full (raise --ring-size)",
      "events lost because the ring buffer was full"},
     {"untracked", "not tracked: map full (raise --max-keys), or storage refused for a moment",
      "events not tracked because a map was full, or the kernel refused storage for a moment"},

@@ -658,10 +658,10 @@ TOOL_TEST(Common, CommandsOfCoretap) {
 TOOL_TEST(Common, ManualPages) {
   TemporaryDirectory place;
   for (auto& name : tool_names())
-    expect_contains(said_by("coretap man " + name), {"\n.Nm coretap-" + name + "\n"});
+    expect_contains(said_by("coretap man --source " + name), {"\n.Nm coretap-" + name + "\n"});
   EXPECT_EQ(run_tool("coretap", "man no-such-tool").status, 2);
   EXPECT_EQ(run_tool("coretap", {"man", "--write", place.path()}).status, 0);
-  EXPECT_EQ(run_tool("coretap", "man output").out,
+  EXPECT_EQ(run_tool("coretap", "man --source output").out,
             run({"/bin/cat", place.path() + "/man7/coretap-output.7"}).out);
   EXPECT_EQ(run_tool("coretap", "man --write /proc/self/no-such-place").status, 1);
   std::filesystem::remove_all(place.path() + "/man7");

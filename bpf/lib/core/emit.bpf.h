@@ -87,8 +87,11 @@ inline_ void emit_stack(void *ctx, struct stack *s)
 	long bytes = bpf_get_stack(ctx, s->ip, sizeof(s->ip), 0);
 	u32 most = stack_depth;
 
-	/* The helper zeroes the rest of the buffer, also when it fails. */
-	if (bytes <= 0)
+	/*
+	 * The helper zeroes the rest of the buffer, also when it fails. At a breakpoint in user
+	 * code there is no kernel stack: 0; before 5.18 (ee2a098851bf) an error.
+	 */
+	if (bytes < 0)
 		count(LEDGER_STACK_FAILED);
 	else
 		s->depth = (u32)bytes / 8 < most ? (u32)bytes / 8 : most;

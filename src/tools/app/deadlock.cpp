@@ -37,7 +37,7 @@ TOOL(deadlock) {
           "languages are built). If these orders form a cycle, the threads can deadlock, even if "
           "they have not done so yet: the tool shows the cycle as soon as it finds it, with the "
           "user stacks in which each mutex was taken and those in which the threads were "
-          "created.\n\n"
+          "created, and ends with status 1; with --all it goes on.\n\n"
           "A mutex counts as soon as a thread waits for it, so an actual deadlock is shown, too. "
           "pthread_mutex_trylock does not wait: a mutex that it takes is held, but cannot be "
           "second in an order. Waits with a time limit count, and are marked. pthread_cond_wait "
@@ -53,7 +53,7 @@ TOOL(deadlock) {
           "when it is released: some microseconds. With a process or a command, other processes "
           "pay nothing; otherwise, all processes that use mutexes become slower",
       .examples = {{"deadlock 181", "watch process 181 until Ctrl-C"},
-                   {"deadlock --dump-graph locks.dot 181", "with a graph of all orders"},
+                   {"deadlock --all --dump-graph locks.dot 181", "with a graph of all orders"},
                    {"deadlock -- ./server", "a command, from its start"},
                    {"deadlock --binary /usr/lib/libmusl.so 181", "another library's mutexes"}},
       .questions = {{"Can this program deadlock?", "deadlock 181"},
@@ -69,8 +69,11 @@ TOOL(deadlock) {
       .options =
           {shared::pid(), shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(0),
            shared::library(0, "binary"), shared::return_trampoline(), shared::symbols_prefix(),
+           flag(0, "all", "go on after the first potential deadlock"),
            free_text(0, "dump-graph", "FILE",
-                     "write all orders to this file at the end, for Graphviz", Complete::file),
+                     "write all orders to this file at the end: as JSON (node-link), or for "
+                     "Graphviz if it is named *.dot or *.gv",
+                     Complete::file),
            flag(0, "free",
                 "a mutex ends when the block of glibc memory that it is in is freed (a breakpoint "
                 "per free)",
@@ -78,6 +81,9 @@ TOOL(deadlock) {
            shared::duration('d'), shared::offset(0), shared::max_keys('e').also("edges"),
            shared::stack_depth(), shared::stack_storage('s').also("stacktraces"), shared::unwind(),
            shared::unwind_memory()},
+      .other_meanings = {{0, "verbose",
+                          "attach points here; in bcc the number of mutexes and orders, which the "
+                          "last line always has; -v has no note"}},
       .elsewhere = {{'t', "threads", "--max-keys N"},
                     {0, "lock-symbols", "--symbols-prefix for functions with other names"},
                     {0, "unlock-symbols", "--symbols-prefix for functions with other names"}},

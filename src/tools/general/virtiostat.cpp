@@ -67,10 +67,7 @@ TOOL(virtiostat) {
                    "interval."},
                   {Difference::bcc,
                    "Buffers that the driver has mapped itself count, such as those of network "
-                   "devices since Linux 6.11. There they do not."},
-                  {Difference::bcc,
-                   "-d and -n take a whole name. There they compare the start "
-                   "of it."}},
+                   "devices since Linux 6.11. There they do not."}},
       .object = skeleton<virtiostat_bpf>(),
       .positionals = shared::interval_count(3),
       .options =

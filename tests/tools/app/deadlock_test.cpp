@@ -10,7 +10,8 @@ struct Watched {
 };
 
 Watched watch(const std::string& order, const Strings& options = {}) {
-  auto seen = observe("deadlock --json --strict" + options + "{pid}", "mutexes --order " + order);
+  auto seen =
+      observe("deadlock --all --json --strict" + options + "{pid}", "mutexes --order " + order);
   auto report = seen.report();
   EXPECT_EQ(report.body.back()["type"].str(), "graph");
   return {seen.truth, line_with(report.body, {{"type", "graph"}}),
@@ -89,12 +90,17 @@ TOOL_TEST(Deadlock, OtherCycles) {
 TOOL_TEST(Deadlock, TextAndGraph) {
   TemporaryDirectory directory;
   auto file = directory.path() + "/graph";
+  auto seen = observe("deadlock {pid} --dump-graph " + file + ".gv", "mutexes --order cycle");
   expect_contains(
-      observe("deadlock {pid} --dump-graph " + file, "mutexes --order cycle").text(),
+      seen.text(),
       {"Potential Deadlock Detected!", "Cycle in lock order graph: Mutex M0 (0x",
        "acquired here while holding", "previously acquired by the same Thread", "mutexes_take",
-       "created by Thread", "1 potential deadlocks: 2 mutexes, taken in 2 orders"});
-  expect_contains(slurp(file), {"digraph", "M0 -> M1", "M1 -> M0", "color=red"});
+       "created by Thread", "1 potential deadlock: 2 mutexes, taken in 2 orders"});
+  expect_contains(slurp(file + ".gv"), {"digraph", "M0 -> M1", "M1 -> M0", "color=red"});
+  observe("deadlock --all {pid} --dump-graph " + file, "mutexes --order cycle").report();
+  auto graph = Json::parse(slurp(file));
+  EXPECT_EQ(graph["nodes"].items().size(), 2u);
+  expect_fields(graph["links"].items().at(0), {{"source", "M0"}, {"target", "M1"}});
 }
 
 TESTS_OF(deadlock, .events = {{}, "mutexes --order cycle"},

@@ -11,11 +11,10 @@ namespace coretap {
 namespace {
 
 /// The tool by any of its names.
-Result<Invocation> parse(std::string_view name, Words words) {
+Result<Invocation> parse(std::string_view name, const Words& words) {
   auto call = called(name);
   if (!call.tool) return Error{"no tool " + std::string(name)};
-  if (!call.option.empty()) words.emplace(words.begin(), call.option);
-  return parse_command_line(build(*call.tool), words);
+  return parse_command_line(build(call), words);
 }
 
 Config accepted(std::string_view tool, const Words& words) {

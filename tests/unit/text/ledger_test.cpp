@@ -81,9 +81,8 @@ TEST(Ledger, LossesInWords) {
   EXPECT_TRUE(l.losses().empty()) << "what was excluded is none";
   l.count[LEDGER_LOST] = 2;
   l.count[LEDGER_UNMATCHED] = 1;
-  EXPECT_EQ(l.losses(),
-            (Words{"2 events lost: ring buffer full (raise --ring-size; for traceloop, --size)",
-                   "1 event unmatched: start or end not seen"}));
+  EXPECT_EQ(l.losses(), (Words{"2 events lost: ring buffer full (raise --ring-size)",
+                               "1 event unmatched: start or end not seen"}));
 }
 
 TEST(Ledger, JsonHasEveryCause) {

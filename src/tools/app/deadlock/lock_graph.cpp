@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "coretap/json.hpp"
+#include "text/names.hpp"
+
 namespace coretap {
 
 namespace {
@@ -145,6 +148,30 @@ std::string LockGraph::dot() const {
                         in_cycles_.contains(i) ? ", color=red" : "");
   }
   return text + "}\n";
+}
+
+std::string LockGraph::node_link() const {
+  JsonLine all;
+  all.boolean("directed", true).boolean("multigraph", false);
+  all.key("graph").begin_object().end_object();
+  all.key("nodes").begin_array();
+  for (std::size_t i = 0; i < mutexes_.size(); i++)
+    all.begin_object()
+        .text("id", fmt::format("M{}", i))
+        .number("address", mutexes_[i].address)
+        .end_object();
+  all.end_array().key("links").begin_array();
+  for (std::size_t i = 0; i < orders_.size(); i++) {
+    auto& [first, second, seen] = orders_[i];
+    all.begin_object()
+        .text("source", fmt::format("M{}", first))
+        .text("target", fmt::format("M{}", second))
+        .number("thread_pid", seen.tid)
+        .text("thread_comm", text_in(seen.comm))
+        .boolean("in_cycle", in_cycles_.contains(i))
+        .end_object();
+  }
+  return std::string(all.end_array().finish());
 }
 
 }  // namespace coretap

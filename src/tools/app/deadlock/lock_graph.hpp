@@ -39,6 +39,8 @@ class LockGraph {
 
   /// Graphviz output; orders of cycles in red.
   std::string dot() const;
+  /// JSON as networkx.node_link_graph() reads it, without a line end.
+  std::string node_link() const;
 
  private:
   using Key = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;

@@ -27,12 +27,19 @@ namespace coretap {
 namespace {
 
 constexpr double kLookSeconds = 1;  // maximum delay until a cycle is reported
+constexpr int kFound = 1;           // exit status
+
+/// "1 mutex", "2 mutexes".
+std::string several(std::uint64_t n, std::string_view one, std::string_view more) {
+  return fmt::format("{} {}", n, n == 1 ? one : more);
+}
 
 class DeadlockReporter : public Reporter {
  public:
   void configure(Session& s) override {
     names_.configure(s, {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")},
                      true);
+    all_ = s.config.given("all") || s.exporter;
   }
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
@@ -42,7 +49,9 @@ class DeadlockReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     if (!s.config.given("dump-graph")) return {};
-    auto file = NewFile::create(std::string(s.config.text("dump-graph")));
+    auto path = s.config.text("dump-graph");
+    for_graphviz_ = path.ends_with(".dot") || path.ends_with(".gv");
+    auto file = NewFile::create(std::string(path));
     if (!file) return file.error();
     file_ = std::move(*file);
     // The file is renamed at the end, in a directory that may belong to another user.
@@ -83,16 +92,22 @@ class DeadlockReporter : public Reporter {
       line.number("deadlocks", graph_.cycles());
       s.out.line(line.finish());
     } else if (s.config.format == OutputFormat::text) {
-      s.out.line(fmt::format("{} potential deadlocks: {} mutexes, taken in {} orders",
-                             graph_.cycles() ? std::to_string(graph_.cycles()) : "No",
-                             graph_.mutexes(), graph_.orders()));
+      auto cycles = graph_.cycles();
+      s.out.line(fmt::format("{}: {}, taken in {}",
+                             cycles ? several(cycles, "potential deadlock", "potential deadlocks")
+                                    : "No potential deadlocks",
+                             several(graph_.mutexes(), "mutex", "mutexes"),
+                             several(graph_.orders(), "order", "orders")));
     }
   }
 
   Result<void> finish(Session&) override {
-    return file_ ? file_->write(graph_.dot()) : Result<void>();
+    if (!file_) return {};
+    return file_->write(for_graphviz_ ? graph_.dot() : graph_.node_link() + "\n");
   }
   bool keeps_file() const override { return file_.has_value(); }
+  bool wants_end() const override { return number_ && !all_; }
+  int status() const override { return number_ ? kFound : kOk; }
 
  private:
   void look(Session& s) {
@@ -220,6 +235,7 @@ class DeadlockReporter : public Reporter {
   std::map<std::uint32_t, deadlock_creator> creators_;
   std::optional<NewFile> file_;
   std::uint64_t looked_ns_ = 0, number_ = 0;
+  bool all_ = false, for_graphviz_ = false;
 };
 
 class DeadlockKind : public ReportKind {
