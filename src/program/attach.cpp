@@ -101,8 +101,9 @@ Result<Links> attach_probes(bpf_program* program, const Config& config, const Pr
   Links links;
   for (auto& point : places.points) {
     const bool by_trampoline = returns && point.returns.empty();
-    const FileProbes probes{point.open_path(), by_trampoline,
-                            returns && !by_trampoline ? point.returns : std::vector{point.offset}};
+    const FileProbes probes{
+        point.open_path(), by_trampoline,
+        returns && !by_trampoline ? point.returns : std::vector{point.probed.offset}};
     for (auto pid : probed_processes(config))
       if (auto r = attach_places(program, probes, pid, links); !r) {
         r.error().what = fmt::format("cannot probe {} in {}", point.symbol, printable(point.path));

@@ -43,6 +43,11 @@ class FileCode {
 
   /// For the function that starts at this offset in the file.
   FunctionReturns returns(std::uint64_t begin);
+  /// Where a probe sees each call of the function that starts at `begin` once, with its arguments
+  /// and its return address, at the least cost: at its start, or behind instructions that change
+  /// neither, on one that the kernel emulates (kernel/uprobe_proof.hpp).
+  /// `crashes`: also calls that end at a bad address before that.
+  symbols::EntryPlace entry_place(std::uint64_t begin, bool crashes);
   /// The function, or part of one, that .eh_frame describes at this ELF address.
   std::optional<symbols::CodeRange> described_at(std::uint64_t address);
   /// Written in Go: goroutines may move to another thread, and their stacks may be moved.
@@ -57,6 +62,9 @@ class FileCode {
   void read_frames();
   symbols::CodeRange bounds_of(std::uint64_t address);
   bool may_have_left(std::uint64_t address);
+  bool jumped_to(symbols::CodeRange place);
+  bool far_jumps_to(symbols::CodeRange place);
+  bool has_jump(symbols::CodeRange code, symbols::CodeRange place);
 
   int fd_;
   std::uint64_t left_;  ///< bytes of code that may still be read
@@ -67,6 +75,12 @@ class FileCode {
   std::vector<symbols::CodeRange> described_;  ///< by start
   /// Targets in this file of calls through the dynamic linker, by address of the relocated word.
   std::map<std::uint64_t, std::uint64_t> linked_;
+  /// Targets of direct jumps and calls, a bit for each byte of code; read at first use.
+  struct Targets {
+    std::uint64_t begin;
+    std::vector<bool> taken;
+  };
+  std::optional<std::vector<Targets>> targets_;
 };
 
 /// How to probe the returns of a function.

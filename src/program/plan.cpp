@@ -13,6 +13,7 @@
 #include "coretap/sanitize.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
+#include "kernel/uprobe_proof.hpp"
 #include "program/function_returns.hpp"
 #include "program/perf_events.hpp"
 #include "program/section.hpp"
@@ -98,8 +99,10 @@ Result<ProbePoints> find_places(const Section& section, ProbeFinder& finder,
                                 ReturnProbes& returns) {
   auto [library, symbol] = split_target(section.target);
   auto found = finder.find(library, symbol);
-  if (!found || section.kind != "uretprobe") return found;
+  if (!found) return found;
   for (auto& point : found->points) {
+    point.probed = returns.code(point.file).entry_place(point.offset, false);
+    if (section.kind != "uretprobe") continue;
     auto probe = returns.of(point.file, symbol, point.offset, true);
     if (!probe.refusal.empty()) return cannot_probe_return(point.symbol, probe);
     point.returns = std::move(probe.offsets);
@@ -347,7 +350,8 @@ std::vector<std::string> place_words(const CandidatePlan& way) {
   std::vector<std::string> all;
   for (auto& [program, places] : way.places)
     for (auto& p : places.points) {
-      auto words = fmt::format("{}:{} at {:#x}", printable(p.path), p.symbol, p.offset);
+      auto words = fmt::format("{}:{} at {:#x}{}", printable(p.path), p.symbol, p.probed.offset,
+                               emulates(p.probed.form) ? "" : ", in single-step mode");
       if (std::ranges::find(all, words) == all.end()) all.push_back(std::move(words));
     }
   return all;
@@ -377,6 +381,9 @@ std::string explain(const Plan& plan, bool losers) {
                                                        : ": " + w.rejected_because);
       if (w.rejected_because.empty())
         for (auto& place : place_words(w)) text += fmt::format("      {}\n", place);
+      if (chosen && h.hook->targets)
+        if (auto words = stepped_words(plan.targets); !words.empty())
+          text += fmt::format("      {}\n", words);
     }
     if (h.chosen < 0) text += fmt::format("  without: {}\n", h.hook->optional);
   }

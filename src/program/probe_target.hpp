@@ -11,6 +11,7 @@
 #include "coretap/config.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/result.hpp"
+#include "symbols/code_place.hpp"
 
 namespace coretap {
 
@@ -22,7 +23,8 @@ struct ProbePoint {
   std::shared_ptr<Fd> file;
   std::string path;  ///< the name in its processes or in this system: for display, not to be opened
   std::string symbol;
-  std::uint64_t offset = 0;  ///< in the file
+  std::uint64_t offset = 0;         ///< of the function, in the file
+  symbols::EntryPlace probed = {};  ///< the instruction that is probed at its entry
   /// Return instructions, for programs at returns; empty: the kernel's return probe.
   std::vector<std::uint64_t> returns = {};
 

@@ -120,7 +120,7 @@ class Attacher {
   std::vector<std::vector<const TargetPoint*>> rounds() const {
     auto place = [](const TargetPoint* p) {
       const bool by_name = !p->address && !p->file;
-      return std::make_tuple(p->address, p->file.get(), p->offset,
+      return std::make_tuple(p->address, p->file.get(), p->probed.offset,
                              std::string_view(by_name ? p->symbol : std::string_view()));
     };
     auto sorted = points_;
@@ -214,7 +214,7 @@ class Attacher {
                       by_trampoline(*part.front()),
                       {}};
     for (auto* p : part) {
-      probes.offsets.push_back(p->offset);
+      probes.offsets.push_back(p->probed.offset);
       probes.cookies.push_back(p->id);
       if (p->semaphore || !probes.semaphores.empty()) {
         probes.semaphores.resize(probes.offsets.size() - 1);
@@ -271,7 +271,7 @@ class Attacher {
       if (point.file) {
         path = fmt::format("/proc/self/fd/{}", point.file->get());
         attr.uprobe_path = reinterpret_cast<std::uintptr_t>(path.c_str());
-        attr.probe_offset = point.offset;
+        attr.probe_offset = point.probed.offset;
         attr.config |= point.semaphore << 32;  // PERF_UPROBE_REF_CTR_OFFSET_SHIFT
       } else if (point.address) {
         attr.kprobe_addr = point.address;

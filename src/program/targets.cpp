@@ -269,6 +269,10 @@ class Search {
     std::string key(reinterpret_cast<const char*>(where.data()), sizeof where);
     if (by_name) key += point.symbol;
     if (!places_.insert(key).second) return;
+    point.probed.offset = point.offset;
+    if (!point.within &&
+        (point.kind == TargetPoint::user || point.kind == TargetPoint::user_return))
+      point.probed = returns_.code(point.file).entry_place(point.offset, true);
     if (!bears_probe(point)) return;
     auto ends = returns_of(point);
     if (ends.empty() && !known_) return;
@@ -291,9 +295,10 @@ class Search {
   bool bears_probe(const TargetPoint& point) {
     if (point.kind != TargetPoint::user && point.kind != TargetPoint::usdt) return true;
     std::array<std::uint8_t, 16> code{};
-    symbols::CodeBytes read(code.data(),
-                            read_bytes(point.file->get(), point.offset, code.data(), code.size()));
-    const bool begins = point.kind == TargetPoint::user && !point.within;
+    symbols::CodeBytes read(
+        code.data(), read_bytes(point.file->get(), point.probed.offset, code.data(), code.size()));
+    const bool begins =
+        point.kind == TargetPoint::user && !point.within && point.probed.offset == point.offset;
     auto why = place_refusal(read.first(symbols::instruction_bytes(read)), begins);
     if (why.empty()) return true;
     refused_ = cannot_trace(why, "name the function, or another place");
@@ -326,7 +331,8 @@ class Search {
     if (probe.offsets.empty()) return {end};
     std::vector<TargetPoint> ends;
     for (auto offset : probe.offsets) {
-      end.offset = offset;
+      end.offset = end.probed.offset = offset;
+      end.probed.form = symbols::EntryStep::stepped;
       end.instruction = true;
       ends.push_back(end);
     }
@@ -830,12 +836,27 @@ std::vector<std::string> target_words(const Targets& targets, const TargetMeans&
   return words;
 }
 
+std::string stepped_words(const Targets& targets) {
+  std::size_t probes = 0, stepped = 0;
+  for (auto& p : targets.points) {
+    probes += p.file != nullptr;
+    stepped += p.file && !emulates(p.probed.form);
+  }
+  if (!stepped) return {};
+  return fmt::format(
+      "{} of {} probes of user code are on instructions that the kernel executes in single-step "
+      "mode: {:.1f} us for each hit here",
+      stepped, probes, probe_ns(symbols::EntryStep::stepped) / 1e3);
+}
+
 std::string list_targets(const Targets& targets) {
   std::string text;
   for (auto& p : targets.points) {
     text += fmt::format("  {} ({})", printable(targets.names.at(p.id)),
                         split_section(kShapes.at(p.kind).section).target);
-    if (p.file) text += fmt::format(" at {:#x} of the file", p.offset);
+    if (p.file)
+      text += fmt::format(" at {:#x} of the file{}", p.probed.offset,
+                          emulates(p.probed.form) ? "" : ", in single-step mode");
     text += '\n';
   }
   return text;

@@ -12,6 +12,7 @@
 #include "coretap/fd.hpp"
 #include "coretap/result.hpp"
 #include "lib/core/shared.h"
+#include "symbols/code_place.hpp"
 
 struct bpf_program;
 
@@ -41,7 +42,9 @@ struct TargetPoint {
   std::string module = {};    ///< for a kernel function
   std::uint64_t address = 0;  ///< of kernel code; 0: by name. For a system call its number
   std::shared_ptr<Fd> file = {};
-  std::uint64_t offset = 0;     ///< in the file
+  std::uint64_t offset = 0;  ///< in the file; of a function its start
+  symbols::EntryPlace probed =
+      {};                       ///< the instruction; elsewhere than `offset` at a function's entry
   bool instruction = false;     ///< of user_return: one of the function's return instructions
   bool within = false;          ///< after the function's first instruction: no arguments
   std::uint64_t semaphore = 0;  ///< in the file; 0: none
@@ -84,6 +87,8 @@ struct TargetMeans {
 
 /// "kernel functions: 53"; one for each kind in use.
 std::vector<std::string> target_words(const Targets& targets, const TargetMeans& means);
+/// How many places cost a single step, and how much that is; empty: none.
+std::string stepped_words(const Targets& targets);
 /// A line for each place.
 std::string list_targets(const Targets& targets);
 /// Fails if there are more places than may be attached one by one.

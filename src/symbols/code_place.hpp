@@ -28,6 +28,11 @@ struct CodePlace {
 /// Location in a function that starts at this offset in the file.
 CodePlace place_within(int fd, const ElfSymbols& symbols, std::uint64_t begin,
                        std::uint64_t within);
+/// The instruction that is probed at the entry of a function.
+struct EntryPlace {
+  std::uint64_t offset = 0;  ///< in the file
+  EntryStep::Form form = EntryStep::stepped;
+};
 /// A range of code, in ELF addresses.
 struct CodeRange {
   std::uint64_t start, size;

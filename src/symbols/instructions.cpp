@@ -24,6 +24,7 @@ struct Prefixes {
   bool short_address = false;
   bool repeat = false;  ///< prefix f2 or f3
   bool wide = false;    ///< REX.W
+  bool thread = false;  ///< prefix 64: relative to fs
   bool tracked = true;  ///< no prefix 3e: "notrack" for indirect jumps
   unsigned rex = 0;
   std::size_t data() const { return short_data && !wide ? 2 : 4; }
@@ -111,6 +112,7 @@ std::size_t read_prefixes(CodeBytes code, Prefixes& p) {
     p.short_address |= code[at] == 0x67;
     p.repeat |= code[at] == 0xf2 || code[at] == 0xf3;
     p.tracked &= code[at] != 0x3e;
+    p.thread |= code[at] == 0x64;
   }
   if (at < code.size() && (code[at] & 0xf0) == 0x40) p.rex = code[at++];
   p.wide = p.rex & 8;
@@ -258,9 +260,94 @@ std::optional<std::int64_t> jump_by_word(CodeBytes stub) {
   return static_cast<std::int64_t>(before + d.bytes) + last_constant(code, d.bytes, 4);
 }
 
+namespace {
+
+/// rsp and rbp, and the registers of arguments (System V ABI AMD64, 3.2.3).
+bool is_kept(unsigned reg) {
+  constexpr unsigned kKept = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 6 | 1 << 2 | 1 << 1 | 1 << 8 | 1 << 9;
+  return kKept >> reg & 1;
+}
+
+struct Operands {
+  unsigned reg, rm;
+  bool in_register;  ///< rm is a register
+  /// Its memory is the file's or the thread's, or on the stack: a load cannot fault.
+  bool safe;
+};
+Operands operands_of(const Decoded& d, CodeBytes code) {
+  const unsigned modrm = code[d.operand], mode = modrm >> 6, rex = d.prefixes.rex;
+  Operands o{(modrm >> 3 & 7) | (rex & 4) << 1, (modrm & 7) | (rex & 1) << 3, mode == 3, mode == 3};
+  if (mode == 3) return o;
+  if ((modrm & 7) == 5 && mode == 0) o.safe = !d.prefixes.thread;  // relative to rip
+  if ((modrm & 7) != 4) return o;
+  const unsigned sib = code[d.operand + 1], index = (sib >> 3 & 7) | (rex & 2) << 2;
+  const bool absolute = mode == 0 && (sib & 7) == 5, stack = (sib & 7) == 4 && !(rex & 1);
+  o.safe = index == 4 && (d.prefixes.thread ? absolute : stack);
+  return o;
+}
+
+/// Changes flags, or one register. `memory`: whether it reads memory that may not be there.
+bool is_harmless(const Decoded& d, CodeBytes code, bool& memory) {
+  const auto operation = d.operation;
+  if (d.prefixes.repeat)  // endbr64 and endbr32
+    return d.map == Decoded::of_0f && operation == 0x1e && code[d.operand] >= 0xfa;
+  if (d.map == Decoded::of_0f && (operation == 0x1e || operation == 0x1f)) return true;  // nops
+  if (d.map == Decoded::one && (operation == 0xa8 || operation == 0xa9))
+    return true;  // test of rax
+  if (d.map == Decoded::one && operation >= 0xb8 && operation < 0xc0)
+    return !is_kept((operation & 7) | (d.prefixes.rex & 1) << 3);
+  if (d.map == Decoded::other || !d.operand || d.operand >= d.bytes) return false;
+  const auto o = operands_of(d, code);
+  const unsigned group = o.reg & 7;
+  memory = !o.safe;
+  if (d.map == Decoded::of_0f) {
+    if ((operation & 0xf0) == 0x90) return o.in_register && !is_kept(o.rm);  // set
+    return ((operation & 0xf0) == 0x40 || (operation & 0xf6) == 0xb6) &&
+           !is_kept(o.reg);  // cmov, movzx
+  }
+  const bool arithmetic = operation < 0x40 && (operation & 7) < 4 && (operation & 1);
+  const bool constant = operation == 0x81 || operation == 0x83;
+  if ((operation & 0xfc) == 0x38 || operation == 0x84 || operation == 0x85)
+    return true;                                                   // cmp, test
+  if ((constant || operation == 0x80) && group == 7) return true;  // cmp
+  if (operation == 0xf6 || operation == 0xf7) return group < 2;    // test
+  if (operation == 0x8d) {                                         // lea
+    memory = false;
+    return !is_kept(o.reg);
+  }
+  if (operation == 0x63 || operation == 0x8b || (arithmetic && operation & 2))
+    return !is_kept(o.reg);
+  if (operation == 0x89 || constant || arithmetic || (operation == 0xc7 && !group))
+    return o.in_register && !is_kept(o.rm);
+  return false;
+}
+
+}  // namespace
+
+EntryStep entry_step(CodeBytes code) {
+  const auto d = decode(code);
+  EntryStep step{.bytes = d.bytes};
+  if (!d.bytes) return step;
+  step.harmless = is_harmless(d, code, step.may_fault);
+  const auto operation = d.operation;
+  const bool one = d.map == Decoded::one;
+  const std::size_t opcode = one ? 1 : 2;
+  if (one && operation >= 0x50 && operation < 0x58 &&
+      d.bytes == (d.prefixes.rex == 0x41 ? std::size_t{2} : 1))
+    step.form = EntryStep::push;
+  if (one && operation == 0x90 && d.bytes == 1) step.form = EntryStep::nop;
+  const bool near = (one && (operation == 0xe8 || operation == 0xe9)) ||
+                    (d.map == Decoded::of_0f && (operation & 0xf0) == 0x80);
+  const bool short_one = one && ((operation & 0xf0) == 0x70 || operation == 0xeb);
+  if ((near && d.bytes == opcode + 4) || (short_one && d.bytes == 2)) step.form = EntryStep::branch;
+  return step;
+}
+
 #else
 
 std::optional<std::int64_t> jump_by_word(CodeBytes) { return {}; }
+
+EntryStep entry_step(CodeBytes code) { return {.bytes = instruction_bytes(code)}; }
 
 std::size_t instruction_bytes(CodeBytes code) { return code.size() < 4 ? 0 : 4; }
 

@@ -38,6 +38,19 @@ Flow flow_of(CodeBytes code);
 /// stub's start.
 std::optional<std::int64_t> jump_by_word(CodeBytes stub);
 
+/// An instruction at a function's entry: may a probe be behind it instead?
+struct EntryStep {
+  std::size_t bytes = 0;  ///< 0: unknown or truncated
+  /// It goes on to the next one, writes no memory, and changes only flags and registers that hold
+  /// neither an argument nor an address of the stack.
+  bool harmless = false;
+  bool may_fault = false;  ///< it reads memory by an address that the program has computed
+  /// Forms that a kernel may emulate at a probe (branch_setup_xol_ops() and push_setup_xol_ops() in
+  /// arch/x86/kernel/uprobes.c); every other one is executed in single-step mode.
+  enum Form : std::uint8_t { stepped, push, nop, branch } form = stepped;
+};
+EntryStep entry_step(CodeBytes code);
+
 /// The instruction that contains a place, if an instruction starts at offset 0.
 struct InstructionAt {
   bool known = false;     ///< all instructions up to the place are known

@@ -30,6 +30,15 @@ __asm__(".pushsection .note.stapsdt, \"\", \"note\"\n.balign 4\n"
 	"993: .8byte 990b, 0, 0\n.asciz \"redzone\"\n.asciz \"passed\"\n.asciz \"\"\n"
 	"994: .balign 4\n.popsection\n");
 
+/* Return the second argument. A loop leads to behind the first instruction; code before a push. */
+#define FUNCTION(name, code)                                                                       \
+	uint64_t name(uint64_t first, uint64_t second);                                            \
+	__asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ": endbr64\n" code   \
+		"\nret\n.size " #name ", . - " #name "\n")
+FUNCTION(looped, "1: test %rdi, %rdi\nje 2f\ndec %rdi\njmp 1b\n2: mov %rsi, %rax");
+FUNCTION(pushed, "mov (%rsp), %rax\nxor %r10d, %r10d\nmov %rsi, %rax\npush %rbx\nmov %rdi, %rbx\n"
+		 "xor %edi, %edi\nxor %esi, %esi\npop %rbx");
+
 #define PASSED(name) kept_##name(i, 0, 0, 0, i)
 
 static int workload(void)
@@ -40,6 +49,7 @@ static int workload(void)
 	for (uint64_t i = 0; i < hits; i++)
 		changed += PASSED(nop) + PASSED(nop2) + PASSED(nop5) + PASSED(nop10) + PASSED(jmp) +
 			   PASSED(jcc) + PASSED(test) + PASSED(load) + PASSED(store) +
-			   PASSED(xchg) + PASSED(usdt);
+			   PASSED(xchg) + PASSED(usdt) + (looped(3, i) != i) +
+			   (pushed(i, 2 * i) != 2 * i);
 	return wl_result("hits %lu changed %lu", hits, changed);
 }

@@ -90,7 +90,7 @@ TOOL_TEST(Deadlock, OtherCycles) {
 TOOL_TEST(Deadlock, TextAndGraph) {
   TemporaryDirectory directory;
   auto file = directory.path() + "/graph";
-  auto seen = observe("deadlock {pid} --dump-graph " + file + ".gv", "mutexes --order cycle");
+  auto seen = observe("deadlock --all {pid} --dump-graph " + file + ".gv", "mutexes --order cycle");
   expect_contains(
       seen.text(),
       {"Potential Deadlock Detected!", "Cycle in lock order graph: Mutex M0 (0x",
@@ -103,7 +103,7 @@ TOOL_TEST(Deadlock, TextAndGraph) {
   expect_fields(graph["links"].items().at(0), {{"source", "M0"}, {"target", "M1"}});
 }
 
-TESTS_OF(deadlock, .events = {{}, "mutexes --order cycle"},
+TESTS_OF(deadlock, .events = {{"--all"}, "mutexes --order cycle"},
          .stress = {.workload = "mutexes --pairs {n}",
                     .events = 300,
                     .shown = [](const Json& line) -> std::uint64_t {

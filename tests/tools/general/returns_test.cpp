@@ -88,6 +88,22 @@ TOOL_TEST(Returns, RedZonesStayAsTheyAre) {
   EXPECT_EQ(sum(seen.report().body, "count"), seen.truth["hits"].u64() * (tool.size() - before));
 }
 
+TOOL_TEST(Returns, EntriesAreProbedWhereTheyCostLeast) {
+  const auto looped = workload_path("redzone") + ":looped",
+             pushed = workload_path("redzone") + ":pushed";
+  auto all = observe_all({{"funccount", "--json", "-p", "{pid}", looped, pushed},
+                          {"trace", "--json", "-p", "{pid}", "p:" + pushed + " (arg2 == arg1 * 2)"},
+                          {"funclatency", "--json", "-p", "{pid}", pushed}},
+                         "redzone --hits 500");
+  EXPECT_EQ(all.truth["changed"].u64(), 0u);
+  for (auto& row : all.report(0).body) EXPECT_EQ(row["count"].u64(), 500u);
+  EXPECT_EQ(all.report(1).body.size(), 500u);
+  EXPECT_EQ(sum(all.report(2).body, "count"), 500u);
+  auto explained = [](auto& place) { return said_by({"funccount", "--explain", place}); };
+  EXPECT_TRUE(contains(explained(looped), "single-step"));
+  EXPECT_FALSE(contains(explained(pushed), "single-step"));
+}
+
 // At a function's entry the return address is on top of the stack, with or without tables.
 TOOL_TEST(Returns, CallersOfCodeWithoutTables) {
   auto seen =

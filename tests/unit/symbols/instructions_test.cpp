@@ -83,6 +83,38 @@ TEST(Instructions, HaveTheLengthsAndTargetsThatObjdumpShows) {
   EXPECT_LT(unknown, same / 1000);
 }
 
+TEST(Instructions, AtAnEntry) {
+#if defined(__x86_64__)
+  using Step = EntryStep;
+  const auto step = [](const char* hex) {
+    return entry_step(bytes_of((std::string(":\t") + hex + " \t").c_str()));
+  };
+  for (auto* hex : {"f3 0f 1e fa", "48 89 f8", "31 c0", "45 31 d2", "48 85 ff", "b8 01 00 00 00",
+                    "48 8d 05 01 00 00 00", "64 48 8b 04 25 28 00 00 00", "0f b6 c0", "48 63 c7",
+                    "48 39 d6", "66 0f 1f 44 00 00", "8b 04 24"})
+    EXPECT_TRUE(step(hex).harmless && !step(hex).may_fault && step(hex).form == Step::stepped)
+        << hex;
+  for (auto* hex : {"8b 47 10", "0f b6 07", "83 3f 00"})
+    EXPECT_TRUE(step(hex).harmless && step(hex).may_fault) << hex;
+  for (auto* hex : {"48 83 ec 08", "48 89 07", "89 c2", "48 89 e5", "31 ff", "0f 05", "c3",
+                    "48 83 c7 01", "c7 f8 00 00 00 00", "f0 48 01 07", "0f 94 c1", "f3 0f 6f 07",
+                    "48 8d 7f 08", "41 89 c0", "bf 00 00 00 00", "00 c0"})
+    EXPECT_FALSE(step(hex).harmless) << hex;
+  for (auto& [hex, form] : {std::pair("55", Step::push),
+                            {"41 57", Step::push},
+                            {"66 50", Step::stepped},
+                            {"48 50", Step::stepped},
+                            {"90", Step::nop},
+                            {"66 90", Step::stepped},
+                            {"49 90", Step::stepped},
+                            {"eb 00", Step::branch},
+                            {"0f 84 00 00 00 00", Step::branch},
+                            {"e8 00 00 00 00", Step::branch},
+                            {"74 05", Step::branch}})
+    EXPECT_EQ(step(hex).form, form) << hex;
+#endif
+}
+
 TEST(Instructions, OfWhichAPlaceIsPart) {
 #if defined(__x86_64__)
   const Bytes code{0x55, 0x48, 0x89, 0xe5, 0xe8, 1, 2, 3, 4, 0xc3};
