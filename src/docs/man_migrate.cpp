@@ -45,7 +45,8 @@ void in_general(Page& p) {
        "Tables start with the columns of libbpf-tools and bcc, in their order, and their own ones "
        "follow, unless the page of the tool says what differs. Shares are numbers without a % sign, "
        "which is in the title; they and rates have two decimals. Errors are names, such as ENOENT, "
-       "in all tools, and 0 is success. There they are numbers in most tools.",
+       "in all tools; success is 0, or - in a column that is only here. There, they are numbers in "
+       "most tools.",
        "The time of day of an interval is 13:05:59, that of an event 13:05:59.123. There, most "
        "events have no milliseconds.",
        "Reports that are tables have a line of titles each. Where each line is an event or an "

@@ -621,9 +621,9 @@ class AggregateKind : public ReportKind {
   }
 
   void table_manual(Manual& m) const {
-    bool screen = report_.layout == AggregateReport::screen;
-    if (report_.layout == AggregateReport::lines && m.has_option(report_.time_when))
-      m.prose(fmt::format("With --{} each line starts with the time.", report_.time_when));
+    const bool screen = report_.layout == AggregateReport::screen;
+    const bool lines = report_.layout == AggregateReport::lines;
+    auto when = lines ? report_.time_when : report_.header_when;
     if (screen)
       m.prose(
           "On a terminal each report is drawn over the previous one, in the size of the "
@@ -631,15 +631,15 @@ class AggregateKind : public ReportKind {
           "space pauses. With --noclear, or if standard output is not a terminal, reports follow "
           "each other.");
     m.prose(fmt::format(
-        "Each report has {}a row for each key with something to report since the previous "
-        "report, sorted by {}, the largest {}; the columns' keys in JSON and CSV are in "
-        "parentheses.",
-        screen ? "a line with the time of day and the load averages, and "
-        : report_.layout == AggregateReport::lines ? std::string()
-        : report_.header_when.empty()
-            ? "a line with the time of day, and "
-            : fmt::format("with --{} a line with the time of day, and ", report_.header_when),
-        in_turn(report_.sort), report_.largest_last ? "last" : "first"));
+        "Each report has a row for each key with something to report since the previous report, "
+        "sorted by {}, the largest {}; the columns' keys in JSON and CSV are in parentheses. {} {}.",
+        in_turn(report_.sort), report_.largest_last ? "last" : "first",
+        when.empty()            ? "In text"
+        : when.starts_with('!') ? fmt::format("Without --{}", when.substr(1))
+                                : fmt::format("With --{}", when),
+        screen  ? "a line with the time of day and the load averages comes first"
+        : lines ? "each line starts with the time of day"
+                : "a line with the time of day comes first"));
     if (m.has_option("top") && report_.top)
       m.prose(fmt::format("Text output has the first {} rows unless --top is given.", report_.top));
     m.fields(own_fields());

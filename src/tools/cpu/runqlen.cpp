@@ -81,7 +81,7 @@ TOOL(runqlen) {
                                        "ticks at which at least one task waited")
                      .counter(),
                  derived<Line, occupancy>("occupancy_ratio", "RUNQOCC%", as::percent,
-                                          "their share of the ticks")},
+                                          "share of the ticks at which a task waited")},
                 "occupancy_ratio", 0, "cpus")
                 .columns({{"cpu,occupancy_ratio"}})
                 .timed_with("timestamp")

@@ -40,9 +40,9 @@ Value signal_column(const Event& e, const FieldContext& context) {
   return std::uint64_t{e.signal};
 }
 Value result_column(const Event& e, const FieldContext&) {
-  constexpr std::string_view kOneWord = "no_siginfo";
+  constexpr auto kLong = std::size(kOutcomes) - 1;
   if (by_call(e)) return error_name(-e.ret);
-  return e.outcome == 4 ? value_if(e.sent, std::string(kOneWord)) : outcome(e);
+  return e.sent && e.outcome == kLong ? Value(std::string("no_siginfo")) : outcome(e);
 }
 Value code(const Event& e) {
   return value_if(e.sent, word_of(kCodes, e.code, std::to_string(e.code)));
@@ -141,8 +141,10 @@ TOOL(sigsnoop) {
                owner<&Event::target>(id::comm.keyed("target_comm", "TCOMM"),
                                      id::tid.keyed("target_tid", "TTID"),
                                      id::uid.keyed("target_uid", "TUID").with("json")),
-               derived<Event, result_column>("result", "RESULT", as::text,
-                                             "result of the signal or the call")
+               derived<Event, result_column>(
+                   "result", "RESULT", as::text,
+                   "result of the signal or the call; no_siginfo: delivered "
+                   "without siginfo")
                    .in_text(),
                with("json",
                     {field<&Event::signal>("signal_number", "SIGNO", as::small, "the signal"),

@@ -27,8 +27,8 @@ TOOL_TEST(Mountsnoop, EveryCallWithItsArguments) {
     }
     auto& call = calls[i - 20];
     auto ret = call["ret"].i64();
-    auto result = ret < 0 ? std::string("-") + ::strerrorname_np(static_cast<int>(-ret))
-                          : std::to_string(ret);
+    auto result =
+        ret < 0 ? std::string(::strerrorname_np(static_cast<int>(-ret))) : std::to_string(ret);
     expect_same(event, call, {"call", "ret"});
     expect_fields(event, {{"arguments_text", call["text"].str() + " = " + result}});
     if (!call["source"].str().empty()) expect_same(event, call, {"source"});
