@@ -49,8 +49,9 @@ void in_general(Page& p) {
        "most tools.",
        "The time of day of an interval is 13:05:59, that of an event 13:05:59.123. There, most "
        "events have no milliseconds.",
-       "Reports that are tables have a line of titles each. Where each line is an event or an "
-       "interval, the titles are printed once. There, some tools print them once or not at all.",
+       "Reports that are tables have a line of titles each, below the time of day if the tool has "
+       "no option for it. Where each line is an event or an interval, the titles are printed once. "
+       "There, some tools print them once or not at all.",
        "All tools have --json and --csv, with the same names and units; -o writes to a file.",
        "All tools that see tasks can filter by pid, thread, user, command name, cgroup, "
        "container and systemd unit, and -- COMMAND traces a command from its start."})
