@@ -39,6 +39,8 @@ inline_ int gc_end(u32 kind)
 		return counted(LEDGER_UNMATCHED);
 	if (--c->kinds[kind].depth)
 		return 0;
+	if (kind == JAVAGC_POOLS && c->kinds[JAVAGC_PAUSE].depth)
+		return 0; /* part of that pause */
 	pause = since(c->kinds[kind].start, now);
 	if (pause < min_ns)
 		return filtered();

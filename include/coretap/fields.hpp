@@ -106,7 +106,7 @@ struct Format {
     milliseconds,  ///< value in ns, shown as ms with `digits` decimals
     microseconds,  ///< the same as us
     kilobytes,     ///< value in bytes, shown in whole KB
-    percent,       ///< ratio 0..1, shown as 99.99%
+    percent,       ///< ratio 0..1, shown as 99.99: the title has the %
     thousandths,   ///< value in thousandths, shown with three decimals
     disk,          ///< device number, shown and written as a name
     enumerator,    ///< value of a kernel enum, by name on this kernel
@@ -253,6 +253,16 @@ class FieldList {
  private:
   std::vector<Field> all_;
 };
+
+/// A table's order of columns, where it is not that of the fields in JSON and CSV: first the fields
+/// with these keys ("pid,comm"), in this order.
+struct ColumnOrder {
+  std::string_view keys;
+  std::string_view when = {};  ///< only with this option
+};
+/// The fields in the first of these orders whose option is given.
+std::vector<Field> in_columns(std::vector<Field> fields, const std::vector<ColumnOrder>& orders,
+                              const Config& config);
 
 /// Several fields that tables show only with an option: with("json", {...}).
 inline std::vector<Field> with(std::string_view option, FieldList list) {

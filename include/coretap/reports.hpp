@@ -114,6 +114,7 @@ struct AggregateReport {
     histograms,          ///< one histogram for each set of keys
     table,               ///< rows by key, largest first
     interval,            ///< one row without a key
+    lines,               ///< rows by key, each with its time; the titles only once
     screen,              ///< a table that is redrawn on a terminal; otherwise a table
     bars,                ///< in text a bar per row: a number and its amount; otherwise rows
     percentile_columns,  ///< rows by key: include/coretap/percentiles.hpp
@@ -121,6 +122,7 @@ struct AggregateReport {
   Layout layout = table;
   std::string_view map;       ///< name of the kernel program's map; its per-CPU slots are NAME_cpus
   std::vector<Field> fields;  ///< of a Row: keys and values
+  std::vector<ColumnOrder> orders = {};
   std::size_t key_size = 0;
   std::size_t value_at = 0;  ///< offset of the value in the row
   std::size_t value_size = 0;
@@ -160,7 +162,7 @@ struct AggregateReport {
   /// A line of text below the rows, computed from the sum of their counters.
   std::string (*total)(const void* counters) = nullptr;
 
-  // interval
+  // interval, lines
   /// Option that adds the time of day to lines of text; empty: always.
   std::string_view time_when = "timestamp";
 
@@ -267,6 +269,10 @@ struct AggregateReport {
     return std::move(*this);
   }
   AggregateReport on_screen() && { return set(&AggregateReport::layout, screen); }
+  AggregateReport as_lines() && { return set(&AggregateReport::layout, lines); }
+  AggregateReport columns(std::vector<ColumnOrder> of_table) && {
+    return set(&AggregateReport::orders, std::move(of_table));
+  }
 
  private:
   template <class T>
@@ -338,6 +344,8 @@ struct EventReport {
   std::size_t record_size = 0;       ///< bytes, without the stack
   std::string_view stack_when = {};  ///< option that adds a struct stack to the record
   std::vector<TimeColumn> times = {TimeColumn{}};
+  std::size_t columns_before_times = 0;
+  std::vector<ColumnOrder> orders = {};
   /// Filter in the loader; rejected records count as filtered. nullptr: all.
   bool (*wanted)(const Config&, const void* record) = nullptr;
   /// Option that prints after each line the user stack whose
@@ -348,8 +356,13 @@ struct EventReport {
   bool high_rate_events = false;
   bool names_user_functions = false;
 
-  EventReport timed(std::vector<TimeColumn> columns) && {
+  EventReport timed(std::vector<TimeColumn> columns, std::size_t after = 0) && {
     times = std::move(columns);
+    columns_before_times = after;
+    return std::move(*this);
+  }
+  EventReport columns(std::vector<ColumnOrder> of_table) && {
+    orders = std::move(of_table);
     return std::move(*this);
   }
   EventReport only(bool (*condition)(const Config&, const void*)) && {

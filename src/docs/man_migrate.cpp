@@ -42,6 +42,16 @@ void in_general(Page& p) {
        "go to standard error, so that output can be piped as it is.",
        "Events that were lost, not shown or not matched are counted and reported when tracing ends; "
        "with --strict lost data makes the exit status 4.",
+       "Tables start with the columns of libbpf-tools and bcc, in their order, and their own ones "
+       "follow, unless the page of the tool says what differs. Shares are numbers without a % sign, "
+       "which is in the title; they and rates have two decimals. Errors are names, such as ENOENT, "
+       "in all tools; success is 0, or - in a column that is only here. There, they are numbers in "
+       "most tools.",
+       "The time of day of an interval is 13:05:59, that of an event 13:05:59.123. There, most "
+       "events have no milliseconds.",
+       "Reports that are tables have a line of titles each, below the time of day if the tool has "
+       "no option for it. Where each line is an event or an interval, the titles are printed once. "
+       "There, some tools print them once or not at all.",
        "All tools have --json and --csv, with the same names and units; -o writes to a file.",
        "All tools that see tasks can filter by pid, thread, user, command name, cgroup, "
        "container and systemd unit, and -- COMMAND traces a command from its start."})

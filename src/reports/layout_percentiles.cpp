@@ -48,6 +48,12 @@ class PercentileLayout : public AggregateLayout {
 
   void configure(Session& s) override {
     columns_.choose(s.config, report_.fields);
+    auto fields = in_columns(report_.fields, report_.orders, s.config);
+    auto keys = report_.orders.empty() ? std::string_view() : report_.orders.front().keys;
+    const auto first =
+        report_.orders.empty() ? std::ssize(fields) : std::ranges::count(keys, ',') + 1;
+    before_.choose(s.config, {fields.begin(), fields.begin() + first});
+    after_.choose(s.config, {fields.begin() + first, fields.end()});
     percents_ =
         s.config.rows.percentiles.empty() ? report_.usual_percentiles : s.config.rows.percentiles;
     overall_ = s.config.given("overall");
@@ -95,20 +101,25 @@ class PercentileLayout : public AggregateLayout {
   }
 
   void text(Session& s, const std::map<std::string, FineCounts>& now) {
-    std::vector<std::string> lines = {columns_.titles()};
-    for (auto& [keys, counts] : now) lines.push_back(columns_.row(keys.data(), s.names));
+    std::vector<std::string> lines = {before_.titles()};
+    for (auto& [keys, counts] : now) lines.push_back(before_.row(keys.data(), s.names));
     std::size_t width = 0;
     for (auto& line : lines) width = std::max(width, line.size());
     for (auto& line : lines) line.resize(width, ' ');
-    lines[0] += fmt::format(" {:>8}", "COUNT");
-    for (auto percent : percents_) lines[0] += fmt::format(" {:>6}", fmt::format("p{:g}", percent));
+    auto add = [&](std::string& line, const std::string& count, const std::string& keys,
+                   auto percentile) {
+      auto total = fmt::format(" {:>8}", count);
+      const bool last = !report_.orders.empty();
+      if (!last) line += total;
+      for (auto percent : percents_) line += fmt::format(" {:>6}", percentile(percent));
+      if (last) line += total + ' ' + keys;
+    };
+    add(lines[0], "COUNT", after_.titles(), [](double p) { return fmt::format("p{:g}", p); });
     std::size_t n = 1;
     for (auto& [keys, counts] : now) {
       auto& of = overall_ ? since_start_[keys] : counts;
-      lines[n] += fmt::format(" {:>8}", all(of));
-      for (auto percent : percents_)
-        lines[n] += fmt::format(" {:>6}", shown(fine_percentile(of, percent)));
-      n++;
+      add(lines[n++], std::to_string(all(of)), after_.row(keys.data(), s.names),
+          [&](double p) { return shown(fine_percentile(of, p)); });
     }
     s.out.line(s.config.given("timestamp") ? "\n" + wall_time() : "");
     auto limit = line_limit();
@@ -150,7 +161,8 @@ class PercentileLayout : public AggregateLayout {
   }
 
   const AggregateReport& report_;
-  Columns columns_;
+  Columns columns_;         ///< of JSON and CSV
+  Columns before_, after_;  ///< of text: before and after the percentiles
   std::vector<double> percents_;
   bool overall_ = false;
   std::map<std::string, FineCounts> since_start_;

@@ -1,5 +1,5 @@
-// Rows: a block for each report, the largest first; a screen that is redrawn; bars; or one row for
-// each interval.
+// Rows: a block for each report, the largest first; a screen that is redrawn; bars; or lines with
+// their time, below one line of titles.
 #include <csignal>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class TableLayout : public AggregateLayout {
   explicit TableLayout(const AggregateReport& report) : report_(report) {}
 
   void configure(Session& s) override {
-    columns_.choose(s.config, report_.fields);
+    columns_.choose(s.config, report_.fields, report_.orders);
     top_ = s.config.rows.top ? s.config.rows.top : SIZE_MAX;
   }
 
@@ -75,7 +75,7 @@ class TableLayout : public AggregateLayout {
     return report_.total(sums.data());
   }
 
-  virtual std::string header(std::size_t) const { return fmt::format("[{}]", wall_time()); }
+  virtual std::string header(std::size_t) const { return wall_time(); }
 
   std::vector<std::string> block(const Session& s, const std::vector<std::string>& rows,
                                  std::size_t all) const {
@@ -94,8 +94,8 @@ class TableLayout : public AggregateLayout {
   std::size_t top_ = SIZE_MAX;
 };
 
-/// One row per interval, from counters without a key.
-class IntervalLayout : public TableLayout {
+/// Counters without a key, which have one row for each interval, or rows by key.
+class LinesLayout : public TableLayout {
  public:
   using TableLayout::TableLayout;
 
@@ -108,9 +108,11 @@ class IntervalLayout : public TableLayout {
   }
 
   void show(Session& s, AggregateReading& r) override {
-    s.ledger.shown += r.rows.size();
+    const bool keyed = report_.layout == AggregateReport::lines;
+    if (!keyed) s.ledger.shown += r.rows.size();
+    if (r.rows.size() > top_) r.rows.resize(top_);
     if (s.config.format != OutputFormat::text) {
-      data(s, "interval", r);
+      data(s, keyed ? "row" : "interval", r);
       return;
     }
     for (auto& row : r.rows)
@@ -212,8 +214,9 @@ class ScreenLayout : public TableLayout {
   std::string header(std::size_t rows) const override {
     auto load = read_file("/proc/loadavg", 64).value_or("");
     while (!load.empty() && load.back() == '\n') load.pop_back();
-    return fmt::format("{} loadavg: {} rows: {}{}", wall_time(), load, rows,
-                       paused_ ? " [paused]" : "");
+    auto line = fmt::format("{} loadavg: {}", wall_time(), load);
+    if (screen_.is_open()) line += fmt::format(" rows: {}{}", rows, paused_ ? " [paused]" : "");
+    return line;
   }
 
   void draw(const Session& s) {
@@ -250,7 +253,8 @@ class ScreenLayout : public TableLayout {
 }  // namespace
 
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report) {
-  if (report.layout == AggregateReport::interval) return std::make_unique<IntervalLayout>(report);
+  if (report.layout == AggregateReport::interval || report.layout == AggregateReport::lines)
+    return std::make_unique<LinesLayout>(report);
   if (report.layout == AggregateReport::screen) return std::make_unique<ScreenLayout>(report);
   if (report.layout == AggregateReport::bars) return std::make_unique<BarsLayout>(report);
   return std::make_unique<TableLayout>(report);

@@ -273,7 +273,7 @@ class AggregateReporter : public Reporter {
     };
     set_variable(s, "stack_kernel", has("kernel_stack"));
     set_variable(s, "stack_user", has("user_stack"));
-    names_.configure(s, {.modules = s.config.given("verbose"), .places = report_.callers},
+    names_.configure(s, {.offsets = report_.callers, .modules = s.config.given("verbose")},
                      has("user_stack"));
     if (report_.callers) set_lock_code(s);
     s.names.context.stack_of = [this, &s](std::uint64_t id, std::optional<std::uint32_t> process) {
@@ -399,11 +399,16 @@ class AggregateKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<AggregateReporter>(live_);
   }
-  std::vector<Field> fields() const override { return report_.fields; }
+  std::vector<Field> fields() const override {
+    return in_columns(report_.fields, report_.orders, Config());
+  }
   bool has_histograms() const override { return report_.layout == AggregateReport::histograms; }
   std::size_t record_size() const override { return report_.row_size(); }
   std::vector<std::string_view> conditions() const override {
-    return {report_.keyed_when, report_.extension, report_.header_when};
+    std::vector<std::string_view> all = {report_.keyed_when, report_.extension,
+                                         report_.header_when};
+    for (auto& order : report_.orders) all.push_back(order.when);
+    return all;
   }
 
   std::vector<JsonKind> json() const override {
@@ -568,9 +573,9 @@ class AggregateKind : public ReportKind {
 
   /// The fields that exist without --by.
   std::vector<Field> own_fields() const {
-    auto fields = report_.fields;
-    std::erase_if(fields, is_owner_field);
-    return fields;
+    auto own = fields();
+    std::erase_if(own, is_owner_field);
+    return own;
   }
 
   void owner_manual(Manual& m) const {
@@ -616,7 +621,9 @@ class AggregateKind : public ReportKind {
   }
 
   void table_manual(Manual& m) const {
-    bool screen = report_.layout == AggregateReport::screen;
+    const bool screen = report_.layout == AggregateReport::screen;
+    const bool lines = report_.layout == AggregateReport::lines;
+    auto when = lines ? report_.time_when : report_.header_when;
     if (screen)
       m.prose(
           "On a terminal each report is drawn over the previous one, in the size of the "
@@ -624,15 +631,15 @@ class AggregateKind : public ReportKind {
           "space pauses. With --noclear, or if standard output is not a terminal, reports follow "
           "each other.");
     m.prose(fmt::format(
-        "Each report has {} and a row for each key with something to report since the previous "
-        "report, sorted by {}, the largest {}; the columns' keys in JSON and CSV are in "
-        "parentheses.",
-        screen ? "a line with the time of day, the load averages and the number of rows"
-               : fmt::format("{}the time of day in brackets",
-                             report_.header_when.empty()
-                                 ? ""
-                                 : fmt::format("with --{} ", report_.header_when)),
-        in_turn(report_.sort), report_.largest_last ? "last" : "first"));
+        "Each report has a row for each key with something to report since the previous report, "
+        "sorted by {}, the largest {}; the columns' keys in JSON and CSV are in parentheses. {} {}.",
+        in_turn(report_.sort), report_.largest_last ? "last" : "first",
+        when.empty()            ? "In text"
+        : when.starts_with('!') ? fmt::format("Without --{}", when.substr(1))
+                                : fmt::format("With --{}", when),
+        screen  ? "a line with the time of day and the load averages comes first"
+        : lines ? "each line starts with the time of day"
+                : "a line with the time of day comes first"));
     if (m.has_option("top") && report_.top)
       m.prose(fmt::format("Text output has the first {} rows unless --top is given.", report_.top));
     m.fields(own_fields());

@@ -59,7 +59,7 @@ class EventReporter : public Reporter {
   explicit EventReporter(const EventReport& report) : report_(report) {}
 
   void configure(Session& s) override {
-    columns_.choose(s.config, report_.fields);
+    columns_.choose(s.config, report_.fields, report_.orders);
     own_.configure(s, report_.fields);
     for (auto& t : report_.times)
       if (s.config.holds(t.when) && (t.unless.empty() || !s.config.given(t.unless)))
@@ -140,7 +140,7 @@ class EventReporter : public Reporter {
   std::string titles() const {
     std::string line;
     for (auto* t : times_) line += fmt::format("{:<{}} ", t->title, t->width);
-    return line + columns_.titles();
+    return columns_.titles({line, report_.columns_before_times});
   }
 
   static std::string time(const Session& s, const TimeColumn& column, std::uint64_t at) {
@@ -155,7 +155,7 @@ class EventReporter : public Reporter {
   void text(Session& s, const event_head& head, const void* data, const stack* frames) {
     std::string line;
     for (auto* t : times_) line += time(s, *t, head.time_ns);
-    s.out.line(line + columns_.row(data, s.names));
+    s.out.line(columns_.row(data, s.names, {line, report_.columns_before_times}));
     for (auto& below : columns_.below(data, s.names)) s.out.line(below);
     if (frames)
       for (auto& frame : kernel_frames(s, *stacks_, *frames)) s.out.line(frame_line(frame));
@@ -237,7 +237,9 @@ class EventKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<EventReporter>(report_);
   }
-  std::vector<Field> fields() const override { return report_.fields; }
+  std::vector<Field> fields() const override {
+    return in_columns(report_.fields, report_.orders, Config());
+  }
   std::size_t record_size() const override { return report_.record_size; }
   std::vector<std::string_view> conditions() const override {
     return {report_.stack_when, report_.callers_when};
@@ -291,7 +293,7 @@ class EventKind : public ReportKind {
     if (!report_.callers_when.empty())
       m.prose(fmt::format("With --{} the user stack follows, the innermost function first.",
                           report_.callers_when));
-    m.fields(report_.fields);
+    m.fields(fields());
   }
 
  private:

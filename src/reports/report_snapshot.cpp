@@ -79,7 +79,7 @@ class SnapshotReporter : public Reporter {
       return;
     }
     auto stamp = iso_time(monotonic_ns());
-    if (is_text && s.config.given("timestamp")) s.out.line(fmt::format("[{}]", wall_time()));
+    if (is_text && s.config.given("timestamp")) s.out.line(wall_time());
     if (top_) show_head(s, stamp);
     if (is_text && !report_.text && !report_.fields.empty() && !(top_ && now_.records.empty()))
       s.out.title(cut_to(columns_.titles(), line_limit()));

@@ -93,8 +93,7 @@ class StackReporter : public Reporter {
   void report(Session& s) override {
     auto entries = report_.deltas || s.exporter ? sums_.read_since_last(s) : StackSums::read(s);
     bool text = s.config.format == OutputFormat::text;
-    if (report_.deltas && text && s.config.given("timestamp"))
-      s.out.line(fmt::format("[{}]", wall_time()));
+    if (report_.deltas && text && s.config.given("timestamp")) s.out.line(wall_time());
     files_.begin(layout_->scale());
     std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
       if (waits(a) != waits(b)) return waits(a);

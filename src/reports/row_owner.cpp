@@ -48,7 +48,7 @@ const Part* part_of(std::string_view key) {
 bool has_owner(const AggregateReport& report) {
   return report.no_owner.empty() && !report.keyless &&
          (report.layout == AggregateReport::histograms || report.layout == AggregateReport::table ||
-          report.layout == AggregateReport::screen);
+          report.layout == AggregateReport::lines || report.layout == AggregateReport::screen);
 }
 
 std::vector<Field> owner_fields(const AggregateReport& report) {

@@ -1,7 +1,10 @@
 #include "text/columns.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "coretap/parse.hpp"
 #include "text/value.hpp"
 
 namespace coretap {
@@ -11,9 +14,23 @@ std::string trimmed(std::string line) {
   return line;
 }
 
-void Columns::choose(const Config& config, const std::vector<Field>& fields) {
-  for (auto& f : fields) {
-    bool text = config.format == OutputFormat::text;
+std::vector<Field> in_columns(std::vector<Field> fields, const std::vector<ColumnOrder>& orders,
+                              const Config& config) {
+  auto order = std::ranges::find_if(orders, [&](auto& o) { return config.holds(o.when); });
+  if (order == orders.end()) return fields;
+  auto place = fields.begin();
+  for (auto keys = order->keys; !keys.empty();) {
+    auto key = take_until(keys, ',');
+    auto found = std::find_if(place, fields.end(), [&](auto& f) { return f.key == key; });
+    if (found != fields.end()) std::rotate(place++, found, found + 1);
+  }
+  return fields;
+}
+
+void Columns::choose(const Config& config, const std::vector<Field>& fields,
+                     const std::vector<ColumnOrder>& orders) {
+  bool text = config.format == OutputFormat::text;
+  for (auto& f : text ? in_columns(fields, orders, config) : fields) {
     if (!config.holds(f.only_with) || (text ? !config.holds(f.shown_with) : f.table_only)) continue;
     fields_.push_back(f);
     auto& chosen = fields_.back();
@@ -29,12 +46,16 @@ void Columns::choose(const Config& config, const std::vector<Field>& fields) {
   }
 }
 
-std::string Columns::titles() const {
+std::string Columns::titles(TimeInRow time) const {
   std::string line;
-  for (auto& f : fields_)
-    if (!f.is_stack())
-      line += f.format.width < 0 ? fmt::format("{:<{}} ", f.title, -f.format.width)
-                                 : fmt::format("{:>{}} ", f.title, f.format.width);
+  std::size_t columns = 0;
+  for (auto& f : fields_) {
+    if (f.is_stack()) continue;
+    if (columns++ == time.after) line += time.text;
+    line += f.format.width < 0 ? fmt::format("{:<{}} ", f.title, -f.format.width)
+                               : fmt::format("{:>{}} ", f.title, f.format.width);
+  }
+  if (columns <= time.after) line += time.text;
   return trimmed(line);
 }
 
@@ -44,13 +65,16 @@ std::string Columns::keys() const {
   return line;
 }
 
-std::string Columns::row(const void* record, const Names& names) const {
+std::string Columns::row(const void* record, const Names& names, TimeInRow time) const {
   std::string line;
+  std::size_t columns = 0;
   for (auto& f : fields_) {
     if (f.is_stack()) continue;
+    if (columns++ == time.after) line += time.text;
     show(line, f.format, f.read(record, names.context), names);
     line += ' ';
   }
+  if (columns <= time.after) line += time.text;
   return trimmed(std::move(line));
 }
 

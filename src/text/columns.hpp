@@ -9,14 +9,21 @@
 
 namespace coretap {
 
+/// The time of an event in a table, after so many columns.
+struct TimeInRow {
+  std::string_view text = {};
+  std::size_t after = 0;
+};
+
 class Columns {
  public:
   /// Selects, for tables, the fields whose option is given; for JSON and CSV, all that exist.
-  void choose(const Config& config, const std::vector<Field>& fields);
+  void choose(const Config& config, const std::vector<Field>& fields,
+              const std::vector<ColumnOrder>& orders = {});
 
-  std::string titles() const;  ///< "PID     COMM", without trailing spaces
-  std::string keys() const;    ///< "pid,comm"
-  std::string row(const void* record, const Names& names) const;
+  std::string titles(TimeInRow time = {}) const;  ///< "PID     COMM", without trailing spaces
+  std::string keys() const;                       ///< "pid,comm"
+  std::string row(const void* record, const Names& names, TimeInRow time = {}) const;
   /// The lines below a row: the frames of its stacks.
   std::vector<std::string> below(const void* record, const Names& names) const;
   std::string csv(const void* record, const Names& names) const;

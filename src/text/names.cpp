@@ -371,8 +371,7 @@ void show(std::string& line, const Format& format, const Value& value, const Nam
   else if (auto* i = std::get_if<std::int64_t>(&value))
     show_signed(line, format, *i, names);
   else if (auto* d = std::get_if<double>(&value))
-    line += format.kind == Format::percent ? fmt::format("{:.2f}%", *d * 100)
-                                           : fmt::format("{:.2f}", *d);
+    line += fmt::format("{:.2f}", format.kind == Format::percent ? *d * 100 : *d);
   else if (auto* s = std::get_if<std::string>(&value))
     append_printable(line, *s);
   else if (auto* b = std::get_if<bool>(&value))

@@ -34,7 +34,8 @@ TOOL(dbstat) {
                     {"Is the database slow, or the network to it?", "dbstat -i 1"}},
       .differs = {{Difference::bcc,
                    "Servers are found without -p, and prepared statements count. There servers "
-                   "without USDT probes, such as MySQL 8 and MariaDB, cannot be traced."}},
+                   "without USDT probes, such as MySQL 8 and MariaDB, cannot be traced."},
+                  {Difference::bcc, "The time of a report is without brackets."}},
       .object = skeleton<dbstat_bpf>(),
       .positionals = {database_argument()},
       .options =

@@ -3,6 +3,7 @@
 
 #include <netdb.h>
 
+#include "coretap/errors.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "gethostlatency.skel.h"
@@ -30,8 +31,7 @@ Value error(const Event& e) {
   if (!e.failed) return {};
   if (e.function == GETADDRINFO)
     return word_of(kResolverErrors, e.result, "EAI_" + std::to_string(e.result));
-  if (e.result == ERANGE) return "ERANGE";
-  return e.result > 0 ? "errno " + std::to_string(e.result) : std::string("not found");
+  return e.result > 0 ? error_name(e.result) : std::string("not found");
 }
 
 Candidate way(std::string_view entry, std::string_view end) { return {{entry, end}}; }

@@ -74,8 +74,8 @@ TOOL(javagc) {
           "One line for each garbage collection of HotSpot (OpenJDK and its relatives) that takes "
           "at least --min-pause, when it is done. A pause is the time between the probes gc__begin "
           "and gc__end, during which all threads of the program wait. Pools are the time between "
-          "the first mem__pool__gc__begin and the last mem__pool__gc__end of a collection, "
-          "including phases of concurrent collectors that are not such pauses.\n\n"
+          "the first mem__pool__gc__begin and the last mem__pool__gc__end of a collection outside "
+          "of pauses: phases of concurrent collectors.\n\n"
           "The tool traces the USDT probes of every libjvm.so that is installed or that a process "
           "has mapped at the start; if it was built without probes, its functions, which show only "
           "pauses. Pauses of ZGC and Shenandoah have no such probes.",
@@ -85,11 +85,12 @@ TOOL(javagc) {
                    {"javagc -t 0", "all of them"}},
       .questions = {{"Does garbage collection stop this Java program?", "javagc -p 1234"},
                     {"How long are the pauses of garbage collections?", "javagc -t 0"}},
-      .differs = {{Difference::libbpf_tools,
-                   "Pauses and pools are separate. There a pool's events end the pause that they "
-                   "are in, and times above 4.29 seconds are shown too short."},
-                  {Difference::libbpf_tools,
-                   "-p is optional: without it, all Java programs are traced."}},
+      .differs =
+          {{Difference::libbpf_tools,
+            "Each collection is one line. KIND, after the columns of libbpf-tools, says "
+            "whether it is a pause. There a pool's events end the pause that they are in, and "
+            "times above 4.29 seconds are shown too short."},
+           {Difference::libbpf_tools, "-p is optional: without it, all Java programs are traced."}},
       .object = skeleton<javagc_bpf>(),
       .options = {number('t', "min-pause", "US",
                          "only what took at least US microseconds (default: 1000)",
@@ -109,7 +110,8 @@ TOOL(javagc) {
                field<&Event::pause_ns>("gc_ns", "GC TIME(us)", as::whole_microseconds,
                                        "time from start to end"),
                who<&Event::who>(id::cgroup)})
-              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+              .timed({{TimeColumn::wall, "TIME", 12, ""}})
+              .columns({{"cpu,pid,gc_ns"}}),
       .announce = "Tracing garbage collections",
       .look_up = look_up,
   };

@@ -138,6 +138,9 @@ TOOL(sslsniff) {
                    "Contents are shown only with --show-data, in a column of the line. There they "
                    "are always shown, below each line."},
                   {Difference::bcc,
+                   "FUNC is the name of the function. There it is READ/RECV, WRITE/SEND or "
+                   "HANDSHAKE, as DIRECTION is here."},
+                  {Difference::bcc,
                    "SSL_read_ex and SSL_write_ex are traced, and every library that a process has "
                    "mapped at the start. LAT(ms) is shown without an option, and failed calls are "
                    "shown. --handshake needs no other option."}},
@@ -172,13 +175,14 @@ TOOL(sslsniff) {
                derived<Event, failed>("call_failed", "", as::text,
                                       "whether the call failed, or has to be repeated")
                    .with("json"),
-               named<&Event::function, kFunctions>("function", "FUNCTION", as::wide(as::text, -18),
+               named<&Event::function, kFunctions>("function", "FUNC", as::wide(as::text, -18),
                                                    "the function that was called"),
                derived<Event, data>("data", "DATA", as::rest,
                                     "plain text, with --hexdump in hexadecimal")
                    .only("show-data"),
                who<&Event::who>(id::cgroup)})
-              .timed({{TimeColumn::since_start, "TIME(s)", 14, ""}})
+              .timed({{TimeColumn::since_start, "TIME(s)", 14, ""}}, 1)
+              .columns({{"function,comm,pid,size_bytes,uid,tid,latency_ns"}})
               .high_rate(),  // long records
       .announce = "Tracing calls of TLS libraries",
       .look_up = look_up,

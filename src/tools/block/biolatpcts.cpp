@@ -69,6 +69,9 @@ TOOL(biolatpcts) {
           {{Difference::bcc,
             "Percentiles are at most 0.8 % off, without an upper limit, and all disks are shown "
             "unless one is named. There, buckets of 10 us, 1 ms and 100 ms are used."},
+           {Difference::bcc,
+            "Rows start with the operation and the percentiles, as there; COUNT and DISK follow. "
+            "An operation without requests has no row."},
            {Difference::bcc, "-p is --pcts, as there. Processes are selected by --pid."},
            {Difference::bcc,
             "-j prints an object for each disk and operation, with nanoseconds. There it is one "
@@ -110,11 +113,12 @@ TOOL(biolatpcts) {
                 {"completion", {{{"on_complete"}}}}},
       .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
       .report = percentiles<Key, &Key::bucket>(
-          "latencies", "time",
-          {field<&Key::disk>("disk", "DISK", as::disk, "the disk"),
-           field<&Key::operation>("operation", "OPERATION", as::wide(as::block_flags, -9),
-                                  "operation")},
-          {1, 5, 10, 16, 25, 50, 75, 84, 90, 95, 99, 100}),
+                    "latencies", "time",
+                    {field<&Key::disk>("disk", "DISK", as::disk, "the disk"),
+                     field<&Key::operation>("operation", "OPERATION", as::wide(as::block_flags, -9),
+                                            "operation")},
+                    {1, 5, 10, 16, 25, 50, 75, 84, 90, 95, 99, 100})
+                    .columns({{"operation"}}),
       .announce = "Tracing block device I/O",
       .look_up = look_up,
   };

@@ -46,7 +46,9 @@ TOOL(biopattern) {
                    "Requests are compared when they are issued. Peers use completions, which come "
                    "in another order if a device works on several requests at a time, and count "
                    "flushes as accesses."},
-                  {Difference::bcc, "The time is printed with -T. There it is always printed."}},
+                  {Difference::bcc,
+                   "Lines start with the time with -T, as in libbpf-tools. There they always do."},
+                  {Difference::both, "%RND and %SEQ have two decimals."}},
       .object = skeleton<biopattern_bpf>(),
       .positionals = shared::interval_count(),
       .options = {shared::request_disk(), shared::timestamp(), shared::pid(), shared::tid(),
@@ -74,7 +76,7 @@ TOOL(biopattern) {
                                                    "sequential requests")
                    .with("json")},
               "ios")
-              .timed_with("timestamp"),
+              .as_lines(),
       .announce = "Tracing patterns of block I/O",
   };
 }

@@ -35,8 +35,8 @@ TOOL(cpuunclaimed) {
       .description =
           "For each interval: the share of all CPUs' time in which they ran tasks (%CPU), and "
           "the share in which they were idle although a task waited for a CPU that it may use "
-          "(UNCLAIMED): if two tasks wait and three CPUs are idle, two of the CPUs are "
-          "unclaimed. BARRED is the time of CPUs that were idle while tasks waited, none of "
+          "(UNCLAIMED%): if two tasks wait and three CPUs are idle, two of the CPUs are "
+          "unclaimed. BARRED% is the time of CPUs that were idle while tasks waited, none of "
           "which may use them, because of CPU affinity, a cpuset, or disabled migration. Peers "
           "count both together. WAIT(ms) is the total wait of all tasks.\n\n"
           "The times are exact: the tool tracks which CPUs are idle and which tasks wait, and "
@@ -47,7 +47,7 @@ TOOL(cpuunclaimed) {
           "from their next wait.\n\n"
           "--sampled instead reads the run queues of all CPUs in one pass, at a fixed rate. That "
           "costs less on large machines, but which CPUs a task may use is not known then, and "
-          "BARRED time is part of UNCLAIMED. Kernels before 5.17 have only this mode.\n\n"
+          "barred time is part of UNCLAIMED%. Kernels before 5.17 have only this mode.\n\n"
           "Filters apply to the tasks that wait; what CPUs do is shown for all tasks.",
       .overhead =
           "hooks at each wakeup, context switch and migration, which take one lock that all CPUs "
@@ -60,8 +60,11 @@ TOOL(cpuunclaimed) {
                     {"Does CPU affinity keep idle CPUs from being used?", "cpuunclaimed 10 1"}},
       .differs = {{Difference::bcc,
                    "The times are exact, not sampled, and CPUs that no waiting task may use are "
-                   "separate (BARRED). bcc's tool takes 99 samples a second, as --sampled does, "
-                   "and counts both together."}},
+                   "separate (BARRED%). bcc's tool takes 99 samples a second, as --sampled does, "
+                   "and counts both together."},
+                  {Difference::bcc,
+                   "Lines are a table of numbers, with %CPU first and UNCLAIMED% after it. There "
+                   "they are sentences: %CPU 57.19%, unclaimed idle 0.00%."}},
       .object = skeleton<cpuunclaimed_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined(
@@ -93,10 +96,10 @@ TOOL(cpuunclaimed) {
           {derived<Sums, busy>("busy_ratio", "%CPU", as::percent,
                                "share of the time in which CPUs ran tasks"),
            derived<Sums, [](const Sums& s) { return share(s, s.unclaimed_ns); }>(
-               "unclaimed_ratio", "UNCLAIMED", as::percent,
+               "unclaimed_ratio", "UNCLAIMED%", as::wide(as::percent, 10),
                "share in which they were idle and a task that may use them "
                "waited"),
-           derived<Sums, barred>("barred_ratio", "BARRED", as::percent,
+           derived<Sums, barred>("barred_ratio", "BARRED%", as::percent,
                                  "share in which they were idle, and none of the waiting tasks "
                                  "may use them"),
            field<&Sums::waiting_ns>("waiting_ns", "WAIT(ms)", as::wide(as::milliseconds, 11),

@@ -100,7 +100,8 @@ TOOL(execsnoop) {
                     {"Which program cannot be started, and why?", "execsnoop -x"}},
       .differs = {{Difference::both,
                    "All arguments are shown, up to 4096 bytes. Peers show 20 arguments; "
-                   "--max-args 20 does that here."},
+                   "--max-args 20 does that here. RET is 0 or the name of the error, theirs a "
+                   "number."},
                   {Difference::bcc,
                    "The command is under PCOMM, as in libbpf-tools, and its parent, with -M, "
                    "under PARENT. There these are COMM and PCOMM. -n and -l match plain text, "
@@ -132,7 +133,11 @@ TOOL(execsnoop) {
                field<&Event::ppid>("ppid", "PPID", as::wide(as::pid, -6), "its parent"),
                who<&Event::who>(id::tid),
                derived<Event, [](const Event& e) { return e.ret; }>(
-                   "ret", "RET", as::wide(as::small, 3), "0, or the error as a negative number"),
+                   "result_errno", "RET", as::error, "0, or the error by name")
+                   .in_text(),
+               derived<Event, [](const Event& e) { return e.ret; }>(
+                   "ret", "", as::small, "0, or the error as a negative number")
+                   .with("json"),
                failure<&Event::ret>("error by name; null: it runs").with("json"),
                text_field<&Event::file>("file", "FILE", as::text, "file as it was named")
                    .with("json"),

@@ -36,8 +36,9 @@ TOOL(hardirqs) {
                    "-C groups by CPU, -c selects a cgroup and -s a CPU, as in current "
                    "libbpf-tools. There -C only counts (here --count), and -c selects a CPU."},
                   {Difference::libbpf_tools,
-                   "-C groups by CPU, as in current versions. In version 0.26 it only counts "
-                   "(here --count)."},
+                   "TOTAL_usecs comes before TOTAL_count, as in bcc and in version 0.26; current "
+                   "versions have the count first. -C groups by CPU, as there; in version 0.26 it "
+                   "only counts (here --count)."},
                   {Difference::both,
                    "Interrupts that share a handler name have a row each. Peers add them up."}},
       .object = skeleton<hardirqs_bpf>(),
@@ -87,7 +88,8 @@ TOOL(hardirqs) {
               "total_ns,count")
               .without_owner("an interrupt arrives in whatever task is running")
               .with_largest<&Sums::longest>()
-              .timed_with("timestamp"),
+              .timed_with("timestamp")
+              .columns({{"name,total_ns,count,max_ns,cpu"}}),
       .other_reports = {{"distributed",
                          histogram<Key>(
                              "durations", "handler times",

@@ -124,7 +124,8 @@ TOOL(klockstat) {
           {{Difference::both,
             "Shows waits or, with --holds, holds. Peers show both together, which takes a "
             "program on each acquisition. An acquisition that did not have to wait is not "
-            "a wait; peers count it."},
+            "a wait; peers count it. Times are numbers in microseconds. bcc has nanoseconds, "
+            "libbpf-tools a unit behind each. The kind of lock is the last column."},
            {Difference::libbpf_tools,
             "-L takes the address of a lock, not a name. -s is the total number of frames."}},
       .object = skeleton<klockstat_bpf>(),

@@ -139,9 +139,11 @@ TOOL(kvmexit) {
                    {"kvmexit -L -i 1", "each second, with the time until the guest runs again"}},
       .questions = {{"Why does this virtual machine exit often?", "kvmexit -p 3195281 10"},
                     {"How long do exits keep the guest waiting?", "kvmexit -L 10"}},
-      .differs = {{Difference::bcc,
-                   "Rows also have the virtual CPU. Reasons have the names of the running "
-                   "kernel; those of AMD are in lower case."}},
+      .differs =
+          {{Difference::bcc,
+            "Rows also have the virtual CPU, and with -p the process, as their last columns. "
+            "Reasons have the names of the running "
+            "kernel; those of AMD are in lower case."}},
       .object = skeleton<kvmexit_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
@@ -187,7 +189,10 @@ TOOL(kvmexit) {
                    .only("latency")},
               "count")
               .with_largest<&Sums::longest>()
-              .timed_with("timestamp"),
+              .timed_with("timestamp")
+              .columns({{"tid,reason,count", "alltids|tid"},
+                        {"reason,count", "pid"},
+                        {"pid,tid,reason,count"}}),
       .announce = "Tracing exits of virtual machines",
       .look_up = look_up,
   };

@@ -31,10 +31,11 @@ TOOL(pidpersec) {
       .questions = {{"Does something fork new processes all the time?", "pidpersec"},
                     {"Does this service create a thread for each request?",
                      "pidpersec -c system.slice/nginx.service"}},
-      .differs = {{Difference::bcc,
-                   "A line has the new tasks per second, and how many were processes and "
-                   "threads. There threads count as processes, and forks while the counter is "
-                   "being cleared are lost."}},
+      .differs =
+          {{Difference::bcc,
+            "A line is a row of a table: the time, the new tasks per second, and how many "
+            "were processes and threads. There it is \"TIME: PIDs/sec: N\", threads count as processes, and forks while the counter is "
+            "being cleared are lost."}},
       .object = skeleton<pidpersec_bpf>(),
       .positionals = shared::interval_count(1),
       .options = shared::task_filters(),

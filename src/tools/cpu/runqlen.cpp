@@ -46,10 +46,14 @@ TOOL(runqlen) {
                    {"runqlen -O 1", "occupancy, each second"}},
       .questions = {{"How many tasks wait for a CPU?", "runqlen 10 1"},
                     {"Do tasks wait for one CPU while others are idle?", "runqlen -C 10 1"}},
-      .differs = {{Difference::both,
-                   "All tasks that wait for the CPU count, in all cgroups and scheduling "
-                   "classes. Peers count only the running task's cgroup; libbpf-tools with -H "
-                   "counts the whole queue."}},
+      .differs =
+          {{Difference::both,
+            "All tasks that wait for the CPU count, in all cgroups and scheduling "
+            "classes. Peers count only the running task's cgroup; libbpf-tools with -H "
+            "counts the whole queue."},
+           {Difference::both,
+            "-O prints a table, whose first columns are the CPU, with -C, and RUNQOCC%. "
+            "There it prints lines such as \"runqocc: 81.31%\" and \"runqocc, CPU 0 87.88%\"."}},
       .object = skeleton<runqlen_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined({{flag('C', "cpus", "one report per CPU"),
@@ -73,12 +77,14 @@ TOOL(runqlen) {
                 "lengths",
                 {derived<Line, cpu>("cpu", "CPU", as::small, "CPU").key_part().only("cpus"),
                  derived<Line, samples>("samples", "SAMPLES", as::number, "ticks").counter(),
-                 derived<Line, queued>("queued", "QUEUED", as::number,
+                 derived<Line, queued>("queued", "OCCUPIED", as::number,
                                        "ticks at which at least one task waited")
                      .counter(),
-                 derived<Line, occupancy>("occupancy_ratio", "RUNQOCC", as::percent,
-                                          "their share of the ticks")},
+                 derived<Line, occupancy>("occupancy_ratio", "RUNQOCC%", as::percent,
+                                          "share of the ticks at which a task waited")},
                 "occupancy_ratio", 0, "cpus")
+                .columns({{"cpu,occupancy_ratio"}})
+                .timed_with("timestamp")
                 .without_owner("a queue belongs to all tasks in it")
                 .scaled(kLength)
                 .counted_by(HIST_SLOTS)}},

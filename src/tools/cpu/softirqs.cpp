@@ -36,12 +36,13 @@ TOOL(softirqs) {
       .questions = {{"How much time goes to softirqs?", "softirqs 1"},
                     {"Does one CPU process all network packets?", "softirqs --per-cpu 10 1"},
                     {"Which softirq runs long at a time?", "softirqs -d 10 1"}},
-      .differs = {{Difference::both,
-                   "The time of hardware interrupts that nest in a softirq counts only with "
-                   "--include-irqs."},
-                  {Difference::bcc,
-                   "-C adds the number of runs, as in libbpf-tools; --events shows it instead "
-                   "of the time."}},
+      .differs =
+          {{Difference::both,
+            "The time of hardware interrupts that nest in a softirq counts only with "
+            "--include-irqs."},
+           {Difference::bcc,
+            "-C adds the number of runs after their time, as in libbpf-tools; --events shows "
+            "it instead of the time."}},
       .object = skeleton<softirqs_bpf>(),
       .positionals = shared::interval_count(),
       .options = {flag('d', "distributed", "histograms of the softirqs' times",

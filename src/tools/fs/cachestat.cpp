@@ -59,7 +59,7 @@ TOOL(cachestat) {
            derived<Sums, misses>("misses", "MISSES", as::number, "accesses whose page was read in")
                .counter(),
            field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),
-           derived<Sums, hit_ratio>("hit_ratio", "HITRATIO", as::percent,
+           derived<Sums, hit_ratio>("hit_ratio", "HITRATIO%", as::percent,
                                     "share of hits in all accesses, 0 to 1"),
            derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
                                      "block device pages in the cache")

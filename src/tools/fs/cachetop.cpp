@@ -1,9 +1,13 @@
 // cachetop: hits and misses of the page cache by process.
 #include "fs/cachetop.h"
 
+#include <map>
+
 #include "cachetop.skel.h"
 #include "coretap/page_cache.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 
 using namespace coretap;
@@ -17,6 +21,22 @@ std::uint64_t hits(const Line& l) { return page_cache::hits(l.value); }
 std::uint64_t misses(const Line& l) { return page_cache::misses(l.value); }
 std::uint64_t read_ahead(const Line& l) { return page_cache::read_ahead(l.value); }
 Value hit_ratio(const Line& l) { return page_cache::hit_ratio(l.value); }
+/// From /etc/passwd; a user that is not there by number.
+std::string user(const Line& l) {
+  static const auto kUsers = [] {
+    std::map<std::uint64_t, std::string> all;
+    auto text = read_file("/etc/passwd", 1 << 20).value_or("");
+    for (std::string_view rest = text; !rest.empty();) {
+      auto line = take_until(rest, '\n');
+      auto name = take_until(line, ':');
+      take_until(line, ':');
+      if (auto uid = parse_unsigned(take_until(line, ':'))) all.emplace(*uid, name);
+    }
+    return all;
+  }();
+  auto known = kUsers.find(l.key.uid);
+  return known == kUsers.end() ? std::to_string(l.key.uid) : known->second;
+}
 /// The share of dirtied pages that were in the cache before the write.
 Value write_hit_ratio(const Line& l) {
   if (!l.value.dirtied) return {};
@@ -60,7 +80,10 @@ TOOL(cachetop) {
           table<Key, Sums>(
               "pages",
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
-               of_key<Line, &Key::uid>("uid", "UID", as::wide(as::pid, -6), "user id"),
+               derived<Line, user>("user", "UID", as::wide(as::text, -8), "name of the user")
+                   .key_part()
+                   .in_text(),
+               of_key<Line, &Key::uid>("uid", "", as::wide(as::pid, -6), "user id").with("json"),
                of_key<Line, &Key::comm>("comm", "CMD", as::comm, "command name of the thread"),
                derived<Line, hits>("hits", "HITS", as::wide(as::number, 8),
                                    "accesses that found their page")

@@ -30,9 +30,10 @@ TOOL(vfscount) {
                    {"vfscount 5", "for five seconds"},
                    {"vfscount -p 181", "of process 181"}},
       .questions = {{"Which file system operations are called?", "vfscount 10"}},
-      .differs = {{Difference::bcc,
-                   "There is no column with the functions' addresses. Functions that are never "
-                   "called have no row."}},
+      .differs =
+          {{Difference::bcc,
+            "FUNC is the first column: there is none with the functions' addresses. Functions that are never "
+            "called have no row."}},
       .object = skeleton<vfscount_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),

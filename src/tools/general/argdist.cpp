@@ -133,7 +133,8 @@ TOOL(argdist) {
       .differs =
           {{Difference::bcc,
             "A command shows either counts or histograms. --once prints one report, at the end. $latency and $entry are correct for recursive and "
-            "nested calls."}},
+            "nested calls."},
+           {Difference::bcc, "The time of a report is without brackets."}},
       .object = skeleton<argdist_bpf>(),
       .positionals = {more()},
       .options = {specification('C', "count-of", "count", "count values of SPEC", {}),

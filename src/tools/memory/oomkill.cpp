@@ -43,11 +43,10 @@ std::string sentence(const Event& e) {
   auto task = [](const task_id& t) {
     return fmt::format("PID {} (\"{}\")", t.pid, text_in(t.comm));
   };
-  // Without the last process id.
   auto loads = read_file("/proc/loadavg", 128).value_or("-");
   auto line = fmt::format("Triggered by {}, {} of {}, {} pages, loadavg: {}", task(e.trigger),
                           e.killed ? "OOM kill" : "no OOM kill (already exiting)", task(e.victim),
-                          limit_bytes(e) / in_bytes(1), loads.substr(0, loads.rfind(' ')));
+                          limit_bytes(e) / in_bytes(1), loads.substr(0, loads.find('\n')));
   if (e.kind == OOMKILL_MEMCG && e.memcg.id)
     line += ", limit of the memory cgroup of " + std::get<std::string>(memcg_path(e));
   return line + fmt::format(", anon-rss: {} kB, file-rss: {} kB, shmem-rss: {} kB",
@@ -82,7 +81,10 @@ TOOL(oomkill) {
                     {"Which allocation led to the kill?", "oomkill -K"}},
       .differs = {{Difference::both,
                    "The resident memory of the killed process is shown, and a process that was "
-                   "already exiting is marked: it gets no signal. No kprobe is needed."}},
+                   "already exiting is marked: it gets no signal. No kprobe is needed."},
+                  {Difference::both,
+                   "A line of titles comes first, and more text follows the load averages, which "
+                   "end the line there."}},
       .object = skeleton<oomkill_bpf>(),
       .options = joined({{shared::kernel_stack(), shared::duration()},
                          belonging_to("kernel-stack", {shared::stack_depth()}),

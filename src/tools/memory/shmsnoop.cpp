@@ -60,7 +60,7 @@ std::string arguments(const Event& e) {
 
 bool failed(const Event& e) { return e.ret < 0 && e.ret >= -4095; }
 std::string result(const Event& e) {
-  if (failed(e)) return "-" + error_name(static_cast<int>(-e.ret));
+  if (failed(e)) return error_name(static_cast<int>(-e.ret));
   return fmt::format("{:x}", e.ret);
 }
 Value returned(const Event& e) { return value_if(!failed(e), static_cast<std::uint64_t>(e.ret)); }
@@ -82,8 +82,8 @@ TOOL(shmsnoop) {
       .summary = "calls for System V shared memory, with their arguments and results",
       .description =
           "One line per call to shmget, shmat, shmdt and shmctl, when it returns. RET is the "
-          "return value in hexadecimal (the segment's id, or an address), or the error with a "
-          "minus sign. ARGs shows the arguments, with the names of flags and commands.\n\n"
+          "return value in hexadecimal (the segment's id, or an address), or the name of the "
+          "error. ARGs shows the arguments, with the names of flags and commands.\n\n"
           "Not seen: calls by 32-bit programs on a 64-bit kernel, and POSIX shared memory "
           "(shm_open), which consists of files: see opensnoop.",
       .overhead =
@@ -95,7 +95,7 @@ TOOL(shmsnoop) {
       .questions = {{"Which processes use System V shared memory, and which segments?", "shmsnoop"},
                     {"Why can a program not attach its shared memory?", "shmsnoop -T"}},
       .differs = {{Difference::bcc,
-                   "A call that fails shows its error, such as -ENOENT, instead of a number."}},
+                   "A call that fails shows its error, such as ENOENT, instead of a number."}},
       .object = skeleton<shmsnoop_bpf>(),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::duration('d'),
                   shared::name('n'), shared::uid(), shared::comm(), shared::cgroup()},

@@ -49,7 +49,8 @@ TOOL(bindsnoop) {
                    "-P also finds calls that failed: their port is the requested one. All "
                    "protocols have names."},
                   {Difference::libbpf_tools,
-                   "The columns have the order of bcc; RET is RC, shown with -E or -x."}},
+                   "The columns have the order of bcc; RET is RC, shown with -E or -x."},
+                  {Difference::both, "RC is the name of the error. There it is a number."}},
       .object = skeleton<bindsnoop_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(

@@ -145,9 +145,9 @@ TOOL(netqtop) {
                rate_of<Line, &Sums::packets>("packets_per_second", "PPS", as::number,
                                              "packets per second")
                    .with("throughput"),
-               derived<Line, share>("share_ratio", "SHARE", as::percent,
+               derived<Line, share>("share_ratio", "SHARE%", as::percent,
                                     "share of the interface's packets in this direction"),
-               derived<Line, imbalance>("imbalance_ratio", "MAX/MEAN", as::percent,
+               derived<Line, imbalance>("imbalance_ratio", "MAX/MEAN", as::wide(as::thousandths, 9),
                                         "packets of the busiest queue relative to the mean of all"),
                of_key<Line, &Key::queues>("queues", "QUEUES", as::small,
                                           "queues of the interface in this direction")

@@ -44,7 +44,9 @@ TOOL(solisten) {
       .differs = {{Difference::both,
                    "BACKLOG is what the program passed. Peers show it after the kernel has capped "
                    "it; that is the column MAX."},
-                  {Difference::bcc, "RET is a separate column, as in libbpf-tools."}},
+                  {Difference::bcc,
+                   "RET is a column after COMM, and PROTO follows BACKLOG, as in libbpf-tools."},
+                  {Difference::libbpf_tools, "RET has the name of the error."}},
       .object = skeleton<solisten_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {shared::timestamp('t'), netns(),
@@ -71,7 +73,8 @@ TOOL(solisten) {
                          net::titled(net::local_address<&Event::flow>(), "ADDR"),
                          net::ip_version<&Event::flow>().with("json"),
                          who<&Event::who>(id::tid, id::uid.with("json"), id::cgroup)})
-              .timed({{TimeColumn::wall, "TIME", 12, "timestamp"}}),
+              .timed({{TimeColumn::wall, "TIME", 12, "timestamp"}})
+              .columns({{"pid,comm,netns,result_errno,backlog,protocol,local_port,local_address"}}),
       .announce = "Tracing calls to listen",
   };
 }

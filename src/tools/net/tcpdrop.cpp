@@ -159,7 +159,10 @@ TOOL(tcpdrop) {
       .differs = {{Difference::bcc,
                    "Reasons have the names of the running kernel; there, a fixed table misnames "
                    "most of them. PID is the process that owns the connection, if known. There, it "
-                   "is the interrupted task."}},
+                   "is the interrupted task."},
+                  {Difference::bcc,
+                   "FLAGS and REASON are without parentheses, and the number of the reason is only "
+                   "in --json. The columns' order is that of bcc; COMM, with -w, is the last."}},
       .object = skeleton<tcpdrop_bpf>(),
       .options =
           joined({{reason(),
@@ -210,7 +213,8 @@ TOOL(tcpdrop) {
                net::namespace_id<&Event::flow>(), net::parts<&Event::flow>()},
               "!no-stack")
               .only(wanted)
-              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+              .timed({{TimeColumn::wall, "TIME", 12, ""}})
+              .columns({{"pid,ip,source,arrow,destination,state,tcp_flags,reason"}}),
       .other_reports = {{"count",
                          table<Key, tcpdrop_count>(
                              "drops",

@@ -143,7 +143,10 @@ TOOL(tcpsubnet) {
                    "if a larger one is named before it. There, it counts for the first one."},
                   {Difference::bcc,
                    "Bytes are those that calls returned, also over IPv6. There, they are the "
-                   "requested sizes, over IPv4."}},
+                   "requested sizes, over IPv4."},
+                  {Difference::bcc,
+                   "A report starts with the time, as 13:05:59, and titles. There it starts with "
+                   "date and time in brackets."}},
       .object = skeleton<tcpsubnet_bpf>(),
       .positionals = words(),
       .options = joined({{unit_of_amounts(), shared::sort(0), shared::top(), shared::pid(),

@@ -100,8 +100,7 @@ std::string shown(const Event& e) {
   auto all = std::string(call.name) + "(";
   for (int i = 0; i < static_cast<int>(call.arguments.size()); i++)
     all += (i ? ", " : "") + argument(e, i);
-  return all +
-         ") = " + (failed(e) ? "-" + error_name(static_cast<int>(-e.ret)) : std::to_string(e.ret));
+  return all + ") = " + (failed(e) ? error_name(static_cast<int>(-e.ret)) : std::to_string(e.ret));
 }
 
 std::string name(const Event& e) { return std::string(call_of(e).name); }
@@ -132,7 +131,7 @@ TOOL(mountsnoop) {
           "One line per call to mount, umount and pivot_root, and of the newer interface: fsopen, "
           "fsconfig, fsmount, fspick, open_tree, open_tree_attr, move_mount and mount_setattr. "
           "CALL shows the arguments, with the names of flags and commands, and the result: 0, a "
-          "descriptor, or the error with a minus sign. MNT_NS is the mount namespace of the thread "
+          "descriptor, or the name of the error. MNT_NS is the mount namespace of the thread "
           "when the call returns.\n\n"
           "Strings are shown as the program passed them, up to 4095 bytes each; '...' marks a "
           "longer string, and an address one whose memory could not be read. Binary values of "
@@ -151,7 +150,8 @@ TOOL(mountsnoop) {
       .differs =
           {{Difference::both,
             "pivot_root, fspick, open_tree, open_tree_attr and mount_setattr are traced, too; "
-            "flags and commands of the newer interface have names."}},
+            "flags and commands of the newer interface have names. Errors have no minus sign: "
+            "ENOENT, not -ENOENT."}},
       .object = skeleton<mountsnoop_bpf>(),
       .options = {shared::pid(), shared::timestamp('t'),
                   flag('P', "parent-process", "print the parent process"), shared::tid(0),

@@ -112,7 +112,7 @@ TOOL(opensnoop) {
       .differs =
           {{Difference::both,
             "Calls to creat and open_by_handle_at are traced, too, and paths are kept up to 4095 "
-            "bytes. Peers cut them at 255."},
+            "bytes. Peers cut them at 255. ERR is the name of the error, theirs its number."},
            {Difference::libbpf_tools,
             "-F shows the path of the file that was opened. There, it is the working directory "
             "joined with what the program passed."}},
@@ -146,8 +146,8 @@ TOOL(opensnoop) {
                derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
                                           "descriptor of the file; -1: none"),
                failure<&Event::ret>("error by name; null: it succeeded").with("json"),
-               derived<Event, errno_or_0>("errno", "ERR", as::wide(as::small, 3),
-                                          "errno of the call; 0: it succeeded")
+               derived<Event, errno_or_0>("errno", "ERR", as::error,
+                                          "error of the call; 0: it succeeded")
                    .in_text(),
                derived<Event, flags>("open_flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
                    .or_null()

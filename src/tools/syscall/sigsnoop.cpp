@@ -40,7 +40,9 @@ Value signal_column(const Event& e, const FieldContext& context) {
   return std::uint64_t{e.signal};
 }
 Value result_column(const Event& e, const FieldContext&) {
-  return by_call(e) ? Value(error_name(-e.ret)) : outcome(e);
+  constexpr auto kLong = std::size(kOutcomes) - 1;
+  if (by_call(e)) return error_name(-e.ret);
+  return e.sent && e.outcome == kLong ? Value(std::string("no_siginfo")) : outcome(e);
 }
 Value code(const Event& e) {
   return value_if(e.sent, word_of(kCodes, e.code, std::to_string(e.code)));
@@ -105,7 +107,7 @@ TOOL(sigsnoop) {
             "RESULT has words and the names of errors instead of numbers. All calls that send "
             "signals are traced, and real-time signals can be selected."},
            {Difference::bcc,
-            "As killsnoop it has the column TCOMM and sees all calls that send signals. In bcc it "
+            "As killsnoop it has the column TCOMM, after the others, and sees all calls that send signals. In bcc it "
             "sees only kill."},
            {Difference::libbpf_tools,
             "-n and --name show the names of signals, as there. Senders are selected by --comm."}},
@@ -139,8 +141,10 @@ TOOL(sigsnoop) {
                owner<&Event::target>(id::comm.keyed("target_comm", "TCOMM"),
                                      id::tid.keyed("target_tid", "TTID"),
                                      id::uid.keyed("target_uid", "TUID").with("json")),
-               derived<Event, result_column>("result", "RESULT", as::text,
-                                             "result of the signal or the call")
+               derived<Event, result_column>(
+                   "result", "RESULT", as::text,
+                   "result of the signal or the call; no_siginfo: delivered "
+                   "without siginfo")
                    .in_text(),
                with("json",
                     {field<&Event::signal>("signal_number", "SIGNO", as::small, "the signal"),
@@ -166,7 +170,8 @@ TOOL(sigsnoop) {
                                                        "the same for the receiver"),
                      who<&Event::who>(id::uid)}),
                who<&Event::who>(id::cgroup)})
-              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+              .timed({{TimeColumn::wall, "TIME", 12, ""}})
+              .columns({{"pid,comm,tid,signal,target_pid,result"}}),
       .announce = "Tracing signals",
   };
 }

@@ -57,6 +57,7 @@ TOOL(statsnoop) {
       .differs = {{Difference::both,
                    "Calls with a descriptor (fstat, fstatfs, an empty path) show the path of its "
                    "file, read during the call."},
+                  {Difference::both, "ERR is the name of the error. There it is its number."},
                   {Difference::bcc, "RET is the result of the call; there the column is FD."}},
       .object = skeleton<statsnoop_bpf>(),
       .positionals = {shared::duration_argument()},
@@ -77,8 +78,8 @@ TOOL(statsnoop) {
                      derived<Event, result>("ret", "RET", as::wide(as::small, 4),
                                             "what the call returned; -1: it failed"),
                      failure<&Event::ret>("error by name; null: it succeeded").with("json"),
-                     derived<Event, error_number>("errno", "ERR", as::wide(as::small, 4),
-                                                  "errno of the call; 0: it succeeded")
+                     derived<Event, error_number>("errno", "ERR", as::error,
+                                                  "error of the call; 0: it succeeded")
                          .in_text(),
                      field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
                                                "time of the call")

@@ -45,6 +45,7 @@ TOOL(syncsnoop) {
       .differs = {{Difference::both,
                    "A line is printed when the call returns, with the process, the time that the "
                    "call took, its error and its file. Peers print the time of its start and its "
+                   "name, after the command name in libbpf-tools, as here; bcc has no command "
                    "name."}},
       .object = skeleton<syncsnoop_bpf>(),
       .positionals = {shared::duration_argument()},
@@ -70,7 +71,8 @@ TOOL(syncsnoop) {
                who<&Event::who>(id::uid.with("json"), id::cgroup),
                derived<Event, file>("file", "FILE", as::rest, "path of the file")})
               .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},
-                      {TimeColumn::wall, "TIME", 12, "timestamp"}}),
+                      {TimeColumn::wall, "TIME", 12, "timestamp"}})
+              .columns({{"comm,call"}}),
       .announce = "Tracing calls that flush files",
   };
 }

@@ -125,7 +125,7 @@ TOOL(syscount) {
                     {"Which system calls fail?", "syscount -x"}},
       .differs = {{Difference::bcc,
                    "-c is a cgroup, as in libbpf-tools, and a number is refused. The parent "
-                   "process is --ppid."},
+                   "process is --ppid. The time of a report is without brackets."},
                   {Difference::both,
                    "A call that a signal interrupts and that then resumes counts once."},
                   {Difference::libbpf_tools,

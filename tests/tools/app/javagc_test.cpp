@@ -45,7 +45,7 @@ TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
       std::ranges::count_if(lines(slurp(log)), [](auto& line) { return contains(line, "Pause "); });
   ASSERT_GE(logged, 1);
   EXPECT_EQ(std::ssize(lines_with(report.body, {{"kind", "pause"}})), logged);
-  for (auto& event : report.body) EXPECT_GT(event["gc_ns"].u64(), 0u);
+  EXPECT_EQ(std::ssize(report.body), logged) << "pools within pauses are no collections";
 }
 
 TESTS_OF(javagc,

@@ -45,8 +45,8 @@ TOOL_TEST(Biolatpcts, SinceTheAllocation) {
     expect_same(less, seen.truth, {{"count", write ? "count" : "fsyncs"}});
     EXPECT_LE(median(less), 1.02 * median(more));
   }
-  expect_contains(seen.text(2), {"DISK    OPERATION    COUNT     p1     p5    p10    p16 ",
-                                 seen.filled("\n{disk}   Write           20 ")});
+  expect_contains(seen.text(2), {"OPERATION     p1     p5    p10    p16 ",
+                                 "   p100    COUNT DISK\n", seen.filled("       20 {disk}\n")});
 }
 
 TESTS_OF(biolatpcts, .events = {"--overall", "blockio --count 5"}, .nothing_when_idle = true,

@@ -145,13 +145,11 @@ TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
   auto until = ::time(nullptr);
   auto line = lines(tracer.stop_text()).at(1);
   static const std::regex row(
-      R"((\d\d):(\d\d:\d\d)\.\d{3} (\d\d):(\d\d:\d\d)\.\d{3} web 1 +\S+ +\d+ +\d+ +\d+ +\d+\.\d\d +signal 9 \(KILL\) *)");
+      R"((\d\d):\d\d:\d\d\.\d{3} web 1 +\S+ +\d+ +\d+ +\d+ +\d+\.\d\d +signal 9 \(KILL\) *)");
   std::smatch part;
   ASSERT_TRUE(std::regex_match(line, part, row)) << line;
-  EXPECT_EQ(part[2], part[4]);
-  EXPECT_EQ((std::stoi(part[3]) + 5) % 24, std::stoi(part[1])) << "five hours east";
   auto hour = [](time_t t) { return t / 3600 % 24; };
-  EXPECT_TRUE(std::stoi(part[3]) == hour(from) || std::stoi(part[3]) == hour(until));
+  EXPECT_TRUE(std::stoi(part[1]) == hour(from) || std::stoi(part[1]) == hour(until)) << line;
 }
 
 TESTS_OF(exitsnoop, .events = {"-e", "forker --children 3 --ms 5"},

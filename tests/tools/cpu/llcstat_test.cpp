@@ -165,7 +165,7 @@ TOOL_TEST(Llcstat, ThreadsAndTotal) {
   ASSERT_EQ(cells.size(), 8u) << shown[2];
   EXPECT_EQ(cells[0], cells[1]) << "its only thread";
   EXPECT_EQ(shown[3], "Total References: " + cells[5] + " Total Misses: " + cells[6] +
-                          " Hit Rate: " + cells[7]);
+                          " Hit Rate: " + cells[7] + "%");
   expect_near(std::stoull(cells[5]), seen.truth.faults);
 }
 

@@ -38,7 +38,7 @@ TOOL_TEST(Cachetop, ShareOfHits) {
 }
 
 TOOL_TEST(Cachetop, TheKnownColumns) {
-  expect_contains(output_of("cachetop -C 0.1 1"), {"PID     UID    CMD                  HITS   "
+  expect_contains(output_of("cachetop -C 0.1 1"), {"PID     UID      CMD                  HITS   "
                                                    "MISSES  DIRTIES  READ_HIT% WRITE_HIT%\n"});
 }
 

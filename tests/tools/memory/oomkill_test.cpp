@@ -69,7 +69,7 @@ TOOL_TEST(Oomkill, LimitOfAMemoryCgroup) {
   std::regex line(R"(\d\d:\d\d:\d\d\.\d{3} Triggered by PID )" + victim +
                   R"( \("reclaim"\), OOM kill of PID )" + victim + R"( \("reclaim"\), )" +
                   std::to_string(limit / static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))) +
-                  R"( pages, loadavg: \d+\.\d+ \d+\.\d+ \d+\.\d+ \d+/\d+, )");
+                  R"( pages, loadavg: \d+\.\d+ \d+\.\d+ \d+\.\d+ \d+/\d+ \d+, )");
   EXPECT_TRUE(std::regex_search(seen.text(2), line)) << seen.text(2);
 }
 

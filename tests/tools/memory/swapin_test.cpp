@@ -32,7 +32,7 @@ TOOL_TEST(Swapin, FilesAreNoSwap) {
   EXPECT_TRUE(seen.report().body.empty());
 }
 
-TOOL_TEST(Swapin, TimeOfDay) { EXPECT_TRUE(output_of("swapin 0.1 1").starts_with("[")); }
+TOOL_TEST(Swapin, TimeOfDay) { EXPECT_TRUE(isdigit(output_of("swapin 0.1 1")[0])); }
 
 TESTS_OF(swapin, .events = {.command = "swapper --pages 100", .in_turns = true},
          .stress = total_row("swapper --pages {n}", 1000, "count", "major").of_one_workload());

@@ -31,8 +31,8 @@ TOOL_TEST(Solisten, EachCall) {
   }
   EXPECT_EQ(seen.report(1).body.size(), 1u);
   auto rows = lines(seen.text(2));
-  expect_row(rows.at(0), "TIME PID COMM RET BACKLOG MAX PROTO PORT ADDR");
-  expect_row(rows.at(1), "* " + id + " * 0 7 7 TCPv4 * 0.0.0.0");
+  expect_row(rows.at(0), "TIME PID COMM RET BACKLOG PROTO PORT ADDR MAX");
+  expect_row(rows.at(1), "* " + id + " * 0 7 TCPv4 * 0.0.0.0 7");
 }
 
 TESTS_OF(solisten, .events = {"-w", "sockets"},

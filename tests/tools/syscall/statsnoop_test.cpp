@@ -26,7 +26,7 @@ TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
   }
   EXPECT_EQ(seen.report(1).body.size(), seen.truth["failures"].u64());
   EXPECT_TRUE(safe_for_terminals(seen.text(2)));
-  expect_contains(seen.text(2), {" -1    2 newfstatat   /no/where\n"});
+  expect_contains(seen.text(2), {" -1 ENOENT   newfstatat   /no/where\n"});
 }
 
 TESTS_OF(

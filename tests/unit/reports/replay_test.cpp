@@ -136,10 +136,12 @@ TEST(Replay, TextIsHarmless) {
 }
 
 TEST(Replay, TitlesAreAsListed) {
-  auto titles = lines_of(places::data_text("titles.txt"));
-  EXPECT_GT(titles.size(), 50u);
-  for (auto& line : titles) {
-    if (line.starts_with('#')) continue;
+  std::string all;
+  for (auto& line : lines_of(places::data_text("titles.txt")))
+    if (!line.starts_with('#')) all += line + ';';
+  EXPECT_GT(std::ranges::count(all, ';'), 80);
+  for (std::string_view rest = all; !rest.empty();) {
+    const std::string line(take_until(rest, ';'));
     SCOPED_TRACE(line);
     const auto bar = line.find(" |");
     const bool first = line[bar + 2] == ' ';

@@ -197,7 +197,7 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
       EXPECT_TRUE(f.title.find("ms") != f.title.npos || f.title == "MS") << f.title;
     }
     if (f.format.kind == Format::percent) {
-      EXPECT_TRUE(f.key.ends_with("_ratio"));
+      EXPECT_TRUE(f.key.ends_with("_ratio") && says(f.title, "%")) << f.title;
     }
     // A column that shows a unit has one in its key.
     if (says(f.title, "(ms)") || says(f.title, "(us)")) {
