@@ -55,6 +55,13 @@ class List {
     return types ? print_prototypes(out) : print_tracepoints(out);
   }
 
+  /// Why an empty list is no error; empty: it is one.
+  std::string without_any() const {
+    if (!pattern_.empty() || looked_in_.empty()) return {};
+    return fmt::format("no {} in {}", config_.given("functions") ? "functions" : "USDT probes",
+                       looked_in_);
+  }
+
   std::string hint() const {
     auto meant = did_you_mean(pattern_, {known_.begin(), known_.end()});
     return meant.empty() ? "patterns have * for any text, and need quotes: coretap tplist '*tcp*'"
@@ -201,13 +208,14 @@ class List {
     auto& library = config_.own<Verbosity>().library;
     auto tries = files_by_name(library);
     for (auto& name : tries)
-      if (auto& found = finder_->files(name)) return &*found;
+      if (auto& found = finder_->files(name, name != "libc")) return &*found;
     if (library.empty()) return Error{"these processes have no file of code mapped", {}, {}};
     const bool path = library.find('/') != library.npos;
     auto error = finder_->files(tries.back()).error();
     if (error.status == kFailed) return error;
     error.what = fmt::format("'{}' names no file here", printable(library));
     error.hint = path ? "give the path of a library or program" : "give its path";
+    error.status = kUsage;
     return error;
   }
 
@@ -216,6 +224,7 @@ class List {
     auto all = files();
     if (!all) return all.error();
     std::size_t found = 0;
+    for (auto& file : (*all)->files) looked_in_ += (looked_in_.empty() ? "" : ", ") + file.path;
     for (auto& file : (*all)->files)
       found += functions ? print_user_functions(out, file) : print_usdt(out, file);
     for (auto& words : (*all)->left_out) list_note(kTplist.name, "not listed: " + words);
@@ -307,6 +316,7 @@ class List {
   Kernel kernel_;
   std::map<std::string, Prototypes> prototypes_;  ///< by module
   std::optional<ProbeFinder> finder_;
+  std::string looked_in_;           ///< names of files, separated by commas
   std::vector<std::string> known_;  ///< names that did not match, for suggestions
 };
 
@@ -389,6 +399,10 @@ int run_tplist(const Config& config, const std::vector<std::string>& words) {
   if (!found) return list_failed("tplist", found.error());
   auto status = end_of(out);
   if (*found || status != kOk) return status;
+  if (auto why = list.without_any(); !why.empty()) {
+    list_note("tplist", why);
+    return kOk;
+  }
   return list_failed("tplist", {words.empty() ? "there is nothing to list"
                                               : fmt::format("nothing matches '{}'", words[0]),
                                 {},

@@ -6,12 +6,18 @@
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
+#include "docs/commands.hpp"
 
 namespace coretap {
 namespace {
 
-/// The tool by any of its names.
+/// The tool by any of its names, or a command.
 Result<Invocation> parse(std::string_view name, Words words) {
+  if (auto* command = find_command(name)) {
+    Invocation invocation;
+    auto rest = take_options(invocation, command_of(name), options_of(*command), words, {});
+    return rest ? Result<Invocation>(invocation) : rest.error();
+  }
   auto call = called(name);
   if (!call.tool) return Error{"no tool " + std::string(name)};
   if (!call.option.empty()) words.emplace(words.begin(), call.option);
@@ -89,6 +95,7 @@ WordSet described(const Config& c) {
                           {"stack_depth", c.stacks.depth},
                           {"ip", c.flows.ip}})
     add(name, n);
+  for (auto& note : c.notes) add("note", note);
   add("interval", c.schedule.interval);
   add("duration", c.schedule.duration);
   return all;
@@ -113,7 +120,10 @@ std::vector<Listed> listed(const std::string& file) {
     std::string tool;
     parts >> tool;
     parts.ignore(2, '|');
-    for (std::string part; std::getline(parts, part, '|');) {
+    for (std::string part, more; std::getline(parts, part, '|');) {
+      // A bar between quotes belongs to a word.
+      while (std::ranges::count(part, '\'') % 2 && std::getline(parts, more, '|'))
+        part += '|' + more;
       auto mark = part.npos;
       for (auto* each : {" => ", " ~> ", " :: "}) mark = std::min(mark, part.find(each));
       Listed l{tool + part, tool, "", "", split(part.substr(0, mark))};
@@ -139,8 +149,14 @@ TEST(CommandLine, TakenOrRefusedAsListed) {
       }
       auto said = described(accepted(l.tool, l.words));
       if (l.mark != "::") continue;
-      for (auto& word : split(l.rest))
-        EXPECT_EQ(said.contains(word.substr(word[0] == '!')), word[0] != '!') << word;
+      for (auto& word : split(l.rest)) {
+        auto noted = [&](auto& all) {  // a part of it
+          return word.starts_with("note=") && all.starts_with("note=") && says(all, word.substr(5));
+        };
+        const bool there =
+            said.contains(word.substr(word[0] == '!')) || std::ranges::any_of(said, noted);
+        EXPECT_EQ(there, word[0] != '!') << word;
+      }
     }
   }
 }
