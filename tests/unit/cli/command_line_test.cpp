@@ -260,6 +260,53 @@ TEST(CommandLine, NamesWithAnotherMeaningElsewhereHaveANote) {
     }
 }
 
+/// True if a tool or command has the option, by any of its names or the beginning of one, or says
+/// what to use instead.
+bool answers(const std::vector<Option>& options, std::vector<Elsewhere> elsewhere,
+             std::string_view typed) {
+  elsewhere.insert(elsewhere.end(), refused_by_all().begin(), refused_by_all().end());
+  std::string name(typed.substr(typed.find_first_not_of('-')));
+  std::ranges::replace(name, '_', '-');
+  const char letter = typed.starts_with("--") ? '\0' : name[0];
+  auto begins = [&](std::string_view known) { return !letter && known.starts_with(name); };
+  auto has = [&](auto& o) {
+    return letter ? o.letter == letter || o.alias_letter == letter
+                  : std::ranges::any_of(o.names(), begins);
+  };
+  auto refuses = [&](auto& e) {
+    std::string theirs(e.name);
+    std::ranges::replace(theirs, '_', '-');
+    return !e.instead.empty() && (letter ? e.letter == letter : theirs == name);
+  };
+  return typed == "-?" || typed == "--usage" || std::ranges::any_of(options, has) ||
+         std::ranges::any_of(elsewhere, refuses);
+}
+
+TEST(PeersOptions, AreTakenOrHaveAnAnswer) {
+  std::size_t n = 0;
+  for (auto& line : lines_of(places::data_text("peer_options.txt"))) {
+    std::istringstream rows(line.starts_with('#') ? std::string() : line);
+    for (std::string row; std::getline(rows, row, '|');) {
+      auto options = split(row);
+      const auto name = options.front();
+      options.erase(options.begin());
+      auto call = called(name);
+      auto* command = find_command(name);
+      ASSERT_TRUE(call.tool || command) << name;
+      auto tool = call.tool ? build(*call.tool) : Tool();
+      auto own = command ? options_of(*command) : all_options(tool);
+      for (auto& option : options) {
+        n++;
+        EXPECT_TRUE(answers(own, tool.elsewhere, option)) << name << ' ' << option;
+        auto parsed = parse(name, {option});
+        for (auto* part : {"unknown option", "ambiguous"})
+          EXPECT_TRUE(parsed || !says(parsed.error().what, part)) << name << ' ' << option;
+      }
+    }
+  }
+  EXPECT_GT(n, 1800u);
+}
+
 TEST(CommandLine, FlameGraphsAreOfStacks) {
   const WordSet of_stacks{"stacks", "outstanding"};
   for (auto& tool : all_tools())
