@@ -224,7 +224,6 @@ class List {
     auto all = files();
     if (!all) return all.error();
     std::size_t found = 0;
-    for (auto& file : (*all)->files) looked_in_ += (looked_in_.empty() ? "" : ", ") + file.path;
     for (auto& file : (*all)->files)
       found += functions ? print_user_functions(out, file) : print_usdt(out, file);
     for (auto& words : (*all)->left_out) list_note(kTplist.name, "not listed: " + words);
@@ -269,6 +268,8 @@ class List {
       list_note(kTplist.name, file.path + " is for another processor, or 32-bit");
     else if (all.state == State::no_elf)
       list_note(kTplist.name, file.path + " is no program or library");
+    else
+      looked_in_ += (looked_in_.empty() ? "" : ", ") + file.path;
     return all.functions.size();
   }
 
@@ -304,7 +305,9 @@ class List {
                                           file.path, notes.outside));
     if (failures)
       list_note(kTplist.name, failures.error({}).why);
-    else if (!notes.readable && !config_.own<Verbosity>().library.empty())
+    else if (notes.readable)
+      looked_in_ += (looked_in_.empty() ? "" : ", ") + file.path;
+    else if (!config_.own<Verbosity>().library.empty())
       list_note(kTplist.name, file.path + " is no program or library of this machine");
     return all.size();
   }
@@ -316,7 +319,7 @@ class List {
   Kernel kernel_;
   std::map<std::string, Prototypes> prototypes_;  ///< by module
   std::optional<ProbeFinder> finder_;
-  std::string looked_in_;           ///< names of files, separated by commas
+  std::string looked_in_;           ///< readable files, separated by commas
   std::vector<std::string> known_;  ///< names that did not match, for suggestions
 };
 

@@ -93,15 +93,15 @@ void AggregateRows::sort(std::vector<std::string>& rows, const FieldContext& con
     for (auto* f : sort_) values.push_back(f->read(row.data(), context));
     all.emplace_back(std::move(values), std::move(row));
   }
-  auto precedes = [&](auto& a, auto& b) {
-    auto [one, other] = std::ranges::mismatch(a.first, b.first);
-    if (one == a.first.end()) return false;
+  auto precedes = [&](auto& left, auto& right) {
+    auto& a = reversed_ ? right.first : left.first;
+    auto& b = reversed_ ? left.first : right.first;
+    auto [one, other] = std::ranges::mismatch(a, b);
+    if (one == a.end()) return false;
     // Names in alphabetical order, then rows without a name; numbers with the largest first.
     const bool named = std::holds_alternative<std::string>(*one);
-    const bool first = named != std::holds_alternative<std::string>(*other) ? named
-                       : named                                              ? *one < *other
-                                                                            : *one > *other;
-    return first != reversed_;
+    if (named != std::holds_alternative<std::string>(*other)) return named;
+    return named ? *one < *other : *one > *other;
   };
   std::ranges::stable_sort(all, precedes);
   std::ranges::transform(all, rows.begin(), [](auto& one) { return std::move(one.second); });
