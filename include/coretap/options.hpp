@@ -118,12 +118,13 @@ struct Elsewhere {
 };
 
 /// A name of an option that means something else in bcc or libbpf-tools. It is accepted, and the
-/// note is printed before tracing; other names of the option have no note.
+/// note is printed before tracing; other names of the option have no note. Without a letter and a
+/// name: the tool does something else without these options.
 struct OtherMeaning {
   char letter;                   ///< 0: none
   std::string_view name;         ///< long name; empty: none
   std::string_view note;         ///< the meaning here, the one there, and the name that has no note
-  std::string_view unless = {};  ///< an option that makes it unambiguous, too
+  std::string_view unless = {};  ///< options that make it unambiguous (Config::holds)
 };
 
 /// A word on the command line without a dash, declared like an option.

@@ -90,7 +90,7 @@ Option top(char letter) {
 }
 Option sort(char letter) {
   return same_everywhere(value(
-      letter, "sort", "KEY", "sort rows by KEY, descending",
+      letter, "sort", "KEY", "sort rows by KEY: the largest number first, text from A to Z",
       [](Config& c, std::string_view text) -> Result<void> {
         c.rows.sort = text;
         return {};

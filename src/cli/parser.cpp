@@ -152,6 +152,10 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
     } while (p.repeats() && word != words.end());
   }
   if (word == words.end()) return {};
+  // Options of other suites take several words.
+  if (!c.tasks.pids.empty() && c.given("pid") && parse_unsigned(*word))
+    return usage(fmt::format("unexpected argument '{}'", *word),
+                 fmt::format("several processes: --pid {},{}; {}", c.text("pid"), *word, see));
   // Tools of other suites take a duration as argument here, or none.
   bool time = tool.positionals.empty() && parse_seconds(*word);
   return usage(fmt::format("unexpected argument '{}'", *word),
@@ -369,6 +373,10 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
 
   auto see = fmt::format("see {} --help", command_of(tool.shown_name()));
   if (auto r = take_positionals(tool, c, *words); !r) return r.error();
+  if (c.given("help")) {
+    invocation.what = Invocation::help;
+    return invocation;
+  }
   if (c.given("json") && c.given("csv"))
     return usage("--json and --csv cannot be used together", see);
   c.format = c.given("json")  ? OutputFormat::json
@@ -402,10 +410,12 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (auto r = check_conditions(options, c, see); !r) return r.error();
   if (tool.check)
     if (auto r = tool.check(c); !r) return r.error();
-  for (auto& [letter, name, note, unless] : tool.other_meanings)
+  for (auto& [letter, name, note, unless] : tool.other_meanings) {
+    if (!unless.empty() && c.holds(unless)) continue;
+    if (!letter && name.empty()) c.notes.emplace_back(note);
     for (auto& typed : {fmt::format("-{}", letter), fmt::format("--{}", name)})
-      if (invocation.typed.contains(typed) && !c.given(unless))
-        c.notes.push_back(fmt::format("{}: {}", typed, note));
+      if (invocation.typed.contains(typed)) c.notes.push_back(fmt::format("{}: {}", typed, note));
+  }
   return invocation;
 }
 

@@ -84,7 +84,9 @@ void differences(Page& p, const Tool& tool) {
       p.prose(d.what);
     }
   }
-  for (auto& option : tool.other_meanings) option_item(p, option.letter, option.name, option.note);
+  for (auto& option : tool.other_meanings)
+    if (option.letter || !option.name.empty())  // else `differs` says it
+      option_item(p, option.letter, option.name, option.note);
   for (auto& option : tool.elsewhere) refused_item(p, option);
   p.end();
 }

@@ -131,6 +131,13 @@ void Compiler::read(std::uint32_t bytes, bool user) {
   code_.load(bytes, BPF_REG_0, BPF_REG_10, kReadAt);
 }
 
+std::string Compiler::record_like(const std::string& name) const {
+  // The kernel's names of structs that programs share with it: "struct __kernel_timespec".
+  auto shared = fmt::format("struct __kernel_{}", name.substr(name.find(' ') + 1));
+  if (scope_.types && scope_.types->named(shared)) return fmt::format("did you mean '{}'?", shared);
+  return near(name, records_of(scope_));
+}
+
 Error Compiler::unknown(const Node& node, std::string_view what, std::string_view hint) const {
   if (scope_.no_module.empty()) return wrong(node, what, hint);
   auto error = wrong(
@@ -165,6 +172,9 @@ Result<Compiler::Place> Compiler::name(const Node& node) {
 }
 
 Result<Compiler::Place> Compiler::member_at(const Node& node, const Type& record, bool user) {
+  if (record.kind == Type::nothing && record.name.starts_with("struct "))
+    return unknown(node, fmt::format("{} is not a type of this kernel", record.name),
+                   record_like(record.name));
   if (record.kind != Type::record || !record.members)
     return unknown(node,
                    fmt::format("{} has no members that are known",
@@ -507,7 +517,7 @@ Result<TypePtr> Compiler::named_type(const Node& node) const {
   if (!type) {
     const bool record = node.text.starts_with("struct ") || node.text.starts_with("union ");
     return unknown(node, fmt::format("{} is no type that is known here", node.text),
-                   record ? near(node.text, records_of(scope_)) : "");
+                   record ? record_like(node.text) : "");
   }
   for (int i = 0; i < node.stars; i++) type = pointer_to(type, scope_.user);
   return type;

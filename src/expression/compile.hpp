@@ -85,6 +85,8 @@ class Compiler {
   }
   /// The error for an unknown name or type.
   Error unknown(const Node& node, std::string_view what, std::string_view hint) const;
+  /// "did you mean ...?" for "struct NAME"; empty: no similar name.
+  std::string record_like(const std::string& name) const;
   Result<Place> place(const Node& node);
   Result<Place> name(const Node& node);
   Result<Place> member(const Node& node);

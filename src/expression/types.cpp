@@ -388,7 +388,8 @@ Parameter parse_declaration(std::string_view text, const Types& types) {
   if (!found && !words.empty()) {
     p.name = words.back();
     found = known(words.size() - 1);
-    if (!found && stars) found = nothing();  // such as "struct foo *name" of a module
+    if (!found && stars)  // such as "struct foo *name" of a module
+      found = std::make_shared<const Type>(Type{Type::nothing, type});
   }
   if (!found) found = integer_type(8, false);
   for (std::size_t i = 0; i < stars; i++) found = pointer_to(found, user);

@@ -55,6 +55,13 @@ class List {
     return types ? print_prototypes(out) : print_tracepoints(out);
   }
 
+  /// Why an empty list is no error; empty: it is one.
+  std::string without_any() const {
+    if (!pattern_.empty() || looked_in_.empty()) return {};
+    return fmt::format("no {} in {}", config_.given("functions") ? "functions" : "USDT probes",
+                       looked_in_);
+  }
+
   std::string hint() const {
     auto meant = did_you_mean(pattern_, {known_.begin(), known_.end()});
     return meant.empty() ? "patterns have * for any text, and need quotes: coretap tplist '*tcp*'"
@@ -201,13 +208,14 @@ class List {
     auto& library = config_.own<Verbosity>().library;
     auto tries = files_by_name(library);
     for (auto& name : tries)
-      if (auto& found = finder_->files(name)) return &*found;
+      if (auto& found = finder_->files(name, name != "libc")) return &*found;
     if (library.empty()) return Error{"these processes have no file of code mapped", {}, {}};
     const bool path = library.find('/') != library.npos;
     auto error = finder_->files(tries.back()).error();
     if (error.status == kFailed) return error;
     error.what = fmt::format("'{}' names no file here", printable(library));
     error.hint = path ? "give the path of a library or program" : "give its path";
+    error.status = kUsage;
     return error;
   }
 
@@ -260,6 +268,8 @@ class List {
       list_note(kTplist.name, file.path + " is for another processor, or 32-bit");
     else if (all.state == State::no_elf)
       list_note(kTplist.name, file.path + " is no program or library");
+    else
+      looked_in_ += (looked_in_.empty() ? "" : ", ") + file.path;
     return all.functions.size();
   }
 
@@ -295,7 +305,9 @@ class List {
                                           file.path, notes.outside));
     if (failures)
       list_note(kTplist.name, failures.error({}).why);
-    else if (!notes.readable && !config_.own<Verbosity>().library.empty())
+    else if (notes.readable)
+      looked_in_ += (looked_in_.empty() ? "" : ", ") + file.path;
+    else if (!config_.own<Verbosity>().library.empty())
       list_note(kTplist.name, file.path + " is no program or library of this machine");
     return all.size();
   }
@@ -307,6 +319,7 @@ class List {
   Kernel kernel_;
   std::map<std::string, Prototypes> prototypes_;  ///< by module
   std::optional<ProbeFinder> finder_;
+  std::string looked_in_;           ///< readable files, separated by commas
   std::vector<std::string> known_;  ///< names that did not match, for suggestions
 };
 
@@ -389,6 +402,10 @@ int run_tplist(const Config& config, const std::vector<std::string>& words) {
   if (!found) return list_failed("tplist", found.error());
   auto status = end_of(out);
   if (*found || status != kOk) return status;
+  if (auto why = list.without_any(); !why.empty()) {
+    list_note("tplist", why);
+    return kOk;
+  }
   return list_failed("tplist", {words.empty() ? "there is nothing to list"
                                               : fmt::format("nothing matches '{}'", words[0]),
                                 {},

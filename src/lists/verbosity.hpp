@@ -18,10 +18,15 @@ struct Verbosity {
 
 /// -v, -vv
 inline Option verbosity(std::string_view doc) {
-  return {'v', "verbose", {}, doc, [](Config& c, std::string_view) -> Result<void> {
-            c.own<Verbosity>().level++;
-            return {};
-          }};
+  return Option{'v',
+                "verbose",
+                {},
+                doc,
+                [](Config& c, std::string_view) -> Result<void> {
+                  c.own<Verbosity>().level++;
+                  return {};
+                }}
+      .also("verbosity");
 }
 
 inline void list_note(std::string_view command, std::string_view words) {

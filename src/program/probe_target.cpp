@@ -18,6 +18,7 @@
 #include "base/read_failures.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
 #include "symbols/elf_file.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -226,7 +227,41 @@ void ProbeFinder::add_installed(std::string_view library, Files& files) {
   }
 }
 
-Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view word) {
+bool ProbeFinder::is_program(std::uint32_t pid, std::string_view library) const {
+  auto directory = fmt::format("{}/{}", proc_, pid);
+  if (is_shared(library)) {
+    auto handle = symbols::open_handle(directory + "/exe", true);
+    auto file = symbols::open_regular(handle, symbols::kMaxElfSize);
+    auto elf = symbols::open_elf(file.get());
+    return !elf || symbols::interpreter_of(elf.get()).empty();
+  }
+  auto is_it = [&](std::string_view name) {
+    return name.starts_with(library) &&
+           name.find_first_not_of("0123456789.", library.size()) == name.npos;
+  };
+  std::error_code error;
+  auto path = std::filesystem::read_symlink(directory + "/exe", error);
+  auto comm = read_file(directory + "/comm", 64);
+  return is_it(path.filename().string()) || (comm && is_it(comm->substr(0, comm->find('\n'))));
+}
+
+std::vector<std::string> ProbeFinder::names_of_processes() {
+  std::vector<std::string> names;
+  for (auto pid : config_.tasks.pids) {
+    Fd maps(open(fmt::format("{}/{}/maps", proc_, pid).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!maps) continue;
+    for (auto& map : symbols::read_mappings(maps.get()).executable) {
+      if (!map.has_file()) continue;
+      auto name = map.path.substr(map.path.rfind('/') + 1);
+      if (auto suffix = name.find(".so"); suffix != name.npos && name.starts_with("lib"))
+        name = name.substr(3, suffix - 3);
+      if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view word, bool typed) {
   Files found;
   const ReadFailures failures;
   const bool chosen = word.find('/') == word.npos && !config_.probes.library.empty();
@@ -242,8 +277,10 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view word) {
   }
   for (auto pid : config_.tasks.pids) {
     if (add_mapped(std::to_string(pid), library, found)) continue;
-    if (is_shared(library)) {
+    if (typed ? is_program(pid, library) : is_shared(library)) {
       add_program(pid, found);  // linked statically: the function may be in the program
+    } else if (is_shared(library)) {
+      found.left_out.push_back(fmt::format("process {} maps no {}", pid, printable(library)));
     } else {
       add_installed(library, found);  // it may exec that program later
       found.left_out.push_back(
@@ -280,9 +317,10 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view word) {
                "give its path with --library", kUnsupported};
 }
 
-const Result<ProbeFinder::Files>& ProbeFinder::files(std::string_view library) {
+const Result<ProbeFinder::Files>& ProbeFinder::files(std::string_view library, bool typed) {
   auto known = known_.find(library);
-  if (known == known_.end()) known = known_.emplace(std::string(library), look_up(library)).first;
+  if (known == known_.end())
+    known = known_.emplace(std::string(library), look_up(library, typed)).first;
   return known->second;
 }
 

@@ -75,11 +75,16 @@ class ProbeFinder {
     std::vector<std::string> unreadable;  ///< processes
     std::size_t beyond = 0;               ///< mappings of files above the limit
   };
-  /// Only the files. `library` may be a path, or kAnyFile.
-  const Result<Files>& files(std::string_view library);
+  /// Only the files. `library` may be a path, or kAnyFile. `typed`: the user gave the name, so
+  /// that a process that has no such library has to be a program of this name.
+  const Result<Files>& files(std::string_view library, bool typed = false);
+  /// Names that select the files of --pid: "ssl" for libssl.so.3.
+  std::vector<std::string> names_of_processes();
 
  private:
-  Result<Files> look_up(std::string_view library);
+  Result<Files> look_up(std::string_view library, bool typed);
+  /// True if the process' program has that name, or all libraries within it.
+  bool is_program(std::uint32_t pid, std::string_view library) const;
   /// True if the process has mapped a file of that name.
   bool add_mapped(std::string_view pid, std::string_view library, Files& files);
   void add_program(std::uint32_t pid, Files& files);

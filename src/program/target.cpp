@@ -97,8 +97,10 @@ Result<TargetWord> parse_target(std::string_view word, bool regular_expression) 
       return wrong(word, "a USDT probe has a library or program, and a name",
                    "such as u:/usr/lib/libc.so.6:setjmp, or u::PROBE with --pid");
     // ":func" and "p:func" may mean a kernel function, or a function of library "p".
-    return wrong(word, "a library or nothing has to stand before the function",
-                 fmt::format("{}::{} is a function of the kernel", kind, printable(rest)));
+    return wrong(
+        word, "a library or nothing has to stand before the function",
+        fmt::format("{1}PROGRAM:{0} is a function of a program, {2}::{0} one of the kernel",
+                    printable(rest), word.front() == ':' ? "" : fmt::format("{}:", kind), kind));
   }
   t.place = rest.substr(0, colon);
   t.name = rest.substr(colon + 1);

@@ -42,6 +42,7 @@ namespace {
 constexpr std::uint64_t kMostSingle = 1000;
 constexpr std::size_t kMost = 200'000;
 constexpr std::size_t kAlike = 3;
+constexpr std::size_t kMostInHint = 12;  // libraries
 /// A function that every kernel has: checks whether functions can be probed at all.
 constexpr std::string_view kAnyFunction = "vfs_read";
 
@@ -529,7 +530,7 @@ class Search {
   Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
     const bool known = !config_.probes.known.empty() && !word.place.empty() && word.place != "c";
     for (auto& name : known ? std::vector{word.place} : files_by_name(word.place)) {
-      auto& files = finder_.files(name);
+      auto& files = finder_.files(name, !known && name != "libc");
       if (!files && files.error().status == kFailed) return files.error();
       if (files) {
         if (std::ranges::any_of(files->files, is_native)) return &*files;
@@ -543,6 +544,20 @@ class Search {
         fmt::format("there is no kernel module, library or program {}", printable(word.place)),
         "give its path",
         kUsage};
+    if (auto& pids = config_.tasks.pids; !pids.empty()) {
+      auto names = finder_.names_of_processes();
+      error.why = fmt::format("process{} {} map{} no library named {}, nor run{} such a program",
+                              pids.size() > 1 ? "es" : "", fmt::join(pids, ", "),
+                              pids.size() > 1 ? "" : "s", printable(word.place),
+                              pids.size() > 1 ? "" : "s");
+      error.hint = suggest(word.place, names);
+      if (word.place == "pthread" || word.place == "rt" || word.place == "dl")
+        error.hint =
+            fmt::format("glibc 2.34 and later have its functions in c: c:{}", printable(word.name));
+      if (names.size() > kMostInHint) names.resize(kMostInHint);
+      if (error.hint.empty() && !names.empty())
+        error.hint = printable(fmt::format("there are: {}", fmt::join(names, ", ")));
+    }
     if (word.place.find('/') != word.place.npos) error = finder_.files(word.place).error();
     error.what = fmt::format("{} names no file here", in_quotes(word_));
     return error;

@@ -93,8 +93,17 @@ void AggregateRows::sort(std::vector<std::string>& rows, const FieldContext& con
     for (auto* f : sort_) values.push_back(f->read(row.data(), context));
     all.emplace_back(std::move(values), std::move(row));
   }
-  std::ranges::stable_sort(
-      all, [&](auto& a, auto& b) { return reversed_ ? a.first < b.first : a.first > b.first; });
+  auto precedes = [&](auto& left, auto& right) {
+    auto& a = reversed_ ? right.first : left.first;
+    auto& b = reversed_ ? left.first : right.first;
+    auto [one, other] = std::ranges::mismatch(a, b);
+    if (one == a.end()) return false;
+    // Names in alphabetical order, then rows without a name; numbers with the largest first.
+    const bool named = std::holds_alternative<std::string>(*one);
+    if (named != std::holds_alternative<std::string>(*other)) return named;
+    return named ? *one < *other : *one > *other;
+  };
+  std::ranges::stable_sort(all, precedes);
   std::ranges::transform(all, rows.begin(), [](auto& one) { return std::move(one.second); });
 }
 

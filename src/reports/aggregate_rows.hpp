@@ -19,9 +19,10 @@ class AggregateRows {
   explicit AggregateRows(const AggregateReport& report, bool running = false)
       : report_(report), deltas_(running ? report.value_size / 8 : report.event_counters) {}
 
-  /// Sorts by these fields of the report ("total_ns,count"), the largest first; empty: by key.
+  /// Sorts by these fields of the report ("total_ns,count"), the largest number and the
+  /// alphabetically first text first; empty: by key.
   void order(std::string_view sort);
-  void reverse(bool smallest_first) { reversed_ = smallest_first; }
+  void reverse(bool reversed) { reversed_ = reversed; }
 
   /// A row (key and counters) for each key that had events since the previous reading. `largest`:
   /// the largest values by key.

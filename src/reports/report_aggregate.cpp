@@ -486,8 +486,7 @@ class AggregateKind : public ReportKind {
       if (!r) return r;
     }
     if (report_.sort.empty()) return {};
-    for (auto& [word, sort_key] : report_.sort_words)
-      if (c.rows.sort == word) c.rows.sort = sort_key;
+    if (auto r = take_sort_word(c); !r) return r;
     std::vector<std::string_view> known;
     for (auto& f : report_.fields)
       if (c.holds(f.only_with)) known.push_back(f.key);
@@ -498,6 +497,26 @@ class AggregateKind : public ReportKind {
   }
 
  private:
+  /// Replaces a key of another tool; refuses several keys, and those that other options replace.
+  Result<void> take_sort_word(Config& c) const {
+    std::vector<std::string> instead;
+    bool replaced = false;
+    take_parts(c.rows.sort, [&](std::string_view part) {
+      instead.push_back(fmt::format("--sort {}", part));
+      for (auto& [word, key] : report_.sort_words)
+        if (part == word && key.starts_with("--")) {
+          instead.back() = key;
+          replaced = true;
+        }
+      return true;
+    });
+    if (replaced || instead.size() > 1)
+      return usage(fmt::format("--sort: '{}' is not one key of this report", c.rows.sort),
+                   fmt::format("use {}", fmt::join(instead, ", or ")));
+    for (auto& [word, key] : report_.sort_words)
+      if (c.rows.sort == word) c.rows.sort = key;
+    return {};
+  }
   static Result<void> check_key(std::string_view option, std::string_view key,
                                 const std::vector<std::string_view>& known) {
     if (std::find(known.begin(), known.end(), key) != known.end()) return {};

@@ -68,6 +68,10 @@ TOOL_TEST(Tplist, HasTheProbesOfAFile) {
   for (auto& line : lines(notes.out)) there += line.ends_with("Name: plain");
   EXPECT_EQ(places.size(), there);
   for (auto& place : places) expect_contains(notes.out, {"Arguments: " + place["arguments"].str()});
+  auto without = list("tplist -l " + workload_path("declared"));
+  EXPECT_EQ(without.status, 0);
+  expect_contains(without.err, {"no USDT probes in ", "declared"});
+  EXPECT_EQ(list("tplist -l nosuchlib").status, 2) << "usage";
 }
 
 TOOL_TEST(Tplist, HasTheProbesOfAProcess) {

@@ -97,9 +97,6 @@ Result<void> look_up(Config& config) {
     if (access(path.c_str(), R_OK))
       return usage(fmt::format("--extra-lib: {}: {}", printable(path), strerror(errno)),
                    "give the path of a library or program");
-  if (!config.given("show-data") && !config.given("no-data"))
-    config.notes.emplace_back(
-        "contents are not shown; --show-data shows them (--no-data: without this note)");
   return set_roles(config, words, role, setting(&Opt::target_roles));
 }
 
@@ -159,6 +156,10 @@ TOOL(sslsniff) {
                          number(0, "max-buffer-size", "BYTES",
                                 "bytes of each call that are shown, at most 32000 (default: 8192)",
                                 Range{1, SSL_DATA_MOST}, setting(&Opt::data_most))})}),
+      .other_meanings = {{0, "",
+                          "contents are not shown; --show-data shows them as in bcc (--no-data: "
+                          "without this note)",
+                          "show-data|no-data"}},
       .elsewhere = {{'l', "latency", "nothing: LAT(ms) is always shown"},
                     {'d', "debug", "use --verbose"}},
       .hooks = {known_functions("calls of TLS libraries", {"target_user", "target_user_return"},

@@ -53,6 +53,10 @@ struct Settings {
 Result<void> take_terminal(Config& c, std::string_view text) {
   if (text.empty()) return usage("TTY: the name is empty");
   c.own<Settings>().terminal = text;
+  if (!c.holds("raw|lines|json|csv"))
+    c.notes.emplace_back(
+        "a line for each write; --raw mirrors the terminal as in bcc, with its control sequences "
+        "(--lines: without this note)");
   return {};
 }
 
@@ -92,13 +96,8 @@ dev_t controlling_terminal() {
 
 /// Without TTY, excludes terminals that this process writes to: its output would be traced again.
 Result<void> look_up(Config& c) {
-  if (auto& terminal = c.own<Settings>().terminal; !terminal.empty()) {
-    if (!c.given("raw") && !c.given("lines") && c.format == OutputFormat::text)
-      c.notes.emplace_back(
-          "a line for each write; --raw mirrors the terminal as in bcc, with its control sequences "
-          "(--lines: without this note)");
+  if (auto& terminal = c.own<Settings>().terminal; !terminal.empty())
     return find_terminal(c, terminal);
-  }
   struct stat own {};
   c.set(setting(&Opt::own_terminal), in_kernel(controlling_terminal()));
   if (!fstat(STDOUT_FILENO, &own) && is_terminal(own))

@@ -79,13 +79,23 @@ AggregateReport report_of(const Field& of, std::string_view count_doc,
 AggregateReport waits() {
   return report_of(measured<waits_word>(), "waits",
                    {"Avg Wait(us)", "Max Wait(us)", "Total Wait(us)"})
-      .sorted_also_by({{"acq_max", "max_ns"}, {"acq_total", "total_ns"}, {"acq_count", "count"}});
+      .sorted_also_by({{"acq_max", "max_ns"},
+                       {"acq_total", "total_ns"},
+                       {"acq_count", "count"},
+                       {"hld_max", "--holds --sort hld_max"},
+                       {"hld_total", "--holds --sort hld_total"},
+                       {"hld_count", "--holds --sort hld_count"}});
 }
 
 AggregateReport holds() {
   return report_of(measured<holds_word>(), "releases",
                    {"Avg Hold(us)", "Max Hold(us)", "Total Hold(us)"})
-      .sorted_also_by({{"hld_max", "max_ns"}, {"hld_total", "total_ns"}, {"hld_count", "count"}});
+      .sorted_also_by({{"hld_max", "max_ns"},
+                       {"hld_total", "total_ns"},
+                       {"hld_count", "count"},
+                       {"acq_max", "--sort acq_max without --holds"},
+                       {"acq_total", "--sort acq_total without --holds"},
+                       {"acq_count", "--sort acq_count without --holds"}});
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // ksnoop: arguments and results of kernel functions, with all members of structures.
 #include "general/ksnoop.h"
 
+#include <utility>
+
 #include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -33,6 +35,10 @@ Frames lines(const Event& e, const FieldContext& context) {
     }
   return all;
 }
+
+struct Words {
+  bool any = false;  ///< behind the name of the tool
+};
 
 Value latency(const Event& e) { return value_if(e.returned, e.latency_ns); }
 
@@ -87,11 +93,13 @@ TOOL(ksnoop) {
       .positionals =
           {{.metavar = "FUNCTION",
             .doc = "FUNCTION, FUNCTION(ARGUMENT, ...) or t:CATEGORY:EVENT, optionally after trace "
-                   "or info",
+                   "or info; help as the first word prints the help",
             .repeat = Positional::any_number,
             .apply = [](Config& c, std::string_view text) -> Result<void> {
-              const bool first = c.probes.targets.empty() && !c.given("list");
-              if (first && text == "info")
+              const bool first = !std::exchange(c.own<Words>().any, true) && !c.given("list");
+              if (first && text == "help")
+                c.give("help", "");
+              else if (first && text == "info")
                 c.give("list", "");
               else if (!(first && text == "trace"))
                 c.probes.targets.emplace_back(text);

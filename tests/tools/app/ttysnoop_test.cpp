@@ -49,7 +49,7 @@ TOOL_TEST(Ttysnoop, EachWrite) {
 
 TOOL_TEST(Ttysnoop, WrongWords) {
   require_tool("ttysnoop");
-  for (auto* wrong : {"/dev/null", "pts/none", "4000000", "-C", "--raw", ""})
+  for (auto* wrong : {"/dev/null", "pts/none", "4000000", "--raw", ""})
     expect_refused({"ttysnoop", wrong});
 }
 

@@ -6,12 +6,18 @@
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
+#include "docs/commands.hpp"
 
 namespace coretap {
 namespace {
 
-/// The tool by any of its names.
+/// The tool by any of its names, or a command.
 Result<Invocation> parse(std::string_view name, const Words& words) {
+  if (auto* command = find_command(name)) {
+    Invocation invocation;
+    auto rest = take_options(invocation, command_of(name), options_of(*command), words, {});
+    return rest ? Result<Invocation>(invocation) : rest.error();
+  }
   auto call = called(name);
   if (!call.tool) return Error{"no tool " + std::string(name)};
   return parse_command_line(build(call), words);
@@ -88,6 +94,7 @@ WordSet described(const Config& c) {
                           {"stack_depth", c.stacks.depth},
                           {"ip", c.flows.ip}})
     add(name, n);
+  for (auto& note : c.notes) add("note", note);
   add("interval", c.schedule.interval);
   add("duration", c.schedule.duration);
   return all;
@@ -112,7 +119,10 @@ std::vector<Listed> listed(const std::string& file) {
     std::string tool;
     parts >> tool;
     parts.ignore(2, '|');
-    for (std::string part; std::getline(parts, part, '|');) {
+    for (std::string part, more; std::getline(parts, part, '|');) {
+      // A bar between quotes belongs to a word.
+      while (std::ranges::count(part, '\'') % 2 && std::getline(parts, more, '|'))
+        part += '|' + more;
       auto mark = part.npos;
       for (auto* each : {" => ", " ~> ", " :: "}) mark = std::min(mark, part.find(each));
       Listed l{tool + part, tool, "", "", split(part.substr(0, mark))};
@@ -138,8 +148,14 @@ TEST(CommandLine, TakenOrRefusedAsListed) {
       }
       auto said = described(accepted(l.tool, l.words));
       if (l.mark != "::") continue;
-      for (auto& word : split(l.rest))
-        EXPECT_EQ(said.contains(word.substr(word[0] == '!')), word[0] != '!') << word;
+      for (auto& word : split(l.rest)) {
+        auto noted = [&](auto& all) {  // a part of it
+          return word.starts_with("note=") && all.starts_with("note=") && says(all, word.substr(5));
+        };
+        const bool there =
+            said.contains(word.substr(word[0] == '!')) || std::ranges::any_of(said, noted);
+        EXPECT_EQ(there, word[0] != '!') << word;
+      }
     }
   }
 }
@@ -241,6 +257,53 @@ TEST(CommandLine, NamesWithAnotherMeaningElsewhereHaveANote) {
       EXPECT_TRUE(name.empty() || has_option(tool, name));
       EXPECT_TRUE(!letter || std::ranges::count(all_options(tool), letter, &Option::letter));
     }
+}
+
+/// True if a tool or command has the option, by any of its names or the beginning of one, or says
+/// what to use instead.
+bool answers(const std::vector<Option>& options, std::vector<Elsewhere> elsewhere,
+             std::string_view typed) {
+  elsewhere.insert(elsewhere.end(), refused_by_all().begin(), refused_by_all().end());
+  std::string name(typed.substr(typed.find_first_not_of('-')));
+  std::ranges::replace(name, '_', '-');
+  const char letter = typed.starts_with("--") ? '\0' : name[0];
+  auto begins = [&](std::string_view known) { return !letter && known.starts_with(name); };
+  auto has = [&](auto& o) {
+    return letter ? o.letter == letter || o.alias_letter == letter
+                  : std::ranges::any_of(o.names(), begins);
+  };
+  auto refuses = [&](auto& e) {
+    std::string theirs(e.name);
+    std::ranges::replace(theirs, '_', '-');
+    return !e.instead.empty() && (letter ? e.letter == letter : theirs == name);
+  };
+  return typed == "-?" || typed == "--usage" || std::ranges::any_of(options, has) ||
+         std::ranges::any_of(elsewhere, refuses);
+}
+
+TEST(PeersOptions, AreTakenOrHaveAnAnswer) {
+  std::size_t n = 0;
+  for (auto& line : lines_of(places::data_text("peer_options.txt"))) {
+    std::istringstream rows(line.starts_with('#') ? std::string() : line);
+    for (std::string row; std::getline(rows, row, '|');) {
+      auto options = split(row);
+      const auto name = options.front();
+      options.erase(options.begin());
+      auto call = called(name);
+      auto* command = find_command(name);
+      ASSERT_TRUE(call.tool || command) << name;
+      auto tool = call.tool ? build(*call.tool) : Tool();
+      auto own = command ? options_of(*command) : all_options(tool);
+      for (auto& option : options) {
+        n++;
+        EXPECT_TRUE(answers(own, tool.elsewhere, option)) << name << ' ' << option;
+        auto parsed = parse(name, {option});
+        for (auto* part : {"unknown option", "ambiguous"})
+          EXPECT_TRUE(parsed || !says(parsed.error().what, part)) << name << ' ' << option;
+      }
+    }
+  }
+  EXPECT_GT(n, 1800u);
 }
 
 TEST(CommandLine, FlameGraphsAreOfStacks) {

@@ -246,6 +246,10 @@ TEST(Expressions, ErrorsNameTheNearest) {
        "$task.tgid => ->", "$task->comm[16] => 16 elements", "$task->cred->uid => struct",
        "STRCP(\"a\", $comm) => STRCMP"});
   for (auto* text : {"arg1->x", "STRCMP(1, $comm)", "\"text\""}) EXPECT_NE(run(text).error, "");
+  auto scope = usual_scope();
+  add_arguments(scope, {parse_declaration("struct timespec *ts", types())});
+  EXPECT_EQ(run("ts->tv_nsec", {}, &scope).error,
+            "struct timespec is not a type of this kerneldid you mean 'struct __kernel_timespec'?");
 }
 
 TEST(Expressions, FiltersSayWhyNot) {

@@ -182,6 +182,19 @@ TEST_F(Finder, TheProgramItselfWhereNoLibraryIs) {
   EXPECT_TRUE(says(found.error().hint, "with symbols"));
 }
 
+TEST_F(Finder, AProgramOnlyByItsName) {
+  process("11", "/bin/tool3.11", other);
+  config.tasks.pids = {11};
+  ProbeFinder finder(config, scratch.path() + "/proc", {scratch.path() + "/system"});
+  EXPECT_EQ(finder.names_of_processes(), Words{"tool3.11"});
+  EXPECT_FALSE(finder.files("nosuch", true));
+  EXPECT_FALSE(finder.files("tool4", true));
+  EXPECT_TRUE(finder.files("tool3.11", true)) << "a mapped file";
+  EXPECT_FALSE(finder.files("libown.so", true)) << "the program is linked dynamically";
+  scratch.write("proc/11/comm", "tool\n");
+  EXPECT_TRUE(finder.files("tool", true));
+}
+
 TEST_F(Finder, AnotherFileByOption) {
   config.probes.library = other;
   auto found = find();

@@ -72,7 +72,9 @@ TEST(TargetWords, SayWhatIsMissing) {
     EXPECT_EQ(t.error().status, kUsage);
     EXPECT_FALSE(t.error().why.empty());
   }
-  EXPECT_NE(parse_target("p:vfs_read").error().hint.find("p::vfs_read"), std::string::npos);
+  EXPECT_TRUE(says(parse_target("r:vfs_read").error().hint, "r:PROGRAM:vfs_read"));
+  EXPECT_TRUE(says(parse_target(":vfs_read").error().hint,
+                   "PROGRAM:vfs_read is a function of a program, p::vfs_read"));
   EXPECT_FALSE(parse_target(std::string(5000, 'x')));
 }
 

@@ -65,6 +65,19 @@ TEST_F(Table, RowsAreSorted) {
             (Seen{{3, 7, 10}, {1, 5, 10}, {2, 1, 30}}));
 }
 
+std::string name(const Line& l) { return l.key.id == 3 ? "a" : "b"; }
+
+TEST_F(Table, TextIsSortedFromAToZ) {
+  r.fields.push_back(derived<Line, name>("name", "NAME", as::text, "name"));
+  rows.order("name,count");
+  const AggregateRows::Reading now = {{key(1), {5, 0}}, {key(2), {9, 0}}, {key(3), {1, 0}}};
+  EXPECT_EQ(seen(rows, now), (Seen{{3, 1, 0}, {2, 9, 0}, {1, 5, 0}}));
+  AggregateRows reversed(r);
+  reversed.order("name,count");
+  reversed.reverse(true);
+  EXPECT_EQ(seen(reversed, now), (Seen{{1, 5, 0}, {2, 9, 0}, {3, 1, 0}}));
+}
+
 struct WithLargest {
   std::uint64_t count;
   extreme longest;
