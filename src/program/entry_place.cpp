@@ -19,7 +19,7 @@ using symbols::EntryStep;
 
 /// Code of one file that is searched for jumps, in bytes. A file with more keeps its entries.
 constexpr std::uint64_t kMostSearched = 64 << 20;
-constexpr std::uint64_t kMostCode = 1 << 20;  // of a function
+constexpr std::uint64_t kMostDecoded = 1 << 20;  // bytes of a function
 
 /// Reads all bytes of a part of the file; fewer if it is truncated.
 std::vector<std::uint8_t> read_part(int fd, std::uint64_t offset, std::uint64_t size) {
@@ -92,7 +92,7 @@ bool FileCode::far_jumps_to(symbols::CodeRange place) {
 /// jump to an address in a register or memory.
 bool FileCode::has_jump(symbols::CodeRange range, symbols::CodeRange place) {
   using symbols::Flow;
-  if (range.size > kMostCode) return true;
+  if (range.size > kMostDecoded) return true;
   auto offset = symbols_->offset_of_address(range.start);
   if (!offset) return range.size != 0;
   const auto bytes = read_part(fd_, *offset, range.size);
@@ -128,7 +128,7 @@ symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, bool crashes) {
   const auto address = symbols_ ? symbols_->address_of_offset(begin) : std::nullopt;
   if (!address) return start;
   const auto bounds = bounds_of(*address);
-  if (bounds.size <= at || bounds.size > kMostCode) return start;
+  if (bounds.size <= at || bounds.size > kMostDecoded) return start;
   if (jumped_to({*address + 1, at})) return start;
   // A loop cannot lead to a push before it: the stack would grow with each turn.
   if (step.form != EntryStep::push && has_jump(bounds, {})) return start;

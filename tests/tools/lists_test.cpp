@@ -178,7 +178,7 @@ TOOL_TEST(Lists, RunByTheirOwnNames) {
     expect_contains(said_by(name + " --help"), {"\nUsage: " + name + " [OPTIONS]"});
     expect_contains(listed(name + " --help"), {"\nUsage: coretap " + name});
     expect_contains(result_of(name + " __complete --j").out, {"--json\t"});
-    expect_contains(listed("man " + name), {"\n.Nm coretap-" + name + "\n"});
+    expect_contains(listed("man --source " + name), {"\n.Nm coretap-" + name + "\n"});
     expect_contains(listed("list"), {"\n  " + name + " "});
   }
 }

@@ -97,7 +97,7 @@ TOOL_TEST(Deadlock, TextAndGraph) {
        "acquired here while holding", "previously acquired by the same Thread", "mutexes_take",
        "created by Thread", "1 potential deadlock: 2 mutexes, taken in 2 orders"});
   expect_contains(slurp(file + ".gv"), {"digraph", "M0 -> M1", "M1 -> M0", "color=red"});
-  observe("deadlock --all {pid} --dump-graph " + file, "mutexes --order cycle").report();
+  observe("deadlock --all {pid} --dump-graph " + file, "mutexes --order cycle").text();
   auto graph = Json::parse(slurp(file));
   EXPECT_EQ(graph["nodes"].items().size(), 2u);
   expect_fields(graph["links"].items().at(0), {{"source", "M0"}, {"target", "M1"}});

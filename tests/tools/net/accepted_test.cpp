@@ -78,8 +78,8 @@ TOOL_TEST(AcceptedOwners, Tcpdrop) {
 // A session's first segment may come before the accept; those that acknowledge come after it.
 TOOL_TEST(AcceptedOwners, Tcprtt) {
   const std::string flow = "tcprtt --json --strict --netns {pid} -L {server_port}";
-  auto seen =
-      watch({flow, flow + " -p {server_pid}", flow + " -p {pid}"}, "tcp --sessions 5 --handed");
+  auto seen = watch({flow, flow + " --pid {server_pid}", flow + " --pid {pid}"},
+                    "tcp --sessions 5 --handed");
   auto count = [&](std::size_t tool) { return seen.body(tool).at(0)["count"].u64(); };
   EXPECT_GE(count(1), 10u) << "an acknowledgement and an end of each";
   EXPECT_LE(count(1), count(0));

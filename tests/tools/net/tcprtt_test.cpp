@@ -15,7 +15,7 @@ std::uint64_t in_ranges(const Json& histogram, std::uint64_t least, std::uint64_
 // The acknowledgement of the first segment comes 70 ms later; two values then contain it.
 TOOL_TEST(Tcprtt, ARoundTripOfKnownLength) {
   const std::string own = "tcprtt --json --strict --netns {pid} -P ";
-  auto seen = watch({own + "{server_port}", own + "{server_port} --raw", own + "1",
+  auto seen = watch({own + "{server_port}", own + "{server_port} --raw", own + "{server_port} -p 1",
                      "tcprtt -b -e -m --pid {pid}", "tcprtt --json --strict --pid {pid}"},
                     "tcp --sessions 1 --delayed 70");
   if (seen.number("retransmits")) throw Skip("too slow: the segment was sent again");
@@ -45,16 +45,6 @@ TOOL_TEST(Tcprtt, PerAddress) {
     EXPECT_EQ(lines_with(local, {{"local_address", address}}).size(), 1u) << address;
   expect_fields(only(six.body()), "local_address ::1 remote_address ::1");
   expect_fields(only(mapped.body()), mapped.filled("remote_address 127.0.0.1 count {segments_in}"));
-}
-
-TOOL_TEST(Tcprtt, APortForAProcess) {
-  Process gone({.argv = {"true"}});
-  gone.wait();
-  auto id = std::to_string(gone.pid());
-  auto result = run({tool_path("tcprtt"), "-p", id});
-  EXPECT_EQ(result.status, 2);
-  // PIDs may be greater than port numbers.
-  EXPECT_EQ(contains(result.err, "-L " + id), gone.pid() <= 65535) << result.err;
 }
 
 TESTS_OF(tcprtt, .reports = {{ReportKind::aggregate}}, .events = {{}, "tcp"},
