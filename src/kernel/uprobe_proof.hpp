@@ -21,8 +21,8 @@ namespace coretap {
 ///   runtime.gcWriteBarrierR8 begins with it, and the program crashes.
 std::string place_refusal(std::span<const std::uint8_t> instruction, bool function_begins);
 
-/// True if this kernel emulates instructions of this form at a probe: told from the time of probes
-/// on a page of this process, compared with an instruction that it executes in single-step mode.
+/// True if this kernel emulates instructions of this form at a probe: probes on a page of this
+/// process take less time there than on an instruction that it executes in single-step mode.
 /// In a virtual machine a single step takes 20 to 30 us, an emulated instruction 1 us; without one
 /// 0.9 and 0.3 us.
 bool emulates(symbols::EntryStep::Form form);

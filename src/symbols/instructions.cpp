@@ -170,7 +170,7 @@ Decoded decode(CodeBytes code) {
 
 /// The signed immediate at an instruction's end.
 std::int64_t last_constant(CodeBytes code, std::size_t end, std::size_t bytes) {
-  std::int64_t value = static_cast<std::int8_t>(code[end - 1]);
+  std::int64_t value = code[end - 1] - ((code[end - 1] & 0x80) << 1);
   for (std::size_t i = 2; i <= bytes; i++) value = value * 256 + code[end - i];
   return value;
 }

@@ -109,8 +109,8 @@ TOOL_TEST(Funccount, Tracepoints) {
 TOOL_TEST(Funccount, KernelFunctions) {
   require_tool("funccount");
   if (!has_kprobes()) {
-    expect_refusals("funccount", {{"vfs_write", "CONFIG_KPROBES", 3},
-                                  {"vfs_write", "sys_write", 3}});
+    expect_refusals("funccount",
+                    {{"vfs_write", "CONFIG_KPROBES", 3}, {"vfs_write", "sys_write", 3}});
     auto call = count("sys_getppid r::sys_getppid");
     EXPECT_EQ(call.counts, (Functions{{"sys_getppid", 2 * call.of("calls")}}));
     return;

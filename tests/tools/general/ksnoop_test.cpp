@@ -187,8 +187,7 @@ TOOL_TEST(Ksnoop, BadWords) {
 
 TOOL_TEST(Ksnoop, FunctionsThatCannotBeTraced) {
   require_tool("ksnoop");
-  if (!has_kprobes())
-    return expect_refusals("ksnoop", {{"vfs_read(count)", "sys_read", 3}});
+  if (!has_kprobes()) return expect_refusals("ksnoop", {{"vfs_read(count)", "sys_read", 3}});
   auto result = run({tool_path("ksnoop"), "--duration", "0.1", "vfs_raed"});
   expect_contains(result.err, {"vfs_read"});  // the nearest name
 }
