@@ -235,23 +235,8 @@ TEST_KIND(EndsByItselfAndLosesNothing) {
 }
 
 TEST_KIND(WrongCommandLines) {
-  for (auto& wrong : std::vector<Strings>{"--no-such-option",
-                                          "-\x1b",
-                                          "--\x1b[31m\xff",
-                                          "--duration",
-                                          "--duration soon\x07",
-                                          "--duration=0",
-                                          "--duration=-1",
-                                          "--json=yes",
-                                          "--pid 0",
-                                          "--pid 1,x",
-                                          {"--comm", ""},
-                                          "1 2 3",
-                                          "x",
-                                          "--json --csv",
-                                          "--exit-status",
-                                          "--",
-                                          "--pid 1 -- true"}) {
+  for (auto& wrong :
+       std::vector<Strings>{"--no-such-option", "--\x1b[31m\xff", "--duration soon\x07"}) {
     SCOPED_TRACE(::testing::PrintToString(wrong));
     expect_refusal(tool, run_tool(tool, with_options(wrong)), 2);
   }

@@ -117,14 +117,8 @@ TOOL_TEST(Tplist, HasPrototypesOfModules) {
 TOOL_TEST(Tplist, RefusesWhatItCannotList) {
   expect_refused("coretap tplist sched:sched_swich", {"did you mean 'sched:sched_switch'"}, 1);
   expect_refused("coretap tplist -l /etc/passwd", {"no program or library"}, 1);
-  for (auto& wrong : std::vector<Strings>{"-b -f",
-                                          "-p x",
-                                          "-p 2147483647",
-                                          "-l /nonexistent\x1b",
-                                          {"-l", ""},
-                                          "a b",
-                                          Strings{""},
-                                          "--nonsense"})
+  for (auto& wrong : {Strings("-b -f"), Strings("-p 2147483647"), Strings("-l /nonexistent\x1b"),
+                      Strings("a b"), Strings{""}})
     expect_refused("coretap tplist" + wrong);
   auto user = list("tplist", as_nobody({}));
   if (user.status >= 126) throw Skip("cannot give up rights here: " + user.err);

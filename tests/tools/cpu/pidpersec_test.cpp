@@ -61,7 +61,6 @@ TOOL_TEST(Pidpersec, RateIsOfItsInterval) {
 TOOL_TEST(Pidpersec, TextIsATable) {
   auto rows = lines(output_of("pidpersec 0.1 2"));
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(words(rows[0]), Strings("TIME PIDs/sec PROCESSES THREADS"));
   static const std::regex row(R"(\d\d:\d\d:\d\d +\d+(\.\d+)? +\d+ +\d+)");
   for (int i : {1, 2}) EXPECT_TRUE(std::regex_match(rows[i], row)) << rows[i];
 }

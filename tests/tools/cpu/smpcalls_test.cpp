@@ -75,12 +75,6 @@ TOOL_TEST(Smpcalls, Histograms) {
   check_histogram(line, 1000);
 }
 
-TOOL_TEST(Smpcalls, TextIsATable) {
-  expect_contains(observe("smpcalls -N -p {pid}", "crosscall --calls 20").text(),
-                  {"FUNC                                   CALLS TOTAL_nsecs AVG_nsecs MAX_nsecs\n",
-                   kReadEvent});
-}
-
 TESTS_OF(smpcalls, .events = {"-P", "crosscall --calls 100"}, .alone = true,
          .nothing_when_idle = true,
          .stress = count_row("crosscall --calls {n}", 500, "count", "calls", "-P").with_slack(10),

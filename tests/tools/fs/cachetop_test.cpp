@@ -37,11 +37,6 @@ TOOL_TEST(Cachetop, ShareOfHits) {
   EXPECT_GT(rows[1]["hit_ratio"].real(), 0.9);
 }
 
-TOOL_TEST(Cachetop, TheKnownColumns) {
-  expect_contains(output_of("cachetop -C 0.1 1"), {"PID     UID      CMD                  HITS   "
-                                                   "MISSES  DIRTIES  READ_HIT% WRITE_HIT%\n"});
-}
-
 TESTS_OF(cachetop, .events = {{}, "pagecache --size 262144"},
          // No tiny: the ledger counts events, and one may access many pages.
          .stress = total_row("pagecache --phase warm --rounds {n}", 10, "accessed+added+dirtied",

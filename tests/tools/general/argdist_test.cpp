@@ -60,11 +60,6 @@ TOOL_TEST(Argdist, MemoryThatIsNotThere) {
   EXPECT_EQ(slots.report().lost("unjudged"), 3U);
 }
 
-TOOL_TEST(Argdist, Columns) {
-  auto seen = observe("argdist --once -p {pid} -C p::sys_getppid()", "probes --calls 3");
-  expect_contains(seen.text(), {"COUNT      EVENT"});
-}
-
 TOOL_TEST(Argdist, ErrorsShowTheirPlace) {
   require_tool("argdist");
   expect_refusals("argdist", {{"-C sys_read()", "expected p:"},

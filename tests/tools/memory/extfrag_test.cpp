@@ -267,14 +267,6 @@ TOOL_TEST(Extfrag, IndexEachInterval) {
   expect_contains(output_of("extfrag -i --explain"), {"/proc/buddyinfo"});
 }
 
-TOOL_TEST(Extfrag, WrongZonesAndNodes) {
-  auto zone = spans().at(0).zone;
-  for (auto& words : {Strings("-z Nowhere\x1b"), Strings{"-z", ""}})
-    expect_refused(Strings("extfrag") + words, {zone});
-  for (auto* words : {"-n 4095", "-n x", "-n -1"})
-    expect_refused("extfrag" + Strings(words), {"there are: 0"});
-}
-
 TESTS_OF(extfrag,
          .reports = {{ReportKind::aggregate},
                      {ReportKind::events, {"-e"}},

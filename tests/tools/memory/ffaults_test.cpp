@@ -25,7 +25,6 @@ TOOL_TEST(Ffaults, ProcessesAndColumns) {
   auto seen = observe_all({"ffaults -P -s major_faults -r 1 -p {pid}", "ffaults --json -p {pid}"},
                           "faulter --anon 1000 --major 60");
   auto rows = lines(seen.text());
-  EXPECT_EQ(words(rows.at(1)), Strings("PID COMM FAULTS MAJOR FILE"));
   auto cells = words(rows.at(2));
   ASSERT_EQ(cells.size(), 5u) << rows[2];
   cells.erase(cells.begin() + 2);

@@ -20,13 +20,6 @@ TOOL_TEST(Fmapfault, OnlyMappedFiles) {
   expect_within(report, {{"faults", 0, of("file") + of("cold") + 100}});
 }
 
-TOOL_TEST(Fmapfault, Columns) {
-  auto seen = observe("fmapfault -r 1 -p {pid}", "faulter --file 100");
-  auto rows = lines(seen.text());
-  EXPECT_EQ(words(rows.at(1)), Strings("PID COMM FAULTS MAJOR FILE"));
-  EXPECT_EQ(words(rows.at(2)).back(), seen.ready["file"].str()) << rows[2];
-}
-
 TESTS_OF(fmapfault, .events = {{}, "faulter --file 100"},
          .stress = count_row("faulter --file {n}", 20000, "faults", [](stress::Load& load) {
                      auto file = load.workload().truth()["file"];

@@ -56,9 +56,7 @@ TOOL_TEST(Tcpsubnet, Units) {
     SCOPED_TRACE(unit);
     auto seen =
         watch({"tcpsubnet -p {pid} 127.0.0.1/32 60 -f " + unit}, "tcpio --messages 10 --size 4096");
-    auto rows = lines(seen.text());
-    expect_row(rows.at(1), "SUBNET SENT SENDS");
-    expect_row(rows.at(2), "127.0.0.1/32 " + amount + " 10");
+    expect_row(lines(seen.text()).at(2), "127.0.0.1/32 " + amount + " 10");
   }
 }
 
