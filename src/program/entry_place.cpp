@@ -3,12 +3,16 @@
 // A probe on an instruction that the kernel executes in single-step mode takes 20 to 30 us in a
 // virtual machine, 0.9 us without one; on one that it emulates 0.3 to 1.3 us. Compilers begin
 // functions with endbr64 or mov, which are not emulated, before the first push, which is.
+//
+// A jump to between the two would count as a call, too. Direct jumps are searched in the whole
+// file; in code that has data between instructions, a short one may not be found.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "coretap/small_files.hpp"
-#include "kernel/uprobe_proof.hpp"
 #include "program/function_returns.hpp"
+#include "program/uprobe_proof.hpp"
 #include "symbols/elf_file.hpp"
 
 namespace coretap {
@@ -28,16 +32,23 @@ std::vector<std::uint8_t> read_part(int fd, std::uint64_t offset, std::uint64_t 
   return bytes;
 }
 
-/// Marks the targets of jumps and calls over 32 bits, wherever an instruction may begin.
-void mark_targets(const std::vector<std::uint8_t>& code, std::vector<bool>& taken) {
+/// Passes the targets of jumps and calls over 32 bits, wherever an instruction may begin.
+template <class Mark>
+void each_far_target(const std::vector<std::uint8_t>& code, std::uint64_t address, Mark mark) {
   for (std::size_t i = 0; i + 5 <= code.size(); i++) {
-    const auto byte = code[i];
-    if (byte != 0xe8 && byte != 0xe9 && !(i && code[i - 1] == 0x0f && byte >> 4 == 8)) continue;
+    const auto byte = code[i], before = i ? code[i - 1] : std::uint8_t{0};
+    const bool conditional = before == 0x0f && byte >> 4 == 8,
+               xbegin = before == 0xc7 && byte == 0xf8;
+    if (byte != 0xe8 && byte != 0xe9 && !conditional && !xbegin) continue;
     std::int32_t distance = 0;
     memcpy(&distance, &code[i + 1], sizeof distance);
-    const auto target = i + 5 + static_cast<std::uint64_t>(std::int64_t{distance});
-    if (target < taken.size()) taken[target] = true;
+    mark(address + i + 5 + static_cast<std::uint64_t>(std::int64_t{distance}));
   }
+}
+
+/// A jump over 8 bits may begin with these bytes.
+bool is_short_jump(std::uint8_t byte) {
+  return (byte & 0xf0) == 0x70 || byte == 0xeb || (byte & 0xfc) == 0xe0;
 }
 
 }  // namespace
@@ -50,10 +61,30 @@ bool FileCode::jumped_to(symbols::CodeRange place) {
     auto* f = symbols_->find(at);
     auto part = f && f->size ? symbols::CodeRange{f->start, f->size}
                              : described_at(at).value_or(symbols::CodeRange{at, 0});
-    if (has_jump(part, place)) return true;
+    if (part.size ? has_jump(part, place) : may_jump(at, place)) return true;
     at = std::max(at + 1, part.start + part.size);
   }
   return far_jumps_to(place);
+}
+
+/// True if a short jump to the place may begin at this address, where no function is known.
+bool FileCode::may_jump(std::uint64_t address, symbols::CodeRange place) {
+  std::uint8_t code[2] = {};
+  auto offset = symbols_->offset_of_address(address);
+  if (!offset || read_bytes(fd_, *offset, code, sizeof code) != sizeof code) return false;
+  const auto distance = code[1] - ((code[1] & 0x80) << 1);
+  const auto target = address + 2 + static_cast<std::uint64_t>(std::int64_t{distance});
+  return is_short_jump(code[0]) && target - place.start < place.size;
+}
+
+/// True if another function begins there: by its symbol, or by unwind information.
+bool FileCode::begins_within(symbols::CodeRange place) {
+  for (auto at = place.start; at < place.start + place.size; at++) {
+    auto* f = symbols_->find(at);
+    auto part = described_at(at);
+    if ((f && f->start == at) || (part && part->start == at)) return true;
+  }
+  return false;
 }
 
 bool FileCode::far_jumps_to(symbols::CodeRange place) {
@@ -71,12 +102,13 @@ bool FileCode::far_jumps_to(symbols::CodeRange place) {
         if (part.p_filesz > kMostSearched || (all += part.p_filesz) > kMostSearched) return true;
         parts.push_back(part);
       }
-    for (auto& part : parts) {
-      const auto code = read_part(fd_, part.p_offset, part.p_filesz);
-      auto& targets = targets_->emplace_back(Targets{part.p_vaddr, {}});
-      targets.taken.resize(code.size());
-      mark_targets(code, targets.taken);
-    }
+    for (auto& part : parts) targets_->push_back({part.p_vaddr, std::vector<bool>(part.p_filesz)});
+    auto mark = [&](std::uint64_t target) {
+      for (auto& [begin, taken] : *targets_)
+        if (target - begin < taken.size()) taken[target - begin] = true;
+    };
+    for (auto& part : parts)
+      each_far_target(read_part(fd_, part.p_offset, part.p_filesz), part.p_vaddr, mark);
   }
   for (auto& [begin, taken] : *targets_) {
     const auto at = place.start - begin;
@@ -89,17 +121,20 @@ bool FileCode::far_jumps_to(symbols::CodeRange place) {
 }
 
 /// A jump of this code leads to the place, or an instruction is unknown. Without a place: it has a
-/// jump to an address in a register or memory.
-bool FileCode::has_jump(symbols::CodeRange range, symbols::CodeRange place) {
+/// jump to an address in a register or memory, other than by a table.
+bool FileCode::has_jump(symbols::CodeRange range, symbols::CodeRange place, bool tables) {
   using symbols::Flow;
-  if (range.size > kMostDecoded) return true;
   auto offset = symbols_->offset_of_address(range.start);
-  if (!offset) return range.size != 0;
+  if (!offset || range.size > kMostDecoded || range.size > left_) return true;
+  left_ -= range.size;
   const auto bytes = read_part(fd_, *offset, range.size);
+  Flow flow;
   for (std::size_t at = 0; at < bytes.size();) {
-    const auto flow = symbols::flow_of(symbols::CodeBytes(bytes).subspan(at));
+    const auto last = std::exchange(flow, symbols::flow_of(symbols::CodeBytes(bytes).subspan(at)));
     if (flow.kind == Flow::unknown) return true;
-    if (!place.size && (flow.kind == Flow::indirect || flow.kind == Flow::by_table)) return true;
+    const bool table =
+        flow.kind == Flow::by_table || (flow.address_in >= 0 && flow.address_in == last.address_in);
+    if (!place.size && (flow.kind == Flow::indirect || table) && !(table && tables)) return true;
     const auto target = range.start + at + static_cast<std::uint64_t>(flow.target);
     if ((flow.kind == Flow::branch || flow.kind == Flow::jump) && target - place.start < place.size)
       return true;
@@ -129,9 +164,10 @@ symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, bool crashes) {
   if (!address) return start;
   const auto bounds = bounds_of(*address);
   if (bounds.size <= at || bounds.size > kMostDecoded) return start;
-  if (jumped_to({*address + 1, at})) return start;
-  // A loop cannot lead to a push before it: the stack would grow with each turn.
-  if (step.form != EntryStep::push && has_jump(bounds, {})) return start;
+  const symbols::CodeRange place{*address + 1, at};
+  if (begins_within(place) || jumped_to(place)) return start;
+  // Compilers give the label of no switch a place before a push of the entry.
+  if (has_jump(bounds, {}, step.form == EntryStep::push)) return start;
   return {begin + at, step.form};
 }
 

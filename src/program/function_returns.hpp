@@ -45,7 +45,7 @@ class FileCode {
   FunctionReturns returns(std::uint64_t begin);
   /// Where a probe sees each call of the function that starts at `begin` once, with its arguments
   /// and its return address, at the least cost: at its start, or behind instructions that change
-  /// neither, on one that the kernel emulates (kernel/uprobe_proof.hpp).
+  /// neither, on one that the kernel emulates (program/uprobe_proof.hpp).
   /// `crashes`: also calls that end at a bad address before that.
   symbols::EntryPlace entry_place(std::uint64_t begin, bool crashes);
   /// The function, or part of one, that .eh_frame describes at this ELF address.
@@ -64,7 +64,9 @@ class FileCode {
   bool may_have_left(std::uint64_t address);
   bool jumped_to(symbols::CodeRange place);
   bool far_jumps_to(symbols::CodeRange place);
-  bool has_jump(symbols::CodeRange code, symbols::CodeRange place);
+  bool may_jump(std::uint64_t address, symbols::CodeRange place);
+  bool begins_within(symbols::CodeRange place);
+  bool has_jump(symbols::CodeRange code, symbols::CodeRange place, bool tables = false);
 
   int fd_;
   std::uint64_t left_;  ///< bytes of code that may still be read

@@ -13,10 +13,10 @@
 #include "coretap/sanitize.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/uprobe_proof.hpp"
 #include "program/function_returns.hpp"
 #include "program/perf_events.hpp"
 #include "program/section.hpp"
+#include "program/uprobe_proof.hpp"
 
 namespace coretap {
 
@@ -351,7 +351,7 @@ std::vector<std::string> place_words(const CandidatePlan& way) {
   for (auto& [program, places] : way.places)
     for (auto& p : places.points) {
       auto words = fmt::format("{}:{} at {:#x}{}", printable(p.path), p.symbol, p.probed.offset,
-                               emulates(p.probed.form) ? "" : ", in single-step mode");
+                               is_stepped(p.probed.form) ? ", in single-step mode" : "");
       if (std::ranges::find(all, words) == all.end()) all.push_back(std::move(words));
     }
   return all;

@@ -21,13 +21,13 @@
 #include "coretap/small_files.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "kernel/uprobe_proof.hpp"
 #include "lib/targets/expression.h"
 #include "program/function_returns.hpp"
 #include "program/kernel_functions.hpp"
 #include "program/probe_target.hpp"
 #include "program/section.hpp"
 #include "program/target.hpp"
+#include "program/uprobe_proof.hpp"
 #include "symbols/code_place.hpp"
 #include "symbols/demangle.hpp"
 #include "symbols/elf_file.hpp"
@@ -123,24 +123,24 @@ std::vector<std::string> calls_like(std::string_view function) {
   return names;
 }
 
-/// Tools that show what functions of a subsystem do; by a word of their names.
+/// Words for `coretap find` by which tools of a subsystem are found, by a word of a function's
+/// name.
 constexpr struct {
-  std::string_view words, tools;
-} kToolsOf[] = {
-    {"vfs file ksys dentry inode page filemap", "filetop, fileslower, vfsstat and cachestat"},
-    {"ext4 xfs btrfs f2fs nfs fuse", "fsslower and fsdist"},
-    {"bio blk submit request nvme scsi", "biosnoop and biolatency"},
-    {"tcp inet sock skb", "tcplife, tcptop and tcpretrans"},
-    {"udp udpv6", "udpconnect"},
-    {"sched wake schedule task enqueue dequeue", "runqlat, offcputime and wakeuptime"},
-    {"kmalloc kmem slab kfree alloc pages vmalloc", "memleak, slabratetop and drsnoop"},
-    {"irq softirq timer tick lapic hrtimer", "hardirqs, softirqs and irqslower"},
+  std::string_view words, find;
+} kFoundBy[] = {
+    {"vfs file ksys dentry inode page filemap ext4 xfs btrfs f2fs nfs fuse", "file"},
+    {"bio blk submit request nvme scsi", "disk"},
+    {"tcp inet sock skb", "tcp"},
+    {"udp udpv6", "udp"},
+    {"sched wake schedule task enqueue dequeue", "cpu"},
+    {"kmalloc kmem slab kfree alloc pages vmalloc", "memory"},
+    {"irq softirq timer tick lapic hrtimer", "interrupt"},
 };
-std::string_view tools_of(std::string_view function) {
+std::string_view found_by(std::string_view function) {
   const auto wanted = words_of(function.substr(0, 64));
-  for (auto& [words, tools] : kToolsOf)
+  for (auto& [words, find] : kFoundBy)
     for (auto rest = words; !rest.empty();)
-      if (wanted.contains(take_until(rest, ' '))) return tools;
+      if (wanted.contains(take_until(rest, ' '))) return find;
   return {};
 }
 
@@ -450,8 +450,8 @@ class Search {
     std::string text = near.empty() ? "name tracepoints (t:CATEGORY:EVENT), system calls "
                                       "(sys_NAME), or user functions (LIBRARY:FUNCTION)"
                                     : fmt::format("can be traced: {}", fmt::join(near, ", "));
-    if (auto tools = tools_of(word.name); !tools.empty())
-      text += fmt::format("; {} need no functions", tools);
+    if (auto word_for = found_by(word.name); !word_for.empty())
+      text += fmt::format("; coretap find {} lists tools", word_for);
     return text;
   }
 
@@ -855,13 +855,14 @@ std::string stepped_words(const Targets& targets) {
   std::size_t probes = 0, stepped = 0;
   for (auto& p : targets.points) {
     probes += p.file != nullptr;
-    stepped += p.file && !emulates(p.probed.form);
+    stepped += p.file && is_stepped(p.probed.form);
   }
   if (!stepped) return {};
+  const auto ns = probe_ns(symbols::EntryStep::stepped);
   return fmt::format(
       "{} of {} probes of user code are on instructions that the kernel executes in single-step "
-      "mode: {:.1f} us for each hit here",
-      stepped, probes, probe_ns(symbols::EntryStep::stepped) / 1e3);
+      "mode{}",
+      stepped, probes, ns > 0 ? fmt::format(": {:.1f} us for each hit here", ns / 1e3) : "");
 }
 
 std::string list_targets(const Targets& targets) {
@@ -871,7 +872,7 @@ std::string list_targets(const Targets& targets) {
                         split_section(kShapes.at(p.kind).section).target);
     if (p.file)
       text += fmt::format(" at {:#x} of the file{}", p.probed.offset,
-                          emulates(p.probed.form) ? "" : ", in single-step mode");
+                          is_stepped(p.probed.form) ? ", in single-step mode" : "");
     text += '\n';
   }
   return text;

@@ -25,6 +25,7 @@ struct Prefixes {
   bool repeat = false;  ///< prefix f2 or f3
   bool wide = false;    ///< REX.W
   bool thread = false;  ///< prefix 64: relative to fs
+  bool by_gs = false;   ///< prefix 65
   bool tracked = true;  ///< no prefix 3e: "notrack" for indirect jumps
   unsigned rex = 0;
   std::size_t data() const { return short_data && !wide ? 2 : 4; }
@@ -113,6 +114,7 @@ std::size_t read_prefixes(CodeBytes code, Prefixes& p) {
     p.repeat |= code[at] == 0xf2 || code[at] == 0xf3;
     p.tracked &= code[at] != 0x3e;
     p.thread |= code[at] == 0x64;
+    p.by_gs |= code[at] == 0x65;
   }
   if (at < code.size() && (code[at] & 0xf0) == 0x40) p.rex = code[at++];
   p.wide = p.rex & 8;
@@ -277,7 +279,7 @@ struct Operands {
 Operands operands_of(const Decoded& d, CodeBytes code) {
   const unsigned modrm = code[d.operand], mode = modrm >> 6, rex = d.prefixes.rex;
   Operands o{(modrm >> 3 & 7) | (rex & 4) << 1, (modrm & 7) | (rex & 1) << 3, mode == 3, mode == 3};
-  if (mode == 3) return o;
+  if (mode == 3 || d.prefixes.by_gs) return o;
   if ((modrm & 7) == 5 && mode == 0) o.safe = !d.prefixes.thread;  // relative to rip
   if ((modrm & 7) != 4) return o;
   const unsigned sib = code[d.operand + 1], index = (sib >> 3 & 7) | (rex & 2) << 2;

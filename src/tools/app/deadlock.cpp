@@ -37,7 +37,7 @@ TOOL(deadlock) {
           "languages are built). If these orders form a cycle, the threads can deadlock, even if "
           "they have not done so yet: the tool shows the cycle as soon as it finds it, with the "
           "user stacks in which each mutex was taken and those in which the threads were "
-          "created, and ends with status 1; with --all it goes on.\n\n"
+          "created, and then ends with status 1, unless --all is given.\n\n"
           "A mutex counts as soon as a thread waits for it, so an actual deadlock is shown, too. "
           "pthread_mutex_trylock does not wait: a mutex that it takes is held, but cannot be "
           "second in an order. Waits with a time limit count, and are marked. pthread_cond_wait "

@@ -1,4 +1,4 @@
-#include "kernel/uprobe_proof.hpp"
+#include "program/uprobe_proof.hpp"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -195,8 +195,13 @@ bool emulates(symbols::EntryStep::Form form) {
   return own > 0 && own < stepped * 0.7;
 }
 
+bool is_stepped(symbols::EntryStep::Form form) {
+  return form == symbols::EntryStep::stepped || (probe_ns(form) > 0 && !emulates(form));
+}
+
 #else
 
+bool is_stepped(symbols::EntryStep::Form) { return false; }
 double probe_ns(symbols::EntryStep::Form) { return 0; }
 bool emulates(symbols::EntryStep::Form) { return false; }
 
