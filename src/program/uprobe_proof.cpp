@@ -30,14 +30,14 @@ namespace coretap {
 
 namespace {
 
-using Code = std::span<const std::uint8_t>;
+using symbols::CodeBytes;
 
 constexpr std::uint8_t kNop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
 /// Executable code, with a probe at `offset`.
 class ProbedCode {
  public:
-  ProbedCode(Code code, std::uint64_t offset) : file_(memfd_create("coretap", MFD_CLOEXEC)) {
+  ProbedCode(CodeBytes code, std::uint64_t offset) : file_(memfd_create("coretap", MFD_CLOEXEC)) {
     if (!file_ || write(file_.get(), code.data(), code.size()) < 0) return;
     auto* memory = mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file_.get(), 0);
     if (memory == MAP_FAILED) return;
@@ -111,7 +111,7 @@ bool is_plain_prefix(std::uint8_t byte) {
   return kPrefixes.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
-bool is_exchange_with_r8(Code code) {
+bool is_exchange_with_r8(CodeBytes code) {
   while (!code.empty() && is_plain_prefix(code[0])) code = code.subspan(1);
   return code.size() > 1 && (code[0] & 0xf1) == 0x41 && code[1] == 0x90;  // REX.B, nop
 }
@@ -127,7 +127,7 @@ bool exchanges_with_r8() {
 }
 
 /// Same check as is_prefix_bad() in arch/x86/kernel/uprobes.c.
-bool has_doubtful_prefix(Code code) {
+bool has_doubtful_prefix(CodeBytes code) {
   using namespace std::string_view_literals;
   for (auto byte : code) {
     if ("\x26\x2e\x36\x3e\xf0"sv.find(static_cast<char>(byte)) != std::string_view::npos)
@@ -139,7 +139,7 @@ bool has_doubtful_prefix(Code code) {
 
 }  // namespace
 
-std::string place_refusal(Code instruction, bool function_begins) {
+std::string place_refusal(CodeBytes instruction, bool function_begins) {
   if (!function_begins && std::ranges::equal(instruction, kNop5)) {
     static const bool harmless = keeps_red_zone();
     if (!harmless)
@@ -162,7 +162,7 @@ std::string place_refusal(Code instruction, bool function_begins) {
 namespace {
 
 /// The shortest of several calls with a probe at the first instruction; 0: it cannot be probed.
-double time_of_probe(Code code) {
+double time_of_probe(CodeBytes code) {
   constexpr int kCalls = 12;  // the first ones make the page present
   ProbedCode probed(code, 0);
   if (!probed.probed()) return 0;

@@ -280,7 +280,7 @@ std::optional<std::string> text_instead(const Invocation& parsed, const Tool& to
     case Invocation::usage:
       return fmt::format("Usage: {} {}\n", command_of(tool.shown_name()), synopsis(tool));
     case Invocation::version:
-      return fmt::format("{} (coretap) {}\n{}\n", tool.shown_name(), kVersion, build_words());
+      return fmt::format("{} (coretap) {}\n{}\n", tool.name, kVersion, build_words());
     case Invocation::run:
       break;
   }
