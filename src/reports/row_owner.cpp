@@ -58,6 +58,7 @@ std::vector<Field> owner_fields(const AggregateReport& report) {
   bool words = report.layout == AggregateReport::histograms;
   for (auto& f : fields) {
     const auto* part = part_of(f.key);
+    if (!part) continue;
     f.title = words ? part->word : part->column;
     f.format.width = part->width;
     f.shown_with = f.only_with = kNamedByOnly;

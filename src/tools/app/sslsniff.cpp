@@ -1,8 +1,14 @@
 // sslsniff: data that programs read and write through TLS libraries.
 #include "app/sslsniff.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "coretap/config.hpp"
 #include "coretap/known_functions.hpp"
