@@ -148,7 +148,6 @@ struct AggregateReport {
   bool largest_last = false;          ///< without --sort, on terminals
   std::string_view header_when = {};  ///< option that adds the time to text; empty: always
 
-  /// Names that similar tools use for keys in --sort.
   /// Keys that other tools have for --sort: the key here, or the options that replace it.
   std::vector<std::pair<std::string_view, std::string_view>> sort_words = {};
   /// Filter in the loader; rejected rows count as filtered. nullptr: all.

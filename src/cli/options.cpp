@@ -145,7 +145,7 @@ Result<std::uint64_t> take_units(std::string_view of, std::string_view text, Ran
   auto whole = text.substr(0, text.find('.'));
   auto decimals = text.substr(std::min(text.size(), whole.size() + 1));
   auto n = parse_unsigned(whole), rest = parse_unsigned(decimals);
-  if (unit < 1000 || !n || *n >= range.most || !rest || decimals.size() > 9) {
+  if (unit < 1000 || !n || *n < range.least || *n >= range.most || !rest || decimals.size() > 9) {
     auto whole_number = take_number(of, text, range.least, range.most, parse_unsigned);
     if (!whole_number) return whole_number.error();
     return *whole_number * unit;

@@ -23,7 +23,6 @@ using symbols::EntryStep;
 
 /// Code of one file that is searched for jumps, in bytes. A file with more keeps its entries.
 constexpr std::uint64_t kMostSearched = 64 << 20;
-constexpr std::uint64_t kMostDecoded = 1 << 20;  // bytes of a function
 
 /// Reads all bytes of a part of the file; fewer if it is truncated.
 std::vector<std::uint8_t> read_part(int fd, std::uint64_t offset, std::uint64_t size) {
@@ -113,9 +112,9 @@ bool FileCode::far_jumps_to(symbols::CodeRange place) {
   for (auto& [begin, taken] : *targets_) {
     const auto at = place.start - begin;
     if (at >= taken.size() || taken.size() - at < place.size) continue;
-    auto first = taken.begin() + static_cast<std::ptrdiff_t>(at);
-    return std::find(first, first + static_cast<std::ptrdiff_t>(place.size), true) !=
-           first + static_cast<std::ptrdiff_t>(place.size);
+    const auto first = taken.begin() + static_cast<std::ptrdiff_t>(at),
+               last = first + static_cast<std::ptrdiff_t>(place.size);
+    return std::find(first, last, true) != last;
   }
   return true;
 }
@@ -125,16 +124,15 @@ bool FileCode::far_jumps_to(symbols::CodeRange place) {
 bool FileCode::has_jump(symbols::CodeRange range, symbols::CodeRange place, bool tables) {
   using symbols::Flow;
   auto offset = symbols_->offset_of_address(range.start);
-  if (!offset || range.size > kMostDecoded || range.size > left_) return true;
+  if (!offset || range.size > kMostCode || range.size > left_) return true;
   left_ -= range.size;
   const auto bytes = read_part(fd_, *offset, range.size);
   Flow flow;
   for (std::size_t at = 0; at < bytes.size();) {
     const auto last = std::exchange(flow, symbols::flow_of(symbols::CodeBytes(bytes).subspan(at)));
     if (flow.kind == Flow::unknown) return true;
-    const bool table =
-        flow.kind == Flow::by_table || (flow.address_in >= 0 && flow.address_in == last.address_in);
-    if (!place.size && (flow.kind == Flow::indirect || table) && !(table && tables)) return true;
+    const bool table = symbols::jumps_by_table(flow, last);
+    if (!place.size && (table ? !tables : flow.kind == Flow::indirect)) return true;
     const auto target = range.start + at + static_cast<std::uint64_t>(flow.target);
     if ((flow.kind == Flow::branch || flow.kind == Flow::jump) && target - place.start < place.size)
       return true;
@@ -150,7 +148,7 @@ symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, bool crashes) {
   symbols::CodeBytes code(bytes, got);
   const auto first = symbols::entry_step(code);
   const symbols::EntryPlace start{begin, first.form};
-  if (first.form != EntryStep::stepped || go_) return start;
+  if (first.form != EntryStep::stepped || is_go()) return start;
   std::size_t at = 0;
   auto step = first;
   while (!emulates(step.form)) {
@@ -159,11 +157,10 @@ symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, bool crashes) {
     at += step.bytes;
     step = symbols::entry_step(code.subspan(at));
   }
-  if (!symbols_) symbols_ = symbols::ElfSymbols::read(fd_);
-  const auto address = symbols_ ? symbols_->address_of_offset(begin) : std::nullopt;
+  const auto address = address_of(begin);
   if (!address) return start;
   const auto bounds = bounds_of(*address);
-  if (bounds.size <= at || bounds.size > kMostDecoded) return start;
+  if (bounds.size <= at || bounds.size > kMostCode) return start;
   const symbols::CodeRange place{*address + 1, at};
   if (begins_within(place) || jumped_to(place)) return start;
   // Compilers give the label of no switch a place before a push of the entry.

@@ -19,7 +19,6 @@ namespace {
 
 using symbols::Flow;
 
-constexpr std::uint64_t kMostCode = 1 << 20;  // bytes of a function
 /// Bytes of code that are read in one file; functions may share code.
 constexpr std::uint64_t kMostSwept = 256 << 20;
 constexpr std::size_t kLongest = 16;  // upper bound of an instruction's length in bytes
@@ -53,7 +52,10 @@ constexpr std::string_view kNeverUnwound[] = {
 
 }  // namespace
 
-FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept) {
+FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept) {}
+
+void FileCode::inspect() {
+  if (std::exchange(inspected_, true)) return;
   constexpr std::uint64_t kMostDynamic = 1 << 16, kMostSymbols = 16 << 20;
   const ReadFailures failures;
   const auto elf = symbols::open_elf(fd_);
@@ -255,8 +257,7 @@ class FileCode::Sweep {
           fail(FunctionReturns::unreadable);
         break;
       case Flow::indirect:
-        if (!(flow.address_in >= 0 && flow.address_in == last.address_in) && !file_.go_ &&
-            file_.may_have_left(address))
+        if (!symbols::jumps_by_table(flow, last) && !file_.is_go() && file_.may_have_left(address))
           fail(FunctionReturns::leaves);
         break;
       case Flow::branch:
@@ -293,9 +294,13 @@ class FileCode::Sweep {
   FunctionReturns found_{FunctionReturns::found};
 };
 
-FunctionReturns FileCode::returns(std::uint64_t begin) {
+std::optional<std::uint64_t> FileCode::address_of(std::uint64_t offset) {
   if (!symbols_) symbols_ = symbols::ElfSymbols::read(fd_);
-  auto address = symbols_ ? symbols_->address_of_offset(begin) : std::nullopt;
+  return symbols_ ? symbols_->address_of_offset(offset) : std::nullopt;
+}
+
+FunctionReturns FileCode::returns(std::uint64_t begin) {
+  auto address = address_of(begin);
   if (!address) return {};
   auto bounds = bounds_of(*address);
   if (!bounds.size || bounds.size > kMostCode) return {};
@@ -342,7 +347,7 @@ ReturnProbe ReturnProbes::of(const std::shared_ptr<Fd>& file, std::string_view f
   return probe;
 }
 
-ReturnProbe ReturnProbes::refused(std::string why, const FileCode& code) const {
+ReturnProbe ReturnProbes::refused(std::string why, FileCode& code) const {
   ReturnProbe probe{.refusal = std::move(why)};
   if (code.is_go()) return probe;
   if (any_) return {};

@@ -51,12 +51,23 @@ class FileCode {
   /// The function, or part of one, that .eh_frame describes at this ELF address.
   std::optional<symbols::CodeRange> described_at(std::uint64_t address);
   /// Written in Go: goroutines may move to another thread, and their stacks may be moved.
-  bool is_go() const { return go_; }
+  bool is_go() {
+    inspect();
+    return go_;
+  }
   /// A C-only program that cancels no threads. Never true for a library, whose callers are unknown.
-  bool never_unwinds() const { return never_unwinds_; }
+  bool never_unwinds() {
+    inspect();
+    return never_unwinds_;
+  }
 
  private:
   class Sweep;
+  static constexpr std::uint64_t kMostCode = 1 << 20;  ///< bytes of a function
+
+  /// Looks at sections and symbols, once.
+  void inspect();
+  std::optional<std::uint64_t> address_of(std::uint64_t offset);
   void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
   std::uint64_t behind_stub(std::uint64_t address);
   void read_frames();
@@ -70,7 +81,7 @@ class FileCode {
 
   int fd_;
   std::uint64_t left_;  ///< bytes of code that may still be read
-  bool go_ = false, never_unwinds_ = false, frames_read_ = false;
+  bool inspected_ = false, go_ = false, never_unwinds_ = false, frames_read_ = false;
   std::shared_ptr<symbols::ElfSymbols> symbols_;  ///< read when the first function is looked at
   /// By ELF address: from there on, is the stack as at the function's entry?
   std::vector<std::pair<std::uint64_t, bool>> rows_;
@@ -107,7 +118,7 @@ class ReturnProbes {
   FileCode& code(const std::shared_ptr<Fd>& file);
 
  private:
-  ReturnProbe refused(std::string why, const FileCode& code) const;
+  ReturnProbe refused(std::string why, FileCode& code) const;
 
   bool any_;
   std::map<std::shared_ptr<Fd>, std::unique_ptr<FileCode>> files_;

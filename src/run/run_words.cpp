@@ -31,10 +31,6 @@ std::set<std::string> files_of(const CandidatePlan& way) {
   return files;
 }
 
-}  // namespace
-
-namespace {
-
 /// " (MIN_US 10000, --pid 123)": the arguments and options that select data; empty: there are none.
 std::string selection(const Session& s) {
   auto words = s.config.arguments;

@@ -34,6 +34,11 @@ struct Flow {
   int address_in = -1;
 };
 Flow flow_of(CodeBytes code);
+/// A jump by a table of the same function; `last`: the flow of the instruction before it.
+inline bool jumps_by_table(const Flow& flow, const Flow& last) {
+  return flow.kind == Flow::by_table || (flow.kind == Flow::indirect && flow.address_in >= 0 &&
+                                         flow.address_in == last.address_in);
+}
 /// For a stub that jumps to an address stored in memory: the location of that word, relative to the
 /// stub's start.
 std::optional<std::int64_t> jump_by_word(CodeBytes stub);

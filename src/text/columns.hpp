@@ -9,7 +9,7 @@
 
 namespace coretap {
 
-/// The time of an event in a table, after so many columns.
+/// The time of an event in a table, after a number of columns.
 struct TimeInRow {
   std::string_view text = {};
   std::size_t after = 0;
