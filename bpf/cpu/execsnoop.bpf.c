@@ -101,7 +101,7 @@ int on_exec(u64 *ctx)
 
 inline_ int begin(u64 file, u64 argv)
 {
-	struct attempt *a = keep_parent(current_task()) ? wanted_slot() : NULL;
+	struct attempt *a = keep_current_parent() ? wanted_slot() : NULL;
 
 	if (!a)
 		return 0;

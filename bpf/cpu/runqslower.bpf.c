@@ -58,15 +58,14 @@ __noinline u64 ran_since(u64 tid, u64 start)
 	return sum;
 }
 
-inline_ void name_longest(struct runqslower_event *e, u64 start)
+/* The time of the task that ran longest on this CPU since `start`; its place is in `found`. */
+__noinline u64 find_longest(u64 start)
 {
 	struct turns *all = cpu_slot(&turns);
 	u64 longest = 0, ns;
 	struct turn *turn;
 
-	if (!all)
-		return;
-	for (u32 i = 0; i < TURNS; i++) {
+	for (u32 i = 0; all && i < TURNS; i++) {
 		turn = &all->at[i];
 		if (!turn->tid || turn->until <= start)
 			continue;
@@ -76,7 +75,16 @@ inline_ void name_longest(struct runqslower_event *e, u64 start)
 		longest = ns;
 		all->found = i;
 	}
-	if (!longest)
+	return longest;
+}
+
+inline_ void name_longest(struct runqslower_event *e, u64 start)
+{
+	u64 longest = find_longest(start);
+	struct turns *all = cpu_slot(&turns);
+	struct turn *turn;
+
+	if (!all || !longest)
 		return;
 	turn = &all->at[all->found & (TURNS - 1)];
 	e->longest_ns = longest;

@@ -43,13 +43,29 @@ inline_ void memcg_path(struct memcg *m, struct kernfs_node *kn)
 	m->path_cut = true;
 }
 
+/* The limit of this counter, or of one above it, that leaves the least. */
+__noinline u64 closest_limit(u64 lowest)
+{
+	struct page_counter *counter = (void *)lowest;
+	u64 least = -1ULL, limit = 0, left, max;
+
+	for (u32 i = 0; i < CGROUP_LEVELS && counter; i++) {
+		max = BPF_CORE_READ(counter, max);
+		left = since(BPF_CORE_READ(counter, usage.counter), max);
+		if (left < least) {
+			least = left;
+			limit = max;
+		}
+		counter = BPF_CORE_READ(counter, parent);
+	}
+	return limit;
+}
+
 /* The memory must be zeroed. */
 inline_ void describe_memcg(struct memcg *m, struct task_struct *t)
 {
 	struct css_set *set = BPF_CORE_READ(t, cgroups);
 	struct cgroup_subsys_state *css = NULL;
-	u64 least = -1ULL, usage, max;
-	struct page_counter *counter;
 	struct kernfs_node *kn;
 
 	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id))
@@ -61,17 +77,8 @@ inline_ void describe_memcg(struct memcg *m, struct task_struct *t)
 	kn = BPF_CORE_READ(css, cgroup, kn);
 	m->id = BPF_CORE_READ(kn, id);
 	memcg_path(m, kn);
-	counter = (void *)css - bpf_core_field_offset(struct mem_cgroup, css) +
-		  bpf_core_field_offset(struct mem_cgroup, memory);
-	for (u32 i = 0; i < CGROUP_LEVELS && counter; i++) {
-		usage = BPF_CORE_READ(counter, usage.counter);
-		max = BPF_CORE_READ(counter, max);
-		if (since(usage, max) < least) {
-			least = since(usage, max);
-			m->limit = max;
-		}
-		counter = BPF_CORE_READ(counter, parent);
-	}
+	m->limit = closest_limit((u64)css - bpf_core_field_offset(struct mem_cgroup, css) +
+				 bpf_core_field_offset(struct mem_cgroup, memory));
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* futexctn: waits for futexes, by lock and by waiting code. */
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/stack/task_walk.bpf.h"
-#include "lib/stack/stack.bpf.h"
+#include "lib/stack/same_walk.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 #include "lib/syscall/call_slot.bpf.h"
 #include "syscall/futexctn.h"
@@ -89,7 +89,7 @@ inline_ int end(struct exit_ctx *ctx)
 	}
 	if (!summary) {
 		key.result = result_of(ctx->ret);
-		key.user_stack = w->stack = stack_of_user(ctx, w->stack);
+		key.user_stack = w->stack = often_same_stack_of_user(ctx, w->stack);
 		return waits_add(&key, ns);
 	}
 	sums = locks_row(&key);

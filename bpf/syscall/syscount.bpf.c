@@ -80,9 +80,7 @@ inline_ bool wanted_result(long result)
 
 inline_ bool wanted_task(void)
 {
-	if (!keep_parent(current_task()))
-		return false;
-	return keep_current();
+	return keep_current_parent() && keep_current();
 }
 
 SEC("tp_btf/sys_enter")

@@ -190,7 +190,7 @@ class Lives(Workload):
 
 
 class Waits(Workload):
-    """A thread that waits for a futex by the call that peers trace, and another one that wakes it: a workload of the tests."""
+    """A thread that waits for a futex by each of the calls, and another one that wakes it: a workload of the tests."""
 
     unit = "wait"
 
@@ -199,7 +199,7 @@ class Waits(Workload):
 
     def run(self, share=1.0):
         count = max(1, int(self._count * share))
-        told = json.loads(run_program([self._waiter, "--only", "woken", "--op", "wait", "--count", str(count)]).splitlines()[-1])
+        told = json.loads(run_program([self._waiter, "--only", "woken", "--count", str(count)]).splitlines()[-1])
         return Ran(told["waited_ns"] / 1e9, told["waits"], told["waits"])
 
 

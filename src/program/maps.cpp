@@ -256,7 +256,7 @@ void size_maps(Session& s) {
         bpf_map__max_entries(slots) == 1)
       set_entries(slots, static_cast<std::uint64_t>(possible_cpus()));
   const bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
-  for (auto* name : {"task_slots", "task_walks", "sock_slots"})
+  for (auto* name : {"task_slots", "task_walks", "last_walks", "sock_slots"})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, storage);
   if (auto* map = s.map("task_slots_hash"); map && !storage)
     on_demand(s, map, max_tasks(), max_tasks());

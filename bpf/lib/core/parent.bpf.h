@@ -13,14 +13,15 @@ OPT(__u32, wanted_parent);
 
 inline_ bool keep_parent(struct task_struct *t)
 {
-	u32 id;
-
-	if (!wanted_parent)
-		return true;
-	id = process_of(BPF_CORE_READ(t, real_parent));
-	if (id == wanted_parent)
+	if (!wanted_parent || process_of(BPF_CORE_READ(t, real_parent)) == wanted_parent)
 		return true;
 	return filtered();
+}
+
+/* Without the option the task is not asked for. */
+inline_ bool keep_current_parent(void)
+{
+	return !wanted_parent || keep_parent(current_task());
 }
 
 #endif

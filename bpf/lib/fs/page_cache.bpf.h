@@ -27,6 +27,7 @@ struct last {
 	u64 fault_index;
 	u64 added_folio; /* not yet known to be for a write */
 	u64 added_mapping, added_index, added_pages;
+	u64 accessed_mapping;
 };
 
 TASK_SLOT(struct last);
@@ -68,19 +69,15 @@ inline_ u64 number_of_bits(u64 x)
 	return ((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
 }
 
-/* The last added folio was not for a write. */
-inline_ void keep_ahead(struct last *l)
+/*
+ * Stores the pages from first to last. This and access() are functions that the verifier checks
+ * once: at each call in on_read it would take 190 ms.
+ */
+__noinline int add_ahead(u64 mapping, u64 first, u64 last)
 {
-	struct chunk c = {};
-	u64 first, last, *ahead, bits;
+	struct chunk c = { .mapping = mapping, .number = first / CHUNK_PAGES };
+	u64 *ahead, bits;
 
-	if (!l->added_folio)
-		return;
-	l->added_folio = 0;
-	c.mapping = l->added_mapping;
-	first = l->added_index;
-	last = first + l->added_pages - 1;
-	c.number = first / CHUNK_PAGES;
 	for (int i = 0; i < MOST_CHUNKS && c.number <= last / CHUNK_PAGES; i++, c.number++) {
 		bits = bits_of_word(c.number, first, last);
 		ahead = bpf_map_lookup_elem(&ahead_of, &c);
@@ -89,13 +86,23 @@ inline_ void keep_ahead(struct last *l)
 		if (ahead)
 			set_bits(ahead, bits);
 	}
+	return 0;
+}
+
+/* The last added folio was not for a write. */
+inline_ void keep_ahead(struct last *l)
+{
+	if (!l->added_folio)
+		return;
+	l->added_folio = 0;
+	add_ahead(l->added_mapping, l->added_index, l->added_index + l->added_pages - 1);
 }
 
 /*
  * Counts misses among the pages from first to last, for this number of accesses. A long read calls
  * this for each batch of pages, so it stops at the first chunk without pages that were read in.
  */
-inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
+__noinline int access(u64 mapping, u64 first, u64 last, u64 accesses)
 {
 	struct chunk c = { .mapping = mapping, .number = first / CHUNK_PAGES };
 	u64 *ahead, bits, misses = 0;
@@ -113,6 +120,14 @@ inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
 		accesses = misses;
 	if (accesses)
 		SUM_ADD(page_cache, missed, accesses);
+	return 0;
+}
+
+/* Through memory: read back, the address is a number, which the function takes. */
+inline_ void access_by(struct last *l, u64 mapping, u64 first, u64 last, u64 accesses)
+{
+	*(volatile u64 *)&l->accessed_mapping = mapping;
+	access(*(volatile u64 *)&l->accessed_mapping, first, last, accesses);
 }
 
 /* Number of read calls of a task, if the kernel counts them (CONFIG_TASK_XACCT). */
@@ -149,7 +164,7 @@ int on_read(u64 *ctx)
 		SUM_ADD(page_cache, accessed, last - first + 1);
 	/* The tracepoint fires when the pages are present, read in or found. */
 	keep_ahead(l);
-	access(mapping, first, last, last - first + 1);
+	access_by(l, mapping, first, last, last - first + 1);
 	return 0;
 }
 
@@ -179,7 +194,7 @@ int on_map(u64 *ctx)
 	if (!again)
 		SUM_ADD(page_cache, accessed, 1);
 	keep_ahead(l);
-	access(ctx[0], ctx[1], ctx[2], again ? 0 : 1);
+	access_by(l, ctx[0], ctx[1], ctx[2], again ? 0 : 1);
 	return 0;
 }
 
@@ -202,7 +217,7 @@ int on_fault(u64 *ctx)
 	if (!echo)
 		SUM_ADD(page_cache, accessed, 1);
 	keep_ahead(l);
-	access(mapping, index, index, echo ? 0 : 1);
+	access_by(l, mapping, index, index, echo ? 0 : 1);
 	return 0;
 }
 
@@ -215,11 +230,12 @@ inline_ int accessed(void *folio)
 		return 0;
 	pages = folio_pages(folio);
 	SUM_ADD(page_cache, accessed, pages);
-	l = current_slot(false);
-	if (l)
-		keep_ahead(l);
+	l = current_slot(true);
+	if (!l)
+		return 0;
+	keep_ahead(l);
 	index = folio_index(folio);
-	access(folio_mapping(folio), index, index + pages - 1, pages);
+	access_by(l, folio_mapping(folio), index, index + pages - 1, pages);
 	return 0;
 }
 

@@ -42,7 +42,39 @@ inline_ struct mount *mount_of(struct vfsmount *m)
 /*
  * The walk continues by numbers, not pointers: pointers have a type for
  * each path to them, and the verifier would check each step once for each.
+ * Separate functions, which it checks once, and not for each step: a quarter of the time.
  */
+
+#define PATH_MOUNT 1 /* instead of a directory */
+
+/* The directory above; PATH_MOUNT: the root of a mount, or of a file system. */
+__noinline u64 path_parent(u64 dentry, u64 mount)
+{
+	u64 parent = FOLLOW_NUMBER(dentry, dentry, d_parent);
+
+	return parent == dentry || FOLLOW_NUMBER(vfsmount, mount, mnt_root) == dentry ? PATH_MOUNT :
+											parent;
+}
+
+/* The struct mount in which this vfsmount is mounted; 0: in none. */
+__noinline u64 path_mount_above(u64 vfsmount)
+{
+	u64 mount = (u64)mount_of((void *)vfsmount), up = FOLLOW_NUMBER(mount, mount, mnt_parent);
+
+	return up == mount ? 0 : up;
+}
+
+__noinline u64 path_mountpoint(u64 vfsmount)
+{
+	u64 mount = (u64)mount_of((void *)vfsmount);
+
+	return FOLLOW_NUMBER(mount, mount, mnt_mountpoint);
+}
+
+__noinline u64 path_name(u64 dentry)
+{
+	return FOLLOW_NUMBER(dentry, dentry, d_name.name);
+}
 
 /*
  * Appends the components of *from (read from the kernel), last first, each with a
@@ -51,10 +83,8 @@ inline_ struct mount *mount_of(struct vfsmount *m)
  */
 inline_ void path_walk(struct walked *w, char *to, const struct path *from, const struct path *root)
 {
-	struct dentry *d = (void *)FOLLOW_NUMBER(path, from, dentry),
-		      *root_dentry = (void *)FOLLOW_NUMBER(path, root, dentry);
-	struct vfsmount *m = (void *)FOLLOW_NUMBER(path, from, mnt),
-			*root_mount = (void *)FOLLOW_NUMBER(path, root, mnt);
+	u64 d = FOLLOW_NUMBER(path, from, dentry), root_dentry = FOLLOW_NUMBER(path, root, dentry),
+	    m = FOLLOW_NUMBER(path, from, mnt), root_mount = FOLLOW_NUMBER(path, root, mnt);
 	u32 used;
 
 	w->bytes = 0;
@@ -63,25 +93,24 @@ inline_ void path_walk(struct walked *w, char *to, const struct path *from, cons
 	if (w->nameless)
 		return;
 	for (int i = 0; i < PATH_STEPS; i++) {
-		struct dentry *parent = (void *)FOLLOW_NUMBER(dentry, d, d_parent);
+		u64 parent, up;
 		long n;
 
 		if (d == root_dentry && m == root_mount)
 			return;
-		if (d == parent || d == (void *)FOLLOW_NUMBER(vfsmount, m, mnt_root)) {
-			struct mount *mount = mount_of(m),
-				     *up = (void *)FOLLOW_NUMBER(mount, mount, mnt_parent);
-
-			if (up == mount)
+		parent = path_parent(d, m);
+		if (parent == PATH_MOUNT) {
+			up = path_mount_above(m);
+			if (!up)
 				return;
-			d = (void *)FOLLOW_NUMBER(mount, mount, mnt_mountpoint);
-			m = &up->mnt;
+			d = path_mountpoint(m);
+			m = up + bpf_core_field_offset(struct mount, mnt);
 			continue;
 		}
 		used = w->bytes;
 		if (used > PATH_BYTES)
 			break;
-		n = bpf_probe_read_kernel_str(to + used, PATH_NAME, FOLLOW(dentry, d, d_name.name));
+		n = bpf_probe_read_kernel_str(to + used, PATH_NAME, (void *)path_name(d));
 		if (n < 0)
 			break;
 		w->bytes = used + n;

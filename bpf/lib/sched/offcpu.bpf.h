@@ -10,7 +10,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/core/since.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
-#include "lib/stack/stack.bpf.h"
+#include "lib/stack/same_walk.bpf.h"
 
 OPT(__u64, min_block_ns);
 OPT(__u64, max_block_ns);
@@ -69,7 +69,7 @@ inline_ void leave_cpu(void *ctx, struct off_cpu *off, u64 now)
 {
 	if (end_missed(off->start)) /* the kernel skipped the switch to it */
 		count(LEDGER_UNMATCHED);
-	off->user = stack_user ? stack_of_user(ctx, off->user) : 0;
+	off->user = stack_user ? often_same_stack_of_user(ctx, off->user) : 0;
 	off->start = now;
 }
 

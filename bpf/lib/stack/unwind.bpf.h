@@ -115,7 +115,7 @@ __noinline int unwind_fetch(u64 address)
 	return w->block_bytes;
 }
 
-inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
+inline_ bool unwind_read_block(struct walk *w, u64 address, u64 *word)
 {
 	u64 at = address - w->block_at;
 
@@ -130,6 +130,35 @@ inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
 	barrier_var(at);
 	*word = w->block[at & (WALK_BLOCK / 8 - 1)];
 	return true;
+}
+
+inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
+{
+	if (!unwind_read_block(w, address, word)) {
+		walk_cannot_repeat(w);
+		return false;
+	}
+	if (w->read.recorded)
+		walk_record(w, address, *word);
+	return true;
+}
+
+/* Reads the frame's rbp into w->bp, if the callee has saved it: few rules need it. */
+inline_ bool unwind_bp(struct walk *w)
+{
+	u64 at = w->bp_at;
+
+	w->read.by_bp |= w->read.register_bp;
+	if (!at)
+		return true;
+	w->bp_at = 0;
+	return unwind_read(w, at, &w->bp);
+}
+
+inline_ void unwind_bp_saved(struct walk *w, u64 at)
+{
+	w->bp_at = at;
+	w->read.register_bp = 0;
 }
 
 /* Finds the mapping at an address in the process's list; result in w->found. */
@@ -273,8 +302,8 @@ inline_ int unwind_guess(struct walk *w)
 	u64 next, ip;
 
 	w->stack.end = STACK_END_NO_CFI;
-	if (w->bp < w->sp || w->bp - w->sp >= 1 << 20 || !unwind_read(w, w->bp, &next) ||
-	    !unwind_read(w, w->bp + 8, &ip) || !ip)
+	if (!unwind_bp(w) || w->bp < w->sp || w->bp - w->sp >= 1 << 20 ||
+	    !unwind_read(w, w->bp, &next) || !unwind_read(w, w->bp + 8, &ip) || !ip)
 		return 1;
 	w->sp = w->bp + 16;
 	w->bp = next;
@@ -298,7 +327,9 @@ inline_ int unwind_signal(struct walk *w)
 	if (!unwind_read(w, context + 120, &w->bp) || !unwind_read(w, context + 128, &w->bx) ||
 	    !unwind_read(w, context + 160, &w->sp) || !unwind_read(w, context + 168, &w->ip))
 		return unwind_end(w, STACK_END_UNREADABLE);
+	w->bp_at = 0;
 	w->bx_at = 0;
+	w->read.register_bp = 0;
 	w->exact = 1;
 	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
 }
@@ -308,6 +339,7 @@ inline_ int unwind_vfork(struct walk *w, struct unwind_rule *rule)
 {
 	if (w->stack.depth != 1) /* rdi is not preserved over calls */
 		return unwind_end(w, STACK_END_OTHER_RULE);
+	walk_cannot_repeat(w);
 	w->sp += (s64)rule->offset;
 	w->ip = w->di;
 	w->exact = 0;
@@ -324,16 +356,20 @@ inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
 		return w->sp + 8 + ((u32)(w->ip & 15) >= (u32)rule->more ? 8 : 0);
 	case UNWIND_SP_DEREF:
 	case UNWIND_BP_DEREF:
+		if (rule->cfa == UNWIND_BP_DEREF && !unwind_bp(w))
+			return 0;
 		base = rule->cfa == UNWIND_SP_DEREF ? w->sp : w->bp;
 		if (!unwind_read(w, base + (s64)rule->offset, &base))
 			return 0;
 		return base + (s64)rule->more;
 	case UNWIND_BX:
+		walk_cannot_repeat(w);
 		base = w->bx;
 		if (w->bx_at && !unwind_read(w, w->bx_at, &base))
 			return 0;
 		return base + (s64)rule->offset;
 	case UNWIND_R10: /* not preserved over calls */
+		walk_cannot_repeat(w);
 		return w->stack.depth == 1 ? w->r10 + (s64)rule->offset : 0;
 	}
 	return 0;
@@ -351,6 +387,8 @@ __noinline int unwind_replaced(void)
 	struct task_struct *t = (void *)bpf_get_current_task();
 	struct return_instance *r;
 
+	if (w)
+		walk_cannot_repeat(w);
 	if (!unwind_tables || !w || w->exact || !bpf_core_field_exists(t->utask))
 		return 0;
 	r = BPF_CORE_READ(t, utask, return_instances);
@@ -428,7 +466,7 @@ __noinline int unwind_step(void)
 	if (rule->cfa == UNWIND_SP)
 		cfa = w->sp + (s64)rule->offset;
 	else if (rule->cfa == UNWIND_BP)
-		cfa = w->bp + (s64)rule->offset;
+		cfa = unwind_bp(w) ? w->bp + (s64)rule->offset : 0;
 	else if (rule->cfa == UNWIND_NONE)
 		return unwind_guess(w);
 	else if (rule->cfa == UNWIND_END)
@@ -444,11 +482,11 @@ __noinline int unwind_step(void)
 	if (cfa <= w->sp)
 		return unwind_end(w, STACK_END_BACKWARDS);
 	if (rule->bp == UNWIND_BP_AT_CFA) {
-		if (!unwind_read(w, cfa + (s64)rule->bp_slot * 8, &w->bp))
-			return unwind_end(w, STACK_END_UNREADABLE);
+		unwind_bp_saved(w, cfa + (s64)rule->bp_slot * 8);
 	} else if (rule->bp == UNWIND_BP_AT_BP) {
-		if (!unwind_read(w, w->bp + (s64)rule->bp_slot * 8, &w->bp))
+		if (!unwind_bp(w))
 			return unwind_end(w, STACK_END_UNREADABLE);
+		unwind_bp_saved(w, w->bp + (s64)rule->bp_slot * 8);
 	}
 	if (rule->bx_slot)
 		w->bx_at = rule->bx_slot == UNWIND_BX_LOST ? NOWHERE : cfa + (s64)rule->bx_slot * 8;

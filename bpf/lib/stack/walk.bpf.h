@@ -84,6 +84,7 @@ __noinline int walk_frame_pointer(void)
 		return 1;
 	walk_found(w, w->ip);
 	fp = w->bp;
+	w->read.by_bp = 1;
 	if (fp < 4096 || fp >> USER_BITS || !unwind_read(w, fp, &next) ||
 	    !unwind_read(w, fp + 8, &ip) || !ip || ip >> USER_BITS)
 		return 1;
@@ -119,6 +120,12 @@ __noinline long walk_user(void)
 	w->stack.guessed = 0;
 	w->stack.image = stack_image(w->program, 1);
 	w->hash = 0;
+	w->bp_at = 0;
+	w->read.number = 0;
+	w->read.by_bp = 0;
+	w->read.register_bp = 1;
+	w->read.sp = w->sp;
+	w->read.hash = 0;
 	w->addresses = 0;
 	w->unknown_map = 0;
 	if (walk_leaf) {

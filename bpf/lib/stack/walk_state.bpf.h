@@ -27,6 +27,20 @@ struct mapping_search {
 	u64 words[MAPPING_WORDS], again[MAPPING_WORDS];
 };
 
+/* Most words of user memory that a walk which can be repeated has read. */
+#define WALK_WORDS 64
+
+/* The words of user memory that determined a walk (lib/stack/same_walk.bpf.h). */
+struct walk_words {
+	u32 recorded;
+	u32 number;      /* above WALK_WORDS: the walk depended on more than these words */
+	u32 register_bp; /* bp is the register's */
+	u32 by_bp;       /* the walk depended on that value */
+	u64 sp;
+	u64 hash;           /* of the words */
+	u16 at[WALK_WORDS]; /* their distances from sp, in words */
+};
+
 /* State of a walk, and its result. */
 struct walk {
 	struct stack stack;
@@ -34,6 +48,7 @@ struct walk {
 	u64 program; /* program_of() the task */
 	u64 mm;
 	u64 ip, sp, bp, bx, di, r10;
+	u64 bp_at;                   /* address of the caller's saved rbp; 0: in bp */
 	u64 bx_at;                   /* address of the caller's saved rbx; 0: in bx */
 	struct unwind_mapping found; /* mapping of the last frame */
 	u32 first_mapping, mappings;
@@ -49,6 +64,7 @@ struct walk {
 	struct unwind_file_key unread_key;
 	u64 block_at;
 	u64 block[WALK_BLOCK / 8];
+	struct walk_words read; /* if the caller sets read.recorded */
 	struct mapping_search search;
 };
 
@@ -99,6 +115,27 @@ inline_ bool is_known_mm(struct walk *w)
 	u64 *known = bpf_map_lookup_elem(&stack_known_mms, &w->mm);
 
 	return known && *known == w->program;
+}
+
+/* The walk depends on something that its words do not show. */
+inline_ void walk_cannot_repeat(struct walk *w)
+{
+	w->read.number = WALK_WORDS + 1;
+}
+
+inline_ void walk_record(struct walk *w, u64 address, u64 word)
+{
+	u64 at = (address - w->read.sp) / 8;
+	u32 n = w->read.number;
+
+	if (n >= WALK_WORDS || at > 0xffff) {
+		walk_cannot_repeat(w);
+		return;
+	}
+	barrier_var(n);
+	w->read.at[n & (WALK_WORDS - 1)] = (u16)at;
+	w->read.number = n + 1;
+	w->read.hash = walk_hash(w->read.hash, word);
 }
 
 #endif
