@@ -68,8 +68,8 @@ inline_ int end(struct pt_regs *ctx)
 	return emit_end(e);
 }
 
-ON_USER_FUNCTION("uprobe/bash:readline", on_bash, begin(ctx))
-ON_USER_FUNCTION("uretprobe/bash:readline", on_bash_return, end(ctx))
+ON_USER_FUNCTION("uprobe/bash:readline/0", on_bash, begin(ctx))
+ON_USER_FUNCTION("uretprobe/bash:readline/0", on_bash_return, end(ctx))
 
 /* If bash uses the shared library; other programs use it as well. */
 inline_ bool is_bash(void)
@@ -80,5 +80,5 @@ inline_ bool is_bash(void)
 	return comm[0] == 'b' && comm[1] == 'a' && comm[2] == 's' && comm[3] == 'h' && !comm[4];
 }
 
-ON_USER_FUNCTION("uprobe/libreadline.so:readline", on_library, is_bash() ? begin(ctx) : 0)
-ON_USER_FUNCTION("uretprobe/libreadline.so:readline", on_library_return, is_bash() ? end(ctx) : 0)
+ON_USER_FUNCTION("uprobe/libreadline.so:readline/0", on_library, is_bash() ? begin(ctx) : 0)
+ON_USER_FUNCTION("uretprobe/libreadline.so:readline/0", on_library_return, is_bash() ? end(ctx) : 0)

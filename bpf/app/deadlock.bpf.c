@@ -342,23 +342,23 @@ static __noinline int creates(struct pt_regs *ctx)
 #define P1 PT_REGS_PARM1(ctx)
 #define P2 PT_REGS_PARM2(ctx)
 
-#define TAKES(function, address, how)                                                       \
-	ON_USER_FUNCTION("uprobe/libc:" #function, on_##function, wants(ctx, address, how)) \
-	ON_USER_FUNCTION("uretprobe/libc:" #function, on_##function##_return, got(ctx))
+#define TAKES(function, n, how)                                                                 \
+	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, wants(ctx, P##n, how)) \
+	ON_USER_FUNCTION("uretprobe/libc:" #function "/" #n, on_##function##_return, got(ctx))
 
-TAKES(pthread_mutex_lock, P1, WAITS)
-TAKES(pthread_mutex_trylock, P1, TRIES)
-TAKES(pthread_mutex_timedlock, P1, WAITS_TIMED)
-TAKES(pthread_mutex_clocklock, P1, WAITS_TIMED)
-TAKES(pthread_cond_wait, P2, WAITS_FOR_CONDITION)
-TAKES(pthread_cond_timedwait, P2, WAITS_FOR_CONDITION)
-TAKES(pthread_cond_clockwait, P2, WAITS_FOR_CONDITION)
-ON_USER_FUNCTION("uprobe/libc:pthread_mutex_unlock", on_unlock, unlocks(P1))
-ON_USER_FUNCTION("uprobe/libc:pthread_mutex_init", on_init, reborn(P1))
-ON_USER_FUNCTION("uprobe/libc:pthread_mutex_destroy", on_destroy, reborn(P1))
+TAKES(pthread_mutex_lock, 1, WAITS)
+TAKES(pthread_mutex_trylock, 1, TRIES)
+TAKES(pthread_mutex_timedlock, 1, WAITS_TIMED)
+TAKES(pthread_mutex_clocklock, 1, WAITS_TIMED)
+TAKES(pthread_cond_wait, 2, WAITS_FOR_CONDITION)
+TAKES(pthread_cond_timedwait, 2, WAITS_FOR_CONDITION)
+TAKES(pthread_cond_clockwait, 2, WAITS_FOR_CONDITION)
+ON_USER_FUNCTION("uprobe/libc:pthread_mutex_unlock/1", on_unlock, unlocks(P1))
+ON_USER_FUNCTION("uprobe/libc:pthread_mutex_init/1", on_init, reborn(P1))
+ON_USER_FUNCTION("uprobe/libc:pthread_mutex_destroy/1", on_destroy, reborn(P1))
 
-ON_USER_FUNCTION("uprobe/libc:pthread_create", on_create, creates(ctx))
-ON_USER_FUNCTION("uprobe/libc:free", on_free, freed(P1))
+ON_USER_FUNCTION("uprobe/libc:pthread_create/0", on_create, creates(ctx))
+ON_USER_FUNCTION("uprobe/libc:free/1", on_free, freed(P1))
 
 SEC("tp_btf/task_newtask")
 int on_new_task(u64 *ctx)

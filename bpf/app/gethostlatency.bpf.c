@@ -91,13 +91,13 @@ inline_ int end(struct pt_regs *ctx)
 	return 0;
 }
 
-#define LOOKUP(function, id, found)                                 \
-	ON_USER_FUNCTION("uprobe/libc:" #function, on_##function,   \
-			 begin(ctx, PT_REGS_PARM1(ctx), found, id)) \
-	ON_USER_FUNCTION("uretprobe/libc:" #function, on_##function##_return, end(ctx))
+#define LOOKUP(function, n, id, found)                                   \
+	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, \
+			 begin(ctx, PT_REGS_PARM1(ctx), found, id))      \
+	ON_USER_FUNCTION("uretprobe/libc:" #function "/" #n, on_##function##_return, end(ctx))
 
-LOOKUP(getaddrinfo, GETADDRINFO, 0)
-LOOKUP(gethostbyname, GETHOSTBYNAME, 0)
-LOOKUP(gethostbyname2, GETHOSTBYNAME2, 0)
-LOOKUP(gethostbyname_r, GETHOSTBYNAME_R, PT_REGS_PARM5(ctx))
-LOOKUP(gethostbyname2_r, GETHOSTBYNAME2_R, PARM6(ctx))
+LOOKUP(getaddrinfo, 1, GETADDRINFO, 0)
+LOOKUP(gethostbyname, 1, GETHOSTBYNAME, 0)
+LOOKUP(gethostbyname2, 1, GETHOSTBYNAME2, 0)
+LOOKUP(gethostbyname_r, 5, GETHOSTBYNAME_R, PT_REGS_PARM5(ctx))
+LOOKUP(gethostbyname2_r, 6, GETHOSTBYNAME2_R, PARM6(ctx))

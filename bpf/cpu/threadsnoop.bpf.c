@@ -32,12 +32,12 @@ inline_ int end(struct pt_regs *ctx)
 	return 0;
 }
 
-ON_USER_FUNCTION("uprobe/libc:pthread_create", on_create, begin(ctx))
-ON_USER_FUNCTION("uretprobe/libc:pthread_create", on_created, end(ctx))
+ON_USER_FUNCTION("uprobe/libc:pthread_create/3", on_create, begin(ctx))
+ON_USER_FUNCTION("uretprobe/libc:pthread_create/3", on_created, end(ctx))
 
 /* Up to glibc 2.33. */
-ON_USER_FUNCTION("uprobe/libpthread.so:pthread_create", on_create_old, begin(ctx))
-ON_USER_FUNCTION("uretprobe/libpthread.so:pthread_create", on_created_old, end(ctx))
+ON_USER_FUNCTION("uprobe/libpthread.so:pthread_create/3", on_create_old, begin(ctx))
+ON_USER_FUNCTION("uretprobe/libpthread.so:pthread_create/3", on_created_old, end(ctx))
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)

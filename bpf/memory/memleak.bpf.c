@@ -183,23 +183,23 @@ inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
 	return 0;
 }
 
-#define ALLOCATES(function, began)                                       \
-	ON_USER_FUNCTION("uprobe/libc:" #function, on_##function, began) \
-	ON_USER_FUNCTION("uretprobe/libc:" #function, on_##function##_return, end(ctx))
+#define ALLOCATES(function, n, began)                                           \
+	ON_USER_FUNCTION("uprobe/libc:" #function "/" #n, on_##function, began) \
+	ON_USER_FUNCTION("uretprobe/libc:" #function "/" #n, on_##function##_return, end(ctx))
 
 #define P1 PT_REGS_PARM1(ctx)
 #define P2 PT_REGS_PARM2(ctx)
 #define P3 PT_REGS_PARM3(ctx)
 
-ALLOCATES(malloc, begin(ctx, MEMLEAK_MALLOC, P1))
-ALLOCATES(calloc, begin(ctx, MEMLEAK_CALLOC, product(P1, P2)))
-ALLOCATES(realloc, begin_realloc(ctx, MEMLEAK_REALLOC, P1, 1, P2))
-ALLOCATES(reallocarray, begin_realloc(ctx, MEMLEAK_REALLOCARRAY, P1, P2, P3))
-ALLOCATES(posix_memalign, begin_at(ctx, P3, P1))
-ALLOCATES(aligned_alloc, begin(ctx, MEMLEAK_ALIGNED_ALLOC, P2))
-ALLOCATES(memalign, begin(ctx, MEMLEAK_MEMALIGN, P2))
-ALLOCATES(valloc, begin(ctx, MEMLEAK_VALLOC, P1))
-ALLOCATES(pvalloc, begin(ctx, MEMLEAK_PVALLOC, P1))
+ALLOCATES(malloc, 1, begin(ctx, MEMLEAK_MALLOC, P1))
+ALLOCATES(calloc, 2, begin(ctx, MEMLEAK_CALLOC, product(P1, P2)))
+ALLOCATES(realloc, 2, begin_realloc(ctx, MEMLEAK_REALLOC, P1, 1, P2))
+ALLOCATES(reallocarray, 3, begin_realloc(ctx, MEMLEAK_REALLOCARRAY, P1, P2, P3))
+ALLOCATES(posix_memalign, 3, begin_at(ctx, P3, P1))
+ALLOCATES(aligned_alloc, 2, begin(ctx, MEMLEAK_ALIGNED_ALLOC, P2))
+ALLOCATES(memalign, 2, begin(ctx, MEMLEAK_MEMALIGN, P2))
+ALLOCATES(valloc, 1, begin(ctx, MEMLEAK_VALLOC, P1))
+ALLOCATES(pvalloc, 1, begin(ctx, MEMLEAK_PVALLOC, P1))
 
 inline_ int freed(struct pt_regs *ctx)
 {
@@ -215,7 +215,7 @@ inline_ int freed(struct pt_regs *ctx)
 	return 0;
 }
 
-ON_USER_FUNCTION("uprobe/libc:free", on_free, freed(ctx))
+ON_USER_FUNCTION("uprobe/libc:free/1", on_free, freed(ctx))
 
 /* ---- mappings: they can be unmapped in parts ---- */
 
@@ -236,7 +236,7 @@ inline_ int begin_mapping(struct pt_regs *ctx)
 	return 0;
 }
 
-ON_USER_FUNCTION("uprobe/libc:mmap", on_mmap, begin_mapping(ctx))
+ON_USER_FUNCTION("uprobe/libc:mmap/4", on_mmap, begin_mapping(ctx))
 
 inline_ bool is_whole_mapping(struct alloc_key *key, u64 bytes)
 {
@@ -260,7 +260,7 @@ inline_ int begin_moving(struct pt_regs *ctx)
 	return 0;
 }
 
-ON_USER_FUNCTION("uprobe/libc:mremap", on_mremap, begin_moving(ctx))
+ON_USER_FUNCTION("uprobe/libc:mremap/3", on_mremap, begin_moving(ctx))
 
 inline_ int end_mapping(struct pt_regs *ctx)
 {
@@ -286,8 +286,8 @@ inline_ int end_mapping(struct pt_regs *ctx)
 	return 0;
 }
 
-ON_USER_FUNCTION("uretprobe/libc:mmap", on_mmap_return, end_mapping(ctx))
-ON_USER_FUNCTION("uretprobe/libc:mremap", on_mremap_return, end_mapping(ctx))
+ON_USER_FUNCTION("uretprobe/libc:mmap/4", on_mmap_return, end_mapping(ctx))
+ON_USER_FUNCTION("uretprobe/libc:mremap/3", on_mremap_return, end_mapping(ctx))
 
 inline_ int unmap(struct pt_regs *ctx)
 {
@@ -314,7 +314,7 @@ inline_ int unmap(struct pt_regs *ctx)
 	return 0;
 }
 
-ON_USER_FUNCTION("uprobe/libc:munmap", on_munmap, unmap(ctx))
+ON_USER_FUNCTION("uprobe/libc:munmap/2", on_munmap, unmap(ctx))
 
 /* ---- kernel memory ----
  * Raw tracepoints, as only numbers are needed: typed ones reject pointers

@@ -69,6 +69,18 @@ struct Candidate {
 /// Words for targets: "vfs_*", "c:malloc", "t:sched:*" (src/program/target.hpp).
 using TargetWords = std::vector<std::string> (*)(const Config&);
 
+/// The part of a call that programs at the entry of a user function read, besides the memory of the
+/// process: the probe may be behind instructions that change nothing of it
+/// (program/function_returns.hpp:entry_place). Sections "uprobe/..." have the number of arguments:
+/// "uprobe/libc:free/1".
+struct EntryReads {
+  unsigned arguments = 6;  ///< the first ones, in registers
+  bool stack = true;       ///< its address: for stacks, and to match the return
+};
+using EntryReadsOf = EntryReads (*)(const Config&, std::size_t word);
+inline EntryReads reads_nothing(const Config&, std::size_t) { return {0, false}; }
+inline EntryReads reads_stack(const Config&, std::size_t) { return {0, true}; }
+
 struct Hook {
   std::string_view name;
   std::vector<Candidate> candidates;  ///< best first
@@ -89,14 +101,17 @@ struct Hook {
   bool by_word = false;
   /// For such words: which ones need values from the entry at the return.
   std::vector<bool> (*paired)(const Config&) = nullptr;
+  /// Of the entries of the words' user functions; null: all that EntryReads has.
+  EntryReadsOf reads = nullptr;
 };
 
 /// The tool's positional words (shared::target_arguments).
 std::vector<std::string> words_of_command_line(const Config& config);
 /// The hook of each_target.bpf.h.
-Hook traced(std::string_view name, TargetWords words = words_of_command_line);
+Hook traced(std::string_view name, TargetWords words = words_of_command_line,
+            EntryReadsOf reads = reads_stack);
 /// The hook of each_call.bpf.h.
-Hook traced_calls(std::string_view name, TargetWords words = words_of_command_line);
+Hook traced_calls(std::string_view name, EntryReadsOf reads);
 
 /// The hook of each_place.bpf.h.
 Hook traced_by_word(std::string_view name, TargetWords words,
@@ -117,5 +132,7 @@ Hook ended_sockets(std::string_view when = {});
 /// For each word of the command line: does it trace returns and use $latency or $entry? For
 /// Hook::paired.
 std::vector<bool> words_that_ask_for_entries(const Config& config);
+/// For Hook::reads of such words: the highest of arg1 to arg6 where they name nothing else.
+EntryReads reads_of_expressions(const Config& config, std::size_t word);
 
 }  // namespace coretap

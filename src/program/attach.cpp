@@ -26,10 +26,7 @@ namespace coretap {
 
 namespace {
 
-std::string cannot_attach(const Section& section) {
-  return fmt::format("cannot attach {}{}{}", section.kind, section.target.empty() ? "" : "/",
-                     section.target);
-}
+std::string cannot_attach(const Section& section) { return "cannot attach " + section.text(); }
 
 Error attach_error(const Section& section, int error) {
   return system_error(cannot_attach(section), error, kUnsupported);

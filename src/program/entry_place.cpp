@@ -141,7 +141,8 @@ bool FileCode::has_jump(symbols::CodeRange range, symbols::CodeRange place, bool
   return false;
 }
 
-symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, bool crashes) {
+symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, EntryReads reads, bool crashes) {
+  const auto kept = symbols::entry_registers(reads.arguments, reads.stack);
   constexpr std::size_t kMostBehind = 64;
   std::uint8_t bytes[kMostBehind + 16];
   const auto got = read_bytes(fd_, begin, bytes, sizeof bytes);
@@ -151,8 +152,9 @@ symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, bool crashes) {
   if (first.form != EntryStep::stepped || is_go()) return start;
   std::size_t at = 0;
   auto step = first;
-  while (!emulates(step.form)) {
-    if (!step.bytes || !step.harmless || (crashes && step.may_fault) || at > kMostBehind)
+  while (!emulated_(step.form)) {
+    if (!step.bytes || !step.harmless || step.changes & kept || (crashes && step.may_fault) ||
+        at > kMostBehind)
       return start;
     at += step.bytes;
     step = symbols::entry_step(code.subspan(at));

@@ -52,7 +52,8 @@ constexpr std::string_view kNeverUnwound[] = {
 
 }  // namespace
 
-FileCode::FileCode(int fd) : fd_(fd), left_(kMostSwept) {}
+FileCode::FileCode(int fd, bool (*emulated)(symbols::EntryStep::Form))
+    : fd_(fd), emulated_(emulated), left_(kMostSwept) {}
 
 void FileCode::inspect() {
   if (std::exchange(inspected_, true)) return;

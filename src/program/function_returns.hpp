@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "coretap/fd.hpp"
+#include "coretap/hooks.hpp"
 #include "coretap/result.hpp"
+#include "program/uprobe_proof.hpp"
 #include "symbols/code_place.hpp"
 #include "symbols/elf_symbols.hpp"
 
@@ -39,15 +41,16 @@ struct FunctionReturns {
 /// The code of one file. The caller owns the descriptor, which is read at each call.
 class FileCode {
  public:
-  explicit FileCode(int fd);
+  /// `emulated`: whether the kernel emulates instructions of a form.
+  explicit FileCode(int fd, bool (*emulated)(symbols::EntryStep::Form) = emulates);
 
   /// For the function that starts at this offset in the file.
   FunctionReturns returns(std::uint64_t begin);
-  /// Where a probe sees each call of the function that starts at `begin` once, with its arguments
-  /// and its return address, at the least cost: at its start, or behind instructions that change
-  /// neither, on one that the kernel emulates (program/uprobe_proof.hpp).
+  /// Where a probe sees each call of the function that starts at `begin` once, with what it reads,
+  /// at the least cost: at its start, or behind instructions that change nothing of that, on one
+  /// that the kernel emulates (program/uprobe_proof.hpp).
   /// `crashes`: also calls that end at a bad address before that.
-  symbols::EntryPlace entry_place(std::uint64_t begin, bool crashes);
+  symbols::EntryPlace entry_place(std::uint64_t begin, EntryReads reads, bool crashes);
   /// The function, or part of one, that .eh_frame describes at this ELF address.
   std::optional<symbols::CodeRange> described_at(std::uint64_t address);
   /// Written in Go: goroutines may move to another thread, and their stacks may be moved.
@@ -80,6 +83,7 @@ class FileCode {
   bool has_jump(symbols::CodeRange code, symbols::CodeRange place, bool tables = false);
 
   int fd_;
+  bool (*emulated_)(symbols::EntryStep::Form);
   std::uint64_t left_;  ///< bytes of code that may still be read
   bool inspected_ = false, go_ = false, never_unwinds_ = false, frames_read_ = false;
   std::shared_ptr<symbols::ElfSymbols> symbols_;  ///< read when the first function is looked at

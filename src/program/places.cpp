@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "coretap/config.hpp"
+#include "coretap/hooks.hpp"
 #include "coretap/sanitize.hpp"
 #include "expression/dwarf.hpp"
 #include "kernel/kernel.hpp"
@@ -304,6 +306,26 @@ std::vector<bool> words_that_ask_for_entries(const Config& config) {
     all.push_back(word.starts_with("r:") &&
                   (word.find("$latency") != word.npos || word.find("$entry") != word.npos));
   return all;
+}
+
+EntryReads reads_of_expressions(const Config& config, std::size_t word) {
+  std::string_view rest = config.probes.targets.at(word);
+  rest.remove_prefix(std::min(rest.size(), rest.find_first_of(" (\"")));
+  constexpr unsigned kAll = EntryReads().arguments;
+  unsigned most = rest.find('\\') == rest.npos ? 0 : kAll;
+  const auto is_part = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  while (!rest.empty() && most < kAll) {
+    if (rest.front() == '"') rest.remove_prefix(std::min(rest.size() - 1, rest.find('"', 1)));
+    const auto end =
+        static_cast<std::size_t>(std::ranges::find_if_not(rest, is_part) - rest.begin());
+    const auto name = rest.substr(0, end);
+    if (name.size() == 4 && name.starts_with("arg") && name[3] > '0' && name[3] <= '6')
+      most = std::max(most, static_cast<unsigned>(name[3] - '0'));
+    else if (!name.empty() && !(name[0] >= '0' && name[0] <= '9'))
+      most = kAll;
+    rest.remove_prefix(std::max<std::size_t>(end, 1));
+  }
+  return {most, true};
 }
 
 expression::IsType names_of_types() {

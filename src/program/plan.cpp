@@ -95,13 +95,15 @@ bool awaits_foreign_syscall(std::string_view section) {
 }
 
 /// Finds the places of a program on a user function.
-Result<ProbePoints> find_places(const Section& section, ProbeFinder& finder,
+Result<ProbePoints> find_places(const bpf_program* program, ProbeFinder& finder,
                                 ReturnProbes& returns) {
+  const auto section = section_of(program);
   auto [library, symbol] = split_target(section.target);
   auto found = finder.find(library, symbol);
   if (!found) return found;
   for (auto& point : found->points) {
-    point.probed = returns.code(point.file).entry_place(point.offset, false);
+    point.probed =
+        returns.code(point.file).entry_place(point.offset, {arguments_read(program)}, false);
     if (section.kind != "uretprobe") continue;
     auto probe = returns.of(point.file, symbol, point.offset, true);
     if (!probe.refusal.empty()) return cannot_probe_return(point.symbol, probe);
@@ -141,7 +143,7 @@ class Judge {
     const bool by_word = way.function_of && is_trampoline(section.kind);
     if (by_word) place = way.function_of(config_, section.target);
     plan.targets.push_back(place.function.empty()
-                               ? bpf_program__section_name(program)
+                               ? section.text()
                                : fmt::format("{}/{}", section.kind, place.function));
     if (!place.function.empty()) plan.functions[name] = place;
     if (!plan.rejected_because.empty()) return {};
@@ -150,7 +152,7 @@ class Judge {
     if (by_word) return trampoline_refusal(place, kernel_);
     if (!is_probe(section)) return refusal(section, kernel_);
     if (auto why = uprobe_refusal(); !why.empty()) return why;
-    auto places = find_places(section, finder_, returns_);
+    auto places = find_places(program, finder_, returns_);
     if (places) plan.places.emplace(name, std::move(*places));
     if (places) return {};
     auto& error = plan.missing_symbol.emplace(places.error());

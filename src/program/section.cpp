@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/hooks.hpp"
 #include "coretap/parse.hpp"
 #include "kernel/kernel.hpp"
 
@@ -23,10 +24,29 @@ std::vector<bpf_map*> maps_of(const bpf_object* object) {
   return all;
 }
 
+namespace {
+
+bool has_number(std::string_view section) {
+  return section.size() > 2 && section[section.size() - 2] == '/';
+}
+
+}  // namespace
+
 Section split_section(std::string_view section) {
   auto slash = section.find('/');
   if (slash == std::string_view::npos) return {section, {}};
-  return {section.substr(0, slash), section.substr(slash + 1)};
+  Section parts{section.substr(0, slash), section.substr(slash + 1)};
+  if (is_probe(parts) && has_number(section)) parts.target.remove_suffix(2);
+  return parts;
+}
+
+unsigned arguments_read(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return has_number(section) ? static_cast<unsigned>(section.back() - '0') : EntryReads().arguments;
+}
+
+std::string Section::text() const {
+  return fmt::format("{}{}{}", kind, target.empty() ? "" : "/", target);
 }
 
 Section section_of(const bpf_program* program) {

@@ -19,6 +19,8 @@ std::vector<bpf_map*> maps_of(const bpf_object* object);
 /// The parts of a program's section: "tp_btf", "sched_switch".
 struct Section {
   std::string_view kind, target;
+
+  std::string text() const;
 };
 Section split_section(std::string_view section);
 Section section_of(const bpf_program* program);
@@ -27,6 +29,9 @@ Section section_of(const bpf_program* program);
 inline constexpr std::string_view kPerfEvent = "perf_event";
 /// True for a program on a user function: "uprobe/LIBRARY:FUNCTION", "uretprobe/...".
 bool is_probe(const Section& section);
+/// How many arguments that program reads at the entry: the number after the target, which
+/// split_section() removes ("uprobe/libc:free/1"); without one all that are in registers.
+unsigned arguments_read(const bpf_program* program);
 
 /// The members of a list of tracepoints ("syscalls/sys_exit_open,sys_exit_openat"), each with its
 /// category: "syscalls/sys_exit_open".

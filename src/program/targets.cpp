@@ -165,6 +165,7 @@ class Search {
         by_word_(hook.by_word),
         known_(hook.known),
         paired_(hook.paired ? hook.paired(config) : std::vector<bool>()),
+        reads_(hook.reads),
         config_(config),
         kernel_(kernel),
         finder_(finder),
@@ -273,7 +274,8 @@ class Search {
     point.probed.offset = point.offset;
     if (!point.within &&
         (point.kind == TargetPoint::user || point.kind == TargetPoint::user_return))
-      point.probed = returns_.code(point.file).entry_place(point.offset, true);
+      point.probed =
+          returns_.code(point.file).entry_place(point.offset, entry_reads(point), !calls_);
     if (!bears_probe(point)) return;
     auto ends = returns_of(point);
     if (ends.empty() && !known_) return;
@@ -290,6 +292,12 @@ class Search {
       found_.points.push_back(std::move(end));
     }
     if (calls_) found_.points.push_back(std::move(point));
+  }
+
+  /// The kernel's return probe finds the return address by the stack pointer.
+  EntryReads entry_reads(const TargetPoint& point) const {
+    if (point.kind == TargetPoint::user_return && !pairs()) return reads_stack(config_, 0);
+    return reads_ ? reads_(config_, number_ - 1) : EntryReads();
   }
 
   /// False if a probe there would do harm or have no effect.
@@ -734,6 +742,7 @@ class Search {
 
   const bool calls_, by_word_, known_;  ///< known_: the words are those of the tool
   const std::vector<bool> paired_;      ///< by word
+  const EntryReadsOf reads_;
   const Config& config_;
   Kernel& kernel_;
   ProbeFinder& finder_;
@@ -752,20 +761,22 @@ class Search {
 
 }  // namespace
 
-Hook traced(std::string_view name, TargetWords words) {
+Hook traced(std::string_view name, TargetWords words, EntryReadsOf reads) {
   return {.name = name,
           .candidates = {{{"target_kernel", "target_kernel_return", "target_user",
                            "target_user_return", "target_usdt", "target_tracepoint", "target_event",
                            "target_sys_enter", "target_sys_exit"}}},
-          .targets = words};
+          .targets = words,
+          .reads = reads};
 }
 
-Hook traced_calls(std::string_view name, TargetWords words) {
+Hook traced_calls(std::string_view name, EntryReadsOf reads) {
   return {.name = name,
           .candidates = {{{"target_kernel", "target_kernel_return", "target_user",
                            "target_user_return", "target_sys_enter", "target_sys_exit"}}},
-          .targets = words,
-          .calls = true};
+          .targets = words_of_command_line,
+          .calls = true,
+          .reads = reads};
 }
 
 Hook traced_by_word(std::string_view name, TargetWords words,
@@ -774,6 +785,7 @@ Hook traced_by_word(std::string_view name, TargetWords words,
   std::erase(hook.candidates.front().programs, "target_tracepoint");
   hook.by_word = true;
   hook.paired = paired;
+  hook.reads = reads_of_expressions;
   return hook;
 }
 

@@ -264,12 +264,6 @@ std::optional<std::int64_t> jump_by_word(CodeBytes stub) {
 
 namespace {
 
-/// rsp and rbp, and the registers of arguments (System V ABI AMD64, 3.2.3).
-bool is_kept(unsigned reg) {
-  constexpr unsigned kKept = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 6 | 1 << 2 | 1 << 1 | 1 << 8 | 1 << 9;
-  return kKept >> reg & 1;
-}
-
 struct Operands {
   unsigned reg, rm;
   bool in_register;  ///< rm is a register
@@ -288,40 +282,75 @@ Operands operands_of(const Decoded& d, CodeBytes code) {
   return o;
 }
 
-/// Changes flags, or one register. `memory`: whether it reads memory that may not be there.
-bool is_harmless(const Decoded& d, CodeBytes code, bool& memory) {
+constexpr std::uint32_t bit(unsigned reg) { return std::uint32_t{1} << reg; }
+
+/// Opcodes after 0f that write `reg`; with prefix f3 those of popcnt, tzcnt and lzcnt.
+bool writes_reg(std::uint8_t operation, bool repeat) {
+  using namespace std::string_view_literals;
+  if (is_among(operation, "\xb8\xbc\xbd"sv)) return repeat || operation != 0xb8;
+  return (operation & 0xf0) == 0x40 ||  // cmov
+         is_among(operation, "\xaf\xb6\xb7\xbe\xbf\x2c\x2d\x50\xc5\xd7"sv);
+}
+
+/// Opcodes after 0f that write a register of SSE.
+bool writes_vector(std::uint8_t operation, bool f3) {
+  using namespace std::string_view_literals;
+  if (operation == 0x7e) return f3;
+  return (operation > 0x50 && operation < 0x77) ||
+         (operation >= 0xd0 && !is_among(operation, "\xd6\xd7\xe7\xf7\xff"sv)) ||
+         is_among(operation, "\x10\x12\x14\x15\x16\x28\x2a\x2e\x2f\xc2\xc4\xc6"sv);
+}
+
+/// Sets what the instruction changes and reads, if it writes registers alone.
+void see_effects(EntryStep& step, const Decoded& d, CodeBytes code) {
+  using namespace std::string_view_literals;
   const auto operation = d.operation;
-  if (d.prefixes.repeat)  // endbr64 and endbr32
-    return d.map == Decoded::of_0f && operation == 0x1e && code[d.operand] >= 0xfa;
-  if (d.map == Decoded::of_0f && (operation == 0x1e || operation == 0x1f)) return true;  // nops
-  if (d.map == Decoded::one && (operation == 0xa8 || operation == 0xa9))
-    return true;  // test of rax
-  if (d.map == Decoded::one && operation >= 0xb8 && operation < 0xc0)
-    return !is_kept((operation & 7) | (d.prefixes.rex & 1) << 3);
-  if (d.map == Decoded::other || !d.operand || d.operand >= d.bytes) return false;
+  const bool has_operand = d.operand && d.operand < d.bytes, repeat = d.prefixes.repeat;
+  const unsigned rex = d.prefixes.rex, low = (operation & 7) | (rex & 1) << 3;
+  auto changes = [&](std::uint32_t registers) {
+    step.harmless = true;
+    step.changes = registers;
+  };
+  // Without REX, the numbers 4 to 7 mean the second bytes of registers 0 to 3.
+  auto byte = [&](unsigned reg) { return bit(reg) | (rex ? 0 : bit(reg & 3)); };
+  if (d.map == Decoded::other || (d.map == Decoded::one && repeat)) return;
+  if (d.map == Decoded::one) {
+    if (operation < 0x40 && (operation & 6) == 4) return changes(operation >= 0x38 ? 0 : bit(0));
+    if (operation == 0xa8 || operation == 0xa9) return changes(0);  // test
+    if (operation >= 0xb0 && operation < 0xb8) return changes(byte(low));
+    if (operation >= 0xb8 && operation < 0xc0) return changes(bit(low));
+    if (operation == 0x98) return changes(bit(0));  // cltq
+    if (operation == 0x99) return changes(bit(2));  // cqto
+    if (operation == 0x90 && !low) return changes(0);
+  }
+  if (!has_operand) return;
   const auto o = operands_of(d, code);
   const unsigned group = o.reg & 7;
-  memory = !o.safe;
   if (d.map == Decoded::of_0f) {
-    if ((operation & 0xf0) == 0x90) return o.in_register && !is_kept(o.rm);  // set
-    return ((operation & 0xf0) == 0x40 || (operation & 0xf6) == 0xb6) &&
-           !is_kept(o.reg);  // cmov, movzx
+    if (operation == 0x1f || (operation == 0x1e && (!repeat || code[d.operand] >= 0xfa)))
+      return changes(0);  // nops, endbr64 and endbr32
+    step.may_fault = !o.safe;
+    if ((operation & 0xf0) == 0x90 && o.in_register) return changes(byte(o.rm));  // set
+    if (writes_reg(operation, repeat)) return changes(bit(o.reg));
+    if (writes_vector(operation, repeat)) return changes(0);
+    return;
   }
-  const bool arithmetic = operation < 0x40 && (operation & 7) < 4 && (operation & 1);
-  const bool constant = operation == 0x81 || operation == 0x83;
-  if ((operation & 0xfc) == 0x38 || operation == 0x84 || operation == 0x85)
-    return true;                                                   // cmp, test
-  if ((constant || operation == 0x80) && group == 7) return true;  // cmp
-  if (operation == 0xf6 || operation == 0xf7) return group < 2;    // test
-  if (operation == 0x8d) {                                         // lea
-    memory = false;
-    return !is_kept(o.reg);
-  }
-  if (operation == 0x63 || operation == 0x8b || (arithmetic && operation & 2))
-    return !is_kept(o.reg);
-  if (operation == 0x89 || constant || arithmetic || (operation == 0xc7 && !group))
-    return o.in_register && !is_kept(o.rm);
-  return false;
+  const bool arithmetic = operation < 0x40 && (operation & 7) < 4;
+  const bool constant = operation == 0x80 || operation == 0x81 || operation == 0x83;
+  const bool unary = operation == 0xf6 || operation == 0xf7;
+  step.may_fault = !o.safe && operation != 0x8d;
+  if ((arithmetic && operation >= 0x38) || operation == 0x84 || operation == 0x85 ||
+      (constant && group == 7) || (unary && group < 2))
+    return changes(0);                                                       // cmp, test
+  if (unary && (group == 4 || group == 5)) return changes(bit(0) | bit(2));  // mul, imul
+  if ((arithmetic && operation & 2) || is_among(operation, "\x63\x69\x6b\x8a\x8b\x8d"sv))
+    return changes(operation & 1 ? bit(o.reg) : byte(o.reg));
+  const bool shift = is_among(operation, "\xc0\xc1\xd0\xd1\xd2\xd3"sv);
+  const bool stores = is_among(operation, "\x88\x89"sv) || (operation >> 1 == 0x63 && !group) ||
+                      (operation >> 1 == 0x7f && group < 2);
+  if (o.in_register && (arithmetic || constant || unary || shift || stores) &&
+      (!unary || group < 4))
+    return changes(operation & 1 ? bit(o.rm) : byte(o.rm));
 }
 
 }  // namespace
@@ -330,7 +359,7 @@ EntryStep entry_step(CodeBytes code) {
   const auto d = decode(code);
   EntryStep step{.bytes = d.bytes};
   if (!d.bytes) return step;
-  step.harmless = is_harmless(d, code, step.may_fault);
+  see_effects(step, d, code);
   const auto operation = d.operation;
   const bool one = d.map == Decoded::one;
   const std::size_t opcode = one ? 1 : 2;
@@ -345,7 +374,17 @@ EntryStep entry_step(CodeBytes code) {
   return step;
 }
 
+/// System V ABI AMD64, 3.2.3.
+std::uint32_t entry_registers(unsigned arguments, bool stack) {
+  constexpr unsigned kArguments[] = {7, 6, 2, 1, 8, 9}, kStack = 4, kFrame = 5;
+  std::uint32_t all = stack ? bit(kStack) | bit(kFrame) : 0;
+  for (auto reg : std::span(kArguments).first(std::min<std::size_t>(arguments, 6))) all |= bit(reg);
+  return all;
+}
+
 #else
+
+std::uint32_t entry_registers(unsigned, bool) { return 0; }
 
 std::optional<std::int64_t> jump_by_word(CodeBytes) { return {}; }
 

@@ -46,15 +46,19 @@ std::optional<std::int64_t> jump_by_word(CodeBytes stub);
 /// An instruction at a function's entry: may a probe be behind it instead?
 struct EntryStep {
   std::size_t bytes = 0;  ///< 0: unknown or truncated
-  /// It goes on to the next one, writes no memory, and changes only flags and registers that hold
-  /// neither an argument nor an address of the stack.
+  /// It goes on to the next one, writes no memory, and changes only flags, floating-point registers
+  /// and the registers in `changes`.
   bool harmless = false;
-  bool may_fault = false;  ///< it reads memory by an address that the program has computed
+  bool may_fault = false;     ///< it reads memory by an address that the program has computed
+  std::uint32_t changes = 0;  ///< general registers, a bit for each by its number
   /// Forms that a kernel may emulate at a probe (branch_setup_xol_ops() and push_setup_xol_ops() in
   /// arch/x86/kernel/uprobes.c); every other one is executed in single-step mode.
   enum Form : std::uint8_t { stepped, push, nop, branch } form = stepped;
 };
 EntryStep entry_step(CodeBytes code);
+/// The registers of a function's first integer arguments, and, `stack`, of its stack and frame: as
+/// in EntryStep::changes.
+std::uint32_t entry_registers(unsigned arguments, bool stack);
 
 /// The instruction that contains a place, if an instruction starts at offset 0.
 struct InstructionAt {

@@ -38,6 +38,8 @@ __asm__(".pushsection .note.stapsdt, \"\", \"note\"\n.balign 4\n"
 FUNCTION(looped, "1: test %rdi, %rdi\nje 2f\ndec %rdi\njmp 1b\n2: mov %rsi, %rax");
 FUNCTION(pushed, "mov (%rsp), %rax\nxor %r10d, %r10d\nmov %rsi, %rax\npush %rbx\nmov %rdi, %rbx\n"
 		 "xor %edi, %edi\nxor %esi, %esi\npop %rbx");
+FUNCTION(cleared, "mov %rsi, %rax\nxor %esi, %esi\npush %rbx\nxor %edi, %edi\npop %rbx");
+FUNCTION(lowered, "mov %rsi, %rax\nsub $8, %rsp\npush %rbx\npop %rbx\nadd $8, %rsp");
 
 #define PASSED(name) kept_##name(i, 0, 0, 0, i)
 
@@ -50,6 +52,7 @@ static int workload(void)
 		changed += PASSED(nop) + PASSED(nop2) + PASSED(nop5) + PASSED(nop10) + PASSED(jmp) +
 			   PASSED(jcc) + PASSED(test) + PASSED(load) + PASSED(store) +
 			   PASSED(xchg) + PASSED(usdt) + (looped(3, i) != i) +
-			   (pushed(i, 2 * i) != 2 * i);
+			   (pushed(i, 2 * i) != 2 * i) + (cleared(i, 2 * i) != 2 * i) +
+			   (lowered(i, 2 * i) != 2 * i);
 	return wl_result("hits %lu changed %lu", hits, changed);
 }

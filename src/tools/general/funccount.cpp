@@ -65,7 +65,7 @@ TOOL(funccount) {
       .object = skeleton<funccount_bpf>(),
       .positionals = {shared::target_arguments("t:syscalls:sys_enter_*")},
       .options = options(),
-      .hooks = {traced("calls")},
+      .hooks = {traced("calls", words_of_command_line, reads_nothing)},
       .report =
           table<count_calls_key, count_calls_counts>(
               "calls",

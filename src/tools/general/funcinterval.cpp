@@ -72,7 +72,7 @@ TOOL(funcinterval) {
                   flag(0, "per-cpu", "time between the calls on one CPU", setting(&Opt::per_cpu)),
                   shared::regular_expressions('r'), shared::debug(), shared::max_probes(),
                   shared::return_trampoline()},
-      .hooks = {traced("calls")},
+      .hooks = {traced("calls", words_of_command_line, reads_nothing)},
       .report = histogram<Key>("intervals", "interval",
                                {field<&Key::target>("target", "Function", as::target,
                                                     "function, tracepoint or probe")})

@@ -62,7 +62,7 @@ TOOL(funclatency) {
                   shared::regular_expressions('r'), shared::debug(), shared::max_probes(),
                   shared::return_trampoline(), shared::max_keys()},
       .elsewhere = {{'k', "kprobes", "the best way to attach is chosen; --explain shows it"}},
-      .hooks = {traced_calls("calls")},
+      .hooks = {traced_calls("calls", reads_stack)},
       .report =
           histogram<Key>(
               "latencies", "latency",

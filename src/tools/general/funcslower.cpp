@@ -28,6 +28,10 @@ TextList arguments(const Event& e, const FieldContext& context) {
   return all;
 }
 
+EntryReads reads(const Config& config, std::size_t) {
+  return {static_cast<unsigned>(config.number("arguments", 0))};
+}
+
 }  // namespace
 
 TOOL(funcslower) {
@@ -84,7 +88,7 @@ TOOL(funcslower) {
            belonging_to("user-stack",
                         {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})}),
       .elsewhere = {{'f', "folded", "stackcount and offcputime add stacks up, with --folded"}},
-      .hooks = {traced_calls("calls")},
+      .hooks = {traced_calls("calls", reads)},
       .report = events<Event>(
                     {who<&Event::who>(id::comm, id::pid),
                      field<&Event::latency_ns>("latency_ns", "LAT(ms)",

@@ -89,19 +89,35 @@ TOOL_TEST(Returns, RedZonesStayAsTheyAre) {
 }
 
 TOOL_TEST(Returns, EntriesAreProbedWhereTheyCostLeast) {
-  const auto looped = workload_path("redzone") + ":looped",
-             pushed = workload_path("redzone") + ":pushed";
-  auto all = observe_all({{"funccount", "--json", "-p", "{pid}", looped, pushed},
-                          {"trace", "--json", "-p", "{pid}", "p:" + pushed + " (arg2 == arg1 * 2)"},
-                          {"funclatency", "--json", "-p", "{pid}", pushed}},
-                         "redzone --hits 500");
+  const auto in = [](auto name) { return workload_path("redzone") + ":" + name; };
+  const auto looped = in("looped"), pushed = in("pushed"), cleared = in("cleared"),
+             lowered = in("lowered"), second = "p:" + cleared + " (arg2 == arg1 * 2)";
+  auto all = observe_all(
+      {{"funccount", "--json", "-p", "{pid}", looped, pushed, cleared, lowered},
+       {"trace", "--json", "-p", "{pid}", "p:" + pushed + " (arg2 == arg1 * 2)", second},
+       {"trace", "--json", "-p", "{pid}", "p:" + cleared + " (arg1 >= 0)", "r:" + lowered},
+       {"funclatency", "--json", "-F", "-p", "{pid}", pushed, cleared, lowered},
+       {"funcslower", "--json", "-p", "{pid}", "-u", "0", "-a", "2", cleared},
+       {"stackcount", "--json", "-p", "{pid}", lowered, cleared}},
+      "redzone --hits 500");
   EXPECT_EQ(all.truth["changed"].u64(), 0u);
   for (auto& row : all.report(0).body) EXPECT_EQ(row["count"].u64(), 500u);
-  EXPECT_EQ(all.report(1).body.size(), 500u);
-  EXPECT_EQ(sum(all.report(2).body, "count"), 500u);
-  auto explained = [](auto& place) { return said_by({"funccount", "--explain", place}); };
-  EXPECT_TRUE(contains(explained(looped), "single-step"));
-  EXPECT_FALSE(contains(explained(pushed), "single-step"));
+  for (int i : {1, 2}) EXPECT_EQ(all.report(i).body.size(), 1000u);
+  EXPECT_EQ(sum(all.report(3).body, "count"), 1500u);
+  for (auto& row : all.report(5).body) {
+    EXPECT_EQ(row["count"].u64(), 500u);
+    EXPECT_TRUE(has_frame(row, "user_stack", "main"));
+  }
+  auto steps = [](Strings words) {
+    words.insert(words.begin() + 1, "--explain");
+    return contains(said_by(words), "single-step");
+  };
+  for (auto& place : {pushed, cleared, lowered}) EXPECT_FALSE(steps({"funccount", place})) << place;
+  EXPECT_TRUE(steps({"funccount", looped}));
+  EXPECT_FALSE(steps({"stackcount", cleared}));
+  EXPECT_TRUE(steps({"stackcount", lowered}));
+  EXPECT_TRUE(steps({"trace", second}));
+  EXPECT_FALSE(steps({"trace", "p:" + cleared + " \"%d\", arg1"}));
 }
 
 // At a function's entry the return address is on top of the stack, with or without tables.

@@ -91,15 +91,36 @@ TEST(Instructions, AtAnEntry) {
   };
   for (auto* hex : {"f3 0f 1e fa", "48 89 f8", "31 c0", "45 31 d2", "48 85 ff", "b8 01 00 00 00",
                     "48 8d 05 01 00 00 00", "64 48 8b 04 25 28 00 00 00", "0f b6 c0", "48 63 c7",
-                    "48 39 d6", "66 0f 1f 44 00 00", "8b 04 24"})
-    EXPECT_TRUE(step(hex).harmless && !step(hex).may_fault && step(hex).form == Step::stepped)
+                    "48 39 d6", "66 0f 1f 44 00 00", "8b 04 24", "66 0f ef c0", "85 c0", "3c 01"})
+    EXPECT_TRUE(step(hex).harmless && !step(hex).may_fault && step(hex).form == Step::stepped &&
+                !(step(hex).changes & entry_registers(6, true)))
         << hex;
   for (auto* hex : {"8b 47 10", "0f b6 07", "83 3f 00"})
     EXPECT_TRUE(step(hex).harmless && step(hex).may_fault) << hex;
-  for (auto* hex : {"48 83 ec 08", "48 89 07", "89 c2", "48 89 e5", "31 ff", "0f 05", "c3",
-                    "48 83 c7 01", "c7 f8 00 00 00 00", "f0 48 01 07", "0f 94 c1", "f3 0f 6f 07",
-                    "48 8d 7f 08", "41 89 c0", "bf 00 00 00 00", "00 c0"})
+  for (auto* hex :
+       {"48 89 07", "0f 05", "c3", "c7 f8 00 00 00 00", "f0 48 01 07", "00 07", "49 90", "0f 11 07",
+        "66 0f d6 07", "0f e7 07", "f3 aa", "48 ff 07", "f7 f9", "0f b0 0f"})
     EXPECT_FALSE(step(hex).harmless) << hex;
+  for (auto& [hex, changed] : {std::pair("48 83 ec 08", 1 << 4),
+                               {"89 c2", 1 << 2},
+                               {"00 c0", 1},
+                               {"48 89 e5", 1 << 5},
+                               {"31 ff", 1 << 7},
+                               {"48 83 c7 01", 1 << 7},
+                               {"0f 94 c1", 1 << 1},
+                               {"48 8d 7f 08", 1 << 7},
+                               {"41 89 c0", 1 << 8},
+                               {"bf 00 00 00 00", 1 << 7},
+                               {"b6 01", 1 << 6 | 1 << 2},
+                               {"40 b6 01", 1 << 6},
+                               {"48 99", 1 << 2},
+                               {"49 f7 e0", 1 << 2 | 1},
+                               {"41 c1 e1 03", 1 << 9},
+                               {"f2 48 0f 2d f0", 1 << 6},
+                               {"f3 48 0f b8 cf", 1 << 1},
+                               {"48 ff c6", 1 << 6},
+                               {"05 01 00 00 00", 1}})
+    EXPECT_TRUE(step(hex).harmless && step(hex).changes == static_cast<unsigned>(changed)) << hex;
   for (auto& [hex, form] : {std::pair("55", Step::push),
                             {"41 57", Step::push},
                             {"66 50", Step::stepped},
