@@ -31,6 +31,8 @@ std::vector<std::uint8_t> read_part(int fd, std::uint64_t offset, std::uint64_t 
   return bytes;
 }
 
+#if defined(__x86_64__)
+
 /// Passes the targets of jumps and calls over 32 bits, wherever an instruction may begin.
 template <class Mark>
 void each_far_target(const std::vector<std::uint8_t>& code, std::uint64_t address, Mark mark) {
@@ -49,6 +51,22 @@ void each_far_target(const std::vector<std::uint8_t>& code, std::uint64_t addres
 bool is_short_jump(std::uint8_t byte) {
   return (byte & 0xf0) == 0x70 || byte == 0xeb || (byte & 0xfc) == 0xe0;
 }
+
+#else
+
+/// Passes the targets of all direct jumps and calls.
+template <class Mark>
+void each_far_target(const std::vector<std::uint8_t>& code, std::uint64_t address, Mark mark) {
+  for (std::size_t i = -address & 3; i + 4 <= code.size(); i += 4) {
+    const auto flow = symbols::flow_of(symbols::CodeBytes(code).subspan(i));
+    const bool leads = flow.kind == symbols::Flow::branch || flow.kind == symbols::Flow::jump;
+    if (leads || flow.target) mark(address + i + static_cast<std::uint64_t>(flow.target));
+  }
+}
+
+bool is_short_jump(std::uint8_t) { return false; }
+
+#endif
 
 }  // namespace
 
@@ -139,6 +157,11 @@ bool FileCode::has_jump(symbols::CodeRange range, symbols::CodeRange place, bool
     at += flow.bytes;
   }
   return false;
+}
+
+symbols::EntryStep::Form FileCode::form_at(std::uint64_t offset) const {
+  std::uint8_t code[16];
+  return symbols::entry_step({code, read_bytes(fd_, offset, code, sizeof code)}).form;
 }
 
 symbols::EntryPlace FileCode::entry_place(std::uint64_t begin, EntryReads reads, bool crashes) {

@@ -51,6 +51,7 @@ class FileCode {
   /// that the kernel emulates (program/uprobe_proof.hpp).
   /// `crashes`: also calls that end at a bad address before that.
   symbols::EntryPlace entry_place(std::uint64_t begin, EntryReads reads, bool crashes);
+  symbols::EntryStep::Form form_at(std::uint64_t offset) const;
   /// The function, or part of one, that .eh_frame describes at this ELF address.
   std::optional<symbols::CodeRange> described_at(std::uint64_t address);
   /// Written in Go: goroutines may move to another thread, and their stacks may be moved.

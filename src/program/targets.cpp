@@ -341,7 +341,7 @@ class Search {
     std::vector<TargetPoint> ends;
     for (auto offset : probe.offsets) {
       end.offset = end.probed.offset = offset;
-      end.probed.form = symbols::EntryStep::stepped;
+      end.probed.form = returns_.code(end.file).form_at(offset);
       end.instruction = true;
       ends.push_back(end);
     }

@@ -26,13 +26,9 @@
 
 namespace coretap {
 
-#if defined(__x86_64__)
-
 namespace {
 
 using symbols::CodeBytes;
-
-constexpr std::uint8_t kNop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
 /// Executable code, with a probe at `offset`.
 class ProbedCode {
@@ -88,6 +84,14 @@ class ProbedCode {
   void* memory_ = nullptr;
   int error_ = 0;
 };
+
+}  // namespace
+
+#if defined(__x86_64__)
+
+namespace {
+
+constexpr std::uint8_t kNop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
 bool keeps_red_zone() {
   constexpr long kUprobeCall = 336;  // the system call that the kernel then places there
@@ -159,11 +163,18 @@ std::string place_refusal(CodeBytes instruction, bool function_begins) {
   return taken->second ? "" : "the kernel cannot probe this instruction";
 }
 
+#else
+
+std::string place_refusal(CodeBytes, bool) { return {}; }
+
+#endif
+
 namespace {
 
 /// The shortest of several calls with a probe at the first instruction; 0: it cannot be probed.
 double time_of_probe(CodeBytes code) {
   constexpr int kCalls = 12;  // the first ones make the page present
+  if (code.empty()) return 0;
   ProbedCode probed(code, 0);
   if (!probed.probed()) return 0;
   auto* call = probed.as<std::uint64_t (*)(std::uint64_t)>();
@@ -179,10 +190,24 @@ double time_of_probe(CodeBytes code) {
 }  // namespace
 
 double probe_ns(symbols::EntryStep::Form form) {
+#if defined(__x86_64__)
   static constexpr std::uint8_t kStepped[] = {0x48, 0x89, 0xf8, 0xc3},  // mov %rdi,%rax; ret
       kPush[] = {0x57, 0x58, 0xc3},                                     // push %rdi; pop %rax; ret
       kNop[] = {0x90, 0xc3}, kBranch[] = {0xeb, 0x00, 0xc3};            // jmp to the next
-  static constexpr std::span<const std::uint8_t> kCode[] = {kStepped, kPush, kNop, kBranch};
+  static constexpr CodeBytes kCode[] = {kStepped, kPush, kNop, kBranch, {}, {}};
+#else
+  // Each is followed by ret: mov x0, x1; stp x29, x30, [sp, #-16]! and
+  // ldp x29, x30, [sp], #16; nop; b to the next; adr x0, .; bti c.
+  static constexpr std::uint8_t kStepped[] = {0xe0, 0x03, 0x01, 0xaa, 0xc0, 0x03, 0x5f, 0xd6};
+  static constexpr std::uint8_t kPush[] = {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x7b,
+                                           0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6};
+  static constexpr std::uint8_t kNop[] = {0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6};
+  static constexpr std::uint8_t kBranch[] = {0x01, 0x00, 0x00, 0x14, 0xc0, 0x03, 0x5f, 0xd6};
+  static constexpr std::uint8_t kAddress[] = {0x00, 0x00, 0x00, 0x10, 0xc0, 0x03, 0x5f, 0xd6};
+  static constexpr std::uint8_t kTarget[] = {0x5f, 0x24, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6};
+  static constexpr CodeBytes kCode[] = {kStepped, kPush, kNop, kBranch, kAddress, kTarget};
+#endif
+  static_assert(std::size(kCode) == symbols::EntryStep::forms);
   static std::array<std::optional<double>, std::size(kCode)> known;
   auto& ns = known.at(form);
   if (!ns) ns = time_of_probe(kCode[form]);
@@ -198,15 +223,5 @@ bool emulates(symbols::EntryStep::Form form) {
 bool is_stepped(symbols::EntryStep::Form form) {
   return form == symbols::EntryStep::stepped || (probe_ns(form) > 0 && !emulates(form));
 }
-
-#else
-
-bool is_stepped(symbols::EntryStep::Form) { return false; }
-double probe_ns(symbols::EntryStep::Form) { return 0; }
-bool emulates(symbols::EntryStep::Form) { return false; }
-
-std::string place_refusal(std::span<const std::uint8_t>, bool) { return {}; }
-
-#endif
 
 }  // namespace coretap

@@ -5,6 +5,81 @@
 
 namespace coretap::symbols {
 
+namespace {
+
+constexpr std::uint32_t bit(unsigned reg) { return std::uint32_t{1} << reg; }
+
+constexpr unsigned kArm64Stack = 31;
+
+/// Loads to registers, and stores to the stack.
+void see_arm64_memory(EntryStep& step, std::uint32_t i, std::uint32_t loaded) {
+  const bool vector = i >> 26 & 1, on_stack = (i >> 5 & 31) == kArm64Stack;
+  auto moves = [&](bool is_load, std::uint32_t registers) {
+    step.harmless = is_load || on_stack;
+    step.may_fault = !on_stack;
+    step.changes = !is_load ? bit(kArm64Stack) : vector ? 0 : registers;
+  };
+  const unsigned operation = i >> 22 & 3;
+  const bool single = vector ? operation & 1 : operation != 0;
+  if ((i & 0x3b000000) == 0x18000000) {  // ldr of a literal
+    moves(true, i >> 30 == 3 ? 0 : loaded);
+    step.may_fault = false;
+  } else if ((i & 0x3b000000) == 0x39000000 || (i & 0x3b200c00) == 0x38000000) {
+    moves(single, i >> 30 == 3 && operation == 2 ? 0 : loaded);  // ldr, str, not prfm
+  } else if ((i & 0x3b200c00) == 0x38200800) {                   // an offset in a register
+    moves(single, loaded);
+    step.harmless &= single;
+    step.may_fault = true;
+  } else if ((i & 0x3b200c00) == 0x38000c00) {  // str with a new base
+    moves(single, loaded);
+    step.harmless &= !single;
+  } else if ((i & 0x3b800000) == 0x29000000) {  // ldp, stp
+    moves(i >> 22 & 1, loaded | (bit(i >> 10 & 31) & ~bit(31)));
+  } else if ((i & 0x3bc00000) == 0x29800000) {  // stp with a new base
+    moves(false, 0);
+  }
+}
+
+}  // namespace
+
+EntryStep entry_step_of_arm64(std::uint32_t i) {
+  EntryStep step{.bytes = 4};
+  const unsigned to = i & 31, kind = i >> 25 & 15;
+  constexpr unsigned kNone = 31, kLink = 30;  // as a target, 31 is nothing or the stack pointer
+  auto changes = [&](std::uint32_t registers) {
+    step.harmless = true;
+    step.changes = registers;
+  };
+  const std::uint32_t general = to == kNone ? 0 : bit(to);
+  if ((i & 0xffc07fff) == 0xa9807bfd) step.form = EntryStep::push;
+  if (kind == 8 || kind == 9) {  // with constants
+    const unsigned group = i >> 23 & 7, flags = i >> 29 & 3;
+    if (group < 2) step.form = EntryStep::address;
+    if (group == 3) return step;  // of tags
+    const bool stack = (group == 2 && !(flags & 1)) || (group == 4 && flags != 3);
+    changes(stack ? bit(to) : general);
+  } else if ((kind & 7) == 5) {  // with registers
+    const bool extends = (i & 0x3f200000) == 0x0b200000, compares = (i & 0x3fe00000) == 0x3a400000;
+    changes(extends ? bit(to) : compares ? 0 : general);
+  } else if ((kind & 7) == 7) {  // of vectors, some of which write a general register
+    changes(general);
+  } else if ((kind & 5) == 4) {
+    see_arm64_memory(step, i, general);
+  } else if ((i & 0xfffff01f) == 0xd503201f) {  // hints
+    const unsigned hint = i >> 5 & 127;
+    if (!hint) step.form = EntryStep::nop;
+    if ((hint & ~6U) == 32) step.form = EntryStep::target;
+    if (step.form != EntryStep::stepped) changes(0);
+    if (hint >= 24 && hint < 28) changes(bit(kLink));  // paciaz to pacibsp
+  } else if (i >> 16 == 0xd53b) {
+    changes(general);  // mrs
+  } else if ((i & 0x7c000000) == 0x14000000 || (i & 0xff000010) == 0x54000000 ||
+             (i & 0x7c000000) == 0x34000000 || (i & 0xff9ffc1f) == 0xd61f0000) {
+    step.form = EntryStep::branch;
+  }
+  return step;
+}
+
 #if defined(__x86_64__)
 
 namespace {
@@ -269,20 +344,22 @@ struct Operands {
   bool in_register;  ///< rm is a register
   /// Its memory is the file's or the thread's, or on the stack: a load cannot fault.
   bool safe;
+  bool on_stack;
 };
+constexpr unsigned kStack = 4;  // rsp
 Operands operands_of(const Decoded& d, CodeBytes code) {
   const unsigned modrm = code[d.operand], mode = modrm >> 6, rex = d.prefixes.rex;
-  Operands o{(modrm >> 3 & 7) | (rex & 4) << 1, (modrm & 7) | (rex & 1) << 3, mode == 3, mode == 3};
+  Operands o{(modrm >> 3 & 7) | (rex & 4) << 1, (modrm & 7) | (rex & 1) << 3, mode == 3, mode == 3,
+             false};
   if (mode == 3 || d.prefixes.by_gs) return o;
   if ((modrm & 7) == 5 && mode == 0) o.safe = !d.prefixes.thread;  // relative to rip
   if ((modrm & 7) != 4) return o;
   const unsigned sib = code[d.operand + 1], index = (sib >> 3 & 7) | (rex & 2) << 2;
   const bool absolute = mode == 0 && (sib & 7) == 5, stack = (sib & 7) == 4 && !(rex & 1);
   o.safe = index == 4 && (d.prefixes.thread ? absolute : stack);
+  o.on_stack = o.safe && stack && !d.prefixes.thread;
   return o;
 }
-
-constexpr std::uint32_t bit(unsigned reg) { return std::uint32_t{1} << reg; }
 
 /// Opcodes after 0f that write `reg`; with prefix f3 those of popcnt, tzcnt and lzcnt.
 bool writes_reg(std::uint8_t operation, bool repeat) {
@@ -319,8 +396,9 @@ void see_effects(EntryStep& step, const Decoded& d, CodeBytes code) {
     if (operation == 0xa8 || operation == 0xa9) return changes(0);  // test
     if (operation >= 0xb0 && operation < 0xb8) return changes(byte(low));
     if (operation >= 0xb8 && operation < 0xc0) return changes(bit(low));
-    if (operation == 0x98) return changes(bit(0));  // cltq
-    if (operation == 0x99) return changes(bit(2));  // cqto
+    if (operation == 0x68 || operation == 0x6a) return changes(bit(kStack));  // push
+    if (operation == 0x98) return changes(bit(0));                            // cltq
+    if (operation == 0x99) return changes(bit(2));                            // cqto
     if (operation == 0x90 && !low) return changes(0);
   }
   if (!has_operand) return;
@@ -341,7 +419,11 @@ void see_effects(EntryStep& step, const Decoded& d, CodeBytes code) {
   step.may_fault = !o.safe && operation != 0x8d;
   if ((arithmetic && operation >= 0x38) || operation == 0x84 || operation == 0x85 ||
       (constant && group == 7) || (unary && group < 2))
-    return changes(0);                                                       // cmp, test
+    return changes(0);  // cmp, test
+  const bool pushed = operation == 0xff && group == 6;
+  const bool stored =
+      (is_among(operation, "\x88\x89"sv) || (operation >> 1 == 0x63 && !group)) && o.on_stack;
+  if (pushed || stored) return changes(bit(kStack));
   if (unary && (group == 4 || group == 5)) return changes(bit(0) | bit(2));  // mul, imul
   if ((arithmetic && operation & 2) || is_among(operation, "\x63\x69\x6b\x8a\x8b\x8d"sv))
     return changes(operation & 1 ? bit(o.reg) : byte(o.reg));
@@ -376,7 +458,7 @@ EntryStep entry_step(CodeBytes code) {
 
 /// System V ABI AMD64, 3.2.3.
 std::uint32_t entry_registers(unsigned arguments, bool stack) {
-  constexpr unsigned kArguments[] = {7, 6, 2, 1, 8, 9}, kStack = 4, kFrame = 5;
+  constexpr unsigned kArguments[] = {7, 6, 2, 1, 8, 9}, kFrame = 5;
   std::uint32_t all = stack ? bit(kStack) | bit(kFrame) : 0;
   for (auto reg : std::span(kArguments).first(std::min<std::size_t>(arguments, 6))) all |= bit(reg);
   return all;
@@ -384,17 +466,32 @@ std::uint32_t entry_registers(unsigned arguments, bool stack) {
 
 #else
 
-std::uint32_t entry_registers(unsigned, bool) { return 0; }
+namespace {
+
+std::uint32_t word_of(CodeBytes code) {
+  return code[0] | code[1] << 8 | code[2] << 16 | std::uint32_t{code[3]} << 24;
+}
+
+}  // namespace
+
+/// Procedure Call Standard for the Arm 64-bit Architecture, 6.1.1; programs read six arguments.
+std::uint32_t entry_registers(unsigned arguments, bool stack) {
+  constexpr unsigned kRead = 6, kAll = 9, kFrame = 29, kLink = 30;
+  return (bit(arguments < kRead ? arguments : kAll) - 1) |
+         (stack ? bit(kFrame) | bit(kLink) | bit(kArm64Stack) : 0);
+}
 
 std::optional<std::int64_t> jump_by_word(CodeBytes) { return {}; }
 
-EntryStep entry_step(CodeBytes code) { return {.bytes = instruction_bytes(code)}; }
+EntryStep entry_step(CodeBytes code) {
+  return code.size() < 4 ? EntryStep{} : entry_step_of_arm64(word_of(code));
+}
 
 std::size_t instruction_bytes(CodeBytes code) { return code.size() < 4 ? 0 : 4; }
 
 Flow flow_of(CodeBytes code) {
   if (code.size() < 4) return {};
-  const std::uint32_t i = code[0] | code[1] << 8 | code[2] << 16 | std::uint32_t{code[3]} << 24;
+  const auto i = word_of(code);
   Flow f{.kind = Flow::next, .bytes = 4};
   auto leads = [&](Flow::Kind kind, unsigned low, unsigned bits) {
     f.kind = kind;
@@ -403,9 +500,10 @@ Flow flow_of(CodeBytes code) {
   };
   if (i >> 26 == 0x05) return leads(Flow::jump, 0, 26);  // b
   if (i >> 24 == 0x54 || (i & 0x7e000000) == 0x34000000) return leads(Flow::branch, 5, 19);
-  if ((i & 0x7e000000) == 0x36000000) return leads(Flow::branch, 5, 14);       // tbz
-  if (i >> 26 == 0x25 || (i & 0xfefff000) == 0xd63f0000) f.kind = Flow::call;  // bl, blr
-  if ((i & 0xfffff000) == 0xd65f0000) f.kind = Flow::returns;                  // also retaa
+  if ((i & 0x7e000000) == 0x36000000) return leads(Flow::branch, 5, 14);  // tbz
+  if (i >> 26 == 0x25) return leads(Flow::call, 0, 26);                   // bl
+  if ((i & 0xfefff000) == 0xd63f0000) f.kind = Flow::call;                // blr
+  if ((i & 0xfffff000) == 0xd65f0000) f.kind = Flow::returns;             // also retaa
   if ((i & 0xfefff000) == 0xd61f0000) f.kind = Flow::indirect, f.address_in = i >> 5 & 31;  // br
   if (i >> 24 == 0xd4) f.kind = (i & 0x00e0001f) == 1 ? Flow::next : Flow::ends;  // svc, or brk
   if (i >> 16 == 0) f.kind = Flow::ends;                                          // udf

@@ -46,16 +46,30 @@ std::optional<std::int64_t> jump_by_word(CodeBytes stub);
 /// An instruction at a function's entry: may a probe be behind it instead?
 struct EntryStep {
   std::size_t bytes = 0;  ///< 0: unknown or truncated
-  /// It goes on to the next one, writes no memory, and changes only flags, floating-point registers
-  /// and the registers in `changes`.
+  /// It goes on to the next one, and changes only flags, floating-point registers and the registers
+  /// in `changes`; a store to the stack is taken for a change of the stack pointer.
   bool harmless = false;
   bool may_fault = false;     ///< it reads memory by an address that the program has computed
   std::uint32_t changes = 0;  ///< general registers, a bit for each by its number
-  /// Forms that a kernel may emulate at a probe (branch_setup_xol_ops() and push_setup_xol_ops() in
-  /// arch/x86/kernel/uprobes.c); every other one is executed in single-step mode.
-  enum Form : std::uint8_t { stepped, push, nop, branch } form = stepped;
+  /// Forms that a kernel may emulate at a probe; every other one is executed in single-step mode.
+  /// On x86-64 see branch_setup_xol_ops() and push_setup_xol_ops() in arch/x86/kernel/uprobes.c.
+  /// On arm64 see arm_probe_decode_insn() in arch/arm64/kernel/probes/decode-insn.c: branches and
+  /// addresses since 9842ceae9fa8 (4.10), nop since ac4ad5c09b34 (6.13). Patches for `bti` and for
+  /// `stp x29, x30, [sp, #...]!` were proposed in 2025 and 2024. Loads of literals are refused
+  /// since acc450aa0709 (6.12), and read the kernel's memory before that: they have no form.
+  enum Form : std::uint8_t {
+    stepped,
+    push,  ///< arm64: of x29 and x30
+    nop,
+    branch,
+    address,  ///< arm64: adr, adrp
+    target,   ///< arm64: bti
+    forms
+  } form = stepped;
 };
 EntryStep entry_step(CodeBytes code);
+/// The same for an instruction of arm64, on any machine.
+EntryStep entry_step_of_arm64(std::uint32_t instruction);
 /// The registers of a function's first integer arguments, and, `stack`, of its stack and frame: as
 /// in EntryStep::changes.
 std::uint32_t entry_registers(unsigned arguments, bool stack);

@@ -39,7 +39,13 @@ FUNCTION(looped, "1: test %rdi, %rdi\nje 2f\ndec %rdi\njmp 1b\n2: mov %rsi, %rax
 FUNCTION(pushed, "mov (%rsp), %rax\nxor %r10d, %r10d\nmov %rsi, %rax\npush %rbx\nmov %rdi, %rbx\n"
 		 "xor %edi, %edi\nxor %esi, %esi\npop %rbx");
 FUNCTION(cleared, "mov %rsi, %rax\nxor %esi, %esi\npush %rbx\nxor %edi, %edi\npop %rbx");
-FUNCTION(lowered, "mov %rsi, %rax\nsub $8, %rsp\npush %rbx\npop %rbx\nadd $8, %rsp");
+FUNCTION(lowered,
+	 "mov %rsi, -8(%rsp)\nsub $8, %rsp\nmov (%rsp), %rax\npush %rbx\npop %rbx\nadd $8, %rsp");
+/* Others enter them behind the first instruction: by a jump, and by a symbol. */
+FUNCTION(led, ".Lled: mov %rsi, %rax\npush %rbx\npop %rbx");
+FUNCTION(leads, "jmp .Lled");
+FUNCTION(shared, ".globl within\nwithin: mov %rsi, %rax\npush %rbx\npop %rbx");
+uint64_t within(uint64_t first, uint64_t second);
 
 #define PASSED(name) kept_##name(i, 0, 0, 0, i)
 
@@ -53,6 +59,7 @@ static int workload(void)
 			   PASSED(jcc) + PASSED(test) + PASSED(load) + PASSED(store) +
 			   PASSED(xchg) + PASSED(usdt) + (looped(3, i) != i) +
 			   (pushed(i, 2 * i) != 2 * i) + (cleared(i, 2 * i) != 2 * i) +
-			   (lowered(i, 2 * i) != 2 * i);
+			   (lowered(i, 2 * i) != 2 * i) + (led(0, i) != i) + (leads(0, i) != i) +
+			   (shared(0, i) != i) + (within(0, i) != i);
 	return wl_result("hits %lu changed %lu", hits, changed);
 }

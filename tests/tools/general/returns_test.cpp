@@ -93,7 +93,8 @@ TOOL_TEST(Returns, EntriesAreProbedWhereTheyCostLeast) {
   const auto looped = in("looped"), pushed = in("pushed"), cleared = in("cleared"),
              lowered = in("lowered"), second = "p:" + cleared + " (arg2 == arg1 * 2)";
   auto all = observe_all(
-      {{"funccount", "--json", "-p", "{pid}", looped, pushed, cleared, lowered},
+      {{"funccount", "--json", "-p", "{pid}", looped, pushed, cleared, lowered, in("led"),
+        in("shared")},
        {"trace", "--json", "-p", "{pid}", "p:" + pushed + " (arg2 == arg1 * 2)", second},
        {"trace", "--json", "-p", "{pid}", "p:" + cleared + " (arg1 >= 0)", "r:" + lowered},
        {"funclatency", "--json", "-F", "-p", "{pid}", pushed, cleared, lowered},
@@ -101,6 +102,7 @@ TOOL_TEST(Returns, EntriesAreProbedWhereTheyCostLeast) {
        {"stackcount", "--json", "-p", "{pid}", lowered, cleared}},
       "redzone --hits 500");
   EXPECT_EQ(all.truth["changed"].u64(), 0u);
+  EXPECT_EQ(all.report(0).body.size(), 6u);
   for (auto& row : all.report(0).body) EXPECT_EQ(row["count"].u64(), 500u);
   for (int i : {1, 2}) EXPECT_EQ(all.report(i).body.size(), 1000u);
   EXPECT_EQ(sum(all.report(3).body, "count"), 1500u);
@@ -113,7 +115,8 @@ TOOL_TEST(Returns, EntriesAreProbedWhereTheyCostLeast) {
     return contains(said_by(words), "single-step");
   };
   for (auto& place : {pushed, cleared, lowered}) EXPECT_FALSE(steps({"funccount", place})) << place;
-  EXPECT_TRUE(steps({"funccount", looped}));
+  for (auto& place : {looped, in("led"), in("shared")})
+    EXPECT_TRUE(steps({"funccount", place})) << place;
   EXPECT_FALSE(steps({"stackcount", cleared}));
   EXPECT_TRUE(steps({"stackcount", lowered}));
   EXPECT_TRUE(steps({"trace", second}));

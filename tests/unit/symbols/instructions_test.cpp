@@ -119,6 +119,9 @@ TEST(Instructions, AtAnEntry) {
                                {"f2 48 0f 2d f0", 1 << 6},
                                {"f3 48 0f b8 cf", 1 << 1},
                                {"48 ff c6", 1 << 6},
+                               {"48 89 44 24 f8", 1 << 4},
+                               {"c7 04 24 00 00 00 00", 1 << 4},
+                               {"6a 00", 1 << 4},
                                {"05 01 00 00 00", 1}})
     EXPECT_TRUE(step(hex).harmless && step(hex).changes == static_cast<unsigned>(changed)) << hex;
   for (auto& [hex, form] : {std::pair("55", Step::push),
@@ -134,6 +137,68 @@ TEST(Instructions, AtAnEntry) {
                             {"74 05", Step::branch}})
     EXPECT_EQ(step(hex).form, form) << hex;
 #endif
+}
+
+TEST(Instructions, AtAnEntryOfArm64) {
+  using Step = EntryStep;
+  constexpr unsigned kStack = 1U << 31;
+  constexpr struct {
+    std::uint32_t instruction, changes;
+    Step::Form form = Step::stepped;
+    bool may_fault = false;
+  } kHarmless[] = {
+      {0xaa0103e0, 1 << 0},                        // mov x0, x1
+      {0x91001020, 1 << 0},                        // add x0, x1, #4
+      {0xd10083ff, kStack},                        // sub sp, sp, #32
+      {0x910043fd, 1 << 29},                       // add x29, sp, #16
+      {0xf1000c3f, 0},                             // cmp x1, #3
+      {0x92401c69, 1 << 9},                        // and x9, x3, #0xff
+      {0x927c0c7f, kStack},                        // and sp, x3, #0xf0
+      {0x528000a2, 1 << 2},                        // mov w2, #5
+      {0xd3431841, 1 << 1},                        // ubfx x1, x2, #3, #4
+      {0x8b2163ff, kStack},                        // add sp, sp, x1
+      {0xeb01001f, 0},                             // cmp x0, x1
+      {0xfa411004, 0},                             // ccmp x0, x1, #4, ne
+      {0x9a8600a4, 1 << 4},                        // csel x4, x5, x6, eq
+      {0x9b077cc5, 1 << 5},                        // mul x5, x6, x7
+      {0x9e660003, 1 << 3},                        // fmov x3, d0
+      {0x58000041, 1 << 1},                        // ldr x1, .+8
+      {0xd8000040, 0},                             // prfm pldl1keep, .+8
+      {0xf9400be2, 1 << 2},                        // ldr x2, [sp, #16]
+      {0xfd400be2, 0},                             // ldr d2, [sp, #16]
+      {0xa94213e3, 3 << 3},                        // ldp x3, x4, [sp, #32]
+      {0xf9400400, 1 << 0, Step::stepped, true},   // ldr x0, [x0, #8]
+      {0xf85f8003, 1 << 3, Step::stepped, true},   // ldur x3, [x0, #-8]
+      {0xf861680a, 1 << 10, Step::stepped, true},  // ldr x10, [x0, x1]
+      {0xf90007e0, kStack},                        // str x0, [sp, #8]
+      {0xa9bd7bfd, kStack, Step::push},            // stp x29, x30, [sp, #-48]!
+      {0xa90153f3, kStack},                        // stp x19, x20, [sp, #16]
+      {0xf81e0ff3, kStack},                        // str x19, [sp, #-32]!
+      {0xd503233f, 1 << 30},                       // paciasp
+      {0xd53bd048, 1 << 8},                        // mrs x8, tpidr_el0
+      {0xd503245f, 0, Step::target},               // bti c
+      {0xd503201f, 0, Step::nop},                  // nop
+      {0x90000000, 1 << 0, Step::address},         // adrp x0, .
+      {0x10000003, 1 << 3, Step::address},         // adr x3, .
+  };
+  for (auto& [instruction, changes, form, may_fault] : kHarmless) {
+    const auto step = entry_step_of_arm64(instruction);
+    EXPECT_TRUE(step.harmless && step.changes == changes && step.form == form &&
+                step.may_fault == may_fault)
+        << std::hex << instruction;
+  }
+  // str x0, [x1]; stp x0, x1, [x2]; str d0, [x0]; str x1, [sp, x2]; ldr x0, [sp], #16; ldp x29,
+  // x30, [sp], #16; ldxr; ldadd; svc; brk; wfi; msr nzcv, x0; dmb; autiasp; retaa
+  for (auto i : {0xf9000020, 0xa9000440, 0xfd000000, 0xf8226be1, 0xf84107e0, 0xa8c17bfd, 0xc85f7c20,
+                 0xf8200041, 0xd4000001, 0xd4200020, 0xd503207f, 0xd51b4200, 0xd5033bbf, 0xd50323bf,
+                 0xd65f0bff})
+    EXPECT_TRUE(!entry_step_of_arm64(i).harmless && entry_step_of_arm64(i).form == Step::stepped)
+        << std::hex << i;
+  // b, bl, b.eq, cbz, tbnz, br, blr, ret
+  for (auto i : {0x14000002U, 0x94000002U, 0x54000040U, 0xb4000040U, 0x37180041U, 0xd61f0200U,
+                 0xd63f0020U, 0xd65f03c0U})
+    EXPECT_TRUE(!entry_step_of_arm64(i).harmless && entry_step_of_arm64(i).form == Step::branch)
+        << std::hex << i;
 }
 
 TEST(Instructions, OfWhichAPlaceIsPart) {
