@@ -255,6 +255,25 @@ Result<void> go_without(Plan& plan, const HookPlan& h) {
   return error;
 }
 
+/// Said to who asks how probes are placed; empty: the kernel has answered, or there are none.
+std::string untested_words(const Plan& plan) {
+  using symbols::EntryStep;
+  bool any = std::ranges::any_of(plan.targets.points, [](auto& p) {
+    return p.file && !p.within && p.probed.form == EntryStep::stepped;
+  });
+  for (auto& h : plan.hooks)
+    if (auto* used = h.used())
+      for (auto& [program, places] : used->places)
+        any |= std::ranges::any_of(places.points,
+                                   [](auto& p) { return p.probed.form == EntryStep::stepped; });
+  auto why = any ? probes_refused() : "";
+  return why.empty() ? why
+                     : fmt::format(
+                           "entries are probed at their first instructions, as a test of "
+                           "which ones the kernel emulates was refused ({})",
+                           why);
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, bpf_object* object,
@@ -290,6 +309,8 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
     }
     plan.hooks.push_back(std::move(h));
   }
+  if (config.given("explain") || config.given("verbose"))
+    if (auto words = untested_words(plan); !words.empty()) plan.limits.push_back(std::move(words));
   return plan;
 }
 

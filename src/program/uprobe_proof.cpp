@@ -22,6 +22,7 @@
 
 #include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
+#include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
@@ -171,11 +172,14 @@ std::string place_refusal(CodeBytes, bool) { return {}; }
 
 namespace {
 
+int refused_with = 0;  // errno
+
 /// The shortest of several calls with a probe at the first instruction; 0: it cannot be probed.
 double time_of_probe(CodeBytes code) {
   constexpr int kCalls = 12;  // the first ones make the page present
   if (code.empty()) return 0;
   ProbedCode probed(code, 0);
+  refused_with = probed.error();
   if (!probed.probed()) return 0;
   auto* call = probed.as<std::uint64_t (*)(std::uint64_t)>();
   std::uint64_t least = UINT64_MAX;
@@ -212,6 +216,11 @@ double probe_ns(symbols::EntryStep::Form form) {
   auto& ns = known.at(form);
   if (!ns) ns = time_of_probe(kCode[form]);
   return *ns;
+}
+
+std::string probes_refused() {
+  if (probe_ns(symbols::EntryStep::stepped) > 0) return {};
+  return std::system_category().message(refused_with) + perf_capability_missing(refused_with, true);
 }
 
 bool emulates(symbols::EntryStep::Form form) {

@@ -26,6 +26,8 @@ std::string place_refusal(std::span<const std::uint8_t> instruction, bool functi
 /// In a virtual machine a single step takes 20 to 30 us, an emulated instruction 1 us; without one
 /// 0.9 and 0.3 us.
 bool emulates(symbols::EntryStep::Form form);
+/// Why that is not known: the kernel refuses the probes; empty: it is known.
+std::string probes_refused();
 /// True if a probe on an instruction of this form is known to take a single step.
 bool is_stepped(symbols::EntryStep::Form form);
 /// Nanoseconds of a probe without a program on an instruction of this form, by the same test; 0:
