@@ -255,7 +255,7 @@ Result<void> go_without(Plan& plan, const HookPlan& h) {
   return error;
 }
 
-/// Said to who asks how probes are placed; empty: the kernel has answered, or there are none.
+/// Why entries are where they are; empty: the kernel has answered the test, or there are none.
 std::string untested_words(const Plan& plan) {
   using symbols::EntryStep;
   bool any = std::ranges::any_of(plan.targets.points, [](auto& p) {
