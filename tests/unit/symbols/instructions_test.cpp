@@ -101,7 +101,7 @@ TEST(Instructions, AtAnEntry) {
        {"48 89 07", "0f 05", "c3", "c7 f8 00 00 00 00", "f0 48 01 07", "00 07", "49 90", "0f 11 07",
         "66 0f d6 07", "0f e7 07", "f3 aa", "48 ff 07", "f7 f9", "0f b0 0f"})
     EXPECT_FALSE(step(hex).harmless) << hex;
-  // What they change, a bit for each register.
+  // The registers that each changes, as bits.
   for (auto* line : {"48 83 ec 08 = 10",    "89 c2 = 4",
                      "00 c0 = 1",           "48 89 e5 = 20",
                      "31 ff = 80",          "48 83 c7 01 = 80",
