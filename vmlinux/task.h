@@ -128,6 +128,7 @@ struct rq {
 	struct task_struct *curr;
 	u64 clock;
 	u64 clock_task;
+	u64 prev_steal_time_rq;
 	int online;
 };
 
@@ -182,6 +183,8 @@ struct task_struct {
 	struct mm_struct *mm;
 	int exit_code;
 	unsigned in_execve : 1;
+	unsigned in_iowait : 1;
+	unsigned in_memstall : 1;
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *real_parent;

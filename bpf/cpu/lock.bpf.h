@@ -3,6 +3,7 @@
 #ifndef CORETAP_LOCK_BPF_H
 #define CORETAP_LOCK_BPF_H
 
+#include "cpu/lock_flags.h"
 #include "lib/stack/shared_scratch.bpf.h"
 
 /* Address ranges of locking code, from the loader (LockCode in coretap/symbols.hpp). */
@@ -10,16 +11,6 @@ const volatile struct code_range sched_code = {}, spin_code = {}, mmap_code = {}
 OPT_OR(__u32, caller_frames, 1); /* kept of each stack */
 
 #define LOCK_DEPTH 24 /* maximum number of frames of locking and tracing code */
-
-/* linux/lock.h, LCB_F_ */
-enum lock_flags {
-	LOCK_SPINS = 1,
-	LOCK_READ = 2,
-	LOCK_WRITE = 4,
-	LOCK_RT = 8,
-	LOCK_PERCPU = 16,
-	LOCK_MUTEX = 32,
-};
 
 /* A spinlock has no flags; a mutex may spin before it sleeps. */
 inline_ bool lock_spins(u32 flags)

@@ -9,42 +9,10 @@
 #define CORETAP_RUN_DELAY_BPF_H
 
 #include "lib/sched/allowed_idle.bpf.h"
+#include "lib/sched/throttle.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/since.bpf.h"
 #include "lib/core/program.bpf.h"
-
-/* Before 6.6 (677ea015f231) only by the clock of load averages, which is slower on a slow CPU. */
-struct cfs_rq___pelt {
-	u64 throttled_clock_pelt;
-	u64 throttled_clock_pelt_time;
-	int throttle_count;
-} __attribute__((preserve_access_index));
-
-struct rq___pelt {
-	u64 clock_pelt;
-	u64 lost_idle_time;
-} __attribute__((preserve_access_index));
-
-/*
- * Time that the tasks of this queue could not run, as their cgroup, or one above it, had used its
- * quota of CPU time (cpu.max). Only differences are meaningful. 0 on kernels without quotas.
- */
-inline_ u64 throttled_so_far(struct cfs_rq *q)
-{
-	struct cfs_rq___pelt *old = (void *)q;
-	struct rq___pelt *rq;
-
-	if (bpf_core_field_exists(q->throttled_clock_self_time))
-		return q->throttled_clock_self_time +
-		       (q->throttled_clock_self ? since(q->throttled_clock_self, q->rq->clock) : 0);
-	if (!bpf_core_field_exists(old->throttled_clock_pelt_time))
-		return 0;
-	rq = (void *)q->rq;
-	return old->throttled_clock_pelt_time +
-	       (old->throttle_count ?
-			since(old->throttled_clock_pelt, rq->clock_pelt - rq->lost_idle_time) :
-			0);
-}
 
 /* The state kept for a task. */
 struct wait {

@@ -51,7 +51,11 @@ inline_ bool is_queued(struct task_struct *t)
 }
 
 #define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_STOPPED 0x4
+#define TASK_TRACED 0x8
+#define TASK_DEAD 0x80
 #define TASK_NOLOAD 0x400
+#define TASK_NEW 0x800
 #define TASK_FROZEN 0x8000 /* since 6.1 (f5d39b020809); not a state before */
 #define PF_FROZEN 0x10000  /* before 6.1; later a flag of kernel threads */
 

@@ -12,8 +12,6 @@
 #include "lib/sched/offcpu.bpf.h"
 #include "lib/sched/runqueue.bpf.h"
 
-#define TASK_DEAD 0x80
-
 /* For this iterator only: other programs on this CPU may interrupt it. */
 struct stack waiting_stack;
 

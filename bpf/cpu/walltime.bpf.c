@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * walltime: every nanosecond of each thread is in one state.
+ *
+ * A thread has one account, and each of its transitions adds the time since the last one to one
+ * state. Transitions of a thread happen under the lock of its run queue, so there is one writer.
+ */
+#include "lib/core/emit.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/sched/allowed_idle.bpf.h"
+#include "lib/sched/each_irq_time.bpf.h"
+#include "lib/sched/runqueue.bpf.h"
+#include "lib/sched/throttle.bpf.h"
+#include "lib/stack/cpu_walk.bpf.h"
+#include "lib/stack/stack.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
+#include "cpu/lock_flags.h"
+#include "cpu/walltime.h"
+
+OPT(bool, by_thread);      /* rows belong to threads, not to processes */
+OPT(bool, filters_by_ids); /* and by nothing else: a thread that is unwanted stays so */
+OPT(__u64, min_wait_ns);   /* shorter waits have no stack */
+
+/* Set by the loader at the end: what happens later is in no account. */
+volatile u64 account_until = 0;
+
+enum account_at {
+	AT_NEW, /* nothing is known of the thread */
+	AT_UNWANTED,
+	AT_BEGIN, /* has an account; its state since then is known at its first transition */
+	AT_CPU,
+	AT_QUEUE,
+	AT_WAIT,
+	AT_END,
+};
+
+struct account {
+	u64 changes; /* odd while the account changes */
+	u32 at;      /* enum account_at */
+	u32 left;    /* flags of the wait, known when the thread leaves the CPU */
+	u64 waited; /* the wait that has ended, until the thread is back; its reason is read then */
+	u64 irq, stolen; /* irq_time and stolen time of the CPU when it got it */
+	u64 queue;       /* address of its cfs_rq when it was queued; 0: not known */
+	u64 throttled, idle;
+	u32 allowed;
+	u32 lock; /* waits for a lock of the kernel, unless it is on the CPU */
+	bool ksoftirqd;
+	bool has_waited;
+	struct walltime_account sum;
+};
+
+TASK_SLOT(struct account);
+
+MAP(HASH, wait_rows, 1, struct walltime_row, struct wall_sum);
+
+static const struct wall_sum no_time;
+
+/* A reader that sees the same even number before and after has read a whole account. */
+inline_ void change(struct account *a)
+{
+	a->changes++;
+	barrier();
+}
+
+inline_ void changed(struct account *a)
+{
+	barrier();
+	a->changes++;
+}
+
+/* The time since the last transition. */
+inline_ u64 pass(struct account *a, u64 now)
+{
+	u64 ns = since(a->sum.until_ns, now);
+
+	a->sum.until_ns += ns;
+	return ns;
+}
+
+inline_ void add_sum(struct wall_sum *s, u64 ns)
+{
+	s->ns += ns;
+	s->count++;
+	if (ns > s->longest_ns)
+		s->longest_ns = ns;
+}
+
+inline_ void add_state(struct walltime_account *sum, enum wall_state state, u64 ns)
+{
+	if (ns)
+		add_sum(&sum->states[state], ns);
+}
+
+inline_ u64 unique(u64 start_time, u32 id)
+{
+	return start_time * 0x9e3779b97f4a7c15ULL ^ id;
+}
+
+inline_ u64 begin_of(struct task_struct *t, u64 now)
+{
+	u64 begin = t->start_time > tracing_since ? t->start_time : tracing_since;
+
+	return begin < now ? begin : now;
+}
+
+inline_ void name_account(struct walltime_account *sum, struct task_struct *t)
+{
+	identify_task(&sum->who, t);
+	if (!by_thread)
+		task_comm(t->group_leader, sum->who.comm);
+}
+
+inline_ void number_account(struct walltime_account *sum, struct task_struct *t)
+{
+	struct task_struct *leader = t->group_leader;
+
+	sum->thread = unique(t->start_time, t->pid);
+	sum->process = unique(leader->start_time, t->tgid);
+	name_account(sum, t);
+}
+
+/* For a thread without an account: does it get one? */
+static __noinline int begin_account(struct account *a, struct task_struct *t, u64 now)
+{
+	char *comm = t->comm;
+
+	if (a->at == AT_UNWANTED && filters_by_ids)
+		return 0;
+	if (filter.on && !filter_matches(t)) {
+		if (a->at == AT_NEW)
+			count(LEDGER_FILTERED);
+		a->at = AT_UNWANTED;
+		return 0;
+	}
+	change(a);
+	a->sum.begin_ns = a->at == AT_NEW ? begin_of(t, now) : now;
+	a->sum.until_ns = a->sum.begin_ns;
+	a->ksoftirqd = t->flags & PF_KTHREAD && comm[0] == 'k' && comm[1] == 's' && comm[4] == 't';
+	number_account(&a->sum, t);
+	a->allowed = CPUS_UNKNOWN;
+	a->at = AT_BEGIN;
+	changed(a);
+	return 1;
+}
+
+/* The account of a thread that has one, or gets one now. */
+inline_ struct account *account_of(struct task_struct *t, u64 now)
+{
+	struct account *a = task_slot_make(t);
+
+	if (a && a->at <= AT_UNWANTED && !begin_account(a, t, now))
+		return NULL;
+	return a && a->at != AT_END ? a : NULL;
+}
+
+inline_ u64 owner_of(struct walltime_account *sum)
+{
+	return by_thread ? sum->thread : sum->process;
+}
+
+/* `stack`: of the frames in the scratch; 0: none. */
+static __noinline int add_row(struct account *a, u64 witness, u64 stack, struct wall_sum *more)
+{
+	struct walltime_row key = { .owner = owner_of(&a->sum),
+				    .witness = witness,
+				    .stack = stack };
+	struct wall_sum *row = bpf_map_lookup_elem(&wait_rows, &key);
+	struct stack *frames;
+
+	if (stack && (!row || stack_missed)) {
+		frames = cpu_slot(&stack_scratch);
+		if (frames)
+			stack_store(frames, stack);
+	}
+	if (!row) {
+		bpf_map_update_elem(&wait_rows, &key, &no_time, BPF_NOEXIST);
+		row = bpf_map_lookup_elem(&wait_rows, &key);
+	}
+	if (!row)
+		return 0;
+	__sync_fetch_and_add(&row->ns, more->ns);
+	__sync_fetch_and_add(&row->count, more->count);
+	if (more->longest_ns > row->longest_ns) /* threads of a process may overwrite each other */
+		row->longest_ns = more->longest_ns;
+	return 1;
+}
+
+/* The account holds a few kinds of waits itself, which costs less than a row. */
+static __noinline int add_wait(struct account *a, u64 witness, u64 ns)
+{
+	struct wall_wait *w = &a->sum.waits[(witness ^ witness >> 12) & (WALL_WAITS - 1)];
+
+	if (w->witness != witness) {
+		if (w->witness && !add_row(a, w->witness, 0, &w->sum)) {
+			count_n(LEDGER_STACK_FAILED, w->sum.count);
+			add_state(&a->sum, WALL_UNKNOWN, w->sum.ns);
+		}
+		w->witness = witness;
+		w->sum = no_time;
+	}
+	add_sum(&w->sum, ns);
+	return 0;
+}
+
+inline_ u32 call_of(struct task_struct *t)
+{
+	struct pt_regs *regs;
+	s32 number;
+
+	if (t->flags & PF_KTHREAD)
+		return CALLS;
+	if (has_task_regs()) {
+		regs = (void *)bpf_task_pt_regs(t);
+		number = call_number(regs);
+		return number < 0 ? CALLS : call_index(number, running_compat(t, regs));
+	}
+	regs = t->stack + THREAD_BYTES - bpf_core_type_size(struct pt_regs);
+#ifdef __TARGET_ARCH_x86
+	number = BPF_CORE_READ(regs, orig_ax);
+#else
+	number = BPF_CORE_READ(regs, syscallno);
+#endif
+	return number < 0 ? CALLS : call_index(number, false);
+}
+
+/* What a thread has while it waits, until it runs again. */
+inline_ u32 flags_of_wait(struct task_struct *t)
+{
+	u32 flags = WALL_WAIT;
+
+	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
+		flags |= WALL_IOWAIT;
+	if (bpf_core_field_exists(t->in_memstall) && BPF_CORE_READ_BITFIELD(t, in_memstall))
+		flags |= WALL_MEMSTALL;
+	if (t->flags & PF_KTHREAD)
+		flags |= WALL_KTHREAD;
+	return flags;
+}
+
+/* What its state says of a wait. */
+inline_ u32 flags_of_state(struct task_struct *t, u32 state)
+{
+	u32 flags = 0;
+
+	if (state & TASK_STOPPED)
+		flags |= WALL_STOPPED;
+	if (state & TASK_TRACED)
+		flags |= WALL_TRACED;
+	if (state & TASK_FROZEN || (t->flags & (PF_FROZEN | PF_KTHREAD)) == PF_FROZEN)
+		flags |= WALL_FROZEN;
+	if (state & TASK_NOLOAD)
+		flags |= WALL_IDLE_THREAD;
+	return flags;
+}
+
+/* The reason of the wait that has ended, from what the thread still has of it. */
+static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
+{
+	u64 witness = a->left | flags_of_wait(t), ns = a->waited, stack;
+	struct wall_sum one = { .ns = ns, .count = 1, .longest_ns = ns };
+	struct stack *frames;
+
+	a->waited = 0;
+	a->has_waited = false;
+	if (a->left & WALL_UNSEEN)
+		return add_wait(a, witness | CALLS, ns);
+	witness |= call_of(t);
+	if (ns < min_wait_ns)
+		return add_wait(a, witness, ns);
+	stack = stack_of_blocked(t, &frames);
+	if (!stack || !add_row(a, witness, stack, &one)) {
+		count(LEDGER_STACK_FAILED);
+		add_wait(a, witness, ns);
+	}
+	return 0;
+}
+
+/* Taken by the hypervisor, where the kernel keeps it: only differences are meaningful. */
+inline_ u64 stolen_so_far(struct task_struct *t)
+{
+	struct rq *rq = t->se.cfs_rq->rq;
+
+	return bpf_core_field_exists(rq->prev_steal_time_rq) ? rq->prev_steal_time_rq : 0;
+}
+
+inline_ u64 least(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+inline_ void cpu_ends(struct account *a, struct task_struct *t, u64 now, struct irq_time *cpu)
+{
+	u64 ns = pass(a, now), irq = 0, stolen = 0;
+
+	if (cpu && !a->ksoftirqd)
+		irq = least(since(a->irq, cpu->ns), ns);
+	if (a->stolen)
+		stolen = least(since(a->stolen, stolen_so_far(t)), ns - irq);
+	add_state(&a->sum, WALL_IRQ, irq);
+	add_state(&a->sum, WALL_STOLEN, stolen);
+	add_sum(&a->sum.states[WALL_CPU], ns - irq - stolen);
+}
+
+inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
+{
+	struct cfs_rq *q = t->se.cfs_rq;
+
+	a->at = AT_QUEUE;
+	if (throttled_exactly()) {
+		a->queue = (u64)q;
+		a->throttled = throttled_so_far(q);
+	}
+	if (!affinity)
+		return;
+	a->allowed = allowed_cpus(t);
+	if (a->allowed != CPUS_UNKNOWN)
+		a->idle = idle_so_far(a->allowed, now);
+}
+
+/* A throttled task does not move to another CPU's queue, and an idle CPU is of no use to it. */
+inline_ void split_queue(struct walltime_account *sum, struct account *a, struct task_struct *t,
+			 u64 ns, u64 now)
+{
+	struct cfs_rq *q = t->se.cfs_rq;
+	u64 limit = 0, idle = 0;
+
+	if (a->queue && a->queue == (u64)q)
+		limit = least(since(a->throttled, throttled_so_far(q)), ns);
+	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_cpus(t) == a->allowed)
+		idle = since(limit, least(since(a->idle, idle_so_far(a->allowed, now)), ns));
+	add_state(sum, WALL_LIMIT, limit);
+	add_state(sum, WALL_IDLE, idle);
+	add_state(sum, WALL_BUSY, ns - limit - idle);
+}
+
+/* The kernel's own time since an event: for those that were not seen (run_delay.bpf.h). */
+inline_ u64 clock_of(struct task_struct *t)
+{
+	return t->se.cfs_rq->rq->clock;
+}
+
+inline_ u64 arrived_before(struct task_struct *t)
+{
+	return bpf_core_field_exists(t->sched_info.last_arrival) ?
+		       since(t->sched_info.last_arrival, clock_of(t)) :
+		       ~0ULL;
+}
+
+inline_ u64 queued_before(struct task_struct *t)
+{
+	u64 queued =
+		bpf_core_field_exists(t->sched_info.last_queued) ? t->sched_info.last_queued : 0;
+
+	return queued ? since(queued, clock_of(t)) : 0;
+}
+
+#define SAME_TIME 10000 /* ns: how far two clocks of one event may differ */
+
+/* It leaves a CPU that it was not seen to get. */
+inline_ void arrived_unseen(struct account *a, struct task_struct *t, u64 now, struct irq_time *cpu)
+{
+	u64 ns = arrived_before(t), before;
+
+	before = pass(a, ns < now ? now - ns : 0);
+	if (a->at != AT_BEGIN || before > SAME_TIME)
+		count(LEDGER_UNMATCHED);
+	if (a->at == AT_QUEUE)
+		split_queue(&a->sum, a, t, before, now - ns);
+	else if (a->at == AT_WAIT)
+		a->waited = before;
+	else
+		add_state(&a->sum, WALL_UNKNOWN, before);
+	if (a->at == AT_WAIT || a->has_waited) {
+		a->left |= WALL_UNSEEN;
+		reason_of_wait(a, t);
+	}
+	if (a->at == AT_BEGIN && !before)
+		return; /* it has had this CPU since tracing began */
+	a->irq = cpu ? cpu->ns : 0;
+	a->stolen = 0;
+}
+
+inline_ void leave(u64 *ctx, struct task_struct *t, u64 now, struct irq_time *cpu)
+{
+	/* A preempted task is still runnable, even if its state says otherwise. */
+	u32 state = ctx[0] ? 0 : switched_state(ctx);
+	struct account *a = account_of(t, now);
+
+	if (!a)
+		return;
+	change(a);
+	if (a->at != AT_CPU)
+		arrived_unseen(a, t, now, cpu);
+	cpu_ends(a, t, now, cpu);
+	if (state & TASK_DEAD) {
+		a->at = AT_END;
+		a->sum.ended = 1;
+		task_comm(by_thread ? t : t->group_leader, a->sum.who.comm);
+	} else if (state) {
+		a->at = AT_WAIT;
+		a->left = flags_of_state(t, state) | (a->lock ? WALL_LOCK : 0);
+	} else {
+		queue_starts(a, t, now);
+	}
+	changed(a);
+	if (a->at == AT_END)
+		emit_copy(&a->sum, sizeof(a->sum));
+}
+
+inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
+{
+	struct account *a = account_of(t, now);
+	u64 queued;
+
+	if (!a)
+		return;
+	change(a);
+	if (a->at == AT_CPU || a->at == AT_WAIT) {
+		/* Before 6.14 (9c2136be0878) it may also have had a signal, and stayed queued. */
+		queued = pass(a, now - least(queued_before(t), now));
+		if (a->at == AT_CPU || queued > SAME_TIME)
+			count(LEDGER_UNMATCHED);
+		if (a->at == AT_CPU) {
+			add_state(&a->sum, WALL_UNKNOWN, queued);
+		} else {
+			a->waited = queued;
+			a->has_waited = true;
+		}
+		a->queue = 0;
+		a->allowed = CPUS_UNKNOWN;
+	}
+	split_queue(&a->sum, a, t, pass(a, now), now);
+	if (a->has_waited)
+		reason_of_wait(a, t);
+	a->at = AT_CPU;
+	a->irq = cpu ? cpu->ns : 0;
+	a->stolen = stolen_so_far(t);
+	changed(a);
+}
+
+/* The time that counts now; 0: none. */
+inline_ u64 account_time(void)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (!tracing_since || (account_until && now > account_until))
+		return 0;
+	return now;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 now = bpf_ktime_get_ns();
+	struct irq_time *cpu = irq_time_at_switch(now);
+
+	cpu_switches(next, now);
+	if (!tracing_since)
+		return 0;
+	if (account_until && now > account_until) {
+		/* A thread that ends may be missing in the iteration over all threads. */
+		if (prev->pid && !ctx[0] && switched_state(ctx) & TASK_DEAD)
+			leave(ctx, prev, account_until, cpu);
+		return 0;
+	}
+	if (prev->pid)
+		leave(ctx, prev, now, cpu);
+	if (next->pid)
+		arrive(next, now, cpu);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int on_wakeup(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	u64 now = account_time();
+	struct account *a = now ? account_of(t, now) : NULL;
+
+	/* One that is on the CPU had not slept yet. */
+	if (!a || (a->at != AT_WAIT && (a->at != AT_BEGIN || t->on_cpu)))
+		return 0;
+	change(a);
+	a->waited = pass(a, now);
+	a->has_waited = true;
+	queue_starts(a, t, now);
+	changed(a);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	u64 now = account_time();
+	struct account *a = now ? account_of(t, now) : NULL;
+
+	if (!a || a->at != AT_BEGIN)
+		return 0;
+	change(a);
+	a->sum.begin_ns = a->sum.until_ns = now;
+	queue_starts(a, t, now);
+	changed(a);
+	return 0;
+}
+
+/* Spin locks do not sleep. A mutex may spin before it does. */
+SEC("tp_btf/contention_begin")
+int on_contended(u64 *ctx)
+{
+	u32 flags = ctx[1];
+	struct account *a;
+
+	if (!flags || (flags & (LOCK_SPINS | LOCK_MUTEX)) == LOCK_SPINS || !tracing_since)
+		return 0;
+	a = current_slot(false);
+	if (a)
+		a->lock = 1;
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int on_contended_end(u64 *ctx)
+{
+	struct account *a = tracing_since ? current_slot(false) : NULL;
+
+	if (a)
+		a->lock = 0;
+	return 0;
+}
+
+/* For the iterator only: other programs on this CPU may interrupt it. */
+struct account copy;
+struct stack copied_stack;
+
+__noinline u64 copied_stack_key(u32 bytes)
+{
+	return key_of_kernel_frames(&copied_stack, bytes);
+}
+
+inline_ u64 stack_of_open(struct task_struct *t)
+{
+	u32 size = stack_depth * 8;
+	long bytes;
+	u64 id;
+
+	if (size > sizeof(copied_stack.ip))
+		return 0;
+	bytes = bpf_get_task_stack(t, copied_stack.ip, size, 0);
+	if (bytes <= 0)
+		return 0;
+	id = copied_stack_key(bytes);
+	stack_store(&copied_stack, id);
+	return id;
+}
+
+#define COPIES 16
+
+static __noinline int copy_account(struct account *a)
+{
+	u64 before;
+
+	for (u32 i = 0; i < COPIES; i++) {
+		before = *(volatile u64 *)&a->changes;
+		bpf_probe_read_kernel(&copy, sizeof(copy), a);
+		if (!(before & 1) && *(volatile u64 *)&a->changes == before)
+			return 1;
+	}
+	count(LEDGER_UNMATCHED);
+	return 0;
+}
+
+/* Its state from `begin` to `now`, if it had no transition. */
+inline_ u32 state_without_event(struct task_struct *t)
+{
+	return t->on_cpu ? AT_CPU : is_queued(t) ? AT_QUEUE : AT_WAIT;
+}
+
+/* Adds what is under way to the copy. */
+static __noinline int add_open(struct task_struct *t, u64 now)
+{
+	u32 at = copy.at, cpu = task_cpu(t), state = task_state(t);
+	struct irq_time *irq;
+	u64 ns, part = 0;
+
+	if (at == AT_BEGIN) {
+		at = state_without_event(t);
+		copy.left = flags_of_state(t, state);
+	}
+	ns = pass(&copy, now);
+	if (at == AT_CPU) {
+		irq = bpf_map_lookup_elem(&irq_times, &cpu);
+		if (irq && !copy.ksoftirqd)
+			part = least(since(copy.irq, irq->ns), ns);
+		add_state(&copy.sum, WALL_IRQ, part);
+		add_state(&copy.sum, WALL_CPU, ns - part);
+	} else if (at == AT_QUEUE) {
+		split_queue(&copy.sum, &copy, t, ns, now);
+	} else {
+		copy.waited = ns;
+		copy.has_waited = true;
+	}
+	if (!copy.has_waited)
+		return 0;
+	copy.sum.open_ns = copy.waited;
+	copy.sum.open_witness = copy.left | flags_of_wait(t) | call_of(t);
+	if (copy.waited >= min_wait_ns)
+		copy.sum.open_stack = stack_of_open(t);
+	return 0;
+}
+
+SEC("iter/task")
+int on_account(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	u64 until = account_until, now;
+	struct account *a;
+
+	if (!t || !t->pid || !tracing_since)
+		return 0;
+	a = task_slot(t);
+	if (a && a->at > AT_UNWANTED) {
+		if (a->at == AT_END || !copy_account(a))
+			return 0;
+	} else {
+		if (task_state(t) & (TASK_DEAD | TASK_NEW) || (a && a->at && filters_by_ids))
+			return 0;
+		if (filter.on && !filter_matches(t))
+			return 0;
+		/* A thread that an earlier iteration saw has had no transition since then. */
+		__builtin_memset(&copy, 0, sizeof(copy));
+		copy.at = AT_BEGIN;
+		copy.allowed = CPUS_UNKNOWN;
+		copy.sum.begin_ns = begin_of(t, until ? until : bpf_ktime_get_ns());
+		copy.sum.until_ns = copy.sum.begin_ns;
+		number_account(&copy.sum, t);
+	}
+	now = until ? until : bpf_ktime_get_ns();
+	name_account(&copy.sum, t);
+	add_open(t, now);
+	copy.sum.head.time_ns = now;
+	bpf_seq_write(ctx->meta->seq, &copy.sum, sizeof(copy.sum));
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_WALLTIME_H
+#define CORETAP_WALLTIME_H
+
+#include "lib/core/shared.h"
+
+/* States without a reason; the others are waits. */
+enum wall_state {
+	WALL_CPU,
+	WALL_IRQ,
+	WALL_STOLEN,
+	WALL_BUSY,
+	WALL_IDLE,
+	WALL_LIMIT,
+	WALL_UNKNOWN,
+	WALL_STATES
+};
+
+/* What a wait is known by: the system call's index (CALLS: none), and flags. */
+#define WALL_CALL 0x7ff
+#define WALL_WAIT 0x800 /* of each wait */
+#define WALL_IOWAIT 0x1000
+#define WALL_MEMSTALL 0x2000
+#define WALL_LOCK 0x4000 /* of the kernel */
+#define WALL_KTHREAD 0x8000
+#define WALL_STOPPED 0x10000
+#define WALL_TRACED 0x20000
+#define WALL_FROZEN 0x40000
+#define WALL_IDLE_THREAD 0x80000 /* of the kernel, and does not count as load */
+#define WALL_UNSEEN 0x100000     /* its end was not seen: neither stack nor call are its own */
+
+struct wall_sum {
+	__u64 ns;
+	__u64 count;
+	__u64 longest_ns;
+};
+
+struct wall_wait {
+	__u64 witness; /* of the above; 0: not in use */
+	struct wall_sum sum;
+};
+
+#define WALL_WAITS 4 /* a power of two */
+
+/* Where the time of a thread went, from begin_ns until until_ns; the rest is in the map's rows. */
+struct walltime_account {
+	struct event_head head;
+	__u64 thread, process; /* unique numbers; owners of rows */
+	__u64 begin_ns, until_ns;
+	struct task_id who;
+	__u64 ended;
+	/* The wait that is under way. */
+	__u64 open_ns, open_witness, open_stack;
+	struct wall_sum states[WALL_STATES];
+	struct wall_wait waits[WALL_WAITS]; /* the last ones without a stack */
+};
+
+struct walltime_row {
+	__u64 owner; /* process, or with by_thread thread */
+	__u64 witness;
+	__u64 stack; /* key in `stacks`; 0: none */
+};
+
+#endif

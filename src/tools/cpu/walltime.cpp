@@ -1,0 +1,93 @@
+// walltime: every nanosecond of each thread is in one state.
+#include "coretap/config.hpp"
+#include "coretap/irq.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tools/cpu/walltime/report_accounts.hpp"
+#include "walltime.skel.h"
+
+using namespace coretap;
+
+namespace {
+
+Option by_whom() {
+  return choice('b', "by", "KEY", "a row for each process (default), thread or cgroup",
+                {{"process", 0, "threads of a process together"},
+                 {"thread", 1, "with the longest stay off the CPU"},
+                 {"cgroup", 2, "by cgroup (version 2)"}},
+                [](Config&, std::uint64_t) {});
+}
+
+}  // namespace
+
+TOOL(walltime) {
+  return {
+      .name = "walltime",
+      .summary = "where the time of threads goes: CPU, queue, or what they wait for",
+      .description =
+          "Each nanosecond of each thread is in one state: on a CPU, queued for one, or waiting "
+          "for something. A thread counts from its creation, or the start of tracing, until it "
+          "ends, or tracing does: its states add up to that time.\n\n"
+          "Queued time is divided into that without CPU quota (cpu.max of its cgroup, or of one "
+          "above), that with an idle CPU that it may use, and the rest. The reason of a wait comes "
+          "from flags that the kernel keeps (I/O, memory, locks), from names in its kernel stack, "
+          "and from its system call. Waits shorter than --min-wait have no stack.\n\n"
+          "CPU time is the time between switches, in which the thread had the CPU. The kernel's "
+          "own figures differ: they leave out stolen time, and start when a wakeup preempts "
+          "another task.\n\n"
+          "Events that were not seen are repaired from the kernel's accounting, and counted as "
+          "unmatched; what is not known then is unknown. A thread that matches the filters once "
+          "counts until it ends. A thread that was blocked when tracing began, and is stopped or "
+          "frozen, is known by its stack.",
+      .overhead =
+          "one hook per context switch and one per wakeup, two per interrupt and per wait for a "
+          "lock of the kernel; a kernel stack for each wait of --min-wait or longer",
+      .examples = {{"walltime", "all processes until Ctrl-C"},
+                   {"walltime -p 1234 -v 5 1", "one process for five seconds, by state"},
+                   {"walltime -p 1234 --by thread 1", "its threads, each second"},
+                   {"walltime --by cgroup 10 1", "cgroups"},
+                   {"walltime -v -- make -j8", "a command and its children"}},
+      .questions = {{"Where does the time of this process go?", "walltime -p 1234 -v 10 1"},
+                    {"Is it slow because of disks, locks, memory, or for want of a CPU?",
+                     "walltime -p 1234 10 1"},
+                    {"How much time is lost to a CPU limit?", "walltime --by cgroup 10 1"}},
+      .object = skeleton<walltime_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined(
+          {{by_whom(), flag('v', "reasons", "below each row a line for each state"),
+            number('m', "min-wait", "US",
+                   "kernel stacks only of waits of US microseconds or more (default: 100)", {}),
+            flag(0, "unknown", "also the kernel stacks of waits without a reason"),
+            flag(0, "no-irq", "interrupts are part of cpu (saves their hooks)"),
+            flag(0, "no-idle", "queue.idle is part of queue.busy (saves its measuring)"),
+            shared::top(), shared::max_keys(), shared::stack_storage()},
+           shared::task_filters()}),
+      .hooks = {{"context switches", {{{"on_switch"}}}},
+                {"wakeups", {{{"on_wakeup", "on_wakeup_new"}}}},
+                {"all threads at the end", {{{"on_account"}}}},
+                {"locks of the kernel",
+                 {{{"on_contended", "on_contended_end"}}},
+                 {},
+                 "waits for locks of the kernel have the reasons of their callers"},
+                {"CPUs that are idle at the start",
+                 {{{"idle_since_start"}, {has_enumerator("bpf_func_id", "BPF_FUNC_loop")}}},
+                 "!no-idle",
+                 "queue.idle is part of queue.busy"},
+                {"softirqs",
+                 {{{"on_softirq_entry", "on_softirq_exit"}}},
+                 "!no-irq",
+                 "softirqs are part of cpu"},
+                {"interrupt handlers",
+                 {{{"on_irq_exit", "on_irq_entry"}}},
+                 "!no-irq",
+                 "interrupts are part of cpu"},
+                {"the processor's own interrupts",
+                 // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
+                 {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
+                 "!no-irq",
+                 "they are part of cpu"}},
+      .maps = {{"wait_rows", MapSize::objects}},
+      .report = AccountsReport{},
+      .announce = "Accounting for the time of threads",
+  };
+}

@@ -1,0 +1,551 @@
+#include "tools/cpu/walltime/report_accounts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "coretap/clock.hpp"
+#include "coretap/report_kind.hpp"
+#include "coretap/syscalls.hpp"
+#include "cpu/walltime.h"
+#include "program/maps.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "reports/own_activity.hpp"
+#include "reports/reporter.hpp"
+#include "stacks/stack_names.hpp"
+#include "stacks/wait_rules.hpp"
+#include "tools/cpu/walltime/accounts.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::string_view kIterator = "on_account";
+constexpr std::uint64_t kMinWait = 100;  // us
+constexpr std::chrono::milliseconds kLastRecords{100};
+
+/// A column of tables: the states that belong together.
+enum Column { kCpu, kQueue, kLimit, kDisk, kMemory, kLock, kPeer, kWork, kOther, kColumns };
+constexpr std::string_view kTitles[kColumns] = {"CPU",  "QUEUE", "LIMIT", "DISK", "MEMORY",
+                                                "LOCK", "PEER",  "WORK",  "OTHER"};
+
+struct State {
+  std::string name;  ///< "wait.disk_read"
+  std::string key;   ///< "wait_disk_read"
+  Column column;
+  std::string doc;
+};
+
+Column column_of(WaitClass of) {
+  switch (of) {
+    case WaitClass::disk:
+      return kDisk;
+    case WaitClass::memory:
+      return kMemory;
+    case WaitClass::lock:
+      return kLock;
+    case WaitClass::peer:
+      return kPeer;
+    case WaitClass::work:
+      return kWork;
+    default:
+      return kOther;
+  }
+}
+
+/// Those without a reason come first, by enum wall_state.
+const std::vector<State>& states() {
+  static const auto kStates = [] {
+    std::vector<State> all = {
+        {"cpu", "", kCpu, "running"},
+        {"cpu.irq", "", kCpu, "on a CPU that handled interrupts"},
+        {"cpu.stolen", "", kCpu, "on a CPU that the hypervisor gave to others"},
+        {"queue.busy", "", kQueue, "queued; the CPUs that it may use were busy"},
+        {"queue.idle", "", kQueue, "queued although a CPU that it may use was idle"},
+        {"queue.limit", "", kLimit, "queued; its cgroup had used its CPU quota"},
+        {"unknown", "", kOther, "an event was not seen"}};
+    for (auto& r : wait_reasons()) {
+      bool stopped = r.of == WaitClass::stopped;
+      all.push_back({(stopped ? "" : "wait.") + std::string(r.name), "", column_of(r.of),
+                     (stopped ? "" : "waited for ") + std::string(r.doc)});
+    }
+    for (auto& s : all) {
+      s.key = s.name;
+      std::ranges::replace(s.key, '.', '_');
+    }
+    return all;
+  }();
+  return kStates;
+}
+
+struct AccountRow {
+  task_id who = {};
+  std::uint64_t threads = 0, time_ns = 0;
+  std::vector<wall_sum> sums = std::vector<wall_sum>(states().size());
+
+  std::array<std::uint64_t, kColumns> columns() const {
+    std::array<std::uint64_t, kColumns> all{};
+    for (std::size_t i = 0; i < sums.size(); i++) all[states()[i].column] += sums[i].ns;
+    return all;
+  }
+  std::uint64_t states_ns() const {
+    std::uint64_t ns = 0;
+    for (auto& s : sums) ns += s.ns;
+    return ns;
+  }
+  /// Without the time in which it had nothing to do.
+  std::uint64_t active_ns() const {
+    std::uint64_t ns = 0;
+    for (std::size_t i = 0; i < sums.size(); i++)
+      if (states()[i].column != kWork && states()[i].name.find('.') != std::string::npos)
+        ns += sums[i].ns;
+    return ns + sums[WALL_CPU].ns;
+  }
+  /// The longest stay in a state other than on a CPU.
+  std::size_t longest() const {
+    std::size_t best = WALL_BUSY;
+    for (std::size_t i = WALL_BUSY; i < sums.size(); i++)
+      if (sums[i].longest_ns > sums[best].longest_ns) best = i;
+    return best;
+  }
+};
+
+/// Shares in tenths of a percent that add up to 1000: those with the largest rests are rounded up.
+std::array<std::uint64_t, kColumns> shares(const AccountRow& row) {
+  auto parts = row.columns();
+  std::array<std::uint64_t, kColumns> tenths{}, rests{};
+  const auto all = row.states_ns();
+  if (!all) return tenths;
+  std::uint64_t left = 1000;
+  for (std::size_t i = 0; i < kColumns; i++) {
+    auto exact = static_cast<unsigned __int128>(parts[i]) * 1000;
+    tenths[i] = static_cast<std::uint64_t>(exact / all);
+    rests[i] = static_cast<std::uint64_t>(exact % all);
+    left -= tenths[i];
+  }
+  for (; left; left--) {
+    auto most = std::ranges::max_element(rests) - rests.begin();
+    tenths[static_cast<std::size_t>(most)]++;
+    rests[static_cast<std::size_t>(most)] = 0;
+  }
+  return tenths;
+}
+
+double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+/// "61 ms", "120 us".
+std::string short_time(std::uint64_t ns) {
+  if (ns >= 10'000'000'000) return fmt::format("{:.0f} s", seconds(ns));
+  if (ns >= 1'000'000'000) return fmt::format("{:.1f} s", seconds(ns));
+  if (ns >= 1'000'000) return fmt::format("{:.0f} ms", static_cast<double>(ns) / 1e6);
+  return fmt::format("{:.0f} us", static_cast<double>(ns) / 1e3);
+}
+
+class AccountsReporter : public Reporter {
+ public:
+  void configure(Session& s) override {
+    own_.configure(s);
+    auto& c = s.config;
+    by_ = c.text("by");
+    accounts_ = {};
+    accounts_.by_thread(by_threads());
+    set_variable(s, "by_thread", by_threads());
+    set_variable(s, "min_wait_ns", c.number("min-wait", kMinWait) * 1000);
+    auto& tasks = c.tasks;
+    set_variable(s, "filters_by_ids",
+                 tasks.uids.empty() && tasks.comms.empty() && tasks.not_comms.empty() &&
+                     tasks.names.empty() && tasks.cgroup.empty());
+    names_.configure(s, {}, false);
+    find_limits(s);
+  }
+
+  void size_maps(Session& s) override {
+    StackNames::size_maps(s);
+    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
+  }
+  Result<void> ready(Session& s) override { return names_.ready(s); }
+  Result<void> open(Session& s) override { return s.source->open_iterator(kIterator); }
+
+  void begin(Session& s) override {
+    from_ns_ = s.began_ns;
+    if (s.config.format != OutputFormat::csv) return;
+    std::string line = "time,pid,tid,comm,uid,cgroup_id,cgroup,container,unit,threads,time_ns";
+    for (auto& state : states()) line += fmt::format(",{0}_ns,{0}_count", state.key);
+    s.out.line(line + ",longest_ns,longest_state");
+  }
+
+  void record(Session&, const void* data, std::size_t size) override {
+    if (size == sizeof(walltime_account)) take(data);
+  }
+
+  void ends(Session& s) override {
+    close(s);
+    pass(s);
+  }
+
+  void report(Session& s) override {
+    if (!closed_) {
+      if (s.config.schedule.count && ++reports_ >= s.config.schedule.count) close(s);
+      pass(s);
+      // Threads that end have sent their accounts before they are missing in the iteration.
+      if (closed_) s.source->take_records(kLastRecords, 0);
+    }
+    s.source->each_typed_entry<walltime_row, wall_sum>(
+        "wait_rows", [&](auto& row, auto& sum) { accounts_.take_row(row, sum); });
+    auto rows = add_up(s, accounts_.report(closed_));
+    show(s, rows);
+    names_.next_report();
+    from_ns_ = until_ns_;
+  }
+
+ private:
+  bool by_threads() const { return by_ == "thread" || by_ == "cgroup"; }
+
+  /// What this kernel cannot tell, or not exactly.
+  void find_limits(Session& s) {
+    approximate_.clear();
+    if (!s.kernel.has_field("cfs_rq", "throttled_clock_self_time"))
+      approximate_.emplace_back("queue.limit is part of queue.busy");
+    if (!s.kernel.has_field("rq", "prev_steal_time_rq"))
+      approximate_.emplace_back("cpu.stolen is part of cpu");
+    // Spin locks in tracing programs: as run_delay_hooks().
+    bool idle = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_loop");
+    set_variable(s, "affinity", idle && !s.config.given("no-idle"));
+    if (!idle) approximate_.emplace_back("queue.idle is part of queue.busy");
+    if (s.kernel.tracepoint_args("contention_begin") <= 0)
+      approximate_.emplace_back("waits for locks of the kernel have the reasons of their callers");
+  }
+
+  /// From now on nothing is added to the accounts.
+  void close(Session& s) {
+    until_ns_ = monotonic_ns();
+    set_live(s, "account_until", &until_ns_, sizeof until_ns_);
+    closed_ = true;
+  }
+
+  void take(const void* data) {
+    walltime_account account;
+    memcpy(&account, data, sizeof account);
+    if (account.until_ns > account.begin_ns) accounts_.take(account);
+  }
+
+  void pass(Session& s) {
+    if (!closed_) until_ns_ = monotonic_ns();
+    auto bytes = s.source->pass(kIterator, sizeof(walltime_account));
+    if (!bytes) {
+      s.complete(bytes.error());
+      return;
+    }
+    for (std::size_t at = 0; at < bytes->size(); at += sizeof(walltime_account))
+      take(bytes->data() + at);
+  }
+
+  std::size_t state_of(Session& s, const WallCell& cell) {
+    if (cell.witness < WALL_STATES) return cell.witness;
+    auto [known, is_new] = reasons_.try_emplace(cell);
+    if (!is_new) return known->second;
+    auto has = [&](std::uint64_t flag) { return (cell.witness & flag) != 0; };
+    static const Frames kNone;
+    auto& frames = cell.stack ? names_.kernel(s, cell.stack).frames : kNone;
+    auto call = cell.witness & WALL_CALL;
+    auto reason =
+        reason_of_wait({.stopped = has(WALL_STOPPED),
+                        .traced = has(WALL_TRACED),
+                        .frozen = has(WALL_FROZEN),
+                        .lock = has(WALL_LOCK),
+                        .memstall = has(WALL_MEMSTALL),
+                        .io = has(WALL_IOWAIT),
+                        .kthread = has(WALL_KTHREAD)},
+                       frames, call < CALLS ? syscall_name(static_cast<std::uint32_t>(call)) : "");
+    return known->second = WALL_STATES + reason;
+  }
+
+  /// The rows to show, the most active first.
+  std::vector<AccountRow> add_up(Session& s, const std::vector<WallOwner>& owners) {
+    std::map<std::uint64_t, AccountRow> all;
+    others_.clear();
+    for (auto& o : owners) {
+      if (!o.time_ns) continue;
+      if (own_.is(o.who.pid)) {
+        s.ledger.count[LEDGER_FILTERED] += o.threads;
+        continue;
+      }
+      auto& row = all[by_ == "cgroup" ? o.who.cgroup : o.owner];
+      row.who = o.who;
+      row.threads += o.threads;
+      row.time_ns += o.time_ns;
+      for (auto& [cell, sum] : o.cells) {
+        auto state = state_of(s, cell);
+        add(row.sums[state], sum);
+        if (cell.stack && state == WALL_STATES + wait_reason("other"))
+          add(others_[cell.stack], sum);
+      }
+    }
+    forget_ended(s, owners);
+    std::vector<AccountRow> rows;
+    for (auto& [key, row] : all) rows.push_back(std::move(row));
+    std::ranges::sort(rows, [](auto& a, auto& b) {
+      auto x = a.active_ns(), y = b.active_ns();
+      return x != y ? x > y : std::pair(a.who.pid, a.who.tid) < std::pair(b.who.pid, b.who.tid);
+    });
+    return rows;
+  }
+
+  void forget_ended(Session& s, const std::vector<WallOwner>& owners) const {
+    if (closed_) return;
+    for (auto& o : owners) {
+      if (!o.ended) continue;
+      for (auto& [cell, sum] : o.cells) {
+        walltime_row row{.owner = o.owner, .witness = cell.witness, .stack = cell.stack};
+        s.source->erase("wait_rows", &row);
+      }
+    }
+  }
+
+  void show(Session& s, const std::vector<AccountRow>& rows) {
+    const bool text = s.config.format == OutputFormat::text;
+    std::uint64_t threads = 0, threads_ns = 0, states_ns = 0;
+    for (auto& row : rows) {
+      threads += row.threads;
+      threads_ns += row.time_ns;
+      states_ns += row.states_ns();
+    }
+    s.ledger.shown += threads;
+    if (text && s.config.schedule.interval > 0 && s.config.schedule.count != 1)
+      s.out.line(wall_time(until_ns_));
+    if (text) s.out.title(titles());
+    const auto top = s.config.rows.top ? s.config.rows.top : UINT64_MAX;
+    for (std::size_t i = 0; i < rows.size() && i < top; i++) {
+      auto& row = rows[i];
+      if (s.config.format == OutputFormat::json)
+        json(s, row);
+      else if (s.config.format == OutputFormat::csv)
+        csv(s, row);
+      else
+        write(s, row);
+    }
+    if (s.config.given("unknown") && s.config.format != OutputFormat::csv) unknown(s);
+    if (text)
+      s.out.line(fmt::format("{}: {} {}, {:.3f} s: states add up to {:.3f} %", s.tool.name, threads,
+                             threads == 1 ? "thread" : "threads", seconds(threads_ns),
+                             threads_ns ? 100 * seconds(states_ns) / seconds(threads_ns) : 100.0));
+    else if (s.config.format == OutputFormat::json)
+      total(s, threads, threads_ns, states_ns);
+  }
+
+  std::string titles() const {
+    std::string line = by_ == "cgroup"   ? "THREADS   TIME(s)"
+                       : by_ == "thread" ? "PID     TID     COMM               TIME(s)"
+                                         : "PID     COMM             THREADS   TIME(s)";
+    for (auto title : kTitles) line += fmt::format(" {:>6}", title);
+    return line + (by_ == "cgroup" ? "  CGROUP" : by_ == "thread" ? "  LONGEST" : "");
+  }
+
+  void write(Session& s, const AccountRow& row) const {
+    auto comm = printable(text_in(row.who.comm));
+    auto line = by_ == "cgroup"   ? fmt::format("{:>7} {:>9.3f}", row.threads, seconds(row.time_ns))
+                : by_ == "thread" ? fmt::format("{:<7} {:<7} {:<16} {:>9.3f}", row.who.pid,
+                                                row.who.tid, comm, seconds(row.time_ns))
+                                  : fmt::format("{:<7} {:<16} {:>7} {:>9.3f}", row.who.pid, comm,
+                                                row.threads, seconds(row.time_ns));
+    for (auto tenths : shares(row)) line += fmt::format(" {:>4}.{}", tenths / 10, tenths % 10);
+    auto longest = row.longest();
+    if (by_ == "thread" && row.sums[longest].longest_ns)
+      line +=
+          fmt::format("  {} {}", short_time(row.sums[longest].longest_ns), states()[longest].name);
+    if (by_ == "cgroup") line += "  " + printable(name_of(s, row, CgroupName::path));
+    s.out.line(line);
+    if (s.config.given("reasons")) reasons(s, row);
+  }
+
+  void reasons(Session& s, const AccountRow& row) const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < row.sums.size(); i++)
+      if (row.sums[i].ns) order.push_back(i);
+    std::ranges::stable_sort(order,
+                             [&](auto a, auto b) { return row.sums[a].ns > row.sums[b].ns; });
+    const auto all = std::max<std::uint64_t>(row.states_ns(), 1);
+    for (auto i : order) {
+      auto& sum = row.sums[i];
+      s.out.line(fmt::format("  {:<20} {:>5.1f} % {:>9.3f} s {:>8} {:<5} longest {}",
+                             states()[i].name, 100 * seconds(sum.ns) / seconds(all),
+                             seconds(sum.ns), sum.count, sum.count == 1 ? "time," : "times,",
+                             short_time(sum.longest_ns)));
+    }
+  }
+
+  static std::string name_of(const Session& s, const AccountRow& row, CgroupName which) {
+    auto& names = s.names.context;
+    return names.cgroup_name ? names.cgroup_name(row.who.cgroup, which) : std::string();
+  }
+
+  void json(Session& s, const AccountRow& row) const {
+    JsonLine line("account", s.tool.name);
+    line.text("time", iso_time(until_ns_));
+    const bool one = by_ != "cgroup";
+    line.number_if(one, "pid", row.who.pid).number_if(by_ == "thread", "tid", row.who.tid);
+    line.text_if(one, "comm", text_in(row.who.comm)).number_if(one, "uid", row.who.uid);
+    line.number("cgroup_id", row.who.cgroup);
+    for (auto& [key, which] : kCgroupNames) {
+      auto name = name_of(s, row, which);
+      line.text_if(!name.empty(), key, name);
+    }
+    line.number("threads", row.threads).number("time_ns", row.time_ns);
+    for (std::size_t i = 0; i < row.sums.size(); i++)
+      line.number(states()[i].key + "_ns", row.sums[i].ns)
+          .number(states()[i].key + "_count", row.sums[i].count);
+    auto longest = row.longest();
+    line.number("longest_ns", row.sums[longest].longest_ns);
+    line.text_if(row.sums[longest].longest_ns != 0, "longest_state", states()[longest].name);
+    s.out.line(line.finish());
+  }
+
+  void csv(Session& s, const AccountRow& row) const {
+    const bool one = by_ != "cgroup";
+    auto number = [](bool known, std::uint64_t n) { return known ? std::to_string(n) : ""; };
+    auto line = fmt::format("{},{},{},{},{},{}", iso_time(until_ns_), number(one, row.who.pid),
+                            number(by_ == "thread", row.who.tid),
+                            one ? csv_field(text_in(row.who.comm)) : "", number(one, row.who.uid),
+                            row.who.cgroup);
+    for (auto& [key, which] : kCgroupNames) line += "," + csv_field(name_of(s, row, which));
+    line += fmt::format(",{},{}", row.threads, row.time_ns);
+    for (auto& sum : row.sums) line += fmt::format(",{},{}", sum.ns, sum.count);
+    auto longest = row.longest();
+    line += fmt::format(",{},{}", row.sums[longest].longest_ns,
+                        row.sums[longest].longest_ns ? states()[longest].name : "");
+    s.out.line(line);
+  }
+
+  /// The stacks of waits without a reason, the largest last.
+  void unknown(Session& s) {
+    std::vector<std::pair<std::uint64_t, wall_sum>> all(others_.begin(), others_.end());
+    std::ranges::sort(all, [](auto& a, auto& b) { return a.second.ns < b.second.ns; });
+    for (auto& [stack, sum] : all) {
+      auto& frames = names_.kernel(s, stack).frames;
+      if (s.config.format == OutputFormat::json) {
+        JsonLine line("unknown", s.tool.name);
+        line.texts("kernel_stack", frames).number("time_ns", sum.ns).number("count", sum.count);
+        s.out.line(line.finish());
+        continue;
+      }
+      for (auto& frame : frames) s.out.line(frame_line(frame));
+      s.out.line(fmt::format("        {:.3f} s, {} {}\n", seconds(sum.ns), sum.count,
+                             sum.count == 1 ? "time" : "times"));
+    }
+  }
+
+  void total(Session& s, std::uint64_t threads, std::uint64_t threads_ns,
+             std::uint64_t states_ns) const {
+    std::uint64_t counts[LEDGER_CAUSES] = {};
+    s.source->add_ledger(counts);
+    JsonLine line("total", s.tool.name);
+    line.text("time", iso_time(until_ns_)).number("wall_ns", until_ns_ - from_ns_);
+    line.number("threads", threads).number("threads_ns", threads_ns);
+    line.number("states_ns", states_ns).number("unmatched", counts[LEDGER_UNMATCHED]);
+    line.texts("approximate", approximate_);
+    s.out.line(line.finish());
+  }
+
+  static constexpr std::pair<std::string_view, CgroupName> kCgroupNames[] = {
+      {"cgroup", CgroupName::path},
+      {"container", CgroupName::container},
+      {"unit", CgroupName::unit}};
+
+  OwnActivity own_;
+  StackNames names_;
+  Accounts accounts_;
+  std::map<WallCell, std::size_t> reasons_;   ///< states of waits
+  std::map<std::uint64_t, wall_sum> others_;  ///< waits without a reason, by stack
+  std::vector<std::string> approximate_;
+  std::string by_;
+  std::uint64_t from_ns_ = 0, until_ns_ = 0, reports_ = 0;
+  bool closed_ = false;
+};
+
+/// The keys that JSON and CSV share.
+std::vector<OutputKey> keys(const std::string& unknown) {
+  std::vector<OutputKey> all = {
+      time_key(),
+      key("pid", "integer" + unknown, "process; null: with --by cgroup"),
+      key("tid", "integer" + unknown, "thread; null: without --by thread"),
+      key("comm", "string" + unknown, "its name; of a process that of its first thread"),
+      key("uid", "integer" + unknown, "user id"),
+      key("cgroup_id", "integer", "cgroup (version 2)"),
+      key("cgroup", "string" + unknown, "its path"),
+      key("container", "string" + unknown, "container of the cgroup"),
+      key("unit", "string" + unknown, "systemd unit of the cgroup"),
+      key("threads", "integer", "threads, with those that have ended"),
+      key("time_ns", "integer", "time of these threads, which all states add up to")};
+  for (auto& state : states()) {
+    all.push_back(key(state.key + "_ns", "integer", state.doc));
+    all.push_back(key(state.key + "_count", "integer", "how often"));
+  }
+  all.push_back(key("longest_ns", "integer", "longest stay off the CPU since tracing began"));
+  all.push_back(key("longest_state", "string" + unknown, "in which state"));
+  return all;
+}
+
+class AccountsKind : public ReportKind {
+ public:
+  std::string_view name() const override { return "accounts"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<AccountsReporter>();
+  }
+  bool kernel_symbols() const override { return true; }
+  bool names_processes() const override { return true; }
+  std::uint64_t ring_bytes(const Config&) const override { return 2 << 20; }
+  std::string_view ring_doc() const override {
+    return "bytes of the buffer for the accounts of threads that end";
+  }
+
+  std::vector<JsonKind> json() const override {
+    JsonKind account{"account", "one per row, the most active first", {type_key("account")}};
+    for (auto& k : keys(" or null")) account.keys.push_back(k);
+    return {account,
+            {"unknown",
+             "with --unknown, one for each kernel stack of wait.other",
+             {type_key("unknown"), kernel_stack_key(),
+              key("time_ns", "integer", "sum of the times"), key("count", "integer", "how often")}},
+            {"total",
+             "one at the end of each report",
+             {type_key("total"), time_key(),
+              key("wall_ns", "integer", "time since tracing began, or since the last report"),
+              key("threads", "integer", "number of threads"),
+              key("threads_ns", "integer", "time of all threads"),
+              key("states_ns", "integer", "time of all states"),
+              key("unmatched", "integer", "events that were not seen, since tracing began"),
+              key("approximate", "array of strings", "what this kernel cannot tell")}}};
+  }
+
+  std::vector<OutputKey> csv() const override { return keys(""); }
+
+  void manual(Manual& m) const override {
+    m.prose(
+        "A row has the number of threads and their time (TIME), and the share of each kind of "
+        "state in percent of it; shares add up to 100. Rows with the most time outside of WORK "
+        "come first. The last line says what the states add up to: 100 %, unless accounts were "
+        "lost.");
+    m.prose(
+        "CPU: cpu, cpu.irq, cpu.stolen. QUEUE: queue.busy, queue.idle. LIMIT: queue.limit. DISK, "
+        "MEMORY, LOCK, PEER (someone else must answer) and WORK (nothing to do): waits of these "
+        "kinds. OTHER: waits within the kernel, stopped, traced, frozen, unknown, and wait.other.");
+    m.paragraph();
+    for (auto& state : states()) m.prose(fmt::format("{}: {}.", state.name, state.doc));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const ReportKind> make_kind(AccountsReport) {
+  return std::make_shared<AccountsKind>();
+}
+
+}  // namespace coretap
