@@ -40,8 +40,10 @@ struct account {
 	u32 left;    /* flags of the wait, known when the thread leaves the CPU */
 	u64 waited; /* the wait that has ended, until the thread is back; its reason is read then */
 	u64 irq, stolen; /* irq_time and stolen time of the CPU when it got it */
-	u64 queue;       /* address of its cfs_rq when it was queued; 0: not known */
+	u64 queue;       /* address of its cfs_rq then; 0: not known */
 	u64 throttled, idle;
+	u64 mask; /* of the CPUs that it may use; 0: not known */
+	u32 set;  /* its number */
 	u32 allowed;
 	u32 lock; /* waits for a lock of the kernel, unless it is on the CPU */
 	bool ksoftirqd;
@@ -301,18 +303,41 @@ inline_ void cpu_ends(struct account *a, struct task_struct *t, u64 now, struct 
 	add_sum(&a->sum.states[WALL_CPU], ns - irq - stolen);
 }
 
-inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
+/* allowed_cpus(), which looks for the set: one of up to 64 CPUs is mostly the same as before. */
+inline_ u32 allowed_now(struct account *a, struct task_struct *t)
+{
+	u64 mask;
+	u32 set;
+
+	if (cpu_words != 1 || t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
+		return allowed_cpus(t);
+	mask = t->cpus_mask.bits[0];
+	if (a->mask == mask)
+		return a->set;
+	set = allowed_cpus(t);
+	a->set = set;
+	a->mask = set == CPUS_UNKNOWN ? 0 : mask;
+	return set;
+}
+
+/* Also when it gets a CPU: the leaving may not be seen, and while it runs there is quota. */
+inline_ void note_throttled(struct account *a, struct task_struct *t)
 {
 	struct cfs_rq *q = t->se.cfs_rq;
 
+	if (!throttled_exactly())
+		return;
+	a->queue = (u64)q;
+	a->throttled = throttled_so_far(q);
+}
+
+inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
+{
 	a->at = AT_QUEUE;
-	if (throttled_exactly()) {
-		a->queue = (u64)q;
-		a->throttled = throttled_so_far(q);
-	}
+	note_throttled(a, t);
 	if (!affinity)
 		return;
-	a->allowed = allowed_cpus(t);
+	a->allowed = allowed_now(a, t);
 	if (a->allowed != CPUS_UNKNOWN)
 		a->idle = idle_so_far(a->allowed, now);
 }
@@ -326,7 +351,7 @@ inline_ void split_queue(struct walltime_account *sum, struct account *a, struct
 
 	if (a->queue && a->queue == (u64)q)
 		limit = least(since(a->throttled, throttled_so_far(q)), ns);
-	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_cpus(t) == a->allowed)
+	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_now(a, t) == a->allowed)
 		idle = since(limit, least(since(a->idle, idle_so_far(a->allowed, now)), ns));
 	add_state(sum, WALL_LIMIT, limit);
 	add_state(sum, WALL_IDLE, idle);
@@ -426,7 +451,6 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 			a->waited = queued;
 			a->has_waited = true;
 		}
-		a->queue = 0;
 		a->allowed = CPUS_UNKNOWN;
 	}
 	split_queue(&a->sum, a, t, pass(a, now), now);
@@ -435,6 +459,7 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	a->at = AT_CPU;
 	a->irq = cpu ? cpu->ns : 0;
 	a->stolen = stolen_so_far(t);
+	note_throttled(a, t);
 	changed(a);
 }
 

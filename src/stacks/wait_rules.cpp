@@ -252,6 +252,7 @@ constexpr WaitRule kRules[] = {
     {35, "disk_other", "blk_io_schedule"},
     {36, "disk_read", "folio_wait_bit"},
     {36, "disk_read", "wait_on_page_bit"},
+    {39, "frozen", "get_signal"},  // do_freezer_trap is inline
     {40, "kthread_idle", "worker_thread"},
     {40, "kthread_idle", "rescuer_thread"},
     {40, "kthread_idle", "smpboot_thread_fn"},
@@ -334,6 +335,7 @@ constexpr std::pair<std::string_view, std::string_view> kCalls[] = {
     {"execveat", "exec"},
     {"exit", "exit"},
     {"exit_group", "exit"},
+    {"restart_syscall", "sleep"},
 };
 
 std::string_view bare(std::string_view name) {

@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::string_view kIterator = "on_account";
 constexpr std::uint64_t kMinWait = 100;  // us
+constexpr std::uint64_t kTop = 20;       // rows of text without --top
 constexpr std::chrono::milliseconds kLastRecords{100};
 
 /// A column of tables: the states that belong together.
@@ -322,7 +323,7 @@ class AccountsReporter : public Reporter {
     if (text && s.config.schedule.interval > 0 && s.config.schedule.count != 1)
       s.out.line(wall_time(until_ns_));
     if (text) s.out.title(titles());
-    const auto top = s.config.rows.top ? s.config.rows.top : UINT64_MAX;
+    const auto top = s.config.rows.top ? s.config.rows.top : text ? kTop : UINT64_MAX;
     for (std::size_t i = 0; i < rows.size() && i < top; i++) {
       auto& row = rows[i];
       if (s.config.format == OutputFormat::json)
