@@ -101,9 +101,12 @@ struct __call_single_data {
 /* kernel/sched/sched.h */
 struct rq;
 
+struct task_group;
+
 struct cfs_rq {
 	unsigned int h_nr_runnable;
 	struct rq *rq;
+	struct task_group *tg;
 	u64 throttled_clock_self;
 	u64 throttled_clock_self_time;
 };

@@ -225,7 +225,7 @@ inline_ u32 call_of(struct task_struct *t)
 	return number < 0 ? CALLS : call_index(number, false);
 }
 
-/* What a thread has while it waits, until it runs again. */
+/* Flags that a thread has while it waits, until it runs again. */
 inline_ u32 flags_of_wait(struct task_struct *t)
 {
 	u32 flags = WALL_WAIT;
@@ -239,7 +239,7 @@ inline_ u32 flags_of_wait(struct task_struct *t)
 	return flags;
 }
 
-/* What its state says of a wait. */
+/* Flags of a wait by the thread's state. */
 inline_ u32 flags_of_state(struct task_struct *t, u32 state)
 {
 	u32 flags = 0;
@@ -342,15 +342,16 @@ inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
 		a->idle = idle_so_far(a->allowed, now);
 }
 
-/* A throttled task does not move to another CPU's queue, and an idle CPU is of no use to it. */
+/* When there is quota again, it may move to another CPU's queue. Before, no CPU is of use to it. */
 inline_ void split_queue(struct walltime_account *sum, struct account *a, struct task_struct *t,
 			 u64 ns, u64 now)
 {
 	struct cfs_rq *q = t->se.cfs_rq;
 	u64 limit = 0, idle = 0;
 
-	if (a->queue && a->queue == (u64)q)
-		limit = least(since(a->throttled, throttled_so_far(q)), ns);
+	if (a->queue)
+		limit = a->queue == (u64)q ? throttled_so_far(q) : throttled_before(a->queue, q);
+	limit = least(since(a->throttled, limit), ns);
 	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_now(a, t) == a->allowed)
 		idle = since(limit, least(since(a->idle, idle_so_far(a->allowed, now)), ns));
 	add_state(sum, WALL_LIMIT, limit);

@@ -16,7 +16,7 @@ enum wall_state {
 	WALL_STATES
 };
 
-/* What a wait is known by: the system call's index (CALLS: none), and flags. */
+/* Facts of a wait: the system call's index (CALLS: none), and flags. */
 #define WALL_CALL 0x7ff
 #define WALL_WAIT 0x800 /* of each wait */
 #define WALL_IOWAIT 0x1000

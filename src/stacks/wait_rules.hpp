@@ -17,12 +17,12 @@ struct WaitReason {
   std::string_view doc;
 };
 
-/// All reasons, ordered by class. "stopped", "traced" and "frozen" are states of their own.
+/// All reasons, ordered by class. "stopped", "traced" and "frozen" are no waits.
 std::span<const WaitReason> wait_reasons();
 /// The index of a reason that exists.
 std::size_t wait_reason(std::string_view name);
 
-/// A function whose name starts with `prefix`, in any frame, tells the reason; names are compared
+/// A function whose name starts with `prefix`, in any frame, gives the reason; names are compared
 /// without leading underscores. Lower ranks win: purposes come before mechanisms, so that a disk
 /// read for a page fault is a fault, and one for reclaim is reclaim. A prefix that ends with '$' is
 /// a whole name.
@@ -32,12 +32,12 @@ struct WaitRule {
 };
 std::span<const WaitRule> wait_rules();
 
-/// The index of the reason that a kernel stack tells; nothing: no rule knows it.
+/// The index of the reason that a kernel stack has; nothing: no rule knows it.
 std::optional<std::size_t> reason_by_stack(const Frames& frames);
 /// The same for a system call, by its name: all that is known of short waits.
 std::optional<std::size_t> reason_by_call(std::string_view call);
 
-/// What the kernel itself says of a wait.
+/// Flags of a wait that the kernel keeps.
 struct WaitFlags {
   bool stopped = false, traced = false, frozen = false;
   bool lock = false;      ///< it waited for a lock of the kernel

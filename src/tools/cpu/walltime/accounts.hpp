@@ -36,7 +36,7 @@ class Accounts {
   void take(const walltime_account& account);
   void take_row(const walltime_row& row, const wall_sum& sum);
 
-  /// What is new since the last report. `closed`: nothing has changed while accounts and rows were
+  /// The time since the last report. `closed`: nothing has changed while accounts and rows were
   /// read. Otherwise rows may have more than the accounts: it belongs to the next report.
   std::vector<WallOwner> report(bool closed);
 

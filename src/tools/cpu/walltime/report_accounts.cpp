@@ -210,7 +210,7 @@ class AccountsReporter : public Reporter {
  private:
   bool by_threads() const { return by_ == "thread" || by_ == "cgroup"; }
 
-  /// What this kernel cannot tell, or not exactly.
+  /// States that this kernel cannot distinguish.
   void find_limits(Session& s) {
     approximate_.clear();
     if (!s.kernel.has_field("cfs_rq", "throttled_clock_self_time"))
@@ -510,20 +510,21 @@ class AccountsKind : public ReportKind {
   std::vector<JsonKind> json() const override {
     JsonKind account{"account", "one per row, the most active first", {type_key("account")}};
     for (auto& k : keys(" or null")) account.keys.push_back(k);
-    return {account,
-            {"unknown",
-             "with --unknown, one for each kernel stack of wait.other",
-             {type_key("unknown"), kernel_stack_key(),
-              key("time_ns", "integer", "sum of the times"), key("count", "integer", "how often")}},
-            {"total",
-             "one at the end of each report",
-             {type_key("total"), time_key(),
-              key("wall_ns", "integer", "time since tracing began, or since the last report"),
-              key("threads", "integer", "number of threads"),
-              key("threads_ns", "integer", "time of all threads"),
-              key("states_ns", "integer", "time of all states"),
-              key("unmatched", "integer", "events that were not seen, since tracing began"),
-              key("approximate", "array of strings", "what this kernel cannot tell")}}};
+    return {
+        account,
+        {"unknown",
+         "with --unknown, one for each kernel stack of wait.other",
+         {type_key("unknown"), kernel_stack_key(), key("time_ns", "integer", "sum of the times"),
+          key("count", "integer", "how often")}},
+        {"total",
+         "one at the end of each report",
+         {type_key("total"), time_key(),
+          key("wall_ns", "integer", "time since tracing began, or since the last report"),
+          key("threads", "integer", "number of threads"),
+          key("threads_ns", "integer", "time of all threads"),
+          key("states_ns", "integer", "time of all states"),
+          key("unmatched", "integer", "events that were not seen, since tracing began"),
+          key("approximate", "array of strings", "states that this kernel cannot distinguish")}}};
   }
 
   std::vector<OutputKey> csv() const override { return keys(""); }

@@ -1,0 +1,176 @@
+// walltime against clocks of the threads themselves, cpu.stat and /proc/stat.
+#include <ctime>
+
+#include "../quota.hpp"
+#include "shared.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+constexpr double kPart = 0.001;  // the states' deviation from the time
+constexpr auto kSecond = 1'000'000'000;
+
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec t{};
+  ::clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * kSecond + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+std::vector<std::string> state_keys(const Report& report) {
+  std::vector<std::string> all;
+  std::smatch found;
+  static const std::regex key("\"([a-z_]+)_count\"");
+  auto text = report.body.at(0).text();
+  for (auto at = text.cbegin(); std::regex_search(at, text.cend(), found, key);
+       at = found[0].second)
+    all.push_back(found[1].str() + "_ns");
+  return all;
+}
+
+/// The rows, all of which add up.
+std::vector<Json> rows_of(const Report& report) {
+  auto rows = lines_with(report.body, {{"type", "account"}});
+  for (auto& row : rows) {
+    std::uint64_t sum = 0;
+    for (auto& key : state_keys(report)) sum += row[key.c_str()].u64();
+    auto time = row["time_ns"].real();
+    expect_between(static_cast<double>(sum), time * (1 - kPart), time * (1 + kPart));
+  }
+  return rows;
+}
+Json total_of(const Report& report) { return lines_with(report.body, {{"type", "total"}}).at(0); }
+double cpu_ns(const Json& row) {
+  return row["cpu_ns"].real() + row["cpu_irq_ns"].real() + row["cpu_stolen_ns"].real();
+}
+
+/// What a thread knows about itself.
+struct Life {
+  std::uint64_t tid = 0, ns = 0, cpu = 0;
+  void live(const std::function<void()>& run) {
+    tid = static_cast<std::uint64_t>(::gettid());
+    auto from = clock_ns(CLOCK_MONOTONIC);
+    run();
+    cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    ns = clock_ns(CLOCK_MONOTONIC) - from;
+  }
+};
+void spin(std::uint64_t ns) {
+  for (auto from = clock_ns(CLOCK_MONOTONIC); clock_ns(CLOCK_MONOTONIC) - from < ns;) {
+  }
+}
+
+TOOL_TEST(Walltime, ThreadsAgainstTheirOwnClocks) {
+  require_tool("walltime");
+  Tracer tracer("walltime", "--json --by thread -p " + std::to_string(::getpid()));
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  Life busy, sleeper, reader;
+  std::thread spins([&] { busy.live([] { spin(kSecond); }); });
+  std::thread sleeps([&] {
+    sleeper.live([] {
+      for (int i = 0; i < 20; i++) nap(std::chrono::milliseconds(50));
+    });
+  });
+  std::thread reads([&] {
+    char c = 0;
+    reader.live([&] { EXPECT_EQ(::read(pipe[0], &c, 1), 1); });
+  });
+  nap(std::chrono::seconds(1));
+  EXPECT_EQ(::write(pipe[1], "x", 1), 1);
+  for (auto* thread : {&spins, &sleeps, &reads}) thread->join();
+  auto report = tracer.stop();
+  auto rows = rows_of(report);
+  auto row = [&](const Life& life) {
+    auto found = lines_with(rows, {{"tid", life.tid}}).at(0);
+    EXPECT_GE(found["time_ns"].u64(), life.ns);
+    EXPECT_LE(found["time_ns"].real(), static_cast<double>(life.ns) * 1.01 + 2e6);
+    return found;
+  };
+  EXPECT_NEAR(cpu_ns(row(busy)), static_cast<double>(busy.cpu), 0.02 * kSecond);
+  EXPECT_GE(row(sleeper)["wait_sleep_ns"].u64(), 20 * 49'900'000u);
+  EXPECT_EQ(row(sleeper)["wait_sleep_count"].u64(), 20u);
+  EXPECT_GE(row(reader)["wait_pipe_read_ns"].u64(), 900'000'000u);
+  for (auto& life : {sleeper, reader}) EXPECT_LE(cpu_ns(row(life)), 0.05 * kSecond);
+}
+
+TOOL_TEST(Walltime, QuotaIsThatOfTheKernel) {
+  require_tool("walltime");
+  Quota quota;
+  Process probe({.argv = {"/bin/sleep", "0"}});
+  quota.add(probe.pid());  // or skips
+  auto stat = quota.stat();
+  auto script = "echo $$ > " + quota.path() +
+                "/cgroup.procs; i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+  Tracer tracer("walltime", {"--json", "--", "sh", "-c", script}, {.attached = false});
+  auto report = tracer.finish();
+  auto throttled = static_cast<double>(stat.growth("throttled_time")) +
+                   1e3 * static_cast<double>(stat.growth("throttled_usec"));
+  for (auto& text : total_of(report)["approximate"].strings())
+    if (text.starts_with("queue.limit")) throw Skip(text);
+  ASSERT_GT(throttled, kSecond / 2);
+  EXPECT_NEAR(rows_of(report).at(0)["queue_limit_ns"].real(), throttled, 0.02 * throttled);
+}
+
+// More busy threads than CPUs: no CPU is idle, except where /proc/stat says so.
+TOOL_TEST(Walltime, AllCpuTime) {
+  require_tool("walltime");
+  require_whole_cpus();
+  const auto cpus = std::thread::hardware_concurrency();
+  std::vector<std::unique_ptr<Process>> busy;
+  for (unsigned i = 0; i <= cpus; i++)
+    busy.emplace_back(new Process({.argv = {"/bin/sh", "-c", "while :; do :; done"}}));
+  auto idle = [] {
+    auto all = words(lines(slurp("/proc/stat")).at(0));
+    return std::stod(all.at(4)) + std::stod(all.at(5));
+  };
+  auto before = idle();
+  auto report = report_of("walltime --json --include-self 1 1");
+  auto idle_ns = (idle() - before) * 1e9 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  double cpu = 0, unknown = 0;
+  for (auto& row : rows_of(report)) {
+    cpu += cpu_ns(row);
+    unknown += row["unknown_ns"].real();
+  }
+  auto most = cpus * total_of(report)["wall_ns"].real();
+  expect_between(cpu, 0.99 * most - idle_ns - unknown, 1.01 * most);
+}
+
+TOOL_TEST(Walltime, EachShortProcessHasAnAccount) {
+  require_tool("walltime");
+  Tracer tracer(
+      "walltime",
+      {"--json", "--", "sh", "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"},
+      {.attached = false});
+  auto report = tracer.finish();
+  EXPECT_EQ(rows_of(report).size(), 301u);
+  EXPECT_EQ(total_of(report)["threads"].u64(), 301u);
+  EXPECT_GE(report.body.at(0)["wait_children_ns"].u64(), 1u);
+}
+
+TOOL_TEST(Walltime, StoppedByASignal) {
+  require_tool("walltime");
+  Process busy({.argv = {"/bin/sh", "-c", "while :; do :; done"}});
+  Tracer tracer("walltime", "--json 0.2 -p " + std::to_string(busy.pid()));
+  auto from = clock_ns(CLOCK_MONOTONIC);
+  ::kill(busy.pid(), SIGSTOP);
+  nap(std::chrono::milliseconds(500));
+  ::kill(busy.pid(), SIGCONT);
+  auto most = clock_ns(CLOCK_MONOTONIC) - from;
+  auto rows = rows_of(tracer.stop());
+  std::uint64_t stopped = 0, time = 0;
+  for (auto& row : rows) {
+    stopped += row["stopped_ns"].u64();
+    time += row["time_ns"].u64();
+  }
+  EXPECT_GE(rows.size(), 3u) << "one for each interval";
+  expect_between(static_cast<double>(stopped), 400e6, static_cast<double>(most) + 1e6);
+  EXPECT_GT(time, stopped);
+}
+
+TESTS_OF(walltime, .reports = {{ReportKind::aggregate}},
+         .events = {.options = "-v", .command = "sleeper --sleeps 1"}, .alone = true,
+         .stress = event_row("runner --count {n}", 600, "storm+execs+fails").not_known(),
+         .long_run = {{.arguments = "10"}});
+
+}  // namespace
+}  // namespace coretap::tooltest
