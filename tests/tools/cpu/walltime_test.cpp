@@ -43,7 +43,7 @@ double cpu_ns(const Json& row) {
   return row["cpu_ns"].real() + row["cpu_irq_ns"].real() + row["cpu_stolen_ns"].real();
 }
 
-/// What a thread knows about itself.
+/// Clocks that a thread reads about itself.
 struct Life {
   std::uint64_t tid = 0, ns = 0, cpu = 0;
   void live(const std::function<void()>& run) {
