@@ -46,8 +46,8 @@ struct account {
 	u32 set;  /* its number */
 	u32 allowed;
 	u32 lock; /* waits for a lock of the kernel, unless it is on the CPU */
-	bool ksoftirqd;
-	bool has_waited;
+	u64 ksoftirqd;
+	u32 has_waited;
 	struct walltime_account sum;
 };
 
@@ -263,7 +263,7 @@ static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
 	struct stack *frames;
 
 	a->waited = 0;
-	a->has_waited = false;
+	a->has_waited = 0;
 	if (a->left & WALL_UNSEEN)
 		return add_wait(a, witness | CALLS, ns);
 	witness |= call_of(t);
@@ -450,7 +450,7 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 			add_state(&a->sum, WALL_UNKNOWN, queued);
 		} else {
 			a->waited = queued;
-			a->has_waited = true;
+			a->has_waited = 1;
 		}
 		a->allowed = CPUS_UNKNOWN;
 	}
@@ -509,7 +509,7 @@ int on_wakeup(u64 *ctx)
 		return 0;
 	change(a);
 	a->waited = pass(a, now);
-	a->has_waited = true;
+	a->has_waited = 1;
 	queue_starts(a, t, now);
 	changed(a);
 	return 0;
@@ -625,7 +625,7 @@ static __noinline int add_open(struct task_struct *t, u64 now)
 		split_queue(&copy.sum, &copy, t, ns, now);
 	} else {
 		copy.waited = ns;
-		copy.has_waited = true;
+		copy.has_waited = 1;
 	}
 	if (!copy.has_waited)
 		return 0;

@@ -1,4 +1,6 @@
 // walltime: every nanosecond of each thread is in one state.
+#include <string>
+
 #include "coretap/config.hpp"
 #include "coretap/irq.hpp"
 #include "coretap/skeleton.hpp"
@@ -10,12 +12,12 @@ using namespace coretap;
 
 namespace {
 
-Option by_whom() {
-  return choice('b', "by", "KEY", "a row for each process (default), thread or cgroup",
-                {{"process", 0, "threads of a process together"},
-                 {"thread", 1, "with the longest stay off the CPU"},
-                 {"cgroup", 2, "by cgroup (version 2)"}},
-                [](Config&, std::uint64_t) {});
+Result<void> check(const Config& c) {
+  auto by = c.text("by");
+  for (auto key : {"", "process", "pid", "thread", "tid", "cgroup"})
+    if (by == key) return {};
+  return usage("--by: there is no key '" + std::string(by) + "'",
+               "there are: process (pid), thread (tid), cgroup");
 }
 
 }  // namespace
@@ -32,6 +34,8 @@ TOOL(walltime) {
           "above), that with an idle CPU that it may use, and the rest. The reason of a wait comes "
           "from flags that the kernel keeps (I/O, memory, locks), from names in its kernel stack, "
           "and from its system call. Waits shorter than --min-wait have no stack.\n\n"
+          "A row is a process; with --by thread a thread, with --by cgroup all threads of a "
+          "cgroup.\n\n"
           "CPU time is the time between switches, in which the thread had the CPU. The kernel's "
           "own figures differ: they leave out stolen time, and start when a wakeup preempts "
           "another task.\n\n"
@@ -54,12 +58,12 @@ TOOL(walltime) {
       .object = skeleton<walltime_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(
-          {{by_whom(), flag('v', "reasons", "below each row a line for each state"),
+          {{shared::by(), flag('v', "reasons", "below each row a line for each state"),
             number('m', "min-wait", "US",
                    "kernel stacks only of waits of US microseconds or more (default: 100)", {}),
             flag(0, "unknown", "also the kernel stacks of waits without a reason"),
             flag(0, "no-irq", "interrupts are part of cpu (saves their hooks)"),
-            flag(0, "no-idle", "queue.idle is part of queue.busy (saves its measuring)"),
+            flag(0, "no-idle", "do not measure queue.idle: it is then part of queue.busy"),
             shared::top(), shared::max_keys(), shared::stack_storage()},
            shared::task_filters()}),
       .hooks = {{"context switches", {{{"on_switch"}}}},
@@ -89,5 +93,6 @@ TOOL(walltime) {
       .maps = {{"wait_rows", MapSize::objects}},
       .report = AccountsReport{},
       .announce = "Accounting for the time of threads",
+      .check = check,
   };
 }

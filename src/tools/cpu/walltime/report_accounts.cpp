@@ -155,7 +155,7 @@ class AccountsReporter : public Reporter {
   void configure(Session& s) override {
     own_.configure(s);
     auto& c = s.config;
-    by_ = c.text("by");
+    by_ = c.text("by") == "tid" ? "thread" : c.text("by");
     accounts_ = {};
     accounts_.by_thread(by_threads());
     set_variable(s, "by_thread", by_threads());
