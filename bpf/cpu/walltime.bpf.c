@@ -46,8 +46,8 @@ struct account {
 	u32 set;  /* its number */
 	u32 allowed;
 	u32 lock; /* waits for a lock of the kernel, unless it is on the CPU */
-	u64 ksoftirqd;
 	u32 has_waited;
+	u64 ksoftirqd;
 	struct walltime_account sum;
 };
 
