@@ -12,7 +12,7 @@ constexpr std::uint32_t bit(unsigned reg) { return std::uint32_t{1} << reg; }
 constexpr unsigned kArm64Stack = 31;
 
 /// Loads to registers, and stores to the stack.
-void see_arm64_memory(EntryStep& step, std::uint32_t i, std::uint32_t loaded) {
+void see_arm64_memory(EntryStep& step, std::uint32_t i, std::uint32_t to) {
   const bool vector = i >> 26 & 1, on_stack = (i >> 5 & 31) == kArm64Stack;
   auto moves = [&](bool is_load, std::uint32_t registers) {
     step.harmless = is_load || on_stack;
@@ -20,21 +20,21 @@ void see_arm64_memory(EntryStep& step, std::uint32_t i, std::uint32_t loaded) {
     step.changes = !is_load ? bit(kArm64Stack) : vector ? 0 : registers;
   };
   const unsigned operation = i >> 22 & 3;
-  const bool single = vector ? operation & 1 : operation != 0;
+  const bool loads = vector ? operation & 1 : operation != 0;
   if ((i & 0x3b000000) == 0x18000000) {  // ldr of a literal
-    moves(true, i >> 30 == 3 ? 0 : loaded);
+    moves(true, i >> 30 == 3 ? 0 : to);
     step.may_fault = false;
   } else if ((i & 0x3b000000) == 0x39000000 || (i & 0x3b200c00) == 0x38000000) {
-    moves(single, i >> 30 == 3 && operation == 2 ? 0 : loaded);  // ldr, str, not prfm
-  } else if ((i & 0x3b200c00) == 0x38200800) {                   // an offset in a register
-    moves(single, loaded);
-    step.harmless &= single;
+    moves(loads, i >> 30 == 3 && operation == 2 ? 0 : to);  // ldr, str, not prfm
+  } else if ((i & 0x3b200c00) == 0x38200800) {              // an offset in a register
+    moves(loads, to);
+    step.harmless &= loads;
     step.may_fault = true;
   } else if ((i & 0x3b200c00) == 0x38000c00) {  // str with a new base
-    moves(single, loaded);
-    step.harmless &= !single;
+    moves(loads, to);
+    step.harmless &= !loads;
   } else if ((i & 0x3b800000) == 0x29000000) {  // ldp, stp
-    moves(i >> 22 & 1, loaded | (bit(i >> 10 & 31) & ~bit(31)));
+    moves(i >> 22 & 1, to | (bit(i >> 10 & 31) & ~bit(31)));
   } else if ((i & 0x3bc00000) == 0x29800000) {  // stp with a new base
     moves(false, 0);
   }
@@ -61,8 +61,8 @@ EntryStep entry_step_of_arm64(std::uint32_t i) {
   } else if ((kind & 7) == 5) {  // with registers
     const bool extends = (i & 0x3f200000) == 0x0b200000, compares = (i & 0x3fe00000) == 0x3a400000;
     changes(extends ? bit(to) : compares ? 0 : general);
-  } else if ((kind & 7) == 7) {  // of vectors, some of which write a general register
-    changes(general);
+  } else if ((kind & 7) == 7 || i >> 16 == 0xd53b) {  // of vectors, some of which write a general
+    changes(general);                                 // register; mrs
   } else if ((kind & 5) == 4) {
     see_arm64_memory(step, i, general);
   } else if ((i & 0xfffff01f) == 0xd503201f) {  // hints
@@ -71,8 +71,6 @@ EntryStep entry_step_of_arm64(std::uint32_t i) {
     if ((hint & ~6U) == 32) step.form = EntryStep::target;
     if (step.form != EntryStep::stepped) changes(0);
     if (hint >= 24 && hint < 28) changes(bit(kLink));  // paciaz to pacibsp
-  } else if (i >> 16 == 0xd53b) {
-    changes(general);  // mrs
   } else if ((i & 0x7c000000) == 0x14000000 || (i & 0xff000010) == 0x54000000 ||
              (i & 0x7c000000) == 0x34000000 || (i & 0xff9ffc1f) == 0xd61f0000) {
     step.form = EntryStep::branch;

@@ -74,7 +74,8 @@ __noinline int update_set(u32 number, u64 now)
 	struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &number);
 	u32 used;
 
-	if (!t)
+	/* Up to 6.7 the verifier checks this function even if it is not called. */
+	if (!affinity || !t)
 		return 0;
 	bpf_spin_lock(&t->lock);
 	used = t->used;
@@ -130,7 +131,7 @@ __noinline int claim_set(u32 number)
 	struct cpu_set *set = cpu_slot(&set_scratch);
 	int taken = 0;
 
-	if (!t || !set)
+	if (!affinity || !t || !set)
 		return 0;
 	bpf_spin_lock(&t->lock);
 	if (!t->used) {

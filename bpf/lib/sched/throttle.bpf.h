@@ -50,14 +50,15 @@ inline_ u64 throttled_so_far(struct cfs_rq *q)
 
 /*
  * The same of the queue that a task has left, by address, if its cgroup is that of the queue where
- * the task is: the queue then exists. Else 0. Only where throttled_exactly().
+ * the task is: the queue then exists. Else 0, and also unless throttled_exactly().
  */
 inline_ u64 throttled_before(u64 left, struct cfs_rq *q)
 {
 	struct cfs_rq *old = (void *)left;
 	u64 start;
 
-	if (!bpf_core_field_exists(q->tg) || BPF_CORE_READ(old, tg) != q->tg)
+	if (!throttled_exactly() || !bpf_core_field_exists(q->tg) ||
+	    BPF_CORE_READ(old, tg) != q->tg)
 		return 0;
 	start = BPF_CORE_READ(old, throttled_clock_self);
 	return BPF_CORE_READ(old, throttled_clock_self_time) +

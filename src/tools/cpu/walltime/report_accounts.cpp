@@ -292,6 +292,7 @@ class AccountsReporter : public Reporter {
     }
     forget_ended(s, owners);
     std::vector<AccountRow> rows;
+    rows.reserve(all.size());
     for (auto& [key, row] : all) rows.push_back(std::move(row));
     std::ranges::sort(rows, [](auto& a, auto& b) {
       auto x = a.active_ns(), y = b.active_ns();
