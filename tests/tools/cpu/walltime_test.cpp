@@ -169,7 +169,9 @@ TOOL_TEST(Walltime, StoppedByASignal) {
 
 TESTS_OF(walltime, .reports = {{ReportKind::aggregate}},
          .events = {.options = "-v", .command = "sleeper --sleeps 1"}, .alone = true,
-         .stress = event_row("runner --count {n}", 600, "storm+execs+fails").with_children().with_slack(2),
+         .stress = event_row("runner --count {n}", 600, "storm+execs+fails")
+                       .with_children()
+                       .with_slack(2),
          .long_run = {{.arguments = "10"}});
 
 }  // namespace
