@@ -53,11 +53,6 @@ inline_ struct balance *the_balance(void)
 	return bpf_map_lookup_elem(&balances, &zero);
 }
 
-inline_ u64 lesser(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * A bit for each idle CPU, set and cleared by addition, before the same change under the lock:
  * the initial state when tracing starts. The program run on each CPU then cannot take locks.

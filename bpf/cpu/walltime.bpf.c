@@ -216,7 +216,7 @@ inline_ u32 call_of(struct task_struct *t)
 		number = call_number(regs);
 		return number < 0 ? CALLS : call_index(number, running_compat(t, regs));
 	}
-	regs = t->stack + THREAD_BYTES - bpf_core_type_size(struct pt_regs);
+	regs = saved_regs(t);
 #ifdef __TARGET_ARCH_x86
 	number = BPF_CORE_READ(regs, orig_ax);
 #else
@@ -285,19 +285,14 @@ inline_ u64 stolen_so_far(struct task_struct *t)
 	return bpf_core_field_exists(rq->prev_steal_time_rq) ? rq->prev_steal_time_rq : 0;
 }
 
-inline_ u64 least(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
 inline_ void cpu_ends(struct account *a, struct task_struct *t, u64 now, struct irq_time *cpu)
 {
 	u64 ns = pass(a, now), irq = 0, stolen = 0;
 
 	if (cpu && !a->ksoftirqd)
-		irq = least(since(a->irq, cpu->ns), ns);
+		irq = lesser(since(a->irq, cpu->ns), ns);
 	if (a->stolen)
-		stolen = least(since(a->stolen, stolen_so_far(t)), ns - irq);
+		stolen = lesser(since(a->stolen, stolen_so_far(t)), ns - irq);
 	add_state(&a->sum, WALL_IRQ, irq);
 	add_state(&a->sum, WALL_STOLEN, stolen);
 	add_sum(&a->sum.states[WALL_CPU], ns - irq - stolen);
@@ -351,9 +346,9 @@ inline_ void split_queue(struct walltime_account *sum, struct account *a, struct
 
 	if (a->queue)
 		limit = a->queue == (u64)q ? throttled_so_far(q) : throttled_before(a->queue, q);
-	limit = least(since(a->throttled, limit), ns);
+	limit = lesser(since(a->throttled, limit), ns);
 	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_now(a, t) == a->allowed)
-		idle = since(limit, least(since(a->idle, idle_so_far(a->allowed, now)), ns));
+		idle = since(limit, lesser(since(a->idle, idle_so_far(a->allowed, now)), ns));
 	add_state(sum, WALL_LIMIT, limit);
 	add_state(sum, WALL_IDLE, idle);
 	add_state(sum, WALL_BUSY, ns - limit - idle);
@@ -443,7 +438,7 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	change(a);
 	if (a->at == AT_CPU || a->at == AT_WAIT) {
 		/* Before 6.14 (9c2136be0878) it may also have had a signal, and stayed queued. */
-		queued = pass(a, now - least(queued_before(t), now));
+		queued = pass(a, now - lesser(queued_before(t), now));
 		if (a->at == AT_CPU || queued > SAME_TIME)
 			count(LEDGER_UNMATCHED);
 		if (a->at == AT_CPU) {
@@ -462,16 +457,6 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	a->stolen = stolen_so_far(t);
 	note_throttled(a, t);
 	changed(a);
-}
-
-/* The time that counts now; 0: none. */
-inline_ u64 account_time(void)
-{
-	u64 now = bpf_ktime_get_ns();
-
-	if (!tracing_since || (account_until && now > account_until))
-		return 0;
-	return now;
 }
 
 SEC("tp_btf/sched_switch")
@@ -497,12 +482,20 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
+/* Of a thread that is woken at a time that counts; NULL: it has none. */
+inline_ struct account *woken_account(struct task_struct *t, u64 now)
+{
+	if (!tracing_since || (account_until && now > account_until))
+		return NULL;
+	return account_of(t, now);
+}
+
 SEC("tp_btf/sched_wakeup")
 int on_wakeup(u64 *ctx)
 {
 	struct task_struct *t = (void *)ctx[0];
-	u64 now = account_time();
-	struct account *a = now ? account_of(t, now) : NULL;
+	u64 now = bpf_ktime_get_ns();
+	struct account *a = woken_account(t, now);
 
 	/* One that is on the CPU had not slept yet. */
 	if (!a || (a->at != AT_WAIT && (a->at != AT_BEGIN || t->on_cpu)))
@@ -519,8 +512,8 @@ SEC("tp_btf/sched_wakeup_new")
 int on_wakeup_new(u64 *ctx)
 {
 	struct task_struct *t = (void *)ctx[0];
-	u64 now = account_time();
-	struct account *a = now ? account_of(t, now) : NULL;
+	u64 now = bpf_ktime_get_ns();
+	struct account *a = woken_account(t, now);
 
 	if (!a || a->at != AT_BEGIN)
 		return 0;
@@ -618,7 +611,7 @@ static __noinline int add_open(struct task_struct *t, u64 now)
 	if (at == AT_CPU) {
 		irq = bpf_map_lookup_elem(&irq_times, &cpu);
 		if (irq && !copy.ksoftirqd)
-			part = least(since(copy.irq, irq->ns), ns);
+			part = lesser(since(copy.irq, irq->ns), ns);
 		add_state(&copy.sum, WALL_IRQ, part);
 		add_state(&copy.sum, WALL_CPU, ns - part);
 	} else if (at == AT_QUEUE) {

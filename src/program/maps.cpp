@@ -256,8 +256,10 @@ void size_maps(Session& s) {
         bpf_map__max_entries(slots) == 1)
       set_entries(slots, static_cast<std::uint64_t>(possible_cpus()));
   const bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
-  for (auto* name : {"task_slots", "task_walks", "last_walks", "sock_slots"})
-    if (auto* map = s.map(name)) bpf_map__set_autocreate(map, storage);
+  for (auto* map : maps_of(s.object.get()))
+    if (auto type = bpf_map__type(map);
+        type == BPF_MAP_TYPE_TASK_STORAGE || type == BPF_MAP_TYPE_SK_STORAGE)
+      bpf_map__set_autocreate(map, storage);
   if (auto* map = s.map("task_slots_hash"); map && !storage)
     on_demand(s, map, max_tasks(), max_tasks());
   if (auto* map = s.map("sock_slots_hash"); map && !storage) set_entries(map, most_sockets());

@@ -3,7 +3,7 @@
 #pragma once
 
 /*
- * arch/x86/include/asm/ptrace.h: whole, because bpf/lib/stack/walk.bpf.h finds it by its size below
+ * arch/x86/include/asm/ptrace.h: whole, because saved_regs() finds it by its size below
  * the top of the kernel stack.
  */
 struct pt_regs {

@@ -145,4 +145,9 @@ inline_ u64 since(u64 start, u64 now)
 	return now > start ? now - start : 0;
 }
 
+inline_ u64 lesser(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
 #endif

@@ -239,6 +239,12 @@ inline_ bool has_task_regs(void)
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs);
 }
 
+/* Where the kernel saves the task's user registers; read the address by a helper. */
+inline_ struct pt_regs *saved_regs(struct task_struct *t)
+{
+	return (void *)BPF_CORE_READ(t, stack) + THREAD_BYTES - bpf_core_type_size(struct pt_regs);
+}
+
 /* A slot for each object of a kind: local storage of the object, and a hash for older kernels. */
 #define SLOT_MAPS(name, storage, hash, key_type, slot_type)                         \
 	struct {                                                                    \

@@ -14,6 +14,8 @@
 
 #include "lib/stack/stack.bpf.h"
 
+#ifdef __TARGET_ARCH_x86
+
 /* The last walk of a task's user stack. */
 struct last_walk {
 	u64 id; /* 0: none that can be compared */
@@ -31,14 +33,9 @@ struct {
 
 inline_ bool compares_walks(void)
 {
-#ifdef __TARGET_ARCH_x86
 	return has_task_storage() && has_task_regs() && !walk_leaf;
-#else
-	return false;
-#endif
 }
 
-#ifdef __TARGET_ARCH_x86
 /* The key of the running task's user stack if it is that of the last walk; 0: it may differ. */
 __noinline u64 same_user_stack(void)
 {
@@ -88,6 +85,7 @@ __noinline int keep_user_stack(u64 id)
 
 	if (!compares_walks() || !w)
 		return 0;
+	w->read.recorded = 0;
 	t = bpf_get_current_task_btf();
 	last = bpf_task_storage_get(&last_walks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!last)
@@ -103,28 +101,31 @@ __noinline int keep_user_stack(u64 id)
 	last->id = id;
 	return 0;
 }
-#endif
 
 /* stack_of_user(), at programs that a task often reaches with the same stack. */
 inline_ u64 often_same_stack_of_user(void *ctx, u64 before)
 {
-#ifdef __TARGET_ARCH_x86
-	struct walk *w;
+	struct walk *w = current_walk();
 	u64 id;
 
-	if (compares_walks()) {
-		id = same_user_stack();
-		if (id)
-			return id;
-		w = current_walk();
-		if (w)
-			w->read.recorded = 1;
-		id = stack_of_user(ctx, before);
-		keep_user_stack(id);
+	if (!compares_walks() || !w)
+		return stack_of_user(ctx, before);
+	id = same_user_stack();
+	if (id)
 		return id;
-	}
-#endif
+	w->read.recorded = 1;
+	id = stack_of_user(ctx, before);
+	keep_user_stack(id);
+	return id;
+}
+
+#else
+
+inline_ u64 often_same_stack_of_user(void *ctx, u64 before)
+{
 	return stack_of_user(ctx, before);
 }
+
+#endif
 
 #endif

@@ -8,6 +8,7 @@
 #define CORETAP_UNWIND_BPF_H
 
 #include "lib/stack/mapping.bpf.h"
+#include "lib/stack/user_words.bpf.h"
 
 /* The loader writes through mmap; the entry of a process is changed last. */
 #define UNWIND_TABLE(name, entries, type_)         \
@@ -92,54 +93,6 @@ inline_ bool unwind_ask(struct walk *w)
 	if (!p || p->asked || p->looked)
 		return false;
 	p->asked = 1;
-	return true;
-}
-
-/* Reads a block of the stack, starting with this word. */
-__noinline int unwind_fetch(u64 address)
-{
-	struct walk *w = current_walk();
-	u32 to_page_end = 4096 - (u32)(address & 4095);
-
-	if (!w)
-		return 0;
-	w->block_at = address;
-	w->block_bytes = 0;
-	if (!bpf_probe_read_user(w->block, WALK_BLOCK, (void *)address)) {
-		w->block_bytes = WALK_BLOCK;
-	} else if (to_page_end < WALK_BLOCK) { /* the end of the stack */
-		to_page_end &= WALK_BLOCK - 1;
-		if (!bpf_probe_read_user(w->block, to_page_end, (void *)address))
-			w->block_bytes = to_page_end;
-	}
-	return w->block_bytes;
-}
-
-inline_ bool unwind_read_block(struct walk *w, u64 address, u64 *word)
-{
-	u64 at = address - w->block_at;
-
-	if (address & 7)
-		return false;
-	if (at >= w->block_bytes) {
-		if (!unwind_fetch(address))
-			return false;
-		at = 0;
-	}
-	at = at / 8;
-	barrier_var(at);
-	*word = w->block[at & (WALK_BLOCK / 8 - 1)];
-	return true;
-}
-
-inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
-{
-	if (!unwind_read_block(w, address, word)) {
-		walk_cannot_repeat(w);
-		return false;
-	}
-	if (w->read.recorded)
-		walk_record(w, address, *word);
 	return true;
 }
 

@@ -57,8 +57,7 @@ inline_ u32 walk_registers(struct walk *w)
 		w->r10 = regs->r10;
 		cs = (u16)regs->cs;
 	} else {
-		regs = (void *)BPF_CORE_READ(current_task(), stack) + THREAD_BYTES;
-		regs--;
+		regs = saved_regs(current_task());
 		w->ip = BPF_CORE_READ(regs, ip);
 		w->sp = BPF_CORE_READ(regs, sp);
 		w->bp = BPF_CORE_READ(regs, bp);
@@ -113,19 +112,17 @@ __noinline long walk_user(void)
 	cs = walk_registers(w);
 	if (!cs)
 		return 0;
-	if (cs != USER64_CS)
+	if (cs != USER64_CS) {
+		walk_cannot_repeat(w); /* its words are an earlier walk's */
 		return -1;
+	}
 	w->stack.depth = 0;
 	w->stack.end = STACK_END_OPEN;
 	w->stack.guessed = 0;
 	w->stack.image = stack_image(w->program, 1);
 	w->hash = 0;
 	w->bp_at = 0;
-	w->read.number = 0;
-	w->read.by_bp = 0;
-	w->read.register_bp = 1;
-	w->read.sp = w->sp;
-	w->read.hash = 0;
+	walk_records_from(w, w->sp);
 	w->addresses = 0;
 	w->unknown_map = 0;
 	if (walk_leaf) {

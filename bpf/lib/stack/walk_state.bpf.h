@@ -117,25 +117,4 @@ inline_ bool is_known_mm(struct walk *w)
 	return known && *known == w->program;
 }
 
-/* The walk depends on something that its words do not show. */
-inline_ void walk_cannot_repeat(struct walk *w)
-{
-	w->read.number = WALK_WORDS + 1;
-}
-
-inline_ void walk_record(struct walk *w, u64 address, u64 word)
-{
-	u64 at = (address - w->read.sp) / 8;
-	u32 n = w->read.number;
-
-	if (n >= WALK_WORDS || at > 0xffff) {
-		walk_cannot_repeat(w);
-		return;
-	}
-	barrier_var(n);
-	w->read.at[n & (WALK_WORDS - 1)] = (u16)at;
-	w->read.number = n + 1;
-	w->read.hash = walk_hash(w->read.hash, word);
-}
-
 #endif

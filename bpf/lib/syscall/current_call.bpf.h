@@ -18,8 +18,7 @@ inline_ struct pt_regs *current_call_regs(void)
 	if (BPF_CORE_READ(t, flags) & PF_KTHREAD)
 		return NULL;
 	return has_task_regs() ? (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()) :
-				 (void *)BPF_CORE_READ(t, stack) + THREAD_BYTES -
-					 bpf_core_type_size(struct pt_regs);
+				 saved_regs(t);
 }
 
 /* By call_index(); CALLS: in an interrupt or exception, or a kernel thread; not in a call. */

@@ -52,7 +52,7 @@ TOOL(walltime) {
                    {"walltime --by cgroup 10 1", "cgroups"},
                    {"walltime -v -- make -j8", "a command and its children"}},
       .questions = {{"Where does the time of this process go?", "walltime -p 1234 -v 10 1"},
-                    {"Is it slow because of disks, locks, memory, or for want of a CPU?",
+                    {"Is it slow because of disks, locks, memory, or lack of a CPU?",
                      "walltime -p 1234 10 1"},
                     {"How much time is lost to a CPU limit?", "walltime --by cgroup 10 1"}},
       .object = skeleton<walltime_bpf>(),

@@ -23,6 +23,7 @@
 #include "stacks/stack_names.hpp"
 #include "stacks/wait_rules.hpp"
 #include "tools/cpu/walltime/accounts.hpp"
+#include "tools/cpu/walltime/states.hpp"
 
 namespace coretap {
 
@@ -32,113 +33,6 @@ constexpr std::string_view kIterator = "on_account";
 constexpr std::uint64_t kMinWait = 100;  // us
 constexpr std::uint64_t kTop = 20;       // rows of text without --top
 constexpr std::chrono::milliseconds kLastRecords{100};
-
-/// A column of tables: the states that belong together.
-enum Column { kCpu, kQueue, kLimit, kDisk, kMemory, kLock, kPeer, kWork, kOther, kColumns };
-constexpr std::string_view kTitles[kColumns] = {"CPU",  "QUEUE", "LIMIT", "DISK", "MEMORY",
-                                                "LOCK", "PEER",  "WORK",  "OTHER"};
-
-struct State {
-  std::string name;  ///< "wait.disk_read"
-  std::string key;   ///< "wait_disk_read"
-  Column column;
-  std::string doc;
-};
-
-Column column_of(WaitClass of) {
-  switch (of) {
-    case WaitClass::disk:
-      return kDisk;
-    case WaitClass::memory:
-      return kMemory;
-    case WaitClass::lock:
-      return kLock;
-    case WaitClass::peer:
-      return kPeer;
-    case WaitClass::work:
-      return kWork;
-    default:
-      return kOther;
-  }
-}
-
-/// Those without a reason come first, by enum wall_state.
-const std::vector<State>& states() {
-  static const auto kStates = [] {
-    std::vector<State> all = {
-        {"cpu", "", kCpu, "running"},
-        {"cpu.irq", "", kCpu, "on a CPU that handled interrupts"},
-        {"cpu.stolen", "", kCpu, "on a CPU that the hypervisor gave to others"},
-        {"queue.busy", "", kQueue, "queued; the CPUs that it may use were busy"},
-        {"queue.idle", "", kQueue, "queued although a CPU that it may use was idle"},
-        {"queue.limit", "", kLimit, "queued; its cgroup had used its CPU quota"},
-        {"unknown", "", kOther, "an event was not seen"}};
-    for (auto& r : wait_reasons()) {
-      bool stopped = r.of == WaitClass::stopped;
-      all.push_back({(stopped ? "" : "wait.") + std::string(r.name), "", column_of(r.of),
-                     (stopped ? "" : "waited for ") + std::string(r.doc)});
-    }
-    for (auto& s : all) {
-      s.key = s.name;
-      std::ranges::replace(s.key, '.', '_');
-    }
-    return all;
-  }();
-  return kStates;
-}
-
-struct AccountRow {
-  task_id who = {};
-  std::uint64_t threads = 0, time_ns = 0;
-  std::vector<wall_sum> sums = std::vector<wall_sum>(states().size());
-
-  std::array<std::uint64_t, kColumns> columns() const {
-    std::array<std::uint64_t, kColumns> all{};
-    for (std::size_t i = 0; i < sums.size(); i++) all[states()[i].column] += sums[i].ns;
-    return all;
-  }
-  std::uint64_t states_ns() const {
-    std::uint64_t ns = 0;
-    for (auto& s : sums) ns += s.ns;
-    return ns;
-  }
-  /// Without the time in which it had nothing to do.
-  std::uint64_t active_ns() const {
-    std::uint64_t ns = 0;
-    for (std::size_t i = 0; i < sums.size(); i++)
-      if (states()[i].column != kWork && states()[i].name.find('.') != std::string::npos)
-        ns += sums[i].ns;
-    return ns + sums[WALL_CPU].ns;
-  }
-  /// The longest stay in a state other than on a CPU.
-  std::size_t longest() const {
-    std::size_t best = WALL_BUSY;
-    for (std::size_t i = WALL_BUSY; i < sums.size(); i++)
-      if (sums[i].longest_ns > sums[best].longest_ns) best = i;
-    return best;
-  }
-};
-
-/// Shares in tenths of a percent that add up to 1000: those with the largest rests are rounded up.
-std::array<std::uint64_t, kColumns> shares(const AccountRow& row) {
-  auto parts = row.columns();
-  std::array<std::uint64_t, kColumns> tenths{}, rests{};
-  const auto all = row.states_ns();
-  if (!all) return tenths;
-  std::uint64_t left = 1000;
-  for (std::size_t i = 0; i < kColumns; i++) {
-    auto exact = static_cast<unsigned __int128>(parts[i]) * 1000;
-    tenths[i] = static_cast<std::uint64_t>(exact / all);
-    rests[i] = static_cast<std::uint64_t>(exact % all);
-    left -= tenths[i];
-  }
-  for (; left; left--) {
-    auto most = std::ranges::max_element(rests) - rests.begin();
-    tenths[static_cast<std::size_t>(most)]++;
-    rests[static_cast<std::size_t>(most)] = 0;
-  }
-  return tenths;
-}
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -179,7 +73,7 @@ class AccountsReporter : public Reporter {
     from_ns_ = s.began_ns;
     if (s.config.format != OutputFormat::csv) return;
     std::string line = "time,pid,tid,comm,uid,cgroup_id,cgroup,container,unit,threads,time_ns";
-    for (auto& state : states()) line += fmt::format(",{0}_ns,{0}_count", state.key);
+    for (auto& state : wall::states()) line += fmt::format(",{0}_ns,{0}_count", state.key);
     s.out.line(line + ",longest_ns,longest_state");
   }
 
@@ -270,9 +164,10 @@ class AccountsReporter : public Reporter {
   }
 
   /// The rows to show, the most active first.
-  std::vector<AccountRow> add_up(Session& s, const std::vector<WallOwner>& owners) {
-    std::map<std::uint64_t, AccountRow> all;
+  std::vector<wall::Row> add_up(Session& s, const std::vector<WallOwner>& owners) {
+    std::map<std::uint64_t, wall::Row> all;
     others_.clear();
+    const auto other = WALL_STATES + wait_reason("other");
     for (auto& o : owners) {
       if (!o.time_ns) continue;
       if (own_.is(o.who.pid)) {
@@ -286,12 +181,11 @@ class AccountsReporter : public Reporter {
       for (auto& [cell, sum] : o.cells) {
         auto state = state_of(s, cell);
         add(row.sums[state], sum);
-        if (cell.stack && state == WALL_STATES + wait_reason("other"))
-          add(others_[cell.stack], sum);
+        if (cell.stack && state == other) add(others_[cell.stack], sum);
       }
     }
     forget_ended(s, owners);
-    std::vector<AccountRow> rows;
+    std::vector<wall::Row> rows;
     rows.reserve(all.size());
     for (auto& [key, row] : all) rows.push_back(std::move(row));
     std::ranges::sort(rows, [](auto& a, auto& b) {
@@ -312,7 +206,7 @@ class AccountsReporter : public Reporter {
     }
   }
 
-  void show(Session& s, const std::vector<AccountRow>& rows) {
+  void show(Session& s, const std::vector<wall::Row>& rows) {
     const bool text = s.config.format == OutputFormat::text;
     std::uint64_t threads = 0, threads_ns = 0, states_ns = 0;
     for (auto& row : rows) {
@@ -347,28 +241,29 @@ class AccountsReporter : public Reporter {
     std::string line = by_ == "cgroup"   ? "THREADS   TIME(s)"
                        : by_ == "thread" ? "PID     TID     COMM               TIME(s)"
                                          : "PID     COMM             THREADS   TIME(s)";
-    for (auto title : kTitles) line += fmt::format(" {:>6}", title);
+    for (auto title : wall::kTitles) line += fmt::format(" {:>6}", title);
     return line + (by_ == "cgroup" ? "  CGROUP" : by_ == "thread" ? "  LONGEST" : "");
   }
 
-  void write(Session& s, const AccountRow& row) const {
+  void write(Session& s, const wall::Row& row) const {
     auto comm = printable(text_in(row.who.comm));
     auto line = by_ == "cgroup"   ? fmt::format("{:>7} {:>9.3f}", row.threads, seconds(row.time_ns))
                 : by_ == "thread" ? fmt::format("{:<7} {:<7} {:<16} {:>9.3f}", row.who.pid,
                                                 row.who.tid, comm, seconds(row.time_ns))
                                   : fmt::format("{:<7} {:<16} {:>7} {:>9.3f}", row.who.pid, comm,
                                                 row.threads, seconds(row.time_ns));
-    for (auto tenths : shares(row)) line += fmt::format(" {:>4}.{}", tenths / 10, tenths % 10);
+    for (auto tenths : wall::shares(row))
+      line += fmt::format(" {:>4}.{}", tenths / 10, tenths % 10);
     auto longest = row.longest();
     if (by_ == "thread" && row.sums[longest].longest_ns)
-      line +=
-          fmt::format("  {} {}", short_time(row.sums[longest].longest_ns), states()[longest].name);
+      line += fmt::format("  {} {}", short_time(row.sums[longest].longest_ns),
+                          wall::states()[longest].name);
     if (by_ == "cgroup") line += "  " + printable(name_of(s, row, CgroupName::path));
     s.out.line(line);
     if (s.config.given("reasons")) reasons(s, row);
   }
 
-  void reasons(Session& s, const AccountRow& row) const {
+  void reasons(Session& s, const wall::Row& row) const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < row.sums.size(); i++)
       if (row.sums[i].ns) order.push_back(i);
@@ -378,18 +273,18 @@ class AccountsReporter : public Reporter {
     for (auto i : order) {
       auto& sum = row.sums[i];
       s.out.line(fmt::format("  {:<20} {:>5.1f} % {:>9.3f} s {:>8} {:<5} longest {}",
-                             states()[i].name, 100 * seconds(sum.ns) / seconds(all),
+                             wall::states()[i].name, 100 * seconds(sum.ns) / seconds(all),
                              seconds(sum.ns), sum.count, sum.count == 1 ? "time," : "times,",
                              short_time(sum.longest_ns)));
     }
   }
 
-  static std::string name_of(const Session& s, const AccountRow& row, CgroupName which) {
+  static std::string name_of(const Session& s, const wall::Row& row, CgroupName which) {
     auto& names = s.names.context;
     return names.cgroup_name ? names.cgroup_name(row.who.cgroup, which) : std::string();
   }
 
-  void json(Session& s, const AccountRow& row) const {
+  void json(Session& s, const wall::Row& row) const {
     JsonLine line("account", s.tool.name);
     line.text("time", iso_time(until_ns_));
     const bool one = by_ != "cgroup";
@@ -402,15 +297,15 @@ class AccountsReporter : public Reporter {
     }
     line.number("threads", row.threads).number("time_ns", row.time_ns);
     for (std::size_t i = 0; i < row.sums.size(); i++)
-      line.number(states()[i].key + "_ns", row.sums[i].ns)
-          .number(states()[i].key + "_count", row.sums[i].count);
+      line.number(wall::states()[i].key + "_ns", row.sums[i].ns)
+          .number(wall::states()[i].key + "_count", row.sums[i].count);
     auto longest = row.longest();
     line.number("longest_ns", row.sums[longest].longest_ns);
-    line.text_if(row.sums[longest].longest_ns != 0, "longest_state", states()[longest].name);
+    line.text_if(row.sums[longest].longest_ns != 0, "longest_state", wall::states()[longest].name);
     s.out.line(line.finish());
   }
 
-  void csv(Session& s, const AccountRow& row) const {
+  void csv(Session& s, const wall::Row& row) const {
     const bool one = by_ != "cgroup";
     auto number = [](bool known, std::uint64_t n) { return known ? std::to_string(n) : ""; };
     auto line = fmt::format("{},{},{},{},{},{}", iso_time(until_ns_), number(one, row.who.pid),
@@ -422,7 +317,7 @@ class AccountsReporter : public Reporter {
     for (auto& sum : row.sums) line += fmt::format(",{},{}", sum.ns, sum.count);
     auto longest = row.longest();
     line += fmt::format(",{},{}", row.sums[longest].longest_ns,
-                        row.sums[longest].longest_ns ? states()[longest].name : "");
+                        row.sums[longest].longest_ns ? wall::states()[longest].name : "");
     s.out.line(line);
   }
 
@@ -486,7 +381,7 @@ std::vector<OutputKey> keys(const std::string& unknown) {
       key("unit", "string" + unknown, "systemd unit of the cgroup"),
       key("threads", "integer", "threads, with those that have ended"),
       key("time_ns", "integer", "time of these threads, which all states add up to")};
-  for (auto& state : states()) {
+  for (auto& state : wall::states()) {
     all.push_back(key(state.key + "_ns", "integer", state.doc));
     all.push_back(key(state.key + "_count", "integer", "how often"));
   }
@@ -541,7 +436,7 @@ class AccountsKind : public ReportKind {
         "MEMORY, LOCK, PEER (someone else must answer) and WORK (nothing to do): waits of these "
         "kinds. OTHER: waits within the kernel, stopped, traced, frozen, unknown, and wait.other.");
     m.paragraph();
-    for (auto& state : states()) m.prose(fmt::format("{}: {}.", state.name, state.doc));
+    for (auto& state : wall::states()) m.prose(fmt::format("{}: {}.", state.name, state.doc));
   }
 };
 
