@@ -10,6 +10,7 @@ from pathlib import Path
 # the following one's previous, for every program alike), and emulated guests stall. So a test that traces is run up to
 # three times, alone after the first; this is the only place that retries. Retries are counted.
 TRIES = 3
+NO_EVENTS = "no events of"  # as tests/tools/life_test.cpp says it
 MOST_TRIED_AGAIN = 8  # with more failures, a retry would only hide them
 BUDGET = 0.005  # share of all tests, on average, that may need a retry
 CHANCE = 0.01  # a run fails if a run with that average would have more retries only with this probability
@@ -72,9 +73,9 @@ def ran(report):
     return [name for name, test in tests(report) if test["result"] == "COMPLETED"]
 
 
-def worth_another_try(report):
-    """The failed ones, unless they are too many."""
-    names = failed(report)
+def worth_another_try(report, also=()):
+    """The failed ones and others, unless they are too many."""
+    names = failed(report) + list(also)
     return names if len(names) <= MOST_TRIED_AGAIN else []
 
 
@@ -145,6 +146,11 @@ def skips_of_log(log):
         why = " ".join(line.strip() for line in block[1:-1] if line.strip() and not line.endswith(": Skipped"))
         reasons.setdefault(why[:200] or "no reason", []).append(name)
     return reasons
+
+
+def without_events(log):
+    """Tests that were skipped because their workload made no events: on a busy machine it may be too slow once."""
+    return [name for why, names in skips_of_log(log).items() if NO_EVENTS in why for name in names]
 
 
 def join(report, reports):
