@@ -29,9 +29,11 @@ bool CounterDeltas::any_events(const Counters& delta) const {
 CounterDeltas::Reading CounterDeltas::since_last(Reading now) {
   Reading grown = std::exchange(late_, {});
   idle_.clear();
+  // Both readings are in the order of their keys: no search for each of many connections or files.
+  auto known = before_.begin(), place = grown.begin();
   for (auto& [key, counters] : now) {
-    auto known = before_.find(key);
-    const bool fresh = known == before_.end();
+    while (known != before_.end() && known->first < key) ++known;
+    const bool fresh = known == before_.end() || known->first != key;
     auto delta = counters;
     if (!fresh) subtract(delta, known->second);
     if (!any_events(delta)) {
@@ -41,11 +43,11 @@ CounterDeltas::Reading CounterDeltas::since_last(Reading now) {
       counters = fresh ? Counters(counters.size()) : std::move(known->second);
       continue;
     }
-    auto [sum, first] = grown.try_emplace(key);
-    if (first)
-      sum->second = std::move(delta);
+    while (place != grown.end() && place->first < key) ++place;
+    if (place == grown.end() || place->first != key)
+      grown.emplace_hint(place, key, std::move(delta));
     else
-      add(sum->second, delta);
+      add(place->second, delta);
   }
   before_ = std::move(now);
   return grown;

@@ -66,7 +66,9 @@ std::string Columns::keys() const {
 }
 
 std::string Columns::row(const void* record, const Names& names, TimeInRow time) const {
+  constexpr std::size_t kUsual = 160;  // one allocation for most lines
   std::string line;
+  line.reserve(kUsual);
   std::size_t columns = 0;
   for (auto& f : fields_) {
     if (f.is_stack()) continue;

@@ -324,6 +324,22 @@ void decimal(std::string& line, std::uint64_t value) {
   line.append(text.data(), text.size());
 }
 
+/// `value` divided by 10^zeros, with `digits` decimals; halves are rounded to even, as printf() does.
+void decimal_fraction(std::string& line, std::uint64_t value, int zeros, int digits) {
+  std::uint64_t dropped = 1, part = 1;
+  for (int i = digits; i < zeros; i++) dropped *= 10;
+  for (int i = 0; i < std::min(digits, zeros); i++) part *= 10;
+  auto rest = value % dropped;
+  value /= dropped;
+  value += rest * 2 > dropped || (rest * 2 == dropped && value % 2);
+  decimal(line, value / part);
+  if (digits <= 0) return;
+  line += '.';
+  fmt::format_int shown(value % part + part);  // a one before leading zeros
+  line.append(shown.data() + 1, shown.size() - 1);
+  line.append(static_cast<std::size_t>(std::max(0, digits - zeros)), '0');
+}
+
 void show_unsigned(std::string& line, const Format& format, std::uint64_t n, const Names& names) {
   auto out = std::back_inserter(line);
   if (names_things(format)) {
@@ -332,9 +348,9 @@ void show_unsigned(std::string& line, const Format& format, std::uint64_t n, con
     if (format.kind == Format::syscall && n >= CALLS_COMPAT)
       fmt::format_to(out, " ({})", syscall_abi(static_cast<std::uint32_t>(n)));
   } else if (format.kind == Format::milliseconds)
-    fmt::format_to(out, "{:.{}f}", static_cast<double>(n) / 1e6, format.digits);
+    decimal_fraction(line, n, 6, format.digits);
   else if (format.kind == Format::microseconds)
-    fmt::format_to(out, "{:.{}f}", static_cast<double>(n) / 1e3, format.digits);
+    decimal_fraction(line, n, 3, format.digits);
   else if (format.kind == Format::octal)
     fmt::format_to(out, "{:0{}o}", n, format.digits);
   else if (hidden(format, n, names))

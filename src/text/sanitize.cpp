@@ -39,7 +39,8 @@ bool dangerous(std::uint32_t c) {
          (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
-bool is_ascii(char c) { return c >= 0x20 && c < 0x7f; }
+// A lambda, which calls of rewrite() inline: it looks at each character of each line.
+constexpr auto is_ascii = [](char c) { return c >= 0x20 && c < 0x7f; };
 
 /// Appends runs of plain characters, usually the whole text. Calls `other` for each other
 /// character: its code, and its bytes, or one byte that is not UTF-8 and no code (`valid` is
