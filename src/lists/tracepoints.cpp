@@ -227,9 +227,8 @@ class List {
     for (auto& file : (*all)->files)
       found += functions ? print_user_functions(out, file) : print_usdt(out, file);
     for (auto& words : (*all)->left_out) list_note(kTplist.name, "not listed: " + words);
-    auto refusal = uprobe_refusal();
-    if (found && !refusal.empty())
-      list_note(kTplist.name, "none of them can be traced: " + refusal);
+    if (auto works = uprobes_work(); found && !works)
+      list_note(kTplist.name, "none of them can be traced: " + works.error().why);
     return found;
   }
 

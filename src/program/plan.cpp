@@ -151,7 +151,10 @@ class Judge {
     if (by_word && place.function.empty()) return fmt::format("only with {}", way.only);
     if (by_word) return trampoline_refusal(place, kernel_);
     if (!is_probe(section)) return refusal(section, kernel_);
-    if (auto why = uprobe_refusal(); !why.empty()) return why;
+    if (auto works = uprobes_work(); !works) {
+      auto& error = works.error();
+      return error.why + (error.hint.empty() ? "" : ": " + error.hint);
+    }
     auto places = find_places(program, finder_, returns_);
     if (places) plan.places.emplace(name, std::move(*places));
     if (places) return {};

@@ -104,9 +104,9 @@ std::vector<std::string> files_by_name(std::string_view word) {
   return {fmt::format("lib{}.so", word), std::string(word)};
 }
 
-std::string uprobe_refusal() {
+Result<void> uprobes_work() {
   auto type = probe_event_type("uprobe");
-  return type ? std::string() : type.error().why;
+  return type ? Result<void>() : type.error();
 }
 
 bool probes_by_file(Kernel& kernel) {

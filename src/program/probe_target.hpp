@@ -99,8 +99,8 @@ class ProbeFinder {
   std::map<std::string, Result<Files>, std::less<>> known_;
 };
 
-/// Why this kernel has no uprobes; empty: it has.
-std::string uprobe_refusal();
+/// An error: this kernel has none (kUnsupported), or that could not be read.
+Result<void> uprobes_work();
 /// True if this kernel can attach to all places in a file with one link. Unlike a perf event for
 /// each place, that needs no CAP_SYS_ADMIN and detaches much faster; a hit costs the same.
 bool probes_by_file(Kernel& kernel);

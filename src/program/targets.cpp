@@ -579,7 +579,8 @@ class Search {
   }
 
   Result<void> add_user(const TargetWord& word, const NamePattern& pattern) {
-    if (auto why = uprobe_refusal(); !why.empty()) return cannot_trace(why, {});
+    if (auto works = uprobes_work(); !works)
+      return cannot_trace(works.error().why, works.error().hint, works.error().status);
     auto files = files_of(word);
     if (!files) return files.error();
     if (word.address) return add_address(**files, *word.address);
@@ -706,7 +707,8 @@ class Search {
   }
 
   Result<void> add_usdt(const TargetWord& word, const NamePattern& pattern) {
-    if (auto why = uprobe_refusal(); !why.empty()) return cannot_trace(why, {});
+    if (auto works = uprobes_work(); !works)
+      return cannot_trace(works.error().why, works.error().hint, works.error().status);
     if (word.place.empty() && config_.tasks.pids.empty())
       return Error{fmt::format("{} does not say in which file", in_quotes(word_)),
                    {},
