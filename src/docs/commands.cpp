@@ -19,6 +19,7 @@
 #include "run/tool_links.hpp"
 #include "serve/serve.hpp"
 #include "text/errors.hpp"
+#include "why/why.hpp"
 
 namespace coretap {
 
@@ -181,6 +182,38 @@ const std::vector<OwnCommand>& commands() {
            "map (id, kind, name, memory_bytes, key_bytes, value_bytes, max_entries) or link (id, "
            "kind, name, attach_point, prog_id). Values that were never counted are null.",
        .run = run_bpflist},
+      {.name = "why",
+       .arguments = "[SECONDS]",
+       .most = 1,
+       .summary = "what costs time here: the causes in words, and the next command",
+       .description =
+           "Accounts for all time of all threads for SECONDS (default: 10), reads the kernel's "
+           "counters meanwhile, and prints what costs the target the most time: who or what "
+           "causes it, the evidence, and the command that shows more. The target is a process, "
+           "a cgroup or a command name; without one it is the whole machine.\n\n"
+           "A finding costs at least a tenth of the busy time, and a twentieth of the time of one "
+           "thread, in two of the three parts of the run. Busy time is all time in which threads "
+           "have something to do. On a healthy system nothing is found, and the reason is printed. "
+           "Waits on futexes do not count: a wait for a lock looks like a wait for work.",
+       .options = why_options(),
+       .examples = {{"why", "what slows down this machine?"},
+                    {"why -p 1234 30", "what slows down process 1234?"},
+                    {"why -c /system.slice/app.service", "the same of a service"},
+                    {"why --fail --json 10", "in a script: status 5 if there is a cause"},
+                    {"why --rules", "all causes that it knows"}},
+       .rights = "Those of walltime: CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, or root.",
+       .output =
+           "The first line is how many threads were busy. Then each cause: a sentence with its "
+           "share of the busy time, the evidence, the processes, disks or cgroups that cause it, "
+           "and a command. Causes of the target's own come first, unless others cost twice as "
+           "much. Exit status: 0, or with --fail 5 if there is a finding.",
+       .json =
+           "The first line has type answer: subject, target, seconds, cpus, threads, time_ns, "
+           "busy_ns, cpu_ns, certain (false: many events were not seen) and nothing_found (the "
+           "reason, or null). Each other line has type finding: rank, id, text, share (of 1), "
+           "lost_ns, below_thresholds, losers (processes, with their shares), evidence (name, value, source), culprits (kind, name), "
+           "through (ids of findings that it causes) and command.",
+       .run = run_why},
       {.name = "serve",
        .arguments = "[FILE]",
        .most = 1,

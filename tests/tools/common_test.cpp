@@ -625,7 +625,7 @@ TOOL_TEST(Common, CommandsOfCoretap) {
         << result.err;
   }
   for (auto* command : {"list", "find", "doctor", "tplist", "bpflist", "link", "help", "man",
-                        "completion", "version"}) {
+                        "completion", "version", "why"}) {
     auto help = said_by({"coretap", command, "--help"});
     expect_contains(help, {"Usage: coretap " + std::string(command)});
     EXPECT_EQ(said_by({"coretap", "help", command}), help);

@@ -1,0 +1,185 @@
+#include "why/rank.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace coretap::why {
+
+namespace {
+
+using Sums = std::map<std::string, std::uint64_t, std::less<>>;  // ns by state
+
+bool counts(const Account& account, const Facts& facts) {
+  return facts.target.empty() ? !account.kernel : account.target;
+}
+
+/// A process that is meant to wait for CPUs loses nothing by it.
+bool loses(const Account& account, std::string_view state) {
+  return !account.background || !state.starts_with("queue_") || state == "queue_limit";
+}
+
+Sums sums_of(const Part& part, const Facts& facts) {
+  Sums sums;
+  for (auto& account : part.accounts) {
+    if (!counts(account, facts)) continue;
+    for (auto& [state, ns] : account.ns)
+      if (loses(account, state)) sums[state] += ns;
+  }
+  return sums;
+}
+
+std::uint64_t busy(const Sums& sums, const Facts& facts) {
+  std::uint64_t ns = 0;
+  for (auto& [state, time] : sums)
+    if (!is_idle(state, !facts.target.empty())) ns += time;
+  return ns;
+}
+
+/// The rules whose conditions hold, and the time that each explains: a state belongs to the first.
+std::vector<std::pair<const Rule*, std::uint64_t>> explain(const Facts& facts, Sums sums) {
+  std::vector<std::pair<const Rule*, std::uint64_t>> all;
+  for (auto& rule : rules()) {
+    if ((rule.needs_target && facts.target.empty()) || (rule.when && !rule.when(facts))) continue;
+    std::uint64_t lost = 0;
+    for (auto state : rule.states)
+      if (auto found = sums.find(state); found != sums.end())
+        lost += std::exchange(found->second, 0);
+    all.emplace_back(&rule, lost);
+  }
+  return all;
+}
+
+bool enough(std::uint64_t lost, std::uint64_t busy, double seconds, const Rule& rule,
+            const Thresholds& limits) {
+  // Computing is what a process is for: it is the answer only if hardly anything else is.
+  constexpr double kComputes = 0.9;
+  auto least = rule.id == "cpu.computes" ? kComputes : limits.share;
+  auto ns = static_cast<double>(lost);
+  return ns >= least * static_cast<double>(busy) && ns >= limits.pressure * seconds * 1e9;
+}
+
+/// Parts of the run in which it is seen: a start, a job or a rotation of logs is only in one.
+std::size_t parts_with(const Facts& facts, const Rule& rule, const Thresholds& limits) {
+  std::size_t seen = 0;
+  for (auto& part : facts.parts) {
+    auto sums = sums_of(part, facts);
+    for (auto& [other, lost] : explain(facts, sums))
+      seen += other == &rule && enough(lost, busy(sums, facts), part.seconds, rule, limits);
+  }
+  return seen;
+}
+
+/// The processes that lost most of it, if there are several.
+std::vector<std::string> losers(const Facts& facts, const Rule& rule, std::uint64_t lost) {
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> by_process;
+  for (auto& part : facts.parts)
+    for (auto& a : part.accounts) {
+      if (!counts(a, facts)) continue;
+      for (auto state : rule.states)
+        if (loses(a, state)) by_process[{a.pid, a.comm}] += a.in(state);
+    }
+  std::vector<std::pair<std::uint64_t, std::string>> most;
+  for (auto& [who, ns] : by_process) {
+    constexpr double kNamed = 0.1;
+    auto share = static_cast<double>(ns) / static_cast<double>(lost);
+    if (share >= kNamed)
+      most.emplace_back(ns,
+                        fmt::format("{} (pid {}) {:.0f} %", who.second, who.first, share * 100));
+  }
+  std::ranges::sort(most, std::greater<>());
+  if (most.size() > 3) most.resize(3);
+  std::vector<std::string> all;
+  for (auto& [ns, words] : most) all.push_back(words);
+  return all;
+}
+
+std::string with_target(std::string_view command, const Facts& facts) {
+  std::string text(command);
+  constexpr std::string_view kTarget = "{target}";
+  if (auto at = text.find(kTarget); at != text.npos) {
+    auto size = kTarget.size() + (facts.target.empty() && text[at + kTarget.size()] == ' ');
+    text.replace(at, size, facts.target);
+  }
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+/// Own causes first, unless a foreign one costs twice as much; then by what they cost.
+void order(std::vector<Finding>& findings) {
+  auto weight = [](const Finding& f) {
+    return static_cast<double>(f.lost_ns) * (f.rule->foreign ? 0.5 : 1);
+  };
+  std::ranges::stable_sort(findings, [&](auto& a, auto& b) { return weight(a) > weight(b); });
+}
+
+/// An effect stands in the finding of its cause.
+void join_effects(std::vector<Finding>& findings) {
+  for (std::size_t i = 0; i < findings.size(); i++)
+    for (auto effect : findings[i].rule->causes) {
+      auto found =
+          std::ranges::find_if(findings, [&](auto& f) { return f.rule->id == effect && !f.below; });
+      if (found == findings.end()) continue;
+      auto at = static_cast<std::size_t>(found - findings.begin());
+      findings[i].through.push_back(effect);
+      if (at < i)
+        std::rotate(found, findings.begin() + static_cast<std::ptrdiff_t>(i),
+                    findings.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+}
+
+std::string why_silent(const Answer& answer, const Facts& facts) {
+  if (answer.time_ns == 0) return "no such thread was there";
+  auto per_thread = static_cast<double>(answer.busy_ns) / 1e9 / facts.seconds;
+  if (per_thread < 0.02)
+    return fmt::format("it is idle: its threads ({:.0f} on average) wait for work", answer.threads);
+  return fmt::format("no lost time is a tenth of the {:.2f} threads that are busy on average",
+                     per_thread);
+}
+
+}  // namespace
+
+Answer rank(const Facts& facts, const Thresholds& thresholds, bool all) {
+  Answer answer;
+  Sums sums;
+  for (auto& part : facts.parts) {
+    for (auto& [state, ns] : sums_of(part, facts)) sums[state] += ns;
+    for (auto& account : part.accounts) {
+      if (counts(account, facts)) answer.time_ns += account.time_ns;
+    }
+  }
+  answer.threads = static_cast<double>(answer.time_ns) / 1e9 / facts.seconds;
+  constexpr double kFew = 0.01;
+  auto unknown = sums.find("unknown");
+  answer.certain =
+      facts.certain && (unknown == sums.end() || static_cast<double>(unknown->second) <=
+                                                     kFew * static_cast<double>(answer.time_ns));
+  answer.busy_ns = busy(sums, facts);
+  if (auto cpu = sums.find("cpu"); cpu != sums.end()) answer.cpu_ns = cpu->second;
+  constexpr double kIdle = 0.02;  // of one thread
+  const bool idle = static_cast<double>(answer.busy_ns) < kIdle * facts.seconds * 1e9;
+  const auto least_parts = facts.parts.size() < 3 ? facts.parts.size() : 2;
+  for (auto& [rule, lost] : explain(facts, sums)) {
+    if (!lost) continue;
+    Finding finding{.rule = rule, .lost_ns = lost};
+    finding.share =
+        static_cast<double>(lost) / static_cast<double>(std::max<std::uint64_t>(1, answer.busy_ns));
+    finding.below = idle || !enough(lost, answer.busy_ns, facts.seconds, *rule, thresholds) ||
+                    parts_with(facts, *rule, thresholds) < least_parts;
+    if (finding.below && !all) continue;
+    finding.losers = losers(facts, *rule, lost);
+    if (rule->evidence) finding.evidence = rule->evidence(facts);
+    if (rule->culprits) finding.culprits = rule->culprits(facts);
+    finding.command = with_target(rule->command, facts);
+    answer.findings.push_back(std::move(finding));
+  }
+  order(answer.findings);
+  join_effects(answer.findings);
+  if (std::ranges::all_of(answer.findings, &Finding::below))
+    answer.silent = why_silent(answer, facts);
+  return answer;
+}
+
+}  // namespace coretap::why

@@ -1,0 +1,425 @@
+#include "why/rules.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace coretap::why {
+
+namespace {
+
+// ---- CPUs ----
+
+double idle_cpus(const Facts& f) {
+  double idle = 0;
+  for (auto& [name, value] : f.counters)
+    if (name.starts_with("cpu") && name.ends_with(".idle_s")) idle += value;
+  return idle / f.seconds;
+}
+
+/// The CPUs that the target may use are fewer than there are, and others were idle.
+bool is_bound(const Facts& f) {
+  return !f.text("allowed").empty() && f.text("allowed") != f.text("online") && idle_cpus(f) >= 0.2;
+}
+
+/// Most of the CPU time of user processes is the target's own.
+bool competes_with_itself(const Facts& f) {
+  std::uint64_t own = 0, others = 0;
+  for (auto& part : f.parts)
+    for (auto& a : part.accounts)
+      if (!a.kernel) (a.target ? own : others) += a.in("cpu");
+  return own > others;
+}
+
+/// Processes other than the target, by their time on CPUs.
+std::vector<Culprit> users_of_cpus(const Facts& f) {
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> used;
+  for (auto& part : f.parts)
+    for (auto& a : part.accounts)
+      if (!a.target || f.target.empty()) used[{a.pid, a.comm}] += a.in("cpu");
+  std::vector<std::pair<std::uint64_t, std::string>> most;
+  for (auto& [who, ns] : used) {
+    auto ms = static_cast<double>(ns) / 1e6 / f.seconds;
+    if (ms >= 10)
+      most.emplace_back(ns, fmt::format("{} (pid {}) {:.0f} ms/s", who.second, who.first, ms));
+  }
+  std::ranges::sort(most, std::greater<>());
+  if (most.size() > 3) most.resize(3);
+  std::vector<Culprit> all;
+  for (auto& [ns, words] : most) all.push_back({"process", words});
+  return all;
+}
+
+std::vector<Evidence> quota(const Facts& f) {
+  std::vector<Evidence> all;
+  if (auto limit = f.text("cpu.max"); !limit.empty()) {
+    double quota = 0, period = 0;
+    if (sscanf(std::string(limit).c_str(), "%lf %lf", &quota, &period) == 2 && period > 0)
+      all.push_back({"cpu.max", fmt::format("{} ({:.2g} CPUs)", limit, quota / period),
+                     std::string(f.text("cgroup.cpu"))});
+  }
+  if (auto periods = f.counter("cgroup.cpu.nr_periods"); periods > 0)
+    all.push_back({"throttled periods",
+                   fmt::format("{:.0f} of {:.0f}", f.counter("cgroup.cpu.nr_throttled"), periods),
+                   "cpu.stat"});
+  return all;
+}
+
+std::vector<Culprit> own_cgroup(const Facts& f) {
+  if (auto where = f.text("cgroup.cpu"); !where.empty()) return {{"cgroup", std::string(where)}};
+  return {};
+}
+
+std::vector<Evidence> cpus(const Facts& f) {
+  std::vector<Evidence> all;
+  if (is_bound(f))
+    all.push_back({"CPUs that it may use",
+                   fmt::format("{} of {}", f.text("allowed"), f.text("online")),
+                   "/proc/PID/status"});
+  all.push_back({"idle CPUs", fmt::format("{:.1f} of {}", idle_cpus(f), f.cpus), "/proc/stat"});
+  return all;
+}
+
+// ---- disks ----
+
+double of_disk(const Facts& f, std::string_view disk, std::string_view key) {
+  return f.counter(fmt::format("disk.{}.{}", disk, key));
+}
+
+/// Requests that waited, on average over the run.
+double queue_of(const Facts& f, std::string_view disk) {
+  return of_disk(f, disk, "waiting_ms") / (f.seconds * 1e3);
+}
+
+bool has_queue(const Facts& f) {
+  constexpr double kDeep = 16;  // what one process without asynchronous I/O cannot make alone
+  return queue_of(f, busiest_disk(f)) >= kDeep;
+}
+
+std::string per_request(double ms, double requests) {
+  return fmt::format("{:.0f}, {:.1f} ms each", requests, ms / requests);
+}
+
+std::vector<Evidence> disk(const Facts& f) {
+  auto name = busiest_disk(f);
+  if (name.empty()) return {};
+  std::vector<Evidence> all = {{"disk", name, "/proc/diskstats"}};
+  for (auto [what, requests, time] : {std::tuple{"reads", "reads", "read_ms"},
+                                      {"writes", "writes", "write_ms"},
+                                      {"flushes", "flushes", "flush_ms"},
+                                      {"discards", "discards", "discard_ms"}})
+    if (auto n = of_disk(f, name, requests); n > 0)
+      all.push_back({what, per_request(of_disk(f, name, time), n), "/proc/diskstats"});
+  all.push_back(
+      {"queue", fmt::format("{:.1f} requests on average", queue_of(f, name)), "/proc/diskstats"});
+  return all;
+}
+
+std::vector<Culprit> the_disk(const Facts& f) {
+  if (auto name = busiest_disk(f); !name.empty()) return {{"disk", name}};
+  return {};
+}
+
+std::vector<Evidence> io_limit(const Facts& f) {
+  auto all = disk(f);
+  if (auto limit = f.text("io.max"); !limit.empty())
+    all.insert(all.begin(), {"io.max", std::string(limit), "cgroup"});
+  return all;
+}
+
+// ---- memory ----
+
+bool hits_memory_limit(const Facts& f) {
+  return f.counter("cgroup.memory.max") > 0 || f.counter("cgroup.memory.high") > 0;
+}
+
+/// Most pages that were read had been in memory before.
+bool refaults(const Facts& f) {
+  constexpr double kMany = 10;  // per second
+  auto again = f.counter("vmstat.workingset_refault_file") + f.counter("vmstat.workingset_refault");
+  auto read = f.counter("vmstat.pgpgin") / 4;  // in KiB
+  return again >= kMany * f.seconds && again * 2 >= read;
+}
+
+std::vector<Evidence> grown(const Facts& f,
+                            std::initializer_list<std::pair<const char*, const char*>> counters) {
+  std::vector<Evidence> all;
+  for (auto& [name, words] : counters)
+    if (auto n = f.counter(name); n > 0)
+      all.push_back({words, fmt::format("{:.0f}", n), std::string(name)});
+  return all;
+}
+
+std::vector<Evidence> memory(const Facts& f) {
+  auto all = grown(f, {{"vmstat.allocstall_normal", "direct reclaims"},
+                       {"vmstat.allocstall_movable", "direct reclaims, movable"},
+                       {"vmstat.pgsteal_direct", "pages freed by allocations"},
+                       {"vmstat.workingset_refault_file", "refaults"},
+                       {"vmstat.pswpin", "pages from swap"},
+                       {"vmstat.compact_stall", "direct compactions"},
+                       {"cgroup.memory.max", "allocations above memory.max"},
+                       {"cgroup.memory.high", "allocations above memory.high"},
+                       {"cgroup.memory.oom_kill", "processes killed for memory"}});
+  for (auto* name : {"memory.max", "memory.high"})
+    if (auto limit = f.text(name); !limit.empty())
+      all.push_back({name, std::string(limit), std::string(f.text("cgroup.memory"))});
+  return all;
+}
+
+std::vector<Culprit> memory_cgroup(const Facts& f) {
+  if (auto where = f.text("cgroup.memory"); !where.empty()) return {{"cgroup", std::string(where)}};
+  return {};
+}
+
+// ---- network ----
+
+bool loses_segments(const Facts& f) {
+  constexpr double kShare = 0.01, kRate = 5;
+  auto again = f.counter("tcp.RetransSegs");
+  return again >= kRate * f.seconds && again >= kShare * f.counter("tcp.OutSegs");
+}
+
+bool drops_connections(const Facts& f) {
+  return f.counter("tcp.ListenOverflows") > 0 || f.counter("tcp.ListenDrops") > 0;
+}
+
+std::vector<Evidence> segments(const Facts& f) {
+  return grown(f, {{"tcp.RetransSegs", "segments sent again"},
+                   {"tcp.OutSegs", "segments sent"},
+                   {"tcp.TCPTimeouts", "timeouts"},
+                   {"tcp.ListenOverflows", "connections that did not fit a backlog"},
+                   {"udp.RcvbufErrors", "datagrams that did not fit a buffer"}});
+}
+
+// ---- the table ----
+
+const std::vector<Rule>& table() {
+  static const std::vector<Rule> kRules = {
+      {.id = "queue.limit",
+       .states = {"queue_limit"},
+       .says = "It has used up its CPU limit",
+       .evidence = quota,
+       .culprits = own_cgroup,
+       .command = "walltime -v {target} 10 1"},
+      {.id = "queue.affinity",
+       .states = {"queue_busy", "queue_idle"},
+       .says = "It may use only CPUs that are busy, while others are idle",
+       .when = is_bound,
+       .condition = "the target may not use all CPUs, and a fifth of a CPU or more was idle",
+       .evidence = cpus,
+       .culprits = users_of_cpus,
+       .command = "runqslower --affinity {target} 10000"},
+      {.id = "queue.self",
+       .states = {"queue_busy"},
+       .says = "More of its threads want to run than there are CPUs",
+       .when = competes_with_itself,
+       .condition = "most of the CPU time is the target's own",
+       .evidence = cpus,
+       .culprits = users_of_cpus,
+       .command = "walltime {target} 10 1"},
+      {.id = "queue.neighbour",
+       .states = {"queue_busy"},
+       .says = "It waits for a CPU that others have",
+       .evidence = cpus,
+       .culprits = users_of_cpus,
+       .command = "runqslower {target} 10000",
+       .foreign = true},
+      {.id = "queue.idle",
+       .states = {"queue_idle"},
+       .says = "It waits for a CPU although one that it may use is idle",
+       .evidence = cpus,
+       .command = "runqslower --affinity {target} 10000"},
+      {.id = "cpu.stolen",
+       .states = {"cpu_stolen"},
+       .says = "The hypervisor gives its CPU to other machines",
+       .evidence = cpus,
+       .command = "walltime -v {target} 10 1",
+       .foreign = true},
+      {.id = "cpu.irq",
+       .states = {"cpu_irq"},
+       .says = "Interrupts take its CPU",
+       .command = "softirqs -C 10 1",
+       .foreign = true},
+      {.id = "mem.limit",
+       .states = {"wait_reclaim", "wait_memory_high", "wait_oom", "wait_swap_in", "wait_fault_file",
+                  "wait_disk_read"},
+       .says = "Its cgroup is at its memory limit, so that it frees memory before it gets any",
+       .when = hits_memory_limit,
+       .condition = "memory.events of its cgroup, or of one above, counts max or high",
+       .evidence = memory,
+       .culprits = memory_cgroup,
+       .command = "drsnoop --memcg {target}"},
+      {.id = "mem.swapin",
+       .states = {"wait_swap_in"},
+       .says = "It waits for pages from swap",
+       .evidence = memory,
+       .command = "swapin 1"},
+      {.id = "mem.compaction",
+       .states = {"wait_compaction"},
+       .says = "It compacts memory for huge pages",
+       .evidence = memory,
+       .command = "compactsnoop {target}"},
+      {.id = "mem.reclaim",
+       .states = {"wait_reclaim", "wait_memory_high", "wait_oom"},
+       .says = "It frees memory before it gets any",
+       .evidence = memory,
+       .command = "drsnoop {target}",
+       .foreign = true,
+       .causes = {"mem.refault"}},
+      {.id = "mem.refault",
+       .states = {"wait_fault_file", "wait_disk_read"},
+       .says = "It reads again what memory had no room for",
+       .when = refaults,
+       .condition = "at least half of the pages read were in memory before",
+       .evidence = memory,
+       .culprits = the_disk,
+       .command = "cachestat 1"},
+      {.id = "mem.numa",
+       .states = {"wait_fault_numa"},
+       .says = "It waits for pages that move between nodes",
+       .command = "numamove 1"},
+      {.id = "disk.limit",
+       .states = {"wait_io_throttle"},
+       .says = "Its I/O is limited",
+       .evidence = io_limit,
+       .command = "biolatency -D 10 1"},
+      {.id = "disk.dirty",
+       .states = {"wait_dirty_throttle"},
+       .says = "It writes faster than the disk, and is slowed down",
+       .evidence = disk,
+       .culprits = the_disk,
+       .command = "writeback"},
+      {.id = "disk.flush",
+       .states = {"wait_sync"},
+       .says = "It waits until data is on the disk (fsync, O_SYNC)",
+       .evidence = disk,
+       .culprits = the_disk,
+       .command = "syncsnoop {target}",
+       .causes = {"fs.journal", "lock.kernel"}},
+      {.id = "fs.journal",
+       .states = {"wait_journal"},
+       .says = "It waits for the journal of a file system",
+       .evidence = disk,
+       .culprits = the_disk,
+       .command = "biolatency -D -F 10 1"},
+      {.id = "disk.discard",
+       .states = {"wait_discard"},
+       .says = "It waits for blocks to be discarded",
+       .evidence = disk,
+       .culprits = the_disk,
+       .command = "biolatency -D -F 10 1"},
+      {.id = "disk.queue",
+       .states = {"wait_disk_read", "wait_disk_direct", "wait_disk_metadata", "wait_disk_other",
+                  "wait_io_tag", "wait_fault_file"},
+       .says = "The disk has more requests than it can serve",
+       .when = has_queue,
+       .condition = "16 requests or more waited for the busiest disk, on average",
+       .evidence = disk,
+       .culprits = the_disk,
+       .command = "biotop 1",
+       .foreign = true,
+       .causes = {"fs.journal", "lock.kernel"}},
+      {.id = "disk.slow",
+       .states = {"wait_disk_read", "wait_disk_direct", "wait_disk_metadata", "wait_disk_other",
+                  "wait_io_tag", "wait_fault_file"},
+       .says = "It waits for a disk",
+       .evidence = disk,
+       .culprits = the_disk,
+       .command = "biolatency -D -F 10 1",
+       .causes = {"fs.journal", "lock.kernel"}},
+      {.id = "fs.remote",
+       .states = {"wait_remote_fs", "wait_fuse"},
+       .says = "It waits for a file server",
+       .command = "walltime -v {target} 10 1",
+       .foreign = true},
+      {.id = "lock.mmap",
+       .states = {"wait_mmap_lock"},
+       .says = "Its threads wait for the lock of their address space (mmap, page faults)",
+       .command = "klockstat {target} --duration 10"},
+      {.id = "lock.kernel",
+       .states = {"wait_lock", "wait_dentry", "wait_inode"},
+       .says = "It waits for a lock of the kernel",
+       .command = "klockstat --duration 10"},
+      {.id = "lock.file",
+       .states = {"wait_file_lock"},
+       .says = "It waits for a lock of a file that another task holds",
+       .command = "walltime -v {target} 10 1"},
+      {.id = "net.retrans",
+       .states = {"wait_tcp_read", "wait_tcp_write", "wait_tcp_connect"},
+       .says = "Segments of its connections are lost",
+       .when = loses_segments,
+       .condition = "1 % of the segments, and five a second, are sent again",
+       .evidence = segments,
+       .command = "tcpretrans",
+       .foreign = true,
+       .needs_target = true},
+      {.id = "net.accept",
+       .states = {"wait_tcp_connect", "wait_tcp_read"},
+       .says = "A server does not accept connections fast enough",
+       .when = drops_connections,
+       .condition = "connections did not fit the backlog of a listening socket",
+       .evidence = segments,
+       .command = "tcpsynbl 10 1",
+       .needs_target = true},
+      {.id = "net.peer",
+       .states = {"wait_tcp_read", "wait_tcp_write", "wait_tcp_connect", "wait_udp_read"},
+       .says = "It waits for the other end of a connection",
+       .evidence = segments,
+       .command = "tcptop {target} 1",
+       .foreign = true,
+       .needs_target = true},
+      {.id = "peer.process",
+       .states = {"wait_pipe_read", "wait_pipe_write", "wait_unix", "wait_eventfd", "wait_sysv"},
+       .says = "It waits for another process (pipe, socket, semaphore)",
+       .command = "chaintrace {target} 10",
+       .foreign = true,
+       .needs_target = true},
+      {.id = "kernel.wait",
+       .states = {"wait_rcu", "wait_workqueue", "wait_cpu_stop", "wait_exec", "wait_exit"},
+       .says = "It waits for work of the kernel (RCU, work queues, the end of threads)",
+       .command = "offcputime -K {target} 10"},
+      {.id = "cpu.computes",
+       .states = {"cpu"},
+       .says = "It computes",
+       .evidence = cpus,
+       .command = "profile {target} 10",
+       .needs_target = true},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+std::span<const Rule> rules() { return table(); }
+
+bool is_idle(std::string_view state, bool has_target) {
+  constexpr std::string_view kIdle[] = {
+      "wait_epoll", "wait_poll", "wait_accept", "wait_sleep", "wait_timer", "wait_signal",
+      "wait_io_uring", "wait_aio", "wait_terminal", "wait_notify", "wait_kthread_idle", "stopped",
+      "traced", "frozen", "unknown", "wait_other", "wait_read", "wait_write",
+      // Threads of a pool wait for work on a condition, which is a futex like a lock; a shell
+      // waits for its children.
+      "wait_futex", "wait_children", "wait_vfork"};
+  if (std::ranges::find(kIdle, state) != std::end(kIdle)) return true;
+  if (has_target) return false;
+  // Of a whole machine: most readers of pipes and connections have nothing to do.
+  constexpr std::string_view kPeers[] = {"wait_pipe_read", "wait_pipe_write", "wait_unix",
+                                         "wait_tcp_read",  "wait_tcp_write",  "wait_tcp_connect",
+                                         "wait_udp_read",  "wait_eventfd",    "wait_sysv"};
+  return std::ranges::find(kPeers, state) != std::end(kPeers);
+}
+
+std::string busiest_disk(const Facts& facts) {
+  std::string busiest;
+  double most = 0;
+  for (auto& [name, value] : facts.counters) {
+    constexpr std::string_view kBegin = "disk.", kEnd = ".waiting_ms";
+    if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || value <= most) continue;
+    most = value;
+    busiest = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+  }
+  return busiest;
+}
+
+}  // namespace coretap::why

@@ -1,0 +1,307 @@
+#include "why/watch.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <rapidjson/document.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/descriptors.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
+#include "why/counters.hpp"
+
+namespace coretap::why {
+
+namespace {
+
+constexpr int kParts = 3;
+constexpr char kAccounts[] = "walltime";  // the tool
+
+std::string first_line_of(const std::string& path) {
+  auto text = read_file(path, 4096).value_or("");
+  return text.substr(0, text.find('\n'));
+}
+
+/// The tool as a process: its lines, until it ends.
+class Child {
+ public:
+  ~Child() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  Result<void> start(std::vector<std::string> words) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC)) return system_error("cannot make a pipe", errno);
+    output_ = Fd(ends[0]);
+    Fd to(ends[1]);
+    errors_ = Fd(memfd_create("errors", MFD_CLOEXEC));
+    if (!errors_) return system_error("cannot keep messages", errno);
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, to.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors_.get(), STDERR_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawnattr_t attributes;  // this process waits for signals itself
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    // Of its own group: Ctrl-C comes to this process, which passes it on once.
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    int error = posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (!error) return {};
+    pid_ = 0;
+    return system_error("cannot start " + words[1], error);
+  }
+
+  /// Calls `take` with each line. A signal ends the tool, which then prints what it has.
+  template <class Take>
+  Result<void> read_lines(int signals, Take&& take) {
+    std::string pending;
+    while (true) {
+      pollfd wait[] = {{output_.get(), POLLIN, 0}, {signals, POLLIN, 0}};
+      if (::poll(wait, 2, -1) < 0 && errno != EINTR) return system_error("cannot wait", errno);
+      if (wait[1].revents) {
+        signalfd_siginfo info{};
+        (void)!::read(signals, &info, sizeof info);
+        ::kill(pid_, SIGINT);
+      }
+      if (!wait[0].revents) continue;
+      char bytes[1 << 16];
+      auto got = ::read(output_.get(), bytes, sizeof bytes);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      pending.append(bytes, static_cast<std::size_t>(got));
+      std::size_t begin = 0;
+      for (auto end = pending.find('\n'); end != pending.npos; end = pending.find('\n', begin)) {
+        take(std::string_view(pending).substr(begin, end - begin));
+        begin = end + 1;
+      }
+      pending.erase(0, begin);
+    }
+    return ended();
+  }
+
+ private:
+  Result<void> ended() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+    pid_ = 0;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kDataLost))
+      return {};
+    std::string said(4096, '\0');
+    auto got = ::pread(errors_.get(), said.data(), said.size(), 0);
+    said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    while (said.ends_with('\n')) said.pop_back();
+    return Error{"cannot account for the time of threads",
+                 said,
+                 {},
+                 WIFEXITED(status) ? WEXITSTATUS(status) : kFailed};
+  }
+
+  pid_t pid_ = 0;
+  Fd output_, errors_;
+};
+
+/// SIGINT and SIGTERM as a descriptor, for as long as it exists.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &set_, &before_);
+    fd_ = Fd(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~Signals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int fd() const { return fd_.get(); }
+
+ private:
+  sigset_t set_{}, before_{};
+  Fd fd_;
+};
+
+/// The flags, nice value and policy of a process in /proc/PID/stat.
+void look_at(Account& account) {
+  auto text = read_file(fmt::format("/proc/{}/stat", account.pid), 4096);
+  if (!text) return;
+  auto after = text->rfind(')');
+  if (after == text->npos) return;
+  std::istringstream words(text->substr(after + 1));
+  std::vector<std::string> fields{"", ""};  // pid and comm
+  for (std::string word; words >> word;) fields.push_back(word);
+  if (fields.size() < 41) return;
+  constexpr unsigned long kKernelThread = 0x00200000;
+  constexpr int kIdlePolicy = 5;
+  account.kernel = std::strtoul(fields[8].c_str(), nullptr, 10) & kKernelThread;
+  account.background =
+      std::atoi(fields[18].c_str()) == 19 || std::atoi(fields[40].c_str()) == kIdlePolicy;
+}
+
+/// The accounts of the tool's lines, by report.
+class Accounts {
+ public:
+  explicit Accounts(const Target& target) : target_(target) {}
+
+  void take(std::string_view text) {
+    rapidjson::Document line;
+    line.Parse(text.data(), text.size());
+    if (line.HasParseError() || !line.IsObject() || !line.HasMember("type")) return;
+    const std::string type = line["type"].IsString() ? line["type"].GetString() : "";
+    if (type == "account") account(line);
+    if (type == "ledger") ledger(line);
+  }
+
+  std::vector<Part> parts() && { return std::move(parts_); }
+  bool certain() const { return certain_; }
+
+ private:
+  void account(const rapidjson::Value& line) {
+    const std::string time = line["time"].IsString() ? line["time"].GetString() : "";
+    if (parts_.empty() || time != time_) parts_.emplace_back();
+    time_ = time;
+    Account a;
+    for (auto& member : line.GetObject()) {
+      const std::string_view key = member.name.GetString();
+      auto& value = member.value;
+      if (key == "pid" && value.IsUint()) a.pid = value.GetUint();
+      if (key == "comm" && value.IsString()) a.comm = value.GetString();
+      if (key == "cgroup" && value.IsString()) a.cgroup = value.GetString();
+      if (key == "threads" && value.IsUint64()) a.threads = value.GetUint64();
+      if (key == "time_ns" && value.IsUint64())
+        a.time_ns = value.GetUint64();
+      else if (key.ends_with("_ns") && key != "longest_ns" && value.IsUint64() && value.GetUint64())
+        a.ns[std::string(key.substr(0, key.size() - 3))] = value.GetUint64();
+    }
+    look_at(a);
+    a.target = target_.has(a);
+    parts_.back().accounts.push_back(std::move(a));
+  }
+
+  void ledger(const rapidjson::Value& line) {
+    auto number = [&](const char* key) {
+      return line.HasMember(key) && line[key].IsUint64() ? line[key].GetUint64() : 0;
+    };
+    certain_ = !number("lost") && !number("untracked");
+  }
+
+  const Target& target_;
+  std::vector<Part> parts_;
+  std::string time_;
+  bool certain_ = true;
+};
+
+/// The process of the target that lost most: its settings stand for the target's.
+std::uint32_t loser(const Facts& facts) {
+  std::map<std::uint32_t, std::uint64_t> lost;
+  for (auto& part : facts.parts)
+    for (auto& a : part.accounts)
+      if (facts.target.empty() ? !a.kernel : a.target)
+        lost[a.pid] += a.in("queue_limit") + a.in("queue_busy") + a.in("queue_idle");
+  auto most = std::ranges::max_element(lost, {}, [](auto& one) { return one.second; });
+  return most == lost.end() ? 0 : most->first;
+}
+
+std::string allowed_cpus(std::uint32_t pid) {
+  std::istringstream lines(read_file(fmt::format("/proc/{}/status", pid)).value_or(""));
+  constexpr std::string_view kKey = "Cpus_allowed_list:";
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kKey)) return line.substr(line.find_first_not_of(" \t", kKey.size()));
+  return {};
+}
+
+}  // namespace
+
+std::string Target::options() const {
+  if (!pids.empty()) return fmt::format("-p {}", fmt::join(pids, ","));
+  if (!cgroup.empty()) return fmt::format("-c {}", cgroup);
+  return comms.empty() ? std::string() : fmt::format("--comm {}", fmt::join(comms, ","));
+}
+
+Result<std::string> Target::subject() const {
+  std::string words;
+  for (auto pid : pids) {
+    auto comm = first_line_of(fmt::format("/proc/{}/comm", pid));
+    if (comm.empty())
+      return Error{fmt::format("there is no process {}", pid), {}, "see ps -e", kFailed};
+    words += fmt::format("{}process {} ({})", words.empty() ? "" : ", ", pid, printable(comm));
+  }
+  if (!pids.empty()) return words;
+  if (!cgroup.empty()) return fmt::format("cgroup {}", printable(cgroup));
+  if (!comms.empty()) return fmt::format("processes named {}", fmt::join(comms, ", "));
+  return std::string("this machine");
+}
+
+bool Target::has(const Account& a) const {
+  if (!named()) return true;
+  if (!pids.empty()) return std::ranges::find(pids, a.pid) != pids.end();
+  if (!comms.empty()) return std::ranges::find(comms, a.comm) != comms.end();
+  constexpr std::string_view kMount = "/sys/fs/cgroup";
+  std::string path = cgroup.starts_with(kMount) ? cgroup.substr(kMount.size()) : cgroup;
+  while (path.ends_with('/')) path.pop_back();
+  if (!path.starts_with('/')) path.insert(0, "/");
+  return a.cgroup == path || a.cgroup.starts_with(path + '/') || path == "/";
+}
+
+Result<Facts> watch(const Target& target, double seconds) {
+  auto subject = target.subject();
+  if (!subject) return subject.error();
+  const Signals signals;
+  auto files = !target.pids.empty()     ? CgroupFiles::of_process(target.pids[0])
+               : !target.cgroup.empty() ? CgroupFiles::of_path(target.cgroup)
+                                        : CgroupFiles();
+  auto before = read_counters(files);
+  Child child;
+  if (auto started = child.start({"coretap", kAccounts, "--json",
+                                  fmt::format("{:.3f}", seconds / kParts), std::to_string(kParts)});
+      !started)
+    return started.error();
+  Accounts accounts(target);
+  auto read = child.read_lines(signals.fd(), [&](auto line) { accounts.take(line); });
+  if (!read) return read.error();
+  Facts facts{.target = target.options(), .subject = *subject, .certain = accounts.certain()};
+  facts.counters = growth(before, read_counters(files));
+  facts.parts = std::move(accounts).parts();
+  for (auto& part : facts.parts) {
+    // All threads that lived throughout have the same time.
+    for (auto& a : part.accounts)
+      if (a.threads)
+        part.seconds = std::max(
+            part.seconds, static_cast<double>(a.time_ns) / 1e9 / static_cast<double>(a.threads));
+    facts.seconds += part.seconds;
+  }
+  facts.cpus = static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
+  const auto of = loser(facts);
+  if (!target.named()) files = CgroupFiles::of_process(of);
+  facts.texts = read_settings(files);
+  facts.texts["online"] = first_line_of("/sys/devices/system/cpu/online");
+  if (auto allowed = allowed_cpus(of); !allowed.empty()) facts.texts["allowed"] = allowed;
+  if (facts.parts.empty() || facts.seconds <= 0)
+    return Error{"no time was accounted for", {}, "give it more time", kFailed};
+  return facts;
+}
+
+}  // namespace coretap::why
