@@ -74,12 +74,12 @@ void read_cpus(Counters& to) {
   });
 }
 
-void read_pressure(Counters& to) {
-  for (auto* resource : {"cpu", "memory", "io"})
-    each_line(fmt::format("/proc/pressure/{}", resource), [&](auto& words) {
-      if (words[0] != "some" || !words.back().starts_with("total=")) return;
-      to[fmt::format("psi.{}.some_us", resource)] = number(words.back().substr(6));
-    });
+/// The time in which some task was held up (PSI), in us.
+void read_stall(Counters& to, const std::string& path, const std::string& name) {
+  each_line(path, [&](auto& words) {
+    if (words[0] == "some" && words.back().starts_with("total="))
+      to[name] = number(words.back().substr(6));
+  });
 }
 
 /// Where file systems of cgroups are mounted: "" is version 2.
@@ -186,7 +186,9 @@ Counters read_counters(const CgroupFiles& cgroup) {
   read_net(all, "/proc/net/netstat");
   read_disks(all);
   read_cpus(all);
-  read_pressure(all);
+  for (auto* resource : {"cpu", "memory", "io"})
+    read_stall(all, fmt::format("/proc/pressure/{}", resource),
+               fmt::format("psi.{}.some_us", resource));
   if (auto limit = cpu_limit(cgroup))
     read_pairs(all, limit->directory + "/cpu.stat", "cgroup.cpu.");
   auto memory = limit_of(cgroup, "memory", "memory.max", "memory.limit_in_bytes");
@@ -195,6 +197,7 @@ Counters read_counters(const CgroupFiles& cgroup) {
     if (!limit) continue;
     read_pairs(all, limit->directory + "/memory.events", "cgroup.memory.");
     read_pairs(all, limit->directory + "/memory.stat", "cgroup.memory.stat.");
+    read_stall(all, limit->directory + "/memory.pressure", "cgroup.memory.some_us");
     // Version 1: the charges that did not fit.
     if (auto fails = read_number(limit->directory + "/memory.failcnt"))
       all["cgroup.memory.max"] = static_cast<double>(*fails);

@@ -42,6 +42,7 @@ Account account_of(const Object& line) {
                   .time_ns = number_of(line, "time_ns"),
                   .target = flag_of(line, "target"),
                   .kernel = flag_of(line, "kernel"),
+                  .own = flag_of(line, "own"),
                   .background = flag_of(line, "background")};
   auto states = line.FindMember("states");
   if (states != line.MemberEnd() && states->value.IsObject())
@@ -82,7 +83,7 @@ std::string to_lines(const Facts& facts) {
       line.number("pid", a.pid).text("comm", a.comm).text("cgroup", a.cgroup);
       line.number("threads", a.threads).number("time_ns", a.time_ns);
       line.boolean("target", a.target).boolean("kernel", a.kernel);
-      line.boolean("background", a.background).key("states").begin_object();
+      line.boolean("own", a.own).boolean("background", a.background).key("states").begin_object();
       for (auto& [state, ns] : a.ns) line.number(state, ns);
       add(line.end_object());
     }

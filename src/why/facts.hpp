@@ -20,6 +20,7 @@ struct Account {
   std::uint64_t threads = 0, time_ns = 0;
   bool target = false;      ///< it is what `why` was asked about
   bool kernel = false;      ///< a thread of the kernel
+  bool own = false;         ///< `why` itself, and the tool that it runs
   bool background = false;  ///< nice 19 or SCHED_IDLE: it is meant to wait for a CPU
   std::map<std::string, std::uint64_t, std::less<>> ns = {};  ///< only states with time
 

@@ -10,10 +10,12 @@ namespace coretap::why {
 
 namespace {
 
+constexpr std::string_view kComputes = "cpu.computes";
+
 using Sums = std::map<std::string, std::uint64_t, std::less<>>;  // ns by state
 
 bool counts(const Account& account, const Facts& facts) {
-  return facts.target.empty() ? !account.kernel : account.target;
+  return !account.own && (facts.target.empty() ? !account.kernel : account.target);
 }
 
 /// A process that is meant to wait for CPUs loses nothing by it.
@@ -28,6 +30,16 @@ Sums sums_of(const Part& part, const Facts& facts) {
     for (auto& [state, ns] : account.ns)
       if (loses(account, state)) sums[state] += ns;
   }
+  // While this command runs, another thread may wait that would not wait without it.
+  std::uint64_t own = 0;
+  for (auto& account : part.accounts)
+    if (account.own) own += account.in("cpu");
+  for (auto state : {"queue_busy", "queue_idle"})
+    if (auto found = sums.find(state); found != sums.end()) {
+      auto ours = std::min(own, found->second);
+      found->second -= ours;
+      own -= ours;
+    }
   return sums;
 }
 
@@ -52,11 +64,21 @@ std::vector<std::pair<const Rule*, std::uint64_t>> explain(const Facts& facts, S
   return all;
 }
 
+/// The same for the whole run, with the counters of stalls, which there are only for that.
+std::vector<std::pair<const Rule*, std::uint64_t>> explain_run(const Facts& facts, Sums sums) {
+  auto all = explain(facts, std::move(sums));
+  for (auto& [rule, lost] : all)
+    if (!rule->stall_us.empty())
+      lost = std::max(lost, static_cast<std::uint64_t>(
+                                std::clamp(facts.counter(rule->stall_us), 0.0, 1e12) * 1e3));
+  return all;
+}
+
 bool enough(std::uint64_t lost, std::uint64_t busy, double seconds, const Rule& rule,
             const Thresholds& limits) {
   // Computing is what a process is for: it is the answer only if hardly anything else is.
-  constexpr double kComputes = 0.9;
-  auto least = rule.id == "cpu.computes" ? kComputes : limits.share;
+  constexpr double kNearlyAll = 0.9;
+  auto least = rule.id == kComputes ? kNearlyAll : limits.share;
   auto ns = static_cast<double>(lost);
   return ns >= least * static_cast<double>(busy) && ns >= limits.pressure * seconds * 1e9;
 }
@@ -107,12 +129,16 @@ std::string with_target(std::string_view command, const Facts& facts) {
   return text;
 }
 
-/// Own causes first, unless a foreign one costs twice as much; then by what they cost.
+/// Own causes first, unless a foreign one costs twice as much; then by what they cost. That it
+/// computes is the answer if there is no other.
 void order(std::vector<Finding>& findings) {
   auto weight = [](const Finding& f) {
     return static_cast<double>(f.lost_ns) * (f.rule->foreign ? 0.5 : 1);
   };
-  std::ranges::stable_sort(findings, [&](auto& a, auto& b) { return weight(a) > weight(b); });
+  std::ranges::stable_sort(findings, [&](auto& a, auto& b) {
+    auto last = [](const Finding& f) { return 2 * f.below + (f.rule->id == kComputes); };
+    return last(a) != last(b) ? last(a) < last(b) : weight(a) > weight(b);
+  });
 }
 
 /// An effect stands in the finding of its cause.
@@ -161,13 +187,14 @@ Answer rank(const Facts& facts, const Thresholds& thresholds, bool all) {
   constexpr double kIdle = 0.02;  // of one thread
   const bool idle = static_cast<double>(answer.busy_ns) < kIdle * facts.seconds * 1e9;
   const auto least_parts = facts.parts.size() < 3 ? facts.parts.size() : 2;
-  for (auto& [rule, lost] : explain(facts, sums)) {
+  for (auto& [rule, lost] : explain_run(facts, sums)) {
     if (!lost) continue;
     Finding finding{.rule = rule, .lost_ns = lost};
     finding.share =
         static_cast<double>(lost) / static_cast<double>(std::max<std::uint64_t>(1, answer.busy_ns));
-    finding.below = idle || !enough(lost, answer.busy_ns, facts.seconds, *rule, thresholds) ||
-                    parts_with(facts, *rule, thresholds) < least_parts;
+    finding.below =
+        idle || !enough(lost, answer.busy_ns, facts.seconds, *rule, thresholds) ||
+        (facts.counter(rule->stall_us) <= 0 && parts_with(facts, *rule, thresholds) < least_parts);
     if (finding.below && !all) continue;
     finding.losers = losers(facts, *rule, lost);
     if (rule->evidence) finding.evidence = rule->evidence(facts);

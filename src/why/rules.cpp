@@ -28,7 +28,7 @@ bool competes_with_itself(const Facts& f) {
   std::uint64_t own = 0, others = 0;
   for (auto& part : f.parts)
     for (auto& a : part.accounts)
-      if (!a.kernel) (a.target ? own : others) += a.in("cpu");
+      if (!a.kernel && !a.own) (a.target ? own : others) += a.in("cpu");
   return own > others;
 }
 
@@ -247,6 +247,7 @@ const std::vector<Rule>& table() {
        .says = "Its cgroup is at its memory limit, so that it frees memory before it gets any",
        .when = hits_memory_limit,
        .condition = "memory.events of its cgroup, or of one above, counts max or high",
+       .stall_us = "cgroup.memory.some_us",
        .evidence = memory,
        .culprits = memory_cgroup,
        .command = "drsnoop --memcg {target}"},

@@ -27,6 +27,9 @@ struct Rule {
   /// The condition, and the same in words. None: it always holds.
   bool (*when)(const Facts&) = nullptr;
   std::string_view condition = {};
+  /// A counter of microseconds in which the kernel says that a task was held up by the same cause,
+  /// also while it ran: with the condition, it counts if it is more than the time of the states.
+  std::string_view stall_us = {};
   std::vector<Evidence> (*evidence)(const Facts&) = nullptr;
   std::vector<Culprit> (*culprits)(const Facts&) = nullptr;
   /// What to run next; {target} is replaced by the options that select the target.

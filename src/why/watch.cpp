@@ -74,6 +74,8 @@ class Child {
     return system_error("cannot start " + words[1], error);
   }
 
+  pid_t pid() const { return pid_; }
+
   /// Calls `take` with each line. A signal ends the tool, which then prints what it has.
   template <class Take>
   Result<void> read_lines(int signals, Take&& take) {
@@ -164,7 +166,8 @@ void look_at(Account& account) {
 /// The accounts of the tool's lines, by report.
 class Accounts {
  public:
-  explicit Accounts(const Target& target) : target_(target) {}
+  Accounts(const Target& target, pid_t child)
+      : target_(target), child_(static_cast<std::uint32_t>(child)) {}
 
   void take(std::string_view text) {
     rapidjson::Document line;
@@ -197,7 +200,8 @@ class Accounts {
         a.ns[std::string(key.substr(0, key.size() - 3))] = value.GetUint64();
     }
     look_at(a);
-    a.target = target_.has(a);
+    a.own = a.pid == static_cast<std::uint32_t>(::getpid()) || a.pid == child_;
+    a.target = !a.own && target_.has(a);
     parts_.back().accounts.push_back(std::move(a));
   }
 
@@ -209,6 +213,7 @@ class Accounts {
   }
 
   const Target& target_;
+  std::uint32_t child_;
   std::vector<Part> parts_;
   std::string time_;
   bool certain_ = true;
@@ -275,11 +280,11 @@ Result<Facts> watch(const Target& target, double seconds) {
                                         : CgroupFiles();
   auto before = read_counters(files);
   Child child;
-  if (auto started = child.start({"coretap", kAccounts, "--json",
+  if (auto started = child.start({"coretap", kAccounts, "--json", "--include-self",
                                   fmt::format("{:.3f}", seconds / kParts), std::to_string(kParts)});
       !started)
     return started.error();
-  Accounts accounts(target);
+  Accounts accounts(target, child.pid());
   auto read = child.read_lines(signals.fd(), [&](auto line) { accounts.take(line); });
   if (!read) return read.error();
   Facts facts{.target = target.options(), .subject = *subject, .certain = accounts.certain()};

@@ -127,6 +127,23 @@ TEST(Why, EffectsStandBelowTheirCause) {
   EXPECT_EQ(answer.findings[0].through, Ids{"fs.journal"});
 }
 
+TEST(Why, ReclaimIsAlsoTimeOnCpus) {
+  auto facts = facts_of({account(1, "app", true, {{"cpu", kSecond}})});
+  facts.counters["cgroup.memory.some_us"] = 900'000;
+  EXPECT_EQ(found(facts), Ids{"cpu.computes"}) << "a stall alone is no cause";
+  facts.counters["cgroup.memory.max"] = 100;
+  EXPECT_EQ(found(facts), (Ids{"mem.limit", "cpu.computes"}));
+}
+
+TEST(Why, OwnTimeIsNoFinding) {
+  auto facts =
+      facts_of({account(1, "app", true, {{"cpu", 800'000'000}, {"queue_busy", 200'000'000}}),
+                account(2, "coretap", false, {{"cpu", 200'000'000}})});
+  EXPECT_EQ(found(facts), Ids{"queue.self"});
+  for (auto& part : facts.parts) part.accounts[1].own = true;
+  EXPECT_EQ(found(facts), Ids{"cpu.computes"});
+}
+
 TEST(Why, SilentIfHealthy) {
   auto silent = [](const Facts& facts) {
     auto answer = rank(facts, {});
@@ -158,7 +175,7 @@ TEST(Why, ThresholdsAreOptions) {
   auto facts =
       facts_of({account(1, "app", true, {{"cpu", 850'000'000}, {"wait_sync", 80'000'000}})});
   EXPECT_EQ(found(facts), Ids{"cpu.computes"});
-  EXPECT_EQ(ids(rank(facts, {.share = 0.05})), (Ids{"cpu.computes", "disk.flush"}));
+  EXPECT_EQ(ids(rank(facts, {.share = 0.05})), (Ids{"disk.flush", "cpu.computes"}));
   EXPECT_EQ(ids(rank(facts, {}, true)), (Ids{"cpu.computes", "disk.flush"}));
   EXPECT_TRUE(rank(facts, {}, true).findings[1].below);
 }
