@@ -330,7 +330,9 @@ std::string overview() {
   for (auto& c : commands())
     text += help_row(fmt::format("{}{}{}", c.name, c.arguments.empty() ? "" : " ", c.arguments),
                      c.summary);
-  return text + "\nMore: coretap COMMAND --help; man coretap\n";
+  return text +
+         "\nTo begin: coretap why prints what costs time here, and which tool shows more\n"
+         "More: coretap COMMAND --help; man coretap\n";
 }
 
 std::string help_text(const OwnCommand& command) {

@@ -109,7 +109,7 @@ Result<Facts> from_lines(std::string_view lines, std::string_view where) {
     number++;
     if (text.empty()) continue;
     rapidjson::Document line;
-    // Nesting of a file that anybody may have written must not use up the stack.
+    // Nesting in a file of any user must not use up the stack.
     line.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
     if (line.HasParseError() || !line.IsObject())
       return Error{fmt::format("{}:{}: not a line of JSON", where, number),

@@ -77,10 +77,11 @@ std::vector<std::pair<const Rule*, std::uint64_t>> explain_run(const Facts& fact
 bool enough(std::uint64_t lost, std::uint64_t busy, double seconds, const Rule& rule,
             const Thresholds& limits) {
   // Computing is what a process is for: it is the answer only if hardly anything else is.
-  constexpr double kNearlyAll = 0.9;
-  auto least = rule.id == kComputes ? kNearlyAll : limits.share;
+  constexpr double kNearlyAll = 0.9, kHalfOfAThread = 0.5;
+  const bool computes = rule.id == kComputes;
   auto ns = static_cast<double>(lost);
-  return ns >= least * static_cast<double>(busy) && ns >= limits.pressure * seconds * 1e9;
+  return ns >= (computes ? kNearlyAll : limits.share) * static_cast<double>(busy) &&
+         ns >= (computes ? kHalfOfAThread : limits.pressure) * seconds * 1e9;
 }
 
 /// Parts of the run in which it is seen: a start, a job or a rotation of logs is only in one.
@@ -95,13 +96,17 @@ std::size_t parts_with(const Facts& facts, const Rule& rule, const Thresholds& l
 }
 
 /// The processes that lost most of it, if there are several.
-std::vector<std::string> losers(const Facts& facts, const Rule& rule, std::uint64_t lost) {
+std::vector<std::string> losers(const Facts& facts, const Rule& rule) {
+  std::uint64_t lost = 0;
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> by_process;
   for (auto& part : facts.parts)
     for (auto& a : part.accounts) {
       if (!counts(a, facts)) continue;
       for (auto state : rule.states)
-        if (loses(a, state)) by_process[{a.pid, a.comm}] += a.in(state);
+        if (auto ns = loses(a, state) ? a.in(state) : 0) {
+          by_process[{a.pid, a.comm}] += ns;
+          lost += ns;
+        }
     }
   std::vector<std::pair<std::uint64_t, std::string>> most;
   for (auto& [who, ns] : by_process) {
@@ -111,6 +116,7 @@ std::vector<std::string> losers(const Facts& facts, const Rule& rule, std::uint6
       most.emplace_back(ns,
                         fmt::format("{} (pid {}) {:.0f} %", who.second, who.first, share * 100));
   }
+  if (by_process.size() < 2) return {};
   std::ranges::sort(most, std::greater<>());
   if (most.size() > 3) most.resize(3);
   std::vector<std::string> all;
@@ -141,7 +147,7 @@ void order(std::vector<Finding>& findings) {
   });
 }
 
-/// An effect stands in the finding of its cause.
+/// An effect follows its cause, which names it.
 void join_effects(std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < findings.size(); i++)
     for (auto effect : findings[i].rule->causes) {
@@ -196,7 +202,7 @@ Answer rank(const Facts& facts, const Thresholds& thresholds, bool all) {
         idle || !enough(lost, answer.busy_ns, facts.seconds, *rule, thresholds) ||
         (facts.counter(rule->stall_us) <= 0 && parts_with(facts, *rule, thresholds) < least_parts);
     if (finding.below && !all) continue;
-    finding.losers = losers(facts, *rule, lost);
+    finding.losers = losers(facts, *rule);
     if (rule->evidence) finding.evidence = rule->evidence(facts);
     if (rule->culprits) finding.culprits = rule->culprits(facts);
     finding.command = with_target(rule->command, facts);

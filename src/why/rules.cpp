@@ -37,7 +37,7 @@ std::vector<Culprit> users_of_cpus(const Facts& f) {
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> used;
   for (auto& part : f.parts)
     for (auto& a : part.accounts)
-      if (!a.target || f.target.empty()) used[{a.pid, a.comm}] += a.in("cpu");
+      if (!a.own && (!a.target || f.target.empty())) used[{a.pid, a.comm}] += a.in("cpu");
   std::vector<std::pair<std::uint64_t, std::string>> most;
   for (auto& [who, ns] : used) {
     auto ms = static_cast<double>(ns) / 1e6 / f.seconds;
@@ -49,6 +49,24 @@ std::vector<Culprit> users_of_cpus(const Facts& f) {
   std::vector<Culprit> all;
   for (auto& [ns, words] : most) all.push_back({"process", words});
   return all;
+}
+
+std::uint64_t in_states(const Facts& f, std::initializer_list<std::string_view> states) {
+  std::uint64_t ns = 0;
+  for (auto& part : f.parts)
+    for (auto& a : part.accounts)
+      for (auto state : states) ns += a.target ? a.in(state) : 0;
+  return ns;
+}
+
+/// The kernel does not report which waits were for the quota (see bpf/lib/sched/throttle.bpf.h),
+/// and the cgroup was throttled for most of that time.
+bool was_throttled(const Facts& f) {
+  if (f.target.empty() || in_states(f, {"queue_limit"})) return false;
+  auto throttled = f.counter("cgroup.cpu.throttled_usec") * 1e3 +
+                   f.counter("cgroup.cpu.throttled_time");  // of version 1, in ns
+  auto waited = static_cast<double>(in_states(f, {"queue_busy", "queue_idle"}));
+  return throttled > 0 && throttled * 2 >= waited;
 }
 
 std::vector<Evidence> quota(const Facts& f) {
@@ -199,6 +217,15 @@ const std::vector<Rule>& table() {
       {.id = "queue.limit",
        .states = {"queue_limit"},
        .says = "It has used up its CPU limit",
+       .evidence = quota,
+       .culprits = own_cgroup,
+       .command = "walltime -v {target} 10 1"},
+      {.id = "queue.throttled",
+       .states = {"queue_busy", "queue_idle"},
+       .says = "Its cgroup has used up its CPU limit",
+       .when = was_throttled,
+       .condition = "this kernel does not report which waits were for a limit, and cpu.stat of the "
+                    "target's cgroup counts half of the waits or more as throttled",
        .evidence = quota,
        .culprits = own_cgroup,
        .command = "walltime -v {target} 10 1"},

@@ -32,7 +32,7 @@ struct Rule {
   std::string_view stall_us = {};
   std::vector<Evidence> (*evidence)(const Facts&) = nullptr;
   std::vector<Culprit> (*culprits)(const Facts&) = nullptr;
-  /// What to run next; {target} is replaced by the options that select the target.
+  /// The next command; {target} is replaced by the options that select the target.
   std::string_view command;
   /// Others cause it: it ranks below the target's own causes that cost at least half as much.
   bool foreign = false;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -64,9 +65,13 @@ class Child {
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
-    // Of its own group: Ctrl-C comes to this process, which passes it on once.
+    // In a separate group: Ctrl-C comes to this process, which passes it on once.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    int error = posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
+    // By its path, as a process is named after the file that it runs.
+    std::error_code unread;
+    auto self = std::filesystem::read_symlink("/proc/self/exe", unread).string();
+    if (unread || ::access(self.c_str(), X_OK)) self = "/proc/self/exe";
+    int error = posix_spawn(&pid_, self.c_str(), &actions, &attributes, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     if (!error) return {};

@@ -10,7 +10,7 @@
 
 namespace coretap::why {
 
-/// What `why` was asked about; everything empty: the machine.
+/// The tasks that `why` is about; everything empty: the machine.
 struct Target {
   std::vector<std::uint32_t> pids = {};
   std::vector<std::string> comms = {};

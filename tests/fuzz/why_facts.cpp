@@ -5,7 +5,7 @@
 
 using namespace coretap;
 
-/// Recorded facts: a file that anybody may have written.
+/// Recorded facts: a file of any user.
 FUZZ(why_facts, bytes) {
   auto facts = why::from_lines(bytes, "a file");
   if (!facts) {

@@ -110,6 +110,24 @@ TEST(Why, WaitsForCpus) {
   EXPECT_EQ(found(facts_of({accounts[0]})), Ids{"cpu.computes"});
 }
 
+TEST(Why, ThrottledWhereTheKernelDoesNotReportEachWait) {
+  auto facts =
+      facts_of({account(1, "app", true, {{"queue_busy", 700'000'000}, {"cpu", 100'000'000}})});
+  facts.counters["cgroup.cpu.throttled_usec"] = 1'000'000;
+  EXPECT_EQ(found(facts), Ids{"queue.self"}) << "of 2.1 s in the queue";
+  facts.counters["cgroup.cpu.throttled_usec"] = 2'000'000;
+  EXPECT_EQ(found(facts), Ids{"queue.throttled"});
+  for (auto& part : facts.parts) part.accounts[0].ns["queue_limit"] = 1;
+  EXPECT_EQ(found(facts), Ids{"queue.self"}) << "this kernel reports them";
+}
+
+TEST(Why, ComputesIfItIsBusy) {
+  // A player that computes for 20 ms of each 100 ms has no problem.
+  EXPECT_EQ(found(facts_of(
+                {account(1, "app", true, {{"cpu", 200'000'000}, {"wait_sleep", 800'000'000}})})),
+            Ids{});
+}
+
 TEST(Why, OwnCausesComeFirst) {
   auto facts = facts_of(
       {account(1, "app", true, {{"queue_limit", 300'000'000}, {"queue_busy", 400'000'000}}),
