@@ -107,7 +107,7 @@ TEST(Why, WaitsForCpus) {
   EXPECT_EQ(found(facts_of(accounts)), Ids{"queue.self"});
   // A process that is meant to wait for CPUs.
   accounts[0].background = true;
-  EXPECT_EQ(found(facts_of({accounts[0]})), Ids{"cpu.computes"});
+  EXPECT_EQ(found(facts_of({accounts[0]})), Ids{});
 }
 
 TEST(Why, ThrottledWhereTheKernelDoesNotReportEachWait) {
