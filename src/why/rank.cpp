@@ -23,6 +23,25 @@ bool loses(const Account& account, std::string_view state) {
   return !account.background || !state.starts_with("queue_") || state == "queue_limit";
 }
 
+/// While this command runs, other threads may wait that would not wait without it: on a machine for
+/// as long as it runs, in a target for its share of the CPU time of others.
+void take_out_own(Sums& sums, const Part& part, const Facts& facts) {
+  std::uint64_t own = 0, others = 0;
+  for (auto& account : part.accounts)
+    if (account.own || !counts(account, facts)) (account.own ? own : others) += account.in("cpu");
+  auto share =
+      static_cast<double>(own) / static_cast<double>(std::max<std::uint64_t>(1, own + others));
+  for (auto state : {"queue_busy", "queue_idle"}) {
+    auto found = sums.find(state);
+    if (found == sums.end()) continue;
+    auto ours = facts.target.empty()
+                    ? std::min(own, found->second)
+                    : static_cast<std::uint64_t>(share * static_cast<double>(found->second));
+    found->second -= std::min(ours, found->second);
+    if (facts.target.empty()) own -= ours;
+  }
+}
+
 Sums sums_of(const Part& part, const Facts& facts) {
   Sums sums;
   for (auto& account : part.accounts) {
@@ -30,16 +49,7 @@ Sums sums_of(const Part& part, const Facts& facts) {
     for (auto& [state, ns] : account.ns)
       if (loses(account, state)) sums[state] += ns;
   }
-  // While this command runs, another thread may wait that would not wait without it.
-  std::uint64_t own = 0;
-  for (auto& account : part.accounts)
-    if (account.own) own += account.in("cpu");
-  for (auto state : {"queue_busy", "queue_idle"})
-    if (auto found = sums.find(state); found != sums.end()) {
-      auto ours = std::min(own, found->second);
-      found->second -= ours;
-      own -= ours;
-    }
+  take_out_own(sums, part, facts);
   return sums;
 }
 

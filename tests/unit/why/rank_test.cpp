@@ -154,12 +154,18 @@ TEST(Why, ReclaimIsAlsoTimeOnCpus) {
 }
 
 TEST(Why, OwnTimeIsNoFinding) {
-  auto facts =
-      facts_of({account(1, "app", true, {{"cpu", 800'000'000}, {"queue_busy", 200'000'000}}),
-                account(2, "coretap", false, {{"cpu", 200'000'000}})});
-  EXPECT_EQ(found(facts), Ids{"queue.self"});
-  for (auto& part : facts.parts) part.accounts[1].own = true;
-  EXPECT_EQ(found(facts), Ids{"cpu.computes"});
+  std::vector<Account> accounts = {
+      account(1, "app", true, {{"cpu", 800'000'000}, {"queue_busy", 200'000'000}}),
+      account(2, "coretap", false, {{"cpu", 200'000'000}}),
+      account(3, "loop", false, {{"cpu", kSecond}})};
+  auto machine = [&](std::size_t count) {
+    return facts_of({accounts.begin(), accounts.begin() + static_cast<std::ptrdiff_t>(count)}, "");
+  };
+  EXPECT_EQ(found(machine(2)), Ids{"queue.self"});
+  accounts[1].own = true;
+  EXPECT_EQ(found(machine(2)), Ids{});
+  // Of a target, others may be the cause of the same waits.
+  EXPECT_EQ(found(facts_of(accounts)), (Ids{"queue.neighbour"}));
 }
 
 TEST(Why, SilentIfHealthy) {
