@@ -4,8 +4,8 @@
  * CPUs that waiting tasks may use there is the total time with one of them idle: the share
  * of a wait is the difference of two readings. A CPU that becomes idle or busy updates all
  * sets that contain it, each under its lock. Sets are few: mostly that of all CPUs, and
- * those of containers; sets of a single CPU are kept separately. A tool has hooks for
- * idle_since_start and for its own program at sched_switch, which calls cpu_switches().
+ * those of containers; the time of a single CPU has one writer and no lock. A tool has hooks
+ * for idle_since_start and for its own program at sched_switch, which calls cpu_switches().
  *
  * Contexts: sched_switch, with interrupts off.
  */
@@ -16,22 +16,23 @@
 
 OPT(bool, affinity);
 
+/*
+ * Idle time in one word, which is read without a lock: while a CPU is idle, this bit, and the time
+ * when idle time would have begun without gaps; otherwise the idle time so far.
+ */
+#define IDLE_NOW (1ULL << 63)
+
 struct idle_time {
 	struct bpf_spin_lock lock;
 	u32 used;
-	u64 idle;  /* one of its CPUs is idle */
-	u64 since; /* start of that idle time */
-	u64 total; /* idle time before that */
+	u64 time; /* with one of its CPUs idle */
 	struct cpu_set set;
 };
 
 MAP(ARRAY, idle_sets, CPU_SETS, u32, struct idle_time);
 
-/* Sets of a single CPU, by CPU number. */
-MAP(ARRAY, idle_singles, CPU_WORDS * 64, u32, struct idle_time);
-
 struct cpu_idle {
-	u64 idle;
+	u64 time; /* written by this CPU only */
 };
 
 CPU_SLOTS(cpu_idles, struct cpu_idle);
@@ -54,15 +55,18 @@ inline_ bool an_idle_one(struct cpu_set *set)
 	return any;
 }
 
-/* Call with the lock held. */
-inline_ void idle_is(struct idle_time *t, bool idle, u64 now)
+inline_ u64 idle_until(u64 time, u64 now)
 {
-	if (t->idle == idle)
-		return;
-	if (t->idle)
-		t->total += since(t->since, now);
-	t->idle = idle;
-	t->since = now;
+	return time & IDLE_NOW ? since(time & ~IDLE_NOW, now) : time;
+}
+
+/* With one writer at a time. */
+inline_ void idle_is(u64 *time, bool idle, u64 now)
+{
+	u64 before = *time, total = idle_until(before, now);
+
+	if (before >> 63 != idle)
+		*(volatile u64 *)time = idle ? since(total, now) | IDLE_NOW : total;
 }
 
 /*
@@ -72,17 +76,14 @@ inline_ void idle_is(struct idle_time *t, bool idle, u64 now)
 __noinline int update_set(u32 number, u64 now)
 {
 	struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &number);
-	u32 used;
 
 	/* Up to 6.7 the verifier checks this function even if it is not called. */
-	if (!affinity || !t)
+	if (!affinity || !t || !*(volatile u32 *)&t->used)
 		return 0;
 	bpf_spin_lock(&t->lock);
-	used = t->used;
-	if (used)
-		idle_is(t, an_idle_one(&t->set), now);
+	idle_is(&t->time, an_idle_one(&t->set), now);
 	bpf_spin_unlock(&t->lock);
-	return used;
+	return 1;
 }
 
 inline_ void cpu_becomes(bool idle, u64 now, bool with_sets)
@@ -90,20 +91,13 @@ inline_ void cpu_becomes(bool idle, u64 now, bool with_sets)
 	u32 cpu = bpf_get_smp_processor_id(), word = cpu / 64;
 	u64 bit = 1ULL << (cpu & 63);
 	struct cpu_idle *own = cpu_slot(&cpu_idles);
-	struct idle_time *single;
 
-	if (!own || own->idle == idle || word >= CPU_WORDS)
+	if (!own || own->time >> 63 == idle || word >= CPU_WORDS)
 		return;
-	own->idle = idle;
+	idle_is(&own->time, idle, now);
 	__sync_fetch_and_add(&idle_cpus[word], idle ? bit : -bit);
 	if (!with_sets)
 		return;
-	single = bpf_map_lookup_elem(&idle_singles, &cpu);
-	if (single) {
-		bpf_spin_lock(&single->lock);
-		idle_is(single, idle, now);
-		bpf_spin_unlock(&single->lock);
-	}
 	for (u32 i = 0; i < CPU_SETS; i++)
 		if (!update_set(i, now))
 			break;
@@ -116,7 +110,7 @@ inline_ void cpu_switches(struct task_struct *next, u64 now)
 		cpu_becomes(!next->pid && BPF_CORE_READ(next, se.cfs_rq, rq, online), now, true);
 }
 
-/* Run on each CPU before any wait is measured: sets and single CPUs are added later. */
+/* Run on each CPU before any wait is measured: sets are added later. */
 SEC("run/each_cpu")
 int idle_since_start(void *ctx)
 {
@@ -137,10 +131,12 @@ __noinline int claim_set(u32 number)
 	if (!t->used) {
 		t->used = taken = 1;
 		t->set = *set;
-		t->idle = an_idle_one(&t->set);
-		t->since = now;
+		idle_is(&t->time, an_idle_one(&t->set), now);
 	}
 	bpf_spin_unlock(&t->lock);
+	/* A CPU that has changed meanwhile may not have seen that this set is in use. */
+	if (taken)
+		update_set(number, now);
 	return taken;
 }
 
@@ -148,21 +144,15 @@ __noinline int claim_set(u32 number)
 inline_ u64 idle_so_far(u32 allowed, u64 now)
 {
 	u32 number = allowed & (CPU_WORDS * 64 - 1);
+	struct cpu_idle *cpu;
 	struct idle_time *t;
-	u64 total;
 
-	if (allowed & SINGLE_CPU)
-		t = bpf_map_lookup_elem(&idle_singles, &number);
-	else
-		t = bpf_map_lookup_elem(&idle_sets, &number);
-	if (!t)
-		return 0;
-	bpf_spin_lock(&t->lock);
-	if (allowed & SINGLE_CPU) /* its first idle time may have started before tracing */
-		idle_is(t, idle_word(number / 64) >> (number & 63) & 1, now);
-	total = t->total + (t->idle ? since(t->since, now) : 0);
-	bpf_spin_unlock(&t->lock);
-	return total;
+	if (allowed & SINGLE_CPU) {
+		cpu = bpf_map_lookup_elem(&cpu_idles, &number);
+		return cpu ? idle_until(*(volatile u64 *)&cpu->time, now) : 0;
+	}
+	t = bpf_map_lookup_elem(&idle_sets, &number);
+	return t ? idle_until(*(volatile u64 *)&t->time, now) : 0;
 }
 
 #endif
