@@ -187,29 +187,34 @@ static __noinline int add_row(struct account *a, u64 witness, u64 stack, struct 
 	return 1;
 }
 
-/* The account holds a few kinds of waits itself, which costs less than a row. */
-static __noinline int add_wait(struct account *a, u64 witness, u64 ns)
+/* Another kind of waits takes the place of this one, which moves to the rows. */
+static __noinline int replace_wait(struct account *a, struct wall_wait *w, u64 witness)
 {
-	struct wall_wait *w = &a->sum.waits[(witness ^ witness >> 12) & (WALL_WAITS - 1)];
-
-	if (w->witness != witness) {
-		if (w->witness && !add_row(a, w->witness, 0, &w->sum)) {
-			count_n(LEDGER_STACK_FAILED, w->sum.count);
-			add_state(&a->sum, WALL_UNKNOWN, w->sum.ns);
-		}
-		w->witness = witness;
-		w->sum = no_time;
+	if (w->witness && !add_row(a, w->witness, 0, &w->sum)) {
+		count_n(LEDGER_STACK_FAILED, w->sum.count);
+		add_state(&a->sum, WALL_UNKNOWN, w->sum.ns);
 	}
-	add_sum(&w->sum, ns);
+	w->witness = witness;
+	w->sum = no_time;
 	return 0;
 }
 
-inline_ u32 call_of(struct task_struct *t)
+/* The account holds a few kinds of waits itself, which costs less than a row. */
+inline_ void add_wait(struct account *a, u64 witness, u64 ns)
+{
+	struct wall_wait *w = &a->sum.waits[(witness ^ witness >> 12) & (WALL_WAITS - 1)];
+
+	if (w->witness != witness)
+		replace_wait(a, w, witness);
+	add_sum(&w->sum, ns);
+}
+
+inline_ u32 call_of(struct task_struct *t, u32 flags)
 {
 	struct pt_regs *regs;
 	s32 number;
 
-	if (t->flags & PF_KTHREAD)
+	if (flags & WALL_KTHREAD)
 		return CALLS;
 	if (has_task_regs()) {
 		regs = (void *)bpf_task_pt_regs(t);
@@ -258,17 +263,18 @@ inline_ u32 flags_of_state(struct task_struct *t, u32 state)
 /* The reason of the wait that has ended, from what the thread still has of it. */
 static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
 {
-	u64 witness = a->left | flags_of_wait(t), ns = a->waited, stack;
+	u32 flags = flags_of_wait(t);
+	u64 witness = a->left | flags, ns = a->waited, stack;
 	struct wall_sum one = { .ns = ns, .count = 1, .longest_ns = ns };
 	struct stack *frames;
 
 	a->waited = 0;
 	a->has_waited = 0;
-	if (a->left & WALL_UNSEEN)
-		return add_wait(a, witness | CALLS, ns);
-	witness |= call_of(t);
-	if (ns < min_wait_ns)
-		return add_wait(a, witness, ns);
+	witness |= a->left & WALL_UNSEEN ? CALLS : call_of(t, flags);
+	if (ns < min_wait_ns || a->left & WALL_UNSEEN) {
+		add_wait(a, witness, ns);
+		return 0;
+	}
 	stack = stack_of_blocked(t, &frames);
 	if (!stack || !add_row(a, witness, stack, &one)) {
 		count(LEDGER_STACK_FAILED);
@@ -315,21 +321,15 @@ inline_ u32 allowed_now(struct account *a, struct task_struct *t)
 	return set;
 }
 
-/* Also when it gets a CPU: the leaving may not be seen, and while it runs there is quota. */
-inline_ void note_throttled(struct account *a, struct task_struct *t)
+inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
 {
 	struct cfs_rq *q = t->se.cfs_rq;
 
-	if (!throttled_exactly())
-		return;
-	a->queue = (u64)q;
-	a->throttled = throttled_so_far(q);
-}
-
-inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
-{
 	a->at = AT_QUEUE;
-	note_throttled(a, t);
+	if (throttled_exactly()) {
+		a->queue = (u64)q;
+		a->throttled = throttled_so_far(q);
+	}
 	if (!affinity)
 		return;
 	a->allowed = allowed_now(a, t);
@@ -337,16 +337,25 @@ inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
 		a->idle = idle_so_far(a->allowed, now);
 }
 
-/* When there is quota again, it may move to another CPU's queue. Before, no CPU is of use to it. */
+/*
+ * When there is quota again, it may move to another CPU's queue. Before, no CPU is of use to it.
+ * The account keeps what the queue has now: the next leaving may not be seen, and while the thread
+ * runs there is quota.
+ */
 inline_ void split_queue(struct walltime_account *sum, struct account *a, struct task_struct *t,
 			 u64 ns, u64 now)
 {
 	struct cfs_rq *q = t->se.cfs_rq;
-	u64 limit = 0, idle = 0;
+	u64 limit = 0, idle = 0, throttled;
 
-	if (a->queue)
-		limit = a->queue == (u64)q ? throttled_so_far(q) : throttled_before(a->queue, q);
-	limit = lesser(since(a->throttled, limit), ns);
+	if (throttled_exactly()) {
+		throttled = throttled_so_far(q);
+		if (a->queue)
+			limit = a->queue == (u64)q ? throttled : throttled_before(a->queue, q);
+		limit = lesser(since(a->throttled, limit), ns);
+		a->queue = (u64)q;
+		a->throttled = throttled;
+	}
 	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_now(a, t) == a->allowed)
 		idle = since(limit, lesser(since(a->idle, idle_so_far(a->allowed, now)), ns));
 	add_state(sum, WALL_LIMIT, limit);
@@ -455,7 +464,6 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	a->at = AT_CPU;
 	a->irq = cpu ? cpu->ns : 0;
 	a->stolen = stolen_so_far(t);
-	note_throttled(a, t);
 	changed(a);
 }
 
@@ -599,7 +607,7 @@ inline_ u32 state_without_event(struct task_struct *t)
 /* Adds what is under way to the copy. */
 static __noinline int add_open(struct task_struct *t, u64 now)
 {
-	u32 at = copy.at, cpu = task_cpu(t), state = task_state(t);
+	u32 at = copy.at, cpu = task_cpu(t), state = task_state(t), flags;
 	struct irq_time *irq;
 	u64 ns, part = 0;
 
@@ -623,7 +631,8 @@ static __noinline int add_open(struct task_struct *t, u64 now)
 	if (!copy.has_waited)
 		return 0;
 	copy.sum.open_ns = copy.waited;
-	copy.sum.open_witness = copy.left | flags_of_wait(t) | call_of(t);
+	flags = flags_of_wait(t);
+	copy.sum.open_witness = copy.left | flags | call_of(t, flags);
 	if (copy.waited >= min_wait_ns)
 		copy.sum.open_stack = stack_of_open(t);
 	return 0;
