@@ -34,13 +34,22 @@ constexpr Palette kPalettes[] = {
     {"u", "user", 26, 90, 62},
     {"k", "kernel", 208, 72, 66},
     {"m", "mark", 54, 75, 74},
+    {"sc", "CPU", 4, 72, 60},
+    {"sq", "queue", 34, 92, 56},
+    {"sl", "limit", 340, 80, 40},
+    {"sd", "disk", 222, 70, 56},
+    {"sm", "memory", 280, 50, 60},
+    {"sk", "lock", 50, 90, 52},
+    {"sp", "peer", 140, 45, 52},
+    {"sw", "work", 0, 0, 72},
+    {"so", "other", 180, 12, 62},
     {"wt", "waker", 320, 14, 80},
     {"wu", "waker's user", 344, 82, 76},
     {"wk", "waker's kernel", 166, 46, 60},
 };
 
 std::size_t palette_of(StackWord::Kind kind, bool waker) {
-  return kind == StackWord::mark || !waker ? kind : 4 + kind;
+  return kind >= StackWord::mark || !waker ? kind : StackWord::other + 1 + kind;
 }
 
 /// FNV-1a: a name has the same shade in all graphs.
@@ -194,7 +203,7 @@ std::uint32_t FlameGraph::child(std::uint32_t parent, const StackWord& frame) {
     names_.push_back(&id->first);
     name_bytes_ += id->first.size();
   }
-  auto key = static_cast<std::uint64_t>(parent) << 32 | id->second << 3 |
+  auto key = static_cast<std::uint64_t>(parent) << 32 | id->second << 5 |
              static_cast<std::uint32_t>(frame.kind) << 1 | (frame.waker ? 1U : 0U);
   auto known = children_.find(key);
   if (known != children_.end()) return known->second;

@@ -46,8 +46,10 @@ Result<void> StackFiles::open(Session& s, Values values) {
   return pprof_wanted_ ? pprof_.open(s, s.config.files.pprof) : Result<void>();
 }
 
+void StackFiles::ends() { ended_ns_ = monotonic_ns(); }
+
 void StackFiles::begin(std::uint64_t scale) {
-  ended_ns_ = monotonic_ns();
+  ends();
   if (svg_wanted_) graph_.emplace(scale);
   if (pprof_wanted_) profile_.emplace(values_);
 }
@@ -56,6 +58,12 @@ void StackFiles::add(const StackLayout& layout, const std::vector<StackParty>& p
                      std::uint64_t graph_value, const std::vector<std::uint64_t>& values) {
   if (graph_) graph_->add(layout.path(parties), graph_value);
   if (profile_) profile_->add(layout, parties, values);
+}
+
+void StackFiles::add(const std::vector<StackWord>& path, const PprofProfile::Task& task,
+                     std::uint64_t graph_value, const std::vector<std::uint64_t>& values) {
+  if (graph_) graph_->add(path, graph_value);
+  if (profile_) profile_->add(path, task, values);
 }
 
 Result<void> StackFiles::finish(Session& s, std::string_view unit) {
@@ -72,6 +80,12 @@ void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>&
   // At the start of the path, the task's name is a label and not a frame.
   bool first = path.front().kind == StackWord::task && !path.front().waker;
   profile_.add(std::span(path).subspan(first ? 1 : 0), {task.name(), task.who.tgid}, values);
+}
+
+void StackProfile::add(std::vector<StackWord> path, const PprofProfile::Task& task,
+                       const std::vector<std::uint64_t>& values) {
+  std::erase_if(path, [](auto& word) { return word.kind == StackWord::task; });
+  profile_.add(path, task, values);
 }
 
 std::string StackProfile::finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns,

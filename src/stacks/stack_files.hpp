@@ -25,6 +25,9 @@ class StackProfile {
 
   void add(const StackLayout& layout, const std::vector<StackParty>& parties,
            const std::vector<std::uint64_t>& values);
+  /// `path`: a task in it is a label, and not a frame.
+  void add(std::vector<StackWord> path, const PprofProfile::Task& task,
+           const std::vector<std::uint64_t>& values);
   /// Includes the options and losses; `forgotten`: events whose stacks are no longer known.
   std::string finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns,
                      std::uint64_t forgotten = 0);
@@ -46,7 +49,11 @@ class StackFiles {
   /// Starts a report, whose sums are since the start; drops those of earlier reports.
   /// `scale`: the flame graph's values per unit.
   void begin(std::uint64_t scale);
+  /// The time until which stacks were added, if they are added from a begin() at the start on.
+  void ends();
   void add(const StackLayout& layout, const std::vector<StackParty>& parties,
+           std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
+  void add(const std::vector<StackWord>& path, const PprofProfile::Task& task,
            std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
   /// A separate profile, for a request.
   StackProfile profile() const { return StackProfile(values_); }

@@ -18,7 +18,22 @@ struct FramePlace {
 };
 
 struct StackWord {
-  enum Kind : std::uint8_t { task, user, kernel, mark } kind = task;
+  enum Kind : std::uint8_t {
+    task,
+    user,
+    kernel,
+    mark,
+    // States of threads, a color for each.
+    cpu,
+    queue,
+    limit,
+    disk,
+    memory,
+    lock,
+    peer,
+    work,
+    other
+  } kind = task;
   bool waker = false;                 ///< belongs to a waker
   std::string text;                   ///< untrusted: may contain anything
   const FramePlace* place = nullptr;  ///< null: unknown, or not a frame

@@ -48,6 +48,22 @@ Box box(const std::string& svg, std::string_view name) {
   return {};
 }
 
+TEST(FlameGraph, StatesHaveTheirColors) {
+  FlameGraph graph;
+  graph.add(Path{{StackWord::task, false, "t"}, {StackWord::cpu, false, "[cpu.user]"}}, 3);
+  graph.add(Path{{StackWord::task, false, "t"}, {StackWord::other, false, "[exec]"}}, 1);
+  graph.add(Path{{StackWord::task, true, "w"}, {StackWord::kernel, true, "k"}}, 1);
+  auto svg = graph.svg({"", "us", {}});
+  auto style = [&](auto name) {
+    auto text = box(svg, name).style;
+    return text.substr(0, text.size() - 1);
+  };
+  EXPECT_EQ(style("[cpu.user]"), "sc");
+  EXPECT_EQ(style("[exec]"), "so");
+  EXPECT_EQ(style("w"), "wt");
+  EXPECT_EQ(style("k"), "wk");
+}
+
 /// The only tags that the file may have, whatever the names contain.
 void expect_only_our_tags(const std::string& svg) {
   auto text = svg;
