@@ -12,6 +12,7 @@
 #include "lib/sched/runqueue.bpf.h"
 #include "lib/sched/throttle.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
+#include "lib/stack/same_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 #include "cpu/lock_flags.h"
@@ -20,6 +21,7 @@
 OPT(bool, by_thread);      /* rows belong to threads, not to processes */
 OPT(bool, filters_by_ids); /* and by nothing else: a thread that is unwanted stays so */
 OPT(__u64, min_wait_ns);   /* shorter waits have no stack */
+OPT(bool, graph);          /* stacks of waits for a CPU, and of samples, too */
 
 /* Set by the loader at the end: what happens later is in no account. */
 volatile u64 account_until = 0;
@@ -34,12 +36,15 @@ enum account_at {
 	AT_END,
 };
 
+#define QUEUE_STATES 3 /* from WALL_BUSY on */
+
 struct account {
 	u64 changes; /* odd while the account changes */
 	u32 at;      /* enum account_at */
 	u32 left;    /* flags of the wait, known when the thread leaves the CPU */
 	u64 waited; /* the wait that has ended, until the thread is back; its reason is read then */
 	u64 irq, stolen; /* irq_time and stolen time of the CPU when it got it */
+	u64 user;        /* key of the user stack with which it left the CPU; 0: none */
 	u64 queue;       /* address of its cfs_rq then; 0: not known */
 	u64 throttled, idle;
 	u64 mask; /* of the CPUs that it may use; 0: not known */
@@ -48,6 +53,7 @@ struct account {
 	u32 lock; /* waits for a lock of the kernel, unless it is on the CPU */
 	u32 has_waited;
 	u64 ksoftirqd;
+	u64 parts[QUEUE_STATES]; /* of its last wait for a CPU */
 	struct walltime_account sum;
 };
 
@@ -160,13 +166,11 @@ inline_ u64 owner_of(struct walltime_account *sum)
 	return by_thread ? sum->thread : sum->process;
 }
 
-/* `stack`: of the frames in the scratch; 0: none. */
-static __noinline int add_row(struct account *a, u64 witness, u64 stack, struct wall_sum *more)
+/* `key->stack`: of the frames in the scratch; 0: none. */
+static __noinline int add_row(struct walltime_row *key, struct wall_sum *more)
 {
-	struct walltime_row key = { .owner = owner_of(&a->sum),
-				    .witness = witness,
-				    .stack = stack };
-	struct wall_sum *row = bpf_map_lookup_elem(&wait_rows, &key);
+	struct wall_sum *row = bpf_map_lookup_elem(&wait_rows, key);
+	u64 stack = key->stack;
 	struct stack *frames;
 
 	if (stack && (!row || stack_missed)) {
@@ -175,8 +179,8 @@ static __noinline int add_row(struct account *a, u64 witness, u64 stack, struct 
 			stack_store(frames, stack);
 	}
 	if (!row) {
-		bpf_map_update_elem(&wait_rows, &key, &no_time, BPF_NOEXIST);
-		row = bpf_map_lookup_elem(&wait_rows, &key);
+		bpf_map_update_elem(&wait_rows, key, &no_time, BPF_NOEXIST);
+		row = bpf_map_lookup_elem(&wait_rows, key);
 	}
 	if (!row)
 		return 0;
@@ -190,7 +194,9 @@ static __noinline int add_row(struct account *a, u64 witness, u64 stack, struct 
 /* Another kind of waits takes the place of this one, which moves to the rows. */
 static __noinline int replace_wait(struct account *a, struct wall_wait *w, u64 witness)
 {
-	if (w->witness && !add_row(a, w->witness, 0, &w->sum)) {
+	struct walltime_row key = { .owner = owner_of(&a->sum), .witness = w->witness };
+
+	if (w->witness && !add_row(&key, &w->sum)) {
 		count_n(LEDGER_STACK_FAILED, w->sum.count);
 		add_state(&a->sum, WALL_UNKNOWN, w->sum.ns);
 	}
@@ -264,7 +270,8 @@ inline_ u32 flags_of_state(struct task_struct *t, u32 state)
 static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
 {
 	u32 flags = flags_of_wait(t);
-	u64 witness = a->left | flags, ns = a->waited, stack;
+	u64 witness = a->left | flags, ns = a->waited;
+	struct walltime_row key = { .owner = owner_of(&a->sum), .user = a->user };
 	struct wall_sum one = { .ns = ns, .count = 1, .longest_ns = ns };
 	struct stack *frames;
 
@@ -275,8 +282,9 @@ static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
 		add_wait(a, witness, ns);
 		return 0;
 	}
-	stack = stack_of_blocked(t, &frames);
-	if (!stack || !add_row(a, witness, stack, &one)) {
+	key.witness = witness;
+	key.stack = stack_of_blocked(t, &frames);
+	if (!key.stack || !add_row(&key, &one)) {
 		count(LEDGER_STACK_FAILED);
 		add_wait(a, witness, ns);
 	}
@@ -361,6 +369,30 @@ inline_ void split_queue(struct walltime_account *sum, struct account *a, struct
 	add_state(sum, WALL_LIMIT, limit);
 	add_state(sum, WALL_IDLE, idle);
 	add_state(sum, WALL_BUSY, ns - limit - idle);
+	if (graph) {
+		a->parts[WALL_LIMIT - WALL_BUSY] = limit;
+		a->parts[WALL_IDLE - WALL_BUSY] = idle;
+		a->parts[0] = ns - limit - idle;
+	}
+}
+
+/* A row for the stacks with which it waited for the CPU that it has now. */
+static __noinline int queue_rows(struct account *a, struct task_struct *t)
+{
+	struct walltime_row key = { .owner = owner_of(&a->sum), .user = a->user };
+	struct wall_sum one = { .count = 1 };
+	struct stack *frames;
+
+	if (a->parts[0] + a->parts[1] + a->parts[2] < min_wait_ns)
+		return 0;
+	key.stack = stack_of_blocked(t, &frames);
+	for (u32 i = 0; i < QUEUE_STATES; i++) {
+		key.witness = WALL_BUSY + i;
+		one.ns = one.longest_ns = a->parts[i];
+		if (one.ns && !add_row(&key, &one))
+			count(LEDGER_STACK_FAILED);
+	}
+	return 0;
 }
 
 /* The kernel's own time since an event: for those that were not seen (run_delay.bpf.h). */
@@ -418,6 +450,8 @@ inline_ void leave(u64 *ctx, struct task_struct *t, u64 now, struct irq_time *cp
 
 	if (!a)
 		return;
+	if (stack_user && !(state & TASK_DEAD))
+		a->user = often_same_stack_of_user(ctx, a->user);
 	change(a);
 	if (a->at != AT_CPU)
 		arrived_unseen(a, t, now, cpu);
@@ -459,6 +493,8 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 		a->allowed = CPUS_UNKNOWN;
 	}
 	split_queue(&a->sum, a, t, pass(a, now), now);
+	if (graph)
+		queue_rows(a, t);
 	if (a->has_waited)
 		reason_of_wait(a, t);
 	a->at = AT_CPU;
@@ -557,6 +593,38 @@ int on_contended_end(u64 *ctx)
 	return 0;
 }
 
+/* Its owner needs no account yet: a thread that has not left the CPU has none. */
+static __noinline int add_sample(struct account *a, struct walltime_row *key)
+{
+	struct task_struct *t = current_task(), *owner;
+	struct wall_sum one = { .count = 1 };
+
+	if (a && a->at == AT_END)
+		return 0;
+	if ((!a || a->at <= AT_UNWANTED) && filter.on && !filter_matches(t))
+		return 0;
+	owner = by_thread ? t : BPF_CORE_READ(t, group_leader);
+	key->owner = unique(BPF_CORE_READ(owner, start_time), BPF_CORE_READ(owner, pid));
+	if (!add_row(key, &one))
+		count(LEDGER_STACK_FAILED);
+	return 0;
+}
+
+/* In user code the kernel stack has no frames. */
+SEC("perf_event/cpu-clock")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct walltime_row key = {};
+
+	if (!graph || !tracing_since || account_until || !(u32)bpf_get_current_pid_tgid())
+		return 0;
+	key.stack = stack_of_kernel(ctx, 0);
+	if (stack_user)
+		key.user = stack_of_user(ctx, 0);
+	key.witness = key.stack ? WALL_IN_KERNEL : WALL_IN_USER;
+	return add_sample(current_slot(false), &key);
+}
+
 /* For the iterator only: other programs on this CPU may interrupt it. */
 struct account copy;
 struct stack copied_stack;
@@ -633,8 +701,10 @@ static __noinline int add_open(struct task_struct *t, u64 now)
 	copy.sum.open_ns = copy.waited;
 	flags = flags_of_wait(t);
 	copy.sum.open_witness = copy.left | flags | call_of(t, flags);
-	if (copy.waited >= min_wait_ns)
-		copy.sum.open_stack = stack_of_open(t);
+	if (copy.waited < min_wait_ns)
+		return 0;
+	copy.sum.open_stack = stack_of_open(t);
+	copy.sum.open_user = copy.user;
 	return 0;
 }
 

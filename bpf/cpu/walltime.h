@@ -29,6 +29,10 @@ enum wall_state {
 #define WALL_IDLE_THREAD 0x80000 /* of the kernel, and does not count as load */
 #define WALL_UNSEEN 0x100000     /* its end was not seen: neither stack nor call are its own */
 
+/* With stacks for a graph: rows of samples of the CPUs' clock, which have a number and no time. */
+#define WALL_IN_USER 0x200000
+#define WALL_IN_KERNEL 0x400000
+
 struct wall_sum {
 	__u64 ns;
 	__u64 count;
@@ -50,15 +54,17 @@ struct walltime_account {
 	struct task_id who;
 	__u64 ended;
 	/* The wait that is under way. */
-	__u64 open_ns, open_witness, open_stack;
+	__u64 open_ns, open_witness, open_stack, open_user;
 	struct wall_sum states[WALL_STATES];
 	struct wall_wait waits[WALL_WAITS]; /* the last ones without a stack */
 };
 
 struct walltime_row {
-	__u64 owner; /* process, or with by_thread thread */
-	__u64 witness;
-	__u64 stack; /* key in `stacks`; 0: none */
+	__u64 owner;   /* process, or with by_thread thread */
+	__u64 witness; /* of a wait or a sample, or the state of a wait for a CPU, part of the
+			  account */
+	__u64 stack;   /* key in `stacks`; 0: none */
+	__u64 user;    /* the same of the user stack, with which it left the CPU */
 };
 
 #endif

@@ -57,7 +57,7 @@ Graph read_svg(const std::string& path) {
   return {json["title"].str(), json["words"].strings(), json["frames"].items()};
 }
 
-TOOL_SUITE(FlameGraphs, ("chaintrace offcputime offwaketime profile wakeuptime"));
+TOOL_SUITE(FlameGraphs, ("chaintrace offcputime offwaketime profile wakeuptime walltime"));
 
 // The graph includes fractions of a microsecond that lines omit.
 TOOL_TEST_P(FlameGraphs, TotalIsThatOfTheLines, tool) {

@@ -1,6 +1,7 @@
 // walltime against clocks of the threads themselves, cpu.stat and /proc/stat.
 #include <ctime>
 
+#include "../profile_reader.hpp"
 #include "../quota.hpp"
 #include "shared.hpp"
 
@@ -165,6 +166,54 @@ TOOL_TEST(Walltime, StoppedByASignal) {
   EXPECT_GE(rows.size(), 3u) << "one for each interval";
   expect_between(static_cast<double>(stopped), 400e6, static_cast<double>(most) + 1e6);
   EXPECT_GT(time, stopped);
+}
+
+/// Nanoseconds of the folded stacks with these frames.
+std::uint64_t folded_ns(const std::string& text, std::string_view inside, std::string_view leaf) {
+  std::uint64_t us = 0;
+  for (auto& line : lines(text)) {
+    auto end = line.rfind(' ');
+    auto frames = line.substr(0, end);
+    if (contains(frames, std::string(inside)) && frames.ends_with(leaf))
+      us += std::stoull(line.substr(end + 1));
+  }
+  return us * 1000;
+}
+
+TOOL_TEST(Walltime, StacksOfSleepsAndOfCpuTime) {
+  require_tool("walltime");
+  auto seen = observe_all({"walltime --folded --work -p {pid}", "walltime --folded -p {pid}",
+                           "walltime --folded --work --by-state --by thread -K -p {pid}"},
+                          "sleeper --sleeps 20 --ms 10 --spin 1000", {});
+  constexpr auto* kSleeps = ";workload_outer;workload_middle;workload_sleep;";
+  auto& graph = seen.text(0);
+  auto slept = folded_ns(graph, kSleeps, "nanosleep;[sleep]");
+  EXPECT_LE(slept, seen.truth["slept_ns"].u64());
+  EXPECT_GE(slept, 20 * 9'900'000u);
+  auto spun = seen.truth["threads"].items().at(0)["spun_cpu_ns"].real();
+  auto user = static_cast<double>(folded_ns(graph, ";workload_spin", "[cpu.user]"));
+  expect_between(user, 0.8 * spun, 1.05 * spun);
+  EXPECT_EQ(folded_ns(seen.text(1), "", "[sleep]"), 0u) << "nothing to do";
+  auto tid = std::to_string(seen.truth["tid"].u64());
+  for (auto& line : lines(seen.text(2))) {
+    EXPECT_TRUE(line.starts_with("[") && contains(line, "];sleeper/" + tid)) << line;
+    EXPECT_FALSE(contains(line, "workload_")) << line;
+  }
+  EXPECT_TRUE(contains(seen.text(2), "hrtimer_nanosleep"));
+}
+
+TOOL_TEST(Walltime, ProfileHasAllTime) {
+  require_tool("walltime");
+  TemporaryDirectory directory;
+  auto path = directory.path() + "/profile.pb.gz";
+  auto report = observe("walltime --json --work -p {pid} --pprof " + path,
+                        "sleeper --sleeps 20 --ms 5 --spin 200 --threads 3")
+                    .report();
+  auto profile = read_profile(path);
+  EXPECT_EQ(profile["types"].strings(), (Strings{"waits/count", "time/nanoseconds"}));
+  std::uint64_t ns = 0;
+  for (auto& sample : profile["samples"].items()) ns += sample["values"].items().at(1).u64();
+  EXPECT_EQ(ns, total_of(report)["states_ns"].u64());
 }
 
 TESTS_OF(walltime, .reports = {{ReportKind::aggregate}},

@@ -1,6 +1,7 @@
 #include "tools/cpu/walltime/accounts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace coretap {
 
@@ -8,16 +9,21 @@ namespace {
 
 void add_cells(WallCells& to, const walltime_account& a) {
   for (std::uint64_t i = 0; i < WALL_STATES; i++)
-    if (a.states[i].count) add(to[{i, 0}], a.states[i]);
+    if (a.states[i].count) add(to[{i}], a.states[i]);
   for (auto& wait : a.waits)
-    if (wait.witness) add(to[{wait.witness, 0}], wait.sum);
-  if (a.open_witness) add(to[{a.open_witness, a.open_stack}], {a.open_ns, 1, a.open_ns});
+    if (wait.witness) add(to[{wait.witness}], wait.sum);
+  if (a.open_witness)
+    add(to[{a.open_witness, a.open_stack, a.open_user}], {a.open_ns, 1, a.open_ns});
 }
 
 std::uint64_t total(const WallCells& cells) {
   std::uint64_t ns = 0;
   for (auto& [cell, sum] : cells) ns += sum.ns;
   return ns;
+}
+
+bool is_detail(std::uint64_t witness) {
+  return witness < WALL_STATES || witness == WALL_IN_USER || witness == WALL_IN_KERNEL;
 }
 
 /// Takes this time away from the largest waits.
@@ -61,7 +67,12 @@ void Accounts::take(const walltime_account& account) {
 void Accounts::take_row(const walltime_row& row, const wall_sum& sum) {
   auto found = owners_.find(row.owner);
   // The row of a thread whose account comes with the next report.
-  if (found != owners_.end()) add(found->second.rows[{row.witness, row.stack}], sum);
+  if (found == owners_.end()) return;
+  const WallCell cell{row.witness, row.stack, row.user};
+  if (is_detail(row.witness))
+    found->second.details[cell] = sum;
+  else
+    add(found->second.rows[cell], sum);
 }
 
 /**
@@ -91,7 +102,7 @@ std::vector<WallOwner> Accounts::report(bool closed) {
     auto now = owner.ended;
     auto now_ns = owner.ended_ns;
     for (auto& [cell, sum] : owner.rows) add(now[cell], sum);
-    WallOwner shown{number, owner.who, owner.ended_threads, 0, {}, false};
+    WallOwner shown{number, owner.who, owner.ended_threads, 0, {}, {}, false};
     for (auto thread = owner.threads.begin(); thread != owner.threads.end();) {
       auto& [account, seen] = thread->second;
       add_cells(now, account);
@@ -114,6 +125,11 @@ std::vector<WallOwner> Accounts::report(bool closed) {
       for (auto& [cell, left] : shown.cells) owner.reported[cell].ns -= before[cell].ns - left.ns;
     }
     owner.reported_ns = now_ns;
+    for (auto& [cell, sum] : owner.details) {
+      auto before = std::exchange(owner.reported_details[cell], sum);
+      if (sum.count > before.count)
+        shown.details[cell] = {sum.ns - before.ns, sum.count - before.count, sum.longest_ns};
+    }
     owner.rows.clear();
     owner.ended_threads = 0;
     shown.ended = owner.threads.empty();

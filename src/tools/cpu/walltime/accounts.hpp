@@ -10,9 +10,9 @@
 
 namespace coretap {
 
-/// A state (enum wall_state), or what a wait is known by, with the key of its stack.
+/// A state (enum wall_state), or what a wait is known by, with the keys of its stacks.
 struct WallCell {
-  std::uint64_t witness = 0, stack = 0;
+  std::uint64_t witness = 0, stack = 0, user = 0;
   auto operator<=>(const WallCell&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using WallCells = std::map<WallCell, wall_sum>;
@@ -25,6 +25,7 @@ struct WallOwner {
   task_id who = {};
   std::uint64_t threads = 0, time_ns = 0;
   WallCells cells;
+  WallCells details;   ///< of cells of the CPU and of waits for it: samples, and parts with stacks
   bool ended = false;  ///< its rows are needed no more
 };
 
@@ -49,6 +50,7 @@ class Accounts {
     task_id who = {};
     std::map<std::uint64_t, Thread> threads;
     WallCells ended, rows, reported;
+    WallCells details, reported_details;
     std::uint64_t ended_ns = 0, reported_ns = 0;
     std::uint64_t ended_threads = 0;  ///< since the last report
   };

@@ -23,6 +23,7 @@
 #include "stacks/stack_names.hpp"
 #include "stacks/wait_rules.hpp"
 #include "tools/cpu/walltime/accounts.hpp"
+#include "tools/cpu/walltime/graph.hpp"
 #include "tools/cpu/walltime/states.hpp"
 
 namespace coretap {
@@ -58,7 +59,11 @@ class AccountsReporter : public Reporter {
     set_variable(s, "filters_by_ids",
                  tasks.uids.empty() && tasks.comms.empty() && tasks.not_comms.empty() &&
                      tasks.names.empty() && tasks.cgroup.empty());
-    names_.configure(s, {}, false);
+    graph_.configure(s);
+    bool user = graph_.wanted() && !c.given("kernel-stacks-only");
+    set_variable(s, "graph", graph_.wanted());
+    set_variable(s, "stack_user", user);
+    names_.configure(s, {.offsets = c.given("offset"), .located = !c.files.pprof.empty()}, user);
     find_limits(s);
   }
 
@@ -67,18 +72,24 @@ class AccountsReporter : public Reporter {
     if (auto* map = s.map("stacks")) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
-  Result<void> open(Session& s) override { return s.source->open_iterator(kIterator); }
+  Result<void> open(Session& s) override {
+    if (auto r = s.source->open_iterator(kIterator); !r) return r;
+    return graph_.open(s);
+  }
 
   void begin(Session& s) override {
     from_ns_ = s.began_ns;
-    if (s.config.format != OutputFormat::csv) return;
+    if (s.config.format != OutputFormat::csv || !table(s)) return;
     std::string line = "time,pid,tid,comm,uid,cgroup_id,cgroup,container,unit,threads,time_ns";
     for (auto& state : wall::states()) line += fmt::format(",{0}_ns,{0}_count", state.key);
     s.out.line(line + ",longest_ns,longest_state");
   }
 
-  void record(Session&, const void* data, std::size_t size) override {
-    if (size == sizeof(walltime_account)) take(data);
+  void record(Session& s, const void* data, std::size_t size) override {
+    if (size == sizeof(walltime_account))
+      take(data);
+    else
+      names_.take(s, data, size);
   }
 
   void ends(Session& s) override {
@@ -96,12 +107,27 @@ class AccountsReporter : public Reporter {
     s.source->each_typed_entry<walltime_row, wall_sum>(
         "wait_rows", [&](auto& row, auto& sum) { accounts_.take_row(row, sum); });
     auto rows = add_up(s, accounts_.report(closed_));
-    show(s, rows);
+    if (graph_.wanted())
+      graph_.draw(
+          s, names_, [&](auto& cell) { return state_of(s, cell); }, closed_);
+    if (table(s)) show(s, rows);
+    if (closed_) graph_.fold(s);
     names_.next_report();
     from_ns_ = until_ns_;
   }
 
+  double poll_seconds() const override { return names_.poll_seconds(); }
+  void poll(Session& s) override { names_.poll(s); }
+  std::vector<int> wakes() const override { return names_.wakes(); }
+
+  Result<void> finish(Session& s) override { return graph_.finish(s); }
+  bool keeps_file() const override { return graph_.keeps_file(); }
+
  private:
+  /// Graphs replace the table, as in tools that have only stacks.
+  bool table(const Session& s) const {
+    return s.config.format != OutputFormat::text || !graph_.wanted();
+  }
   bool by_threads() const { return by_ == "thread" || by_ == "cgroup"; }
 
   /// States that this kernel cannot distinguish.
@@ -169,11 +195,13 @@ class AccountsReporter : public Reporter {
     others_.clear();
     const auto other = WALL_STATES + wait_reason("other");
     for (auto& o : owners) {
-      if (!o.time_ns) continue;
+      if (!o.time_ns && !o.ended) continue;
       if (own_.is(o.who.pid)) {
         s.ledger.count[LEDGER_FILTERED] += o.threads;
         continue;
       }
+      if (graph_.wanted()) graph_.add(o, by_ == "cgroup" ? cgroup_of(s, o.who) : "");
+      if (!o.time_ns) continue;
       auto& row = all[by_ == "cgroup" ? o.who.cgroup : o.owner];
       row.who = o.who;
       row.threads += o.threads;
@@ -185,6 +213,7 @@ class AccountsReporter : public Reporter {
       }
     }
     forget_ended(s, owners);
+    for (auto& [key, row] : all) s.ledger.shown += row.threads;
     std::vector<wall::Row> rows;
     rows.reserve(all.size());
     for (auto& [key, row] : all) rows.push_back(std::move(row));
@@ -199,10 +228,12 @@ class AccountsReporter : public Reporter {
     if (closed_) return;
     for (auto& o : owners) {
       if (!o.ended) continue;
-      for (auto& [cell, sum] : o.cells) {
-        walltime_row row{.owner = o.owner, .witness = cell.witness, .stack = cell.stack};
-        s.source->erase("wait_rows", &row);
-      }
+      for (auto* cells : {&o.cells, &o.details})
+        for (auto& [cell, sum] : *cells) {
+          walltime_row row{
+              .owner = o.owner, .witness = cell.witness, .stack = cell.stack, .user = cell.user};
+          s.source->erase("wait_rows", &row);
+        }
     }
   }
 
@@ -214,7 +245,6 @@ class AccountsReporter : public Reporter {
       threads_ns += row.time_ns;
       states_ns += row.states_ns();
     }
-    s.ledger.shown += threads;
     if (text && s.config.schedule.interval > 0 && s.config.schedule.count != 1)
       s.out.line(wall_time(until_ns_));
     if (text) s.out.title(titles());
@@ -282,6 +312,11 @@ class AccountsReporter : public Reporter {
   static std::string name_of(const Session& s, const wall::Row& row, CgroupName which) {
     auto& names = s.names.context;
     return names.cgroup_name ? names.cgroup_name(row.who.cgroup, which) : std::string();
+  }
+  static std::string cgroup_of(const Session& s, const task_id& who) {
+    auto& names = s.names.context;
+    auto path = names.cgroup_name ? names.cgroup_name(who.cgroup, CgroupName::path) : "";
+    return path.empty() ? fmt::format("cgroup {}", who.cgroup) : path;
   }
 
   void json(Session& s, const wall::Row& row) const {
@@ -358,6 +393,7 @@ class AccountsReporter : public Reporter {
 
   OwnActivity own_;
   StackNames names_;
+  WallGraph graph_;
   Accounts accounts_;
   std::map<WallCell, std::size_t> reasons_;   ///< states of waits
   std::map<std::uint64_t, wall_sum> others_;  ///< waits without a reason, by stack
@@ -435,6 +471,15 @@ class AccountsKind : public ReportKind {
         "CPU: cpu, cpu.irq, cpu.stolen. QUEUE: queue.busy, queue.idle. LIMIT: queue.limit. DISK, "
         "MEMORY, LOCK, PEER (someone else must answer) and WORK (nothing to do): waits of these "
         "kinds. OTHER: waits within the kernel, stopped, traced, frozen, unknown, and wait.other.");
+    m.prose(
+        "With --svg, --pprof or --folded the time is shown by stacks, with its states as the "
+        "innermost frames; with --by-state they are the outermost ones. Waits of --min-wait or "
+        "longer have the stacks with which the thread left the CPU; shorter ones are in [short "
+        "waits]. Time on a CPU is divided by samples, 49 per second and CPU: cpu.user and "
+        "cpu.kernel; that of a process without samples by those of others with its name, and "
+        "without any it is cpu. Time in which it had nothing to do (WORK) is left "
+        "out unless --work is given.");
+    StackFiles::manual(m);
     m.paragraph();
     for (auto& state : wall::states()) m.prose(fmt::format("{}: {}.", state.name, state.doc));
   }
