@@ -336,6 +336,8 @@ std::vector<Option> file_io() {
 Option directory(char letter);
 
 /// For Tool::check.
+/// For StackReport::with_reasons().
+Option reason();
 Result<void> check_off_cpu(const Config& config);
 
 /// INTERVAL and COUNT. `otherwise`: default INTERVAL in seconds; 0: one report at the end.

@@ -417,6 +417,8 @@ struct StackReport {
   std::string_view annotated_when = {};
   /// An iterator program that adds waits in progress when tracing ends; empty: none.
   std::string_view waits_by = {};
+  /// The reason of a wait, by its kernel stack, is its innermost frame if this holds; empty: never.
+  std::string_view reasons_when = {};
 
   /// Each report has the differences to the previous one, instead of one report at the end.
   bool deltas = false;
@@ -428,6 +430,10 @@ struct StackReport {
   /// bpf/lib/sched/still_waiting.bpf.h; the tool has the hook waits_under_way().
   StackReport with_waits() const {
     return changed(&StackReport::waits_by, std::string_view("on_waiting"));
+  }
+  /// The tool has the option shared::reason().
+  StackReport with_reasons() const {
+    return changed(&StackReport::reasons_when, std::string_view("reason"));
   }
   /// Rows by task name have no process to look up functions in, unless this option is given.
   StackReport user_stacks_with(std::string_view option) const {

@@ -106,6 +106,11 @@ std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
   return {{"user-stacks-only", "kernel-stacks-only"}, {"folded", "json"}, {"folded", "csv"}};
 }
 
+Option reason() {
+  return same_everywhere(flag(
+      0, "reason", "what each wait was for, told by its kernel stack, as the innermost frame"));
+}
+
 Result<void> check_off_cpu(const Config& config) {
   if (config.number("min-block-time", 0) > config.number("max-block-time", UINT64_MAX))
     return usage("--min-block-time is above --max-block-time", "no wait can be both");

@@ -22,6 +22,7 @@
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/stack_sums.hpp"
+#include "stacks/wait_rules.hpp"
 
 namespace coretap {
 
@@ -58,6 +59,7 @@ class StackReporter : public Reporter {
                                                              s.config.holds(report_.annotated_when),
                                                 .delimited = s.config.given("delimited"),
                                                 .tool = s.tool.name});
+    reasons_wanted_ = !report_.reasons_when.empty() && s.config.holds(report_.reasons_when);
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
 
@@ -190,6 +192,11 @@ class StackReporter : public Reporter {
       if (cut.empty()) cut = user.cut;
       guessed += user.guessed;
     }
+    if (reasons_wanted_ && all.front().who.state == STACK_TASK) {
+      auto [known, fresh] = reasons_.try_emplace(all.front().who.kernel);
+      if (fresh) known->second = reason_of_stack(all.front().kernel);
+      all.front().reason = known->second;
+    }
     if (!counts) return all;
     s.ledger.user_stack(cut, guessed, e.sum.count);
     if (missed) s.ledger.count[LEDGER_STACK_FAILED] += e.sum.count;
@@ -218,8 +225,10 @@ class StackReporter : public Reporter {
   std::optional<StackLayout> layout_;
   std::map<std::string, std::uint64_t> folded_;
   StackFiles files_;
-  std::uint64_t tick_ns_ = 0;  ///< the time that a sample counts for; 0: none
-  bool adds_waits_ = false;    ///< adds waits in progress when tracing ends
+  bool reasons_wanted_ = false;
+  std::map<std::uint64_t, std::size_t> reasons_;  ///< of kernel stacks
+  std::uint64_t tick_ns_ = 0;                     ///< the time that a sample counts for; 0: none
+  bool adds_waits_ = false;                       ///< adds waits in progress when tracing ends
   StackSums sums_;
   std::shared_ptr<bool> profiling_ = std::make_shared<bool>();  ///< shared by profiles in progress
 };
@@ -276,13 +285,14 @@ class StackKind : public ReportKind {
   bool kernel_symbols() const override { return true; }
   bool names_processes() const override { return true; }
   std::vector<std::string_view> conditions() const override {
-    return {report_.user_stacks_when, report_.annotated_when};
+    return {report_.user_stacks_when, report_.annotated_when, report_.reasons_when};
   }
 
   std::vector<JsonKind> json() const override {
     JsonKind kind{"stack", "one per stack and thread, the largest sum last", {type_key("stack")}};
     add(kind.keys, stack_owner());
     add(kind.keys, marks());
+    add(kind.keys, reason(" or null"));
     kind.keys.push_back(kernel_stack_key());
     add(kind.keys, user_stack_keys());
     if (report_.layout != StackReport::alone) {
@@ -305,6 +315,7 @@ class StackKind : public ReportKind {
     add(all, sums());
     all.push_back(
         key("stack", "string", "folded: command, user and kernel frames, outermost first"));
+    add(all, reason(""));
     return all;
   }
 
@@ -320,6 +331,11 @@ class StackKind : public ReportKind {
     m.prose(entry_words(report_));
     m.prose(fmt::format("The sum is in {}.", report_.value_title));
     if (m.has_option("folded")) m.prose(folded_words(report_));
+    if (!report_.reasons_when.empty())
+      m.prose(
+          "With --reason the frame [REASON] follows that in which the task blocked. Reasons are "
+          "those of walltime, from the names in the kernel stack only: a wait for a lock of the "
+          "kernel has the reason of its caller, or is [other].");
     StackFiles::manual(m);
   }
 
@@ -332,6 +348,10 @@ class StackKind : public ReportKind {
     if (waits())
       all.push_back(key("still_waiting", "boolean", "the wait was in progress when tracing ended"));
     return all;
+  }
+  std::vector<OutputKey> reason(const std::string& unknown) const {
+    if (report_.reasons_when.empty()) return {};
+    return {key("reason", "string" + unknown, "with --reason, what the wait was for")};
   }
   std::vector<OutputKey> sums() const {
     std::vector<OutputKey> all;

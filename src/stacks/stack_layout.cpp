@@ -7,6 +7,7 @@
 
 #include "coretap/json.hpp"
 #include "coretap/sanitize.hpp"
+#include "stacks/wait_rules.hpp"
 
 namespace coretap {
 
@@ -35,6 +36,27 @@ std::string_view context(std::uint32_t state) {
 void json_ids(JsonLine& line, const stack_party& who) {
   line.number_if(who.tid, "pid", who.tgid);
   line.number_if(who.tid, "tid", who.tid);
+}
+
+StackWord::Kind color_of(WaitClass of) {
+  switch (of) {
+    case WaitClass::disk:
+      return StackWord::disk;
+    case WaitClass::memory:
+      return StackWord::memory;
+    case WaitClass::lock:
+      return StackWord::lock;
+    case WaitClass::peer:
+      return StackWord::peer;
+    case WaitClass::work:
+      return StackWord::work;
+    default:
+      return StackWord::other;
+  }
+}
+
+std::string_view reason_of(const StackParty& p) {
+  return p.reason ? wait_reasons()[*p.reason].name : "";
 }
 
 /// "    waker:           bash 1234"
@@ -112,6 +134,9 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
   }
   path.push_back({StackWord::task, false, task.name()});
   down(path, task, false);
+  if (task.reason)
+    path.push_back(
+        {color_of(wait_reasons()[*task.reason].of), false, fmt::format("[{}]", reason_of(task))});
   if (task.who.state == STACK_RUNNABLE) path.push_back({StackWord::mark, false, kRunnable});
   if (task.who.waiting) path.push_back({StackWord::mark, false, kStillWaiting});
   // From here on leaf first: a waker is drawn above the task that it woke.
@@ -167,6 +192,7 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
   }
   mark(task.who.waiting, kStillWaiting);
   mark(task.who.state == STACK_RUNNABLE, kRunnable);
+  if (task.reason) out.push_back(fmt::format("    [{}]", reason_of(task)));
   up(task);
   if (report_.layout == StackReport::chain)
     out.push_back(title("target:", task, true));
@@ -183,6 +209,8 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
   if (report_.measure == StackReport::time)
     line.boolean("runnable", task.who.state == STACK_RUNNABLE);
   if (!report_.waits_by.empty()) line.boolean("still_waiting", task.who.waiting);
+  if (!report_.reasons_when.empty())
+    line.text_if(task.reason.has_value(), "reason", reason_of(task));
   json_frames(line, task);
   if (report_.layout != StackReport::alone) {
     line.key("wakers").begin_array();
@@ -205,8 +233,10 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
 std::string StackLayout::csv_keys() const {
   if (report_.measure == StackReport::bytes) return "comm,pid,tid,bytes,count,stack";
   if (report_.measure != StackReport::time) return "comm,pid,tid,count,stack";
-  return report_.waits_by.empty() ? "comm,pid,tid,runnable,total_ns,count,stack"
-                                  : "comm,pid,tid,runnable,still_waiting,total_ns,count,stack";
+  std::string keys = report_.waits_by.empty()
+                         ? "comm,pid,tid,runnable,total_ns,count,stack"
+                         : "comm,pid,tid,runnable,still_waiting,total_ns,count,stack";
+  return report_.reasons_when.empty() ? keys : keys + ",reason";
 }
 
 std::string StackLayout::csv(const std::vector<StackParty>& parties, const stack_sum& sum) const {
@@ -218,7 +248,8 @@ std::string StackLayout::csv(const std::vector<StackParty>& parties, const stack
     row += fmt::format("{},", sum.total_ns);
   }
   if (report_.measure == StackReport::bytes) row += fmt::format("{},", sum.total_ns);
-  return row + fmt::format("{},{}", sum.count, csv_field(folded(parties)));
+  row += fmt::format("{},{}", sum.count, csv_field(folded(parties)));
+  return report_.reasons_when.empty() ? row : fmt::format("{},{}", row, reason_of(task));
 }
 
 }  // namespace coretap

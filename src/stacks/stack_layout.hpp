@@ -1,5 +1,7 @@
 // Text, folded stacks, JSON and CSV of sums by stack. Pure: names in, text out.
 #pragma once
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@ struct StackParty {
   std::string_view cut = {};  ///< why the user stack is truncated; empty: it is complete
   std::uint32_t guessed = 0;  ///< number of its frames that only a frame pointer led to
   std::span<const FramePlace> kernel_places = {}, user_places = {};  ///< empty: unknown
+  std::optional<std::size_t> reason = {};  ///< of the wait (wait_reasons()); nothing: not asked for
 
   std::string name() const;
 };

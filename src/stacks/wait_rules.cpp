@@ -404,4 +404,16 @@ std::size_t reason_of_wait(WaitFlags flags, const Frames& frames, std::string_vi
   return by_call.value_or(wait_reason("other"));
 }
 
+std::size_t reason_of_stack(const Frames& frames) {
+  std::string_view call;
+  bool kthread = false;
+  for (auto& frame : frames) {
+    auto name = bare(frame);
+    kthread |= name == "kthread";
+    for (std::string_view prefix : {"x64_sys_", "arm64_sys_", "se_sys_", "ksys_"})
+      if (name.starts_with(prefix)) call = name.substr(prefix.size());
+  }
+  return reason_of_wait({.kthread = kthread}, frames, call.substr(0, call.find('.')));
+}
+
 }  // namespace coretap

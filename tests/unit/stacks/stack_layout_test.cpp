@@ -1,6 +1,7 @@
 #include "stacks/stack_layout.hpp"
 
 #include "expect.hpp"
+#include "stacks/wait_rules.hpp"
 
 namespace coretap {
 namespace {
@@ -54,6 +55,18 @@ TEST(StackLayout, Preempted) {
   auto task = in_state(STACK_RUNNABLE, reader());
   EXPECT_EQ(kinds(kAlone, {task}).back(), "m:[runnable]") << "above all that it was called from";
   EXPECT_EQ(StackLayout(kAlone, {}).lines({task}).front(), "    [runnable]");
+}
+
+TEST(StackLayout, ReasonsFollowTheLeaf) {
+  const auto report = kAlone.with_reasons();
+  auto task = reader();
+  EXPECT_TRUE(StackLayout(report, {}).csv({task}, {}).ends_with(","));
+  task.reason = wait_reason("pipe_read");
+  EXPECT_EQ(folded(report, {task}), "reader;main;read;pipe_read;schedule;[pipe_read]");
+  EXPECT_EQ(StackLayout(report, {}).path({task}).back().kind, StackWord::peer);
+  EXPECT_EQ(StackLayout(report, {}).lines({task}).at(0), "    [pipe_read]");
+  EXPECT_TRUE(StackLayout(report, {}).csv({task}, {}).ends_with(",pipe_read"));
+  EXPECT_TRUE(StackLayout(report, {}).csv_keys().ends_with(",stack,reason"));
 }
 
 TEST(StackLayout, StillWaiting) {

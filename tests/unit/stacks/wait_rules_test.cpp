@@ -79,6 +79,15 @@ TEST(WaitRules, RecordedStacks) {
 }
 
 // A rule behind one of a better rank with the same or a shorter prefix has no effect.
+TEST(WaitRules, FromAStackAlone) {
+  auto name = [](const Frames& frames) { return wait_reasons()[reason_of_stack(frames)].name; };
+  EXPECT_EQ(name({"schedule", "hrtimer_nanosleep+0x1"}), "sleep");
+  EXPECT_EQ(name({"schedule", "unheard_of", "__x64_sys_fsync", "do_syscall_64"}), "sync");
+  EXPECT_EQ(name({"schedule", "unheard_of", "__arm64_sys_flock.isra.0"}), "file_lock");
+  EXPECT_EQ(name({"schedule", "unheard_of", "kthread", "ret_from_fork"}), "kthread_idle");
+  EXPECT_EQ(name({"schedule", "unheard_of"}), "other");
+}
+
 TEST(WaitRules, EachRuleHasAReasonAndAnEffect) {
   std::set<std::string_view> with_rule;
   for (auto& rule : wait_rules()) {
