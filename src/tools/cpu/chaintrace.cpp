@@ -44,14 +44,21 @@ TOOL(chaintrace) {
                                  "a wake-up that is older than this does not lengthen a chain "
                                  "(default: 1000)",
                                  setting(&Opt::chain_age_ns), 1'000'000)},
+                         {shared::reason()},
                          shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}},
                 {"wake-ups", {{{"on_waking"}}}},
                 waits_under_way()},
       .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain}
-                    .with_waits(),
+                    .with_waits()
+                    .with_reasons(),
       .announce = "Tracing blocked time (us) by chains of wakers",
-      .exclusive = shared::stack_rules(),
+      .exclusive =
+          [] {
+            auto rules = shared::stack_rules();
+            rules.emplace_back("user-stacks-only", "reason");
+            return rules;
+          }(),
       .check = shared::check_off_cpu,
   };
 }

@@ -24,7 +24,8 @@ TOOL(offcputime) {
                    {"offcputime -p 1234,5678", "these processes, until Ctrl-C"},
                    {"offcputime -K -m 1000 5", "kernel stacks of waits of a millisecond and more"},
                    {"offcputime -p 1234 --svg out.svg 30", "a flame graph, for any browser"},
-                   {"offcputime --state 2 10", "uninterruptible sleeps only (disk, mostly)"}},
+                   {"offcputime --state 2 10", "uninterruptible sleeps only (disk, mostly)"},
+                   {"offcputime -p 1234 --reason 10", "with what each wait was for"}},
       .questions = {{"What does a program wait for that is slow without using the CPU?",
                      "offcputime -p 1234 10"},
                     {"In which code does it wait for locks?", "offcputime -p 1234 -m 1000 10"},
@@ -41,11 +42,19 @@ TOOL(offcputime) {
                    "processes 1, 2 and so on."}},
       .object = skeleton<offcputime_bpf>(),
       .positionals = {shared::duration_argument()},
-      .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
+      .options = joined({shared::task_filters(false),
+                         shared::off_cpu<Opt>(),
+                         {shared::reason()},
+                         shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}, waits_under_way()},
-      .report = StackReport{"microseconds off the CPU"}.with_waits(),
+      .report = StackReport{"microseconds off the CPU"}.with_waits().with_reasons(),
       .announce = "Tracing off-CPU time (us) by kernel and user stack",
-      .exclusive = shared::stack_rules(),
+      .exclusive =
+          [] {
+            auto rules = shared::stack_rules();
+            rules.emplace_back("user-stacks-only", "reason");
+            return rules;
+          }(),
       .check = shared::check_off_cpu,
   };
 }

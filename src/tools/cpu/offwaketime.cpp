@@ -33,14 +33,23 @@ TOOL(offwaketime) {
                    "The time of preempted tasks is not counted: no task woke them."}},
       .object = skeleton<offwaketime_bpf>(),
       .positionals = {shared::duration_argument()},
-      .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
+      .options = joined({shared::task_filters(false),
+                         shared::off_cpu<Opt>(),
+                         {shared::reason()},
+                         shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}},
                 {"wake-ups", {{{"on_waking"}}}},
                 waits_under_way()},
       .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain}
-                    .with_waits(),
+                    .with_waits()
+                    .with_reasons(),
       .announce = "Tracing blocked time (us) by the task's and the waker's stack",
-      .exclusive = shared::stack_rules(),
+      .exclusive =
+          [] {
+            auto rules = shared::stack_rules();
+            rules.emplace_back("user-stacks-only", "reason");
+            return rules;
+          }(),
       .check = shared::check_off_cpu,
   };
 }

@@ -140,6 +140,26 @@ TOOL_TEST(Offcputime, ThresholdsStatesAndParts) {
   for (auto& line : seen.report(user).body) EXPECT_TRUE(line["kernel_stack"].items().empty());
 }
 
+// One thread reads from a pipe what another writes, which sleeps between.
+TOOL_TEST(Offcputime, ReasonsOfSleepsAndReads) {
+  auto seen =
+      observe_all({"offcputime --json --reason -p {pid}", "offwaketime --json --reason -p {pid}",
+                   "chaintrace --json --reason -p {pid}", "offcputime --json -p {pid}",
+                   "offcputime --folded --reason -K -p {pid}"},
+                  "sleeper --sleeps 10 --ms 5 --block-on pipe", {});
+  auto thread = seen.truth["threads"].items().at(0);
+  for (auto tool : {0, 1, 2}) {
+    for (auto [id, reason] : {std::pair{"tid", "pipe_read"}, {"waker_tid", "sleep"}}) {
+      auto waits = lines_with(seen.report(tool).body,
+                              {{"tid", thread[id].u64()}, {"reason", std::string(reason)}});
+      expect_between(static_cast<double>(sum(waits, "count")), 10, 11);
+      EXPECT_GE(sum(waits, "total_ns"), 10 * 4'000'000u) << tool << id;
+    }
+  }
+  for (auto& line : seen.report(3).body) EXPECT_TRUE(line["reason"].is_null());
+  expect_contains(seen.text(4), {";[pipe_read] ", "hrtimer_nanosleep;[sleep] "});
+}
+
 TOOL_TEST(Offcputime, FoldedAndDelimited) {
   auto seen = observe_all({"offcputime -f -d -p {pid}", "offcputime -d -p {pid}"},
                           "sleeper --sleeps 10 --ms 10", {});
