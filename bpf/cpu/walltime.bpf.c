@@ -5,6 +5,7 @@
  * A thread has one account, and each of its transitions adds the time since the last one to one
  * state. Transitions of a thread happen under the lock of its run queue, so there is one writer.
  */
+#include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/sched/allowed_idle.bpf.h"
@@ -21,6 +22,7 @@
 OPT(bool, by_thread);      /* rows belong to threads, not to processes */
 OPT(bool, filters_by_ids); /* and by nothing else: a thread that is unwanted stays so */
 OPT(__u64, min_wait_ns);   /* shorter waits have no stack */
+OPT(bool, latency);        /* histograms of waits */
 OPT(bool, graph);          /* stacks of waits for a CPU, and of samples, too */
 
 /* Set by the loader at the end: what happens later is in no account. */
@@ -61,7 +63,10 @@ TASK_SLOT(struct account);
 
 MAP(HASH, wait_rows, 1, struct walltime_row, struct wall_sum);
 
+MAP(HASH, wait_hists, 1, struct walltime_kind, struct hist);
+
 static const struct wall_sum no_time;
+static const struct hist no_waits;
 
 /* A reader that sees the same even number before and after has read a whole account. */
 inline_ void change(struct account *a)
@@ -191,6 +196,19 @@ static __noinline int add_row(struct walltime_row *key, struct wall_sum *more)
 	return 1;
 }
 
+static __noinline int add_hist(u64 witness, u64 stack, u64 ns)
+{
+	struct walltime_kind key = { .witness = witness, .stack = stack };
+	struct hist *h;
+
+	if (!latency)
+		return 0;
+	h = map_row(&wait_hists, &key, &no_waits);
+	if (h)
+		hist_log2(h, ns, 1, 1000);
+	return 0;
+}
+
 /* Another kind of waits takes the place of this one, which moves to the rows. */
 static __noinline int replace_wait(struct account *a, struct wall_wait *w, u64 witness)
 {
@@ -280,6 +298,8 @@ static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
 	witness |= a->left & WALL_UNSEEN ? CALLS : call_of(t, flags);
 	if (ns < min_wait_ns || a->left & WALL_UNSEEN) {
 		add_wait(a, witness, ns);
+		if (latency)
+			add_hist(witness, 0, ns);
 		return 0;
 	}
 	key.witness = witness;
@@ -287,7 +307,10 @@ static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
 	if (!key.stack || !add_row(&key, &one)) {
 		count(LEDGER_STACK_FAILED);
 		add_wait(a, witness, ns);
+		key.stack = 0;
 	}
+	if (latency)
+		add_hist(witness, key.stack, ns);
 	return 0;
 }
 
@@ -369,11 +392,19 @@ inline_ void split_queue(struct walltime_account *sum, struct account *a, struct
 	add_state(sum, WALL_LIMIT, limit);
 	add_state(sum, WALL_IDLE, idle);
 	add_state(sum, WALL_BUSY, ns - limit - idle);
-	if (graph) {
+	if (graph || latency) {
 		a->parts[WALL_LIMIT - WALL_BUSY] = limit;
 		a->parts[WALL_IDLE - WALL_BUSY] = idle;
 		a->parts[0] = ns - limit - idle;
 	}
+}
+
+static __noinline int queue_hists(struct account *a)
+{
+	for (u32 i = 0; i < QUEUE_STATES; i++)
+		if (a->parts[i])
+			add_hist(WALL_BUSY + i, 0, a->parts[i]);
+	return 0;
 }
 
 /* A row for the stacks with which it waited for the CPU that it has now. */
@@ -495,6 +526,8 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	split_queue(&a->sum, a, t, pass(a, now), now);
 	if (graph)
 		queue_rows(a, t);
+	if (latency)
+		queue_hists(a);
 	if (a->has_waited)
 		reason_of_wait(a, t);
 	a->at = AT_CPU;

@@ -67,4 +67,10 @@ struct walltime_row {
 	__u64 user;    /* the same of the user stack, with which it left the CPU */
 };
 
+/* Of which waits there is a histogram: a state of enum wall_state, or facts of a wait. */
+struct walltime_kind {
+	__u64 witness;
+	__u64 stack;
+};
+
 #endif

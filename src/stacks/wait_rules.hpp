@@ -48,7 +48,7 @@ struct WaitFlags {
 /// The index of the reason, from all witnesses: flags, the stack, then the call.
 std::size_t reason_of_wait(WaitFlags flags, const Frames& frames, std::string_view call);
 
-/// The same from a kernel stack alone, whose outermost frames tell the call.
+/// The same from a kernel stack alone; its outermost frames have the name of the call.
 std::size_t reason_of_stack(const Frames& frames);
 
 }  // namespace coretap

@@ -6,6 +6,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "tools/cpu/walltime/report_accounts.hpp"
+#include "tools/cpu/walltime/states.hpp"
 #include "walltime.skel.h"
 
 using namespace coretap;
@@ -13,11 +14,10 @@ using namespace coretap;
 namespace {
 
 Result<void> check(const Config& c) {
-  auto by = c.text("by");
-  for (auto key : {"", "process", "pid", "thread", "tid", "cgroup"})
-    if (by == key) return {};
-  return usage("--by: there is no key '" + std::string(by) + "'",
-               "there are: process (pid), thread (tid), cgroup");
+  auto unknown = wall::By::unknown(c.rows.by);
+  if (unknown.empty()) return {};
+  return usage("--by: there is no key '" + std::string(unknown) + "'",
+               "there are: process (pid), thread (tid), comm, uid, cgroup, container, unit");
 }
 
 }  // namespace
@@ -35,13 +35,15 @@ TOOL(walltime) {
           "from flags that the kernel keeps (I/O, memory, locks), from names in its kernel stack, "
           "and from its system call. Waits shorter than --min-wait have no stack.\n\n"
           "A row is a process; with --by thread a thread, with --by cgroup all threads of a "
-          "cgroup.\n\n"
+          "cgroup; with --by comm,cgroup those of one name in a cgroup. Other keys are uid, "
+          "container and unit.\n\n"
           "CPU time is the time between switches, in which the thread had the CPU. The kernel's "
           "own figures differ: they leave out stolen time, and start when a wakeup preempts "
           "another task.\n\n"
           "Events that were not seen are repaired from the kernel's accounting, and counted as "
-          "unmatched; what is not known then is unknown. A thread that matches the filters once "
-          "counts until it ends. A thread that was blocked when tracing began, and is stopped or "
+          "unmatched; what is not known then is unknown. A thread that matches the filters at a "
+          "switch or wakeup counts until it ends, also if it changes its name or cgroup; without "
+          "one, at the end. A thread that was blocked when tracing began, and is stopped or "
           "frozen, is known by its stack.",
       .overhead =
           "one hook per context switch and one per wakeup, two per interrupt and per wait for a "
@@ -50,6 +52,7 @@ TOOL(walltime) {
                    {"walltime -p 1234 -v 5 1", "one process for five seconds, by state"},
                    {"walltime -p 1234 --by thread 1", "its threads, each second"},
                    {"walltime --by cgroup 10 1", "cgroups"},
+                   {"walltime -p 1234 --latency 10 1", "how long its waits were"},
                    {"walltime -p 1234 --svg out.svg 30 1", "a flame graph of its time"},
                    {"walltime -v -- make -j8", "a command and its children"}},
       .questions = {{"Where does the time of this process go?", "walltime -p 1234 -v 10 1"},
@@ -65,6 +68,7 @@ TOOL(walltime) {
             flag(0, "unknown", "also the kernel stacks of waits without a reason"),
             flag(0, "no-irq", "interrupts are part of cpu (saves their hooks)"),
             flag(0, "no-idle", "do not measure queue.idle: it is then part of queue.busy"),
+            flag(0, "latency", "histograms of the stays in each state off the CPU"),
             flag(0, "by-state", "graphs have the states as the outermost frames"),
             flag(0, "work", "graphs include the time in which there was nothing to do"),
             shared::top(), shared::max_keys()},
@@ -102,7 +106,13 @@ TOOL(walltime) {
       .maps = {{"wait_rows", MapSize::objects}},
       .report = AccountsReport{},
       .announce = "Accounting for the time of threads",
-      .exclusive = shared::stack_rules(),
+      .exclusive =
+          [] {
+            auto rules = shared::stack_rules();
+            for (auto other : {"csv", "svg", "pprof", "folded"})
+              rules.emplace_back("latency", other);
+            return rules;
+          }(),
       .check = check,
   };
 }

@@ -221,6 +221,39 @@ TOOL_TEST(Walltime, ProfileHasAllTime) {
   EXPECT_EQ(ns, total_of(report)["states_ns"].u64());
 }
 
+// A thread sleeps for 10 ms each time: 8,192 us or more, as histograms count.
+TOOL_TEST(Walltime, LatencyOfSleeps) {
+  require_tool("walltime");
+  auto report =
+      observe("walltime --json --latency -p {pid}", "sleeper --sleeps 20 --ms 10", {}).report();
+  auto sleeps = lines_with(report.body, {{"type", "latency"}, {"state", "wait.sleep"}}).at(0);
+  EXPECT_EQ(sleeps["count"].u64(), 20u);
+  EXPECT_EQ(sleeps["total_ns"].u64(), rows_of(report).at(0)["wait_sleep_ns"].u64());
+  std::uint64_t counted = 0;
+  for (auto& slot : sleeps["histogram"].items()) {
+    EXPECT_GE(slot["below_ns"].u64(), 10'000'000u) << "less than the sleeps were";
+    counted += slot["count"].u64();
+  }
+  EXPECT_EQ(counted, 20u);
+}
+
+TOOL_TEST(Walltime, RowsByNameAndCgroup) {
+  require_tool("walltime");
+  Workload one("sleeper", "--sleeps 5 --ms 5 --threads 3"), two("sleeper", "--sleeps 5 --ms 5");
+  Tracer tracer("walltime", "--json --by comm,cgroup -p " + one.id() + "," + two.id());
+  one.release();
+  two.release();
+  one.truth();
+  two.truth();
+  auto rows = rows_of(tracer.stop());
+  ASSERT_EQ(rows.size(), 1u) << "one name in one cgroup";
+  EXPECT_EQ(rows[0]["comm"].str(), "sleeper");
+  EXPECT_TRUE(rows[0]["pid"].is_null() && rows[0]["tid"].is_null());
+  EXPECT_EQ(rows[0]["threads"].u64(), 5u);
+  EXPECT_GE(rows[0]["wait_sleep_count"].u64(), 20u);
+  expect_refused("walltime --by comm,nothing", {"there is no key 'nothing'"});
+}
+
 TESTS_OF(walltime, .reports = {{ReportKind::aggregate}},
          .events = {.options = "-v", .command = "sleeper --sleeps 1"}, .alone = true,
          .stress = event_row("runner --count {n}", 600, "storm+execs+fails")

@@ -40,7 +40,7 @@ void WallGraph::configure(Session& s) {
   by_state_ = c.given("by-state");
   work_ = c.given("work");
   kernel_ = !c.given("user-stacks-only");
-  by_thread_ = c.text("by") == "thread" || c.text("by") == "tid";
+  by_thread_ = wall::By(c.rows.by).thread;
   layout_.emplace(stack_report(),
                   StackLayout::Style{.delimited = c.given("delimited"), .tool = s.tool.name});
 }

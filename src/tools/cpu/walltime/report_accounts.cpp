@@ -15,6 +15,7 @@
 #include "coretap/report_kind.hpp"
 #include "coretap/syscalls.hpp"
 #include "cpu/walltime.h"
+#include "metrics/exporter.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -24,6 +25,7 @@
 #include "stacks/wait_rules.hpp"
 #include "tools/cpu/walltime/accounts.hpp"
 #include "tools/cpu/walltime/graph.hpp"
+#include "tools/cpu/walltime/latency.hpp"
 #include "tools/cpu/walltime/states.hpp"
 
 namespace coretap {
@@ -45,21 +47,55 @@ std::string short_time(std::uint64_t ns) {
   return fmt::format("{:.0f} us", static_cast<double>(ns) / 1e3);
 }
 
+/// The time of a row in one state, for exporters.
+struct WallMetric {
+  task_id who;
+  std::size_t state;
+  std::uint64_t count, ns;
+};
+
+std::vector<Field> metric_fields() {
+  auto row = [](const void* record) -> auto& { return *static_cast<const WallMetric*>(record); };
+  static const auto kRow = row;
+  return {
+      Field{"state", "STATE", as::text, "state of the time",
+            [](const void* record, const FieldContext&) -> Value {
+              return wall::states()[kRow(record).state].name;
+            }}
+          .bounded(),
+      Field{"comm", "COMM", as::comm, "name of the process",
+            [](const void* record, const FieldContext&) -> Value {
+              return std::string(text_in(kRow(record).who.comm));
+            }}
+          .capped(),
+      Field{"cgroup", "CGROUP", as::rest, "path of the cgroup",
+            [](const void* record, const FieldContext& context) -> Value {
+              return context.cgroup_name
+                         ? context.cgroup_name(kRow(record).who.cgroup, CgroupName::path)
+                         : std::string();
+            }}
+          .capped(),
+      field<&WallMetric::count>("stays", "STAYS", as::number, "number of stays in the state")
+          .counter(),
+      field<&WallMetric::ns>("time_ns", "TIME", as::microseconds, "time in the state").counter()};
+}
+
 class AccountsReporter : public Reporter {
  public:
   void configure(Session& s) override {
     own_.configure(s);
     auto& c = s.config;
-    by_ = c.text("by") == "tid" ? "thread" : c.text("by");
+    by_ = wall::By(c.rows.by);
     accounts_ = {};
-    accounts_.by_thread(by_threads());
-    set_variable(s, "by_thread", by_threads());
+    accounts_.by_thread(by_.threads());
+    set_variable(s, "by_thread", by_.threads());
     set_variable(s, "min_wait_ns", c.number("min-wait", kMinWait) * 1000);
     auto& tasks = c.tasks;
     set_variable(s, "filters_by_ids",
                  tasks.uids.empty() && tasks.comms.empty() && tasks.not_comms.empty() &&
                      tasks.names.empty() && tasks.cgroup.empty());
     graph_.configure(s);
+    latency_.configure(s);
     bool user = graph_.wanted() && !c.given("kernel-stacks-only");
     set_variable(s, "graph", graph_.wanted());
     set_variable(s, "stack_user", user);
@@ -69,6 +105,7 @@ class AccountsReporter : public Reporter {
 
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
+    latency_.size_maps(s);
     if (auto* map = s.map("stacks")) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
@@ -110,7 +147,10 @@ class AccountsReporter : public Reporter {
     if (graph_.wanted())
       graph_.draw(
           s, names_, [&](auto& cell) { return state_of(s, cell); }, closed_);
-    if (table(s)) show(s, rows);
+    if (s.exporter)
+      count(s, rows);
+    else if (table(s))
+      show(s, rows);
     if (closed_) graph_.fold(s);
     names_.next_report();
     from_ns_ = until_ns_;
@@ -128,8 +168,15 @@ class AccountsReporter : public Reporter {
   bool table(const Session& s) const {
     return s.config.format != OutputFormat::text || !graph_.wanted();
   }
-  bool by_threads() const { return by_ == "thread" || by_ == "cgroup"; }
 
+  /// For exporters.
+  static void count(const Session& s, const std::vector<wall::Row>& rows) {
+    for (auto& row : rows)
+      for (std::size_t i = 0; i < row.sums.size(); i++) {
+        const WallMetric metric{row.who, i, row.sums[i].count, row.sums[i].ns};
+        if (metric.count || metric.ns) s.exporter->add(s, &metric);
+      }
+  }
   /// States that this kernel cannot distinguish.
   void find_limits(Session& s) {
     approximate_.clear();
@@ -191,7 +238,7 @@ class AccountsReporter : public Reporter {
 
   /// The rows to show, the most active first.
   std::vector<wall::Row> add_up(Session& s, const std::vector<WallOwner>& owners) {
-    std::map<std::uint64_t, wall::Row> all;
+    std::map<std::string, wall::Row> all;
     others_.clear();
     const auto other = WALL_STATES + wait_reason("other");
     for (auto& o : owners) {
@@ -200,10 +247,10 @@ class AccountsReporter : public Reporter {
         s.ledger.count[LEDGER_FILTERED] += o.threads;
         continue;
       }
-      if (graph_.wanted()) graph_.add(o, by_ == "cgroup" ? cgroup_of(s, o.who) : "");
+      if (graph_.wanted()) graph_.add(o, by_.cgroup ? cgroup_of(s, o.who) : "");
       if (!o.time_ns) continue;
-      auto& row = all[by_ == "cgroup" ? o.who.cgroup : o.owner];
-      row.who = o.who;
+      auto& row = all[key_of(s, o)];
+      if (!row.threads || o.who.tid == o.who.pid) row.who = o.who;
       row.threads += o.threads;
       row.time_ns += o.time_ns;
       for (auto& [cell, sum] : o.cells) {
@@ -247,9 +294,10 @@ class AccountsReporter : public Reporter {
     }
     if (text && s.config.schedule.interval > 0 && s.config.schedule.count != 1)
       s.out.line(wall_time(until_ns_));
-    if (text) s.out.title(titles());
+    const bool latency = latency_.wanted() && s.config.format != OutputFormat::csv;
+    if (text && !latency) s.out.title(titles());
     const auto top = s.config.rows.top ? s.config.rows.top : text ? kTop : UINT64_MAX;
-    for (std::size_t i = 0; i < rows.size() && i < top; i++) {
+    for (std::size_t i = 0; i < rows.size() && i < top && !(text && latency); i++) {
       auto& row = rows[i];
       if (s.config.format == OutputFormat::json)
         json(s, row);
@@ -258,6 +306,8 @@ class AccountsReporter : public Reporter {
       else
         write(s, row);
     }
+    if (latency)
+      latency_.show(s, iso_time(until_ns_), [&](auto& cell) { return state_of(s, cell); });
     if (s.config.given("unknown") && s.config.format != OutputFormat::csv) unknown(s);
     if (text)
       s.out.line(fmt::format("{}: {} {}, {:.3f} s: states add up to {:.3f} %", s.tool.name, threads,
@@ -268,29 +318,54 @@ class AccountsReporter : public Reporter {
   }
 
   std::string titles() const {
-    std::string line = by_ == "cgroup"   ? "THREADS   TIME(s)"
-                       : by_ == "thread" ? "PID     TID     COMM               TIME(s)"
-                                         : "PID     COMM             THREADS   TIME(s)";
+    std::string line;
+    if (by_.pid()) line += "PID     ";
+    if (by_.thread) line += "TID     ";
+    if (by_.named()) line += "COMM             ";
+    if (by_.uid) line += "UID      ";
+    line += by_.thread ? "  TIME(s)" : "THREADS   TIME(s)";
     for (auto title : wall::kTitles) line += fmt::format(" {:>6}", title);
-    return line + (by_ == "cgroup" ? "  CGROUP" : by_ == "thread" ? "  LONGEST" : "");
+    if (by_.thread) line += "  LONGEST";
+    for (auto& [key, which] : kCgroupNames)
+      if (by_.shows(which)) line += fmt::format("  {}", title_of(which));
+    return line;
   }
 
   void write(Session& s, const wall::Row& row) const {
-    auto comm = printable(text_in(row.who.comm));
-    auto line = by_ == "cgroup"   ? fmt::format("{:>7} {:>9.3f}", row.threads, seconds(row.time_ns))
-                : by_ == "thread" ? fmt::format("{:<7} {:<7} {:<16} {:>9.3f}", row.who.pid,
-                                                row.who.tid, comm, seconds(row.time_ns))
-                                  : fmt::format("{:<7} {:<16} {:>7} {:>9.3f}", row.who.pid, comm,
-                                                row.threads, seconds(row.time_ns));
+    std::string line;
+    if (by_.pid()) line += fmt::format("{:<7} ", row.who.pid);
+    if (by_.thread) line += fmt::format("{:<7} ", row.who.tid);
+    if (by_.named()) line += fmt::format("{:<16} ", printable(text_in(row.who.comm)));
+    if (by_.uid) line += fmt::format("{:<8} ", row.who.uid);
+    if (!by_.thread) line += fmt::format("{:>7} ", row.threads);
+    line += fmt::format("{:>9.3f}", seconds(row.time_ns));
     for (auto tenths : wall::shares(row))
       line += fmt::format(" {:>4}.{}", tenths / 10, tenths % 10);
     auto longest = row.longest();
-    if (by_ == "thread" && row.sums[longest].longest_ns)
+    if (by_.thread && row.sums[longest].longest_ns)
       line += fmt::format("  {} {}", short_time(row.sums[longest].longest_ns),
                           wall::states()[longest].name);
-    if (by_ == "cgroup") line += "  " + printable(name_of(s, row, CgroupName::path));
+    for (auto& [key, which] : kCgroupNames)
+      if (by_.shows(which)) line += "  " + printable(name_of(s, row.who, which));
     s.out.line(line);
     if (s.config.given("reasons")) reasons(s, row);
+  }
+
+  /// The row of an owner: the values of the keys of --by.
+  std::string key_of(const Session& s, const WallOwner& o) const {
+    if (by_.thread) return std::to_string(o.owner);
+    std::string all;
+    auto add_key = [&](bool wanted, const std::string& value) {
+      if (wanted) all += value + '\n';
+    };
+    // Threads have accounts of their own where a row may not be a whole process.
+    add_key(by_.process, fmt::format("{} {}", o.who.pid, by_.threads() ? 0 : o.owner));
+    add_key(by_.comm, std::string(text_in(o.who.comm)));
+    add_key(by_.uid, std::to_string(o.who.uid));
+    add_key(by_.cgroup, std::to_string(o.who.cgroup));
+    add_key(by_.container, name_of(s, o.who, CgroupName::container));
+    add_key(by_.unit, name_of(s, o.who, CgroupName::unit));
+    return all;
   }
 
   void reasons(Session& s, const wall::Row& row) const {
@@ -309,25 +384,29 @@ class AccountsReporter : public Reporter {
     }
   }
 
-  static std::string name_of(const Session& s, const wall::Row& row, CgroupName which) {
+  static std::string name_of(const Session& s, const task_id& who, CgroupName which) {
     auto& names = s.names.context;
-    return names.cgroup_name ? names.cgroup_name(row.who.cgroup, which) : std::string();
+    return names.cgroup_name ? names.cgroup_name(who.cgroup, which) : std::string();
+  }
+  static std::string_view title_of(CgroupName which) {
+    return which == CgroupName::path        ? "CGROUP"
+           : which == CgroupName::container ? "CONTAINER"
+                                            : "UNIT";
   }
   static std::string cgroup_of(const Session& s, const task_id& who) {
-    auto& names = s.names.context;
-    auto path = names.cgroup_name ? names.cgroup_name(who.cgroup, CgroupName::path) : "";
+    auto path = name_of(s, who, CgroupName::path);
     return path.empty() ? fmt::format("cgroup {}", who.cgroup) : path;
   }
 
   void json(Session& s, const wall::Row& row) const {
     JsonLine line("account", s.tool.name);
     line.text("time", iso_time(until_ns_));
-    const bool one = by_ != "cgroup";
-    line.number_if(one, "pid", row.who.pid).number_if(by_ == "thread", "tid", row.who.tid);
-    line.text_if(one, "comm", text_in(row.who.comm)).number_if(one, "uid", row.who.uid);
-    line.number("cgroup_id", row.who.cgroup);
+    line.number_if(by_.pid(), "pid", row.who.pid).number_if(by_.thread, "tid", row.who.tid);
+    line.text_if(by_.named(), "comm", text_in(row.who.comm));
+    line.number_if(by_.pid() || by_.uid, "uid", row.who.uid);
+    line.number_if(by_.knows(CgroupName::path), "cgroup_id", row.who.cgroup);
     for (auto& [key, which] : kCgroupNames) {
-      auto name = name_of(s, row, which);
+      auto name = by_.knows(which) ? name_of(s, row.who, which) : "";
       line.text_if(!name.empty(), key, name);
     }
     line.number("threads", row.threads).number("time_ns", row.time_ns);
@@ -341,13 +420,14 @@ class AccountsReporter : public Reporter {
   }
 
   void csv(Session& s, const wall::Row& row) const {
-    const bool one = by_ != "cgroup";
     auto number = [](bool known, std::uint64_t n) { return known ? std::to_string(n) : ""; };
-    auto line = fmt::format("{},{},{},{},{},{}", iso_time(until_ns_), number(one, row.who.pid),
-                            number(by_ == "thread", row.who.tid),
-                            one ? csv_field(text_in(row.who.comm)) : "", number(one, row.who.uid),
-                            row.who.cgroup);
-    for (auto& [key, which] : kCgroupNames) line += "," + csv_field(name_of(s, row, which));
+    auto line = fmt::format("{},{},{},{},{},{}", iso_time(until_ns_),
+                            number(by_.pid(), row.who.pid), number(by_.thread, row.who.tid),
+                            by_.named() ? csv_field(text_in(row.who.comm)) : "",
+                            number(by_.pid() || by_.uid, row.who.uid),
+                            number(by_.knows(CgroupName::path), row.who.cgroup));
+    for (auto& [key, which] : kCgroupNames)
+      line += "," + csv_field(by_.knows(which) ? name_of(s, row.who, which) : "");
     line += fmt::format(",{},{}", row.threads, row.time_ns);
     for (auto& sum : row.sums) line += fmt::format(",{},{}", sum.ns, sum.count);
     auto longest = row.longest();
@@ -394,11 +474,12 @@ class AccountsReporter : public Reporter {
   OwnActivity own_;
   StackNames names_;
   WallGraph graph_;
+  WallLatency latency_;
   Accounts accounts_;
   std::map<WallCell, std::size_t> reasons_;   ///< states of waits
   std::map<std::uint64_t, wall_sum> others_;  ///< waits without a reason, by stack
   std::vector<std::string> approximate_;
-  std::string by_;
+  wall::By by_;
   std::uint64_t from_ns_ = 0, until_ns_ = 0, reports_ = 0;
   bool closed_ = false;
 };
@@ -407,11 +488,11 @@ class AccountsReporter : public Reporter {
 std::vector<OutputKey> keys(const std::string& unknown) {
   std::vector<OutputKey> all = {
       time_key(),
-      key("pid", "integer" + unknown, "process; null: with --by cgroup"),
-      key("tid", "integer" + unknown, "thread; null: without --by thread"),
+      key("pid", "integer" + unknown, "process; null: --by has neither process nor thread"),
+      key("tid", "integer" + unknown, "thread; null: --by does not have it"),
       key("comm", "string" + unknown, "its name; of a process that of its first thread"),
       key("uid", "integer" + unknown, "user id"),
-      key("cgroup_id", "integer", "cgroup (version 2)"),
+      key("cgroup_id", "integer" + unknown, "cgroup (version 2)"),
       key("cgroup", "string" + unknown, "its path"),
       key("container", "string" + unknown, "container of the cgroup"),
       key("unit", "string" + unknown, "systemd unit of the cgroup"),
@@ -439,11 +520,16 @@ class AccountsKind : public ReportKind {
     return "bytes of the buffer for the accounts of threads that end";
   }
 
+  MetricShape metrics(const Config&) const override {
+    return {.kind = MetricShape::rows, .fields = metric_fields()};
+  }
+
   std::vector<JsonKind> json() const override {
     JsonKind account{"account", "one per row, the most active first", {type_key("account")}};
     for (auto& k : keys(" or null")) account.keys.push_back(k);
     return {
         account,
+        WallLatency::json(),
         {"unknown",
          "with --unknown, one for each kernel stack of wait.other",
          {type_key("unknown"), kernel_stack_key(), key("time_ns", "integer", "sum of the times"),

@@ -51,6 +51,33 @@ const std::vector<State>& states() {
   return kStates;
 }
 
+namespace {
+
+/// Null: there is no such key.
+bool By::*key_of(std::string_view key) {
+  if (key == "process" || key == "pid") return &By::process;
+  if (key == "thread" || key == "tid") return &By::thread;
+  if (key == "comm") return &By::comm;
+  if (key == "uid") return &By::uid;
+  if (key == "cgroup") return &By::cgroup;
+  if (key == "container") return &By::container;
+  return key == "unit" ? &By::unit : nullptr;
+}
+
+}  // namespace
+
+By::By(const std::vector<std::string>& keys) {
+  process = keys.empty();
+  for (auto& key : keys)
+    if (auto member = key_of(key)) this->*member = true;
+}
+
+std::string_view By::unknown(const std::vector<std::string>& keys) {
+  for (auto& key : keys)
+    if (!key_of(key)) return key;
+  return {};
+}
+
 std::array<std::uint64_t, kColumns> Row::columns() const {
   std::array<std::uint64_t, kColumns> all{};
   for (std::size_t i = 0; i < sums.size(); i++) all[states()[i].column] += sums[i].ns;

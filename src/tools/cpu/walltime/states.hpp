@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coretap/fields.hpp"
 #include "cpu/walltime.h"
 
 namespace coretap::wall {
@@ -25,6 +26,31 @@ struct State {
 
 /// Those without a reason come first, by enum wall_state.
 const std::vector<State>& states();
+
+/// The keys of --by: what makes a row.
+struct By {
+  bool process = true, thread = false, comm = false, uid = false;
+  bool cgroup = false, container = false, unit = false;
+
+  By() = default;
+  explicit By(const std::vector<std::string>& keys);
+  /// Of which there may be other keys than `keys`; empty: none.
+  static std::string_view unknown(const std::vector<std::string>& keys);
+
+  /// Do threads of a process belong to different rows?
+  bool threads() const { return thread || cgroup || container || unit; }
+  bool pid() const { return process || thread; }
+  bool named() const { return pid() || comm; }
+  /// Is this name that of all of the row's threads?
+  bool knows(CgroupName which) const {
+    return pid() || cgroup || (which == CgroupName::container && container) ||
+           (which == CgroupName::unit && unit);
+  }
+  /// Is it a column of text?
+  bool shows(CgroupName which) const {
+    return which == CgroupName::path ? cgroup : which == CgroupName::container ? container : unit;
+  }
+};
 
 struct Row {
   task_id who = {};
