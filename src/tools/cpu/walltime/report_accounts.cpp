@@ -358,7 +358,7 @@ class AccountsReporter : public Reporter {
     auto add_key = [&](bool wanted, const std::string& value) {
       if (wanted) all += value + '\n';
     };
-    // Threads have accounts of their own where a row may not be a whole process.
+    // Threads have separate accounts where a row may not be a whole process.
     add_key(by_.process, fmt::format("{} {}", o.who.pid, by_.threads() ? 0 : o.owner));
     add_key(by_.comm, std::string(text_in(o.who.comm)));
     add_key(by_.uid, std::to_string(o.who.uid));
