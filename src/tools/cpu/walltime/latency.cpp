@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kMostKinds = 8192;  // of waits, by call, flags and kernel stack
 constexpr HistogramScale kScale;            // microseconds, powers of two
 
-/// What was added to `then`.
+/// The values since `then`.
 hist difference(hist now, const hist& then) {
   for (int i = 0; i < HIST_SLOTS; i++) now.slots[i] -= then.slots[i];
   now.total -= then.total;
