@@ -337,7 +337,7 @@ Option directory(char letter);
 
 /// For Tool::check.
 /// For StackReport::with_reasons().
-Option reason();
+Option reasons();
 Result<void> check_off_cpu(const Config& config);
 
 /// INTERVAL and COUNT. `otherwise`: default INTERVAL in seconds; 0: one report at the end.

@@ -431,9 +431,9 @@ struct StackReport {
   StackReport with_waits() const {
     return changed(&StackReport::waits_by, std::string_view("on_waiting"));
   }
-  /// The tool has the option shared::reason().
+  /// The tool has the option shared::reasons().
   StackReport with_reasons() const {
-    return changed(&StackReport::reasons_when, std::string_view("reason"));
+    return changed(&StackReport::reasons_when, std::string_view("reasons"));
   }
   /// Rows by task name have no process to look up functions in, unless this option is given.
   StackReport user_stacks_with(std::string_view option) const {

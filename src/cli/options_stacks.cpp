@@ -106,9 +106,9 @@ std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
   return {{"user-stacks-only", "kernel-stacks-only"}, {"folded", "json"}, {"folded", "csv"}};
 }
 
-Option reason() {
-  return same_everywhere(flag(
-      0, "reason", "what each wait was for, told by its kernel stack, as the innermost frame"));
+Option reasons() {
+  return flag(0, "reasons",
+              "what each wait was for, as its kernel stack shows, as the innermost frame");
 }
 
 Result<void> check_off_cpu(const Config& config) {

@@ -333,7 +333,7 @@ class StackKind : public ReportKind {
     if (m.has_option("folded")) m.prose(folded_words(report_));
     if (!report_.reasons_when.empty())
       m.prose(
-          "With --reason the frame [REASON] follows that in which the task blocked. Reasons are "
+          "With --reasons the frame [REASON] follows that in which the task blocked. Reasons are "
           "those of walltime, from the names in the kernel stack only: a wait for a lock of the "
           "kernel has the reason of its caller, or is [other].");
     StackFiles::manual(m);
@@ -351,7 +351,7 @@ class StackKind : public ReportKind {
   }
   std::vector<OutputKey> reason(const std::string& unknown) const {
     if (report_.reasons_when.empty()) return {};
-    return {key("reason", "string" + unknown, "with --reason, what the wait was for")};
+    return {key("reason", "string" + unknown, "with --reasons, what the wait was for")};
   }
   std::vector<OutputKey> sums() const {
     std::vector<OutputKey> all;

@@ -44,7 +44,7 @@ TOOL(chaintrace) {
                                  "a wake-up that is older than this does not lengthen a chain "
                                  "(default: 1000)",
                                  setting(&Opt::chain_age_ns), 1'000'000)},
-                         {shared::reason()},
+                         {shared::reasons()},
                          shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}},
                 {"wake-ups", {{{"on_waking"}}}},
@@ -56,7 +56,7 @@ TOOL(chaintrace) {
       .exclusive =
           [] {
             auto rules = shared::stack_rules();
-            rules.emplace_back("user-stacks-only", "reason");
+            rules.emplace_back("user-stacks-only", "reasons");
             return rules;
           }(),
       .check = shared::check_off_cpu,

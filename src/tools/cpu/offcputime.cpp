@@ -25,7 +25,7 @@ TOOL(offcputime) {
                    {"offcputime -K -m 1000 5", "kernel stacks of waits of a millisecond and more"},
                    {"offcputime -p 1234 --svg out.svg 30", "a flame graph, for any browser"},
                    {"offcputime --state 2 10", "uninterruptible sleeps only (disk, mostly)"},
-                   {"offcputime -p 1234 --reason 10", "with what each wait was for"}},
+                   {"offcputime -p 1234 --reasons 10", "with what each wait was for"}},
       .questions = {{"What does a program wait for that is slow without using the CPU?",
                      "offcputime -p 1234 10"},
                     {"In which code does it wait for locks?", "offcputime -p 1234 -m 1000 10"},
@@ -44,7 +44,7 @@ TOOL(offcputime) {
       .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false),
                          shared::off_cpu<Opt>(),
-                         {shared::reason()},
+                         {shared::reasons()},
                          shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}, waits_under_way()},
       .report = StackReport{"microseconds off the CPU"}.with_waits().with_reasons(),
@@ -52,7 +52,7 @@ TOOL(offcputime) {
       .exclusive =
           [] {
             auto rules = shared::stack_rules();
-            rules.emplace_back("user-stacks-only", "reason");
+            rules.emplace_back("user-stacks-only", "reasons");
             return rules;
           }(),
       .check = shared::check_off_cpu,

@@ -35,7 +35,7 @@ TOOL(offwaketime) {
       .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false),
                          shared::off_cpu<Opt>(),
-                         {shared::reason()},
+                         {shared::reasons()},
                          shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}},
                 {"wake-ups", {{{"on_waking"}}}},
@@ -47,7 +47,7 @@ TOOL(offwaketime) {
       .exclusive =
           [] {
             auto rules = shared::stack_rules();
-            rules.emplace_back("user-stacks-only", "reason");
+            rules.emplace_back("user-stacks-only", "reasons");
             return rules;
           }(),
       .check = shared::check_off_cpu,

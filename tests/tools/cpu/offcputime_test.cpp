@@ -143,9 +143,9 @@ TOOL_TEST(Offcputime, ThresholdsStatesAndParts) {
 // One thread reads from a pipe what another writes, which sleeps between.
 TOOL_TEST(Offcputime, ReasonsOfSleepsAndReads) {
   auto seen =
-      observe_all({"offcputime --json --reason -p {pid}", "offwaketime --json --reason -p {pid}",
-                   "chaintrace --json --reason -p {pid}", "offcputime --json -p {pid}",
-                   "offcputime --folded --reason -K -p {pid}"},
+      observe_all({"offcputime --json --reasons -p {pid}", "offwaketime --json --reasons -p {pid}",
+                   "chaintrace --json --reasons -p {pid}", "offcputime --json -p {pid}",
+                   "offcputime --folded --reasons -K -p {pid}"},
                   "sleeper --sleeps 10 --ms 5 --block-on pipe", {});
   auto thread = seen.truth["threads"].items().at(0);
   for (auto tool : {0, 1, 2}) {

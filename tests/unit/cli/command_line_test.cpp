@@ -304,7 +304,7 @@ TEST(PeersOptions, AreTakenOrHaveAnAnswer) {
 }
 
 TEST(CommandLine, FlameGraphsAreOfStacks) {
-  const WordSet of_stacks{"stacks", "outstanding"};
+  const WordSet of_stacks{"stacks", "outstanding", "accounts"};
   for (auto& tool : all_tools())
     EXPECT_EQ(has_option(tool, "svg"),
               std::ranges::any_of(
