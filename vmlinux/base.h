@@ -52,8 +52,23 @@ typedef struct {
 
 typedef atomic64_t atomic_long_t;
 
+struct task_struct;
+
 struct list_head {
 	struct list_head *next;
+};
+
+/* include/linux/mutex_types.h, include/linux/rwsem.h, include/linux/rtmutex.h */
+struct mutex {
+	atomic_long_t owner;
+};
+
+struct rw_semaphore {
+	atomic_long_t owner;
+};
+
+struct rt_mutex_base {
+	struct task_struct *owner;
 };
 
 /* include/linux/uidgid_types.h */

@@ -75,6 +75,26 @@ struct inode {
 	s64 i_mtime_sec;
 	u32 i_mtime_nsec;
 	unsigned int i_generation;
+	struct file_lock_context *i_flctx;
+};
+
+/* include/linux/filelock.h */
+struct file_lock_core {
+	struct list_head flc_list;
+	void *flc_owner;
+	u8 flc_type;
+	int flc_pid;
+};
+
+struct file_lock {
+	struct file_lock_core c;
+	loff_t fl_start;
+	loff_t fl_end;
+};
+
+struct file_lock_context {
+	struct list_head flc_flock;
+	struct list_head flc_posix;
 };
 
 struct address_space {

@@ -49,6 +49,7 @@ typedef struct {
 struct mm_struct {
 	struct maple_tree mm_mt;
 	struct percpu_counter rss_stat[4];
+	struct rw_semaphore mmap_lock;
 	unsigned long start_brk;
 	unsigned long brk;
 	unsigned long start_stack;

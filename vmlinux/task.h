@@ -68,6 +68,7 @@ struct signal_struct {
 	unsigned long maxrss;
 	short oom_score_adj;
 	struct mm_struct *oom_mm;
+	struct list_head thread_head;
 };
 
 /* include/linux/interrupt.h */
@@ -205,5 +206,8 @@ struct task_struct {
 	unsigned int pagefault_disabled;
 	struct task_io_accounting ioac;
 	struct css_set *cgroups;
+	struct list_head thread_node;
+	struct mutex *blocked_on;
+	unsigned long blocker;
 	struct uprobe_task *utask;
 };
