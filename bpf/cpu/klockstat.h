@@ -2,6 +2,7 @@
 #ifndef CORETAP_KLOCKSTAT_H
 #define CORETAP_KLOCKSTAT_H
 
+#include "cpu/lock_flags.h"
 #include "lib/core/shared.h"
 
 struct klockstat_key {
@@ -19,14 +20,7 @@ struct klockstat_sums {
 };
 
 /* clang-format off */
-/* Functions that wait for locks, each(function, flags), */
-#define KLOCK_WAITS(each)                                      \
-	each(__mutex_lock_slowpath, LOCK_MUTEX)                \
-	each(__mutex_lock_interruptible_slowpath, LOCK_MUTEX)  \
-	each(__mutex_lock_killable_slowpath, LOCK_MUTEX)       \
-	each(rwsem_down_read_slowpath, LOCK_READ)              \
-	each(rwsem_down_write_slowpath, LOCK_WRITE)
-/* take them, each(function, flags, lock was taken), */
+/* Functions that take locks, each(function, flags, lock was taken), */
 #define KLOCK_TAKES(each)                                             \
 	each(mutex_lock, LOCK_MUTEX, true)                            \
 	each(mutex_lock_interruptible, LOCK_MUTEX, !(s32)ctx[1])      \
@@ -46,10 +40,5 @@ struct klockstat_sums {
 	each(up_write, LOCK_WRITE)        \
 	each(downgrade_write, LOCK_WRITE)
 /* clang-format on */
-
-/* The loader's lists of programs. */
-#define KLOCK_STRING(name) #name
-#define KLOCK_ENTRIES(function, ...) KLOCK_STRING(on_##function),
-#define KLOCK_RETURNS(function, ...) KLOCK_STRING(on_##function##_return),
 
 #endif

@@ -12,12 +12,6 @@ OPT_OR(__u32, caller_frames, 1); /* kept of each stack */
 
 #define LOCK_DEPTH 24 /* maximum number of frames of locking and tracing code */
 
-/* A spinlock has no flags; a mutex may spin before it sleeps. */
-inline_ bool lock_spins(u32 flags)
-{
-	return !flags || (flags & (LOCK_SPINS | LOCK_MUTEX)) == LOCK_SPINS;
-}
-
 inline_ bool in_lock_code(u64 ip)
 {
 	return ip - sched_code.begin < sched_code.end - sched_code.begin ||

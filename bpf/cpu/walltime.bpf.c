@@ -15,8 +15,8 @@
 #include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/same_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
-#include "lib/syscall/syscall.bpf.h"
 #include "cpu/lock_flags.h"
+#include "cpu/wait_facts.bpf.h"
 #include "cpu/walltime.h"
 
 OPT(bool, by_thread);      /* rows belong to threads, not to processes */
@@ -231,57 +231,6 @@ inline_ void add_wait(struct account *a, u64 witness, u64 ns)
 	if (w->witness != witness)
 		replace_wait(a, w, witness);
 	add_sum(&w->sum, ns);
-}
-
-inline_ u32 call_of(struct task_struct *t, u32 flags)
-{
-	struct pt_regs *regs;
-	s32 number;
-
-	if (flags & WALL_KTHREAD)
-		return CALLS;
-	if (has_task_regs()) {
-		regs = (void *)bpf_task_pt_regs(t);
-		number = call_number(regs);
-		return number < 0 ? CALLS : call_index(number, running_compat(t, regs));
-	}
-	regs = saved_regs(t);
-#ifdef __TARGET_ARCH_x86
-	number = BPF_CORE_READ(regs, orig_ax);
-#else
-	number = BPF_CORE_READ(regs, syscallno);
-#endif
-	return number < 0 ? CALLS : call_index(number, false);
-}
-
-/* Flags that a thread has while it waits, until it runs again. */
-inline_ u32 flags_of_wait(struct task_struct *t)
-{
-	u32 flags = WALL_WAIT;
-
-	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
-		flags |= WALL_IOWAIT;
-	if (bpf_core_field_exists(t->in_memstall) && BPF_CORE_READ_BITFIELD(t, in_memstall))
-		flags |= WALL_MEMSTALL;
-	if (t->flags & PF_KTHREAD)
-		flags |= WALL_KTHREAD;
-	return flags;
-}
-
-/* Flags of a wait by the thread's state. */
-inline_ u32 flags_of_state(struct task_struct *t, u32 state)
-{
-	u32 flags = 0;
-
-	if (state & TASK_STOPPED)
-		flags |= WALL_STOPPED;
-	if (state & TASK_TRACED)
-		flags |= WALL_TRACED;
-	if (state & TASK_FROZEN || (t->flags & (PF_FROZEN | PF_KTHREAD)) == PF_FROZEN)
-		flags |= WALL_FROZEN;
-	if (state & TASK_NOLOAD)
-		flags |= WALL_IDLE_THREAD;
-	return flags;
 }
 
 /* The reason of the wait that has ended, from what the thread still has of it. */
@@ -608,7 +557,7 @@ int on_contended(u64 *ctx)
 	u32 flags = ctx[1];
 	struct account *a;
 
-	if (!flags || (flags & (LOCK_SPINS | LOCK_MUTEX)) == LOCK_SPINS || !tracing_since)
+	if (lock_spins(flags) || !tracing_since)
 		return 0;
 	a = current_slot(false);
 	if (a)

@@ -2,6 +2,7 @@
 #ifndef CORETAP_WALLTIME_H
 #define CORETAP_WALLTIME_H
 
+#include "cpu/wait_facts.h"
 #include "lib/core/shared.h"
 
 /* States without a reason; the others are waits. */
@@ -16,22 +17,9 @@ enum wall_state {
 	WALL_STATES
 };
 
-/* Facts of a wait: the system call's index (CALLS: none), and flags. */
-#define WALL_CALL 0x7ff
-#define WALL_WAIT 0x800 /* of each wait */
-#define WALL_IOWAIT 0x1000
-#define WALL_MEMSTALL 0x2000
-#define WALL_LOCK 0x4000 /* of the kernel */
-#define WALL_KTHREAD 0x8000
-#define WALL_STOPPED 0x10000
-#define WALL_TRACED 0x20000
-#define WALL_FROZEN 0x40000
-#define WALL_IDLE_THREAD 0x80000 /* of the kernel, and does not count as load */
-#define WALL_UNSEEN 0x100000     /* its end was not seen: neither stack nor call are its own */
-
 /* With stacks for a graph: rows of samples of the CPUs' clock, which have a number and no time. */
-#define WALL_IN_USER 0x200000
-#define WALL_IN_KERNEL 0x400000
+#define WALL_IN_USER 0x400000
+#define WALL_IN_KERNEL 0x800000
 
 struct wall_sum {
 	__u64 ns;

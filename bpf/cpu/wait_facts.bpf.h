@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a thread still has of a wait that has ended: its system call, and flags of the kernel. */
+#ifndef CORETAP_WAIT_FACTS_BPF_H
+#define CORETAP_WAIT_FACTS_BPF_H
+
+#include "cpu/wait_facts.h"
+#include "lib/sched/runqueue.bpf.h"
+#include "lib/syscall/syscall.bpf.h"
+
+/* `flags`: flags_of_wait(). */
+inline_ u32 call_of(struct task_struct *t, u32 flags)
+{
+	struct pt_regs *regs;
+	s32 number;
+
+	if (flags & WALL_KTHREAD)
+		return CALLS;
+	if (has_task_regs()) {
+		regs = (void *)bpf_task_pt_regs(t);
+		number = call_number(regs);
+		return number < 0 ? CALLS : call_index(number, running_compat(t, regs));
+	}
+	regs = saved_regs(t);
+#ifdef __TARGET_ARCH_x86
+	number = BPF_CORE_READ(regs, orig_ax);
+#else
+	number = BPF_CORE_READ(regs, syscallno);
+#endif
+	return number < 0 ? CALLS : call_index(number, false);
+}
+
+/* Flags that a thread has while it waits, until it runs again. */
+inline_ u32 flags_of_wait(struct task_struct *t)
+{
+	u32 flags = WALL_WAIT;
+
+	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
+		flags |= WALL_IOWAIT;
+	if (bpf_core_field_exists(t->in_memstall) && BPF_CORE_READ_BITFIELD(t, in_memstall))
+		flags |= WALL_MEMSTALL;
+	if (t->flags & PF_KTHREAD)
+		flags |= WALL_KTHREAD;
+	return flags;
+}
+
+/* Flags of a wait by the thread's state. */
+inline_ u32 flags_of_state(struct task_struct *t, u32 state)
+{
+	u32 flags = 0;
+
+	if (state & TASK_STOPPED)
+		flags |= WALL_STOPPED;
+	if (state & TASK_TRACED)
+		flags |= WALL_TRACED;
+	if (state & TASK_FROZEN || (t->flags & (PF_FROZEN | PF_KTHREAD)) == PF_FROZEN)
+		flags |= WALL_FROZEN;
+	if (state & TASK_NOLOAD)
+		flags |= WALL_IDLE_THREAD;
+	return flags;
+}
+
+#endif
