@@ -147,18 +147,6 @@ class StackReporter : public Reporter {
         bpf_object__find_program_by_name(s.object.get(), std::string(report_.waits_by).c_str());
     return program && bpf_program__fd(program) >= 0;
   }
-  static void tell_interrupts(Session& s) {
-    auto code = interrupt_code();
-    set_variable(s, "irq_code_begin", code.irq_begin);
-    set_variable(s, "irq_code_end", code.irq_end);
-    set_variable(s, "softirq_code_begin", code.softirq_begin);
-    set_variable(s, "softirq_code_end", code.softirq_end);
-    if (!code.irq_end)
-      s.limits.emplace_back(
-          "interrupts that wake a task cannot be distinguished from the tasks they interrupt "
-          "(/proc/kallsyms hides addresses; CAP_SYSLOG or root sees them)");
-  }
-
   StackFiles::Values values_of(const Session& s) {
     constexpr PprofProfile::Type kSamples{"samples", "count"};
     switch (report_.measure) {

@@ -76,4 +76,16 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
   return named;
 }
 
+void tell_interrupts(Session& s) {
+  auto code = interrupt_code();
+  set_variable(s, "irq_code_begin", code.irq_begin);
+  set_variable(s, "irq_code_end", code.irq_end);
+  set_variable(s, "softirq_code_begin", code.softirq_begin);
+  set_variable(s, "softirq_code_end", code.softirq_end);
+  if (!code.irq_end)
+    s.limits.emplace_back(
+        "interrupts that wake a task cannot be distinguished from the tasks they interrupt "
+        "(/proc/kallsyms hides addresses; CAP_SYSLOG or root sees them)");
+}
+
 }  // namespace coretap
