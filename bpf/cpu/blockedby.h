@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_BLOCKEDBY_H
+#define CORETAP_BLOCKEDBY_H
+
+#include "cpu/wait_facts.h"
+#include "lib/core/shared.h"
+
+/* Objects that tasks wait for. */
+enum blocked_kind {
+	BLOCKED_OTHER, /* known by the reason of the wait only */
+	BLOCKED_MUTEX,
+	BLOCKED_RWSEM_READ,
+	BLOCKED_RWSEM_WRITE,
+	BLOCKED_MMAP_READ,
+	BLOCKED_MMAP_WRITE,
+	BLOCKED_PERCPU_READ,
+	BLOCKED_PERCPU_WRITE,
+	BLOCKED_RTMUTEX,
+	BLOCKED_FUTEX,	     /* a condition, or a lock that does not say who holds it */
+	BLOCKED_FUTEX_LOCK,  /* a lock, without its owner */
+	BLOCKED_FUTEX_MUTEX, /* a mutex of glibc, with the owner behind the word */
+	BLOCKED_FUTEX_TID,   /* the word has the owner: robust mutexes, musl */
+	BLOCKED_FUTEX_PI,    /* the same; the kernel hands it over */
+	BLOCKED_JOIN,	     /* the end of a thread */
+	BLOCKED_FLOCK,
+	BLOCKED_FCNTL,
+	BLOCKED_OFD,
+	BLOCKED_KINDS
+};
+
+enum blocked_by {
+	BLOCKED_BY_NOBODY, /* nobody is known */
+	BLOCKED_BY_OWNER,  /* it held the object */
+	BLOCKED_BY_WAKER,  /* it ended the wait */
+};
+
+struct blockedby_key {
+	struct stack_party waiter, owner;
+	__u64 object; /* its address, or number of the inode */
+	__u64 next;   /* the row of the owner's own wait meanwhile; 0: it mostly did not wait */
+	__u64 witness;
+	__u32 kind;
+	__u32 by;
+	__u64 wanted; /* by the filters; others are of owners */
+};
+
+struct blockedby_row {
+	__u64 total_ns;
+	__u64 count;
+	__u64 longest_ns;
+	struct blockedby_key key;
+};
+
+#define BLOCKED_ARGS 4
+
+/* A blocked task, for --now. */
+struct blocked_task {
+	struct task_id who;
+	__u64 in_state_ns; /* 0: not known */
+	__u64 witness;
+	__u64 object; /* kernel lock that it waits for; 0: none, or not known */
+	__u64 args[BLOCKED_ARGS];
+	__u64 start_stack; /* of its program */
+	__u32 kind;
+	__u32 state;
+	__u32 owner_pid, owner_tid; /* of the kernel lock; 0: not known */
+	__u32 own_tid;		    /* its number in its own pid namespace */
+	__u32 own_pid;
+	__u32 wanted;
+	__u32 running;
+	struct stack stack;
+};
+
+#endif

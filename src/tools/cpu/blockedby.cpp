@@ -1,0 +1,71 @@
+// blockedby: who holds what tasks wait for.
+#include "coretap/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "cpu/lock_flags.h"
+#include "tools/cpu/blockedby/report_blocked.hpp"
+#include "blockedby.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<blockedby_bpf>;
+
+TOOL(blockedby) {
+  return {
+      .name = "blockedby",
+      .summary = "who holds what tasks wait for: locks of the kernel, of programs, of files",
+      .description =
+          "Waits, summed by the waiting thread and its stacks, the object that it waited for, and "
+          "the owner of the object with its stack. If the owner waited, too, most of that time, "
+          "the owner of that object follows, and so on.\n\n"
+          "Owners are known of the kernel's mutexes and reader/writer semaphores that a writer "
+          "holds (mmap_lock, too), of mutexes of glibc, of PI and robust mutexes, of threads that "
+          "are joined, and of file locks. If an object changes its owner during a wait, each owner "
+          "gets its part. The owner of a mutex is accepted only if it is a thread of the process; "
+          "owners of mutexes that processes share are not checked.\n\n"
+          "Other waits (pipes, sockets, conditions, locks that do not say who holds them, "
+          "semaphores held by readers) have the task that ended them, marked ~. Waits that no task "
+          "ended (time, devices, networks) are shown only if they are uninterruptible, and waits "
+          "for work (epoll, poll, accept, sleep) are not; --all shows both.\n\n"
+          "Times are from leaving the CPU until the wake-up. Waits that spin are not seen. Filters "
+          "apply to the waiting thread.",
+      .overhead =
+          "one hook per context switch with a walk of the user stack, one per wake-up with walks "
+          "of both stacks, two per wait for a lock of the kernel; a kernel stack for each wait "
+          "that is shown",
+      .examples = {{"blockedby 10 1", "ten seconds, all threads"},
+                   {"blockedby -p 1234", "who holds up this process, until Ctrl-C"},
+                   {"blockedby -K -m 1000 5 1", "waits of a millisecond and more, kernel stacks"},
+                   {"blockedby --top 10 1", "the ten largest, each second"}},
+      .questions = {{"Who holds the lock that my program waits for?", "blockedby -p 1234 10 1"},
+                    {"Which task is at the end of a chain of waiting tasks?",
+                     "blockedby -m 1000 10 1"},
+                    {"Who holds the file lock?", "blockedby -K 10 1"}},
+      .object = skeleton<blockedby_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined(
+          {shared::task_filters(false),
+           shared::off_cpu<Opt>(),
+           {flag('a', "all", "also waits that no task ends, and waits for work",
+                 setting(&Opt::all_waits)),
+            flag('U', "user-stacks-only", "no kernel stacks"),
+            flag('K', "kernel-stacks-only", "no user stacks"), shared::top(), shared::max_keys(),
+            shared::stack_depth(), shared::stack_storage(), shared::unwind(),
+            shared::unwind_memory()}}),
+      .hooks = {{"context switches", {{{"on_switch"}}}},
+                {"wake-ups", {{{"on_waking"}}}},
+                {"locks of the kernel",
+                 {{{"on_contended", "on_contended_end"}},
+                  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): macros make the names
+                  {{KLOCK_WAITS(KLOCK_ENTRIES) KLOCK_WAITS(KLOCK_RETURNS)},
+                   {},
+                   "only waits for mutexes and reader/writer semaphores have an owner"}},
+                 {},
+                 "waits for locks of the kernel have no owner"},
+                waits_under_way()},
+      .maps = {{"waits", MapSize::objects}},
+      .report = BlockedReport{},
+      .announce = "Tracing waits and who ends them",
+      .exclusive = {{"user-stacks-only", "kernel-stacks-only"}},
+      .check = shared::check_off_cpu,
+  };
+}

@@ -1,0 +1,13 @@
+// The report of blockedby: waits by who held what the task waited for.
+#pragma once
+#include <memory>
+
+namespace coretap {
+
+class ReportKind;
+
+struct BlockedReport {};
+
+std::shared_ptr<const ReportKind> make_kind(BlockedReport report);
+
+}  // namespace coretap
