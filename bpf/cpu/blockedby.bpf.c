@@ -13,6 +13,8 @@
 #include "lib/stack/waker.bpf.h"
 #include "lib/syscall/current_call.bpf.h"
 #include "cpu/blockedby.h"
+#include "cpu/futex_owner.h"
+#include "cpu/iterate.bpf.h"
 #include "cpu/lock_flags.h"
 #include "cpu/wait_facts.bpf.h"
 
@@ -30,12 +32,12 @@ struct object_key {
 };
 
 struct object {
-	u64 number;	   /* of the next segment */
-	u64 until;	   /* end of the last one */
-	u64 task;	   /* address of the owner; 0: only ids are known */
-	u32 heir;	   /* process of the last waiter that was woken for it */
-	u32 owned;	   /* `owner` is known */
-	u64 kind;	   /* that it has proved to be */
+	u64 number; /* of the next segment */
+	u64 until;  /* end of the last one */
+	u64 task;   /* address of the owner; 0: only ids are known */
+	u32 heir;   /* process of the last waiter that was woken for it */
+	u32 owned;  /* `owner` is known */
+	u64 kind;   /* that it has proved to be */
 	struct stack_party owner;
 };
 
@@ -54,13 +56,13 @@ struct segment {
 /* A task's wait under way, and its last one. */
 struct wait {
 	struct off_cpu at;
-	u64 woken;     /* 0: not woken yet */
-	u64 lock;      /* of the kernel, that it contends for */
+	u64 woken; /* 0: not woken yet */
+	u64 lock;  /* of the kernel, that it contends for */
 	u32 lock_flags;
-	u32 left;      /* flags, known when it left the CPU */
+	u32 left; /* flags, known when it left the CPU */
 	u32 kind;
-	u32 wanted;    /* by the filters */
-	u32 tracked;   /* may get a row */
+	u32 wanted;  /* by the filters */
+	u32 tracked; /* may get a row */
 	u32 has_waker;
 	struct object_key object;
 	struct stack_party waker;
@@ -269,57 +271,20 @@ static __noinline int waits_for_lock(struct wait *w, u64 now)
 	return 0;
 }
 
-#define FUTEX_COMMAND 127 /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
-#define FUTEX_WAIT 0
-#define FUTEX_LOCK_PI 6
-#define FUTEX_WAIT_BITSET 9
-#define FUTEX_WAIT_REQUEUE_PI 11
-#define FUTEX_LOCK_PI2 13
-#define FUTEX_PRIVATE 128
-#define FUTEX_OWNER_DIED 0x40000000
-#define FUTEX_WAITERS 0x80000000
-#define FUTEX_TID 0x3fffffff
-
-#define GLIBC_CONTENDED 2 /* value of a lock that tasks wait for */
-
-/* glibc: nptl/sysdeps/pthread/struct_mutex.h, since 2.0; the same on x86-64 and arm64. */
-struct glibc_mutex {
-	u32 lock, count, owner, nusers, kind;
-};
-
-#define GLIBC_KINDS 0x400
-
 /* The owner's thread id as the process sees it; 0: not known. */
 static __noinline u32 futex_owner(struct wait *w, u64 address, u32 command, u32 value)
 {
-	struct glibc_mutex m = {};
+	struct futex_words words = {};
+	struct futex_owner owner;
 
-	w->kind = BLOCKED_FUTEX;
-	if (bpf_probe_read_user(&m.lock, sizeof(m.lock), (void *)address))
-		return 0;
-	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2) {
-		w->kind = BLOCKED_FUTEX_PI;
-		return m.lock & FUTEX_TID;
+	/* A lock may be at the end of mapped memory. */
+	if (bpf_probe_read_user(&words, sizeof(words), (void *)address)) {
+		__builtin_memset(&words, 0, sizeof(words));
+		bpf_probe_read_user(&words.lock, sizeof(words.lock), (void *)address);
 	}
-	if (value & FUTEX_WAITERS && value & FUTEX_TID) {
-		w->kind = BLOCKED_FUTEX_TID;
-		return m.lock & FUTEX_TID;
-	}
-	if (value != GLIBC_CONTENDED) {
-		/* A thread that is joined has its id in the word until it ends. */
-		if (value > GLIBC_CONTENDED && value == m.lock && value <= FUTEX_TID) {
-			w->kind = BLOCKED_JOIN;
-			return value;
-		}
-		return 0;
-	}
-	w->kind = BLOCKED_FUTEX_LOCK;
-	if (bpf_probe_read_user(&m, sizeof(m), (void *)address))
-		return 0;
-	if (!m.owner || !m.nusers || m.kind >= GLIBC_KINDS)
-		return 0;
-	w->kind = BLOCKED_FUTEX_MUTEX;
-	return m.owner;
+	owner = owner_of_futex(command, value, &words);
+	w->kind = owner.kind;
+	return owner.tid;
 }
 
 /* Thread ids in the process's own namespace: by which its memory knows them. */
@@ -379,8 +344,8 @@ inline_ void futex_at(struct wait *w, struct task_struct *t, u64 address, u32 co
 		o->kind = w->kind;
 	w->kind = o->kind;
 	if (tid)
-		owned_by_ids(&w->object, o,
-			     (u64)(shared ? 0 : BPF_CORE_READ(t, tgid)) << 32 | tid, now);
+		owned_by_ids(&w->object, o, (u64)(shared ? 0 : BPF_CORE_READ(t, tgid)) << 32 | tid,
+			     now);
 }
 
 #define F_SETLKW 7
@@ -451,8 +416,7 @@ static __noinline int waits_in_call(struct wait *w, u64 now)
 	third = PT_REGS_PARM3_CORE_SYSCALL(regs);
 	if (call == call_futex) {
 		command = second & FUTEX_COMMAND;
-		if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET ||
-		    command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
+		if (futex_waits(command))
 			futex_at(w, t, first, command, third, !(second & FUTEX_PRIVATE), now);
 	} else if (call == call_futex_wait) {
 		futex_at(w, t, first, FUTEX_WAIT, second,
@@ -535,7 +499,8 @@ inline_ u64 own_wait(u64 from, u64 now)
 
 	if (!own || !own->last_row)
 		return 0;
-	ns = own->last_from >= from ? own->last_ns : lesser(own->last_ns, since(from, own->last_until));
+	ns = own->last_from >= from ? own->last_ns :
+				      lesser(own->last_ns, since(from, own->last_until));
 	return ns * 2 >= since(from, now) ? own->last_row : 0;
 }
 
@@ -844,7 +809,7 @@ PROGRAM(on_contended, "tp_btf/contention_begin", contends(ctx[0], ctx[1]))
 PROGRAM(on_contended_end, "tp_btf/contention_end", contended(ctx[0], ctx[1]))
 
 /* Without those tracepoints (before 5.19, 16edd9b511a1). */
-#define WAITS(function, flags)                                                \
+#define WAITS(function, flags)                                               \
 	PROGRAM(on_##function, "fentry/" #function, contends(ctx[0], flags)) \
 	PROGRAM(on_##function##_return, "fexit/" #function, contended(ctx[0], 0))
 
@@ -868,7 +833,8 @@ static __noinline int add_open_wait(struct task_struct *t, struct wait *w, u64 f
 		__builtin_memset(k, 0, sizeof(*k));
 		k->from = from;
 		k->until = now;
-		k->row.key.witness = flags_of_state(t, task_state(t)) | flags_of_wait(t) | call_of(t);
+		k->row.key.witness =
+			flags_of_state(t, task_state(t)) | flags_of_wait(t) | call_of(t);
 		k->row.key.wanted = 1;
 	}
 	party_waiting(&k->row.key.waiter, t, w ? &w->at : NULL);
@@ -891,4 +857,92 @@ inline_ void add_waiting(struct task_struct *t, u64 now)
 	if (w ? !w->wanted && !is_holder(t->tgid) : !shown)
 		return;
 	add_open_wait(t, w, from, now);
+}
+
+/* ---- blocked tasks, for --now ---- */
+
+OPT(__u32, own_tgid); /* the loader, which only runs to read */
+
+struct blocked_task blocked;
+
+/* enum values of include/linux/hung_task.h: low bits of task_struct.blocker, since 6.16 */
+#define BLOCKER_MASK 3UL
+#define BLOCKER_MUTEX 0
+#define BLOCKER_RWSEM_READER 2
+#define BLOCKER_RWSEM_WRITER 3
+
+/* Only debug kernels have it; their blocked_on was no mutex before 6.17. */
+struct mutex___debug {
+	void *magic;
+} __attribute__((preserve_access_index));
+
+/* The lock of the kernel that the task waits for, if the kernel keeps it. */
+inline_ void lock_of_blocked(struct task_struct *t, struct blocked_task *b)
+{
+	struct mutex___debug *debug = NULL;
+	u64 blocker = 0, kind;
+
+	if (bpf_core_field_exists(t->blocker))
+		blocker = t->blocker;
+	kind = blocker & BLOCKER_MASK;
+	b->object = blocker & ~BLOCKER_MASK;
+	if (b->object && kind == BLOCKER_MUTEX) {
+		b->kind = BLOCKED_MUTEX;
+	} else if (b->object && kind == BLOCKER_RWSEM_READER) {
+		b->kind = kind_of_lock(LOCK_READ, b->object, t->mm);
+	} else if (b->object && kind == BLOCKER_RWSEM_WRITER) {
+		b->kind = kind_of_lock(LOCK_WRITE, b->object, t->mm);
+	} else if (bpf_core_field_exists(t->blocked_on) && !bpf_core_field_exists(debug->magic)) {
+		b->object = (u64)t->blocked_on;
+		b->kind = b->object ? BLOCKED_MUTEX : BLOCKED_OTHER;
+	}
+}
+
+inline_ void owner_of_blocked(struct blocked_task *b)
+{
+	struct task_struct *owner;
+
+	if (!kernel_lock(b->kind))
+		return;
+	owner = (void *)owner_of_lock(b->kind, b->object);
+	if (!owner)
+		return;
+	b->owner_pid = process_of(owner);
+	b->owner_tid = thread_of(owner);
+}
+
+SEC("iter/task")
+int on_blocked(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct blocked_task *b = &blocked;
+	struct pt_regs *regs;
+	u32 state;
+
+	if (!t || !t->pid || task_tgid(t) == own_tgid)
+		return 0;
+	state = task_state(t);
+	if (t->on_cpu || is_queued(t) || !state || state & (TASK_DEAD | TASK_NEW))
+		return 0;
+	stack_of_task(t, &b->stack);
+	identify_task(&b->who, t);
+	b->in_state_ns = in_state_ns(t);
+	b->witness = flags_of_state(t, state) | flags_of_wait(t) | call_of(t);
+	b->state = load_state(t);
+	b->wanted = !filter.on || filter_matches(t);
+	b->own_tid = own_tid(t);
+	b->own_pid = own_tid(t->group_leader);
+	b->object = b->kind = b->owner_pid = b->owner_tid = 0;
+	lock_of_blocked(t, b);
+	owner_of_blocked(b);
+	b->args[0] = b->args[1] = b->args[2] = b->args[3] = 0;
+	if (!(t->flags & PF_KTHREAD)) {
+		regs = has_task_regs() ? (void *)bpf_task_pt_regs(t) : saved_regs(t);
+		b->args[0] = PT_REGS_PARM1_CORE_SYSCALL(regs);
+		b->args[1] = PT_REGS_PARM2_CORE_SYSCALL(regs);
+		b->args[2] = PT_REGS_PARM3_CORE_SYSCALL(regs);
+		b->args[3] = PT_REGS_PARM4_CORE_SYSCALL(regs);
+	}
+	bpf_seq_write(ctx->meta->seq, b, sizeof(*b));
+	return 0;
 }

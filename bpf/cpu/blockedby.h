@@ -16,12 +16,12 @@ enum blocked_kind {
 	BLOCKED_PERCPU_READ,
 	BLOCKED_PERCPU_WRITE,
 	BLOCKED_RTMUTEX,
-	BLOCKED_FUTEX,	     /* a condition, or a lock that does not say who holds it */
+	BLOCKED_FUTEX,       /* a condition, or a lock that does not say who holds it */
 	BLOCKED_FUTEX_LOCK,  /* a lock, without its owner */
 	BLOCKED_FUTEX_MUTEX, /* a mutex of glibc, with the owner behind the word */
 	BLOCKED_FUTEX_TID,   /* the word has the owner: robust mutexes, musl */
 	BLOCKED_FUTEX_PI,    /* the same; the kernel hands it over */
-	BLOCKED_JOIN,	     /* the end of a thread */
+	BLOCKED_JOIN,        /* the end of a thread */
 	BLOCKED_FLOCK,
 	BLOCKED_FCNTL,
 	BLOCKED_OFD,
@@ -60,14 +60,12 @@ struct blocked_task {
 	__u64 witness;
 	__u64 object; /* kernel lock that it waits for; 0: none, or not known */
 	__u64 args[BLOCKED_ARGS];
-	__u64 start_stack; /* of its program */
 	__u32 kind;
-	__u32 state;
+	__u32 state;                /* 'D': uninterruptible; 0: another sleep */
 	__u32 owner_pid, owner_tid; /* of the kernel lock; 0: not known */
-	__u32 own_tid;		    /* its number in its own pid namespace */
-	__u32 own_pid;
-	__u32 wanted;
-	__u32 running;
+	__u32 own_tid, own_pid;     /* its numbers in its own pid namespace */
+	__u32 wanted;               /* by the filters */
+	__u32 pad;
 	struct stack stack;
 };
 

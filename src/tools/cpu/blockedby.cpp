@@ -1,13 +1,24 @@
 // blockedby: who holds what tasks wait for.
+#include "blockedby.skel.h"
 #include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "cpu/lock_flags.h"
 #include "tools/cpu/blockedby/report_blocked.hpp"
-#include "blockedby.skel.h"
+#include "tools/cpu/blockedby/report_now.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<blockedby_bpf>;
+
+namespace {
+
+Hook open_waits() {
+  auto hook = waits_under_way();
+  hook.when = "!now";
+  return hook;
+}
+
+}  // namespace
 
 TOOL(blockedby) {
   return {
@@ -27,7 +38,12 @@ TOOL(blockedby) {
           "ended (time, devices, networks) are shown only if they are uninterruptible, and waits "
           "for work (epoll, poll, accept, sleep) are not; --all shows both.\n\n"
           "Times are from leaving the CPU until the wake-up. Waits that spin are not seen. Filters "
-          "apply to the waiting thread.",
+          "apply to the waiting thread.\n\n"
+          "With --now it does not trace: it shows which tasks are blocked at this moment, below "
+          "those that hold what they wait for. The holder of a futex is read in the memory of the "
+          "waiting process, that of a file lock in /proc/locks. Since Linux 6.17 the kernel keeps "
+          "which mutex a task waits for, and if it is built to report hung tasks "
+          "(CONFIG_DETECT_HUNG_TASK_BLOCKER), which semaphore. What is not known is said.",
       .overhead =
           "one hook per context switch with a walk of the user stack, one per wake-up with walks "
           "of both stacks, two per wait for a lock of the kernel; a kernel stack for each wait "
@@ -35,35 +51,39 @@ TOOL(blockedby) {
       .examples = {{"blockedby 10 1", "ten seconds, all threads"},
                    {"blockedby -p 1234", "who holds up this process, until Ctrl-C"},
                    {"blockedby -K -m 1000 5 1", "waits of a millisecond and more, kernel stacks"},
-                   {"blockedby --top 10 1", "the ten largest, each second"}},
+                   {"blockedby --top 10 1", "the ten largest, each second"},
+                   {"blockedby --now", "a hang that is under way: who holds up whom"}},
       .questions = {{"Who holds the lock that my program waits for?", "blockedby -p 1234 10 1"},
                     {"Which task is at the end of a chain of waiting tasks?",
                      "blockedby -m 1000 10 1"},
-                    {"Who holds the file lock?", "blockedby -K 10 1"}},
+                    {"Programs hang: who holds up whom?", "blockedby --now"}},
       .object = skeleton<blockedby_bpf>(),
       .positionals = shared::interval_count(),
-      .options = joined(
-          {shared::task_filters(false),
-           shared::off_cpu<Opt>(),
-           {flag('a', "all", "also waits that no task ends, and waits for work",
-                 setting(&Opt::all_waits)),
-            flag('U', "user-stacks-only", "no kernel stacks"),
-            flag('K', "kernel-stacks-only", "no user stacks"), shared::top(), shared::max_keys(),
-            shared::stack_depth(), shared::stack_storage(), shared::unwind(),
-            shared::unwind_memory()}}),
-      .hooks = {{"context switches", {{{"on_switch"}}}},
-                {"wake-ups", {{{"on_waking"}}}},
+      .options =
+          joined({shared::task_filters(false),
+                  shared::off_cpu<Opt>(),
+                  {flag(0, "now", "the tasks that are blocked now, as a tree, instead of tracing"),
+                   flag('a', "all", "also waits that no task ends, and waits for work",
+                        setting(&Opt::all_waits)),
+                   flag('U', "user-stacks-only", "no kernel stacks"),
+                   flag('K', "kernel-stacks-only", "no user stacks"), shared::top(),
+                   shared::max_keys(), shared::stack_depth(), shared::stack_storage(),
+                   shared::unwind(), shared::unwind_memory()}}),
+      .hooks = {{"context switches", {{{"on_switch"}}}, "!now"},
+                {"wake-ups", {{{"on_waking"}}}, "!now"},
                 {"locks of the kernel",
                  {{{"on_contended", "on_contended_end"}},
                   // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): macros make the names
                   {{KLOCK_WAITS(KLOCK_ENTRIES) KLOCK_WAITS(KLOCK_RETURNS)},
                    {},
                    "only waits for mutexes and reader/writer semaphores have an owner"}},
-                 {},
+                 "!now",
                  "waits for locks of the kernel have no owner"},
-                waits_under_way()},
-      .maps = {{"waits", MapSize::objects}},
+                open_waits(),
+                {"all tasks", {{{"on_blocked"}}}, "now"}},
+      .maps = {{"waits", MapSize::objects, "!now"}},
       .report = BlockedReport{},
+      .other_reports = {{"now", NowReport{}}},
       .announce = "Tracing waits and who ends them",
       .exclusive = {{"user-stacks-only", "kernel-stacks-only"}},
       .check = shared::check_off_cpu,

@@ -38,6 +38,12 @@ std::string_view object_name(std::uint32_t kind) {
   return kind < BLOCKED_KINDS ? kWords[kind].name : "";
 }
 
+std::uint32_t call_index(std::string_view name) {
+  for (auto index : syscall_indices(name))
+    if (index < CALLS_COMPAT) return index;
+  return CALLS;
+}
+
 std::size_t reason_of(std::uint64_t witness, const Frames& kernel) {
   auto has = [&](std::uint64_t flag) { return (witness & flag) != 0; };
   auto call = static_cast<std::uint32_t>(witness & WALL_CALL);

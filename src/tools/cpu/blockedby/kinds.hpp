@@ -14,6 +14,9 @@ namespace coretap::blocked {
 /// "mutex", "rwsem", "futex mutex"; empty: the object is known by the reason of the wait only.
 std::string_view object_name(std::uint32_t kind);
 
+/// The index of the native call of this name (WALL_CALL); CALLS: this machine has none.
+std::uint32_t call_index(std::string_view name);
+
 /// The index of the reason of a wait, from flags and the system call (WALL_*) and its stack.
 std::size_t reason_of(std::uint64_t witness, const Frames& kernel);
 

@@ -14,7 +14,6 @@
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "coretap/small_files.hpp"
-#include "coretap/syscalls.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -67,9 +66,8 @@ class BlockedReporter : public Reporter {
     names_.configure(s, {.offsets = false, .modules = s.config.given("verbose")}, user);
     tell_interrupts(s);
     for (auto name : {"futex", "futex_wait", "futex_wake", "flock", "fcntl"})
-      set_variable(s, std::string("call_") + name, number_of(name));
+      set_variable(s, std::string("call_") + name, blocked::call_index(name));
     all_ = s.config.given("all");
-    find_limits(s);
   }
 
   void size_maps(Session& s) override {
@@ -78,8 +76,8 @@ class BlockedReporter : public Reporter {
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
   Result<void> open(Session& s) override {
-    auto* program = s.object ? bpf_object__find_program_by_name(s.object.get(), kIterator.data())
-                             : nullptr;
+    auto* program =
+        s.object ? bpf_object__find_program_by_name(s.object.get(), kIterator.data()) : nullptr;
     if (!program || bpf_program__fd(program) < 0) return {};
     adds_waits_ = true;
     return s.source->open_iterator(kIterator);
@@ -146,19 +144,6 @@ class BlockedReporter : public Reporter {
   }
 
  private:
-  static std::uint64_t number_of(std::string_view name) {
-    for (auto index : syscall_indices(name))
-      if (index < CALLS_COMPAT) return index;
-    return CALLS;
-  }
-
-  static void find_limits(Session& s) {
-    if (s.kernel.tracepoint_args("contention_begin") > 0) return;
-    s.limits.emplace_back(
-        "of the kernel's locks, this kernel shows waits for mutexes and reader/writer semaphores "
-        "only");
-  }
-
   void read(Session& s) {
     rows_.clear();
     open_.clear();
@@ -197,10 +182,8 @@ class BlockedReporter : public Reporter {
   std::size_t reason(Session& s, const blockedby_key& key) {
     auto [known, is_new] = reasons_.try_emplace({key.witness, key.waiter.kernel});
     if (is_new)
-      known->second =
-          blocked::reason_of(key.witness, key.waiter.kernel
-                                              ? names_.kernel(s, key.waiter.kernel).frames
-                                              : Frames{});
+      known->second = blocked::reason_of(
+          key.witness, key.waiter.kernel ? names_.kernel(s, key.waiter.kernel).frames : Frames{});
     return known->second;
   }
 
@@ -248,8 +231,8 @@ class BlockedReporter : public Reporter {
   /// Of an owner of which only the number is known.
   static void name(StackParty& p) {
     if (p.who.comm[0] || p.who.state != STACK_TASK || !(p.who.tgid | p.who.tid)) return;
-    auto text = read_file(
-        fmt::format("/proc/{}/comm", p.who.tid ? p.who.tid : p.who.tgid), sizeof p.who.comm);
+    auto text = read_file(fmt::format("/proc/{}/comm", p.who.tid ? p.who.tid : p.who.tgid),
+                          sizeof p.who.comm);
     if (!text) return;
     if (text->ends_with('\n')) text->pop_back();
     memcpy(p.who.comm, text->data(), std::min(text->size(), sizeof p.who.comm - 1));
@@ -300,9 +283,8 @@ class BlockedReporter : public Reporter {
     std::string indent = "  ";
     for (auto& owner : chain(key)) {
       auto p = owner_party(s, owner);
-      auto who = p.who.state == STACK_TASK
-                     ? fmt::format("{} {}", printable(p.name()), id_of(p.who))
-                     : p.name();
+      auto who = p.who.state == STACK_TASK ? fmt::format("{} {}", printable(p.name()), id_of(p.who))
+                                           : p.name();
       s.out.line(fmt::format("{}{} {}{}{}", indent,
                              owner.of->by == BLOCKED_BY_OWNER ? "held by" : "~ ended by", who,
                              owner.wait ? ", which waited for " + what(s, *owner.wait) : "",
@@ -331,8 +313,7 @@ class BlockedReporter : public Reporter {
 
   void json_wait(Session& s, JsonLine& line, const blockedby_key* key) {
     auto name = key ? blocked::object_name(key->kind) : "";
-    bool shown = key && key->object &&
-                 (key->kind >= BLOCKED_FUTEX || !s.names.hides(key->object));
+    bool shown = key && key->object && (key->kind >= BLOCKED_FUTEX || !s.names.hides(key->object));
     line.text_if(!name.empty(), "object", name);
     line.number_if(shown, "object_address", key ? key->object : 0);
     line.text_if(key, "reason", key ? wait_reasons()[reason(s, *key)].name : "");
@@ -380,14 +361,14 @@ class BlockedReporter : public Reporter {
     if (!owners.empty()) owner = owner_party(s, owners.front());
     auto number = [](std::uint64_t n) { return n ? std::to_string(n) : ""; };
     bool shown = key.kind >= BLOCKED_FUTEX || !s.names.hides(key.object);
-    s.out.line(fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", iso_time(monotonic_ns()),
-        csv_field(waiter.name()), key.waiter.tgid, key.waiter.tid, key.waiter.waiting != 0,
-        blocked::object_name(key.kind), shown ? number(key.object) : "",
-        wait_reasons()[reason(s, key)].name, by_word(key.by),
-        owners.empty() ? "" : csv_field(owner.name()), number(owner.who.tgid),
-        number(owner.who.tid), row.sum.count, row.sum.longest_ns, row.sum.total_ns,
-        csv_field(folded_party(waiter)), owners.empty() ? "" : csv_field(folded_party(owner))));
+    s.out.line(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                           iso_time(monotonic_ns()), csv_field(waiter.name()), key.waiter.tgid,
+                           key.waiter.tid, key.waiter.waiting != 0, blocked::object_name(key.kind),
+                           shown ? number(key.object) : "", wait_reasons()[reason(s, key)].name,
+                           by_word(key.by), owners.empty() ? "" : csv_field(owner.name()),
+                           number(owner.who.tgid), number(owner.who.tid), row.sum.count,
+                           row.sum.longest_ns, row.sum.total_ns, csv_field(folded_party(waiter)),
+                           owners.empty() ? "" : csv_field(folded_party(owner))));
   }
 
   OwnActivity own_;
@@ -421,19 +402,20 @@ class BlockedKind : public ReportKind {
   bool names_processes() const override { return true; }
 
   std::vector<JsonKind> json() const override {
-    JsonKind kind{"wait",
-                  "one per waiter, object and owner, the largest sum first",
-                  {type_key("wait"), time_key(),
-                   key("comm", "string", "command name of the waiting thread"),
-                   key("pid", "integer", "its process"), key("tid", "integer", "its thread id"),
-                   key("waiting", "boolean", "the wait had not ended when tracing did")}};
+    JsonKind kind{
+        "wait",
+        "one per waiter, object and owner, the largest sum first",
+        {type_key("wait"), time_key(), key("comm", "string", "command name of the waiting thread"),
+         key("pid", "integer", "its process"), key("tid", "integer", "its thread id"),
+         key("waiting", "boolean", "the wait had not ended when tracing did")}};
     append(kind.keys, wait_keys());
     kind.keys.push_back(kernel_stack_key());
     append(kind.keys, user_stack_keys());
     std::vector<OutputKey> owner = {
         key("by", "string", "owner: it held the object; waker: it ended the wait"),
         key("context", "string", "task, or what is not a task: irq, softirq, idle"),
-        key("comm", "string", "command name"), key("pid", "integer or null", "process"),
+        key("comm", "string", "command name"),
+        key("pid", "integer or null", "process"),
         key("tid", "integer or null", "thread; null: only its process is known"),
         key("cycle", "boolean", "it is a waiter above: a deadlock")};
     append(owner, wait_keys());
