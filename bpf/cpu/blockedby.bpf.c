@@ -37,7 +37,8 @@ struct object {
 	u64 task;   /* address of the owner; 0: only ids are known */
 	u32 heir;   /* process of the last waiter that was woken for it */
 	u32 owned;  /* `owner` is known */
-	u64 kind;   /* that it has proved to be */
+	u32 kind;
+	u32 proved; /* the task that its word named did wake a waiter */
 	struct stack_party owner;
 };
 
@@ -94,8 +95,6 @@ struct work {
 	u64 best_ns, best_row;
 	u32 has_object;
 	u32 has_waker;
-	u32 thread; /* the owner's thread id in its process, to be looked for */
-	u32 pad;
 };
 
 CPU_SLOTS(works, struct work);
@@ -488,7 +487,10 @@ static __noinline int releases(struct wait *w, struct object *o)
 	}
 	if (!wakes_futexes())
 		return 0;
-	return o->kind == BLOCKED_FUTEX_LOCK ? BLOCKED_BY_WAKER : BLOCKED_BY_OWNER;
+	if (o->owned && o->owner.tid == own_tid(current_task()) &&
+	    (!o->owner.tgid || o->owner.tgid == tgid))
+		o->proved = 1;
+	return o->proved ? BLOCKED_BY_OWNER : BLOCKED_BY_WAKER;
 }
 
 /* The row of the running task's last wait, if it covers most of the time since `from`. */
@@ -674,44 +676,59 @@ static __noinline int charge(u32 where)
 	return 0;
 }
 
+/* What is certain of a futex whose words say more. */
+inline_ u32 certain_kind(u32 kind)
+{
+	if (kind == BLOCKED_FUTEX_MUTEX)
+		return BLOCKED_FUTEX_LOCK;
+	return kind == BLOCKED_FUTEX_TID || kind == BLOCKED_JOIN ? BLOCKED_FUTEX : kind;
+}
+
+/*
+ * An owner that is known by its own thread id only is a thread of the process, or nobody.
+ * It is looked for only if it did not prove to be the owner by waking a waiter.
+ */
+static __noinline int find_thread(struct work *k, struct task_struct *t)
+{
+	u64 thread = 0;
+
+	if (!k->now.owned || !k->now.owner.tgid)
+		return 0;
+	if (k->now.until < k->until)
+		thread = thread_with((u64)t, k->now.owner.tid);
+	if (thread) {
+		name_party(&k->now.owner, (void *)thread);
+		k->now.proved = 1;
+	} else {
+		k->now.owned = 0;
+	}
+	return 0;
+}
+
 /* Everything about the wait except its stacks and owners. */
-inline_ void describe(struct work *k, struct wait *w, struct task_struct *t, u64 until)
+inline_ void describe(struct work *k, struct wait *w, struct task_struct *t, u64 from, u64 until)
 {
 	struct object *o = NULL;
 
 	__builtin_memset(k, 0, sizeof(*k));
+	k->from = from;
 	k->until = until;
 	k->row.key.witness = w->left | flags_of_wait(t) | call_of(t);
 	k->row.key.kind = w->kind;
 	k->row.key.object = w->object.address;
 	k->row.key.wanted = w->wanted;
-	k->from = w->at.start;
 	if (has_history(w->kind))
 		o = bpf_map_lookup_elem(&objects, &w->object);
-	if (o) {
-		k->has_object = 1;
-		k->object = w->object;
-		k->now = *o;
-		if (file_lock_kind(w->kind) || kernel_lock(w->kind))
-			return;
-		k->row.key.kind = o->kind;
-	}
-}
-
-/* An owner that is known by its own thread id only is a thread of the process, or nobody. */
-inline_ void find_thread(struct work *k, struct wait *w, struct task_struct *t)
-{
-	u64 thread;
-
-	if (!k->has_object || !k->now.owned || k->now.task || file_lock_kind(w->kind) ||
-	    !k->now.owner.tgid || lesser(k->now.until, k->until) >= k->until)
+	if (!o)
 		return;
-	thread = thread_with((u64)t, k->now.owner.tid);
-	if (thread) {
-		name_party(&k->now.owner, (void *)thread);
-	} else {
-		k->now.owned = 0;
-	}
+	k->object = w->object;
+	k->now = *o;
+	k->has_object = 1;
+	if (file_lock_kind(w->kind) || kernel_lock(w->kind))
+		return;
+	find_thread(k, t);
+	k->row.key.kind = k->now.proved ? k->now.kind : certain_kind(k->now.kind);
+	k->has_object = k->row.key.kind != BLOCKED_FUTEX;
 }
 
 /* The wait is over; `until`: when the task was woken. */
@@ -734,13 +751,11 @@ inline_ void returned(struct task_struct *t, struct wait *w, u64 from, u64 until
 	k = cpu_slot(&works);
 	if (!k)
 		return;
-	describe(k, w, t, until);
-	k->from = from;
+	describe(k, w, t, from, until);
 	if (w->has_waker && (w->waker.state == STACK_TASK || all_waits)) {
 		k->waker = w->waker;
 		k->has_waker = 1;
 	}
-	find_thread(k, w, t);
 	party_off_cpu(&k->row.key.waiter, t, &w->at, &kernel);
 	if (kernel && k->row.key.waiter.kernel)
 		stack_store(kernel, k->row.key.waiter.kernel);
@@ -822,13 +837,11 @@ static __noinline int add_open_wait(struct task_struct *t, struct wait *w, u64 f
 	struct work *k = &iterator_work;
 
 	if (w) {
-		describe(k, w, t, w->woken ? w->woken : now);
-		k->from = from;
+		describe(k, w, t, from, w->woken ? w->woken : now);
 		if (w->woken && w->has_waker) {
 			k->waker = w->waker;
 			k->has_waker = 1;
 		}
-		find_thread(k, w, t);
 	} else {
 		__builtin_memset(k, 0, sizeof(*k));
 		k->from = from;

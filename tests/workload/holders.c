@@ -9,8 +9,8 @@ WL_BOUNDED("parties", count, 2, 2, 64, "threads or processes");
 WL_BOUNDED("rounds", rounds, 10, 1, 1000, "times that each takes the lock");
 WL_NUMBER("ms", hold_ms, 5, "milliseconds that each holds it");
 WL_TEXT("lock", kind, "mutex",
-	"mutex, pi, robust, join, flock, fcntl, ofd, pipe (a mutex of the kernel) or file (a "
-	"semaphore of the kernel)");
+	"mutex, pi, robust, flock, fcntl, ofd, pipe (a mutex of the kernel), file (a semaphore of "
+	"the kernel) or chain (each holds a mutex and waits for that of the next)");
 WL_FLAG("processes", processes, "processes instead of threads");
 
 struct turn {
@@ -26,9 +26,9 @@ struct party {
 static struct shared {
 	pthread_mutex_t mutex;
 	pthread_barrier_t begin;
-	uint64_t held;
+	pthread_mutex_t links[64];
 	struct party parties[64];
-} *all;
+} * all;
 static int faults, written;
 static unsigned char *pages;
 static char path[WL_PATH];
@@ -90,6 +90,30 @@ static void write_missing(struct party *p)
 	fail_if(write(written, page, 1) != 1, "write");
 }
 
+WL_FRAME void holders_link(pthread_mutex_t *next)
+{
+	WL_KEEP_FRAME();
+	pthread_mutex_lock(next);
+	__asm__ volatile("");
+}
+
+/* The last one only sleeps. */
+static void be_a_link(uint64_t number)
+{
+	pthread_mutex_t *own = &all->links[number], *next = own + 1;
+
+	pthread_mutex_lock(own);
+	pthread_barrier_wait(&all->begin);
+	pthread_barrier_wait(&all->begin);
+	if (number + 1 < count) {
+		holders_link(next);
+		pthread_mutex_unlock(next);
+	} else {
+		holders_hold();
+	}
+	pthread_mutex_unlock(own);
+}
+
 static void *take_turns(void *arg)
 {
 	struct party *p = arg;
@@ -98,6 +122,10 @@ static void *take_turns(void *arg)
 	p->pid = getpid();
 	if (path[0])
 		p->fd = must(open(path, O_RDWR | O_CLOEXEC), path);
+	if (is("chain")) {
+		be_a_link(p - all->parties);
+		return NULL;
+	}
 	pthread_barrier_wait(&all->begin);
 	pthread_barrier_wait(&all->begin);
 	for (struct turn *t = p->turns; t < p->turns + rounds; t++) {
@@ -172,6 +200,8 @@ static void make_lock(void)
 	if (is("robust"))
 		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&all->mutex, &attr);
+	for (uint64_t i = 0; i < count; i++)
+		pthread_mutex_init(&all->links[i], NULL);
 	pthread_barrierattr_init(&shared);
 	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&all->begin, &shared, count + 1);
@@ -230,7 +260,7 @@ static int workload(void)
 			pthread_join(threads[i], NULL);
 	}
 	wl_open("pairs", '[');
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < count && !is("chain"); i++) {
 		for (uint64_t j = 0; j < count; j++) {
 			uint64_t ns = i == j ? 0 : waited(&all->parties[i], &all->parties[j]);
 
@@ -241,5 +271,6 @@ static int workload(void)
 		}
 	}
 	wl_close(']');
+	wl_pids("tids", &all->parties->tid, count, sizeof(*all->parties));
 	return wl_result("waited_ns %lu", total);
 }

@@ -128,7 +128,7 @@ class BlockedReporter : public Reporter {
             key("comm", "string", "command name of the waiting thread"),
             key("pid", "integer", "its process"),
             key("tid", "integer", "its thread id"),
-            key("waiting", "boolean", "the wait had not ended when tracing did"),
+            key("still_waiting", "boolean", "the wait had not ended when tracing did"),
             key("object", "string", "what it waited for; empty: the reason says all"),
             key("object_address", "integer", "address of the lock or futex, inode of a file lock"),
             key("reason", "string", "reason of the wait, as in walltime"),
@@ -216,13 +216,17 @@ class BlockedReporter : public Reporter {
 
   StackParty party(Session& s, const stack_party& who) {
     StackParty p{who, {}, {}};
-    if (!s.config.given("user-stacks-only") && who.kernel)
-      p.kernel = names_.kernel(s, who.kernel).frames;
+    if (!s.config.given("user-stacks-only") && who.kernel) {
+      auto& kernel = names_.kernel(s, who.kernel);
+      p.kernel = kernel.frames;
+      missed_ |= kernel.missed;
+    }
     if (who.user) {
       auto& user = names_.user(s, who.user, static_cast<pid_t>(who.tgid));
       p.user = user.frames;
       p.cut = user.cut;
       p.guessed = user.guessed;
+      missed_ |= user.missed;
     }
     name(p);
     return p;
@@ -248,8 +252,10 @@ class BlockedReporter : public Reporter {
     return party(s, who);
   }
 
-  void stacks_of(Session& s, const StackParty& p, std::uint64_t count) {
-    s.ledger.user_stack(p.cut, p.guessed, count);
+  /// Counts the defects of this row's stacks; those of owners after they were asked for.
+  void count_defects(Session& s, const StackParty& waiter, std::uint64_t count) {
+    s.ledger.user_stack(waiter.cut, waiter.guessed, count);
+    if (std::exchange(missed_, false)) s.ledger.count[LEDGER_STACK_FAILED] += count;
   }
 
   std::string object(const Session& s, const blockedby_key& key) const {
@@ -273,7 +279,6 @@ class BlockedReporter : public Reporter {
   void write(Session& s, const Shown& row) {
     auto& key = *row.key;
     auto waiter = party(s, key.waiter);
-    stacks_of(s, waiter, row.sum.count);
     s.out.line(fmt::format("{} {} {}for {}: {}, {} {}, longest {}", printable(waiter.name()),
                            id_of(key.waiter), key.waiter.waiting ? "still waits " : "waited ",
                            what(s, key), blocked::short_time(row.sum.total_ns), row.sum.count,
@@ -293,6 +298,7 @@ class BlockedReporter : public Reporter {
       indent += "  ";
     }
     s.out.line("");
+    count_defects(s, waiter, row.sum.count);
   }
 
   static std::string_view by_word(std::uint32_t by) {
@@ -322,11 +328,10 @@ class BlockedReporter : public Reporter {
   void json(Session& s, const Shown& row) {
     auto& key = *row.key;
     auto waiter = party(s, key.waiter);
-    stacks_of(s, waiter, row.sum.count);
     JsonLine line("wait", s.tool.name);
     line.text("time", iso_time(monotonic_ns()));
     line.text("comm", waiter.name()).number("pid", key.waiter.tgid).number("tid", key.waiter.tid);
-    line.boolean("waiting", key.waiter.waiting != 0);
+    line.boolean("still_waiting", key.waiter.waiting != 0);
     json_wait(s, line, &key);
     json_frames(line, waiter);
     line.key("owners").begin_array();
@@ -344,6 +349,7 @@ class BlockedReporter : public Reporter {
     line.number("count", row.sum.count).number("max_ns", row.sum.longest_ns);
     line.number("total_ns", row.sum.total_ns);
     s.out.line(line.finish());
+    count_defects(s, waiter, row.sum.count);
   }
 
   static std::string folded_party(const StackParty& p) {
@@ -355,7 +361,6 @@ class BlockedReporter : public Reporter {
   void csv(Session& s, const Shown& row) {
     auto& key = *row.key;
     auto waiter = party(s, key.waiter);
-    stacks_of(s, waiter, row.sum.count);
     auto owners = chain(key);
     StackParty owner;
     if (!owners.empty()) owner = owner_party(s, owners.front());
@@ -369,6 +374,7 @@ class BlockedReporter : public Reporter {
                            number(owner.who.tgid), number(owner.who.tid), row.sum.count,
                            row.sum.longest_ns, row.sum.total_ns, csv_field(folded_party(waiter)),
                            owners.empty() ? "" : csv_field(folded_party(owner))));
+    count_defects(s, waiter, row.sum.count);
   }
 
   OwnActivity own_;
@@ -378,6 +384,7 @@ class BlockedReporter : public Reporter {
   std::map<RowId, Sum> before_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> reasons_;
   bool adds_waits_ = false, all_ = false;
+  bool missed_ = false;  ///< a stack of this row could not be stored
 };
 
 void append(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
@@ -407,7 +414,7 @@ class BlockedKind : public ReportKind {
         "one per waiter, object and owner, the largest sum first",
         {type_key("wait"), time_key(), key("comm", "string", "command name of the waiting thread"),
          key("pid", "integer", "its process"), key("tid", "integer", "its thread id"),
-         key("waiting", "boolean", "the wait had not ended when tracing did")}};
+         key("still_waiting", "boolean", "the wait had not ended when tracing did")}};
     append(kind.keys, wait_keys());
     kind.keys.push_back(kernel_stack_key());
     append(kind.keys, user_stack_keys());

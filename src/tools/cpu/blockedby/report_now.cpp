@@ -215,10 +215,11 @@ class NowReporter : public Reporter {
     if (owner.tid) b.owner = thread_of(b.task.who.pid, owner.tid, same);
     // The other process is in the same pid namespace, or nothing is known.
     if (owner.tid && !b.owner && shared && same && !comm_of(owner.tid).empty()) b.owner = owner.tid;
-    if (!b.owner)
-      b.why = owner.tid                     ? "the lock's owner is no thread of the process"
-              : owner.kind == BLOCKED_FUTEX ? "it is no lock that says who holds it"
-                                            : "the lock does not say who holds it";
+    if (b.owner) return;
+    if (b.kind == BLOCKED_FUTEX_TID || b.kind == BLOCKED_JOIN) b.kind = BLOCKED_FUTEX;
+    b.why = owner.tid && b.kind != BLOCKED_FUTEX ? "the lock's owner is no thread of the process"
+            : b.kind == BLOCKED_FUTEX            ? "it is no lock that says who holds it"
+                                                 : "the lock does not say who holds it";
   }
 
   void by_file(Blocked& b) {
