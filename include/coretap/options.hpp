@@ -288,7 +288,8 @@ Option unwind_memory();
 
 /// Display of stacks: -U -K -d -f -s, how they are walked, and how many are kept.
 std::vector<Option> stacks();
-std::vector<Option> kernel_stacks();  ///< those that are useful without user stacks
+std::vector<Option> one_stack_only();  ///< -U -K alone
+std::vector<Option> kernel_stacks();   ///< those that are useful without user stacks
 /// For Tool::exclusive of tools that have them.
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 

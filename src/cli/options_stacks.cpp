@@ -93,11 +93,15 @@ std::vector<Option> kernel_stacks() {
   return {folded(), svg(), pprof(), offset(), stack_depth(), stack_storage()};
 }
 
+std::vector<Option> one_stack_only() {
+  return {same_everywhere(flag('U', "user-stacks-only", "no kernel stacks")),
+          same_everywhere(flag('K', "kernel-stacks-only", "no user stacks"))};
+}
+
 std::vector<Option> stacks() {
   return joined(
-      {{same_everywhere(flag('U', "user-stacks-only", "no kernel stacks")),
-        same_everywhere(flag('K', "kernel-stacks-only", "no user stacks")),
-        same_everywhere(flag('d', "delimited", "a delimiter between kernel and user stack"))},
+      {one_stack_only(),
+       {same_everywhere(flag('d', "delimited", "a delimiter between kernel and user stack"))},
        kernel_stacks(),
        {unwind(), unwind_memory()}});
 }
