@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * blockedby: waits, and who held the object that the task waited for.
+ * blockedby: waits, and the owner of the object that the task waited for.
  *
  * An object has an owner now and a history of segments, each with the owner that ended it by
  * waking a waiter. A wait that has ended is divided among the owners in that time.
@@ -397,7 +397,7 @@ static __noinline int waits_for_file(struct wait *w, u64 fd, u64 how, u64 lock, 
 	return 0;
 }
 
-/* What the running task waits for, by its system call. */
+/* Finds the object that the running task waits for, by its system call. */
 static __noinline int waits_in_call(struct wait *w, u64 now)
 {
 	struct pt_regs *regs = current_call_regs();
@@ -615,7 +615,7 @@ __noinline int charge_last(u32 where)
 		return 0;
 	k->row.key.next = 0;
 	k->row.key.owner = no_party;
-	k->row.key.by = BLOCKED_BY_NOBODY;
+	k->row.key.by = BLOCKED_BY_UNKNOWN;
 	if (k->has_object && k->now.owned) {
 		k->row.key.owner = k->now.owner;
 		k->row.key.by = BLOCKED_BY_OWNER;
@@ -669,14 +669,14 @@ static __noinline int charge(u32 where)
 	}
 	if (k->before > k->from) {
 		k->row.key.owner = no_party;
-		k->row.key.by = BLOCKED_BY_NOBODY;
+		k->row.key.by = BLOCKED_BY_UNKNOWN;
 		k->row.key.next = 0;
 		add_part(k, k->before - k->from);
 	}
 	return 0;
 }
 
-/* What is certain of a futex whose words say more. */
+/* The kind without the owner that its words name. */
 inline_ u32 certain_kind(u32 kind)
 {
 	if (kind == BLOCKED_FUTEX_MUTEX)
@@ -685,7 +685,7 @@ inline_ u32 certain_kind(u32 kind)
 }
 
 /*
- * An owner that is known by its own thread id only is a thread of the process, or nobody.
+ * An owner that is known by its own thread id only is a thread of the process, or unknown.
  * It is looked for only if it did not prove to be the owner by waking a waiter.
  */
 static __noinline int find_thread(struct work *k, struct task_struct *t)

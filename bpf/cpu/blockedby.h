@@ -2,36 +2,14 @@
 #ifndef CORETAP_BLOCKEDBY_H
 #define CORETAP_BLOCKEDBY_H
 
+#include "cpu/blocked_kinds.h"
 #include "cpu/wait_facts.h"
 #include "lib/core/shared.h"
 
-/* Objects that tasks wait for. */
-enum blocked_kind {
-	BLOCKED_OTHER, /* known by the reason of the wait only */
-	BLOCKED_MUTEX,
-	BLOCKED_RWSEM_READ,
-	BLOCKED_RWSEM_WRITE,
-	BLOCKED_MMAP_READ,
-	BLOCKED_MMAP_WRITE,
-	BLOCKED_PERCPU_READ,
-	BLOCKED_PERCPU_WRITE,
-	BLOCKED_RTMUTEX,
-	BLOCKED_FUTEX,       /* a condition, or a lock that does not say who holds it */
-	BLOCKED_FUTEX_LOCK,  /* a lock, without its owner */
-	BLOCKED_FUTEX_MUTEX, /* a mutex of glibc, with the owner behind the word */
-	BLOCKED_FUTEX_TID,   /* the word has the owner: robust mutexes, musl */
-	BLOCKED_FUTEX_PI,    /* the same; the kernel hands it over */
-	BLOCKED_JOIN,        /* the end of a thread */
-	BLOCKED_FLOCK,
-	BLOCKED_FCNTL,
-	BLOCKED_OFD,
-	BLOCKED_KINDS
-};
-
 enum blocked_by {
-	BLOCKED_BY_NOBODY, /* nobody is known */
-	BLOCKED_BY_OWNER,  /* it held the object */
-	BLOCKED_BY_WAKER,  /* it ended the wait */
+	BLOCKED_BY_UNKNOWN,
+	BLOCKED_BY_OWNER, /* it held the object */
+	BLOCKED_BY_WAKER, /* it ended the wait */
 };
 
 struct blockedby_key {

@@ -3,7 +3,8 @@
 #ifndef CORETAP_FUTEX_OWNER_H
 #define CORETAP_FUTEX_OWNER_H
 
-#include "cpu/blockedby.h"
+#include "cpu/blocked_kinds.h"
+#include "lib/core/shared.h"
 
 /* Of the second argument of futex(2). */
 #define FUTEX_COMMAND 127 /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a thread still has of a wait that has ended: its system call, and flags of the kernel. */
+/* Facts of a wait that a thread still has when it has ended: system call, flags of the kernel. */
 #ifndef CORETAP_WAIT_FACTS_BPF_H
 #define CORETAP_WAIT_FACTS_BPF_H
 

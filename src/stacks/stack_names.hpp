@@ -18,7 +18,7 @@ namespace coretap {
 Frames kernel_frames(Session& s, Stacks& stacks, const stack& found,
                      std::vector<FramePlace>* places = nullptr);
 
-/// Before load: tells the program which code handles interrupts (bpf/lib/stack/waker.bpf.h).
+/// Before load: sets the code ranges of interrupt handling (bpf/lib/stack/waker.bpf.h).
 void tell_interrupts(Session& s);
 
 class StackNames {

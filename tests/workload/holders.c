@@ -1,11 +1,11 @@
-/* Threads or processes that hold one lock in turn, in holders_hold, and record who held it while
- * each of them waited, in holders_wait. */
+/* Threads or processes that hold one lock in turn, in holders_hold, and record the owner while each
+ * of them waited, in holders_wait. */
 #include "workload.h"
 
 #include <linux/userfaultfd.h>
 #include <sys/file.h>
 
-WL_BOUNDED("parties", count, 2, 2, 64, "threads or processes");
+WL_BOUNDED("members", count, 2, 2, 64, "threads or processes");
 WL_BOUNDED("rounds", rounds, 10, 1, 1000, "times that each takes the lock");
 WL_NUMBER("ms", hold_ms, 5, "milliseconds that each holds it");
 WL_TEXT("lock", kind, "mutex",
@@ -17,7 +17,7 @@ struct turn {
 	uint64_t wait_from, from, until;
 };
 
-struct party {
+struct member {
 	pid_t tid, pid;
 	int fd;
 	struct turn turns[1000];
@@ -27,7 +27,7 @@ static struct shared {
 	pthread_mutex_t mutex;
 	pthread_barrier_t begin;
 	pthread_mutex_t links[64];
-	struct party parties[64];
+	struct member members[64];
 } * all;
 static int faults, written;
 static unsigned char *pages;
@@ -43,14 +43,14 @@ static bool by_fault(void)
 	return is("pipe") || is("file");
 }
 
-static void lock_range(struct party *p, short type)
+static void lock_range(struct member *p, short type)
 {
 	struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = 10, .l_len = 20};
 
 	fail_if(fcntl(p->fd, is("ofd") ? F_OFD_SETLKW : F_SETLKW, &range), "fcntl");
 }
 
-WL_FRAME void holders_wait(struct party *p)
+WL_FRAME void holders_wait(struct member *p)
 {
 	WL_KEEP_FRAME();
 	if (is("flock")) {
@@ -71,7 +71,7 @@ WL_FRAME void holders_hold(void)
 	__asm__ volatile("");
 }
 
-static void release(struct party *p)
+static void release(struct member *p)
 {
 	if (is("flock"))
 		fail_if(flock(p->fd, LOCK_UN), "flock");
@@ -81,10 +81,10 @@ static void release(struct party *p)
 		pthread_mutex_unlock(&all->mutex);
 }
 
-/* A write takes the lock, then reads the missing page of the party. */
-static void write_missing(struct party *p)
+/* A write takes the lock, then reads the missing page of the member. */
+static void write_missing(struct member *p)
 {
-	unsigned char *page = pages + 4096 * (p - all->parties);
+	unsigned char *page = pages + 4096 * (p - all->members);
 
 	fail_if(madvise(page, 4096, MADV_DONTNEED), "madvise");
 	fail_if(write(written, page, 1) != 1, "write");
@@ -116,14 +116,14 @@ static void be_a_link(uint64_t number)
 
 static void *take_turns(void *arg)
 {
-	struct party *p = arg;
+	struct member *p = arg;
 
 	p->tid = wl_tid();
 	p->pid = getpid();
 	if (path[0])
 		p->fd = must(open(path, O_RDWR | O_CLOEXEC), path);
 	if (is("chain")) {
-		be_a_link(p - all->parties);
+		be_a_link(p - all->members);
 		return NULL;
 	}
 	pthread_barrier_wait(&all->begin);
@@ -144,7 +144,7 @@ static void *take_turns(void *arg)
 	return NULL;
 }
 
-/* Provides the page of the party that has the lock. */
+/* Provides the page of the member that has the lock. */
 static void *give_pages(void *unused)
 {
 	uint64_t done[64] = {0};
@@ -158,7 +158,7 @@ static void *give_pages(void *unused)
 		}
 		uint64_t at = message.arg.pagefault.address & ~UINT64_C(4095);
 		uint64_t number = (at - (uintptr_t)pages) / 4096;
-		struct turn *t = &all->parties[number].turns[done[number]++];
+		struct turn *t = &all->members[number].turns[done[number]++];
 		struct uffdio_zeropage page = {.range = {at, 4096}};
 
 		t->from = wl_now();
@@ -215,7 +215,7 @@ static void make_lock(void)
 }
 
 /* The time that this one waited while that one held the lock. */
-static uint64_t waited(const struct party *waiter, const struct party *owner)
+static uint64_t waited(const struct member *waiter, const struct member *owner)
 {
 	uint64_t ns = 0;
 
@@ -241,12 +241,12 @@ static int workload(void)
 	make_lock();
 	for (uint64_t i = 0; i < count; i++) {
 		if (!processes) {
-			threads[i] = wl_thread(take_turns, &all->parties[i]);
+			threads[i] = wl_thread(take_turns, &all->members[i]);
 			continue;
 		}
 		children[i] = wl_fork();
 		if (!children[i]) {
-			take_turns(&all->parties[i]);
+			take_turns(&all->members[i]);
 			_exit(0);
 		}
 	}
@@ -262,15 +262,15 @@ static int workload(void)
 	wl_open("pairs", '[');
 	for (uint64_t i = 0; i < count && !is("chain"); i++) {
 		for (uint64_t j = 0; j < count; j++) {
-			uint64_t ns = i == j ? 0 : waited(&all->parties[i], &all->parties[j]);
+			uint64_t ns = i == j ? 0 : waited(&all->members[i], &all->members[j]);
 
 			total += ns;
 			if (ns)
-				wl_object(NULL, "waiter %d owner %d ns %lu", all->parties[i].tid,
-					  all->parties[j].tid, ns);
+				wl_object(NULL, "waiter %d owner %d ns %lu", all->members[i].tid,
+					  all->members[j].tid, ns);
 		}
 	}
 	wl_close(']');
-	wl_pids("tids", &all->parties->tid, count, sizeof(*all->parties));
+	wl_pids("tids", &all->members->tid, count, sizeof(*all->members));
 	return wl_result("waited_ns %lu", total);
 }

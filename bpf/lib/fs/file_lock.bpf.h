@@ -66,8 +66,8 @@ inline_ s32 holder_of_file(struct inode *inode, bool posix, const struct held_fi
 
 	if (!c)
 		return 0;
-	head = (u64)c + (posix ? bpf_core_field_offset(c->flc_posix) :
-				 bpf_core_field_offset(c->flc_flock));
+	head = (u64)c +
+	       (posix ? bpf_core_field_offset(c->flc_posix) : bpf_core_field_offset(c->flc_flock));
 	if (bpf_probe_read_kernel(&node, sizeof(node), (void *)head))
 		return 0;
 	for (u32 i = 0; i < FILE_LOCKS; i++) {

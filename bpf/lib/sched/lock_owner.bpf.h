@@ -12,7 +12,7 @@
 #define OWNER_FLAGS 7UL
 #define RWSEM_READER_OWNED 1UL
 
-/* The address of the task that holds it; 0: nobody, or not known (mutexes of PREEMPT_RT). */
+/* The address of the task that holds it; 0: none, or not known (mutexes of PREEMPT_RT). */
 inline_ u64 mutex_owner(u64 lock)
 {
 	struct mutex *m = (void *)lock;

@@ -1,4 +1,4 @@
-// blockedby: who holds what tasks wait for.
+// blockedby: waits, and the owners of the objects that tasks wait for.
 #include "blockedby.skel.h"
 #include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
@@ -23,7 +23,7 @@ Hook open_waits() {
 TOOL(blockedby) {
   return {
       .name = "blockedby",
-      .summary = "who holds what tasks wait for: locks of the kernel, of programs, of files",
+      .summary = "waits for locks, files and other tasks, by the task that holds them up",
       .description =
           "Waits, summed by the waiting thread and its stacks, the object that it waited for, and "
           "the owner of the object with its stack. If the owner waited, too, most of that time, "
@@ -62,13 +62,12 @@ TOOL(blockedby) {
       .options =
           joined({shared::task_filters(false),
                   shared::off_cpu<Opt>(),
+                  shared::one_stack_only(),
                   {flag(0, "now", "the tasks that are blocked now, as a tree, instead of tracing"),
                    flag('a', "all", "also waits that no task ends, and waits for work",
                         setting(&Opt::all_waits)),
-                   flag('U', "user-stacks-only", "no kernel stacks"),
-                   flag('K', "kernel-stacks-only", "no user stacks"), shared::top(),
-                   shared::max_keys(), shared::stack_depth(), shared::stack_storage(),
-                   shared::unwind(), shared::unwind_memory()}}),
+                   shared::top(), shared::max_keys(), shared::stack_depth(),
+                   shared::stack_storage(), shared::unwind(), shared::unwind_memory()}}),
       .hooks = {{"context switches", {{{"on_switch"}}}, "!now"},
                 {"wake-ups", {{{"on_waking"}}}, "!now"},
                 {"locks of the kernel",

@@ -1,4 +1,4 @@
-// blockedby against programs that know who held a lock while they waited for it.
+// blockedby against programs that know the owner of a lock while they waited for it.
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -46,27 +46,27 @@ std::string object_of(const std::string& lock) {
   return kNames.at(lock);
 }
 
-Observed watch_holders(const std::string& lock, int parties, const std::string& more = "") {
+Observed watch_holders(const std::string& lock, int members, const std::string& more = "") {
   return observe(
       "blockedby --json --comm holders",
-      "holders --rounds 6 --ms 10 --lock " + lock + " --parties " + std::to_string(parties) + more);
+      "holders --rounds 6 --ms 10 --lock " + lock + " --members " + std::to_string(members) + more);
 }
 
 TOOL_SUITE(BlockedbyThreads, ("mutex pi robust flock ofd pipe file"));
 TOOL_TEST_P(BlockedbyThreads, OwnersAreRight, lock) {
   require_tool("blockedby");
-  for (int parties : {2, 4, 8}) {
-    SCOPED_TRACE(parties);
-    expect_owners(watch_holders(lock, parties), object_of(lock));
+  for (int members : {2, 4, 8}) {
+    SCOPED_TRACE(members);
+    expect_owners(watch_holders(lock, members), object_of(lock));
   }
 }
 
 TOOL_SUITE(BlockedbyProcesses, ("mutex flock fcntl"));
 TOOL_TEST_P(BlockedbyProcesses, OwnersAreRight, lock) {
   require_tool("blockedby");
-  for (int parties : {2, 4, 8}) {
-    SCOPED_TRACE(parties);
-    expect_owners(watch_holders(lock, parties, " --processes"), object_of(lock));
+  for (int members : {2, 4, 8}) {
+    SCOPED_TRACE(members);
+    expect_owners(watch_holders(lock, members, " --processes"), object_of(lock));
   }
 }
 
@@ -76,7 +76,12 @@ TOOL_TEST(Blockedby, StacksOfBoth) {
   auto lines = lines_with(seen.report().body, {{"object", "futex-mutex"}});
   ASSERT_FALSE(lines.empty());
   std::uint64_t all = 0, asleep = 0;
+  std::size_t whole = 0;
   for (auto& line : lines) {
+    auto complete = [](const Json& of) { return of["user_stack_truncated"].is_null(); };
+    // The first stacks of a process end where its files are not read yet.
+    if (!complete(line) || !complete(line["owners"].items().at(0))) continue;
+    whole++;
     EXPECT_TRUE(has_frame(line, "user_stack", "holders_wait"));
     EXPECT_EQ(line["reason"].str(), "futex");
     EXPECT_EQ(line["object_address"].u64(), seen.ready["address"].u64());
@@ -86,13 +91,14 @@ TOOL_TEST(Blockedby, StacksOfBoth) {
     asleep += line["total_ns"].u64();
     EXPECT_TRUE(has_frame(owner, "user_stack", "holders_hold"));
   }
+  EXPECT_GT(whole, 0u);
   EXPECT_GE(asleep, all * 9 / 10) << "the owners sleep while they hold it";
 }
 
 TOOL_TEST(Blockedby, ChainsToTheEnd) {
   require_tool("blockedby");
   auto seen =
-      observe("blockedby --json -K --comm holders", "holders --lock chain --parties 5 --ms 200");
+      observe("blockedby --json -K --comm holders", "holders --lock chain --members 5 --ms 200");
   auto tids = seen.truth["tids"].items();
   auto lines =
       lines_with(seen.report().body, {{"object", "futex-mutex"}, {"tid", tids.at(0).u64()}});
@@ -159,7 +165,7 @@ TOOL_TEST_P(BlockedbyNow, HolderIsTheRoot, lock) {
   const bool processes = lock == "fcntl" || lock == "flock";
   Workload workload(
       "holders",
-      "--parties 3 --rounds 1 --ms 3000 --lock " + lock + (processes ? " --processes" : ""),
+      "--members 3 --rounds 1 --ms 3000 --lock " + lock + (processes ? " --processes" : ""),
       kLinger);
   workload.release();
   std::vector<Json> lines;

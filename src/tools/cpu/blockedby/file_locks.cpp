@@ -31,7 +31,7 @@ std::uint32_t kind_of(const std::string& word) {
 
 }  // namespace
 
-// "3: POSIX  ADVISORY  WRITE 714 00:1b:527 10 29", and for those who wait for this one
+// "3: POSIX  ADVISORY  WRITE 714 00:1b:527 10 29", and for a process that waits for it
 // "3: -> POSIX  ADVISORY  WRITE 715 00:1b:527 10 29", where each level adds spaces.
 std::map<std::uint32_t, FileLock> awaited_locks(std::string_view proc_locks) {
   std::map<std::uint32_t, FileLock> all;

@@ -187,7 +187,7 @@ class BlockedReporter : public Reporter {
     return known->second;
   }
 
-  /// It had nothing to do: nobody held it up.
+  /// It had nothing to do: no task held it up.
   bool idle(Session& s, const blockedby_key& key) {
     if (all_ || key.by == BLOCKED_BY_OWNER) return false;
     auto of = wait_reasons()[reason(s, key)].of;
@@ -198,7 +198,7 @@ class BlockedReporter : public Reporter {
   std::vector<Owner> chain(const blockedby_key& key) const {
     std::vector<Owner> all;
     std::vector<std::uint32_t> seen = {key.waiter.tid};
-    for (auto* at = &key; at && at->by != BLOCKED_BY_NOBODY && all.size() < kMostOwners;) {
+    for (auto* at = &key; at && at->by != BLOCKED_BY_UNKNOWN && all.size() < kMostOwners;) {
       Owner owner{at, nullptr};
       auto tid = at->owner.tid;
       if (auto next = rows_.find(at->next); at->next && next != rows_.end())
@@ -391,7 +391,7 @@ void append(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
   to.insert(to.end(), keys.begin(), keys.end());
 }
 
-/// What a task waits for.
+/// The object and the reason of a wait.
 std::vector<OutputKey> wait_keys() {
   return {key("object", "string or null", "kind of object; null: the reason says all"),
           key("object_address", "integer or null",

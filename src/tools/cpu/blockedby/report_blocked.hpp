@@ -1,4 +1,4 @@
-// The report of blockedby: waits by who held what the task waited for.
+// The report of blockedby: waits, by the owner of the object that the task waited for.
 #pragma once
 #include <memory>
 

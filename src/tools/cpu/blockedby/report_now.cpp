@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::string_view kIterator = "on_blocked";
 
-/// A task that is blocked, and what is known of the holder.
+/// A blocked task and its holder.
 struct Blocked {
   blocked_task task;
   std::uint32_t call = 0;
@@ -49,7 +49,7 @@ struct Blocked {
   bool waits_for_lock() const {
     return kind != BLOCKED_OTHER && kind != BLOCKED_FUTEX && kind != BLOCKED_JOIN;
   }
-  /// Does it count, though nobody is known to hold it up?
+  /// Does it count, even if its holder is not known?
   bool stuck() const {
     return waits_for_lock() || task.state == 'D' ||
            (wait_reasons()[reason].of == WaitClass::lock && reason != wait_reason("futex"));
@@ -119,7 +119,7 @@ class NowReporter : public Reporter {
     if (text && s.config.schedule.interval > 0) s.out.line(wall_time());
     written_.clear();
     for (auto root : roots_) branch(s, root, 0);
-    // What is left is in cycles.
+    // The others are in cycles.
     for (auto& [tid, b] : blocked_)
       if (in_tree_.contains(tid) && !written_.contains(tid)) branch(s, tid, 0);
     s.ledger.shown += written_.size();
@@ -236,7 +236,7 @@ class NowReporter : public Reporter {
     if (!b.owner) b.why = "it is a lock of an open file";
   }
 
-  /// Those to show: wanted tasks that are held up or stuck, and whoever holds them up.
+  /// The tasks to show: wanted ones that are held up or stuck, and their holders.
   void find_tree(const Session&) {
     below_.clear();
     in_tree_.clear();
@@ -244,7 +244,7 @@ class NowReporter : public Reporter {
     std::set<std::uint32_t> owners;
     for (auto& [tid, b] : blocked_)
       if (b.task.wanted && (all_ || b.stuck())) climb(tid);
-    // Those who wait for the end of a thread that is held up.
+    // Tasks that wait for the end of a thread that is held up.
     for (bool more = true; more;) {
       more = false;
       for (auto& [tid, b] : blocked_)
