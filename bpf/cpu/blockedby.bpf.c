@@ -452,6 +452,8 @@ inline_ void leaves(u64 *ctx, struct task_struct *t, u32 state, u64 now)
 	} else if (!(t->flags & PF_KTHREAD)) {
 		waits_in_call(w, now);
 	}
+	if (!w->wanted)
+		w->at.start = 0; /* an end that was missed is no loss */
 	if (w->tracked)
 		leave_cpu(ctx, &w->at, now);
 	else

@@ -23,7 +23,7 @@ Hook open_waits() {
 TOOL(blockedby) {
   return {
       .name = "blockedby",
-      .summary = "waits for locks, files and other tasks, by the task that holds them up",
+      .summary = "waits for locks, files and peers, by the task that holds them up",
       .description =
           "Waits, summed by the waiting thread and its stacks, the object that it waited for, and "
           "the owner of the object with its stack. If the owner waited, too, most of that time, "

@@ -190,6 +190,8 @@ class BlockedReporter : public Reporter {
   /// It had nothing to do: no task held it up.
   bool idle(Session& s, const blockedby_key& key) {
     if (all_ || key.by == BLOCKED_BY_OWNER) return false;
+    const bool lock = key.kind != BLOCKED_OTHER && key.kind != BLOCKED_FUTEX;
+    if (key.by == BLOCKED_BY_UNKNOWN && !lock && !(key.witness & WALL_UNINTERRUPTIBLE)) return true;
     auto of = wait_reasons()[reason(s, key)].of;
     return of == WaitClass::work || of == WaitClass::stopped;
   }
