@@ -162,6 +162,7 @@ class NowReporter : public Reporter {
          at += sizeof(blocked_task)) {
       Blocked b{};
       memcpy(&b.task, bytes->data() + at, sizeof b.task);
+      if (!b.task.who.tid) continue;  // not in this pid namespace
       b.call = static_cast<std::uint32_t>(b.task.witness & WALL_CALL);
       b.frames = kernel_frames(s, *stacks_, b.task.stack);
       b.reason = blocked::reason_of(b.task.witness, b.frames);
