@@ -715,7 +715,7 @@ inline_ void describe(struct work *k, struct wait *w, struct task_struct *t, u64
 	__builtin_memset(k, 0, sizeof(*k));
 	k->from = from;
 	k->until = until;
-	k->row.key.witness = w->left | flags_of_wait(t) | call_of(t);
+	k->row.key.witness = w->left | facts_of_wait(t);
 	k->row.key.kind = w->kind;
 	k->row.key.object = w->object.address;
 	k->row.key.wanted = w->wanted;
@@ -848,8 +848,7 @@ static __noinline int add_open_wait(struct task_struct *t, struct wait *w, u64 f
 		__builtin_memset(k, 0, sizeof(*k));
 		k->from = from;
 		k->until = now;
-		k->row.key.witness =
-			flags_of_state(t, task_state(t)) | flags_of_wait(t) | call_of(t);
+		k->row.key.witness = flags_of_state(t, task_state(t)) | facts_of_wait(t);
 		k->row.key.wanted = 1;
 	}
 	party_waiting(&k->row.key.waiter, t, w ? &w->at : NULL);
@@ -942,7 +941,7 @@ int on_blocked(struct bpf_iter__task *ctx)
 	stack_of_task(t, &b->stack);
 	identify_task(&b->who, t);
 	b->in_state_ns = in_state_ns(t);
-	b->witness = flags_of_state(t, state) | flags_of_wait(t) | call_of(t);
+	b->witness = flags_of_state(t, state) | facts_of_wait(t);
 	b->state = load_state(t);
 	b->wanted = !filter.on || filter_matches(t);
 	b->own_tid = own_tid(t);

@@ -43,6 +43,14 @@ inline_ u32 flags_of_wait(struct task_struct *t)
 	return flags;
 }
 
+/* The same, and the call. */
+inline_ u32 facts_of_wait(struct task_struct *t)
+{
+	u32 flags = flags_of_wait(t);
+
+	return flags | call_of(t, flags);
+}
+
 /* Flags of a wait by the thread's state. */
 inline_ u32 flags_of_state(struct task_struct *t, u32 state)
 {

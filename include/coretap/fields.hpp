@@ -279,9 +279,9 @@ std::string text_in(const char (&chars)[Size]) {
 
 namespace detail {
 template <class T>
-  requires std::is_same_v<T, std::string> || std::is_same_v<T, Value> || std::is_same_v<T, Frames> ||
-           std::is_same_v<T, TextList>
-Value to_value(T&& v) {
+requires std::is_same_v<T, std::string> || std::is_same_v<T, Value> || std::is_same_v<T, Frames> ||
+    std::is_same_v<T, TextList>
+        Value to_value(T&& v) {
   return std::move(v);
 }
 template <class T>

@@ -324,7 +324,8 @@ void decimal(std::string& line, std::uint64_t value) {
   line.append(text.data(), text.size());
 }
 
-/// `value` divided by 10^zeros, with `digits` decimals; halves are rounded to even, as printf() does.
+/// `value` divided by 10^zeros, with `digits` decimals; halves are rounded to even, as printf()
+/// does.
 void decimal_fraction(std::string& line, std::uint64_t value, int zeros, int digits) {
   std::uint64_t dropped = 1, part = 1;
   for (int i = digits; i < zeros; i++) dropped *= 10;
