@@ -1,38 +1,17 @@
 #include "why/facts.hpp"
 
-#include <rapidjson/document.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "coretap/json.hpp"
+#include "why/members.hpp"
 
 namespace coretap::why {
 
 namespace {
 
 using Object = rapidjson::Value;
-
-std::string text_of(const Object& line, const char* key) {
-  auto found = line.FindMember(key);
-  return found != line.MemberEnd() && found->value.IsString() ? found->value.GetString() : "";
-}
-
-double real_of(const Object& line, const char* key) {
-  auto found = line.FindMember(key);
-  return found != line.MemberEnd() && found->value.IsNumber() ? found->value.GetDouble() : 0;
-}
-
-std::uint64_t number_of(const Object& line, const char* key) {
-  auto found = line.FindMember(key);
-  return found != line.MemberEnd() && found->value.IsUint64() ? found->value.GetUint64() : 0;
-}
-
-bool flag_of(const Object& line, const char* key) {
-  auto found = line.FindMember(key);
-  return found != line.MemberEnd() && found->value.IsBool() && found->value.GetBool();
-}
 
 Account account_of(const Object& line) {
   Account account{.pid = static_cast<std::uint32_t>(number_of(line, "pid")),

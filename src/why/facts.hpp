@@ -27,6 +27,18 @@ struct Account {
   std::uint64_t in(std::string_view state) const;
 };
 
+/// The tasks that `why` is about; everything empty: the machine.
+struct Target {
+  std::vector<std::uint32_t> pids = {};
+  std::vector<std::string> comms = {};
+  std::string cgroup = {};
+
+  bool named() const { return !pids.empty() || !comms.empty() || !cgroup.empty(); }
+  std::string options() const;          ///< "-p 1,2"
+  Result<std::string> subject() const;  ///< in words; fails if there is no such process
+  bool has(const Account& account) const;
+};
+
 struct Part {
   double seconds = 0;
   std::vector<Account> accounts = {};

@@ -74,6 +74,14 @@ std::vector<std::pair<const Rule*, std::uint64_t>> explain(const Facts& facts, S
   return all;
 }
 
+/// The time of stalls that is in no state of busy time: waits for locks of programs.
+std::uint64_t held(const Facts& facts) {
+  double us = 0;
+  for (auto& rule : rules())
+    if (rule.states.empty()) us += std::clamp(facts.counter(rule.stall_us), 0.0, 1e12);
+  return static_cast<std::uint64_t>(us * 1e3);
+}
+
 /// The same for the whole run, with the counters of stalls, which there are only for that.
 std::vector<std::pair<const Rule*, std::uint64_t>> explain_run(const Facts& facts, Sums sums) {
   auto all = explain(facts, std::move(sums));
@@ -198,7 +206,7 @@ Answer rank(const Facts& facts, const Thresholds& thresholds, bool all) {
   answer.certain =
       facts.certain && (unknown == sums.end() || static_cast<double>(unknown->second) <=
                                                      kFew * static_cast<double>(answer.time_ns));
-  answer.busy_ns = busy(sums, facts);
+  answer.busy_ns = busy(sums, facts) + held(facts);
   if (auto cpu = sums.find("cpu"); cpu != sums.end()) answer.cpu_ns = cpu->second;
   constexpr double kIdle = 0.02;  // of one thread
   const bool idle = static_cast<double>(answer.busy_ns) < kIdle * facts.seconds * 1e9;

@@ -190,6 +190,23 @@ std::vector<Culprit> memory_cgroup(const Facts& f) {
   return {};
 }
 
+// ---- locks ----
+
+bool is_held(const Facts& f) { return f.counter("held.futex_us") > 0; }
+
+/// The holder of this kind of locks, and its own wait.
+std::vector<Culprit> holder(const Facts& f, std::string_view kind) {
+  auto name = fmt::format("holder.{}", kind);
+  if (f.text(name).empty()) return {};
+  auto waits = f.text(name + ".waits");
+  return {{"holder",
+           fmt::format("{}{}{}", f.text(name), waits.empty() ? "" : ", which waits for ", waits)}};
+}
+std::vector<Culprit> futex_holder(const Facts& f) { return holder(f, "futex"); }
+std::vector<Culprit> lock_holder(const Facts& f) { return holder(f, "lock"); }
+std::vector<Culprit> mmap_holder(const Facts& f) { return holder(f, "mmap_lock"); }
+std::vector<Culprit> file_holder(const Facts& f) { return holder(f, "file_lock"); }
+
 // ---- network ----
 
 bool loses_segments(const Facts& f) {
@@ -364,15 +381,26 @@ const std::vector<Rule>& table() {
       {.id = "lock.mmap",
        .states = {"wait_mmap_lock"},
        .says = "Its threads wait for the lock of their address space (mmap, page faults)",
-       .command = "klockstat {target} --duration 10"},
+       .culprits = mmap_holder,
+       .command = "blockedby {target} 10 1"},
       {.id = "lock.kernel",
        .states = {"wait_lock", "wait_dentry", "wait_inode"},
        .says = "It waits for a lock of the kernel",
-       .command = "klockstat --duration 10"},
+       .culprits = lock_holder,
+       .command = "blockedby {target} 10 1"},
       {.id = "lock.file",
        .states = {"wait_file_lock"},
        .says = "It waits for a lock of a file that another task holds",
-       .command = "walltime -v {target} 10 1"},
+       .culprits = file_holder,
+       .command = "blockedby {target} 10 1"},
+      {.id = "lock.user",
+       .says = "Its threads wait for a lock of the program",
+       .when = is_held,
+       .condition = "threads hold the mutexes that others wait for: only that time counts, as a "
+                    "wait for a lock looks like a wait for work",
+       .stall_us = "held.futex_us",
+       .culprits = futex_holder,
+       .command = "blockedby {target} 10 1"},
       {.id = "net.retrans",
        .states = {"wait_tcp_read", "wait_tcp_write", "wait_tcp_connect"},
        .says = "Segments of its connections are lost",

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <rapidjson/document.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
@@ -23,13 +22,18 @@
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
 #include "why/counters.hpp"
+#include "why/holders.hpp"
+#include "why/members.hpp"
 
 namespace coretap::why {
 
 namespace {
 
 constexpr int kParts = 3;
-constexpr char kAccounts[] = "walltime";  // the tool
+// The tools that run as processes: one accounts for all time; then, if locks cost some, the other
+// shows their holders.
+constexpr char kAccounts[] = "walltime", kHolders[] = "blockedby";
+constexpr double kAccountsPart = 0.6;  // of the run
 
 std::string first_line_of(const std::string& path) {
   auto text = read_file(path, 4096).value_or("");
@@ -80,6 +84,8 @@ class Child {
   }
 
   pid_t pid() const { return pid_; }
+  /// A signal has ended it early.
+  bool told() const { return told_; }
 
   /// Calls `take` with each line. A signal ends the tool, which then prints what it has.
   template <class Take>
@@ -92,6 +98,7 @@ class Child {
         signalfd_siginfo info{};
         (void)!::read(signals, &info, sizeof info);
         ::kill(pid_, SIGINT);
+        told_ = true;
       }
       if (!wait[0].revents) continue;
       char bytes[1 << 16];
@@ -127,6 +134,7 @@ class Child {
   }
 
   pid_t pid_ = 0;
+  bool told_ = false;
   Fd output_, errors_;
 };
 
@@ -177,8 +185,8 @@ class Accounts {
   void take(std::string_view text) {
     rapidjson::Document line;
     line.Parse(text.data(), text.size());
-    if (line.HasParseError() || !line.IsObject() || !line.HasMember("type")) return;
-    const std::string type = line["type"].IsString() ? line["type"].GetString() : "";
+    if (line.HasParseError() || !line.IsObject()) return;
+    const auto type = text_of(line, "type");
     if (type == "account") account(line);
     if (type == "ledger") ledger(line);
   }
@@ -188,20 +196,19 @@ class Accounts {
 
  private:
   void account(const rapidjson::Value& line) {
-    const std::string time = line["time"].IsString() ? line["time"].GetString() : "";
+    const auto time = text_of(line, "time");
     if (parts_.empty() || time != time_) parts_.emplace_back();
     time_ = time;
-    Account a;
-    for (auto& member : line.GetObject()) {
-      const std::string_view key = member.name.GetString();
-      auto& value = member.value;
-      if (key == "pid" && value.IsUint()) a.pid = value.GetUint();
-      if (key == "comm" && value.IsString()) a.comm = value.GetString();
-      if (key == "cgroup" && value.IsString()) a.cgroup = value.GetString();
-      if (key == "threads" && value.IsUint64()) a.threads = value.GetUint64();
-      if (key == "time_ns" && value.IsUint64())
-        a.time_ns = value.GetUint64();
-      else if (key.ends_with("_ns") && key != "longest_ns" && value.IsUint64() && value.GetUint64())
+    Account a{.pid = static_cast<std::uint32_t>(number_of(line, "pid")),
+              .comm = text_of(line, "comm"),
+              .cgroup = text_of(line, "cgroup"),
+              .threads = number_of(line, "threads"),
+              .time_ns = number_of(line, "time_ns")};
+    for (auto& state : line.GetObject()) {
+      const std::string_view key = state.name.GetString();
+      auto& value = state.value;
+      if (key.ends_with("_ns") && key != "time_ns" && key != "longest_ns" && value.IsUint64() &&
+          value.GetUint64())
         a.ns[std::string(key.substr(0, key.size() - 3))] = value.GetUint64();
     }
     look_at(a);
@@ -211,10 +218,7 @@ class Accounts {
   }
 
   void ledger(const rapidjson::Value& line) {
-    auto number = [&](const char* key) {
-      return line.HasMember(key) && line[key].IsUint64() ? line[key].GetUint64() : 0;
-    };
-    certain_ = !number("lost") && !number("untracked");
+    certain_ = !number_of(line, "lost") && !number_of(line, "untracked");
   }
 
   const Target& target_;
@@ -276,6 +280,35 @@ bool Target::has(const Account& a) const {
   return a.cgroup == path || a.cgroup.starts_with(path + '/') || path == "/";
 }
 
+namespace {
+
+/// Time that the target may have lost by locks: a finding, if it is.
+bool suspects_locks(const Facts& facts) {
+  constexpr double kLeast = 0.05;  // of a thread
+  std::uint64_t ns = 0;
+  for (auto& part : facts.parts)
+    for (auto& a : part.accounts)
+      for (auto state : {"wait_futex", "wait_lock", "wait_mmap_lock", "wait_file_lock"})
+        if (a.target && !a.kernel) ns += a.in(state);
+  return static_cast<double>(ns) >= kLeast * facts.seconds * 1e9;
+}
+
+/// Without it the findings have no holders: what fails here is not an error.
+void add_holders(const Target& target, double seconds, int signals, Facts& facts) {
+  std::vector<std::string> words = {"coretap", kHolders, "--json"};
+  std::istringstream options(target.options());
+  for (std::string word; options >> word;) words.push_back(word);
+  words.push_back(fmt::format("{:.3f}", seconds));
+  words.emplace_back("1");
+  Child child;
+  Holders holders(target);
+  if (!child.start(std::move(words))) return;
+  if (child.read_lines(signals, [&](auto line) { holders.take(line); }))
+    holders.add_to(facts, seconds);
+}
+
+}  // namespace
+
 Result<Facts> watch(const Target& target, double seconds) {
   auto subject = target.subject();
   if (!subject) return subject.error();
@@ -286,7 +319,8 @@ Result<Facts> watch(const Target& target, double seconds) {
   auto before = read_counters(files);
   Child child;
   if (auto started = child.start({"coretap", kAccounts, "--json", "--include-self",
-                                  fmt::format("{:.3f}", seconds / kParts), std::to_string(kParts)});
+                                  fmt::format("{:.3f}", kAccountsPart * seconds / kParts),
+                                  std::to_string(kParts)});
       !started)
     return started.error();
   Accounts accounts(target, child.pid());
@@ -304,9 +338,11 @@ Result<Facts> watch(const Target& target, double seconds) {
     facts.seconds += part.seconds;
   }
   facts.cpus = static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
+  if (!child.told() && suspects_locks(facts))
+    add_holders(target, (1 - kAccountsPart) * seconds, signals.fd(), facts);
   const auto of = loser(facts);
   if (!target.named()) files = CgroupFiles::of_process(of);
-  facts.texts = read_settings(files);
+  facts.texts.merge(read_settings(files));
   facts.texts["online"] = first_line_of("/sys/devices/system/cpu/online");
   if (auto allowed = allowed_cpus(of); !allowed.empty()) facts.texts["allowed"] = allowed;
   if (facts.parts.empty() || facts.seconds <= 0)

@@ -126,7 +126,7 @@ std::string rules_in_words(const Thresholds& t) {
     std::vector<std::string> states;
     for (auto state : rule.states) states.push_back(state_words(state));
     text += fmt::format("\n{}: {}\n", rule.id, rule.says);
-    text += wrap(fmt::format("time in {}", fmt::join(states, ", ")), 2);
+    if (!states.empty()) text += wrap(fmt::format("time in {}", fmt::join(states, ", ")), 2);
     if (!rule.condition.empty()) text += wrap(fmt::format("if {}", rule.condition), 2);
     if (rule.needs_target) text += "  only of a named target\n";
     text += fmt::format("  See: coretap {}\n", rule.command);

@@ -62,6 +62,27 @@ TOOL_TEST(Why, LockOfAFile) {
   ::close(fd);
 }
 
+TOOL_TEST(Why, LockOfAProgram) {
+  require_tool("walltime");
+  require_tool("blockedby");
+  if (run({"/usr/bin/env", "python3", "-c", "import ctypes"}).status) throw Skip("no python3 here");
+  Process contends({.argv = {"/usr/bin/env", "python3", "-c", R"(
+import ctypes, threading
+c = ctypes.CDLL('libc.so.6')
+m = ctypes.create_string_buffer(64)
+def work():
+  while True:
+    c.pthread_mutex_lock(m); c.usleep(5000); c.pthread_mutex_unlock(m)
+for _ in range(4): threading.Thread(target=work).start()
+)"}});
+  ::usleep(500'000);
+  auto result = run_tool("coretap", of(contends.pid()));
+  auto ids = findings(result);
+  ASSERT_FALSE(ids.empty()) << result.out;
+  EXPECT_EQ(ids[0], "lock.user") << result.out;
+  expect_contains(result.out, {"(pid " + std::to_string(contends.pid()) + ")"});
+}
+
 TOOL_TEST(Why, WritesThatReachTheDisk) {
   require_tool("walltime");
   auto file = "/var/tmp/coretap-why-" + std::to_string(::getpid());
@@ -116,8 +137,10 @@ TOOL_TEST(Why, EndsWhenTold) {
   require_tool("walltime");
   Process why({.argv = {tool_path("coretap"), "why", "60"}});
   ::usleep(1'500'000);
+  auto told = std::chrono::steady_clock::now();
   why.signal(SIGINT);
   EXPECT_EQ(why.wait(), 0) << why.err();
+  EXPECT_LE(std::chrono::steady_clock::now() - told, ends_within());
   expect_contains(why.out(), {"threads were busy on average"});
 }
 

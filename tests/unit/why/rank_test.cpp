@@ -7,11 +7,14 @@
 #include <set>
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "stacks/wait_rules.hpp"
 #include "tools/cpu/walltime/states.hpp"
+#include "why/holders.hpp"
 #include "why/words.hpp"
 
 namespace coretap::why {
@@ -166,6 +169,44 @@ TEST(Why, OwnTimeIsNoFinding) {
   EXPECT_EQ(found(machine(2)), Ids{});
   // Of a target, others may be the cause of the same waits.
   EXPECT_EQ(found(facts_of(accounts)), (Ids{"queue.neighbour"}));
+}
+
+TEST(Why, LocksOfProgramsNeedAHolder) {
+  auto facts = facts_of({account(1, "app", true, {{"wait_futex", kSecond}})});
+  EXPECT_EQ(found(facts), Ids{}) << "it may wait for work";
+  facts.counters["held.futex_us"] = 2'000'000;
+  facts.texts["holder.futex"] = "app (pid 1)";
+  facts.texts["holder.futex.waits"] = "sleep";
+  auto answer = rank(facts, {});
+  EXPECT_EQ(ids(answer), Ids{"lock.user"});
+  EXPECT_EQ(answer.findings[0].culprits[0].name, "app (pid 1), which waits for sleep");
+  EXPECT_LE(answer.findings[0].share, 1);
+}
+
+TEST(Why, HoldersAreReadFromLinesOfTheTool) {
+  const Target target{.pids = {1}};
+  Holders holders(target);
+  auto line = [&](int pid, const char* object, const char* by, const char* reason) {
+    holders.take(
+        fmt::format(R"({{"type":"wait","pid":{},"comm":"a","object":"{}","total_ns":1000000000,)"
+                    R"("owners":[{{"by":"{}","comm":"b","pid":7,"reason":null}},)"
+                    R"({{"by":"owner","comm":"c","pid":8,"reason":{}}}]}})",
+                    pid, object, by, reason));
+  };
+  line(1, "futex-mutex", "owner", R"("sync")");
+  line(1, "rwsem:W", "owner", "null");
+  line(1, "futex", "waker", "null");  // it ended the wait, and held nothing
+  line(2, "flock", "owner", "null");  // of another process
+  for (auto wrong : {"", "[]", R"({"type":"wait"})", R"({"type":"wait","owners":[1]})"})
+    holders.take(wrong);
+  auto facts = facts_of({});
+  holders.add_to(facts, 1.5);
+  EXPECT_EQ(facts.counter("held.futex_us"), 2'000'000);
+  EXPECT_EQ(facts.text("holder.futex"), "b (pid 7)");
+  EXPECT_EQ(facts.text("holder.futex.waits"), "sync");
+  EXPECT_EQ(facts.counter("held.lock_us"), 2'000'000);
+  EXPECT_EQ(facts.text("holder.lock.waits"), "");
+  EXPECT_EQ(facts.counter("held.file_lock_us"), 0);
 }
 
 TEST(Why, SilentIfHealthy) {
