@@ -18,6 +18,12 @@ Hook open_waits() {
   return hook;
 }
 
+Result<void> check(const Config& c) {
+  if (c.given("now") && !c.command.empty())
+    return usage("--now shows one moment: it cannot run a command", "leave out -- and the command");
+  return shared::check_off_cpu(c);
+}
+
 }  // namespace
 
 TOOL(blockedby) {
@@ -85,6 +91,6 @@ TOOL(blockedby) {
       .other_reports = {{"now", NowReport{}}},
       .announce = "Tracing waits and who ends them",
       .exclusive = {{"user-stacks-only", "kernel-stacks-only"}},
-      .check = shared::check_off_cpu,
+      .check = check,
   };
 }

@@ -233,7 +233,7 @@ TOOL_TEST(Blockedby, WrongOptions) {
   expect_refused("blockedby --min-block-time 10 --max-block-time 5");
 }
 
-TESTS_OF(blockedby, .reports = {{ReportKind::stacks}, {ReportKind::snapshot, "--now"}},
+TESTS_OF(blockedby, .reports = {{ReportKind::stacks}},
          .events = {.command = "sleeper --block-on pipe --sleeps 3"},
          .stress = stack_row(stress::sleeps(), 3000, stress::waits, "--all --state 3"),
          .long_run = {{.arguments = "-m 1000", .holds_results = true}});
