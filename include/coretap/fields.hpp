@@ -278,12 +278,11 @@ std::string text_in(const char (&chars)[Size]) {
 }
 
 namespace detail {
-template <class T>
-requires std::is_same_v<T, std::string> || std::is_same_v<T, Value> || std::is_same_v<T, Frames> ||
-    std::is_same_v<T, TextList>
-        Value to_value(T&& v) {
-  return std::move(v);
-}
+// A text that a reader has made is moved.
+inline Value to_value(std::string&& v) { return std::move(v); }
+inline Value to_value(Value&& v) { return std::move(v); }
+inline Value to_value(Frames&& v) { return std::move(v); }
+inline Value to_value(TextList&& v) { return std::move(v); }
 template <class T>
 Value to_value(const T& v) {
   if constexpr (std::is_array_v<T>) {

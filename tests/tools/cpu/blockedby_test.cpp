@@ -231,6 +231,7 @@ TOOL_TEST(Blockedby, PartsOfTheStacks) {
 TOOL_TEST(Blockedby, WrongOptions) {
   expect_refused("blockedby -K -U");
   expect_refused("blockedby --min-block-time 10 --max-block-time 5");
+  expect_refused("blockedby --now -- true");
 }
 
 TESTS_OF(blockedby, .reports = {{ReportKind::stacks}},

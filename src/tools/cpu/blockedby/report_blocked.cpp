@@ -241,7 +241,7 @@ class BlockedReporter : public Reporter {
                           sizeof p.who.comm);
     if (!text) return;
     if (text->ends_with('\n')) text->pop_back();
-    memcpy(p.who.comm, text->data(), std::min(text->size(), sizeof p.who.comm - 1));
+    text->copy(p.who.comm, sizeof p.who.comm - 1);
   }
 
   /// The stack that the owner had: where it waited itself, else where it released the object.
