@@ -2,29 +2,16 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
+#include "why/lines.hpp"
 
 namespace coretap::why {
 
 namespace {
-
-/// Calls `take` with the words of each line.
-template <class Take>
-void each_line(const std::string& path, Take&& take) {
-  auto text = read_file(path, 4 << 20);
-  if (!text) return;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::vector<std::string> all;
-    for (std::string word; words >> word;) all.push_back(word);
-    if (!all.empty()) take(all);
-  }
-}
 
 double number(const std::string& word) { return std::strtod(word.c_str(), nullptr); }
 
@@ -89,8 +76,8 @@ std::map<std::string, std::string> cgroup_mounts() {
     if (words.size() < 4) return;
     if (words[2] == "cgroup2") mounts.emplace("", words[1]);
     if (words[2] != "cgroup") return;
-    std::istringstream options(words[3]);
-    for (std::string option; std::getline(options, option, ',');) mounts.emplace(option, words[1]);
+    for (std::string_view options = words[3]; !options.empty();)
+      mounts.emplace(take_until(options, ','), words[1]);
   });
   return mounts;
 }

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,6 +22,7 @@
 #include "coretap/small_files.hpp"
 #include "why/counters.hpp"
 #include "why/holders.hpp"
+#include "why/lines.hpp"
 #include "why/members.hpp"
 
 namespace coretap::why {
@@ -165,9 +165,8 @@ void look_at(Account& account) {
   if (!text) return;
   auto after = text->rfind(')');
   if (after == text->npos) return;
-  std::istringstream words(text->substr(after + 1));
-  std::vector<std::string> fields{"", ""};  // pid and comm
-  for (std::string word; words >> word;) fields.push_back(word);
+  std::vector<std::string> fields = words_of(std::string_view(*text).substr(after + 1));
+  fields.insert(fields.begin(), 2, "");  // pid and comm
   if (fields.size() < 41) return;
   constexpr unsigned long kKernelThread = 0x00200000;
   constexpr int kIdlePolicy = 5;
@@ -184,7 +183,7 @@ class Accounts {
 
   void take(std::string_view text) {
     rapidjson::Document line;
-    line.Parse(text.data(), text.size());
+    line.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
     if (line.HasParseError() || !line.IsObject()) return;
     const auto type = text_of(line, "type");
     if (type == "account") account(line);
@@ -240,11 +239,11 @@ std::uint32_t loser(const Facts& facts) {
 }
 
 std::string allowed_cpus(std::uint32_t pid) {
-  std::istringstream lines(read_file(fmt::format("/proc/{}/status", pid)).value_or(""));
-  constexpr std::string_view kKey = "Cpus_allowed_list:";
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(kKey)) return line.substr(line.find_first_not_of(" \t", kKey.size()));
-  return {};
+  std::string allowed;
+  each_line(fmt::format("/proc/{}/status", pid), [&](auto& words) {
+    if (words.size() == 2 && words[0] == "Cpus_allowed_list:") allowed = words[1];
+  });
+  return allowed;
 }
 
 }  // namespace
@@ -296,8 +295,7 @@ bool suspects_locks(const Facts& facts) {
 /// Without it the findings have no holders: what fails here is not an error.
 void add_holders(const Target& target, double seconds, int signals, Facts& facts) {
   std::vector<std::string> words = {"coretap", kHolders, "--json"};
-  std::istringstream options(target.options());
-  for (std::string word; options >> word;) words.push_back(word);
+  for (auto& word : words_of(target.options())) words.push_back(word);
   words.push_back(fmt::format("{:.3f}", seconds));
   words.emplace_back("1");
   Child child;
