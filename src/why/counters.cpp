@@ -153,16 +153,23 @@ CgroupFiles CgroupFiles::of_process(std::uint32_t pid) {
   return files;
 }
 
+std::string below_mount(std::string path) {
+  auto mounts = cgroup_mounts();
+  auto mount = mounts.find("");
+  if (mount == mounts.end()) return {};
+  if (path.starts_with(mount->second + '/') || path == mount->second)
+    path.erase(0, mount->second.size());
+  while (path.ends_with('/')) path.pop_back();
+  return path.starts_with('/') ? path : '/' + path;
+}
+
 CgroupFiles CgroupFiles::of_path(const std::string& path) {
   CgroupFiles files;
   auto mounts = cgroup_mounts();
   auto mount = mounts.find("");
   if (mount == mounts.end()) return files;
-  auto below = path.starts_with(mount->second) ? path.substr(mount->second.size())
-               : path.starts_with('/')         ? path
-                                               : "/" + path;
   for (auto* controller : kControllers)
-    files.directories[key_of(controller)] = with_those_above(mount->second, below);
+    files.directories[key_of(controller)] = with_those_above(mount->second, below_mount(path));
   return files;
 }
 

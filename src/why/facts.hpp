@@ -31,7 +31,7 @@ struct Account {
 struct Target {
   std::vector<std::uint32_t> pids = {};
   std::vector<std::string> comms = {};
-  std::string cgroup = {};
+  std::string cgroup = {};  ///< below the mount of version 2
 
   bool named() const { return !pids.empty() || !comms.empty() || !cgroup.empty(); }
   std::string options() const;          ///< "-p 1,2"

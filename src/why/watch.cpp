@@ -263,7 +263,17 @@ Result<std::string> Target::subject() const {
     words += fmt::format("{}process {} ({})", words.empty() ? "" : ", ", pid, printable(comm));
   }
   if (!pids.empty()) return words;
-  if (!cgroup.empty()) return fmt::format("cgroup {}", printable(cgroup));
+  if (!cgroup.empty()) {
+    auto files = CgroupFiles::of_path(cgroup);
+    auto found = files.directories.find("cpu");
+    if (found != files.directories.end() && !found->second.empty() &&
+        ::access(found->second[0].c_str(), F_OK))
+      return Error{fmt::format("there is no cgroup {}", found->second[0]),
+                   {},
+                   "give a path below the mount of cgroups, not an id",
+                   kFailed};
+    return fmt::format("cgroup {}", printable(cgroup));
+  }
   if (!comms.empty()) return fmt::format("processes named {}", fmt::join(comms, ", "));
   return std::string("this machine");
 }
@@ -272,11 +282,7 @@ bool Target::has(const Account& a) const {
   if (!named()) return true;
   if (!pids.empty()) return std::ranges::find(pids, a.pid) != pids.end();
   if (!comms.empty()) return std::ranges::find(comms, a.comm) != comms.end();
-  constexpr std::string_view kMount = "/sys/fs/cgroup";
-  std::string path = cgroup.starts_with(kMount) ? cgroup.substr(kMount.size()) : cgroup;
-  while (path.ends_with('/')) path.pop_back();
-  if (!path.starts_with('/')) path.insert(0, "/");
-  return a.cgroup == path || a.cgroup.starts_with(path + '/') || path == "/";
+  return a.cgroup == cgroup || a.cgroup.starts_with(cgroup + '/') || cgroup == "/";
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "why/why.hpp"
 
 #include <cerrno>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "coretap/small_files.hpp"
 #include "text/errors.hpp"
 #include "text/sink.hpp"
+#include "why/counters.hpp"
 #include "why/watch.hpp"
 #include "why/words.hpp"
 
@@ -46,6 +48,15 @@ Result<why::Facts> facts_of(const Config& config, double seconds) {
     auto text = read_file(path, kMostBytes);
     if (!text) return system_error("cannot read " + printable(path), errno);
     return why::from_lines(*text, path);
+  }
+  std::string cgroup;
+  if (!config.tasks.cgroup.empty()) {
+    cgroup = why::below_mount(config.tasks.cgroup);
+    if (cgroup.empty())
+      return Error{"--cgroup: no cgroups of version 2 are mounted here",
+                   {},
+                   "name processes (-p)",
+                   kUnsupported};
   }
   why::Target target{
       .pids = config.tasks.pids, .comms = config.tasks.comms, .cgroup = config.tasks.cgroup};

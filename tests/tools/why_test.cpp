@@ -153,6 +153,7 @@ TOOL_TEST(Why, WrongWords) {
   }
   EXPECT_EQ(run_tool("coretap", "why --from /nonexistent").status, 1);
   EXPECT_EQ(run_tool("coretap", "why -p 4194303").status, 1);
+  EXPECT_NE(run_tool("coretap", "why -c /no/such/cgroup").status, 0);
   auto rules = run_tool("coretap", "why --rules");
   EXPECT_EQ(rules.status, 0);
   expect_contains(rules.out, {"queue.limit: ", "See: coretap "});
