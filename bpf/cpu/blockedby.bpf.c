@@ -95,6 +95,7 @@ struct work {
 	u64 best_ns, best_row;
 	u32 has_object;
 	u32 has_waker;
+	u64 refused; /* a part has no row */
 };
 
 CPU_SLOTS(works, struct work);
@@ -585,7 +586,7 @@ static __noinline int add_part(struct work *k, u64 ns)
 		row = bpf_map_lookup_elem(&waits, &id);
 	}
 	if (!row || !same_key(&row->key, &k->row.key)) {
-		count(LEDGER_UNTRACKED);
+		k->refused = 1;
 		return 0;
 	}
 	__sync_fetch_and_add(&row->total_ns, ns);
@@ -675,6 +676,9 @@ static __noinline int charge(u32 where)
 		k->row.key.next = 0;
 		add_part(k, k->before - k->from);
 	}
+	/* Waits of unwanted tasks have rows for chains only. */
+	if (k->refused && k->row.key.wanted)
+		count(LEDGER_UNTRACKED);
 	return 0;
 }
 
