@@ -192,11 +192,19 @@ TOOL_TEST_P(BlockedbyNow, HolderIsTheRoot, lock) {
   for (auto tid : late) owners.erase(tid);
   ASSERT_EQ(owners.size(), 1u);
   ASSERT_EQ(waiters.size(), 2u);
+  std::size_t unknown = 0;
   for (auto& line : waiters) {
+    // The waiters of a file lock form a chain, of which /proc/locks of 5.10 has the first only.
+    if (processes && line["owner_tid"].is_null()) {
+      EXPECT_FALSE(line["owner_unknown"].is_null());
+      unknown++;
+      continue;
+    }
     EXPECT_EQ(line["owner_tid"].u64(), *owners.begin());
     EXPECT_TRUE(late.contains(line["tid"].u64()));
     EXPECT_EQ(line["depth"].u64(), 1u);
   }
+  EXPECT_LT(unknown, waiters.size());
   auto root = line_with(lines, {{"tid", *owners.begin()}});
   EXPECT_EQ(root["depth"].u64(), 0u);
   EXPECT_TRUE(root["object"].is_null());
