@@ -138,6 +138,7 @@ std::vector<std::string> losers(const Facts& facts, const Rule& rule) {
   std::ranges::sort(most, std::greater<>());
   if (most.size() > 3) most.resize(3);
   std::vector<std::string> all;
+  all.reserve(most.size());
   for (auto& [ns, words] : most) all.push_back(words);
   return all;
 }

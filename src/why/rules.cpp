@@ -1,9 +1,12 @@
 #include "why/rules.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
+
+#include "why/lines.hpp"
 
 namespace coretap::why {
 
@@ -47,6 +50,7 @@ std::vector<Culprit> users_of_cpus(const Facts& f) {
   std::ranges::sort(most, std::greater<>());
   if (most.size() > 3) most.resize(3);
   std::vector<Culprit> all;
+  all.reserve(most.size());
   for (auto& [ns, words] : most) all.push_back({"process", words});
   return all;
 }
@@ -71,9 +75,11 @@ bool was_throttled(const Facts& f) {
 
 std::vector<Evidence> quota(const Facts& f) {
   std::vector<Evidence> all;
-  if (auto limit = f.text("cpu.max"); !limit.empty()) {
-    double quota = 0, period = 0;
-    if (sscanf(std::string(limit).c_str(), "%lf %lf", &quota, &period) == 2 && period > 0)
+  if (auto limit = f.text("cpu.max"); !words_of(limit).empty()) {
+    auto numbers = words_of(limit);
+    auto quota = strtod(numbers[0].c_str(), nullptr);
+    auto period = numbers.size() > 1 ? strtod(numbers[1].c_str(), nullptr) : 0;
+    if (period > 0)
       all.push_back({"cpu.max", fmt::format("{} ({:.2g} CPUs)", limit, quota / period),
                      std::string(f.text("cgroup.cpu"))});
   }

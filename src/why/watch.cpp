@@ -57,6 +57,7 @@ class Child {
     errors_ = Fd(memfd_create("errors", MFD_CLOEXEC));
     if (!errors_) return system_error("cannot keep messages", errno);
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
@@ -169,10 +170,9 @@ void look_at(Account& account) {
   fields.insert(fields.begin(), 2, "");  // pid and comm
   if (fields.size() < 41) return;
   constexpr unsigned long kKernelThread = 0x00200000;
-  constexpr int kIdlePolicy = 5;
+  constexpr std::string_view kLeastNice = "19", kIdlePolicy = "5";
   account.kernel = std::strtoul(fields[8].c_str(), nullptr, 10) & kKernelThread;
-  account.background =
-      std::atoi(fields[18].c_str()) == 19 || std::atoi(fields[40].c_str()) == kIdlePolicy;
+  account.background = fields[18] == kLeastNice || fields[40] == kIdlePolicy;
 }
 
 /// The accounts of the tool's lines, by report.
