@@ -10,13 +10,13 @@
 #include "lib/paths/open_file.bpf.h"
 #include "lib/sched/lock_owner.bpf.h"
 #include "lib/sched/still_waiting.bpf.h"
+#include "lib/sched/wait_facts.bpf.h"
 #include "lib/stack/waker.bpf.h"
 #include "lib/syscall/current_call.bpf.h"
 #include "cpu/blockedby.h"
 #include "cpu/futex_owner.h"
 #include "cpu/iterate.bpf.h"
 #include "cpu/lock_flags.h"
-#include "cpu/wait_facts.bpf.h"
 
 OPT(bool, all_waits);
 /* Numbers of system calls, from the loader; CALLS: this kernel has no such call. */

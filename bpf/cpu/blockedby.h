@@ -3,7 +3,7 @@
 #define CORETAP_BLOCKEDBY_H
 
 #include "cpu/blocked_kinds.h"
-#include "cpu/wait_facts.h"
+#include "lib/sched/wait_facts.h"
 #include "lib/core/shared.h"
 
 enum blocked_by {

@@ -12,11 +12,11 @@
 #include "lib/sched/each_irq_time.bpf.h"
 #include "lib/sched/runqueue.bpf.h"
 #include "lib/sched/throttle.bpf.h"
+#include "lib/sched/wait_facts.bpf.h"
 #include "lib/stack/cpu_walk.bpf.h"
 #include "lib/stack/same_walk.bpf.h"
 #include "lib/stack/stack.bpf.h"
 #include "cpu/lock_flags.h"
-#include "cpu/wait_facts.bpf.h"
 #include "cpu/walltime.h"
 
 OPT(bool, by_thread);      /* rows belong to threads, not to processes */

@@ -2,7 +2,7 @@
 #ifndef CORETAP_WALLTIME_H
 #define CORETAP_WALLTIME_H
 
-#include "cpu/wait_facts.h"
+#include "lib/sched/wait_facts.h"
 #include "lib/core/shared.h"
 
 /* States without a reason; the others are waits. */

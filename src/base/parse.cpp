@@ -60,6 +60,16 @@ std::string_view take_until(std::string_view& rest, char end) {
   return part;
 }
 
+std::vector<std::string_view> words_in(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    auto word = text.substr(0, text.find_first_of(" \t\n"));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
 bool take_parts(std::string_view text, const std::function<bool(std::string_view)>& take) {
   for (;;) {
     auto comma = text.find(',');

@@ -7,6 +7,7 @@
 
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap {
 
@@ -81,16 +82,6 @@ std::string help_row(std::string words, std::string_view doc) {
   auto text = wrap(doc, kDocColumn, kColumns);
   if (words.size() < kDocColumn) return text.replace(0, words.size(), words);
   return words + '\n' + text;
-}
-
-std::vector<std::string_view> words_in(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    auto word = text.substr(0, text.find_first_of(" \n"));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    if (!word.empty()) words.push_back(word);
-  }
-  return words;
 }
 
 std::vector<std::string_view> paragraphs_in(std::string_view text) {

@@ -15,8 +15,7 @@ std::string synopsis(const Tool& tool);
 std::string option_words(const Option& option);
 /// A line of help: the syntax, and beside it the description.
 std::string help_row(std::string words, std::string_view doc);
-/// Words, separated by spaces or newlines; paragraphs, separated by empty lines.
-std::vector<std::string_view> words_in(std::string_view text);
+/// Separated by empty lines.
 std::vector<std::string_view> paragraphs_in(std::string_view text);
 /// Wraps text into lines of at most `columns`, each indented.
 std::string wrap(std::string_view text, int indent, int columns = 80);

@@ -49,7 +49,7 @@ class StackFiles {
   /// Starts a report, whose sums are since the start; drops those of earlier reports.
   /// `scale`: the flame graph's values per unit.
   void begin(std::uint64_t scale);
-  /// The time until which stacks were added, if they are added from a begin() at the start on.
+  /// The time until which stacks were added, if begin() was called at the start.
   void ends();
   void add(const StackLayout& layout, const std::vector<StackParty>& parties,
            std::uint64_t graph_value, const std::vector<std::uint64_t>& values);

@@ -19,19 +19,6 @@ constexpr char kApart[] = "--";  // between the stacks of two tasks
 
 constexpr std::string_view kTask = "task";
 
-std::string_view context(std::uint32_t state) {
-  switch (state) {
-    case STACK_IDLE:
-      return "idle";
-    case STACK_IRQ:
-      return "irq";
-    case STACK_SOFTIRQ:
-      return "softirq";
-    default:
-      return kTask;
-  }
-}
-
 /// Null if only a name is known, or for a context other than a task.
 void json_ids(JsonLine& line, const stack_party& who) {
   line.number_if(who.tid, "pid", who.tgid);
@@ -67,6 +54,19 @@ std::string title(std::string_view role, const StackParty& p, bool with_id) {
 
 }  // namespace
 
+std::string_view context_of(std::uint32_t state) {
+  switch (state) {
+    case STACK_IDLE:
+      return "idle";
+    case STACK_IRQ:
+      return "irq";
+    case STACK_SOFTIRQ:
+      return "softirq";
+    default:
+      return kTask;
+  }
+}
+
 std::string cut_mark(std::string_view why) { return fmt::format("[truncated: {}]", why); }
 
 std::string stack_marks(std::string_view cut, std::uint32_t guessed) {
@@ -87,7 +87,7 @@ void json_frames(JsonLine& line, const StackParty& p) {
 }
 
 std::string StackParty::name() const {
-  if (auto other = context(who.state); other != kTask) return fmt::format("[{}]", other);
+  if (auto other = context_of(who.state); other != kTask) return fmt::format("[{}]", other);
   return {who.comm, strnlen(who.comm, sizeof who.comm)};
 }
 
@@ -216,7 +216,7 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
     line.key("wakers").begin_array();
     for (std::size_t i = 1; i < parties.size(); i++) {
       line.begin_object()
-          .text("context", context(parties[i].who.state))
+          .text("context", context_of(parties[i].who.state))
           .text("comm", parties[i].name());
       json_ids(line, parties[i].who);
       json_frames(line, parties[i]);

@@ -26,6 +26,8 @@ struct StackParty {
   std::string name() const;
 };
 
+/// "task", or what ran instead of one: "idle", "irq", "softirq" (stack_party::state).
+std::string_view context_of(std::uint32_t state);
 /// "[truncated: no frame pointers]"
 std::string cut_mark(std::string_view why);
 /// All defects of a user stack in one line; empty: none.

@@ -4,6 +4,10 @@
 #include <iterator>
 #include <utility>
 
+#include "coretap/syscalls.hpp"
+#include "lib/core/shared.h"
+#include "lib/sched/wait_facts.h"
+
 namespace coretap {
 
 namespace {
@@ -402,6 +406,19 @@ std::size_t reason_of_wait(WaitFlags flags, const Frames& frames, std::string_vi
   }
   if (flags.kthread) return wait_reason("kthread_idle");
   return by_call.value_or(wait_reason("other"));
+}
+
+std::size_t reason_of_wait(std::uint64_t facts, const Frames& frames) {
+  auto has = [&](std::uint64_t flag) { return (facts & flag) != 0; };
+  auto call = static_cast<std::uint32_t>(facts & WALL_CALL);
+  return reason_of_wait({.stopped = has(WALL_STOPPED),
+                         .traced = has(WALL_TRACED),
+                         .frozen = has(WALL_FROZEN),
+                         .lock = has(WALL_LOCK),
+                         .memstall = has(WALL_MEMSTALL),
+                         .io = has(WALL_IOWAIT),
+                         .kthread = has(WALL_KTHREAD)},
+                        frames, call < CALLS ? syscall_name(call) : "");
 }
 
 std::size_t reason_of_stack(const Frames& frames) {

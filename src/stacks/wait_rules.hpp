@@ -1,6 +1,7 @@
 // Reasons of waits: what a thread waits for, by names in its kernel stack and by its system call.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -47,6 +48,8 @@ struct WaitFlags {
 };
 /// The index of the reason, from all witnesses: flags, the stack, then the call.
 std::size_t reason_of_wait(WaitFlags flags, const Frames& frames, std::string_view call);
+/// The same of flags and call as kernel programs record them (bpf/lib/sched/wait_facts.h).
+std::size_t reason_of_wait(std::uint64_t facts, const Frames& frames);
 
 /// The same from a kernel stack alone; its outermost frames have the name of the call.
 std::size_t reason_of_stack(const Frames& frames);

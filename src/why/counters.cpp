@@ -7,6 +7,7 @@
 
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
+#include "kernel/kernel.hpp"
 #include "why/lines.hpp"
 
 namespace coretap::why {
@@ -72,9 +73,9 @@ void read_stall(Counters& to, const std::string& path, const std::string& name) 
 /// Where file systems of cgroups are mounted: "" is version 2.
 std::map<std::string, std::string> cgroup_mounts() {
   std::map<std::string, std::string> mounts;
+  if (auto mount = cgroup2_mount()) mounts.emplace("", *mount);
   each_line("/proc/self/mounts", [&](auto& words) {
     if (words.size() < 4) return;
-    if (words[2] == "cgroup2") mounts.emplace("", words[1]);
     if (words[2] != "cgroup") return;
     for (std::string_view options = words[3]; !options.empty();)
       mounts.emplace(take_until(options, ','), words[1]);
@@ -153,23 +154,12 @@ CgroupFiles CgroupFiles::of_process(std::uint32_t pid) {
   return files;
 }
 
-std::string below_mount(std::string path) {
-  auto mounts = cgroup_mounts();
-  auto mount = mounts.find("");
-  if (mount == mounts.end()) return {};
-  if (path.starts_with(mount->second + '/') || path == mount->second)
-    path.erase(0, mount->second.size());
-  while (path.ends_with('/')) path.pop_back();
-  return path.starts_with('/') ? path : '/' + path;
-}
-
 CgroupFiles CgroupFiles::of_path(const std::string& path) {
   CgroupFiles files;
-  auto mounts = cgroup_mounts();
-  auto mount = mounts.find("");
-  if (mount == mounts.end()) return files;
+  auto mount = cgroup2_mount();
+  if (!mount) return files;
   for (auto* controller : kControllers)
-    files.directories[key_of(controller)] = with_those_above(mount->second, below_mount(path));
+    files.directories[key_of(controller)] = with_those_above(*mount, path);
   return files;
 }
 

@@ -15,12 +15,8 @@ struct CgroupFiles {
   std::map<std::string, std::vector<std::string>, std::less<>> directories;
 
   static CgroupFiles of_process(std::uint32_t pid);
-  static CgroupFiles of_path(const std::string& path);  ///< version 2, absolute or below the mount
+  static CgroupFiles of_path(const std::string& path);  ///< version 2, below the mount
 };
-
-/// A path of a cgroup of version 2, absolute or below the mount, as one below the mount ("/a/b");
-/// empty: none is mounted.
-std::string below_mount(std::string path);
 
 /// Totals since boot. Names: "vmstat.KEY", "tcp.KEY", "udp.KEY", "disk.NAME.KEY" (ms for times),
 /// "cpu.N.idle_s", "processes", "psi.RESOURCE.some_us", "cgroup.KEY" of the innermost directory

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "coretap/json.hpp"
+#include "coretap/parse.hpp"
 #include "why/members.hpp"
 
 namespace coretap::why {
@@ -23,9 +24,8 @@ Account account_of(const Object& line) {
                   .kernel = flag_of(line, "kernel"),
                   .own = flag_of(line, "own"),
                   .background = flag_of(line, "background")};
-  auto states = line.FindMember("states");
-  if (states != line.MemberEnd() && states->value.IsObject())
-    for (auto& state : states->value.GetObject())
+  if (auto* states = member(line, "states"); states && states->IsObject())
+    for (auto& state : states->GetObject())
       if (state.value.IsUint64()) account.ns[state.name.GetString()] = state.value.GetUint64();
   return account;
 }
@@ -35,6 +35,20 @@ Account account_of(const Object& line) {
 std::uint64_t Account::in(std::string_view state) const {
   auto found = ns.find(state);
   return found == ns.end() ? 0 : found->second;
+}
+
+std::vector<OfProcess> Facts::by_process(
+    const std::function<std::uint64_t(const Account&)>& ns) const {
+  std::map<std::pair<std::uint32_t, std::string_view>, std::uint64_t> sums;
+  for (auto& part : parts)
+    for (auto& account : part.accounts)
+      if (auto more = ns(account)) sums[{account.pid, account.comm}] += more;
+  std::vector<OfProcess> all;
+  all.reserve(sums.size());
+  for (auto& [who, sum] : sums)
+    all.push_back({fmt::format("{} (pid {})", who.second, who.first), sum});
+  std::ranges::sort(all, std::greater<>(), &OfProcess::ns);
+  return all;
 }
 
 double Facts::counter(std::string_view name) const {
@@ -83,8 +97,7 @@ Result<Facts> from_lines(std::string_view lines, std::string_view where) {
   std::size_t number = 0;
   bool headed = false;
   while (!lines.empty()) {
-    auto text = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(lines.size(), text.size() + 1));
+    auto text = take_until(lines, '\n');
     number++;
     if (text.empty()) continue;
     rapidjson::Document line;

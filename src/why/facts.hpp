@@ -44,6 +44,12 @@ struct Part {
   std::vector<Account> accounts = {};
 };
 
+/// "mysqld (pid 12)", and its part of a sum.
+struct OfProcess {
+  std::string name;
+  std::uint64_t ns;
+};
+
 struct Facts {
   std::string target;   ///< options that select it in every tool ("-p 12"); empty: the machine
   std::string subject;  ///< in words: "process 12 (mysqld)", "this machine"
@@ -55,6 +61,8 @@ struct Facts {
   std::map<std::string, double, std::less<>> counters = {};
   std::map<std::string, std::string, std::less<>> texts = {};  ///< settings: "cpu.max"
 
+  /// Sums over all parts for the processes that have any, the largest first.
+  std::vector<OfProcess> by_process(const std::function<std::uint64_t(const Account&)>& ns) const;
   double counter(std::string_view name) const;
   std::string_view text(std::string_view name) const;
 };

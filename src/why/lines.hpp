@@ -3,13 +3,10 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace coretap::why {
 
-/// The parts between blanks.
-std::vector<std::string> words_of(std::string_view text);
 /// Calls `take` with the words of each line that has any; a file that cannot be read has none.
 void each_line(const std::string& path,
                const std::function<void(const std::vector<std::string>&)>& take);

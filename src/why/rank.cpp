@@ -74,21 +74,23 @@ std::vector<std::pair<const Rule*, std::uint64_t>> explain(const Facts& facts, S
   return all;
 }
 
+std::uint64_t stall_ns(const Facts& facts, const Rule& rule) {
+  constexpr double kMost = 1e12;  // recorded facts may hold any number
+  return static_cast<std::uint64_t>(std::clamp(facts.counter(rule.stall_us), 0.0, kMost) * 1e3);
+}
+
 /// The time of stalls that is in no state of busy time: waits for locks of programs.
 std::uint64_t held(const Facts& facts) {
-  double us = 0;
+  std::uint64_t ns = 0;
   for (auto& rule : rules())
-    if (rule.states.empty()) us += std::clamp(facts.counter(rule.stall_us), 0.0, 1e12);
-  return static_cast<std::uint64_t>(us * 1e3);
+    if (rule.states.empty()) ns += stall_ns(facts, rule);
+  return ns;
 }
 
 /// The same for the whole run, with the counters of stalls, which there are only for that.
 std::vector<std::pair<const Rule*, std::uint64_t>> explain_run(const Facts& facts, Sums sums) {
   auto all = explain(facts, std::move(sums));
-  for (auto& [rule, lost] : all)
-    if (!rule->stall_us.empty())
-      lost = std::max(lost, static_cast<std::uint64_t>(
-                                std::clamp(facts.counter(rule->stall_us), 0.0, 1e12) * 1e3));
+  for (auto& [rule, lost] : all) lost = std::max(lost, stall_ns(facts, *rule));
   return all;
 }
 
@@ -102,44 +104,37 @@ bool enough(std::uint64_t lost, std::uint64_t busy, double seconds, const Rule& 
          ns >= (computes ? kHalfOfAThread : limits.pressure) * seconds * 1e9;
 }
 
-/// Parts of the run in which it is seen: a start, a job or a rotation of logs is only in one.
-std::size_t parts_with(const Facts& facts, const Rule& rule, const Thresholds& limits) {
-  std::size_t seen = 0;
+/// Parts of the run in which each rule is seen: a start, a job or a rotation of logs is only in
+/// one.
+std::map<const Rule*, std::size_t> parts_seen(const Facts& facts, const Thresholds& limits) {
+  std::map<const Rule*, std::size_t> seen;
   for (auto& part : facts.parts) {
     auto sums = sums_of(part, facts);
-    for (auto& [other, lost] : explain(facts, sums))
-      seen += other == &rule && enough(lost, busy(sums, facts), part.seconds, rule, limits);
+    auto all = busy(sums, facts);
+    for (auto& [rule, lost] : explain(facts, std::move(sums)))
+      seen[rule] += enough(lost, all, part.seconds, *rule, limits);
   }
   return seen;
 }
 
 /// The processes that lost most of it, if there are several.
 std::vector<std::string> losers(const Facts& facts, const Rule& rule) {
-  std::uint64_t lost = 0;
-  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> by_process;
-  for (auto& part : facts.parts)
-    for (auto& a : part.accounts) {
-      if (!counts(a, facts)) continue;
-      for (auto state : rule.states)
-        if (auto ns = loses(a, state) ? a.in(state) : 0) {
-          by_process[{a.pid, a.comm}] += ns;
-          lost += ns;
-        }
-    }
-  std::vector<std::pair<std::uint64_t, std::string>> most;
-  for (auto& [who, ns] : by_process) {
-    constexpr double kNamed = 0.1;
-    auto share = static_cast<double>(ns) / static_cast<double>(lost);
-    if (share >= kNamed)
-      most.emplace_back(ns,
-                        fmt::format("{} (pid {}) {:.0f} %", who.second, who.first, share * 100));
-  }
-  if (by_process.size() < 2) return {};
-  std::ranges::sort(most, std::greater<>());
-  if (most.size() > 3) most.resize(3);
+  constexpr std::size_t kMost = 3;
+  constexpr double kLeast = 0.1;
+  auto processes = facts.by_process([&](auto& a) {
+    std::uint64_t ns = 0;
+    for (auto state : rule.states) ns += counts(a, facts) && loses(a, state) ? a.in(state) : 0;
+    return ns;
+  });
   std::vector<std::string> all;
-  all.reserve(most.size());
-  for (auto& [ns, words] : most) all.push_back(words);
+  if (processes.size() < 2) return all;
+  std::uint64_t lost = 0;
+  for (auto& process : processes) lost += process.ns;
+  for (auto& [name, ns] : processes) {
+    auto share = static_cast<double>(ns) / static_cast<double>(lost);
+    if (share < kLeast || all.size() == kMost) break;
+    all.push_back(fmt::format("{} {:.0f} %", name, share * 100));
+  }
   return all;
 }
 
@@ -212,14 +207,14 @@ Answer rank(const Facts& facts, const Thresholds& thresholds, bool all) {
   constexpr double kIdle = 0.02;  // of one thread
   const bool idle = static_cast<double>(answer.busy_ns) < kIdle * facts.seconds * 1e9;
   const auto least_parts = facts.parts.size() < 3 ? facts.parts.size() : 2;
+  auto seen = parts_seen(facts, thresholds);
   for (auto& [rule, lost] : explain_run(facts, sums)) {
     if (!lost) continue;
     Finding finding{.rule = rule, .lost_ns = lost};
     finding.share =
         static_cast<double>(lost) / static_cast<double>(std::max<std::uint64_t>(1, answer.busy_ns));
-    finding.below =
-        idle || !enough(lost, answer.busy_ns, facts.seconds, *rule, thresholds) ||
-        (facts.counter(rule->stall_us) <= 0 && parts_with(facts, *rule, thresholds) < least_parts);
+    finding.below = idle || !enough(lost, answer.busy_ns, facts.seconds, *rule, thresholds) ||
+                    (facts.counter(rule->stall_us) <= 0 && seen[rule] < least_parts);
     if (finding.below && !all) continue;
     finding.losers = losers(facts, *rule);
     if (rule->evidence) finding.evidence = rule->evidence(facts);

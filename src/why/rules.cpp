@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 
 #include <fmt/format.h>
 
-#include "why/lines.hpp"
+#include "coretap/parse.hpp"
 
 namespace coretap::why {
 
@@ -37,21 +36,15 @@ bool competes_with_itself(const Facts& f) {
 
 /// Processes other than the target, by their time on CPUs.
 std::vector<Culprit> users_of_cpus(const Facts& f) {
-  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> used;
-  for (auto& part : f.parts)
-    for (auto& a : part.accounts)
-      if (!a.own && (!a.target || f.target.empty())) used[{a.pid, a.comm}] += a.in("cpu");
-  std::vector<std::pair<std::uint64_t, std::string>> most;
-  for (auto& [who, ns] : used) {
-    auto ms = static_cast<double>(ns) / 1e6 / f.seconds;
-    if (ms >= 10)
-      most.emplace_back(ns, fmt::format("{} (pid {}) {:.0f} ms/s", who.second, who.first, ms));
-  }
-  std::ranges::sort(most, std::greater<>());
-  if (most.size() > 3) most.resize(3);
+  constexpr std::size_t kMost = 3;
+  constexpr double kLeast = 10;  // ms in a second
   std::vector<Culprit> all;
-  all.reserve(most.size());
-  for (auto& [ns, words] : most) all.push_back({"process", words});
+  for (auto& [name, ns] : f.by_process(
+           [&](auto& a) { return !a.own && (!a.target || f.target.empty()) ? a.in("cpu") : 0; })) {
+    auto ms = static_cast<double>(ns) / 1e6 / f.seconds;
+    if (ms < kLeast || all.size() == kMost) break;
+    all.push_back({"process", fmt::format("{} {:.0f} ms/s", name, ms)});
+  }
   return all;
 }
 
@@ -75,14 +68,13 @@ bool was_throttled(const Facts& f) {
 
 std::vector<Evidence> quota(const Facts& f) {
   std::vector<Evidence> all;
-  if (auto limit = f.text("cpu.max"); !words_of(limit).empty()) {
-    auto numbers = words_of(limit);
-    auto quota = strtod(numbers[0].c_str(), nullptr);
-    auto period = numbers.size() > 1 ? strtod(numbers[1].c_str(), nullptr) : 0;
-    if (period > 0)
-      all.push_back({"cpu.max", fmt::format("{} ({:.2g} CPUs)", limit, quota / period),
+  auto limit = f.text("cpu.max");
+  if (auto numbers = words_in(limit); numbers.size() > 1)
+    if (auto period = strtod(std::string(numbers[1]).c_str(), nullptr); period > 0)
+      all.push_back({"cpu.max",
+                     fmt::format("{} ({:.2g} CPUs)", limit,
+                                 strtod(std::string(numbers[0]).c_str(), nullptr) / period),
                      std::string(f.text("cgroup.cpu"))});
-  }
   if (auto periods = f.counter("cgroup.cpu.nr_periods"); periods > 0)
     all.push_back({"throttled periods",
                    fmt::format("{:.0f} of {:.0f}", f.counter("cgroup.cpu.nr_throttled"), periods),

@@ -18,6 +18,7 @@
 
 #include "base/descriptors.hpp"
 #include "coretap/fd.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
 #include "why/counters.hpp"
@@ -166,12 +167,12 @@ void look_at(Account& account) {
   if (!text) return;
   auto after = text->rfind(')');
   if (after == text->npos) return;
-  std::vector<std::string> fields = words_of(std::string_view(*text).substr(after + 1));
+  auto fields = words_in(std::string_view(*text).substr(after + 1));
   fields.insert(fields.begin(), 2, "");  // pid and comm
   if (fields.size() < 41) return;
   constexpr unsigned long kKernelThread = 0x00200000;
   constexpr std::string_view kLeastNice = "19", kIdlePolicy = "5";
-  account.kernel = std::strtoul(fields[8].c_str(), nullptr, 10) & kKernelThread;
+  account.kernel = parse_unsigned(fields[8]).value_or(0) & kKernelThread;
   account.background = fields[18] == kLeastNice || fields[40] == kIdlePolicy;
 }
 
@@ -263,17 +264,7 @@ Result<std::string> Target::subject() const {
     words += fmt::format("{}process {} ({})", words.empty() ? "" : ", ", pid, printable(comm));
   }
   if (!pids.empty()) return words;
-  if (!cgroup.empty()) {
-    auto files = CgroupFiles::of_path(cgroup);
-    auto found = files.directories.find("cpu");
-    if (found != files.directories.end() && !found->second.empty() &&
-        ::access(found->second[0].c_str(), F_OK))
-      return Error{fmt::format("there is no cgroup {}", found->second[0]),
-                   {},
-                   "give a path below the mount of cgroups, not an id",
-                   kFailed};
-    return fmt::format("cgroup {}", printable(cgroup));
-  }
+  if (!cgroup.empty()) return fmt::format("cgroup {}", printable(cgroup));
   if (!comms.empty()) return fmt::format("processes named {}", fmt::join(comms, ", "));
   return std::string("this machine");
 }
@@ -301,7 +292,8 @@ bool suspects_locks(const Facts& facts) {
 /// Without it the findings have no holders: what fails here is not an error.
 void add_holders(const Target& target, double seconds, int signals, Facts& facts) {
   std::vector<std::string> words = {"coretap", kHolders, "--json"};
-  for (auto& word : words_of(target.options())) words.push_back(word);
+  const auto options = target.options();
+  for (auto word : words_in(options)) words.emplace_back(word);
   words.push_back(fmt::format("{:.3f}", seconds));
   words.emplace_back("1");
   Child child;

@@ -1,5 +1,6 @@
 #include "why/why.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -9,9 +10,9 @@
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
+#include "kernel/kernel.hpp"
 #include "text/errors.hpp"
 #include "text/sink.hpp"
-#include "why/counters.hpp"
 #include "why/watch.hpp"
 #include "why/words.hpp"
 
@@ -49,14 +50,15 @@ Result<why::Facts> facts_of(const Config& config, double seconds) {
     if (!text) return system_error("cannot read " + printable(path), errno);
     return why::from_lines(*text, path);
   }
-  std::string cgroup;
-  if (!config.tasks.cgroup.empty()) {
-    cgroup = why::below_mount(config.tasks.cgroup);
-    if (cgroup.empty())
-      return Error{"--cgroup: no cgroups of version 2 are mounted here",
-                   {},
-                   "name processes (-p)",
-                   kUnsupported};
+  auto cgroup = config.tasks.cgroup;
+  if (!cgroup.empty()) {
+    auto directory = cgroup_directory(cgroup);
+    if (!directory) return directory.error();
+    auto mount = cgroup2_mount();
+    if (!mount) return mount.error();
+    cgroup = directory->substr(std::min(mount->size(), directory->size()));
+    while (cgroup.ends_with('/')) cgroup.pop_back();
+    if (cgroup.empty()) cgroup = "/";
   }
   why::Target target{
       .pids = config.tasks.pids, .comms = config.tasks.comms, .cgroup = config.tasks.cgroup};
@@ -95,7 +97,7 @@ int run_why(const Config& config, const std::vector<std::string>& words) {
   auto seconds = seconds_of(words);
   if (!seconds) return failed(seconds.error());
   if (config.given("pid") + config.given("comm") + config.given("cgroup") > 1)
-    return failed(usage("--pid, --comm and --cgroup exclude each other", "give one of them"));
+    return failed(usage("--pid, --comm and --cgroup cannot be used together", "give one of them"));
   auto facts = facts_of(config, *seconds);
   if (!facts) return failed(facts.error());
   if (config.given("raw")) return print_text(why::to_lines(*facts));

@@ -26,7 +26,7 @@ std::string state_words(std::string_view key) {
 }
 
 /// The classes of lost time that no finding is about, each below a hundredth.
-std::string not_causes(const Facts& facts, const Answer& answer) {
+std::string not_causes(const Facts& facts) {
   constexpr std::pair<std::string_view, std::string_view> kSubjects[] = {{"queue.", "CPUs"},
                                                                          {"disk.", "disks"},
                                                                          {"fs.", "file systems"},
@@ -40,7 +40,6 @@ std::string not_causes(const Facts& facts, const Answer& answer) {
       if (f.rule->id.starts_with(prefix)) share += f.share;
     if (share < 0.01) none.push_back(words);
   }
-  (void)answer;
   return none.empty() ? ""
                       : fmt::format("Not the cause: {} (each below 1 %).\n", fmt::join(none, ", "));
 }
@@ -74,7 +73,7 @@ std::string in_words(const Facts& facts, const Answer& answer, std::size_t most)
     text += of_finding(f, ++number);
   }
   if (!answer.silent.empty()) text += fmt::format("Nothing found: {}.\n", answer.silent);
-  text += not_causes(facts, answer);
+  text += not_causes(facts);
   if (!answer.certain)
     text += "Not certain: it is not known where 1 % of the time went, or more.\n";
   return text;

@@ -12,13 +12,6 @@ namespace coretap::blocked {
 
 namespace {
 
-std::vector<std::string> words(std::string_view line) {
-  std::vector<std::string> all;
-  while (!line.empty())
-    if (auto word = take_until(line, ' '); !word.empty()) all.emplace_back(word);
-  return all;
-}
-
 std::uint64_t number(const std::string& text, int base = 10) {
   return strtoull(text.c_str(), nullptr, base);
 }
@@ -38,7 +31,8 @@ std::map<std::uint32_t, FileLock> awaited_locks(std::string_view proc_locks) {
   FileLock held;
   std::string of;
   while (!proc_locks.empty()) {
-    auto line = words(take_until(proc_locks, '\n'));
+    const auto parts = words_in(take_until(proc_locks, '\n'));
+    std::vector<std::string> line(parts.begin(), parts.end());
     if (line.size() < 6) continue;
     const bool waits = line[1] == "->";
     if (waits) line.erase(line.begin() + 1);

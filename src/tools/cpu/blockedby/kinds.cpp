@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/small_files.hpp"
 #include "coretap/syscalls.hpp"
 
 namespace coretap::blocked {
@@ -44,24 +45,17 @@ std::uint32_t call_index(std::string_view name) {
   return CALLS;
 }
 
-std::size_t reason_of(std::uint64_t witness, const Frames& kernel) {
-  auto has = [&](std::uint64_t flag) { return (witness & flag) != 0; };
-  auto call = static_cast<std::uint32_t>(witness & WALL_CALL);
-  return reason_of_wait({.stopped = has(WALL_STOPPED),
-                         .traced = has(WALL_TRACED),
-                         .frozen = has(WALL_FROZEN),
-                         .lock = has(WALL_LOCK),
-                         .memstall = has(WALL_MEMSTALL),
-                         .io = has(WALL_IOWAIT),
-                         .kthread = has(WALL_KTHREAD)},
-                        kernel, call < CALLS ? syscall_name(call) : "");
-}
-
 std::string waits_for(std::uint32_t kind, std::size_t reason) {
   if (kind < BLOCKED_KINDS && !kWords[kind].phrase.empty()) return std::string(kWords[kind].phrase);
   auto& r = wait_reasons()[reason];
   if (r.of == WaitClass::other) return "something that has no name";
   return std::string(r.doc);
+}
+
+std::string comm_of(std::uint32_t tid) {
+  auto text = read_file(fmt::format("/proc/{}/comm", tid), 64).value_or("");
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
 }
 
 std::string short_time(std::uint64_t ns) {

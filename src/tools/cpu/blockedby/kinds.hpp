@@ -17,11 +17,11 @@ std::string_view object_name(std::uint32_t kind);
 /// The index of the native call of this name (WALL_CALL); CALLS: this machine has none.
 std::uint32_t call_index(std::string_view name);
 
-/// The index of the reason of a wait, from flags and the system call (WALL_*) and its stack.
-std::size_t reason_of(std::uint64_t witness, const Frames& kernel);
-
 /// "a mutex", "data in a pipe": after "waits for".
 std::string waits_for(std::uint32_t kind, std::size_t reason);
+
+/// The command name of a thread that still exists; empty: it does not.
+std::string comm_of(std::uint32_t tid);
 
 /// "1.234 s", "12.3 ms", "45 us".
 std::string short_time(std::uint64_t ns);

@@ -13,7 +13,6 @@
 
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
-#include "coretap/small_files.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -55,6 +54,22 @@ struct Owner {
   const blockedby_key* wait;  ///< its own wait meanwhile; null: it mostly did not wait
   bool cycle = false;         ///< it waits for a task above it
 };
+
+void append(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
+  to.insert(to.end(), keys.begin(), keys.end());
+}
+
+std::vector<OutputKey> waiter_keys() {
+  return {key("comm", "string", "command name of the waiting thread"),
+          key("pid", "integer", "its process"), key("tid", "integer", "its thread id"),
+          key("still_waiting", "boolean", "the wait had not ended when tracing did")};
+}
+
+std::vector<OutputKey> sum_keys() {
+  return {key("count", "integer", "waits"),
+          key("max_ns", "integer", "the longest since tracing began"),
+          key("total_ns", "integer", "sum of the times")};
+}
 
 class BlockedReporter : public Reporter {
  public:
@@ -124,23 +139,21 @@ class BlockedReporter : public Reporter {
   }
 
   static std::vector<OutputKey> csv_keys() {
-    return {time_key(),
-            key("comm", "string", "command name of the waiting thread"),
-            key("pid", "integer", "its process"),
-            key("tid", "integer", "its thread id"),
-            key("still_waiting", "boolean", "the wait had not ended when tracing did"),
-            key("object", "string", "what it waited for; empty: the reason says all"),
-            key("object_address", "integer", "address of the lock or futex, inode of a file lock"),
-            key("reason", "string", "reason of the wait, as in walltime"),
-            key("owner_by", "string", "owner: it held the object; waker: it ended the wait; none"),
-            key("owner_comm", "string", "command name of the owner"),
-            key("owner_pid", "integer", "its process"),
-            key("owner_tid", "integer", "its thread id; that of the process if no other is known"),
-            key("count", "integer", "waits"),
-            key("max_ns", "integer", "the longest since tracing began"),
-            key("total_ns", "integer", "sum of the times"),
-            key("stack", "string", "folded: command, user and kernel frames, outermost first"),
-            key("owner_stack", "string", "the owner's stack, likewise")};
+    std::vector<OutputKey> all = {time_key()};
+    append(all, waiter_keys());
+    append(
+        all,
+        {key("object", "string", "what it waited for; empty: the reason says all"),
+         key("object_address", "integer", "address of the lock or futex, inode of a file lock"),
+         key("reason", "string", "reason of the wait, as in walltime"),
+         key("owner_by", "string", "owner: it held the object; waker: it ended the wait; none"),
+         key("owner_comm", "string", "command name of the owner"),
+         key("owner_pid", "integer", "its process"),
+         key("owner_tid", "integer", "its thread id; that of the process if no other is known")});
+    append(all, sum_keys());
+    append(all, {key("stack", "string", "folded: command, user and kernel frames, outermost first"),
+                 key("owner_stack", "string", "the owner's stack, likewise")});
+    return all;
   }
 
  private:
@@ -182,7 +195,7 @@ class BlockedReporter : public Reporter {
   std::size_t reason(Session& s, const blockedby_key& key) {
     auto [known, is_new] = reasons_.try_emplace({key.witness, key.waiter.kernel});
     if (is_new)
-      known->second = blocked::reason_of(
+      known->second = reason_of_wait(
           key.witness, key.waiter.kernel ? names_.kernel(s, key.waiter.kernel).frames : Frames{});
     return known->second;
   }
@@ -237,11 +250,8 @@ class BlockedReporter : public Reporter {
   /// Of an owner of which only the number is known.
   static void name(StackParty& p) {
     if (p.who.comm[0] || p.who.state != STACK_TASK || !(p.who.tgid | p.who.tid)) return;
-    auto text = read_file(fmt::format("/proc/{}/comm", p.who.tid ? p.who.tid : p.who.tgid),
-                          sizeof p.who.comm);
-    if (!text) return;
-    if (text->ends_with('\n')) text->pop_back();
-    text->copy(p.who.comm, sizeof p.who.comm - 1);
+    auto text = blocked::comm_of(p.who.tid ? p.who.tid : p.who.tgid);
+    text.copy(p.who.comm, sizeof p.who.comm - 1);
   }
 
   /// The stack that the owner had: where it waited itself, else where it released the object.
@@ -306,19 +316,6 @@ class BlockedReporter : public Reporter {
   static std::string_view by_word(std::uint32_t by) {
     return by == BLOCKED_BY_OWNER ? "owner" : by == BLOCKED_BY_WAKER ? "waker" : "none";
   }
-  static std::string_view context(const stack_party& p) {
-    switch (p.state) {
-      case STACK_IDLE:
-        return "idle";
-      case STACK_IRQ:
-        return "irq";
-      case STACK_SOFTIRQ:
-        return "softirq";
-      default:
-        return "task";
-    }
-  }
-
   void json_wait(Session& s, JsonLine& line, const blockedby_key* key) {
     auto name = key ? blocked::object_name(key->kind) : "";
     bool shown = key && key->object && (key->kind >= BLOCKED_FUTEX || !s.names.hides(key->object));
@@ -339,7 +336,9 @@ class BlockedReporter : public Reporter {
     line.key("owners").begin_array();
     for (auto& owner : chain(key)) {
       auto p = owner_party(s, owner);
-      line.begin_object().text("by", by_word(owner.of->by)).text("context", context(p.who));
+      line.begin_object()
+          .text("by", by_word(owner.of->by))
+          .text("context", context_of(p.who.state));
       line.text("comm", p.who.state == STACK_TASK ? p.name() : "");
       line.number_if(p.who.tgid, "pid", p.who.tgid).number_if(p.who.tid, "tid", p.who.tid);
       line.boolean("cycle", owner.cycle);
@@ -389,10 +388,6 @@ class BlockedReporter : public Reporter {
   bool missed_ = false;  ///< a stack of this row could not be stored
 };
 
-void append(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
-  to.insert(to.end(), keys.begin(), keys.end());
-}
-
 /// The object and the reason of a wait.
 std::vector<OutputKey> wait_keys() {
   return {key("object", "string or null", "kind of object; null: the reason says all"),
@@ -411,12 +406,10 @@ class BlockedKind : public ReportKind {
   bool names_processes() const override { return true; }
 
   std::vector<JsonKind> json() const override {
-    JsonKind kind{
-        "wait",
-        "one per waiter, object and owner, the largest sum first",
-        {type_key("wait"), time_key(), key("comm", "string", "command name of the waiting thread"),
-         key("pid", "integer", "its process"), key("tid", "integer", "its thread id"),
-         key("still_waiting", "boolean", "the wait had not ended when tracing did")}};
+    JsonKind kind{"wait",
+                  "one per waiter, object and owner, the largest sum first",
+                  {type_key("wait"), time_key()}};
+    append(kind.keys, waiter_keys());
     append(kind.keys, wait_keys());
     kind.keys.push_back(kernel_stack_key());
     append(kind.keys, user_stack_keys());
@@ -433,9 +426,7 @@ class BlockedKind : public ReportKind {
     kind.keys.push_back(key("owners", "array of objects",
                             "the owner, the owner of what that one waits for, and so on", {},
                             std::move(owner)));
-    append(kind.keys, {key("count", "integer", "waits"),
-                       key("max_ns", "integer", "the longest since tracing began"),
-                       key("total_ns", "integer", "sum of the times")});
+    append(kind.keys, sum_keys());
     return {kind};
   }
 

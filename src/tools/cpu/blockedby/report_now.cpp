@@ -76,12 +76,6 @@ std::uint32_t thread_of(std::uint32_t pid, std::uint32_t own, bool same_namespac
   return 0;
 }
 
-std::string comm_of(std::uint32_t tid) {
-  auto text = read_file(fmt::format("/proc/{}/comm", tid), 64).value_or("");
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
-}
-
 class NowReporter : public Reporter {
  public:
   bool immediate() const override { return true; }
@@ -130,7 +124,7 @@ class NowReporter : public Reporter {
     std::string unknown = csv ? "" : " or null";
     std::vector<OutputKey> all = {
         time_key(),
-        key("depth", "integer", "0: nobody is known to hold it up; below it, those it holds up"),
+        key("depth", "integer", "0: no task is known to hold it up; below it, those it holds up"),
         key("comm", "string", "command name"),
         key("pid", "integer" + unknown, "process; null: only a thread is known"),
         key("tid", "integer", "thread"),
@@ -165,7 +159,7 @@ class NowReporter : public Reporter {
       if (!b.task.who.tid) continue;  // not in this pid namespace
       b.call = static_cast<std::uint32_t>(b.task.witness & WALL_CALL);
       b.frames = kernel_frames(s, *stacks_, b.task.stack);
-      b.reason = blocked::reason_of(b.task.witness, b.frames);
+      b.reason = reason_of_wait(b.task.witness, b.frames);
       if (b.task.kind != BLOCKED_OTHER)
         by_kernel(b);
       else if (b.call == futex && futex_waits(b.task.args[1] & FUTEX_COMMAND))
@@ -190,7 +184,7 @@ class NowReporter : public Reporter {
     b.object = b.task.object;
     b.owner = b.task.owner_tid;
     if (!b.owner)
-      b.why = b.kind == BLOCKED_MUTEX ? "it is just passed on" : "readers hold it, or nobody";
+      b.why = b.kind == BLOCKED_MUTEX ? "it is just passed on" : "readers hold it, or no task";
   }
 
   /// A lock of a program. Its words are read in the memory of the waiting process.
@@ -215,7 +209,8 @@ class NowReporter : public Reporter {
     const bool same = b.task.own_tid == b.task.who.tid && b.task.own_pid == b.task.who.pid;
     if (owner.tid) b.owner = thread_of(b.task.who.pid, owner.tid, same);
     // The other process is in the same pid namespace, or nothing is known.
-    if (owner.tid && !b.owner && shared && same && !comm_of(owner.tid).empty()) b.owner = owner.tid;
+    if (owner.tid && !b.owner && shared && same && !blocked::comm_of(owner.tid).empty())
+      b.owner = owner.tid;
     if (b.owner) return;
     if (b.kind == BLOCKED_FUTEX_TID || b.kind == BLOCKED_JOIN) b.kind = BLOCKED_FUTEX;
     b.why = owner.tid && b.kind != BLOCKED_FUTEX ? "the lock's owner is no thread of the process"
@@ -298,7 +293,7 @@ class NowReporter : public Reporter {
   }
 
   static std::string name_of(std::uint32_t tid, const Blocked* b) {
-    if (!b) return comm_of(tid);
+    if (!b) return blocked::comm_of(tid);
     return {b->task.who.comm, strnlen(b->task.who.comm, sizeof b->task.who.comm)};
   }
 
@@ -323,7 +318,7 @@ class NowReporter : public Reporter {
     if (b->task.state == 'D') line += ", state D";
     if (cycle)
       line += fmt::format(": held by {} {} below, which waits for this one: a deadlock",
-                          printable(comm_of(b->owner)), b->owner);
+                          printable(blocked::comm_of(b->owner)), b->owner);
     else if (!b->owner && !b->why.empty())
       line += fmt::format(" (holder not known: {})", b->why);
     s.out.line(line);

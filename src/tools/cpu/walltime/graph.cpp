@@ -151,6 +151,7 @@ void WallGraph::draw_queue(const Owner& owner, std::size_t state, const wall_sum
 
 void WallGraph::put(const Owner& owner, const Piece& piece) {
   if (!piece.sum.ns) return;
+  static_assert(wall::kOther - wall::kCpu == StackWord::other - StackWord::cpu);  // the same order
   auto column = wall::states()[piece.state].column;
   if (column == wall::kWork && !work_) {
     left_out_ns_ += piece.sum.ns;

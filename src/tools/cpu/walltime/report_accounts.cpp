@@ -220,20 +220,9 @@ class AccountsReporter : public Reporter {
     if (cell.witness < WALL_STATES) return cell.witness;
     auto [known, is_new] = reasons_.try_emplace(cell);
     if (!is_new) return known->second;
-    auto has = [&](std::uint64_t flag) { return (cell.witness & flag) != 0; };
     static const Frames kNone;
     auto& frames = cell.stack ? names_.kernel(s, cell.stack).frames : kNone;
-    auto call = cell.witness & WALL_CALL;
-    auto reason =
-        reason_of_wait({.stopped = has(WALL_STOPPED),
-                        .traced = has(WALL_TRACED),
-                        .frozen = has(WALL_FROZEN),
-                        .lock = has(WALL_LOCK),
-                        .memstall = has(WALL_MEMSTALL),
-                        .io = has(WALL_IOWAIT),
-                        .kthread = has(WALL_KTHREAD)},
-                       frames, call < CALLS ? syscall_name(static_cast<std::uint32_t>(call)) : "");
-    return known->second = WALL_STATES + reason;
+    return known->second = WALL_STATES + reason_of_wait(cell.witness, frames);
   }
 
   /// The rows to show, the most active first.

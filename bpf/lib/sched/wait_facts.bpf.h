@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Facts of a wait that a thread still has when it has ended: system call, flags of the kernel. */
+/*
+ * Facts of a wait that a thread still has when it has ended: system call, flags of the kernel.
+ *
+ * Contexts: sched_switch, for the task that gets the CPU; iterators over tasks.
+ */
 #ifndef CORETAP_WAIT_FACTS_BPF_H
 #define CORETAP_WAIT_FACTS_BPF_H
 
-#include "cpu/wait_facts.h"
+#include "lib/sched/wait_facts.h"
 #include "lib/sched/runqueue.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 
