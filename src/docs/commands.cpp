@@ -196,7 +196,8 @@ const std::vector<OwnCommand>& commands() {
            "have something to do. On a healthy system nothing is found, and the reason is printed. "
            "Waits on futexes count only as far as a thread is known to hold the lock: otherwise a "
            "wait for a lock looks like a wait for work. If locks cost time, their holders are "
-           "found in the last two fifths of the run; otherwise it ends earlier.",
+           "found in the last two fifths of the run; if it is time in the kernel, the calls of the "
+           "target are counted then; otherwise it ends earlier.",
        .options = why_options(),
        .examples = {{"why", "what slows down this machine?"},
                     {"why -p 1234 30", "what slows down process 1234?"},
@@ -208,13 +209,15 @@ const std::vector<OwnCommand>& commands() {
            "The first line is how many threads were busy. Then each cause: a sentence with its "
            "share of the busy time, the evidence, the processes, disks or cgroups that cause it, "
            "and a command. Causes of the target's own come first, unless others cost twice as "
-           "much. Exit status: 0, or with --fail 5 if there is a finding.",
+           "much. Then notes: events that are wrong however little time they cost, such as dropped "
+           "datagrams. Exit status: 0, or with --fail 5 if there is a finding.",
        .json =
            "The first line has type answer: subject, target, seconds, cpus, threads, time_ns, "
            "busy_ns, cpu_ns, certain (false: many events were not seen) and nothing_found (the "
-           "reason, or null). Each other line has type finding: rank, id, text, share (of 1), "
+           "reason, or null). Each cause has type finding: rank, id, text, share (of 1), "
            "lost_ns, below_thresholds, losers (processes, with their shares), evidence (name, value, source), culprits (kind, name), "
-           "through (ids of findings that it causes) and command.",
+           "through (ids of findings that it causes) and command. Notes have type note: id, text, "
+           "count and command.",
        .run = run_why},
       {.name = "serve",
        .arguments = "[FILE]",

@@ -49,6 +49,9 @@ void read_disks(Counters& to) {
     for (auto& [field, name] : kFields)
       if (field < words.size())
         to[fmt::format("disk.{}.{}", words[2], name)] = number(words[field]);
+    // Only SCSI and SATA disks count them.
+    if (auto errors = read_file(fmt::format("/sys/block/{}/device/ioerr_cnt", words[2]), 64))
+      to[fmt::format("disk.{}.errors", words[2])] = number(*errors);
   });
 }
 
@@ -163,11 +166,12 @@ CgroupFiles CgroupFiles::of_path(const std::string& path) {
   return files;
 }
 
-Counters read_counters(const CgroupFiles& cgroup) {
+Counters read_counters(const CgroupFiles& cgroup, std::uint32_t pid) {
   Counters all;
   read_pairs(all, "/proc/vmstat", "vmstat.");
-  read_net(all, "/proc/net/snmp");
-  read_net(all, "/proc/net/netstat");
+  const auto net = pid ? fmt::format("/proc/{}/net", pid) : std::string("/proc/net");
+  read_net(all, net + "/snmp");
+  read_net(all, net + "/netstat");
   read_disks(all);
   read_cpus(all);
   for (auto* resource : {"cpu", "memory", "io"})

@@ -20,8 +20,8 @@ struct CgroupFiles {
 
 /// Totals since boot. Names: "vmstat.KEY", "tcp.KEY", "udp.KEY", "disk.NAME.KEY" (ms for times),
 /// "cpu.N.idle_s", "processes", "psi.RESOURCE.some_us", "cgroup.KEY" of the innermost directory
-/// with a limit.
-Counters read_counters(const CgroupFiles& cgroup);
+/// with a limit. Those of networks are of the namespace of process `pid`; 0: of this one.
+Counters read_counters(const CgroupFiles& cgroup, std::uint32_t pid = 0);
 /// The growth of each; what only one has is left out.
 Counters growth(const Counters& from, const Counters& to);
 

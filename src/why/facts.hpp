@@ -50,6 +50,9 @@ struct OfProcess {
   std::uint64_t ns;
 };
 
+/// From this share on, a target's CPU time may be for its system calls.
+inline constexpr double kLeastSystemShare = 0.3;
+
 struct Facts {
   std::string target;   ///< options that select it in every tool ("-p 12"); empty: the machine
   std::string subject;  ///< in words: "process 12 (mysqld)", "this machine"
@@ -64,6 +67,8 @@ struct Facts {
   /// Sums over all parts for the processes that have any, the largest first.
   std::vector<OfProcess> by_process(const std::function<std::uint64_t(const Account&)>& ns) const;
   double counter(std::string_view name) const;
+  /// CPU time of a named target's processes, by their own counters.
+  double cpu_s() const { return counter("target.user_s") + counter("target.system_s"); }
   std::string_view text(std::string_view name) const;
 };
 

@@ -10,8 +10,6 @@ namespace coretap::why {
 
 namespace {
 
-constexpr std::string_view kComputes = "cpu.computes";
-
 using Sums = std::map<std::string, std::uint64_t, std::less<>>;  // ns by state
 
 bool counts(const Account& account, const Facts& facts) {
@@ -83,7 +81,7 @@ std::uint64_t stall_ns(const Facts& facts, const Rule& rule) {
 std::uint64_t held(const Facts& facts) {
   std::uint64_t ns = 0;
   for (auto& rule : rules())
-    if (rule.states.empty()) ns += stall_ns(facts, rule);
+    if (rule.states.empty() && (!rule.when || rule.when(facts))) ns += stall_ns(facts, rule);
   return ns;
 }
 
@@ -96,12 +94,10 @@ std::vector<std::pair<const Rule*, std::uint64_t>> explain_run(const Facts& fact
 
 bool enough(std::uint64_t lost, std::uint64_t busy, double seconds, const Rule& rule,
             const Thresholds& limits) {
-  // Computing is what a process is for: it is the answer only if hardly anything else is.
   constexpr double kNearlyAll = 0.9, kHalfOfAThread = 0.5;
-  const bool computes = rule.id == kComputes;
   auto ns = static_cast<double>(lost);
-  return ns >= (computes ? kNearlyAll : limits.share) * static_cast<double>(busy) &&
-         ns >= (computes ? kHalfOfAThread : limits.pressure) * seconds * 1e9;
+  return ns >= (rule.computes ? kNearlyAll : limits.share) * static_cast<double>(busy) &&
+         ns >= (rule.computes ? kHalfOfAThread : limits.pressure) * seconds * 1e9;
 }
 
 /// Parts of the run in which each rule is seen: a start, a job or a rotation of logs is only in
@@ -156,7 +152,7 @@ void order(std::vector<Finding>& findings) {
     return static_cast<double>(f.lost_ns) * (f.rule->foreign ? 0.5 : 1);
   };
   std::ranges::stable_sort(findings, [&](auto& a, auto& b) {
-    auto last = [](const Finding& f) { return 2 * f.below + (f.rule->id == kComputes); };
+    auto last = [](const Finding& f) { return 2 * f.below + f.rule->computes; };
     return last(a) != last(b) ? last(a) < last(b) : weight(a) > weight(b);
   });
 }
@@ -221,6 +217,11 @@ Answer rank(const Facts& facts, const Thresholds& thresholds, bool all) {
     if (rule->culprits) finding.culprits = rule->culprits(facts);
     finding.command = with_target(rule->command, facts);
     answer.findings.push_back(std::move(finding));
+  }
+  for (auto& note : notes()) {
+    double count = 0;
+    for (auto name : note.counters) count += std::max(0.0, facts.counter(name));
+    if (count > 0) answer.notes.push_back({&note, count, with_target(note.command, facts)});
   }
   order(answer.findings);
   join_effects(answer.findings);

@@ -28,11 +28,18 @@ struct Finding {
   std::vector<std::string_view> through = {};  ///< findings that are effects of this one
 };
 
+struct Noted {
+  const Note* note;
+  double count;         ///< by how much its counters grew
+  std::string command;  ///< without "coretap"
+};
+
 struct Answer {
   double threads = 0;   ///< of the target, on average
   bool certain = true;  ///< false: 1 % of the time or more is in no known state
   std::uint64_t time_ns = 0, busy_ns = 0, cpu_ns = 0;  ///< of all its threads
   std::vector<Finding> findings = {};                  ///< the first is the likeliest cause
+  std::vector<Noted> notes = {};
   /// Without findings: why there are none.
   std::string silent = {};
 };

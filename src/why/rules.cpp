@@ -213,8 +213,10 @@ bool loses_segments(const Facts& f) {
   return again >= kRate * f.seconds && again >= kShare * f.counter("tcp.OutSegs");
 }
 
+/// And hardly anything else makes segments be sent again.
 bool drops_connections(const Facts& f) {
-  return f.counter("tcp.ListenOverflows") > 0 || f.counter("tcp.ListenDrops") > 0;
+  auto dropped = std::max(f.counter("tcp.ListenOverflows"), f.counter("tcp.ListenDrops"));
+  return dropped > 0 && dropped * 2 >= f.counter("tcp.RetransSegs");
 }
 
 std::vector<Evidence> segments(const Facts& f) {
@@ -223,6 +225,78 @@ std::vector<Evidence> segments(const Facts& f) {
                    {"tcp.TCPTimeouts", "timeouts"},
                    {"tcp.ListenOverflows", "connections that did not fit a backlog"},
                    {"udp.RcvbufErrors", "datagrams that did not fit a buffer"}});
+}
+
+bool asks_names(const Facts& f) { return f.counter("names.waited_us") > 0; }
+
+std::vector<Culprit> name_server(const Facts& f) {
+  if (auto server = f.text("names.server"); !server.empty())
+    return {{"name server", std::string(server)}};
+  return {};
+}
+
+// ---- what CPU time is for ----
+
+/// Most of what is started ends at once.
+bool starts_many(const Facts& f) {
+  constexpr double kRate = 20, kShort = 50'000;  // a second; us of CPU time
+  auto started = f.counter("processes"), us = f.counter("short_lived.cpu_us");
+  return started >= kRate * f.seconds && us <= kShort * started;
+}
+
+std::vector<Evidence> starts(const Facts& f) {
+  auto started = f.counter("processes");
+  return {{"processes and threads started", fmt::format("{:.0f} a second", started / f.seconds),
+           "/proc/stat"},
+          {"CPU time of each",
+           fmt::format("{:.1f} ms", f.counter("short_lived.cpu_us") / started / 1e3),
+           f.target.empty() ? "walltime" : "/proc/PID/stat"}};
+}
+
+bool works_in_kernel(const Facts& f, double share) {
+  return f.cpu_s() > 0 && f.counter("target.system_s") >= share * f.cpu_s();
+}
+
+bool is_mostly_kernel(const Facts& f) {
+  constexpr double kMost = 0.5;
+  return works_in_kernel(f, kMost);
+}
+
+/// Most of its calls fail, and there are so many that they may take its time in the kernel.
+bool calls_fail(const Facts& f) {
+  constexpr double kLongest = 1e-4;  // s, of a call that fails at once
+  auto failed = f.counter("calls.failed");
+  return works_in_kernel(f, kLeastSystemShare) && failed * 2 >= f.counter("calls.all") &&
+         failed * kLongest >= f.counter("target.system_s");
+}
+
+bool reads_by_bytes(const Facts& f) {
+  constexpr double kFew = 64, kLongest = 1e-4;  // bytes; s, of such a call
+  auto calls = f.counter("target.io_calls");
+  return works_in_kernel(f, kLeastSystemShare) && f.counter("target.io_bytes") <= kFew * calls &&
+         calls * kLongest >= f.counter("target.system_s");
+}
+
+std::vector<Evidence> kernel_time(const Facts& f) {
+  std::vector<Evidence> all;
+  if (f.cpu_s() > 0)
+    all.push_back({"CPU time in the kernel",
+                   fmt::format("{:.0f} %", 100 * f.counter("target.system_s") / f.cpu_s()),
+                   "/proc/PID/stat"});
+  if (auto calls = f.counter("target.io_calls"); calls > 0)
+    all.push_back({"reads and writes",
+                   fmt::format("{:.0f} a second, {:.0f} bytes each", calls / f.seconds,
+                               f.counter("target.io_bytes") / calls),
+                   "/proc/PID/io"});
+  if (auto most = f.text("calls.most"); !most.empty())
+    all.push_back({"most frequent call", std::string(most), "syscount"});
+  if (auto all_calls = f.counter("calls.all"); f.counter("calls.failed") > 0 && all_calls > 0)
+    all.push_back(
+        {"calls that fail",
+         fmt::format("{:.0f} %, most of them {}", 100 * f.counter("calls.failed") / all_calls,
+                     f.text("calls.failed.most")),
+         "syscount"});
+  return all;
 }
 
 // ---- the table ----
@@ -399,6 +473,25 @@ const std::vector<Rule>& table() {
        .stall_us = "held.futex_us",
        .culprits = futex_holder,
        .command = "blockedby {target} 10 1"},
+      {.id = "net.names",
+       .says = "It waits for the addresses of names (DNS)",
+       .when = asks_names,
+       .condition = "it has UDP sockets that are connected to port 53",
+       .stall_us = "names.waited_us",
+       .culprits = name_server,
+       .command = "gethostlatency {target}",
+       .foreign = true,
+       .needs_target = true,
+       .causes = {"net.peer"}},
+      {.id = "net.accept",
+       .states = {"wait_tcp_connect", "wait_tcp_read"},
+       .says = "A server does not accept connections fast enough",
+       .when = drops_connections,
+       .condition = "connections did not fit the backlog of a listening socket, half as often as "
+                    "segments are sent again or more",
+       .evidence = segments,
+       .command = "tcpsynbl 10 1",
+       .needs_target = true},
       {.id = "net.retrans",
        .states = {"wait_tcp_read", "wait_tcp_write", "wait_tcp_connect"},
        .says = "Segments of its connections are lost",
@@ -407,14 +500,6 @@ const std::vector<Rule>& table() {
        .evidence = segments,
        .command = "tcpretrans",
        .foreign = true,
-       .needs_target = true},
-      {.id = "net.accept",
-       .states = {"wait_tcp_connect", "wait_tcp_read"},
-       .says = "A server does not accept connections fast enough",
-       .when = drops_connections,
-       .condition = "connections did not fit the backlog of a listening socket",
-       .evidence = segments,
-       .command = "tcpsynbl 10 1",
        .needs_target = true},
       {.id = "net.peer",
        .states = {"wait_tcp_read", "wait_tcp_write", "wait_tcp_connect", "wait_udp_read"},
@@ -433,11 +518,46 @@ const std::vector<Rule>& table() {
        .states = {"wait_rcu", "wait_workqueue", "wait_cpu_stop", "wait_exec", "wait_exit"},
        .says = "It waits for work of the kernel (RCU, work queues, the end of threads)",
        .command = "offcputime -K {target} 10"},
+      {.id = "proc.storm",
+       .says = "Processes that live for milliseconds take the CPU time",
+       .when = starts_many,
+       .condition =
+           "20 processes or more are started a second, with 50 ms of CPU time each or less",
+       .stall_us = "short_lived.cpu_us",
+       .evidence = starts,
+       .command = "execsnoop"},
+      {.id = "call.errors",
+       .states = {"cpu"},
+       .says = "It calls the kernel again and again, and most calls fail",
+       .when = calls_fail,
+       .condition =
+           "half of the calls or more fail, and 100 us for each make its time in the kernel",
+       .evidence = kernel_time,
+       .command = "syscount -x {target} 10",
+       .needs_target = true},
+      {.id = "io.tiny",
+       .states = {"cpu"},
+       .says = "It reads or writes a few bytes at a time",
+       .when = reads_by_bytes,
+       .condition = "64 bytes or less per call, and 100 us for each make its time in the kernel",
+       .evidence = kernel_time,
+       .command = "vfssize {target} 10 1",
+       .needs_target = true},
+      {.id = "cpu.kernel",
+       .states = {"cpu"},
+       .says = "The kernel computes for it",
+       .when = is_mostly_kernel,
+       .condition = "half of its CPU time or more is the kernel's",
+       .evidence = kernel_time,
+       .command = "syscount -L {target} 10",
+       .computes = true,
+       .needs_target = true},
       {.id = "cpu.computes",
        .states = {"cpu"},
        .says = "It computes",
        .evidence = cpus,
        .command = "profile {target} 10",
+       .computes = true,
        .needs_target = true},
   };
   return kRules;
@@ -446,6 +566,24 @@ const std::vector<Rule>& table() {
 }  // namespace
 
 std::span<const Rule> rules() { return table(); }
+
+std::span<const Note> notes() {
+  static const std::vector<Note> kNotes = {
+      {.id = "mem.oom",
+       .counters = {"vmstat.oom_kill"},
+       .says = "The kernel killed processes for want of memory",
+       .command = "oomkill"},
+      {.id = "net.drop",
+       .counters = {"udp.RcvbufErrors", "udp.SndbufErrors"},
+       .says = "Datagrams did not fit a socket's buffer and were dropped",
+       .command = "stackcount t:udp:udp_fail_queue_rcv_skb"},
+      {.id = "net.backlog",
+       .counters = {"tcp.ListenOverflows"},
+       .says = "Connections did not fit the backlog of a listening socket",
+       .command = "tcpsynbl 10 1"},
+  };
+  return kNotes;
+}
 
 bool is_idle(std::string_view state, bool has_target) {
   constexpr std::string_view kIdle[] = {

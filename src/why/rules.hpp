@@ -34,6 +34,9 @@ struct Rule {
   std::vector<Culprit> (*culprits)(const Facts&) = nullptr;
   /// The next command; {target} is replaced by the options that select the target.
   std::string_view command;
+  /// The time is spent on CPUs, which is what a process is for: it is the answer only if hardly
+  /// anything else is.
+  bool computes = false;
   /// Others cause it: it ranks below the target's own causes that cost at least half as much.
   bool foreign = false;
   /// Only if a target was named: on a machine, some process is always in these states.
@@ -42,6 +45,17 @@ struct Rule {
 };
 
 std::span<const Rule> rules();
+
+/// Something that is wrong however little time it costs, or whose cost is in no time of the target:
+/// datagrams that were dropped, processes that were killed.
+struct Note {
+  std::string_view id;
+  std::vector<std::string_view> counters;  ///< at least one has grown
+  std::string_view says;                   ///< a sentence that ends before ": 12"
+  std::string_view command;                ///< as in Rule
+};
+
+std::span<const Note> notes();
 
 /// States in which a thread has nothing to do, or in which it is not known whether it has: their
 /// time is not busy time.

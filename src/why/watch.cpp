@@ -21,19 +21,21 @@
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
+#include "why/calls.hpp"
 #include "why/counters.hpp"
 #include "why/holders.hpp"
 #include "why/lines.hpp"
 #include "why/members.hpp"
+#include "why/processes.hpp"
 
 namespace coretap::why {
 
 namespace {
 
 constexpr int kParts = 3;
-// The tools that run as processes: one accounts for all time; then, if locks cost some, the other
-// shows their holders.
-constexpr char kAccounts[] = "walltime", kHolders[] = "blockedby";
+// The tools that run as processes: one accounts for all time; then others show the holders of
+// locks, and what the kernel is called for, if these cost time.
+constexpr char kAccounts[] = "walltime", kHolders[] = "blockedby", kCalls[] = "syscount";
 constexpr double kAccountsPart = 0.6;  // of the run
 
 std::string first_line_of(const std::string& path) {
@@ -88,14 +90,24 @@ class Child {
   pid_t pid() const { return pid_; }
   /// A signal has ended it early.
   bool told() const { return told_; }
+  void end() {
+    if (pid_ > 0) ::kill(pid_, SIGINT);
+  }
 
-  /// Calls `take` with each line. A signal ends the tool, which then prints what it has.
+  /// Calls `take` with each line, and looks at queries. A signal ends the tool, which then prints
+  /// what it has.
   template <class Take>
-  Result<void> read_lines(int signals, Take&& take) {
+  Result<void> read_lines(int signals, Take&& take, NameQueries* queries = nullptr) {
     std::string pending;
     while (true) {
       pollfd wait[] = {{output_.get(), POLLIN, 0}, {signals, POLLIN, 0}};
-      if (::poll(wait, 2, -1) < 0 && errno != EINTR) return system_error("cannot wait", errno);
+      const auto interval = queries ? queries->interval() : std::chrono::milliseconds(0);
+      const int ready = ::poll(wait, 2, interval.count() ? static_cast<int>(interval.count()) : -1);
+      if (ready < 0 && errno != EINTR) return system_error("cannot wait", errno);
+      if (ready <= 0) {
+        if (queries) queries->look();
+        continue;
+      }
       if (wait[1].revents) {
         signalfd_siginfo info{};
         (void)!::read(signals, &info, sizeof info);
@@ -289,18 +301,59 @@ bool suspects_locks(const Facts& facts) {
   return static_cast<double>(ns) >= kLeast * facts.seconds * 1e9;
 }
 
-/// Without it the findings have no holders: what fails here is not an error.
-void add_holders(const Target& target, double seconds, int signals, Facts& facts) {
-  std::vector<std::string> words = {"coretap", kHolders, "--json"};
+/// Most of the target's CPU time is the kernel's: what is it called for?
+bool suspects_calls(const Facts& facts) {
+  constexpr double kLeast = 0.1;  // of a CPU
+  auto system = facts.counter("target.system_s");
+  return system >= kLeast * facts.seconds && system >= kLeastSystemShare * facts.cpu_s();
+}
+
+std::vector<std::string> of_target(std::initializer_list<const char*> command,
+                                   const Target& target) {
+  std::vector<std::string> words(command.begin(), command.end());
   const auto options = target.options();
   for (auto word : words_in(options)) words.emplace_back(word);
-  words.push_back(fmt::format("{:.3f}", seconds));
-  words.emplace_back("1");
-  Child child;
-  Holders holders(target);
-  if (!child.start(std::move(words))) return;
-  if (child.read_lines(signals, [&](auto line) { holders.take(line); }))
+  return words;
+}
+
+/// Looks closer at what may cost time. What fails here is not an error: the findings say less.
+void confirm(const Target& target, double seconds, int signals, Facts& facts) {
+  const auto duration = fmt::format("{:.3f}", seconds);
+  const bool locks = suspects_locks(facts), calls = suspects_calls(facts);
+  Child holding, calling, failing;  // at the same time
+  if (locks) {
+    auto words = of_target({"coretap", kHolders, "--json"}, target);
+    words.insert(words.end(), {duration, "1"});
+    (void)holding.start(std::move(words));
+  }
+  if (calls) {
+    auto words = of_target({"coretap", kCalls, "--json"}, target);
+    words.insert(words.end(), {"--duration", duration});
+    (void)calling.start(words);
+    words.emplace_back("--failures");
+    (void)failing.start(std::move(words));
+  }
+  if (Holders holders(target);
+      holding.pid() && holding.read_lines(signals, [&](auto line) { holders.take(line); }))
     holders.add_to(facts, seconds);
+  if (holding.told())
+    for (auto* other : {&calling, &failing}) other->end();
+  Calls counted;
+  if (calling.pid() && failing.pid() &&
+      calling.read_lines(signals, [&](auto line) { counted.take(line, false); }) &&
+      failing.read_lines(signals, [&](auto line) { counted.take(line, true); }))
+    counted.add_to(facts, seconds);
+}
+
+/// The CPU time of processes that lived for at most a tenth of a second, in us.
+double short_lived_us(const Facts& facts) {
+  constexpr double kShort = 1e8;  // ns
+  double ns = 0;
+  for (auto& part : facts.parts)
+    for (auto& a : part.accounts)
+      if (!a.own && !a.kernel && static_cast<double>(a.time_ns) < kShort)
+        ns += static_cast<double>(a.in("cpu"));
+  return ns / 1e3;
 }
 
 }  // namespace
@@ -312,7 +365,14 @@ Result<Facts> watch(const Target& target, double seconds) {
   auto files = !target.pids.empty()     ? CgroupFiles::of_process(target.pids[0])
                : !target.cgroup.empty() ? CgroupFiles::of_path(target.cgroup)
                                         : CgroupFiles();
-  auto before = read_counters(files);
+  const auto pids = processes_of(target);
+  auto read_all = [&] {
+    auto all = read_counters(files, pids.empty() ? 0 : pids[0]);
+    read_processes(all, pids);
+    return all;
+  };
+  auto before = read_all();
+  NameQueries queries(pids);
   Child child;
   if (auto started = child.start({"coretap", kAccounts, "--json", "--include-self",
                                   fmt::format("{:.3f}", kAccountsPart * seconds / kParts),
@@ -320,10 +380,13 @@ Result<Facts> watch(const Target& target, double seconds) {
       !started)
     return started.error();
   Accounts accounts(target, child.pid());
-  auto read = child.read_lines(signals.fd(), [&](auto line) { accounts.take(line); });
+  auto read = child.read_lines(
+      signals.fd(), [&](auto line) { accounts.take(line); }, &queries);
   if (!read) return read.error();
   Facts facts{.target = target.options(), .subject = *subject, .certain = accounts.certain()};
-  facts.counters = growth(before, read_counters(files));
+  facts.counters = growth(before, read_all());
+  add_up_processes(facts.counters);
+  queries.add_to(facts);
   facts.parts = std::move(accounts).parts();
   for (auto& part : facts.parts) {
     // All threads that lived throughout have the same time.
@@ -334,8 +397,9 @@ Result<Facts> watch(const Target& target, double seconds) {
     facts.seconds += part.seconds;
   }
   facts.cpus = static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
-  if (!child.told() && suspects_locks(facts))
-    add_holders(target, (1 - kAccountsPart) * seconds, signals.fd(), facts);
+  facts.counters["short_lived.cpu_us"] =
+      target.named() ? facts.counter("target.children_s") * 1e6 : short_lived_us(facts);
+  if (!child.told()) confirm(target, (1 - kAccountsPart) * seconds, signals.fd(), facts);
   const auto of = loser(facts);
   if (!target.named()) files = CgroupFiles::of_process(of);
   facts.texts.merge(read_settings(files));

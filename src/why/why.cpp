@@ -60,8 +60,7 @@ Result<why::Facts> facts_of(const Config& config, double seconds) {
     while (cgroup.ends_with('/')) cgroup.pop_back();
     if (cgroup.empty()) cgroup = "/";
   }
-  why::Target target{
-      .pids = config.tasks.pids, .comms = config.tasks.comms, .cgroup = config.tasks.cgroup};
+  why::Target target{.pids = config.tasks.pids, .comms = config.tasks.comms, .cgroup = cgroup};
   auto subject = target.subject();
   if (!subject) return subject.error();
   fmt::print(stderr, "Looking for what costs {} time, {:g} s... Ctrl-C ends it early.\n", *subject,
@@ -72,22 +71,22 @@ Result<why::Facts> facts_of(const Config& config, double seconds) {
 }  // namespace
 
 std::vector<Option> why_options() {
-  return {
-      shared::pid(),
-      shared::comm(),
-      shared::cgroup(),
-      number('n', "findings", "N", "print the first N findings (default: 3)",
-             {.least = 1, .most = 100}, {}),
-      flag(0, "all", "also what is below the thresholds"),
-      percent("share", "least share of the busy time of a finding (default: 10)"),
-      percent("pressure", "least share of the time of one thread (default: 5)"),
-      flag(0, "json", "print one JSON object per line: the answer, and each finding"),
-      flag(0, "fail", "exit status 5 if there is a finding"),
-      flag(0, "rules", "print all rules, and trace nothing"),
-      flag(0, "raw", "print the facts instead of findings, for --from"),
-      free_text(0, "from", "FILE", "read facts that --raw has printed, and trace nothing",
-                Complete::file, "a file"),
-  };
+  return joined(
+      {{shared::pid(), shared::comm(), shared::cgroup()},
+       shared::container_filters(),
+       {
+           number('n', "findings", "N", "print the first N findings (default: 3)",
+                  {.least = 1, .most = 100}, {}),
+           flag(0, "all", "also what is below the thresholds"),
+           percent("share", "least share of the busy time of a finding (default: 10)"),
+           percent("pressure", "least share of the time of one thread (default: 5)"),
+           flag(0, "json", "print one JSON object per line: the answer, and each finding"),
+           flag(0, "fail", "exit status 5 if there is a finding"),
+           flag(0, "rules", "print all rules, and trace nothing"),
+           flag(0, "raw", "print the facts instead of findings, for --from"),
+           free_text(0, "from", "FILE", "read facts that --raw has printed, and trace nothing",
+                     Complete::file, "a file"),
+       }});
 }
 
 int run_why(const Config& config, const std::vector<std::string>& words) {
@@ -96,8 +95,8 @@ int run_why(const Config& config, const std::vector<std::string>& words) {
   if (config.given("rules")) return print_text(why::rules_in_words(thresholds));
   auto seconds = seconds_of(words);
   if (!seconds) return failed(seconds.error());
-  if (config.given("pid") + config.given("comm") + config.given("cgroup") > 1)
-    return failed(usage("--pid, --comm and --cgroup cannot be used together", "give one of them"));
+  if (!config.tasks.pids.empty() + !config.tasks.comms.empty() + !config.tasks.cgroup.empty() > 1)
+    return failed(usage("--pid, --comm and a cgroup cannot be used together", "give one of them"));
   auto facts = facts_of(config, *seconds);
   if (!facts) return failed(facts.error());
   if (config.given("raw")) return print_text(why::to_lines(*facts));

@@ -72,6 +72,9 @@ std::string in_words(const Facts& facts, const Answer& answer, std::size_t most)
     if (number == most) break;
     text += of_finding(f, ++number);
   }
+  for (auto& [note, count, command] : answer.notes)
+    text +=
+        fmt::format("Also: {}: {:.0f}. See: coretap {}\n", note->says, count, printable(command));
   if (!answer.silent.empty()) text += fmt::format("Nothing found: {}.\n", answer.silent);
   text += not_causes(facts);
   if (!answer.certain)
@@ -110,6 +113,11 @@ std::string in_json(const Facts& facts, const Answer& answer, std::size_t most) 
     line.end_array().texts("through", f.through);
     lines += fmt::format("{}\n", line.text("command", "coretap " + f.command).finish());
   }
+  for (auto& [note, count, command] : answer.notes) {
+    JsonLine line("note", "why");
+    line.text("id", note->id).text("text", note->says).key("count").real(count);
+    lines += fmt::format("{}\n", line.text("command", "coretap " + command).finish());
+  }
   return lines;
 }
 
@@ -130,6 +138,8 @@ std::string rules_in_words(const Thresholds& t) {
     if (rule.needs_target) text += "  only of a named target\n";
     text += fmt::format("  See: coretap {}\n", rule.command);
   }
+  text += wrap("\nNotes: they are printed whatever they cost, and are no findings.", 0);
+  for (auto& note : notes()) text += fmt::format("{}: {}\n", note.id, note.says);
   return text;
 }
 

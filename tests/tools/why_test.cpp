@@ -1,7 +1,9 @@
 // `coretap why` with faults that are seeded, and without: of one process each, so that other load
 // on the machine does not matter.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 
 #include "harness.hpp"
 #include "quota.hpp"
@@ -22,6 +24,7 @@ Strings findings(const Result& result) {
       answered = true;
       continue;
     }
+    if (json["type"].str() == "note") continue;
     EXPECT_GT(json["lost_ns"].u64(), 0u) << line;
     EXPECT_TRUE(json["command"].str().starts_with("coretap ")) << line;
     ids.push_back(json["id"].str());
@@ -105,6 +108,40 @@ TOOL_TEST(Why, AnotherProcess) {
   auto children = run({"/usr/bin/pgrep", "-P", std::to_string(pipe.pid()), "-x", "cat"});
   if (children.status) throw Skip("no pgrep here, or no cat among the children");
   EXPECT_EQ(first_of(std::stoi(children.out)), "peer.process");
+}
+
+TOOL_TEST(Why, WhatCpuTimeIsFor) {
+  require_tool("walltime");
+  require_tool("syscount");
+  const std::pair<const char*, const char*> kLoads[] = {
+      {"call.errors", "while True:\n  try: os.open('/nonexistent', 0)\n  except OSError: pass"},
+      {"io.tiny", "f = os.open('/dev/zero', 0)\nwhile True: os.read(f, 1)"},
+      {"proc.storm", "os.execl('/bin/sh', 'sh', '-c', 'while :; do /bin/true; done')"}};
+  if (run({"/usr/bin/env", "python3", "-c", "import os"}).status) throw Skip("no python3 here");
+  for (auto& [id, program] : kLoads) {
+    Process load({.argv = {"/usr/bin/env", "python3", "-c", std::string("import os\n") + program}});
+    ::usleep(500'000);
+    auto result = run_tool("coretap", of(load.pid()));
+    auto ids = findings(result);
+    // On a busy machine it also waits for a CPU.
+    EXPECT_NE(std::ranges::find(ids, id), ids.end()) << id << ": " << result.out;
+  }
+}
+
+TOOL_TEST(Why, AddressesOfNames) {
+  require_tool("walltime");
+  int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in server{};
+  server.sin_family = AF_INET;
+  server.sin_port = htons(53);
+  server.sin_addr.s_addr = htonl(0x7f00004d);
+  ASSERT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&server), sizeof server), 0);
+  auto result = run_tool("coretap", of(::getpid()));
+  ::close(socket);
+  auto ids = findings(result);
+  ASSERT_FALSE(ids.empty()) << result.out;
+  EXPECT_EQ(ids[0], "net.names") << result.out;
+  expect_contains(result.out, {"127.0.0.77"});
 }
 
 TOOL_TEST(Why, SilentWithTheReason) {

@@ -14,7 +14,9 @@
 #include "coretap/tool.hpp"
 #include "stacks/wait_rules.hpp"
 #include "tools/cpu/walltime/states.hpp"
+#include "why/calls.hpp"
 #include "why/holders.hpp"
+#include "why/processes.hpp"
 #include "why/words.hpp"
 
 namespace coretap::why {
@@ -93,6 +95,90 @@ TEST(Why, CountersTellCausesOfOneStateApart) {
   connects.counters["tcp.OutSegs"] = 1000;
   connects.counters["tcp.RetransSegs"] = 20;
   EXPECT_EQ(found(connects), Ids{"net.retrans"});
+  connects.counters["tcp.ListenOverflows"] = connects.counters["tcp.RetransSegs"];
+  EXPECT_EQ(found(connects), Ids{"net.accept"});
+}
+
+TEST(Why, CountersTellWhatCpuTimeIsFor) {
+  auto facts = facts_of({account(1, "app", true, {{"cpu", kSecond}})});
+  facts.counters["target.user_s"] = 1;
+  EXPECT_EQ(found(facts), Ids{"cpu.computes"});
+  facts.counters["target.system_s"] = 2;
+  EXPECT_EQ(found(facts), Ids{"cpu.kernel"});
+  facts.counters["target.io_calls"] = 300'000;
+  facts.counters["target.io_bytes"] = 300'000 * 4096.0;
+  EXPECT_EQ(found(facts), Ids{"cpu.kernel"}) << "whole pages";
+  facts.counters["target.io_bytes"] = 300'000;
+  EXPECT_EQ(found(facts), Ids{"io.tiny"});
+  facts.counters["target.io_calls"] = facts.counters["target.io_bytes"] = 1000;
+  EXPECT_EQ(found(facts), Ids{"cpu.kernel"}) << "too few for two seconds";
+  facts.counters["calls.all"] = 1'000'000;
+  facts.counters["calls.failed"] = 400'000;
+  EXPECT_EQ(found(facts), Ids{"cpu.kernel"}) << "most succeed";
+  facts.counters["calls.failed"] = 900'000;
+  EXPECT_EQ(found(facts), Ids{"call.errors"});
+}
+
+TEST(Why, ProcessesThatEndAtOnce) {
+  auto shell = facts_of({account(1, "sh", true, {{"cpu", 50'000'000}})});
+  shell.counters["short_lived.cpu_us"] = 2'000'000;
+  shell.counters["processes"] = 30;
+  EXPECT_EQ(found(shell), Ids{}) << "few, and long";
+  shell.counters["processes"] = 2000;
+  EXPECT_EQ(found(shell), Ids{"proc.storm"});
+  shell.target.clear();
+  EXPECT_EQ(found(shell), Ids{"proc.storm"});
+}
+
+TEST(Why, NamesThatNobodyAnswers) {
+  auto facts = facts_of({account(1, "app", true, {{"wait_poll", kSecond}})});
+  EXPECT_EQ(found(facts), Ids{});
+  facts.counters["names.waited_us"] = 2'900'000;
+  facts.texts["names.server"] = "10.0.0.1";
+  auto answer = rank(facts, {});
+  ASSERT_EQ(ids(answer), Ids{"net.names"});
+  EXPECT_EQ(answer.findings[0].culprits[0].name, "10.0.0.1");
+  // In recvfrom(2) it is also a wait for a datagram: the same time.
+  for (auto& part : facts.parts) part.accounts[0].ns = {{"wait_udp_read", kSecond}};
+  EXPECT_EQ(found(facts)[0], "net.names");
+}
+
+TEST(Why, NotesAreNoFindings) {
+  auto facts = facts_of({account(1, "app", true, {{"wait_epoll", kSecond}})});
+  EXPECT_TRUE(rank(facts, {}).notes.empty());
+  facts.counters["vmstat.oom_kill"] = 2;
+  facts.counters["udp.RcvbufErrors"] = -5;
+  auto answer = rank(facts, {});
+  EXPECT_TRUE(answer.findings.empty());
+  EXPECT_FALSE(answer.silent.empty());
+  ASSERT_EQ(answer.notes.size(), 1u);
+  EXPECT_EQ(answer.notes[0].note->id, "mem.oom");
+  EXPECT_NE(in_words(facts, answer, 3).find("want of memory: 2. See: coretap oomkill"),
+            std::string::npos);
+}
+
+TEST(Why, CountersOfProcessesAreAddedUp) {
+  Counters before = {{"process.1.user_s", 5}, {"process.2.user_s", 1}, {"tcp.x", 3}};
+  Counters after = {{"process.1.user_s", 6}, {"process.3.user_s", 9}, {"tcp.x", 4}};
+  auto grown = growth(before, after);
+  add_up_processes(grown);
+  EXPECT_EQ(grown, (Counters{{"target.user_s", 1}, {"tcp.x", 1}}))
+      << "of those that were there throughout";
+}
+
+TEST(Why, CallsAreReadFromLinesOfTheTool) {
+  Calls calls;
+  calls.take(R"({"type":"row","syscall":"read","count":300})", false);
+  calls.take(R"({"type":"row","syscall":"open","count":100})", false);
+  calls.take(R"({"type":"row","syscall":"open","count":90})", true);
+  calls.take(R"({"type":"ledger","count":90})", true);
+  calls.take("no JSON", true);
+  auto facts = facts_of({});
+  calls.add_to(facts, 1);
+  EXPECT_EQ(facts.counter("calls.all"), 1200);
+  EXPECT_EQ(facts.counter("calls.failed"), 270);
+  EXPECT_EQ(facts.text("calls.most"), "read (300 a second)");
+  EXPECT_EQ(facts.text("calls.failed.most"), "open (90 a second)");
 }
 
 TEST(Why, WaitsForCpus) {
@@ -272,9 +358,12 @@ TEST(Why, StatesOfRulesExist) {
 }
 
 TEST(Why, CommandsOfRulesAreValid) {
-  for (auto& rule : rules())
+  std::vector<std::string_view> commands;
+  for (auto& rule : rules()) commands.push_back(rule.command);
+  for (auto& note : notes()) commands.push_back(note.command);
+  for (auto command : commands)
     for (auto* target : {"", "-p 1"}) {
-      std::string words(rule.command);
+      std::string words(command);
       if (auto at = words.find("{target}"); at != words.npos) words.replace(at, 8, target);
       std::istringstream all(words);
       std::vector<std::string> arguments;
