@@ -183,6 +183,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct cpumask cpus_mask;
+	unsigned short migration_disabled;
 	struct sched_info sched_info;
 	struct mm_struct *mm;
 	int exit_code;

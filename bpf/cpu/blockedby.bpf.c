@@ -303,23 +303,30 @@ inline_ u32 own_tid(struct task_struct *t)
 
 #define THREADS 512 /* of a process that are looked at */
 
-/* The address of the thread with this own id in the task's process; 0: there is none. */
+/*
+ * The address of the thread with this own id in the task's process; 0: there is none. All its
+ * threads have their id at the same place of their struct pid. What cannot be read is 0.
+ */
 static __noinline u64 thread_with(u64 task, u32 tid)
 {
-	struct task_struct *t = (void *)task, *thread;
+	struct task_struct *t = (void *)task;
 	struct signal_struct *signal = BPF_CORE_READ(t, signal);
-	u64 head = (u64)signal + bpf_core_field_offset(signal->thread_head), node;
+	u64 head = (u64)signal + bpf_core_field_offset(signal->thread_head), node = 0, place;
+	struct pid *pid = BPF_CORE_READ(t, thread_pid);
+	u32 level = BPF_CORE_READ(pid, level), id;
 
-	if (bpf_probe_read_kernel(&node, sizeof(node), (void *)head))
+	if (level >= PIDNS_LEVELS)
 		return 0;
-	for (u32 i = 0; i < THREADS; i++) {
-		if (!node || node == head)
-			return 0;
-		thread = (void *)(node - bpf_core_field_offset(thread->thread_node));
-		if (own_tid(thread) == tid)
-			return (u64)thread;
-		if (bpf_probe_read_kernel(&node, sizeof(node), (void *)node))
-			return 0;
+	place = (u64)&pid->numbers[level].nr - (u64)pid;
+	bpf_probe_read_kernel(&node, sizeof(node), (void *)head);
+	for (u32 i = 0; i < THREADS && node && node != head; i++) {
+		task = node - bpf_core_field_offset(t->thread_node);
+		bpf_probe_read_kernel(&pid, sizeof(pid),
+				      (void *)(task + bpf_core_field_offset(t->thread_pid)));
+		bpf_probe_read_kernel(&id, sizeof(id), (void *)((u64)pid + place));
+		if (id == tid)
+			return task;
+		bpf_probe_read_kernel(&node, sizeof(node), (void *)node);
 	}
 	return 0;
 }

@@ -130,11 +130,7 @@ inline_ bool started(void)
 {
 	struct balance *b = the_balance();
 
-	if (!b || !tracing_since)
-		return false;
-	if (!b->started)
-		start(tracing_since);
-	return true;
+	return b && b->started;
 }
 
 enum becomes { BUSY, IDLE, AS_IT_WAS };
@@ -257,8 +253,10 @@ int on_switch(u64 *ctx)
 	u32 starts = 0, ends = 0;
 	u64 now = bpf_ktime_get_ns();
 
-	if (!started())
+	if (!tracing_since)
 		return 0;
+	if (!started())
+		start(tracing_since);
 	/* The kernel skipped the switch to it. */
 	ends = prev->pid ? ends_to_wait(prev) : 0;
 	if (ends)

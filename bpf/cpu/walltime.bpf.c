@@ -266,9 +266,9 @@ static __noinline int reason_of_wait(struct account *a, struct task_struct *t)
 /* Taken by the hypervisor, where the kernel keeps it: only differences are meaningful. */
 inline_ u64 stolen_so_far(struct task_struct *t)
 {
-	struct rq *rq = t->se.cfs_rq->rq;
-
-	return bpf_core_field_exists(rq->prev_steal_time_rq) ? rq->prev_steal_time_rq : 0;
+	return bpf_core_field_exists(((struct rq *)0)->prev_steal_time_rq) ?
+		       t->se.cfs_rq->rq->prev_steal_time_rq :
+		       0;
 }
 
 inline_ void cpu_ends(struct account *a, struct task_struct *t, u64 now, struct irq_time *cpu)
@@ -290,7 +290,7 @@ inline_ u32 allowed_now(struct account *a, struct task_struct *t)
 	u64 mask;
 	u32 set;
 
-	if (cpu_words != 1 || t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
+	if (cpu_words != 1 || bound_to_cpu(t))
 		return allowed_cpus(t);
 	mask = t->cpus_mask.bits[0];
 	if (a->mask == mask)
@@ -378,7 +378,7 @@ static __noinline int queue_rows(struct account *a, struct task_struct *t)
 /* The kernel's own time since an event: for those that were not seen (run_delay.bpf.h). */
 inline_ u64 clock_of(struct task_struct *t)
 {
-	return t->se.cfs_rq->rq->clock;
+	return BPF_CORE_READ(t, se.cfs_rq, rq, clock);
 }
 
 inline_ u64 arrived_before(struct task_struct *t)

@@ -71,12 +71,19 @@ void read_processes(Counters& to, const std::vector<std::uint32_t>& pids) {
     auto after = text.rfind(')');
     if (after == text.npos) continue;
     auto fields = words_in(std::string_view(text).substr(after + 1));
-    constexpr std::pair<std::size_t, const char*> kFields[] = {
-        {11, "user_s"}, {12, "system_s"}, {13, "children_s"}, {14, "children_s"}};
-    for (auto& [field, name] : kFields)
+    constexpr struct {
+      std::size_t field;
+      const char* name;
+      double unit;
+    } kFields[] = {{9, "major_faults", 1},
+                   {11, "user_s", kTicks},
+                   {12, "system_s", kTicks},
+                   {13, "children_s", kTicks},
+                   {14, "children_s", kTicks}};
+    for (auto& [field, name, unit] : kFields)
       if (field < fields.size())
         to[fmt::format("{}{}.{}", kPrefix, pid, name)] +=
-            static_cast<double>(parse_unsigned(fields[field]).value_or(0)) / kTicks;
+            static_cast<double>(parse_unsigned(fields[field]).value_or(0)) / unit;
     each_line(fmt::format("/proc/{}/io", pid), [&](auto& words) {
       if (words.size() != 2) return;
       auto value = static_cast<double>(parse_unsigned(words[1]).value_or(0));

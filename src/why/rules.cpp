@@ -207,10 +207,12 @@ std::vector<Culprit> file_holder(const Facts& f) { return holder(f, "file_lock")
 
 // ---- network ----
 
+/// Sent again, or arrived out of order: then the other end has sent one again.
 bool loses_segments(const Facts& f) {
-  constexpr double kShare = 0.01, kRate = 5;
-  auto again = f.counter("tcp.RetransSegs");
-  return again >= kRate * f.seconds && again >= kShare * f.counter("tcp.OutSegs");
+  constexpr double kShare = 0.01, kRate = 1;  // a loss may cost a fifth of a second
+  auto lost = f.counter("tcp.RetransSegs") + f.counter("tcp.TCPOFOQueue");
+  return lost >= kRate * f.seconds &&
+         lost >= kShare * (f.counter("tcp.OutSegs") + f.counter("tcp.InSegs"));
 }
 
 /// And hardly anything else makes segments be sent again.
@@ -222,6 +224,7 @@ bool drops_connections(const Facts& f) {
 std::vector<Evidence> segments(const Facts& f) {
   return grown(f, {{"tcp.RetransSegs", "segments sent again"},
                    {"tcp.OutSegs", "segments sent"},
+                   {"tcp.TCPOFOQueue", "segments out of order"},
                    {"tcp.TCPTimeouts", "timeouts"},
                    {"tcp.ListenOverflows", "connections that did not fit a backlog"},
                    {"udp.RcvbufErrors", "datagrams that did not fit a buffer"}});
@@ -370,6 +373,7 @@ const std::vector<Rule>& table() {
       {.id = "mem.swapin",
        .states = {"wait_swap_in"},
        .says = "It waits for pages from swap",
+       .stall_us = "swap.stalled_us",
        .evidence = memory,
        .command = "swapin 1"},
       {.id = "mem.compaction",
@@ -496,7 +500,7 @@ const std::vector<Rule>& table() {
        .states = {"wait_tcp_read", "wait_tcp_write", "wait_tcp_connect"},
        .says = "Segments of its connections are lost",
        .when = loses_segments,
-       .condition = "1 % of the segments, and five a second, are sent again",
+       .condition = "1 % of the segments, and one a second, are sent again or arrive out of order",
        .evidence = segments,
        .command = "tcpretrans",
        .foreign = true,

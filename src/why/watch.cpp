@@ -356,6 +356,20 @@ double short_lived_us(const Facts& facts) {
   return ns / 1e3;
 }
 
+/// The kernel's time of stalls for memory, if pages come from swap, and for the target.
+double stalled_by_swap_us(const Facts& facts) {
+  constexpr double kLeast = 10, kReadAhead = 8;  // a second; pages that one fault brings
+  auto pages = facts.counter("vmstat.pswpin"), faults = facts.counter("target.major_faults");
+  const bool of_target = facts.target.empty() || faults * kReadAhead * 2 >= pages;
+  return pages >= kLeast * facts.seconds && of_target ? facts.counter("psi.memory.some_us") : 0;
+}
+
+void add_derived(Facts& facts) {
+  facts.counters["short_lived.cpu_us"] =
+      facts.target.empty() ? short_lived_us(facts) : facts.counter("target.children_s") * 1e6;
+  facts.counters["swap.stalled_us"] = stalled_by_swap_us(facts);
+}
+
 }  // namespace
 
 Result<Facts> watch(const Target& target, double seconds) {
@@ -397,8 +411,7 @@ Result<Facts> watch(const Target& target, double seconds) {
     facts.seconds += part.seconds;
   }
   facts.cpus = static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
-  facts.counters["short_lived.cpu_us"] =
-      target.named() ? facts.counter("target.children_s") * 1e6 : short_lived_us(facts);
+  add_derived(facts);
   if (!child.told()) confirm(target, (1 - kAccountsPart) * seconds, signals.fd(), facts);
   const auto of = loser(facts);
   if (!target.named()) files = CgroupFiles::of_process(of);

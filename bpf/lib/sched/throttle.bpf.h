@@ -38,7 +38,9 @@ inline_ u64 throttled_so_far(struct cfs_rq *q)
 
 	if (throttled_exactly())
 		return q->throttled_clock_self_time +
-		       (q->throttled_clock_self ? since(q->throttled_clock_self, q->rq->clock) : 0);
+		       (q->throttled_clock_self ?
+				since(q->throttled_clock_self, BPF_CORE_READ(q, rq, clock)) :
+				0);
 	if (!bpf_core_field_exists(old->throttled_clock_pelt_time))
 		return 0;
 	rq = (void *)q->rq;
@@ -58,7 +60,7 @@ inline_ u64 throttled_before(u64 left, struct cfs_rq *q)
 	u64 start;
 
 	if (!throttled_exactly() || !bpf_core_field_exists(q->tg) ||
-	    BPF_CORE_READ(old, tg) != q->tg)
+	    BPF_CORE_READ(old, tg) != BPF_CORE_READ(q, tg))
 		return 0;
 	start = BPF_CORE_READ(old, throttled_clock_self);
 	return BPF_CORE_READ(old, throttled_clock_self_time) +

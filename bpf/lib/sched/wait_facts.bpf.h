@@ -33,15 +33,16 @@ inline_ u32 call_of(struct task_struct *t, u32 flags)
 	return number < 0 ? CALLS : call_index(number, false);
 }
 
-/* Flags that a thread has while it waits, until it runs again. */
+/*
+ * Flags that a thread has while it waits, until it runs again. Multiplied, as the verifier would
+ * check what follows once for each result of a condition.
+ */
 inline_ u32 flags_of_wait(struct task_struct *t)
 {
-	u32 flags = WALL_WAIT;
+	u32 flags = WALL_WAIT | (u32)BPF_CORE_READ_BITFIELD(t, in_iowait) * WALL_IOWAIT;
 
-	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
-		flags |= WALL_IOWAIT;
-	if (bpf_core_field_exists(t->in_memstall) && BPF_CORE_READ_BITFIELD(t, in_memstall))
-		flags |= WALL_MEMSTALL;
+	if (bpf_core_field_exists(t->in_memstall))
+		flags |= (u32)BPF_CORE_READ_BITFIELD(t, in_memstall) * WALL_MEMSTALL;
 	if (t->flags & PF_KTHREAD)
 		flags |= WALL_KTHREAD;
 	return flags;

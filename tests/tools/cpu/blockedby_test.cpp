@@ -46,10 +46,11 @@ std::string object_of(const std::string& lock) {
   return kNames.at(lock);
 }
 
-Observed watch_holders(const std::string& lock, int members, const std::string& more = "") {
-  return observe(
-      "blockedby --json --comm holders",
-      "holders --rounds 6 --ms 10 --lock " + lock + " --members " + std::to_string(members) + more);
+Observed watch_holders(const std::string& lock, int members, const std::string& more = "",
+                       int rounds = 6) {
+  return observe("blockedby --json --comm holders", "holders --rounds " + std::to_string(rounds) +
+                                                        " --ms 10 --lock " + lock + " --members " +
+                                                        std::to_string(members) + more);
 }
 
 TOOL_SUITE(BlockedbyThreads, ("mutex pi robust flock ofd pipe file"));
@@ -72,7 +73,7 @@ TOOL_TEST_P(BlockedbyProcesses, OwnersAreRight, lock) {
 
 TOOL_TEST(Blockedby, StacksOfBoth) {
   require_tool("blockedby");
-  auto seen = watch_holders("mutex", 2);
+  auto seen = watch_holders("mutex", 2, "", 40);
   auto lines = lines_with(seen.report().body, {{"object", "futex-mutex"}});
   ASSERT_FALSE(lines.empty());
   std::uint64_t all = 0, asleep = 0;

@@ -242,6 +242,12 @@ TEST(Why, ReclaimIsAlsoTimeOnCpus) {
   EXPECT_EQ(found(facts), (Ids{"mem.limit", "cpu.computes"}));
 }
 
+TEST(Why, SwappingIsAlsoTimeOnCpus) {
+  auto facts = facts_of({account(1, "app", true, {{"cpu", kSecond}})});
+  facts.counters["swap.stalled_us"] = 2'000'000;
+  EXPECT_EQ(found(facts), (Ids{"mem.swapin", "cpu.computes"}));
+}
+
 TEST(Why, OwnTimeIsNoFinding) {
   std::vector<Account> accounts = {
       account(1, "app", true, {{"cpu", 800'000'000}, {"queue_busy", 200'000'000}}),
