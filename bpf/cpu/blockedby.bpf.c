@@ -305,7 +305,7 @@ inline_ u32 own_tid(struct task_struct *t)
 
 /*
  * The address of the thread with this own id in the task's process; 0: there is none. All its
- * threads have their id at the same place of their struct pid. What cannot be read is 0.
+ * threads have their id at the same place of their struct pid. Failed reads give 0.
  */
 static __noinline u64 thread_with(u64 task, u32 tid)
 {

@@ -316,7 +316,8 @@ std::vector<std::string> of_target(std::initializer_list<const char*> command,
   return words;
 }
 
-/// Looks closer at what may cost time. What fails here is not an error: the findings say less.
+/// Looks closer at what may cost time. A failure here is no error: the findings then have less
+/// evidence.
 void confirm(const Target& target, double seconds, int signals, Facts& facts) {
   const auto duration = fmt::format("{:.3f}", seconds);
   const bool locks = suspects_locks(facts), calls = suspects_calls(facts);
@@ -345,7 +346,7 @@ void confirm(const Target& target, double seconds, int signals, Facts& facts) {
     counted.add_to(facts, seconds);
 }
 
-/// The CPU time of processes that lived for at most a tenth of a second, in us.
+/// The CPU time of processes that ended within a tenth of a second, in us.
 double short_lived_us(const Facts& facts) {
   constexpr double kShort = 1e8;  // ns
   double ns = 0;

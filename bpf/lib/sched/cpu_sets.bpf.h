@@ -54,8 +54,8 @@ __noinline u32 add_set(void)
 
 /*
  * A task that left its CPU with migration disabled has a private set, with only that CPU. The
- * count is also above 0 while a program runs in the task, which the pointer tells apart. It is
- * read by a helper: each place that loads a pointer of a task costs the verifier 0.4 ms (6.18
+ * count is also above 0 while a program runs in the task, so the pointer decides. It is read by
+ * a helper: each place that loads a pointer of a task costs the verifier 0.4 ms (6.18
  * looks for names of safe types in all of BTF). Before 5.11 (af449901b84c) only real-time kernels
  * have the count.
  */
