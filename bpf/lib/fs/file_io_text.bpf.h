@@ -19,10 +19,26 @@ inline_ struct row_text_record *file_io_room(const struct file_io *io)
 	return io->task ? scratch(&ring_texts) : scratch(&row_texts);
 }
 
+/*
+ * Not inline: the verifier then checks the walk once, instead of once for each state in which a
+ * program gets here. Arguments must be numbers, which addresses are after a store in a map.
+ */
+__noinline int send_io_walk(bool ring)
+{
+	struct row_text_record *r = ring ? scratch(&ring_texts) : scratch(&row_texts);
+
+	return r && send_keyed_path(r, (void *)r->file, (void *)r->task);
+}
+
 inline_ bool send_io_path(const void *key, const u32 bytes, const struct file_io *io)
 {
-	return send_row_path_by(file_io_room(io), key, bytes, io->file,
-				io->task ? io->task : current_task());
+	struct row_text_record *r = file_io_room(io);
+
+	if (!key_row_text(r, key, bytes))
+		return false;
+	r->file = (u64)io->file;
+	r->task = io->task ? (u64)io->task : (u64)current_task();
+	return send_io_walk(io->task != NULL);
 }
 
 #endif

@@ -14,25 +14,30 @@
 
 struct row_text_record {
 	struct walked walked;
+	u64 file, task; /* addresses, for a walk in a separate function */
 	struct row_text head __attribute__((aligned(8))); /* a kernel address is copied whole */
 	char text[PATH_ROOM];
 };
 
 SCRATCH(row_texts, struct row_text_record);
 
-/*
- * Sends for the row with this key the path of the file as `task` sees it, or its name if
- * it is not in a directory. False: the buffer was full; send it again with the next event.
- */
-inline_ bool send_row_path_by(struct row_text_record *r, const void *key, const u32 bytes,
-			      struct file *file, struct task_struct *task)
+inline_ bool key_row_text(struct row_text_record *r, const void *key, const u32 bytes)
 {
-	u32 used;
-
 	if (!r || bytes > ROW_TEXT_KEY)
 		return false;
 	__builtin_memset(&r->head, 0, sizeof(r->head));
 	__builtin_memcpy(r->head.key, key, bytes);
+	return true;
+}
+
+/*
+ * Sends for the row with the key in this record the path of the file as `task` sees it, or its
+ * name if it is not in a directory. False: the buffer was full; send it again with the next event.
+ */
+inline_ bool send_keyed_path(struct row_text_record *r, struct file *file, struct task_struct *task)
+{
+	u32 used;
+
 	r->head.kind = file_path_of(&r->walked, r->text, file, task);
 	used = walked_bytes(&r->walked);
 	r->head.text.at = sizeof(r->head);
@@ -42,7 +47,9 @@ inline_ bool send_row_path_by(struct row_text_record *r, const void *key, const 
 
 inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
 {
-	return send_row_path_by(scratch(&row_texts), key, bytes, file, current_task());
+	struct row_text_record *r = scratch(&row_texts);
+
+	return key_row_text(r, key, bytes) && send_keyed_path(r, file, current_task());
 }
 
 #define ROW_NAME 128 /* of a slab cache or a type, including the terminator */
