@@ -102,7 +102,11 @@ struct __call_single_data {
 /* kernel/sched/sched.h */
 struct rq;
 
-struct task_group;
+struct cfs_rq;
+
+struct task_group {
+	struct cfs_rq **cfs_rq;
+};
 
 struct cfs_rq {
 	unsigned int h_nr_runnable;
@@ -179,6 +183,7 @@ struct task_struct {
 	unsigned int flags;
 	unsigned int on_cpu; /* the same */
 	unsigned int on_rq;  /* int until 7.3: only unsigned numbers may shrink */
+	int prio;
 	struct sched_entity se;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * neighbours: what cgroups lose to others while they wait for a CPU.
+ *
+ * A wait is divided when it ends: the differences of the clocks of its CPU (turns.bpf.h). A task
+ * that moves to the queue of another CPU ends a part of its wait.
+ */
+#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/filter.bpf.h"
+#include "lib/sched/allowed_idle.bpf.h"
+#include "lib/sched/throttle.bpf.h"
+#include "lib/sched/turns.bpf.h"
+#include "cpu/neighbours.h"
+
+struct waiter {
+	u64 since; /* of the wait; 0: does not wait */
+	u64 part;  /* since it is in this queue */
+	u32 cpu;   /* of the queue */
+	u32 read;  /* the clocks were read at the start of the part */
+	u64 clocks[TURN_CLOCKS];
+	u64 queue; /* address of its cfs_rq; 0: not known */
+	u64 throttled;
+	u32 no_quota; /* at the start of the part */
+	u32 allowed;
+	u64 idle;
+	u64 mask; /* of the CPUs that it may use; 0: not known */
+	u64 set;  /* its number */
+};
+
+TASK_SLOT(struct waiter);
+
+TABLE(lost, struct neighbour_key, struct neighbour_sum)
+KEPT(lost, struct neighbour_key, struct neighbour_sum)
+
+#define MAX_RT_PRIO 100
+
+/* The last queues of a CPU that ran out of quota while a task of theirs had it. */
+#define THROTTLES 8 /* a power of two */
+
+struct throttles {
+	u64 next;
+	u64 queues[THROTTLES];
+	u64 times[THROTTLES];
+};
+
+CPU_SLOTS(throttles, struct throttles);
+
+struct clocks {
+	u64 ns[TURN_CLOCKS];
+};
+
+CPU_SLOTS(clock_scratch, struct clocks); /* for migrations */
+
+inline_ u64 owner_by(u32 pid, u32 flags, int prio, u64 cgroup)
+{
+	if (!pid)
+		return 0;
+	if (flags & PF_KTHREAD)
+		return NEIGHBOUR(KERNEL);
+	return prio < MAX_RT_PRIO ? cgroup | NEIGHBOUR_RT : cgroup;
+}
+
+inline_ u64 owner_of(struct task_struct *t)
+{
+	return owner_by(t->pid, t->flags, t->prio, t->cgroups->dfl_cgrp->kn->id);
+}
+
+inline_ u64 victim_of(struct task_struct *t)
+{
+	return owner_of(t) & ~NEIGHBOUR_RT;
+}
+
+__noinline int add_lost(u64 victim, u64 to, u64 ns)
+{
+	struct neighbour_key key = { .victim = victim, .to = to };
+	u64 number = (victim ^ (to << 24 | to >> 40)) * 0x9e3779b97f4a7c15ULL;
+	struct neighbour_sum *sum;
+
+	number = number >> 32 | number << 32; /* bijective for each `to` */
+	sum = lost_kept_row(number, to, &key);
+	if (!sum)
+		return 0;
+	__sync_fetch_and_add(&sum->ns, ns);
+	__sync_fetch_and_add(&sum->count, 1);
+	return 1;
+}
+
+inline_ u64 named(u64 owner)
+{
+	return owner ? owner : NEIGHBOUR(IDLE);
+}
+
+/* Adds what the turns from `from` to `to` have; returns the rest, which no kept turn covers. */
+__noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to)
+{
+	struct cpu_turns *cpu = turns_of(number);
+	u64 left = since(from, to), begin, until, ns;
+	struct kept_turn *turn;
+
+	if (!cpu || !left)
+		return left;
+	begin = cpu->since > from ? cpu->since : from;
+	ns = cpu->since ? since(begin, to) : 0;
+	if (ns)
+		add_lost(victim, named(cpu->owner), ns);
+	left -= ns;
+	for (u32 i = 1; i <= TURNS_KEPT && left; i++) {
+		turn = &cpu->turns[(cpu->next - i) & (TURNS_KEPT - 1)];
+		begin = turn->begin > from ? turn->begin : from;
+		until = turn->until < to ? turn->until : to;
+		if (turn->until <= from)
+			break;
+		ns = lesser(since(begin, until), left);
+		if (ns)
+			add_lost(victim, named(turn->owner), ns);
+		left -= ns;
+	}
+	return left;
+}
+
+inline_ u64 clock_owner(struct cpu_turns *cpu, u32 i)
+{
+	return i == CLOCK_IDLE	  ? NEIGHBOUR(IDLE) :
+	       i == CLOCK_IRQ	  ? NEIGHBOUR(IRQ) :
+	       i == CLOCK_UNKNOWN ? NEIGHBOUR(UNKNOWN) :
+				    cpu->owners[i];
+}
+
+/* Adds the growth of the clocks since `w` was written, until now; returns the rest. */
+static __noinline u64 add_clocks(u64 victim, struct waiter *w, u64 *clocks, u64 now)
+{
+	struct cpu_turns *cpu = turns_of(w->cpu);
+	u64 left = since(w->part, now), ns;
+
+	for (u32 i = 0; cpu && i < TURN_CLOCKS; i++) {
+		/* A clock with a new owner counts from 0. */
+		ns = i >= CLOCK_TASKS && cpu->begun[i] > w->part ? 0 : w->clocks[i];
+		ns = lesser(since(ns, clocks[i]), left);
+		if (!ns)
+			continue;
+		add_lost(victim, clock_owner(cpu, i), ns);
+		left -= ns;
+	}
+	return left;
+}
+
+/* Does the queue have no quota now? */
+inline_ bool is_throttled(struct cfs_rq *q)
+{
+	struct cfs_rq___pelt *old = (void *)q;
+
+	if (throttled_exactly())
+		return q->throttled_clock_self != 0;
+	return bpf_core_field_exists(old->throttle_count) && old->throttle_count;
+}
+
+inline_ void note_throttle(struct cfs_rq *q, u64 now)
+{
+	struct throttles *all = cpu_slot(&throttles);
+	u32 i;
+
+	if (!all)
+		return;
+	i = all->next++ & (THROTTLES - 1);
+	all->queues[i] = (u64)q;
+	all->times[i] = now;
+}
+
+/* When this queue was last seen to run out of quota; 0: not after `from`. */
+__noinline u64 throttled_at(u32 cpu, u64 queue, u64 from)
+{
+	struct throttles *all = bpf_map_lookup_elem(&throttles, &cpu);
+	u64 at = 0;
+
+	for (u32 i = 0; all && i < THROTTLES; i++)
+		if (all->queues[i] == queue && all->times[i] > from && all->times[i] > at)
+			at = all->times[i];
+	return at;
+}
+
+/*
+ * A part of a wait without quota for a time: only the rest is lost to others. When it began is known
+ * if there was no quota at the start, or a task of the same queue was seen to leave for it.
+ */
+static __noinline u64 add_around_limit(u64 victim, struct waiter *w, u64 limit, u64 now)
+{
+	u64 at, left;
+
+	if (w->no_quota)
+		return add_turns(victim, w->cpu, w->part + limit, now);
+	at = throttled_at(w->cpu, w->queue, w->part);
+	if (!at)
+		return since(limit, since(w->part, now));
+	left = add_turns(victim, w->cpu, w->part, at);
+	return left + add_turns(victim, w->cpu, at + limit, now);
+}
+
+inline_ u64 limit_of_part(struct waiter *w, struct cfs_rq *q, u64 now)
+{
+	if (!w->queue)
+		return 0;
+	return lesser(since(w->throttled, w->queue == (u64)q ? throttled_so_far(q) :
+							       throttled_before(w->queue, q)),
+		      since(w->part, now));
+}
+
+/* `clocks`: those of the queue's CPU now. */
+static __noinline int part_ends(u64 victim, struct waiter *w, u64 *clocks, u64 limit, u64 now)
+{
+	u64 left;
+
+	if (limit)
+		add_lost(victim, NEIGHBOUR(LIMIT), limit);
+	if (limit)
+		left = add_around_limit(victim, w, limit, now);
+	else if (w->read)
+		left = add_clocks(victim, w, clocks, now);
+	else
+		left = add_turns(victim, w->cpu, w->part, now);
+	if (left)
+		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
+	return 0;
+}
+
+/* allowed_cpus(), which looks for the set: one of up to 64 CPUs is mostly the same as before. */
+inline_ u32 allowed_now(struct waiter *w, struct task_struct *t)
+{
+	u64 mask;
+	u32 set;
+
+	if (cpu_words != 1 || t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
+		return allowed_cpus(t);
+	mask = t->cpus_mask.bits[0];
+	if (w->mask == mask)
+		return w->set;
+	set = allowed_cpus(t);
+	w->set = set;
+	w->mask = set == CPUS_UNKNOWN ? 0 : mask;
+	return set;
+}
+
+inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
+{
+	u32 number = task_cpu(t);
+	struct cpu_turns *cpu = turns_of(number);
+	struct cfs_rq *q = t->se.cfs_rq;
+
+	w->since = w->part = now;
+	w->cpu = number;
+	w->read = cpu != NULL;
+	if (cpu)
+		read_clocks(cpu, number, w->clocks, now);
+	w->queue = (u64)q;
+	w->throttled = throttled_so_far(q);
+	w->no_quota = is_throttled(q);
+	if (!affinity)
+		return;
+	w->allowed = allowed_now(w, t);
+	if (w->allowed != CPUS_UNKNOWN)
+		w->idle = idle_so_far(w->allowed, now);
+}
+
+/* Its move to this CPU's queue was not seen; the kernel knows when it was. */
+static __noinline int moved_unseen(u64 victim, struct waiter *w, u64 queued, u64 now)
+{
+	u64 moved = since(queued, now), before = since(w->part, moved);
+
+	if (before)
+		add_lost(victim, NEIGHBOUR(UNKNOWN), before);
+	w->part += before;
+	w->cpu = bpf_get_smp_processor_id();
+	w->read = 0;
+	w->queue = 0;
+	return 0;
+}
+
+/* It got the CPU, which is this one. */
+inline_ void wait_ends(struct waiter *w, struct cpu_turns *cpu, struct task_struct *t, u64 now)
+{
+	u64 victim = victim_of(t), waited = since(w->since, now), idle;
+
+	if (w->cpu != bpf_get_smp_processor_id())
+		moved_unseen(victim, w, queued_ago(t), now);
+	part_ends(victim, w, cpu->ns, limit_of_part(w, t->se.cfs_rq, now), now);
+	add_lost(victim, NEIGHBOUR(WAITS), waited);
+	if (affinity && w->allowed != CPUS_UNKNOWN && allowed_now(w, t) == w->allowed) {
+		idle = lesser(since(w->idle, idle_so_far(w->allowed, now)), waited);
+		if (idle)
+			add_lost(victim, NEIGHBOUR(UNUSED), idle);
+	}
+	w->since = 0;
+}
+
+/* The start of a wait was not seen, or came before tracing; the kernel knows it. */
+static __noinline int add_unseen(struct task_struct *t, u32 cpu, u64 ns, u64 now)
+{
+	u64 victim = victim_of(t), begin = now - lesser(ns, since(tracing_since, now)), left;
+
+	left = add_turns(victim, cpu, begin, now);
+	if (left)
+		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
+	add_lost(victim, NEIGHBOUR(WAITS), now - begin);
+	return 0;
+}
+
+/* It was seen to wait, but not to get the CPU that it leaves now, which it had for `ran`. */
+static __noinline int arrived_unseen(struct waiter *w, struct task_struct *t, u64 ran, u64 now)
+{
+	u64 victim = victim_of(t), until = since(ran, now), left;
+
+	left = add_turns(victim, w->cpu, w->part, until);
+	if (left)
+		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
+	add_lost(victim, NEIGHBOUR(WAITS), since(w->since, until));
+	w->since = 0;
+	return 0;
+}
+
+inline_ void leave(u64 *ctx, struct task_struct *t, struct turn *turn, u64 now)
+{
+	/* A preempted task is still runnable, even if its state says otherwise. */
+	bool queued = ctx[0] || !switched_state(ctx);
+	struct cfs_rq *q = t->se.cfs_rq;
+	u64 victim, ns = lesser(turn->ns, since(tracing_since, now));
+	struct waiter *w;
+
+	if (queued && is_throttled(q))
+		note_throttle(q, now);
+	if (filter.on && !filter_matches(t))
+		return;
+	victim = victim_of(t);
+	if (ns)
+		add_lost(victim, NEIGHBOUR(RAN), ns);
+	if (turn->irq)
+		add_lost(victim, NEIGHBOUR(RAN_IRQ), lesser(turn->irq, ns));
+	w = queued ? task_slot_make(t) : task_slot(t);
+	if (!w)
+		return;
+	if (w->since)
+		arrived_unseen(w, t, turn->ns, now);
+	if (queued)
+		wait_starts(w, t, now);
+}
+
+inline_ void arrive(struct task_struct *t, struct cpu_turns *cpu, u64 now)
+{
+	struct waiter *w = task_slot(t);
+	u64 ns;
+
+	if (w && w->since) {
+		wait_ends(w, cpu, t, now);
+		return;
+	}
+	ns = queued_ago(t);
+	if (ns && keep_task(t))
+		add_unseen(t, bpf_get_smp_processor_id(), ns, now);
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 now = bpf_ktime_get_ns(), irq;
+	struct irq_time *irqs = irq_time_at_switch(now);
+	struct cpu_turns *cpu = cpu_slot(&cpu_turns);
+	struct turn turn;
+
+	cpu_switches(next, now);
+	if (!cpu)
+		return 0;
+	irq = irqs ? irqs->ns : 0;
+	turn = turn_ends(cpu, prev, owner_of(prev), irq, now, NEIGHBOUR(UNKNOWN));
+	/* Readings of the clocks below are of this moment. */
+	cpu->since = now;
+	cpu->irq = irq;
+	if (tracing_since) {
+		if (prev->pid)
+			leave(ctx, prev, &turn, now);
+		if (next->pid)
+			arrive(next, cpu, now);
+	}
+	turn_starts(cpu, (u64)next, owner_of(next), irq, now);
+	return 0;
+}
+
+/* One that is on the CPU had not slept yet. */
+inline_ int wakes(struct task_struct *t)
+{
+	struct waiter *w;
+
+	if (!tracing_since || t->on_cpu || !keep_task(t))
+		return 0;
+	w = task_slot_make(t);
+	if (w && !w->since)
+		wait_starts(w, t, bpf_ktime_get_ns());
+	return 0;
+}
+
+PROGRAM(on_wakeup, "tp_btf/sched_wakeup", wakes((void *)ctx[0]))
+PROGRAM(on_wakeup_new, "tp_btf/sched_wakeup_new", wakes((void *)ctx[0]))
+
+/* The queue of the same cgroup on another CPU. */
+inline_ u64 queue_on(struct task_struct *t, u32 cpu)
+{
+	struct cfs_rq **queues = BPF_CORE_READ(t, se.cfs_rq, tg, cfs_rq);
+	struct cfs_rq *q = NULL;
+
+	bpf_probe_read_kernel(&q, sizeof(q), queues + cpu);
+	return (u64)q;
+}
+
+/* The lock of the queue that the task leaves is held, that of the other one may not be. */
+SEC("tp_btf/sched_migrate_task")
+int on_migrate(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct waiter *w = task_slot(t);
+	struct clocks *clocks = cpu_slot(&clock_scratch);
+	struct cfs_rq *q = t->se.cfs_rq;
+	u64 now = bpf_ktime_get_ns();
+	struct cpu_turns *cpu;
+	u32 to = ctx[1];
+
+	if (!w || !w->since || w->cpu == to)
+		return 0;
+	cpu = turns_of(w->cpu);
+	if (!cpu || !clocks)
+		return 0;
+	read_clocks(cpu, w->cpu, clocks->ns, now);
+	part_ends(victim_of(t), w, clocks->ns, limit_of_part(w, q, now), now);
+	w->part = now;
+	w->cpu = to;
+	w->read = 0;
+	w->queue = throttled_exactly() && bpf_core_field_exists(q->tg) ? queue_on(t, to) : 0;
+	w->throttled = w->queue ? throttled_before(w->queue, q) : 0;
+	w->no_quota = 0;
+	return 0;
+}
+
+/* The turn that is under way on each CPU when tracing begins. */
+SEC("run/each_cpu")
+int turn_since_start(void *ctx)
+{
+	struct task_struct *t = current_task();
+	struct cpu_turns *cpu = cpu_slot(&cpu_turns);
+
+	if (cpu && !cpu->since)
+		turn_starts(cpu, (u64)t,
+			    owner_by(BPF_CORE_READ(t, pid), BPF_CORE_READ(t, flags),
+				     BPF_CORE_READ(t, prio),
+				     BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id)),
+			    0, bpf_ktime_get_ns());
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_NEIGHBOURS_H
+#define CORETAP_NEIGHBOURS_H
+
+#include "lib/core/shared.h"
+
+/*
+ * Owners of a CPU's time, and to what time is lost, in one number: the id of a cgroup, which real-
+ * time tasks have with NEIGHBOUR_RT, or one of these.
+ */
+#define NEIGHBOUR_RT (1ULL << 63)
+#define NEIGHBOUR_OTHER (1ULL << 62)
+
+enum neighbour_other {
+	NEIGHBOUR_RAN = 1, /* it had a CPU; the count is that of turns */
+	NEIGHBOUR_RAN_IRQ, /* interrupts while it had one */
+	NEIGHBOUR_WAITS,   /* whole waits for a CPU, which the rest adds up to */
+	NEIGHBOUR_UNUSED,  /* part of these in which a CPU that it may use was idle */
+	/* Parts of waits besides those with other cgroups. */
+	NEIGHBOUR_LIMIT,   /* its quota of CPU time was used up */
+	NEIGHBOUR_IDLE,    /* its own CPU was idle */
+	NEIGHBOUR_IRQ,     /* its own CPU was in interrupts */
+	NEIGHBOUR_KERNEL,  /* threads of the kernel, also as a victim */
+	NEIGHBOUR_UNKNOWN,
+};
+
+#define NEIGHBOUR(which) (NEIGHBOUR_OTHER | NEIGHBOUR_##which)
+
+struct neighbour_key {
+	__u64 victim; /* id of a cgroup, or NEIGHBOUR(KERNEL) */
+	__u64 to;
+};
+
+struct neighbour_sum {
+	__u64 ns;
+	__u64 count;
+};
+
+/* The wait of a task that is under way. */
+struct neighbour_open {
+	struct event_head head;
+	__u64 victim;
+	__u64 ns[16]; /* of the owners below */
+	__u64 owners[16];
+	__u64 limit_ns, waited_ns;
+};
+
+#endif

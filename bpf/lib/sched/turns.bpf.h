@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who had a CPU, and how long. Each CPU has a clock for each of the last owners of its time, which
+ * only grows: who ran during a wait is the difference of two readings, at any number of turns. It
+ * also has its last turns, for waits of which one reading is missing.
+ *
+ * An owner is a number that the tool gives to a task. Programs at sched_switch call turn_ends() and
+ * turn_starts(). A CPU's clocks may be read by another CPU with the lock of the run queue, as
+ * wake-ups and migrations have it.
+ *
+ * Contexts: sched_switch, wake-ups and migrations, with interrupts off. Counts UNMATCHED.
+ */
+#ifndef CORETAP_TURNS_BPF_H
+#define CORETAP_TURNS_BPF_H
+
+#include "lib/core/since.bpf.h"
+#include "lib/sched/each_irq_time.bpf.h"
+#include "lib/sched/runqueue.bpf.h"
+
+#define TURN_CLOCKS 16 /* a power of two */
+#define TURNS_KEPT 64  /* the same */
+
+/* Owners with clocks of their own; those of tasks follow. */
+enum turn_clock {
+	CLOCK_IDLE,
+	CLOCK_IRQ,     /* interrupts: not in the clock of the task that they interrupt */
+	CLOCK_UNKNOWN, /* switches that were not seen */
+	CLOCK_TASKS,
+};
+
+struct kept_turn {
+	u64 begin, until;
+	u64 owner;
+};
+
+struct cpu_turns {
+	u64 since; /* of the turn under way; 0: not known */
+	u64 task;  /* its task's address */
+	u64 owner;
+	u64 clock; /* index of its clock */
+	u64 irq;   /* interrupts until then */
+	u64 next;  /* in `turns` */
+	u64 ns[TURN_CLOCKS];
+	u64 owners[TURN_CLOCKS];
+	u64 begun[TURN_CLOCKS]; /* when the clock got its owner */
+	u64 last[TURN_CLOCKS];  /* when its last turn began */
+	struct kept_turn turns[TURNS_KEPT];
+};
+
+CPU_SLOTS(cpu_turns, struct cpu_turns);
+
+inline_ struct cpu_turns *turns_of(u32 cpu)
+{
+	return bpf_map_lookup_elem(&cpu_turns, &cpu);
+}
+
+/* The kernel's own times of a task, for switches that were not seen; 0, ~0: not known. */
+inline_ u64 queued_ago(struct task_struct *t)
+{
+	u64 queued =
+		bpf_core_field_exists(t->sched_info.last_queued) ? t->sched_info.last_queued : 0;
+
+	return queued ? since(queued, t->se.cfs_rq->rq->clock) : 0;
+}
+
+inline_ u64 arrived_ago(struct task_struct *t)
+{
+	return bpf_core_field_exists(t->sched_info.last_arrival) ?
+		       since(t->sched_info.last_arrival, t->se.cfs_rq->rq->clock) :
+		       ~0ULL;
+}
+
+inline_ u64 irq_now(u32 cpu)
+{
+	struct irq_time *t = bpf_map_lookup_elem(&irq_times, &cpu);
+
+	return t ? *(volatile u64 *)&t->ns : 0;
+}
+
+/*
+ * The clock of this owner on this CPU, which may replace the one whose last turn is the longest ago.
+ * A separate function, which the verifier checks once.
+ */
+__noinline u32 clock_for(u64 owner, u64 now)
+{
+	struct cpu_turns *cpu = cpu_slot(&cpu_turns);
+	u32 oldest = CLOCK_TASKS;
+
+	if (!cpu)
+		return CLOCK_UNKNOWN;
+	for (u32 i = CLOCK_TASKS; i < TURN_CLOCKS; i++) {
+		if (cpu->owners[i] == owner)
+			return i;
+		if (cpu->last[i] < cpu->last[oldest & (TURN_CLOCKS - 1)])
+			oldest = i;
+	}
+	oldest &= TURN_CLOCKS - 1;
+	cpu->owners[oldest] = owner;
+	cpu->begun[oldest] = now;
+	cpu->ns[oldest] = 0;
+	return oldest;
+}
+
+/* `owner`: 0 is the idle task. */
+inline_ void turn_starts(struct cpu_turns *cpu, u64 task, u64 owner, u64 irq, u64 now)
+{
+	u32 clock = owner ? clock_for(owner, now) : CLOCK_IDLE;
+
+	cpu->last[clock & (TURN_CLOCKS - 1)] = now;
+	cpu->since = now;
+	cpu->task = task;
+	cpu->owner = owner;
+	cpu->clock = clock;
+	cpu->irq = irq;
+}
+
+inline_ void keep_turn(struct cpu_turns *cpu, u64 owner, u64 begin, u64 until)
+{
+	struct kept_turn *last = &cpu->turns[(cpu->next - 1) & (TURNS_KEPT - 1)];
+
+	if (last->owner == owner && last->until == begin) {
+		last->until = until;
+		return;
+	}
+	last = &cpu->turns[cpu->next++ & (TURNS_KEPT - 1)];
+	last->begin = begin;
+	last->until = until;
+	last->owner = owner;
+}
+
+struct turn {
+	u64 ns;  /* how long the task that leaves had the CPU; 0: it is not known */
+	u64 irq; /* the part of it in interrupts */
+};
+
+/*
+ * The turn of the task that leaves the CPU. `owner`: its own. Some switches are not reported (seen
+ * on 6.18): the task then came when the kernel says, and who was there before is not known.
+ */
+inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 owner, u64 irq,
+			      u64 now, u64 unknown)
+{
+	struct turn turn = { .ns = since(cpu->since, now) };
+	u64 before = 0, begin = cpu->since;
+	u32 clock = cpu->clock & (TURN_CLOCKS - 1);
+
+	if (!cpu->since)
+		return (struct turn){};
+	if (cpu->task != (u64)t) {
+		before = since(t->pid ? arrived_ago(t) : 0, turn.ns);
+		turn.ns -= before;
+		count(LEDGER_UNMATCHED);
+		cpu->ns[CLOCK_UNKNOWN] += before;
+		keep_turn(cpu, unknown, begin, begin + before);
+		begin += before;
+		cpu->owner = owner;
+		clock = owner ? clock_for(owner, begin) & (TURN_CLOCKS - 1) : CLOCK_IDLE;
+	} else {
+		turn.irq = lesser(since(cpu->irq, irq), turn.ns);
+	}
+	cpu->ns[clock] += turn.ns - turn.irq;
+	cpu->ns[CLOCK_IRQ] += turn.irq;
+	keep_turn(cpu, cpu->owner, begin, now);
+	return turn;
+}
+
+/* A reading of all clocks. */
+inline_ void read_clocks(struct cpu_turns *cpu, u32 number, u64 *clocks, u64 now)
+{
+	u64 ns = cpu->since ? since(cpu->since, now) : 0, irq;
+	u32 clock = cpu->clock & (TURN_CLOCKS - 1);
+
+	for (u32 i = 0; i < TURN_CLOCKS; i++)
+		clocks[i] = cpu->ns[i];
+	irq = lesser(since(cpu->irq, irq_now(number)), ns);
+	clocks[CLOCK_IRQ] += irq;
+	clocks[clock] += ns - irq;
+}
+
+#endif

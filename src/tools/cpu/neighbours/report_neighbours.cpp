@@ -1,0 +1,349 @@
+#include "tools/cpu/neighbours/report_neighbours.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "coretap/clock.hpp"
+#include "coretap/report_kind.hpp"
+#include "metrics/exporter.hpp"
+#include "program/kept_rows.hpp"
+#include "program/maps.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "reports/counter_deltas.hpp"
+#include "reports/reporter.hpp"
+#include "tools/cpu/neighbours/losses.hpp"
+
+namespace coretap {
+
+namespace {
+
+using neighbours::kParts;
+using neighbours::Losses;
+using neighbours::Victim;
+
+constexpr std::string_view kMap = "lost";
+constexpr std::uint64_t kTop = 20;       // rows of text without --top
+constexpr std::uint64_t kCulprits = 3;   // below each row without --culprits
+constexpr std::uint64_t kRootCgroup = 1;
+
+/// The time of a victim in one part, for exporters.
+struct LostMetric {
+  const Victim* victim;
+  std::size_t part;
+  const std::string* culprit;  ///< nullptr: none
+  std::uint64_t ns;
+};
+
+std::vector<Field> metric_fields() {
+  static const auto kRow = [](const void* record) -> auto& {
+    return *static_cast<const LostMetric*>(record);
+  };
+  return {Field{"cgroup", "CGROUP", as::rest, "cgroup, container or unit that lost the time",
+                [](const void* record, const FieldContext&) -> Value {
+                  return kRow(record).victim ? kRow(record).victim->name : std::string();
+                }}
+              .capped(),
+          Field{"part", "PART", as::text, "what the time was lost to; run: it was not lost",
+                [](const void* record, const FieldContext&) -> Value {
+                  return std::string(neighbours::parts()[kRow(record).part].key);
+                }}
+              .bounded(),
+          Field{"culprit", "CULPRIT", as::rest, "cgroup, container or unit that had the CPU",
+                [](const void* record, const FieldContext&) -> Value {
+                  return kRow(record).culprit ? *kRow(record).culprit : std::string();
+                }}
+              .capped(),
+          field<&LostMetric::ns>("time_ns", "TIME", as::microseconds, "time").counter()};
+}
+
+class NeighboursReporter : public Reporter {
+ public:
+  void configure(Session& s) override {
+    auto& by = s.config.rows.by;
+    by_ = by.empty() || by[0] == "cgroup" ? CgroupName::path
+          : by[0] == "container"          ? CgroupName::container
+                                          : CgroupName::unit;
+    KeptRows::configure(s, kMap, false);
+    find_limits(s);
+  }
+
+  void size_maps(Session& s) override {
+    if (auto* map = s.map(kMap)) size_for_keys(s, map);
+  }
+
+  Result<void> open(Session& s) override {
+    name(s, kRootCgroup);  // finds the names of all
+    auto opened = s.source->counters({.map = std::string(kMap),
+                                      .key_size = sizeof(neighbour_key),
+                                      .value_size = sizeof(neighbour_sum),
+                                      .keyed = true});
+    if (!opened) return opened.error();
+    counters_ = std::move(*opened);
+    return {};
+  }
+
+  void begin(Session& s) override {
+    from_ns_ = s.began_ns;
+    if (s.config.format != OutputFormat::csv) return;
+    std::string line;
+    for (auto& k : keys(true)) line += (line.empty() ? "" : ",") + k.name;
+    s.out.line(line);
+  }
+
+  void ends(Session&) override { until_ns_ = ended_ns_ = monotonic_ns(); }
+
+  void report(Session& s) override {
+    if (!ended_ns_) until_ns_ = monotonic_ns();
+    auto rows = neighbours::victims(read_losses(), [&](std::uint64_t id) { return name(s, id); });
+    for (auto& row : rows) s.ledger.shown += row.waits;
+    if (s.exporter)
+      count(s, rows);
+    else
+      show(s, rows);
+    from_ns_ = until_ns_;
+  }
+
+  static std::vector<OutputKey> keys(bool csv) {
+    std::string unknown = csv ? "" : " or null";
+    std::vector<OutputKey> all = {
+        time_key(), key("cgroup_id", "integer" + unknown, "cgroup (version 2); null: several"),
+        key("cgroup", "string", "its path; with --by container or unit their name"),
+        key("waits", "integer", "waits for a CPU that ended"),
+        key("wait_ns", "integer", "their time")};
+    for (std::size_t i = 0; i < kParts; i++)
+      all.push_back(key(fmt::format("{}_ns", neighbours::parts()[i].key), "integer" + unknown,
+                        std::string(neighbours::parts()[i].doc)));
+    all.push_back(key("unused_ns", "integer" + unknown,
+                      "part of the waits in which another CPU that the task may use was idle, or "
+                      "its own; null: not known"));
+    return all;
+  }
+
+ private:
+  std::string name(const Session& s, std::uint64_t cgroup) const {
+    if (cgroup == NEIGHBOUR(KERNEL)) return "[kernel]";
+    auto& names = s.names.context;
+    auto path = names.cgroup_name ? names.cgroup_name(cgroup, CgroupName::path) : std::string();
+    if (path.empty()) return fmt::format("cgroup {}", cgroup);
+    if (by_ == CgroupName::path) return path;
+    auto group = names.cgroup_name(cgroup, by_);
+    return group.empty() ? "-" : group;
+  }
+
+  /// What this kernel cannot tell.
+  void find_limits(Session& s) {
+    approximate_.clear();
+    if (!s.kernel.has_field("cfs_rq", "throttled_clock_self_time"))
+      approximate_.emplace_back("limit is by the clock of load averages");
+    irqs_ = !s.config.given("no-irq");
+    // Spin locks in tracing programs: as run_delay_hooks().
+    unused_ = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_loop") &&
+              !s.config.given("no-idle");
+    set_variable(s, "affinity", unused_);
+    if (!unused_) approximate_.emplace_back("unused is not known");
+    for (auto& limit : approximate_) s.limits.push_back(limit);
+  }
+
+  Losses read_losses() {
+    CounterSource::Reading none;
+    auto now = counters_->read(until_ns_, none);
+    if (!counters_->whole()) deltas_.complete(now);
+    auto grown = deltas_.since_last(std::move(now));
+    for (auto& [key, last] : counters_->take_out(deltas_.idle(), deltas_.keys(), until_ns_))
+      deltas_.gone(key, last);
+    Losses all;
+    for (auto& [bytes, sums] : grown) {
+      neighbour_key key{};
+      memcpy(&key, bytes.data(), std::min(sizeof key, bytes.size()));
+      auto& sum = all[{key.victim, key.to}];
+      sum.ns += sums[0];
+      sum.count += sums[1];
+    }
+    return all;
+  }
+
+  static void count(const Session& s, const std::vector<Victim>& rows) {
+    for (auto& row : rows) {
+      for (std::size_t i = 0; i < kParts; i++) {
+        const bool named = i == neighbours::kOthers || i == neighbours::kRealTime;
+        const LostMetric metric{&row, i, nullptr, row.ns[i]};
+        if (metric.ns && !named) s.exporter->add(s, &metric);
+      }
+      for (auto& c : row.culprits) {
+        const LostMetric metric{&row, c.kind, &c.name, c.ns};
+        if (c.kind == neighbours::kOthers || c.kind == neighbours::kRealTime)
+          s.exporter->add(s, &metric);
+      }
+    }
+  }
+
+  void show(Session& s, const std::vector<Victim>& rows) {
+    const bool text = s.config.format == OutputFormat::text;
+    if (text && s.config.schedule.interval > 0 && s.config.schedule.count != 1)
+      s.out.line(wall_time(until_ns_));
+    if (text) s.out.title(titles());
+    const auto top = s.config.rows.top ? s.config.rows.top : text ? kTop : UINT64_MAX;
+    std::uint64_t waits = 0, wait_ns = 0, unknown_ns = 0;
+    for (std::size_t i = 0; i < rows.size(); i++) {
+      auto& row = rows[i];
+      waits += row.waits;
+      wait_ns += row.wait_ns;
+      unknown_ns += row.ns[neighbours::kUnknown];
+      if (i >= top) continue;
+      if (s.config.format == OutputFormat::json)
+        json(s, row);
+      else if (s.config.format == OutputFormat::csv)
+        csv(s, row);
+      else
+        write(s, row);
+    }
+    if (s.config.format == OutputFormat::json) total(s, waits, wait_ns, unknown_ns);
+  }
+
+  static std::string titles() {
+    std::string line = "  WAITS  WANTED(ms)";
+    for (auto& part : neighbours::parts()) line += fmt::format(" {:>7}", part.title);
+    return line + "  UNUSED  CGROUP";
+  }
+
+  static double share(std::uint64_t ns, std::uint64_t of) {
+    return of ? 100 * static_cast<double>(ns) / static_cast<double>(of) : 0;
+  }
+
+  void write(Session& s, const Victim& row) const {
+    const auto wanted = row.wanted_ns();
+    auto line = fmt::format("{:>7} {:>11.1f}", row.waits, static_cast<double>(wanted) / 1e6);
+    for (std::size_t i = 0; i < kParts; i++)
+      line += i == neighbours::kIrq && !irqs_ ? fmt::format(" {:>7}", "-")
+                                              : fmt::format(" {:>7.1f}", share(row.ns[i], wanted));
+    line += unused_ ? fmt::format(" {:>7.1f}", share(row.unused_ns, wanted))
+                    : fmt::format(" {:>7}", "-");
+    s.out.line(line + "  " + printable(row.name));
+    const auto most = s.config.number("culprits", kCulprits);
+    std::uint64_t shown = 0;
+    for (auto& c : row.culprits) {
+      if (c.kind == neighbours::kItself || c.kind == neighbours::kKernel) continue;
+      if (shown++ >= most) break;
+      s.out.line(fmt::format("        {:>5.1f} % {:>9.1f} ms  to {}{}", share(c.ns, wanted),
+                             static_cast<double>(c.ns) / 1e6,
+                             c.kind == neighbours::kRealTime ? "real-time tasks of " : "",
+                             printable(c.name)));
+    }
+  }
+
+  void json(Session& s, const Victim& row) const {
+    JsonLine line("victim", s.tool.name);
+    line.text("time", iso_time(until_ns_));
+    line.number_if(one_cgroup(row), "cgroup_id", one_cgroup(row) ? *row.cgroups.begin() : 0);
+    line.text("cgroup", row.name).number("waits", row.waits).number("wait_ns", row.wait_ns);
+    for (std::size_t i = 0; i < kParts; i++)
+      line.number_if(i != neighbours::kIrq || irqs_, fmt::format("{}_ns", neighbours::parts()[i].key),
+                     row.ns[i]);
+    line.number_if(unused_, "unused_ns", row.unused_ns);
+    line.key("culprits").begin_array();
+    for (auto& c : row.culprits) {
+      line.begin_object().text("cgroup", c.name).text("part", neighbours::parts()[c.kind].key);
+      line.number("time_ns", c.ns).end_object();
+    }
+    line.end_array();
+    s.out.line(line.finish());
+  }
+
+  static bool one_cgroup(const Victim& row) {
+    return row.cgroups.size() == 1 && *row.cgroups.begin() != NEIGHBOUR(KERNEL);
+  }
+
+  void csv(Session& s, const Victim& row) const {
+    auto number = [](bool known, std::uint64_t n) { return known ? std::to_string(n) : ""; };
+    auto line = fmt::format("{},{},{},{},{}", iso_time(until_ns_),
+                            number(one_cgroup(row), *row.cgroups.begin()), csv_field(row.name),
+                            row.waits, row.wait_ns);
+    for (std::size_t i = 0; i < kParts; i++)
+      line += "," + number(i != neighbours::kIrq || irqs_, row.ns[i]);
+    s.out.line(line + "," + number(unused_, row.unused_ns));
+  }
+
+  void total(Session& s, std::uint64_t waits, std::uint64_t wait_ns,
+             std::uint64_t unknown_ns) const {
+    std::uint64_t counts[LEDGER_CAUSES] = {};
+    s.source->add_ledger(counts);
+    JsonLine line("total", s.tool.name);
+    line.text("time", iso_time(until_ns_)).number("wall_ns", until_ns_ - from_ns_);
+    line.number("waits", waits).number("wait_ns", wait_ns).number("unknown_ns", unknown_ns);
+    line.number("unmatched", counts[LEDGER_UNMATCHED]).texts("approximate", approximate_);
+    s.out.line(line.finish());
+  }
+
+  CgroupName by_ = CgroupName::path;
+  std::unique_ptr<CounterSource> counters_;
+  CounterDeltas deltas_{2};
+  std::vector<std::string> approximate_;
+  bool irqs_ = true, unused_ = true;
+  std::uint64_t from_ns_ = 0, until_ns_ = 0, ended_ns_ = 0;
+};
+
+class NeighboursKind : public ReportKind {
+ public:
+  std::string_view name() const override { return "neighbours"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<NeighboursReporter>();
+  }
+
+  MetricShape metrics(const Config&) const override {
+    return {.kind = MetricShape::rows, .fields = metric_fields()};
+  }
+
+  std::vector<JsonKind> json() const override {
+    JsonKind victim{"victim", "one per cgroup, those that lost the most first",
+                    {type_key("victim")}};
+    for (auto& k : NeighboursReporter::keys(false)) victim.keys.push_back(k);
+    victim.keys.push_back(
+        key("culprits", "array of objects", "tasks that had the CPU, by cgroup", "",
+            {key("cgroup", "string", "their cgroup"),
+             key("part", "string", "itself, others, realtime or kernel"),
+             key("time_ns", "integer", "part of the waits")}));
+    return {victim,
+            {"total",
+             "one at the end of each report",
+             {type_key("total"), time_key(),
+              key("wall_ns", "integer", "time since tracing began, or since the last report"),
+              key("waits", "integer", "waits for a CPU that ended"),
+              key("wait_ns", "integer", "their time"),
+              key("unknown_ns", "integer", "part of it that is not known"),
+              key("unmatched", "integer", "events that were not seen, since tracing began"),
+              key("approximate", "array of strings", "what this kernel cannot tell exactly")}}};
+  }
+
+  std::vector<OutputKey> csv() const override { return NeighboursReporter::keys(true); }
+
+  void manual(Manual& m) const override {
+    m.prose(
+        "A row is a cgroup. WANTED is the time in which its tasks had a CPU or waited for one; "
+        "the columns from RUN to UNKNOWN are its parts in percent, and add up to 100. Rows that "
+        "lost the most come first. The lines below a row name the cgroups that had the CPU "
+        "instead.");
+    m.paragraph();
+    for (auto& part : neighbours::parts())
+      m.prose(fmt::format("{}: {}.", part.title, part.doc));
+    m.prose(
+        "UNUSED: part of the waits in which a CPU that the task may use was idle, also its own. "
+        "This time is in other columns, too, by who had the CPU on which the task waited.");
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const ReportKind> make_kind(NeighboursReport) {
+  return std::make_shared<NeighboursKind>();
+}
+
+}  // namespace coretap
