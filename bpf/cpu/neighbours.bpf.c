@@ -13,8 +13,9 @@
 #include "cpu/neighbours.h"
 
 struct waiter {
-	u64 since; /* of the wait; 0: does not wait */
-	u64 part;  /* since it is in this queue */
+	u64 changes; /* odd while it changes */
+	u64 since;   /* of the wait; 0: does not wait */
+	u64 part;    /* since it is in this queue */
 	u32 cpu;   /* of the queue */
 	u32 read;  /* the clocks were read at the start of the part */
 	u64 clocks[TURN_CLOCKS];
@@ -28,6 +29,19 @@ struct waiter {
 };
 
 TASK_SLOT(struct waiter);
+
+/* A reader that sees the same even number before and after has read a whole one. */
+inline_ void change(struct waiter *w)
+{
+	w->changes++;
+	barrier();
+}
+
+inline_ void changed(struct waiter *w)
+{
+	barrier();
+	w->changes++;
+}
 
 TABLE(lost, struct neighbour_key, struct neighbour_sum)
 KEPT(lost, struct neighbour_key, struct neighbour_sum)
@@ -245,6 +259,7 @@ inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
 	struct cpu_turns *cpu = turns_of(number);
 	struct cfs_rq *q = t->se.cfs_rq;
 
+	change(w);
 	w->since = w->part = now;
 	w->cpu = number;
 	w->read = cpu != NULL;
@@ -253,6 +268,7 @@ inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
 	w->queue = (u64)q;
 	w->throttled = throttled_so_far(q);
 	w->no_quota = is_throttled(q);
+	changed(w);
 	if (!affinity)
 		return;
 	w->allowed = allowed_now(w, t);
@@ -428,12 +444,82 @@ int on_migrate(u64 *ctx)
 		return 0;
 	read_clocks(cpu, w->cpu, clocks->ns, now);
 	part_ends(victim_of(t), w, clocks->ns, limit_of_part(w, q, now), now);
+	change(w);
 	w->part = now;
 	w->cpu = to;
 	w->read = 0;
 	w->queue = throttled_exactly() && bpf_core_field_exists(q->tg) ? queue_on(t, to) : 0;
 	w->throttled = w->queue ? throttled_before(w->queue, q) : 0;
 	w->no_quota = 0;
+	changed(w);
+	return 0;
+}
+
+/* For the iterator only: other programs on this CPU may interrupt it. */
+struct waiter copy;
+struct clocks copied;
+struct neighbour_open open;
+
+/* What is known of the wait under way; the rest counts when it ends. */
+static __noinline int open_wait(struct task_struct *t, struct waiter *w, u64 now)
+{
+	u64 changes = *(volatile u64 *)&w->changes, left, ns;
+	struct cpu_turns *cpu;
+	u32 number;
+
+	bpf_probe_read_kernel(&copy, sizeof(copy), w);
+	if (changes & 1 || *(volatile u64 *)&w->changes != changes || !copy.since ||
+	    *(volatile u64 *)&w->since != copy.since)
+		return 0;
+	open.limit_ns = limit_of_part(&copy, t->se.cfs_rq, now);
+	if (open.limit_ns || !copy.read)
+		return 1;
+	number = copy.cpu;
+	cpu = turns_of(number);
+	if (!cpu)
+		return 1;
+	read_clocks(cpu, number, copied.ns, now);
+	left = since(copy.part, now);
+	for (u32 i = 0; i < TURN_CLOCKS; i++) {
+		ns = i >= CLOCK_TASKS && cpu->begun[i] > copy.part ? 0 : copy.clocks[i];
+		ns = lesser(since(ns, copied.ns[i]), left);
+		open.ns[i] = ns;
+		open.owners[i] = clock_owner(cpu, i);
+		left -= ns;
+	}
+	return 1;
+}
+
+static __noinline int open_turn(struct task_struct *t, u64 now)
+{
+	u32 number = task_cpu(t);
+	struct cpu_turns *cpu = turns_of(number);
+	u64 begin;
+
+	if (!cpu || cpu->task != (u64)t || (filter.on && !filter_matches(t)))
+		return 0;
+	begin = cpu->since > tracing_since ? cpu->since : tracing_since;
+	open.ran_ns = since(begin, now);
+	open.irq_ns = lesser(since(cpu->irq, irq_now(number)), open.ran_ns);
+	return 1;
+}
+
+SEC("iter/task")
+int on_open(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct waiter *w;
+	u64 now;
+
+	if (!t || !t->pid || !tracing_since)
+		return 0;
+	__builtin_memset(&open, 0, sizeof(open));
+	now = bpf_ktime_get_ns();
+	w = task_slot(t);
+	if (!(t->on_cpu ? open_turn(t, now) : w && w->since ? open_wait(t, w, now) : 0))
+		return 0;
+	open.victim = victim_of(t);
+	bpf_seq_write(ctx->meta->seq, &open, sizeof(open));
 	return 0;
 }
 

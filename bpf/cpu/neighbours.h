@@ -36,13 +36,15 @@ struct neighbour_sum {
 	__u64 count;
 };
 
-/* The wait of a task that is under way. */
+#define NEIGHBOUR_CLOCKS 16
+
+/* The wait or the turn of a task that is under way. */
 struct neighbour_open {
-	struct event_head head;
 	__u64 victim;
-	__u64 ns[16]; /* of the owners below */
-	__u64 owners[16];
-	__u64 limit_ns, waited_ns;
+	__u64 ran_ns, irq_ns;
+	__u64 limit_ns;
+	__u64 ns[NEIGHBOUR_CLOCKS]; /* of the wait, with these owners */
+	__u64 owners[NEIGHBOUR_CLOCKS];
 };
 
 #endif

@@ -38,7 +38,7 @@ TOOL(neighbours) {
           "of the kernel, interrupts, or nobody, while the CPU was idle.\n\n"
           "With --by container or unit all cgroups of one are a row. Threads of the kernel are "
           "one, too.\n\n"
-          "A wait counts when it ends. Filters apply to the tasks that wait. Tasks of cgroups "
+          "Waits and turns that have not ended count until now. Filters apply to the tasks that wait. Tasks of cgroups "
           "below a cgroup have rows of their own.\n\n"
           "Events that were not seen are repaired from the kernel's accounting, and counted as "
           "unmatched; what is not known then is unknown.",
@@ -65,6 +65,7 @@ TOOL(neighbours) {
       .hooks = {{"context switches", {{{"on_switch"}}}},
                 {"wakeups", {{{"on_wakeup", "on_wakeup_new"}}}},
                 {"migrations", {{{"on_migrate"}}}},
+                {"all tasks at a report", {{{"on_open"}}}},
                 {"tasks on CPUs at the start",
                  {{{"turn_since_start"}}},
                  {},

@@ -30,7 +30,7 @@ using neighbours::kParts;
 using neighbours::Losses;
 using neighbours::Victim;
 
-constexpr std::string_view kMap = "lost";
+constexpr std::string_view kMap = "lost", kIterator = "on_open";
 constexpr std::uint64_t kTop = 20;       // rows of text without --top
 constexpr std::uint64_t kCulprits = 3;   // below each row without --culprits
 constexpr std::uint64_t kRootCgroup = 1;
@@ -88,7 +88,7 @@ class NeighboursReporter : public Reporter {
                                       .keyed = true});
     if (!opened) return opened.error();
     counters_ = std::move(*opened);
-    return {};
+    return s.source->open_iterator(kIterator);
   }
 
   void begin(Session& s) override {
@@ -99,11 +99,14 @@ class NeighboursReporter : public Reporter {
     s.out.line(line);
   }
 
-  void ends(Session&) override { until_ns_ = ended_ns_ = monotonic_ns(); }
+  void ends(Session& s) override {
+    read(s);
+    ended_ = true;
+  }
 
   void report(Session& s) override {
-    if (!ended_ns_) until_ns_ = monotonic_ns();
-    auto rows = neighbours::victims(read_losses(), [&](std::uint64_t id) { return name(s, id); });
+    if (!ended_) read(s);
+    auto rows = neighbours::victims(losses_, [&](std::uint64_t id) { return name(s, id); });
     for (auto& row : rows) s.ledger.shown += row.waits;
     if (s.exporter)
       count(s, rows);
@@ -118,7 +121,7 @@ class NeighboursReporter : public Reporter {
         time_key(), key("cgroup_id", "integer" + unknown, "cgroup (version 2); null: several"),
         key("cgroup", "string", "its path; with --by container or unit their name"),
         key("waits", "integer", "waits for a CPU that ended"),
-        key("wait_ns", "integer", "their time")};
+        key("wait_ns", "integer", "time of waits, also of those that have not ended")};
     for (std::size_t i = 0; i < kParts; i++)
       all.push_back(key(fmt::format("{}_ns", neighbours::parts()[i].key), "integer" + unknown,
                         std::string(neighbours::parts()[i].doc)));
@@ -153,20 +156,54 @@ class NeighboursReporter : public Reporter {
     for (auto& limit : approximate_) s.limits.push_back(limit);
   }
 
-  Losses read_losses() {
+  /// The time lost since the last reading. Waits and turns that have not ended count so far.
+  void read(Session& s) {
+    until_ns_ = monotonic_ns();
     CounterSource::Reading none;
     auto now = counters_->read(until_ns_, none);
     if (!counters_->whole()) deltas_.complete(now);
     auto grown = deltas_.since_last(std::move(now));
     for (auto& [key, last] : counters_->take_out(deltas_.idle(), deltas_.keys(), until_ns_))
       deltas_.gone(key, last);
-    Losses all;
+    losses_.clear();
     for (auto& [bytes, sums] : grown) {
       neighbour_key key{};
       memcpy(&key, bytes.data(), std::min(sizeof key, bytes.size()));
-      auto& sum = all[{key.victim, key.to}];
+      auto& sum = losses_[{key.victim, key.to}];
       sum.ns += sums[0];
       sum.count += sums[1];
+    }
+    auto before = std::move(open_);
+    open_ = read_open(s);
+    for (auto& [key, ns] : open_) losses_[key].ns += ns;
+    for (auto& [key, ns] : before) {
+      auto& sum = losses_[key];
+      sum.ns -= std::min<std::uint64_t>(sum.ns, ns);
+    }
+  }
+
+  using Open = std::map<Losses::key_type, std::uint64_t>;
+
+  static Open read_open(Session& s) {
+    Open all;
+    auto bytes = s.source->pass(kIterator, sizeof(neighbour_open));
+    if (!bytes) {
+      s.complete(bytes.error());
+      return all;
+    }
+    for (std::size_t at = 0; at + sizeof(neighbour_open) <= bytes->size();
+         at += sizeof(neighbour_open)) {
+      neighbour_open o{};
+      memcpy(&o, bytes->data() + at, sizeof o);
+      std::uint64_t waited = o.limit_ns;
+      all[{o.victim, NEIGHBOUR(RAN)}] += o.ran_ns;
+      all[{o.victim, NEIGHBOUR(RAN_IRQ)}] += o.irq_ns;
+      all[{o.victim, NEIGHBOUR(LIMIT)}] += o.limit_ns;
+      for (std::size_t i = 0; i < NEIGHBOUR_CLOCKS; i++) {
+        if (o.ns[i]) all[{o.victim, o.owners[i]}] += o.ns[i];
+        waited += o.ns[i];
+      }
+      all[{o.victim, NEIGHBOUR(WAITS)}] += waited;
     }
     return all;
   }
@@ -288,7 +325,10 @@ class NeighboursReporter : public Reporter {
   CounterDeltas deltas_{2};
   std::vector<std::string> approximate_;
   bool irqs_ = true, unused_ = true;
-  std::uint64_t from_ns_ = 0, until_ns_ = 0, ended_ns_ = 0;
+  Losses losses_;
+  Open open_;  ///< in `losses_`, and not yet in the counters
+  std::uint64_t from_ns_ = 0, until_ns_ = 0;
+  bool ended_ = false;
 };
 
 class NeighboursKind : public ReportKind {
