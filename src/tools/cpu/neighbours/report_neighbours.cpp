@@ -13,6 +13,7 @@
 
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "kernel/kernel.hpp"
 #include "metrics/exporter.hpp"
 #include "program/kept_rows.hpp"
 #include "program/maps.hpp"
@@ -21,6 +22,7 @@
 #include "reports/counter_deltas.hpp"
 #include "reports/reporter.hpp"
 #include "tools/cpu/neighbours/losses.hpp"
+#include "tools/cpu/neighbours/pressure.hpp"
 
 namespace coretap {
 
@@ -32,7 +34,8 @@ using neighbours::Victim;
 
 constexpr std::string_view kMap = "lost", kIterator = "on_open";
 constexpr std::uint64_t kTop = 20;       // rows of text without --top
-constexpr std::uint64_t kCulprits = 3;   // below each row without --culprits
+constexpr std::uint64_t kCulprits = 3;   // below each row without --culprits,
+constexpr double kLeastShare = 1;        // of these, percent of the time
 constexpr std::uint64_t kRootCgroup = 1;
 
 /// The time of a victim in one part, for exporters.
@@ -93,6 +96,7 @@ class NeighboursReporter : public Reporter {
 
   void begin(Session& s) override {
     from_ns_ = s.began_ns;
+    if (auto mount = cgroup2_mount(); mount && by_ == CgroupName::path) pressures_.begin(*mount);
     if (s.config.format != OutputFormat::csv) return;
     std::string line;
     for (auto& k : keys(true)) line += (line.empty() ? "" : ",") + k.name;
@@ -128,6 +132,11 @@ class NeighboursReporter : public Reporter {
     all.push_back(key("unused_ns", "integer" + unknown,
                       "part of the waits in which another CPU that the task may use was idle, or "
                       "its own; null: not known"));
+    for (auto resource : neighbours::kResources)
+      all.push_back(key(fmt::format("pressure_{}_ns", resource), "integer" + unknown,
+                        fmt::format("time in which a task of the cgroup, or of one below, lacked "
+                                    "the resource, by {}.pressure; null: not known",
+                                    resource)));
     return all;
   }
 
@@ -152,8 +161,8 @@ class NeighboursReporter : public Reporter {
     unused_ = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_loop") &&
               !s.config.given("no-idle");
     set_variable(s, "affinity", unused_);
-    if (!unused_) approximate_.emplace_back("unused is not known");
     for (auto& limit : approximate_) s.limits.push_back(limit);
+    if (!unused_) approximate_.emplace_back("unused is not known");
   }
 
   /// The time lost since the last reading. Waits and turns that have not ended count so far.
@@ -246,30 +255,56 @@ class NeighboursReporter : public Reporter {
     if (s.config.format == OutputFormat::json) total(s, waits, wait_ns, unknown_ns);
   }
 
-  static std::string titles() {
+  static std::size_t width(std::size_t part) {
+    return std::max<std::size_t>(6, neighbours::parts()[part].title.size());
+  }
+
+  std::string titles() const {
     std::string line = "  WAITS  WANTED(ms)";
-    for (auto& part : neighbours::parts()) line += fmt::format(" {:>7}", part.title);
-    return line + "  UNUSED  CGROUP";
+    for (std::size_t i = 0; i < kParts; i++)
+      line += fmt::format(" {:>{}}", neighbours::parts()[i].title, width(i));
+    line += " UNUSED";
+    if (by_ == CgroupName::path) line += " PSI-CPU PSI-IO PSI-MEM";
+    return line + (by_ == CgroupName::path        ? "  CGROUP"
+                   : by_ == CgroupName::container ? "  CONTAINER"
+                                                  : "  UNIT");
+  }
+
+  /// A column of numbers; "-": not known.
+  static std::string cell(std::optional<double> value, std::size_t width) {
+    return value ? fmt::format(" {:>{}.1f}", *value, width) : fmt::format(" {:>{}}", "-", width);
+  }
+
+  /// Of the cgroup, in the interval.
+  neighbours::Pressure pressure_of(const Victim& row) {
+    if (by_ != CgroupName::path || !one_cgroup(row)) return {};
+    return pressures_.growth(*row.cgroups.begin(), row.name);
   }
 
   static double share(std::uint64_t ns, std::uint64_t of) {
     return of ? 100 * static_cast<double>(ns) / static_cast<double>(of) : 0;
   }
 
-  void write(Session& s, const Victim& row) const {
+  void write(Session& s, const Victim& row) {
     const auto wanted = row.wanted_ns();
+    using Cell = std::optional<double>;
     auto line = fmt::format("{:>7} {:>11.1f}", row.waits, static_cast<double>(wanted) / 1e6);
     for (std::size_t i = 0; i < kParts; i++)
-      line += i == neighbours::kIrq && !irqs_ ? fmt::format(" {:>7}", "-")
-                                              : fmt::format(" {:>7.1f}", share(row.ns[i], wanted));
-    line += unused_ ? fmt::format(" {:>7.1f}", share(row.unused_ns, wanted))
-                    : fmt::format(" {:>7}", "-");
+      line += cell(knows(i) ? Cell(share(row.ns[i], wanted)) : Cell(), width(i));
+    line += cell(unused_ ? Cell(share(row.unused_ns, wanted)) : Cell(), 6);
+    if (by_ == CgroupName::path) {
+      auto pressure = pressure_of(row);
+      for (std::size_t i = 0; i < pressure.size(); i++)
+        line += cell(pressure[i] ? Cell(share(*pressure[i], until_ns_ - from_ns_)) : Cell(),
+                     i == 1 ? 6 : 7);
+    }
     s.out.line(line + "  " + printable(row.name));
     const auto most = s.config.number("culprits", kCulprits);
     std::uint64_t shown = 0;
     for (auto& c : row.culprits) {
       if (c.kind == neighbours::kItself || c.kind == neighbours::kKernel) continue;
       if (shown++ >= most) break;
+      if (!s.config.given("culprits") && share(c.ns, wanted) < kLeastShare) break;
       s.out.line(fmt::format("        {:>5.1f} % {:>9.1f} ms  to {}{}", share(c.ns, wanted),
                              static_cast<double>(c.ns) / 1e6,
                              c.kind == neighbours::kRealTime ? "real-time tasks of " : "",
@@ -277,15 +312,21 @@ class NeighboursReporter : public Reporter {
     }
   }
 
-  void json(Session& s, const Victim& row) const {
+  bool knows(std::size_t part) const { return part != neighbours::kIrq || irqs_; }
+
+  void json(Session& s, const Victim& row) {
     JsonLine line("victim", s.tool.name);
     line.text("time", iso_time(until_ns_));
     line.number_if(one_cgroup(row), "cgroup_id", one_cgroup(row) ? *row.cgroups.begin() : 0);
     line.text("cgroup", row.name).number("waits", row.waits).number("wait_ns", row.wait_ns);
     for (std::size_t i = 0; i < kParts; i++)
-      line.number_if(i != neighbours::kIrq || irqs_, fmt::format("{}_ns", neighbours::parts()[i].key),
-                     row.ns[i]);
+      line.number_if(knows(i), fmt::format("{}_ns", neighbours::parts()[i].key), row.ns[i]);
     line.number_if(unused_, "unused_ns", row.unused_ns);
+    auto pressure = pressure_of(row);
+    for (std::size_t i = 0; i < pressure.size(); i++)
+      line.number_if(pressure[i].has_value(),
+                     fmt::format("pressure_{}_ns", neighbours::kResources[i]),
+                     pressure[i].value_or(0));
     line.key("culprits").begin_array();
     for (auto& c : row.culprits) {
       line.begin_object().text("cgroup", c.name).text("part", neighbours::parts()[c.kind].key);
@@ -299,14 +340,15 @@ class NeighboursReporter : public Reporter {
     return row.cgroups.size() == 1 && *row.cgroups.begin() != NEIGHBOUR(KERNEL);
   }
 
-  void csv(Session& s, const Victim& row) const {
+  void csv(Session& s, const Victim& row) {
     auto number = [](bool known, std::uint64_t n) { return known ? std::to_string(n) : ""; };
     auto line = fmt::format("{},{},{},{},{}", iso_time(until_ns_),
                             number(one_cgroup(row), *row.cgroups.begin()), csv_field(row.name),
                             row.waits, row.wait_ns);
-    for (std::size_t i = 0; i < kParts; i++)
-      line += "," + number(i != neighbours::kIrq || irqs_, row.ns[i]);
-    s.out.line(line + "," + number(unused_, row.unused_ns));
+    for (std::size_t i = 0; i < kParts; i++) line += "," + number(knows(i), row.ns[i]);
+    line += "," + number(unused_, row.unused_ns);
+    for (auto& total : pressure_of(row)) line += "," + number(total.has_value(), total.value_or(0));
+    s.out.line(line);
   }
 
   void total(Session& s, std::uint64_t waits, std::uint64_t wait_ns,
@@ -323,6 +365,7 @@ class NeighboursReporter : public Reporter {
   CgroupName by_ = CgroupName::path;
   std::unique_ptr<CounterSource> counters_;
   CounterDeltas deltas_{2};
+  neighbours::Pressures pressures_;
   std::vector<std::string> approximate_;
   bool irqs_ = true, unused_ = true;
   Losses losses_;
@@ -370,13 +413,18 @@ class NeighboursKind : public ReportKind {
         "A row is a cgroup. WANTED is the time in which its tasks had a CPU or waited for one; "
         "the columns from RUN to UNKNOWN are its parts in percent, and add up to 100. Rows that "
         "lost the most come first. The lines below a row name the cgroups that had the CPU "
-        "instead.");
+        "instead: those with 1 % or more, unless --culprits is given.");
     m.paragraph();
     for (auto& part : neighbours::parts())
       m.prose(fmt::format("{}: {}.", part.title, part.doc));
     m.prose(
         "UNUSED: part of the waits in which a CPU that the task may use was idle, also its own. "
         "This time is in other columns, too, by who had the CPU on which the task waited.");
+    m.prose(
+        "PSI-CPU, PSI-IO, PSI-MEM: the share of the interval in which at least one task of the "
+        "cgroup, or of one below it, lacked the resource, by the kernel's own account (the totals "
+        "of \"some\" in the cgroup's cpu.pressure, io.pressure and memory.pressure). \"-\": the "
+        "kernel has none.");
   }
 };
 
