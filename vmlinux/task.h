@@ -137,6 +137,7 @@ struct rq {
 	u64 clock;
 	u64 clock_task;
 	u64 prev_steal_time_rq;
+	u64 nr_switches;
 	int online;
 };
 

@@ -390,6 +390,9 @@ int on_switch(u64 *ctx)
 	cpu->since = now;
 	cpu->irq = irq;
 	if (tracing_since) {
+		if (turn.missed_owner && !filter.on)
+			add_lost(turn.missed_owner & ~NEIGHBOUR_RT, NEIGHBOUR(RAN),
+				 lesser(turn.missed_ns, since(tracing_since, now)));
 		if (prev->pid)
 			leave(ctx, prev, &turn, now);
 		if (next->pid)

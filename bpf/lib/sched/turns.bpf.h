@@ -39,6 +39,7 @@ struct cpu_turns {
 	u64 owner;
 	u64 clock; /* index of its clock */
 	u64 irq;   /* interrupts until then */
+	u64 switches; /* the kernel's number of them */
 	u64 next;  /* in `turns` */
 	u64 ns[TURN_CLOCKS];
 	u64 owners[TURN_CLOCKS];
@@ -131,17 +132,21 @@ inline_ void keep_turn(struct cpu_turns *cpu, u64 owner, u64 begin, u64 until)
 struct turn {
 	u64 ns;  /* how long the task that leaves had the CPU; 0: it is not known */
 	u64 irq; /* the part of it in interrupts */
+	/* The turn of another owner before, whose end was not seen; 0: none. */
+	u64 missed_ns, missed_owner;
 };
 
 /*
  * The turn of the task that leaves the CPU. `owner`: its own. Some switches are not reported (seen
- * on 6.18): the task then came when the kernel says, and who was there before is not known.
+ * on 6.18): the task then came when the kernel says. If that was the only switch between, the task
+ * whose turn was under way had the CPU until then, else it is not known who.
  */
 inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 owner, u64 irq,
 			      u64 now, u64 unknown)
 {
 	struct turn turn = { .ns = since(cpu->since, now) };
-	u64 before = 0, begin = cpu->since;
+	u64 before = 0, begin = cpu->since, who = unknown;
+	u64 switches = t->se.cfs_rq->rq->nr_switches;
 	u32 clock = cpu->clock & (TURN_CLOCKS - 1);
 
 	if (!cpu->since)
@@ -150,8 +155,15 @@ inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 
 		before = since(t->pid ? arrived_ago(t) : 0, turn.ns);
 		turn.ns -= before;
 		count(LEDGER_UNMATCHED);
-		cpu->ns[CLOCK_UNKNOWN] += before;
-		keep_turn(cpu, unknown, begin, begin + before);
+		if (t->pid && switches - cpu->switches == 2) {
+			who = cpu->owner;
+			turn.missed_ns = before;
+			turn.missed_owner = who;
+		} else {
+			clock = CLOCK_UNKNOWN;
+		}
+		cpu->ns[clock] += before;
+		keep_turn(cpu, who, begin, begin + before);
 		begin += before;
 		cpu->owner = owner;
 		clock = owner ? clock_for(owner, begin) & (TURN_CLOCKS - 1) : CLOCK_IDLE;
@@ -161,6 +173,7 @@ inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 
 	cpu->ns[clock] += turn.ns - turn.irq;
 	cpu->ns[CLOCK_IRQ] += turn.irq;
 	keep_turn(cpu, cpu->owner, begin, now);
+	cpu->switches = switches;
 	return turn;
 }
 
