@@ -298,7 +298,7 @@ inline_ void wait_ends(struct waiter *w, struct cpu_turns *cpu, struct task_stru
 	if (w->cpu != bpf_get_smp_processor_id())
 		moved_unseen(victim, w, queued_ago(t), now);
 	part_ends(victim, w, cpu->ns, limit_of_part(w, t->se.cfs_rq, now), now);
-	add_lost(victim, NEIGHBOUR(WAITS), waited);
+	add_lost(victim, NEIGHBOUR(WAITS), 0);
 	if (affinity && w->allowed != CPUS_UNKNOWN && allowed_now(w, t) == w->allowed) {
 		idle = lesser(since(w->idle, idle_so_far(w->allowed, now)), waited);
 		if (idle)
@@ -315,7 +315,7 @@ static __noinline int add_unseen(struct task_struct *t, u32 cpu, u64 ns, u64 now
 	left = add_turns(victim, cpu, begin, now);
 	if (left)
 		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
-	add_lost(victim, NEIGHBOUR(WAITS), now - begin);
+	add_lost(victim, NEIGHBOUR(WAITS), 0);
 	return 0;
 }
 
@@ -327,7 +327,7 @@ static __noinline int arrived_unseen(struct waiter *w, struct task_struct *t, u6
 	left = add_turns(victim, w->cpu, w->part, until);
 	if (left)
 		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
-	add_lost(victim, NEIGHBOUR(WAITS), since(w->since, until));
+	add_lost(victim, NEIGHBOUR(WAITS), 0);
 	w->since = 0;
 	return 0;
 }

@@ -14,8 +14,8 @@
 enum neighbour_other {
 	NEIGHBOUR_RAN = 1, /* it had a CPU; the count is that of turns */
 	NEIGHBOUR_RAN_IRQ, /* interrupts while it had one */
-	NEIGHBOUR_WAITS,   /* whole waits for a CPU, which the rest adds up to */
-	NEIGHBOUR_UNUSED,  /* part of these in which a CPU that it may use was idle */
+	NEIGHBOUR_WAITS,   /* the count of waits for a CPU; their time is in the parts */
+	NEIGHBOUR_UNUSED,  /* part of the waits in which a CPU that it may use was idle */
 	/* Parts of waits besides those with other cgroups. */
 	NEIGHBOUR_LIMIT,   /* its quota of CPU time was used up */
 	NEIGHBOUR_IDLE,    /* its own CPU was idle */

@@ -21,6 +21,16 @@ const std::array<PartName, kParts>& parts() {
   return all;
 }
 
+namespace {
+
+/// Is it a part of waits?
+bool is_wait(std::uint64_t to) {
+  return to != NEIGHBOUR(RAN) && to != NEIGHBOUR(RAN_IRQ) && to != NEIGHBOUR(WAITS) &&
+         to != NEIGHBOUR(UNUSED);
+}
+
+}  // namespace
+
 std::uint64_t Victim::wanted_ns() const {
   return std::accumulate(ns.begin(), ns.end(), std::uint64_t{0});
 }
@@ -35,6 +45,7 @@ std::vector<Victim> victims(const Losses& losses, const NameOf& name) {
     auto& v = all[whose];
     v.name = whose;
     v.cgroups.insert(victim);
+    if (is_wait(to)) v.wait_ns += sum.ns;
     auto culprit = [&](const std::string& who, Part kind) {
       v.ns[kind] += sum.ns;
       culprits[whose][{who, kind}] += sum.ns;
@@ -49,7 +60,6 @@ std::vector<Victim> victims(const Losses& losses, const NameOf& name) {
         break;
       case NEIGHBOUR(WAITS):
         v.waits += sum.count;
-        v.wait_ns += sum.ns;
         break;
       case NEIGHBOUR(UNUSED):
         v.unused_ns += sum.ns;

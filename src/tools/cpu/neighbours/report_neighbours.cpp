@@ -204,15 +204,11 @@ class NeighboursReporter : public Reporter {
          at += sizeof(neighbour_open)) {
       neighbour_open o{};
       memcpy(&o, bytes->data() + at, sizeof o);
-      std::uint64_t waited = o.limit_ns;
       all[{o.victim, NEIGHBOUR(RAN)}] += o.ran_ns;
       all[{o.victim, NEIGHBOUR(RAN_IRQ)}] += o.irq_ns;
       all[{o.victim, NEIGHBOUR(LIMIT)}] += o.limit_ns;
-      for (std::size_t i = 0; i < NEIGHBOUR_CLOCKS; i++) {
+      for (std::size_t i = 0; i < NEIGHBOUR_CLOCKS; i++)
         if (o.ns[i]) all[{o.victim, o.owners[i]}] += o.ns[i];
-        waited += o.ns[i];
-      }
-      all[{o.victim, NEIGHBOUR(WAITS)}] += waited;
     }
     return all;
   }
