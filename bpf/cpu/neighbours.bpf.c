@@ -18,6 +18,7 @@ struct waiter {
 	u64 part;    /* since it is in this queue */
 	u32 cpu;   /* of the queue */
 	u32 read;  /* the clocks were read at the start of the part */
+	u64 clock; /* which one ran then */
 	u64 clocks[TURN_CLOCKS];
 	u64 queue; /* address of its cfs_rq; 0: not known */
 	u64 throttled;
@@ -74,28 +75,35 @@ inline_ u64 owner_by(u32 pid, u32 flags, int prio, u64 cgroup)
 	return prio < MAX_RT_PRIO ? cgroup | NEIGHBOUR_RT : cgroup;
 }
 
-inline_ u64 owner_of(struct task_struct *t)
+inline_ u64 turn_owner(struct task_struct *t)
 {
 	return owner_by(t->pid, t->flags, t->prio, t->cgroups->dfl_cgrp->kn->id);
 }
 
 inline_ u64 victim_of(struct task_struct *t)
 {
-	return owner_of(t) & ~NEIGHBOUR_RT;
+	return turn_owner(t) & ~NEIGHBOUR_RT;
 }
 
-__noinline int add_lost(u64 victim, u64 to, u64 ns)
+/* `waits`: of which this is the first part. */
+__noinline int add_lost(u64 victim, u64 to, u64 ns, u64 waits)
 {
 	struct neighbour_key key = { .victim = victim, .to = to };
 	u64 number = (victim ^ (to << 24 | to >> 40)) * 0x9e3779b97f4a7c15ULL;
 	struct neighbour_sum *sum;
 
 	number = number >> 32 | number << 32; /* bijective for each `to` */
-	sum = lost_kept_row(number, to, &key);
+	sum = lost_kept(number, to);
+	if (sum) { /* of this CPU, on which no other program adds meanwhile */
+		sum->ns += ns;
+		sum->count += waits;
+		return 1;
+	}
+	sum = lost_keep(number, to, &key);
 	if (!sum)
 		return 0;
 	__sync_fetch_and_add(&sum->ns, ns);
-	__sync_fetch_and_add(&sum->count, 1);
+	__sync_fetch_and_add(&sum->count, waits);
 	return 1;
 }
 
@@ -116,7 +124,7 @@ __noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to)
 	begin = cpu->since > from ? cpu->since : from;
 	ns = cpu->since ? since(begin, to) : 0;
 	if (ns)
-		add_lost(victim, named(cpu->owner), ns);
+		add_lost(victim, named(cpu->owner), ns, 0);
 	left -= ns;
 	for (u32 i = 1; i <= TURNS_KEPT && left; i++) {
 		turn = &cpu->turns[(cpu->next - i) & (TURNS_KEPT - 1)];
@@ -126,7 +134,7 @@ __noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to)
 			break;
 		ns = lesser(since(begin, until), left);
 		if (ns)
-			add_lost(victim, named(turn->owner), ns);
+			add_lost(victim, named(turn->owner), ns, 0);
 		left -= ns;
 	}
 	return left;
@@ -141,21 +149,26 @@ inline_ u64 clock_owner(struct cpu_turns *cpu, u32 i)
 }
 
 /* Adds the growth of the clocks since `w` was written, until now; returns the rest. */
-static __noinline u64 add_clocks(u64 victim, struct waiter *w, u64 *clocks, u64 now)
+static __noinline u64 add_clocks(u64 victim, struct waiter *w, u64 *clocks, u64 waits, u64 now)
 {
 	struct cpu_turns *cpu = turns_of(w->cpu);
 	u64 left = since(w->part, now), ns;
 
 	for (u32 i = 0; cpu && i < TURN_CLOCKS; i++) {
+		if (i >= CLOCK_TASKS && cpu->last[i] < w->part && i != w->clock)
+			continue;
 		/* A clock with a new owner counts from 0. */
 		ns = i >= CLOCK_TASKS && cpu->begun[i] > w->part ? 0 : w->clocks[i];
 		ns = lesser(since(ns, clocks[i]), left);
 		if (!ns)
 			continue;
-		add_lost(victim, clock_owner(cpu, i), ns);
+		add_lost(victim, clock_owner(cpu, i), ns, waits);
+		waits = 0;
 		left -= ns;
 	}
-	return left;
+	if (left || waits)
+		add_lost(victim, NEIGHBOUR(UNKNOWN), left, waits);
+	return 0;
 }
 
 /* Does the queue have no quota now? */
@@ -218,22 +231,28 @@ inline_ u64 limit_of_part(struct waiter *w, struct cfs_rq *q, u64 now)
 		      since(w->part, now));
 }
 
-/* `clocks`: those of the queue's CPU now. */
-static __noinline int part_ends(u64 victim, struct waiter *w, u64 *clocks, u64 limit, u64 now)
+static __noinline int add_part(u64 victim, struct waiter *w, u64 limit, u64 waits, u64 now)
 {
 	u64 left;
 
 	if (limit)
-		add_lost(victim, NEIGHBOUR(LIMIT), limit);
-	if (limit)
 		left = add_around_limit(victim, w, limit, now);
-	else if (w->read)
-		left = add_clocks(victim, w, clocks, now);
 	else
 		left = add_turns(victim, w->cpu, w->part, now);
-	if (left)
-		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
+	if (limit)
+		add_lost(victim, NEIGHBOUR(LIMIT), limit, waits);
+	if (left || (waits && !limit))
+		add_lost(victim, NEIGHBOUR(UNKNOWN), left, limit ? 0 : waits);
 	return 0;
+}
+
+/* `clocks`: those of the queue's CPU now. `waits`: 1 at the end of a wait. */
+inline_ void part_ends(u64 victim, struct waiter *w, u64 *clocks, u64 limit, u64 waits, u64 now)
+{
+	if (limit || !w->read)
+		add_part(victim, w, limit, waits, now);
+	else
+		add_clocks(victim, w, clocks, waits, now);
 }
 
 /* allowed_cpus(), which looks for the set: one of up to 64 CPUs is mostly the same as before. */
@@ -263,8 +282,10 @@ inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
 	w->since = w->part = now;
 	w->cpu = number;
 	w->read = cpu != NULL;
-	if (cpu)
+	if (cpu) {
 		read_clocks(cpu, number, w->clocks, now);
+		w->clock = cpu->clock;
+	}
 	w->queue = (u64)q;
 	w->throttled = throttled_so_far(q);
 	w->no_quota = is_throttled(q);
@@ -282,7 +303,7 @@ static __noinline int moved_unseen(u64 victim, struct waiter *w, u64 queued, u64
 	u64 moved = since(queued, now), before = since(w->part, moved);
 
 	if (before)
-		add_lost(victim, NEIGHBOUR(UNKNOWN), before);
+		add_lost(victim, NEIGHBOUR(UNKNOWN), before, 0);
 	w->part += before;
 	w->cpu = bpf_get_smp_processor_id();
 	w->read = 0;
@@ -291,18 +312,19 @@ static __noinline int moved_unseen(u64 victim, struct waiter *w, u64 queued, u64
 }
 
 /* It got the CPU, which is this one. */
-inline_ void wait_ends(struct waiter *w, struct cpu_turns *cpu, struct task_struct *t, u64 now)
+inline_ void wait_ends(struct waiter *w, struct cpu_turns *cpu, struct task_struct *t, u64 victim,
+		       u64 now)
 {
-	u64 victim = victim_of(t), waited = since(w->since, now), idle;
+	u64 idle;
 
 	if (w->cpu != bpf_get_smp_processor_id())
 		moved_unseen(victim, w, queued_ago(t), now);
-	part_ends(victim, w, cpu->ns, limit_of_part(w, t->se.cfs_rq, now), now);
-	add_lost(victim, NEIGHBOUR(WAITS), 0);
+	part_ends(victim, w, cpu->ns, limit_of_part(w, t->se.cfs_rq, now), 1, now);
 	if (affinity && w->allowed != CPUS_UNKNOWN && allowed_now(w, t) == w->allowed) {
-		idle = lesser(since(w->idle, idle_so_far(w->allowed, now)), waited);
+		idle = lesser(since(w->idle, idle_so_far(w->allowed, now)),
+			      since(w->since, now));
 		if (idle)
-			add_lost(victim, NEIGHBOUR(UNUSED), idle);
+			add_lost(victim, NEIGHBOUR(UNUSED), idle, 0);
 	}
 	w->since = 0;
 }
@@ -313,9 +335,7 @@ static __noinline int add_unseen(struct task_struct *t, u32 cpu, u64 ns, u64 now
 	u64 victim = victim_of(t), begin = now - lesser(ns, since(tracing_since, now)), left;
 
 	left = add_turns(victim, cpu, begin, now);
-	if (left)
-		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
-	add_lost(victim, NEIGHBOUR(WAITS), 0);
+	add_lost(victim, NEIGHBOUR(UNKNOWN), left, 1);
 	return 0;
 }
 
@@ -325,9 +345,7 @@ static __noinline int arrived_unseen(struct waiter *w, struct task_struct *t, u6
 	u64 victim = victim_of(t), until = since(ran, now), left;
 
 	left = add_turns(victim, w->cpu, w->part, until);
-	if (left)
-		add_lost(victim, NEIGHBOUR(UNKNOWN), left);
-	add_lost(victim, NEIGHBOUR(WAITS), 0);
+	add_lost(victim, NEIGHBOUR(UNKNOWN), left, 1);
 	w->since = 0;
 	return 0;
 }
@@ -344,11 +362,13 @@ inline_ void leave(u64 *ctx, struct task_struct *t, struct turn *turn, u64 now)
 		note_throttle(q, now);
 	if (filter.on && !filter_matches(t))
 		return;
-	victim = victim_of(t);
+	victim = turn->owner & ~NEIGHBOUR_RT;
 	if (ns)
-		add_lost(victim, NEIGHBOUR(RAN), ns);
+		add_lost(victim, NEIGHBOUR(RAN), ns, 0);
 	if (turn->irq)
-		add_lost(victim, NEIGHBOUR(RAN_IRQ), lesser(turn->irq, ns));
+		add_lost(victim, NEIGHBOUR(RAN_IRQ), lesser(turn->irq, ns), 0);
+	if (!queued && turn->seen)
+		return;
 	w = queued ? task_slot_make(t) : task_slot(t);
 	if (!w)
 		return;
@@ -358,13 +378,13 @@ inline_ void leave(u64 *ctx, struct task_struct *t, struct turn *turn, u64 now)
 		wait_starts(w, t, now);
 }
 
-inline_ void arrive(struct task_struct *t, struct cpu_turns *cpu, u64 now)
+inline_ void arrive(struct task_struct *t, struct cpu_turns *cpu, u64 owner, u64 now)
 {
 	struct waiter *w = task_slot(t);
 	u64 ns;
 
 	if (w && w->since) {
-		wait_ends(w, cpu, t, now);
+		wait_ends(w, cpu, t, owner & ~NEIGHBOUR_RT, now);
 		return;
 	}
 	ns = queued_ago(t);
@@ -376,7 +396,7 @@ SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	u64 now = bpf_ktime_get_ns(), irq;
+	u64 now = bpf_ktime_get_ns(), owner = turn_owner(next), irq;
 	struct irq_time *irqs = irq_time_at_switch(now);
 	struct cpu_turns *cpu = cpu_slot(&cpu_turns);
 	struct turn turn;
@@ -385,20 +405,20 @@ int on_switch(u64 *ctx)
 	if (!cpu)
 		return 0;
 	irq = irqs ? irqs->ns : 0;
-	turn = turn_ends(cpu, prev, owner_of(prev), irq, now, NEIGHBOUR(UNKNOWN));
+	turn = turn_ends(cpu, prev, irq, now, NEIGHBOUR(UNKNOWN));
 	/* Readings of the clocks below are of this moment. */
 	cpu->since = now;
 	cpu->irq = irq;
 	if (tracing_since) {
 		if (turn.missed_owner && !filter.on)
 			add_lost(turn.missed_owner & ~NEIGHBOUR_RT, NEIGHBOUR(RAN),
-				 lesser(turn.missed_ns, since(tracing_since, now)));
+				 lesser(turn.missed_ns, since(tracing_since, now)), 0);
 		if (prev->pid)
 			leave(ctx, prev, &turn, now);
 		if (next->pid)
-			arrive(next, cpu, now);
+			arrive(next, cpu, owner, now);
 	}
-	turn_starts(cpu, (u64)next, owner_of(next), irq, now);
+	turn_starts(cpu, (u64)next, owner, irq, now);
 	return 0;
 }
 
@@ -446,7 +466,7 @@ int on_migrate(u64 *ctx)
 	if (!cpu || !clocks)
 		return 0;
 	read_clocks(cpu, w->cpu, clocks->ns, now);
-	part_ends(victim_of(t), w, clocks->ns, limit_of_part(w, q, now), now);
+	part_ends(victim_of(t), w, clocks->ns, limit_of_part(w, q, now), 0, now);
 	change(w);
 	w->part = now;
 	w->cpu = to;

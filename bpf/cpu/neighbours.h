@@ -12,11 +12,10 @@
 #define NEIGHBOUR_OTHER (1ULL << 62)
 
 enum neighbour_other {
-	NEIGHBOUR_RAN = 1, /* it had a CPU; the count is that of turns */
+	NEIGHBOUR_RAN = 1, /* it had a CPU */
 	NEIGHBOUR_RAN_IRQ, /* interrupts while it had one */
-	NEIGHBOUR_WAITS,   /* the count of waits for a CPU; their time is in the parts */
 	NEIGHBOUR_UNUSED,  /* part of the waits in which a CPU that it may use was idle */
-	/* Parts of waits besides those with other cgroups. */
+	/* Parts of waits besides those with cgroups. Their counts add up to that of waits. */
 	NEIGHBOUR_LIMIT,   /* its quota of CPU time was used up */
 	NEIGHBOUR_IDLE,    /* its own CPU was idle */
 	NEIGHBOUR_IRQ,     /* its own CPU was in interrupts */
@@ -33,7 +32,7 @@ struct neighbour_key {
 
 struct neighbour_sum {
 	__u64 ns;
-	__u64 count;
+	__u64 count; /* of waits, of which this was the first part */
 };
 
 #define NEIGHBOUR_CLOCKS 16

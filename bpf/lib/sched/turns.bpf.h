@@ -4,8 +4,8 @@
  * only grows: who ran during a wait is the difference of two readings, at any number of turns. It
  * also has its last turns, for waits of which one reading is missing.
  *
- * An owner is a number that the tool gives to a task. Programs at sched_switch call turn_ends() and
- * turn_starts(). A CPU's clocks may be read by another CPU with the lock of the run queue, as
+ * An owner is a number that the tool gives to a task: turn_owner(). Programs at sched_switch call
+ * turn_ends() and turn_starts(). A CPU's clocks may be read by another CPU with the lock of the run queue, as
  * wake-ups and migrations have it.
  *
  * Contexts: sched_switch, wake-ups and migrations, with interrupts off. Counts UNMATCHED.
@@ -28,6 +28,9 @@ enum turn_clock {
 	CLOCK_TASKS,
 };
 
+/* 0: the idle task. Defined by the tool. */
+inline_ u64 turn_owner(struct task_struct *t);
+
 struct kept_turn {
 	u64 begin, until;
 	u64 owner;
@@ -38,6 +41,7 @@ struct cpu_turns {
 	u64 task;  /* its task's address */
 	u64 owner;
 	u64 clock; /* index of its clock */
+	u64 other; /* that of the turn before */
 	u64 irq;   /* interrupts until then */
 	u64 switches; /* the kernel's number of them */
 	u64 next;  /* in `turns` */
@@ -102,15 +106,29 @@ __noinline u32 clock_for(u64 owner, u64 now)
 	return oldest;
 }
 
-/* `owner`: 0 is the idle task. */
+inline_ u32 clock_of_owner(struct cpu_turns *cpu, u64 owner, u64 now)
+{
+	u32 clock = cpu->other & (TURN_CLOCKS - 1);
+
+	if (!owner)
+		return CLOCK_IDLE;
+	if (cpu->owners[clock] == owner)
+		return clock;
+	clock = cpu->clock & (TURN_CLOCKS - 1);
+	if (cpu->owners[clock] == owner)
+		return clock;
+	return clock_for(owner, now) & (TURN_CLOCKS - 1);
+}
+
 inline_ void turn_starts(struct cpu_turns *cpu, u64 task, u64 owner, u64 irq, u64 now)
 {
-	u32 clock = owner ? clock_for(owner, now) : CLOCK_IDLE;
+	u32 clock = clock_of_owner(cpu, owner, now);
 
-	cpu->last[clock & (TURN_CLOCKS - 1)] = now;
+	cpu->last[clock] = now;
 	cpu->since = now;
 	cpu->task = task;
 	cpu->owner = owner;
+	cpu->other = cpu->clock;
 	cpu->clock = clock;
 	cpu->irq = irq;
 }
@@ -130,27 +148,29 @@ inline_ void keep_turn(struct cpu_turns *cpu, u64 owner, u64 begin, u64 until)
 }
 
 struct turn {
-	u64 ns;  /* how long the task that leaves had the CPU; 0: it is not known */
-	u64 irq; /* the part of it in interrupts */
+	u64 ns;    /* how long the task that leaves had the CPU; 0: it is not known */
+	u64 irq;   /* the part of it in interrupts */
+	u64 owner; /* when it got the CPU */
+	bool seen; /* it was seen to get the CPU */
 	/* The turn of another owner before, whose end was not seen; 0: none. */
 	u64 missed_ns, missed_owner;
 };
 
 /*
- * The turn of the task that leaves the CPU. `owner`: its own. Some switches are not reported (seen
+ * The turn of the task that leaves the CPU. Some switches are not reported (seen
  * on 6.18): the task then came when the kernel says. If that was the only switch between, the task
  * whose turn was under way had the CPU until then, else it is not known who.
  */
-inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 owner, u64 irq,
-			      u64 now, u64 unknown)
+inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 irq, u64 now,
+			      u64 unknown)
 {
-	struct turn turn = { .ns = since(cpu->since, now) };
+	struct turn turn = { .ns = since(cpu->since, now), .owner = cpu->owner };
 	u64 before = 0, begin = cpu->since, who = unknown;
 	u64 switches = t->se.cfs_rq->rq->nr_switches;
 	u32 clock = cpu->clock & (TURN_CLOCKS - 1);
 
 	if (!cpu->since)
-		return (struct turn){};
+		return (struct turn){ .owner = turn_owner(t) };
 	if (cpu->task != (u64)t) {
 		before = since(t->pid ? arrived_ago(t) : 0, turn.ns);
 		turn.ns -= before;
@@ -165,9 +185,10 @@ inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 
 		cpu->ns[clock] += before;
 		keep_turn(cpu, who, begin, begin + before);
 		begin += before;
-		cpu->owner = owner;
-		clock = owner ? clock_for(owner, begin) & (TURN_CLOCKS - 1) : CLOCK_IDLE;
+		cpu->owner = turn.owner = turn_owner(t);
+		clock = clock_of_owner(cpu, turn.owner, begin);
 	} else {
+		turn.seen = true;
 		turn.irq = lesser(since(cpu->irq, irq), turn.ns);
 	}
 	cpu->ns[clock] += turn.ns - turn.irq;

@@ -25,8 +25,7 @@ namespace {
 
 /// Is it a part of waits?
 bool is_wait(std::uint64_t to) {
-  return to != NEIGHBOUR(RAN) && to != NEIGHBOUR(RAN_IRQ) && to != NEIGHBOUR(WAITS) &&
-         to != NEIGHBOUR(UNUSED);
+  return to != NEIGHBOUR(RAN) && to != NEIGHBOUR(RAN_IRQ) && to != NEIGHBOUR(UNUSED);
 }
 
 }  // namespace
@@ -45,7 +44,10 @@ std::vector<Victim> victims(const Losses& losses, const NameOf& name) {
     auto& v = all[whose];
     v.name = whose;
     v.cgroups.insert(victim);
-    if (is_wait(to)) v.wait_ns += sum.ns;
+    if (is_wait(to)) {
+      v.wait_ns += sum.ns;
+      v.waits += sum.count;
+    }
     auto culprit = [&](const std::string& who, Part kind) {
       v.ns[kind] += sum.ns;
       culprits[whose][{who, kind}] += sum.ns;
@@ -57,9 +59,6 @@ std::vector<Victim> victims(const Losses& losses, const NameOf& name) {
       case NEIGHBOUR(RAN_IRQ):
         v.ns[kIrq] += sum.ns;
         interrupted[whose] += sum.ns;
-        break;
-      case NEIGHBOUR(WAITS):
-        v.waits += sum.count;
         break;
       case NEIGHBOUR(UNUSED):
         v.unused_ns += sum.ns;
