@@ -27,6 +27,7 @@ struct waiter {
 	u64 idle;
 	u64 mask; /* of the CPUs that it may use; 0: not known */
 	u64 set;  /* its number */
+	u64 reclaim; /* since it frees memory; 0: it does not */
 };
 
 TASK_SLOT(struct waiter);
@@ -46,6 +47,9 @@ inline_ void changed(struct waiter *w)
 
 TABLE(lost, struct neighbour_key, struct neighbour_sum)
 KEPT(lost, struct neighbour_key, struct neighbour_sum)
+
+/* The same, for programs that a switch may interrupt. */
+TABLE(reclaims, struct neighbour_key, struct neighbour_sum)
 
 #define MAX_RT_PRIO 100
 
@@ -545,6 +549,38 @@ int on_open(struct bpf_iter__task *ctx)
 	bpf_seq_write(ctx->meta->seq, &open, sizeof(open));
 	return 0;
 }
+
+inline_ int reclaim_begins(void)
+{
+	struct waiter *w = tracing_since ? wanted_slot() : NULL;
+
+	if (w)
+		w->reclaim = bpf_ktime_get_ns();
+	return 0;
+}
+
+inline_ int reclaim_ends(u64 to)
+{
+	struct waiter *w = current_slot(false);
+	struct neighbour_key key = { .to = to };
+	struct neighbour_sum *sum;
+	struct task_id who = {};
+
+	if (!w || !w->reclaim)
+		return 0;
+	identify_current(&who);
+	key.victim = who.cgroup;
+	sum = reclaims_row(&key);
+	if (sum) {
+		__sync_fetch_and_add(&sum->ns, since(w->reclaim, bpf_ktime_get_ns()));
+		__sync_fetch_and_add(&sum->count, 1);
+	}
+	w->reclaim = 0;
+	return 0;
+}
+
+PAIR(direct, mm_vmscan_direct_reclaim, reclaim_begins(), reclaim_ends(NEIGHBOUR(RECLAIM_MACHINE)))
+PAIR(memcg, mm_vmscan_memcg_reclaim, reclaim_begins(), reclaim_ends(NEIGHBOUR(RECLAIM_OWN)))
 
 /* The turn that is under way on each CPU when tracing begins. */
 SEC("run/each_cpu")

@@ -235,6 +235,32 @@ TOOL_TEST(Neighbours, PressureIsThatOfTheCgroup) {
   expect_between(row["pressure_cpu_ns"].real(), at_end - at_start, total() - before);
 }
 
+TOOL_TEST(Neighbours, ReclaimBelowALimit) {
+  require_tool("neighbours");
+  Workload load("reclaim", "--memcg");
+  Trace trace({"vmscan/mm_vmscan_memcg_reclaim_begin", "vmscan/mm_vmscan_memcg_reclaim_end"});
+  Tracer tracer("neighbours", "--json -p " + std::to_string(load.ready()["worker_pid"].u64()));
+  load.release();
+  load.truth();
+  auto report = tracer.stop();
+  trace.stop();
+  std::map<pid_t, std::uint64_t> begun;
+  double truth = 0, own = 0, machine = 0;
+  for (auto& e : trace.events()) {
+    if (e.name.ends_with("_begin"))
+      begun[e.task] = e.ns;
+    else if (begun[e.task])
+      truth += static_cast<double>(e.ns - begun[e.task]);
+  }
+  for (auto& row : victims(report)) {
+    own += row["reclaim_own_ns"].real();
+    machine += row["reclaim_machine_ns"].real();
+  }
+  ASSERT_GT(truth, 0);
+  EXPECT_NEAR(own, truth, 0.1 * truth + 2e6);
+  EXPECT_EQ(machine, 0);
+}
+
 TOOL_TEST(Neighbours, ByUnitAndWithoutHooks) {
   Neighbour one(300);
   Tracer tracer("neighbours", "--json --by unit --no-irq --no-idle");

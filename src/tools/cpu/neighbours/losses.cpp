@@ -25,7 +25,8 @@ namespace {
 
 /// Is it a part of waits?
 bool is_wait(std::uint64_t to) {
-  return to != NEIGHBOUR(RAN) && to != NEIGHBOUR(RAN_IRQ) && to != NEIGHBOUR(UNUSED);
+  return to != NEIGHBOUR(RAN) && to != NEIGHBOUR(RAN_IRQ) && to != NEIGHBOUR(UNUSED) &&
+         to != NEIGHBOUR(RECLAIM_OWN) && to != NEIGHBOUR(RECLAIM_MACHINE);
 }
 
 }  // namespace
@@ -63,6 +64,12 @@ std::vector<Victim> victims(const Losses& losses, const NameOf& name) {
       case NEIGHBOUR(UNUSED):
         v.unused_ns += sum.ns;
         break;
+      case NEIGHBOUR(RECLAIM_OWN):
+        v.reclaim_own_ns += sum.ns;
+        break;
+      case NEIGHBOUR(RECLAIM_MACHINE):
+        v.reclaim_machine_ns += sum.ns;
+        break;
       case NEIGHBOUR(LIMIT):
         v.ns[kLimit] += sum.ns;
         break;
@@ -90,7 +97,7 @@ std::vector<Victim> victims(const Losses& losses, const NameOf& name) {
     v.ns[kRun] -= std::min(v.ns[kRun], interrupted[whose]);
     for (auto& [who, ns] : culprits[whose]) v.culprits.push_back({who.first, who.second, ns});
     std::ranges::stable_sort(v.culprits, [](auto& a, auto& b) { return a.ns > b.ns; });
-    if (v.wanted_ns()) rows.push_back(std::move(v));
+    if (v.wanted_ns() || v.reclaim_own_ns || v.reclaim_machine_ns) rows.push_back(std::move(v));
   }
   std::ranges::stable_sort(rows, [](auto& a, auto& b) { return a.lost_ns() > b.lost_ns(); });
   return rows;

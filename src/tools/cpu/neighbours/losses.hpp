@@ -30,6 +30,7 @@ struct Victim {
   std::array<std::uint64_t, kParts> ns{};
   std::uint64_t waits = 0, wait_ns = 0;
   std::uint64_t unused_ns = 0;  ///< part of the waits
+  std::uint64_t reclaim_own_ns = 0, reclaim_machine_ns = 0;
   /// Those that had the CPU, by name and kind, the largest first.
   struct Culprit {
     std::string name;

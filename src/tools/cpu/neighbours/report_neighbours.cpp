@@ -1,6 +1,9 @@
 #include "tools/cpu/neighbours/report_neighbours.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -21,6 +24,8 @@
 #include "program/variables.hpp"
 #include "reports/counter_deltas.hpp"
 #include "reports/reporter.hpp"
+#include "text/screen.hpp"
+#include "text/terminal.hpp"
 #include "tools/cpu/neighbours/losses.hpp"
 #include "tools/cpu/neighbours/pressure.hpp"
 
@@ -32,11 +37,12 @@ using neighbours::kParts;
 using neighbours::Losses;
 using neighbours::Victim;
 
-constexpr std::string_view kMap = "lost", kIterator = "on_open";
+constexpr std::string_view kMap = "lost", kReclaims = "reclaims", kIterator = "on_open";
 constexpr std::uint64_t kTop = 20;       // rows of text without --top
 constexpr std::uint64_t kCulprits = 3;   // below each row without --culprits,
 constexpr double kLeastShare = 1;        // of these, percent of the time
 constexpr std::uint64_t kRootCgroup = 1;
+constexpr std::size_t kNameWidth = 40;
 
 /// The time of a victim in one part, for exporters.
 struct LostMetric {
@@ -80,23 +86,29 @@ class NeighboursReporter : public Reporter {
   }
 
   void size_maps(Session& s) override {
-    if (auto* map = s.map(kMap)) size_for_keys(s, map);
+    for (auto name : {kMap, kReclaims})
+      if (auto* map = s.map(name)) size_for_keys(s, map);
   }
 
   Result<void> open(Session& s) override {
     name(s, kRootCgroup);  // finds the names of all
-    auto opened = s.source->counters({.map = std::string(kMap),
-                                      .key_size = sizeof(neighbour_key),
-                                      .value_size = sizeof(neighbour_sum),
-                                      .keyed = true});
-    if (!opened) return opened.error();
-    counters_ = std::move(*opened);
+    for (auto [name, to] : {std::pair(kMap, &lost_), std::pair(kReclaims, &reclaims_)}) {
+      auto opened = s.source->counters({.map = std::string(name),
+                                        .key_size = sizeof(neighbour_key),
+                                        .value_size = sizeof(neighbour_sum),
+                                        .keyed = true});
+      if (!opened) return opened.error();
+      to->source = std::move(*opened);
+    }
     return s.source->open_iterator(kIterator);
   }
 
   void begin(Session& s) override {
     from_ns_ = s.began_ns;
     if (auto mount = cgroup2_mount(); mount && by_ == CgroupName::path) pressures_.begin(*mount);
+    if (s.config.format == OutputFormat::text && s.config.given("screen") && !s.file &&
+        Screen::possible())
+      screen_.open();
     if (s.config.format != OutputFormat::csv) return;
     std::string line;
     for (auto& k : keys(true)) line += (line.empty() ? "" : ",") + k.name;
@@ -119,6 +131,26 @@ class NeighboursReporter : public Reporter {
     from_ns_ = until_ns_;
   }
 
+  void poll(Session&) override {
+    auto keys = screen_.take_keys();
+    if (keys.find_first_of("qQ") != std::string::npos) quit_ = true;
+  }
+  std::vector<int> wakes() const override {
+    return screen_.is_open() ? std::vector<int>{STDIN_FILENO} : std::vector<int>();
+  }
+  std::vector<int> signals() const override {
+    return screen_.is_open() ? std::vector<int>{SIGWINCH, SIGCONT} : std::vector<int>();
+  }
+  void signalled(Session& s, int number) override {
+    if (number == SIGCONT) screen_.reopen();
+    draw(s);
+  }
+  bool wants_end() const override { return quit_; }
+  Result<void> finish(Session&) override {
+    screen_.close();
+    return {};
+  }
+
   static std::vector<OutputKey> keys(bool csv) {
     std::string unknown = csv ? "" : " or null";
     std::vector<OutputKey> all = {
@@ -132,6 +164,11 @@ class NeighboursReporter : public Reporter {
     all.push_back(key("unused_ns", "integer" + unknown,
                       "part of the waits in which another CPU that the task may use was idle, or "
                       "its own; null: not known"));
+    all.push_back(key("reclaim_own_ns", "integer" + unknown,
+                      "time in which its tasks freed memory below a memory limit of the cgroup, or "
+                      "of one above"));
+    all.push_back(key("reclaim_machine_ns", "integer" + unknown,
+                      "time in which its tasks freed memory of the machine"));
     for (auto resource : neighbours::kResources)
       all.push_back(key(fmt::format("pressure_{}_ns", resource), "integer" + unknown,
                         fmt::format("time in which a task of the cgroup, or of one below, lacked "
@@ -157,6 +194,8 @@ class NeighboursReporter : public Reporter {
     if (!s.kernel.has_field("cfs_rq", "throttled_clock_self_time"))
       approximate_.emplace_back("limit is by the clock of load averages");
     irqs_ = !s.config.given("no-irq");
+    reclaim_own_ = s.kernel.tracepoint_args("mm_vmscan_memcg_reclaim_begin") > 0;
+    reclaim_machine_ = s.kernel.tracepoint_args("mm_vmscan_direct_reclaim_begin") > 0;
     // Spin locks in tracing programs: as run_delay_hooks().
     unused_ = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_loop") &&
               !s.config.given("no-idle");
@@ -168,26 +207,37 @@ class NeighboursReporter : public Reporter {
   /// The time lost since the last reading. Waits and turns that have not ended count so far.
   void read(Session& s) {
     until_ns_ = monotonic_ns();
-    CounterSource::Reading none;
-    auto now = counters_->read(until_ns_, none);
-    if (!counters_->whole()) deltas_.complete(now);
-    auto grown = deltas_.since_last(std::move(now));
-    for (auto& [key, last] : counters_->take_out(deltas_.idle(), deltas_.keys(), until_ns_))
-      deltas_.gone(key, last);
     losses_.clear();
-    for (auto& [bytes, sums] : grown) {
-      neighbour_key key{};
-      memcpy(&key, bytes.data(), std::min(sizeof key, bytes.size()));
-      auto& sum = losses_[{key.victim, key.to}];
-      sum.ns += sums[0];
-      sum.count += sums[1];
-    }
+    for (auto* table : {&lost_, &reclaims_}) add_grown(*table);
     auto before = std::move(open_);
     open_ = read_open(s);
     for (auto& [key, ns] : open_) losses_[key].ns += ns;
     for (auto& [key, ns] : before) {
       auto& sum = losses_[key];
       sum.ns -= std::min<std::uint64_t>(sum.ns, ns);
+    }
+  }
+
+  /// A table of the kernel program.
+  struct Counted {
+    std::unique_ptr<CounterSource> source;
+    CounterDeltas deltas{2};
+  };
+
+  void add_grown(Counted& table) {
+    CounterSource::Reading none;
+    auto now = table.source->read(until_ns_, none);
+    auto& deltas = table.deltas;
+    if (!table.source->whole()) deltas.complete(now);
+    auto grown = deltas.since_last(std::move(now));
+    for (auto& [key, last] : table.source->take_out(deltas.idle(), deltas.keys(), until_ns_))
+      deltas.gone(key, last);
+    for (auto& [bytes, sums] : grown) {
+      neighbour_key key{};
+      memcpy(&key, bytes.data(), std::min(sizeof key, bytes.size()));
+      auto& sum = losses_[{key.victim, key.to}];
+      sum.ns += sums[0];
+      sum.count += sums[1];
     }
   }
 
@@ -230,10 +280,16 @@ class NeighboursReporter : public Reporter {
 
   void show(Session& s, const std::vector<Victim>& rows) {
     const bool text = s.config.format == OutputFormat::text;
+    lines_.clear();
     if (text && s.config.schedule.interval > 0 && s.config.schedule.count != 1)
-      s.out.line(wall_time(until_ns_));
-    if (text) s.out.title(titles());
+      lines_.push_back(wall_time(until_ns_));
+    const auto title = lines_.size();
     const auto top = s.config.rows.top ? s.config.rows.top : text ? kTop : UINT64_MAX;
+    name_width_ = name_title().size();
+    for (std::size_t i = 0; i < rows.size() && i < top; i++)
+      name_width_ = std::max(name_width_, printable(rows[i].name).size());
+    name_width_ = std::min(name_width_, kNameWidth);
+    if (text) lines_.push_back(titles());
     std::uint64_t waits = 0, wait_ns = 0, unknown_ns = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
       auto& row = rows[i];
@@ -249,21 +305,47 @@ class NeighboursReporter : public Reporter {
         write(s, row);
     }
     if (s.config.format == OutputFormat::json) total(s, waits, wait_ns, unknown_ns);
+    if (screen_.is_open()) {
+      draw(s);
+      return;
+    }
+    for (std::size_t i = 0; i < lines_.size(); i++)
+      i == title ? s.out.title(lines_[i]) : s.out.line(lines_[i]);
+  }
+
+  void draw(Session& s) {
+    auto most = static_cast<std::size_t>(std::max(2, terminal_size().rows - 1));
+    auto shown = lines_;
+    shown.resize(std::min(most, shown.size()));
+    s.out.write(screen_.picture(shown));
+    s.out.flush();
   }
 
   static std::size_t width(std::size_t part) {
     return std::max<std::size_t>(6, neighbours::parts()[part].title.size());
   }
 
+  std::string_view name_title() const {
+    return by_ == CgroupName::path        ? "CGROUP"
+           : by_ == CgroupName::container ? "CONTAINER"
+                                          : "UNIT";
+  }
+
+  /// The first column; on a screen the end of a long name.
+  std::string name_cell(std::string_view name) const {
+    auto text = printable(name);
+    if (screen_.is_open() && text.size() > name_width_)
+      text = "..." + text.substr(text.size() - name_width_ + 3);
+    return fmt::format("{:<{}}", text, name_width_);
+  }
+
   std::string titles() const {
-    std::string line = "  WAITS  WANTED(ms)";
+    auto line = name_cell(name_title()) + "   WAITS  WANTED(ms)";
     for (std::size_t i = 0; i < kParts; i++)
       line += fmt::format(" {:>{}}", neighbours::parts()[i].title, width(i));
-    line += " UNUSED";
+    line += " UNUSED  MEMLIM  MEMALL";
     if (by_ == CgroupName::path) line += " PSI-CPU PSI-IO PSI-MEM";
-    return line + (by_ == CgroupName::path        ? "  CGROUP"
-                   : by_ == CgroupName::container ? "  CONTAINER"
-                                                  : "  UNIT");
+    return line;
   }
 
   /// A column of numbers; "-": not known.
@@ -284,24 +366,28 @@ class NeighboursReporter : public Reporter {
   void write(Session& s, const Victim& row) {
     const auto wanted = row.wanted_ns();
     using Cell = std::optional<double>;
-    auto line = fmt::format("{:>7} {:>11.1f}", row.waits, static_cast<double>(wanted) / 1e6);
+    auto line = name_cell(row.name) +
+                fmt::format(" {:>7} {:>11.1f}", row.waits, static_cast<double>(wanted) / 1e6);
     for (std::size_t i = 0; i < kParts; i++)
       line += cell(knows(i) ? Cell(share(row.ns[i], wanted)) : Cell(), width(i));
     line += cell(unused_ ? Cell(share(row.unused_ns, wanted)) : Cell(), 6);
+    for (auto [known, ns] : {std::pair(reclaim_own_, row.reclaim_own_ns),
+                             std::pair(reclaim_machine_, row.reclaim_machine_ns)})
+      line += cell(known ? Cell(static_cast<double>(ns) / 1e6) : Cell(), 7);
     if (by_ == CgroupName::path) {
       auto pressure = pressure_of(row);
       for (std::size_t i = 0; i < pressure.size(); i++)
         line += cell(pressure[i] ? Cell(share(*pressure[i], until_ns_ - from_ns_)) : Cell(),
                      i == 1 ? 6 : 7);
     }
-    s.out.line(line + "  " + printable(row.name));
+    lines_.push_back(line);
     const auto most = s.config.number("culprits", kCulprits);
     std::uint64_t shown = 0;
     for (auto& c : row.culprits) {
       if (c.kind == neighbours::kItself || c.kind == neighbours::kKernel) continue;
       if (shown++ >= most) break;
       if (!s.config.given("culprits") && share(c.ns, wanted) < kLeastShare) break;
-      s.out.line(fmt::format("        {:>5.1f} % {:>9.1f} ms  to {}{}", share(c.ns, wanted),
+      lines_.push_back(fmt::format("    {:>5.1f} % {:>9.1f} ms  to {}{}", share(c.ns, wanted),
                              static_cast<double>(c.ns) / 1e6,
                              c.kind == neighbours::kRealTime ? "real-time tasks of " : "",
                              printable(c.name)));
@@ -318,6 +404,8 @@ class NeighboursReporter : public Reporter {
     for (std::size_t i = 0; i < kParts; i++)
       line.number_if(knows(i), fmt::format("{}_ns", neighbours::parts()[i].key), row.ns[i]);
     line.number_if(unused_, "unused_ns", row.unused_ns);
+    line.number_if(reclaim_own_, "reclaim_own_ns", row.reclaim_own_ns);
+    line.number_if(reclaim_machine_, "reclaim_machine_ns", row.reclaim_machine_ns);
     auto pressure = pressure_of(row);
     for (std::size_t i = 0; i < pressure.size(); i++)
       line.number_if(pressure[i].has_value(),
@@ -343,6 +431,8 @@ class NeighboursReporter : public Reporter {
                             row.waits, row.wait_ns);
     for (std::size_t i = 0; i < kParts; i++) line += "," + number(knows(i), row.ns[i]);
     line += "," + number(unused_, row.unused_ns);
+    line += "," + number(reclaim_own_, row.reclaim_own_ns) + "," +
+            number(reclaim_machine_, row.reclaim_machine_ns);
     for (auto& total : pressure_of(row)) line += "," + number(total.has_value(), total.value_or(0));
     s.out.line(line);
   }
@@ -359,11 +449,14 @@ class NeighboursReporter : public Reporter {
   }
 
   CgroupName by_ = CgroupName::path;
-  std::unique_ptr<CounterSource> counters_;
-  CounterDeltas deltas_{2};
+  Counted lost_, reclaims_;
   neighbours::Pressures pressures_;
   std::vector<std::string> approximate_;
-  bool irqs_ = true, unused_ = true;
+  std::vector<std::string> lines_;  ///< of the report in text
+  Screen screen_;
+  std::size_t name_width_ = 0;
+  bool reclaim_own_ = true, reclaim_machine_ = true;
+  bool irqs_ = true, unused_ = true, quit_ = false;
   Losses losses_;
   Open open_;  ///< in `losses_`, and not yet in the counters
   std::uint64_t from_ns_ = 0, until_ns_ = 0;
@@ -375,6 +468,11 @@ class NeighboursKind : public ReportKind {
   std::string_view name() const override { return "neighbours"; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<NeighboursReporter>();
+  }
+
+  Result<void> check(Config& c) const override {
+    if (c.given("screen") && !c.schedule.interval) c.schedule.interval = 1;
+    return {};
   }
 
   MetricShape metrics(const Config&) const override {
@@ -416,6 +514,11 @@ class NeighboursKind : public ReportKind {
     m.prose(
         "UNUSED: part of the waits in which a CPU that the task may use was idle, also its own. "
         "This time is in other columns, too, by who had the CPU on which the task waited.");
+    m.prose(
+        "MEMLIM, MEMALL: milliseconds in which its tasks freed memory themselves before they got "
+        "some, below a memory limit of the cgroup or of one above (memory.max, memory.high), or of "
+        "the whole machine. They may run or wait meanwhile, so this time is in other columns, too. "
+        "Who used the memory is not known.");
     m.prose(
         "PSI-CPU, PSI-IO, PSI-MEM: the share of the interval in which at least one task of the "
         "cgroup, or of one below it, lacked the resource, by the kernel's own account (the totals "
