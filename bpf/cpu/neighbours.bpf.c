@@ -16,17 +16,17 @@ struct waiter {
 	u64 changes; /* odd while it changes */
 	u64 since;   /* of the wait; 0: does not wait */
 	u64 part;    /* since it is in this queue */
-	u32 cpu;   /* of the queue */
-	u32 read;  /* the clocks were read at the start of the part */
-	u64 clock; /* which one ran then */
+	u32 cpu;     /* of the queue */
+	u32 read;    /* the clocks were read at the start of the part */
+	u64 clock;   /* which one ran then */
 	u64 clocks[TURN_CLOCKS];
 	u64 queue; /* address of its cfs_rq; 0: not known */
 	u64 throttled;
 	u32 no_quota; /* at the start of the part */
 	u32 allowed;
 	u64 idle;
-	u64 mask; /* of the CPUs that it may use; 0: not known */
-	u64 set;  /* its number */
+	u64 mask;    /* of the CPUs that it may use; 0: not known */
+	u64 set;     /* its number */
 	u64 reclaim; /* since it frees memory; 0: it does not */
 };
 
@@ -146,8 +146,8 @@ __noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to)
 
 inline_ u64 clock_owner(struct cpu_turns *cpu, u32 i)
 {
-	return i == CLOCK_IDLE	  ? NEIGHBOUR(IDLE) :
-	       i == CLOCK_IRQ	  ? NEIGHBOUR(IRQ) :
+	return i == CLOCK_IDLE    ? NEIGHBOUR(IDLE) :
+	       i == CLOCK_IRQ     ? NEIGHBOUR(IRQ) :
 	       i == CLOCK_UNKNOWN ? NEIGHBOUR(UNKNOWN) :
 				    cpu->owners[i];
 }
@@ -210,8 +210,8 @@ __noinline u64 throttled_at(u32 cpu, u64 queue, u64 from)
 }
 
 /*
- * A part of a wait without quota for a time: only the rest is lost to others. When it began is known
- * if there was no quota at the start, or a task of the same queue was seen to leave for it.
+ * A part of a wait without quota for a time: only the rest is lost to others. When it began is
+ * known if there was no quota at the start, or a task of the same queue was seen to leave for it.
  */
 static __noinline u64 add_around_limit(u64 victim, struct waiter *w, u64 limit, u64 now)
 {
@@ -325,8 +325,7 @@ inline_ void wait_ends(struct waiter *w, struct cpu_turns *cpu, struct task_stru
 		moved_unseen(victim, w, queued_ago(t), now);
 	part_ends(victim, w, cpu->ns, limit_of_part(w, t->se.cfs_rq, now), 1, now);
 	if (affinity && w->allowed != CPUS_UNKNOWN && allowed_now(w, t) == w->allowed) {
-		idle = lesser(since(w->idle, idle_so_far(w->allowed, now)),
-			      since(w->since, now));
+		idle = lesser(since(w->idle, idle_so_far(w->allowed, now)), since(w->since, now));
 		if (idle)
 			add_lost(victim, NEIGHBOUR(UNUSED), idle, 0);
 	}
@@ -487,7 +486,7 @@ struct waiter copy;
 struct clocks copied;
 struct neighbour_open open;
 
-/* What is known of the wait under way; the rest counts when it ends. */
+/* The known parts of the wait under way; the rest counts when it ends. */
 static __noinline int open_wait(struct task_struct *t, struct waiter *w, u64 now)
 {
 	u64 changes = *(volatile u64 *)&w->changes, left, ns;

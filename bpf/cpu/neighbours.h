@@ -12,16 +12,16 @@
 #define NEIGHBOUR_OTHER (1ULL << 62)
 
 enum neighbour_other {
-	NEIGHBOUR_RAN = 1, /* it had a CPU */
-	NEIGHBOUR_RAN_IRQ, /* interrupts while it had one */
-	NEIGHBOUR_UNUSED,  /* part of the waits in which a CPU that it may use was idle */
+	NEIGHBOUR_RAN = 1,     /* it had a CPU */
+	NEIGHBOUR_RAN_IRQ,     /* interrupts while it had one */
+	NEIGHBOUR_UNUSED,      /* part of the waits in which a CPU that it may use was idle */
 	NEIGHBOUR_RECLAIM_OWN, /* freed memory below a limit of the cgroup, or of one above */
 	NEIGHBOUR_RECLAIM_MACHINE,
 	/* Parts of waits besides those with cgroups. Their counts add up to that of waits. */
-	NEIGHBOUR_LIMIT,   /* its quota of CPU time was used up */
-	NEIGHBOUR_IDLE,    /* its own CPU was idle */
-	NEIGHBOUR_IRQ,     /* its own CPU was in interrupts */
-	NEIGHBOUR_KERNEL,  /* threads of the kernel, also as a victim */
+	NEIGHBOUR_LIMIT,  /* its quota of CPU time was used up */
+	NEIGHBOUR_IDLE,   /* its own CPU was idle */
+	NEIGHBOUR_IRQ,    /* its own CPU was in interrupts */
+	NEIGHBOUR_KERNEL, /* threads of the kernel, also as a victim */
 	NEIGHBOUR_UNKNOWN,
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who had a CPU, and how long. Each CPU has a clock for each of the last owners of its time, which
- * only grows: who ran during a wait is the difference of two readings, at any number of turns. It
+ * Owners of a CPU's time. Each CPU has a clock for each of the last owners of its time, which
+ * only grows: a wait is divided by the difference of two readings, at any number of turns. It
  * also has its last turns, for waits of which one reading is missing.
  *
  * An owner is a number that the tool gives to a task: turn_owner(). Programs at sched_switch call
- * turn_ends() and turn_starts(). A CPU's clocks may be read by another CPU with the lock of the run queue, as
- * wake-ups and migrations have it.
+ * turn_ends() and turn_starts(). A CPU's clocks may be read by another CPU with the lock of the run
+ * queue, as wake-ups and migrations have it.
  *
  * Contexts: sched_switch, wake-ups and migrations, with interrupts off. Counts UNMATCHED.
  */
@@ -20,7 +20,7 @@
 #define TURN_CLOCKS 16 /* a power of two */
 #define TURNS_KEPT 64  /* the same */
 
-/* Owners with clocks of their own; those of tasks follow. */
+/* Special owners have the first clocks; those of tasks follow. */
 enum turn_clock {
 	CLOCK_IDLE,
 	CLOCK_IRQ,     /* interrupts: not in the clock of the task that they interrupt */
@@ -40,11 +40,11 @@ struct cpu_turns {
 	u64 since; /* of the turn under way; 0: not known */
 	u64 task;  /* its task's address */
 	u64 owner;
-	u64 clock; /* index of its clock */
-	u64 other; /* that of the turn before */
-	u64 irq;   /* interrupts until then */
+	u64 clock;    /* index of its clock */
+	u64 other;    /* that of the turn before */
+	u64 irq;      /* interrupts until then */
 	u64 switches; /* the kernel's number of them */
-	u64 next;  /* in `turns` */
+	u64 next;     /* in `turns` */
 	u64 ns[TURN_CLOCKS];
 	u64 owners[TURN_CLOCKS];
 	u64 begun[TURN_CLOCKS]; /* when the clock got its owner */
@@ -83,8 +83,8 @@ inline_ u64 irq_now(u32 cpu)
 }
 
 /*
- * The clock of this owner on this CPU, which may replace the one whose last turn is the longest ago.
- * A separate function, which the verifier checks once.
+ * The clock of this owner on this CPU, which may replace the one whose last turn is the longest
+ * ago. A separate function, which the verifier checks once.
  */
 __noinline u32 clock_for(u64 owner, u64 now)
 {
@@ -159,7 +159,7 @@ struct turn {
 /*
  * The turn of the task that leaves the CPU. Some switches are not reported (seen
  * on 6.18): the task then came when the kernel says. If that was the only switch between, the task
- * whose turn was under way had the CPU until then, else it is not known who.
+ * whose turn was under way had the CPU until then, else its owner is not known.
  */
 inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 irq, u64 now,
 			      u64 unknown)

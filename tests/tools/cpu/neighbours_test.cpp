@@ -1,4 +1,5 @@
-// neighbours against the kernel's own times of tasks (schedstat) and cgroups (cpu.stat, *.pressure).
+// neighbours against the kernel's own times of tasks (schedstat) and cgroups (cpu.stat,
+// *.pressure).
 #include <sched.h>
 
 #include "../quota.hpp"
@@ -9,11 +10,9 @@ namespace {
 
 constexpr double kOneSecond = 1e9;
 
-std::string path_of(const Cgroup& cgroup) {
-  return cgroup.path().substr(cgroup.path().rfind('/'));
-}
+std::string path_of(const Cgroup& cgroup) { return cgroup.path().substr(cgroup.path().rfind('/')); }
 
-/// A busy thread on the CPU that all such share, in a cgroup of its own.
+/// A busy thread on the CPU that all such share, in a separate cgroup.
 struct Neighbour {
   Cgroup cgroup;
   Workload load;
@@ -40,8 +39,8 @@ std::vector<Json> victims(const Report& report) {
     }
     std::uint64_t culprits = 0;
     for (auto& c : row["culprits"].items()) culprits += c["time_ns"].u64();
-    EXPECT_EQ(culprits, row["itself_ns"].u64() + row["others_ns"].u64() +
-                            row["realtime_ns"].u64() + row["kernel_ns"].u64());
+    EXPECT_EQ(culprits, row["itself_ns"].u64() + row["others_ns"].u64() + row["realtime_ns"].u64() +
+                            row["kernel_ns"].u64());
   }
   return rows;
 }
@@ -60,7 +59,7 @@ void expect_charged(const Report& report) {
   EXPECT_LE(total["unknown_ns"].real(), 0.01 * total["wait_ns"].real() + 5e6);
 }
 
-// What one of three loses to the others is what they have.
+// One of three loses to the others exactly the time that they have.
 TOOL_TEST(Neighbours, SharesOfKnownLoads) {
   require_whole_cpus();
   constexpr int kMs = 2000;
@@ -124,7 +123,7 @@ TOOL_TEST(Neighbours, RealTimeTasksAreNamed) {
   ASSERT_GT(had, 0.3 * kOneSecond);
   EXPECT_NEAR(lost_to(row, urgent.name(), "realtime"), had, 0.05 * had + 10e6 * slowness());
   EXPECT_LE(lost_to(row, urgent.name()), 0.05 * had);
-  // The other one waits for nobody but real-time throttling.
+  // The other one waits only for the end of real-time throttling.
   EXPECT_LE(victim(report, urgent.name())["others_ns"].real(), 0.15 * kOneSecond);
 }
 
@@ -278,11 +277,12 @@ TOOL_TEST(Neighbours, ByUnitAndWithoutHooks) {
 
 TESTS_OF(neighbours, .reports = {{ReportKind::aggregate}},
          .events = {.options = "", .command = "runqueue --threads 2 --ms 50"}, .alone = true,
-         .stress = total_row("runqueue --threads 3 --ms {n}", 600,
-                             [](const Json& line) {
-                               return line["type"].str() == "total" ? line["waits"].u64() : 0;
-                             },
-                             slices)
+         .stress = total_row(
+                       "runqueue --threads 3 --ms {n}", 600,
+                       [](const Json& line) {
+                         return line["type"].str() == "total" ? line["waits"].u64() : 0;
+                       },
+                       slices)
                        .with_slack(1),
          .long_run = {{.arguments = "10"}});
 

@@ -9,7 +9,8 @@ namespace coretap::neighbours {
 const std::array<PartName, kParts>& parts() {
   static const std::array<PartName, kParts> all = {{
       {"run", "RUN", "its tasks had a CPU, without interrupts"},
-      {"limit", "LIMIT", "waits without CPU quota: that of the cgroup, or of one above, was used up"},
+      {"limit", "LIMIT",
+       "waits without CPU quota: that of the cgroup, or of one above, was used up"},
       {"itself", "ITSELF", "waits while tasks of the same cgroup had the CPU"},
       {"others", "OTHERS", "waits while tasks of other cgroups had the CPU"},
       {"realtime", "RT", "waits while real-time and deadline tasks of other cgroups had the CPU"},

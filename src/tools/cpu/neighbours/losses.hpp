@@ -13,7 +13,7 @@
 
 namespace coretap::neighbours {
 
-/// What the time of a cgroup that wants to run is: it runs, or one of the losses.
+/// The parts of the time in which a cgroup wants to run: it runs, or loses the time.
 enum Part { kRun, kLimit, kItself, kOthers, kRealTime, kKernel, kIrq, kIdle, kUnknown, kParts };
 
 struct PartName {

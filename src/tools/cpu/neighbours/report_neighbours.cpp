@@ -38,9 +38,9 @@ using neighbours::Losses;
 using neighbours::Victim;
 
 constexpr std::string_view kMap = "lost", kReclaims = "reclaims", kIterator = "on_open";
-constexpr std::uint64_t kTop = 20;       // rows of text without --top
-constexpr std::uint64_t kCulprits = 3;   // below each row without --culprits,
-constexpr double kLeastShare = 1;        // of these, percent of the time
+constexpr std::uint64_t kTop = 20;      // rows of text without --top
+constexpr std::uint64_t kCulprits = 3;  // below each row without --culprits,
+constexpr double kLeastShare = 1;       // of these, percent of the time
 constexpr std::uint64_t kRootCgroup = 1;
 constexpr std::size_t kNameWidth = 40;
 
@@ -159,7 +159,8 @@ class NeighboursReporter : public Reporter {
         key("waits", "integer", "waits for a CPU that ended"),
         key("wait_ns", "integer", "time of waits, also of those that have not ended")};
     for (std::size_t i = 0; i < kParts; i++)
-      all.push_back(key(fmt::format("{}_ns", neighbours::parts()[i].key), "integer" + unknown,
+      all.push_back(key(fmt::format("{}_ns", neighbours::parts()[i].key),
+                        i == neighbours::kIrq ? "integer" + unknown : "integer",
                         std::string(neighbours::parts()[i].doc)));
     all.push_back(key("unused_ns", "integer" + unknown,
                       "part of the waits in which another CPU that the task may use was idle, or "
@@ -188,7 +189,7 @@ class NeighboursReporter : public Reporter {
     return group.empty() ? "-" : group;
   }
 
-  /// What this kernel cannot tell.
+  /// The limits of this kernel.
   void find_limits(Session& s) {
     approximate_.clear();
     if (!s.kernel.has_field("cfs_rq", "throttled_clock_self_time"))
@@ -197,8 +198,7 @@ class NeighboursReporter : public Reporter {
     reclaim_own_ = s.kernel.tracepoint_args("mm_vmscan_memcg_reclaim_begin") > 0;
     reclaim_machine_ = s.kernel.tracepoint_args("mm_vmscan_direct_reclaim_begin") > 0;
     // Spin locks in tracing programs: as run_delay_hooks().
-    unused_ = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_loop") &&
-              !s.config.given("no-idle");
+    unused_ = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_loop") && !s.config.given("no-idle");
     set_variable(s, "affinity", unused_);
     for (auto& limit : approximate_) s.limits.push_back(limit);
     if (!unused_) approximate_.emplace_back("unused is not known");
@@ -326,9 +326,7 @@ class NeighboursReporter : public Reporter {
   }
 
   std::string_view name_title() const {
-    return by_ == CgroupName::path        ? "CGROUP"
-           : by_ == CgroupName::container ? "CONTAINER"
-                                          : "UNIT";
+    return by_ == CgroupName::path ? "CGROUP" : by_ == CgroupName::container ? "CONTAINER" : "UNIT";
   }
 
   /// The first column; on a screen the end of a long name.
@@ -388,9 +386,9 @@ class NeighboursReporter : public Reporter {
       if (shown++ >= most) break;
       if (!s.config.given("culprits") && share(c.ns, wanted) < kLeastShare) break;
       lines_.push_back(fmt::format("    {:>5.1f} % {:>9.1f} ms  to {}{}", share(c.ns, wanted),
-                             static_cast<double>(c.ns) / 1e6,
-                             c.kind == neighbours::kRealTime ? "real-time tasks of " : "",
-                             printable(c.name)));
+                                   static_cast<double>(c.ns) / 1e6,
+                                   c.kind == neighbours::kRealTime ? "real-time tasks of " : "",
+                                   printable(c.name)));
     }
   }
 
@@ -480,14 +478,14 @@ class NeighboursKind : public ReportKind {
   }
 
   std::vector<JsonKind> json() const override {
-    JsonKind victim{"victim", "one per cgroup, those that lost the most first",
-                    {type_key("victim")}};
+    JsonKind victim{
+        "victim", "one per cgroup, those that lost the most first", {type_key("victim")}};
     for (auto& k : NeighboursReporter::keys(false)) victim.keys.push_back(k);
-    victim.keys.push_back(
-        key("culprits", "array of objects", "tasks that had the CPU, by cgroup", "",
-            {key("cgroup", "string", "their cgroup"),
-             key("part", "string", "itself, others, realtime or kernel"),
-             key("time_ns", "integer", "part of the waits")}));
+    victim.keys.push_back(key("culprits", "array of objects", "tasks that had the CPU, by cgroup",
+                              "",
+                              {key("cgroup", "string", "their cgroup"),
+                               key("part", "string", "itself, others, realtime or kernel"),
+                               key("time_ns", "integer", "part of the waits")}));
     return {victim,
             {"total",
              "one at the end of each report",
@@ -497,7 +495,7 @@ class NeighboursKind : public ReportKind {
               key("wait_ns", "integer", "their time"),
               key("unknown_ns", "integer", "part of it that is not known"),
               key("unmatched", "integer", "events that were not seen, since tracing began"),
-              key("approximate", "array of strings", "what this kernel cannot tell exactly")}}};
+              key("approximate", "array of strings", "what is not exact on this kernel")}}};
   }
 
   std::vector<OutputKey> csv() const override { return NeighboursReporter::keys(true); }
@@ -509,8 +507,7 @@ class NeighboursKind : public ReportKind {
         "lost the most come first. The lines below a row name the cgroups that had the CPU "
         "instead: those with 1 % or more, unless --culprits is given.");
     m.paragraph();
-    for (auto& part : neighbours::parts())
-      m.prose(fmt::format("{}: {}.", part.title, part.doc));
+    for (auto& part : neighbours::parts()) m.prose(fmt::format("{}: {}.", part.title, part.doc));
     m.prose(
         "UNUSED: part of the waits in which a CPU that the task may use was idle, also its own. "
         "This time is in other columns, too, by who had the CPU on which the task waited.");

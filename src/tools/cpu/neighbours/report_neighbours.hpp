@@ -1,4 +1,4 @@
-// The report of neighbours: what cgroups lose while they wait for a CPU, and to whom.
+// The report of neighbours: the time that cgroups lose while they wait for a CPU, by culprit.
 #pragma once
 #include <memory>
 
