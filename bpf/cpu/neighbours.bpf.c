@@ -111,13 +111,14 @@ __noinline int add_lost(u64 victim, u64 to, u64 ns, u64 waits)
 	return 1;
 }
 
-inline_ u64 named(u64 owner)
+/* Named in place of the idle task. */
+inline_ u64 named(u64 owner, u64 idle)
 {
-	return owner ? owner : NEIGHBOUR(IDLE);
+	return owner ? owner : idle;
 }
 
 /* Adds what the turns from `from` to `to` have; returns the rest, which no kept turn covers. */
-__noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to)
+__noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to, u64 idle)
 {
 	struct cpu_turns *cpu = turns_of(number);
 	u64 left = since(from, to), begin, until, ns;
@@ -128,7 +129,7 @@ __noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to)
 	begin = cpu->since > from ? cpu->since : from;
 	ns = cpu->since ? since(begin, to) : 0;
 	if (ns)
-		add_lost(victim, named(cpu->owner), ns, 0);
+		add_lost(victim, named(cpu->owner, idle), ns, 0);
 	left -= ns;
 	for (u32 i = 1; i <= TURNS_KEPT && left; i++) {
 		turn = &cpu->turns[(cpu->next - i) & (TURNS_KEPT - 1)];
@@ -138,7 +139,7 @@ __noinline u64 add_turns(u64 victim, u32 number, u64 from, u64 to)
 			break;
 		ns = lesser(since(begin, until), left);
 		if (ns)
-			add_lost(victim, named(turn->owner), ns, 0);
+			add_lost(victim, named(turn->owner, idle), ns, 0);
 		left -= ns;
 	}
 	return left;
@@ -215,15 +216,15 @@ __noinline u64 throttled_at(u32 cpu, u64 queue, u64 from)
  */
 static __noinline u64 add_around_limit(u64 victim, struct waiter *w, u64 limit, u64 now)
 {
-	u64 at, left;
+	u64 idle = throttled_exactly() ? NEIGHBOUR(IDLE) : NEIGHBOUR(LIMIT), at, left;
 
 	if (w->no_quota)
-		return add_turns(victim, w->cpu, w->part + limit, now);
+		return add_turns(victim, w->cpu, w->part + limit, now, idle);
 	at = throttled_at(w->cpu, w->queue, w->part);
 	if (!at)
 		return since(limit, since(w->part, now));
-	left = add_turns(victim, w->cpu, w->part, at);
-	return left + add_turns(victim, w->cpu, at + limit, now);
+	left = add_turns(victim, w->cpu, w->part, at, idle);
+	return left + add_turns(victim, w->cpu, at + limit, now, idle);
 }
 
 inline_ u64 limit_of_part(struct waiter *w, struct cfs_rq *q, u64 now)
@@ -242,7 +243,7 @@ static __noinline int add_part(u64 victim, struct waiter *w, u64 limit, u64 wait
 	if (limit)
 		left = add_around_limit(victim, w, limit, now);
 	else
-		left = add_turns(victim, w->cpu, w->part, now);
+		left = add_turns(victim, w->cpu, w->part, now, NEIGHBOUR(IDLE));
 	if (limit)
 		add_lost(victim, NEIGHBOUR(LIMIT), limit, waits);
 	if (left || (waits && !limit))
@@ -337,7 +338,7 @@ static __noinline int add_unseen(struct task_struct *t, u32 cpu, u64 ns, u64 now
 {
 	u64 victim = victim_of(t), begin = now - lesser(ns, since(tracing_since, now)), left;
 
-	left = add_turns(victim, cpu, begin, now);
+	left = add_turns(victim, cpu, begin, now, NEIGHBOUR(IDLE));
 	add_lost(victim, NEIGHBOUR(UNKNOWN), left, 1);
 	return 0;
 }
@@ -347,7 +348,7 @@ static __noinline int arrived_unseen(struct waiter *w, struct task_struct *t, u6
 {
 	u64 victim = victim_of(t), until = since(ran, now), left;
 
-	left = add_turns(victim, w->cpu, w->part, until);
+	left = add_turns(victim, w->cpu, w->part, until, NEIGHBOUR(IDLE));
 	add_lost(victim, NEIGHBOUR(UNKNOWN), left, 1);
 	w->since = 0;
 	return 0;

@@ -53,6 +53,11 @@ double lost_to(const Json& row, const std::string& cgroup, const std::string& pa
     if (c["cgroup"].str() == cgroup && c["part"].str() == part) ns += c["time_ns"].real();
   return ns;
 }
+/// When a task that is woken preempts another one, the kernel's clock stands still from the wake-up
+/// to the switch: that time is run delay there.
+void expect_waits(double ns, double delay, Location where = Location::current()) {
+  expect_between(ns, 0.92 * delay, 1.03 * delay + 20e6 * slowness(), where);
+}
 /// Each wait counts, and is lost to somebody.
 void expect_charged(const Report& report) {
   auto total = line_with(report.body, {{"type", "total"}});
@@ -75,12 +80,19 @@ TOOL_TEST(Neighbours, SharesOfKnownLoads) {
     auto row = victim(report, each->name());
     auto delay = truth[each->name()]["run_delay_ns"].real();
     EXPECT_GT(delay, 0.3 * kOneSecond);
-    expect_between(row["wait_ns"].real(), 0.97 * delay, 1.03 * delay + 20e6 * slowness());
+    expect_waits(row["wait_ns"].real(), delay);
+    double lost = 0, had_all = 0;
+    for (auto* other : {&one, &two, &favoured}) {
+      if (other == each) continue;
+      lost += lost_to(row, other->name());
+      had_all += truth[other->name()]["on_cpu_ns"].real();
+    }
     for (auto* other : {&one, &two, &favoured}) {
       if (other == each) continue;
       auto had = truth[other->name()]["on_cpu_ns"].real();
       // They do not begin and end at the same time.
-      EXPECT_NEAR(lost_to(row, other->name()), had, 0.05 * had + 10e6 * slowness());
+      EXPECT_NEAR(lost_to(row, other->name()), had, 0.08 * had + 10e6 * slowness());
+      EXPECT_NEAR(lost_to(row, other->name()) / lost, had / had_all, 0.05 * had / had_all);
     }
   }
 }
@@ -121,7 +133,7 @@ TOOL_TEST(Neighbours, RealTimeTasksAreNamed) {
   auto report = tracer.stop();
   auto row = victim(report, victim_load.name());
   ASSERT_GT(had, 0.3 * kOneSecond);
-  EXPECT_NEAR(lost_to(row, urgent.name(), "realtime"), had, 0.05 * had + 10e6 * slowness());
+  EXPECT_NEAR(lost_to(row, urgent.name(), "realtime"), had, 0.08 * had + 10e6 * slowness());
   EXPECT_LE(lost_to(row, urgent.name()), 0.05 * had);
   // The other one waits only for the end of real-time throttling.
   EXPECT_LE(victim(report, urgent.name())["others_ns"].real(), 0.15 * kOneSecond);
@@ -130,24 +142,27 @@ TOOL_TEST(Neighbours, RealTimeTasksAreNamed) {
 // A thread that wants a CPU all the time has all of each interval, and no more.
 TOOL_TEST(Neighbours, IntervalsAreWhole) {
   require_whole_cpus();
-  Neighbour one(3000), two(3000);
+  Neighbour one(2500), two(2500);
+  Tracer tracer("neighbours", "--json 0.4");
   one.load.release();
   two.load.release();
-  Tracer tracer("neighbours", "--json 0.4 4");
-  auto report = tracer.finish();
-  auto rows = lines_with(victims(report), {{"cgroup", one.name()}});
-  ASSERT_EQ(rows.size(), 4u);
-  auto totals = lines_with(report.body, {{"type", "total"}});
-  for (std::size_t i = 0; i < rows.size(); i++) {
-    auto wall = totals.at(i)["wall_ns"].real();
-    double wanted = rows[i]["run_ns"].real() + rows[i]["irq_ns"].real();
-    for (auto* part : {"limit_ns", "itself_ns", "others_ns", "realtime_ns", "kernel_ns", "idle_ns",
-                       "unknown_ns"})
-      wanted += rows[i][part].real();
-    EXPECT_NEAR(wanted, wall, 0.03 * wall + 10e6 * slowness());
-  }
   one.load.truth();
   two.load.truth();
+  auto report = tracer.stop();
+  auto rows = lines_with(victims(report), {{"cgroup", one.name()}});
+  // It begins and ends within an interval. Its first thread runs shortly before and after.
+  std::vector<std::pair<double, double>> busy;  // wanted, and the interval
+  for (auto& row : rows) {
+    double wanted = row["run_ns"].real() + row["irq_ns"].real();
+    for (auto* part : {"limit_ns", "itself_ns", "others_ns", "realtime_ns", "kernel_ns", "idle_ns",
+                       "unknown_ns"})
+      wanted += row[part].real();
+    auto total = lines_with(report.body, {{"type", "total"}, {"time", row["time"].str()}}).at(0);
+    if (wanted > 0.02 * kOneSecond) busy.emplace_back(wanted, total["wall_ns"].real());
+  }
+  ASSERT_GE(busy.size(), 5u);
+  for (std::size_t i = 1; i + 1 < busy.size(); i++)
+    EXPECT_NEAR(busy[i].first, busy[i].second, 0.03 * busy[i].second + 10e6 * slowness());
 }
 
 TOOL_TEST(Neighbours, TaskThatMovesToAnotherCgroup) {
@@ -166,14 +181,14 @@ TOOL_TEST(Neighbours, TaskThatMovesToAnotherCgroup) {
        after = victim(report, path_of(later))["wait_ns"].real();
   EXPECT_GT(before, 0.15 * delay);
   EXPECT_GT(after, 0.15 * delay);
-  expect_between(before + after, 0.97 * delay, 1.03 * delay + 20e6 * slowness());
+  expect_waits(before + after, delay);
   EXPECT_TRUE(lines_with(victims(report), {{"cgroup", two.name()}}).empty()) << "not wanted";
 }
 
 // Its numbers stay; its name is known if it existed at a report.
 TOOL_TEST(Neighbours, CgroupsThatAreRemoved) {
   require_whole_cpus();
-  Neighbour stays(1500);
+  Neighbour stays(static_cast<int>(1500 * slowness()));
   Tracer tracer("neighbours", "--json");
   stays.load.release();
   double had = 0;
@@ -186,7 +201,7 @@ TOOL_TEST(Neighbours, CgroupsThatAreRemoved) {
   auto report = tracer.stop();
   expect_charged(report);
   auto row = victim(report, stays.name());
-  ASSERT_GT(had, 0.1 * kOneSecond);
+  ASSERT_GT(had, 0.02 * kOneSecond);
   double lost = 0;
   for (auto& c : row["culprits"].items())
     if (c["cgroup"].str().starts_with("cgroup ") || c["cgroup"].str().find("coretap-test-") == 1)
@@ -209,7 +224,7 @@ TOOL_TEST(Neighbours, ManyThreadsInOneCgroup) {
   expect_charged(report);
   auto row = victim(report, path_of(crowd));
   auto delay = truth["run_delay_ns"].real();
-  expect_between(row["wait_ns"].real(), 0.97 * delay, 1.03 * delay + 0.3 * kOneSecond * slowness());
+  expect_between(row["wait_ns"].real(), 0.92 * delay, 1.03 * delay + 0.3 * kOneSecond * slowness());
   EXPECT_GT(row["itself_ns"].real(), 0.3 * delay);
 }
 
