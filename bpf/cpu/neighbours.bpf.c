@@ -414,6 +414,8 @@ int on_switch(u64 *ctx)
 	cpu->since = now;
 	cpu->irq = irq;
 	if (tracing_since) {
+		if (turn.unknown_ns && !filter.on)
+			count(LEDGER_UNMATCHED);
 		if (turn.missed_owner && !filter.on)
 			add_lost(turn.missed_owner & ~NEIGHBOUR_RT, NEIGHBOUR(RAN),
 				 lesser(turn.missed_ns, since(tracing_since, now)), 0);

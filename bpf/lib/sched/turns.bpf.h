@@ -8,7 +8,7 @@
  * turn_ends() and turn_starts(). A CPU's clocks may be read by another CPU with the lock of the run
  * queue, as wake-ups and migrations have it.
  *
- * Contexts: sched_switch, wake-ups and migrations, with interrupts off. Counts UNMATCHED.
+ * Contexts: sched_switch, wake-ups and migrations, with interrupts off.
  */
 #ifndef CORETAP_TURNS_BPF_H
 #define CORETAP_TURNS_BPF_H
@@ -154,6 +154,7 @@ struct turn {
 	bool seen; /* it was seen to get the CPU */
 	/* The turn of another owner before, whose end was not seen; 0: none. */
 	u64 missed_ns, missed_owner;
+	u64 unknown_ns; /* the same, of an owner that is not known */
 };
 
 /*
@@ -174,13 +175,13 @@ inline_ struct turn turn_ends(struct cpu_turns *cpu, struct task_struct *t, u64 
 	if (cpu->task != (u64)t) {
 		before = since(t->pid ? arrived_ago(t) : 0, turn.ns);
 		turn.ns -= before;
-		count(LEDGER_UNMATCHED);
 		if (t->pid && switches - cpu->switches == 2) {
 			who = cpu->owner;
 			turn.missed_ns = before;
 			turn.missed_owner = who;
 		} else {
 			clock = CLOCK_UNKNOWN;
+			turn.unknown_ns = before;
 		}
 		cpu->ns[clock] += before;
 		keep_turn(cpu, who, begin, begin + before);

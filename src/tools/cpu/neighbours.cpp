@@ -40,8 +40,8 @@ TOOL(neighbours) {
           "one, too.\n\n"
           "Waits and turns that have not ended count until now. Filters apply to the tasks that wait. Tasks of cgroups "
           "below a cgroup have rows of their own.\n\n"
-          "Events that were not seen are repaired from the kernel's accounting, and counted as "
-          "unmatched; what is not known then is unknown.",
+          "Switches that were not seen are repaired from the kernel's accounting; what is not known "
+          "then is unknown, and without filters counted as unmatched.",
       .overhead =
           "one hook per context switch, one per wakeup, one per migration, two per interrupt",
       .examples = {{"neighbours", "all cgroups until Ctrl-C"},
