@@ -71,16 +71,6 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-/// The start of a name, cut at a character boundary.
-std::string_view bounded(std::string_view name) {
-  if (name.size() <= FlameGraph::kLongestName) return name;
-  auto end = FlameGraph::kLongestName;
-  while (end > FlameGraph::kLongestName - 4 &&
-         (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80)
-    end--;
-  return name.substr(0, end);
-}
-
 /// The part of a printable name that fits into this many columns; the script does the same.
 std::string cut(std::string_view name, std::size_t columns) {
   if (columns < 3) return {};
@@ -101,10 +91,11 @@ void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&.
   fmt::format_to(std::back_inserter(out), format, std::forward<Arguments>(arguments)...);
 }
 
-void put_style(std::string& out) {
+void put_style(std::string& out, std::string_view more) {
   out += "<style><![CDATA[";
   out += kPictureStyle;
   out += kFlameStyle;
+  out += more;
   for (auto& p : kPalettes)
     for (unsigned shade = 0; shade < kShades; shade++)
       put(out, ".{}{} {{ fill: hsl({},{}%,{}%); }}\n", p.style, shade, p.hue + 3 * shade,
@@ -112,16 +103,16 @@ void put_style(std::string& out) {
   out += "]]></style>\n";
 }
 
-/// The colors in use, each with its meaning.
-void put_legend(std::string& out, const bool (&used)[std::size(kPalettes)], int y) {
+using Legend = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// Styles and their meanings.
+void put_legend(std::string& out, const Legend& legend, int y) {
   double x = kMargin;
-  for (std::size_t i = 0; i < std::size(kPalettes); i++) {
-    if (!used[i]) continue;
-    std::string_view meaning = kPalettes[i].meaning;
+  for (auto& [style, meaning] : legend) {
     put(out,
-        "<rect class=\"{}2\" x=\"{:.0f}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/>"
+        "<rect class=\"{}\" x=\"{:.0f}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/>"
         "<text class=\"ink\" x=\"{:.0f}\" y=\"{}\">{}</text>\n",
-        kPalettes[i].style, x, y - 10, x + 17, y, xml_text(meaning));
+        style, x, y - 10, x + 17, y, xml_text(meaning));
     x += 17 + static_cast<double>(meaning.size() + 2) * kLetter;
   }
 }
@@ -195,7 +186,7 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
 
 std::uint32_t FlameGraph::child(std::uint32_t parent, const StackWord& frame) {
   bool full = nodes_.size() >= kMostFrames || name_bytes_ >= kMostNameBytes;
-  std::string name(bounded(frame.text));
+  std::string name(start_of_name(frame.text, kLongestName));
   auto id = ids_.find(name);
   if (id == ids_.end()) {
     if (full) return 0;
@@ -224,15 +215,31 @@ void FlameGraph::add(std::span<const StackWord> path, std::uint64_t value) {
     }
     node = next;
   }
-  nodes_[node].own += value;
+  add_to(node, value);
+}
+
+void FlameGraph::add_to(std::uint32_t frame, std::uint64_t value) {
+  nodes_[frame].own += value;
   total_ += value;
 }
 
-std::string FlameGraph::svg(const PictureTitle& title) const {
+std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const {
   Tree tree(*this);
   bool used[std::size(kPalettes)] = {};
   for (auto& box : tree.boxes)
     if (box.node) used[palette_of(nodes_[box.node].kind, nodes_[box.node].waker)] = true;
+
+  Legend legend_of;
+  std::vector<std::string> styles;  // of the legend
+  styles.reserve(std::size(kPalettes));
+  if (paint) {
+    legend_of = paint->legend;
+  } else {
+    for (std::size_t i = 0; i < std::size(kPalettes); i++)
+      if (used[i])
+        legend_of.emplace_back(styles.emplace_back(std::string(kPalettes[i].style) + '2'),
+                               kPalettes[i].meaning);
+  }
 
   std::vector<std::string> notes{fmt::format("total: {} {}", grouped(total_ / scale_), title.unit)};
   if (tree.left_out)
@@ -254,25 +261,33 @@ std::string FlameGraph::svg(const PictureTitle& title) const {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
       "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n",
       kWidth, height, xml_text(title.title));
-  put_style(out);
+  put_style(out, paint ? paint->css : std::string_view());
   put(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
 
-  put(out, "<svg class=\"graph\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-unit=\"{}\">\n",
-      kMargin, head, kInner, rows, xml_text(title.unit));
+  put(out,
+      "<svg class=\"graph\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-unit=\"{}\"{}>\n",
+      kMargin, head, kInner, rows, xml_text(title.unit), paint ? " data-words=\"1\"" : "");
   for (auto& box : tree.boxes) {
     auto& node = nodes_[box.node];
     auto name = box.node ? printable(*names_[node.name]) : std::string("all");
     auto width = box.node ? percent(tree.sum[box.node], total_) : 100;
     auto value = tree.sum[box.node] / scale_;
+    FlameGraph::Paint::Look look;
+    if (paint) look = paint->look(box.node);
+    auto style =
+        paint
+            ? std::string(look.style)
+            : fmt::format("{}{}", kPalettes[box.node ? palette_of(node.kind, node.waker) : 0].style,
+                          shade_of(name));
+    auto words = paint ? look.words : fmt::format("{} ({:.2f}%)", grouped(value), width);
     put(out,
         "<svg class=\"f\" x=\"{:.9g}%\" y=\"{}\" width=\"{:.9g}%\" height=\"{}\" data-v=\"{}\">"
-        "<title>{}\n{} ({:.2f}%)</title><rect class=\"{}{}\" width=\"100%\" height=\"100%\"/>",
+        "<title>{}\n{}</title><rect class=\"{}\" width=\"100%\" height=\"100%\"/>",
         percent(box.start, total_), rows - static_cast<int>(box.level + 1) * kRow, width, kBox,
-        value, xml_text(name), grouped(value), width,
-        kPalettes[box.node ? palette_of(node.kind, node.waker) : 0].style, shade_of(name));
+        value, xml_text(name), xml_text(words), style);
     auto columns = (width / 100 * kInner - 6) / kLetter;
-    auto words = cut(name, columns > 0 ? static_cast<std::size_t>(columns) : 0);
-    if (!words.empty()) put(out, "<text x=\"3\" y=\"12\">{}</text>", xml_text(words));
+    auto shown = cut(name, columns > 0 ? static_cast<std::size_t>(columns) : 0);
+    if (!shown.empty()) put(out, "<text x=\"3\" y=\"12\">{}</text>", xml_text(shown));
     out += "</svg>\n";
   }
   out += "</svg>\n";
@@ -287,7 +302,7 @@ std::string FlameGraph::svg(const PictureTitle& title) const {
   for (int i = 0; i < lines; i++)
     put(out, "<text class=\"dim\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin, 28 + kLine * (i + 1),
         xml_text(notes[static_cast<std::size_t>(i)]));
-  put_legend(out, used, legend);
+  put_legend(out, legend_of, legend);
   put(out,
       "<g class=\"script\"><foreignObject x=\"100%\" y=\"8\" width=\"230\" height=\"24\" "
       "transform=\"translate(-{0} 0)\"><input xmlns=\"http://www.w3.org/1999/xhtml\" "

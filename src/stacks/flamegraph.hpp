@@ -1,10 +1,12 @@
 // Flame graphs: weighted stacks merged into a tree, drawn as one interactive SVG file.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "program/picture.hpp"
@@ -28,8 +30,27 @@ class FlameGraph {
 
   std::uint64_t total() const { return total_; }  ///< unscaled
 
+  /// The frame above `parent` (0: the outermost); 0: no room for another one.
+  std::uint32_t child(std::uint32_t parent, const StackWord& frame);
+  /// Adds a value to that of a frame itself.
+  void add_to(std::uint32_t frame, std::uint64_t value);
+
+  /// Colours with another meaning than that of the frames' kinds.
+  struct Paint {
+    struct Look {
+      std::string_view style;  ///< a class of `css`
+      std::string words;       ///< instead of the value
+    };
+    std::string_view css;
+    std::vector<std::pair<std::string_view, std::string_view>> legend;  ///< styles and meanings
+    std::function<Look(std::uint32_t frame)> look;                      ///< 0: all
+  };
+
   /// The complete file. Omits frames narrower than a tenth of a pixel; a note has their number.
-  std::string svg(const PictureTitle& title) const;
+  std::string svg(const PictureTitle& title) const { return svg(title, nullptr); }
+  std::string svg(const PictureTitle& title, const Paint& paint) const {
+    return svg(title, &paint);
+  }
 
  private:
   struct Node {
@@ -40,8 +61,7 @@ class FlameGraph {
   };
   struct Tree;
 
-  /// 0: no room for another node.
-  std::uint32_t child(std::uint32_t parent, const StackWord& frame);
+  std::string svg(const PictureTitle& title, const Paint* paint) const;
 
   std::uint64_t scale_, total_ = 0, shortened_ = 0;
   std::vector<Node> nodes_;  ///< parents before children; the first is the root

@@ -37,6 +37,7 @@ inline constexpr char kFlameScript[] = R"js(
   const frames = [...graph.children].map((node, index) => ({
     node, index,
     name: node.firstElementChild.textContent.split("\n", 1)[0],
+    words: node.firstElementChild.textContent.split("\n")[1],
     value: +node.dataset.v,
     x: parseFloat(node.getAttribute("x")),
     width: parseFloat(node.getAttribute("width")),
@@ -101,7 +102,8 @@ inline constexpr char kFlameScript[] = R"js(
     f = f || zoomed;
     let words = share(f.value, root.value) + " of all";
     if (zoomed !== root) words += ", " + share(f.value, zoomed.value) + " of the zoomed";
-    words += ", " + f.value.toLocaleString("en-US") + " " + graph.dataset.unit + ": " + f.name;
+    if (graph.dataset.words) words = f.words + ": " + f.name;
+    else words += ", " + f.value.toLocaleString("en-US") + " " + graph.dataset.unit + ": " + f.name;
     detail.textContent = words;
   }
 

@@ -5,65 +5,21 @@
 
 #include "coretap/sanitize.hpp"
 #include "coretap/symbols.hpp"
+#include "stacks/pprof_fields.hpp"
 #include "text/gzip.hpp"
 #include "text/protobuf.hpp"
 
 namespace coretap {
 
-namespace {
+using namespace pprof;
 
-// Field numbers of profile.proto.
-namespace profile {
-enum : protozero::pbf_tag_type {
-  sample_type = 1,
-  sample = 2,
-  mapping = 3,
-  location = 4,
-  function = 5,
-  string_table = 6,
-  time_nanos = 9,
-  duration_nanos = 10,
-  period_type = 11,
-  period = 12,
-  comment = 13,
-  default_sample_type = 14,
-};
-}
-namespace value_type {
-enum : protozero::pbf_tag_type { type = 1, unit = 2 };
-}
-namespace sample {
-enum : protozero::pbf_tag_type { location_id = 1, value = 2, label = 3 };
-}
-namespace label {
-enum : protozero::pbf_tag_type { key = 1, str = 2, num = 3 };
-}
-namespace mapping {
-enum : protozero::pbf_tag_type {
-  id = 1,
-  memory_start = 2,
-  memory_limit = 3,
-  file_offset = 4,
-  filename = 5,
-  build_id = 6,
-  has_functions = 7,
-};
-}
-namespace location {
-enum : protozero::pbf_tag_type { id = 1, mapping_id = 2, address = 3, line = 4 };
-}
-namespace line {
-enum : protozero::pbf_tag_type { function_id = 1 };
-}
-namespace function {
-enum : protozero::pbf_tag_type { id = 1, name = 2, system_name = 3 };
-}
+namespace {
 
 constexpr std::uint64_t kFirstStart = 0x400000, kGap = 0x10000;
 // Limits, as files may be malformed.
 constexpr std::size_t kMostSegments = 64;
 constexpr std::uint64_t kMostCode = 1ULL << 36;  // bytes
-constexpr std::string_view kKernel = "[kernel.kallsyms]", kUnknown = "[unknown]";
+constexpr std::string_view kUnknown = "[unknown]";
 
 }  // namespace
 
@@ -104,7 +60,7 @@ const PprofProfile::File& PprofProfile::file(const std::shared_ptr<const CodeFil
 }
 
 std::uint64_t PprofProfile::kernel() {
-  if (!kernel_) kernel_ = add_mapping({0, 0, 0, text(kKernel), text(""), true});
+  if (!kernel_) kernel_ = add_mapping({0, 0, 0, text(kKernelImage), text(""), true});
   return kernel_;
 }
 

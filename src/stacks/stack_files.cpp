@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "coretap/clock.hpp"
-#include "program/picture.hpp"
 
 namespace coretap {
 
@@ -67,10 +66,12 @@ void StackFiles::add(const std::vector<StackWord>& path, const PprofProfile::Tas
 }
 
 Result<void> StackFiles::finish(Session& s, std::string_view unit) {
-  if (graph_)
-    if (auto r = svg_.write(s, graph_->svg(picture_title(s, ended_ns_ - s.began_ns, unit))); !r)
-      return r;
-  return profile_ ? pprof_.write(s, profile_->finish(s, s.began_ns, ended_ns_)) : Result<void>();
+  if (graph_) {
+    auto title = picture_title(s, ended_ns_ - s.began_ns, unit);
+    if (auto r = svg_.write(s, draw_ ? draw_(title) : graph_->svg(title)); !r) return r;
+  }
+  return profile_ ? pprof_.write(s, profile_->finish(s, s.began_ns, ended_ns_, 0, notes_))
+                  : Result<void>();
 }
 
 void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>& parties,
@@ -89,9 +90,10 @@ void StackProfile::add(std::vector<StackWord> path, const PprofProfile::Task& ta
 }
 
 std::string StackProfile::finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns,
-                                 std::uint64_t forgotten) {
+                                 std::uint64_t forgotten, const std::vector<std::string>& notes) {
   auto title = picture_title(s, ended_ns - began_ns, {});
   title.notes.insert(title.notes.begin(), title.title);
+  title.notes.insert(title.notes.end(), notes.begin(), notes.end());
   if (forgotten)
     title.notes.push_back(fmt::format(
         "{} events are left out: their stacks were idle when room was needed", forgotten));

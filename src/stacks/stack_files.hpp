@@ -1,12 +1,16 @@
 // Files that stack tools write at the end: a flame graph (--svg) and a profile (--pprof).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coretap/report_kind.hpp"
 #include "program/last_file.hpp"
+#include "program/picture.hpp"
 #include "stacks/flamegraph.hpp"
 #include "stacks/pprof.hpp"
 #include "stacks/stack_layout.hpp"
@@ -30,7 +34,7 @@ class StackProfile {
            const std::vector<std::uint64_t>& values);
   /// Includes the options and losses; `forgotten`: events whose stacks are no longer known.
   std::string finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns,
-                     std::uint64_t forgotten = 0);
+                     std::uint64_t forgotten = 0, const std::vector<std::string>& notes = {});
 
  private:
   std::uint64_t period_;
@@ -57,6 +61,10 @@ class StackFiles {
            std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
   /// A separate profile, for a request.
   StackProfile profile() const { return StackProfile(values_); }
+  /// A line for the comments of the profile.
+  void note(std::string words) { notes_.push_back(std::move(words)); }
+  /// Makes the picture of --svg, instead of a flame graph of what was added.
+  void draw_by(std::function<std::string(const PictureTitle&)> draw) { draw_ = std::move(draw); }
   /// `unit`: for the flame graph.
   Result<void> finish(Session& s, std::string_view unit);
 
@@ -69,6 +77,8 @@ class StackFiles {
   std::optional<FlameGraph> graph_;
   std::optional<StackProfile> profile_;
   LastFile svg_, pprof_;
+  std::vector<std::string> notes_;
+  std::function<std::string(const PictureTitle&)> draw_;
   std::uint64_t ended_ns_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace coretap {
 
@@ -38,5 +39,13 @@ struct StackWord {
   std::string text;                   ///< untrusted: may contain anything
   const FramePlace* place = nullptr;  ///< null: unknown, or not a frame
 };
+
+/// The first bytes of a name, cut at a character boundary.
+inline std::string_view start_of_name(std::string_view name, std::size_t most) {
+  if (name.size() <= most) return name;
+  auto end = most;
+  while (end > most - 4 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) end--;
+  return name.substr(0, end);
+}
 
 }  // namespace coretap

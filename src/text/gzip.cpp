@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 namespace coretap {
 
 std::string gzip(std::string_view bytes, Compression how) {
@@ -19,6 +21,30 @@ std::string gzip(std::string_view bytes, Compression how) {
   out.resize(z.total_out);
   deflateEnd(&z);
   return whole ? out : std::string();
+}
+
+bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+std::optional<std::string> gunzip(std::string_view bytes, std::size_t most) {
+  constexpr int kGzip = 16;
+  constexpr std::size_t kStep = 1 << 20;
+  z_stream z{};
+  if (bytes.size() > UINT32_MAX || inflateInit2(&z, kGzip + MAX_WBITS) != Z_OK) return {};
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z.avail_in = static_cast<uInt>(bytes.size());
+  std::string out;
+  int status = Z_OK;
+  while (status == Z_OK && out.size() <= most) {
+    const auto have = out.size();
+    out.resize(have + std::min(kStep, most - have + 1));
+    z.next_out = reinterpret_cast<Bytef*>(out.data() + have);
+    z.avail_out = static_cast<uInt>(out.size() - have);
+    status = inflate(&z, Z_NO_FLUSH);
+    out.resize(out.size() - z.avail_out);
+  }
+  inflateEnd(&z);
+  if (status != Z_STREAM_END || z.avail_in || out.size() > most) return {};
+  return out;
 }
 
 }  // namespace coretap

@@ -13,6 +13,8 @@ using namespace coretap;
 
 namespace {
 
+constexpr std::uint64_t kMostHz = 999;
+
 Result<void> check(const Config& c) {
   auto unknown = wall::By::unknown(c.rows.by);
   if (unknown.empty()) return {};
@@ -54,10 +56,14 @@ TOOL(walltime) {
                    {"walltime --by cgroup 10 1", "cgroups"},
                    {"walltime -p 1234 --latency 10 1", "how long its waits were"},
                    {"walltime -p 1234 --svg out.svg 30 1", "a flame graph of its time"},
+                   {"walltime -p 1234 --diff old.pb.gz --svg out.svg 30 1",
+                    "what has changed since --pprof old.pb.gz"},
                    {"walltime -v -- make -j8", "a command and its children"}},
       .questions = {{"Where does the time of this process go?", "walltime -p 1234 -v 10 1"},
                     {"Is it slow because of disks, locks, memory, or lack of a CPU?",
                      "walltime -p 1234 10 1"},
+                    {"What takes more time than before the upgrade?",
+                     "walltime -p 1234 --diff old.pb.gz 30 1"},
                     {"How much time is lost to a CPU limit?", "walltime --by cgroup 10 1"}},
       .object = skeleton<walltime_bpf>(),
       .positionals = shared::interval_count(),
@@ -71,6 +77,14 @@ TOOL(walltime) {
             flag(0, "latency", "histograms of the stays in each state off the CPU"),
             flag(0, "by-state", "graphs have the states as the outermost frames"),
             flag(0, "work", "graphs include the time in which there was nothing to do"),
+            free_text(0, "diff", "FILE",
+                      "what has changed since another run: FILE is what --pprof or --folded wrote",
+                      Complete::file, "a file"),
+            belonging_to("svg|pprof|folded|diff",
+                         {shared::frequency("samples of CPU time per second and CPU, for stacks "
+                                            "(default: 49)",
+                                            kMostHz)})
+                .front(),
             shared::top(), shared::max_keys()},
            shared::stacks(),
            shared::task_filters()}),
@@ -83,7 +97,7 @@ TOOL(walltime) {
                  "waits for locks of the kernel have the reasons of their callers"},
                 {.name = "samples of CPU time",
                  .candidates = {{{"on_sample"}}},
-                 .when = "svg|pprof|folded",
+                 .when = "svg|pprof|folded|diff",
                  .optional = "time on a CPU has no stacks",
                  .sampling = at_hz(49)},
                 {"CPUs that are idle at the start",
@@ -111,6 +125,10 @@ TOOL(walltime) {
             auto rules = shared::stack_rules();
             for (auto other : {"csv", "svg", "pprof", "folded"})
               rules.emplace_back("latency", other);
+            // These change what stacks look like, or show something else.
+            for (auto other : {"csv", "folded", "latency", "by-state", "offset", "delimited",
+                               "reasons", "unknown"})
+              rules.emplace_back("diff", other);
             return rules;
           }(),
       .check = check,

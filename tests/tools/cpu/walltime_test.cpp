@@ -221,6 +221,72 @@ TOOL_TEST(Walltime, ProfileHasAllTime) {
   EXPECT_EQ(ns, total_of(report)["states_ns"].u64());
 }
 
+/// Changes of a run since that of the file; those of time without a CPU are the machine's.
+std::vector<Json> changes_of(const Report& report) {
+  auto all = lines_with(report.body, {{"type", "change"}});
+  std::erase_if(all, [](auto& line) { return line["state"].str().starts_with("queue."); });
+  return all;
+}
+double share(const Json& truth, const char* part) {
+  return 1e9 * truth[part].real() / truth["all_ns"].real();
+}
+
+TOOL_TEST(Walltime, ComparisonFindsPlantedChanges) {
+  require_tool("walltime");
+  TemporaryDirectory directory;
+  auto old = directory.path() + "/old.pb.gz", picture = directory.path() + "/diff.svg";
+  auto before = observe("walltime --json --work -F 199 -p {pid} --pprof " + old,
+                        "shares --f 40 --g 30 --sleep 30 --ms 4000")
+                    .truth;
+  auto compare = "walltime --json --work -F 199 -p {pid} --diff " + old;
+  auto seen = observe(compare + " --svg " + picture, "shares --f 40 --g 20 --sleep 40 --ms 4000");
+  auto report = seen.report();
+  auto changes = changes_of(report);
+  ASSERT_FALSE(changes.empty());
+  auto& slept = changes.at(0);
+  EXPECT_EQ(slept["state"].str(), "sleep");
+  EXPECT_TRUE(contains(slept["stack"].str(), "workload_sleep"));
+  auto planted = share(seen.truth, "slept_ns") - share(before, "slept_ns");
+  expect_between(slept["change_ns"].real(), 0.9 * planted, 1.1 * planted);
+  auto summary = lines_with(report.body, {{"type", "comparison"}}).at(0);
+  EXPECT_EQ(summary["scaled_by"].str(), "thread time");
+  EXPECT_TRUE(summary["noise_known"].boolean());
+  auto svg = slurp(picture);
+  expect_contains(svg,
+                  {"compared with old.pb.gz", "workload_sleep", "class=\"more", "class=\"less"});
+}
+
+TOOL_TEST(Walltime, EqualRunsDoNotDiffer) {
+  require_tool("walltime");
+  TemporaryDirectory directory;
+  auto old = directory.path() + "/old.pb.gz";
+  constexpr auto* kShares = "shares --f 40 --g 30 --sleep 30 --ms 4000";
+  observe("walltime --json --work -p {pid} --pprof " + old, kShares);
+  auto report = observe("walltime --json --work -p {pid} --diff " + old, kShares).report();
+  EXPECT_TRUE(report.body.size() > 0);
+  for (auto& line : changes_of(report)) {
+    // On a busy machine time in queues takes the place of other time.
+    double queued = 0;
+    for (auto& other : lines_with(report.body, {{"type", "change"}}))
+      if (other["state"].str().starts_with("queue.")) queued += other["change_ns"].real();
+    EXPECT_LE(std::abs(line["change_ns"].real()), std::abs(queued)) << line.text();
+  }
+}
+
+TOOL_TEST(Walltime, ComparisonRefusesWhatItCannotRead) {
+  require_tool("walltime");
+  TemporaryDirectory directory;
+  auto folded = directory.path() + "/folded";
+  std::ofstream(folded) << "a;main;[cpu.user] 5\n\x1b[31m;main;write 5\n";
+  expect_refused({"walltime", "--diff", folded, "0.1", "1"}, {"folded", "state of walltime"}, 1);
+  expect_refused({"walltime", "--diff", directory.path() + "/none", "0.1", "1"},
+                 {"none", "No such file"}, 1);
+  expect_refused({"walltime", "--diff", ""}, {"--diff: needs a file"});
+  for (auto* other : {"--csv", "--folded", "--latency", "--by-state", "--offset", "-v"})
+    expect_refused({"walltime", "--diff", folded, other}, {"cannot be used together"});
+  expect_refused({"walltime", "-F", "99"}, {"--frequency"});
+}
+
 // A thread sleeps for 10 ms each time: 8,192 us or more, as histograms count.
 TOOL_TEST(Walltime, LatencyOfSleeps) {
   require_tool("walltime");

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/clock.hpp"
 #include "coretap/config.hpp"
 #include "program/session.hpp"
 #include "tools/cpu/walltime/states.hpp"
@@ -32,11 +33,20 @@ std::uint64_t share(std::uint64_t part, std::uint64_t number, std::uint64_t all)
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(part) * number / all);
 }
 
+/// The frame of a state.
+StackWord state_word(std::string_view name, wall::Column column) {
+  static_assert(wall::kOther - wall::kCpu == StackWord::other - StackWord::cpu);  // the same order
+  if (name.starts_with("wait.")) name.remove_prefix(5);
+  return {static_cast<StackWord::Kind>(static_cast<int>(StackWord::cpu) + static_cast<int>(column)),
+          false, fmt::format("[{}]", name)};
+}
+
 }  // namespace
 
 void WallGraph::configure(Session& s) {
   auto& c = s.config;
-  wanted_ = c.holds("svg|pprof|folded");
+  wanted_ = c.holds("svg|pprof|folded|diff");
+  diff_ = c.given("diff");
   by_state_ = c.given("by-state");
   work_ = c.given("work");
   kernel_ = !c.given("user-stacks-only");
@@ -45,12 +55,29 @@ void WallGraph::configure(Session& s) {
                   StackLayout::Style{.delimited = c.given("delimited"), .tool = s.tool.name});
 }
 
+Result<void> WallGraph::ready(Session& s) {
+  if (!diff_) return {};
+  const auto& given = s.config.given_options();
+  if (auto r = comparison_.read(given.find("diff")->second); !r) return r;
+  if (work_ && !comparison_.has_work()) {
+    work_ = false;
+    s.say(
+        "--diff: the file has no time in which there was nothing to do: it is left out here, too "
+        "('--work' when it was recorded)");
+  }
+  files_.draw_by([this](auto& title) { return comparison_.svg(title); });
+  return {};
+}
+
 Result<void> WallGraph::open(Session& s) {
+  slices_.begin(s.began_ns);
   if (auto r = files_.open(s, {{{"waits", "count"}, {"time", "nanoseconds"}}}); !r) return r;
   return {};
 }
 
 void WallGraph::add(const WallOwner& owner, const std::string& title) {
+  thread_ns_ += owner.time_ns;
+  if (diff_) slices_.add(owner);
   auto& to = owners_[owner.owner];
   to.who = owner.who;
   to.title = title;
@@ -63,6 +90,33 @@ void WallGraph::draw(Session& s, StackNames& names, const StateOf& state_of, boo
   session_ = &s;
   names_ = &names;
   if (!drawn_ns_ && !left_out_ns_) files_.begin(kScale);
+  // A comparison divides the time of all of them by the same scale, which is known at the end.
+  if (diff_ && !all) return;
+  std::vector<WallSlice> slices;
+  if (diff_) {
+    slices = slices_.take();
+    comparison_.begin(slices, thread_ns_, work_);
+  }
+  draw_all(state_of, all);
+  if (!all) return;
+  files_.ends();
+  files_.note(thread_time_note(thread_ns_, monotonic_ns() - s.began_ns));
+  if (left_out_ns_)
+    s.plan.limits.push_back(fmt::format(
+        "{:.1f} % of the time is left out: it had nothing to do (--work shows it)",
+        100 * static_cast<double>(left_out_ns_) / static_cast<double>(left_out_ns_ + drawn_ns_)));
+  if (!diff_) return;
+  comparison_.add_recorded();
+  for (std::size_t i = 0; i < slices.size(); i++) {
+    slice_ = i;
+    for (auto& [number, part] : slices[i].owners)
+      owners_[number] = {part.who, {}, std::move(part.cells), std::move(part.details), false};
+    draw_all(state_of, true);
+  }
+  slice_.reset();
+}
+
+void WallGraph::draw_all(const StateOf& state_of, bool all) {
   groups_.clear();
   auto drawn = [&](auto& owner) { return all || owner.ended; };
   for (auto& [number, owner] : owners_) {
@@ -79,12 +133,6 @@ void WallGraph::draw(Session& s, StackNames& names, const StateOf& state_of, boo
     draw(entry.second, state_of);
     return true;
   });
-  if (!all) return;
-  files_.ends();
-  if (left_out_ns_)
-    s.plan.limits.push_back(fmt::format(
-        "{:.1f} % of the time is left out: it had nothing to do (--work shows it)",
-        100 * static_cast<double>(left_out_ns_) / static_cast<double>(left_out_ns_ + drawn_ns_)));
 }
 
 void WallGraph::draw(const Owner& owner, const StateOf& state_of) {
@@ -151,13 +199,10 @@ void WallGraph::draw_queue(const Owner& owner, std::size_t state, const wall_sum
 
 void WallGraph::put(const Owner& owner, const Piece& piece) {
   if (!piece.sum.ns) return;
-  static_assert(wall::kOther - wall::kCpu == StackWord::other - StackWord::cpu);  // the same order
   auto column = wall::states()[piece.state].column;
-  if (column == wall::kWork && !work_) {
-    left_out_ns_ += piece.sum.ns;
-    return;
-  }
-  drawn_ns_ += piece.sum.ns;
+  const bool left_out = column == wall::kWork && !work_;
+  if (!slice_) (left_out ? left_out_ns_ : drawn_ns_) += piece.sum.ns;
+  if (left_out) return;
   StackParty party;
   memcpy(party.who.comm, owner.who.comm, sizeof party.who.comm);
   party.who.tgid = owner.who.pid;
@@ -177,20 +222,24 @@ void WallGraph::put(const Owner& owner, const Piece& piece) {
     party.guessed = user.guessed;
     missed |= user.missed;
   }
-  session_->ledger.user_stack(party.cut, party.guessed, piece.sum.count);
-  if (missed) session_->ledger.count[LEDGER_STACK_FAILED] += piece.sum.count;
+  if (!slice_) {
+    session_->ledger.user_stack(party.cut, party.guessed, piece.sum.count);
+    if (missed) session_->ledger.count[LEDGER_STACK_FAILED] += piece.sum.count;
+  }
 
   auto path = layout_->path({party});
+  if (diff_) {
+    auto bare = path;
+    if (piece.is_short) bare.push_back({StackWord::mark, false, "[short waits]"});
+    bare.push_back(state_word(piece.leaf, column));
+    if (slice_) return comparison_.add_slice(*slice_, bare, piece.sum.ns);
+    comparison_.add(bare, piece.sum.ns);
+  }
   if (by_thread_) path.front().text += fmt::format("/{}", owner.who.tid);
   if (piece.is_short) path.push_back({StackWord::mark, false, "[short waits]"});
   if (!owner.title.empty())
     path.insert(path.begin(), StackWord{StackWord::task, false, owner.title});
-  auto leaf = piece.leaf;
-  if (leaf.starts_with("wait.")) leaf.remove_prefix(5);
-  StackWord state{
-      static_cast<StackWord::Kind>(static_cast<int>(StackWord::cpu) + static_cast<int>(column)),
-      false, fmt::format("[{}]", leaf)};
-  path.insert(by_state_ ? path.begin() : path.end(), std::move(state));
+  path.insert(by_state_ ? path.begin() : path.end(), state_word(piece.leaf, column));
   files_.add(path, {party.name(), owner.who.pid}, piece.sum.ns, {piece.sum.count, piece.sum.ns});
   if (!session_->config.given("folded")) return;
   std::string line;
@@ -201,6 +250,7 @@ void WallGraph::put(const Owner& owner, const Piece& piece) {
 void WallGraph::fold(Session& s) {
   for (auto& [stack, ns] : std::exchange(folded_, {}))
     s.out.line(fmt::format("{} {}", stack, ns / kScale));
+  if (diff_) comparison_.show(s);
 }
 
 }  // namespace coretap

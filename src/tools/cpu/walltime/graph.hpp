@@ -10,6 +10,7 @@
 #include "stacks/stack_files.hpp"
 #include "stacks/stack_names.hpp"
 #include "tools/cpu/walltime/accounts.hpp"
+#include "tools/cpu/walltime/compare.hpp"
 
 namespace coretap {
 
@@ -21,12 +22,20 @@ class WallGraph {
   void configure(Session& s);
   bool wanted() const { return wanted_; }
   bool keeps_file() const { return files_.keeps_file(); }
+  /// Reads the file of --diff.
+  Result<void> ready(Session& s);
   Result<void> open(Session& s);
+  bool compares() const { return diff_; }
+  /// The time of the run's parts, by which a comparison knows the noise: is one over?
+  bool part_is_over(std::uint64_t now_ns) const { return diff_ && slices_.due(now_ns); }
+  void end_part(std::uint64_t now_ns) {
+    if (diff_) slices_.cut(now_ns);
+  }
   /// The time of an owner since the last report. `title`: frames below all others, if not empty.
   void add(const WallOwner& owner, const std::string& title);
   /// Draws the owners that have ended, or all of them.
   void draw(Session& s, StackNames& names, const StateOf& state_of, bool all);
-  /// After all of them.
+  /// After all of them: folded stacks, or what has changed.
   void fold(Session& s);
   Result<void> finish(Session& s) { return files_.finish(s, "microseconds"); }
 
@@ -58,6 +67,7 @@ class WallGraph {
   void draw(const Owner& owner, const StateOf& state_of);
   void draw_cpu(const Owner& owner, const wall_sum& sum);
   void draw_queue(const Owner& owner, std::size_t state, const wall_sum& sum);
+  void draw_all(const StateOf& state_of, bool all);
   void put(const Owner& owner, const Piece& piece);
 
   std::map<std::uint64_t, Owner> owners_;
@@ -67,6 +77,11 @@ class WallGraph {
   StackFiles files_;
   Session* session_ = nullptr;  ///< while it draws
   StackNames* names_ = nullptr;
+  WallSlices slices_;                 ///< with --diff
+  WallComparison comparison_;         ///< with --diff
+  std::optional<std::size_t> slice_;  ///< that it draws; none: the whole run
+  std::uint64_t thread_ns_ = 0;
+  bool diff_ = false;
   bool wanted_ = false, by_state_ = false, work_ = false, kernel_ = true, by_thread_ = false;
   std::uint64_t drawn_ns_ = 0, left_out_ns_ = 0;
 };

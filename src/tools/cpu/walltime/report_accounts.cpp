@@ -99,7 +99,9 @@ class AccountsReporter : public Reporter {
     bool user = graph_.wanted() && !c.given("kernel-stacks-only");
     set_variable(s, "graph", graph_.wanted());
     set_variable(s, "stack_user", user);
-    names_.configure(s, {.offsets = c.given("offset"), .located = !c.files.pprof.empty()}, user);
+    names_.configure(
+        s, {.offsets = c.given("offset"), .located = !c.files.pprof.empty() || c.given("diff")},
+        user);
     find_limits(s);
   }
 
@@ -108,7 +110,10 @@ class AccountsReporter : public Reporter {
     latency_.size_maps(s);
     if (auto* map = s.map("stacks")) size_for_stacks(s, map);
   }
-  Result<void> ready(Session& s) override { return names_.ready(s); }
+  Result<void> ready(Session& s) override {
+    if (auto r = graph_.ready(s); !r) return r;
+    return names_.ready(s);
+  }
   Result<void> open(Session& s) override {
     if (auto r = s.source->open_iterator(kIterator); !r) return r;
     return graph_.open(s);
@@ -141,9 +146,7 @@ class AccountsReporter : public Reporter {
       // Threads that end have sent their accounts before they are missing in the iteration.
       if (closed_) s.source->take_records(kLastRecords, 0);
     }
-    s.source->each_typed_entry<walltime_row, wall_sum>(
-        "wait_rows", [&](auto& row, auto& sum) { accounts_.take_row(row, sum); });
-    auto rows = add_up(s, accounts_.report(closed_));
+    auto rows = collect(s);
     if (graph_.wanted())
       graph_.draw(
           s, names_, [&](auto& cell) { return state_of(s, cell); }, closed_);
@@ -157,7 +160,12 @@ class AccountsReporter : public Reporter {
   }
 
   double poll_seconds() const override { return names_.poll_seconds(); }
-  void poll(Session& s) override { names_.poll(s); }
+  void poll(Session& s) override {
+    names_.poll(s);
+    if (closed_ || !graph_.part_is_over(monotonic_ns())) return;
+    pass(s);
+    collect(s);
+  }
   std::vector<int> wakes() const override { return names_.wakes(); }
 
   Result<void> finish(Session& s) override { return graph_.finish(s); }
@@ -166,7 +174,16 @@ class AccountsReporter : public Reporter {
  private:
   /// Graphs replace the table, as in tools that have only stacks.
   bool table(const Session& s) const {
-    return s.config.format != OutputFormat::text || !graph_.wanted();
+    return !graph_.compares() && (s.config.format != OutputFormat::text || !graph_.wanted());
+  }
+
+  /// The time since the last call, by row.
+  std::vector<wall::Row> collect(Session& s) {
+    s.source->each_typed_entry<walltime_row, wall_sum>(
+        "wait_rows", [&](auto& row, auto& sum) { accounts_.take_row(row, sum); });
+    auto rows = add_up(s, accounts_.report(closed_));
+    graph_.end_part(until_ns_);
+    return rows;
   }
 
   /// For exporters.
@@ -516,8 +533,11 @@ class AccountsKind : public ReportKind {
   std::vector<JsonKind> json() const override {
     JsonKind account{"account", "one per row, the most active first", {type_key("account")}};
     for (auto& k : keys(" or null")) account.keys.push_back(k);
+    auto changes = WallComparison::json();
     return {
         account,
+        changes[0],
+        changes[1],
         WallLatency::json(),
         {"unknown",
          "with --unknown, one for each kernel stack of wait.other",
@@ -554,6 +574,7 @@ class AccountsKind : public ReportKind {
         "cpu.kernel; that of a process without samples by those of others with its name, and "
         "without any it is cpu. Time in which it had nothing to do (WORK) is left "
         "out unless --work is given.");
+    WallComparison::manual(m);
     StackFiles::manual(m);
     m.paragraph();
     for (auto& state : wall::states()) m.prose(fmt::format("{}: {}.", state.name, state.doc));
