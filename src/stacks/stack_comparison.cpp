@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kParts = 3;      // whose spread tells what changes by itself
 constexpr double kSpreads = 3;         // of the parts
-constexpr double kErrors = 4;          // standard errors
+constexpr double kErrors = 5;          // standard errors
 constexpr double kLeastShare = 0.001;  // of all time: smaller changes are not of interest
 constexpr int kDepths = 6;             // of red and blue
 
@@ -105,7 +105,7 @@ void StackComparison::add_slice(const Stack& stack, std::size_t slice, double va
   add(stack, [&](Cell& cell) { cell.slices[slice] += static_cast<float>(value); });
 }
 
-/// The largest of: three times the spread of the thirds of this run, four standard errors of the
+/// The largest of: three times the spread of the thirds of this run, five standard errors of the
 /// difference, and a thousandth of all time.
 double StackComparison::noise(const Cell& cell) const {
   const auto count = slices_.size();
@@ -121,9 +121,10 @@ double StackComparison::noise(const Cell& cell) const {
   for (std::size_t i = 0; i < count; i++)
     squares += slices_[i] / length_ * std::pow(static_cast<double>(cell.slices[i]) - mean, 2);
   auto now = count > 1 ? squares / static_cast<double>(count - 1) : 0;
-  // The recorded run is known by its number of events only; as it varies as this one does, it also
-  // varies by more than that.
-  auto then = cell.before > 0 ? std::max(now * ratio_, cell.variance) : now;
+  // The recorded run varies as this one does, the larger the more; by its number of events only if
+  // this one has none.
+  auto then = cell.variance;
+  if (cell.now > 0) then = now * ratio_ * std::max(1.0, cell.before / cell.now);
   return std::max({kSpreads * std::sqrt(spread), kErrors * std::sqrt(now + then),
                    kLeastShare * std::max(before_, now_)});
 }

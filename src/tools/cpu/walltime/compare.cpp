@@ -310,7 +310,7 @@ void WallComparison::manual(Manual& m) {
       "last column is the stack with most of the change.");
   m.prose(
       "A change counts if it is larger than the noise: three times the standard deviation of the "
-      "thirds of this run, four standard errors of the difference, and a thousandth of all time. "
+      "thirds of this run, five standard errors of the difference, and a thousandth of all time. "
       "CPU time is sampled: longer runs, or -F in both, show smaller changes. Waits are measured. "
       "What happens only once in a run is noise. Processes are compared by their names, so record "
       "without --by thread.");

@@ -70,7 +70,6 @@ Result<void> WallGraph::ready(Session& s) {
 }
 
 Result<void> WallGraph::open(Session& s) {
-  slices_.begin(s.began_ns);
   if (auto r = files_.open(s, {{{"waits", "count"}, {"time", "nanoseconds"}}}); !r) return r;
   return {};
 }

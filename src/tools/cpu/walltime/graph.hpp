@@ -25,6 +25,8 @@ class WallGraph {
   /// Reads the file of --diff.
   Result<void> ready(Session& s);
   Result<void> open(Session& s);
+  /// When tracing begins.
+  void begin(std::uint64_t now_ns) { slices_.begin(now_ns); }
   bool compares() const { return diff_; }
   /// The time of the run's parts, by which a comparison knows the noise: is one over?
   bool part_is_over(std::uint64_t now_ns) const { return diff_ && slices_.due(now_ns); }

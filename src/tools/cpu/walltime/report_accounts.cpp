@@ -121,6 +121,7 @@ class AccountsReporter : public Reporter {
 
   void begin(Session& s) override {
     from_ns_ = s.began_ns;
+    graph_.begin(s.began_ns);
     if (s.config.format != OutputFormat::csv || !table(s)) return;
     std::string line = "time,pid,tid,comm,uid,cgroup_id,cgroup,container,unit,threads,time_ns";
     for (auto& state : wall::states()) line += fmt::format(",{0}_ns,{0}_count", state.key);
