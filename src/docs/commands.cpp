@@ -14,6 +14,7 @@
 #include "docs/completion_scripts.hpp"
 #include "docs/man.hpp"
 #include "lists/lists.hpp"
+#include "mcp/mcp.hpp"
 #include "run/commands.hpp"
 #include "run/run.hpp"
 #include "run/tool_links.hpp"
@@ -271,6 +272,23 @@ const std::vector<OwnCommand>& commands() {
            "coretap-exporter.toml(5) describes FILE.",
        .complete = Complete::file,
        .run = run_serve},
+      {.name = "mcp",
+       .arguments = "[TOOL...]",
+       .most = SIZE_MAX,
+       .summary = "offer tools to programs that speak the Model Context Protocol",
+       .description =
+           "Reads requests from standard input and answers them on standard output, one message of "
+           "JSON-RPC 2.0 per line, until the input ends. It offers why and all tools, or only each "
+           "TOOL (also why), which makes the list shorter. A call runs the tool with --json for "
+           "its parameter seconds (5, at most 60); its other parameters are the tool's options, "
+           "without those that write files, read files, run commands, or change how traced "
+           "programs run. Four calls can run at a time, and an answer has 256 KiB of output at "
+           "most. No shell is involved, no network, and nothing is changed; but what tools show, "
+           "such as command lines, paths and queries, goes to the program that asks.",
+       .examples = {{"mcp", "for a client that starts it"},
+                    {"mcp why walltime runqlat biolatency", "only these"}},
+       .complete = Complete::tool,
+       .run = run_mcp},
       {.name = "link",
        .arguments = "[DIRECTORY]",
        .most = 1,

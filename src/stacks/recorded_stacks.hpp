@@ -41,7 +41,7 @@ struct RecordedStacks {
   std::unordered_map<std::string, std::uint32_t> ids_;
 };
 
-/// What stands for the number of threads in a profile's comments.
+/// The time of all threads, as a line for comments of profiles.
 std::string thread_time_note(std::uint64_t thread_ns, std::uint64_t lasted_ns);
 
 struct RecordedType {

@@ -12,7 +12,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kParts = 3;      // whose spread tells what changes by itself
+constexpr std::size_t kParts = 3;      // whose spread is that of a run without changes
 constexpr double kSpreads = 3;         // of the parts
 constexpr double kErrors = 5;          // standard errors
 constexpr double kLeastShare = 0.001;  // of all time: smaller changes are not of interest
