@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kParts = 3;      // whose spread is that of a run without changes
 constexpr double kSpreads = 3;         // of the parts
 constexpr double kErrors = 5;          // standard errors
-constexpr double kLeastShare = 0.001;  // of all time: smaller changes are not of interest
+constexpr double kLeastShare = 0.005;  // of all time: smaller changes are not of interest
 constexpr int kDepths = 6;             // of red and blue
 
 constexpr std::string_view kCss = R"css(
@@ -29,6 +29,8 @@ constexpr std::string_view kCss = R"css(
 .gone1 { fill: #d3e0f3; } .gone2 { fill: #b0c9ec; } .gone3 { fill: #8bb0e4; }
 .gone4 { fill: #6696da; } .gone5 { fill: #437bcb; } .gone6 { fill: #2560b4; }
 .gone { fill: #d9d9d6; }
+.more5 + text, .more6 + text, .less5 + text, .less6 + text, .gone5 + text, .gone6 + text {
+  fill: #fff; }
 )css";
 
 constexpr std::string_view kStyles[3][kDepths] = {
@@ -106,7 +108,7 @@ void StackComparison::add_slice(const Stack& stack, std::size_t slice, double va
 }
 
 /// The largest of: three times the spread of the thirds of this run, five standard errors of the
-/// difference, and a thousandth of all time.
+/// difference, and a two-hundredth of all time.
 double StackComparison::noise(const Cell& cell) const {
   const auto count = slices_.size();
   double mean = 0, squares = 0, sums[kParts] = {}, lengths[kParts] = {};

@@ -242,9 +242,10 @@ TOOL_TEST(Walltime, ComparisonFindsPlantedChanges) {
   auto seen = observe(compare + " --svg " + picture, "shares --f 40 --g 20 --sleep 40 --ms 4000");
   auto report = seen.report();
   auto changes = changes_of(report);
-  ASSERT_FALSE(changes.empty());
-  auto& slept = changes.at(0);
-  EXPECT_EQ(slept["state"].str(), "sleep");
+  // As much as it sleeps more, it computes less.
+  ASSERT_GE(changes.size(), 2u);
+  auto& slept = changes.at(changes.at(0)["state"].str() == "sleep" ? 0 : 1);
+  EXPECT_EQ(slept["state"].str(), "sleep") << slept.text();
   EXPECT_TRUE(contains(slept["stack"].str(), "workload_sleep"));
   auto planted = share(seen.truth, "slept_ns") - share(before, "slept_ns");
   expect_between(slept["change_ns"].real(), 0.9 * planted, 1.1 * planted);

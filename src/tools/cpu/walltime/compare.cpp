@@ -273,6 +273,8 @@ void WallComparison::show(Session& s) const {
 
 std::string WallComparison::svg(PictureTitle title) const {
   title.title += fmt::format(", compared with {}", source());
+  // The end of a long title is cut.
+  title.notes.insert(title.notes.begin(), fmt::format("recorded: {}", source()));
   if (!recorded_.thread_ns)
     title.notes.emplace_back(
         "the file does not tell the time of its threads: both are scaled to one total");
@@ -310,7 +312,7 @@ void WallComparison::manual(Manual& m) {
       "last column is the stack with most of the change.");
   m.prose(
       "A change counts if it is larger than the noise: three times the standard deviation of the "
-      "thirds of this run, five standard errors of the difference, and a thousandth of all time. "
+      "thirds of this run, five standard errors of the difference, and a two-hundredth of all time. "
       "CPU time is sampled: longer runs, or -F in both, show smaller changes. Waits are measured. "
       "What happens only once in a run is noise. Processes are compared by their names, so record "
       "without --by thread.");
