@@ -10,7 +10,7 @@
 namespace coretap {
 
 /// Starts it with these descriptors as standard output and standard error; standard input is empty.
-/// It is in a process group of its own: Ctrl-C comes to this process only.
+/// It is in a separate process group: Ctrl-C comes to this process only.
 Result<pid_t> start_own_process(std::vector<std::string> words, int output, int errors);
 
 }  // namespace coretap

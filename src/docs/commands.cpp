@@ -275,7 +275,7 @@ const std::vector<OwnCommand>& commands() {
       {.name = "mcp",
        .arguments = "[TOOL...]",
        .most = SIZE_MAX,
-       .summary = "offer tools to programs that speak the Model Context Protocol",
+       .summary = "offer tools to clients of the Model Context Protocol",
        .description =
            "Reads requests from standard input and answers them on standard output, one message of "
            "JSON-RPC 2.0 per line, until the input ends. It offers why and all tools, or only each "

@@ -89,7 +89,7 @@ class Server {
     }
   }
 
-  /// Nobody waits for answers any more.
+  /// The client waits for no answers any more.
   void end() {
     ended_ = true;
     for (auto& call : calls_) cancel(call);

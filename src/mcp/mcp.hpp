@@ -1,4 +1,4 @@
-// `coretap mcp`: the tools as functions for programs that speak the Model Context Protocol.
+// `coretap mcp`: the tools as functions for clients of the Model Context Protocol.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What the server offers: tools as functions whose parameters come from the tools' declarations,
+// The tools as functions whose parameters come from the tools' declarations,
 // and the command lines of calls. Pure, except that declarations of options may look at this
 // machine.
 #pragma once
@@ -25,7 +25,7 @@ struct Offer {
   double least_seconds = 0.1;
 };
 
-/// Does the option only choose what is shown? Others write files, run commands, read files that the
+/// Does the option only choose data? Others write files, run commands, read files that the
 /// server may read and its client may not, or change how others' programs run.
 bool only_chooses(const Option& option);
 

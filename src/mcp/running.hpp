@@ -25,7 +25,7 @@ class Running {
   int output() const { return output_.get(); }  ///< -1: at its end
   int errors() const { return errors_.get(); }
   int end() const { return end_.get(); }
-  /// Reads what is there.
+  /// Reads without waiting.
   void read();
   /// The process has ended, and all of its output was read.
   bool is_over();
@@ -37,7 +37,7 @@ class Running {
   std::string answer() const;
 
   Id id;
-  bool cancelled = false;  ///< nobody waits for an answer
+  bool cancelled = false;  ///< the client waits for no answer
 
  private:
   struct Text {

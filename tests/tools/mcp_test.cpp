@@ -1,4 +1,4 @@
-// `coretap mcp` with a client that is a script of its own.
+// `coretap mcp` with a client in Python.
 #include "harness.hpp"
 
 namespace coretap::tooltest {
