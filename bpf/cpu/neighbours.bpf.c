@@ -25,8 +25,7 @@ struct waiter {
 	u32 no_quota; /* at the start of the part */
 	u32 allowed;
 	u64 idle;
-	u64 mask;    /* of the CPUs that it may use; 0: not known */
-	u64 set;     /* its number */
+	struct known_set set;
 	u64 reclaim; /* since it frees memory; 0: it does not */
 };
 
@@ -260,23 +259,6 @@ inline_ void part_ends(u64 victim, struct waiter *w, u64 *clocks, u64 limit, u64
 		add_clocks(victim, w, clocks, waits, now);
 }
 
-/* allowed_cpus(), which looks for the set: one of up to 64 CPUs is mostly the same as before. */
-inline_ u32 allowed_now(struct waiter *w, struct task_struct *t)
-{
-	u64 mask;
-	u32 set;
-
-	if (cpu_words != 1 || t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
-		return allowed_cpus(t);
-	mask = t->cpus_mask.bits[0];
-	if (w->mask == mask)
-		return w->set;
-	set = allowed_cpus(t);
-	w->set = set;
-	w->mask = set == CPUS_UNKNOWN ? 0 : mask;
-	return set;
-}
-
 inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
 {
 	u32 number = task_cpu(t);
@@ -297,7 +279,7 @@ inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
 	changed(w);
 	if (!affinity)
 		return;
-	w->allowed = allowed_now(w, t);
+	w->allowed = allowed_again(&w->set, t);
 	if (w->allowed != CPUS_UNKNOWN)
 		w->idle = idle_so_far(w->allowed, now);
 }
@@ -325,7 +307,7 @@ inline_ void wait_ends(struct waiter *w, struct cpu_turns *cpu, struct task_stru
 	if (w->cpu != bpf_get_smp_processor_id())
 		moved_unseen(victim, w, queued_ago(t), now);
 	part_ends(victim, w, cpu->ns, limit_of_part(w, t->se.cfs_rq, now), 1, now);
-	if (affinity && w->allowed != CPUS_UNKNOWN && allowed_now(w, t) == w->allowed) {
+	if (affinity && w->allowed != CPUS_UNKNOWN && allowed_again(&w->set, t) == w->allowed) {
 		idle = lesser(since(w->idle, idle_so_far(w->allowed, now)), since(w->since, now));
 		if (idle)
 			add_lost(victim, NEIGHBOUR(UNUSED), idle, 0);

@@ -49,11 +49,11 @@ struct account {
 	u64 user;        /* key of the user stack with which it left the CPU; 0: none */
 	u64 queue;       /* address of its cfs_rq then; 0: not known */
 	u64 throttled, idle;
-	u64 mask; /* of the CPUs that it may use; 0: not known */
-	u32 set;  /* its number */
+	struct known_set set;
 	u32 allowed;
 	u32 lock; /* waits for a lock of the kernel, unless it is on the CPU */
 	u32 has_waited;
+	u32 pad;
 	u64 ksoftirqd;
 	u64 parts[QUEUE_STATES]; /* of its last wait for a CPU */
 	struct walltime_account sum;
@@ -284,23 +284,6 @@ inline_ void cpu_ends(struct account *a, struct task_struct *t, u64 now, struct 
 	add_sum(&a->sum.states[WALL_CPU], ns - irq - stolen);
 }
 
-/* allowed_cpus(), which looks for the set: one of up to 64 CPUs is mostly the same as before. */
-inline_ u32 allowed_now(struct account *a, struct task_struct *t)
-{
-	u64 mask;
-	u32 set;
-
-	if (cpu_words != 1 || bound_to_cpu(t))
-		return allowed_cpus(t);
-	mask = t->cpus_mask.bits[0];
-	if (a->mask == mask)
-		return a->set;
-	set = allowed_cpus(t);
-	a->set = set;
-	a->mask = set == CPUS_UNKNOWN ? 0 : mask;
-	return set;
-}
-
 inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
 {
 	struct cfs_rq *q = t->se.cfs_rq;
@@ -312,7 +295,7 @@ inline_ void queue_starts(struct account *a, struct task_struct *t, u64 now)
 	}
 	if (!affinity)
 		return;
-	a->allowed = allowed_now(a, t);
+	a->allowed = allowed_again(&a->set, t);
 	if (a->allowed != CPUS_UNKNOWN)
 		a->idle = idle_so_far(a->allowed, now);
 }
@@ -336,7 +319,7 @@ inline_ void split_queue(struct walltime_account *sum, struct account *a, struct
 		a->queue = (u64)q;
 		a->throttled = throttled;
 	}
-	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_now(a, t) == a->allowed)
+	if (affinity && a->allowed != CPUS_UNKNOWN && allowed_again(&a->set, t) == a->allowed)
 		idle = since(limit, lesser(since(a->idle, idle_so_far(a->allowed, now)), ns));
 	add_state(sum, WALL_LIMIT, limit);
 	add_state(sum, WALL_IDLE, idle);
@@ -375,33 +358,12 @@ static __noinline int queue_rows(struct account *a, struct task_struct *t)
 	return 0;
 }
 
-/* The kernel's own time since an event: for those that were not seen (run_delay.bpf.h). */
-inline_ u64 clock_of(struct task_struct *t)
-{
-	return BPF_CORE_READ(t, se.cfs_rq, rq, clock);
-}
-
-inline_ u64 arrived_before(struct task_struct *t)
-{
-	return bpf_core_field_exists(t->sched_info.last_arrival) ?
-		       since(t->sched_info.last_arrival, clock_of(t)) :
-		       ~0ULL;
-}
-
-inline_ u64 queued_before(struct task_struct *t)
-{
-	u64 queued =
-		bpf_core_field_exists(t->sched_info.last_queued) ? t->sched_info.last_queued : 0;
-
-	return queued ? since(queued, clock_of(t)) : 0;
-}
-
 #define SAME_TIME 10000 /* ns: how far two clocks of one event may differ */
 
 /* It leaves a CPU that it was not seen to get. */
 inline_ void arrived_unseen(struct account *a, struct task_struct *t, u64 now, struct irq_time *cpu)
 {
-	u64 ns = arrived_before(t), before;
+	u64 ns = arrived_ago(t), before;
 
 	before = pass(a, ns < now ? now - ns : 0);
 	if (a->at != AT_BEGIN || before > SAME_TIME)
@@ -461,7 +423,7 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	change(a);
 	if (a->at == AT_CPU || a->at == AT_WAIT) {
 		/* Before 6.14 (9c2136be0878) it may also have had a signal, and stayed queued. */
-		queued = pass(a, now - lesser(queued_before(t), now));
+		queued = pass(a, now - lesser(queued_ago(t), now));
 		if (a->at == AT_CPU || queued > SAME_TIME)
 			count(LEDGER_UNMATCHED);
 		if (a->at == AT_CPU) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <list>
 #include <map>
@@ -197,11 +198,19 @@ class Server {
     }
   }
 
+  /// A client that does not read its answers must not keep signals from ending this.
   void write(std::string_view message) {
     std::string line(message);
     line += '\n';
     for (std::string_view rest = line; !rest.empty() && !failed_;) {
-      auto put = uninterrupted([&] { return ::write(STDOUT_FILENO, rest.data(), rest.size()); });
+      pollfd ready[] = {{STDOUT_FILENO, POLLOUT, 0}, {signals_.get(), POLLIN, 0}};
+      if (poll(ready, 2, -1) < 0 && errno == EINTR) continue;
+      const bool told = ready[1].revents && !(ready[0].revents & POLLOUT);
+      // That much a pipe takes at once if it takes anything.
+      auto part = rest.substr(0, PIPE_BUF);
+      auto put =
+          told ? 0
+               : uninterrupted([&] { return ::write(STDOUT_FILENO, part.data(), part.size()); });
       if (put <= 0) {
         failed_ = true;
         end();

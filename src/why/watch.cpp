@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -11,12 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/descriptors.hpp"
+#include "base/own_process.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
@@ -59,32 +58,10 @@ class Child {
     Fd to(ends[1]);
     errors_ = Fd(memfd_create("errors", MFD_CLOEXEC));
     if (!errors_) return system_error("cannot keep messages", errno);
-    std::vector<char*> argv;
-    argv.reserve(words.size() + 1);
-    for (auto& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, to.get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, errors_.get(), STDERR_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawnattr_t attributes;  // this process waits for signals itself
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    // In a separate group: Ctrl-C comes to this process, which passes it on once.
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    // By its path, as a process is named after the file that it runs.
-    std::error_code unread;
-    auto self = std::filesystem::read_symlink("/proc/self/exe", unread).string();
-    if (unread || ::access(self.c_str(), X_OK)) self = "/proc/self/exe";
-    int error = posix_spawn(&pid_, self.c_str(), &actions, &attributes, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (!error) return {};
-    pid_ = 0;
-    return system_error("cannot start " + words[1], error);
+    auto pid = start_own_process(std::move(words), to.get(), errors_.get());
+    if (!pid) return pid.error();
+    pid_ = *pid;
+    return {};
   }
 
   pid_t pid() const { return pid_; }

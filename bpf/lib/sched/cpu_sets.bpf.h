@@ -84,4 +84,27 @@ inline_ u32 allowed_cpus(struct task_struct *t)
 	return number ? *number : add_set();
 }
 
+/* The last set of a task, in its slot. */
+struct known_set {
+	u64 mask; /* of its CPUs, up to 64; 0: not known */
+	u64 number;
+};
+
+/* allowed_cpus() without a look-up if the set is the same as before. */
+inline_ u32 allowed_again(struct known_set *known, struct task_struct *t)
+{
+	u64 mask;
+	u32 number;
+
+	if (cpu_words != 1 || bound_to_cpu(t))
+		return allowed_cpus(t);
+	mask = t->cpus_mask.bits[0];
+	if (known->mask == mask)
+		return known->number;
+	number = allowed_cpus(t);
+	known->number = number;
+	known->mask = number == CPUS_UNKNOWN ? 0 : mask;
+	return number;
+}
+
 #endif

@@ -7,6 +7,7 @@
 #ifndef CORETAP_RUNQUEUE_BPF_H
 #define CORETAP_RUNQUEUE_BPF_H
 
+#include "lib/core/since.bpf.h"
 #include "lib/core/task.bpf.h"
 
 /*
@@ -69,6 +70,22 @@ inline_ char load_state(struct task_struct *t)
 	if (!(state & TASK_UNINTERRUPTIBLE) || state & (TASK_NOLOAD | TASK_FROZEN))
 		return 0;
 	return (t->flags & (PF_FROZEN | PF_KTHREAD)) == PF_FROZEN ? 0 : 'D';
+}
+
+/* The kernel's own times of a task, for switches that were not seen; 0, ~0: not known. */
+inline_ u64 queued_ago(struct task_struct *t)
+{
+	u64 queued =
+		bpf_core_field_exists(t->sched_info.last_queued) ? t->sched_info.last_queued : 0;
+
+	return queued ? since(queued, BPF_CORE_READ(t, se.cfs_rq, rq, clock)) : 0;
+}
+
+inline_ u64 arrived_ago(struct task_struct *t)
+{
+	return bpf_core_field_exists(t->sched_info.last_arrival) ?
+		       since(t->sched_info.last_arrival, BPF_CORE_READ(t, se.cfs_rq, rq, clock)) :
+		       ~0ULL;
 }
 
 #endif

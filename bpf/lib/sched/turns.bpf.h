@@ -59,22 +59,6 @@ inline_ struct cpu_turns *turns_of(u32 cpu)
 	return bpf_map_lookup_elem(&cpu_turns, &cpu);
 }
 
-/* The kernel's own times of a task, for switches that were not seen; 0, ~0: not known. */
-inline_ u64 queued_ago(struct task_struct *t)
-{
-	u64 queued =
-		bpf_core_field_exists(t->sched_info.last_queued) ? t->sched_info.last_queued : 0;
-
-	return queued ? since(queued, t->se.cfs_rq->rq->clock) : 0;
-}
-
-inline_ u64 arrived_ago(struct task_struct *t)
-{
-	return bpf_core_field_exists(t->sched_info.last_arrival) ?
-		       since(t->sched_info.last_arrival, t->se.cfs_rq->rq->clock) :
-		       ~0ULL;
-}
-
 inline_ u64 irq_now(u32 cpu)
 {
 	struct irq_time *t = bpf_map_lookup_elem(&irq_times, &cpu);
