@@ -40,8 +40,9 @@ std::vector<Victim> victims(const Losses& losses, const NameOf& name) {
   std::map<std::string, Victim> all;
   std::map<std::string, std::map<std::pair<std::string, Part>, std::uint64_t>> culprits;
   std::map<std::string, std::uint64_t> interrupted;
-  for (auto& [pair, sum] : losses) {
-    auto [victim, to] = pair;
+  for (auto& entry : losses) {
+    auto [victim, to] = entry.first;
+    auto& sum = entry.second;
     auto whose = name(victim);
     auto& v = all[whose];
     v.name = whose;

@@ -47,7 +47,7 @@ bool is_sampled(std::string_view state) { return state.starts_with("[cpu."); }
 /// The task first, the state last, also in graphs with the state as the outermost frame, and in
 /// those of cgroups.
 bool in_order(std::vector<std::string>& path) {
-  if (leaves().contains(path.front())) std::ranges::rotate(path, path.begin() + 1);
+  if (leaves().contains(path.front())) std::rotate(path.begin(), path.begin() + 1, path.end());
   if (path.size() > 2 && path.front().starts_with('/')) path.erase(path.begin());
   return leaves().contains(path.back());
 }
