@@ -10,6 +10,7 @@ def static_executable(tools):
     debug information and the printing of whole structs, then 5 kB in each of 30 objects that find the files of user stacks,
     and the types of modules and offsets within functions; the command serve with libevent, toml++, metrics and
     profiles, and rotated files; a second way to read the kernel's structures in the objects that use them; last the command why
-    with its rules, and the reports of walltime (graphs, histograms) and blockedby (chains, trees), 250 kB together. (With -Os also
+    with its rules, and the reports of walltime (graphs, histograms) and blockedby (chains, trees), 250 kB together; the command mcp, comparisons with recorded profiles and the report of neighbours,
+    180 kB. (With -Os also
     for src/unwind and src/symbols it would be 110 kB less, and profile would use a third more CPU time to read tables.)"""
-    return min(4500 * KB + 250 * KB + 1060 * KB + 20 * KB + 80 * KB + 40 * KB + 30 * 5 * KB + 100 * KB + 250 * KB + 20 * KB * max(0, tools - 32), 8250 * KB)
+    return min(4500 * KB + 250 * KB + 1060 * KB + 20 * KB + 80 * KB + 40 * KB + 30 * 5 * KB + 100 * KB + 250 * KB + 180 * KB + 20 * KB * max(0, tools - 32), 8500 * KB)

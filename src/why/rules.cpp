@@ -342,7 +342,7 @@ const std::vector<Rule>& table() {
        .says = "It waits for a CPU that others have",
        .evidence = cpus,
        .culprits = users_of_cpus,
-       .command = "runqslower {target} 10000",
+       .command = "neighbours {target} 10 1",
        .foreign = true},
       {.id = "queue.idle",
        .states = {"queue_idle"},
