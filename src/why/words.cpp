@@ -138,7 +138,7 @@ std::string rules_in_words(const Thresholds& t) {
     if (rule.needs_target) text += "  only of a named target\n";
     text += fmt::format("  See: coretap {}\n", rule.command);
   }
-  text += wrap("\nNotes: they are printed whatever they cost, and are no findings.", 0);
+  text += "\n" + wrap("Notes: they are printed whatever they cost, and are no findings.", 0);
   for (auto& note : notes()) text += fmt::format("{}: {}\n", note.id, note.says);
   return text;
 }
