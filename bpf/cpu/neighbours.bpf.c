@@ -6,14 +6,15 @@
  * that moves to the queue of another CPU ends a part of its wait.
  */
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/changes.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/sched/allowed_idle.bpf.h"
 #include "lib/sched/throttle.bpf.h"
-#include "lib/sched/turns.bpf.h"
+#include "cpu/turns.bpf.h"
 #include "cpu/neighbours.h"
 
 struct waiter {
-	u64 changes; /* odd while it changes */
+	u64 changes; /* changes.bpf.h */
 	u64 since;   /* of the wait; 0: does not wait */
 	u64 part;    /* since it is in this queue */
 	u32 cpu;     /* of the queue */
@@ -30,19 +31,6 @@ struct waiter {
 };
 
 TASK_SLOT(struct waiter);
-
-/* A reader that sees the same even number before and after has read a whole one. */
-inline_ void change(struct waiter *w)
-{
-	w->changes++;
-	barrier();
-}
-
-inline_ void changed(struct waiter *w)
-{
-	barrier();
-	w->changes++;
-}
 
 TABLE(lost, struct neighbour_key, struct neighbour_sum)
 KEPT(lost, struct neighbour_key, struct neighbour_sum)
@@ -80,7 +68,7 @@ inline_ u64 owner_by(u32 pid, u32 flags, int prio, u64 cgroup)
 
 inline_ u64 turn_owner(struct task_struct *t)
 {
-	return owner_by(t->pid, t->flags, t->prio, t->cgroups->dfl_cgrp->kn->id);
+	return owner_by(t->pid, t->flags, t->prio, task_cgroup(t));
 }
 
 inline_ u64 victim_of(struct task_struct *t)
@@ -265,7 +253,7 @@ inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
 	struct cpu_turns *cpu = turns_of(number);
 	struct cfs_rq *q = t->se.cfs_rq;
 
-	change(w);
+	change_begins(&w->changes);
 	w->since = w->part = now;
 	w->cpu = number;
 	w->read = cpu != NULL;
@@ -276,7 +264,7 @@ inline_ void wait_starts(struct waiter *w, struct task_struct *t, u64 now)
 	w->queue = (u64)q;
 	w->throttled = throttled_so_far(q);
 	w->no_quota = is_throttled(q);
-	changed(w);
+	change_ends(&w->changes);
 	if (!affinity)
 		return;
 	w->allowed = allowed_again(&w->set, t);
@@ -455,14 +443,14 @@ int on_migrate(u64 *ctx)
 		return 0;
 	read_clocks(cpu, w->cpu, clocks->ns, now);
 	part_ends(victim_of(t), w, clocks->ns, limit_of_part(w, q, now), 0, now);
-	change(w);
+	change_begins(&w->changes);
 	w->part = now;
 	w->cpu = to;
 	w->read = 0;
 	w->queue = throttled_exactly() && bpf_core_field_exists(q->tg) ? queue_on(t, to) : 0;
 	w->throttled = w->queue ? throttled_before(w->queue, q) : 0;
 	w->no_quota = 0;
-	changed(w);
+	change_ends(&w->changes);
 	return 0;
 }
 
@@ -474,12 +462,12 @@ struct neighbour_open open;
 /* The known parts of the wait under way; the rest counts when it ends. */
 static __noinline int open_wait(struct task_struct *t, struct waiter *w, u64 now)
 {
-	u64 changes = *(volatile u64 *)&w->changes, left, ns;
+	u64 changes = changes_now(&w->changes), left, ns;
 	struct cpu_turns *cpu;
 	u32 number;
 
 	bpf_probe_read_kernel(&copy, sizeof(copy), w);
-	if (changes & 1 || *(volatile u64 *)&w->changes != changes || !copy.since ||
+	if (changes & 1 || changes_now(&w->changes) != changes || !copy.since ||
 	    *(volatile u64 *)&w->since != copy.since)
 		return 0;
 	open.limit_ns = limit_of_part(&copy, t->se.cfs_rq, now);
@@ -576,8 +564,7 @@ int turn_since_start(void *ctx)
 	if (cpu && !cpu->since)
 		turn_starts(cpu, (u64)t,
 			    owner_by(BPF_CORE_READ(t, pid), BPF_CORE_READ(t, flags),
-				     BPF_CORE_READ(t, prio),
-				     BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id)),
+				     BPF_CORE_READ(t, prio), cgroup_of(t)),
 			    0, bpf_ktime_get_ns());
 	return 0;
 }

@@ -6,6 +6,7 @@
  * state. Transitions of a thread happen under the lock of its run queue, so there is one writer.
  */
 #include "lib/aggregate/aggregate.bpf.h"
+#include "lib/core/changes.bpf.h"
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/sched/allowed_idle.bpf.h"
@@ -41,7 +42,7 @@ enum account_at {
 #define QUEUE_STATES 3 /* from WALL_BUSY on */
 
 struct account {
-	u64 changes; /* odd while the account changes */
+	u64 changes; /* changes.bpf.h */
 	u32 at;      /* enum account_at */
 	u32 left;    /* flags of the wait, known when the thread leaves the CPU */
 	u64 waited; /* the wait that has ended, until the thread is back; its reason is read then */
@@ -67,19 +68,6 @@ MAP(HASH, wait_hists, 1, struct walltime_kind, struct hist);
 
 static const struct wall_sum no_time;
 static const struct hist no_waits;
-
-/* A reader that sees the same even number before and after has read a whole account. */
-inline_ void change(struct account *a)
-{
-	a->changes++;
-	barrier();
-}
-
-inline_ void changed(struct account *a)
-{
-	barrier();
-	a->changes++;
-}
 
 /* The time since the last transition. */
 inline_ u64 pass(struct account *a, u64 now)
@@ -145,14 +133,14 @@ static __noinline int begin_account(struct account *a, struct task_struct *t, u6
 		a->at = AT_UNWANTED;
 		return 0;
 	}
-	change(a);
+	change_begins(&a->changes);
 	a->sum.begin_ns = a->at == AT_NEW ? begin_of(t, now) : now;
 	a->sum.until_ns = a->sum.begin_ns;
 	a->ksoftirqd = t->flags & PF_KTHREAD && comm[0] == 'k' && comm[1] == 's' && comm[4] == 't';
 	number_account(&a->sum, t);
 	a->allowed = CPUS_UNKNOWN;
 	a->at = AT_BEGIN;
-	changed(a);
+	change_ends(&a->changes);
 	return 1;
 }
 
@@ -394,7 +382,7 @@ inline_ void leave(u64 *ctx, struct task_struct *t, u64 now, struct irq_time *cp
 		return;
 	if (stack_user && !(state & TASK_DEAD))
 		a->user = often_same_stack_of_user(ctx, a->user);
-	change(a);
+	change_begins(&a->changes);
 	if (a->at != AT_CPU)
 		arrived_unseen(a, t, now, cpu);
 	cpu_ends(a, t, now, cpu);
@@ -408,7 +396,7 @@ inline_ void leave(u64 *ctx, struct task_struct *t, u64 now, struct irq_time *cp
 	} else {
 		queue_starts(a, t, now);
 	}
-	changed(a);
+	change_ends(&a->changes);
 	if (a->at == AT_END)
 		emit_copy(&a->sum, sizeof(a->sum));
 }
@@ -420,7 +408,7 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 
 	if (!a)
 		return;
-	change(a);
+	change_begins(&a->changes);
 	if (a->at == AT_CPU || a->at == AT_WAIT) {
 		/* Before 6.14 (9c2136be0878) it may also have had a signal, and stayed queued. */
 		queued = pass(a, now - lesser(queued_ago(t), now));
@@ -444,7 +432,7 @@ inline_ void arrive(struct task_struct *t, u64 now, struct irq_time *cpu)
 	a->at = AT_CPU;
 	a->irq = cpu ? cpu->ns : 0;
 	a->stolen = stolen_so_far(t);
-	changed(a);
+	change_ends(&a->changes);
 }
 
 SEC("tp_btf/sched_switch")
@@ -488,11 +476,11 @@ int on_wakeup(u64 *ctx)
 	/* One that is on the CPU had not slept yet. */
 	if (!a || (a->at != AT_WAIT && (a->at != AT_BEGIN || t->on_cpu)))
 		return 0;
-	change(a);
+	change_begins(&a->changes);
 	a->waited = pass(a, now);
 	a->has_waited = 1;
 	queue_starts(a, t, now);
-	changed(a);
+	change_ends(&a->changes);
 	return 0;
 }
 
@@ -505,10 +493,10 @@ int on_wakeup_new(u64 *ctx)
 
 	if (!a || a->at != AT_BEGIN)
 		return 0;
-	change(a);
+	change_begins(&a->changes);
 	a->sum.begin_ns = a->sum.until_ns = now;
 	queue_starts(a, t, now);
-	changed(a);
+	change_ends(&a->changes);
 	return 0;
 }
 
@@ -601,9 +589,9 @@ static __noinline int copy_account(struct account *a)
 	u64 before;
 
 	for (u32 i = 0; i < COPIES; i++) {
-		before = *(volatile u64 *)&a->changes;
+		before = changes_now(&a->changes);
 		bpf_probe_read_kernel(&copy, sizeof(copy), a);
-		if (!(before & 1) && *(volatile u64 *)&a->changes == before)
+		if (!(before & 1) && changes_now(&a->changes) == before)
 			return 1;
 	}
 	count(LEDGER_UNMATCHED);
@@ -620,7 +608,6 @@ inline_ u32 state_without_event(struct task_struct *t)
 static __noinline int add_open(struct task_struct *t, u64 now)
 {
 	u32 at = copy.at, cpu = task_cpu(t), state = task_state(t), flags;
-	struct irq_time *irq;
 	u64 ns, part = 0;
 
 	if (at == AT_BEGIN) {
@@ -629,9 +616,8 @@ static __noinline int add_open(struct task_struct *t, u64 now)
 	}
 	ns = pass(&copy, now);
 	if (at == AT_CPU) {
-		irq = bpf_map_lookup_elem(&irq_times, &cpu);
-		if (irq && !copy.ksoftirqd)
-			part = lesser(since(copy.irq, irq->ns), ns);
+		if (!copy.ksoftirqd)
+			part = lesser(since(copy.irq, irq_now(cpu)), ns);
 		add_state(&copy.sum, WALL_IRQ, part);
 		add_state(&copy.sum, WALL_CPU, ns - part);
 	} else if (at == AT_QUEUE) {

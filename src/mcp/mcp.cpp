@@ -34,7 +34,6 @@ namespace {
 
 constexpr std::string_view kVersions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
 constexpr std::size_t kMostCalls = 4;
-constexpr std::string_view kWhyTool = "why";
 constexpr std::string_view kInstructions =
     "Tools that observe this Linux machine and change nothing. Each call observes for some seconds "
     "and answers with one JSON object per line; the last one, ledger, tells what was lost. Begin "

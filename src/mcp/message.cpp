@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "why/members.hpp"
+
 namespace coretap::mcp {
 
 namespace {
@@ -34,9 +36,7 @@ std::size_t depth_of(std::string_view text) {
 }  // namespace
 
 const rapidjson::Value* member(const rapidjson::Value* object, const char* name) {
-  if (!object || !object->IsObject()) return nullptr;
-  auto found = object->FindMember(name);
-  return found == object->MemberEnd() ? nullptr : &found->value;
+  return object && object->IsObject() ? why::member(*object, name) : nullptr;
 }
 
 const rapidjson::Value* Request::params() const { return member(message.get(), "params"); }

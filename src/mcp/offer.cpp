@@ -18,7 +18,6 @@ namespace {
 constexpr std::size_t kLongestValue = 4096;  // bytes
 constexpr std::size_t kMostWords = 32;
 constexpr std::size_t kMostChoices = 24;  // in a description
-constexpr std::string_view kWhy = "why";
 
 // About the form of the output, the length of the run, or the run as a process.
 constexpr std::string_view kNotOffered[] = {"append",
@@ -111,7 +110,7 @@ Result<void> add_words(Call& call, const Offer& offer, const rapidjson::Value& v
     if (auto r = check_text("words", *text); !r) return r;
     if (text->front() == '-')
       return usage(fmt::format("words: '{}' begins with '-'", printable(*text)),
-                   "options have parameters of their own");
+                   "options have separate parameters");
     call.words.push_back(*text);
   }
   return {};
@@ -128,7 +127,7 @@ Offer offer_of(std::string_view name) {
   Offer offer;
   offer.name = name;
   std::vector<Option> options;
-  if (name == kWhy) {
+  if (name == kWhyTool) {
     offer.description =
         "What costs a process, a cgroup or the whole machine time: the causes in words, with "
         "evidence and the next command. Begin with this one.";

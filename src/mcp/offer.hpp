@@ -14,6 +14,7 @@
 
 namespace coretap::mcp {
 
+inline constexpr std::string_view kWhyTool = "why";
 inline constexpr double kUsualSeconds = 5, kMostSeconds = 60;
 
 /// A tool, or the command why.
@@ -29,7 +30,7 @@ struct Offer {
 /// server may read and its client may not, or change how others' programs run.
 bool only_chooses(const Option& option);
 
-/// Of a tool's name or of "why"; precondition: there is one.
+/// Of a tool's name or of kWhyTool; precondition: there is one.
 Offer offer_of(std::string_view name);
 void describe(JsonLine& line, const Offer& offer);
 

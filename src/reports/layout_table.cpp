@@ -194,12 +194,8 @@ class ScreenLayout : public TableLayout {
     for (char key : screen_.take_keys()) pressed(s, order, key);
   }
 
-  std::vector<int> wakes() const override {
-    return screen_.is_open() ? std::vector<int>{STDIN_FILENO} : std::vector<int>();
-  }
-  std::vector<int> signals() const override {
-    return screen_.is_open() ? std::vector<int>{SIGWINCH, SIGCONT} : std::vector<int>();
-  }
+  std::vector<int> wakes() const override { return screen_.wakes(); }
+  std::vector<int> signals() const override { return screen_.signals(); }
   void signalled(Session& s, int number) override {
     if (number == SIGCONT) screen_.reopen();
     draw(s);

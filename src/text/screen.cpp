@@ -84,6 +84,14 @@ void Screen::reopen() {
   put(kClearAll);
 }
 
+std::vector<int> Screen::wakes() const {
+  return open_ ? std::vector<int>{STDIN_FILENO} : std::vector<int>();
+}
+
+std::vector<int> Screen::signals() const {
+  return open_ ? std::vector<int>{SIGWINCH, SIGCONT} : std::vector<int>();
+}
+
 std::string Screen::take_keys() const {
   if (!open_) return {};
   char keys[64];

@@ -26,6 +26,10 @@ class Screen {
   /// After the program was stopped and continued: others may have changed the terminal.
   void reopen();
 
+  /// For Reporter: descriptors with keys, and signals after which it must be drawn again.
+  std::vector<int> wakes() const;
+  std::vector<int> signals() const;
+
   /// Keys pressed since the last call; empty: none.
   std::string take_keys() const;
 

@@ -10,8 +10,7 @@ namespace coretap::why {
 
 void Calls::take(std::string_view text, bool failed) {
   rapidjson::Document line;
-  line.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-  if (line.HasParseError() || !line.IsObject() || text_of(line, "type") != "row") return;
+  if (!read_object(line, text) || text_of(line, "type") != "row") return;
   counts_[failed][text_of(line, "syscall")] += number_of(line, "count");
 }
 

@@ -101,9 +101,7 @@ Result<Facts> from_lines(std::string_view lines, std::string_view where) {
     number++;
     if (text.empty()) continue;
     rapidjson::Document line;
-    // Nesting in a file of any user must not use up the stack.
-    line.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-    if (line.HasParseError() || !line.IsObject())
+    if (!read_object(line, text))
       return Error{fmt::format("{}:{}: not a line of JSON", where, number),
                    {},
                    "give a file that coretap why --raw has written"};

@@ -27,8 +27,7 @@ const std::pair<const std::string, std::uint64_t>* most(
 
 void Holders::take(std::string_view text) {
   rapidjson::Document line;
-  line.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-  if (line.HasParseError() || !line.IsObject() || text_of(line, "type") != "wait") return;
+  if (!read_object(line, text) || text_of(line, "type") != "wait") return;
   auto owners = line.FindMember("owners");
   if (owners == line.MemberEnd() || !owners->value.IsArray() || owners->value.Empty()) return;
   auto& owner = owners->value[0];

@@ -1,5 +1,7 @@
 #include "why/lines.hpp"
 
+#include <fmt/format.h>
+
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 
@@ -13,6 +15,20 @@ void each_line(const std::string& path,
   for (std::string_view rest = *text; !rest.empty();)
     if (auto words = words_in(take_until(rest, '\n')); !words.empty())
       take({words.begin(), words.end()});
+}
+
+std::string first_line_of(const std::string& path) {
+  auto text = read_file(path, 4096).value_or("");
+  return text.substr(0, text.find('\n'));
+}
+
+std::vector<std::string> stat_of(std::uint32_t pid) {
+  auto text = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or("");
+  auto after = text.rfind(')');  // a name may contain any character
+  if (after == text.npos) return {};
+  std::vector<std::string> fields(3);
+  for (auto word : words_in(std::string_view(text).substr(after + 1))) fields.emplace_back(word);
+  return fields;
 }
 
 }  // namespace coretap::why

@@ -4,8 +4,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace coretap::why {
+
+/// A line that a tool printed, or of a file of any user: nesting does not use up the stack. False:
+/// it is not an object.
+inline bool read_object(rapidjson::Document& to, std::string_view line) {
+  to.Parse<rapidjson::kParseIterativeFlag>(line.data(), line.size());
+  return !to.HasParseError() && to.IsObject();
+}
 
 inline const rapidjson::Value* member(const rapidjson::Value& object, const char* key) {
   auto found = object.FindMember(key);

@@ -56,8 +56,7 @@ std::vector<std::uint32_t> processes_of(const Target& target) {
     auto pid = parse_unsigned(at->path().filename().string());
     if (!pid || pids.size() == kMostProcesses) continue;
     Account account{.pid = static_cast<std::uint32_t>(*pid)};
-    auto comm = read_file(at->path().string() + "/comm", 64).value_or("");
-    account.comm = comm.substr(0, comm.find('\n'));
+    account.comm = first_line_of(at->path().string() + "/comm");
     account.cgroup = cgroup_of(at->path().string());
     if (target.has(account)) pids.push_back(account.pid);
   }
@@ -67,19 +66,16 @@ std::vector<std::uint32_t> processes_of(const Target& target) {
 void read_processes(Counters& to, const std::vector<std::uint32_t>& pids) {
   constexpr double kTicks = 100;  // USER_HZ
   for (auto pid : pids) {
-    auto text = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or("");
-    auto after = text.rfind(')');
-    if (after == text.npos) continue;
-    auto fields = words_in(std::string_view(text).substr(after + 1));
+    auto fields = stat_of(pid);
     constexpr struct {
       std::size_t field;
       const char* name;
       double unit;
-    } kFields[] = {{9, "major_faults", 1},
-                   {11, "user_s", kTicks},
-                   {12, "system_s", kTicks},
-                   {13, "children_s", kTicks},
-                   {14, "children_s", kTicks}};
+    } kFields[] = {{12, "major_faults", 1},
+                   {14, "user_s", kTicks},
+                   {15, "system_s", kTicks},
+                   {16, "children_s", kTicks},
+                   {17, "children_s", kTicks}};
     for (auto& [field, name, unit] : kFields)
       if (field < fields.size())
         to[fmt::format("{}{}.{}", kPrefix, pid, name)] +=

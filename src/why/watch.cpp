@@ -37,11 +37,6 @@ constexpr int kParts = 3;
 constexpr char kAccounts[] = "walltime", kHolders[] = "blockedby", kCalls[] = "syscount";
 constexpr double kAccountsPart = 0.6;  // of the run
 
-std::string first_line_of(const std::string& path) {
-  auto text = read_file(path, 4096).value_or("");
-  return text.substr(0, text.find('\n'));
-}
-
 /// The tool as a process: its lines, until it ends.
 class Child {
  public:
@@ -152,17 +147,12 @@ class Signals {
 
 /// The flags, nice value and policy of a process in /proc/PID/stat.
 void look_at(Account& account) {
-  auto text = read_file(fmt::format("/proc/{}/stat", account.pid), 4096);
-  if (!text) return;
-  auto after = text->rfind(')');
-  if (after == text->npos) return;
-  auto fields = words_in(std::string_view(*text).substr(after + 1));
-  fields.insert(fields.begin(), 2, "");  // pid and comm
-  if (fields.size() < 41) return;
+  auto fields = stat_of(account.pid);
+  if (fields.size() < 42) return;
   constexpr unsigned long kKernelThread = 0x00200000;
   constexpr std::string_view kLeastNice = "19", kIdlePolicy = "5";
-  account.kernel = parse_unsigned(fields[8]).value_or(0) & kKernelThread;
-  account.background = fields[18] == kLeastNice || fields[40] == kIdlePolicy;
+  account.kernel = parse_unsigned(fields[9]).value_or(0) & kKernelThread;
+  account.background = fields[19] == kLeastNice || fields[41] == kIdlePolicy;
 }
 
 /// The accounts of the tool's lines, by report.
@@ -173,8 +163,7 @@ class Accounts {
 
   void take(std::string_view text) {
     rapidjson::Document line;
-    line.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-    if (line.HasParseError() || !line.IsObject()) return;
+    if (!read_object(line, text)) return;
     const auto type = text_of(line, "type");
     if (type == "account") account(line);
     if (type == "ledger") ledger(line);

@@ -38,6 +38,16 @@ class Quota {
   }
   const std::string& path() const { return path_; }
   Counters stat() const { return Counters(path_ + "/cpu.stat"); }
+  /// A shell's script that joins it and computes for long enough to lack quota.
+  std::string computes() const {
+    return "echo $$ > " + path_ +
+           "/cgroup.procs; i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+  }
+  /// In ns, of either version of cgroups.
+  static double throttled(const Counters& since) {
+    return static_cast<double>(since.growth("throttled_time")) +
+           1e3 * static_cast<double>(since.growth("throttled_usec"));
+  }
 
  private:
   std::optional<Cgroup> second_;

@@ -92,10 +92,22 @@ inline_ u32 current_tgid(void)
 			    (u32)(bpf_get_current_pid_tgid() >> 32);
 }
 
+/* The id of its cgroup; for a pointer from a BTF tracepoint. */
+inline_ u64 task_cgroup(struct task_struct *t)
+{
+	return t->cgroups->dfl_cgrp->kn->id;
+}
+
+/* The same for any task, by address. */
+inline_ u64 cgroup_of(struct task_struct *t)
+{
+	return BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id);
+}
+
 /* For a pointer from a BTF tracepoint. */
 inline_ void identify_task(struct task_id *id, struct task_struct *t)
 {
-	id->cgroup = t->cgroups->dfl_cgrp->kn->id;
+	id->cgroup = task_cgroup(t);
 	id->pid = task_tgid(t);
 	id->tid = task_tid(t);
 	id->uid = t->cred->uid.val;
@@ -107,7 +119,7 @@ inline_ void identify_task(struct task_id *id, struct task_struct *t)
 inline_ void identify_known(struct task_id *id, struct task_struct *t)
 {
 	*id = (struct task_id){ .known = 1 };
-	id->cgroup = BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id);
+	id->cgroup = cgroup_of(t);
 	id->pid = process_of(t);
 	id->tid = thread_of(t);
 	id->uid = BPF_CORE_READ(t, cred, uid.val);

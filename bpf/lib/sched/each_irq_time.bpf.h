@@ -60,6 +60,14 @@ inline_ struct irq_time *irq_time_at_switch(u64 now)
 	return cpu;
 }
 
+/* That of another CPU so far. */
+inline_ u64 irq_now(u32 cpu)
+{
+	struct irq_time *t = bpf_map_lookup_elem(&irq_times, &cpu);
+
+	return t ? *(volatile u64 *)&t->ns : 0;
+}
+
 inline_ int irq_starts(u64 *ctx)
 {
 	return irq_time_starts();

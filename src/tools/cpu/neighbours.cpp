@@ -35,11 +35,11 @@ TOOL(neighbours) {
           "it they had one, lacked CPU quota (cpu.max of the cgroup, or of one above), or waited "
           "behind others. Each nanosecond of a wait belongs to the owner of the CPU on whose queue "
           "the task was: tasks of the same cgroup, other cgroups by name, real-time tasks, threads "
-          "of the kernel, interrupts, or nobody, while the CPU was idle.\n\n"
+          "of the kernel, interrupts, or no task, while the CPU was idle.\n\n"
           "With --by container or unit all cgroups of one are a row. Threads of the kernel are "
           "one, too.\n\n"
           "Waits and turns that have not ended count until now. Filters apply to the tasks that wait. Tasks of cgroups "
-          "below a cgroup have rows of their own.\n\n"
+          "below a cgroup have separate rows.\n\n"
           "Switches that were not seen are repaired from the kernel's accounting; what is not known "
           "then is unknown, and without filters counted as unmatched.",
       .overhead =

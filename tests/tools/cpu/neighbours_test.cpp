@@ -104,12 +104,9 @@ TOOL_TEST(Neighbours, QuotaIsThatOfTheKernel) {
   quota.add(probe.pid());  // or skips
   probe.wait();            // it may lack quota, too
   auto stat = quota.stat();
-  auto script = "echo $$ > " + quota.path() +
-                "/cgroup.procs; i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
-  Tracer tracer("neighbours", {"--json", "--", "sh", "-c", script}, {.attached = false});
+  Tracer tracer("neighbours", {"--json", "--", "sh", "-c", quota.computes()}, {.attached = false});
   auto report = tracer.finish();
-  auto throttled = static_cast<double>(stat.growth("throttled_time")) +
-                   1e3 * static_cast<double>(stat.growth("throttled_usec"));
+  const auto throttled = Quota::throttled(stat);
   ASSERT_GT(throttled, kOneSecond / 2);
   double limit = 0;
   for (auto& row : victims(report)) limit += row["limit_ns"].real();

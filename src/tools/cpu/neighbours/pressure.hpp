@@ -23,7 +23,8 @@ class Pressures {
  public:
   /// Reads all cgroups below the mount point of cgroup v2.
   void begin(const std::string& mount);
-  /// The growth since the last call, or begin(). A cgroup without a reading is newer than that.
+  /// The growth since the last call, or since the start. A cgroup without a reading is newer than
+  /// that.
   Pressure growth(std::uint64_t cgroup, std::string_view path);
 
  private:

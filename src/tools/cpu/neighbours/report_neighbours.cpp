@@ -135,12 +135,8 @@ class NeighboursReporter : public Reporter {
     auto keys = screen_.take_keys();
     if (keys.find_first_of("qQ") != std::string::npos) quit_ = true;
   }
-  std::vector<int> wakes() const override {
-    return screen_.is_open() ? std::vector<int>{STDIN_FILENO} : std::vector<int>();
-  }
-  std::vector<int> signals() const override {
-    return screen_.is_open() ? std::vector<int>{SIGWINCH, SIGCONT} : std::vector<int>();
-  }
+  std::vector<int> wakes() const override { return screen_.wakes(); }
+  std::vector<int> signals() const override { return screen_.signals(); }
   void signalled(Session& s, int number) override {
     if (number == SIGCONT) screen_.reopen();
     draw(s);

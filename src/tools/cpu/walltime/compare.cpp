@@ -54,23 +54,22 @@ bool in_order(std::vector<std::string>& path) {
 
 }  // namespace
 
+void WallSlice::Owner::add(const task_id& is, const WallCells& more, const WallCells& finer) {
+  who = is;
+  for (auto& [cell, sum] : more) coretap::add(cells[cell], sum);
+  for (auto& [cell, sum] : finer) coretap::add(details[cell], sum);
+}
+
 void WallSlice::add(const WallOwner& owner) {
   thread_ns += owner.time_ns;
-  auto& to = owners[owner.owner];
-  to.who = owner.who;
-  for (auto& [cell, sum] : owner.cells) coretap::add(to.cells[cell], sum);
-  for (auto& [cell, sum] : owner.details) coretap::add(to.details[cell], sum);
+  owners[owner.owner].add(owner.who, owner.cells, owner.details);
 }
 
 void WallSlice::add(const WallSlice& more) {
   lasted_ns += more.lasted_ns;
   thread_ns += more.thread_ns;
-  for (auto& [number, owner] : more.owners) {
-    auto& to = owners[number];
-    to.who = owner.who;
-    for (auto& [cell, sum] : owner.cells) coretap::add(to.cells[cell], sum);
-    for (auto& [cell, sum] : owner.details) coretap::add(to.details[cell], sum);
-  }
+  for (auto& [number, owner] : more.owners)
+    owners[number].add(owner.who, owner.cells, owner.details);
 }
 
 void WallSlices::cut(std::uint64_t now_ns) {
@@ -93,15 +92,20 @@ std::vector<WallSlice> WallSlices::take() {
   return std::exchange(slices_, {});
 }
 
+std::vector<std::string> WallComparison::names_of(const RecordedStacks::Stack& stack) const {
+  std::vector<std::string> names;
+  names.reserve(stack.frames.size());
+  for (auto f : stack.frames) names.push_back(recorded_.names[f]);
+  return names;
+}
+
 Result<void> WallComparison::read(const std::string& path) {
   file_ = path;
   auto read = read_recorded_stacks(path, kTime, "walltime");
   if (!read) return read.error();
   recorded_ = std::move(*read);
   for (auto& stack : recorded_.stacks) {
-    std::vector<std::string> names;
-    names.reserve(stack.frames.size());
-    for (auto f : stack.frames) names.push_back(recorded_.names[f]);
+    auto names = names_of(stack);
     if (!in_order(names))
       return Error{
           fmt::format("{} cannot be compared with", printable(path)),
@@ -175,9 +179,7 @@ void WallComparison::add_recorded() {
   now_.clear();
   std::map<std::vector<std::string>, std::pair<std::uint64_t, double>> all;  // ns, and its variance
   for (auto& recorded : recorded_.stacks) {
-    std::vector<std::string> names;
-    names.reserve(recorded.frames.size());
-    for (auto f : recorded.frames) names.push_back(recorded_.names[f]);
+    auto names = names_of(recorded);
     if (!in_order(names) || (leaves().at(names.back()) && !work_)) continue;
     const auto value = static_cast<double>(recorded.value);
     auto count =

@@ -20,6 +20,8 @@ struct WallSlice {
   struct Owner {
     task_id who = {};
     WallCells cells, details;
+
+    void add(const task_id& is, const WallCells& more, const WallCells& finer);
   };
   std::map<std::uint64_t, Owner> owners;
   std::uint64_t lasted_ns = 0, thread_ns = 0;
@@ -68,6 +70,7 @@ class WallComparison {
   static void manual(Manual& m);
 
  private:
+  std::vector<std::string> names_of(const RecordedStacks::Stack& stack) const;
   StackComparison::Stack stack(std::vector<std::string> path) const;
   std::string source() const;
 

@@ -59,13 +59,6 @@ inline_ struct cpu_turns *turns_of(u32 cpu)
 	return bpf_map_lookup_elem(&cpu_turns, &cpu);
 }
 
-inline_ u64 irq_now(u32 cpu)
-{
-	struct irq_time *t = bpf_map_lookup_elem(&irq_times, &cpu);
-
-	return t ? *(volatile u64 *)&t->ns : 0;
-}
-
 /*
  * The clock of this owner on this CPU, which may replace the one whose last turn is the longest
  * ago. A separate function, which the verifier checks once.
