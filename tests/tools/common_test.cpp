@@ -366,7 +366,7 @@ TEST_KIND(StalledReader) {
   auto held = bpf_ids(process->pid());
   process->signal(SIGINT);
   EXPECT_EQ(process->wait(soon()), 0) << process->err();
-  EXPECT_EQ(bpf_left(held), 0u);
+  EXPECT_EQ(bpf_left(held), Strings{});
 }
 
 TEST_KIND(CommandsAndTheirStatus) {
@@ -442,7 +442,7 @@ TOOL_TEST(Common, StalledReaderOfManyReports) {
   auto held = bpf_ids(process->pid());
   process->signal(SIGINT);
   EXPECT_EQ(process->wait(soon()), 0) << process->err();
-  EXPECT_EQ(bpf_left(held), 0u);
+  EXPECT_EQ(bpf_left(held), Strings{});
   auto out = pipe.drain();
   // Partly filled pages of the pipe count as full.
   EXPECT_GE(out.size(), 16u << 10);
@@ -481,7 +481,7 @@ TOOL_TEST(Common, SecondInterruptGivesUpTheLastReport) {
   ASSERT_TRUE(process->await([](auto&, auto& err) { return contains(err, "Tracing "); }));
   auto held = bpf_ids(process->pid());
   process->signal(SIGINT);
-  ASSERT_EQ(bpf_left({.programs = {}, .links = held.links, .maps = {}}), 0u)
+  ASSERT_EQ(bpf_left({.programs = {}, .links = held.links, .maps = {}}), Strings{})
       << "detached before the last report";
   ASSERT_TRUE(await_sleep(process->pid()));
   process->signal(SIGINT);

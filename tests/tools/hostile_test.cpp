@@ -580,7 +580,7 @@ TOOL_TEST(Hostile, NothingIsLeftOfKilledTools) {
     if (tracers.size() == kAtOnce) kill_all();
   }
   kill_all();
-  for (auto& ids : held) EXPECT_EQ(bpf_left(ids), 0u);
+  for (auto& ids : held) EXPECT_EQ(bpf_left(ids), Strings{});
   auto after = named_in_the_kernel();
   EXPECT_EQ(after, before);
 }

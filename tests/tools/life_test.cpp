@@ -198,7 +198,7 @@ void Lived::judge() {
   expect_complete(tests_.name, report);
   expect_rights_given_up(report);
   EXPECT_GT(held_.programs.size(), 0u);
-  EXPECT_EQ(bpf_left(held_), 0u) << "left behind in the kernel";
+  EXPECT_EQ(bpf_left(held_), Strings{}) << "left behind in the kernel";
   if (!counted_) return show_data(tests_.name);
   scene_->judge(process.out());
   expect_names(report);

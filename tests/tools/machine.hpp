@@ -142,8 +142,8 @@ struct BpfIds {
   std::size_t size() const { return programs.size() + links.size() + maps.size(); }
 };
 BpfIds bpf_ids(pid_t pid);
-/// How many of them still exist, after at most the time that the kernel needs to free them.
-std::size_t bpf_left(const BpfIds& ids);
+/// Those that still exist after at most the time that the kernel needs to free them.
+Strings bpf_left(const BpfIds& ids);
 
 /// Asked of the kernel without coretap's code.
 bool has_hardware_counters();
