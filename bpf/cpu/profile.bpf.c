@@ -20,7 +20,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (!keep_current())
 		return 0;
 	p->tgid = p->tid = current_tgid(); /* the process, as in similar tools */
-	bpf_get_current_comm(p->comm, sizeof(p->comm));
+	party_name_current(p);
 	if (stack_kernel)
 		p->kernel = stack_of_kernel(ctx, 0);
 	if (stack_user)

@@ -47,7 +47,7 @@ int on_waking(u64 *ctx)
 	off->start = 0;
 	if (!wanted_time(ns))
 		return 0;
-	task_comm(task, entry.party[0].comm);
+	party_name(&entry.party[0], task);
 	party_of_current(ctx, waker);
 	/* By name, as in similar tools; but naming user functions requires the process. */
 	if (!stack_user)
@@ -69,7 +69,7 @@ inline_ void add_waiting(struct task_struct *t, u64 now)
 	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
 	if (!from || is_queued(t) || !wanted_so_far(since(from, now)))
 		return;
-	task_comm(t, p->comm);
+	party_name(p, t);
 	p->waiting = 1;
 	stack_add(&waiting_row, NULL, since(from, now));
 }

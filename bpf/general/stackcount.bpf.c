@@ -26,9 +26,9 @@ inline_ int at_target(void *ctx, u64 id, bool user)
 
 	if (id >= target_count || !keep_here())
 		return 0;
-	if (by_process) {
+	if (by_process || stack_by_task) {
 		p->tgid = p->tid = current_tgid();
-		bpf_get_current_comm(p->comm, sizeof(p->comm));
+		party_name_current(p);
 	}
 	w = current_slot(true);
 	if (!w || w->on)

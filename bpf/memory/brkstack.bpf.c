@@ -63,7 +63,7 @@ inline_ int changed(void *ctx, s64 grown, bool mapped)
 	if (heaps_keyed)
 		return add_row(ctx, grown, mapped);
 	p->tgid = p->tid = current_tgid();
-	bpf_get_current_comm(p->comm, sizeof(p->comm));
+	party_name_current(p);
 	p->user = stack_of_user(ctx, 0);
 	return stack_add(&entry, NULL, grown);
 }

@@ -36,7 +36,7 @@ inline_ void add_stack(struct bpf_perf_event_data *ctx)
 	struct stack_party *p = &entry.party[0];
 
 	p->tgid = p->tid = current_tgid();
-	bpf_get_current_comm(p->comm, sizeof(p->comm));
+	party_name_current(p);
 	if (stack_kernel)
 		p->kernel = stack_of_kernel(ctx, 0);
 	if (stack_user)

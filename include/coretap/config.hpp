@@ -141,7 +141,7 @@ class Config {
 
   /// Files to write; "-": standard output, empty: none.
   struct Files {
-    std::string heatmap, svg, pprof;                  ///< heat map, flame graph and profile
+    std::string heatmap, svg, pprof, dot;  ///< heat map, flame graph, profile and call graph
     std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of --output; 0 bytes: no rotation
   } files;
 

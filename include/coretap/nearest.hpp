@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "coretap/result.hpp"
+
 namespace coretap {
 
 /// The known word that begins with this one, if there is exactly one; else the first of those with
@@ -13,5 +15,9 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
 
 /// "did you mean 'cycles'?"; empty: no similar word.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+
+/// Fails if it is none of the keys that the option takes.
+Result<void> check_key(std::string_view option, std::string_view key,
+                       const std::vector<std::string_view>& known);
 
 }  // namespace coretap

@@ -258,6 +258,7 @@ Option percentiles(std::string_view doc);
 Option overall();
 /// Display of a report that redraws itself on a terminal: -C -r -s.
 std::vector<Option> screen();
+Option on_screen();  ///< for reports that do so only on request
 Option csv(char letter = 0);
 Option output_format();           ///< every tool has it
 Option command(char letter = 0);  ///< one string instead of -- COMMAND
@@ -288,6 +289,8 @@ Option unwind_memory();
 
 /// Display of stacks: -U -K -d -f -s, how they are walked, and how many are kept.
 std::vector<Option> stacks();
+/// What is shown in place of the list of stacks; the parser adds them to reports of stacks.
+std::vector<Option> stack_tables();
 std::vector<Option> one_stack_only();  ///< -U -K alone
 std::vector<Option> kernel_stacks();   ///< those that are useful without user stacks
 /// For Tool::exclusive of tools that have them.

@@ -66,7 +66,7 @@ class ReportKind {
   virtual std::vector<Field> fields() const { return {}; }
   /// Does it print histograms, which a heat map can show?
   virtual bool has_histograms() const { return false; }
-  /// Are its rows counters that can be summed over some of their keys?
+  /// Can its sums be added up by some of their keys (--by)?
   virtual bool adds_up() const { return false; }
   /// Do records name a process? Then coretap itself is excluded.
   virtual bool names_processes() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace coretap {
 
@@ -55,6 +56,14 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
   auto best = nearest(word, known);
   return best.empty() ? "" : fmt::format("did you mean '{}'?", best);
+}
+
+Result<void> check_key(std::string_view option, std::string_view key,
+                       const std::vector<std::string_view>& known) {
+  if (std::ranges::find(known, key) != known.end()) return {};
+  auto meant = did_you_mean(key, known);
+  return usage(fmt::format("{}: there is no key '{}'", option, key),
+               meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant);
 }
 
 }  // namespace coretap

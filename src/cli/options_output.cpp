@@ -143,6 +143,11 @@ std::vector<Option> screen() {
       top('r').also("maxrows,rows"), sort()};
 }
 
+Option on_screen() {
+  return same_everywhere(
+      flag(0, "screen", "redraw reports in place, each second without an interval; q: end"));
+}
+
 Option heatmap() {
   auto o = same_everywhere(value(
       0, "heatmap", "[FILE]",

@@ -106,6 +106,31 @@ std::vector<Option> stacks() {
        {unwind(), unwind_memory()}});
 }
 
+std::vector<Option> stack_tables() {
+  auto name = [](std::string_view option, std::string_view alias, std::string_view doc) {
+    return same_everywhere(
+        free_text(0, option, "FUNCTION", doc, Complete::nothing, "a function's name").also(alias));
+  };
+  return {same_everywhere(choice(0, "functions", "SORT",
+                                 "a table of functions, sorted by self (the default) or total",
+                                 {{"self", 0, "by what was found in the function itself"},
+                                  {"total", 1, "by that with what it calls"}},
+                                 [](Config&, std::uint64_t) {})
+                              .omitted_as("self")),
+          same_everywhere(flag(0, "tree", "a call tree, the outermost frame first")),
+          same_everywhere(flag(0, "inverted", "the innermost frame first")),
+          name("callers-of", "callers", "only what calls this function, the nearest caller first"),
+          name("callees-of", "callees", "only this function and what it calls"),
+          same_everywhere(
+              number(0, "least", "PERCENT",
+                     "leave out functions and branches with less than this of all (default: 1)",
+                     Range{0, 100}, {})),
+          on_screen(),
+          file_at_end(
+              "dot", "write a call graph for Graphviz to this file (-: standard output) at the end",
+              &Config::Files::dot)};
+}
+
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
   return {{"user-stacks-only", "kernel-stacks-only"}, {"folded", "json"}, {"folded", "csv"}};
 }

@@ -13,6 +13,8 @@
 #include <functional>
 #include <list>
 #include <optional>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -48,8 +50,17 @@ bool shows_containers(const ReportKind& kind) {
       kind.fields(), [](auto& f) { return f.key == "container" && f.only_with != kNamedByOnly; });
 }
 
-bool adds_up_by_keys(const ReportKind& kind) {
-  return kind.adds_up() && std::ranges::any_of(kind.fields(), is_key);
+bool shows_stacks(const ReportKind& kind) { return kind.name() == "stacks"; }
+
+/// The condition under which stacks are shown; nullopt: never.
+std::optional<std::string_view> condition_of_stacks(const Tool& tool) {
+  if (!shows_stacks(*tool.report)) return condition_of(tool, shows_stacks);
+  std::string others;
+  for (auto& other : tool.other_reports)
+    if (!shows_stacks(*other.report))
+      others += fmt::format("{}{}", others.empty() ? "!" : "|", other.when);
+  static std::set<std::string, std::less<>> conditions;  // options refer to them
+  return *conditions.insert(std::move(others)).first;
 }
 
 /// If a key chosen with --by requires an option, enables that option.
@@ -100,7 +111,11 @@ std::vector<Option> common_options(const Tool& tool) {
       std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; });
   if (intervals) add({interval()});
   if (intervals || has("interval")) add_if(&ReportKind::has_histograms, {heatmap()});
-  add_if(adds_up_by_keys, {by()});
+  add_if(&ReportKind::adds_up, {by()});
+  if (auto when = condition_of_stacks(tool)) {
+    if (!has("interval")) add(belonging_to(*when, {interval()}));
+    add(belonging_to(*when, stack_tables()));
+  }
   add({duration(), output()});
   add(output_files());
   add({color(), simple('j', "json", "one JSON object per line"), csv(), output_format(),

@@ -5,6 +5,7 @@
 #include "cli/parser.hpp"
 #include "docs/man.hpp"
 #include "docs/man_parts.hpp"
+#include "stacks/stack_group.hpp"
 #include "text/json_kinds.hpp"
 #include "unwind/walker.hpp"
 
@@ -25,7 +26,7 @@ Tool any_tool() {
   AggregateReport histograms;
   histograms.layout = AggregateReport::histograms;
   histograms.fields = {{.key = "comm", .read = nothing}};
-  tool.other_reports = {{"", histograms}};
+  tool.other_reports = {{"", histograms}, {"", StackReport{"samples"}}};
   return tool;
 }
 
@@ -199,6 +200,26 @@ void user_stacks(Page& p) {
       "the old one are used for up to 50 ms; a stack from that time may have a wrong frame.");
 }
 
+void stack_tables(Page& p) {
+  p.section("FUNCTIONS, GROUPS AND CALL TREES");
+  p.prose(fmt::format(
+      "Tools that sum up stacks can show other things than the list of stacks. --functions is a "
+      "table: in the column SELF what was found in the function itself, in TOTAL with all that it "
+      "calls (a function counts once in a stack, however often it is there), and the file or the "
+      "module of the kernel that it belongs to. --by adds up by a key: {}; alone it is a table of "
+      "the groups, and with other options the name of the group replaces that of the task. "
+      "Processes that have ended are included; cgroups are those of version 2; object is the file "
+      "whose code is innermost.\n\n"
+      "--tree is a call tree: the share of everything, the share of the frame itself, and the "
+      "frame below its caller. Frames that call only one other stay in one column. --inverted "
+      "begins with the innermost frame, --callees-of with the outermost call of that function; "
+      "--callers-of shows what calls it, the nearest caller first. They apply to --folded, --svg, "
+      "--pprof and --dot, too. A function's name may have * for any text, and no parameters. With "
+      "--interval each report is of the time since the last one; --screen redraws it on a "
+      "terminal, with the keys q quit, s other order, r reverse, p or space pause.",
+      StackGroup::words()));
+}
+
 void signals(Page& p) {
   p.section("SIGNALS");
   p.prose(
@@ -238,6 +259,7 @@ std::string output_man_page() {
   files(p);
   attach_points(p);
   user_stacks(p);
+  stack_tables(p);
   signals(p);
   exit_status(p);
   return p.finish({"coretap 8"});

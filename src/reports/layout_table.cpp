@@ -185,7 +185,7 @@ class ScreenLayout : public TableLayout {
       TableLayout::show(s, r);
       return;
     }
-    if (paused_) return;  // counts added meanwhile are not shown, but in the ledger
+    if (keys_.paused) return;  // counts added meanwhile are not shown, but in the ledger
     rows_ = std::move(r.rows);
     draw(s);
   }
@@ -200,7 +200,7 @@ class ScreenLayout : public TableLayout {
     if (number == SIGCONT) screen_.reopen();
     draw(s);
   }
-  bool wants_end() const override { return quit_; }
+  bool wants_end() const override { return keys_.quit; }
   Result<void> finish(Session&) override {
     screen_.close();
     return {};
@@ -211,7 +211,8 @@ class ScreenLayout : public TableLayout {
     auto load = read_file("/proc/loadavg", 64).value_or("");
     while (!load.empty() && load.back() == '\n') load.pop_back();
     auto line = fmt::format("{} loadavg: {}", wall_time(), load);
-    if (screen_.is_open()) line += fmt::format(" rows: {}{}", rows, paused_ ? " [paused]" : "");
+    if (screen_.is_open())
+      line += fmt::format(" rows: {}{}", rows, keys_.paused ? " [paused]" : "");
     return line;
   }
 
@@ -226,15 +227,10 @@ class ScreenLayout : public TableLayout {
   }
 
   void pressed(Session& s, AggregateRows& order, char key) {
-    if (key == 'q' || key == 'Q') {
-      quit_ = true;
-      return;
-    }
-    if (key == 'p' || key == ' ') paused_ = !paused_;
-    if (key == 'r') reversed_ = !reversed_;
+    if (keys_.press(key)) return;
     if (key == 's' && !sorts_.empty()) sort_ = (sort_ + 1) % sorts_.size();
     if (key == 's') order.order(sorts_[sort_]);
-    order.reverse(reversed_);
+    order.reverse(keys_.reversed);
     order.sort(rows_, s.names.context);
     draw(s);
   }
@@ -243,7 +239,7 @@ class ScreenLayout : public TableLayout {
   std::vector<std::string> rows_;
   std::vector<std::string_view> sorts_;
   std::size_t sort_ = 0;
-  bool reversed_ = false, paused_ = false, quit_ = false;
+  ScreenKeys keys_;
 };
 
 }  // namespace

@@ -380,7 +380,7 @@ class AggregateKind : public ReportKind {
   bool adds_up() const override {
     return !report_.keyless && report_.layout != AggregateReport::interval &&
            report_.layout != AggregateReport::percentile_columns &&
-           report_.layout != AggregateReport::bars;
+           report_.layout != AggregateReport::bars && std::ranges::any_of(report_.fields, is_key);
   }
   MetricShape metrics(const Config& config) const override {
     using Layout = AggregateReport::Layout;
@@ -516,15 +516,6 @@ class AggregateKind : public ReportKind {
     for (auto& [word, key] : report_.sort_words)
       if (c.rows.sort == word) c.rows.sort = key;
     return {};
-  }
-  static Result<void> check_key(std::string_view option, std::string_view key,
-                                const std::vector<std::string_view>& known) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) return {};
-    auto meant = did_you_mean(key, known);
-    return Error{fmt::format("{}: there is no key '{}'", option, key),
-                 {},
-                 meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant,
-                 kUsage};
   }
   OutputKey of(const Field& f, std::string_view when) const { return key(f, record_size(), when); }
   std::vector<OutputKey> columns() const {

@@ -22,6 +22,7 @@
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/stack_sums.hpp"
+#include "stacks/stack_tables.hpp"
 #include "stacks/wait_rules.hpp"
 
 namespace coretap {
@@ -43,18 +44,21 @@ std::uint64_t tick_ns(const Session& s) {
 
 class StackReporter : public Reporter {
  public:
-  explicit StackReporter(const StackReport& report) : report_(report) {}
+  explicit StackReporter(const StackReport& report) : report_(report), tables_(report_) {}
 
   void configure(Session& s) override {
     own_.configure(s);
+    tables_.configure(s);
+    deltas_ = report_.deltas || s.config.schedule.interval > 0;
     set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
     bool user = s.config.holds(report_.user_stacks_when);
     set_variable(s, "stack_user", user);
-    names_.configure(s,
-                     {.offsets = s.config.given("offset"),
-                      .modules = s.config.given("verbose"),
-                      .located = !s.config.files.pprof.empty() || s.exporter},
-                     user);
+    names_.configure(
+        s,
+        {.offsets = s.config.given("offset"),
+         .modules = s.config.given("verbose"),
+         .located = !s.config.files.pprof.empty() || s.exporter || tables_.need_places()},
+        user);
     layout_.emplace(report_, StackLayout::Style{.annotated = !report_.annotated_when.empty() &&
                                                              s.config.holds(report_.annotated_when),
                                                 .delimited = s.config.given("delimited"),
@@ -74,11 +78,14 @@ class StackReporter : public Reporter {
       if (auto r = s.source->open_iterator(report_.waits_by); !r) return r;
       adds_waits_ = true;
     }
+    if (auto r = tables_.open(s); !r) return r;
     return files_.open(s, values_of(s));
   }
 
   void begin(Session& s) override {
-    if (s.config.format == OutputFormat::csv) s.out.line(layout_->csv_keys());
+    tables_.begin(s);
+    if (s.config.format == OutputFormat::csv && !tables_.replace_stacks())
+      s.out.line(layout_->csv_keys());
   }
 
   // The only records announce processes whose user stack was seen for the first time.
@@ -93,10 +100,13 @@ class StackReporter : public Reporter {
   }
 
   void report(Session& s) override {
-    auto entries = report_.deltas || s.exporter ? sums_.read_since_last(s) : StackSums::read(s);
+    auto entries = deltas_ || s.exporter ? sums_.read_since_last(s) : StackSums::read(s);
     bool text = s.config.format == OutputFormat::text;
-    if (report_.deltas && text && s.config.given("timestamp")) s.out.line(wall_time());
+    if (deltas_ && text && !tables_.replace_stacks() &&
+        (s.config.given("timestamp") || !report_.deltas))
+      s.out.line(wall_time());
     files_.begin(layout_->scale());
+    tables_.begin_report();
     std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
       if (waits(a) != waits(b)) return waits(a);
       if (layout_->value(a.sum) != layout_->value(b.sum))
@@ -113,15 +123,30 @@ class StackReporter : public Reporter {
     }
     for (auto& [stack, sum] : std::exchange(folded_, {}))
       s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
-    if (s.exporter && profiling_.use_count() == 1) sums_.forget_idle(s);
+    if (tables_.replace_stacks() && !s.exporter) tables_.show(s, *layout_);
+    if ((deltas_ || s.exporter) && profiling_.use_count() == 1) sums_.forget_idle(s);
+    names_.next_report();
   }
 
   double poll_seconds() const override { return names_.poll_seconds(); }
-  void poll(Session& s) override { names_.poll(s); }
-  std::vector<int> wakes() const override { return names_.wakes(); }
+  void poll(Session& s) override {
+    names_.poll(s);
+    tables_.poll(s);
+  }
+  std::vector<int> wakes() const override {
+    auto all = names_.wakes(), keys = tables_.wakes();
+    all.insert(all.end(), keys.begin(), keys.end());
+    return all;
+  }
+  std::vector<int> signals() const override { return tables_.signals(); }
+  void signalled(Session& s, int number) override { tables_.signalled(s, number); }
+  bool wants_end() const override { return tables_.wants_end(); }
 
-  Result<void> finish(Session& s) override { return files_.finish(s, report_.value_title); }
-  bool keeps_file() const override { return files_.keeps_file(); }
+  Result<void> finish(Session& s) override {
+    if (auto r = tables_.finish(s); !r) return r;
+    return files_.finish(s, report_.value_title);
+  }
+  bool keeps_file() const override { return files_.keeps_file() || tables_.keeps_file(); }
 
   MakeProfile profile(Session& s, bool from_now) override {
     auto before = std::make_shared<StackSums::Sums>();
@@ -180,6 +205,7 @@ class StackReporter : public Reporter {
       if (cut.empty()) cut = user.cut;
       guessed += user.guessed;
     }
+    for (auto& p : all) p.group = tables_.group().name(s, p);
     if (reasons_wanted_ && all.front().who.state == STACK_TASK) {
       auto [known, fresh] = reasons_.try_emplace(all.front().who.kernel);
       if (fresh) known->second = reason_of_stack(all.front().kernel);
@@ -193,21 +219,28 @@ class StackReporter : public Reporter {
 
   void show(Session& s, const Entry& e) {
     auto all = parties(s, e);
-    files_.add(*layout_, all, layout_->value(e.sum), values(e.sum));
+    auto path = layout_->path(all);
+    if (!tables_.part().take(path)) return;
+    files_.add(path, {all.front().name(), all.front().who.tgid}, layout_->value(e.sum),
+               values(e.sum));
+    tables_.add(all, path, layout_->value(e.sum));
+    if (tables_.replace_stacks()) return;
     if (s.config.format == OutputFormat::json) {
       s.out.line(layout_->json(all, e.sum));
     } else if (s.config.format == OutputFormat::csv) {
       s.out.line(layout_->csv(all, e.sum));
     } else if (s.config.given("folded")) {
       // Threads with the same name and stack share a line.
-      folded_[layout_->folded(all)] += layout_->value(e.sum);
-    } else if (!files_.wanted()) {
+      folded_[StackLayout::folded(path)] += layout_->value(e.sum);
+    } else if (!files_.wanted() && s.config.files.dot.empty()) {
       for (auto& line : layout_->lines(all)) s.out.line(line);
       s.out.line(fmt::format("        {}\n", layout_->shown(layout_->value(e.sum))));
     }
   }
 
   const StackReport& report_;
+  StackTables tables_;
+  bool deltas_ = false;  ///< reports are of the time since the last one
   OwnActivity own_;
   StackNames names_;
   std::optional<StackLayout> layout_;
@@ -272,6 +305,8 @@ class StackKind : public ReportKind {
   MetricShape metrics(const Config&) const override { return {.kind = MetricShape::stacks}; }
   bool kernel_symbols() const override { return true; }
   bool names_processes() const override { return true; }
+  bool adds_up() const override { return true; }
+  Result<void> check(Config& c) const override { return StackTables::check(c); }
   std::vector<std::string_view> conditions() const override {
     return {report_.user_stacks_when, report_.annotated_when, report_.reasons_when};
   }
@@ -294,7 +329,9 @@ class StackKind : public ReportKind {
                               std::move(waker)));
     }
     add(kind.keys, sums());
-    return {kind};
+    std::vector<JsonKind> all{std::move(kind)};
+    for (auto& table : StackTables::json(report_)) all.push_back(std::move(table));
+    return all;
   }
 
   std::vector<OutputKey> csv() const override {
@@ -324,6 +361,7 @@ class StackKind : public ReportKind {
           "With --reasons the frame [REASON] follows that in which the task blocked. Reasons are "
           "those of walltime, from the names in the kernel stack only: a wait for a lock of the "
           "kernel has the reason of its caller, or is [other].");
+    StackTables::manual(m);
     StackFiles::manual(m);
   }
 

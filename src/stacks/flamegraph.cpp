@@ -223,6 +223,33 @@ void FlameGraph::add_to(std::uint32_t frame, std::uint64_t value) {
   total_ += value;
 }
 
+void FlameGraph::walk(bool sorted, const std::function<bool(const Branch&)>& enter) const {
+  std::vector<std::uint64_t> sum;
+  sum.reserve(nodes_.size());
+  for (auto& n : nodes_) sum.push_back(n.own);
+  std::vector<std::vector<std::uint32_t>> children(nodes_.size());
+  for (auto i = nodes_.size(); --i > 0;) {
+    sum[nodes_[i].parent] += sum[i];
+    children[nodes_[i].parent].push_back(static_cast<std::uint32_t>(i));
+  }
+  // The smallest first, as they are popped from a stack.
+  auto smaller = [&](auto a, auto b) {
+    return sum[a] != sum[b] ? sum[a] < sum[b] : *names_[nodes_[a].name] > *names_[nodes_[b].name];
+  };
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;  // nodes and levels
+  auto wait = [&](std::uint32_t node, std::uint32_t level) {
+    if (sorted) std::ranges::sort(children[node], smaller);
+    for (auto child : children[node]) waiting.emplace_back(child, level);
+  };
+  wait(0, 0);
+  while (!waiting.empty()) {
+    auto [node, level] = waiting.back();
+    waiting.pop_back();
+    auto& n = nodes_[node];
+    if (enter({level, *names_[n.name], n.kind, n.own, sum[node]})) wait(node, level + 1);
+  }
+}
+
 std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const {
   Tree tree(*this);
   bool used[std::size(kPalettes)] = {};

@@ -35,6 +35,17 @@ class FlameGraph {
   /// Adds a value to that of a frame itself.
   void add_to(std::uint32_t frame, std::uint64_t value);
 
+  /// A frame in the tree.
+  struct Branch {
+    std::uint32_t level;  ///< 0: the outermost
+    std::string_view name;
+    StackWord::Kind kind;
+    std::uint64_t own, total;  ///< unscaled
+  };
+  /// Visits the frames, each before those above it, the largest first if `sorted`; `enter` returns
+  /// false to leave out those above.
+  void walk(bool sorted, const std::function<bool(const Branch&)>& enter) const;
+
   /// Colours with another meaning than that of the frames' kinds.
   struct Paint {
     struct Look {

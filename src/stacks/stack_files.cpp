@@ -76,16 +76,16 @@ Result<void> StackFiles::finish(Session& s, std::string_view unit) {
 
 void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>& parties,
                        const std::vector<std::uint64_t>& values) {
-  auto path = layout.path(parties);
   auto& task = parties.front();
-  // At the start of the path, the task's name is a label and not a frame.
-  bool first = path.front().kind == StackWord::task && !path.front().waker;
-  profile_.add(std::span(path).subspan(first ? 1 : 0), {task.name(), task.who.tgid}, values);
+  add(layout.path(parties), {task.name(), task.who.tgid}, values);
 }
 
 void StackProfile::add(std::vector<StackWord> path, const PprofProfile::Task& task,
                        const std::vector<std::uint64_t>& values) {
-  std::erase_if(path, [](auto& word) { return word.kind == StackWord::task; });
+  auto is_task = [](auto& word) { return word.kind == StackWord::task && !word.waker; };
+  // What a waker woke is known by its name alone.
+  const bool woken = !path.empty() && path.front().kind == StackWord::task && path.front().waker;
+  if (!woken) std::erase_if(path, is_task);
   profile_.add(path, task, values);
 }
 

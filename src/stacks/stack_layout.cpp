@@ -87,6 +87,7 @@ void json_frames(JsonLine& line, const StackParty& p) {
 }
 
 std::string StackParty::name() const {
+  if (!group.empty()) return group;
   if (auto other = context_of(who.state); other != kTask) return fmt::format("[{}]", other);
   return {who.comm, strnlen(who.comm, sizeof who.comm)};
 }
@@ -151,10 +152,10 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
   return path;
 }
 
-std::string StackLayout::folded(const std::vector<StackParty>& parties) const {
+std::string StackLayout::folded(const std::vector<StackWord>& path) {
   std::string line;
   const char* between = "";  // a task may have an empty name
-  for (auto& w : path(parties)) {
+  for (auto& w : path) {
     line += std::exchange(between, ";");
     line += folded_word(w.text);
   }

@@ -22,6 +22,7 @@ struct StackParty {
   std::uint32_t guessed = 0;  ///< number of its frames that only a frame pointer led to
   std::span<const FramePlace> kernel_places = {}, user_places = {};  ///< empty: unknown
   std::optional<std::size_t> reason = {};  ///< of the wait (wait_reasons()); nothing: not asked for
+  std::string group = {};  ///< that its sum belongs to, in place of its name; empty: none
 
   std::string name() const;
 };
@@ -51,7 +52,8 @@ class StackLayout {
   /// stack.
   std::vector<StackWord> path(const std::vector<StackParty>& parties) const;
   /// The path in one line, separated by semicolons.
-  std::string folded(const std::vector<StackParty>& parties) const;
+  std::string folded(const std::vector<StackParty>& parties) const { return folded(path(parties)); }
+  static std::string folded(const std::vector<StackWord>& path);
   /// The lines without the sum.
   std::vector<std::string> lines(const std::vector<StackParty>& parties) const;
   std::string json(const std::vector<StackParty>& parties, const stack_sum& sum) const;

@@ -70,9 +70,8 @@ std::vector<StackSums::Entry> StackSums::read(const Session& s, Sums* before,
     }
     if (!e.sum.count) return;
     e.parties = parties(value);
-    // The first entry is the task itself; a waker has a name, or is not a task.
-    while (e.parties.size() > 1 && !e.parties.back().comm[0] &&
-           e.parties.back().state == STACK_TASK)
+    // The first entry is the task itself; a waker has a name or cgroup, or is not a task.
+    while (e.parties.size() > 1 && !e.parties.back().cgroup && e.parties.back().state == STACK_TASK)
       e.parties.pop_back();
     entries.push_back(std::move(e));
   });

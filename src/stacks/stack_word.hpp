@@ -16,6 +16,7 @@ struct FramePlace {
   std::string linkage_name = {};              ///< the linker's name; empty: the same as `function`
   std::shared_ptr<const CodeFile> file = {};  ///< null: not in a file, or in the kernel
   std::optional<std::uint64_t> at = {};       ///< offset in that file
+  std::string object = {};                    ///< as Symbol::module; empty: unknown
 };
 
 struct StackWord {

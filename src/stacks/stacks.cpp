@@ -55,7 +55,8 @@ Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {
     auto symbol = kernel_->find(s.ip[i]);
     if (frames.empty() && is_tracing(symbol.name)) continue;
     frames.push_back(word(symbol, false));
-    if (places) places->push_back({.function = std::move(symbol.name)});
+    if (places)
+      places->push_back({.function = std::move(symbol.name), .object = std::move(symbol.module)});
   }
   return frames;
 }
@@ -83,7 +84,8 @@ Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* fi
                       : user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, exact, s.image);
     frames.push_back(word(symbol, true));
     if (places)
-      places->push_back({symbol.name, symbol.linkage_name, symbol.file, symbol.file_offset});
+      places->push_back(
+          {symbol.name, symbol.linkage_name, symbol.file, symbol.file_offset, symbol.module});
     if (outermost) *outermost = std::move(symbol);
   }
   return frames;

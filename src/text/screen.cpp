@@ -114,4 +114,11 @@ std::string Screen::picture(const std::vector<std::string>& lines) {
   return text;
 }
 
+bool ScreenKeys::press(char key) {
+  quit |= key == 'q' || key == 'Q';
+  if (key == 'p' || key == ' ') paused = !paused;
+  if (key == 'r') reversed = !reversed;
+  return quit;
+}
+
 }  // namespace coretap

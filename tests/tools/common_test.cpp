@@ -28,7 +28,7 @@ std::unique_ptr<Process> start(const std::string& tool, const Strings& arguments
       Spawn{.argv = with(tool, arguments), .stdout_path = stdout_path});
 }
 
-bool has_interval(const std::string& tool) { return has_option(tool, "--interval SECONDS"); }
+bool has_interval(const std::string& tool) { return has_option(tool, "[INTERVAL"); }
 bool prints_events(const std::string& tool) {
   return has_option(tool, "--ring-size") || has_option(tool, "--dump-on-exit");
 }

@@ -132,7 +132,10 @@ struct stack_party {
 	__u32 tid;
 	__u32 state;   /* enum stack_state */
 	__u32 waiting; /* was still off the CPU when tracing ended */
-	char comm[COMM_LEN];
+	union {
+		char comm[COMM_LEN];
+		__u64 cgroup; /* with stack_by_cgroup: its id (version 2) */
+	};
 };
 
 /*

@@ -158,12 +158,33 @@ inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 	return kernel_stack_id(bpf_get_task_stack(t, s->ip, size, 0));
 }
 
+/* Sums are by tasks, or by their cgroups, which parties have in place of the command's name. */
+OPT(bool, stack_by_task);
+OPT(bool, stack_by_cgroup);
+
+/* For a pointer from a BTF tracepoint. */
+inline_ void party_name(struct stack_party *p, struct task_struct *t)
+{
+	if (stack_by_cgroup)
+		p->cgroup = task_cgroup(t);
+	else
+		task_comm(t, p->comm);
+}
+
+inline_ void party_name_current(struct stack_party *p)
+{
+	if (stack_by_cgroup)
+		p->cgroup = bpf_get_current_cgroup_id();
+	else
+		bpf_get_current_comm(p->comm, sizeof(p->comm));
+}
+
 /* Sets the task's ids and name; for a pointer from a BTF tracepoint. */
 inline_ void party_of(struct stack_party *p, struct task_struct *t)
 {
 	p->tgid = task_tgid(t);
 	p->tid = task_tid(t);
-	task_comm(t, p->comm);
+	party_name(p, t);
 }
 
 #endif

@@ -65,7 +65,7 @@ inline_ void party_of_current(void *ctx, struct stack_party *p)
 			user = stack_of_user(ctx, p->user);
 		p->tgid = current_tgid();
 		p->tid = current_tid();
-		bpf_get_current_comm(p->comm, sizeof(p->comm));
+		party_name_current(p);
 	} else {
 		p->tgid = p->tid = 0;
 		__builtin_memset(p->comm, 0, sizeof(p->comm));

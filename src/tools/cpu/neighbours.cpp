@@ -60,7 +60,7 @@ TOOL(neighbours) {
           {{shared::by(),
             number('n', "culprits", "N", "at most N others below each row (default: 3; 0: none)",
                    {}),
-            flag(0, "screen", "redraw reports in place, each second without an interval; q: end"),
+            shared::on_screen(),
             flag(0, "no-irq", "interrupts are time of the tasks that they interrupt (saves hooks)"),
             flag(0, "no-idle", "do not measure UNUSED"), shared::top(), shared::max_keys()},
            shared::task_filters()}),

@@ -70,8 +70,9 @@ TOOL(wqlat) {
       .options = joined(
           {{flag('W', "workqueues", "one histogram per work queue", setting(&Opt::by_workqueue)),
             value('w', "wqname", "NAME", "only the work queue with this name", take_name),
-            flag('F', "functions", "one histogram per function of work items",
-                 setting(&Opt::by_function)),
+            flag('F', "by-function", "one histogram per function of work items",
+                 setting(&Opt::by_function))
+                .also("functions"),
             flag('e', "execution", "how long items run, not how long they wait",
                  setting(&Opt::executions)),
             shared::nanoseconds(), shared::timestamp(), shared::max_keys()},
@@ -86,7 +87,7 @@ TOOL(wqlat) {
                          .capped()
                          .with("workqueues"),
                      field<&Key::function>("function", "function", as::symbol, "what the items run")
-                         .with("functions")})
+                         .with("by-function")})
                     .without_owner("work items run in threads of the kernel"),
       .announce = "Tracing work queue request latency time",
       .look_up = look_up,

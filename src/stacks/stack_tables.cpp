@@ -1,0 +1,297 @@
+#include "stacks/stack_tables.hpp"
+
+#include <csignal>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "coretap/clock.hpp"
+#include "coretap/sanitize.hpp"
+#include "program/section.hpp"
+#include "text/terminal.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::uint64_t kLeast = 1;  // per cent
+constexpr std::size_t kName = 24;    // columns of a group, and of a file
+constexpr int kAroundTable = 3;      // lines of a screen that are no rows
+
+/// The end of JSON keys of sums.
+std::string_view suffix_of(const StackReport& report) {
+  switch (report.measure) {
+    case StackReport::time:
+      return "_ns";
+    case StackReport::bytes:
+      return "_bytes";
+    default:
+      return "";
+  }
+}
+
+std::string upper(std::string_view word) {
+  std::string all(word);
+  for (auto& c : all)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return all;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> largest_first(
+    const std::map<std::string, std::uint64_t>& groups) {
+  std::vector<std::pair<std::string, std::uint64_t>> all(groups.begin(), groups.end());
+  std::ranges::stable_sort(all, [](auto& a, auto& b) { return a.second > b.second; });
+  return all;
+}
+
+}  // namespace
+
+Result<void> StackTables::check(Config& c) {
+  if (auto r = StackGroup::check(c); !r) return r;
+  auto one_of = [&](std::initializer_list<std::string_view> names) -> Result<void> {
+    std::string_view first;
+    for (auto name : names) {
+      if (!c.given(name)) continue;
+      if (!first.empty())
+        return usage(fmt::format("--{} and --{} cannot be used together", first, name));
+      first = name;
+    }
+    return {};
+  };
+  for (auto& names : {std::initializer_list<std::string_view>{"functions", "tree", "folded"},
+                      {"functions", "callers-of", "callees-of"},
+                      {"functions", "inverted"},
+                      {"screen", "tree", "folded"},
+                      {"screen", "inverted"}})
+    if (auto r = one_of(names); !r) return r;
+  for (auto* file : {"svg", "pprof", "dot"})
+    if (c.given(file) && (c.schedule.interval > 0 || c.given("screen")))
+      return usage(fmt::format("--{} is written at the end, of all stacks", file),
+                   "leave out --interval and --screen");
+  if (!c.given("screen")) return {};
+  if (c.format != OutputFormat::text)
+    return usage("--screen is for text", "without it reports come with --interval, too");
+  if (!c.schedule.interval) c.schedule.interval = 1;
+  return {};
+}
+
+std::vector<JsonKind> StackTables::json(const StackReport& report) {
+  const std::string self = fmt::format("self{}", suffix_of(report)),
+                    total = fmt::format("total{}", suffix_of(report)),
+                    group = "with --by, the name of the group, or null";
+  auto sums = [&](const char* of_self, const char* of_total) {
+    return std::vector<OutputKey>{key(self, "integer", of_self), key(total, "integer", of_total)};
+  };
+  auto with = [](std::vector<OutputKey> keys, std::vector<OutputKey> more) {
+    keys.insert(keys.end(), more.begin(), more.end());
+    return keys;
+  };
+  return {
+      {"function", "with --functions, one per function, the largest first",
+       with({type_key("function"), key("group", "string or null", group),
+             key("function", "string", "its name, or [unknown]"),
+             key("object", "string", "its file, or [kernel] or the kernel's module"),
+             key("in_kernel", "boolean", "code of the kernel")},
+            sums("in the function itself", "with what it calls"))},
+      {"group",
+       "with --by alone, one per group, the largest first",
+       {type_key("group"), key("by", "string", "the key of --by"),
+        key("group", "string", "the name of the group"), key(total, "integer", "the group's sum")}},
+      {"branch",
+       "with --tree, --callers-of or --callees-of, one per frame of the tree, each before those within",
+       with({type_key("branch"), key("level", "integer", "the number of frames around it"),
+             key("kind", "string", "task, user, kernel, or mark"),
+             key("name", "string", "the function, the name of the task, or the mark")},
+            sums("of stacks that end here", "with all frames within"))}};
+}
+
+void StackTables::manual(Manual& m) {
+  m.prose(
+      "With --functions, --by, --tree, --callers-of or --callees-of a table or a call tree takes "
+      "the place of the stacks: see FUNCTIONS, GROUPS AND CALL TREES in coretap-output(7).");
+}
+
+void StackTables::configure(Session& s) {
+  auto& c = s.config;
+  part_ = {.callers = std::string(c.text("callers-of")),
+           .callees = std::string(c.text("callees-of")),
+           .inverted = c.given("inverted")};
+  group_.configure(s);
+  least_ = static_cast<double>(c.number("least", kLeast));
+  by_total_ = c.text("functions") == "total";
+  dot_wanted_ = !c.files.dot.empty();
+  const bool listed = c.given("folded");
+  if (c.given("functions") || (c.given("screen") && !c.given("by")))
+    shows_ = functions;
+  else if (!listed && (c.given("tree") || !part_.callers.empty() || !part_.callees.empty()))
+    shows_ = tree;
+  else if (!listed && group_.chosen())
+    shows_ = groups;
+  if (shows_ == groups && part_.inverted) shows_ = tree;
+  if (shows_ == stacks && !listed && part_.inverted) shows_ = tree;
+}
+
+bool StackTables::need_places() const {
+  return shows_ == functions || group_.word() == "object" || !part_.callers.empty() ||
+         !part_.callees.empty();
+}
+
+Result<void> StackTables::open(Session& s) {
+  if (s.config.given("screen") && !s.file && Screen::possible()) screen_.open();
+  return dot_wanted_ ? dot_.open(s, s.config.files.dot) : Result<void>();
+}
+
+void StackTables::begin(Session& s) {
+  if (s.config.format != OutputFormat::csv) return;
+  if (shows_ == functions)
+    s.out.line(fmt::format("group,self{0},total{0},object,function", suffix_of(report_)));
+  else if (shows_ == groups)
+    s.out.line(fmt::format("{},total{}", group_.word(), suffix_of(report_)));
+  else if (shows_ == tree)
+    s.out.line(fmt::format("level,kind,self{0},total{0},name", suffix_of(report_)));
+}
+
+void StackTables::begin_report() {
+  functions_ = {};
+  groups_.clear();
+  if (shows_ == tree || dot_wanted_) tree_.emplace();
+}
+
+void StackTables::add(const std::vector<StackParty>& parties, const std::vector<StackWord>& path,
+                      std::uint64_t value) {
+  if (tree_) tree_->add(path, value);
+  auto& task = parties.front();
+  auto group = group_.chosen() ? task.name() : std::string();
+  // Of a waker report only the waker has stacks.
+  auto& walked = report_.layout == StackReport::waker ? parties.back() : task;
+  if (shows_ == functions) functions_.add(walked, group, value);
+  if (shows_ == groups) groups_[group] += value;
+}
+
+std::vector<std::string> StackTables::lines(const StackLayout& layout) const {
+  if (shows_ == functions) return function_lines(layout);
+  std::vector<std::string> out;
+  if (shows_ == tree) {
+    out = call_tree(*tree_, least_);
+    out.insert(out.begin(), " TOTAL   SELF  % OF ALL");
+    return out;
+  }
+  out.push_back(fmt::format("{:>10} {:>7}  {}", "TOTAL", "%", upper(group_.word())));
+  std::uint64_t all = 0;
+  for (auto& [name, total] : groups_) all += total;
+  auto rows = largest_first(groups_);
+  if (keys_.reversed) std::ranges::reverse(rows);
+  for (auto& [name, total] : rows)
+    out.push_back(fmt::format("{:>10} {:>6.2f}%  {}", layout.shown(total), share(total, all),
+                              printable(name)));
+  return out;
+}
+
+std::vector<std::string> StackTables::function_lines(const StackLayout& layout) const {
+  auto rows = functions_.rows(by_total_);
+  const auto all = functions_.total();
+  auto small = std::erase_if(rows, [&](auto& row) { return share(row.total, all) < least_; });
+  if (keys_.reversed) std::ranges::reverse(rows);
+  std::size_t object = 8;
+  for (auto& row : rows) object = std::max(object, std::min(kName, row.object.size()));
+  auto group = [&](const std::string& name) {
+    return group_.chosen() ? fmt::format("{:<{}} ", printable(name), kName) : std::string();
+  };
+  std::vector<std::string> out{fmt::format("{:>10} {:>7} {:>10} {:>7}  {}{:<{}} {}", "SELF", "%",
+                                           "TOTAL", "%", group(upper(group_.word())), "OBJECT",
+                                           object, "FUNCTION")};
+  for (auto& row : rows)
+    out.push_back(fmt::format("{:>10} {:>6.2f}% {:>10} {:>6.2f}%  {}{:<{}} {}",
+                              layout.shown(row.self), share(row.self, all), layout.shown(row.total),
+                              share(row.total, all), group(row.group), printable(row.object),
+                              object, printable(row.function)));
+  if (small)
+    out.push_back(fmt::format("{:>38} {} {} below {} %: --least", "", small,
+                              small == 1 ? "function" : "functions", least_));
+  return out;
+}
+
+void StackTables::json_rows(Session& s) const {
+  const std::string self = fmt::format("self{}", suffix_of(report_)),
+                    total = fmt::format("total{}", suffix_of(report_));
+  if (shows_ == functions)
+    for (auto& row : functions_.rows(by_total_)) {
+      JsonLine line("function", s.tool.name);
+      line.text_if(group_.chosen(), "group", row.group).text("function", row.function);
+      line.text("object", row.object).boolean("in_kernel", row.kernel);
+      line.number(self, row.self).number(total, row.total);
+      s.out.line(line.finish());
+    }
+  if (shows_ == groups)
+    for (auto& [name, sum] : largest_first(groups_)) {
+      JsonLine line("group", s.tool.name);
+      line.text("by", group_.word()).text("group", name).number(total, sum);
+      s.out.line(line.finish());
+    }
+  if (shows_ == tree)
+    for (auto& line : call_tree_json(*tree_, s.tool.name, suffix_of(report_))) s.out.line(line);
+}
+
+void StackTables::csv_rows(Session& s) const {
+  if (shows_ == functions)
+    for (auto& row : functions_.rows(by_total_))
+      s.out.line(fmt::format("{},{},{},{},{}", csv_field(row.group), row.self, row.total,
+                             csv_field(row.object), csv_field(row.function)));
+  if (shows_ == groups)
+    for (auto& [name, total] : largest_first(groups_))
+      s.out.line(fmt::format("{},{}", csv_field(name), total));
+  if (shows_ == tree)
+    tree_->walk(true, [&](const FlameGraph::Branch& b) {
+      s.out.line(fmt::format("{},{},{},{},{}", b.level, kind_of(b.kind), b.own, b.total,
+                             csv_field(std::string(b.name))));
+      return true;
+    });
+}
+
+void StackTables::show(Session& s, const StackLayout& layout) {
+  layout_ = &layout;
+  if (s.config.format == OutputFormat::json) return json_rows(s);
+  if (s.config.format == OutputFormat::csv) return csv_rows(s);
+  if (screen_.is_open()) return keys_.paused ? void() : draw(s);
+  if (s.config.schedule.interval > 0) s.out.line(wall_time());
+  auto all = lines(layout);
+  s.out.title(all.front());
+  for (std::size_t i = 1; i < all.size(); i++) s.out.line(all[i]);
+  s.out.line("");
+}
+
+void StackTables::draw(Session& s) {
+  auto all = lines(*layout_);
+  const auto room = static_cast<std::size_t>(std::max(1, terminal_size().rows - kAroundTable));
+  std::vector<std::string> picture{fmt::format("{} {}: {}{}", wall_time(), s.tool.name,
+                                               report_.value_title,
+                                               keys_.paused ? " [paused]" : "")};
+  for (std::size_t i = 0; i < all.size() && i < room; i++) picture.push_back(std::move(all[i]));
+  s.out.write(screen_.picture(picture));
+  s.out.flush();
+}
+
+void StackTables::poll(Session& s) {
+  for (char key : screen_.take_keys()) {
+    if (keys_.press(key)) continue;
+    if (key == 's') by_total_ = !by_total_;
+    if (layout_) draw(s);
+  }
+}
+
+void StackTables::signalled(Session& s, int number) {
+  if (number == SIGCONT) screen_.reopen();
+  if (layout_) draw(s);
+}
+
+Result<void> StackTables::finish(Session& s) {
+  screen_.close();
+  if (!dot_wanted_ || !tree_) return {};
+  auto title = picture_title(s, monotonic_ns() - s.began_ns, report_.value_title);
+  for (auto& note : title.notes) title.title += fmt::format("\n{}", note);
+  return dot_.write(s, call_graph(*tree_, title.title, least_));
+}
+
+}  // namespace coretap
