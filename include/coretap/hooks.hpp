@@ -34,7 +34,8 @@ inline Need has_arguments(std::string_view tracepoint, int count) {
 struct Sampling {
   std::uint64_t hz = 0;
   std::uint64_t period = 0;
-  bool one_cpu = false;  ///< only on the first one: the program examines all CPUs
+  bool one_cpu = false;    ///< only on the first one: the program examines all CPUs
+  std::string event = {};  ///< of perf(1), in place of the program's own; empty: that one
 
   Sampling on_one_cpu() const { return {hz, period, true}; }
 };

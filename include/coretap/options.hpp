@@ -236,6 +236,11 @@ Option frequency(std::string_view doc, std::uint64_t most);
 /// or kLeastHardwarePeriod, `alias` the name in similar tools.
 Option sample_period(char letter, std::string_view doc, std::uint64_t least,
                      std::string_view alias = "sample-period");
+/// The event that perf events sample; for tools whose program has one for a clock. The tool calls
+/// the others when its command line is checked and looked up.
+Option sampled_event(char letter);
+Result<void> check_sampled_event(const Config& config);
+Result<void> look_up_sampled_event(Config& config);
 Option kernel_stack();
 Option extended();
 Option print_uid();

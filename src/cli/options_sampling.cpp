@@ -6,6 +6,7 @@
 #include "coretap/option_parts.hpp"
 #include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
+#include "kernel/perf_events.hpp"
 
 namespace coretap::shared {
 
@@ -29,7 +30,7 @@ Option frequency(std::string_view doc, std::uint64_t most) {
           if (limit < most) error.hint = fmt::format("{} is {}", kMaxRate, limit);
           return error;
         }
-        c.sampling = at_hz(*n);
+        c.sampling.hz = *n;
         return {};
       }));
 }
@@ -40,9 +41,52 @@ Option sample_period(char letter, std::string_view doc, std::uint64_t least,
       value(letter, "period", "PERIOD", doc, [=](Config& c, std::string_view text) -> Result<void> {
         auto n = take_number("--period", text, least, kMostPeriod);
         if (!n) return n.error();
-        c.sampling = every(*n);
+        c.sampling.period = *n;
         return {};
       }).also(alias));
+}
+
+Option sampled_event(char letter) {
+  auto option = same_everywhere(value(
+      letter, "event", "EVENT",
+      "sample this event of perf(1) instead of the clock: page-faults, context-switches, cycles, "
+      "cache-misses, LLC-load-misses, r01c2 (raw)",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.find(':') != std::string_view::npos)
+          return usage(fmt::format("--event: '{}' is a tracepoint", text),
+                       fmt::format("coretap stackcount t:{}", text));
+        if (auto event = perf_event(text); !event) {
+          auto error = event.error();
+          error.what = fmt::format("--event: {}", error.what);
+          return error;
+        }
+        c.sampling.event = text;
+        return {};
+      }));
+  return one_of(std::move(option), [] {
+    std::vector<Completion> all;
+    for (auto& name : perf_event_names()) all.push_back({name});
+    return all;
+  });
+}
+
+Result<void> check_sampled_event(const Config& c) {
+  auto event = perf_event(c.sampling.event.empty() ? "cpu-clock" : c.sampling.event);
+  if (!event) return event.error();
+  if (auto least = least_period(*event); c.sampling.period && c.sampling.period < least)
+    return usage(fmt::format("--period: {} is below {}", c.sampling.period, least),
+                 "a shorter period can keep a CPU in the interrupts of the event");
+  return {};
+}
+
+Result<void> look_up_sampled_event(Config& c) {
+  if (c.sampling.event.empty()) return {};
+  auto why = perf_event_refusal(c.sampling.event);
+  if (why.empty()) return {};
+  return Error{fmt::format("cannot sample {}", c.sampling.event), why,
+               "software events are everywhere: cpu-clock, page-faults, context-switches, "
+               "cpu-migrations",
+               kUnsupported};
 }
 
 Option cpu(char letter) {

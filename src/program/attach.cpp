@@ -18,8 +18,8 @@
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
+#include "kernel/perf_events.hpp"
 #include "program/each_cpu.hpp"
-#include "program/perf_events.hpp"
 #include "program/section.hpp"
 
 namespace coretap {
@@ -116,10 +116,15 @@ Result<Links> attach_sampled(const Session& s, bpf_program* program, std::vector
     std::erase_if(cpus, [first = online_cpus().front()](int cpu) { return cpu != first; });
   if (auto only = s.config.places.cpu)
     std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*only); });
-  return attach_perf_event(program, section_of(program).target, sampling_of(s, program), cpus);
+  return attach_perf_event(program, event_of(s, program), sampling_of(s, program), cpus);
 }
 
 }  // namespace
+
+std::string event_of(const Session& s, const bpf_program* program) {
+  auto& asked = s.config.sampling.event;
+  return asked.empty() ? std::string(section_of(program).target) : asked;
+}
 
 Result<Links> attach_program(const Session& s, bpf_program* program) {
   auto section = section_of(program);
@@ -172,7 +177,11 @@ bool samples(const bpf_program* program) { return section_of(program).kind == kP
 
 Sampling sampling_of(const Session& s, const bpf_program* program) {
   auto& asked = s.config.sampling;
-  return asked.hz || asked.period ? asked : s.plan.sampling(bpf_program__name(program));
+  if (asked.hz || asked.period) return asked;
+  auto event = perf_event(event_of(s, program));
+  // Each of them, as they are rare, and a rate would have to be found by trying.
+  if (!asked.event.empty() && event && !event->is_clock() && !event->is_hardware()) return every(1);
+  return s.plan.sampling(bpf_program__name(program));
 }
 
 Result<Links> attach_perf_event(bpf_program* program, std::string_view name,

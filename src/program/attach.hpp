@@ -43,6 +43,8 @@ Error event_refused(std::string what, int error, bool user_function = false);
 bool samples(const bpf_program* program);
 /// The sampling rate from the command line, or by default from the program's hook.
 Sampling sampling_of(const Session& s, const bpf_program* program);
+/// The event that it samples, as perf(1) names it.
+std::string event_of(const Session& s, const bpf_program* program);
 /// Attaches to the named event on these CPUs; ignores the target in the program's section.
 Result<Links> attach_perf_event(bpf_program* program, std::string_view name,
                                 const Sampling& sampling, const std::vector<int>& cpus);

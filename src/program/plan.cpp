@@ -14,7 +14,7 @@
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
 #include "program/function_returns.hpp"
-#include "program/perf_events.hpp"
+#include "kernel/perf_events.hpp"
 #include "program/section.hpp"
 #include "program/uprobe_proof.hpp"
 
@@ -142,9 +142,12 @@ class Judge {
     FunctionName place;
     const bool by_word = way.function_of && is_trampoline(section.kind);
     if (by_word) place = way.function_of(config_, section.target);
-    plan.targets.push_back(place.function.empty()
-                               ? section.text()
-                               : fmt::format("{}/{}", section.kind, place.function));
+    if (section.kind == kPerfEvent && !config_.sampling.event.empty())
+      plan.targets.push_back(fmt::format("{}/{}", section.kind, config_.sampling.event));
+    else
+      plan.targets.push_back(place.function.empty()
+                                 ? section.text()
+                                 : fmt::format("{}/{}", section.kind, place.function));
     if (!place.function.empty()) plan.functions[name] = place;
     if (!plan.rejected_because.empty()) return {};
     if (auto known = refused_.find(name); known != refused_.end()) return known->second;

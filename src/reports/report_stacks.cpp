@@ -11,6 +11,7 @@
 
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "kernel/perf_events.hpp"
 #include "program/attach.hpp"
 #include "program/maps.hpp"
 #include "program/section.hpp"
@@ -36,6 +37,8 @@ std::uint64_t tick_ns(const Session& s) {
   if (!s.object) return 0;
   for (auto* program : programs_of(s.object.get())) {
     if (!samples(program) || bpf_program__fd(program) < 0) continue;
+    auto event = perf_event(event_of(s, program));
+    if (!event || !event->is_clock()) return 0;
     auto sampling = sampling_of(s, program);
     return sampling.hz ? 1'000'000'000 / sampling.hz : sampling.period;
   }

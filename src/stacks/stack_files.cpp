@@ -83,7 +83,7 @@ void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>&
 void StackProfile::add(std::vector<StackWord> path, const PprofProfile::Task& task,
                        const std::vector<std::uint64_t>& values) {
   auto is_task = [](auto& word) { return word.kind == StackWord::task && !word.waker; };
-  // What a waker woke is known by its name alone.
+  // The woken task has a name but no frames.
   const bool woken = !path.empty() && path.front().kind == StackWord::task && path.front().waker;
   if (!woken) std::erase_if(path, is_task);
   profile_.add(path, task, values);

@@ -42,7 +42,7 @@ class Screen {
   int drawn_ = 0;  ///< number of lines
 };
 
-/// What the keys that every screen has are for: q ends, p or space pauses, r reverses the rows.
+/// The keys of every screen: q ends, p or space pauses, r reverses the rows.
 struct ScreenKeys {
   bool quit = false, paused = false, reversed = false;
   /// True: the run ends.

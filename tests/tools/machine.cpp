@@ -286,7 +286,7 @@ BpfIds bpf_ids(pid_t pid) {
 Strings bpf_left(const BpfIds& ids) {
   Strings left;
   // Ids are listed, not opened: each close of a map's last descriptor makes the kernel clear a
-  // program array by a work item with a reference of its own, which it loses if that item is still
+  // program array by a work item with another reference, which it loses if that item is still
   // queued (prog_array_map_clear), so that tests that open the map may keep it for ever.
   auto look = [&](const std::string& kind, const std::vector<std::uint32_t>& held, auto next_id) {
     std::set<std::uint32_t> there;

@@ -14,13 +14,16 @@ TOOL(profile) {
           "What runs on each CPU at each tick of a clock, counted by process and by kernel and "
           "user stack: where CPU time is spent. The idle task is excluded.\n\n"
           "The clock is a timer (cpu-clock): code that runs with interrupts disabled is sampled "
-          "where it enables them.",
+          "where it enables them. With --event other events are sampled: software events each "
+          "time that they happen unless --period or --frequency is given, hardware events at the "
+          "frequency. What a virtual machine has no counters for is refused.",
       .overhead = "a walk of both stacks per tick and CPU; at 49 Hz too little to measure",
       .examples = {{"profile 10", "ten seconds, all CPUs, at 49 Hz"},
                    {"profile -F 99 -p 1234", "one process at 99 Hz, until Ctrl-C"},
                    {"profile --functions 10", "a table of functions, with self and total share"},
                    {"profile --by container 10", "samples by container, ended processes included"},
                    {"profile --screen", "functions, redrawn each second"},
+                   {"profile -e page-faults --functions 10", "the code that faults"},
                    {"profile --callers-of malloc 10", "the call tree that leads to malloc"},
                    {"profile --svg out.svg 30", "a flame graph, for any browser"},
                    {"profile -af 30 > out.folded", "folded stacks, kernel frames marked"}},
@@ -40,10 +43,12 @@ TOOL(profile) {
       .options = joined(
           {{shared::pid(), shared::tid('L'), shared::uid(), shared::comm(), shared::cgroup(0)},
            {shared::frequency("samples per second and CPU (default: 49)", kMostClockHz),
-            shared::sample_period('c',
-                                  "nanoseconds of a CPU's clock per sample, instead of a frequency",
-                                  kLeastClockPeriod, "count"),
-            shared::cpu('C'),
+            shared::sample_period(
+                'c',
+                "nanoseconds of a CPU's clock, or other events, per sample, instead of a "
+                "frequency",
+                1, "count"),
+            shared::sampled_event('e'), shared::cpu('C'),
             flag('I', "include-idle", "count the idle task too", setting(&Opt::include_idle)),
             flag('a', "annotations", "mark kernel frames with _[k]")},
            shared::stacks()}),
@@ -60,5 +65,7 @@ TOOL(profile) {
             rules.emplace_back("frequency", "period");
             return rules;
           }(),
+      .check = shared::check_sampled_event,
+      .look_up = shared::look_up_sampled_event,
   };
 }

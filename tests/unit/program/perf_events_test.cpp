@@ -1,4 +1,4 @@
-#include "program/perf_events.hpp"
+#include "kernel/perf_events.hpp"
 
 #include <linux/perf_event.h>
 

@@ -1,4 +1,4 @@
-#include "program/perf_events.hpp"
+#include "kernel/perf_events.hpp"
 
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -73,12 +73,12 @@ struct Count {
   }
 };
 constexpr Count kCounts[] = {
-    {"loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-    {"load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
-    {"stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-    {"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
-    {"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
-    {"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"-loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"-load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"-stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"-store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"-prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"-prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
 };
 
 const std::vector<NamedEvent>& all_events() {
@@ -88,7 +88,7 @@ const std::vector<NamedEvent>& all_events() {
       for (auto& count : kCounts)
         if (count.of(cache.operations))
           list.push_back(
-              {fmt::format("{}-{}", cache.name, count.name),
+              {fmt::format("{}{}", cache.name, count.name),
                {PERF_TYPE_HW_CACHE, cache.id | count.operation << 8 | count.result << 16}});
     return list;
   }();
