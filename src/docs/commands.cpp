@@ -12,7 +12,9 @@
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
 #include "docs/completion_scripts.hpp"
+#include "docs/guide.hpp"
 #include "docs/man.hpp"
+#include "docs/search.hpp"
 #include "lists/lists.hpp"
 #include "mcp/mcp.hpp"
 #include "run/commands.hpp"
@@ -98,12 +100,27 @@ const std::vector<OwnCommand>& commands() {
        .arguments = "WORD...",
        .least = 1,
        .most = SIZE_MAX,
-       .summary = "search questions, tools and options",
+       .summary = "find the tool for a question or a term, such as slow disk",
        .description =
-           "Prints every question (with the command line that answers it), tool and option in "
-           "which each WORD is the start of a word. Exit status 1: nothing was found.",
+           "Prints questions (with the command lines that answer them), tools, pages of the guide "
+           "and commands that match the WORDs, the best first, and options that have all of them. "
+           "It knows endings, beginnings of words, and many terms of users and of other programs "
+           "(wall clock, THP, netstat). Exit status 1: nothing was found.",
        .options = {json()},
        .run = run_find},
+      {.name = "guide",
+       .arguments = "[PAGE]",
+       .most = 1,
+       .summary = "procedures for common problems, step by step",
+       .description =
+           "Each step is a question, the command that answers it, how to read its output, and what "
+           "to do next, such as settings of the kernel and their risks. Without PAGE it lists the "
+           "pages. coretap-guide(7) has all of them.",
+       .options = {json()},
+       .examples = {{"guide checklist", "the first minute on a slow machine"},
+                    {"guide memory", "memory that is short, fragmented, or leaked"}},
+       .words = guide_topics,
+       .run = run_guide},
       {.name = "doctor",
        .arguments = "[TOOL...]",
        .most = SIZE_MAX,
@@ -309,11 +326,12 @@ const std::vector<OwnCommand>& commands() {
        .complete = Complete::topic,
        .run = run_help},
       {.name = "man",
-       .arguments = "[TOOL|output]",
+       .arguments = "[PAGE]",
        .most = 1,
        .summary = "show the manual page of a tool, or of coretap",
        .description =
-           "The page is shown by man(1) or mandoc(1), also in a pipe; without them its source is "
+           "PAGE is a tool or command, or one of exporter.toml, guide, migrate and output (options "
+           "and formats of all tools). The page is shown by man(1) or mandoc(1), also in a pipe; without them its source is "
            "printed.",
        .options = man_options(),
        .words = man_topics,
@@ -347,14 +365,15 @@ std::vector<Option> options_of(const OwnCommand& command) {
 
 std::string overview() {
   auto text = std::string(
-      "coretap: CO-RE BPF tracers for Linux in one executable\n\n"
+      "coretap: CO-RE BPF tracers for Linux in one executable; most need root\n\n"
       "Usage: coretap TOOL [OPTIONS]     run a tool; with --help, print its options\n"
       "       coretap COMMAND [OPTIONS]  one of the commands below\n\nCommands:\n");
   for (auto& c : commands())
     text += help_row(fmt::format("{}{}{}", c.name, c.arguments.empty() ? "" : " ", c.arguments),
                      c.summary);
   return text +
-         "\nTo begin: coretap why prints what costs time here, and which tool shows more\n"
+         "\nTo begin: coretap why prints what costs time here, and which tool shows more;\n"
+         "          coretap guide lists procedures; coretap find WORD... finds a tool\n"
          "More: coretap COMMAND --help; man coretap\n";
 }
 

@@ -22,6 +22,8 @@ std::string command_man_page(const OwnCommand& command);
 std::string output_man_page();
 /// coretap-exporter.toml(5): the configuration of `coretap serve`.
 std::string exporter_man_page();
+/// coretap-guide(7): procedures, step by step.
+std::string guide_man_page();
 /// coretap-migrate(7): what differs from bcc and libbpf-tools.
 std::string migrate_man_page();
 

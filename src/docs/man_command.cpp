@@ -36,6 +36,7 @@ struct Topic {
 };
 constexpr Topic kTopics[] = {
     {"exporter.toml", "the configuration of coretap serve", 5, exporter_man_page},
+    {"guide", "procedures for problems of performance, step by step", 7, guide_man_page},
     {"migrate", "what differs from bcc and libbpf-tools", 7, migrate_man_page},
     {"output", "options and formats of all tools", 7, output_man_page},
 };
@@ -174,8 +175,9 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
       "coretap",
       is_left_out(name)
           ? no_such_tool(name)
-          : usage(fmt::format("man: there is no page '{}'", words[0]),
-                  "name a tool, exporter.toml, migrate or output; coretap list shows all tools"));
+          : usage(
+                fmt::format("man: there is no page '{}'", words[0]),
+                "name a tool, exporter.toml, guide, migrate or output; coretap list shows all tools"));
 }
 
 }  // namespace coretap

@@ -139,7 +139,7 @@ std::string coretap_man_page() {
   p.macro("Pp");
   p.example("Links to the tools, with a prefix because another suite has tools with these names",
             "sudo coretap link --prefix ct- /usr/local/sbin");
-  return p.finish({"coretap-migrate 7", "coretap-output 7"});
+  return p.finish({"coretap-guide 7", "coretap-migrate 7", "coretap-output 7"});
 }
 
 }  // namespace coretap

@@ -624,8 +624,8 @@ TOOL_TEST(Common, CommandsOfCoretap) {
     EXPECT_TRUE(contains(result.err, command ? "coretap " + wrong[0] + " --help" : "coretap list"))
         << result.err;
   }
-  for (auto* command : {"list", "find", "doctor", "tplist", "bpflist", "link", "help", "man",
-                        "completion", "version", "why"}) {
+  for (auto* command : {"list", "find", "guide", "doctor", "tplist", "bpflist", "link", "help",
+                        "man", "completion", "version", "why"}) {
     auto help = said_by({"coretap", command, "--help"});
     expect_contains(help, {"Usage: coretap " + std::string(command)});
     EXPECT_EQ(said_by({"coretap", "help", command}), help);
@@ -654,7 +654,7 @@ TOOL_TEST(Common, ManualPages) {
 }
 
 TOOL_TEST(Common, Find) {
-  // Any case, singular for plural, prefixes of words; every word must match.
+  // Any case, singular for plural, prefixes of words; the best match comes first.
   auto files = said_by("coretap find FILES opens");
   expect_contains(files, {"Which process opens that file?\n      coretap opensnoop -F\n",
                           "Tools:\n  opensnoop "});
@@ -667,8 +667,13 @@ TOOL_TEST(Common, Find) {
   expect_refused("coretap find --full-path");
   expect_contains(said_by("coretap find full-path"), {"      in opensnoop\n"});
   // Without a match it exits like grep, and names the list of all tools.
-  expect_refusal("coretap", run_tool("coretap", {"find", "file", "no such word\x1b"}), 1,
+  expect_refusal("coretap", run_tool("coretap", {"find", "file", "qwzx wzxq\x1b"}), 1,
                  "coretap list");
+  auto elsewhere = said_by("coretap find false sharing");
+  EXPECT_TRUE(elsewhere.starts_with("Not in coretap:\n  perf c2c record\n")) << elsewhere;
+  auto first = lines(said_by("coretap find --json THP")).at(0);
+  EXPECT_EQ(Json::parse(first)["tool"].str(), "hfaults") << first;
+  expect_contains(said_by("coretap find huge pages"), {"\nGuide:\n", "  memory "});
 }
 
 TOOL_TEST(Common, NamesOfTools) {
