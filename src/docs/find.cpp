@@ -126,7 +126,7 @@ int run_find(const Config& config, const std::vector<std::string>& words) {
                             "the first steps"});
     return kFailed;
   }
-  if (!found.unknown.empty())
+  if (!found.unknown.empty() && options.empty())
     fmt::print(stderr, "coretap find: in no text here: {}\n",
                printable(fmt::to_string(fmt::join(found.unknown, ", "))));
   Sink out;
@@ -134,11 +134,13 @@ int run_find(const Config& config, const std::vector<std::string>& words) {
     if (!lines.empty()) out.write(json ? lines : fmt::format("{}:\n{}", title, lines));
   };
   section("Not in coretap", elsewhere_found(found.elsewhere, json));
+  const FoundLines own{"Commands", "command", "name", found.commands};
+  if (found.commands_first) section(own.title, json ? own.json() : own.text());
   for (auto& lines : {FoundLines{"Questions", "question", "tool", found.questions},
                       {"Tools", "tool", "tool", found.tools},
-                      {"Guide", "page", "page", found.pages},
-                      {"Commands", "command", "name", found.commands}})
+                      {"Guide", "page", "page", found.pages}})
     section(lines.title, json ? lines.json() : lines.text());
+  if (!found.commands_first) section(own.title, json ? own.json() : own.text());
   section("Options", options);
   return end_of(out);
 }

@@ -342,6 +342,8 @@ Matches search(const std::vector<std::string>& words, const std::vector<Describe
       all.pages.push_back({query.score(text), page.name, std::string(page.summary), {}});
   }
   for (auto* list : {&all.questions, &all.tools, &all.commands, &all.pages}) keep_best(*list);
+  all.commands_first =
+      !all.commands.empty() && (all.tools.empty() || all.commands[0].score > all.tools[0].score);
   if (!all.tools.empty())
     std::ranges::stable_partition(all.questions,
                                   [&](auto& q) { return q.name == all.tools[0].name; });

@@ -37,6 +37,7 @@ struct Match {
 /// The results, each list with the best first. The best tool's best question is the first one.
 struct Matches {
   std::vector<Match> questions, tools, commands, pages;
+  bool commands_first = false;  ///< the best command matches better than the best tool
   std::vector<const NotHere*> elsewhere;
   std::vector<std::string> unknown;  ///< words that are in no tool's texts and no table
 

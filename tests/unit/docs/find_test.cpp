@@ -167,6 +167,8 @@ TEST(Find, FindsCommandsAndPages) {
     return all;
   };
   EXPECT_TRUE(says(names(search({"prometheus"}).commands), "serve"));
+  EXPECT_TRUE(search({"bpf programs"}).commands_first);
+  EXPECT_FALSE(search({"disk latency"}).commands_first);
   EXPECT_TRUE(says(names(search({"transparent huge pages"}).pages), "memory"));
   EXPECT_TRUE(says(names(search({"USE method"}).pages), "use"));
 }
