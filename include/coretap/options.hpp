@@ -287,6 +287,8 @@ Option pprof();
 Option heatmap();
 Option by();
 Option offset(char letter = 's');
+/// For tools of events with stacks.
+Option address(char letter = 0);
 
 /// Method of walking user stacks.
 Option unwind();

@@ -101,7 +101,7 @@ struct Tool {
   std::vector<MapSize> maps;  ///< in addition to those that the library knows
   Report report;
   std::vector<Variant> other_reports;
-  std::string_view announce;  ///< "Tracing block device I/O"
+  std::string_view announce;  ///< "Tracing block device I/O"; {stacks}, {cpus}: what is selected
   /// Options that cannot be used together.
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;
   /// Final check of a parsed command line: combinations of options.

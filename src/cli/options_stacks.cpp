@@ -27,6 +27,12 @@ Option folded() {
 Option offset(char letter) {
   return same_everywhere(flag(letter, "offset", "print offsets within functions"));
 }
+Option address(char letter) {
+  return same_everywhere(
+      flag(letter, "address",
+           "print stacks with addresses, offsets and modules: addresses in memory for the kernel, "
+           "in files as objdump and addr2line show them"));
+}
 
 namespace {
 

@@ -116,7 +116,7 @@ std::vector<Option> common_options(const Tool& tool) {
     if (!has("interval")) add(belonging_to(*when, {interval()}));
     add(belonging_to(*when, stack_tables()));
   }
-  add({duration(), output()});
+  add({duration('d'), output()});
   add(output_files());
   add({color(), simple('j', "json", "one JSON object per line"), csv(), output_format(),
        simple(0, "strict", "exit with status 4 if data was lost"),

@@ -144,6 +144,62 @@ std::string_view found_by(std::string_view function) {
   return {};
 }
 
+/// Functions that books and articles probe, which kernels have renamed, removed or inlined since,
+/// and tracepoints that are reached where the function was.
+constexpr struct {
+  std::string_view functions, tracepoints, why;
+} kReplaced[] = {
+    {"__alloc_pages_nodemask __alloc_pages alloc_pages_current", "t:kmem:mm_page_alloc",
+     "renamed in 5.13 and 6.10"},
+    {"__free_pages_ok free_hot_cold_page", "t:kmem:mm_page_free", "renamed or inlined"},
+    {"kmem_cache_alloc kmem_cache_alloc_node kmem_cache_alloc_trace", "t:kmem:kmem_cache_alloc",
+     "renamed in 6.10"},
+    {"__kmalloc kmalloc __kmalloc_node kmalloc_trace", "t:kmem:kmalloc", "renamed in 6.10"},
+    {"blk_account_io_start __blk_account_io_start blk_start_request blk_mq_start_request",
+     "t:block:block_io_start t:block:block_rq_issue", "inlined in 5.17, removed in 6.4"},
+    {"blk_account_io_done __blk_account_io_done blk_account_io_completion blk_update_request",
+     "t:block:block_io_done t:block:block_rq_complete", "inlined in 5.17, removed in 6.4"},
+    {"submit_bio generic_make_request submit_bio_noacct", "t:block:block_bio_queue",
+     "renamed in 5.9"},
+    {"account_page_dirtied folio_account_dirtied __set_page_dirty",
+     "t:writeback:writeback_dirty_folio t:writeback:writeback_dirty_page",
+     "renamed in 5.16, inlined"},
+    {"add_to_page_cache_lru __add_to_page_cache_locked filemap_add_folio",
+     "t:filemap:mm_filemap_add_to_page_cache", "renamed in 5.16"},
+    {"__do_page_fault do_page_fault do_user_addr_fault", "t:exceptions:page_fault_user",
+     "renamed in 5.8"},
+    {"do_try_to_free_pages try_to_free_pages shrink_node shrink_zone",
+     "t:vmscan:mm_vmscan_direct_reclaim_begin", "often inlined"},
+    {"try_to_compact_pages compact_zone", "t:compaction:mm_compaction_begin", "often inlined"},
+    {"oom_kill_process", "t:oom:mark_victim", "often inlined"},
+    {"try_to_wake_up ttwu_do_wakeup ttwu_do_activate", "t:sched:sched_wakeup", "often inlined"},
+    {"finish_task_switch __schedule context_switch", "t:sched:sched_switch",
+     "has suffixes (.isra), or is inlined"},
+    {"_do_fork do_fork kernel_clone copy_process", "t:sched:sched_process_fork", "renamed in 5.10"},
+    {"do_exit", "t:sched:sched_process_exit", "not on all kernels"},
+    {"do_execve do_execveat_common", "t:sched:sched_process_exec", "often inlined"},
+    {"tcp_retransmit_skb __tcp_retransmit_skb", "t:tcp:tcp_retransmit_skb", "often inlined"},
+    {"tcp_set_state", "t:sock:inet_sock_set_state", "often inlined"},
+    {"kfree_skb __kfree_skb kfree_skb_reason", "t:skb:kfree_skb", "renamed in 5.17 and 6.11"},
+};
+
+struct Replacement {
+  std::string tracepoint;  ///< empty: none is known, or this kernel does not have it
+  std::string_view why;
+};
+Replacement replacement(std::string_view function) {
+  auto& events = kernel_events();
+  if (!events) return {};
+  for (auto& row : kReplaced)
+    for (auto rest = row.functions; !rest.empty();)
+      if (take_until(rest, ' ') == function)
+        for (auto names = row.tracepoints; !names.empty();)
+          if (std::string event(take_until(names, ' '));
+              std::ranges::binary_search(*events, event.substr(2)))
+            return {event, row.why};
+  return {};
+}
+
 /// Names of kernel functions for system calls whose tracepoints have other names.
 constexpr std::pair<std::string_view, std::string_view> kCallNames[] = {
     {"stat", "newstat"},   {"lstat", "newlstat"},      {"fstat", "newfstat"},
@@ -220,9 +276,34 @@ class Search {
     if (!pattern) return pattern.error();
     if (auto r = check_call(word); !r) return r;
     if (word.kind == TargetWord::tracepoint) return add_tracepoints(word, *pattern);
-    if (word.kind == TargetWord::usdt) return add_usdt(word, *pattern);
-    if (word.place.empty() || is_module(word.place)) return add_kernel(word, *pattern);
-    return add_user(word, *pattern);
+    const bool usdt = word.kind == TargetWord::usdt;
+    if (!usdt && (word.place.empty() || is_module(word.place))) return add_kernel(word, *pattern);
+    auto add = [&](auto& w) { return usdt ? add_usdt(w, *pattern) : add_user(w, *pattern); };
+    auto added = add(word);
+    auto merged = merged_library(word.place);
+    if (added || known_ || merged.empty() || added.error().status != kUsage) return added;
+    auto in_c = word;
+    in_c.place = "c";
+    if (word.provider == "lib" + merged) in_c.provider = "libc";
+    added = add(in_c);
+    auto since = fmt::format("glibc has lib{} in libc since 2.34", merged);
+    if (added)
+      say_left_out(fmt::format("{} is found in libc: {}", in_quotes(word_), since));
+    else
+      added.error().hint =
+          usdt ? fmt::format("{}; name functions: c:{}", since, printable(word.name)) : since;
+    return added;
+  }
+
+  /// "pthread" of "/usr/lib/libpthread.so.0"; empty: it is no library that glibc 2.34 made part of
+  /// its libc. Its file is then empty, or not there.
+  static std::string merged_library(std::string_view place) {
+    auto name = place.substr(place.rfind('/') + 1);
+    if (name.starts_with("lib")) name.remove_prefix(3);
+    name = name.substr(0, name.find_first_of(".-"));
+    for (auto library : {"pthread", "dl", "rt", "util", "anl"})
+      if (name == library) return library;
+    return {};
   }
 
   std::uint32_t id_of(const std::string& name, std::string key) {
@@ -391,12 +472,12 @@ class Search {
         std::string why;
         for (auto& [reason, n] : found.left_out)
           why += fmt::format("{}{} {}", why.empty() ? "" : ", ", n, reason);
-        return none_traceable(why, {});
+        return none_traceable(why, or_replaced(word, {}));
       }
       return nothing(word.place.empty()
                          ? "there is no such function in the kernel or its modules"
                          : fmt::format("there is no such function in module {}", word.place),
-                     suggest(word.name, function_names(lists)));
+                     or_replaced(word, suggest(word.name, function_names(lists))));
     }
     if (word.is_place()) return add_kernel_place(word, found.functions, lists);
     std::set<std::string_view> shared;
@@ -452,7 +533,15 @@ class Search {
             std::move(hint), kUsage};
   }
 
+  /// The tracepoint in place of a function of this name, else this hint.
+  static std::string or_replaced(const TargetWord& word, std::string hint) {
+    auto [tracepoint, why] = replacement(word.name);
+    return tracepoint.empty() ? hint : fmt::format("use {} (the function: {})", tracepoint, why);
+  }
+
   static std::string alternatives(const TargetWord& word) {
+    if (auto instead = replacement(word.name).tracepoint; !instead.empty())
+      return fmt::format("use {}, which is reached there", instead);
     auto near = calls_like(word.name);
     std::ranges::move(tracepoints_like(word.name), std::back_inserter(near));
     std::string text = near.empty() ? "name tracepoints (t:CATEGORY:EVENT), system calls "
@@ -559,9 +648,6 @@ class Search {
                               pids.size() > 1 ? "" : "s", printable(word.place),
                               pids.size() > 1 ? "" : "s");
       error.hint = suggest(word.place, names);
-      if (word.place == "pthread" || word.place == "rt" || word.place == "dl")
-        error.hint =
-            fmt::format("glibc 2.34 and later have its functions in c: c:{}", printable(word.name));
       if (names.size() > kMostInHint) names.resize(kMostInHint);
       if (error.hint.empty() && !names.empty())
         error.hint = printable(fmt::format("there are: {}", fmt::join(names, ", ")));

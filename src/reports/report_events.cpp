@@ -66,9 +66,11 @@ class EventReporter : public Reporter {
         times_.push_back(&t);
     with_callers_ = !report_.callers_when.empty() && s.config.given(report_.callers_when);
     set_variable(s, "stack_user", with_callers_);
-    if (with_callers_) callers_.configure(s, {.modules = s.config.given("verbose")}, true);
+    const bool addresses = s.config.given("address");
+    if (with_callers_)
+      callers_.configure(s, {.modules = s.config.given("verbose"), .addresses = addresses}, true);
     with_stack_ = !report_.stack_when.empty() && s.config.holds(report_.stack_when);
-    if (with_stack_) stacks_.emplace(Stacks::Style{.offsets = true});
+    if (with_stack_) stacks_.emplace(Stacks::Style{.offsets = true, .addresses = addresses});
     set_variable(s, "stack_on", with_stack_);
     if (report_.names_user_functions) functions_.emplace(s);
     set_variable(s, "stack_depth", s.stack_depth());

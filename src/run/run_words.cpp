@@ -45,6 +45,20 @@ std::string selection(const Session& s) {
                        : fmt::format(" ({})", printable(fmt::to_string(fmt::join(words, ", "))));
 }
 
+/// The tool's words, with what the options select in place of {stacks} and {cpus}.
+std::string subject(const Session& s) {
+  std::string text(s.tool.announce);
+  auto replace = [&](std::string_view mark, const std::string& words) {
+    if (auto at = text.find(mark); at != text.npos) text.replace(at, mark.size(), words);
+  };
+  replace("{stacks}", s.config.given("kernel-stacks-only") ? "kernel stack"
+                      : s.config.given("user-stacks-only") ? "user stack"
+                                                           : "kernel and user stack");
+  replace("{cpus}", s.config.given("cpu") ? fmt::format("CPU {}", s.config.text("cpu"))
+                                          : std::string("all CPUs"));
+  return text;
+}
+
 /// With --debug all places, with --verbose if they are few.
 bool lists_targets(const Session& s) {
   constexpr std::size_t kFew = 20;
@@ -116,7 +130,7 @@ void announce(Session& s) {
                         lists_targets(s) ? "\n" + list_targets(s.plan.targets) : ""));
   s.verbose("attached:\n" + explain(s.plan, false));
   if (s.config.format != OutputFormat::text || s.exporter) return;
-  auto text = std::string(s.tool.announce) + selection(s);
+  auto text = subject(s) + selection(s);
   if (!s.config.command.empty())
     text += " until the command ends";
   else if (s.config.schedule.duration > 0)

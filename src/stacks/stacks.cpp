@@ -36,7 +36,10 @@ UserSymbols& Stacks::user_symbols() {
   return *user_;
 }
 
-std::string Stacks::word(const Symbol& symbol, bool user) const {
+std::string Stacks::word(const Symbol& symbol, bool user, std::uint64_t address) const {
+  if (style_.addresses)
+    return fmt::format("{:016x} {}", user && symbol.file ? symbol.module_offset : address,
+                       place(symbol));
   if (style_.places) return place(symbol);
   if (!symbol.known()) {
     if (style_.modules && !symbol.module.empty())
@@ -54,7 +57,7 @@ Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     auto symbol = kernel_->find(s.ip[i]);
     if (frames.empty() && is_tracing(symbol.name)) continue;
-    frames.push_back(word(symbol, false));
+    frames.push_back(word(symbol, false, s.ip[i]));
     if (places)
       places->push_back({.function = std::move(symbol.name), .object = std::move(symbol.module)});
   }
@@ -82,7 +85,7 @@ Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* fi
     auto symbol = files && (s.ip[i] & STACK_IN_FILE)
                       ? user_symbols().find_in_file(*files, s.ip[i], tgid, exact)
                       : user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, exact, s.image);
-    frames.push_back(word(symbol, true));
+    frames.push_back(word(symbol, true, s.ip[i] & ~STACK_EXACT));
     if (places)
       places->push_back(
           {symbol.name, symbol.linkage_name, symbol.file, symbol.file_offset, symbol.module});

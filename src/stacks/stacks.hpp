@@ -18,10 +18,11 @@ namespace coretap {
 class Stacks {
  public:
   struct Style {
-    bool offsets = false;  ///< within functions
-    bool modules = false;  ///< after the names of user functions, in parentheses
-    bool places = false;   ///< "function+0x1f [module]", also for kernel functions
-    bool located = false;  ///< stores the locations of frames (FramePlace)
+    bool offsets = false;    ///< within functions
+    bool modules = false;    ///< after the names of user functions, in parentheses
+    bool places = false;     ///< "function+0x1f [module]", also for kernel functions
+    bool addresses = false;  ///< before each: in memory of the kernel's functions, else in the file
+    bool located = false;    ///< stores the locations of frames (FramePlace)
   };
   explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {}
 
@@ -46,7 +47,7 @@ class Stacks {
 
  private:
   UserSymbols& user_symbols();
-  std::string word(const Symbol& symbol, bool user) const;
+  std::string word(const Symbol& symbol, bool user, std::uint64_t address) const;
 
   Style style_;
   std::unique_ptr<KernelSymbols> kernel_;

@@ -49,7 +49,7 @@ TOOL(dbstat) {
            flag(0, "all-commands",
                 "all commands of MariaDB and MySQL clients, such as ping and quit",
                 setting(&Opt::all_commands)),
-           shared::interval(), shared::duration(), shared::timestamp(), shared::pid(),
+           shared::interval(), shared::duration('d'), shared::timestamp(), shared::pid(),
            shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(), shared::max_keys()},
       .hooks = {database_hook(false)},
       .report = histogram<Key>(

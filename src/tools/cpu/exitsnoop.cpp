@@ -83,7 +83,7 @@ TOOL(exitsnoop) {
                       .also("per-thread"),
                   shared::timestamp('t'), flag(0, "utc", "print the time of day in UTC"),
                   free_text(0, "label", "LABEL", "print a column with this text"),
-                  shared::extended(), shared::duration(), shared::pid(), shared::tid(0),
+                  shared::extended(), shared::duration('d'), shared::pid(), shared::tid(0),
                   shared::uid(), shared::comm(), shared::cgroup()},
       .elsewhere = {{0, "timespec", "use --json, which has both clocks"}},
       .hooks = {{"ends of threads", {{{"on_exit"}}}}},

@@ -40,7 +40,7 @@ TOOL(numasched) {
                    "look like moves."}},
       .object = skeleton<numasched_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::comm('c'), shared::uid(), shared::cgroup(0),
-                  shared::extended(), shared::duration()},
+                  shared::extended(), shared::duration('d')},
       .hooks = {{"migrations of tasks", {{{"on_migrate"}}}},
                 {"decisions of NUMA balancing",
                  {{{"on_move", "on_swap"}}},

@@ -48,7 +48,7 @@ TOOL(offcputime) {
                          shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}, waits_under_way()},
       .report = StackReport{"microseconds off the CPU"}.with_waits().with_reasons(),
-      .announce = "Tracing off-CPU time (us) by kernel and user stack",
+      .announce = "Tracing off-CPU time (us) by {stacks}",
       .exclusive =
           [] {
             auto rules = shared::stack_rules();

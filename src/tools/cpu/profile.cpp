@@ -58,7 +58,7 @@ TOOL(profile) {
       .hooks = {{.name = "ticks", .candidates = {{{"on_sample"}}}, .sampling = at_hz(49)}},
       .report =
           StackReport{"samples", StackReport::samples}.annotated_with("annotations").by_ticks(),
-      .announce = "Sampling all CPUs by kernel and user stack",
+      .announce = "Sampling {cpus} by {stacks}",
       .exclusive =
           [] {
             auto rules = shared::stack_rules();

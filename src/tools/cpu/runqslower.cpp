@@ -65,7 +65,7 @@ TOOL(runqslower) {
                                         "only waits of at least MIN_US microseconds; 0: all",
                                         setting(&Opt::min_ns), "10000")},
       .options = {flag('P', "previous", "print the task that ran the longest during the wait"),
-                  shared::affinity<Opt>(), shared::duration(), shared::pid(), shared::tid(),
+                  shared::affinity<Opt>(), shared::duration('d'), shared::pid(), shared::tid(),
                   shared::uid(), shared::comm('c').also("whole-comm"), shared::cgroup(0)},
       .other_meanings =
           {{'c', "comm",

@@ -35,7 +35,7 @@ TOOL(threadsnoop) {
                    "function. C libraries in containers are traced; there only the host's is."}},
       .object = skeleton<threadsnoop_bpf>(),
       .options = joined(
-          {{shared::library('l'), shared::timestamp(), shared::extended(), shared::duration()},
+          {{shared::library('l'), shared::timestamp(), shared::extended(), shared::duration('d')},
            shared::task_filters()}),
       .hooks = {{"new threads", {{{"on_fork"}}}},
                 {"start routines",

@@ -55,7 +55,7 @@ TOOL(dcsnoop) {
           {{flag('a', "all", "also look-ups that the cache answers", setting(&Opt::all_lookups)),
             flag('F', "full-path", "names with the directory that they are looked up in",
                  setting(&Opt::full_path)),
-            shared::name('n'), shared::duration(), shared::timestamp()},
+            shared::name('n'), shared::duration('d'), shared::timestamp()},
            shared::task_filters()}),
       .hooks = {lookup_hook()},
       .report =

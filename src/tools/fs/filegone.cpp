@@ -112,7 +112,7 @@ TOOL(filegone) {
                    "that swap two files are shown as EXCHANGE."}},
       .object = skeleton<filegone_bpf>(),
       .options =
-          joined({{shared::full_path<Opt>(), files(), shared::name('n'), shared::duration(),
+          joined({{shared::full_path<Opt>(), files(), shared::name('n'), shared::duration('d'),
                    flag('x', "failed", "only calls that failed", setting(&Opt::failed_only))},
                   shared::task_filters()}),
       // Some of these calls do not exist on all architectures.

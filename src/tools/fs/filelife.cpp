@@ -72,7 +72,7 @@ TOOL(filelife) {
                    "for the first hard link that is removed."}},
       .object = skeleton<filelife_bpf>(),
       .options = joined(
-          {{shared::full_path<Opt>(), shared::name('n'), shared::duration(),
+          {{shared::full_path<Opt>(), shared::name('n'), shared::duration('d'),
             number('m', "max-age", "MS", "only files that existed for at most MS milliseconds",
                    setting(&Opt::max_age_ns), kMillisecond),
             shared::max_keys()},

@@ -46,7 +46,7 @@ std::vector<Option> options() {
                   "accepted as in bcc, but not needed: types come from the kernel itself"),
         shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(), shared::name('n'),
         shared::cgroup().also("cgroup-path")},
-       belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
+       belonging_to("kernel-stack|user-stack", {shared::address('a'), shared::stack_depth()}),
        belonging_to("user-stack",
                     {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})});
 }
@@ -112,6 +112,8 @@ TOOL(trace) {
            {"trace 'r:bash:readline \"%s\", retval'", "commands that are typed into bash"},
            {"trace '/usr/bin/app:handle (req->size > 4096) \"%s\", req->path'",
             "large requests of a program that was built with -g"},
+           {"trace -U -a 'r::sys_futex \"%d\", retval'",
+            "results of a system call, with addresses and modules of the stacks"},
            {"trace -U -M 10 'c:malloc (arg1 > 100000) \"%d bytes\", arg1'",
             "ten large allocations, with their stacks"}},
       .questions = {{"Which files does a process open?",
@@ -136,8 +138,6 @@ TOOL(trace) {
                     {'u', "unix-timestamp", "--json has the time of each event"},
                     {'B', "bin_cmp", "compare bytes: ((u8 *)VALUE)[N] == 0x12"},
                     {'s', "sym_file_list", "functions of all programs are shown by name"},
-                    {'a', "address",
-                     "--json has the address of each frame; %p prints that of a value"},
                     {'A', "aggregate", "funccount and stackcount count events"}},
       .hooks = {traced_by_word("places", tracing::specs, words_that_ask_for_entries)},
       .report =

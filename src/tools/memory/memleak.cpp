@@ -94,7 +94,8 @@ TOOL(memleak) {
                               "trace per-CPU allocations of the kernel (sizes are for one CPU)")}),
            {number(
                 'o', "older", "MS",
-                "only allocations that are outstanding for MS milliseconds or more (default: 500)",
+                "only allocations that are outstanding for MS milliseconds or more, as in bcc: 10000 is "
+                "ten seconds (default: 500)",
                 {}),
             number('z', "min-size", "BYTES", "only allocations of at least BYTES bytes",
                    setting(&Opt::min_bytes)),

@@ -90,7 +90,7 @@ TOOL(tcppktlat) {
             shared::comm(), shared::cgroup()},
            flows(),
            belonging_to("histogram", {shared::milliseconds(), shared::interval()}),
-           {shared::duration()}}),
+           {shared::duration('d')}}),
       .hooks = {{"segments that arrive", {{{"on_segment"}}}},
                 {"data that is read", {{{"on_taken"}}}},
                 ended_sockets()},

@@ -77,11 +77,19 @@ Option cgroups() {
   return option;
 }
 
+/// The traceloop of other suites has a command of this name: "traceloop cgroups PATH".
+Result<void> take_argument(Config& c, std::string_view text) {
+  if (text != "cgroups") return take_cgroup(c, text);
+  c.notes.emplace_back(
+      "the word cgroups is left out: paths need none before them, and --cgroup cgroups is a path");
+  return {};
+}
+
 Positional cgroup_arguments() {
   return {.metavar = "CGROUP",
           .doc = "the same as --cgroup CGROUP",
           .repeat = Positional::any_number,
-          .apply = take_cgroup,
+          .apply = take_argument,
           .complete = Complete::cgroup};
 }
 

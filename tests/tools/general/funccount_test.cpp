@@ -1,4 +1,6 @@
 // funccount against programs that make a known number of calls.
+#include <gnu/libc-version.h>
+
 #include "probes.hpp"
 
 namespace coretap::tooltest {
@@ -83,6 +85,20 @@ TOOL_TEST(Funccount, OneOfTwoUsdtProbes) {
   auto plain = count("u:" + probes() + ":coretap_test:plain");
   EXPECT_EQ(plain.of("gated"), 0u) << "somebody else's semaphore was raised";
   EXPECT_EQ(plain.counts, (Functions{{"coretap_test:plain", plain.of("calls")}}));
+}
+
+// Books name libpthread, which is empty where glibc has it in libc.
+TOOL_TEST(Funccount, LibrariesThatAreInLibc) {
+  int major = 0, minor = 0;
+  if (sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) != 2 || minor < 34)
+    throw Skip("libpthread is a library of its own here");
+  auto seen = count("pthread:pthread_create", "threads --count 20 --raw 5");
+  EXPECT_EQ(seen.counts, (Functions{{"pthread_create", seen.of("by_library")}}));
+  EXPECT_GE(seen.of("by_library"), 20u);
+  auto limits = seen.report().header["limits"].strings();
+  ASSERT_FALSE(limits.empty());
+  expect_contains(limits[0], {"found in libc", "2.34"});
+  expect_refusals("funccount", {{"pthread:no_such_function", "libpthread in libc", 2}});
 }
 
 TOOL_TEST(Funccount, AllSystemCalls) {

@@ -46,6 +46,26 @@ TOOL_TEST(Stackcount, SystemCallsWithBothStacks) {
     EXPECT_TRUE(is_called_by(line, "main") && line["kernel_stack"].strings().empty());
 }
 
+// Functions of books that no kernel of today has.
+TOOL_TEST(Stackcount, FunctionsThatWereRenamed) {
+  require_tool("stackcount");
+  const int status = has_kprobes() ? 2 : 3;
+  expect_refusals("stackcount", {{"__alloc_pages_nodemask", "use t:kmem:mm_page_alloc", status},
+                                 {"blk_account_io_completion", "use t:block:block_", status}});
+}
+
+// The first line says what the options select.
+TOOL_TEST(Stackcount, BannersOfToolsWithStacks) {
+  for (auto& [words, says] : {std::pair{"offcputime -K 0.1", "(us) by kernel stack for"},
+                              {"offcputime -U 0.1", "(us) by user stack for"},
+                              {"offcputime 0.1", "by kernel and user stack for"},
+                              {"profile -K -C 0 0.1", "Sampling CPU 0 by kernel stack ("},
+                              {"profile 0.1", "Sampling all CPUs by kernel and user stack for"}}) {
+    require_tool(Strings(words).at(0));
+    expect_contains(result_of(words).err, {says});
+  }
+}
+
 // Each report has the counts since the one before.
 TOOL_TEST(Stackcount, Intervals) {
   auto seen = count_stacks("-i 0.1 " + calls("inner_call"), "calls --calls 40 --sleep-us 3000");

@@ -116,6 +116,25 @@ TOOL_TEST(Trace, PlacesWithinKernelFunctionsHaveNoArguments) {
   }
 }
 
+// An address less the offset is the function's place in the file, as objdump has it.
+TOOL_TEST(Trace, AddressesOfStacks) {
+  const auto begin = instructions_of(probes(), "counted_each").front();
+  auto report = trace_probes({"-U", "--address", kEach}).report();
+  ASSERT_EQ(report.body.size(), 20u);
+  static const std::regex form("([0-9a-f]{16}) counted_each\\+0x([0-9a-f]+) \\[probes\\]");
+  for (auto& event : report.body) {
+    auto frames = event["user_stack"].strings();
+    ASSERT_GT(frames.size(), 1u);
+    std::smatch parts;
+    ASSERT_TRUE(std::regex_match(frames[0], parts, form)) << frames[0];
+    EXPECT_EQ(std::stoull(parts[1], nullptr, 16) - std::stoull(parts[2], nullptr, 16), begin);
+  }
+  auto plain = trace_probes({"-U", kEach}).report();
+  ASSERT_FALSE(plain.body.empty());
+  EXPECT_EQ(plain.body[0]["user_stack"].strings()[0], "counted_each");
+  expect_refused("trace -a sys_read", {"--user-stack"});
+}
+
 TOOL_TEST(Trace, PlacesThatAreNone) {
   auto all = instructions_of(probes(), "counted_each");
   std::size_t longer = 0;

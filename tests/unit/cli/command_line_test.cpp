@@ -303,6 +303,24 @@ TEST(PeersOptions, AreTakenOrHaveAnAnswer) {
   EXPECT_GT(n, 1800u);
 }
 
+// As in the peers that have it: -d is the duration, unless the tool or a peer of its name uses it
+// for something else.
+TEST(CommandLine, DurationHasItsLetterWhereThatIsFree) {
+  for (auto& tool : all_tools()) {
+    auto other = [](auto& o) { return o.letter == 'd' && o.name != "duration"; };
+    auto alias = [](auto& o) { return o.alias_letter == 'd'; };
+    auto options = all_options(tool);
+    const bool taken = std::ranges::any_of(options, other) || std::ranges::any_of(options, alias) ||
+                       std::ranges::any_of(tool.elsewhere, other);
+    auto duration = std::ranges::find(options, "duration", &Option::name);
+    ASSERT_NE(duration, options.end()) << tool.name;
+    if (tool.name != "oomkill") {
+      EXPECT_EQ(duration->letter == 'd', !taken) << tool.name;
+    }
+  }
+  EXPECT_EQ(accepted("execsnoop", {"-d", "3"}).schedule.duration, 3);
+}
+
 TEST(CommandLine, FlameGraphsAreOfStacks) {
   const WordSet of_stacks{"stacks", "outstanding", "accounts"};
   for (auto& tool : all_tools())
