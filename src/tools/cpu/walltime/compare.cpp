@@ -312,12 +312,14 @@ void WallComparison::manual(Manual& m) {
       "runs are scaled to the same total. The table has the largest changes by state and "
       "function: the innermost function of the program, or of the kernel if there is none. The "
       "last column is the stack with most of the change.");
+  m.paragraph();
   m.prose(
       "A change counts if it is larger than the noise: three times the standard deviation of the "
       "thirds of this run, five standard errors of the difference, and a two-hundredth of all time. "
       "CPU time is sampled: longer runs, or -F in both, show smaller changes. Waits are measured. "
       "What happens only once in a run is noise. Processes are compared by their names, so record "
       "without --by thread.");
+  m.paragraph();
   m.prose(
       "With --diff the picture of --svg is a differential flame graph: red frames take more time "
       "than in FILE, blue ones less, the deeper the colour the larger the change; grey ones differ "

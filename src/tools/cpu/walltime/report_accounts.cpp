@@ -563,10 +563,12 @@ class AccountsKind : public ReportKind {
         "state in percent of it; shares add up to 100. Rows with the most time outside of WORK "
         "come first. The last line says what the states add up to: 100 %, unless accounts were "
         "lost.");
+    m.paragraph();
     m.prose(
         "CPU: cpu, cpu.irq, cpu.stolen. QUEUE: queue.busy, queue.idle. LIMIT: queue.limit. DISK, "
         "MEMORY, LOCK, PEER (someone else must answer) and WORK (nothing to do): waits of these "
         "kinds. OTHER: waits within the kernel, stopped, traced, frozen, unknown, and wait.other.");
+    m.paragraph();
     m.prose(
         "With --svg, --pprof or --folded the time is shown by stacks, with its states as the "
         "innermost frames; with --by-state they are the outermost ones. Waits of --min-wait or "
@@ -575,10 +577,16 @@ class AccountsKind : public ReportKind {
         "cpu.kernel; that of a process without samples by those of others with its name, and "
         "without any it is cpu. Time in which it had nothing to do (WORK) is left "
         "out unless --work is given.");
+    m.paragraph();
     WallComparison::manual(m);
+    m.paragraph();
     StackFiles::manual(m);
     m.paragraph();
-    for (auto& state : wall::states()) m.prose(fmt::format("{}: {}.", state.name, state.doc));
+    m.prose("These are the states.");
+    for (auto& state : wall::states()) {
+      m.paragraph();
+      m.prose(fmt::format("{}: {}.", state.name, state.doc));
+    }
   }
 };
 
