@@ -118,7 +118,7 @@ std::string guide_man_page() {
       p.end();
     }
   }
-  return p.finish({"coretap 8", "coretap-output 7"});
+  return p.finish({"coretap-output 7", "coretap 8"});
 }
 
 }  // namespace coretap

@@ -170,7 +170,12 @@ void attach_section(Page& p, const Tool& tool) {
 void field_items(Page& p, const std::vector<Field>& fields) {
   p.begin("-tag -width Ds");
   for (auto& f : fields) {
-    p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title), f.doc);
+    const bool percent = f.format.kind == Format::percent;
+    constexpr std::string_view kFraction = ", 0 to 1";
+    p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title),
+           percent && f.doc.ends_with(kFraction) ? f.doc.substr(0, f.doc.size() - kFraction.size())
+                                                 : f.doc);
+    if (percent) p.prose("In percent; in JSON and CSV from 0 to 1.");
     // Such a field is omitted from the table only: JSON and CSV have all fields.
     condition(p, f.only_with, "Present only");
     if (!f.millisecond_title.empty())
@@ -366,11 +371,11 @@ std::string man_page(const Tool& tool, std::string_view sample) {
   p.end();
   example_section(p, tool.name, tool.examples);
   if (!sample.empty()) sample_section(p, tool, sample);
-  if (!has_differences(tool)) return p.finish({"coretap-output 7", "coretap 8"});
+  if (!has_differences(tool)) return p.finish({"coretap-guide 7", "coretap-output 7", "coretap 8"});
   p.section("DIFFERENCES");
   p.prose("For users of the tools with this name in bcc and libbpf-tools; see coretap-migrate(7).");
   differences(p, tool);
-  return p.finish({"coretap-migrate 7", "coretap-output 7", "coretap 8"});
+  return p.finish({"coretap-guide 7", "coretap-migrate 7", "coretap-output 7", "coretap 8"});
 }
 
 }  // namespace coretap
