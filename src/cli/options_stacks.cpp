@@ -62,8 +62,9 @@ Option svg() {
 Option pprof() {
   return file_at_end(
       "pprof",
-      "write a profile for pprof and programs that read its format, gzip-compressed, to this file "
-      "(-: standard output) at the end; stacks are then printed only with --folded, --json or --csv",
+      "write a profile for pprof and programs that read its format, gzip-compressed, to this "
+      "file (-: standard output) at the end; stacks are then printed only with --folded, --json "
+      "or --csv",
       &Config::Files::pprof);
 }
 

@@ -105,7 +105,9 @@ const std::vector<OwnCommand>& commands() {
            "Prints questions (with the command lines that answer them), tools, pages of the guide "
            "and commands that match the WORDs, the best first, and options that have all of them. "
            "It knows endings, beginnings of words, and many terms of users and of other programs "
-           "(wall clock, THP, netstat). Exit status 1: nothing was found.",
+           "(wall clock, THP, netstat). With --json, type is question, tool, page, command, option, "
+           "or elsewhere: another suite's command for what is not here. Exit status 1: nothing was "
+           "found.",
        .options = {json()},
        .run = run_find},
       {.name = "guide",

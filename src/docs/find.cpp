@@ -48,6 +48,7 @@ std::string options_found(const std::vector<std::string>& words, bool json) {
   std::vector<std::string> stems;
   for (auto& word : words)
     for (auto& part : plain_words(word)) stems.push_back(stem(part));
+  if (stems.empty()) return {};
   std::map<std::string, FoundOption> by_text;
   for (auto& entry : registry()) {
     auto tool = build(entry);

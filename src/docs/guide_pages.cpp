@@ -33,8 +33,8 @@ GuidePage checklist() {
              "with R want a CPU; rows with D wait for disks or locks of the kernel.",
              "Mostly R: guide cpu. Mostly D: guide disk."},
             {"How long do tasks wait for a CPU?", "runqlat 5 1",
-             "Waits below a millisecond are normal. Many waits of 8 ms or more mean that there are "
-             "too few CPUs, or that a limit holds tasks back.",
+             "Waits below a millisecond are normal. Many waits of 8 ms or more mean that there "
+             "are too few CPUs, or that a limit holds tasks back.",
              "If waits are long: guide cpu."},
             {"Are all CPUs used?",
              "cpuwalk 5 1",
@@ -73,9 +73,10 @@ GuidePage use() {
       .name = "use",
       .summary = "each resource by utilisation, saturation and errors (USE method)",
       .about =
-          "For each resource, ask three questions: how much of it is used (utilisation), how much "
-          "work waits for it (saturation), and what fails (errors). The list is complete, so it also "
-          "finds what no one suspects. Errors are quick to check; saturation hurts most.",
+          "For each resource, ask three questions: how much of it is used (utilisation), how "
+          "much work waits for it (saturation), and what fails (errors). The list is complete, "
+          "so it also finds what no one suspects. Errors are quick to check; saturation hurts "
+          "most.",
       .parts = {
           {"All resources", {}, {why("The list below checks what costs no time yet.")}},
           {"CPUs",
@@ -90,14 +91,14 @@ GuidePage use() {
             {"Errors: are CPUs clocked down?", "cpufreq --duration 5",
              "Low frequencies under load mean that heat or a power limit slows the CPUs.",
              "Check cooling, and the governor in "
-             "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor. The governor performance costs "
-             "power."}}},
+             "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor. The governor performance "
+             "costs power."}}},
           {"Memory",
            {},
            {{"Utilisation: how much memory do files have?",
              "cachestat 1 3",
-             "CACHED_MB and BUFFERS_MB are memory that the kernel can free. Memory that looks used "
-             "up is normal; see MemAvailable in /proc/meminfo.",
+             "CACHED_MB and BUFFERS_MB are memory that the kernel can free. Memory that looks "
+             "used up is normal; see MemAvailable in /proc/meminfo.",
              {}},
             {"Saturation: do programs wait for memory?", "vmscan -e 1 3",
              "D-RECLAIMms and M-RECLAIMms are waits, and with -e there is how many there were.",
@@ -114,8 +115,8 @@ GuidePage use() {
              "I/O and KB per process and disk.",
              {}},
             {"Saturation: how long do requests wait in the queue?", "iosched -D 5 1",
-             "Time from insertion to issue. Long waits here, and short ones in biolatency, mean that "
-             "the disk gets more than it can do at a time.",
+             "Time from insertion to issue. Long waits here, and short ones in biolatency, mean "
+             "that the disk gets more than it can do at a time.",
              "guide disk"},
             {"Errors: do requests fail?", "bioerr --duration 5",
              "A line per request that failed, with the sector.",
@@ -167,10 +168,11 @@ GuidePage memory() {
              "Direct reclaim (D-RECLAIMms, D-RUNS) is work that a program must do before it gets "
              "memory. Reclaim at the limit of a cgroup is M-RECLAIMms. If only KSWAPD counts, the "
              "kernel keeps up in the background.",
-             "With M-RECLAIMms, raise memory.high or memory.max of the cgroup, if others can spare the memory, or use less."},
+             "With M-RECLAIMms, raise memory.high or memory.max of the cgroup, if others can "
+             "spare the memory, or use less."},
             {"Which programs wait, and how long?", "drsnoop -M -e --duration 5",
-             "LAT(ms) is the delay of one allocation. KIND memcg is a cgroup at its limit. With much "
-             "free memory and ORDER above 0, memory is not short but fragmented.",
+             "LAT(ms) is the delay of one allocation. KIND memcg is a cgroup at its limit. With "
+             "much free memory and ORDER above 0, memory is not short but fragmented.",
              "Fragmented: the next part. Bursts: raise vm.min_free_kbytes or "
              "vm.watermark_scale_factor, so that kswapd starts earlier. Both take memory from "
              "programs: stay below 5 % of it, and go in small steps. Values that are too large "
@@ -186,23 +188,23 @@ GuidePage memory() {
              "of a cgroup was the reason.",
              {}}}},
           {"Huge pages and fragmentation",
-           "Transparent huge pages save time in the TLB, but need free blocks of 2 MB. If memory is "
-           "fragmented, the kernel compacts and reclaims for them, and system time rises. Five steps "
-           "show whether this happens.",
+           "Transparent huge pages save time in the TLB, but need free blocks of 2 MB. If "
+           "memory is fragmented, the kernel compacts and reclaims for them, and system time "
+           "rises. Five steps show whether this happens.",
            {{"1. Do programs reclaim memory directly?",
              "vmscan -e 1 5",
-             "D-RUNS and D-PAGES show what pgscand/s of sar -B stands for. If they stay at 0, huge pages cause "
-             "no stalls by reclaim; go on with step 4.",
+             "D-RUNS and D-PAGES show what pgscand/s of sar -B stands for. If they stay at 0, "
+             "huge pages cause no stalls by reclaim; go on with step 4.",
              {}},
             {"2. Is it lack of memory, or fragmentation?", "extfrag -i 1 1",
-             "One number per order for each zone. Towards 0: memory is short. Towards 1: memory is "
-             "fragmented. -1: an allocation would succeed. Order 9 is a huge page of 2 MB on "
+             "One number per order for each zone. Towards 0: memory is short. Towards 1: memory "
+             "is fragmented. -1: an allocation would succeed. Order 9 is a huge page of 2 MB on "
              "x86-64.",
              "Above vm.extfrag_threshold / 1000 the kernel compacts, below it reclaims. Leave the "
              "setting alone: it moves the cost from one to the other."},
             {"3. How much of the free memory is too small?", "extfrag -u 1 1",
-             "The share of free memory that an allocation of each order cannot use. Small shares at "
-             "low orders and 1.000 at order 9 is fragmentation.",
+             "The share of free memory that an allocation of each order cannot use. Small "
+             "shares at low orders and 1.000 at order 9 is fragmentation.",
              "Read /proc/pagetypeinfo (as root): if Unmovable has blocks only at low orders, "
              "allocations of the kernel fill page blocks. slabratetop shows which."},
             {"4. What do compaction and reclaim cost?",
@@ -212,32 +214,37 @@ GuidePage memory() {
              "several runs of both.",
              {}},
             {"5. Does system time come from it?", "profile -K 5",
-             "Look for compact_zone, isolate_migratepages, shrink_lruvec and clear_huge_page in the "
-             "stacks at the end, which have most samples.",
+             "Look for compact_zone, isolate_migratepages, shrink_lruvec and clear_huge_page in "
+             "the stacks at the end, which have most samples.",
              "If they have much of the time, change the settings below."},
             {"Who gets huge pages?", "hfaults 5 1",
-             "THP are page faults that got one, FALLBACK those that got none. Databases and language runtimes are the usual ones.",
-             "The files enabled and defrag in /sys/kernel/mm/transparent_hugepage decide. Write madvise to enabled: then only programs that ask get huge pages. Or write defer+madvise to defrag: then the faults of other programs do not wait. Risks: programs that gain from huge pages become slower; pages that are huge "
-             "already stay so until the program restarts; the values last until the next boot. "
-             "To repair fragmented memory once, write 1 to /proc/sys/vm/compact_memory: that takes CPU time, and delays allocations meanwhile. vm.compaction_proactiveness lets the kernel do it in "
-             "the background; high values cost CPU time."},
+             "THP are page faults that got one, FALLBACK those that got none. Databases and "
+             "language runtimes are the usual ones.",
+             "The files enabled and defrag in /sys/kernel/mm/transparent_hugepage decide. Write "
+             "madvise to enabled: then only programs that ask get huge pages. Or write "
+             "defer+madvise to defrag: then the faults of other programs do not wait. Risks: "
+             "programs that gain from huge pages become slower; pages that are huge already "
+             "stay so until the program restarts; the values last until the next boot. To "
+             "repair fragmented memory once, write 1 to /proc/sys/vm/compact_memory: that takes "
+             "CPU time, and delays allocations meanwhile. vm.compaction_proactiveness lets the "
+             "kernel do it in the background; high values cost CPU time."},
             {"What fragments memory?", "extfrag -P 5 1",
              "Rows with FRAGMENTING yes took part of a page block of another type. AMIGTYPE "
              "unmovable is what compaction cannot repair.",
              "The same with -K and -e shows the code. A higher vm.min_free_kbytes makes such "
              "fallbacks rarer, with the risk above."}}},
           {"Working set and premature reclaim",
-           "The working set is the memory that programs use again and again. If it does not fit, the "
-           "kernel removes pages and reads them again soon. This happens with free memory, too: "
-           "in a cgroup at its limit, or in one NUMA node.",
+           "The working set is the memory that programs use again and again. If it does not "
+           "fit, the kernel removes pages and reads them again soon. This happens with free "
+           "memory, too: in a cgroup at its limit, or in one NUMA node.",
            {{"Are files read again and again?",
              "cachestat 1 5",
              "MISSES that do not fall after the first minutes, on the same files, mean that the "
              "working set does not fit.",
              {}},
             {"Which process reads what is no longer in the cache?", "cachetop -s misses -C 5 1",
-             "The process with most MISSES. A backup, or a scan of a large file, removes the pages "
-             "of others.",
+             "The process with most MISSES. A backup, or a scan of a large file, removes the "
+             "pages of others.",
              "Limit such a program with memory.high of its own cgroup. Risk: it becomes slower."},
             {"Do programs wait for their own code or mapped files?",
              "fmapfault -s major_faults 5 1",
@@ -245,22 +252,22 @@ GuidePage memory() {
              "read from the disk again and again.",
              "Add memory, or move work away. This state is called thrashing."},
             {"Why does the kernel reclaim with free memory?", "drsnoop -M -e --duration 5",
-             "FREE(KB) is the machine's free memory. If it is large, look at KIND (memcg: a cgroup "
-             "at its limit), NODE (one node is full) and ORDER (fragmentation).",
-             "Limit: raise memory.max. One node: check numactl, and leave vm.zone_reclaim_mode at 0. "
-             "Do not write to /proc/sys/vm/drop_caches as a remedy: it makes all programs read "
-             "their files again, and is of use only before measurements."}}},
+             "FREE(KB) is the machine's free memory. If it is large, look at KIND (memcg: a "
+             "cgroup at its limit), NODE (one node is full) and ORDER (fragmentation).",
+             "Limit: raise memory.max. One node: check numactl, and leave vm.zone_reclaim_mode "
+             "at 0. Do not write to /proc/sys/vm/drop_caches as a remedy: it makes all programs "
+             "read their files again, and is of use only before measurements."}}},
           {"Leaks and growth",
            {},
            {{"Does the kernel leak?", "memleak 5 1",
              "The stacks at the end hold most of the memory that was allocated during the run and "
              "not freed. Compare several reports: a leak grows in each.",
-             "For a program, add -p PID. Only memory that is never freed is a leak; caches grow to "
-             "their size and stop."},
+             "For a program, add -p PID. Only memory that is never freed is a leak; caches grow "
+             "to their size and stop."},
             {"Which code grows heaps?",
              "brkstack 5",
-             "Bytes by stack and process. Growth that ends is start-up, growth that does not end is "
-             "a leak or a cache without a limit.",
+             "Bytes by stack and process. Growth that ends is start-up, growth that does not "
+             "end is a leak or a cache without a limit.",
              {}},
             {"Which objects does the kernel allocate most?",
              "slabratetop -C 5 1",
@@ -273,8 +280,8 @@ GuidePage cpu() {
       .name = "cpu",
       .summary = "busy CPUs, waits for a CPU, system time, and processes that end soon",
       .about =
-          "First tell apart: programs that compute, programs that wait for a CPU, and the kernel's "
-          "own work. They have different remedies.",
+          "First tell apart: programs that compute, programs that wait for a CPU, and the "
+          "kernel's own work. They have different remedies.",
       .parts = {
           {"Busy CPUs",
            {},
@@ -287,8 +294,8 @@ GuidePage cpu() {
             {"Do tasks wait although CPUs are idle?", "runqlat --affinity 5 1",
              "Each wait is split: quota is a CPU limit (cpu.max), cpu_idle a CPU that was idle, "
              "cpus_busy a lack of CPUs.",
-             "quota: raise cpu.max of the cgroup. cpus_busy: fewer threads, or more CPUs. cpu_idle: "
-             "check the affinity (taskset, cpusets)."},
+             "quota: raise cpu.max of the cgroup. cpus_busy: fewer threads, or more CPUs. "
+             "cpu_idle: check the affinity (taskset, cpusets)."},
             {"Which task has the CPU while others wait?", "runqslower -P --duration 5 10000",
              "A line per wait of more than 10 ms, with the task that ran before.",
              "Give batch work a lower weight (cpu.weight, nice). Real-time priorities are a risk: "
@@ -299,8 +306,8 @@ GuidePage cpu() {
              "affinity or from interrupts.",
              {}}}},
           {"System time",
-           "Much time in the kernel (sys in top) is time in system calls, page faults, interrupts, "
-           "or in memory management.",
+           "Much time in the kernel (sys in top) is time in system calls, page faults, "
+           "interrupts, or in memory management.",
            {{"Which kernel code takes it?", "profile -K 5",
              "The outermost frames name the way in: do_syscall_64, page faults, interrupts. The "
              "innermost ones name the work: native_queued_spin_lock_slowpath is a contended lock, "
@@ -320,8 +327,8 @@ GuidePage cpu() {
            "sum of what top shows is then less than the load of the machine.",
            {{"Does something create processes all the time?",
              "pidpersec 1 5",
-             "More than some tens per second on a server come from scripts, health checks, builds, "
-             "or from a service that fails and restarts.",
+             "More than some tens per second on a server come from scripts, health checks, "
+             "builds, or from a service that fails and restarts.",
              {}},
             {"Which programs are they, and who starts them?", "execsnoop -M --duration 5",
              "One line per program, with its parent and arguments.",
@@ -329,13 +336,13 @@ GuidePage cpu() {
              "parent is a health check or a supervisor."},
             {"How do they end, and after how long?",
              "exitsnoop --duration 5",
-             "AGE is the time from start to end. An exit code other than 0, or a signal, means that "
-             "the program fails and is started again.",
+             "AGE is the time from start to end. An exit code other than 0, or a signal, means "
+             "that the program fails and is started again.",
              {}},
             {"How much CPU time do they take?",
              "profile --folded 5",
-             "Lines begin with the command name, so that samples of processes that have ended count, "
-             "too. Add up the lines of one name.",
+             "Lines begin with the command name, so that samples of processes that have ended "
+             "count, too. Add up the lines of one name.",
              {}}}},
           {"Containers",
            {},
@@ -351,8 +358,8 @@ GuidePage disk() {
       .name = "disk",
       .summary = "slow disks, slow file systems, and who causes the I/O",
       .about =
-          "Start where programs wait: at the file system. Then go down to the disk. Slow I/O that no "
-          "program waits for, such as writeback, is often harmless.",
+          "Start where programs wait: at the file system. Then go down to the disk. Slow I/O "
+          "that no program waits for, such as writeback, is often harmless.",
       .parts = {
           {"Who waits, and for what?",
            {},
@@ -367,8 +374,8 @@ GuidePage disk() {
              {}},
             {"Which tasks are blocked?",
              "loads -e 1 1",
-             "Rows with D, with the kernel stack: names of file systems, blk_mq or io_schedule mean "
-             "disks.",
+             "Rows with D, with the kernel stack: names of file systems, blk_mq or io_schedule "
+             "mean disks.",
              {}}}},
           {"The disk",
            {},
@@ -380,12 +387,12 @@ GuidePage disk() {
             {"Or do requests wait before?", "biolatency -Q -D 5 1",
              "With the queue of the I/O scheduler. If times are much longer than before, there is "
              "more I/O than the disk can do.",
-             "Find who causes it. Other schedulers (/sys/block/DISK/queue/scheduler) help: none for "
-             "fast flash, mq-deadline or bfq for slow disks. bfq costs CPU time."},
+             "Find who causes it. Other schedulers (/sys/block/DISK/queue/scheduler) help: none "
+             "for fast flash, mq-deadline or bfq for slow disks. bfq costs CPU time."},
             {"How slow are the slowest requests?",
              "biosnoop -Q -m 20 --duration 5",
-             "Requests of more than 20 ms, in order. Many small ones behind a large one: the large "
-             "one is the cause.",
+             "Requests of more than 20 ms, in order. Many small ones behind a large one: the "
+             "large one is the cause.",
              {}},
             {"Is the I/O random, or in small pieces?",
              "biopattern 5 1",
@@ -420,8 +427,8 @@ GuidePage network() {
       .name = "network",
       .summary = "slow or refused connections, losses, and name servers",
       .about =
-          "Tell apart: names that resolve slowly, connections that take long, data that is lost or "
-          "late on the way, and programs that read late.",
+          "Tell apart: names that resolve slowly, connections that take long, data that is lost "
+          "or late on the way, and programs that read late.",
       .parts = {
           {"Connections",
            {},
@@ -453,15 +460,17 @@ GuidePage network() {
              {}},
             {"How long are round trips?",
              "tcprtt -B -e --duration 5",
-             "A histogram by remote address. A long tail on one address is its way or a queue in it.",
+             "A histogram by remote address. A long tail on one address is its way or a queue "
+             "in it.",
              {}},
             {"Does this kernel drop packets?", "tcpdrop -c --duration 5",
-             "By reason: NETFILTER_DROP is the firewall, SOCKET_RCVBUFF a program that does not "
+             "By reason: netfilter_drop is the firewall, socket_rcvbuff a program that does not "
              "read.",
              "A larger net.ipv4.tcp_rmem helps against bursts; it takes memory for each "
              "connection."},
             {"Is it the program that reads late?", "tcppktlat --duration 5 10000",
-             "Data that waited for more than 10 ms in the socket. The network is not the cause then.",
+             "Data that waited for more than 10 ms in the socket. The network is not the cause "
+             "then.",
              "guide cpu, guide locks"}}},
           {"Load",
            {},
@@ -475,8 +484,8 @@ GuidePage network() {
              "keep connections open.",
              {}},
             {"Does one CPU do all the work?", "softirqs -C 5 1", "net_rx of each CPU.",
-             "Spread it by more queues of the card, or by rps_cpus. Packets of one connection then "
-             "still stay on one CPU."}}}}};
+             "Spread it by more queues of the card, or by rps_cpus. Packets of one connection "
+             "then still stay on one CPU."}}}}};
 }
 
 GuidePage locks() {
@@ -484,19 +493,20 @@ GuidePage locks() {
       .name = "locks",
       .summary = "waits for locks of programs and of the kernel, and programs that hang",
       .about =
-          "A wait for a lock and a wait for work look alike. A lock costs time only if a thread has "
-          "work and another one holds what it needs.",
+          "A wait for a lock and a wait for work look alike. A lock costs time only if a thread "
+          "has work and another one holds what it needs.",
       .parts = {
           {"Who holds up whom?",
            {},
            {why("If a lock costs time, the cause names its holder, as far as it is known."),
             {"Is something stuck now?", "blockedby --now",
              "Tasks that are blocked, and the task that each waits for.",
-             "For a program that hangs with no owner, run deadlock on it and start it again."},
+             "If a program hangs and no holder is named, run it again under deadlock "
+             "(deadlock -- COMMAND)."},
             {"Which task is at the end of the chains?",
              "blockedby -m 1000 5 1",
-             "Waits of more than a millisecond, by the task that holds them up. What that task does "
-             "meanwhile is the cause.",
+             "Waits of more than a millisecond, by the task that holds them up. What that task "
+             "does meanwhile is the cause.",
              {}}}},
           {"Locks of programs",
            {},
@@ -511,14 +521,15 @@ GuidePage locks() {
              {}},
             {"Which threads have the time?",
              "walltime --by thread 5 1",
-             "LOCK is time in waits for locks and conditions. Idle workers have much of it, too; blockedby tells who holds a lock.",
+             "LOCK is time in waits for locks and conditions. Idle workers have much of it, "
+             "too; blockedby tells who holds a lock.",
              {}}}},
           {"Locks of the kernel",
            {},
            {{"Which are contended?", "klockstat --duration 5",
              "Callers by the time that they waited.",
-             "mmap_lock: many threads that map memory or fault at the same time; use fewer, larger "
-             "mappings. Locks of one directory or file: use several."},
+             "mmap_lock: many threads that map memory or fault at the same time; use fewer, "
+             "larger mappings. Locks of one directory or file: use several."},
             {"Who holds them?",
              "klockstat --holds --duration 5",
              "Callers by the time that they held one.",
@@ -530,18 +541,18 @@ GuidePage latency() {
       .name = "latency",
       .summary = "a request or program that takes too long, from the outside in",
       .about =
-          "All time of a thread is either on a CPU, in the queue for one, or in a wait. First find "
-          "which, then the code, then who ends the wait. Add -p PID to each command once the "
-          "process is known.",
+          "All time of a thread is either on a CPU, in the queue for one, or in a wait. First "
+          "find which, then the code, then who ends the wait. Add -p PID to each command once "
+          "the process is known.",
       .parts = {
           {"Where does the time go?",
            {},
            {why("Follow the command of the first cause."),
             {"Which state has the time?", "walltime -v 5 1",
-             "A row per process and a line per state. cpu: the program computes. queue: it waits for "
-             "a CPU. wait.disk, wait.lock and others: what it waits for.",
-             "cpu and queue: guide cpu. disk: guide disk. lock: guide locks. memory: guide memory. "
-             "peer: the last part of this page."},
+             "A row per process and a line per state. cpu: the program computes. queue: it "
+             "waits for a CPU. wait.disk, wait.lock and others: what it waits for.",
+             "cpu and queue: guide cpu. disk: guide disk. lock: guide locks. memory: guide "
+             "memory. peer: the last part of this page."},
             {"How long are single waits?",
              "walltime --latency 5 1",
              "Many short waits and few long ones have different causes.",
@@ -556,8 +567,8 @@ GuidePage latency() {
              {}},
             {"Which system calls are slow?",
              "syscount -L 5 1",
-             "By total time. poll, epoll_wait and futex of idle threads come first: they are waits "
-             "for work.",
+             "By total time. poll, epoll_wait and futex of idle threads come first: they are "
+             "waits for work.",
              {}},
             {"How is the time of one call distributed?",
              "funclatency -u sys_fsync --duration 5",

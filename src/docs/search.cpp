@@ -39,6 +39,8 @@ constexpr double kBestQuestion = 0.5;
 /// A match that is worse than the best by more than this is left out.
 constexpr double kWorst = 0.5;
 constexpr std::size_t kMostMatches = 12;
+/// Words of a term in the tables.
+constexpr std::size_t kLongestTerm = 6;
 /// A word that no text has. It is left out of a long query, and makes a short one fail.
 constexpr double kUnknown = 0.7;
 /// The part of what was sought that must be found.
@@ -150,7 +152,7 @@ class Query {
     for (auto& word : said) stems_.push_back(stem(word));
     std::vector<bool> taken(said.size());
     // Longer terms first: "page cache" is not "page".
-    for (auto length = stems_.size(); length > 0; length--)
+    for (auto length = std::min(stems_.size(), kLongestTerm); length > 0; length--)
       for (std::size_t at = 0; at + length <= stems_.size(); at++)
         if (!std::ranges::count(taken.begin() + at, taken.begin() + at + length, true))
           for (auto& row : synonyms())
@@ -186,7 +188,7 @@ class Query {
   }
   /// True if one of these terms is part of the query.
   bool has(std::string_view terms) const {
-    for (std::size_t length = 1; length <= stems_.size(); length++)
+    for (std::size_t length = 1; length <= std::min(stems_.size(), kLongestTerm); length++)
       for (std::size_t at = 0; at + length <= stems_.size(); at++)
         if (has_term(terms, at, length)) return true;
     return false;

@@ -1,5 +1,5 @@
-// What `coretap find` searches: the tools' own texts, the commands, the pages of the guide, and two
-// tables of words.
+// The search of `coretap find`: in the tools' own texts, the commands, the pages of the guide, and
+// two tables of words.
 #pragma once
 #include <span>
 #include <string>

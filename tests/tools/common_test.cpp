@@ -669,6 +669,8 @@ TOOL_TEST(Common, Find) {
   // Without a match it exits like grep, and names the list of all tools.
   expect_refusal("coretap", run_tool("coretap", {"find", "file", "qwzx wzxq\x1b"}), 1,
                  "coretap list");
+  for (auto* no_word : {"--", "\xc3\xa9", " "})
+    expect_refusal("coretap", run_tool("coretap", {"find", "--", no_word}), 1, "coretap list");
   auto elsewhere = said_by("coretap find false sharing");
   EXPECT_TRUE(elsewhere.starts_with("Not in coretap:\n  perf c2c record\n")) << elsewhere;
   auto first = lines(said_by("coretap find --json THP")).at(0);

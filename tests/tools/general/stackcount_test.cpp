@@ -46,12 +46,14 @@ TOOL_TEST(Stackcount, SystemCallsWithBothStacks) {
     EXPECT_TRUE(is_called_by(line, "main") && line["kernel_stack"].strings().empty());
 }
 
-// Functions of books that no kernel of today has.
+// Functions of books that no kernel from 5.10 on has.
 TOOL_TEST(Stackcount, FunctionsThatWereRenamed) {
   require_tool("stackcount");
   const int status = has_kprobes() ? 2 : 3;
-  expect_refusals("stackcount", {{"__alloc_pages_nodemask", "use t:kmem:mm_page_alloc", status},
-                                 {"blk_account_io_completion", "use t:block:block_", status}});
+  expect_refusals("stackcount", {{"_do_fork", "use t:sched:sched_process_fork", status},
+                                 {"generic_make_request", "use t:block:block_bio_queue", status}});
+  if (!has_kprobes())
+    expect_refused("stackcount __alloc_pages_nodemask", {"use t:kmem:mm_page_alloc"}, 3);
 }
 
 // The first line says what the options select.
