@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biolatpcts: percentiles of block I/O latency. */
 #include "lib/block/block_span.bpf.h"
-#include "block/percentile.bpf.h"
+#include "lib/aggregate/percentile.bpf.h"
 #include "block/biolatpcts.h"
 
 OPT(__u32, measured_since);

@@ -1,5 +1,5 @@
 // Percentiles by key, from fine counts of a kernel program
-// (bpf/block/percentile.bpf.h): within 0.8 % of a counted value.
+// (bpf/lib/aggregate/percentile.bpf.h): within 0.8 % of a counted value.
 #pragma once
 #include <bit>
 #include <cstddef>

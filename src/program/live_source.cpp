@@ -66,29 +66,47 @@ using Counters = CounterSource::Counters;
 /// Values in per-CPU slots: one, or one for each index.
 class SlotCounters : public CounterSource {
  public:
-  explicit SlotCounters(CounterShape shape) : shape_(std::move(shape)) {}
+  SlotCounters(Session& s, CounterShape shape) : s_(s), shape_(std::move(shape)) {}
 
   Result<void> open(bpf_map* map) { return slots_.open(map); }
 
-  Reading read(std::uint64_t, Reading&) override {
+  Reading read(std::uint64_t, Reading& largest) override {
     Reading all;
+    const auto interval = interval_++;
+    if (!shape_.largest.empty()) set_live(s_, "extreme_interval", &interval_, sizeof interval_);
     const auto counters = shape_.value_size / 8;
     Counters sum(slots_.size() / 8);
     slots_.sum(sum.data(), sum.size());
     for (std::uint32_t number = 0; (number + 1) * counters <= sum.size(); number++) {
       auto first = sum.begin() + static_cast<std::ptrdiff_t>(number * counters);
       auto last = first + static_cast<std::ptrdiff_t>(counters);
+      for (auto at : shape_.largest)
+        std::fill_n(first + static_cast<std::ptrdiff_t>(at / 8), sizeof(extreme) / 8, 0);
       if (std::count(first, last, 0) == last - first) continue;
       std::string key(shape_.key_size, '\0');
       memcpy(key.data(), &number, std::min(sizeof number, key.size()));
+      if (!shape_.largest.empty()) largest.emplace(key, largest_of(number, interval));
       all.emplace(std::move(key), Counters(first, last));
     }
     return all;
   }
 
  private:
+  Counters largest_of(std::uint32_t number, std::uint32_t interval) const {
+    Counters most(shape_.largest.size());
+    for (std::uint32_t cpu = 0; cpu < slots_.cpus(); cpu++) {
+      auto of_cpu =
+          largest_of_cpus(shape_, slots_.of_cpu(cpu) + number * shape_.value_size, 1, interval);
+      std::ranges::transform(of_cpu, most, most.begin(),
+                             [](auto a, auto b) { return std::max(a, b); });
+    }
+    return most;
+  }
+
+  Session& s_;
   CounterShape shape_;
   CpuSlots slots_;
+  std::uint32_t interval_ = 0;
 };
 
 /// Values by key, in a hash map and in rows that each CPU caches.
@@ -202,7 +220,7 @@ class LiveSource : public Source {
       return std::unique_ptr<CounterSource>(std::move(counters));
     };
     if (shape.keyed) return opened(std::make_unique<KeyedCounters>(s_, std::move(shape)));
-    return opened(std::make_unique<SlotCounters>(std::move(shape)));
+    return opened(std::make_unique<SlotCounters>(s_, std::move(shape)));
   }
 
   bool each_entry(std::string_view name, const VisitEntry& visit) override {

@@ -72,8 +72,15 @@ void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& co
   merge(rows, context, [&](auto& row) { return report_.one_row_for(row.data(), context); });
 }
 
+void AggregateRows::merge_equal(std::vector<std::string>& rows, const FieldContext& context) const {
+  merge(rows, context, [&](auto& row) {
+    return row.substr(0, report_.key_size) + row.substr(report_.owner_at());
+  });
+}
+
 void AggregateRows::merge_by(std::vector<std::string>& rows, const std::vector<Field>& keys,
                              const FieldContext& context) const {
+  if (keys.empty()) return;
   merge(rows, context, [&](auto& row) {
     std::vector<Value> values;
     values.reserve(keys.size());

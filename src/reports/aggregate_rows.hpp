@@ -30,7 +30,10 @@ class AggregateRows {
                                       const FieldContext& context);
   /// Adds up rows that are the same for AggregateReport::one_row_for.
   void merge(std::vector<std::string>& rows, const FieldContext& context) const;
-  /// Adds up rows in which these fields are equal; for largest values keeps the largest.
+  /// Adds up rows with equal keys.
+  void merge_equal(std::vector<std::string>& rows, const FieldContext& context) const;
+  /// Adds up rows in which these fields are equal, if there are any; for largest values keeps the
+  /// largest.
   void merge_by(std::vector<std::string>& rows, const std::vector<Field>& keys,
                 const FieldContext& context) const;
   /// Sorts rows again after order() or reverse().

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,7 @@
 #include "coretap/clock.hpp"
 #include "coretap/live_report.hpp"
 #include "coretap/nearest.hpp"
+#include "coretap/percentiles.hpp"
 #include "metrics/exporter.hpp"
 #include "program/each_cpu.hpp"
 #include "program/kept_rows.hpp"
@@ -142,7 +144,10 @@ class AggregateReporter : public Reporter {
         deltas.gone(key, last);
       s.ledger.shown += rows_.events() - before;
       rows_.merge(rows, s.names.context);
-      if (!by_.empty()) rows_.merge_by(rows, by_, s.names.context);
+      if (by_buckets())
+        merge_buckets(rows, s.names.context);
+      else
+        rows_.merge_by(rows, by_, s.names.context);
       for (auto& row : rows) look_at_stacks(s, row);
     }
     auto all_totals = totals();
@@ -259,6 +264,38 @@ class AggregateReporter : public Reporter {
     live_.read_totals(all.data());
     for (std::size_t i = 0; i < first_totals_.size(); i++) all[i] -= first_totals_[i];
     return all;
+  }
+
+  /// A table whose rows are by bucket of a value, too (AggregateReport::bucket_at): rows that
+  /// differ in nothing else become one, whose last counters are the percentiles.
+  bool by_buckets() const { return report_.layout == AggregateReport::table && report_.bucket_at; }
+
+  void merge_buckets(std::vector<std::string>& rows, const FieldContext& context) const {
+    auto same = [&](const std::string& row) {
+      std::vector<Value> values;
+      if (by_.empty()) values.emplace_back(row.substr(0, report_.key_size));
+      for (auto& f : by_) values.push_back(f.read(row.data(), context));
+      return values;
+    };
+    std::map<std::vector<Value>, FineCounts> counts;
+    for (auto& row : rows) {
+      std::uint32_t bucket = 0;
+      memcpy(&bucket, row.data() + report_.bucket_at, sizeof bucket);
+      memset(row.data() + report_.bucket_at, 0, sizeof bucket);
+      counts[same(row)][bucket] += events_of(row);
+    }
+    rows_.merge_equal(rows, context);
+    rows_.merge_by(rows, by_, context);
+    const auto percents = report_.usual_percentiles.size();
+    for (auto& row : rows) {
+      auto* to = row.data() + report_.value_at + report_.value_size - percents * 8;
+      for (auto percent : report_.usual_percentiles) {
+        auto value = fine_percentile(counts[same(row)], percent);
+        memcpy(to, &value, sizeof value);
+        to += sizeof value;
+      }
+    }
+    rows_.sort(rows, context);
   }
 
   bool has_stacks() const { return !stacks_.empty() || report_.callers; }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts from which the loader computes percentiles (include/coretap/percentiles.hpp). */
+/*
+ * Counts from which the loader computes percentiles (include/coretap/percentiles.hpp).
+ *
+ * Contexts: those of aggregate.bpf.h.
+ */
 #ifndef CORETAP_PERCENTILE_BPF_H
 #define CORETAP_PERCENTILE_BPF_H
 
