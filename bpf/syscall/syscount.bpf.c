@@ -2,13 +2,15 @@
 /* syscount: number of system calls and time in them, by call or by process. */
 #include "lib/core/filter.bpf.h"
 #include "lib/core/parent.bpf.h"
-#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
+#include "lib/aggregate/percentile.bpf.h"
 #include "syscall/interrupted.bpf.h"
 #include "syscall/syscount.h"
 
 OPT(bool, by_process);
 OPT(bool, by_call_too); /* with by_process */
 OPT(bool, timed);
+OPT(bool, percentiles); /* with timed */
 OPT(bool, failures);
 OPT(__u32, only_errno);
 OPT(bool, some_calls);
@@ -28,14 +30,14 @@ struct slots {
 };
 
 TASK_SLOT(struct call);
-TABLE(calls, struct syscount_key, struct syscount_counts)
+CPU_TABLE(calls, struct syscount_key, struct syscount_counts)
 SUMS(calls, struct slots)
 
-inline_ struct syscount_counts *counts_of(u32 index)
+inline_ struct syscount_counts *counts_of(u32 index, u64 ns)
 {
 	struct slots *s;
 
-	if (by_process || owner_parts) {
+	if (by_process || owner_parts || percentiles) {
 		struct syscount_key key = {};
 
 		if (!by_process || by_call_too)
@@ -44,6 +46,8 @@ inline_ struct syscount_counts *counts_of(u32 index)
 			key.pid = current_tgid();
 			process_comm(key.comm);
 		}
+		if (percentiles)
+			key.bucket = fine_bucket(ns);
 		return calls_row(&key);
 	}
 	s = calls_slot();
@@ -53,16 +57,21 @@ inline_ struct syscount_counts *counts_of(u32 index)
 	return &s->calls[index & (CALLS - 1)];
 }
 
-/* Atomic: a process runs on several CPUs; see also on_signal. */
-inline_ void add(u32 index, u64 ns)
+/* Atomic, as a task can be preempted here on some kernels (PREEMPT_RT). */
+inline_ void add(u32 index, u64 ns, bool failed)
 {
-	struct syscount_counts *c = counts_of(index);
+	struct syscount_counts *c = counts_of(index, ns);
 
 	if (!c)
 		return;
-	__sync_fetch_and_add(&c->count, 1);
-	if (timed)
+	if (timed) {
+		extreme_add(&c->longest, ns);
+		extreme_add(&c->shortest, since(ns, SYSCOUNT_MOST_NS));
 		__sync_fetch_and_add(&c->total_ns, ns);
+		if (failed)
+			__sync_fetch_and_add(&c->errors, 1);
+	}
+	__sync_fetch_and_add(&c->count, 1);
 }
 
 inline_ bool wanted_call(u32 index)
@@ -161,7 +170,7 @@ int on_exit(u64 *ctx)
 		return 0;
 	if (timed)
 		ns = since(start, bpf_ktime_get_ns());
-	add(index, ns);
+	add(index, ns, number != NO_CALL && call_failed(result));
 	return 0;
 }
 
@@ -185,6 +194,6 @@ int on_signal(u64 *ctx)
 	c->start = 0;
 	if (!call_ended_by(action, error) || !wanted_result(-EINTR))
 		return 0;
-	add(c->index, timed ? since(start, bpf_ktime_get_ns()) : 0);
+	add(c->index, timed ? since(start, bpf_ktime_get_ns()) : 0, true);
 	return 0;
 }

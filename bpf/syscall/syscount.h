@@ -8,11 +8,21 @@ struct syscount_key {
 	__u32 call; /* its index; not with only --process */
 	__u32 pid;  /* pid and comm: with --process */
 	char comm[COMM_LEN];
+	__u32 bucket; /* of the time, with --percentiles (lib/aggregate/percentile.bpf.h) */
 };
 
+#define SYSCOUNT_PERCENTILES 3
+
+/* All but the count only with --latency. */
 struct syscount_counts {
 	__u64 count;
 	__u64 total_ns;
+	__u64 errors;
+	struct extreme longest;
+	struct extreme shortest;                 /* SYSCOUNT_MOST_NS minus the time */
+	__u64 percentiles[SYSCOUNT_PERCENTILES]; /* filled in by the loader */
 };
+
+#define SYSCOUNT_MOST_NS ((1ULL << EXTREME_BITS) - 1)
 
 #endif

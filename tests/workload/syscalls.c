@@ -10,6 +10,7 @@ WL_NUMBER("ms", sleep_ms, 20, "milliseconds of each");
 WL_NUMBER("signals", signals, 4, "reads that a signal ends");
 WL_NUMBER("restarts", restarts, 1, "sleeps that are stopped in between");
 WL_NUMBER("rounds", rounds, 1, "how often all of this, without stops");
+WL_NUMBER("steps", steps, 0, "nanosleep() calls of 1 ms, 2 ms, and so on");
 WL_FLAG("compat", compat, "getppid of the 32-bit table as often");
 
 static void on_alarm(int)
@@ -72,6 +73,38 @@ static uint64_t restarted_sleeps(uint64_t count, unsigned int ms)
 	return slept;
 }
 
+static int ascending(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/* The times of these sleeps, sorted. */
+static uint64_t *stepped_sleeps(void)
+{
+	uint64_t *times = calloc(steps + 1, sizeof(*times)), before;
+	struct timespec t;
+
+	check(times, "calloc");
+	for (uint64_t i = 0; i < steps; i++) {
+		t = wl_timespec((i + 1) * 1000000);
+		before = wl_now();
+		syscall(SYS_nanosleep, &t, NULL);
+		times[i] = wl_now() - before;
+	}
+	qsort(times, steps, sizeof(*times), ascending);
+	return times;
+}
+
+/* The time that `percent` of the sorted times do not exceed. */
+static uint64_t percentile(const uint64_t *times, uint64_t percent)
+{
+	uint64_t rank = (steps * percent + 99) / 100;
+
+	return times[rank ? rank - 1 : 0];
+}
+
 /* By the entry to the table for 32-bit programs, with its numbers, such as 64: getppid. */
 static long call32(long number)
 {
@@ -88,7 +121,7 @@ static long call32(long number)
 static int workload(void)
 {
 	struct timespec t;
-	uint64_t slept = 0, before;
+	uint64_t slept = 0, before, total = 0, *times;
 
 	lacks_if(compat && call32(64) != getppid(), "no table for 32-bit programs here");
 	wl_ready();
@@ -120,9 +153,16 @@ static int workload(void)
 		interrupted_reads(signals);
 	}
 	slept += restarted_sleeps(restarts, 40);
+	times = stepped_sleeps();
+	for (uint64_t i = 0; i < steps; i++)
+		total += times[i];
 
-	return wl_result("calls %lu failed %lu bad_descriptors %lu forks %lu sleeps %lu "
+	return wl_result("steps %lu steps_ns %lu steps_p1_ns %lu steps_p50_ns %lu steps_p95_ns %lu "
+			 "steps_p99_ns %lu steps_p100_ns %lu calls %lu failed %lu bad_descriptors "
+			 "%lu forks %lu sleeps %lu "
 			 "asked_ns %lu slept_ns %lu interrupted %lu stops %lu",
+			 steps, total, percentile(times, 1), percentile(times, 50),
+			 percentile(times, 95), percentile(times, 99), percentile(times, 100),
 			 rounds * calls, rounds * failing, rounds * (failing / 2), rounds * forks,
 			 rounds * sleeps + restarts,
 			 (rounds * sleeps * sleep_ms + restarts * 40) * 1000000, slept,

@@ -1,11 +1,16 @@
 // syscount: system calls and their duration, by call or by process.
 #include "syscall/syscount.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include <fmt/format.h>
 
 #include "coretap/config.hpp"
 #include "coretap/errors.hpp"
 #include "coretap/json.hpp"
+#include "coretap/percentiles.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/syscalls.hpp"
 #include "coretap/tool.hpp"
@@ -13,9 +18,18 @@
 
 using namespace coretap;
 using Opt = rodata_of<syscount_bpf>;
-using Line = Row<syscount_key, syscount_counts>;
+using Key = syscount_key;
+using Counts = syscount_counts;
+using Line = Row<Key, Counts>;
 
 namespace {
+
+constexpr std::array<double, SYSCOUNT_PERCENTILES> kPercents = {50, 95, 99};
+
+Value shortest(const Line& l) {
+  auto most = std::uint64_t{l.value.shortest.slots[0]};
+  return value_if(most, SYSCOUNT_MOST_NS - most);
+}
 
 std::string abi(const Line& l) { return std::string(syscall_abi(l.key.call)); }
 
@@ -64,12 +78,73 @@ std::vector<Completion> errors() {
   return all;
 }
 
+/// A column of times, in microseconds or milliseconds.
+Field titled(const Field& time, std::string_view in_milliseconds) {
+  return time.only("latency").no_metric().milliseconds(in_milliseconds);
+}
+
+/// The middle of a bucket may be above the longest time in it, or below the shortest.
+template <std::size_t Index>
+Value percentile(const Line& l) {
+  auto value = std::uint64_t{l.value.percentiles[Index]},
+       most = std::uint64_t{l.value.longest.slots[0]};
+  std::uint64_t least = SYSCOUNT_MOST_NS - l.value.shortest.slots[0];
+  return value_if(value, most ? std::clamp(value, std::min(least, most), most) : value);
+}
+
+template <std::size_t Index>
+Field spread(std::string_view key, std::string_view title, std::string_view in_milliseconds) {
+  auto field = derived<Line, percentile<Index>>(
+      key, title, as::microseconds, "the time that so many percent of the calls do not exceed");
+  return titled(field, in_milliseconds).only("percentiles");
+}
+
+AggregateReport report() {
+  auto all = table<Key, Counts>(
+      "calls",
+      {of_key<Line, &Key::call>("syscall", "SYSCALL", as::syscall, "name of the system call")
+           .only("calls|!process"),
+       derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
+                          "system call table of its number: the machine's own, or that of "
+                          "32-bit programs")
+           .bounded()
+           .only("calls|!process")
+           .with("json"),
+       of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").only("process"),
+       derived<Line, [](const Line& l) { return text_in(l.key.comm); }>(
+           "comm", "COMM", as::comm, "command name of its first thread")
+           .only("process"),
+       of_value<Line, &Counts::count>("count", "COUNT", as::pages, "calls that ended"),
+       of_value<Line, &Counts::total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16),
+                                         "total time in the calls")
+           .only("latency")
+           .milliseconds("TIME (ms)"),
+       of_value<Line, &Counts::errors>("errors", "ERRORS", as::wide(as::number, 7),
+                                       "calls among these that failed")
+           .only("latency"),
+       titled(mean_of<Line, &Counts::total_ns, &Counts::count>(
+                  "average_ns", "AVG (us)", as::wide(as::microseconds, 12), "average time"),
+              "AVG (ms)"),
+       titled(derived<Line, shortest>("min_ns", "MIN (us)", as::wide(as::microseconds, 12),
+                                      "the shortest time of the interval"),
+              "MIN (ms)"),
+       titled(of_value<Line, &Counts::longest>("max_ns", "MAX (us)", as::wide(as::microseconds, 12),
+                                               "the longest time of the interval"),
+              "MAX (ms)"),
+       spread<0>("p50_ns", "P50 (us)", "P50 (ms)"), spread<1>("p95_ns", "P95 (us)", "P95 (ms)"),
+       spread<2>("p99_ns", "P99 (us)", "P99 (ms)")},
+      "total_ns,count", 10, "process|percentiles");
+  all.bucket_at = offsetof(Key, bucket);
+  all.usual_percentiles.assign(kPercents.begin(), kPercents.end());
+  return std::move(all).with_largest<&Counts::longest>().with_largest<&Counts::shortest>();
+}
+
 std::vector<Option> options() {
   std::vector<Option> all = {
       flag('P', "process", "by process rather than by system call", setting(&Opt::by_process)),
       flag('L', "latency", "also measure the time in each call, and sort by it",
            setting(&Opt::timed)),
-      shared::milliseconds("the time in milliseconds"),
+      shared::milliseconds("times in milliseconds"),
       flag('x', "failures", "only calls that failed", setting(&Opt::failures)),
       one_of(value('e', "errno", "ERROR",
                    "only calls that failed with this error, by name or number", take_errno),
@@ -80,8 +155,11 @@ std::vector<Option> options() {
       shared::sort(),
   };
   all = joined(
-      {all, belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
-                                          setting(&Opt::by_call_too))})});
+      {all,
+       belonging_to("latency", {flag(0, "percentiles", "the 50th, 95th and 99th percentile, too",
+                                     setting(&Opt::percentiles))}),
+       belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
+                                     setting(&Opt::by_call_too))})});
   for (auto& o : shared::task_filters())
     all.push_back(o.name == "cgroup" ? shared::cgroup_not("a process", "ppid") : std::move(o));
   all.push_back(shared::ppid(0, setting(&Opt::wanted_parent)));
@@ -99,7 +177,9 @@ TOOL(syscount) {
       .summary = "system calls by name or by process, with errors and time",
       .description =
           "Counts system calls when they end, by name or, with --process, by process; with "
-          "--latency also the time from entry to end, including waits. Calls by 32-bit programs "
+          "--latency also how many failed, and the time from entry to end, including waits: "
+          "total, average, shortest and longest. --percentiles adds the times that 50, 95 and 99 % "
+          "of the calls do not exceed, with an error of at most 0.8 %. Calls by 32-bit programs "
           "have the names of their own table.\n\n"
           "A call that a signal interrupts is counted once: when it resumes and ends, or as EINTR "
           "if the signal's handler ends it. Calls that never end are not counted: exit, "
@@ -114,6 +194,8 @@ TOOL(syscount) {
           "takes its slow path for every call. Counted in the kernel, no output per event",
       .examples = {{"syscount", "the ten most frequent calls until Ctrl-C"},
                    {"syscount -L -i 1", "each second, by the time in calls"},
+                   {"syscount -L --percentiles -p 181",
+                    "errors, and the spread of the times, of each call of process 181"},
                    {"syscount -P -T 20", "the twenty processes that make the most calls"},
                    {"syscount -x -e ENOENT -P", "which processes look for files that do not exist"},
                    {"syscount --syscall openat,read -p 181", "two calls of process 181"},
@@ -122,7 +204,9 @@ TOOL(syscount) {
       .questions = {{"Which system calls does a process make most often?", "syscount -p 1234"},
                     {"In which system calls does the time go?", "syscount -L -p 1234 -i 1"},
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
-                    {"Which system calls fail?", "syscount -x"}},
+                    {"Which system calls fail?", "syscount -x"},
+                    {"Which system calls are slow now and then?",
+                     "syscount -L --percentiles -p 1234"}},
       .differs = {{Difference::bcc,
                    "-c is a cgroup, as in libbpf-tools, and a number is refused. The parent "
                    "process is --ppid. The time of a report is without brackets."},
@@ -141,27 +225,7 @@ TOOL(syscount) {
                  {{{"on_signal"}}},
                  {},
                  "calls that a signal's handler ended with EINTR are not counted"}},
-      .report = table<syscount_key, syscount_counts>(
-          "calls",
-          {of_key<Line, &syscount_key::call>("syscall", "SYSCALL", as::syscall,
-                                             "name of the system call")
-               .only("calls|!process"),
-           derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
-                              "system call table of its number: the machine's own, or that of "
-                              "32-bit programs")
-               .bounded()
-               .only("calls|!process")
-               .with("json"),
-           of_key<Line, &syscount_key::pid>("pid", "PID", as::pid, "process").only("process"),
-           derived<Line, [](const Line& l) { return text_in(l.key.comm); }>(
-               "comm", "COMM", as::comm, "command name of its first thread")
-               .only("process"),
-           of_value<Line, &syscount_counts::count>("count", "COUNT", as::pages, "calls that ended"),
-           of_value<Line, &syscount_counts::total_ns>(
-               "total_ns", "TIME (us)", as::wide(as::microseconds, 16), "total time in the calls")
-               .only("latency")
-               .milliseconds("TIME (ms)")},
-          "total_ns,count", 10, "process"),
+      .report = report(),
       .announce = "Tracing system calls",
       .list = list,
   };

@@ -93,6 +93,55 @@ TOOL_TEST(Syscount, Latency) {
   EXPECT_GE(process.sum("total_ns"), seen.number("asked_ns"));
 }
 
+// Its sleeps take what they ask for, at least, and what the workload measures around them, at most:
+// so do the shortest, the longest and each percentile.
+TOOL_TEST(Syscount, ErrorsAndSpreadOfTimes) {
+  constexpr std::uint64_t kSteps = 40, kMs = 1'000'000;
+  auto seen =
+      count_calls({"-L", "-L --percentiles", "-L -P", "-L --percentiles -P --syscall nanosleep",
+                   "-L -i 0.15", "-L --percentiles --by pid"},
+                  fmt::format("--restarts 0 --steps {}", kSteps));
+  const std::map<std::string, std::uint64_t> errors = {{"unlinkat", seen.number("failed")},
+                                                       {"fchdir", seen.number("bad_descriptors")},
+                                                       {"read", seen.number("interrupted")},
+                                                       {"getppid", 0},
+                                                       {"nanosleep", 0}};
+  auto within = [&](const Json& row, const char* key, std::uint64_t percent, double error) {
+    auto asked = static_cast<double>((kSteps * percent + 99) / 100 * kMs);
+    auto measured = seen.truth[fmt::format("steps_p{}_ns", percent).c_str()].real();
+    EXPECT_GE(row[key].real(), asked * (1 - error)) << key;
+    EXPECT_LE(row[key].real(), measured * (1 + error)) << key;
+  };
+  for (std::size_t run : {0, 1, 3}) {
+    SCOPED_TRACE(run);
+    auto row =
+        run == 3 ? only(seen.body(3)) : line_with(seen.body(run), {{"syscall", "nanosleep"}});
+    EXPECT_EQ(row["count"].u64(), kSteps);
+    EXPECT_GE(row["total_ns"].u64(), kSteps * (kSteps + 1) / 2 * kMs);
+    EXPECT_LE(row["total_ns"].u64(), seen.number("steps_ns"));
+    EXPECT_EQ(row["average_ns"].u64(), row["total_ns"].u64() / kSteps);
+    within(row, "min_ns", 1, 0);
+    within(row, "max_ns", 100, 0);
+    EXPECT_EQ(row.has("p50_ns"), run != 0);
+    if (!run) continue;
+    within(row, "p50_ns", 50, 1. / 128);
+    within(row, "p95_ns", 95, 1. / 128);
+    within(row, "p99_ns", 99, 1. / 128);
+  }
+  for (std::size_t run : {0, 1})
+    for (auto& [call, failed] : errors) EXPECT_EQ(sum_of(seen.report(run), call, "errors"), failed);
+  EXPECT_EQ(only(seen.body(2))["errors"].u64(), seen.report(0).sum("errors"));
+  EXPECT_EQ(only(seen.body(5))["count"].u64(), seen.report(1).sum("count"));
+  EXPECT_EQ(only(seen.body(5))["errors"].u64(), seen.report(1).sum("errors"));
+  // Each interval has its own shortest and longest call.
+  auto parts = lines_with(seen.body(4), {{"syscall", "nanosleep"}});
+  ASSERT_GE(parts.size(), 3u);
+  EXPECT_EQ(sum(parts, "count"), kSteps);
+  within(parts.front(), "min_ns", 1, 0);
+  EXPECT_LT(parts.front()["min_ns"].u64(), parts.back()["min_ns"].u64());
+  within(parts.back(), "max_ns", 100, 0);
+}
+
 TOOL_TEST(Syscount, ByProcessAndCallsByName) {
   auto seen = count_calls({"-P", {}, "--syscall getppid,fchdir", "-L --syscall clock_nanosleep"},
                           "--comm sc-workload");
@@ -157,8 +206,8 @@ TOOL_TEST(Syscount, TopTextAndList) {
   expect_row(counts[2], "getppid *");
   EXPECT_EQ(rows_with({}).size(), 12u) << "ten rows";
   ASSERT_EQ(slow.size(), 3u);
-  expect_row(slow[2], "clock_nanosleep * *");
-  EXPECT_GE(std::stod(words(slow[2]).back()), 60);
+  expect_row(slow[2], "clock_nanosleep * * * * * *");
+  EXPECT_GE(std::stod(words(slow[2]).at(2)), 60);
   expect_row(processes.at(2), "* * *");
   expect_contains(output_of("syscount -l"),
                   {": read\n", ": clock_nanosleep\n", ": futex_waitv\n", ": mseal\n"});
