@@ -3,6 +3,7 @@
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/process_end.bpf.h"
+#include "syscall/interrupted.bpf.h"
 #include "syscall/record.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
 #include "lib/core/text.bpf.h"
@@ -13,6 +14,7 @@ OPT(bool, some_calls);
 const volatile __u8 wanted_calls[CALLS] = {};
 /* String arguments of each call (CALL_TEXT_EARLY). */
 const volatile __u8 call_texts[CALLS] = {};
+OPT(__u64, min_ns); /* only calls that take this long */
 OPT(bool, by_cgroup);
 OPT(__u32, cgroup_levels);
 const volatile __u32
@@ -40,6 +42,21 @@ inline_ bool wanted_call(u32 index)
 {
 	barrier_var(index);
 	return !some_calls || wanted_calls[index & (CALLS - 1)];
+}
+
+/* With min_ns: the first system call that was seen. A call that began before it is at least as old.
+ */
+volatile u64 first_seen;
+
+inline_ void first_sight(void)
+{
+	if (min_ns && !first_seen)
+		first_seen = bpf_ktime_get_ns();
+}
+
+inline_ bool long_enough(u64 start)
+{
+	return !min_ns || since(start, bpf_ktime_get_ns()) >= min_ns;
 }
 
 inline_ u8 texts_of(u32 index)
@@ -79,6 +96,7 @@ int on_enter(u64 *ctx)
 	u64 recorder;
 	u8 texts;
 
+	first_sight();
 	if (!wanted_call(index) || !recorder_of_current(&recorder, true))
 		return 0;
 	c = current_slot(true);
@@ -186,6 +204,7 @@ int on_exit(u64 *ctx)
 	struct call *c = current_slot(false);
 	u8 flags = 0;
 
+	first_sight();
 	if (!c || !c->start) {
 		bool compat = call_is_compat(regs);
 		u32 index = call_index(call_number(regs), compat);
@@ -194,6 +213,8 @@ int on_exit(u64 *ctx)
 		/* It started before tracing, or is a new task's return from its parent's fork. */
 		if (!wanted_call(index) || !recorder_of_current(&recorder, false))
 			return 0;
+		if (min_ns && (call_of_parent(index, ctx[1]) || !long_enough(first_seen)))
+			return filtered();
 		c = current_slot(true);
 		if (!c)
 			return 0;
@@ -202,6 +223,9 @@ int on_exit(u64 *ctx)
 		c->bytes = -1;
 		call_arguments(regs, compat, c->args);
 		flags = RECORD_HEADLESS;
+	} else if (!long_enough(c->start)) {
+		c->start = 0;
+		return filtered();
 	}
 	record_call(c, (s64)ctx[1], flags);
 	c->start = 0;
@@ -229,7 +253,10 @@ int on_task_exit(u64 *ctx)
 	bool oom;
 
 	if (c && c->start) {
-		record_call(c, 0, RECORD_UNFINISHED);
+		if (long_enough(c->start))
+			record_call(c, 0, RECORD_UNFINISHED);
+		else
+			count(LEDGER_FILTERED);
 		c->start = 0;
 	}
 	if (!tell_ends)
@@ -264,7 +291,7 @@ int on_task(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	c = task_slot(t);
-	if (!c || !c->start)
+	if (!c || !c->start || !long_enough(c->start))
 		return 0;
 	slot[0].seq = c->recorder;
 	slot[0].kind = RECORD_CALL;

@@ -77,19 +77,17 @@ Option cgroups() {
   return option;
 }
 
-/// The traceloop of other suites has a command of this name: "traceloop cgroups PATH".
-Result<void> take_argument(Config& c, std::string_view text) {
-  if (text != "cgroups") return take_cgroup(c, text);
-  c.notes.emplace_back(
-      "the word cgroups is left out: paths need none before them, and --cgroup cgroups is a path");
-  return {};
-}
-
+/// In front of the cgroups there may be the word that selects them in Inspektor Gadget's traceloop.
 Positional cgroup_arguments() {
   return {.metavar = "CGROUP",
-          .doc = "the same as --cgroup CGROUP",
+          .doc = "the same as --cgroup CGROUP; the word \"cgroups\" may come first",
           .repeat = Positional::any_number,
-          .apply = take_argument,
+          .apply = [](Config& c, std::string_view text) -> Result<void> {
+            auto& word = c.own<CallSettings>().cgroups_follow;
+            if (text != "cgroups" || word) return take_cgroup(c, text);
+            word = true;
+            return {};
+          },
           .complete = Complete::cgroup};
 }
 
@@ -122,7 +120,8 @@ TOOL(traceloop) {
           "Strings are recorded for paths and names, up to 444 bytes, never for buffers that are "
           "read or written. They are read when the call ends (execve: when it begins): if a "
           "program changes them during the call, the changed string is shown. A call that is still "
-          "in progress, or in which its task was killed, ends in ... in place of a result.",
+          "in progress, or in which its task was killed, ends in ... in place of a result.\n\n"
+          "With --min, a call that began before tracing did counts from the start of tracing.",
       .overhead =
           "two hooks per system call of any process; while it runs, the kernel takes its slow path "
           "for every call. No output per call while it records",
@@ -131,11 +130,14 @@ TOOL(traceloop) {
                     "what led to each failure in a service"},
                    {"traceloop --dump-signal USR1 -o calls.txt -p 1234",
                     "record, and print on kill -USR1"},
-                   {"traceloop -e openat,execve -p 1234", "two system calls, live"}},
+                   {"traceloop -e openat,execve -p 1234", "two system calls, live"},
+                   {"traceloop --min 200 -p 1234", "calls that took 200 ms or more, live"}},
       .questions = {{"What did a program do before it crashed, was killed or exited?",
                      "traceloop --trigger signal,oom,exit -p 1234"},
                     {"What did a container do in its last second?",
                      "traceloop --dump-on-exit /sys/fs/cgroup/shop"},
+                    {"Which single system calls of a process are slow, with arguments and result?",
+                     "traceloop --min 100 -p 1234"},
                     {"What is a program doing right now (like strace, but cheap)?",
                      "traceloop -p 1234"}},
       .object = skeleton<traceloop_bpf>(),
@@ -144,6 +146,8 @@ TOOL(traceloop) {
           {shared::pid(), shared::tid(), shared::uid(), shared::comm(), cgroups(),
            flag('r', "recursive", "a separate recorder for each cgroup below those named, too"),
            shared::syscalls('e', setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
+           number('m', "min", "MS", "only calls that took at least this many milliseconds",
+                  setting(&Opt::min_ns), kMillisecond),
            number(
                's', "size", "CALLS",
                "calls kept per CPU and recorder; each string argument takes one more slot; rounded "

@@ -161,6 +161,46 @@ TOOL_TEST(Traceloop, AsTheyCome) {
   EXPECT_EQ(lines(out).size(), truth["calls"].u64() + truth["failed"].u64()) << out;
 }
 
+// Sleeps of 1 to 40 ms: those that take at least 20 ms by the workload's clock and by the kernel's.
+TOOL_TEST(Traceloop, OnlySlowCalls) {
+  const std::vector<Strings> tools = {
+      Strings("traceloop --json --dump-on-exit --min 20 -e nanosleep,getppid -p {pid}"),
+      Strings("traceloop --json --dump-on-exit -e nanosleep -p {pid}")};
+  auto all = watch_all({{"syscalls --restarts 0 --signals 0 --sleeps 0 --steps 40", tools}}).at(0);
+  auto slow = calls(all.report(0), "nanosleep"), each = calls(all.report(1), "nanosleep");
+  std::erase_if(each, [](auto& call) { return call["latency_ns"].u64() < 20'000'000; });
+  EXPECT_EQ(each.size(), slow.size());
+  EXPECT_GE(slow.size(), 21u) << "those that asked for 20 ms or more";
+  EXPECT_LE(slow.size(), 40 - 15u);
+  for (auto& call : slow) EXPECT_GE(call["latency_ns"].u64(), 20'000'000u);
+  EXPECT_TRUE(calls(all.report(0), "getppid").empty());
+  EXPECT_GE(all.report(0).lost("filtered"), 40 - slow.size() + all.number("calls"));
+}
+
+// A read that began before tracing has no time: it lasts at least as long as tracing.
+TOOL_TEST(Traceloop, ASlowCallThatBeganBefore) {
+  for (auto* min : {"1", "600000"}) {
+    Workload sleeper("sleeper", "--sleeps 1 --ms 1");
+    ASSERT_TRUE(await_sleep(sleeper.pid()));
+    Tracer tracer("traceloop",
+                  Strings{"--json", "--dump-on-exit", "--min", min, "-p", sleeper.id()});
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    sleeper.release();
+    sleeper.truth();
+    auto reads = calls(tracer.stop(), "read");
+    ASSERT_EQ(reads.size(), *min == '1' && !min[1] ? 1u : 0u);
+  }
+}
+
+// The command as Inspektor Gadget's users write it.
+TOOL_TEST(Traceloop, WordBeforeCgroups) {
+  Cgroup cgroup;
+  Tracer tracer("traceloop", "cgroups --json --dump-on-exit " + cgroup.path());
+  run_in(cgroup, "test -e /here");
+  expect_fields(only(calls_on(tracer.stop(), {"/here"})), {{"cgroup", cgroup.path()}});
+  expect_refused("traceloop cgroups cgroups");
+}
+
 /// Names of constants in the arguments of each call to one of these, sorted.
 Strings constants(const std::string& output, const std::set<std::string>& names) {
   static const std::regex call(R"((?:^|\s)([a-z_0-9]+)\((.*))");

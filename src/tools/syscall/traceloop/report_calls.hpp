@@ -14,7 +14,8 @@ class ReportKind;
 /// The tool's part of the configuration (Config::own).
 struct CallSettings {
   std::vector<RecordedCgroup> cgroups;
-  int dump_signal = 0;  ///< signal with which the user requests a report; 0: none
+  bool cgroups_follow = false;  ///< the word "cgroups" was given
+  int dump_signal = 0;          ///< signal with which the user requests a report; 0: none
 };
 
 /// Are calls shown on request, not as they arrive?
