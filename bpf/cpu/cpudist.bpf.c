@@ -9,18 +9,20 @@ OPT(bool, by_pid);
 OPT(bool, by_tid);
 OPT(bool, include_idle);
 OPT(__u32, wanted_switch); /* enum switch_type */
+OPT(bool, by_type);
 
 struct off_cpu {
 	u64 start; /* 0: on a CPU, or not wanted */
+	u64 type;
 };
 
 TASK_SLOT(struct off_cpu);
 HISTOGRAM(stints, struct cpudist_key)
 
 /* The task may be given by a tracepoint or be current_task(). */
-inline_ void add(struct task_struct *t, u64 ns)
+inline_ void add(struct task_struct *t, u64 ns, enum switch_type type)
 {
-	struct cpudist_key key = {};
+	struct cpudist_key key = { .type = by_type ? type : SWITCH_ANY };
 	struct task_struct *leader;
 
 	if (by_pid || by_tid) {
@@ -50,7 +52,7 @@ inline_ bool wanted_type(enum switch_type type)
 
 inline_ enum switch_type type_of(u64 *ctx)
 {
-	return ctx[0] || !switched_state(ctx) ? SWITCH_PREEMPTED : SWITCH_VOLUNTARY;
+	return leaves_to_wait(ctx) ? SWITCH_VOLUNTARY : SWITCH_PREEMPTED;
 }
 
 SEC("tp_btf/sched_switch")
@@ -60,14 +62,14 @@ int on_switch(u64 *ctx)
 	u64 now = bpf_ktime_get_ns(), ns;
 
 	if (wanted(prev, prev->pid) && stint_ended(prev, now, &ns) && wanted_type(type_of(ctx)))
-		add(prev, ns);
+		add(prev, ns, type_of(ctx));
 	stint_starts(ctx[2], now);
 	return 0;
 }
 
 /*
  * When tracing starts, and at the end of each interval: stints in progress are split
- * here. Their type of switch is not known yet, so with wanted_switch they are not split.
+ * here. Their type of switch is not known yet: if it matters, they are not split.
  */
 SEC("run/each_cpu")
 int on_interval(void *ctx)
@@ -75,10 +77,10 @@ int on_interval(void *ctx)
 	struct task_struct *t = current_task();
 	u64 now = bpf_ktime_get_ns(), ns;
 
-	if (wanted_switch && stint_known())
+	if ((wanted_switch || by_type) && stint_known())
 		return 0;
 	if (wanted(t, BPF_CORE_READ(t, pid)) && stint_ended(t, now, &ns))
-		add(t, ns);
+		add(t, ns, SWITCH_ANY);
 	stint_starts((u64)t, now);
 	return 0;
 }
@@ -96,12 +98,13 @@ int off_switch(u64 *ctx)
 			if (end_missed(off->start)) /* the kernel skipped the switch to it */
 				count(LEDGER_UNMATCHED);
 			off->start = now;
+			off->type = type_of(ctx);
 		}
 	}
 	off = task_slot(next);
 	if (!off || !off->start)
 		return 0;
-	add(next, since(off->start, now));
+	add(next, since(off->start, now), off->type);
 	off->start = 0;
 	return 0;
 }

@@ -15,6 +15,7 @@ enum switch_type {
 struct cpudist_key {
 	__u32 pid;
 	__u32 tid;
+	__u32 type; /* enum switch_type */
 	char comm[COMM_LEN];
 };
 

@@ -10,6 +10,12 @@ using namespace coretap;
 using Opt = rodata_of<cpudist_bpf>;
 using Key = cpudist_key;
 
+namespace {
+
+constexpr std::string_view kTypes[] = {"any", "voluntary", "preempted"};
+
+}  // namespace
+
 TOOL(cpudist) {
   return {
       .name = "cpudist",
@@ -17,10 +23,10 @@ TOOL(cpudist) {
       .description =
           "A log2 histogram of the time from when a task gets a CPU until it leaves it: every "
           "stint, whether the task leaves to wait or is preempted. --switch-type selects one of "
-          "these. --offcpu shows the time from leaving a CPU until the task runs again.\n\n"
+          "these, --switch-types shows both, each in its own histogram. --offcpu shows the time from leaving a CPU until the task runs again.\n\n"
           "If a stint is under way when an interval or tracing ends, its part until then counts, "
-          "and the rest counts in the next interval. With --switch-type a stint counts when it "
-          "ends, because its type is not known earlier; so do times off the CPU. The time of an "
+          "and the rest counts in the next interval. With either option for switches a stint counts "
+          "when it ends, because its type is not known earlier; so do times off the CPU. The time of an "
           "interrupt counts as time of the interrupted task. Idle tasks are excluded unless "
           "--include-idle is given: their stints are the times that a CPU is idle.",
       .overhead =
@@ -30,6 +36,7 @@ TOOL(cpudist) {
                    {"cpudist -mT 1", "each second, in milliseconds, with the time"},
                    {"cpudist -P 5 1", "per process, for five seconds"},
                    {"cpudist -O -p 181", "how long process 181 is off the CPU at a time"},
+                   {"cpudist -S -p 181", "stints that end by a wait, and by preemption"},
                    {"cpudist --switch-type preempted",
                     "how long tasks run until they are preempted"}},
       .questions = {{"How long does a task run before it leaves the CPU?", "cpudist 10 1"},
@@ -51,6 +58,8 @@ TOOL(cpudist) {
                  {"preempted", SWITCH_PREEMPTED,
                   "still runnable: another task was given the CPU, or it yielded"}},
                 [](Config& c, std::uint64_t type) { c.set(setting(&Opt::wanted_switch), type); }),
+            flag('S', "switch-types", "one histogram for each way to leave the CPU",
+                 setting(&Opt::by_type)),
             flag('I', "include-idle", "include the idle tasks", setting(&Opt::include_idle)),
             flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
             flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
@@ -60,12 +69,17 @@ TOOL(cpudist) {
       .hooks = {{"context switches", {{{"on_switch"}}}, "!offcpu"},
                 {"stints under way", {{{"on_interval"}}}, "!offcpu"},
                 {"context switches off the CPU", {{{"off_switch"}}}, "offcpu"}},
-      .report = histogram<Key>("stints", "times on or off the CPU",
-                               {who<Key>(id::pid.titled("pid").with("pids"),
-                                         id::tid.titled("tid").with("tids"),
-                                         id::comm.titled("").with("pids|tids"))},
-                               "extension")
-                    .runs_at_intervals("on_interval"),
+      .report =
+          histogram<Key>(
+              "stints", "times on or off the CPU",
+              {named<&Key::type, kTypes>("switch_type", "switch", as::text,
+                                         "how the task left the CPU: voluntary or preempted")
+                   .with("switch-types"),
+               who<Key>(id::pid.titled("pid").with("pids"), id::tid.titled("tid").with("tids"),
+                        id::comm.titled("").with("pids|tids"))},
+              "extension")
+              .runs_at_intervals("on_interval"),
       .announce = "Tracing how long tasks stay on or off the CPU",
+      .exclusive = {{"switch-type", "switch-types"}},
   };
 }

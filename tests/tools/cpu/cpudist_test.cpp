@@ -25,6 +25,7 @@ TOOL_TEST(Cpudist, TypesOfSwitches) {
   auto options = "--json --strict -P -p " + preempted.id() + "," + sleeper.id();
   Tracer waits("cpudist", options + " --switch-type voluntary");
   Tracer wanted_on("cpudist", options + " --switch-type preempted");
+  Tracer each("cpudist", options + " --switch-types"), off("cpudist", options + " -O -S");
   preempted.release();
   sleeper.release();
   auto busy = preempted.truth(), slept = sleeper.truth();
@@ -37,6 +38,19 @@ TOOL_TEST(Cpudist, TypesOfSwitches) {
   EXPECT_GE(of(voluntary, sleeper), slept["voluntary"].u64());
   EXPECT_LE(of(voluntary, sleeper), slept["voluntary"].u64() + 10);
   EXPECT_GT(busy["nonvoluntary"].u64(), 5u);
+  // Both types in one run.
+  auto both = each.stop(), off_both = off.stop();
+  auto typed = [&](const Report& report, const char* type, const Workload& workload) {
+    auto own = report.of_process(static_cast<std::uint64_t>(workload.pid()));
+    return sum(lines_with(own, {{"switch_type", type}}), "count");
+  };
+  for (auto& report : {both, off_both}) {
+    EXPECT_TRUE(lines_with(report.body, {{"switch_type", "any"}}).empty());
+    EXPECT_GE(typed(report, "preempted", preempted) + 4, busy["nonvoluntary"].u64());
+    EXPECT_GE(typed(report, "voluntary", sleeper) + 4, slept["voluntary"].u64());
+    EXPECT_LE(typed(report, "voluntary", sleeper), slept["voluntary"].u64() + 10);
+    EXPECT_LE(typed(report, "preempted", sleeper), slept["nonvoluntary"].u64() + 10);
+  }
 }
 
 // It never leaves its CPU, as no other task needs it: the parts of one stint.
