@@ -8,7 +8,7 @@ struct syscount_key {
 	__u32 call; /* its index; not with only --process */
 	__u32 pid;  /* pid and comm: with --process */
 	char comm[COMM_LEN];
-	__u32 bucket; /* of the time, with --percentiles (lib/aggregate/percentile.bpf.h) */
+	__u32 bucket; /* of the time, with --spread (lib/aggregate/percentile.bpf.h) */
 };
 
 #define SYSCOUNT_PERCENTILES 3

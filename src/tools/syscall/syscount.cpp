@@ -96,7 +96,7 @@ template <std::size_t Index>
 Field spread(std::string_view key, std::string_view title, std::string_view in_milliseconds) {
   auto field = derived<Line, percentile<Index>>(
       key, title, as::microseconds, "the time that so many percent of the calls do not exceed");
-  return titled(field, in_milliseconds).only("percentiles");
+  return titled(field, in_milliseconds).only("spread");
 }
 
 AggregateReport report() {
@@ -133,7 +133,7 @@ AggregateReport report() {
               "MAX (ms)"),
        spread<0>("p50_ns", "P50 (us)", "P50 (ms)"), spread<1>("p95_ns", "P95 (us)", "P95 (ms)"),
        spread<2>("p99_ns", "P99 (us)", "P99 (ms)")},
-      "total_ns,count", 10, "process|percentiles");
+      "total_ns,count", 10, "process|spread");
   all.bucket_at = offsetof(Key, bucket);
   all.usual_percentiles.assign(kPercents.begin(), kPercents.end());
   return std::move(all).with_largest<&Counts::longest>().with_largest<&Counts::shortest>();
@@ -156,7 +156,7 @@ std::vector<Option> options() {
   };
   all = joined(
       {all,
-       belonging_to("latency", {flag(0, "percentiles", "the 50th, 95th and 99th percentile, too",
+       belonging_to("latency", {flag(0, "spread", "the 50th, 95th and 99th percentile, too",
                                      setting(&Opt::percentiles))}),
        belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
                                      setting(&Opt::by_call_too))})});
@@ -178,7 +178,7 @@ TOOL(syscount) {
       .description =
           "Counts system calls when they end, by name or, with --process, by process; with "
           "--latency also how many failed, and the time from entry to end, including waits: "
-          "total, average, shortest and longest. --percentiles adds the times that 50, 95 and 99 % "
+          "total, average, shortest and longest. --spread adds the times that 50, 95 and 99 % "
           "of the calls do not exceed, with an error of at most 0.8 %. Calls by 32-bit programs "
           "have the names of their own table.\n\n"
           "A call that a signal interrupts is counted once: when it resumes and ends, or as EINTR "
@@ -194,7 +194,7 @@ TOOL(syscount) {
           "takes its slow path for every call. Counted in the kernel, no output per event",
       .examples = {{"syscount", "the ten most frequent calls until Ctrl-C"},
                    {"syscount -L -i 1", "each second, by the time in calls"},
-                   {"syscount -L --percentiles -p 181",
+                   {"syscount -L --spread -p 181",
                     "errors, and the spread of the times, of each call of process 181"},
                    {"syscount -P -T 20", "the twenty processes that make the most calls"},
                    {"syscount -x -e ENOENT -P", "which processes look for files that do not exist"},
@@ -206,7 +206,7 @@ TOOL(syscount) {
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
                     {"Which system calls fail?", "syscount -x"},
                     {"Which system calls are slow now and then?",
-                     "syscount -L --percentiles -p 1234"}},
+                     "syscount -L --spread -p 1234"}},
       .differs = {{Difference::bcc,
                    "-c is a cgroup, as in libbpf-tools, and a number is refused. The parent "
                    "process is --ppid. The time of a report is without brackets."},

@@ -98,8 +98,8 @@ TOOL_TEST(Syscount, Latency) {
 TOOL_TEST(Syscount, ErrorsAndSpreadOfTimes) {
   constexpr std::uint64_t kSteps = 40, kMs = 1'000'000;
   auto seen =
-      count_calls({"-L", "-L --percentiles", "-L -P", "-L --percentiles -P --syscall nanosleep",
-                   "-L -i 0.15", "-L --percentiles --by pid"},
+      count_calls({"-L", "-L --spread", "-L -P", "-L --spread -P --syscall nanosleep",
+                   "-L -i 0.15", "-L --spread --by pid"},
                   fmt::format("--restarts 0 --steps {}", kSteps));
   const std::map<std::string, std::uint64_t> errors = {{"unlinkat", seen.number("failed")},
                                                        {"fchdir", seen.number("bad_descriptors")},

@@ -53,7 +53,8 @@ TEST(MetricNames, CountersInBaseUnits) {
   WordSet names;
   auto syscount = plan_of("syscount", {"-L"});
   for (auto& f : syscount->families) names.insert(f.name);
-  EXPECT_EQ(names, (WordSet{"coretap_syscount_total", "coretap_syscount_seconds_total"}));
+  EXPECT_EQ(names, (WordSet{"coretap_syscount_total", "coretap_syscount_seconds_total",
+                            "coretap_syscount_errors_total"}));
   EXPECT_EQ(labels_of(*plan_of("syscount")), (Words{"syscall", "abi"}));
 }
 
