@@ -35,6 +35,9 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 		if (c) {
 			__sync_fetch_and_add(&c->retransmits, 1);
 			__sync_fetch_and_add(&c->bytes, what->length);
+			for (u32 i = 0; i < TCPRETRANS_CAUSES; i++)
+				if (what->cause == i)
+					__sync_fetch_and_add(&c->causes[i], 1);
 		}
 		return 0;
 	}
@@ -60,6 +63,17 @@ inline_ bool is_probe(struct tcp_sock *tp, u32 congestion)
 	return icsk->icsk_pending == ICSK_TIME_LOSS_PROBE && congestion < TCP_CA_Recovery;
 }
 
+/* The kernel enters the states before it sends. Which acknowledgements led to a fast retransmit, or
+ * if RACK's timer did, is not kept. */
+inline_ u32 cause_of(struct tcpretrans_event *what)
+{
+	if (what->kind == TCPRETRANS_PROBE)
+		return TCPRETRANS_LOSS_PROBE;
+	if (what->congestion == TCP_CA_Loss)
+		return TCPRETRANS_TIMEOUT;
+	return what->congestion == TCP_CA_Recovery ? TCPRETRANS_FAST : TCPRETRANS_OTHER;
+}
+
 SEC("tp_btf/tcp_retransmit_skb")
 int on_retransmit(u64 *ctx)
 {
@@ -77,6 +91,7 @@ int on_retransmit(u64 *ctx)
 		if (!with_probes)
 			return filtered();
 	}
+	what.cause = cause_of(&what);
 	what.state = sk->__sk_common.skc_state;
 	what.sequence = BPF_CORE_READ(cb, seq);
 	what.length = BPF_CORE_READ(cb, end_seq) - what.sequence;
@@ -90,7 +105,9 @@ SEC("tp_btf/tcp_retransmit_synack")
 int on_synack(u64 *ctx)
 {
 	struct request_sock *req = (struct request_sock *)ctx[1];
-	struct tcpretrans_event what = { .kind = TCPRETRANS_SYNACK, .state = TCP_SYN_RECV };
+	struct tcpretrans_event what = { .kind = TCPRETRANS_SYNACK,
+					 .cause = TCPRETRANS_SYN_ACK,
+					 .state = TCP_SYN_RECV };
 	struct flow f = {};
 
 	ends_of(&req->__req_common, &f);

@@ -29,6 +29,7 @@ WL_FLAG("listens-late", listens_late, "listen after the ready line (--queued)");
 WL_NUMBER("backlog", backlog, 128, "of listen(2)");
 WL_NUMBER("lost", lost, 0, "of each session's segments are sent again, at least");
 WL_NUMBER("server-lost", server_lost, 0, "the same of those that the server sends");
+WL_FLAG("hole", hole, "the client's first segment is lost, six that follow it are not");
 WL_FLAG("mptcp", mptcp, "by MPTCP");
 WL_FLAG("handed", handed, "another process serves than accepts");
 static uint64_t listen_overflows, listen_drops;
@@ -135,7 +136,14 @@ static void serve_one(int fd)
 		await_drops(fd, 1 + lost);
 		deaf(fd, false);
 	}
-	receive(fd, client_bytes);
+	if (hole) {
+		deaf(fd, true);
+		wl_tell(to_client);
+		await_drops(fd, 1);
+		deaf(fd, false);
+		wl_tell(to_client);
+	}
+	receive(fd, client_bytes + (hole ? 6 : 0));
 	if (server_lost) {
 		wl_tell(to_client);
 		wl_hear(to_server);
@@ -239,6 +247,13 @@ static uint64_t backlog_joined(void)
 	char text[16384];
 
 	return strtoull(tcp_ext("TCPBacklogCoalesce", text), NULL, 10);
+}
+
+static uint64_t fast_retransmits(void)
+{
+	char text[16384];
+
+	return strtoull(tcp_ext("TCPFastRetrans", text), NULL, 10);
 }
 
 /* Waits until the attempt has ended: 0, or its error. */
@@ -385,27 +400,42 @@ static void lose_answers(int fd)
 	deaf(fd, false);
 }
 
+/* Acknowledgements of the segments behind the lost one show that it is lost. */
+static void leave_hole(int fd)
+{
+	int one = 1;
+
+	fail_if(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)), "TCP_NODELAY");
+	wl_hear(to_client);
+	send_all(fd, client_bytes);
+	wl_hear(to_client);
+	for (int i = 0; i < 6; i++)
+		send_all(fd, 1);
+}
+
 static void begin_talk(int fd)
 {
-	uint64_t hole = 0;
+	uint64_t since = 0;
 
 	expect_attempt(fd, 0);
 	if (lost)
 		wl_hear(to_client);
 	if (delayed_ms)
 		delay_answer(fd);
+	else if (hole)
+		leave_hole(fd);
 	else
 		send_all(fd, client_bytes);
 	if (server_lost)
 		lose_answers(fd);
 	if (lost) {
 		await_retransmits(retransmits() + lost);
-		hole = wl_now();
+		since = wl_now();
 		wl_tell(to_server);
 	}
 	receive(fd, server_bytes);
 	if (lost)
-		hole_ns += wl_now() - hole;
+		hole_ns += wl_now() - since;
 	struct tcp_info info = info_of(fd);
 	segments_in += info.tcpi_segs_in - 1; /* except the answer to SYN */
 	smoothed_us = info.tcpi_rtt;
@@ -522,7 +552,7 @@ static int workload(void)
 
 	wl_ready_with("server_pid %d server_port %d", server, ntohs(server_port));
 
-	uint64_t before = retransmits(), joined = backlog_joined();
+	uint64_t before = retransmits(), joined = backlog_joined(), fast = fast_retransmits();
 	if (queued)
 		queue_up(listener, queued);
 	if (exhausted)
@@ -543,9 +573,9 @@ static int workload(void)
 	return wl_result("client_pid %d server_pid %d server_port %d client_bytes %lu "
 			 "server_bytes %lu connect_ns %lu listen_overflows %lu listen_drops %lu "
 			 "session_ns %lu hole_ns %lu round_trip_ns %lu smoothed_us %lu "
-			 "segments_in %lu retransmits %lu backlog_joined %lu",
+			 "segments_in %lu retransmits %lu fast_retransmits %lu backlog_joined %lu",
 			 getpid(), server, ntohs(server_port), client_bytes, server_bytes,
 			 connect_ns, listen_overflows, listen_drops, session_ns, hole_ns,
 			 round_trip_ns, smoothed_us, segments_in, retransmits() - before,
-			 backlog_joined() - joined);
+			 fast_retransmits() - fast, backlog_joined() - joined);
 }

@@ -15,10 +15,18 @@ namespace {
 
 constexpr std::string_view kSigns[] = {"R>", "L>", "S>"};
 constexpr std::string_view kKinds[] = {"retransmit", "loss_probe", "syn_ack"};
+constexpr std::string_view kCauses[] = {"timeout", "fast", "loss_probe", "syn_ack", "other"};
+static_assert(std::size(kCauses) == TCPRETRANS_CAUSES);
 static_assert(std::size(kSigns) == TCPRETRANS_KINDS && std::size(kKinds) == TCPRETRANS_KINDS);
 
 std::string state(const Event& e) { return tcp_state(e.state); }
 std::string arrow(const Count&) { return "<->"; }
+
+template <std::size_t Cause>
+Field count_of(std::string_view key, std::string_view title, std::string_view doc) {
+  return of_element<Count, &tcpretrans_count::causes, Cause>(key, title, as::wide(as::number, 7),
+                                                             doc);
+}
 
 }  // namespace
 
@@ -34,14 +42,14 @@ TOOL(tcpretrans) {
           "is not that task but the process that was seen to connect, accept or shut down the "
           "socket; if none was seen, as with connections older than the tracer, there is no PID, "
           "and no task filter matches the line.\n\n"
-          "--count prints one table of connections at the end. An IPv6 socket used for IPv4 counts "
+          "--count prints one table of connections at the end, with a column for each cause. An IPv6 socket used for IPv4 counts "
           "as IPv4.",
       .overhead =
           "a hook per retransmit, one per change of a connection's state and one per accepted "
           "connection: not measurable",
       .examples = {{"tcpretrans", "each retransmit"},
                    {"tcpretrans -l -s", "with tail loss probes and sequence numbers"},
-                   {"tcpretrans -c", "how often each connection sent again, until Ctrl-C"},
+                   {"tcpretrans -c", "how often each connection sent again, and why, until Ctrl-C"},
                    {"tcpretrans -6 -p 181", "process 181, only IPv6"}},
       .questions = {{"Does the network lose packets?", "tcpretrans"},
                     {"Which connections send again, and how often?", "tcpretrans -c"},
@@ -87,9 +95,8 @@ TOOL(tcpretrans) {
                    .with("json"),
                field<&Event::congestion>(
                    "congestion_state", "CONGESTION", as::enumerator("tcp_ca_state", "TCP_CA_", -10),
-                   "why: loss (a timeout), recovery (acknowledgements with gaps), or the state "
-                   "before either")
-                   .with("json"),
+                   "state of congestion control: loss (after a timeout), recovery "
+                   "(acknowledgements with gaps), or the state before either"),
                net::namespace_id<&Event::flow>(), net::parts<&Event::flow>()})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .other_reports =
@@ -106,6 +113,11 @@ TOOL(tcpretrans) {
                  of_value<Count, &tcpretrans_count::bytes>("sent_again_bytes", "BYTES", as::number,
                                                            "bytes in these segments")
                      .with("json"),
+                 count_of<TCPRETRANS_TIMEOUT>("timeouts", "TIMEOUT", "after a timeout"),
+                 count_of<TCPRETRANS_FAST>("fast", "FAST", "when acknowledgements show a loss"),
+                 count_of<TCPRETRANS_LOSS_PROBE>("loss_probes", "PROBE", "tail loss probes"),
+                 count_of<TCPRETRANS_SYN_ACK>("syn_acks", "SYN-ACK", "answers to a SYN"),
+                 count_of<TCPRETRANS_OTHER>("others", "OTHER", "for other causes"),
                  net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>(),
                  net::parts<&Count::key>()},
                 "retransmits")}},

@@ -21,7 +21,9 @@ void expect_retransmits(const std::string& lost, const Family& family) {
                                               "{server_port} pid {pid} comm tcp state ESTABLISHED "
                                               "length_bytes {client_bytes}"));
     expect_same(e, events[0], {"sequence"});  // the same segment
-    if (e["kind"].str() == "retransmit") expect_fields(e, {{"congestion_state", "loss"}});
+    const bool retransmit = e["kind"].str() == "retransmit";
+    if (retransmit) expect_fields(e, {{"congestion_state", "loss"}});
+    expect_fields(e, {{"cause", retransmit ? "timeout" : "loss_probe"}});
   }
   expect_sums(events, seen.truth, {{"segments", "retransmits"}});
   EXPECT_EQ(of_kind(events, "loss_probe"), 1u) << "the first comes before the timeout";
@@ -31,12 +33,33 @@ void expect_retransmits(const std::string& lost, const Family& family) {
   auto row = only(own(seen, 2));
   expect_fields(row, seen.filled(family.ends() + "type row remote_port {server_port}"));
   expect_fields(row, {{"retransmits", events.size()},
-                      {"sent_again_bytes", events.size() * seen.number("client_bytes")}});
+                      {"sent_again_bytes", events.size() * seen.number("client_bytes")},
+                      {"timeouts", events.size() - 1},
+                      {"loss_probes", 1},
+                      {"fast", 0},
+                      {"syn_acks", 0},
+                      {"others", 0}});
 }
 
 TOOL_TEST(Tcpretrans, Ipv4) { expect_retransmits("3", kFour); }
 TOOL_TEST(Tcpretrans, Ipv6) { expect_retransmits("2", kSix); }
 TOOL_TEST(Tcpretrans, MappedAddresses) { expect_retransmits("2", kMapped); }
+
+// A lost segment that acknowledgements of later ones show, as the kernel counts such retransmits.
+TOOL_TEST(Tcpretrans, FastRetransmit) {
+  auto seen = watch({"tcpretrans --json --strict -l", "tcpretrans --json --strict -l -c"},
+                    "tcp --sessions 1 --hole");
+  auto events = own(seen);
+  auto fast = lines_with(events, {{"cause", "fast"}});
+  EXPECT_EQ(events.size(), seen.number("retransmits"));
+  EXPECT_EQ(fast.size(), seen.number("fast_retransmits"));
+  EXPECT_GE(fast.size(), 1u);
+  for (auto& e : fast)
+    expect_fields(e, {{"congestion_state", "recovery"},
+                      {"kind", "retransmit"},
+                      {"length_bytes", seen.number("client_bytes")}});
+  expect_fields(only(own(seen, 1)), {{"fast", fast.size()}, {"retransmits", events.size()}});
+}
 
 // An answer to a SYN has no owner yet; it is shown as unknown.
 TOOL_TEST(Tcpretrans, Handshakes) {
@@ -53,6 +76,7 @@ TOOL_TEST(Tcpretrans, Handshakes) {
                       {answer ? "remote_port" : "local_port", client_port(seen)},
                       {"state", answer ? "SYN_RECV" : "SYN_SENT"}});
     EXPECT_EQ(e["pid"].is_null(), answer);
+    expect_fields(e, {{"cause", answer ? "syn_ack" : "timeout"}});
   }
   EXPECT_EQ(own(seen, 1).size(), of_kind(events, "retransmit"));
   EXPECT_EQ(own(seen, 2).size(), 0u);
@@ -62,11 +86,16 @@ TOOL_TEST(Tcpretrans, Text) {
   auto seen = watch({"tcpretrans -l -s -p {pid}", "tcpretrans -l -c -p {pid}"},
                     "tcp --sessions 1 --lost 1 --family 6");
   auto shown = lines(seen.text()), counted = lines(seen.text(1));
-  expect_row(shown.at(0), "TIME PID IP LADDR:LPORT T> RADDR:RPORT STATE SEQ");
-  expect_row(shown.at(1),
-             seen.filled("* {pid} 6 [::1]:{client_ports} L> [::1]:{server_port} ESTABLISHED *"));
-  expect_row(counted.at(1), "LADDR:LPORT RADDR:RPORT RETRANSMITS");  // after the time
-  expect_row(counted.at(2), seen.filled("[::1]:{client_ports} <-> [::1]:{server_port} *"));
+  expect_row(shown.at(0), "TIME PID IP LADDR:LPORT T> RADDR:RPORT STATE SEQ CAUSE CONGESTION");
+  expect_row(
+      shown.at(1),
+      seen.filled(
+          "* {pid} 6 [::1]:{client_ports} L> [::1]:{server_port} ESTABLISHED * loss_probe *"));
+  expect_row(
+      counted.at(1),
+      "LADDR:LPORT RADDR:RPORT RETRANSMITS TIMEOUT FAST PROBE SYN-ACK OTHER");  // after the time
+  expect_row(counted.at(2),
+             seen.filled("[::1]:{client_ports} <-> [::1]:{server_port} * * 0 1 0 0"));
 }
 
 TESTS_OF(tcpretrans, .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
