@@ -56,6 +56,8 @@ inline_ void call_ends(const struct call_place *at, struct traced_call *c, u64 n
 	e->latency_ns = ns;
 	e->result = at->result;
 	e->target = c->id;
+	if (at->sp == SYSTEM_CALL)
+		e->call = 1 + call_index(call_number(at->regs), call_is_compat(at->regs));
 	if (arguments)
 		__builtin_memcpy(e->arguments, ((struct entered *)c)->arguments,
 				 sizeof(e->arguments));

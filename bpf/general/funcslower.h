@@ -14,6 +14,8 @@ struct funcslower_event {
 	__u64 result;
 	__u64 arguments[FUNCSLOWER_ARGUMENTS]; /* at the function's entry */
 	__u64 target;
+	__u32 call; /* its index if it is a system call (CALLS), plus one; 0: it is not */
+	__u32 pad;
 };
 
 #endif

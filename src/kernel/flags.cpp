@@ -50,7 +50,7 @@ constexpr std::uint64_t kLargeFile = 0400000;
 /// How an argument's value is converted to words.
 enum Kind {
   flags,        ///< several words
-  choice,       ///< one word
+  one_choice,   ///< one word
   with_signal,  ///< several, and a signal in the lowest byte
 };
 
@@ -72,7 +72,7 @@ constexpr Use kUses[] = {
     {"openat,open_by_handle_at", 2, kOpen},
     {"pipe2", 1, kPipe},
     {"dup3", 2, kCloseOnExec},
-    {"fcntl,fcntl64", 1, kControls, choice},
+    {"fcntl,fcntl64", 1, kControls, one_choice},
     {"fcntl,fcntl64", 2, kDescriptor, flags, true, 1, F_SETFD, F_SETFD},
     {"fcntl,fcntl64", 2, kOpen, flags, true, 1, F_SETFL, F_SETFL},
     {"newfstatat,fstatat64", 3, kAt},
@@ -85,7 +85,7 @@ constexpr Use kUses[] = {
     {"linkat,fchownat", 4, kAt},
     {"utimensat", 3, kAt},
     {"renameat2", 4, kRename},
-    {"lseek", 2, kSeek, choice},
+    {"lseek", 2, kSeek, one_choice},
     {"flock", 1, kFileLock},
     {"fallocate", 1, kAllocate},
     {"splice", 5, kSplice},
@@ -98,7 +98,7 @@ constexpr Use kUses[] = {
     {"mount_setattr", 2, kOpenTree},
     {"move_mount", 4, kMoveMount},
     {"fsopen", 1, kFsOpen},
-    {"fsconfig", 1, kFsConfig, choice},
+    {"fsconfig", 1, kFsConfig, one_choice},
     {"fsmount", 1, kFsMount},
     {"fsmount", 2, kMountAttributes},
     {"fspick", 2, kFsPick},
@@ -106,48 +106,49 @@ constexpr Use kUses[] = {
     {"mmap,mmap2", 3, kMapping, flags, true},
     {"mprotect,pkey_mprotect", 2, kProtection, flags, true},
     {"mremap", 3, kRemap, flags, true},
-    {"madvise", 2, kAdvice, choice},
-    {"process_madvise", 3, kAdvice, choice},
+    {"madvise", 2, kAdvice, one_choice},
+    {"process_madvise", 3, kAdvice, one_choice},
     {"msync", 2, kSync},
     {"mlockall", 0, kLockMemory},
     {"clone", 0, kClone, with_signal},
     {"unshare", 0, kNamespaces, flags, true},
     {"setns", 1, kNamespaces},
     {"wait4", 2, kWait},
-    {"waitid", 0, kWaitWhich, choice},
+    {"waitid", 0, kWaitWhich, one_choice},
     {"waitid", 3, kWait},
-    {"sched_setscheduler", 1, kPolicies, choice},
-    {"getpriority,setpriority", 0, kPriorityOf, choice},
-    {"rt_sigprocmask", 0, kMaskHow, choice},
-    {"prlimit64", 1, kLimits, choice},
-    {"getrlimit,setrlimit", 0, kLimits, choice},
-    {"prctl", 0, kProcess, choice},
+    {"sched_setscheduler", 1, kPolicies, one_choice},
+    {"getpriority,setpriority", 0, kPriorityOf, one_choice},
+    {"rt_sigprocmask", 0, kMaskHow, one_choice},
+    {"prlimit64", 1, kLimits, one_choice},
+    {"getrlimit,setrlimit", 0, kLimits, one_choice},
+    {"prctl", 0, kProcess, one_choice},
     {"futex,futex_time64", 1, kFutex},
-    {"clock_gettime,clock_settime,clock_getres,clock_nanosleep,clock_adjtime", 0, kClocks, choice},
+    {"clock_gettime,clock_settime,clock_getres,clock_nanosleep,clock_adjtime", 0, kClocks,
+     one_choice},
     {"clock_nanosleep", 1, kSleep},
-    {"timer_create", 0, kClocks, choice},
-    {"timerfd_create", 0, kClocks, choice},
+    {"timer_create", 0, kClocks, one_choice},
+    {"timerfd_create", 0, kClocks, one_choice},
     {"timerfd_create", 1, kTimerFile},
     {"timerfd_settime", 1, kTimerSet},
     {"timer_settime", 1, kSleep},
     {"signalfd4", 3, kSignalFile},
     {"eventfd2", 1, kEventFile},
     {"epoll_create1", 0, kPollFile},
-    {"epoll_ctl", 1, kPollControl, choice},
+    {"epoll_ctl", 1, kPollControl, one_choice},
     {"inotify_init1", 0, kWatchFile},
     {"inotify_add_watch", 2, kWatch},
     {"getrandom", 2, kRandom},
-    {"socket,socketpair", 0, kFamilies, choice},
+    {"socket,socketpair", 0, kFamilies, one_choice},
     {"socket,socketpair", 1, kSocketTypes},
-    {"socket,socketpair", 2, kInternet, choice, false, 0, AF_INET, AF_INET6},
-    {"socket,socketpair", 2, kNetlink, choice, false, 0, AF_NETLINK, AF_NETLINK},
+    {"socket,socketpair", 2, kInternet, one_choice, false, 0, AF_INET, AF_INET6},
+    {"socket,socketpair", 2, kNetlink, one_choice, false, 0, AF_NETLINK, AF_NETLINK},
     {"accept4", 3, kAccept},
     {"sendto,recvfrom,sendmmsg,recvmmsg", 3, kMessages},
     {"sendmsg,recvmsg", 2, kMessages},
-    {"shutdown", 1, kShutdown, choice},
-    {"setsockopt,getsockopt", 1, kLevels, choice},
-    {"setsockopt,getsockopt", 2, kSocketOptions, choice, false, 1, SOL_SOCKET, SOL_SOCKET},
-    {"setsockopt,getsockopt", 2, kTcpOptions, choice, false, 1, IPPROTO_TCP, IPPROTO_TCP},
+    {"shutdown", 1, kShutdown, one_choice},
+    {"setsockopt,getsockopt", 1, kLevels, one_choice},
+    {"setsockopt,getsockopt", 2, kSocketOptions, one_choice, false, 1, SOL_SOCKET, SOL_SOCKET},
+    {"setsockopt,getsockopt", 2, kTcpOptions, one_choice, false, 1, IPPROTO_TCP, IPPROTO_TCP},
 };
 
 bool has_word(std::string_view list, std::string_view word) {
@@ -206,7 +207,7 @@ std::optional<std::string> argument_words(std::string_view call, std::size_t num
   for (auto& use : kUses) {
     if (!applies(use, call, number, arguments)) continue;
     auto value = use.wide ? arguments[number] : lower_half(arguments[number]);
-    if (use.kind == choice) return one_word(use.words, value);
+    if (use.kind == one_choice) return one_word(use.words, value);
     if (use.kind == flags) return flag_words(use.words, value);
     auto signal = static_cast<int>(value & 0xff);
     value &= ~std::uint64_t{0xff};

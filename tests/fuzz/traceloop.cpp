@@ -2,7 +2,7 @@
 #include "syscall/traceloop.h"
 #include "coretap/syscalls.hpp"
 #include "fuzz.hpp"
-#include "tools/syscall/traceloop/call_formats.hpp"
+#include "coretap/call_formats.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
 

@@ -1,11 +1,20 @@
 // funcslower: slow calls of functions and system calls.
 #include "general/funcslower.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "coretap/call_formats.hpp"
 #include "coretap/config.hpp"
+#include "coretap/errors.hpp"
+#include "coretap/flags.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/syscalls.hpp"
 #include "coretap/tool.hpp"
 #include "funcslower.skel.h"
 
@@ -17,15 +26,57 @@ namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000;
 
-std::string result(const Event& e) { return fmt::format("{:016x}", e.result); }
+std::string hex_result(const Event& e) { return fmt::format("{:016x}", e.result); }
 
-TextList arguments(const Event& e, const FieldContext& context) {
-  TextList all;
+std::int64_t signed_result(const Event& e) { return static_cast<std::int64_t>(e.result); }
+
+/// A system call's, as a number or the name of its error.
+std::string result(const Event& e) {
+  if (!e.call) return hex_result(e);
+  auto error = result_error(signed_result(e));
+  return error ? std::string(error_name(error)) : result_text(signed_result(e));
+}
+
+Value result_of_call(const Event& e) { return value_if(e.call != 0, signed_result(e)); }
+Value error_of_call(const Event& e) { return e.call ? errno_of(signed_result(e)) : Value(); }
+
+std::uint64_t wanted_arguments(const FieldContext& context) {
   auto wanted = context.config ? context.config->number("arguments", 0) : 0;
-  for (std::uint64_t i = 0; i < wanted && i < FUNCSLOWER_ARGUMENTS; i++)
+  return std::min<std::uint64_t>(wanted, FUNCSLOWER_ARGUMENTS);
+}
+
+TextList hex_arguments(const Event& e, const FieldContext& context) {
+  TextList all;
+  for (std::uint64_t i = 0; i < wanted_arguments(context); i++)
     all.each.push_back(fmt::format("{:#x}", e.arguments[i]));
   all.line = fmt::format("{}", fmt::join(all.each, " "));
   return all;
+}
+
+/// A system call's by name, with constants by name; strings as addresses: they are not read.
+std::string arguments(const Event& e, const FieldContext& context) {
+  auto* known =
+      e.call && context.config ? context.config->own<CallFormats>().find(e.call - 1) : nullptr;
+  if (!known) return hex_arguments(e, context).line;
+  static_assert(FUNCSLOWER_ARGUMENTS == kCallArguments);
+  std::array<std::uint64_t, kCallArguments> values;
+  std::copy_n(e.arguments, kCallArguments, values.begin());
+  auto name = syscall_name(e.call - 1);
+  auto used = used_arguments(name, known, values);
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < wanted_arguments(context); i++) {
+    if (!(used >> i & 1)) continue;
+    auto words = argument_words(name, i, values);
+    all.push_back((*known)[i].name + "=" +
+                  (words ? *words : argument_text((*known)[i], values[i])));
+  }
+  return fmt::format("{}", fmt::join(all, " "));
+}
+
+/// Names of arguments; without tracefs they are numbers.
+Result<void> look_up(Config& c) {
+  if (c.given("arguments")) (void)c.own<CallFormats>().read();
+  return {};
 }
 
 EntryReads reads(const Config& config, std::size_t) {
@@ -42,7 +93,9 @@ TOOL(funcslower) {
           "One line for each call that takes at least a millisecond (or as set by --min-ms or "
           "--min-us) of the functions of the kernel, of libraries and programs, and of the "
           "system calls that match the patterns: the process, the time from entry to return "
-          "(LAT), the return value (RVAL, hexadecimal) and the function's name. LAT includes "
+          "(LAT), the return value (RVAL) and the function's name. Values are hexadecimal; those of "
+          "system calls have the form of strace: errors and constants by name, arguments with their "
+          "names, strings as addresses (traceloop --min shows strings, too). LAT includes "
           "time that a call waits off the CPU, and the calls that it makes. Lines are in the "
           "order in which calls end.\n\n"
           "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a "
@@ -77,7 +130,7 @@ TOOL(funcslower) {
                    setting(&Opt::min_ns), kMillisecond),
             number('u', "min-us", "US", "only calls of at least US microseconds",
                    setting(&Opt::min_ns), kMicrosecond),
-            number('a', "arguments", "N", "print the first N arguments, hexadecimal",
+            number('a', "arguments", "N", "print the first N arguments",
                    Range{1, FUNCSLOWER_ARGUMENTS}, setting(&Opt::arguments)),
             flag('T', "time", "print the time of day at which the call started"),
             shared::timestamp('t'), shared::regular_expressions('r'), shared::debug(),
@@ -89,29 +142,48 @@ TOOL(funcslower) {
                         {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})}),
       .elsewhere = {{'f', "folded", "stackcount and offcputime add stacks up, with --folded"}},
       .hooks = {traced_calls("calls", reads)},
-      .report = events<Event>(
-                    {who<&Event::who>(id::comm, id::pid),
-                     field<&Event::latency_ns>("latency_ns", "LAT(ms)",
-                                               as::wide(as::precise(as::milliseconds, 2), 10),
-                                               "its time, from entry to return")
-                         .with("!min-us"),
-                     field<&Event::latency_ns>("latency_us", "LAT(us)",
-                                               as::wide(as::precise(as::microseconds, 2), 10),
-                                               "the same in microseconds")
-                         .with("min-us")
-                         .in_text(),
-                     derived<Event, result>("return_value", "RVAL", as::wide(as::text, 16),
-                                            "what it returned, hexadecimal"),
-                     field<&Event::target>("target", "FUNC", as::wide(as::target, -24), "function"),
-                     derived<Event, arguments>("argument_values", "ARGS", as::text,
-                                               "its first arguments, hexadecimal")
-                         .with("arguments"),
-                     who<&Event::who>(id::tid, id::uid.with("json"), id::cgroup)},
-                    "kernel-stack")
-                    .with_callers<&Event::user_stack, &Event::who>("user-stack")
-                    .timed({{TimeColumn::wall, "TIME", 12, "time"},
-                            {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::comm, id::pid),
+               field<&Event::latency_ns>("latency_ns", "LAT(ms)",
+                                         as::wide(as::precise(as::milliseconds, 2), 10),
+                                         "its time, from entry to return")
+                   .with("!min-us"),
+               field<&Event::latency_ns>("latency_us", "LAT(us)",
+                                         as::wide(as::precise(as::microseconds, 2), 10),
+                                         "the same in microseconds")
+                   .with("min-us")
+                   .in_text(),
+               derived<Event, result>("return_text", "RVAL", as::wide(as::text, 16),
+                                      "what it returned")
+                   .in_text(),
+               derived<Event, hex_result>("return_value", "RVAL", as::text,
+                                          "what it returned, hexadecimal")
+                   .with("json"),
+               derived<Event, result_of_call>("result", "RESULT", as::number,
+                                              "of a system call: what it returned")
+                   .or_null()
+                   .no_metric()
+                   .with("json"),
+               derived<Event, error_of_call>("error", "ERROR", as::error,
+                                             "its error by name; null: none")
+                   .or_null()
+                   .no_metric()
+                   .with("json"),
+               field<&Event::target>("target", "FUNC", as::wide(as::target, -24), "function"),
+               derived<Event, arguments>("argument_text", "ARGS", as::text, "its first arguments")
+                   .with("arguments")
+                   .in_text(),
+               derived<Event, hex_arguments>("argument_values", "ARGS", as::text,
+                                             "its first arguments, hexadecimal")
+                   .with("json"),
+               who<&Event::who>(id::tid, id::uid.with("json"), id::cgroup)},
+              "kernel-stack")
+              .with_callers<&Event::user_stack, &Event::who>("user-stack")
+              .timed({{TimeColumn::wall, "TIME", 12, "time"},
+                      {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
       .announce = "Tracing slow calls",
       .exclusive = {{"min-ms", "min-us"}},
+      .look_up = look_up,
   };
 }

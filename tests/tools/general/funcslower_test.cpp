@@ -35,9 +35,27 @@ TOOL_TEST(Funcslower, SystemCalls) {
     EXPECT_TRUE(event["target"].str().ends_with("sys_clock_nanosleep"));
     EXPECT_EQ(event["argument_values"].strings(), Strings("0x1")) << "CLOCK_MONOTONIC";
     EXPECT_EQ(event["return_value"].str(), "0000000000000000");
+    expect_fields(event, {{"result", 0}, {"error", nullptr}});
     EXPECT_FALSE(event["kernel_stack"].strings().empty());
   }
   EXPECT_TRUE(slow_calls("-m 100 sys_clock_nanosleep").report().body.empty());
+}
+
+// Results and arguments of system calls in the form of strace; those of functions are numbers.
+TOOL_TEST(Funcslower, SystemCallsInWords) {
+  const std::vector<Strings> tools = {
+      Strings("funcslower --json -u 0 -a 3 -p {pid} sys_unlinkat"),
+      Strings("funcslower -u 0 -a 3 -p {pid} sys_unlinkat"),
+      Strings("funcslower -m 10 -a 2 -p {pid} sys_clock_nanosleep")};
+  auto seen = watch_all({{"syscalls --signals 0 --restarts 0", tools}}).at(0);
+  ASSERT_EQ(seen.body().size(), seen.number("failed"));
+  for (auto& event : seen.body()) {
+    expect_fields(event, {{"result", -ENOENT}, {"error", "ENOENT"}});
+    EXPECT_EQ(event["return_value"].str(), "fffffffffffffffe");
+    EXPECT_EQ(event["argument_values"].strings().at(2), fmt::format("{:#x}", AT_REMOVEDIR));
+  }
+  expect_contains(seen.text(1), {" ENOENT ", "unlinkat", "dfd=AT_FDCWD", "flag=AT_REMOVEDIR"});
+  expect_contains(seen.text(2), {" 0 ", "which_clock=CLOCK_MONOTONIC"});
 }
 
 TESTS_OF(funcslower, .events = {"-u 50 sys_clock_nanosleep", "calls --calls 5 --sleep-us 500"},

@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "coretap/call_formats.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/flags.hpp"
@@ -18,7 +20,6 @@
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
-#include "tools/syscall/traceloop/call_formats.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
 
@@ -281,7 +282,9 @@ class CallReporter : public Reporter {
     line.text("syscall", syscall_name(call.index)).text("abi", syscall_abi(call.index));
     line.key("arguments").begin_object();
     auto* arguments = formats_.find(call.index);
-    auto used = used_arguments(syscall_name(call.index), arguments, call.args);
+    std::array<std::uint64_t, CALL_ARGS> values;
+    std::copy_n(call.args, CALL_ARGS, values.begin());
+    auto used = used_arguments(syscall_name(call.index), arguments, values);
     for (std::size_t i = 0; i < CALL_ARGS; i++) {
       if (!(used >> i & 1)) continue;
       auto name = arguments ? (*arguments)[i].name : fmt::format("arg{}", i);

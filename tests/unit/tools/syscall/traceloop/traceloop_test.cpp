@@ -9,7 +9,7 @@
 #include "expect.hpp"
 #include "kernel/kernel.hpp"
 #include "syscall/traceloop.h"
-#include "tools/syscall/traceloop/call_formats.hpp"
+#include "coretap/call_formats.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorded_cgroups.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
@@ -134,7 +134,7 @@ TEST(CallText, FlagsInWords) {
 }
 
 TEST(CallText, ArgumentsThatAreRead) {
-  using Values = std::array<__u64, CALL_ARGS>;
+  using Values = std::array<std::uint64_t, CALL_ARGS>;
   EXPECT_EQ(used_arguments("futex", nullptr, Values{1, 129}), 0b111u);
   EXPECT_EQ(used_arguments("futex", nullptr, Values{1, 137}), 0b101111u);
   EXPECT_EQ(used_arguments("openat", nullptr, Values{0, 0, O_CLOEXEC}), 0b111u);

@@ -1,8 +1,10 @@
-// Arguments of system calls by name and type, from this kernel's tracefs
-// (events/syscalls/sys_enter_NAME/format).
+// System calls in the format of strace: arguments by name and type, from this kernel's tracefs
+// (events/syscalls/sys_enter_NAME/format), results, errors.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "coretap/result.hpp"
 
 namespace coretap {
+
+inline constexpr std::size_t kCallArguments = 6;  ///< at most
 
 struct CallArgument {
   std::string type;  ///< C type: "const char *"
@@ -36,5 +40,16 @@ class CallFormats {
  private:
   std::map<std::uint32_t, CallArguments> known_;
 };
+
+/// A bit for each argument that the call reads: the registers of others hold unrelated values. By
+/// operations and flags of futex(2), open(2), fcntl(2) and mremap(2).
+std::uint32_t used_arguments(std::string_view call, const CallArguments* arguments,
+                             std::span<const std::uint64_t, kCallArguments> values);
+/// Formats a number by its type and name.
+std::string argument_text(const CallArgument& argument, std::uint64_t value);
+/// "3", "-1 ENOENT (No such file or directory)", "0x7f3a5c000000"
+std::string result_text(std::int64_t result);
+/// errno of a result; 0: no error
+int result_error(std::int64_t result);
 
 }  // namespace coretap
