@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpcong: time of TCP connections in each congestion-control state. */
 #include "lib/net/acceptors.bpf.h"
-#include "lib/aggregate/aggregate.bpf.h"
+#include "lib/aggregate/extreme.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "net/tcpcong.h"
 
 OPT(bool, distributed);
 
-TABLE(flows, struct flow, struct tcpcong_times)
+TABLE(flows, struct tcpcong_flow, struct tcpcong_times)
 HISTOGRAM(durations, struct tcpcong_key)
 
 struct connection {
@@ -35,12 +35,38 @@ inline_ u32 congestion_of(struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD_PROBED(&tp->inet_conn, icsk_ca_state);
 }
 
-/* Replaces the whole value: a concurrent reader gets the previous one. */
-inline_ void add_to_row(struct flow *f, u32 old, u64 ns, const struct connection *c, bool ends)
+/* Members that no other tool reads. */
+struct tcp_congestion_ops___name {
+	char name[16];
+} __attribute__((preserve_access_index));
+struct inet_connection_sock___ops {
+	const struct tcp_congestion_ops___name *icsk_ca_ops;
+} __attribute__((preserve_access_index));
+struct tcp_sock___window {
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+} __attribute__((preserve_access_index));
+
+/* The last value of this interval, in the form of the largest one. */
+inline_ void set_last(struct extreme *x, u64 value)
 {
+	u32 interval = extreme_interval;
+
+	x->slots[interval & 1] = (u64)(u16)interval << EXTREME_BITS | value;
+}
+
+/* Replaces the whole value: a concurrent reader gets the previous one. */
+inline_ void add_to_row(struct tcp_sock *tp, struct flow *f, u32 old, u64 ns,
+			const struct connection *c, bool ends)
+{
+	struct inet_connection_sock___ops *icsk = (void *)&tp->inet_conn;
+	const struct tcp_congestion_ops___name *algorithm = BPF_CORE_READ(icsk, icsk_ca_ops);
+	struct tcp_sock___window *window = (void *)tp;
+	struct tcpcong_flow key = { .flow = *f };
 	struct tcpcong_times *row, next;
 
-	row = ends ? bpf_map_lookup_elem(&flows, f) : flows_row(f);
+	bpf_core_read_str(key.algorithm, sizeof(key.algorithm), &algorithm->name);
+	row = ends ? bpf_map_lookup_elem(&flows, &key) : flows_row(&key);
 	if (!row)
 		return;
 	next = *row;
@@ -50,7 +76,11 @@ inline_ void add_to_row(struct flow *f, u32 old, u64 ns, const struct connection
 			next.ns[i] += ns;
 	next.since = c->since;
 	next.state = ends ? 0 : c->state + 1;
-	bpf_map_update_elem(&flows, f, &next, BPF_EXIST);
+	if (!ends) {
+		set_last(&next.window, BPF_CORE_READ(window, snd_cwnd));
+		set_last(&next.threshold, BPF_CORE_READ(window, snd_ssthresh));
+	}
+	bpf_map_update_elem(&flows, &key, &next, BPF_EXIST);
 }
 
 /* The connection leaves this state, for another one or because it ends. */
@@ -75,7 +105,7 @@ inline_ void leaves(struct tcp_sock *tp, struct connection *c, u32 old, u32 stat
 	if (distributed)
 		durations_add(&key, ns);
 	else
-		add_to_row(&f, old, ns, c, ends);
+		add_to_row(tp, &f, old, ns, c, ends);
 }
 
 /* Called just before the kernel sets the state; not in 5.10. */

@@ -30,9 +30,11 @@ WL_NUMBER("backlog", backlog, 128, "of listen(2)");
 WL_NUMBER("lost", lost, 0, "of each session's segments are sent again, at least");
 WL_NUMBER("server-lost", server_lost, 0, "the same of those that the server sends");
 WL_FLAG("hole", hole, "the client's first segment is lost, six that follow it are not");
+WL_TEXT("congestion", congestion, NULL, "algorithm of the client's end");
 WL_FLAG("mptcp", mptcp, "by MPTCP");
 WL_FLAG("handed", handed, "another process serves than accepts");
-static uint64_t listen_overflows, listen_drops;
+static uint64_t listen_overflows, listen_drops, threshold;
+static char algorithm[16];
 static uint64_t round_trip_ns, smoothed_us, segments_in, session_ns, hole_ns, connect_ns;
 
 static const char *own_address;
@@ -418,6 +420,9 @@ static void begin_talk(int fd)
 	uint64_t since = 0;
 
 	expect_attempt(fd, 0);
+	fail_if(congestion && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion,
+					 (socklen_t)strlen(congestion)),
+		"TCP_CONGESTION");
 	if (lost)
 		wl_hear(to_client);
 	if (delayed_ms)
@@ -439,6 +444,9 @@ static void begin_talk(int fd)
 	struct tcp_info info = info_of(fd);
 	segments_in += info.tcpi_segs_in - 1; /* except the answer to SYN */
 	smoothed_us = info.tcpi_rtt;
+	threshold = info.tcpi_snd_ssthresh;
+	socklen_t size = sizeof(algorithm);
+	fail_if(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, algorithm, &size), "TCP_CONGESTION");
 	if (older)
 		wl_hear(to_client);
 }
@@ -570,12 +578,13 @@ static int workload(void)
 	for (uint64_t i = 0; i < sessions; i++)
 		wl_u64(NULL, ntohs(client_ports[i]));
 	wl_close(']');
-	return wl_result("client_pid %d server_pid %d server_port %d client_bytes %lu "
+	wl_str("algorithm", algorithm);
+	return wl_result("ssthresh %lu client_pid %d server_pid %d server_port %d client_bytes %lu "
 			 "server_bytes %lu connect_ns %lu listen_overflows %lu listen_drops %lu "
 			 "session_ns %lu hole_ns %lu round_trip_ns %lu smoothed_us %lu "
 			 "segments_in %lu retransmits %lu fast_retransmits %lu backlog_joined %lu",
-			 getpid(), server, ntohs(server_port), client_bytes, server_bytes,
-			 connect_ns, listen_overflows, listen_drops, session_ns, hole_ns,
-			 round_trip_ns, smoothed_us, segments_in, retransmits() - before,
+			 threshold, getpid(), server, ntohs(server_port), client_bytes,
+			 server_bytes, connect_ns, listen_overflows, listen_drops, session_ns,
+			 hole_ns, round_trip_ns, smoothed_us, segments_in, retransmits() - before,
 			 fast_retransmits() - fast, backlog_joined() - joined);
 }

@@ -1,6 +1,8 @@
 // tcpcong: time that TCP connections spend in each congestion control state.
 #include "net/tcpcong.h"
 
+#include <cstddef>
+
 #include "coretap/live_report.hpp"
 #include "coretap/net.hpp"
 #include "coretap/skeleton.hpp"
@@ -10,7 +12,14 @@
 using namespace coretap;
 using Times = tcpcong_times;
 using Key = tcpcong_key;
-using Line = Row<flow, Times>;
+
+/// Row<tcpcong_flow, Times>, with the parts of its key.
+struct Line {
+  flow key;
+  char algorithm[sizeof(tcpcong_flow::algorithm)];
+  Times value;
+};
+static_assert(offsetof(Line, value) == sizeof(tcpcong_flow));
 
 namespace {
 
@@ -25,6 +34,14 @@ std::vector<Field> state(std::string_view key, std::string_view title, std::stri
               .no_metric()
               .with("microseconds")
               .in_text()};
+}
+
+constexpr std::uint64_t kNoThreshold = 0x7fffffff;  // TCP_INFINITE_SSTHRESH
+
+Value window(const Line& l) { return unless_0(std::uint64_t{l.value.window.slots[0]}); }
+Value threshold(const Line& l) {
+  auto packets = std::uint64_t{l.value.threshold.slots[0]};
+  return value_if(packets && packets < kNoThreshold, packets);
 }
 
 void add_running(Times& t, std::uint64_t now_ns) {
@@ -44,7 +61,9 @@ TOOL(tcpcong) {
           "and how often it changed. Open is the normal state; Dod (disorder): duplicate "
           "acknowledgements arrive, which may mean a loss; Rcov (recovery): lost segments are "
           "retransmitted; Cwr: the window is reduced because a router marked packets (ECN) or a "
-          "queue of this host was full; Los (loss): a timeout, everything is retransmitted.\n\n"
+          "queue of this host was full; Los (loss): a timeout, everything is retransmitted. Cwnd and "
+          "Ssthr are the congestion window and the threshold of slow start, in packets, at the last "
+          "change. A connection that changes its algorithm has a row for each.\n\n"
           "A connection appears with its first change, and then in each report until it is closed. "
           "Its first state lasts from its first SYN, or from the start of the tracer if the "
           "connection is older. The state at the end of an interval counts up to that point, and "
@@ -90,7 +109,7 @@ TOOL(tcpcong) {
                 ended_sockets()},
       .report =
           LiveReport{
-              table<flow, Times>(
+              table<tcpcong_flow, Times>(
                   "flows",
                   {net::titled(net::local_endpoint<&Line::key>(), "LAddrPort"),
                    net::titled(net::remote_endpoint<&Line::key>(), "RAddrPort"),
@@ -103,10 +122,22 @@ TOOL(tcpcong) {
                    state<loss>("loss_ns", "Los_ms", "loss_us", "Los_us", "after a timeout"),
                    of_value<Line, &Times::changes>("changes", "Chgs", as::small,
                                                    "changes of the state"),
+                   derived<Line, window>("cwnd_packets", "Cwnd", as::small,
+                                         "congestion window, in packets, at the last change of "
+                                         "the interval; null: there was none")
+                       .or_null(),
+                   derived<Line, threshold>("ssthresh_packets", "Ssthr", as::small,
+                                            "threshold of slow start then; null: there is none yet")
+                       .or_null(),
+                   field<&Line::algorithm>("algorithm", "Algorithm", as::wide(as::text, -9),
+                                           "algorithm of congestion control")
+                       .bounded(),
                    net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
                    net::parts<&Line::key>()},
                   "changes")
                   .without_owner("rows are connections; tcpstates shows their owners")
+                  .with_largest<&Times::window>()
+                  .with_largest<&Times::threshold>()
                   .timed_with("timestamp"),
               of_counters<Times, add_running>},
       .other_reports = {{"dist",

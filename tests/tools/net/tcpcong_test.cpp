@@ -22,6 +22,11 @@ void expect_loss(const std::string& options, const Family& family) {
   auto row = only(of_client(seen, 0));
   expect_fields(row, seen.filled(family.ends() + "local_port {client_ports}"));
   EXPECT_GE(row["changes"].u64(), 2u);
+  // Some algorithms have no threshold.
+  auto threshold = seen.number("ssthresh");
+  expect_fields(row, {{"algorithm", seen.truth["algorithm"].str()},
+                      {"ssthresh_packets", or_null(threshold < 0x7fffffff, threshold)}});
+  EXPECT_GE(row["cwnd_packets"].u64(), 1u);
   // From the timeout, which is before the last lost retransmission is counted, until the
   // acknowledgement, which is before the answer.
   EXPECT_GE(row["loss_ns"].u64(), seen.number("hole_ns") * 9 / 10);
@@ -32,7 +37,7 @@ void expect_loss(const std::string& options, const Family& family) {
   EXPECT_EQ(own(seen, 2).size(), 0u);
 }
 
-TOOL_TEST(Tcpcong, Loss) { expect_loss("--sessions 1 --lost 3", kFour); }
+TOOL_TEST(Tcpcong, Loss) { expect_loss("--sessions 1 --lost 3 --congestion reno", kFour); }
 TOOL_TEST(Tcpcong, LossIpv6) { expect_loss("--sessions 1 --lost 2", kSix); }
 
 // A state that spans the end of an interval counts in both, and in total for its duration.
@@ -61,10 +66,11 @@ TOOL_TEST(Tcpcong, IntervalsDistributionsAndText) {
     auto rows = lines(seen.text(unit == "ms" ? 4 : 5));
     while (rows.at(0).empty()) rows.erase(rows.begin());
     expect_row(rows[0],
-               std::regex_replace("LAddrPort RAddrPort Open_@ Dod_@ Rcov_@ Cwr_@ Los_@ Chgs",
-                                  std::regex("@"), unit));
+               std::regex_replace(
+                   "LAddrPort RAddrPort Open_@ Dod_@ Rcov_@ Cwr_@ Los_@ Chgs Cwnd Ssthr Algorithm",
+                   std::regex("@"), unit));
     expect_row(rows.at(1),
-               seen.filled("127.0.0.1:{client_ports} 127.0.0.1:{server_port} * * * * * *"));
+               seen.filled("127.0.0.1:{client_ports} 127.0.0.1:{server_port} * * * * * * * * *"));
     auto lost = std::stod(words(rows[1]).at(6));
     if (unit == "ms") {
       ms = lost;
