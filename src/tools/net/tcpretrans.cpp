@@ -85,6 +85,8 @@ TOOL(tcpretrans) {
                field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
                                        "first sequence number of the segment")
                    .with("sequence"),
+               named<&Event::cause, kCauses>("cause", "CAUSE", as::wide(as::text, -10),
+                                             "why: timeout, fast, loss_probe, syn_ack or other"),
                named<&Event::kind, kKinds>("kind", "KIND", as::text,
                                            "retransmit, loss_probe or syn_ack")
                    .with("json"),
