@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* forksnoop: new processes and threads: who makes them, and how. */
+/* forksnoop: new processes and threads, their creators, and how they are made. */
 #include "lib/core/emit.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "cpu/forksnoop.h"

@@ -21,8 +21,7 @@ struct schedlat_value {
 	__u64 wait_ns;
 	__u64 run_ns;
 	struct extreme longest; /* wait */
-	struct extreme moment; /* its end; above it, so that the longest has the largest number, its
-				  length */
+	struct extreme moment;  /* its end; the bits above are the length of the wait */
 };
 
 #endif

@@ -67,7 +67,7 @@ TextList namespaces(const Event& e) {
 TOOL(forksnoop) {
   return {
       .name = "forksnoop",
-      .summary = "new processes and threads: who makes them, and how",
+      .summary = "new processes and threads, their creators, and how they are made",
       .description =
           "One line for each new process, by fork, vfork, clone or clone3, whether or not it runs "
           "another program later; with --threads also for each new thread. PID and COMM are those "

@@ -154,12 +154,12 @@ std::vector<Option> options() {
       shared::top('T'),
       shared::sort(),
   };
-  all = joined(
-      {all,
-       belonging_to("latency", {flag(0, "spread", "the 50th, 95th and 99th percentile, too",
-                                     setting(&Opt::percentiles))}),
-       belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
-                                     setting(&Opt::by_call_too))})});
+  all =
+      joined({all,
+              belonging_to("latency", {flag(0, "spread", "the 50th, 95th and 99th percentile, too",
+                                            setting(&Opt::percentiles))}),
+              belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
+                                            setting(&Opt::by_call_too))})});
   for (auto& o : shared::task_filters())
     all.push_back(o.name == "cgroup" ? shared::cgroup_not("a process", "ppid") : std::move(o));
   all.push_back(shared::ppid(0, setting(&Opt::wanted_parent)));
@@ -205,8 +205,7 @@ TOOL(syscount) {
                     {"In which system calls does the time go?", "syscount -L -p 1234 -i 1"},
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
                     {"Which system calls fail?", "syscount -x"},
-                    {"Which system calls are slow now and then?",
-                     "syscount -L --spread -p 1234"}},
+                    {"Which system calls are slow now and then?", "syscount -L --spread -p 1234"}},
       .differs = {{Difference::bcc,
                    "-c is a cgroup, as in libbpf-tools, and a number is refused. The parent "
                    "process is --ppid. The time of a report is without brackets."},
