@@ -41,6 +41,12 @@ inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 	extreme_add(&v->moment, length_code(w->ns) << SCHEDLAT_MOMENT_BITS |
 					bpf_ktime_get_ns() / 1000000 % SCHEDLAT_MOMENTS);
 	v->wait_ns += w->ns;
+	if (affinity && w->idle_known) {
+		v->idle_ns += w->idle_ns;
+		v->quota_ns += w->quota_ns;
+	} else if (affinity) {
+		v->unknown_ns += w->ns;
+	}
 	v->waits++;
 	return 0;
 }

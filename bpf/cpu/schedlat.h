@@ -20,6 +20,9 @@ struct schedlat_value {
 	__u64 preempted; /* it was still runnable */
 	__u64 wait_ns;
 	__u64 run_ns;
+	__u64 idle_ns; /* with --affinity: parts of wait_ns */
+	__u64 quota_ns;
+	__u64 unknown_ns;
 	struct extreme longest; /* wait */
 	struct extreme moment;  /* its end; the bits above are the length of the wait */
 };

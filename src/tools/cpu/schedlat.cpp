@@ -34,9 +34,10 @@ Value moment_text(const Line& l) {
 void nothing_more(Sums&, std::uint64_t) {}
 
 std::vector<Hook> hooks() {
-  auto delays = run_delay_hooks().front();
-  delays.when = {};
-  return {delays, {"ends of stints", {{{"on_switch"}}}}, {"stints under way", {{{"on_interval"}}}}};
+  auto all = run_delay_hooks();
+  all.push_back({"ends of stints", {{{"on_switch"}}}});
+  all.push_back({"stints under way", {{{"on_interval"}}}});
+  return all;
 }
 
 }  // namespace
@@ -57,7 +58,10 @@ TOOL(schedlat) {
           "have no rows.\n\n"
           "--by adds rows up: by pid, comm, cgroup and others. A thread that changes its name has a "
           "row for each name. Of delays within 0.03 % of the longest one, the time may be that of "
-          "any, to a millisecond.",
+          "any, to a millisecond.\n\n"
+          "--affinity shows the parts of the delays in which the scheduler could have run the task, "
+          "as a CPU was idle that the task may use, and in which the task's cgroup had no quota left. "
+          "With it the tool measures the delays itself.",
       .overhead =
           "two hooks per context switch (four on kernels without run delay accounting), counted in "
           "the kernel, no output per event; one interrupt of each CPU per interval",
@@ -73,9 +77,9 @@ TOOL(schedlat) {
                      "schedlat 10 1"}},
       .object = skeleton<schedlat_bpf>(),
       .positionals = shared::interval_count(),
-      .options =
-          joined({{shared::timestamp(), shared::top('r'), shared::sort(), shared::max_keys()},
-                  shared::task_filters()}),
+      .options = joined({{shared::affinity<rodata_of<schedlat_bpf>>(), shared::timestamp(),
+                          shared::top('r'), shared::sort(), shared::max_keys()},
+                         shared::task_filters()}),
       .hooks = hooks(),
       .report =
           LiveReport{
@@ -101,17 +105,30 @@ TOOL(schedlat) {
                    of_value<Line, &Sums::longest>("max_ns", "MAX(ms)",
                                                   as::precise(as::milliseconds, 3),
                                                   "the longest one of the interval"),
+                   of_value<Line, &Sums::idle_ns>("idle_ns", "IDLE(ms)",
+                                                  as::precise(as::milliseconds, 3),
+                                                  "part of the delays in which a CPU was idle that "
+                                                  "the task may use")
+                       .only("affinity"),
+                   of_value<Line, &Sums::quota_ns>("quota_ns", "QUOTA(ms)",
+                                                   as::precise(as::milliseconds, 3),
+                                                   "part in which its cgroup had used its quota")
+                       .only("affinity"),
+                   of_value<Line, &Sums::unknown_ns>(
+                       "unknown_ns", "UNKNOWN(ms)", as::wide(as::precise(as::milliseconds, 3), 11),
+                       "delays in which the CPUs that it may use changed: not split")
+                       .only("affinity"),
                    derived<Line, moment_text>("max_at_text", "MAX-AT", as::wide(as::text, -12),
                                               "time of day at which it ended")
                        .in_text(),
                    derived<Line, moment_iso>(
-                       "max_at", "MAX-AT", as::text,
-                       "time at which the longest one ended; null: none")
+                       "max_at", "", as::text, "time at which the longest one ended; null: none")
                        .or_null()
                        .with("json")},
                   "max_ns,wait_ns", 20)
                   .with_largest<&Sums::longest>()
                   .with_largest<&Sums::moment>()
+                  .counted_by(3)
                   .runs_at_intervals("on_interval")
                   .timed_with("timestamp"),
               of_counters<Sums, nothing_more>},

@@ -157,7 +157,7 @@ TOOL(funcslower) {
                derived<Event, result>("return_text", "RVAL", as::wide(as::text, 16),
                                       "what it returned")
                    .in_text(),
-               derived<Event, hex_result>("return_value", "RVAL", as::text,
+               derived<Event, hex_result>("return_value", "", as::text,
                                           "what it returned, hexadecimal")
                    .with("json"),
                derived<Event, result_of_call>("result", "RESULT", as::number,
@@ -174,7 +174,7 @@ TOOL(funcslower) {
                derived<Event, arguments>("argument_text", "ARGS", as::text, "its first arguments")
                    .with("arguments")
                    .in_text(),
-               derived<Event, hex_arguments>("argument_values", "ARGS", as::text,
+               derived<Event, hex_arguments>("argument_values", "", as::text,
                                              "its first arguments, hexadecimal")
                    .with("json"),
                who<&Event::who>(id::tid, id::uid.with("json"), id::cgroup)},

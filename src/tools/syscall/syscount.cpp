@@ -204,8 +204,7 @@ TOOL(syscount) {
       .questions = {{"Which system calls does a process make most often?", "syscount -p 1234"},
                     {"In which system calls does the time go?", "syscount -L -p 1234 -i 1"},
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
-                    {"Which system calls fail?", "syscount -x"},
-                    {"Which system calls are slow now and then?", "syscount -L --spread -p 1234"}},
+                    {"Which system calls fail?", "syscount -x"}},
       .differs = {{Difference::bcc,
                    "-c is a cgroup, as in libbpf-tools, and a number is refused. The parent "
                    "process is --ppid. The time of a report is without brackets."},
