@@ -115,6 +115,18 @@ TOOL_TEST(Affinity, EachLongWait) {
   EXPECT_GE(quota, m.throttled - 3 * kPeriod);
 }
 
+TOOL_TEST(Affinity, DelaysOfATask) {
+  require_affinity("schedlat");
+  auto m = measure("schedlat", {}, 0);
+  auto all = [&](const char* key) { return std::chrono::nanoseconds(m.report.sum(key)); };
+  auto idle = all("idle_ns"), quota = all("quota_ns");
+  EXPECT_GE(quota, m.throttled - 3 * kPeriod);
+  EXPECT_LE(quota, m.throttled + 3 * kPeriod);
+  EXPECT_LE(idle, kPeriod);
+  EXPECT_LE(all("unknown_ns"), kPeriod) << "of a wait that began before tracing";
+  EXPECT_LE(idle + quota + all("unknown_ns"), all("wait_ns"));
+}
+
 // Three on one CPU keep it busy: none of them waits while it is idle.
 TOOL_TEST(Affinity, BusyCpu) {
   require_affinity("runqlat");

@@ -70,19 +70,6 @@ TOOL_TEST(Schedlat, AddedUpByProcessAndCgroup) {
   }
 }
 
-// Threads that may use one CPU wait for each other while it is busy.
-TOOL_TEST(Schedlat, PartsOfDelays) {
-  auto seen =
-      observe("schedlat --json --strict --affinity -p {pid}", "runqueue --threads 3 --ms 300");
-  for (auto& thread : seen.truth["threads"].items()) {
-    auto row = line_with(seen.report().body, {{"tid", thread["tid"].u64()}});
-    auto delay = thread["run_delay_ns"].real();
-    expect_between(row["wait_ns"].u64(), 0.97 * delay, 1.03 * delay + 2e6 * slowness());
-    auto parts = row["idle_ns"].u64() + row["quota_ns"].u64() + row["unknown_ns"].u64();
-    EXPECT_LE(parts, row["wait_ns"].u64() / 10);
-  }
-}
-
 // Each interval has its own longest delay, which ended in it; a task that keeps its CPU has a row.
 TOOL_TEST(Schedlat, LongestOfEachInterval) {
   auto seen = observe("schedlat --json -p {pid} 0.2", "runqueue --threads 2 --ms 900");
