@@ -3,7 +3,7 @@
 #include "fuzz.hpp"
 #include "kernel/btf.hpp"
 #include "kernel/min_core_btf.hpp"
-#include "tools/memory/extfrag/buddyinfo.hpp"
+#include "tools/memory/extfrag/zone_state.hpp"
 
 using namespace coretap;
 
@@ -70,6 +70,26 @@ FUZZ(zoneinfo, bytes) {
   for (auto& range : zones.ranges({})) {
     MUST(range.first < range.end && (end < range.first || end == 0));
     end = range.end;
+  }
+}
+
+FUZZ(pagetypeinfo, bytes) {
+  const auto parsed = parse_pagetypeinfo(bytes);
+  if (!parsed) return;
+  for (auto& row : *parsed) {
+    MUST(!row.type.empty() && row.blocks.size() == row.more.size());
+    MUST(row.blocks.size() == parsed->front().blocks.size());
+    MUST(row.alone_below <= row.blocks.size());
+  }
+}
+
+FUZZ(watermarks, bytes) {
+  const auto parsed = parse_watermarks(bytes);
+  if (!parsed) return;
+  for (auto& zone : *parsed) {
+    MUST(!zone.name.zone.empty());
+    for (auto threshold : {std::optional<std::int64_t>(), std::optional<std::int64_t>(500)})
+      MUST(steps_of(zone, std::vector<__u64>(11, zone.free), threshold).size() == 11);
   }
 }
 

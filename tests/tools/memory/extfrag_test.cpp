@@ -254,6 +254,140 @@ TOOL_TEST(Extfrag, Fragmenting) {
   expect_contains(output_of("extfrag -i"), {" 0."});  // some order fails by fragmentation
 }
 
+// ---- migrate types and watermarks ----
+
+/// Words of each line with migrate types: node, zone, type, numbers.
+std::map<std::string, Strings> type_lines() {
+  std::map<std::string, Strings> all;
+  for (auto& line : complete_lines(slurp("/proc/pagetypeinfo"))) {
+    auto cells = words(line);
+    if (cells.size() < 7 || cells[4] != "type") continue;
+    all[cells[1] + cells[3] + cells[5]] = Strings(cells.begin() + 6, cells.end());
+  }
+  return all;
+}
+
+// Memory changes all the time: a number is right if it is equal to the kernel's before or after.
+TOOL_TEST(Extfrag, TypesLikePagetypeinfo) {
+  require_tool("extfrag");
+  std::set<std::string> wanted, equal;
+  for (auto& [name, numbers] : type_lines())
+    for (std::size_t order = 0; order < numbers.size(); order++)
+      wanted.insert(name + std::to_string(order));
+  ASSERT_GE(wanted.size(), 30u);
+  for (int i = 0; i < 60 && equal != wanted; i++) {
+    auto before = type_lines();
+    auto report = parse_report(output_of("extfrag --types --json"), "");
+    auto after = type_lines();
+    ASSERT_EQ(report.body.size(), after.size());
+    // The lowest order at which a zone has a free block that is not unmovable.
+    std::map<std::string, std::size_t> others;
+    for (auto& row : report.body) {
+      auto blocks = row["free_blocks"].items();
+      auto& lowest = others.try_emplace(row["node"].text() + "," + row["zone"].str(), blocks.size())
+                         .first->second;
+      for (std::size_t order = 0; order < lowest && row["migratetype"].str() != "Unmovable";
+           order++)
+        if (blocks[order].u64()) lowest = order;
+    }
+    for (auto& row : report.body) {
+      auto zone = row["node"].text() + "," + row["zone"].str();
+      auto name = zone + "," + row["migratetype"].str();
+      auto blocks = row["free_blocks"].items();
+      ASSERT_TRUE(before.contains(name) && after.contains(name)) << name;
+      ASSERT_EQ(blocks.size(), after[name].size());
+      std::uint64_t alone = 0;
+      for (std::size_t order = 0; order < blocks.size(); order++) {
+        auto ours = blocks[order].text();
+        auto is = [&](const std::string& theirs) { return theirs == ours || theirs == ">" + ours; };
+        if (is(before[name][order]) || is(after[name][order]))
+          equal.insert(name + std::to_string(order));
+        if (row["migratetype"].str() == "Unmovable" && order < others.at(zone) && ours != "0")
+          alone = others.at(zone);
+      }
+      EXPECT_EQ(row["unmovable_below_order"].is_null(), alone == 0) << row.text();
+      if (alone) {
+        EXPECT_EQ(row["unmovable_below_order"].u64(), alone);
+      }
+    }
+  }
+  EXPECT_EQ(equal, wanted);
+  // The text has the form of the file.
+  auto known = type_lines();
+  for (auto& line : complete_lines(output_of("extfrag --types"))) {
+    auto cells = words(line);
+    ASSERT_GT(cells.size(), 6u);
+    EXPECT_TRUE(known.contains(cells[1] + cells[3] + cells[5])) << line;
+  }
+}
+
+/// Of each zone with memory: free, min, low, high.
+std::map<std::string, std::vector<std::uint64_t>> watermarks() {
+  static const std::regex zone(
+      R"(Node (\d+), zone +(\S+)\n(?:[^N][^\n]*\n)*? +pages free +(\d+)\n(?: +boost +\d+\n)? +min +(\d+)\n +low +(\d+)\n +high +(\d+)\n(?:[^N][^\n]*\n)*? +present +(\d+)\n)");
+  auto text = slurp("/proc/zoneinfo");
+  std::map<std::string, std::vector<std::uint64_t>> all;
+  for (std::sregex_iterator m(text.begin(), text.end(), zone), end; m != end; ++m) {
+    std::vector<std::uint64_t> numbers;
+    for (std::size_t i = 3; i < 7; i++) numbers.push_back(std::stoull((*m)[i]));
+    if ((*m)[7] != "0") all[(*m)[1].str() + "," + (*m)[2].str()] = numbers;
+  }
+  return all;
+}
+
+TOOL_TEST(Extfrag, WatermarksOfTheKernel) {
+  require_tool("extfrag");
+  std::set<std::string> wanted, equal;
+  for (auto& [name, numbers] : watermarks()) wanted.insert(name);
+  ASSERT_FALSE(wanted.empty());
+  const bool compacts = std::filesystem::exists("/proc/sys/vm/extfrag_threshold");
+  for (int i = 0; i < 100 && equal != wanted; i++) {
+    auto before = watermarks();
+    auto report = parse_report(output_of("extfrag -w --json"), "");
+    auto indices = parse_report(output_of("extfrag -i --json"), "");
+    auto after = watermarks();
+    ASSERT_EQ(report.body.size(), wanted.size());
+    for (auto& row : report.body) {
+      auto name = row["node"].text() + "," + row["zone"].str();
+      std::vector<std::uint64_t> ours;
+      for (auto* key : {"free_pages", "min_pages", "low_pages", "high_pages"})
+        ours.push_back(row[key].u64());
+      EXPECT_EQ(std::vector(ours.begin() + 1, ours.end()),
+                std::vector(after.at(name).begin() + 1, after.at(name).end()))
+          << row.text();
+      EXPECT_EQ(row["extfrag_threshold"].is_null(), !compacts);
+      if (compacts) {
+        EXPECT_DOUBLE_EQ(row["extfrag_threshold"].real(),
+                         std::stod(slurp("/proc/sys/vm/extfrag_threshold")) / 1000);
+      }
+      // A free block is there if, and only if, the index says that the allocation succeeds.
+      auto of_zone =
+          line_with(indices.body, {{"node", row["node"].u64()}, {"zone", row["zone"].str()}});
+      auto index = of_zone["fragmentation_indices"].items();
+      auto steps = row["steps"].items();
+      ASSERT_EQ(steps.size(), index.size());
+      // Memory changes all the time.
+      if (ours[0] != before.at(name)[0] || ours[0] != after.at(name)[0]) continue;
+      equal.insert(name);
+      for (std::size_t order = 0; order < steps.size(); order++) {
+        auto step = steps[order].str();
+        EXPECT_TRUE(step == "enough" || step == "kswapd" || step == "compact" || step == "reclaim");
+        if (step == "enough" || step == "kswapd") {
+          EXPECT_DOUBLE_EQ(index[order].real(), -1) << row.text();
+        } else if (step == "compact") {
+          EXPECT_TRUE(order && (order <= 3 || index[order].real() == -1 ||
+                                index[order].real() > row["extfrag_threshold"].real()))
+              << row.text();
+        }
+      }
+    }
+  }
+  EXPECT_EQ(equal, wanted);
+  EXPECT_EQ(expect_table(output_of("extfrag -w"), "NODE ZONE FREE MIN LOW HIGH THRESHOLD BY-ORDER",
+                         R"(\d+ +\w+( +\d+){4} +\d\.\d{3} +0(-\d+)? [a-z]+.*)"),
+            wanted.size());
+}
+
 TOOL_TEST(Extfrag, IndexEachInterval) {
   auto zones = lines(slurp("/proc/buddyinfo")).size();
   auto report = parse_report(output_of("extfrag -i --json 0.05 3"), "");

@@ -14,6 +14,7 @@ namespace coretap {
 struct ZoneName {
   std::uint32_t node = 0;
   std::string zone;  ///< "Normal"
+  bool operator==(const ZoneName&) const = default;
 };
 
 /// Memory of --node and --zone, in the configuration (Config::own).
