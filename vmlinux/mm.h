@@ -18,6 +18,10 @@ struct rb_root {
 	struct rb_node *rb_node;
 };
 
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+
 enum maple_type {
 	maple_dense,
 	maple_leaf_64,
@@ -91,6 +95,16 @@ struct folio {
 	unsigned long _flags_1;
 };
 
+/* include/linux/rmap.h: the mappings that anonymous pages can be in */
+struct anon_vma {
+	struct rb_root_cached rb_root;
+};
+
+struct anon_vma_chain {
+	struct vm_area_struct *vma;
+	struct rb_node rb;
+};
+
 /* include/linux/page-flags.h: its numbers depend on the kernel's configuration */
 enum pageflags {
 	PG_uptodate = 3,
@@ -136,6 +150,33 @@ struct compact_control {
 	int order;
 	bool direct_compaction;
 	bool proactive_compaction;
+};
+
+/* include/linux/shrinker.h */
+struct shrink_control;
+
+struct shrinker {
+	unsigned long (*scan_objects)(struct shrinker *shrinker, struct shrink_control *sc);
+	const char *name;
+};
+
+/* include/linux/vmstat.h */
+struct reclaim_stat {
+	unsigned int nr_dirty;
+	unsigned int nr_writeback;
+};
+
+/* include/linux/compaction.h */
+enum compact_result {
+	COMPACT_NOT_SUITABLE_ZONE,
+	COMPACT_SKIPPED,
+	COMPACT_DEFERRED,
+	COMPACT_NO_SUITABLE_PAGE,
+	COMPACT_CONTINUE,
+	COMPACT_COMPLETE,
+	COMPACT_PARTIAL_SKIPPED,
+	COMPACT_CONTENDED,
+	COMPACT_SUCCESS,
 };
 
 /* mm/slab.h */
