@@ -23,4 +23,38 @@ struct vmscan_sums {
 	__u64 pad[3];
 };
 
+/* Causes of reclaim of pages. */
+enum vmscan_cause {
+	VMSCAN_BY_TASK, /* direct reclaim */
+	VMSCAN_BY_KSWAPD,
+	VMSCAN_BY_MEMCG,
+	VMSCAN_BY_OTHER,
+	VMSCAN_CAUSES
+};
+
+struct vmscan_pages_key {
+	__u32 cause;
+	__u32 file; /* 0: anonymous and shared memory */
+};
+
+struct vmscan_pages {
+	__u64 scanned;
+	__u64 reclaimed;
+	__u64 dirty; /* of those scanned */
+	__u64 writeback;
+};
+
+#define SHRINKER_NAME 64
+
+struct vmscan_shrinker_key {
+	__u64 function;           /* that frees objects */
+	char name[SHRINKER_NAME]; /* in debugfs; empty: this kernel has none */
+};
+
+struct vmscan_shrinker {
+	__u64 runs;
+	__u64 freed; /* objects */
+	__u64 time_ns;
+};
+
 #endif

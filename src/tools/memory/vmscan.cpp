@@ -1,7 +1,9 @@
 // vmscan: memory reclaim, by cause.
 #include "memory/vmscan.h"
 
+#include "coretap/config.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "vmscan.skel.h"
 
@@ -9,17 +11,87 @@ using namespace coretap;
 using Key = vmscan_key;
 using Opt = rodata_of<vmscan_bpf>;
 using Sums = vmscan_sums;
+using Pages = vmscan_pages;
+using PagesLine = Row<vmscan_pages_key, Pages>;
+using Shrinker = vmscan_shrinker;
+using ShrinkerLine = Row<vmscan_shrinker_key, Shrinker>;
 
 namespace {
 
 constexpr std::string_view kKinds[] = {"slab", "direct", "memcg"};
 static_assert(std::size(kKinds) == VMSCAN_KINDS);
 
+constexpr std::string_view kCauses[] = {"direct", "kswapd", "memcg", "other"};
+static_assert(std::size(kCauses) == VMSCAN_CAUSES);
+
+constexpr std::string_view kUsual = "!distributed|pages|shrinkers";  // the report without these
+
+constexpr std::string_view kPageTypes[] = {"anon", "file"};
+
 constexpr auto kTime = as::wide(as::milliseconds, 11);
 
 template <auto Counters, vmscan_kind Kind>
 std::uint64_t of(const Sums& s) {
   return (s.*Counters)[Kind];
+}
+
+Value reclaimed_ratio(const PagesLine& l) {
+  return value_if(l.value.scanned,
+                  static_cast<double>(l.value.reclaimed) / static_cast<double>(l.value.scanned));
+}
+
+Value shrinker_name(const ShrinkerLine& l) {
+  auto name = text_in(l.key.name);
+  return name.empty() ? Value() : Value(name);
+}
+
+Result<void> look_up(Config& c) {
+  auto state = read_file("/sys/kernel/mm/lru_gen/enabled");
+  if (!c.given("pages") || !state || state->starts_with("0x0000")) return {};
+  c.set(setting(&Opt::lru_gen), 1);
+  return {};
+}
+
+AggregateReport pages_report() {
+  return table<vmscan_pages_key, Pages>(
+      "pages",
+      {named_key<PagesLine, &vmscan_pages_key::cause, kCauses>(
+           "cause", "CAUSE", as::wide(as::text, -6), "direct, kswapd, memcg or other"),
+       named_key<PagesLine, &vmscan_pages_key::file, kPageTypes>(
+           "pages", "PAGES", as::wide(as::text, -5),
+           "anon: anonymous and shared memory, file: page cache"),
+       of_value<PagesLine, &Pages::scanned>("scanned_pages", "SCANNED", as::number,
+                                            "pages scanned on inactive lists"),
+       of_value<PagesLine, &Pages::reclaimed>("reclaimed_pages", "RECLAIMED", as::number,
+                                              "pages reclaimed"),
+       derived<PagesLine, reclaimed_ratio>("reclaimed_ratio", "EFF%", as::percent,
+                                           "reclaimed pages of those scanned")
+           .or_null(),
+       of_value<PagesLine, &Pages::dirty>("dirty_pages", "DIRTY", as::pages,
+                                          "scanned pages that had not been written"),
+       of_value<PagesLine, &Pages::writeback>("writeback_pages", "WRITEBACK",
+                                              as::wide(as::number, 9),
+                                              "scanned pages that were being written")},
+      "scanned_pages");
+}
+
+AggregateReport shrinkers_report() {
+  return table<vmscan_shrinker_key, Shrinker>(
+      "shrinkers",
+      {of_key<ShrinkerLine, &vmscan_shrinker_key::function>("shrinker", "SHRINKER", as::symbol,
+                                                            "function that frees the objects")
+           .bounded(),
+       of_value<ShrinkerLine, &Shrinker::runs>("runs", "RUNS", as::pages, "runs of it"),
+       of_value<ShrinkerLine, &Shrinker::freed>("freed_objects", "OBJECTS", as::number,
+                                                "objects that it freed"),
+       of_value<ShrinkerLine, &Shrinker::time_ns>("time_ns", "TIME(ms)", as::milliseconds,
+                                                  "total time of its runs"),
+       derived<ShrinkerLine, shrinker_name>(
+           "name", "NAME", as::rest,
+           "its name in /sys/kernel/debug/shrinker; null: this kernel has no names")
+           .or_null()
+           .key_part()},
+      "time_ns,runs");
 }
 
 }  // namespace
@@ -37,6 +109,13 @@ TOOL(vmscan) {
           "Slab shrinkers mostly run as part of reclaim, and S-SLABms is then included in the "
           "other times too; shrinkers that kswapd, drop_caches or debugfs call are in no other. "
           "Time is added when a run ends. -d shows histograms of the times of the runs.\n\n"
+          "--pages shows which pages reclaim scans and frees: anonymous and shared memory, or page "
+          "cache, by cause: tasks themselves because free memory was short (direct), kswapd, the "
+          "limit of a memory cgroup (memcg), and other reclaim, such as that of a NUMA node, or "
+          "what began before tracing. A low EFF% means that pages are in use, dirty, or being "
+          "written. These are the pages of pgscan and pgsteal in /proc/vmstat.\n\n"
+          "--shrinkers shows each slab shrinker by the function that frees the objects, with its "
+          "runs, time and freed objects.\n\n"
           "Filters apply to the task that reclaims, or that wakes kswapd; kswapd is a separate "
           "task.",
       .overhead =
@@ -45,25 +124,44 @@ TOOL(vmscan) {
       .examples = {{"vmscan", "a line per second"},
                    {"vmscan -e 5 12", "a minute, every five seconds, with all numbers"},
                    {"vmscan -d 60 1", "histograms of a minute"},
+                   {"vmscan --pages 10", "what is scanned and freed, every ten seconds"},
+                   {"vmscan --shrinkers 60 1", "the shrinkers of a minute"},
                    {"vmscan -c system.slice/nginx.service", "reclaim that this service waits for"}},
       .questions = {{"Is memory short: how hard does the kernel reclaim?", "vmscan"},
                     {"Do tasks wait for reclaim, or does kswapd keep up?", "vmscan -e 5 12"},
-                    {"Are slab shrinkers slow?", "vmscan -d 60 1"}},
+                    {"Does the kernel reclaim anonymous pages or page cache, and how efficiently?",
+                     "vmscan --pages 10"},
+                    {"Are slab shrinkers slow, and which?", "vmscan --shrinkers 60 1"}},
       .object = skeleton<vmscan_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({{flag('d', "distributed", "histograms of the times of the runs",
-                               setting(&Opt::distributed))},
+                               setting(&Opt::distributed)),
+                          flag(0, "pages", "pages scanned and reclaimed, by cause and type",
+                               setting(&Opt::by_pages)),
+                          flag(0, "shrinkers", "slab shrinkers, each with its time and objects",
+                               setting(&Opt::by_shrinker))},
                          belonging_to("!distributed", {shared::extended()}),
+                         belonging_to("pages|shrinkers", {shared::sort()}),
+                         belonging_to("shrinkers", {shared::top(), shared::max_keys()}),
                          shared::task_filters()}),
-      .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}},
+      .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}, "!shrinkers"},
                 {"memory cgroup reclaim",
                  {{{"on_memcg_begin", "on_memcg_end"}}},
-                 {},
+                 "!shrinkers",
                  "reclaim by memory cgroups is not seen: this kernel is built without them"},
-                {"slab shrinkers", {{{"on_slab_start", "on_slab_end"}}}},
-                {"wakeups of kswapd", {{{"on_kswapd_wakeup"}}}, "!distributed"},
-                {"kswapd", {{{"on_kswapd_wake", "on_kswapd_sleep"}}}, "!distributed"},
-                {"pages written", {{{"on_write_folio"}}, {{"on_write_page"}}}, "!distributed"}},
+                {"slab shrinkers", {{{"on_slab_start", "on_slab_end"}}}, "!pages"},
+                {"wakeups of kswapd", {{{"on_kswapd_wakeup"}}}, kUsual},
+                {"kswapd", {{{"on_kswapd_wake", "on_kswapd_sleep"}}}, kUsual},
+                {"pages written", {{{"on_write_folio"}}, {{"on_write_page"}}}, kUsual},
+                {"pages scanned",
+                 {{{"on_isolate", "on_shrink"}, {has_arguments("mm_vmscan_lru_isolate", 7)}},
+                  // 6.7 changed both (3dfbb555c98a, 8c2214fc9a47).
+                  {.programs = {"on_isolate", "on_shrink"},
+                   .needs = {has_field("mm_struct", "lru_gen")},
+                   .caveat = "pages that the multi-generational LRU scans are not seen on this "
+                             "kernel, if it is on (/sys/kernel/mm/lru_gen/enabled)"},
+                  {{"on_isolate", "on_shrink"}}},
+                 "pages"}},
       .report =
           sums<Sums>(
               "reclaims",
@@ -110,7 +208,15 @@ TOOL(vmscan) {
       .other_reports = {{"distributed", histogram<Key>("durations", "reclaim times",
                                                        {named<&Key::kind, kKinds>(
                                                            "kind", "reclaim", as::text,
-                                                           "direct, memcg, or slab: shrinkers")})}},
+                                                           "direct, memcg, or slab: shrinkers")})},
+                        {"pages", pages_report()},
+                        {"shrinkers", shrinkers_report()}},
       .announce = "Tracing memory reclaim",
+      .exclusive = {{"distributed", "pages"},
+                    {"distributed", "shrinkers"},
+                    {"pages", "shrinkers"},
+                    {"extended", "pages"},
+                    {"extended", "shrinkers"}},
+      .look_up = look_up,
   };
 }

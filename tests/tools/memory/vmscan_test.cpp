@@ -80,6 +80,107 @@ TOOL_TEST(Vmscan, SlabShrinkers) {
   }
 }
 
+/// The sum of a key over the rows with this cause and type of pages; empty: all.
+std::uint64_t pages_of(const Report& report, const char* key, const std::string& cause,
+                       const std::string& pages) {
+  std::uint64_t total = 0;
+  for (auto& row : report.body)
+    if ((cause.empty() || row["cause"].str() == cause) &&
+        (pages.empty() || row["pages"].str() == pages))
+      total += row[key].u64();
+  return total;
+}
+
+// Against the kernel's counters, from before until after the tool, and while it certainly traces.
+TOOL_TEST(Vmscan, PagesOfTheMachine) {
+  Workload workload("reclaim", "--events 20");
+  Counters around;
+  Tracer tracer("vmscan", "--pages --json 0.5");
+  Counters within;
+  workload.release();
+  workload.truth();
+  struct {
+    const char *key, *counter, *cause, *pages;
+    std::uint64_t least;
+  } all[] = {{"scanned_pages", "pgscan_kswapd", "kswapd", "", 0},
+             {"scanned_pages", "pgscan_direct", "direct", "", 0},
+             {"scanned_pages", "pgscan_anon", "", "anon", 0},
+             {"scanned_pages", "pgscan_file", "", "file", 0},
+             {"reclaimed_pages", "pgsteal_kswapd", "kswapd", "", 0},
+             {"reclaimed_pages", "pgsteal_direct", "direct", "", 0},
+             {"reclaimed_pages", "pgsteal_anon", "", "anon", 0},
+             {"reclaimed_pages", "pgsteal_file", "", "file", 0}};
+  for (auto& row : all) row.least = within.growth(row.counter);
+  auto report = tracer.stop();
+  for (auto& row : report.body) {
+    EXPECT_LE(row["reclaimed_pages"].u64(), row["scanned_pages"].u64() + 4096) << row.text();
+    if (!row["reclaimed_ratio"].is_null()) {
+      EXPECT_NEAR(row["reclaimed_ratio"].real() * static_cast<double>(row["scanned_pages"].u64()),
+                  static_cast<double>(row["reclaimed_pages"].u64()), 1);
+    }
+  }
+  EXPECT_GT(pages_of(report, "scanned_pages", "direct", "file"), 0u);
+  for (auto& row : all) {
+    SCOPED_TRACE(std::string(row.counter) + " " + row.cause);
+    auto ours = pages_of(report, row.key, row.cause, row.pages);
+    // Counter and tracepoint are adjacent: up to a batch of a CPU may be between them. The counter
+    // of direct reclaim has other reclaim too.
+    constexpr std::uint64_t kBatch = 64 * 4;
+    EXPECT_LE(ours, around.growth(row.counter) + kBatch);
+    if (!report.ledger["data_lost"].boolean()) {
+      auto other = *row.cause ? pages_of(report, row.key, "other", row.pages) : 0;
+      EXPECT_GE(ours + other + kBatch, row.least);
+    }
+  }
+}
+
+TOOL_TEST(Vmscan, PagesOfAMemoryCgroup) {
+  auto seen = observe("vmscan --pages --json --strict -p {worker_pid} 1000", "reclaim --memcg", {});
+  auto report = seen.report();
+  EXPECT_GT(pages_of(report, "reclaimed_pages", "memcg", "file"), 0u);
+  EXPECT_EQ(pages_of(report, "scanned_pages", "", ""),
+            pages_of(report, "scanned_pages", "memcg", ""));
+  if (seen.truth["memcg"]["version"].u64() == 2) {
+    EXPECT_GE(pages_of(report, "reclaimed_pages", "memcg", ""),
+              seen.truth["memcg"]["pgsteal"].u64());
+  }
+}
+
+TOOL_TEST(Vmscan, EachShrinker) {
+  if (!in_guest()) throw Skip("drops the machine's caches: a guest's only");
+  Trace around("vmscan/mm_shrink_slab_end");
+  Tracer tracer("vmscan", "--shrinkers --json --strict 1000");
+  Trace within("vmscan/mm_shrink_slab_end");
+  auto dropped = run({"sh", "-c", "for i in 1 2 3; do echo 2 >/proc/sys/vm/drop_caches; done"});
+  within.stop();
+  auto report = tracer.stop();
+  around.stop();
+  ASSERT_EQ(dropped.status, 0) << dropped.err;
+  // The event's first word is the function: "super_cache_scan+0x0/0x1a0 00000000...: nid: 0 ...".
+  auto by_function = [](const Trace& trace) {
+    static const std::regex function(R"(mm_shrink_slab_end: ([\w.]+)\+0x)");
+    std::map<std::string, std::uint64_t> counts;
+    for (auto& line : trace.lines()) {
+      std::smatch found;
+      if (std::regex_search(line, found, function)) counts[found[1]]++;
+    }
+    return counts;
+  };
+  auto least = by_function(within), most = by_function(around);
+  std::map<std::string, std::uint64_t> ours;
+  for (auto& row : report.body) {
+    ours[row["shrinker"].str()] += row["runs"].u64();
+    EXPECT_GE(row["time_ns"].u64(), row["runs"].u64()) << "none takes no time";
+  }
+  EXPECT_FALSE(least.empty());
+  for (auto& [function, count] : most) {
+    SCOPED_TRACE(function);
+    EXPECT_GE(ours[function], least[function]);
+    EXPECT_LE(ours[function], count);
+  }
+  for (auto& [function, count] : ours) EXPECT_TRUE(most.contains(function)) << function;
+}
+
 TOOL_TEST(Vmscan, TextAndCsv) {
   EXPECT_EQ(
       2u, expect_table(output_of("vmscan 0.1 2"),
@@ -87,7 +188,11 @@ TOOL_TEST(Vmscan, TextAndCsv) {
                        R"(\d\d:\d\d:\d\d +\d+\.\d\d +\d+\.\d\d +\d+\.\d\d +\d+ +\d+ +\d+\.\d\d)"));
 }
 
-TESTS_OF(vmscan, .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
+TESTS_OF(vmscan,
+         .reports = {{ReportKind::aggregate},
+                     {ReportKind::aggregate, {"-d"}},
+                     {ReportKind::aggregate, {"--pages"}},
+                     {ReportKind::aggregate, {"--shrinkers"}}},
          .events = {{}, "reclaim --memcg --events 3 --seconds 8", true},
          .stress = total_row("reclaim --memcg --events {n}", 50, "memcg_runs", memcg_stalls, {},
                              "worker_pid"));
