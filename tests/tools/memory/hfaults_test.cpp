@@ -37,6 +37,44 @@ TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {
   EXPECT_TRUE(seen.report().body.empty());
 }
 
+TOOL_TEST(Hfaults, ResidentLikeSmaps) {
+  require_tool("hfaults");
+  auto workload = Workload::of("faulter --anon 100 --thp 6", kLinger);
+  workload.release();
+  workload.truth();
+  auto report = parse_report(output_of("hfaults --resident --json"), "");
+  // The sum over the areas, from another file than the tool reads.
+  std::map<std::string, std::uint64_t> sums;
+  for (auto& line : complete_lines(slurp("/proc/" + workload.id() + "/smaps")))
+    if (auto cells = words(line); cells.size() == 3 && cells[2] == "kB")
+      sums[cells[0]] += std::stoull(cells[1]) << 10;
+  auto rows = lines_with(report.body, {is("pid", workload.pid())});
+  if (!sums["AnonHugePages:"]) {
+    EXPECT_TRUE(rows.empty());
+    throw Skip("no huge page was free, or they are mapped no longer");
+  }
+  ASSERT_EQ(rows.size(), 1u);
+  expect_fields(rows[0], {{"comm", "faulter"},
+                          {"anon_huge_bytes", sums["AnonHugePages:"]},
+                          {"rss_bytes", sums["Rss:"]}});
+  auto most = std::uint64_t(-1);
+  for (auto& row : report.body) {
+    auto huge = row["anon_huge_bytes"].u64() + row["shmem_huge_bytes"].u64() +
+                row["file_huge_bytes"].u64() + row["hugetlb_bytes"].u64();
+    EXPECT_GT(huge, 0u);
+    EXPECT_LE(huge, most) << "most first";
+    most = huge;
+  }
+  EXPECT_EQ(lines(output_of("hfaults --resident -r 1")).size(), 2u);
+}
+
+TOOL_TEST(Hfaults, SettingsBeforeTracing) {
+  auto result = result_of("hfaults 0.1 1");
+  auto all = slurp("/sys/kernel/mm/transparent_hugepage/enabled");
+  auto enabled = all.substr(all.find('[') + 1, all.find(']') - all.find('[') - 1);
+  expect_contains(result.err, {"enabled " + enabled + ", defrag "});
+}
+
 TESTS_OF(hfaults, .events = {{}, "faulter --thp 3"}, .alone = true,
          .stress = count_row("faulter --anon 10000 --thp {n}", 20, "thp+fallbacks",
                              [](stress::Load& load) {
