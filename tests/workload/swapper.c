@@ -6,6 +6,7 @@ static const char *const vm_keys[] = {"pswpin", "pswpout", "pgmajfault"};
 
 WL_NUMBER("pages", pages, 200, "pages that are swapped out and in");
 WL_TEXT("make", make, "zram", "where they go: zram, which reads each at once, or loop, on a disk");
+WL_FLAG("out", out, "swap out when released, and do not read back (--make zram)");
 static size_t page;
 static bool on_disk;
 
@@ -51,6 +52,11 @@ static void write_all(volatile char *at)
 				(i + 1) * UINT64_C(0x9e3779b97f4a7c15) + j;
 }
 
+static void page_out(volatile char *at)
+{
+	cannot_if(!on_disk && madvise((void *)at, pages * page, MADV_PAGEOUT), "MADV_PAGEOUT");
+}
+
 /* The cgroup can be removed when it has no processes. */
 static void enter_ourselves(void)
 {
@@ -76,6 +82,7 @@ static int workload(void)
 		 "--pages: 1 to 100000, and no multiple of 7919");
 	wl_one_of("make", make, "zram loop");
 	on_disk = !strcmp(make, "loop");
+	usage_if(out && on_disk, "--out: needs --make zram");
 	make_swap(node);
 	if (on_disk)
 		enter_ourselves();
@@ -84,11 +91,21 @@ static int workload(void)
 	madvise((void *)at, pages * page, MADV_RANDOM);
 	write_all(at);
 	workload_read_back(at);
-	cannot_if(!on_disk && madvise((void *)at, pages * page, MADV_PAGEOUT), "MADV_PAGEOUT");
+	if (!out)
+		page_out(at);
 
 	wl_ready_with("device %s", node + strlen("/dev/"));
 
 	struct wl_counters before = wl_count(vm_keys, WL_COUNT(vm_keys));
+	if (out) {
+		page_out(at);
+		before = wl_grown(&before);
+		wl_growth(&before);
+		wl_result("device %s page_bytes %lu", node + strlen("/dev/"), page);
+		munmap((void *)at, pages * page);
+		lacks_if(!before.value[1], "nothing was swapped out");
+		return WL_OK;
+	}
 	uint64_t major = majors();
 	uint64_t took = wl_now();
 	workload_read_back(at);
