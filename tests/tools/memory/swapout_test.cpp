@@ -27,20 +27,21 @@ TOOL_TEST(Swapout, OwnerAndCause) {
   EXPECT_TRUE(seen.body(2).empty()) << "its owner has another user";
 }
 
+// From its start: later, pages that are unchanged in swap are freed without a write.
 TOOL_TEST(Swapout, AtTheLimitOfAMemoryCgroup) {
-  Scene scene("swapper --make loop --pages 6000", {});
+  require_tool("swapout");
   Counters around;
-  scene.trace("swapout --json 1000");
-  auto seen = scene.finish();
-  auto report = seen.report();
-  auto own = lines_with(report.of_process(seen.pid), {{"cause", "memcg"}});
+  auto result = result_of(Strings("swapout --json --exit-status 1000 --") +
+                          Strings{workload_path("swapper"), "--make", "loop", "--pages", "6000"});
+  if (result.status == 77) throw Skip(result.err);
+  auto report = parse_report(result.out, result.err);
+  auto own = lines_with(report.body, {{"cause", "memcg"}, {"comm", "swapper"}});
   EXPECT_GT(sum(own, "count"), 100u);
   for (auto& row : own) {
     expect_fields(row, {{"by_comm", "swapper"}, {"owner", "process"}});
     EXPECT_FALSE(row["cgroup_id"].is_null());
   }
-  // Other processes may be swapped out, too.
-  expect_within(report, {{"count", swapped_out(seen.truth), around.growth("pswpout")}});
+  EXPECT_LE(report.sum("count"), around.growth("pswpout"));
 }
 
 TOOL_TEST(Swapout, Text) {
