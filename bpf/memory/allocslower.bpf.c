@@ -11,8 +11,8 @@ OPT(__u64, min_ns);
 
 /*
  * The slow path of a task. It starts with the first step and ends with the event of the allocation
- * (mm_page_alloc, which failures have, too). What the task allocates meanwhile in order to reclaim,
- * and what interrupts allocate, are other allocations: they have other flags, or come within a run.
+ * (mm_page_alloc, which failures have, too). Allocations of reclaim itself come within a run, and
+ * those of interrupts have other flags.
  */
 struct slow_path {
 	u64 start; /* 0: none in progress */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* swapout: memory that reclaim writes to swap: whose it is, and who reclaims. */
+/* swapout: memory written to swap, by its owner and the task that reclaims it. */
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"

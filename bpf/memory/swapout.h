@@ -7,7 +7,7 @@
 /* The process that has the page mapped. */
 enum swapout_owner {
 	SWAPOUT_ONE,
-	SWAPOUT_SEVERAL, /* or it cannot be told whether it is one */
+	SWAPOUT_SEVERAL, /* or too many mappings to look at */
 	SWAPOUT_SHMEM,   /* shared memory and tmpfs */
 	SWAPOUT_UNKNOWN, /* it has ended, or the kernel keeps no owners */
 	SWAPOUT_OWNERS

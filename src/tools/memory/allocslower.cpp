@@ -85,7 +85,7 @@ TOOL(allocslower) {
           "drsnoop --memcg.",
       .overhead =
           "hooks per step of the slow path, which is rare and slow, and one per page allocation, "
-          "which takes some ten nanoseconds if no allocation is in the slow path",
+          "which takes some tens of nanoseconds if no allocation is in the slow path",
       .examples = {{"allocslower", "allocations of one millisecond and more"},
                    {"allocslower 0 -e", "all that reach the slow path, with flags and all parts"},
                    {"allocslower 10 -K", "those of ten milliseconds and more, with kernel stacks"},

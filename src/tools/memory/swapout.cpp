@@ -1,4 +1,4 @@
-// swapout: memory that is written to swap: whose it is, and who reclaims it.
+// swapout: memory written to swap, by its owner and the task that reclaims it.
 #include "memory/swapout.h"
 
 #include "coretap/skeleton.hpp"
@@ -33,7 +33,7 @@ Value cgroup(const Line& l, const FieldContext& context) {
 TOOL(swapout) {
   return {
       .name = "swapout",
-      .summary = "memory written to swap: whose it is, and who reclaims it",
+      .summary = "memory written to swap, by its owner and the task that reclaims it",
       .description =
           "Pages that reclaim writes to swap, by the process that they belong to and by the task "
           "that reclaims, with the cause: a task that found no free memory (direct), kswapd, the "
