@@ -296,7 +296,7 @@ Option unwind_memory();
 
 /// Display of stacks: -U -K -d -f -s, how they are walked, and how many are kept.
 std::vector<Option> stacks();
-/// What is shown in place of the list of stacks; the parser adds them to reports of stacks.
+/// Tables and trees in place of the list of stacks; the parser adds them to reports of stacks.
 std::vector<Option> stack_tables();
 std::vector<Option> one_stack_only();  ///< -U -K alone
 std::vector<Option> kernel_stacks();   ///< those that are useful without user stacks

@@ -74,7 +74,8 @@ Result<void> check_sampled_event(const Config& c) {
   auto event = perf_event(c.sampling.event.empty() ? "cpu-clock" : c.sampling.event);
   if (!event) return event.error();
   if (auto least = least_period(*event); c.sampling.period && c.sampling.period < least)
-    return usage(fmt::format("--period: {} is below {}", c.sampling.period, least),
+    return usage(fmt::format("--period: '{}' is not a number from {} to {}", c.sampling.period,
+                             least, kMostPeriod),
                  "a shorter period can keep a CPU in the interrupts of the event");
   return {};
 }

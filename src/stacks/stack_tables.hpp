@@ -1,4 +1,4 @@
-// What stack tools show in place of the list of stacks: functions, groups, call trees and graphs;
+// Tables of functions and groups, call trees and graphs, which take the place of a list of stacks;
 // once, at intervals, or on a screen that is redrawn.
 #pragma once
 #include <cstdint>

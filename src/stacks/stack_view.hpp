@@ -39,7 +39,7 @@ class FunctionTable {
     std::uint64_t self = 0, total = 0;
   };
 
-  /// `party`: with the places of its frames. A function counts once for each stack.
+  /// The frames are in StackParty with their places. A function counts once for each stack.
   void add(const StackParty& party, const std::string& group, std::uint64_t value);
   /// The largest first.
   std::vector<Row> rows(bool by_total) const;

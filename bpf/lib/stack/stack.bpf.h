@@ -158,7 +158,7 @@ inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 	return kernel_stack_id(bpf_get_task_stack(t, s->ip, size, 0));
 }
 
-/* Sums are by tasks, or by their cgroups, which parties have in place of the command's name. */
+/* Sums are by task, or by its cgroup, whose id is stored in place of the command's name. */
 OPT(bool, stack_by_task);
 OPT(bool, stack_by_cgroup);
 

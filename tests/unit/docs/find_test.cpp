@@ -58,7 +58,7 @@ constexpr Phrase kPhrases[] = {
     {"interrupts", "hardirqs"},
     {"softirq", "softirqs"},
     {"load average", "loads"},
-    {"fork bomb", "pidpersec"},
+    {"fork bomb", "pidpersec|forksnoop"},
     {"short-lived processes", "execsnoop"},
     {"false sharing", "not here: perf c2c record"},
     {"lock contention", "futexctn"},
@@ -134,7 +134,7 @@ constexpr Phrase kLater[] = {
     {"threads waiting for each other", "blockedby|deadlock"},
     {"which process uses the network", "tcptop"},
     {"vm exits", "kvmexit"},
-    {"cgroup memory limit", "drsnoop|oomkill|vmscan"},
+    {"cgroup memory limit", "drsnoop|oomkill|vmscan|swapout"},
 };
 static_assert(std::size(kLater) >= 15);
 
