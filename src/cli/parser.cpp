@@ -36,13 +36,24 @@ std::string_view ring_doc(const Tool& tool) {
   return doc;
 }
 
+/// Options refer to the text of their conditions.
+std::string_view kept(std::string condition) {
+  static std::set<std::string, std::less<>> all;
+  return *all.insert(std::move(condition)).first;
+}
+
 /// The condition under which one of a tool's reports has a certain option; nullopt: none has it.
 std::optional<std::string_view> condition_of(const Tool& tool,
                                              const std::function<bool(const ReportKind&)>& has) {
   if (has(*tool.report)) return "";
+  std::vector<std::string_view> all;
   for (auto& other : tool.other_reports)
-    if (has(*other.report)) return other.when;
-  return {};
+    if (has(*other.report)) all.push_back(other.when);
+  if (all.empty()) return {};
+  // Negations cannot be joined.
+  if (all.size() == 1 || std::ranges::any_of(all, [](auto when) { return when.find('!') == 0; }))
+    return all.front();
+  return kept(fmt::format("{}", fmt::join(all, "|")));
 }
 
 bool shows_containers(const ReportKind& kind) {
@@ -59,8 +70,7 @@ std::optional<std::string_view> condition_of_stacks(const Tool& tool) {
   for (auto& other : tool.other_reports)
     if (!shows_stacks(*other.report))
       others += fmt::format("{}{}", others.empty() ? "!" : "|", other.when);
-  static std::set<std::string, std::less<>> conditions;  // options refer to them
-  return *conditions.insert(std::move(others)).first;
+  return kept(std::move(others));
 }
 
 /// If a key chosen with --by requires an option, enables that option.

@@ -205,17 +205,24 @@ GuidePage memory() {
             {"3. How much of the free memory is too small?", "extfrag -u 1 1",
              "The share of free memory that an allocation of each order cannot use. Small "
              "shares at low orders and 1.000 at order 9 is fragmentation.",
-             "Read /proc/pagetypeinfo (as root): if Unmovable has blocks only at low orders, "
-             "allocations of the kernel fill page blocks. slabratetop shows which."},
+             "extfrag -w 1 1 shows what the kernel would do at each order."},
+            {"Which pages are in the way?", "extfrag --types 1 1",
+             "Free blocks by zone, type and order. A mark says that all free memory below an order "
+             "is unmovable: allocations of the kernel fill the page blocks.",
+             "slabratetop shows which slab caches grow."},
             {"4. What do compaction and reclaim cost?",
              "compactsnoop -T -e --duration 5",
              "LAT(ms) of runs of KIND direct is a delay of the program in the line. STATUS tells "
-             "whether it helped. drsnoop shows the same for reclaim; one allocation can cause "
-             "several runs of both.",
+             "whether it helped. drsnoop shows the same for reclaim.",
              {}},
-            {"5. Does system time come from it?", "profile -K 5",
-             "Look for compact_zone, isolate_migratepages, shrink_lruvec and clear_huge_page in "
-             "the stacks at the end, which have most samples.",
+            {"How long does one allocation wait in all?",
+             "allocslower -T --duration 5",
+             "One allocation can cause many runs of both: STEPS has them in their order, and "
+             "RETRIES counts the repeated reclaims.",
+             {}},
+            {"5. Does system time come from it?", "profile -K --functions=total 5",
+             "Look for compact_zone, isolate_migratepages, shrink_lruvec and clear_huge_page: "
+             "TOTAL is the share with all that they call.",
              "If they have much of the time, change the settings below."},
             {"Who gets huge pages?", "hfaults 5 1",
              "THP are page faults that got one, FALLBACK those that got none. Databases and "
@@ -287,10 +294,10 @@ GuidePage cpu() {
            {},
            {why("If it names a limit or another program that has the CPU, follow its command. If it "
                 "only says that the program computes, the next step finds the code."),
-            {"Which code uses the CPUs?", "profile 5",
-             "Stacks with the number of samples, the largest last. With --svg FILE it is a flame "
-             "graph: wide frames have much time.",
-             "Improve the widest frames. A thread at 100 % cannot gain from more CPUs."},
+            {"Which code uses the CPUs?", "profile --functions 5",
+             "Functions by their share of the CPU time: SELF in the function itself, TOTAL with "
+             "what it calls. With --svg FILE it is a flame graph: wide frames have much time.",
+             "Improve what is at the top. A thread at 100 % cannot gain from more CPUs."},
             {"Do tasks wait although CPUs are idle?", "runqlat --affinity 5 1",
              "Each wait is split: quota is a CPU limit (cpu.max), cpu_idle a CPU that was idle, "
              "cpus_busy a lack of CPUs.",
@@ -308,8 +315,8 @@ GuidePage cpu() {
           {"System time",
            "Much time in the kernel (sys in top) is time in system calls, page faults, "
            "interrupts, or in memory management.",
-           {{"Which kernel code takes it?", "profile -K 5",
-             "The outermost frames name the way in: do_syscall_64, page faults, interrupts. The "
+           {{"Which kernel code takes it?", "profile -K --tree 5",
+             "The outer frames name the way in: do_syscall_64, page faults, interrupts. The "
              "innermost ones name the work: native_queued_spin_lock_slowpath is a contended lock, "
              "clear_page and compact_zone are memory.",
              "Locks: guide locks. Memory: guide memory."},
@@ -340,9 +347,8 @@ GuidePage cpu() {
              "that the program fails and is started again.",
              {}},
             {"How much CPU time do they take?",
-             "profile --folded 5",
-             "Lines begin with the command name, so that samples of processes that have ended "
-             "count, too. Add up the lines of one name.",
+             "profile --by comm 5",
+             "Samples by command name; those of processes that have ended count, too.",
              {}}}},
           {"Containers",
            {},
@@ -559,7 +565,10 @@ GuidePage latency() {
              {}}}},
           {"Which code?",
            {},
-           {{"Where does it compute?", "profile 5", "Stacks by samples, the largest last.", {}},
+           {{"Where does it compute?",
+             "profile --functions 5",
+             "Functions by their share of the CPU time. --callers-of FUNCTION shows what calls one.",
+             {}},
             {"Where does it wait?",
              "offcputime -m 1000 5",
              "Stacks by time in waits of more than a millisecond. [runnable] is time in the queue "

@@ -347,8 +347,8 @@ Matches search(const std::vector<std::string>& words, const std::vector<Describe
   all.commands_first =
       !all.commands.empty() && (all.tools.empty() || all.commands[0].score > all.tools[0].score);
   if (!all.tools.empty())
-    std::ranges::stable_partition(all.questions,
-                                  [&](auto& q) { return q.name == all.tools[0].name; });
+    std::stable_partition(all.questions.begin(), all.questions.end(),
+                          [&](auto& q) { return q.name == all.tools[0].name; });
   for (auto& row : not_here())
     if (query.has(row.said)) all.elsewhere.push_back(&row);
   return all;

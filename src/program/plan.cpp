@@ -13,8 +13,8 @@
 #include "coretap/sanitize.hpp"
 #include "coretap/syscalls.hpp"
 #include "kernel/kernel.hpp"
-#include "program/function_returns.hpp"
 #include "kernel/perf_events.hpp"
+#include "program/function_returns.hpp"
 #include "program/section.hpp"
 #include "program/uprobe_proof.hpp"
 

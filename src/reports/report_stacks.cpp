@@ -121,8 +121,10 @@ class StackReporter : public Reporter {
         s.ledger.count[LEDGER_FILTERED] += e.sum.count;
         continue;
       }
-      s.ledger.shown += e.sum.count;
-      if (!s.exporter) show(s, e);
+      if (s.exporter || show(s, e))
+        s.ledger.shown += e.sum.count;
+      else
+        s.ledger.count[LEDGER_FILTERED] += e.sum.count;
     }
     for (auto& [stack, sum] : std::exchange(folded_, {}))
       s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
@@ -220,14 +222,15 @@ class StackReporter : public Reporter {
     return all;
   }
 
-  void show(Session& s, const Entry& e) {
+  /// False: not a stack of the function that was asked for.
+  bool show(Session& s, const Entry& e) {
     auto all = parties(s, e);
     auto path = layout_->path(all);
-    if (!tables_.part().take(path)) return;
+    if (!tables_.part().take(path)) return false;
     files_.add(path, {all.front().name(), all.front().who.tgid}, layout_->value(e.sum),
                values(e.sum));
     tables_.add(all, path, layout_->value(e.sum));
-    if (tables_.replace_stacks()) return;
+    if (tables_.replace_stacks()) return true;
     if (s.config.format == OutputFormat::json) {
       s.out.line(layout_->json(all, e.sum));
     } else if (s.config.format == OutputFormat::csv) {
@@ -239,6 +242,7 @@ class StackReporter : public Reporter {
       for (auto& line : layout_->lines(all)) s.out.line(line);
       s.out.line(fmt::format("        {}\n", layout_->shown(layout_->value(e.sum))));
     }
+    return true;
   }
 
   const StackReport& report_;

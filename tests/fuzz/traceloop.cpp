@@ -1,8 +1,8 @@
 // Parsers of traceloop.
 #include "syscall/traceloop.h"
+#include "coretap/call_formats.hpp"
 #include "coretap/syscalls.hpp"
 #include "fuzz.hpp"
-#include "coretap/call_formats.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
 

@@ -111,7 +111,9 @@ TOOL_TEST_P(Rights, AreEnough, tool) {
   // Tools that use tracepoints only as a fallback.
   if (result.status == 3 && contains(result.err, "tracefs is not mounted"))
     throw Skip("tracefs is not mounted here");
-  ASSERT_EQ(result.status, 0) << result.err;
+  // Other tests' programs may take locks in orders that can lead to a deadlock.
+  const bool found = result.status == 1 && tool == "deadlock";
+  ASSERT_TRUE(result.status == 0 || found) << result.status << ": " << result.err;
   auto report = parse_report(result.out, result.err);
   EXPECT_FALSE(report.header["hooks"].items().empty());
 }

@@ -142,6 +142,7 @@ std::vector<Step> steps_of(const Watermarks& zone, const std::vector<__u64>& blo
     return Step::compact;
   };
   std::vector<Step> all;
+  all.reserve(static_cast<std::size_t>(std::max(orders, 0)));
   for (int order = 0; order < orders; order++) all.push_back(step(order));
   return all;
 }

@@ -4,12 +4,12 @@
 #include <sys/socket.h>
 
 #include "cli/parser.hpp"
+#include "coretap/call_formats.hpp"
 #include "coretap/syscalls.hpp"
 #include "coretap/tool.hpp"
 #include "expect.hpp"
 #include "kernel/kernel.hpp"
 #include "syscall/traceloop.h"
-#include "coretap/call_formats.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorded_cgroups.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
