@@ -536,7 +536,8 @@ class Search {
   /// The tracepoint in place of a function of this name, else this hint.
   static std::string or_replaced(const TargetWord& word, std::string hint) {
     auto [tracepoint, why] = replacement(word.name);
-    return tracepoint.empty() ? hint : fmt::format("use {} (the function: {})", tracepoint, why);
+    return tracepoint.empty() ? std::move(hint)
+                              : fmt::format("use {} (the function: {})", tracepoint, why);
   }
 
   static std::string alternatives(const TargetWord& word) {
