@@ -31,11 +31,15 @@ namespace {
 
 using symbols::CodeBytes;
 
-/// Executable code, with a probe at `offset`.
+/// Executable code, with a probe at `offset`. The kernel (seen with 6.18) keeps a removed probe for
+/// a while under the address of its file's inode, which a new file may get, and then treats a probe
+/// at the same place as the old instruction: each code has another place in its file.
 class ProbedCode {
  public:
-  ProbedCode(CodeBytes code, std::uint64_t offset) : file_(memfd_create("coretap", MFD_CLOEXEC)) {
-    if (!file_ || write(file_.get(), code.data(), code.size()) < 0) return;
+  ProbedCode(CodeBytes code, std::uint64_t offset)
+      : file_(memfd_create("coretap", MFD_CLOEXEC)), begin_(place_of(code)) {
+    if (!file_ || pwrite(file_.get(), code.data(), code.size(), static_cast<off_t>(begin_)) < 0)
+      return;
     auto* memory = mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file_.get(), 0);
     if (memory == MAP_FAILED) return;
     memory_ = memory;
@@ -46,7 +50,7 @@ class ProbedCode {
     attr.size = sizeof attr;
     attr.type = *type;
     attr.uprobe_path = reinterpret_cast<std::uintptr_t>(path.c_str());
-    attr.probe_offset = offset;
+    attr.probe_offset = begin_ + offset;
     event_ =
         Fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
     error_ = event_ ? 0 : errno;
@@ -62,10 +66,17 @@ class ProbedCode {
   int error() const { return error_; }
   template <class Function>
   Function as() const {
-    return reinterpret_cast<Function>(memory_);
+    return reinterpret_cast<Function>(static_cast<char*>(memory_) + begin_);
   }
 
  private:
+  /// By a hash of the code (FNV-1a).
+  static std::size_t place_of(CodeBytes code) {
+    std::uint32_t hash = 2166136261U;
+    for (auto byte : code) hash = (hash ^ byte) * 16777619U;
+    return hash / kRoom % (kBytes / kRoom) * kRoom;
+  }
+
   /// The kernel removes a probe after grace periods of RCU, which take 100 ms: another thread
   /// waits.
   static void close_aside(Fd event) {
@@ -80,8 +91,10 @@ class ProbedCode {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  static constexpr std::size_t kBytes = 4096;
-  Fd file_, event_;
+  static constexpr std::size_t kBytes = 4096, kRoom = 32;
+  Fd file_;
+  std::size_t begin_ = 0;
+  Fd event_;
   void* memory_ = nullptr;
   int error_ = 0;
 };
