@@ -52,7 +52,7 @@ inline_ bool wanted_type(enum switch_type type)
 
 inline_ enum switch_type type_of(u64 *ctx)
 {
-	return leaves_to_wait(ctx) ? SWITCH_VOLUNTARY : SWITCH_PREEMPTED;
+	return left_state(ctx) ? SWITCH_VOLUNTARY : SWITCH_PREEMPTED;
 }
 
 SEC("tp_btf/sched_switch")

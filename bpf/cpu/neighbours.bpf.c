@@ -326,8 +326,7 @@ static __noinline int arrived_unseen(struct waiter *w, struct task_struct *t, u6
 
 inline_ void leave(u64 *ctx, struct task_struct *t, struct turn *turn, u64 now)
 {
-	/* A preempted task is still runnable, even if its state says otherwise. */
-	bool queued = ctx[0] || !switched_state(ctx);
+	bool queued = !left_state(ctx);
 	struct cfs_rq *q = t->se.cfs_rq;
 	u64 victim, ns = lesser(turn->ns, since(tracing_since, now));
 	struct waiter *w;

@@ -11,7 +11,7 @@ OPT(bool, by_pidns);
 
 HISTOGRAM(delays, struct runqlat_key)
 
-inline_ void at_switch(struct task_struct *prev, u64 now)
+inline_ void at_switch(u64 *ctx, struct task_struct *prev, u64 now)
 {
 }
 

@@ -24,7 +24,7 @@ struct turns {
 
 CPU_SLOTS(turns, struct turns);
 
-inline_ void at_switch(struct task_struct *prev, u64 now)
+inline_ void at_switch(u64 *ctx, struct task_struct *prev, u64 now)
 {
 	struct turns *all = cpu_slot(&turns);
 	struct turn *turn;

@@ -7,10 +7,6 @@
 
 CPU_TABLE(tasks, struct schedlat_key, struct schedlat_value)
 
-inline_ void at_switch(struct task_struct *prev, u64 now)
-{
-}
-
 inline_ struct schedlat_value *value_of(struct task_struct *t)
 {
 	struct schedlat_key key = { .pid = task_tgid(t), .tid = task_tid(t) };
@@ -56,10 +52,9 @@ inline_ bool wanted(struct task_struct *t, u32 pid)
 	return pid && (!filter.on || filter_matches(t));
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx)
+/* Stints are by the clock of on_interval(), which at_switch() need not be called with. */
+inline_ void at_switch(u64 *ctx, struct task_struct *prev, u64 other_clock)
 {
-	struct task_struct *prev = (void *)ctx[1];
 	u64 now = bpf_ktime_get_ns(), ns = 0;
 	struct schedlat_value *v;
 
@@ -68,14 +63,13 @@ int on_switch(u64 *ctx)
 		if (v) {
 			if (stint_ended(prev, now, &ns))
 				v->run_ns += ns;
-			if (leaves_to_wait(ctx))
+			if (left_state(ctx))
 				v->voluntary++;
 			else
 				v->preempted++;
 		}
 	}
 	stint_starts(ctx[2], now);
-	return 0;
 }
 
 /* When tracing starts, and at the end of each interval: what has run until now. */

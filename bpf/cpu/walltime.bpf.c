@@ -374,8 +374,7 @@ inline_ void arrived_unseen(struct account *a, struct task_struct *t, u64 now, s
 
 inline_ void leave(u64 *ctx, struct task_struct *t, u64 now, struct irq_time *cpu)
 {
-	/* A preempted task is still runnable, even if its state says otherwise. */
-	u32 state = ctx[0] ? 0 : switched_state(ctx);
+	u32 state = left_state(ctx);
 	struct account *a = account_of(t, now);
 
 	if (!a)
@@ -447,7 +446,7 @@ int on_switch(u64 *ctx)
 		return 0;
 	if (account_until && now > account_until) {
 		/* A thread that ends may be missing in the iteration over all threads. */
-		if (prev->pid && !ctx[0] && switched_state(ctx) & TASK_DEAD)
+		if (prev->pid && left_state(ctx) & TASK_DEAD)
 			leave(ctx, prev, account_until, cpu);
 		return 0;
 	}

@@ -6,7 +6,6 @@
 #include "lib/mm/mm.bpf.h"
 #include "memory/swapout.h"
 
-#define PF_KSWAPD 0x20000
 #define MAPPING_ANON 1
 #define MAPPING_FLAGS 3 /* the other one: pages that KSM merged */
 
@@ -36,18 +35,8 @@ inline_ int end(void)
 	return 0;
 }
 
-PAIR(direct, mm_vmscan_direct_reclaim, begin(SWAPOUT_DIRECT), end())
-PAIR(memcg, mm_vmscan_memcg_reclaim, begin(SWAPOUT_MEMCG), end())
-
-inline_ u32 cause_now(void)
-{
-	struct reclaim *r;
-
-	if (BPF_CORE_READ(current_task(), flags) & PF_KSWAPD)
-		return SWAPOUT_KSWAPD;
-	r = current_slot(false);
-	return r && r->cause ? r->cause - 1 : SWAPOUT_OTHER;
-}
+PAIR(direct, mm_vmscan_direct_reclaim, begin(RECLAIM_DIRECT), end())
+PAIR(memcg, mm_vmscan_memcg_reclaim, begin(RECLAIM_MEMCG), end())
 
 /* ---- the owner of an anonymous page ---- */
 
@@ -171,6 +160,7 @@ inline_ int written(void *folio)
 	struct task_struct *owner = NULL;
 	struct swapout_key key = {};
 	struct swapout_counts *row;
+	struct reclaim *reclaim;
 
 	if (!(folio_flags(folio) & swapbacked))
 		return 0; /* of a file */
@@ -194,7 +184,8 @@ inline_ int written(void *folio)
 		bpf_core_read_str(key.comm, sizeof(key.comm), &owner->comm);
 	}
 	key.cgroup = memcg_of(folio);
-	key.cause = cause_now();
+	reclaim = current_slot(false);
+	key.cause = reclaim_cause_now(reclaim ? reclaim->cause : 0);
 	key.by_pid = current_tgid();
 	bpf_get_current_comm(key.by_comm, sizeof(key.by_comm));
 	row = pages_row(&key);

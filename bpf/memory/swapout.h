@@ -3,6 +3,7 @@
 #define CORETAP_SWAPOUT_H
 
 #include "lib/core/shared.h"
+#include "lib/mm/reclaim.h"
 
 /* The process that has the page mapped. */
 enum swapout_owner {
@@ -13,14 +14,6 @@ enum swapout_owner {
 	SWAPOUT_OWNERS
 };
 
-enum swapout_cause {
-	SWAPOUT_DIRECT,
-	SWAPOUT_KSWAPD,
-	SWAPOUT_MEMCG,
-	SWAPOUT_OTHER, /* madvise(2) */
-	SWAPOUT_CAUSES
-};
-
 struct swapout_key {
 	__u64 cgroup; /* memory cgroup of the page; 0: none */
 	__u32 pid;
@@ -28,7 +21,7 @@ struct swapout_key {
 	char comm[COMM_LEN];
 	char by_comm[COMM_LEN];
 	__u32 owner;
-	__u32 cause;
+	__u32 cause; /* enum reclaim_cause */
 };
 
 struct swapout_counts {

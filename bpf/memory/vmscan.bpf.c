@@ -26,8 +26,6 @@ struct under_way {
 
 TASK_SLOT(struct under_way);
 
-#define PF_KSWAPD 0x20000
-
 #define ADD(counter, n) SUM_ADD(reclaims, counter, n)
 
 inline_ u64 *start_of(struct under_way *w, u32 kind)
@@ -148,26 +146,17 @@ inline_ int written(void *folio)
 PROGRAM(on_write_folio, "tp_btf/mm_vmscan_write_folio", written((void *)ctx[0]))
 PROGRAM(on_write_page, "tp_btf/mm_vmscan_writepage", written((void *)ctx[0]))
 
-/* Reclaim of a node and of hibernation has no such begin. */
-inline_ u32 cause_now(void)
-{
-	struct under_way *w;
-
-	if (BPF_CORE_READ(current_task(), flags) & PF_KSWAPD)
-		return VMSCAN_BY_KSWAPD;
-	w = current_slot(false);
-	if (!w || !w->reclaim)
-		return VMSCAN_BY_OTHER;
-	return w->kind == VMSCAN_MEMCG ? VMSCAN_BY_MEMCG : VMSCAN_BY_TASK;
-}
-
 inline_ struct vmscan_pages *pages_now(bool file)
 {
 	struct vmscan_pages_key key = { .file = file };
+	struct under_way *w;
 
 	if (!keep_current())
 		return NULL;
-	key.cause = cause_now();
+	w = current_slot(false);
+	key.cause = reclaim_cause_now(!w || !w->reclaim       ? 0 :
+				      w->kind == VMSCAN_MEMCG ? RECLAIM_MEMCG + 1 :
+								RECLAIM_DIRECT + 1);
 	return pages_row(&key);
 }
 

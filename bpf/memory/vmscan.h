@@ -3,6 +3,7 @@
 #define CORETAP_VMSCAN_H
 
 #include "lib/core/shared.h"
+#include "lib/mm/reclaim.h"
 
 enum vmscan_kind { VMSCAN_SLAB, VMSCAN_DIRECT, VMSCAN_MEMCG, VMSCAN_KINDS };
 
@@ -23,18 +24,9 @@ struct vmscan_sums {
 	__u64 pad[3];
 };
 
-/* Causes of reclaim of pages. */
-enum vmscan_cause {
-	VMSCAN_BY_TASK, /* direct reclaim */
-	VMSCAN_BY_KSWAPD,
-	VMSCAN_BY_MEMCG,
-	VMSCAN_BY_OTHER,
-	VMSCAN_CAUSES
-};
-
 struct vmscan_pages_key {
-	__u32 cause;
-	__u32 file; /* 0: anonymous and shared memory */
+	__u32 cause; /* enum reclaim_cause */
+	__u32 file;  /* 0: anonymous and shared memory */
 };
 
 struct vmscan_pages {

@@ -21,6 +21,8 @@ struct FlagWord {
 std::span<const FlagWord> open_flag_words();
 /// True if open(2) with these flags reads its argument mode: it may create a file.
 bool open_reads_mode(std::uint64_t flags);
+/// Flags of clone3(2), without the signal that clone(2) has in the lowest byte.
+std::span<const FlagWord> new_task_words();
 /// Attributes of a mount, in struct mount_attr of mount_setattr(2).
 std::span<const FlagWord> mount_attribute_words();
 

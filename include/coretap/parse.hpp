@@ -20,6 +20,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 std::string_view take_until(std::string_view& rest, char end);
 /// The parts between spaces, tabs and newlines.
 std::vector<std::string_view> words_in(std::string_view text);
+/// In ASCII.
+std::string upper_case(std::string_view text);
 /// Calls back for each part between commas; stops and returns false if one is refused or empty.
 bool take_parts(std::string_view text, const std::function<bool(std::string_view)>& take);
 

@@ -22,6 +22,8 @@ std::optional<long long> read_number(const std::string& path);
 
 /// The value after "Key:" in a file of such lines, such as /proc/meminfo (kB there).
 std::optional<long long> read_keyed(const std::string& path, std::string_view key);
+/// The same in the text of such a file.
+std::optional<long long> keyed_number(std::string_view text, std::string_view key);
 
 /// A value of /proc/meminfo, in kB; 0 if there is no such line.
 std::uint64_t memory_kb(std::string_view name);

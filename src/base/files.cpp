@@ -66,9 +66,12 @@ std::optional<long long> read_number(const std::string& path) {
 }
 
 std::optional<long long> read_keyed(const std::string& path, std::string_view key) {
-  const auto text = read_file(path).value_or("");
-  for (std::string_view rest = text; !rest.empty();) {
-    auto line = take_until(rest, '\n');
+  return keyed_number(read_file(path).value_or(""), key);
+}
+
+std::optional<long long> keyed_number(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    auto line = take_until(text, '\n');
     if (take_until(line, ':') == key) return first_number(line);
   }
   return std::nullopt;

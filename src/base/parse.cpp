@@ -80,4 +80,11 @@ bool take_parts(std::string_view text, const std::function<bool(std::string_view
   }
 }
 
+std::string upper_case(std::string_view text) {
+  std::string all(text);
+  for (auto& c : all)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return all;
+}
+
 }  // namespace coretap

@@ -5,6 +5,7 @@
 
 #include "cli/help.hpp"
 #include "coretap/json.hpp"
+#include "coretap/parse.hpp"
 #include "docs/man.hpp"
 #include "docs/mdoc.hpp"
 #include "text/errors.hpp"
@@ -96,9 +97,7 @@ std::string guide_man_page() {
       "with status 3 and says why. Settings of the kernel that are named here last until the next "
       "boot, unless they are written to sysctl.conf(5); change one at a time, and measure again.");
   for (auto& page : guide_pages()) {
-    std::string title(page.name);
-    for (auto& c : title) c = static_cast<char>(toupper(static_cast<unsigned char>(c)));
-    p.section(title);
+    p.section(upper_case(page.name));
     p.prose(sentence(page.summary));
     p.macro("Pp");
     p.prose(page.about);

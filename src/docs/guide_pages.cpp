@@ -252,7 +252,7 @@ GuidePage memory() {
             {"Which process reads what is no longer in the cache?", "cachetop -s misses -C 5 1",
              "The process with most MISSES. A backup, or a scan of a large file, removes the "
              "pages of others.",
-             "Limit such a program with memory.high of its own cgroup. Risk: it becomes slower."},
+             "Limit such a program with memory.high of a separate cgroup. Risk: it becomes slower."},
             {"Do programs wait for their own code or mapped files?",
              "fmapfault -s major_faults 5 1",
              "Major faults on programs and libraries mean that memory is far too short: code is "
@@ -287,7 +287,7 @@ GuidePage cpu() {
       .name = "cpu",
       .summary = "busy CPUs, waits for a CPU, system time, and processes that end soon",
       .about =
-          "First tell apart: programs that compute, programs that wait for a CPU, and the "
+          "First distinguish programs that compute, programs that wait for a CPU, and the "
           "kernel's own work. They have different remedies.",
       .parts = {
           {"Busy CPUs",
@@ -433,7 +433,7 @@ GuidePage network() {
       .name = "network",
       .summary = "slow or refused connections, losses, and name servers",
       .about =
-          "Tell apart: names that resolve slowly, connections that take long, data that is lost "
+          "Distinguish names that resolve slowly, connections that take long, data that is lost "
           "or late on the way, and programs that read late.",
       .parts = {
           {"Connections",
@@ -484,7 +484,7 @@ GuidePage network() {
              "tcptop -C 5 1",
              "Bytes by process and connection.",
              {}},
-            {"Who connects to whom?",
+            {"Which processes connect to which addresses?",
              "tcplife --duration 5",
              "Connections that ended, with their time and bytes. Many short ones to one service: "
              "keep connections open.",

@@ -216,7 +216,7 @@ class Query {
     return std::ranges::count_if(entries_, [&](auto& e) { return e.text.found(word) > 0; });
   }
 
-  /// A word in few entries says more than one in many.
+  /// A word in few entries has more weight than one in many.
   double weight(const std::string& word) const {
     auto [known, fresh] = weights_.try_emplace(word);
     if (!fresh) return known->second;

@@ -53,8 +53,7 @@ std::string capability_name(std::uint64_t number) {
 std::optional<std::uint64_t> capability_number(std::string_view text) {
   if (auto number = parse_unsigned(text))
     return *number <= last_capability() ? number : std::nullopt;
-  std::string name;
-  for (char c : text) name += static_cast<char>(toupper(static_cast<unsigned char>(c)));
+  auto name = upper_case(text);
   if (!name.starts_with("CAP_")) name.insert(0, "CAP_");
   for (auto& capability : capability_words())
     if (capability.name == name) return capability.value;

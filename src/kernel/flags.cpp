@@ -12,6 +12,7 @@
 #include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -181,6 +182,7 @@ std::span<const FlagWord> open_flag_words() { return kOpen; }
 bool open_reads_mode(std::uint64_t flags) {
   return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
+std::span<const FlagWord> new_task_words() { return kNewTask; }
 std::span<const FlagWord> mount_attribute_words() { return kMountAttributes; }
 std::span<const FlagWord> capability_words() { return kCapabilities; }
 
@@ -229,8 +231,7 @@ std::string signal_name(int number) {
 
 int signal_number(std::string_view text) {
   if (auto number = parse_unsigned(text)) return *number < 65 ? static_cast<int>(*number) : 0;
-  std::string name;
-  for (char c : text) name += static_cast<char>(toupper(static_cast<unsigned char>(c)));
+  auto name = upper_case(text);
   if (!name.starts_with("SIG")) name.insert(0, "SIG");
   for (int n = 1; n <= SIGRTMAX; n++)
     if (signal_name(n) == name) return n;

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "base/figures.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
 #include "kernel/capabilities.hpp"
@@ -70,11 +71,8 @@ class ProbedCode {
   }
 
  private:
-  /// By a hash of the code (FNV-1a).
   static std::size_t place_of(CodeBytes code) {
-    std::uint32_t hash = 2166136261U;
-    for (auto byte : code) hash = (hash ^ byte) * 16777619U;
-    return hash / kRoom % (kBytes / kRoom) * kRoom;
+    return fnv1a(code) / kRoom % (kBytes / kRoom) * kRoom;
   }
 
   /// The kernel removes a probe after grace periods of RCU, which take 100 ms: another thread

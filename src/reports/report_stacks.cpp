@@ -161,8 +161,10 @@ class StackReporter : public Reporter {
     return [this, stay, before, began = from_now ? monotonic_ns() : s.began_ns](Session& s) {
       auto profile = files_.profile();
       for (auto& e : StackSums::read_since(s, *before))
-        if (!own_.is(e.parties.front().tgid))
-          profile.add(*layout_, parties(s, e, false), values(e.sum));
+        if (!own_.is(e.parties.front().tgid)) {
+          auto all = parties(s, e, false);
+          profile.add(layout_->path(all), labels(all), values(e.sum));
+        }
       names_.next_report();
       auto left_out = stay ? 0 : sums_.forgotten().count;
       return profile.finish(s, began, monotonic_ns(), left_out);
@@ -195,6 +197,10 @@ class StackReporter : public Reporter {
     return {sum.count, sum.count * tick_ns_};
   }
 
+  static PprofProfile::Task labels(const std::vector<StackParty>& parties) {
+    return {parties.front().name(), parties.front().who.tgid};
+  }
+
   /// `counts`: the entry is shown, so its stack defects go into the ledger.
   std::vector<StackParty> parties(Session& s, const Entry& e, bool counts = true) {
     std::vector<StackParty> all;
@@ -225,10 +231,12 @@ class StackReporter : public Reporter {
   /// False: not a stack of the function that was asked for.
   bool show(Session& s, const Entry& e) {
     auto all = parties(s, e);
-    auto path = layout_->path(all);
-    if (!tables_.part().take(path)) return false;
-    files_.add(path, {all.front().name(), all.front().who.tgid}, layout_->value(e.sum),
-               values(e.sum));
+    std::vector<StackWord> path;
+    if (files_.wanted() || tables_.need_paths() || s.config.given("folded")) {
+      path = layout_->path(all);
+      if (!tables_.part().take(path)) return false;
+    }
+    files_.add(path, labels(all), layout_->value(e.sum), values(e.sum));
     tables_.add(all, path, layout_->value(e.sum));
     if (tables_.replace_stacks()) return true;
     if (s.config.format == OutputFormat::json) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/figures.hpp"
 #include "coretap/sanitize.hpp"
 #include "stacks/flamegraph_script.hpp"
 
@@ -52,12 +53,8 @@ std::size_t palette_of(StackWord::Kind kind, bool waker) {
   return kind >= StackWord::mark || !waker ? kind : StackWord::other + 1 + kind;
 }
 
-/// FNV-1a: a name has the same shade in all graphs.
-unsigned shade_of(std::string_view name) {
-  std::uint32_t hash = 2166136261U;
-  for (unsigned char c : name) hash = (hash ^ c) * 16777619U;
-  return (hash >> 16) % kShades;
-}
+/// A name has the same shade in all graphs.
+unsigned shade_of(std::string_view name) { return (fnv1a(name) >> 16) % kShades; }
 
 /// 1234567 as 1,234,567.
 std::string grouped(std::uint64_t value) {
@@ -65,10 +62,6 @@ std::string grouped(std::uint64_t value) {
   for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
     digits.insert(static_cast<std::size_t>(i), 1, ',');
   return digits;
-}
-
-double percent(std::uint64_t part, std::uint64_t whole) {
-  return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
 /// The part of a printable name that fits into this many columns; the script does the same.

@@ -53,12 +53,6 @@ void StackFiles::begin(std::uint64_t scale) {
   if (pprof_wanted_) profile_.emplace(values_);
 }
 
-void StackFiles::add(const StackLayout& layout, const std::vector<StackParty>& parties,
-                     std::uint64_t graph_value, const std::vector<std::uint64_t>& values) {
-  if (graph_) graph_->add(layout.path(parties), graph_value);
-  if (profile_) profile_->add(layout, parties, values);
-}
-
 void StackFiles::add(const std::vector<StackWord>& path, const PprofProfile::Task& task,
                      std::uint64_t graph_value, const std::vector<std::uint64_t>& values) {
   if (graph_) graph_->add(path, graph_value);
@@ -72,12 +66,6 @@ Result<void> StackFiles::finish(Session& s, std::string_view unit) {
   }
   return profile_ ? pprof_.write(s, profile_->finish(s, s.began_ns, ended_ns_, 0, notes_))
                   : Result<void>();
-}
-
-void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>& parties,
-                       const std::vector<std::uint64_t>& values) {
-  auto& task = parties.front();
-  add(layout.path(parties), {task.name(), task.who.tgid}, values);
 }
 
 void StackProfile::add(std::vector<StackWord> path, const PprofProfile::Task& task,

@@ -27,8 +27,6 @@ class StackProfile {
   };
   explicit StackProfile(const Values& values) : period_(values.period), profile_(values.types) {}
 
-  void add(const StackLayout& layout, const std::vector<StackParty>& parties,
-           const std::vector<std::uint64_t>& values);
   /// `path`: a task in it is a label, and not a frame.
   void add(std::vector<StackWord> path, const PprofProfile::Task& task,
            const std::vector<std::uint64_t>& values);
@@ -55,8 +53,6 @@ class StackFiles {
   void begin(std::uint64_t scale);
   /// The time until which stacks were added, if begin() was called at the start.
   void ends();
-  void add(const StackLayout& layout, const std::vector<StackParty>& parties,
-           std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
   void add(const std::vector<StackWord>& path, const PprofProfile::Task& task,
            std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
   /// A separate profile, for a request.

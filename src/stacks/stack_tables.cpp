@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/figures.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "program/section.hpp"
 #include "text/terminal.hpp"
@@ -30,13 +32,6 @@ std::string_view suffix_of(const StackReport& report) {
     default:
       return "";
   }
-}
-
-std::string upper(std::string_view word) {
-  std::string all(word);
-  for (auto& c : all)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return all;
 }
 
 std::vector<std::pair<std::string, std::uint64_t>> largest_first(
@@ -122,15 +117,14 @@ void StackTables::configure(Session& s) {
   least_ = static_cast<double>(c.number("least", kLeast));
   by_total_ = c.text("functions") == "total";
   dot_wanted_ = !c.files.dot.empty();
-  const bool listed = c.given("folded");
-  if (c.given("functions") || (c.given("screen") && !c.given("by")))
+  if (c.given("functions") || (c.given("screen") && !group_.chosen()))
     shows_ = functions;
-  else if (!listed && (c.given("tree") || !part_.callers.empty() || !part_.callees.empty()))
+  else if (c.given("folded"))
+    shows_ = stacks;
+  else if (c.given("tree") || !part_.whole())
     shows_ = tree;
-  else if (!listed && group_.chosen())
+  else if (group_.chosen())
     shows_ = groups;
-  if (shows_ == groups && part_.inverted) shows_ = tree;
-  if (shows_ == stacks && !listed && part_.inverted) shows_ = tree;
 }
 
 bool StackTables::need_places() const {
@@ -178,13 +172,13 @@ std::vector<std::string> StackTables::lines(const StackLayout& layout) const {
     out.insert(out.begin(), " TOTAL   SELF  % OF ALL");
     return out;
   }
-  out.push_back(fmt::format("{:>10} {:>7}  {}", "TOTAL", "%", upper(group_.word())));
+  out.push_back(fmt::format("{:>10} {:>7}  {}", "TOTAL", "%", upper_case(group_.word())));
   std::uint64_t all = 0;
   for (auto& [name, total] : groups_) all += total;
   auto rows = largest_first(groups_);
   if (keys_.reversed) std::ranges::reverse(rows);
   for (auto& [name, total] : rows)
-    out.push_back(fmt::format("{:>10} {:>6.2f}%  {}", layout.shown(total), share(total, all),
+    out.push_back(fmt::format("{:>10} {:>6.2f}%  {}", layout.shown(total), percent(total, all),
                               printable(name)));
   return out;
 }
@@ -192,7 +186,7 @@ std::vector<std::string> StackTables::lines(const StackLayout& layout) const {
 std::vector<std::string> StackTables::function_lines(const StackLayout& layout) const {
   auto rows = functions_.rows(by_total_);
   const auto all = functions_.total();
-  auto small = std::erase_if(rows, [&](auto& row) { return share(row.total, all) < least_; });
+  auto small = std::erase_if(rows, [&](auto& row) { return percent(row.total, all) < least_; });
   if (keys_.reversed) std::ranges::reverse(rows);
   std::size_t object = 8;
   for (auto& row : rows) object = std::max(object, std::min(kName, row.object.size()));
@@ -200,13 +194,13 @@ std::vector<std::string> StackTables::function_lines(const StackLayout& layout) 
     return group_.chosen() ? fmt::format("{:<{}} ", printable(name), kName) : std::string();
   };
   std::vector<std::string> out{fmt::format("{:>10} {:>7} {:>10} {:>7}  {}{:<{}} {}", "SELF", "%",
-                                           "TOTAL", "%", group(upper(group_.word())), "OBJECT",
+                                           "TOTAL", "%", group(upper_case(group_.word())), "OBJECT",
                                            object, "FUNCTION")};
   for (auto& row : rows)
     out.push_back(fmt::format("{:>10} {:>6.2f}% {:>10} {:>6.2f}%  {}{:<{}} {}",
-                              layout.shown(row.self), share(row.self, all), layout.shown(row.total),
-                              share(row.total, all), group(row.group), printable(row.object),
-                              object, printable(row.function)));
+                              layout.shown(row.self), percent(row.self, all),
+                              layout.shown(row.total), percent(row.total, all), group(row.group),
+                              printable(row.object), object, printable(row.function)));
   if (small)
     out.push_back(fmt::format("{:>38} {} {} below {} %: --least", "", small,
                               small == 1 ? "function" : "functions", least_));

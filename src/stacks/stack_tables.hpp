@@ -32,12 +32,14 @@ class StackTables {
   bool replace_stacks() const { return shows_ != stacks; }
   /// Do names need their files?
   bool need_places() const;
+  /// Otherwise add() is given none: with many stacks they take longer than all else.
+  bool need_paths() const { return shows_ == tree || dot_wanted_ || !part_.whole(); }
   const StackPart& part() const { return part_; }
   const StackGroup& group() const { return group_; }
 
   /// Starts a report.
   void begin_report();
-  /// `path`: of these tasks, after part().take().
+  /// `path`: of these tasks, after part().take(), if need_paths().
   void add(const std::vector<StackParty>& parties, const std::vector<StackWord>& path,
            std::uint64_t value);
   /// `layout`: for the unit.

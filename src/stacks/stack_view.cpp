@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/figures.hpp"
 #include "coretap/sanitize.hpp"
 
 namespace coretap {
@@ -35,10 +36,6 @@ std::string quoted(std::string_view text, std::string_view below = {}) {
 }
 
 }  // namespace
-
-double share(std::uint64_t part, std::uint64_t whole) {
-  return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
 
 std::string_view kind_of(StackWord::Kind kind) {
   switch (kind) {
@@ -132,7 +129,7 @@ std::vector<std::string> call_tree(const FlameGraph& tree, double least) {
   };
   std::vector<Open> around;
   tree.walk(true, [&](const FlameGraph::Branch& b) {
-    if (share(b.total, all) < least) {
+    if (percent(b.total, all) < least) {
       left_out++;
       return false;
     }
@@ -141,8 +138,8 @@ std::vector<std::string> call_tree(const FlameGraph& tree, double least) {
     const bool forks = !around.empty() && b.total < around.back().total;
     const int indent = around.empty() ? 0 : around.back().indent + (forks ? 2 : 0);
     around.push_back({b.total, indent});
-    out.push_back(fmt::format("{:6.2f} {:6.2f}  {:{}}{}", share(b.total, all), share(b.own, all),
-                              "", indent, printable(b.name)));
+    out.push_back(fmt::format("{:6.2f} {:6.2f}  {:{}}{}", percent(b.total, all),
+                              percent(b.own, all), "", indent, printable(b.name)));
     return true;
   });
   if (left_out)
@@ -196,20 +193,20 @@ std::string call_graph(const FlameGraph& tree, const std::string& title, double 
       "digraph {{\n  label={};\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n",
       quoted(title));
   for (auto& [name, sum] : functions) {
-    if (share(sum.total, all) < least) continue;
+    if (percent(sum.total, all) < least) continue;
     auto id = shown.emplace(name, shown.size()).first->second;
     // Warmer colours and larger letters for a larger own share.
     out += fmt::format("  n{} [label={}, fillcolor=\"0.{:02} {:.2f} 1.0\", fontsize={:.0f}];\n", id,
-                       quoted(name.first, fmt::format("{:.2f} % of {:.2f} %", share(sum.own, all),
-                                                      share(sum.total, all))),
-                       name.second == StackWord::kernel ? 57 : 8, 0.05 + share(sum.own, all) / 125,
-                       10 + share(sum.own, all) / 5);
+                       quoted(name.first, fmt::format("{:.2f} % of {:.2f} %", percent(sum.own, all),
+                                                      percent(sum.total, all))),
+                       name.second == StackWord::kernel ? 57 : 8,
+                       0.05 + percent(sum.own, all) / 125, 10 + percent(sum.own, all) / 5);
   }
   for (auto& [call, total] : calls) {
     auto from = shown.find(call.first), to = shown.find(call.second);
-    if (from == shown.end() || to == shown.end() || share(total, all) < least) continue;
+    if (from == shown.end() || to == shown.end() || percent(total, all) < least) continue;
     out += fmt::format("  n{} -> n{} [label=\"{:.2f} %\", penwidth={:.1f}];\n", from->second,
-                       to->second, share(total, all), 1 + share(total, all) / 20);
+                       to->second, percent(total, all), 1 + percent(total, all) / 20);
   }
   return out + "}\n";
 }

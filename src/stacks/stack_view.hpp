@@ -50,9 +50,6 @@ class FunctionTable {
   std::uint64_t total_ = 0;
 };
 
-/// In per cent; 0 of nothing.
-double share(std::uint64_t part, std::uint64_t whole);
-
 /// "task", "user", "kernel" or "mark".
 std::string_view kind_of(StackWord::Kind kind);
 

@@ -233,8 +233,7 @@ std::optional<int> error_number(std::string_view text) {
   if (auto number = parse_unsigned(text))
     return *number >= 1 && *number <= kMost ? std::optional(static_cast<int>(*number))
                                             : std::nullopt;
-  std::string name;
-  for (char c : text) name += static_cast<char>(toupper(static_cast<unsigned char>(c)));
+  auto name = upper_case(text);
   constexpr std::pair<std::string_view, int> kOtherNames[] = {
       {"EWOULDBLOCK", EWOULDBLOCK}, {"EDEADLOCK", EDEADLOCK}, {"ENOTSUP", ENOTSUP}};
   for (auto& [other, number] : kOtherNames)

@@ -194,14 +194,17 @@ inline_ u32 task_cpu(struct task_struct *t)
 }
 
 /*
- * State of the task that sched_switch takes off the CPU. The field
- * may have changed by then (a wake-up on another CPU); 5.18 passes
- * the state as an argument (fa2c3254d7cf, last since 9c2136be0878).
+ * At sched_switch: the state in which the task leaves the CPU; 0: it is still runnable, as a
+ * preempted task is even if its state says otherwise. The field may have changed by then (a
+ * wake-up on another CPU); 5.18 passes the state as an argument (fa2c3254d7cf, last since
+ * 9c2136be0878).
  */
 TP_ARGS(sched_switch);
 
-inline_ u32 switched_state(u64 *ctx)
+inline_ u32 left_state(u64 *ctx)
 {
+	if (ctx[0])
+		return 0;
 	if (tp_args_sched_switch >= 4)
 		return (u32)ARG(ctx, 3);
 	return task_state((struct task_struct *)ctx[1]);

@@ -8,6 +8,10 @@
 #define CORETAP_MM_BPF_H
 
 #include "lib/core/follow.bpf.h"
+#include "lib/core/task.bpf.h"
+#include "lib/mm/reclaim.h"
+
+#define PF_KSWAPD 0x20000
 
 FOLLOWED(folio); /* kernels with casts have folios (5.16) */
 
@@ -24,6 +28,14 @@ inline_ void reclaim_args(u64 *ctx, u32 args, s32 *order, u32 *gfp)
 		*gfp = (u32)ARG(ctx, 0);
 		*order = (s32)ARG(ctx, 1);
 	}
+}
+
+/* The cause of the running task's reclaim; `begun`: of its run in progress, plus one; 0: none. */
+inline_ u32 reclaim_cause_now(u64 begun)
+{
+	if (BPF_CORE_READ(current_task(), flags) & PF_KSWAPD)
+		return RECLAIM_KSWAPD;
+	return begun ? begun - 1 : RECLAIM_OTHER;
 }
 
 /* 6.18 wrapped page and folio flags into memdesc_flags_t (53fbef56e07d). */

@@ -47,12 +47,6 @@ inline_ bool leaves_wanted(struct task_struct *t, u32 state)
 	return keep_task(t);
 }
 
-/* A preempted task is still runnable, even if its state says otherwise. */
-inline_ u32 left_state(u64 *ctx)
-{
-	return ctx[0] ? 0 : switched_state(ctx);
-}
-
 inline_ bool wanted_time(u64 ns)
 {
 	if (ns >= min_block_ns && (!max_block_ns || ns <= max_block_ns))

@@ -38,7 +38,7 @@ struct waited {
 /* Called when a wanted task gets the CPU after a wait. */
 inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
 /* Called at each switch, before add_wait(). */
-inline_ void at_switch(struct task_struct *prev, u64 now);
+inline_ void at_switch(u64 *ctx, struct task_struct *prev, u64 now);
 
 /*
  * The kernel accounts the wait itself: run_delay is the time waited on
@@ -52,7 +52,7 @@ int switch_by_delay(u64 *ctx)
 	u64 delay, queued;
 	struct wait *w;
 
-	at_switch(prev, (next->pid ? next : prev)->se.cfs_rq->rq->clock);
+	at_switch(ctx, prev, (next->pid ? next : prev)->se.cfs_rq->rq->clock);
 	if (prev->pid && (!filter.on || filter_matches(prev))) {
 		w = task_slot_make(prev);
 		if (w) {
@@ -137,10 +137,10 @@ int switch_by_wakeup(u64 *ctx)
 	u64 now = bpf_ktime_get_ns();
 	struct wait *w;
 
-	at_switch(prev, now);
+	at_switch(ctx, prev, now);
 	cpu_switches(next, now);
 	/* Preempted between setting its state and sleeping: state is not 0, but it stays queued. */
-	if (ctx[0] || !switched_state(ctx))
+	if (!left_state(ctx))
 		enqueue(prev, now);
 	if (!next->pid)
 		return 0;

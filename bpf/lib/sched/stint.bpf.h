@@ -19,12 +19,6 @@ struct stint {
 
 CPU_SLOTS(stints_under_way, struct stint);
 
-/* At sched_switch: does the task leave to wait for something? Otherwise it is still runnable. */
-inline_ bool leaves_to_wait(u64 *ctx)
-{
-	return !ctx[0] && switched_state(ctx);
-}
-
 inline_ bool stint_known(void)
 {
 	struct stint *s = cpu_slot(&stints_under_way);

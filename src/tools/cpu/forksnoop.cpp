@@ -1,7 +1,7 @@
 // forksnoop: new processes and threads.
 #include "cpu/forksnoop.h"
 
-#include <sched.h>
+#include <linux/sched.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,42 +17,13 @@ using Rodata = rodata_of<forksnoop_bpf>;
 
 namespace {
 
-// Headers of the C library may lack the newer ones.
-constexpr FlagWord kFlags[] = {{"CLONE_VM", 0x100},
-                               {"CLONE_FS", 0x200},
-                               {"CLONE_FILES", 0x400},
-                               {"CLONE_SIGHAND", 0x800},
-                               {"CLONE_PIDFD", 0x1000},
-                               {"CLONE_PTRACE", 0x2000},
-                               {"CLONE_VFORK", 0x4000},
-                               {"CLONE_PARENT", 0x8000},
-                               {"CLONE_THREAD", 0x10000},
-                               {"CLONE_NEWNS", 0x20000},
-                               {"CLONE_SYSVSEM", 0x40000},
-                               {"CLONE_SETTLS", 0x80000},
-                               {"CLONE_PARENT_SETTID", 0x100000},
-                               {"CLONE_CHILD_CLEARTID", 0x200000},
-                               {"CLONE_DETACHED", 0x400000},
-                               {"CLONE_UNTRACED", 0x800000},
-                               {"CLONE_CHILD_SETTID", 0x1000000},
-                               {"CLONE_NEWCGROUP", 0x2000000},
-                               {"CLONE_NEWUTS", 0x4000000},
-                               {"CLONE_NEWIPC", 0x8000000},
-                               {"CLONE_NEWUSER", 0x10000000},
-                               {"CLONE_NEWPID", 0x20000000},
-                               {"CLONE_NEWNET", 0x40000000},
-                               {"CLONE_IO", 0x80000000},
-                               {"CLONE_NEWTIME", 0x80},
-                               {"CLONE_CLEAR_SIGHAND", 0x100000000},
-                               {"CLONE_INTO_CGROUP", 0x200000000}};
-
 /// As lsns(8) names them.
 constexpr NumberedWord<std::uint64_t> kNamespaces[] = {
-    {CLONE_NEWNS, "mnt"},    {CLONE_NEWUTS, "uts"}, {CLONE_NEWIPC, "ipc"},
-    {CLONE_NEWPID, "pid"},   {CLONE_NEWNET, "net"}, {CLONE_NEWCGROUP, "cgroup"},
-    {CLONE_NEWUSER, "user"}, {0x80, "time"}};
+    {CLONE_NEWNS, "mnt"},    {CLONE_NEWUTS, "uts"},  {CLONE_NEWIPC, "ipc"},
+    {CLONE_NEWPID, "pid"},   {CLONE_NEWNET, "net"},  {CLONE_NEWCGROUP, "cgroup"},
+    {CLONE_NEWUSER, "user"}, {CLONE_NEWTIME, "time"}};
 
-std::string flags(const Event& e) { return flag_words(kFlags, e.flags); }
+std::string flags(const Event& e) { return flag_words(new_task_words(), e.flags); }
 
 TextList namespaces(const Event& e) {
   TextList all;

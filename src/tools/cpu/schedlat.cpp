@@ -35,7 +35,6 @@ void nothing_more(Sums&, std::uint64_t) {}
 
 std::vector<Hook> hooks() {
   auto all = run_delay_hooks();
-  all.push_back({"ends of stints", {{{"on_switch"}}}});
   all.push_back({"stints under way", {{{"on_interval"}}}});
   return all;
 }
@@ -63,8 +62,8 @@ TOOL(schedlat) {
           "as a CPU was idle that the task may use, and in which the task's cgroup had no quota left. "
           "With it the tool measures the delays itself.",
       .overhead =
-          "two hooks per context switch (four on kernels without run delay accounting), counted in "
-          "the kernel, no output per event; one interrupt of each CPU per interval",
+          "one hook per context switch (and two per wakeup on kernels without run delay "
+          "accounting), counted in the kernel, no output per event; one interrupt of each CPU per interval",
       .examples = {{"schedlat 1", "a table each second, the longest delays first"},
                    {"schedlat --by pid,comm 10 1", "by process, for ten seconds"},
                    {"schedlat --by cgroup 10 1", "by cgroup"},

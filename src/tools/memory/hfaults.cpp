@@ -42,14 +42,9 @@ struct Resident {
   std::uint64_t transparent() const { return anonymous + shmem + file; }
 };
 
-/// The value of a line "Key:   123 kB" of smaps_rollup, in bytes; lines of older kernels lack some.
+/// A value of smaps_rollup, in bytes; older kernels lack some.
 std::uint64_t bytes_of(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    auto words = words_in(take_until(text, '\n'));
-    if (words.size() != 3 || words[0] != key) continue;
-    return parse_unsigned(words[1]).value_or(0) << 10;
-  }
-  return 0;
+  return static_cast<std::uint64_t>(keyed_number(text, key).value_or(0)) << 10;
 }
 
 /// Nothing for a kernel thread, a process that has ended, or one that may not be read.
@@ -58,11 +53,11 @@ std::optional<Resident> resident(std::uint32_t pid) {
   auto text = read_file(of + "smaps_rollup"), comm = read_file(of + "comm");
   if (!text || text->empty() || !comm) return std::nullopt;
   Resident r{.comm = comm->substr(0, comm->find('\n')), .pid = pid};
-  r.rss = bytes_of(*text, "Rss:");
-  r.anonymous = bytes_of(*text, "AnonHugePages:");
-  r.shmem = bytes_of(*text, "ShmemPmdMapped:");
-  r.file = bytes_of(*text, "FilePmdMapped:");
-  r.hugetlb = bytes_of(*text, "Shared_Hugetlb:") + bytes_of(*text, "Private_Hugetlb:");
+  r.rss = bytes_of(*text, "Rss");
+  r.anonymous = bytes_of(*text, "AnonHugePages");
+  r.shmem = bytes_of(*text, "ShmemPmdMapped");
+  r.file = bytes_of(*text, "FilePmdMapped");
+  r.hugetlb = bytes_of(*text, "Shared_Hugetlb") + bytes_of(*text, "Private_Hugetlb");
   return r;
 }
 

@@ -1,6 +1,7 @@
 // swapout: memory written to swap, by its owner and the task that reclaims it.
 #include "memory/swapout.h"
 
+#include "coretap/reclaim.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "swapout.skel.h"
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::string_view kOwners[] = {"process", "several", "shmem", "unknown"};
 static_assert(std::size(kOwners) == SWAPOUT_OWNERS);
-constexpr std::string_view kCauses[] = {"direct", "kswapd", "memcg", "other"};
-static_assert(std::size(kCauses) == SWAPOUT_CAUSES);
 
 Value pid(const Line& l) { return value_if(l.key.owner == SWAPOUT_ONE, l.key.pid); }
 Value comm(const Line& l) {
@@ -78,8 +77,8 @@ TOOL(swapout) {
                    .key_part(),
                named_key<Line, &Key::owner, kOwners>("owner", "OWNER", as::wide(as::text, -7),
                                                      "process, several, shmem or unknown"),
-               named_key<Line, &Key::cause, kCauses>("cause", "CAUSE", as::wide(as::text, -6),
-                                                     "direct, kswapd, memcg or other"),
+               named_key<Line, &Key::cause, kReclaimCauses>(
+                   "cause", "CAUSE", as::wide(as::text, -6), "direct, kswapd, memcg or other"),
                of_key<Line, &Key::by_comm>("by_comm", "BY", as::comm,
                                            "command name of the task that reclaims"),
                of_key<Line, &Key::by_pid>("by_pid", "BYPID", as::pid, "its process"),

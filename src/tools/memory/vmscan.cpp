@@ -2,6 +2,7 @@
 #include "memory/vmscan.h"
 
 #include "coretap/config.hpp"
+#include "coretap/reclaim.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
@@ -20,9 +21,6 @@ namespace {
 
 constexpr std::string_view kKinds[] = {"slab", "direct", "memcg"};
 static_assert(std::size(kKinds) == VMSCAN_KINDS);
-
-constexpr std::string_view kCauses[] = {"direct", "kswapd", "memcg", "other"};
-static_assert(std::size(kCauses) == VMSCAN_CAUSES);
 
 constexpr std::string_view kUsual = "!distributed|pages|shrinkers";  // the report without these
 
@@ -55,7 +53,7 @@ Result<void> look_up(Config& c) {
 AggregateReport pages_report() {
   return table<vmscan_pages_key, Pages>(
       "pages",
-      {named_key<PagesLine, &vmscan_pages_key::cause, kCauses>(
+      {named_key<PagesLine, &vmscan_pages_key::cause, kReclaimCauses>(
            "cause", "CAUSE", as::wide(as::text, -6), "direct, kswapd, memcg or other"),
        named_key<PagesLine, &vmscan_pages_key::file, kPageTypes>(
            "pages", "PAGES", as::wide(as::text, -5),

@@ -95,7 +95,7 @@ Value percentile(const Line& l) {
 template <std::size_t Index>
 Field spread(std::string_view key, std::string_view title, std::string_view in_milliseconds) {
   auto field = derived<Line, percentile<Index>>(
-      key, title, as::microseconds, "the time that so many percent of the calls do not exceed");
+      key, title, as::microseconds, "the time that this percentage of the calls do not exceed");
   return titled(field, in_milliseconds).only("spread");
 }
 

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/figures.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "kernel/kernel.hpp"
@@ -353,25 +354,21 @@ class NeighboursReporter : public Reporter {
     return pressures_.growth(*row.cgroups.begin(), row.name);
   }
 
-  static double share(std::uint64_t ns, std::uint64_t of) {
-    return of ? 100 * static_cast<double>(ns) / static_cast<double>(of) : 0;
-  }
-
   void write(Session& s, const Victim& row) {
     const auto wanted = row.wanted_ns();
     using Cell = std::optional<double>;
     auto line = name_cell(row.name) +
                 fmt::format(" {:>7} {:>11.1f}", row.waits, static_cast<double>(wanted) / 1e6);
     for (std::size_t i = 0; i < kParts; i++)
-      line += cell(knows(i) ? Cell(share(row.ns[i], wanted)) : Cell(), width(i));
-    line += cell(unused_ ? Cell(share(row.unused_ns, wanted)) : Cell(), 6);
+      line += cell(knows(i) ? Cell(percent(row.ns[i], wanted)) : Cell(), width(i));
+    line += cell(unused_ ? Cell(percent(row.unused_ns, wanted)) : Cell(), 6);
     for (auto [known, ns] : {std::pair(reclaim_own_, row.reclaim_own_ns),
                              std::pair(reclaim_machine_, row.reclaim_machine_ns)})
       line += cell(known ? Cell(static_cast<double>(ns) / 1e6) : Cell(), 7);
     if (by_ == CgroupName::path) {
       auto pressure = pressure_of(row);
       for (std::size_t i = 0; i < pressure.size(); i++)
-        line += cell(pressure[i] ? Cell(share(*pressure[i], until_ns_ - from_ns_)) : Cell(),
+        line += cell(pressure[i] ? Cell(percent(*pressure[i], until_ns_ - from_ns_)) : Cell(),
                      i == 1 ? 6 : 7);
     }
     lines_.push_back(line);
@@ -380,8 +377,8 @@ class NeighboursReporter : public Reporter {
     for (auto& c : row.culprits) {
       if (c.kind == neighbours::kItself || c.kind == neighbours::kKernel) continue;
       if (shown++ >= most) break;
-      if (!s.config.given("culprits") && share(c.ns, wanted) < kLeastShare) break;
-      lines_.push_back(fmt::format("    {:>5.1f} % {:>9.1f} ms  to {}{}", share(c.ns, wanted),
+      if (!s.config.given("culprits") && percent(c.ns, wanted) < kLeastShare) break;
+      lines_.push_back(fmt::format("    {:>5.1f} % {:>9.1f} ms  to {}{}", percent(c.ns, wanted),
                                    static_cast<double>(c.ns) / 1e6,
                                    c.kind == neighbours::kRealTime ? "real-time tasks of " : "",
                                    printable(c.name)));

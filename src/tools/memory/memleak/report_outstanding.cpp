@@ -110,7 +110,9 @@ class OutstandingReporter : public Reporter {
       s.ledger.shown += r.count;
       auto p = party(s, r);
       auto sum = (by_count_ ? r.count : r.bytes) * one_in_;
-      files_.add(layout_, {p}, sum, {r.count * one_in_, r.bytes * one_in_});
+      if (files_.wanted())
+        files_.add(layout_.path({p}), {p.name(), p.who.tgid}, sum,
+                   {r.count * one_in_, r.bytes * one_in_});
       if (s.config.format == OutputFormat::json)
         json(s, r, p, now);
       else if (s.config.format == OutputFormat::csv)
@@ -129,8 +131,11 @@ class OutstandingReporter : public Reporter {
     return [this, from_now, asked = monotonic_ns()](Session& s) {
       auto now = monotonic_ns();
       auto profile = files_.profile();
-      for (auto& r : read(s, now))
-        profile.add(layout_, {party(s, r, false)}, {r.count * one_in_, r.bytes * one_in_});
+      for (auto& r : read(s, now)) {
+        auto p = party(s, r, false);
+        profile.add(layout_.path({p}), {p.name(), p.who.tgid},
+                    {r.count * one_in_, r.bytes * one_in_});
+      }
       names_.next_report();
       return profile.finish(s, from_now ? asked : s.began_ns, now);
     };
