@@ -94,6 +94,8 @@ class ReportKind {
   virtual std::vector<int> early_signals(const Config&) const { return {}; }
   /// False: the loader reads all data itself; nothing is loaded or attached.
   virtual bool has_program() const { return true; }
+  /// Does the loader itself open perf events?
+  virtual bool opens_perf_events() const { return false; }
   /// For --explain if there is no program: "/proc/buddyinfo".
   virtual std::string source() const { return {}; }
   /// Size of the ring buffer, and the help text of --ring-size; empty: no such option.

@@ -452,6 +452,9 @@ struct StackReport {
   }
 };
 
+struct Session;
+class Counting;
+
 /// Current state instead of events: shown at once, and again at each interval. The
 /// loader reads it without loading or attaching programs, or an iterator program does.
 struct SnapshotReport {
@@ -491,6 +494,9 @@ struct SnapshotReport {
   std::size_t key_size = 0;       ///< rows are Group<Key>; 0: they are the program's records
   std::string_view sort = {};     ///< key of a field, largest first
   Head head = {};
+  /// Instead of `read`: reports of what was counted since the previous one.
+  std::unique_ptr<Counting> (*counting)(const Config&) = nullptr;
+  bool perf_events = false;  ///< the loader opens some
 
   /// Instead of `read`: the records of this program of kind iter.
   template <class Record>
@@ -525,6 +531,39 @@ struct SnapshotReport {
     head.prototype = std::make_shared<const Top>();
     return std::move(*this);
   }
+  /// The loader counts; `make` makes the object that does.
+  SnapshotReport counted_by(std::unique_ptr<Counting> (*make)(const Config&)) && {
+    counting = make;
+    return std::move(*this);
+  }
+  SnapshotReport with_perf_events() && {
+    perf_events = true;
+    return std::move(*this);
+  }
+  /// The same, and it also makes the head.
+  template <class Top, std::string (*Text)(const Top&)>
+  SnapshotReport counted_by(std::unique_ptr<Counting> (*make)(const Config&), std::string_view type,
+                            std::vector<Field> head_fields) && {
+    counting = make;
+    head = {.type = type, .fields = std::move(head_fields)};
+    head.text = [](const void* top) { return Text(*static_cast<const Top*>(top)); };
+    head.prototype = std::make_shared<const Top>();
+    return std::move(*this);
+  }
+};
+
+/// Counting by the loader itself, without a kernel program.
+class Counting {
+ public:
+  virtual ~Counting() = default;
+  /// Begins, before a command starts (Session::command).
+  virtual Result<void> start(Session& session) = 0;
+  struct Since {
+    SnapshotReport::Reading rows;
+    std::shared_ptr<const void> head = {};  ///< SnapshotReport::Head
+  };
+  /// The counts since the start or the last call.
+  virtual Result<Since> next() = 0;
 };
 
 /// Number of records with this key.

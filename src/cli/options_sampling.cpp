@@ -52,14 +52,15 @@ Option sampled_event(char letter) {
       "sample this event of perf(1) instead of the clock: page-faults, context-switches, cycles, "
       "cache-misses, LLC-load-misses, r01c2 (raw)",
       [](Config& c, std::string_view text) -> Result<void> {
-        if (text.find(':') != std::string_view::npos)
-          return usage(fmt::format("--event: '{}' is a tracepoint", text),
-                       fmt::format("coretap stackcount t:{}", text));
-        if (auto event = perf_event(text); !event) {
+        auto event = perf_event(text);
+        if (!event) {
           auto error = event.error();
           error.what = fmt::format("--event: {}", error.what);
           return error;
         }
+        if (event->is_tracepoint())
+          return usage(fmt::format("--event: '{}' is a tracepoint", text),
+                       fmt::format("coretap stackcount t:{}", text));
         c.sampling.event = text;
         return {};
       }));

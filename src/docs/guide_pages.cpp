@@ -294,6 +294,11 @@ GuidePage cpu() {
            {},
            {why("If it names a limit or another program that has the CPU, follow its command. If it "
                 "only says that the program computes, the next step finds the code."),
+            {"Do programs compute, or the kernel, and on all CPUs?", "cputimes 1 5",
+             "The time of each CPU: %usr in programs, %sys, %irq and %soft in the kernel, %steal "
+             "taken by the hypervisor, %idle unused.",
+             "%usr: the next step. %sys, %irq or %soft: system time, below. %steal: the host has "
+             "too few CPUs. One busy CPU beside idle ones: one thread computes, or affinity."},
             {"Which code uses the CPUs?", "profile --functions 5",
              "Functions by their share of the CPU time: SELF in the function itself, TOTAL with "
              "what it calls. With --svg FILE it is a flame graph: wide frames have much time.",

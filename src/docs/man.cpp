@@ -124,8 +124,9 @@ std::string section_words(std::string_view section) {
 }
 
 void attach_section(Page& p, const Tool& tool) {
-  auto parts = kernel_parts(tool);
   p.section("ATTACH POINTS");
+  if (tool.hooks.empty()) return p.prose("None: the kernel counts without a program.");
+  auto parts = kernel_parts(tool);
   p.prose(
       "Each hook uses the first candidate that the running kernel supports; --explain prints "
       "which one, and why the others were rejected. The kinds of attach points are explained in "

@@ -113,7 +113,9 @@ constexpr Synonym kSynonyms[] = {
      "process writes directory"},
     // other programs
     {"vmstat, sar, free", "memory reclaim kswapd"},
-    {"mpstat", "CPU runs tasks load evenly"},
+    {"mpstat", "user system interrupt stolen idle time of each CPU"},
+    {"perf stat, pmu, hardware counter, ipc, cpi, branch misprediction, branch miss",
+     "counts of perf events instructions per cycle"},
     {"top, htop, pidstat", "uses the CPU"},
     {"perf sched", "run queue latency"},
     {"syscall", "system calls"},
@@ -136,9 +138,7 @@ constexpr NotHere kNotHere[] = {
      "them for perf."},
     {"lbr, last branch record, branch stack", "perf record -b",
      "The processor's record of the last branches."},
-    {"branch misprediction, branch miss, ipc, cpi, instructions per cycle, memory bandwidth, "
-     "perf stat",
-     "perf stat -d", "Counters of the processor other than those of llcstat."},
+    {"memory bandwidth", "perf stat -M", "Metrics of the memory controllers, which perf knows."},
     {"packet capture, pcap, packet content, tcpdump, wireshark", "tcpdump",
      "The contents of packets; the tools here show connections, and the processes that have them."},
     {"disk full, disk space, free space", "df",

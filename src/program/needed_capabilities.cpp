@@ -56,6 +56,8 @@ bool maps_need_bpf(const Session& s) {
 
 std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
   std::vector<NeededCapability> needed;
+  if (tool.report->opens_perf_events())
+    needed.push_back({Capability::perfmon, "to open perf events", true});
   if (tool.object.compressed.empty() || !tool.report->has_program()) return needed;
   auto parts = kernel_parts(tool);
   auto attaches = [&](std::string_view kind) {

@@ -78,6 +78,7 @@ struct Session {
   bool unwinds = false;                   ///< user stacks are unwound by tables (src/unwind)
   Mapped live;                            ///< .bss, shared by the programs, after load
   bool incomplete = false;                ///< complete() has reported a failure
+  pid_t command = 0;                      ///< process of the command after --, held; 0: none
   std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
   metrics::Exporter* exporter = nullptr;  ///< receives the reports; nullptr: they are printed
 

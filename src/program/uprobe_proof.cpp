@@ -1,8 +1,11 @@
 #include "program/uprobe_proof.hpp"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +24,7 @@
 #include <fmt/format.h>
 
 #include "base/figures.hpp"
+#include "base/uninterrupted.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
 #include "kernel/capabilities.hpp"
@@ -32,9 +36,7 @@ namespace {
 
 using symbols::CodeBytes;
 
-/// Executable code, with a probe at `offset`. The kernel (seen with 6.18) keeps a removed probe for
-/// a while under the address of its file's inode, which a new file may get, and then treats a probe
-/// at the same place as the old instruction: each code has another place in its file.
+/// Executable code, with a probe at `offset`.
 class ProbedCode {
  public:
   ProbedCode(CodeBytes code, std::uint64_t offset)
@@ -58,10 +60,6 @@ class ProbedCode {
   }
   ProbedCode(const ProbedCode&) = delete;
   ProbedCode& operator=(const ProbedCode&) = delete;
-  ~ProbedCode() {
-    close_aside(std::move(event_));
-    if (memory_) munmap(memory_, kBytes);
-  }
 
   bool probed() const { return static_cast<bool>(event_); }
   int error() const { return error_; }
@@ -71,22 +69,9 @@ class ProbedCode {
   }
 
  private:
+  /// The kernel can take a probe for an older one at the same offset (see in_child()).
   static std::size_t place_of(CodeBytes code) {
     return fnv1a(code) / kRoom % (kBytes / kRoom) * kRoom;
-  }
-
-  /// The kernel removes a probe after grace periods of RCU, which take 100 ms: another thread
-  /// waits.
-  static void close_aside(Fd event) {
-    if (!event) return;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask
-    try {
-      std::thread([fd = std::move(event)]() mutable { fd.reset(); }).detach();
-    } catch (const std::system_error&) {  // no thread could start, and the event is closed
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   static constexpr std::size_t kBytes = 4096, kRoom = 32;
@@ -96,6 +81,78 @@ class ProbedCode {
   void* memory_ = nullptr;
   int error_ = 0;
 };
+
+/// Answer of a child process.
+struct Tried {
+  int error = 0;            ///< errno of the probe; 0: it was placed
+  std::uint64_t value = 0;  ///< of the function that called the code
+};
+
+/// The child's life: it never returns.
+template <class Call>
+[[noreturn]] void try_code(CodeBytes code, std::uint64_t offset, int to, Call call) {
+  static char stack[16 << 10];  // the code may have changed the stack pointer
+  stack_t other{};
+  other.ss_sp = stack;
+  other.ss_size = sizeof stack;
+  sigaltstack(&other, nullptr);
+  struct sigaction ends {};
+  ends.sa_handler = [](int) { _exit(1); };  // neither a core file nor a line in the kernel's log
+  ends.sa_flags = SA_ONSTACK;
+  for (int number : {SIGSEGV, SIGILL, SIGBUS, SIGTRAP, SIGFPE}) sigaction(number, &ends, nullptr);
+  const ProbedCode probed(code, offset);
+  Tried tried{probed.error()};
+  if (probed.probed()) tried.value = call(probed);
+  (void)!write(to, &tried, sizeof tried);
+  _exit(0);  // removes the probe, which takes grace periods of RCU
+}
+
+/// The child's end takes as long as the kernel takes to remove its probe, 100 ms: another thread
+/// waits for it.
+void reap_aside(pid_t child) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask
+  try {
+    std::thread([child] { waitpid(child, nullptr, 0); }).detach();
+  } catch (const std::system_error&) {  // no thread could start: it stays a zombie until the exit
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+/// Places a probe and calls the code in a child process. The kernel (seen with 6.18) keeps a
+/// removed probe for a while under the address of its file's inode, which a new file may get, and
+/// then treats a probe at the same offset as the old instruction: the child may die.
+template <class Call>
+std::optional<Tried> in_child(CodeBytes code, std::uint64_t offset, Call call) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) return Tried{errno};
+  const Fd from(ends[0]);
+  Fd to(ends[1]);
+  const auto parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) return Tried{errno};
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    try_code(code, offset, to.get(), call);
+  }
+  to.reset();
+  Tried tried;
+  const bool answered =
+      uninterrupted([&] { return read(from.get(), &tried, sizeof tried); }) == sizeof tried;
+  reap_aside(child);
+  return answered ? std::optional(tried) : std::nullopt;
+}
+
+/// The same until a child survives; an error if several do not.
+template <class Call>
+Tried surely(CodeBytes code, std::uint64_t offset, Call call) {
+  constexpr int kTries = 5;
+  for (int i = 0; i < kTries; i++)
+    if (auto tried = in_child(code, offset, call)) return *tried;
+  return Tried{EFAULT};
+}
 
 }  // namespace
 
@@ -113,12 +170,13 @@ bool keeps_red_zone() {
   code.insert(code.end(), std::begin(kNop5), std::end(kNop5));
   for (std::uint8_t byte : {0x48, 0x8b, 0x44, 0x24, 0xf8, 0xc3})  // mov -8(%rsp),%rax; ret
     code.push_back(byte);
-  ProbedCode probed(code, place);
-  if (!probed.probed()) return false;
-  constexpr std::uint64_t kValue = 0x5ca1ab1e;
-  for (int i = 0; i < 4; i++)  // the first hit replaces the nop by the call
-    if (probed.as<std::uint64_t (*)(std::uint64_t)>()(kValue) != kValue) return false;
-  return true;
+  auto tried = surely(code, place, [](const ProbedCode& probed) -> std::uint64_t {
+    constexpr std::uint64_t kValue = 0x5ca1ab1e;
+    for (int i = 0; i < 4; i++)  // the first hit replaces the nop by the call
+      if (probed.as<std::uint64_t (*)(std::uint64_t)>()(kValue) != kValue) return 0;
+    return 1;
+  });
+  return tried.value != 0;
 }
 
 /// Legacy prefixes that the kernel accepts.
@@ -138,8 +196,10 @@ bool exchanges_with_r8() {
                                     0x49, 0x89, 0xf0,  // mov %rsi,%r8
                                     0x49, 0x90,        // xchg %rax,%r8
                                     0xc3};
-  ProbedCode probed(kCode, 6);
-  return probed.probed() && probed.as<std::uint64_t (*)(std::uint64_t, std::uint64_t)>()(1, 2) == 2;
+  auto tried = surely(kCode, 6, [](const ProbedCode& probed) {
+    return probed.as<std::uint64_t (*)(std::uint64_t, std::uint64_t)>()(1, 2);
+  });
+  return tried.value == 2;
 }
 
 /// Same check as is_prefix_bad() in arch/x86/kernel/uprobes.c.
@@ -171,7 +231,10 @@ std::string place_refusal(CodeBytes instruction, bool function_begins) {
   std::vector<std::uint8_t> bytes(instruction.begin(), instruction.end());
   auto [taken, fresh] = known.try_emplace(bytes, true);
   constexpr int kNotSupported = 524;  // ENOTSUPP, which user-space headers lack
-  if (fresh) taken->second = ProbedCode(bytes, 0).error() != kNotSupported;
+  if (fresh) {
+    auto not_called = [](const ProbedCode&) { return std::uint64_t{}; };
+    taken->second = surely(bytes, 0, not_called).error != kNotSupported;
+  }
   return taken->second ? "" : "the kernel cannot probe this instruction";
 }
 
@@ -189,17 +252,18 @@ int refused_with = 0;  // errno
 double time_of_probe(CodeBytes code) {
   constexpr int kCalls = 12;  // the first ones make the page present
   if (code.empty()) return 0;
-  ProbedCode probed(code, 0);
-  refused_with = probed.error();
-  if (!probed.probed()) return 0;
-  auto* call = probed.as<std::uint64_t (*)(std::uint64_t)>();
-  std::uint64_t least = UINT64_MAX;
-  for (int i = 0; i < kCalls; i++) {
-    const auto begin = monotonic_ns();
-    call(0);
-    least = std::min(least, monotonic_ns() - begin);
-  }
-  return static_cast<double>(least);
+  auto tried = surely(code, 0, [](const ProbedCode& probed) {
+    auto* call = probed.as<std::uint64_t (*)(std::uint64_t)>();
+    std::uint64_t least = UINT64_MAX;
+    for (int i = 0; i < kCalls; i++) {
+      const auto begin = monotonic_ns();
+      call(0);
+      least = std::min(least, monotonic_ns() - begin);
+    }
+    return least;
+  });
+  refused_with = tried.error;
+  return static_cast<double>(tried.value);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class SnapshotReporter : public Reporter {
  public:
   explicit SnapshotReporter(const SnapshotReport& report) : report_(report) {}
 
-  bool immediate() const override { return true; }
+  bool immediate() const override { return !report_.counting; }
 
   void configure(Session& s) override {
     head_.choose(s.config, report_.head.fields);
@@ -49,6 +49,10 @@ class SnapshotReporter : public Reporter {
   }
 
   Result<void> open(Session& s) override {
+    if (report_.counting) {
+      counting_ = report_.counting(s.config);
+      return counting_->start(s);
+    }
     if (!report_.program.empty())
       if (auto r = s.source->open_iterator(report_.program); !r) return r;
     return read(s);
@@ -64,12 +68,12 @@ class SnapshotReporter : public Reporter {
 
   void report(Session& s) override {
     const bool is_text = s.config.format == OutputFormat::text;
-    if (shown_) {
+    if (shown_ || counting_) {  // open() has made the first reading
       if (auto r = read(s); !r) {
         s.say(fmt::format("{}: {}", r.error().what, r.error().why));
         return;
       }
-      if (is_text && !report_.fields.empty()) s.out.write("\n");
+      if (shown_ && is_text && !report_.fields.empty()) s.out.write("\n");
     }
     shown_ = true;
     s.ledger.shown += seen_;
@@ -93,6 +97,14 @@ class SnapshotReporter : public Reporter {
   }
 
   Result<void> read(Session& s) {
+    if (counting_) {
+      auto next = counting_->next();
+      if (!next) return next.error();
+      seen_ = next->rows.records.size();
+      now_ = std::move(next->rows);
+      top_ = std::move(next->head);
+      return {};
+    }
     if (report_.program.empty()) {
       auto next = report_.read(s.config);
       if (!next) return next.error();
@@ -170,6 +182,7 @@ class SnapshotReporter : public Reporter {
   const SnapshotReport& report_;
   Columns head_, columns_;
   std::optional<Stacks> stacks_;
+  std::unique_ptr<Counting> counting_;
   SnapshotReport::Reading now_;
   std::shared_ptr<const void> top_;  ///< the record above the rows
   std::size_t seen_ = 0;             ///< number of records before grouping
@@ -191,6 +204,7 @@ class SnapshotKind : public ReportKind {
     return all;
   }
   MetricShape metrics(const Config&) const override {
+    if (report_.counting) return {};  // of an interval, which exporters do not have
     MetricShape shape{.kind = MetricShape::readings, .fields = report_.fields};
     for (auto f : report_.head.fields) {
       if (std::holds_alternative<double>(f.read(report_.head.prototype.get(), {})))
@@ -206,6 +220,7 @@ class SnapshotKind : public ReportKind {
     return shape;
   }
   bool has_program() const override { return !report_.program.empty(); }
+  bool opens_perf_events() const override { return report_.perf_events; }
   bool kernel_symbols() const override { return has_stacks(report_.fields); }
   std::string source() const override { return std::string(report_.source); }
 
@@ -241,11 +256,17 @@ class SnapshotKind : public ReportKind {
   }
 
   void manual(Manual& m) const override {
-    m.prose(fmt::format(
-        "What {} reports at that moment{}: immediately, and again at each interval.{}",
-        report_.source,
-        report_.format_of.empty() ? "" : fmt::format(", in the form of {}", report_.format_of),
-        has_program() ? "" : " Nothing is attached or loaded, and no capability is needed."));
+    if (report_.counting)
+      m.prose(
+          fmt::format("What {} counted since the previous report, or since the start. No "
+                      "program is loaded.",
+                      report_.source));
+    else
+      m.prose(fmt::format(
+          "What {} reports at that moment{}: immediately, and again at each interval.{}",
+          report_.source,
+          report_.format_of.empty() ? "" : fmt::format(", in the form of {}", report_.format_of),
+          has_program() ? "" : " Nothing is attached or loaded, and no capability is needed."));
     if (m.has_option("timestamp")) m.prose("With --timestamp each report is preceded by the time.");
     if (report_.head.text) {
       m.prose(fmt::format(
@@ -261,7 +282,7 @@ class SnapshotKind : public ReportKind {
   }
 
   Result<void> check(Config& c) const override {
-    if (!has_program() && c.filters_tasks())
+    if (!has_program() && !report_.counting && c.filters_tasks())
       return Error{"this report is about the whole machine and cannot be filtered by task",
                    {},
                    "leave out the command and the filters by task",

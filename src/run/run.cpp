@@ -217,6 +217,7 @@ class Run {
   }
 
   Result<int> run() {
+    if (auto r = hold_command(); !r) return r.error();
     if (auto r = has_program_ ? start_program() : start_without(); !r) return r.error();
     if (auto r = reporter_->open(s_); !r) return r.error();
     if (auto r = start_on_each_cpu(s_); !r) return r.error();
@@ -232,9 +233,14 @@ class Run {
   }
 
  private:
+  Result<void> hold_command() {
+    if (s_.config.command.empty()) return {};
+    if (auto r = command_.prepare(s_.config.command); !r) return r;
+    s_.command = command_.pid();
+    return {};
+  }
+
   Result<void> start_program() {
-    if (!s_.config.command.empty())
-      if (auto r = command_.prepare(s_.config.command); !r) return r;
     if (auto r = attach(); !r) return r;
     return s_.source->open();
   }
@@ -248,7 +254,7 @@ class Run {
   Result<void> plan(const Refused& refused) {
     s_.names.context.return_borrowed();
     reporter_ = s_.tool.report->reporter();
-    return prepare_with(s_, *reporter_, command_.pid(), refused);
+    return prepare_with(s_, *reporter_, s_.command, refused);
   }
 
   /// If attaching fails despite the checks, rejects that candidate and plans again.
@@ -256,7 +262,7 @@ class Run {
     for (Refused refused;;) {
       if (auto r = plan(refused); !r) return r;
       if (auto r = load_with_names(s_); !r) return r;
-      if (auto r = fill_filters(s_, command_.pid()); !r) return r;
+      if (auto r = fill_filters(s_, s_.command); !r) return r;
       if (auto r = reporter_->ready(s_); !r) return r;
       std::string failed;
       auto attached = attach_all(s_, failed);

@@ -21,6 +21,13 @@ inline auto each_registered() {
   for (auto& entry : registry()) all.push_back(&entry);
   return testing::ValuesIn(all);
 }
+/// The same for those with a kernel program.
+inline auto each_with_program() {
+  std::vector<const Registered*> all;
+  for (auto& entry : registry())
+    if (!build(entry).object.compressed.empty()) all.push_back(&entry);
+  return testing::ValuesIn(all);
+}
 inline std::string name_of_registered(const testing::TestParamInfo<const Registered*>& info) {
   return std::string(info.param->name);
 }

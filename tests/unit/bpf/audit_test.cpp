@@ -584,7 +584,7 @@ TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, each_registered(), name_of_registered);
+INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, each_with_program(), name_of_registered);
 
 // ---- tests of the audit itself ----
 

@@ -51,6 +51,7 @@ void layout(const btf* types, int id, __u32 base, WordSet& lines) {
 
 TEST_F(Trim, AllStructsOfAllToolsAreLaidOutAsInTheKernel) {
   for (auto& tool : registry()) {
+    if (build(tool).object.compressed.empty()) continue;
     auto few = trimmed(tool.name);
     ASSERT_TRUE(few) << tool.name;
     EXPECT_LT(btf__type_cnt(few.get()) * 10, btf__type_cnt(all.get())) << tool.name;
@@ -89,6 +90,7 @@ TEST_F(Trim, WhatIsAskedIsThereAndWhatIsNotIsNot) {
 
 TEST_F(Trim, EnumeratorsKeepTheirValues) {
   for (auto& tool : registry()) {
+    if (build(tool).object.compressed.empty()) continue;
     auto few = trimmed(tool.name);
     ASSERT_TRUE(few);
     for (__u32 id = 1; id < btf__type_cnt(few.get()); id++) {

@@ -187,7 +187,7 @@ class ToolPlans : public testing::TestWithParam<const Registered*> {
   Tool tool = build(*GetParam());
   Object object = open_object(tool);
 };
-INSTANTIATE_TEST_SUITE_P(All, ToolPlans, each_registered(), name_of_registered);
+INSTANTIATE_TEST_SUITE_P(All, ToolPlans, each_with_program(), name_of_registered);
 
 TEST_P(ToolPlans, PlanOrReasons) {
   Kernel kernel;

@@ -1,0 +1,475 @@
+#include "tools/cpu/perfcount/counters.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/descriptors.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/config.hpp"
+#include "coretap/cpu_times.hpp"
+#include "coretap/fd.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
+#include "kernel/capabilities.hpp"
+#include "kernel/kernel.hpp"
+#include "program/session.hpp"
+
+namespace coretap::perfcount {
+
+namespace {
+
+Result<Wanted> wanted(std::string_view name, int group) {
+  auto event = perf_event(name);
+  if (!event) {
+    auto error = event.error();
+    error.what = fmt::format("--perf-events: {}", error.what);
+    return error;
+  }
+  return Wanted{std::string(name), *event, group};
+}
+
+Result<void> take_one(Settings& s, std::string_view name, int group) {
+  auto one = wanted(name, group);
+  if (!one) return one.error();
+  if (std::ranges::find(s.events, one->name, &Wanted::name) != s.events.end())
+    return usage(fmt::format("--perf-events: {} is given twice", name));
+  s.events.push_back(std::move(*one));
+  return {};
+}
+
+}  // namespace
+
+Result<void> take_events(Settings& s, const std::string_view given) {
+  auto unpaired = [&] {
+    return usage(fmt::format("--perf-events: '{}' has a brace without its other", given),
+                 "a group is {branches,branch-misses}");
+  };
+  if (given.empty()) return usage("--perf-events: needs an event", "perf list shows them");
+  for (auto text = given; !text.empty();) {
+    const bool group = text.front() == '{';
+    auto part = text.substr(group);
+    if (group) {
+      const auto end = part.find('}');
+      if (end == part.npos) return unpaired();
+      text = part.substr(end + 1);
+      part = part.substr(0, end);
+      if (!text.empty() && text.front() != ',') return unpaired();
+      if (!text.empty()) text.remove_prefix(1);
+      s.groups++;
+    } else {
+      text = part;
+      part = take_until(text, ',');
+    }
+    do {
+      const auto name = group ? take_until(part, ',') : std::exchange(part, {});
+      if (name.find_first_of("{}") != name.npos) return unpaired();
+      if (auto r = take_one(s, name, group ? s.groups : 0); !r) return r;
+    } while (!part.empty());
+  }
+  return {};
+}
+
+namespace {
+
+/// The first word's events per event of the second. Modifiers of both are the same.
+struct Ratio {
+  std::string_view event, of, unit;
+};
+constexpr Ratio kRatios[] = {
+    {"instructions", "cycles", "per cycle"},
+    {"stalled-cycles-frontend", "cycles", "of cycles"},
+    {"stalled-cycles-backend", "cycles", "of cycles"},
+    {"branch-misses", "branches", "of branches"},
+    {"cache-misses", "cache-references", "of references"},
+    {"L1-dcache-load-misses", "L1-dcache-loads", "of loads"},
+    {"L1-icache-load-misses", "L1-icache-loads", "of loads"},
+    {"LLC-load-misses", "LLC-loads", "of loads"},
+    {"dTLB-load-misses", "dTLB-loads", "of loads"},
+    {"iTLB-load-misses", "iTLB-loads", "of loads"},
+};
+
+}  // namespace
+
+void add_ratios(std::vector<Line>& lines, std::size_t from) {
+  auto value_of = [&](const std::string& name) -> double {
+    for (auto i = from; i < lines.size(); i++)
+      if (lines[i].event == name) return static_cast<double>(lines[i].count.value_or(0));
+    return 0;
+  };
+  const auto clock = std::max(value_of("task-clock"), value_of("cpu-clock"));
+  for (auto i = from; i < lines.size(); i++) {
+    auto& line = lines[i];
+    if (!line.count) continue;
+    const auto count = static_cast<double>(*line.count);
+    auto set = [&](double of, std::string_view unit) {
+      if (of <= 0) return;
+      line.ratio = count / of;
+      line.ratio_unit = unit;
+    };
+    const std::string_view event = line.event;
+    const auto colon = std::min(event.find(':'), event.size());
+    if (line.is_clock) set(line.seconds * 1e9, "CPUs");
+    if (event == "cycles" || event == "cpu-cycles") set(clock, "GHz");
+    for (auto& ratio : kRatios)
+      if (event.substr(0, colon) == ratio.event)
+        set(value_of(fmt::format("{}{}", ratio.of, event.substr(colon))), ratio.unit);
+  }
+}
+
+namespace {
+
+/// Microseconds.
+struct CpuTime {
+  std::uint64_t user = 0, system = 0;
+};
+
+constexpr std::uint64_t kMicroseconds = 1'000'000;  // in a second
+
+std::uint64_t in_us(std::uint64_t ticks) {
+  static const auto hz = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return ticks * (kMicroseconds / hz);
+}
+std::uint64_t in_us(const timeval& t) {
+  return static_cast<std::uint64_t>(t.tv_sec) * kMicroseconds +
+         static_cast<std::uint64_t>(t.tv_usec);
+}
+
+/// Words of a line as numbers, from the one at `from` on.
+std::optional<std::uint64_t> number_at(const std::vector<std::string_view>& words, std::size_t at) {
+  return at < words.size() ? parse_unsigned(words[at]) : std::nullopt;
+}
+
+/// utime and stime (and those of children that have been waited for) of a "stat" file.
+std::optional<CpuTime> time_of_task(const std::string& file, bool children) {
+  auto text = read_file(file);
+  if (!text) return {};
+  const auto name_ends = text->rfind(')');  // the name may have any characters
+  if (name_ends == text->npos) return {};
+  const auto words = words_in(std::string_view(*text).substr(name_ends + 1));
+  constexpr std::size_t kUser = 11, kSystem = 12, kChildren = 2;  // after the state
+  auto user = number_at(words, kUser), system = number_at(words, kSystem);
+  if (!user || !system) return {};
+  CpuTime time{in_us(*user), in_us(*system)};
+  if (children) {
+    time.user += in_us(number_at(words, kUser + kChildren).value_or(0));
+    time.system += in_us(number_at(words, kSystem + kChildren).value_or(0));
+  }
+  return time;
+}
+
+/// The CPU time of the machine or of one CPU.
+std::optional<CpuTime> time_of_machine(std::optional<std::uint32_t> cpu) {
+  auto all = cpu_times();
+  if (!all) return {};
+  auto found = std::ranges::find(*all, cpu ? static_cast<int>(*cpu) : -1, &CpuTimes::cpu);
+  if (found == all->end()) return {};
+  return CpuTime{in_us(found->user + found->nice),
+                 in_us(found->system + found->irq + found->softirq)};
+}
+
+std::optional<CpuTime> time_of_cgroup(const std::string& directory) {
+  auto text = read_file(directory + "/cpu.stat");
+  if (!text) return {};
+  std::map<std::string_view, std::uint64_t> values;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const auto words = words_in(take_until(rest, '\n'));
+    if (auto value = number_at(words, 1)) values[words[0]] = *value;
+  }
+  if (!values.contains("user_usec") || !values.contains("system_usec")) return {};
+  return CpuTime{values["user_usec"], values["system_usec"]};
+}
+
+/// The command and those of its descendants that have been waited for.
+std::optional<CpuTime> time_of_command(pid_t command) {
+  // Until the command itself is waited for; it is this process's only child.
+  if (auto time = time_of_task(fmt::format("/proc/{}/stat", command), true)) return time;
+  rusage usage{};
+  if (getrusage(RUSAGE_CHILDREN, &usage)) return {};
+  return CpuTime{in_us(usage.ru_utime), in_us(usage.ru_stime)};
+}
+
+std::vector<pid_t> threads_of(std::uint32_t pid) {
+  std::vector<pid_t> all;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator it(fmt::format("/proc/{}/task", pid), failed), end;
+       !failed && it != end; it.increment(failed))
+    if (auto tid = parse_unsigned(it->path().filename().string()))
+      all.push_back(static_cast<pid_t>(*tid));
+  return all;
+}
+
+class Counters : public Counting {
+ public:
+  Result<void> start(Session& s) override {
+    session_ = &s;
+    auto& config = s.config;
+    command_ = s.command;
+    each_cpu_ = config.given("each-cpu");
+    events_ = config.own<Settings>().events;
+    if (auto r = find_cgroup(); !r) return r;
+    if (events_.empty()) default_events();
+    for (auto& event : events_)
+      event.shared = std::ranges::any_of(events_, [&](auto& other) {
+        return other.event.is_hardware() &&
+               (&other == &event || (event.group && other.group == event.group));
+      });
+    of_tasks_ = command_ > 0 || !config.tasks.pids.empty() || !config.tasks.tids.empty();
+    if (auto r = of_tasks_ ? open_tasks() : open_cpus(wanted_cpus()); !r) return r;
+    s.retained.add(Capability::perfmon);  // for CPUs that come online
+    if (perf_events_for_admin()) s.retained.add(Capability::sys_admin);
+    began_ns_ = monotonic_ns();
+    time_ = cpu_time();
+    for (auto& counter : counters_) read(counter);
+    return {};
+  }
+
+  Result<Since> next() override {
+    if (!of_tasks_) open_new_cpus();
+    const auto now = monotonic_ns();
+    Elapsed elapsed{static_cast<double>(now - began_ns_) / 1e9};
+    began_ns_ = now;
+    add_times(elapsed);
+    auto rows = reading(lines(elapsed.seconds));
+    return Since{std::move(rows), std::make_shared<const Elapsed>(elapsed)};
+  }
+
+ private:
+  struct Counter {
+    Fd fd;
+    std::size_t event = 0;
+    int cpu = -1;
+    CounterValue last = {};
+  };
+
+  static bool is_there(const PerfEvent& event) {
+    const Fd fd(open_counter(event, {.task = getpid()}));
+    return fd || (errno != ENOENT && errno != ENODEV && errno != EOPNOTSUPP && errno != EINVAL);
+  }
+
+  /// Those of `perf stat`.
+  void default_events() {
+    const bool tasks = !session_->config.tasks.pids.empty() ||
+                       !session_->config.tasks.tids.empty() || command_ > 0;
+    std::vector<std::string> missing;
+    auto add = [&](std::string_view name) {
+      auto event = perf_event(name);
+      if (!event) return;
+      if (event->is_hardware() && !is_there(*event))
+        missing.emplace_back(name);
+      else
+        events_.push_back({std::string(name), *event});
+    };
+    for (auto* name : {tasks ? "task-clock" : "cpu-clock", "context-switches", "cpu-migrations",
+                       "page-faults", "cycles", "instructions", "branches", "branch-misses"})
+      add(name);
+    if (!missing.empty())
+      session_->say(
+          fmt::format("note: this machine does not count {}: it has no hardware "
+                      "counters for them, as most virtual machines",
+                      fmt::join(missing, ", ")));
+  }
+
+  Result<void> find_cgroup() {
+    auto& given = session_->config.tasks.cgroup;
+    if (given.empty()) return {};
+    auto id = cgroup_id(given);
+    if (!id) return id.error();
+    auto mount = cgroup2_mount();
+    if (!mount) return mount.error();
+    cgroup_ = *mount + session_->names.context.cgroup_name(*id, CgroupName::path);
+    cgroup_fd_.reset(open(cgroup_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!cgroup_fd_) return system_error(fmt::format("cannot open the cgroup {}", cgroup_), errno);
+    return {};
+  }
+
+  std::vector<int> wanted_cpus() const {
+    auto& only = session_->config.places.cpu;
+    return only ? std::vector<int>{static_cast<int>(*only)} : online_cpus();
+  }
+
+  Result<void> refused(const Wanted& event, int error) const {
+    const auto what = fmt::format("cannot count {}", event.name);
+    if (lacks_descriptors(error))
+      return Error{what, "too many open files", "raise the limit (ulimit -n), or count less"};
+    if (error == EACCES || error == EPERM)
+      return Error{what, fmt::format("missing {}", name_of(Capability::perfmon)),
+                   "run as root (sudo), or grant that capability", kUnsupported};
+    return Error{what, refusal_words(event.event, event.name, error),
+                 "software events are everywhere: task-clock, context-switches, page-faults",
+                 kUnsupported};
+  }
+
+  /// A counter for each event.
+  Result<void> open_events(Counted whose) {
+    int leader = -1, group = 0;
+    std::vector<int> leaders;
+    for (std::size_t i = 0; i < events_.size(); i++) {
+      auto& event = events_[i];
+      if (event.group != group) leader = -1;
+      group = event.group;
+      whose.group = group ? leader : -1;
+      Fd fd(open_counter(event.event, whose));
+      if (!fd && errno == ESRCH) return {};  // the thread has ended
+      if (!fd) return refused(event, errno);
+      if (whose.group < 0) leaders.push_back(fd.get());
+      if (group && leader < 0) leader = fd.get();
+      counters_.push_back({std::move(fd), i, whose.cpu});
+    }
+    if (!whose.from_exec) std::ranges::for_each(leaders, enable_counter);
+    return {};
+  }
+
+  Result<void> open_tasks() {
+    auto& config = session_->config;
+    Counted whose{.cpu = config.places.cpu ? static_cast<int>(*config.places.cpu) : -1};
+    std::vector<pid_t> tasks(config.tasks.tids.begin(), config.tasks.tids.end());
+    for (auto pid : config.tasks.pids)
+      for (auto tid : threads_of(pid)) tasks.push_back(tid);
+    whose.children = config.tasks.tids.empty() ? Counted::threads : Counted::none;
+    if (command_ > 0) {
+      tasks = {command_};
+      whose.from_exec = true;
+      whose.children = Counted::all;
+    }
+    for (auto task : tasks) {
+      whose.task = task;
+      if (auto r = open_events(whose); !r) return r;
+    }
+    if (counters_.empty()) return Error{"nothing to count", "the threads have ended", {}, kUsage};
+    return {};
+  }
+
+  Result<void> open_cpus(const std::vector<int>& cpus) {
+    for (int cpu : cpus) {
+      if (auto r = open_events({.cpu = cpu, .cgroup = cgroup_fd_.get()}); !r) return r;
+      cpus_.push_back(cpu);
+    }
+    return {};
+  }
+
+  void open_new_cpus() {
+    auto now = wanted_cpus();
+    // A CPU that is offline has ended its counters for good.
+    std::erase_if(cpus_, [&](int cpu) { return std::ranges::find(now, cpu) == now.end(); });
+    std::erase_if(now, [&](int cpu) { return std::ranges::find(cpus_, cpu) != cpus_.end(); });
+    if (now.empty()) return;
+    AllPermitted with_capabilities;
+    if (auto r = open_cpus(now); !r)
+      session_->note(fmt::format("CPU {} came online and is not counted", fmt::join(now, ", ")),
+                     r.error());
+  }
+
+  /// What it counted since it was read last.
+  static CounterValue read(Counter& counter) {
+    auto now = read_counter(counter.fd.get());
+    if (!now) return {};
+    CounterValue since{now->value - counter.last.value, now->enabled_ns - counter.last.enabled_ns,
+                       now->running_ns - counter.last.running_ns};
+    counter.last = *now;
+    return since;
+  }
+
+  std::vector<Line> lines(double seconds) {
+    std::map<std::pair<int, std::size_t>, CounterValue>
+        sums;  // by CPU, if they are shown, and event
+    for (auto& counter : counters_) {
+      auto& sum = sums[{each_cpu_ ? counter.cpu : -1, counter.event}];
+      const auto since = read(counter);
+      sum.value += since.value;
+      sum.enabled_ns += since.enabled_ns;
+      sum.running_ns += since.running_ns;
+    }
+    std::vector<Line> all;
+    std::size_t begin = 0;
+    int cpu = -1;
+    for (auto& [key, sum] : sums) {
+      if (key.first != cpu) {
+        add_ratios(all, begin);
+        begin = all.size();
+        cpu = key.first;
+      }
+      auto& event = events_[key.second];
+      Line line{.event = event.name, .cpu = key.first, .seconds = seconds, .ratio = {}};
+      line.is_clock = event.event.is_clock();
+      const auto enabled = static_cast<double>(sum.enabled_ns),
+                 running = static_cast<double>(sum.running_ns);
+      if (!event.shared || sum.running_ns >= sum.enabled_ns) {
+        line.count = sum.value;
+        line.counted = 1;
+      } else if (sum.running_ns) {
+        line.count = static_cast<std::uint64_t>(static_cast<double>(sum.value) * enabled / running);
+        line.counted = running / enabled;
+      }
+      all.push_back(std::move(line));
+    }
+    add_ratios(all, begin);
+    return all;
+  }
+
+  /// By what is counted: since it began to exist.
+  std::map<std::uint32_t, CpuTime> cpu_time() const {
+    std::map<std::uint32_t, CpuTime> all;
+    auto add = [&](std::uint32_t id, std::optional<CpuTime> time) {
+      if (time) all[id] = *time;
+    };
+    auto& config = session_->config;
+    if (command_ > 0)
+      add(0, time_of_command(command_));
+    else if (!cgroup_.empty())
+      add(0, config.places.cpu ? std::nullopt : time_of_cgroup(cgroup_));
+    else if (!of_tasks_)
+      add(0, time_of_machine(config.places.cpu));
+    else if (config.places.cpu)
+      return all;
+    for (auto pid : config.tasks.pids)
+      add(pid, time_of_task(fmt::format("/proc/{}/stat", pid), false));
+    for (auto tid : config.tasks.tids)
+      add(tid, time_of_task(fmt::format("/proc/{0}/task/{0}/stat", tid), false));
+    return all;
+  }
+
+  void add_times(Elapsed& elapsed) {
+    std::uint64_t user = 0, system = 0;
+    const auto now = cpu_time();
+    for (auto& [id, time] : now) {
+      auto& last = time_[id];
+      user += time.user - std::min(time.user, last.user);
+      system += time.system - std::min(time.system, last.system);
+      last = time;
+    }
+    elapsed.user_s.reset();
+    elapsed.system_s.reset();
+    if (now.empty()) return;
+    elapsed.user_s = static_cast<double>(user) / kMicroseconds;
+    elapsed.system_s = static_cast<double>(system) / kMicroseconds;
+  }
+
+  Session* session_ = nullptr;
+  std::vector<Wanted> events_;
+  std::vector<Counter> counters_;
+  std::vector<int> cpus_;
+  std::string cgroup_;
+  Fd cgroup_fd_;
+  pid_t command_ = 0;
+  bool each_cpu_ = false, of_tasks_ = false;
+  std::uint64_t began_ns_ = 0;
+  std::map<std::uint32_t, CpuTime> time_;
+};
+
+}  // namespace
+
+std::unique_ptr<Counting> make_counting(const Config&) { return std::make_unique<Counters>(); }
+
+}  // namespace coretap::perfcount

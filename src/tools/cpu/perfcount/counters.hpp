@@ -1,0 +1,56 @@
+// Counters of perf events, read by the loader: those of the machine, of some CPUs, tasks, a cgroup
+// or a command.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/reports.hpp"
+#include "coretap/result.hpp"
+#include "kernel/perf_events.hpp"
+
+namespace coretap::perfcount {
+
+/// An event of the command line.
+struct Wanted {
+  std::string name;
+  PerfEvent event;
+  int group = 0;        ///< events with the same number count at the same time; 0: alone
+  bool shared = false;  ///< hardware counters, also of its group: they may count in turns
+};
+
+struct Settings {
+  std::vector<Wanted> events;  ///< empty: the default ones
+  int groups = 0;
+};
+
+/// "cycles,{branches,branch-misses},sched:sched_switch": adds them to the settings.
+Result<void> take_events(Settings& settings, std::string_view text);
+
+/// What was counted since the previous report. (An empty one tells the types of its fields.)
+struct Line {
+  std::string event;
+  std::int64_t cpu = -1;               ///< -1: the sum of all
+  std::optional<std::uint64_t> count;  ///< of clocks: nanoseconds; nothing: it was not counted
+  double counted = 0;                  ///< part of the time in which it was, 0 to 1
+  double seconds = 0;                  ///< of the report
+  bool is_clock = false;
+  std::optional<double> ratio = 0.0;  ///< to another event, or of a clock to the time
+  std::string_view ratio_unit;
+};
+
+/// Fills in the ratios of one CPU's lines, or of those of all.
+void add_ratios(std::vector<Line>& lines, std::size_t from);
+
+/// The time that passed, and the CPU time of what is counted.
+struct Elapsed {
+  double seconds = 0;
+  std::optional<double> user_s = 0.0, system_s = 0.0;  ///< nothing: not known
+};
+
+std::unique_ptr<Counting> make_counting(const Config& config);
+
+}  // namespace coretap::perfcount
