@@ -28,6 +28,7 @@ struct CodeFile {
   std::string path;               ///< as named by a process that has mapped it; "[vdso]"
   std::string build_id;           ///< lower-case hexadecimal; empty: none
   std::vector<Segment> segments;  ///< those with code; empty: unreadable
+  bool program = false;           ///< an executable rather than a shared library
 };
 
 /// The result for one address. All text comes from outside
@@ -45,7 +46,8 @@ struct Symbol {
   std::shared_ptr<const CodeFile> file;  ///< null: not in a file, or in the kernel
   /// Offset in that file of the address looked up; empty if the file cannot be read.
   std::optional<std::uint64_t> file_offset;
-  bool entry = false;  ///< start of a program or thread: a stack that ends here is complete
+  bool entry = false;     ///< start of a program or thread: a stack that ends here is complete
+  bool compiled = false;  ///< code that a runtime compiles into memory (JIT)
 
   bool known() const { return !name.empty(); }
 };

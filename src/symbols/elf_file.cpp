@@ -124,6 +124,31 @@ std::string interpreter_of(Elf* elf) {
   return {};
 }
 
+bool is_program(Elf* elf) {
+  constexpr std::uint64_t kMaxDynamic = 1 << 16;
+  GElf_Ehdr file;
+  std::size_t count = 0;
+  if (::gelf_getehdr(elf, &file) == nullptr || ::elf_getphdrnum(elf, &count) != 0) return false;
+  if (file.e_type == ET_EXEC) return true;
+  bool interpreted = false, named = false;
+  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
+    GElf_Phdr header;
+    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
+    interpreted |= header.p_type == PT_INTERP;
+    if (header.p_type != PT_DYNAMIC || header.p_filesz > kMaxDynamic) continue;
+    Elf_Data* data = ::elf_getdata_rawchunk(elf, static_cast<std::int64_t>(header.p_offset),
+                                            header.p_filesz, ELF_T_DYN);
+    GElf_Dyn entry;
+    for (int at = 0; data != nullptr && ::gelf_getdyn(data, at, &entry) != nullptr; ++at) {
+      if (entry.d_tag == DT_NULL) break;
+      if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0) return true;
+      named |= entry.d_tag == DT_SONAME;
+    }
+  }
+  // Linkers before binutils 2.26 do not set the flag.
+  return interpreted && !named;
+}
+
 bool is_native(Elf* elf) {
   GElf_Ehdr header;
 #ifdef __aarch64__

@@ -37,6 +37,10 @@ bool find_section(Elf* elf, const IsSection& found);
 /// The path of the dynamic linker (PT_INTERP), read from the open file; empty: it needs none.
 std::string interpreter_of(Elf* elf);
 
+/// An executable, position-independent or not; some libraries have an entry point and a dynamic
+/// linker, too.
+bool is_program(Elf* elf);
+
 /// True if it is for this machine's processor.
 bool is_native(Elf* elf);
 

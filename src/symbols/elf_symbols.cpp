@@ -266,6 +266,7 @@ class ElfReader {
     if (result->segments_.empty()) return {};
     Elf* main = files_.front().get();
     result->build_id_ = build_id_of(main);
+    result->program_ = is_program(main);
     bool whole =
         add_tables(main, SHT_SYMTAB, 0) || (find_debug_file && add_debug_file(fd, find_debug_file));
     // .dynsym may still have names that were stripped from .symtab.

@@ -75,6 +75,8 @@ class ElfSymbols {
   std::span<const Segment> code() const { return {segments_.data(), executable_}; }
   /// In lower-case hexadecimal; empty: none.
   const std::string& build_id() const { return build_id_; }
+  /// An executable, position-independent or not, rather than a shared library.
+  bool is_program() const { return program_; }
 
   /// Sorted by start, one per start.
   const std::vector<Function>& functions() const { return functions_; }
@@ -86,6 +88,7 @@ class ElfSymbols {
   std::size_t executable_ = 0;     // number of executable ones
   std::string build_id_;
   std::uint64_t entry_ = 0;  // entry point; 0: none
+  bool program_ = false;
   std::vector<Function> functions_;
   NameArena names_;
 };

@@ -102,6 +102,7 @@ std::shared_ptr<const CodeFile> about(std::string path, const ElfSymbols* table)
     file.build_id = table->build_id();
     for (const auto& segment : table->code())
       file.segments.push_back({segment.offset, segment.size});
+    file.program = table->is_program();
   }
   return std::make_shared<const CodeFile>(std::move(file));
 }
@@ -134,6 +135,11 @@ auto least_recently_used(Map& map) {
 std::string label_of(const Mapping& map) {
   if (map.path.empty() || map.path.starts_with("//")) return "[anon]";
   return map.path;
+}
+
+// Memory in which runtimes keep the code that they compile.
+bool may_be_compiled(std::string_view label) {
+  return label.starts_with("[anon") || label.starts_with("/memfd:") || label == "/dev/zero";
 }
 
 // Keeps older mappings where nothing is mapped now: earlier stacks may still be shown.
@@ -519,10 +525,8 @@ struct UserSymbols::Impl {
         return true;
       });
     }
-    const bool compiles = std::ranges::any_of(process.regions, [](const Region& region) {
-      const auto& path = region.file->path;
-      return path.starts_with("[anon") || path.starts_with("/memfd:") || path == "/dev/zero";
-    });
+    const bool compiles = std::ranges::any_of(
+        process.regions, [](const Region& region) { return may_be_compiled(region.file->path); });
     const bool held = static_cast<bool>(process.tmp);
     if (process.own_files || !compiles || (!held && holding.size() >= kMostHeld)) return;
     process.tmp = tmp_of(image.tgid);
@@ -605,6 +609,8 @@ struct UserSymbols::Impl {
       jit = jit_of(tgid, *process, true);
       if (jit != nullptr) hit = jit->find(wanted);
     }
+    symbol.compiled =
+        hit.name != nullptr || (!symbol.file_offset && may_be_compiled(symbol.module));
     if (hit.name != nullptr) {
       symbol.name = text_of(hit.name, false);
       symbol.offset = address - hit.start;

@@ -61,6 +61,33 @@ TEST(ElfSymbols, ReadsItself) {
     ASSERT_NE(table->find(each.start + each.size), &each) << table->name(each);
 }
 
+// The C library has an entry point and a dynamic linker, as programs have.
+TEST_F(StrippedFiles, ProgramsAndLibraries) {
+  ASSERT_TRUE(read(full));
+  EXPECT_TRUE(read(full)->is_program());
+  EXPECT_TRUE(read(stripped)->is_program());
+  for (const auto* function : {"puts", "lzma_code", "elf_begin"}) {
+    Dl_info found;
+    void* address = ::dlsym(RTLD_DEFAULT, function);
+    if (address == nullptr || ::dladdr(address, &found) == 0) continue;
+    const auto library = read(found.dli_fname);
+    if (library) {
+      EXPECT_FALSE(library->is_program()) << found.dli_fname;
+    }
+  }
+  const std::string source = scratch.write("main.c", "int main(void) { return 0; }\n");
+  for (const std::string how : {"-no-pie", "-pie", "-static-pie", "-static"}) {
+    const std::string made = scratch.in("made" + how);
+    if (!succeeds("cc " + how + " -o " + made + " " + source)) continue;
+    EXPECT_TRUE(read(made)->is_program()) << how;
+  }
+  for (const std::string how : {"", "-Wl,-soname,libmade.so"}) {
+    ASSERT_TRUE(
+        succeeds("cc -shared -fPIC " + how + " -o " + scratch.in("made.so") + " " + source));
+    EXPECT_FALSE(read(scratch.in("made.so"))->is_program()) << how;
+  }
+}
+
 // Functions where a stack may end: by name, or without symbols by the ELF header.
 TEST_F(StrippedFiles, EntryOfAProgram) {
   const auto table = read(full), bare = read(stripped);

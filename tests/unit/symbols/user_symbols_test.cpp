@@ -216,7 +216,10 @@ TEST(UserSymbols, JitCodeOfAnonymousMemory) {
   EXPECT_EQ(symbol.name, "Jit::method");
   EXPECT_EQ(symbol.offset, 16u);
   EXPECT_EQ(symbol.module, "[anon]");
-  EXPECT_FALSE(user.find(::getpid(), address + 0x200, true).known());
+  EXPECT_TRUE(symbol.compiled);
+  const Symbol unknown = user.find(::getpid(), address + 0x200, true);
+  EXPECT_FALSE(unknown.known());
+  EXPECT_TRUE(unknown.compiled) << "code that no file has";
   std::ofstream(path, std::ios::app) << std::hex << address + 0x200 << " 100 Jit::later\n";
   auto name_of_later = [&] { return user.find(::getpid(), address + 0x200, true).name; };
   for (int i = 0; i < 1000 && name_of_later() != "Jit::later"; i++)
