@@ -133,7 +133,9 @@ Option one_of(Option option, std::function<std::vector<Completion>()> words) {
 }
 
 std::vector<Option> belonging_to(std::string_view condition, std::vector<Option> options) {
-  for (auto& o : options) o.belongs_to = condition;
+  // An option that belongs to one of these belongs to them by it.
+  for (auto& o : options)
+    if (o.belongs_to.empty()) o.belongs_to = condition;
   return options;
 }
 
