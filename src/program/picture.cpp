@@ -22,4 +22,11 @@ PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::strin
   return words;
 }
 
+std::string grouped(std::uint64_t value) {
+  auto digits = std::to_string(value);
+  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<std::size_t>(i), 1, ',');
+  return digits;
+}
+
 }  // namespace coretap

@@ -18,7 +18,11 @@ struct PictureTitle {
 /// started.
 PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit);
 
-/// The style of titles, notes and elements that the script adds, in light and dark.
+/// 1234567 as 1,234,567.
+std::string grouped(std::uint64_t value);
+
+/// The style of titles, notes and elements that the script adds, in light, dark and print; `live`
+/// are those of use only on a screen.
 inline constexpr char kPictureStyle[] = R"css(
 svg { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, "Liberation Mono", monospace; }
 text { white-space: pre; fill: #1c1c1c; }
@@ -29,12 +33,58 @@ svg:root { background: #fdfdfb; }
 .script { display: none; }
 .reset { cursor: pointer; text-decoration: underline; }
 .reset[visibility=hidden] { pointer-events: none; }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   svg:root { background: #17191c; }
   .bg { fill: #17191c; }
   .ink { fill: #e6e6e6; }
   .dim { fill: #a2a7ad; }
 }
+@media print {
+  svg:root { background: #fff; }
+  .bg { fill: #fff; }
+  .dim { fill: #333; }
+  .live { display: none; }
+}
 )css";
+
+/// The start of the scripts of pictures, which they share. Names are untrusted: they are read and
+/// written as text only.
+inline constexpr char kPictureScript[] = R"js(
+"use strict";
+(() => {
+const pictureLine = 18;
+// Letters from U+1000 on may take the room of two.
+const pictureColumns = text => [...text].reduce((sum, c) => sum + (c >= "\u1000" ? 2 : 1), 0);
+// Shows a text in lines of so many columns, and breaks longer words; returns the place below.
+function pictureLines(node, text, x, y, columns) {
+  const most = Math.max(8, Math.floor(columns));
+  let line = "", used = 0;
+  const end = () => {
+    const span = document.createElementNS(node.namespaceURI, "tspan");
+    span.textContent = line;
+    span.setAttribute("x", x);
+    span.setAttribute("y", y);
+    node.append(span);
+    line = "";
+    used = 0;
+    y += pictureLine;
+  };
+  node.textContent = "";
+  for (const word of text.split(" ")) {
+    if (used && used + 1 + pictureColumns(word) > most) end();
+    if (used) {
+      line += " ";
+      used++;
+    }
+    for (const c of word) {
+      if (used + pictureColumns(c) > most) end();
+      line += c;
+      used += pictureColumns(c);
+    }
+  }
+  end();
+  return y;
+}
+)js";
 
 }  // namespace coretap
