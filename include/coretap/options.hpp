@@ -281,7 +281,9 @@ Option netns();
 std::vector<Option> flow_filters(char local_port = 'L', char remote_port = 'D');
 
 Option folded();
+Option annotations(char letter);
 Option svg();
+Option color_by();
 Option pprof();
 /// For tools with histograms and intervals; the parser adds it.
 Option heatmap();
@@ -295,11 +297,12 @@ Option unwind();
 Option unwind_memory();
 
 /// Display of stacks: -U -K -d -f -s, how they are walked, and how many are kept.
-std::vector<Option> stacks();
+std::vector<Option> stacks(char annotations_letter = 0);
 /// Tables and trees in place of the list of stacks; the parser adds them to reports of stacks.
 std::vector<Option> stack_tables();
 std::vector<Option> one_stack_only();  ///< -U -K alone
-std::vector<Option> kernel_stacks();   ///< those that are useful without user stacks
+/// Those that are useful without user stacks.
+std::vector<Option> kernel_stacks(char annotations_letter = 0);
 /// For Tool::exclusive of tools that have them.
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 

@@ -413,8 +413,6 @@ struct StackReport {
   Layout layout = alone;
   /// User stacks are recorded if this holds.
   std::string_view user_stacks_when = "!kernel-stacks-only";
-  /// Kernel frames are marked with _[k] if this holds; empty: never.
-  std::string_view annotated_when = {};
   /// An iterator program that adds waits in progress when tracing ends; empty: none.
   std::string_view waits_by = {};
   /// The reason of a wait, by its kernel stack, is its innermost frame if this holds; empty: never.
@@ -438,9 +436,6 @@ struct StackReport {
   /// Rows by task name have no process to look up functions in, unless this option is given.
   StackReport user_stacks_with(std::string_view option) const {
     return changed(&StackReport::user_stacks_when, option);
-  }
-  StackReport annotated_with(std::string_view option) const {
-    return changed(&StackReport::annotated_when, option);
   }
 
  private:

@@ -37,9 +37,9 @@ constexpr Place kPlaces[] = {
                 "wide",      "heatmap",   "output",        "rotate",       "append",
                 "json",      "csv",       "output-format", "by",           "color"}},
     {"Stacks",
-     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "pprof", "dot",
-      "functions", "tree", "inverted", "callers-of", "callees-of", "least", "screen", "offset",
-      "perf-max-stack-depth", "stack-storage-size"}},
+     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "annotations", "svg",
+      "color-by", "pprof", "dot", "functions", "tree", "inverted", "callers-of", "callees-of",
+      "least", "screen", "offset", "perf-max-stack-depth", "stack-storage-size"}},
     {"Diagnostics", {"strict", "exit-status", "explain", "verbose"}},
     {"Limits", {"max-keys", "max-rate", "ring-size"}},
 };

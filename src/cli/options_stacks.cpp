@@ -59,6 +59,25 @@ Option svg() {
       &Config::Files::svg);
 }
 
+Option color_by() {
+  return belonging_to("svg",
+                      {same_everywhere(
+                          choice(0, "color-by", "KIND",
+                                 "what the colours of --svg tell: code (default), object or name",
+                                 {{"code", 0, "kernel, program, library, JIT-compiled, inlined"},
+                                  {"object", 0, "the file: a colour for each of the largest"},
+                                  {"name", 0, "the function, with the same colour in all graphs"}},
+                                 [](Config&, std::uint64_t) {})
+                              .also("colour-by"))})
+      .front();
+}
+
+Option annotations(char letter) {
+  return same_everywhere(flag(letter, "annotations",
+                              "mark frames as FlameGraph does: _[k] kernel, _[j] JIT-compiled, "
+                              "_[i] inlined"));
+}
+
 Option pprof() {
   return file_at_end(
       "pprof",
@@ -96,8 +115,11 @@ Option unwind_memory() {
   return option;
 }
 
-std::vector<Option> kernel_stacks() {
-  return {folded(), svg(), pprof(), offset(), stack_depth(), stack_storage()};
+std::vector<Option> kernel_stacks(char annotations_letter) {
+  return {folded(),      annotations(annotations_letter),
+          svg(),         color_by(),
+          pprof(),       offset(),
+          stack_depth(), stack_storage()};
 }
 
 std::vector<Option> one_stack_only() {
@@ -105,11 +127,11 @@ std::vector<Option> one_stack_only() {
           same_everywhere(flag('K', "kernel-stacks-only", "no user stacks"))};
 }
 
-std::vector<Option> stacks() {
+std::vector<Option> stacks(char annotations_letter) {
   return joined(
       {one_stack_only(),
        {same_everywhere(flag('d', "delimited", "a delimiter between kernel and user stack"))},
-       kernel_stacks(),
+       kernel_stacks(annotations_letter),
        {unwind(), unwind_memory()}});
 }
 

@@ -60,10 +60,9 @@ class StackReporter : public Reporter {
         s,
         {.offsets = s.config.given("offset"),
          .modules = s.config.given("verbose"),
-         .located = !s.config.files.pprof.empty() || s.exporter || tables_.need_places()},
+         .located = StackFiles::need_places(s.config) || s.exporter || tables_.need_places()},
         user);
-    layout_.emplace(report_, StackLayout::Style{.annotated = !report_.annotated_when.empty() &&
-                                                             s.config.holds(report_.annotated_when),
+    layout_.emplace(report_, StackLayout::Style{.annotated = s.config.given("annotations"),
                                                 .delimited = s.config.given("delimited"),
                                                 .tool = s.tool.name});
     reasons_wanted_ = !report_.reasons_when.empty() && s.config.holds(report_.reasons_when);
@@ -245,7 +244,7 @@ class StackReporter : public Reporter {
       s.out.line(layout_->csv(all, e.sum));
     } else if (s.config.given("folded")) {
       // Threads with the same name and stack share a line.
-      folded_[StackLayout::folded(path)] += layout_->value(e.sum);
+      folded_[layout_->folded(path)] += layout_->value(e.sum);
     } else if (!files_.wanted() && s.config.files.dot.empty()) {
       for (auto& line : layout_->lines(all)) s.out.line(line);
       s.out.line(fmt::format("        {}\n", layout_->shown(layout_->value(e.sum))));
@@ -323,7 +322,7 @@ class StackKind : public ReportKind {
   bool adds_up() const override { return true; }
   Result<void> check(Config& c) const override { return StackTables::check(c); }
   std::vector<std::string_view> conditions() const override {
-    return {report_.user_stacks_when, report_.annotated_when, report_.reasons_when};
+    return {report_.user_stacks_when, report_.reasons_when};
   }
 
   std::vector<JsonKind> json() const override {

@@ -29,39 +29,63 @@ struct Palette {
   const char* meaning;
   int hue, saturation, lightness;  ///< of the darkest shade
 };
-// User code is warm, kernel code is cold; distinguishable with color blindness.
+// The hues that flame graphs commonly have: green for JIT-compiled code, aqua for inlined, yellow
+// and red for other user code, orange for the kernel. Lightness separates them for the
+// colour-blind. States are dark, with white letters.
 constexpr Palette kPalettes[] = {
-    {"t", "task", 45, 8, 76},
-    {"u", "user", 26, 90, 62},
-    {"k", "kernel", 208, 72, 66},
-    {"m", "mark", 54, 75, 74},
-    {"sc", "CPU", 4, 72, 60},
-    {"sq", "queue", 34, 92, 56},
-    {"sl", "limit", 340, 80, 40},
-    {"sd", "disk", 222, 70, 56},
-    {"sm", "memory", 280, 50, 60},
-    {"sk", "lock", 50, 90, 52},
-    {"sp", "peer", 140, 45, 52},
-    {"sw", "work", 0, 0, 72},
-    {"so", "other", 180, 12, 62},
-    {"wt", "waker", 320, 14, 80},
-    {"wu", "waker's user", 344, 82, 76},
-    {"wk", "waker's kernel", 166, 46, 60},
+    {"t", "task", 50, 25, 88},
+    {"u", "user", 3, 76, 79},
+    {"k", "kernel", 31, 100, 57},
+    {"m", "mark", 223, 26, 58},
+    {"sc", "CPU", 4, 72, 36},
+    {"sq", "queue", 28, 92, 26},
+    {"sl", "limit", 340, 80, 30},
+    {"sd", "disk", 222, 70, 36},
+    {"sm", "memory", 280, 50, 38},
+    {"sk", "lock", 52, 90, 18},
+    {"sp", "peer", 150, 55, 20},
+    {"sw", "work", 0, 0, 30},
+    {"so", "other", 185, 20, 32},
+    {"wt", "waker", 276, 14, 72},
+    {"wu", "waker's user", 288, 57, 75},
+    {"wk", "waker's kernel", 270, 62, 66},
+    {"p", "program", 6, 90, 61},
+    {"l", "library", 50, 80, 69},
+    {"j", "JIT-compiled", 140, 61, 42},
+    {"i", "inlined", 193, 100, 84},
 };
+constexpr std::size_t kWakers = StackWord::other + 1, kCodes = kWakers + 3;
+constexpr std::size_t kOthers = kWakers;  // of objects without a colour
+// Of the largest objects.
+constexpr std::size_t kObjects[] = {kCodes,      kCodes + 1,        kCodes + 2,
+                                    kCodes + 3,  StackWord::kernel, kWakers + 2,
+                                    kWakers + 1, StackWord::user};
+constexpr unsigned kNameColours = 24;
+constexpr std::size_t kMostObjects = 4096, kLongestObject = 40;
 
-std::size_t palette_of(StackWord::Kind kind, bool waker) {
-  return kind >= StackWord::mark || !waker ? kind : StackWord::other + 1 + kind;
+bool is_frame(StackWord::Kind kind) { return kind == StackWord::user || kind == StackWord::kernel; }
+bool is_state(std::size_t palette) { return palette > StackWord::mark && palette < kWakers; }
+
+std::size_t palette_of(StackWord::Kind kind, bool waker, FrameCode code) {
+  if (waker && kind < StackWord::mark) return kWakers + kind;
+  if (kind != StackWord::user || code == FrameCode::unknown || code == FrameCode::kernel)
+    return kind;
+  return kCodes + static_cast<std::size_t>(code) - static_cast<std::size_t>(FrameCode::program);
 }
 
 /// A name has the same shade in all graphs.
-unsigned shade_of(std::string_view name) { return (fnv1a(name) >> 16) % kShades; }
+unsigned shade_of(std::string_view name, unsigned shades = kShades) {
+  return (fnv1a(name) >> 16) % shades;
+}
 
-/// 1234567 as 1,234,567.
-std::string grouped(std::uint64_t value) {
-  auto digits = std::to_string(value);
-  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
-    digits.insert(static_cast<std::size_t>(i), 1, ',');
-  return digits;
+/// The places of names when they are sorted.
+template <class Name>
+std::vector<std::uint32_t> ranks(std::size_t count, const Name& name) {
+  std::vector<std::uint32_t> sorted(count), rank(count);
+  std::iota(sorted.begin(), sorted.end(), 0U);
+  std::ranges::sort(sorted, {}, name);
+  for (std::uint32_t i = 0; i < count; i++) rank[sorted[i]] = i;
+  return rank;
 }
 
 /// The part of a printable name that fits into this many columns; the script does the same.
@@ -84,41 +108,32 @@ void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&.
   fmt::format_to(std::back_inserter(out), format, std::forward<Arguments>(arguments)...);
 }
 
-void put_style(std::string& out, std::string_view more) {
-  out += "<style><![CDATA[";
-  out += kPictureStyle;
-  out += kFlameStyle;
-  out += more;
-  for (auto& p : kPalettes)
-    for (unsigned shade = 0; shade < kShades; shade++)
-      put(out, ".{}{} {{ fill: hsl({},{}%,{}%); }}\n", p.style, shade, p.hue + 3 * shade,
-          p.saturation, p.lightness + 2 * shade);
-  out += "]]></style>\n";
-}
+using Legend = std::vector<std::pair<std::string, std::string>>;
 
-using Legend = std::vector<std::pair<std::string_view, std::string_view>>;
-
-/// Styles and their meanings.
-void put_legend(std::string& out, const Legend& legend, int y) {
+/// Styles and their meanings, from this line on; the script moves them. The number of lines.
+int put_legend(std::string& out, const Legend& legend, int y) {
+  int lines = 1;
   double x = kMargin;
   for (auto& [style, meaning] : legend) {
+    auto words = printable(meaning);
+    auto width = 17 + static_cast<double>(words.size() + 2) * kLetter;
+    if (x > kMargin && x + width > kWidth) {
+      x = kMargin;
+      lines++;
+    }
     put(out,
-        "<rect class=\"{}\" x=\"{:.0f}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/>"
-        "<text class=\"ink\" x=\"{:.0f}\" y=\"{}\">{}</text>\n",
-        style, x, y - 10, x + 17, y, xml_text(meaning));
-    x += 17 + static_cast<double>(meaning.size() + 2) * kLetter;
+        "<g class=\"key\" transform=\"translate({:.0f} {})\"><rect class=\"{}\" y=\"-10\" "
+        "width=\"12\" height=\"12\" rx=\"2\"/><text class=\"ink\" x=\"17\">{}</text></g>\n",
+        x, y + kLine * (lines - 1), style, xml_text(words));
+    x += words.empty() ? 15 : width;
   }
+  return lines;
 }
 
 }  // namespace
 
 /// The layout: children ordered by name, sums, and the number of frames too narrow to draw.
 struct FlameGraph::Tree {
-  struct Box {
-    std::uint32_t node, level;
-    std::uint64_t start;
-  };
-
   explicit Tree(const FlameGraph& graph);
 
   std::vector<std::uint64_t> sum;  ///< of each node and its descendants
@@ -137,19 +152,21 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
     size[nodes[i].parent] += size[i];
   }
 
-  std::vector<std::uint32_t> by_name(graph.names_.size()), rank(graph.names_.size());
-  std::iota(by_name.begin(), by_name.end(), 0U);
-  std::sort(by_name.begin(), by_name.end(),
-            [&](auto a, auto b) { return *graph.names_[a] < *graph.names_[b]; });
-  for (std::uint32_t i = 0; i < by_name.size(); i++) rank[by_name[i]] = i;
+  const auto rank =
+      ranks(graph.names_.size(), [&](auto i) -> std::string_view { return *graph.names_[i]; });
 
   // The children of the first node, then of the second one, ...; the last name first, as they are
   // popped from a stack.
   std::vector<std::uint32_t> children(count - 1), first(count + 1);
   std::iota(children.begin(), children.end(), 1U);
+  // The numbers of objects depend on the order in which they came.
+  const bool by_object = graph.colour_by_ == ColourBy::object;
+  const auto object =
+      ranks(graph.objects_.size(), [&](auto i) -> std::string_view { return graph.objects_[i]; });
   auto place = [&](std::uint32_t i) {
     auto& n = nodes[i];
-    return std::tuple(n.parent, ~rank[n.name], n.kind, n.waker);
+    return std::tuple(n.parent, ~rank[n.name], n.kind, n.waker,
+                      by_object ? object[n.part] : n.part);
   };
   std::sort(children.begin(), children.end(), [&](auto a, auto b) { return place(a) < place(b); });
   for (auto child : children) first[nodes[child].parent + 1]++;
@@ -177,6 +194,117 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
   }
 }
 
+/// The styles of frames, those that occur, and their legend.
+struct FlameGraph::Colours {
+  Colours(const FlameGraph& graph, const Tree& tree);
+
+  std::string style(const Node& node, std::string_view name);
+  Legend legend() const;
+  void put(std::string& out) const;
+
+ private:
+  std::size_t palette(const Node& node) const;
+
+  const FlameGraph& graph_;
+  bool used_[std::size(kPalettes)] = {}, names_ = false;
+  std::vector<std::size_t> objects_;  ///< palettes, by number
+};
+
+FlameGraph::Colours::Colours(const FlameGraph& graph, const Tree& tree) : graph_(graph) {
+  if (graph.colour_by_ != ColourBy::object) return;
+  // Largest: of all that is seen.
+  std::vector<std::uint64_t> area(graph.objects_.size());
+  std::vector<std::uint16_t> order;
+  for (auto& box : tree.boxes) area[graph.nodes_[box.node].part] += tree.sum[box.node];
+  for (std::uint16_t i = 1; i < area.size(); i++)
+    if (area[i]) order.push_back(i);
+  std::ranges::sort(order, [&](auto a, auto b) {
+    return area[a] != area[b] ? area[a] > area[b] : graph.objects_[a] < graph.objects_[b];
+  });
+  objects_.resize(area.size(), kOthers);
+  for (std::size_t i = 0; i < std::min(order.size(), std::size(kObjects)); i++)
+    objects_[order[i]] = kObjects[i];
+}
+
+std::size_t FlameGraph::Colours::palette(const Node& node) const {
+  if (is_frame(node.kind) && !objects_.empty()) return objects_[node.part];
+  auto code =
+      graph_.colour_by_ == ColourBy::code ? static_cast<FrameCode>(node.part) : FrameCode::unknown;
+  return palette_of(node.kind, node.waker, code);
+}
+
+std::string FlameGraph::Colours::style(const Node& node, std::string_view name) {
+  if (is_frame(node.kind) && graph_.colour_by_ == ColourBy::name) {
+    names_ = true;
+    return fmt::format("n{}", shade_of(name, kNameColours));
+  }
+  auto of = palette(node);
+  used_[of] = true;
+  return fmt::format("{}{}", kPalettes[of].style, shade_of(name));
+}
+
+Legend FlameGraph::Colours::legend() const {
+  Legend all;
+  auto add = [&](std::size_t palette, std::string_view meaning) {
+    if (used_[palette]) all.emplace_back(fmt::format("{}2", kPalettes[palette].style), meaning);
+  };
+  const bool by_object = !objects_.empty();
+  auto is_own = [&](std::size_t palette) {
+    return !by_object || palette == StackWord::task || palette == StackWord::mark ||
+           is_state(palette);
+  };
+  // Kinds of user code are side by side.
+  auto some = [&](std::size_t from, std::size_t to) {
+    for (auto i = from; i < to; i++)
+      if (is_own(i)) add(i, kPalettes[i].meaning);
+  };
+  some(0, StackWord::kernel);
+  some(kCodes, std::size(kPalettes));
+  some(StackWord::kernel, kCodes);
+  if (by_object) {
+    for (auto palette : kObjects) {
+      auto of = std::ranges::find(objects_, palette);
+      if (of != objects_.end())
+        add(palette, graph_.objects_[static_cast<std::size_t>(of - objects_.begin())]);
+    }
+    add(kOthers, std::ranges::count(objects_, kOthers) > 1 ? "other files, wakers" : "waker");
+  }
+  if (names_)
+    for (auto [style, meaning] : {std::pair{"n2", ""}, {"n9", ""}, {"n16", "functions, by name"}})
+      all.emplace_back(style, meaning);
+  return all;
+}
+
+void FlameGraph::Colours::put(std::string& out) const {
+  for (std::size_t i = 0; i < std::size(kPalettes); i++) {
+    auto& p = kPalettes[i];
+    if (!used_[i]) continue;
+    for (unsigned shade = 0; shade < kShades; shade++)
+      coretap::put(out, ".{}{} {{ fill: hsl({},{}%,{}%); }}\n", p.style, shade, p.hue + shade,
+                   p.saturation, p.lightness + shade);
+    if (is_state(i)) coretap::put(out, ".f > [class^={}] + text {{ fill: #fff; }}\n", p.style);
+  }
+  if (!names_) return;
+  for (unsigned i = 0; i < kNameColours; i++)
+    coretap::put(out, ".n{} {{ fill: hsl({},90%,{}%); }}\n", i, 5 + 55 * i / kNameColours,
+                 62 + 7 * i % 16);
+}
+
+/// Distinguishes colours of frames that are of the same kind.
+std::uint16_t FlameGraph::part_of(const StackWord& frame) {
+  if (colour_by_ == ColourBy::code) return static_cast<std::uint16_t>(code_of(frame));
+  if (colour_by_ != ColourBy::object || !is_frame(frame.kind)) return 0;
+  static const FramePlace kNone;
+  auto object = object_of(frame.place ? *frame.place : kNone, frame.kind == StackWord::kernel);
+  if (object.empty()) object = "[unknown]";
+  auto known = object_numbers_.find(object);
+  if (known != object_numbers_.end()) return known->second;
+  if (objects_.size() >= kMostObjects) return 0;
+  object_numbers_.emplace(object, static_cast<std::uint16_t>(objects_.size()));
+  objects_.push_back(std::string(start_of_name(object, kLongestObject)));
+  return static_cast<std::uint16_t>(objects_.size() - 1);
+}
+
 std::uint32_t FlameGraph::child(std::uint32_t parent, const StackWord& frame) {
   bool full = nodes_.size() >= kMostFrames || name_bytes_ >= kMostNameBytes;
   std::string name(start_of_name(frame.text, kLongestName));
@@ -187,13 +315,15 @@ std::uint32_t FlameGraph::child(std::uint32_t parent, const StackWord& frame) {
     names_.push_back(&id->first);
     name_bytes_ += id->first.size();
   }
-  auto key = static_cast<std::uint64_t>(parent) << 32 | id->second << 5 |
-             static_cast<std::uint32_t>(frame.kind) << 1 | (frame.waker ? 1U : 0U);
+  const auto part = part_of(frame);
+  static_assert(kMostFrames <= 1 << 20 && kMostObjects <= 1 << 12);
+  auto key = std::uint64_t{parent} << 40 | std::uint64_t{id->second} << 20 |
+             std::uint64_t{part} << 5 | std::uint64_t{frame.kind} << 1 | (frame.waker ? 1U : 0U);
   auto known = children_.find(key);
   if (known != children_.end()) return known->second;
   if (full) return 0;
   auto node = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.push_back({parent, id->second, frame.kind, frame.waker});
+  nodes_.push_back({parent, id->second, frame.kind, frame.waker, part});
   children_.emplace(key, node);
   return node;
 }
@@ -243,23 +373,39 @@ void FlameGraph::walk(bool sorted, const std::function<bool(const Branch&)>& ent
   }
 }
 
+void FlameGraph::put_frame(std::string& out, const Tree& tree, const Box& box, Colours& colours,
+                           int rows, const Paint* paint) const {
+  auto& node = nodes_[box.node];
+  auto name = box.node ? printable(*names_[node.name]) : std::string("all");
+  auto width = box.node ? percent(tree.sum[box.node], total_) : 100;
+  auto value = tree.sum[box.node] / scale_;
+  Paint::Look look;
+  std::string style;
+  if (paint) {
+    look = paint->look(box.node);
+    style = look.style;
+  } else {
+    style = box.node ? colours.style(node, name) : "root";
+  }
+  auto words = paint ? look.words : fmt::format("{} ({:.2f}%)", grouped(value), width);
+  put(out,
+      "<svg class=\"f\" x=\"{:.9g}%\" y=\"{}\" width=\"{:.9g}%\" height=\"{}\" data-v=\"{}\">"
+      "<title>{}\n{}</title><rect class=\"{}\" width=\"100%\" height=\"100%\"/>",
+      percent(box.start, total_), rows - static_cast<int>(box.level + 1) * kRow, width, kBox, value,
+      xml_text(name), xml_text(words), style);
+  auto columns = (width / 100 * kInner - 6) / kLetter;
+  auto shown = cut(name, columns > 0 ? static_cast<std::size_t>(columns) : 0);
+  if (!shown.empty()) put(out, "<text x=\"3\" y=\"12\">{}</text>", xml_text(shown));
+  out += "</svg>\n";
+}
+
 std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const {
   Tree tree(*this);
-  bool used[std::size(kPalettes)] = {};
-  for (auto& box : tree.boxes)
-    if (box.node) used[palette_of(nodes_[box.node].kind, nodes_[box.node].waker)] = true;
-
-  Legend legend_of;
-  std::vector<std::string> styles;  // of the legend
-  styles.reserve(std::size(kPalettes));
-  if (paint) {
-    legend_of = paint->legend;
-  } else {
-    for (std::size_t i = 0; i < std::size(kPalettes); i++)
-      if (used[i])
-        legend_of.emplace_back(styles.emplace_back(std::string(kPalettes[i].style) + '2'),
-                               kPalettes[i].meaning);
-  }
+  Colours colours(*this, tree);
+  std::string frames;
+  const auto rows = static_cast<int>(tree.levels) * kRow;
+  frames.reserve(tree.boxes.size() * 256);
+  for (auto& box : tree.boxes) put_frame(frames, tree, box, colours, rows, paint);
 
   std::vector<std::string> notes{fmt::format("total: {} {}", grouped(total_ / scale_), title.unit)};
   if (tree.left_out)
@@ -271,73 +417,52 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
   notes.insert(notes.end(), title.notes.begin(), title.notes.end());
 
   auto lines = static_cast<int>(notes.size());
-  int legend = 28 + kLine * (lines + 1), head = legend + 2 * kLine;
-  int rows = static_cast<int>(tree.levels) * kRow, height = head + rows + kMargin;
+  std::string head;
+  put(head, "<text class=\"ink title\" x=\"{}\" y=\"24\">{}</text>\n", kMargin,
+      xml_text(title.title));
+  for (int i = 0; i < lines; i++)
+    put(head, "<text class=\"dim note\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin,
+        28 + kLine * (i + 1), xml_text(notes[static_cast<std::size_t>(i)]));
+  int detail = 28 + kLine * (lines + 1);
+  detail += kLine * put_legend(head, paint ? paint->legend : colours.legend(), detail);
+  const int top = detail + 2 * kLine, height = top + rows + kMargin;
+  put(head,
+      "<g class=\"script live\"><foreignObject x=\"100%\" y=\"8\" width=\"230\" height=\"24\" "
+      "transform=\"translate(-{0} 0)\"><input xmlns=\"http://www.w3.org/1999/xhtml\" "
+      "type=\"text\" placeholder=\"search (Ctrl-F)\" aria-label=\"search\" spellcheck=\"false\"/>"
+      "</foreignObject>\n<text class=\"ink detail\" x=\"{1}\" y=\"{2}\"/>\n"
+      "<text class=\"ink found\" x=\"{1}\" y=\"{3}\"/>\n"
+      "<text class=\"ink reset\" x=\"100%\" y=\"{3}\" text-anchor=\"end\" role=\"button\" "
+      "tabindex=\"0\" visibility=\"hidden\" transform=\"translate(-{1} 0)\">reset zoom</text></g>\n",
+      230 + kMargin, kMargin, detail, detail + kLine);
 
   std::string out;
-  out.reserve(64 * 1024 + tree.boxes.size() * 256);
+  out.reserve(64 * 1024 + frames.size());
   put(out,
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-      "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n",
+      "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n<style><![CDATA[",
       kWidth, height, xml_text(title.title));
-  put_style(out, paint ? paint->css : std::string_view());
-  put(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-
+  out += kPictureStyle;
+  out += kFlameStyle;
+  if (paint)
+    out += paint->css;
+  else
+    colours.put(out);
+  out += "]]></style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   put(out,
       "<svg class=\"graph\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-unit=\"{}\"{}>\n",
-      kMargin, head, kInner, rows, xml_text(title.unit), paint ? " data-words=\"1\"" : "");
-  for (auto& box : tree.boxes) {
-    auto& node = nodes_[box.node];
-    auto name = box.node ? printable(*names_[node.name]) : std::string("all");
-    auto width = box.node ? percent(tree.sum[box.node], total_) : 100;
-    auto value = tree.sum[box.node] / scale_;
-    FlameGraph::Paint::Look look;
-    if (paint) look = paint->look(box.node);
-    auto style =
-        paint
-            ? std::string(look.style)
-            : fmt::format("{}{}", kPalettes[box.node ? palette_of(node.kind, node.waker) : 0].style,
-                          shade_of(name));
-    auto words = paint ? look.words : fmt::format("{} ({:.2f}%)", grouped(value), width);
-    put(out,
-        "<svg class=\"f\" x=\"{:.9g}%\" y=\"{}\" width=\"{:.9g}%\" height=\"{}\" data-v=\"{}\">"
-        "<title>{}\n{}</title><rect class=\"{}\" width=\"100%\" height=\"100%\"/>",
-        percent(box.start, total_), rows - static_cast<int>(box.level + 1) * kRow, width, kBox,
-        value, xml_text(name), xml_text(words), style);
-    auto columns = (width / 100 * kInner - 6) / kLetter;
-    auto shown = cut(name, columns > 0 ? static_cast<std::size_t>(columns) : 0);
-    if (!shown.empty()) put(out, "<text x=\"3\" y=\"12\">{}</text>", xml_text(shown));
-    out += "</svg>\n";
-  }
-  out += "</svg>\n";
-
+      kMargin, top, kInner, rows, xml_text(title.unit), paint ? " data-words=\"1\"" : "");
+  out += frames;
   // Drawn over the frames, so that it stays visible when they are scrolled.
-  put(out, "<g class=\"head\"><rect class=\"bg\" width=\"100%\" height=\"{}\" fill=\"#fff\"/>\n",
-      head - 3);
   put(out,
-      "<svg class=\"left\" width=\"{}\" height=\"32\"><text class=\"ink title\" x=\"{}\" "
-      "y=\"24\">{}</text></svg>\n",
-      kWidth - 260, kMargin, xml_text(title.title));
-  for (int i = 0; i < lines; i++)
-    put(out, "<text class=\"dim\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin, 28 + kLine * (i + 1),
-        xml_text(notes[static_cast<std::size_t>(i)]));
-  put_legend(out, legend_of, legend);
-  put(out,
-      "<g class=\"script\"><foreignObject x=\"100%\" y=\"8\" width=\"230\" height=\"24\" "
-      "transform=\"translate(-{0} 0)\"><input xmlns=\"http://www.w3.org/1999/xhtml\" "
-      "type=\"text\" placeholder=\"search (Ctrl-F)\" aria-label=\"search\" spellcheck=\"false\"/>"
-      "</foreignObject>\n"
-      "<text class=\"ink found\" x=\"100%\" y=\"{1}\" text-anchor=\"end\" "
-      "transform=\"translate(-{2} 0)\"/>\n"
-      "<svg class=\"left\" y=\"{3}\" width=\"{4}\" height=\"{5}\">"
-      "<text class=\"ink detail\" x=\"{2}\" y=\"13\"/></svg>\n"
-      "<text class=\"ink reset\" x=\"100%\" y=\"{6}\" text-anchor=\"end\" role=\"button\" "
-      "tabindex=\"0\" visibility=\"hidden\" transform=\"translate(-{2} 0)\">reset zoom</text></g>\n"
-      "</g>\n",
-      230 + kMargin, legend, kMargin, legend + kLine - 13, kWidth - 260, kLine, legend + kLine);
+      "</svg>\n<g class=\"head\"><rect class=\"bg\" width=\"100%\" height=\"{}\" fill=\"#fff\"/>\n",
+      top - 3);
+  out += head;
+  out += "</g>\n";
 
   out += "<script><![CDATA[";
+  out += kPictureScript;
   out += kFlameScript;
   out += "]]></script>\n</svg>\n";
   return out;

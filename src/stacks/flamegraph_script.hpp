@@ -1,5 +1,5 @@
-// The style and script in the SVG file that make a flame graph interactive.
-// Names are untrusted: the script reads and writes them as text only, never as markup.
+// The style and script in the SVG file that make a flame graph interactive; kPictureScript
+// precedes. Names are untrusted: the script reads and writes them as text only, never as markup.
 #pragma once
 
 namespace coretap {
@@ -8,29 +8,36 @@ inline constexpr char kFlameStyle[] = R"css(
 .f { cursor: pointer; }
 .f text { pointer-events: none; }
 .f rect { width: max(90%, 100% - 1px); }
-.left { width: calc(100% - 260px); }
+.root { fill: hsl(50,25%,88%); }
 .f:hover > rect { stroke: #000; stroke-width: 1.5px; }
 .f.above > rect { opacity: .5; }
+.f.above > text { fill: #1c1c1c; }
 .f.hit > rect { fill: #c026d3; }
 .f.hit > text { fill: #fff; font-weight: bold; }
 input { box-sizing: border-box; width: 100%; height: 100%; padding: 0 6px; font: inherit;
   color: #1c1c1c; background: #fff; border: 1px solid #999; border-radius: 3px; }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
+  .f.above > rect { opacity: .3; }
   .f.above > text { fill: #eee; }
   .f:hover > rect { stroke: #fff; }
   input { color: #e6e6e6; background: #24272b; border-color: #666; }
 }
+@media print {
+  .head { transform: none; }
+  .f rect { stroke: #777; stroke-width: .4px; }
+}
 )css";
 
 inline constexpr char kFlameScript[] = R"js(
-"use strict";
-(() => {
   const svg = document.currentScript.closest("svg");
   const one = name => svg.querySelector("." + name);
   const graph = one("graph"), head = one("head"), detail = one("detail"), found = one("found");
-  const reset = one("reset"), input = svg.querySelector("input");
+  const reset = one("reset"), input = svg.querySelector("input"), box = input.parentNode;
+  const texts = [one("title"), ...svg.querySelectorAll(".note")].map(node => [node, node.textContent]);
+  const keys = [...svg.querySelectorAll(".key")];
   const alone = svg === document.documentElement;
   const margin = +graph.getAttribute("x");
+  const LINE = pictureLine;
   let room = 1180, letter = 7.2;  // pixels: the graph's width, a letter's
 
   // In the order of the file: parents first, each followed by all that lies above it.
@@ -44,6 +51,7 @@ inline constexpr char kFlameScript[] = R"js(
     y: +node.getAttribute("y"),
     text: node.querySelector("text"),
   }));
+  const rows = +graph.getAttribute("height");
   const of = new Map(frames.map(f => [f.node, f]));
   const root = frames[0];
   let zoomed = root, below = [];
@@ -104,7 +112,7 @@ inline constexpr char kFlameScript[] = R"js(
     if (zoomed !== root) words += ", " + share(f.value, zoomed.value) + " of the zoomed";
     if (graph.dataset.words) words = f.words + ": " + f.name;
     else words += ", " + f.value.toLocaleString("en-US") + " " + graph.dataset.unit + ": " + f.name;
-    detail.textContent = words;
+    detail.textContent = cut(words, Math.floor(room / letter));
   }
 
   // Names that hold these words, or that they match as a regular expression; small letters stand
@@ -148,7 +156,37 @@ inline constexpr char kFlameScript[] = R"js(
     if (!width) return;
     room = Math.max(100, width - 2 * margin);
     graph.setAttribute("width", room);
+    arrange();
     for (const f of frames) if (f.shown) fit(f);
+  }
+
+  // What is above the graph, as high as it needs to be.
+  function arrange() {
+    const beside = room > 700;
+    let y = 24, x = 0;
+    box.setAttribute("y", beside ? 8 : 4);
+    if (!beside) y += 28;
+    for (const [node, text] of texts) {
+      const title = node === texts[0][0];
+      const columns = title ? (room - (beside ? 250 : 0)) / letter * .75 : room / letter;
+      y = pictureLines(node, text, margin, y, columns) + (title ? 4 : 0);
+    }
+    for (const key of keys) {
+      const words = key.lastChild.getComputedTextLength(), width = words ? 17 + words : 15;
+      if (x && x + width > room) {
+        x = 0;
+        y += LINE;
+      }
+      key.setAttribute("transform", `translate(${margin + x} ${y})`);
+      x += width + (words ? 14 : 0);
+    }
+    if (keys.length) y += LINE;
+    detail.setAttribute("y", y);
+    for (const node of [found, reset]) node.setAttribute("y", y + LINE);
+    y += 2 * LINE;
+    head.firstElementChild.setAttribute("height", y - 3);
+    graph.setAttribute("y", y);
+    svg.setAttribute("height", y + rows + margin);
   }
 
   function follow() {
@@ -186,6 +224,7 @@ inline constexpr char kFlameScript[] = R"js(
   resize();
   zoom(root);
   window.addEventListener("resize", resize);
+  matchMedia("print").addEventListener("change", resize);
   if (alone) {
     window.addEventListener("scroll", follow);
     window.scrollTo(0, svg.getBoundingClientRect().height);

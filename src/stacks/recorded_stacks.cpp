@@ -237,7 +237,6 @@ class ProfileReader {
 
 std::optional<Broken> read_folded(RecordedStacks& to, std::string_view bytes,
                                   const RecordedType& type) {
-  constexpr std::string_view kKernelMark = "_[k]";
   std::uint64_t total = 0;
   std::size_t number = 0, frames = 0;
   while (!bytes.empty()) {
@@ -255,10 +254,9 @@ std::optional<Broken> read_folded(RecordedStacks& to, std::string_view bytes,
     stack.value = *value * type.folded_scale;
     for (auto rest = line.substr(0, end); !rest.empty();) {
       auto word = take_until(rest, ';');
-      bool kernel = word.ends_with(kKernelMark);
-      if (kernel) word.remove_suffix(kKernelMark.size());
+      auto code = take_annotation(word);
       auto name = to.name(word);
-      if (kernel) to.kernel[name] = true;
+      if (code == FrameCode::kernel) to.kernel[name] = true;
       stack.frames.push_back(name);
       if (stack.frames.size() > RecordedStacks::kMostDepth)
         return fmt::format("line {} has more than {} frames", number, RecordedStacks::kMostDepth);

@@ -20,14 +20,14 @@ constexpr int kDepths = 6;             // of red and blue
 
 constexpr std::string_view kCss = R"css(
 .more1 { fill: #f6d5cf; } .more2 { fill: #f3b5aa; } .more3 { fill: #ee9384; }
-.more4 { fill: #e66f5e; } .more5 { fill: #d94a3a; } .more6 { fill: #c2251a; }
+.more4 { fill: #e66f5e; } .more5 { fill: #d03a2a; } .more6 { fill: #c2251a; }
 .less1 { fill: #d3e0f3; } .less2 { fill: #b0c9ec; } .less3 { fill: #8bb0e4; }
-.less4 { fill: #6696da; } .less5 { fill: #437bcb; } .less6 { fill: #2560b4; }
+.less4 { fill: #6696da; } .less5 { fill: #3a70c0; } .less6 { fill: #2560b4; }
 .same { fill: #d9d9d6; }
 .gone1, .gone2, .gone3, .gone4, .gone5, .gone6, .gone { stroke: #333; stroke-width: 1.2px;
   stroke-dasharray: 4 3; }
 .gone1 { fill: #d3e0f3; } .gone2 { fill: #b0c9ec; } .gone3 { fill: #8bb0e4; }
-.gone4 { fill: #6696da; } .gone5 { fill: #437bcb; } .gone6 { fill: #2560b4; }
+.gone4 { fill: #6696da; } .gone5 { fill: #3a70c0; } .gone6 { fill: #2560b4; }
 .gone { fill: #d9d9d6; }
 .more5 + text, .more6 + text, .less5 + text, .less6 + text, .gone5 + text, .gone6 + text {
   fill: #fff; }

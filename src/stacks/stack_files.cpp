@@ -11,9 +11,11 @@ namespace coretap {
 namespace {
 
 constexpr std::string_view kFlameGraphWords =
-    "The flame graph of --svg is that path drawn upwards, each frame as wide as its share; warm "
-    "colours are user code, cold ones the kernel's. It is one file for any browser: a click "
-    "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
+    "The flame graph of --svg is that path drawn upwards, each frame as wide as its share. Its "
+    "legend tells the colours: of programs (red), libraries (yellow), code that a runtime compiled "
+    "(green) or inlined (aqua), the kernel (orange) and wakers (purple), of object files with "
+    "--color-by object, or one for each name with --color-by name, the same in all graphs. It is "
+    "one file for any browser: a click zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
     "is found. Its head tells the options, the time traced and what was lost. The file appears "
     "when tracing ends; an older one of its name stays until then.";
 
@@ -34,6 +36,10 @@ void StackFiles::manual(Manual& m) {
 Result<void> StackFiles::open(Session& s, Values values) {
   values_ = std::move(values);
   svg_wanted_ = !s.config.files.svg.empty();
+  if (auto by = s.config.text("color-by"); by == "object")
+    colour_by_ = FlameGraph::ColourBy::object;
+  else if (by == "name")
+    colour_by_ = FlameGraph::ColourBy::name;
   pprof_wanted_ = !s.config.files.pprof.empty();
   if (s.config.files.pprof == "-" && s.out.on_terminal())
     return Error{"--pprof -: standard output is a terminal, a profile is no text",
@@ -45,11 +51,15 @@ Result<void> StackFiles::open(Session& s, Values values) {
   return pprof_wanted_ ? pprof_.open(s, s.config.files.pprof) : Result<void>();
 }
 
+bool StackFiles::need_places(const Config& config) {
+  return !config.files.svg.empty() || !config.files.pprof.empty() || config.given("annotations");
+}
+
 void StackFiles::ends() { ended_ns_ = monotonic_ns(); }
 
 void StackFiles::begin(std::uint64_t scale) {
   ends();
-  if (svg_wanted_) graph_.emplace(scale);
+  if (svg_wanted_) graph_.emplace(scale, colour_by_);
   if (pprof_wanted_) profile_.emplace(values_);
 }
 

@@ -45,6 +45,8 @@ class StackFiles {
 
   /// Fails if a file cannot be written. Does nothing if no file is requested.
   Result<void> open(Session& s, Values values);
+  /// Must frames have their places for these files, or for annotated names?
+  static bool need_places(const Config& config);
   bool wanted() const { return svg_wanted_ || pprof_wanted_; }
   bool keeps_file() const { return svg_.keeps_file() || pprof_.keeps_file(); }
 
@@ -69,6 +71,7 @@ class StackFiles {
 
  private:
   bool svg_wanted_ = false, pprof_wanted_ = false;
+  FlameGraph::ColourBy colour_by_ = FlameGraph::ColourBy::code;
   Values values_;
   std::optional<FlameGraph> graph_;
   std::optional<StackProfile> profile_;

@@ -98,8 +98,9 @@ std::uint64_t StackLayout::value(const stack_sum& sum) const {
 
 std::uint64_t StackLayout::scale() const { return report_.measure == StackReport::time ? 1000 : 1; }
 
-std::string StackLayout::word(const std::string& frame) const {
-  return style_.annotated ? frame + "_[k]" : frame;
+std::string StackLayout::word(const StackWord& frame) const {
+  return style_.annotated ? fmt::format("{}{}", frame.text, annotation_of(code_of(frame)))
+                          : frame.text;
 }
 
 /// Frames from the outermost to the leaf.
@@ -117,7 +118,7 @@ StackWord StackLayout::user_word(const StackParty& p, std::size_t i, bool waker)
 }
 
 StackWord StackLayout::kernel_word(const StackParty& p, std::size_t i, bool waker) const {
-  return {StackWord::kernel, waker, word(p.kernel[i]),
+  return {StackWord::kernel, waker, p.kernel[i],
           i < p.kernel_places.size() ? &p.kernel_places[i] : nullptr};
 }
 
@@ -152,22 +153,23 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
   return path;
 }
 
-std::string StackLayout::folded(const std::vector<StackWord>& path) {
+std::string StackLayout::folded(const std::vector<StackWord>& path) const {
   std::string line;
   const char* between = "";  // a task may have an empty name
   for (auto& w : path) {
     line += std::exchange(between, ";");
-    line += folded_word(w.text);
+    line += folded_word(word(w));
   }
   return line;
 }
 
 std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parties) const {
   std::vector<std::string> out;
+  auto put = [&](const StackWord& frame) { out.push_back("    " + printable(word(frame))); };
   auto up = [&](const StackParty& p) {  // leaf first
-    for (auto& f : p.kernel) out.push_back("    " + printable(word(f)));
+    for (std::size_t i = 0; i < p.kernel.size(); i++) put(kernel_word(p, i, false));
     if (style_.delimited && !p.kernel.empty() && !p.user.empty()) out.emplace_back("    --");
-    for (auto& f : p.user) out.push_back("    " + printable(f));
+    for (std::size_t i = 0; i < p.user.size(); i++) put(user_word(p, i, false));
     if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) out.push_back("    " + marks);
   };
   auto& task = parties.front();
@@ -186,9 +188,8 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
     auto& p = parties[i];
     out.push_back(title(parties.size() > 2 ? fmt::format("waker{}:", i) : "waker:", p, true));
     if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) out.push_back("    " + marks);
-    for (auto f = p.user.rbegin(); f != p.user.rend(); ++f) out.push_back("    " + printable(*f));
-    for (auto f = p.kernel.rbegin(); f != p.kernel.rend(); ++f)
-      out.push_back("    " + printable(word(*f)));
+    for (auto f = p.user.size(); f-- > 0;) put(user_word(p, f, true));
+    for (auto f = p.kernel.size(); f-- > 0;) put(kernel_word(p, f, true));
     out.push_back(fmt::format("    {:<16} {}", kApart, kApart));
   }
   mark(task.who.waiting, kStillWaiting);

@@ -42,7 +42,7 @@ void json_frames(JsonLine& line, const StackParty& party);
 class StackLayout {
  public:
   struct Style {
-    bool annotated = false;      ///< kernel frames end with _[k]
+    bool annotated = false;      ///< frames end with _[k], _[j] or _[i]: annotation_of()
     bool delimited = false;      ///< a word between user and kernel frames
     std::string_view tool = {};  ///< name of the tool
   };
@@ -53,7 +53,7 @@ class StackLayout {
   std::vector<StackWord> path(const std::vector<StackParty>& parties) const;
   /// The path in one line, separated by semicolons.
   std::string folded(const std::vector<StackParty>& parties) const { return folded(path(parties)); }
-  static std::string folded(const std::vector<StackWord>& path);
+  std::string folded(const std::vector<StackWord>& path) const;
   /// The lines without the sum.
   std::vector<std::string> lines(const std::vector<StackParty>& parties) const;
   std::string json(const std::vector<StackParty>& parties, const stack_sum& sum) const;
@@ -67,7 +67,7 @@ class StackLayout {
   std::uint64_t shown(std::uint64_t value) const { return value / scale(); }
 
  private:
-  std::string word(const std::string& frame) const;
+  std::string word(const StackWord& frame) const;
   void down(std::vector<StackWord>& path, const StackParty& p, bool waker) const;
   StackWord user_word(const StackParty& p, std::size_t i, bool waker) const;
   StackWord kernel_word(const StackParty& p, std::size_t i, bool waker) const;

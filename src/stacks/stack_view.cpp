@@ -81,11 +81,6 @@ bool StackPart::take(std::vector<StackWord>& path) const {
   return true;
 }
 
-std::string object_of(const FramePlace& place, bool kernel) {
-  if (kernel) return fmt::format("[{}]", place.object.empty() ? "kernel" : place.object);
-  return place.object.substr(place.object.rfind('/') + 1);
-}
-
 void FunctionTable::add(const StackParty& p, const std::string& group, std::uint64_t value) {
   std::set<Row*> counted;
   total_ += value;

@@ -53,9 +53,6 @@ class FunctionTable {
 /// "task", "user", "kernel" or "mark".
 std::string_view kind_of(StackWord::Kind kind);
 
-/// The file of a frame's code as tables show it: without its directories; "[kernel]", "[ext4]".
-std::string object_of(const FramePlace& place, bool kernel);
-
 /// The lines of a call tree: share of everything, own share, and the name, indented. Branches below
 /// `least` per cent are left out; a last line says how many.
 std::vector<std::string> call_tree(const FlameGraph& tree, double least);

@@ -17,7 +17,12 @@ struct FramePlace {
   std::shared_ptr<const CodeFile> file = {};  ///< null: not in a file, or in the kernel
   std::optional<std::uint64_t> at = {};       ///< offset in that file
   std::string object = {};                    ///< as Symbol::module; empty: unknown
+  bool compiled = false;                      ///< as Symbol::compiled
+  bool inlined = false;                       ///< part of the function that called it
 };
+
+/// The kinds of code that a frame may be.
+enum class FrameCode : std::uint8_t { unknown, program, library, compiled, inlined, kernel };
 
 struct StackWord {
   enum Kind : std::uint8_t {
@@ -40,6 +45,16 @@ struct StackWord {
   std::string text;                   ///< untrusted: may contain anything
   const FramePlace* place = nullptr;  ///< null: unknown, or not a frame
 };
+
+/// `unknown` if it is no frame, or its place is not known.
+FrameCode code_of(const StackWord& word);
+/// The end of the name in folded stacks, as FlameGraph's scripts have it: "_[k]"; or nothing.
+std::string_view annotation_of(FrameCode code);
+/// Removes it.
+FrameCode take_annotation(std::string_view& name);
+
+/// The file of a frame's code as tables show it: without its directories; "[kernel]", "[ext4]".
+std::string object_of(const FramePlace& place, bool kernel);
 
 /// The first bytes of a name, cut at a character boundary.
 inline std::string_view start_of_name(std::string_view name, std::size_t most) {

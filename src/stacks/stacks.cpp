@@ -29,6 +29,22 @@ std::string place(const Symbol& symbol) {
   return module.empty() ? text : fmt::format("{} [{}]", text, module);
 }
 
+/// The names of functions that a compiler inlined into that of this symbol, the innermost first,
+/// taken off its name: Java agents write "outer->inner" into the map of compiled code.
+std::vector<std::string> take_inlined(Symbol& symbol) {
+  constexpr std::string_view kArrow = "->";
+  std::vector<std::string> names;
+  if (!symbol.compiled) return names;
+  for (;;) {
+    auto at = symbol.name.rfind(kArrow);
+    if (at == std::string::npos || at == 0 || at + kArrow.size() == symbol.name.size() ||
+        std::string_view(symbol.name).substr(0, at).ends_with("operator"))
+      return names;
+    names.push_back(symbol.name.substr(at + kArrow.size()));
+    symbol.name.resize(at);
+  }
+}
+
 }  // namespace
 
 UserSymbols& Stacks::user_symbols() {
@@ -85,10 +101,19 @@ Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* fi
     auto symbol = files && (s.ip[i] & STACK_IN_FILE)
                       ? user_symbols().find_in_file(*files, s.ip[i], tgid, exact)
                       : user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, exact, s.image);
+    if (!style_.addresses && !style_.places)
+      for (auto& name : take_inlined(symbol)) {
+        frames.push_back(name);
+        if (places)
+          places->push_back({.function = std::move(name),
+                             .object = symbol.module,
+                             .compiled = true,
+                             .inlined = true});
+      }
     frames.push_back(word(symbol, true, s.ip[i] & ~STACK_EXACT));
     if (places)
-      places->push_back(
-          {symbol.name, symbol.linkage_name, symbol.file, symbol.file_offset, symbol.module});
+      places->push_back({symbol.name, symbol.linkage_name, symbol.file, symbol.file_offset,
+                         symbol.module, symbol.compiled});
     if (outermost) *outermost = std::move(symbol);
   }
   return frames;

@@ -139,8 +139,8 @@ class Page:
     def requests(self):
         return [e["request"]["url"] for e in self.seen("Network.requestWillBeSent")]
 
-    def js(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+    def js(self, expression, wait=False):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=wait)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
@@ -165,6 +165,56 @@ class Page:
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers,
                       windowsVirtualKeyCode=code or ord(key.upper()[0]))
+
+
+# All that is read: texts with something in them, not those that only appear when the mouse is over something.
+VISIBLE = """const seen = [...document.querySelectorAll("text")].filter(t => {
+    const style = getComputedStyle(t), box = t.getBoundingClientRect();
+    return t.textContent.trim() && style.visibility !== "hidden" && box.width > 0; });"""
+
+# Texts whose contrast with what is behind them is below 4.5 to 1, as the WCAG compute it.
+FAINT = """(() => {
+    %s
+    const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+    const linear = v => v <= 10.31 ? v / 3294.6 : Math.pow((v / 255 + .055) / 1.055, 2.4);
+    const light = c => .2126 * linear(c[0]) + .7152 * linear(c[1]) + .0722 * linear(c[2]);
+    const ground = parts(getComputedStyle(document.querySelector(".bg")).fill);
+    const bad = [];
+    for (const t of seen) {
+        let behind = ground;
+        if (t.closest(".f")) {
+            const style = getComputedStyle(t.parentNode.querySelector("rect"));
+            behind = parts(style.fill).slice(0, 3).map((v, i) => v * style.opacity + ground[i] * (1 - style.opacity));
+        }
+        const both = [light(parts(getComputedStyle(t).fill)), light(behind)].sort((a, b) => b - a);
+        const ratio = (both[0] + .05) / (both[1] + .05);
+        if (ratio < 4.5) bad.push(t.textContent + ": " + ratio.toFixed(2));
+    }
+    return [seen.length, bad];
+})()""" % VISIBLE
+
+# What is not inside the window, or lies on something else; %s: what there is besides texts.
+UNTIDY = """(() => {
+    %s
+    const all = [...seen.filter(t => !t.closest(".f")), ...document.querySelectorAll("%%s")]
+        .map(e => [e, e.getBoundingClientRect()]).filter(([e, b]) => b.width > 0);
+    const name = e => e.textContent.slice(0, 40) || e.localName + "." + e.getAttribute("class");
+    const bad = [];
+    all.forEach(([e, a], i) => {
+        if (a.left < 0 || a.right > innerWidth + .5 || a.top < 0) bad.push("outside: " + name(e));
+        for (const [f, b] of all.slice(i + 1))
+            if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+                Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2) bad.push(name(e) + " on " + name(f));
+    });
+    const page = document.documentElement;
+    if (page.getBoundingClientRect().width > innerWidth) bad.push("wider than the window");
+    if (Math.max(...all.map(([e, b]) => b.bottom)) + scrollY > page.getBoundingClientRect().height)
+        bad.push("lower than the picture");
+    return [all.length, bad];
+})()""" % VISIBLE
+
+SIZES = ((1200, 800), (640, 480))
+MEDIA = (("screen", "light"), ("screen", "dark"), ("print", "dark"))
 
 
 class PictureTest(unittest.TestCase):
@@ -195,7 +245,7 @@ class PictureTest(unittest.TestCase):
     def check_harmless(self, page, *more):
         """Names are text: no elements except the picture's own."""
         self.assertEqual(page.js("document.querySelectorAll('script').length"), 1)
-        known = {"svg", "title", "style", "rect", "g", "text", "script", *more}
+        known = {"svg", "title", "style", "rect", "g", "text", "tspan", "script", *more}
         self.assertEqual(set(page.js("[...document.querySelectorAll('*')].map(e => e.localName)")), known)
         self.assertIsNone(page.js("window.harm"))
 
@@ -209,6 +259,23 @@ class PictureTest(unittest.TestCase):
         """No error, and no requests except for the file itself."""
         self.assertEqual(page.complaints(), [])
         self.assertEqual([u for u in page.requests() if not u.endswith(".svg")], [])
+
+    def each_view(self, page):
+        """The sizes of windows, and light, dark and print in each."""
+        for width, height in SIZES:
+            page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+            for media, scheme in MEDIA:
+                page.call("Emulation.setEmulatedMedia", media=media,
+                          features=[{"name": "prefers-color-scheme", "value": scheme}])
+                page.js("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))", wait=True)
+                yield width, media
+
+    def check_readable(self, page, besides, least):
+        """No text is faint, cut, or on another one."""
+        for check in (FAINT, UNTIDY % besides):
+            count, bad = page.js(check)
+            self.assertGreaterEqual(count, least)
+            self.assertEqual(bad, [])
 
     def near(self, value, expected, within=2.0):
         self.assertLessEqual(abs(value - expected), within, f"{value} is not about {expected}")

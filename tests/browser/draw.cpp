@@ -1,15 +1,19 @@
 // Draws the graphs described on standard input, for the browser tests; each part ends with a NUL. A
-// flame graph: TITLE, then stacks: VALUE, then frames, each a unit separator (0x1f), its kind and
-// its name. A heat map: "heatmap", TITLE, then columns: a time, then its values: a unit separator
-// and SLOT, COUNT, NAME, with unit separators between them.
+// flame graph: TITLE, or "colours", their meaning, and TITLE; then stacks: VALUE, then frames,
+// each a unit separator (0x1f), its kind and its name. A heat map: "heatmap", TITLE, then columns:
+// a time, then its values: a unit separator and SLOT, COUNT, NAME, with unit separators between
+// them.
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "coretap/symbols.hpp"
 #include "reports/heatmap.hpp"
 #include "stacks/flamegraph.hpp"
 
@@ -17,14 +21,42 @@ using namespace coretap;
 
 namespace {
 
-/// "u": user; "wk": a waker's kernel frame.
+std::string_view next(std::string_view& from, char end) {
+  auto part = from.substr(0, from.find(end));
+  from.remove_prefix(std::min(from.size(), part.size() + 1));
+  return part;
+}
+
+/// "u": user; "wk": a waker's kernel frame; "pFILE!NAME": a program's, "l" a library's, "j"
+/// compiled at run time, "i" inlined; "s0": the first of the states.
 StackWord frame(std::string_view word) {
+  static std::deque<FramePlace> places;
+  static const auto program =
+      std::make_shared<const CodeFile>(CodeFile{.path = {}, .program = true});
+  static const auto library = std::make_shared<const CodeFile>();
   StackWord f;
   if (word.starts_with('w')) {
     f.waker = true;
     word.remove_prefix(1);
   }
   const auto kind = word.substr(0, 1);
+  if (!kind.empty() && std::string_view("plji").find(kind) != std::string_view::npos) {
+    word.remove_prefix(1);
+    auto& place = places.emplace_back();
+    place.object = next(word, '!');
+    place.compiled = kind == "j";
+    place.inlined = kind == "i";
+    place.file = kind == "p" ? program : library;
+    if (kind == "p" || kind == "l") place.at = 0;
+    f.kind = StackWord::user;
+    f.place = &place;
+    f.text = place.function = word;
+    return f;
+  }
+  if (kind == "s") {
+    f.kind = static_cast<StackWord::Kind>(StackWord::cpu + (word[1] - '0'));
+    word.remove_prefix(1);
+  }
   if (kind == "u") f.kind = StackWord::user;
   if (kind == "k") f.kind = StackWord::kernel;
   if (kind == "m") f.kind = StackWord::mark;
@@ -32,14 +64,15 @@ StackWord frame(std::string_view word) {
   return f;
 }
 
-std::string_view next(std::string_view& from, char end) {
-  auto part = from.substr(0, from.find(end));
-  from.remove_prefix(std::min(from.size(), part.size() + 1));
-  return part;
-}
-
 std::string flame_graph(std::string title, std::string_view rest) {
-  FlameGraph graph;
+  using By = FlameGraph::ColourBy;
+  auto by = By::code;
+  if (title == "colours") {
+    auto word = next(rest, '\0');
+    by = word == "object" ? By::object : word == "name" ? By::name : By::code;
+    title = next(rest, '\0');
+  }
+  FlameGraph graph(1, by);
   while (!rest.empty()) {
     auto line = next(rest, '\0');
     auto value = std::stoull(std::string(next(line, '\x1f')));

@@ -2,8 +2,11 @@
 """Opens flame graphs in headless Chromium, clicks and types in them as a user would, and checks the result.
 usage: flamegraph_test.py DRAW_PICTURE [TEST...]; exit status 77 if there is no Chromium."""
 
+import colorsys
 import functools
 import http.server
+import itertools
+import math
 import threading
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -13,9 +16,9 @@ from browser import Page, PictureTest, main
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def draw(stacks, title="a flame graph"):
+def draw(stacks, title="a flame graph", by="code"):
     """stacks: (value, [frame, ...]); a frame is its kind ("u", "wk") and its name, as text or bytes."""
-    return PictureTest.draw([title, *(b"\x1f".join([str(value).encode(), *(f if isinstance(f, bytes) else f.encode() for f in frames)])
+    return PictureTest.draw(["colours", by, title, *(b"\x1f".join([str(value).encode(), *(f if isinstance(f, bytes) else f.encode() for f in frames)])
                                       for value, frames in stacks)])
 
 
@@ -79,6 +82,41 @@ HOSTILE = [
     b"\xe2\x80\xaemoc.elpmaxe", b"Z\xcc\xa1\xcc\xa2\xcc\xa7\xcc\xa8" * 40, b"\xef\xb7\xbd" * 200,
     b"x" * 100_000, b"(((((((((((((((((((a+)+)+)+)+$", b"",
 ]
+
+
+# A name for each kind of code, and the hues that flame graphs commonly have for it, in degrees.
+MIXED = [
+    (300, ["tjava", "llibc.so.6!start_thread", "pjava!java_main", "llibjvm.so!JavaCalls::call", "j[anon]!Server::run",
+           "i[anon]!HashMap::get", "j[anon]!Server::write", "u[unknown]", "kksys_write", "kext4_file_write_iter"]),
+    (200, ["tjava", "llibc.so.6!start_thread", "j[anon]!Server::accept", "ksys_recvfrom", "kschedule", "m--",
+           "wktry_to_wake_up", "wusend", "wtredis"]),
+    (100, ["tnginx", "pnginx!main", "llibssl.so.3!SSL_read", "s0[cpu]"]),
+]
+HUES = {"java_main": (0, 14), "main": (0, 14), "start_thread": (48, 60), "SSL_read": (48, 60), "Server::run": (120, 160),
+        "Server::write": (120, 160), "HashMap::get": (180, 200), "ksys_write": (25, 42), "schedule": (25, 42),
+        "try_to_wake_up": (255, 300), "send": (255, 300)}
+LEGEND = {"task": "java", "user": "[unknown]", "program": "main", "library": "SSL_read", "JIT-compiled": "Server::run",
+          "inlined": "HashMap::get", "kernel": "schedule", "mark": "--", "CPU": "[cpu]", "waker": "redis",
+          "waker's user": "send", "waker's kernel": "try_to_wake_up"}
+STATES = [(10 + i, ["tt", "pprogram!main", f"s{i}[state {i}]"]) for i in range(9)]
+
+# What people with each kind of colour blindness see, of linear RGB (Machado, Oliveira and Fernandes, 2009).
+BLIND = {
+    "none": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protan": ((.152286, 1.052583, -.204868), (.114503, .786281, .099216), (-.003882, -.048116, 1.051998)),
+    "deutan": ((.367322, .860646, -.227968), (.280085, .672501, .047413), (-.011820, .042940, .968881)),
+    "tritan": ((1.255528, -.076749, -.178779), (-.078411, .930809, .147602), (.004733, .691367, .303900)),
+}
+
+
+def seen_as(rgb, blind):
+    """CIE L*a*b* of a colour as seen."""
+    linear = [v / 3294.6 if v <= 10.31 else ((v / 255 + .055) / 1.055) ** 2.4 for v in rgb]
+    r, g, b = (min(1, max(0, sum(m * v for m, v in zip(row, linear)))) for row in blind)
+    xyz = ((.4124 * r + .3576 * g + .1805 * b) / .9505, .2126 * r + .7152 * g + .0722 * b,
+           (.0193 * r + .1192 * g + .9505 * b) / 1.089)
+    x, y, z = (v ** (1 / 3) if v > .008856 else 7.787 * v + 16 / 116 for v in xyz)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
 class FlameGraph(PictureTest):
@@ -233,6 +271,66 @@ class FlameGraph(PictureTest):
             label = page.js("getComputedStyle(document.querySelector('.f text')).fill.match(/\\d+/g).map(Number)")
             frame = page.js("getComputedStyle(document.querySelector('.f rect')).fill.match(/\\d+/g).map(Number)")
             self.assertGreater(sum(frame) - sum(label), 300)
+
+    FILLS = """Object.fromEntries([...document.querySelectorAll("%s")].map(e => [
+        e.querySelector("%s").textContent.split("\\n")[0],
+        getComputedStyle(e.querySelector("rect")).fill.match(/\\d+/g).map(Number)]))"""
+
+    def test_colours_tell_the_kind_of_code(self):
+        page = self.open(MIXED)
+        fills, legend = page.js(self.FILLS % (".f", "title")), page.js(self.FILLS % (".key", "text"))
+        for name, (least, most) in HUES.items():
+            hue = 360 * colorsys.rgb_to_hls(*(v / 255 for v in fills[name]))[0]
+            self.assertTrue(least <= hue <= most, f"{name}: {hue}")
+        # The legend has what occurs, and nothing else; a frame is one of a few shades of its colour.
+        self.assertEqual(set(legend), set(LEGEND))
+        for meaning, name in LEGEND.items():
+            nearest = min(legend, key=lambda m: math.dist(seen_as(legend[m], BLIND["none"]), seen_as(fills[name], BLIND["none"])))
+            self.assertEqual(nearest, meaning, name)
+
+    def test_colours_for_the_colour_blind(self):
+        legend = self.open(MIXED).js(self.FILLS % (".key", "text"))
+        for kind, matrix in BLIND.items():
+            for a, b in itertools.combinations(legend, 2):
+                apart = math.dist(seen_as(legend[a], matrix), seen_as(legend[b], matrix))
+                self.assertGreater(apart, 14, f"{a} and {b}: {kind}")
+
+    def test_colours_tell_the_object(self):
+        page = self.open(MIXED, by="object")
+        fills, legend = page.js(self.FILLS % (".f", "title")), page.js(self.FILLS % (".key", "text"))
+        self.assertLessEqual({"libc.so.6", "java", "libjvm.so", "[anon]", "[kernel]", "nginx", "libssl.so.3"}, set(legend))
+        for one, other, same in (("Server::run", "Server::write", True), ("start_thread", "SSL_read", False),
+                                 ("main", "java_main", False), ("ksys_write", "try_to_wake_up", True)):
+            near = math.dist(seen_as(fills[one], BLIND["none"]), seen_as(fills[other], BLIND["none"])) < 12
+            self.assertEqual(near, same, (one, other))
+
+    def test_colours_tell_the_name(self):
+        one = self.open(MIXED, by="name").js(self.FILLS % (".f", "title"))
+        other = self.open(ORDINARY + [(5, ["tt", "kmain", "uschedule"])], by="name").js(self.FILLS % (".f", "title"))
+        self.assertEqual(one["main"], other["main"])
+        self.assertEqual(one["schedule"], other["schedule"])
+        self.assertGreater(len({tuple(fill) for fill in one.values()}), 10)
+
+    def test_readable(self):
+        title = "offcputime --min-block-time 1000 --color-by code -- make ..., 10.0 s, Linux 6.12.3-amd64"
+        for by in ("code", "object", "name"):
+            page = self.open(MIXED + STATES, title=title, by=by)
+            for width, media in self.each_view(page):
+                self.check_readable(page, ".key rect, .graph" + (", input" if media == "screen" else ""), 20)
+                self.assertEqual(page.js("getComputedStyle(document.querySelector('.live')).display") == "none",
+                                 media == "print")
+                self.near(page.frames()["all"]["width"], width - 20)
+        page = self.open(MIXED + STATES)
+        for zoomed, words in (("main", ""), ("HashMap::get", ""), ("all", "Server")):  # faded, and found
+            page.click(zoomed)
+            page.search(words)
+            for _ in self.each_view(page):
+                self.check_readable(page, "input", 15)
+
+    def test_long_words_are_not_cut(self):
+        page = self.open(ORDINARY, title="profile --comm " + "x" * 300 + " --cgroup /a/b " + "y" * 50)
+        for _ in self.each_view(page):
+            self.check_readable(page, "input, .graph", 5)
 
     def test_in_a_page(self):
         """As an <object>: from a server, as local files may not access each other."""

@@ -26,7 +26,8 @@ TOOL(profile) {
                    {"profile -e page-faults --functions 10", "the code that faults"},
                    {"profile --callers-of malloc 10", "the call tree that leads to malloc"},
                    {"profile --svg out.svg 30", "a flame graph, for any browser"},
-                   {"profile -af 30 > out.folded", "folded stacks, kernel frames marked"}},
+                   {"profile -af 30 > out.folded",
+                    "folded stacks, frames of the kernel and of JIT compilers marked"}},
       .questions = {{"What uses the CPU?", "profile 10"},
                     {"In which functions does a program spend its CPU time?",
                      "profile -F 99 -p 1234 --functions 10"},
@@ -49,15 +50,13 @@ TOOL(profile) {
                 "frequency",
                 1, "count"),
             shared::sampled_event('e'), shared::cpu('C'),
-            flag('I', "include-idle", "count the idle task too", setting(&Opt::include_idle)),
-            flag('a', "annotations", "mark kernel frames with _[k]")},
-           shared::stacks()}),
+            flag('I', "include-idle", "count the idle task too", setting(&Opt::include_idle))},
+           shared::stacks('a')}),
       .elsewhere = {{'A', "address", "--json has the address of each frame"},
                     {0, "hash-storage-size", "use --stack-storage-size"}},
       // Not in lockstep with activity at 50 or 100 Hz.
       .hooks = {{.name = "ticks", .candidates = {{{"on_sample"}}}, .sampling = at_hz(49)}},
-      .report =
-          StackReport{"samples", StackReport::samples}.annotated_with("annotations").by_ticks(),
+      .report = StackReport{"samples", StackReport::samples}.by_ticks(),
       .announce = "Sampling {cpus} by {stacks}",
       .exclusive =
           [] {

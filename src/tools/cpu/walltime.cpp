@@ -127,7 +127,7 @@ TOOL(walltime) {
               rules.emplace_back("latency", other);
             // These change what stacks look like, or show something else.
             for (auto other : {"csv", "folded", "latency", "by-state", "offset", "delimited",
-                               "reasons", "unknown"})
+                               "reasons", "unknown", "color-by"})
               rules.emplace_back("diff", other);
             return rules;
           }(),

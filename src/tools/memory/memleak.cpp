@@ -114,9 +114,18 @@ TOOL(memleak) {
             flag('t', "trace",
                  "each allocation and free as it happens, instead of outstanding allocations",
                  setting(&Opt::trace)),
-            shared::top('T'), shared::sort(0), shared::folded(), shared::svg(), shared::pprof(),
-            shared::offset(0), shared::stack_depth(), shared::stack_storage(), shared::unwind(),
-            shared::unwind_memory(), shared::max_keys()}}),
+            shared::top('T'),
+            shared::sort(0),
+            shared::folded(),
+            shared::svg(),
+            shared::color_by(),
+            shared::pprof(),
+            shared::offset(0),
+            shared::stack_depth(),
+            shared::stack_storage(),
+            shared::unwind(),
+            shared::unwind_memory(),
+            shared::max_keys()}}),
       .hooks = {function_hook("malloc", "on_malloc", "on_malloc_return", ""),
                 {"free", {{{"on_free"}}}, kUser},
                 function_hook("calloc", "on_calloc", "on_calloc_return", "calloc is not seen"),
@@ -181,7 +190,7 @@ TOOL(memleak) {
                 {"folded", "csv"},
                 {"folded", "show-allocs"}};
             for (auto* other : {"combined-only", "show-allocs", "older", "top", "sort", "folded",
-                                "svg", "pprof", "min-size", "max-size"})
+                                "svg", "color-by", "pprof", "min-size", "max-size"})
               rules.emplace_back("trace", other);
             return rules;
           }(),

@@ -1,7 +1,11 @@
 #include "stacks/flamegraph.hpp"
 
+#include <deque>
+
 #include "coretap/sanitize.hpp"
+#include "coretap/symbols.hpp"
 #include "expect.hpp"
+#include "program/picture.hpp"
 #include "stacks/flamegraph_script.hpp"
 
 namespace coretap {
@@ -88,13 +92,134 @@ void expect_only_our_tags(const std::string& svg) {
   ASSERT_EQ(text, valid_utf8(text));
 }
 
+PictureTitle titled(std::string title) { return {std::move(title), "samples", {}}; }
+
+/// A frame of a file's code.
+FramePlace in_file(std::string_view object, bool program) {
+  FramePlace place;
+  place.object = object;
+  place.file = std::make_shared<const CodeFile>(CodeFile{.path = {}, .program = program});
+  place.at = 1;
+  return place;
+}
+
+/// The styles of frames by their names, without the shade.
+std::map<std::string, std::string> styles(const std::string& svg) {
+  std::map<std::string, std::string> all;
+  for (auto& b : boxes(svg))
+    all[b.name] = b.style.substr(0, b.style.find_last_not_of("0123456789") + 1);
+  return all;
+}
+
+TEST(FlameGraph, ColoursTellTheKindOfCode) {
+  auto program = in_file("/usr/bin/nginx", true), library = in_file("/lib/libc.so.6", false);
+  FramePlace compiled{.object = "[anon]", .compiled = true}, inlined = compiled;
+  inlined.inlined = true;
+  const FramePlace gone{.object = "/opt/plugin.so.2 (deleted)"},
+      gone_program{.object = "/opt/tool"};
+  FlameGraph graph(1, FlameGraph::ColourBy::code);
+  graph.add(Path{{StackWord::task, false, "t"},
+                 {StackWord::user, false, "main", &program},
+                 {StackWord::user, false, "call", &library},
+                 {StackWord::user, false, "java", &compiled},
+                 {StackWord::user, false, "get", &inlined},
+                 {StackWord::user, false, "plugin", &gone},
+                 {StackWord::user, false, "tool", &gone_program},
+                 {StackWord::user, false, "nowhere"},
+                 {StackWord::kernel, false, "read"},
+                 {StackWord::kernel, true, "wake"},
+                 {StackWord::user, true, "wakes", &library}},
+            1);
+  auto svg = graph.svg(titled("t"));
+  const std::map<std::string, std::string> expected{
+      {"all", "root"},  {"t", "t"},    {"main", "p"},   {"call", "l"},
+      {"java", "j"},    {"get", "i"},  {"plugin", "l"}, {"tool", "p"},
+      {"nowhere", "u"}, {"read", "k"}, {"wake", "wk"},  {"wakes", "wu"}};
+  EXPECT_EQ(styles(svg), expected);
+  EXPECT_TRUE(
+      says(svg, ">program</text>", ">library</text>", ">JIT-compiled</text>", ">inlined</text>"));
+  // The same name in other code is another frame, but only where it has another colour.
+  for (auto by :
+       {FlameGraph::ColourBy::code, FlameGraph::ColourBy::kind, FlameGraph::ColourBy::name}) {
+    FlameGraph two(1, by);
+    two.add(Path{{StackWord::user, false, "copy", &program}}, 1);
+    two.add(Path{{StackWord::user, false, "copy", &library}}, 1);
+    EXPECT_EQ(boxes(two.svg(titled("t"))).size(), by == FlameGraph::ColourBy::code ? 3u : 2u);
+  }
+}
+
+TEST(FlameGraph, ColoursTellTheObject) {
+  std::deque<FramePlace> places;
+  FlameGraph graph(1, FlameGraph::ColourBy::object), other(1, FlameGraph::ColourBy::object);
+  Path one;
+  for (int i = 0; i < 12; i++) {
+    places.push_back(in_file("/lib/lib<" + std::to_string(i) + ">.so", false));
+    one = {{StackWord::user, false, "f" + std::to_string(i), &places.back()}};
+    graph.add(one, 100 - static_cast<std::uint64_t>(i));
+  }
+  const FramePlace module{.object = "ext4"};
+  graph.add(Path{{StackWord::kernel, false, "read", &module}}, 1000);
+  auto svg = graph.svg(titled("t"));
+  auto of = styles(svg);
+  EXPECT_EQ(of["read"], "p") << "the largest has the first colour";
+  WordSet seven;
+  for (int i = 0; i < 7; i++) seven.insert(of["f" + std::to_string(i)]);
+  EXPECT_EQ(seven.size(), 7u);
+  for (int i = 7; i < 12; i++) EXPECT_EQ(of["f" + std::to_string(i)], "wt") << i;
+  EXPECT_TRUE(
+      says(svg, ">[ext4]</text>", ">lib&lt;0&gt;.so</text>", ">other files, wakers</text>"));
+  EXPECT_FALSE(says(svg, ">lib&lt;7&gt;.so</text>"));
+  expect_only_our_tags(svg);
+  // The order in which they come does not matter.
+  for (int i = 12; i-- > 0;)
+    other.add(Path{{StackWord::user, false, "f" + std::to_string(i),
+                    &places[static_cast<std::size_t>(i)]}},
+              100 - static_cast<std::uint64_t>(i));
+  other.add(Path{{StackWord::kernel, false, "read", &module}}, 1000);
+  EXPECT_EQ(other.svg(titled("t")), svg);
+}
+
+TEST(FlameGraph, ColoursTellTheName) {
+  auto library = in_file("/lib/libc.so.6", false);
+  FlameGraph graph(1, FlameGraph::ColourBy::name);
+  graph.add(Path{{StackWord::task, false, "same"}, {StackWord::user, false, "same", &library}}, 1);
+  graph.add(Path{{StackWord::kernel, false, "same"}}, 1);
+  WordSet found;
+  for (auto& b : boxes(graph.svg(titled("t"))))
+    if (b.name == "same") found.insert(b.style);
+  EXPECT_EQ(found.size(), 2u) << "a task's, and one for both functions";
+  EXPECT_TRUE(says(graph.svg(titled("t")), ">functions, by name</text>"));
+}
+
+TEST(FlameGraph, ColoursAddLittle) {
+  // A profile of ordinary size; in front of colours a frame had the same attributes.
+  std::deque<FramePlace> places;
+  auto size = [&](auto by) {
+    FlameGraph graph(1, by);
+    std::mt19937 random(7);
+    for (int i = 0; i < 2000; i++) {
+      Path path;
+      for (int d = 0; d < 12; d++) {
+        places.push_back(in_file("/lib/lib" + std::to_string(random() % 9) + ".so", d % 2));
+        path.push_back(
+            {StackWord::user, false, "function_" + std::to_string(random() % 3), &places.back()});
+      }
+      graph.add(path, 1 + random() % 9);
+    }
+    auto svg = graph.svg(titled("t"));
+    return static_cast<double>(svg.size()) / static_cast<double>(boxes(svg).size());
+  };
+  const auto plain = size(FlameGraph::ColourBy::kind);
+  for (auto by :
+       {FlameGraph::ColourBy::code, FlameGraph::ColourBy::object, FlameGraph::ColourBy::name})
+    EXPECT_LT(size(by), 1.1 * plain) << "bytes for each frame";
+}
+
 Path user(const Words& names) {
   Path path;
   for (auto& name : names) path.push_back({StackWord::user, false, name});
   return path;
 }
-
-PictureTitle titled(std::string title) { return {std::move(title), "samples", {}}; }
 
 /// The graph of one stack.
 std::string drawn(const Words& names) {
@@ -365,9 +490,9 @@ TEST(FlameGraph, MemoryIsBounded) {
 
 // The parts that every file has.
 TEST(FlameGraph, ScriptAndStyle) {
-  std::string_view script = kFlameScript, style = kFlameStyle;
-  EXPECT_LT(script.size(), 8u << 10);
-  for (auto text : {script, style}) {
+  std::string_view script = kFlameScript, style = kFlameStyle, shared = kPictureScript;
+  EXPECT_LT(script.size() + shared.size(), 10u << 10);
+  for (auto text : {script, style, shared, std::string_view(kPictureStyle)}) {
     EXPECT_EQ(text.find("]]>"), text.npos) << "it would end its CDATA";
     // No external resources, and no path from text to markup or code.
     for (auto word : {"http", "//www", "url(", "@import", "href", "src", "fetch(", "XMLHttp",

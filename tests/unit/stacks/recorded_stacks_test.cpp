@@ -75,6 +75,14 @@ TEST(RecordedStacks, ReadsFoldedStacks) {
   EXPECT_EQ(r->thread_ns, 0u);
 }
 
+TEST(RecordedStacks, AnnotationsAreNoPartOfNames) {
+  auto r = read("a;main;run_[j];get_[i];do_wait_[k];_[x];[lock] 5\n");
+  ASSERT_TRUE(r) << r.error().why;
+  EXPECT_EQ(words(*r), (Words{"a;main;run;get;do_wait;_[x];[lock] 5000x0"}));
+  for (std::size_t i = 0; i < r->names.size(); i++)
+    EXPECT_EQ(r->kernel[i], r->names[i] == "do_wait") << r->names[i];
+}
+
 TEST(RecordedStacks, NamesAreMadeSafe) {
   auto r = read("a\x1b[31m;b\xff;[cpu] 5\n");
   ASSERT_TRUE(r);

@@ -91,6 +91,15 @@ TEST(StackLayout, StillWaiting) {
 TEST(StackLayout, Styles) {
   EXPECT_EQ(folded(kSamples, {reader()}, {.annotated = true}),
             "reader;main;read;pipe_read_[k];schedule_[k]");
+  auto java = party("java", {"futex"}, {"get", "run", "start"});
+  const std::vector<FramePlace> places{
+      {.compiled = true, .inlined = true}, {.compiled = true}, {.object = "libc.so.6"}};
+  java.user_places = places;
+  EXPECT_EQ(folded(kSamples, {java}, {.annotated = true}), "java;start;run_[j];get_[i];futex_[k]");
+  EXPECT_EQ(folded(kSamples, {java}), "java;start;run;get;futex") << "scripts know the plain form";
+  EXPECT_EQ(StackLayout(kSamples, {.annotated = true}).lines({java}).at(1), "    get_[i]");
+  EXPECT_EQ(StackLayout(kSamples, {.annotated = true}).path({java})[2].text, "run")
+      << "pictures have colours instead";
   EXPECT_EQ(folded(kSamples, {reader()}, {.delimited = true}),
             "reader;main;read;-;pipe_read;schedule");
   EXPECT_EQ(folded(kSamples, {party("kthreadd", {"schedule"}, {})}, {.delimited = true}),

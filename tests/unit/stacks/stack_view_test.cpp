@@ -13,7 +13,8 @@ std::vector<StackWord> path(const Words& user, const Words& kernel = {}) {
 }
 
 std::string taken(const StackPart& part, std::vector<StackWord> path) {
-  return part.take(path) ? StackLayout::folded(path) : "-";
+  static const StackReport kReport{"samples"};
+  return part.take(path) ? StackLayout(kReport, {}).folded(path) : "-";
 }
 
 TEST(StackPart, CallersAndCallees) {

@@ -1,5 +1,7 @@
 #include "stacks/stacks.hpp"
 
+#include <sys/mman.h>
+
 #include "expect.hpp"
 
 extern "C" __attribute__((noinline, used)) int coretap_stacks_test_function(int n) {
@@ -45,6 +47,35 @@ TEST(Stacks, Modules) {
               frames[0].ends_with(")"))
       << frames[0];
   EXPECT_EQ(frames[1], "[unknown]") << "in no module";
+}
+
+// Java agents name what was inlined in the map of compiled code.
+TEST(Stacks, InlinedFunctionsAreFrames) {
+  void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto address = reinterpret_cast<std::uint64_t>(memory);
+  const auto path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
+  std::ofstream(path) << std::hex << address << " 10 Outer::run->Map::get->hash\n"
+                      << address + 0x10 << " 10 operator->\n"
+                      << address + 0x20 << " 10 ->->\n";
+  Stacks stacks({.located = true});
+  std::vector<FramePlace> places;
+  auto frames = stacks.user(getpid(), with({address, here() + 1}), nullptr, nullptr, &places);
+  EXPECT_EQ(frames, (Words{"hash", "Map::get", "Outer::run", "coretap_stacks_test_function"}));
+  ASSERT_EQ(places.size(), frames.size());
+  const FrameCode codes[] = {FrameCode::inlined, FrameCode::inlined, FrameCode::compiled,
+                             FrameCode::program};
+  for (std::size_t i = 0; i < frames.size(); i++) {
+    EXPECT_EQ(code_of({StackWord::user, false, frames[i], &places[i]}), codes[i]) << frames[i];
+    EXPECT_EQ(places[i].function, frames[i]);
+  }
+  EXPECT_EQ(Stacks({.offsets = true}).user(getpid(), with({address + 4})),
+            (Words{"hash", "Map::get", "Outer::run+0x4"}));
+  EXPECT_EQ(stacks.user(getpid(), with({address + 0x10})), (Words{"operator->"}));
+  EXPECT_EQ(stacks.user(getpid(), with({address + 0x20})), (Words{"->->"}));
+  EXPECT_EQ(Stacks({.places = true}).user(getpid(), with({address})).size(), 1u);
+  std::filesystem::remove(path);
+  ::munmap(memory, 4096);
 }
 
 // The depth comes from a map: it is limited to the array.

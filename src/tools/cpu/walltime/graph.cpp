@@ -51,8 +51,9 @@ void WallGraph::configure(Session& s) {
   work_ = c.given("work");
   kernel_ = !c.given("user-stacks-only");
   by_thread_ = wall::By(c.rows.by).thread;
-  layout_.emplace(stack_report(),
-                  StackLayout::Style{.delimited = c.given("delimited"), .tool = s.tool.name});
+  layout_.emplace(stack_report(), StackLayout::Style{.annotated = c.given("annotations"),
+                                                     .delimited = c.given("delimited"),
+                                                     .tool = s.tool.name});
 }
 
 Result<void> WallGraph::ready(Session& s) {
@@ -241,9 +242,7 @@ void WallGraph::put(const Owner& owner, const Piece& piece) {
   path.insert(by_state_ ? path.begin() : path.end(), state_word(piece.leaf, column));
   files_.add(path, {party.name(), owner.who.pid}, piece.sum.ns, {piece.sum.count, piece.sum.ns});
   if (!session_->config.given("folded")) return;
-  std::string line;
-  for (auto& word : path) line += (line.empty() ? "" : ";") + folded_word(word.text);
-  folded_[line] += piece.sum.ns;
+  folded_[layout_->folded(path)] += piece.sum.ns;
 }
 
 void WallGraph::fold(Session& s) {

@@ -100,7 +100,7 @@ class AccountsReporter : public Reporter {
     set_variable(s, "graph", graph_.wanted());
     set_variable(s, "stack_user", user);
     names_.configure(
-        s, {.offsets = c.given("offset"), .located = !c.files.pprof.empty() || c.given("diff")},
+        s, {.offsets = c.given("offset"), .located = StackFiles::need_places(c) || c.given("diff")},
         user);
     find_limits(s);
   }

@@ -57,7 +57,7 @@ class OutstandingReporter : public Reporter {
                      {.offsets = c.given("offset"),
                       .modules = c.given("verbose"),
                       .places = text_,
-                      .located = !c.files.pprof.empty() || s.exporter},
+                      .located = StackFiles::need_places(c) || s.exporter},
                      c.holds("task-filter"));
     std::uint64_t salt = 0;
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
