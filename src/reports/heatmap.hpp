@@ -39,6 +39,7 @@ class HeatMap {
 
   void halve();
   Panel& panel_of(std::string_view name);
+  static void put_sums(std::string& out, const Panel& panel, std::size_t columns, int top);
 
   HistogramScale scale_;
   std::vector<std::string> times_;  ///< end time of each column
@@ -51,6 +52,8 @@ class HeatMap {
 /// A line for a terminal: a character for each slot up to `slots`, the last one for all above,
 /// darker for more values; `most` is the largest number so far.
 std::string heat_line(const hist& h, int slots, int width, std::uint64_t& most);
+/// The least number of each character: ". 1  : 3  - 9".
+std::string heat_legend(std::uint64_t most);
 /// Bounds above these lines: "1us 32us 1ms".
 std::string heat_header(const HistogramScale& scale, int slots, int width);
 

@@ -1,4 +1,5 @@
 // --heatmap: a line for each histogram, or a picture of all of them.
+#include <bit>
 #include <optional>
 
 #include <fmt/format.h>
@@ -62,8 +63,15 @@ class HeatMapLayout : public AggregateLayout {
   void line(Session& s, const std::string& title, const hist& h) {
     int slots = scale_.linear ? HIST_SLOTS : kSlots;
     int width = !scale_.linear && text_columns() >= 80 ? 2 : 1;
-    if (lines_++ % kHeaderEvery == 0)
+    auto most = most_;
+    heat_line(h, slots, width, most);
+    const bool grown = most > most_;
+    // In large steps, so that the legend seldom changes.
+    if (grown) most_ = most > UINT64_MAX / 2 ? UINT64_MAX : std::bit_ceil(most);
+    const bool header = lines_++ % kHeaderEvery == 0;
+    if (header)
       s.out.line(fmt::format("{:<8} {} {:>8}", "TIME", heat_header(scale_, slots, width), "COUNT"));
+    if (header || grown) s.out.line(fmt::format("{:<8} {}", "FROM", heat_legend(most_)));
     s.out.line(fmt::format("{} {} {:>8}{}{}", wall_time(), heat_line(h, slots, width, most_),
                            histogram_count(h), title.empty() ? "" : "  ", title));
   }

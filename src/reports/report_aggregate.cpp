@@ -605,9 +605,9 @@ class AggregateKind : public ReportKind {
       m.prose(
           "With --heatmap each histogram is one line: a character for each range, in ascending "
           "order, followed by the number of values. The more values a range has, the denser its "
-          "character, from '.' to '@', which is the largest number so far. The last range also "
-          "holds all values above it. With a file name, the histograms become one picture "
-          "instead.");
+          "character, from '.' to '@'. The line FROM has the least number of each character; it is "
+          "printed again when larger numbers need other steps. The last range also holds all "
+          "values above it. With a file name, the histograms become one picture instead.");
     if (auto fields = own_fields(); !fields.empty()) {
       m.paragraph();
       m.prose(

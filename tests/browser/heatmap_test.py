@@ -61,7 +61,7 @@ class HeatMap(PictureTest):
             self.near(cell["width"], plane["width"] / 4)
             self.near(cell["y"], plane["y"] + plane["height"] * (10 - slot) / 7)
         self.assertEqual([c["n"] for c in self.cells(page, 1)], [5, 7])
-        names = page.js("[...document.querySelectorAll('text.ink')].map(t => t.textContent)")
+        names = page.js("[...document.querySelectorAll('text.name')].map(t => t.textContent)")
         self.assertIn("disk = sda", names)
         self.assertIn("disk = sdb", names)
 
@@ -76,8 +76,8 @@ class HeatMap(PictureTest):
     def test_the_cell_under_the_mouse_is_told(self):
         page = self.open(ORDINARY)
         cells = self.cells(page)
-        for cell, told in ((0, "00:00:00.000, 16 to 31 usecs: 10 values, 90.9% of the interval's"),
-                           (3, "00:00:03.000, 16 to 31 usecs: 1,000 values, 99.7% of the interval's")):
+        for cell, told in ((0, "00:00:00.000, 16 to 31 usecs: 10 values, 90.9% of the column's"),
+                           (3, "00:00:03.000, 16 to 31 usecs: 1,000 values, 99.7% of the column's")):
             self.hover(page, cells[cell])
             self.assertEqual(page.text("detail"), told)
         plane = self.plane(page)
@@ -89,28 +89,117 @@ class HeatMap(PictureTest):
     def test_dragging_zooms_in_time(self):
         page = self.open([{"": {4: i + 1}} for i in range(100)])
         before, plane = self.cells(page), self.plane(page)
-        self.near(before[0]["width"], plane["width"] / 100, 1)
+        # A column is two intervals, so that it is wide enough.
+        self.assertEqual([c["n"] for c in before], [4 * i + 3 for i in range(50)])
+        self.near(before[0]["width"], plane["width"] / 50, 1)
+        self.assertIn("it covers 2 intervals", page.text("axis"))
+        self.hover(page, before[1])
+        self.assertEqual(page.text("detail"), "00:00:02.000 to 00:00:03.000, 16 to 31 usecs: 7 values, 100.0% of the column's")
         visible = "getComputedStyle(document.querySelector('.reset')).visibility"
         self.assertEqual(page.js(visible), "hidden")
         self.drag(page, plane, 0.205, 0.395)  # 20 to 39
         cells = self.cells(page)
-        self.near(cells[20]["x"], plane["x"])
-        self.near(cells[20]["width"], plane["width"] / 20)
+        self.assertEqual([c["n"] for c in cells], list(range(21, 41)))
+        self.near(cells[0]["x"], plane["x"])
+        self.near(cells[0]["width"], plane["width"] / 20)
+        self.assertNotIn("it covers", page.text("axis"))
         self.assertEqual(page.js(visible), "visible")
         ticks = page.js("[...document.querySelectorAll('.tick')].map(t => t.textContent)")
         self.assertEqual((ticks[0], ticks[-1]), ("00:00:20", "00:00:39"))
-        self.hover(page, cells[21])
+        self.hover(page, cells[1])
         self.assertTrue(page.text("detail").startswith("00:00:21.000, "))
         self.drag(page, plane, 0.5, 0.7)
-        self.near(self.cells(page)[30]["x"], plane["x"])
+        self.assertEqual(self.cells(page)[0]["n"], 31)
         page.click_on(".reset")
         self.assertEqual(self.cells(page), before)
         self.drag(page, plane, 0.9, 0.1)  # to the left, too
-        self.near(self.cells(page)[10]["x"], plane["x"])
+        self.near(self.cells(page)[0]["n"], 11 + 12)
         page.key("Escape", code=27)
         self.assertEqual(self.cells(page), before)
         self.drag(page, plane, 0.5, 0.5)  # a click
         self.assertEqual(self.cells(page), before)
+
+    # Many intervals, in which not all have the same values; and few.
+    MANY = [{"disk = sda": {s: (i * 37 + s * 11) % 97 + 1 for s in range(2, 14)}, "disk = sdb": {5: 1 + i % 3}} for i in range(401)]
+
+    def test_cells_are_large_enough(self):
+        for columns in (self.MANY, ORDINARY):
+            page = self.open(columns)
+            for _ in self.each_view(page):
+                for plane in (0, 1):
+                    cells = self.cells(page, plane)
+                    self.assertGreaterEqual(min(c["width"] for c in cells), 13.99)
+                    self.assertGreaterEqual(min(c["height"] for c in cells), 13.99)
+                    planted = sum(sum(slots.values()) for c in columns for name, slots in c.items()
+                                  if name == ("disk = sda", "disk = sdb")[plane])
+                    self.assertEqual(sum(c["n"] for c in cells), planted)
+
+    def test_totals_of_columns(self):
+        page = self.open(ORDINARY)
+        self.assertEqual(page.js("[...document.querySelectorAll('.sum')].map(t => t.textContent)"),
+                         ["11", "20", "0", "1,003", "5", "0", "0", "7"])
+        self.assertEqual(page.js("[...document.querySelectorAll('.most')].map(t => t.textContent)"), ["most: 1,003", "most: 7"])
+        sums = page.js("""(() => { const b = document.querySelector(".sums").getBoundingClientRect();
+            return [b.x, b.y, b.width, b.height]; })()""")
+        for column, told in ((0, "00:00:00.000: 11 values"), (2, "00:00:02.000: 0 values"), (3, "00:00:03.000: 1,003 values")):
+            page.mouse("mouseMoved", sums[0] + sums[2] * (column + .5) / 4, sums[1] + sums[3] / 2)
+            self.assertEqual(page.text("detail"), told)
+        # As high as the total.
+        heights = page.js("""[0, 1, 2, 3].map(x => { const bars = document.querySelector(".bars");
+            let y = 0; while (y < 100 && !bars.isPointInFill(new DOMPoint(x + .5, y + .5))) y++; return 100 - y; })""")
+        self.assertEqual(heights[3], 100)
+        self.near(heights[0], 100 * 11 / 1003, 1)
+        self.assertEqual(heights[2], 0)
+
+    def legend(self, page):
+        """[(colour, the number from which it holds, or nothing), ...]"""
+        return page.js("""[...document.querySelectorAll(".scale rect")].map(r => {
+            const box = r.getBoundingClientRect();
+            const label = [...document.querySelectorAll(".scale text")].slice(1).find(t => {
+                const b = t.getBoundingClientRect(), end = t.getAttribute("text-anchor") === "end";
+                return Math.abs(end ? b.right - box.right : b.left - box.left) < 2; });
+            return [getComputedStyle(r).fill, label ? +label.textContent.replaceAll(",", "") : null]; })""")
+
+    def test_the_legend_has_the_colours_with_their_counts(self):
+        counts = [1, 2, 3, 5, 9, 14, 30, 77, 200, 555, 1000, 4321, 9876]
+        for columns in ([{"": {s: n for s, n in enumerate(counts)}}], self.MANY):
+            for dark in (False, True):
+                page = self.open(columns, dark=dark)
+                legend = self.legend(page)
+                colours = [colour for colour, _ in legend]
+                self.assertEqual(len(set(colours)), len(colours))
+                labelled = [(i, least) for i, (_, least) in enumerate(legend) if least is not None]
+                self.assertGreater(len(labelled), 3)
+                self.assertEqual((labelled[0], labelled[-1][0]), ((0, 1), len(legend) - 1))
+                for cell in self.cells(page):
+                    at = colours.index(cell["fill"])
+                    for i, least in labelled:
+                        self.assertEqual(at >= i, cell["n"] >= least, f"{cell['n']}: {at}, from {least}: {i}")
+
+    def test_the_legend_without_a_script(self):
+        """Is the same, unless the script makes columns wider."""
+        root = ElementTree.fromstring(draw(ORDINARY))
+        scale = next(e for e in root.iter(f"{SVG}g") if e.get("class") == "scale")
+        page = self.open(ORDINARY)
+        self.assertEqual([t.text for t in scale.iter(f"{SVG}text")],
+                         page.js("[...document.querySelectorAll('.scale text')].map(t => t.textContent)"))
+        self.assertEqual([r.get("class") for r in scale.iter(f"{SVG}rect")],
+                         page.js("[...document.querySelectorAll('.scale rect')].map(r => r.getAttribute('class'))"))
+
+    def test_axes_have_titles_with_units(self):
+        page = self.open(ORDINARY)
+        texts = page.js("[...document.querySelectorAll('text')].map(t => t.textContent)")
+        self.assertEqual(texts.count("duration (usecs)"), 2)
+        self.assertIn("hours:minutes:seconds", page.text("axis"))
+        self.assertEqual(page.js("[...document.querySelectorAll('.tick')].map(t => t.textContent)"),
+                         [f"00:00:0{i}" for i in range(4)] * 2)
+
+    def test_readable(self):
+        title = "biolatency --heatmap out.svg --disk sda --interval 1 --duration 400 -D, 401.0 s, Linux 6.12.3-amd64"
+        for columns in (self.MANY, ORDINARY, [{}], [{"": {63: 2**60}}]):
+            page = self.open(columns, title=title)
+            for _ in self.each_view(page):
+                self.check_readable(page, ".plane, .sums, .scale rect", 8)
 
     def test_hostile_names(self):
         names = [n.decode("utf-8", "surrogateescape") for n in HOSTILE if b"\0" not in n][:20]
@@ -119,7 +208,7 @@ class HeatMap(PictureTest):
             page.js(f"document.querySelectorAll('.plane')[{plane}].scrollIntoView()")
             for cell in self.cells(page, plane):
                 self.hover(page, cell)
-        self.check_harmless(page)
+        self.check_harmless(page, "path")
 
     def test_long_runs_are_drawn_whole(self):
         root = ElementTree.fromstring(draw([{"": {i % 20: 1}} for i in range(5000)]))

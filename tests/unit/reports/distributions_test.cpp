@@ -178,6 +178,33 @@ TEST(HeatLine, DenserWithMoreValues) {
   EXPECT_EQ(most, 10u);
 }
 
+TEST(HeatLegend, HasTheLeastNumberOfEachCharacter) {
+  EXPECT_EQ(heat_legend(1), "@ 1");
+  EXPECT_EQ(heat_legend(2), "* 1  @ 2");
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 300; round++) {
+    const auto most = round < 40 ? static_cast<std::uint64_t>(round) + 1
+                                 : std::max<std::uint64_t>(1, random() >> (random() % 64));
+    std::istringstream words(heat_legend(most));
+    std::vector<std::pair<char, std::uint64_t>> steps;
+    for (std::string letter, number; words >> letter >> number;)
+      steps.emplace_back(letter[0], std::stoull(number));
+    ASSERT_FALSE(steps.empty());
+    EXPECT_EQ(steps.front().second, 1u);
+    EXPECT_EQ(steps.back().first, '@');
+    auto letter_of = [&](std::uint64_t count) {
+      auto scale = most;
+      return heat_line(of({{0, count}}), 1, 1, scale)[0];
+    };
+    for (std::size_t i = 0; i < steps.size(); i++) {
+      EXPECT_EQ(letter_of(steps[i].second), steps[i].first) << most;
+      if (i) {
+        EXPECT_EQ(letter_of(steps[i].second - 1), steps[i - 1].first) << most;
+      }
+    }
+  }
+}
+
 TEST(HeatHeader, BoundsWithTheirUnits) {
   EXPECT_EQ(heat_header({}, 12, 2), "0       16us    256us   ");
   EXPECT_EQ(heat_header({.unit = unit::bytes, .step = 1}, 12, 2), "0       16      256     ");
