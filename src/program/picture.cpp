@@ -1,7 +1,10 @@
 #include "program/picture.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "coretap/parse.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
@@ -20,6 +23,16 @@ PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::strin
                      std::string(unit), s.ledger.losses()};
   words.notes.insert(words.notes.end(), s.plan.limits.begin(), s.plan.limits.end());
   return words;
+}
+
+void put_code(std::string& out, std::string_view code) {
+  while (!code.empty()) {
+    auto line = take_until(code, '\n');
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.empty() || line.starts_with("//")) continue;
+    out += line;
+    out += '\n';
+  }
 }
 
 std::string grouped(std::uint64_t value) {

@@ -18,6 +18,9 @@ struct PictureTitle {
 /// started.
 PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit);
 
+/// Adds a style or script without its indentation and comments.
+void put_code(std::string& out, std::string_view code);
+
 /// 1234567 as 1,234,567.
 std::string grouped(std::uint64_t value);
 

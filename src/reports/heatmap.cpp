@@ -91,8 +91,8 @@ std::string range_of(const HistogramScale& scale, int slot) {
 
 void put_style(std::string& out) {
   out += "<style><![CDATA[";
-  out += kPictureStyle;
-  out += kHeatStyle;
+  put_code(out, kPictureStyle);
+  put_code(out, kHeatStyle);
   // Light to dark on a light background, dark to light on a dark one.
   auto shades = [&](int least, int most) {
     for (unsigned i = 0; i < kShades; i++) {
@@ -272,7 +272,7 @@ std::string HeatMap::svg(const PictureTitle& title) const {
         "preserveAspectRatio=\"none\"><rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n",
         kLeft, top, kInner, plane, columns, rows);
     for (auto& cell : panel.cells)
-      put(out, "<rect class=\"c{}\" x=\"{}\" y=\"{}\" width=\"1\" height=\"1\" data-n=\"{}\"/>\n",
+      put(out, "<path class=\"c{0}\" d=\"M{1} {2}h1v1H{1}z\" data-n=\"{3}\"/>\n",
           shade(cell.count, most, kShades), cell.column, high - cell.slot, cell.count);
     out += "</svg>\n";
     put_sums(out, panel, columns, top + plane);
@@ -295,8 +295,8 @@ std::string HeatMap::svg(const PictureTitle& title) const {
       kLeft + kInner / 2, head + static_cast<int>(shown) * step + 10, kMargin, legend + 2 * kLine,
       kWidth - kMargin, legend + 2 * kLine);
   out += "<script><![CDATA[";
-  out += kPictureScript;
-  out += kHeatScript;
+  put_code(out, kPictureScript);
+  put_code(out, kHeatScript);
   out += "]]></script>\n</svg>\n";
   return out;
 }

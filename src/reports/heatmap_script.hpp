@@ -6,7 +6,7 @@ namespace coretap {
 
 inline constexpr char kHeatStyle[] = R"css(
 .plane { cursor: crosshair; }
-.plane rect, .bars, .scale rect { shape-rendering: crispEdges; }
+.plane *, .bars, .scale rect { shape-rendering: crispEdges; }
 .ground { fill: #efefea; }
 .bars { fill: #7b8087; }
 .plane rect:not(.ground):hover { stroke: #000; stroke-width: 1px; vector-effect: non-scaling-stroke; }
@@ -46,7 +46,10 @@ inline constexpr char kHeatScript[] = R"js(
       plane, sums, most: all("most")[i], rows: plane.viewBox.baseVal.height,
       ground: plane.firstElementChild, bars: sums.firstElementChild, labels: make(heat, "g", {}),
       catcher: make(sums, "rect", { width: "100%", height: "100%", fill: "none", "pointer-events": "all" }),
-      cells: cells.map(c => ({ x: number(c, "x"), y: number(c, "y"), n: +c.dataset.n })),
+      cells: cells.map(c => {
+        const [x, y] = c.getAttribute("d").slice(1).split(/[ h]/);
+        return { x: +x, y: +y, n: +c.dataset.n };
+      }),
     };
   });
   const left = number(panels[0].plane, "x"), columns = panels[0].plane.viewBox.baseVal.width;

@@ -443,8 +443,8 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
       "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n<style><![CDATA[",
       kWidth, height, xml_text(title.title));
-  out += kPictureStyle;
-  out += kFlameStyle;
+  put_code(out, kPictureStyle);
+  put_code(out, kFlameStyle);
   if (paint)
     out += paint->css;
   else
@@ -462,8 +462,8 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
   out += "</g>\n";
 
   out += "<script><![CDATA[";
-  out += kPictureScript;
-  out += kFlameScript;
+  put_code(out, kPictureScript);
+  put_code(out, kFlameScript);
   out += "]]></script>\n</svg>\n";
   return out;
 }

@@ -277,6 +277,18 @@ class PictureTest(unittest.TestCase):
             self.assertGreaterEqual(count, least)
             self.assertEqual(bad, [])
 
+    def check_printed(self, page, widest):
+        """On paper the picture is as wide as the page, and on the screen afterwards as before."""
+        box = f"document.querySelector('{widest}').getBoundingClientRect()"
+        before = page.js(f"{box}.right")
+        page.js(f"""matchMedia("print").addEventListener("change", e => {{
+            if (e.matches) window.paper = [document.documentElement.getBoundingClientRect().width, {box}.right]; }}); 0""")
+        page.call("Page.printToPDF")
+        width, right = page.js("window.paper")
+        self.assertLess(width, 1000)
+        self.near(right, width - 10)
+        self.assertEqual(page.js(f"{box}.right"), before)
+
     def near(self, value, expected, within=2.0):
         self.assertLessEqual(abs(value - expected), within, f"{value} is not about {expected}")
 

@@ -327,6 +327,9 @@ class FlameGraph(PictureTest):
             for _ in self.each_view(page):
                 self.check_readable(page, "input", 15)
 
+    def test_printed(self):
+        self.check_printed(self.open(MIXED), ".graph")
+
     def test_long_words_are_not_cut(self):
         page = self.open(ORDINARY, title="profile --comm " + "x" * 300 + " --cgroup /a/b " + "y" * 50)
         for _ in self.each_view(page):

@@ -194,6 +194,9 @@ class HeatMap(PictureTest):
         self.assertEqual(page.js("[...document.querySelectorAll('.tick')].map(t => t.textContent)"),
                          [f"00:00:0{i}" for i in range(4)] * 2)
 
+    def test_printed(self):
+        self.check_printed(self.open(self.MANY), ".plane")
+
     def test_readable(self):
         title = "biolatency --heatmap out.svg --disk sda --interval 1 --duration 400 -D, 401.0 s, Linux 6.12.3-amd64"
         for columns in (self.MANY, ORDINARY, [{}], [{"": {63: 2**60}}]):
@@ -212,9 +215,9 @@ class HeatMap(PictureTest):
 
     def test_long_runs_are_drawn_whole(self):
         root = ElementTree.fromstring(draw([{"": {i % 20: 1}} for i in range(5000)]))
-        cells = [e for e in root.iter(f"{SVG}rect") if e.get("data-n")]
+        cells = [e for e in root.iter(f"{SVG}path") if e.get("data-n")]
         self.assertEqual(sum(int(c.get("data-n")) for c in cells), 5000)
-        self.assertLess(max(int(c.get("x")) for c in cells), 1200)
+        self.assertLess(max(int(c.get("d")[1:].split()[0]) for c in cells), 1200)
         self.assertIn("a column covers 8 intervals", "".join(root.itertext()))
 
     def test_keys_beyond_the_most_share_a_panel(self):
