@@ -44,6 +44,7 @@ svg:root { background: #fdfdfb; }
 }
 @media print {
   svg:root { background: #fff; }
+  svg:root[viewBox] { width: 100%; height: auto; }
   .bg { fill: #fff; }
   .dim { fill: #333; }
   .live { display: none; }

@@ -79,12 +79,11 @@ unsigned shade_of(std::string_view name, unsigned shades = kShades) {
 }
 
 /// The places of names when they are sorted.
-template <class Name>
-std::vector<std::uint32_t> ranks(std::size_t count, const Name& name) {
-  std::vector<std::uint32_t> sorted(count), rank(count);
+std::vector<std::uint32_t> ranks(const std::vector<std::string_view>& names) {
+  std::vector<std::uint32_t> sorted(names.size()), rank(names.size());
   std::iota(sorted.begin(), sorted.end(), 0U);
-  std::ranges::sort(sorted, {}, name);
-  for (std::uint32_t i = 0; i < count; i++) rank[sorted[i]] = i;
+  std::sort(sorted.begin(), sorted.end(), [&](auto a, auto b) { return names[a] < names[b]; });
+  for (std::uint32_t i = 0; i < names.size(); i++) rank[sorted[i]] = i;
   return rank;
 }
 
@@ -152,8 +151,10 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
     size[nodes[i].parent] += size[i];
   }
 
-  const auto rank =
-      ranks(graph.names_.size(), [&](auto i) -> std::string_view { return *graph.names_[i]; });
+  std::vector<std::string_view> names;
+  names.reserve(graph.names_.size());
+  for (auto* name : graph.names_) names.emplace_back(*name);
+  const auto rank = ranks(names);
 
   // The children of the first node, then of the second one, ...; the last name first, as they are
   // popped from a stack.
@@ -161,8 +162,7 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
   std::iota(children.begin(), children.end(), 1U);
   // The numbers of objects depend on the order in which they came.
   const bool by_object = graph.colour_by_ == ColourBy::object;
-  const auto object =
-      ranks(graph.objects_.size(), [&](auto i) -> std::string_view { return graph.objects_[i]; });
+  const auto object = ranks({graph.objects_.begin(), graph.objects_.end()});
   auto place = [&](std::uint32_t i) {
     auto& n = nodes[i];
     return std::tuple(n.parent, ~rank[n.name], n.kind, n.waker,
@@ -212,18 +212,21 @@ struct FlameGraph::Colours {
 
 FlameGraph::Colours::Colours(const FlameGraph& graph, const Tree& tree) : graph_(graph) {
   if (graph.colour_by_ != ColourBy::object) return;
-  // Largest: of all that is seen.
+  // The largest are those of which most is seen.
   std::vector<std::uint64_t> area(graph.objects_.size());
-  std::vector<std::uint16_t> order;
   for (auto& box : tree.boxes) area[graph.nodes_[box.node].part] += tree.sum[box.node];
-  for (std::uint16_t i = 1; i < area.size(); i++)
-    if (area[i]) order.push_back(i);
-  std::ranges::sort(order, [&](auto a, auto b) {
-    return area[a] != area[b] ? area[a] > area[b] : graph.objects_[a] < graph.objects_[b];
-  });
+  area[0] = 0;
   objects_.resize(area.size(), kOthers);
-  for (std::size_t i = 0; i < std::min(order.size(), std::size(kObjects)); i++)
-    objects_[order[i]] = kObjects[i];
+  for (auto palette : kObjects) {
+    std::size_t most = 0;
+    for (std::size_t i = 1; i < area.size(); i++)
+      if (area[i] > area[most] ||
+          (area[i] && area[i] == area[most] && graph.objects_[i] < graph.objects_[most]))
+        most = i;
+    if (!most) break;
+    objects_[most] = palette;
+    area[most] = 0;
+  }
 }
 
 std::size_t FlameGraph::Colours::palette(const Node& node) const {

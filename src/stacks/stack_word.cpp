@@ -28,7 +28,7 @@ FrameCode code_of(const StackWord& word) {
   if (place.compiled) return FrameCode::compiled;
   if (place.object.empty()) return FrameCode::unknown;
   if (place.at && place.file) return place.file->program ? FrameCode::program : FrameCode::library;
-  // The file cannot be read; only its name tells.
+  // The file cannot be read, but has a name.
   return place.object.starts_with('[') || object_of(place, false).find(".so") != std::string::npos
              ? FrameCode::library
              : FrameCode::program;

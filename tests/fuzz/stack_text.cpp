@@ -26,7 +26,7 @@ FUZZ(stack_text, bytes) {
   const StackReport report{
       "microseconds", (how & 4) != 0 ? StackReport::samples : StackReport::time, kLayouts[how % 3]};
   const StackLayout layout(report, {.annotated = (how & 8) != 0, .delimited = (how & 16) != 0});
-  FlameGraph graph;
+  FlameGraph graph(1, static_cast<FlameGraph::ColourBy>(how >> 5 & 3));
   do {
     std::vector<StackParty> parties;
     for (int n = report.layout == StackReport::alone ? 1 : 2; n > 0; n--) {

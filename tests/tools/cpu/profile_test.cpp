@@ -1,4 +1,7 @@
 // profile against a process that uses a known CPU time in a known function.
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -88,6 +91,76 @@ TOOL_TEST(Profile, IdleAndFolded) {
       << idle;
   auto busy = output_of("profile -f 1");
   EXPECT_EQ(Folded(busy).idle, 0u) << busy;
+}
+
+/// A process that runs code which it has written into its memory, with a map as Java agents write
+/// it.
+class CompiledCode {
+ public:
+  CompiledCode() {
+    pid_ = fork();
+    if (!pid_) work();
+  }
+  ~CompiledCode() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    unlink(map().c_str());
+  }
+  CompiledCode(const CompiledCode&) = delete;
+  CompiledCode& operator=(const CompiledCode&) = delete;
+  pid_t pid() const { return pid_; }
+
+ private:
+  std::string map() const { return "/tmp/perf-" + std::to_string(pid_ ? pid_ : getpid()) + ".map"; }
+  [[noreturn]] void work() const {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // Counts 16 million down, with a frame pointer.
+#ifdef __aarch64__
+    constexpr std::uint32_t kCode[] = {0xa9bf7bfd, 0x910003fd, 0xd2a02000, 0xf1000400,
+                                       0x54ffffe1, 0xa8c17bfd, 0xd65f03c0};
+#else
+    constexpr unsigned char kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xb9, 0x00, 0x00, 0x00,
+                                       0x01, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+#endif
+    auto* memory = static_cast<char*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (memory == MAP_FAILED) _exit(1);
+    memcpy(memory, kCode, sizeof kCode);
+    __builtin___clear_cache(memory, memory + sizeof kCode);
+    std::ofstream(map()) << std::hex << reinterpret_cast<std::uint64_t>(memory)
+                         << " 40 Server::run->Map::<get>\n";
+    for (;;) reinterpret_cast<void (*)()>(memory)();
+  }
+  pid_t pid_ = 0;
+};
+
+/// The style of a function's frames in a flame graph, without the shade; "": there is none.
+std::string style_of(const std::string& picture, const std::string& name) {
+  constexpr std::string_view kBegin = "<rect class=\"";
+  auto at = picture.find("<title>" + name + "\n");
+  if (at == picture.npos) return {};
+  at = picture.find(kBegin, at) + kBegin.size();
+  return picture.substr(at, picture.find_first_of("0123456789\"", at) - at);
+}
+
+TOOL_TEST(Profile, ColoursTellTheKindOfCode) {
+  CompiledCode process;
+  TemporaryDirectory scratch;
+  const auto svg = scratch.path() + "/p.svg";
+  auto seen = run({tool_path("profile"), "-F", "199", "-p", std::to_string(process.pid()), "-a",
+                   "-f", "--svg", svg, "1"});
+  expect_contains(seen.out, {"Server::run_[j];Map::<get>_[i]"});
+  auto picture = slurp(svg);
+  EXPECT_EQ(style_of(picture, "Server::run"), "j");
+  EXPECT_EQ(style_of(picture, "Map::&lt;get&gt;"), "i");
+  EXPECT_EQ(style_of(picture, "main"), "p") << "of this test's executable";
+  EXPECT_EQ(style_of(picture, "__libc_start_main"), "l");
+  expect_contains(picture, {">JIT-compiled</text>", ">inlined</text>", ">program</text>"});
+  auto plain = run({tool_path("profile"), "-F", "199", "-p", std::to_string(process.pid()), "-f",
+                    "--svg", svg, "--colour-by", "object", "1"});
+  expect_contains(plain.out, {"Server::run;Map::<get>"});
+  EXPECT_EQ(plain.out.find("_["), plain.out.npos);
+  expect_contains(slurp(svg), {">[anon]</text>", ">tool_tests</text>"});
 }
 
 TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
