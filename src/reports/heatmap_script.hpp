@@ -71,7 +71,7 @@ inline constexpr char kHeatScript[] = R"js(
   function draw() {
     each = Math.ceil(shown / Math.max(1, Math.floor(room / CELL)));
     const drawn = panels.map(merged), span = drawn[0].sums.length * each;
-    const most = Math.max(1, ...drawn.flatMap(d => d.cells.map(c => c.n)));
+    const most = drawn.reduce((most, d) => d.cells.reduce((most, c) => Math.max(most, c.n), most), 1);
     const shade = n => Math.min(SHADES - 1, Math.round(Math.log1p(n) / Math.log1p(most) * (SHADES - 1)));
     panels.forEach((panel, i) => {
       const { cells, sums } = drawn[i], full = Math.max(1, ...sums), wide = room / span * each;

@@ -194,6 +194,12 @@ class HeatMap(PictureTest):
         self.assertEqual(page.js("[...document.querySelectorAll('.tick')].map(t => t.textContent)"),
                          [f"00:00:0{i}" for i in range(4)] * 2)
 
+    def test_the_largest_picture(self):
+        page = self.open([{f"key = {k}": {s: i + k + 1 for s in range(40)} for k in range(24)} for i in range(300)])
+        self.assertEqual(len(self.cells(page, 23)), 75 * 40)
+        self.drag(page, self.plane(page), 0.1, 0.3)
+        self.assertGreater(self.cells(page)[0]["width"], 14)
+
     def test_printed(self):
         self.check_printed(self.open(self.MANY), ".plane")
 
