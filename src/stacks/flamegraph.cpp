@@ -54,7 +54,9 @@ constexpr Palette kPalettes[] = {
     {"j", "JIT-compiled", 140, 61, 42},
     {"i", "inlined", 193, 100, 84},
 };
+// The last ones are in the order of FrameCode.
 constexpr std::size_t kWakers = StackWord::other + 1, kCodes = kWakers + 3;
+static_assert(kCodes + 4 == std::size(kPalettes));
 constexpr std::size_t kOthers = kWakers;  // of objects without a colour
 // Of the largest objects.
 constexpr std::size_t kObjects[] = {kCodes,      kCodes + 1,        kCodes + 2,
@@ -198,11 +200,15 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
 struct FlameGraph::Colours {
   Colours(const FlameGraph& graph, const Tree& tree);
 
-  std::string style(const Node& node, std::string_view name);
+  std::string style(const Node& node, std::string_view name) const;
   Legend legend() const;
   void put(std::string& out) const;
 
  private:
+  void choose_objects(const Tree& tree);
+  bool is_named(const Node& node) const {
+    return graph_.colour_by_ == ColourBy::name && is_frame(node.kind);
+  }
   std::size_t palette(const Node& node) const;
 
   const FlameGraph& graph_;
@@ -211,17 +217,27 @@ struct FlameGraph::Colours {
 };
 
 FlameGraph::Colours::Colours(const FlameGraph& graph, const Tree& tree) : graph_(graph) {
-  if (graph.colour_by_ != ColourBy::object) return;
+  if (graph.colour_by_ == ColourBy::object) choose_objects(tree);
+  for (auto& box : tree.boxes) {
+    auto& node = graph.nodes_[box.node];
+    if (is_named(node))
+      names_ = true;
+    else if (box.node)
+      used_[palette(node)] = true;
+  }
+}
+
+void FlameGraph::Colours::choose_objects(const Tree& tree) {
   // The largest are those of which most is seen.
-  std::vector<std::uint64_t> area(graph.objects_.size());
-  for (auto& box : tree.boxes) area[graph.nodes_[box.node].part] += tree.sum[box.node];
+  std::vector<std::uint64_t> area(graph_.objects_.size());
+  for (auto& box : tree.boxes) area[graph_.nodes_[box.node].part] += tree.sum[box.node];
   area[0] = 0;
   objects_.resize(area.size(), kOthers);
   for (auto palette : kObjects) {
     std::size_t most = 0;
     for (std::size_t i = 1; i < area.size(); i++)
       if (area[i] > area[most] ||
-          (area[i] && area[i] == area[most] && graph.objects_[i] < graph.objects_[most]))
+          (area[i] && area[i] == area[most] && graph_.objects_[i] < graph_.objects_[most]))
         most = i;
     if (!most) break;
     objects_[most] = palette;
@@ -236,14 +252,9 @@ std::size_t FlameGraph::Colours::palette(const Node& node) const {
   return palette_of(node.kind, node.waker, code);
 }
 
-std::string FlameGraph::Colours::style(const Node& node, std::string_view name) {
-  if (is_frame(node.kind) && graph_.colour_by_ == ColourBy::name) {
-    names_ = true;
-    return fmt::format("n{}", shade_of(name, kNameColours));
-  }
-  auto of = palette(node);
-  used_[of] = true;
-  return fmt::format("{}{}", kPalettes[of].style, shade_of(name));
+std::string FlameGraph::Colours::style(const Node& node, std::string_view name) const {
+  if (is_named(node)) return fmt::format("n{}", shade_of(name, kNameColours));
+  return fmt::format("{}{}", kPalettes[palette(node)].style, shade_of(name));
 }
 
 Legend FlameGraph::Colours::legend() const {
@@ -376,8 +387,8 @@ void FlameGraph::walk(bool sorted, const std::function<bool(const Branch&)>& ent
   }
 }
 
-void FlameGraph::put_frame(std::string& out, const Tree& tree, const Box& box, Colours& colours,
-                           int rows, const Paint* paint) const {
+void FlameGraph::put_frame(std::string& out, const Tree& tree, const Box& box,
+                           const Colours& colours, int rows, const Paint* paint) const {
   auto& node = nodes_[box.node];
   auto name = box.node ? printable(*names_[node.name]) : std::string("all");
   auto width = box.node ? percent(tree.sum[box.node], total_) : 100;
@@ -404,11 +415,8 @@ void FlameGraph::put_frame(std::string& out, const Tree& tree, const Box& box, C
 
 std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const {
   Tree tree(*this);
-  Colours colours(*this, tree);
-  std::string frames;
+  const Colours colours(*this, tree);
   const auto rows = static_cast<int>(tree.levels) * kRow;
-  frames.reserve(tree.boxes.size() * 256);
-  for (auto& box : tree.boxes) put_frame(frames, tree, box, colours, rows, paint);
 
   std::vector<std::string> notes{fmt::format("total: {} {}", grouped(total_ / scale_), title.unit)};
   if (tree.left_out)
@@ -440,7 +448,7 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
       230 + kMargin, kMargin, detail, detail + kLine);
 
   std::string out;
-  out.reserve(64 * 1024 + frames.size());
+  out.reserve(64 * 1024 + tree.boxes.size() * 256);
   put(out,
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
@@ -456,7 +464,7 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
   put(out,
       "<svg class=\"graph\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-unit=\"{}\"{}>\n",
       kMargin, top, kInner, rows, xml_text(title.unit), paint ? " data-words=\"1\"" : "");
-  out += frames;
+  for (auto& box : tree.boxes) put_frame(out, tree, box, colours, rows, paint);
   // Drawn over the frames, so that it stays visible when they are scrolled.
   put(out,
       "</svg>\n<g class=\"head\"><rect class=\"bg\" width=\"100%\" height=\"{}\" fill=\"#fff\"/>\n",

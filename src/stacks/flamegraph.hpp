@@ -92,8 +92,8 @@ class FlameGraph {
   std::uint16_t part_of(const StackWord& frame);
 
   std::string svg(const PictureTitle& title, const Paint* paint) const;
-  void put_frame(std::string& out, const Tree& tree, const Box& box, Colours& colours, int rows,
-                 const Paint* paint) const;
+  void put_frame(std::string& out, const Tree& tree, const Box& box, const Colours& colours,
+                 int rows, const Paint* paint) const;
 
   std::uint64_t scale_, total_ = 0, shortened_ = 0;
   ColourBy colour_by_;
