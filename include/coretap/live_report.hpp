@@ -11,7 +11,8 @@ namespace coretap {
 struct LiveReport {
   AggregateReport aggregate;
   /// Adds time in progress at the reading to the counters of a key,
-  /// and clears start times. Every counter that grew then makes a row.
+  /// and clears start times. Every counter that grew then makes a row. For counters without a key
+  /// it may set those that the kernel program does not count: they grow from when tracing begins.
   void (*running)(void* counters, std::uint64_t now_ns) = nullptr;
   /// For AggregateReport::totals that are not in a map; their values at the
   /// start of tracing are subtracted. Also called for a report without values.

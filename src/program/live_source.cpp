@@ -70,7 +70,7 @@ class SlotCounters : public CounterSource {
 
   Result<void> open(bpf_map* map) { return slots_.open(map); }
 
-  Reading read(std::uint64_t, Reading& largest) override {
+  Reading read(std::uint64_t now_ns, Reading& largest) override {
     Reading all;
     const auto interval = interval_++;
     if (!shape_.largest.empty()) set_live(s_, "extreme_interval", &interval_, sizeof interval_);
@@ -82,6 +82,7 @@ class SlotCounters : public CounterSource {
       auto last = first + static_cast<std::ptrdiff_t>(counters);
       for (auto at : shape_.largest)
         std::fill_n(first + static_cast<std::ptrdiff_t>(at / 8), sizeof(extreme) / 8, 0);
+      if (shape_.running) shape_.running(&*first, now_ns);
       if (std::count(first, last, 0) == last - first) continue;
       std::string key(shape_.key_size, '\0');
       memcpy(key.data(), &number, std::min(sizeof number, key.size()));

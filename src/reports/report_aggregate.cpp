@@ -99,14 +99,18 @@ class AggregateReporter : public Reporter {
                    {.map = std::string(report_.totals_map), .value_size = report_.totals_size});
           !opened)
         return opened;
-    return open(s, counters_,
-                {.map = keyed_ ? std::string(report_.map) : fmt::format("{}_cpus", report_.map),
-                 .key_size = keyed_ ? key_bytes() : report_.key_size,
-                 .value_size = report_.value_size,
-                 .keyed = keyed_,
-                 .owned = owner_parts_ != 0,
-                 .largest = report_.largest,
-                 .running = live_.running});
+    auto opened =
+        open(s, counters_,
+             {.map = keyed_ ? std::string(report_.map) : fmt::format("{}_cpus", report_.map),
+              .key_size = keyed_ ? key_bytes() : report_.key_size,
+              .value_size = report_.value_size,
+              .keyed = keyed_,
+              .owned = owner_parts_ != 0,
+              .largest = report_.largest,
+              .running = live_.running});
+    if (opened && live_.running && report_.layout == AggregateReport::interval)
+      before_ = sum_of(*counters_, report_.value_size / 8);
+    return opened;
   }
 
   void begin(Session& s) override {
