@@ -4,6 +4,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "lib/mm/mm.bpf.h"
+#include "memory/page_memcg.bpf.h"
 #include "memory/swapout.h"
 
 #define MAPPING_ANON 1
@@ -98,58 +99,6 @@ inline_ struct task_struct *owner_of(struct mm_struct *mm)
 	return mm && bpf_core_field_exists(mm->owner) ? BPF_CORE_READ(mm, owner) : NULL;
 }
 
-/* ---- the memory cgroup of a page ---- */
-
-/* 5.11 (bcfe06bf2622); before, a pointer. */
-struct folio___memcg {
-	unsigned long memcg_data;
-} __attribute__((preserve_access_index));
-
-struct page___memcg_data {
-	unsigned long memcg_data;
-} __attribute__((preserve_access_index));
-
-struct page___memcg {
-	struct mem_cgroup *mem_cgroup;
-} __attribute__((preserve_access_index));
-
-/* Since 7.1, pages have an object cgroup, which has the memory cgroup. */
-struct obj_cgroup {
-	struct mem_cgroup *memcg;
-} __attribute__((preserve_access_index));
-
-struct mem_cgroup_per_node {
-	struct obj_cgroup *objcg;
-} __attribute__((preserve_access_index));
-
-#define MEMCG_FLAGS 7
-
-inline_ u64 memcg_of(void *pointer)
-{
-	struct mem_cgroup_per_node *per_node = NULL;
-	struct page___memcg_data *data = pointer;
-	struct folio___memcg *folio = pointer;
-	struct page___memcg *page = pointer;
-	struct obj_cgroup *objects;
-	struct mem_cgroup *memcg;
-	u64 bits;
-
-	if (bpf_core_field_exists(folio->memcg_data))
-		bits = BPF_CORE_READ(folio, memcg_data);
-	else if (bpf_core_field_exists(data->memcg_data))
-		bits = BPF_CORE_READ(data, memcg_data);
-	else if (bpf_core_field_exists(page->mem_cgroup))
-		bits = (u64)BPF_CORE_READ(page, mem_cgroup);
-	else
-		return 0;
-	memcg = (void *)(bits & ~(u64)MEMCG_FLAGS);
-	if (memcg && bpf_core_field_exists(per_node->objcg)) {
-		objects = (void *)memcg;
-		memcg = BPF_CORE_READ(objects, memcg);
-	}
-	return memcg ? BPF_CORE_READ(memcg, css.cgroup, kn, id) : 0;
-}
-
 /* ---- */
 
 inline_ int written(void *folio)
@@ -160,6 +109,7 @@ inline_ int written(void *folio)
 	struct task_struct *owner = NULL;
 	struct swapout_key key = {};
 	struct swapout_counts *row;
+	struct mem_cgroup *memcg;
 	struct reclaim *reclaim;
 
 	if (!(folio_flags(folio) & swapbacked))
@@ -183,7 +133,8 @@ inline_ int written(void *folio)
 		key.pid = process_of(owner);
 		bpf_core_read_str(key.comm, sizeof(key.comm), &owner->comm);
 	}
-	key.cgroup = memcg_of(folio);
+	memcg = memcg_of_page(folio);
+	key.cgroup = memcg ? memcg_cgroup(memcg) : 0;
 	reclaim = current_slot(false);
 	key.cause = reclaim_cause_now(reclaim ? reclaim->cause : 0);
 	key.by_pid = current_tgid();
