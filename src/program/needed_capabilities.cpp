@@ -58,7 +58,9 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
   std::vector<NeededCapability> needed;
   if (tool.report->opens_perf_events())
     needed.push_back({Capability::perfmon, "to open perf events", true});
-  if (tool.object.compressed.empty() || !tool.report->has_program()) return needed;
+  bool loads = tool.report->has_program();
+  for (auto& other : tool.other_reports) loads |= other.report->has_program();
+  if (tool.object.compressed.empty() || !loads) return needed;
   auto parts = kernel_parts(tool);
   auto attaches = [&](std::string_view kind) {
     return std::ranges::any_of(parts.programs,
