@@ -246,14 +246,9 @@ class Run {
   }
 
   Result<void> start_without() {
-    if (auto r = prepare_command(); !r) return r;
     reporter_ = s_.tool.report->reporter();
     reporter_->configure(s_);
     return {};
-  }
-
-  Result<void> prepare_command() {
-    return s_.config.command.empty() ? Result<void>() : command_.prepare(s_.config.command);
   }
 
   Result<void> plan(const Refused& refused) {

@@ -260,7 +260,7 @@ Json read_report(const std::string& out, const std::function<void(const Json&)>&
 }
 
 bool has_kernel_program(const std::string& tool) {
-  return !build(*find_tool(tool)).object.compressed.empty();
+  return build(*find_tool(tool)).report->has_program();
 }
 
 void expect_complete(const std::string& tool, const Report& report) {

@@ -19,7 +19,7 @@ std::string tool_path(const std::string& name);
 std::string workload_path(const std::string& name);
 std::vector<std::string> tool_names();
 
-/// False: a tool that only reads what the kernel counts.
+/// False: without options the tool only reads what the kernel counts.
 bool has_kernel_program(const std::string& tool);
 
 /// The reason in the expectation file (CORETAP_EXPECT) why this tool may be missing here.
