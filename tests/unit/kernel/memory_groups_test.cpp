@@ -20,7 +20,7 @@ TEST(MemoryGroups, None) {
   EXPECT_EQ(memory_hierarchy("no mount"), "");
 }
 
-// Whatever this machine has: ids differ, and the root comes first.
+// For any hierarchy: the root comes first.
 TEST(MemoryGroups, OfThisMachine) {
   auto groups = memory_groups();
   if (!groups) GTEST_SKIP() << groups.error().why;
