@@ -58,6 +58,21 @@ struct list_head {
 	struct list_head *next;
 };
 
+/* include/linux/rbtree_types.h */
+struct rb_node {
+	unsigned long __rb_parent_color;
+	struct rb_node *rb_right;
+	struct rb_node *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+
 /* include/linux/mutex_types.h, include/linux/rwsem.h, include/linux/rtmutex.h */
 struct mutex {
 	atomic_long_t owner;

@@ -42,7 +42,13 @@ struct page_counter {
 	struct page_counter *parent;
 };
 
+struct mem_cgroup_private_id {
+	int id;
+};
+
 struct mem_cgroup {
 	struct cgroup_subsys_state css;
+	struct mem_cgroup_private_id id;
 	struct page_counter memory;
+	struct mem_cgroup_per_node *nodeinfo[];
 };

@@ -52,6 +52,7 @@ struct super_block {
 	unsigned int s_dev;
 	struct file_system_type *s_type;
 	unsigned long s_flags;
+	unsigned long s_magic;
 };
 
 enum inode_state_flags_enum {
@@ -97,8 +98,25 @@ struct file_lock_context {
 	struct list_head flc_posix;
 };
 
+/* include/linux/xarray.h */
+struct xa_node {
+	unsigned long marks[3];
+};
+
+struct xarray {
+	void *xa_head;
+};
+
+/* include/linux/fs.h */
 struct address_space {
 	struct inode *host;
+	struct xarray i_pages;
+	struct rb_root_cached i_mmap;
+	unsigned long nrpages;
+};
+
+struct file_operations {
+	int (*flush)(struct file *file, void *owner);
 };
 
 struct file_ra_state {
@@ -106,6 +124,7 @@ struct file_ra_state {
 };
 
 struct file {
+	const struct file_operations *f_op;
 	unsigned int f_mode;
 	unsigned int f_flags;
 	struct address_space *f_mapping;

@@ -7,21 +7,7 @@ struct percpu_counter {
 	s64 count;
 };
 
-/* include/linux/rbtree_types.h, include/linux/maple_tree.h: the mappings up to 6.0, and since */
-struct rb_node {
-	unsigned long __rb_parent_color;
-	struct rb_node *rb_right;
-	struct rb_node *rb_left;
-};
-
-struct rb_root {
-	struct rb_node *rb_node;
-};
-
-struct rb_root_cached {
-	struct rb_root rb_root;
-};
-
+/* include/linux/maple_tree.h: the mappings since 6.1; before, a tree of rb_nodes */
 enum maple_type {
 	maple_dense,
 	maple_leaf_64,
@@ -107,7 +93,9 @@ struct anon_vma_chain {
 
 /* include/linux/page-flags.h: its numbers depend on the kernel's configuration */
 enum pageflags {
+	PG_writeback = 1,
 	PG_uptodate = 3,
+	PG_dirty = 4,
 	PG_head = 6,
 	PG_swapbacked = 17,
 };
@@ -140,6 +128,30 @@ struct zone {
 	const char *name;
 	struct free_area free_area[11];
 	atomic_long_t vm_stat[12];
+};
+
+/* include/linux/mmzone.h: a zonelist has MAX_NUMNODES * MAX_NR_ZONES elements, and one for its end
+ */
+enum zone_type {
+	__MAX_NR_ZONES = 5,
+};
+
+struct zoneref {
+	struct zone *zone;
+	int zone_idx;
+};
+
+struct zonelist {
+	struct zoneref _zonerefs[5121];
+};
+
+struct lruvec {
+	atomic_long_t nonresident_age;
+};
+
+/* include/linux/memcontrol.h */
+struct mem_cgroup_per_node {
+	struct lruvec lruvec;
 };
 
 /* mm/internal.h */
