@@ -15,7 +15,7 @@ constexpr Synonym kSynonyms[] = {
     {"swap, swapping, paging, swapped", "swap wait"},
     {"page cache hit ratio, cache hit ratio, hit ratio, hit rate, cache hit",
      "page cache hits and misses"},
-    {"working set, refault, thrashing, wss", "enough memory for files"},
+    {"working set, refault, thrashing, wss", "working set fit into memory"},
     {"reclaim, kswapd, memory pressure, low memory, not enough memory, page scan",
      "memory reclaim kswapd"},
     {"direct reclaim, allocation stall, allocstall", "direct reclaim allocations"},
@@ -26,6 +26,9 @@ constexpr Synonym kSynonyms[] = {
     {"sbrk, brk, heap growth, heap", "grow heap"},
     {"ipcs, shm", "shared memory"},
     {"memory usage, memory consumption, rss, high memory", "holds memory"},
+    {"fincore, vmtouch, pcstat, what is cached, cached files, buff cache, page cache content",
+     "files fill page cache"},
+    {"refault distance, how much memory is missing, memory sizing, rightsizing", "more memory avoid"},
     // CPU
     {"context switch, csw, cswitch, voluntary switch, involuntary switch, time slice, timeslice",
      "runs before it leaves the CPU time slices"},

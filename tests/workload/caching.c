@@ -8,6 +8,7 @@ WL_BOUNDED("dirty", dirty, 0, 0, 1 << 18, "pages that are written again at the e
 WL_FLAG("mapped", mapped, "map it, and close it");
 WL_FLAG("unlink", unlinked, "remove its name");
 WL_BOUNDED("threads", threads, 0, 0, 256, "that only wait");
+WL_BOUNDED("ms", ms, 0, 0, 100000, "hold it so long after the start");
 WL_BOUNDED("children", children, 0, 0, 64, "that have it open, too");
 
 static uint64_t page, pages;
@@ -71,6 +72,7 @@ static int workload(void)
 		  major(st.st_dev), minor(st.st_dev));
 	wl_fields("size %lu cached_pages %lu file_pages %lu page %lu", size, cached, pages, page);
 	wl_ready();
+	wl_nap_ms(ms);
 	for (uint64_t i = 0; i < children; i++) {
 		kill(pids[i], SIGKILL);
 		wl_reap(pids[i]);

@@ -267,9 +267,9 @@ SnapshotReport groups_report() {
 }
 
 Result<void> look_up(Config& c) {
-  if (!c.given("details") || has_cachestat()) return {};
-  return Error{"--details is not possible here", "cachestat(2) came with Linux 6.5",
-               "without --details DIRTY and WRITE tell whether there are such pages", kUnsupported};
+  if (!c.given("details")) return {};
+  return require_cachestat("--details",
+                           "without --details DIRTY and WRITE tell whether there are such pages");
 }
 
 }  // namespace

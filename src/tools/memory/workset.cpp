@@ -168,7 +168,7 @@ TOOL(workset) {
       .description =
           "Refaults are pages that reclaim evicted and that were then needed again: the working set "
           "does not fit into memory. Each interval shows by how much the kernel's counters of "
-          "refaults, of what became of them, and of evicted pages grew, for anonymous and shared "
+          "refaults, of what became of them, and of evicted pages grew, in pages, for anonymous and shared "
           "memory (which come back from swap) and for the page cache. Few evictions that come back "
           "are harmless. Refaults that had been active (RES-ANON, RES-FILE) mean thrashing. --by "
           "cgroup shows them by memory cgroup; a cgroup contains those below it, and counts of a "

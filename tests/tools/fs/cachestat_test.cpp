@@ -41,6 +41,20 @@ Cached cached(const std::string& options) {
   return {report, seen.truth, seen.truth["file_pages"].u64()};
 }
 
+// The file does not fit into the memory cgroup of its reader.
+TOOL_TEST(Cachestat, Refaults) {
+  Workload workload("rereads", "--rounds 3");
+  Counters around;
+  Tracer tracer("cachestat", "--json --refaults 0.2"), plain("cachestat", "--json 0.2");
+  workload.release();
+  auto truth = workload.truth();
+  auto report = tracer.stop(), without = plain.stop();
+  auto lacking = truth["file_pages"].u64() - truth["limit_pages"].u64();
+  expect_within(report, {between("refaulted_pages", (truth["rounds"].u64() - 1) * lacking,
+                                 around.growth("workingset_refault_file"))});
+  for (auto& line : without.body) EXPECT_FALSE(line.has("refaulted_pages"));
+}
+
 TOOL_TEST(Cachestat, ColdReadsMiss) {
   auto [report, truth, pages] = cached("--phase cold");
   expect_within(report,

@@ -69,7 +69,9 @@ TOOL_TEST(Workset, Distances) {
     auto own = only(lines_with(report.body, {{"cgroup_id", seen.truth["cgroup_id"].u64()}}));
     EXPECT_EQ(own["pages"].str(), "file");
     EXPECT_GE(own["refaulted_pages"].u64(), least_refaults(seen.truth));
-    EXPECT_EQ(own["refaulted_pages"].u64(), seen.truth["refaulted_pages"].u64());
+    // Before 5.13 (2d146aa3aa84) each CPU kept a part of the cgroup's count to itself.
+    EXPECT_GE(own["refaulted_pages"].u64(), seen.truth["refaulted_pages"].u64());
+    EXPECT_LE(own["refaulted_pages"].u64(), seen.truth["refaulted_pages"].u64() + 256);
     expect_between(own["p50_bytes"].real(), (pages - limit) * page * 0.9, 2.0 * pages * page);
     expect_between(own["p99_bytes"].real(), own["p50_bytes"].real(), 2.0 * pages * page);
   }

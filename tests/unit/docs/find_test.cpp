@@ -38,7 +38,7 @@ constexpr Phrase kPhrases[] = {
     {"out of memory", "oomkill"},
     {"page cache hit ratio", "cachestat"},
     {"swapping", "swapin"},
-    {"working set", "cachestat"},
+    {"working set", "workset"},
     {"memory fragmentation", "extfrag"},
     {"compaction", "compactsnoop"},
     {"direct reclaim", "drsnoop"},

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -61,8 +62,10 @@ void take(const FTSENT& entry, FilesBelow& to) {
 
 }  // namespace
 
-bool has_cachestat() {
-  return syscall(kCachestat, -1, nullptr, nullptr, 0) == 0 || errno != ENOSYS;
+Result<void> require_cachestat(const std::string& option, std::string instead) {
+  if (syscall(kCachestat, -1, nullptr, nullptr, 0) == 0 || errno != ENOSYS) return {};
+  return Error{option + " is not possible here", "cachestat(2) came with Linux 6.5",
+               std::move(instead), kUnsupported};
 }
 
 std::optional<CacheRow::Details> cachestat_of(int fd, std::uint64_t* cached) {
@@ -76,6 +79,9 @@ std::optional<CacheRow::Details> cachestat_of(int fd, std::uint64_t* cached) {
 }
 
 Result<FilesBelow> files_below(const std::string& directory) {
+  if (auto r = require_cachestat("--below", "fincore(1) shows how much of single files is cached");
+      !r)
+    return r.error();
   const std::unique_ptr<char, void (*)(void*)> path(realpath(directory.c_str(), nullptr),
                                                     std::free);
   struct statfs fs {};

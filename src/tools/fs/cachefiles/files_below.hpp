@@ -15,8 +15,8 @@ struct FilesBelow {
   std::uint64_t unread = 0;    ///< files and directories that could not be opened
 };
 
-/// Whether the kernel has cachestat(2).
-bool has_cachestat();
+/// An error if the kernel has no cachestat(2), which this option needs; `instead`: what to do.
+Result<void> require_cachestat(const std::string& option, std::string instead);
 
 /// Of one file system; links are not followed.
 Result<FilesBelow> files_below(const std::string& directory);
