@@ -136,10 +136,20 @@ inline_ int show(struct bpf_iter_meta *meta, struct task_struct *task, struct fi
 	return 0;
 }
 
+/* Before 5.11 (203d7b054fc7) the kernel shows the files of a process for each thread. */
+inline_ bool shares_files(struct task_struct *task)
+{
+	struct task_struct *first = BPF_CORE_READ(task, group_leader);
+
+	return task->pid != task->tgid && BPF_CORE_READ(first, files) == task->files;
+}
+
 SEC("iter/task_file")
 int on_file(struct bpf_iter__task_file *ctx)
 {
-	return show(ctx->meta, ctx->task, ctx->file, ctx->fd);
+	struct task_struct *task = ctx->task;
+
+	return task && !shares_files(task) ? show(ctx->meta, task, ctx->file, ctx->fd) : 0;
 }
 
 /* 5.12 (3a7b35b899de). */

@@ -28,7 +28,8 @@ constexpr Synonym kSynonyms[] = {
     {"memory usage, memory consumption, rss, high memory", "holds memory"},
     {"fincore, vmtouch, pcstat, what is cached, cached files, buff cache, page cache content",
      "files fill page cache"},
-    {"refault distance, how much memory is missing, memory sizing, rightsizing", "more memory avoid"},
+    {"refault distance, how much memory is missing, memory sizing, rightsizing",
+     "more memory avoid"},
     // CPU
     {"context switch, csw, cswitch, voluntary switch, involuntary switch, time slice, timeslice",
      "runs before it leaves the CPU time slices"},

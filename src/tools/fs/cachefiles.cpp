@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "coretap/memory_groups.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 #include "tools/fs/cachefiles/cache_row.hpp"
 #include "tools/fs/cachefiles/files_below.hpp"
@@ -266,7 +268,16 @@ SnapshotReport groups_report() {
       read_groups);
 }
 
+/// Threads share their process's files, and the kernel shows those of the first thread only.
+void take_processes(Config::Tasks& tasks) {
+  if (!tasks.pids.empty() || !tasks.not_pids.empty()) return;
+  for (auto tid : std::exchange(tasks.tids, {}))
+    tasks.pids.push_back(static_cast<std::uint32_t>(
+        read_keyed(fmt::format("/proc/{}/status", tid), "Tgid").value_or(tid)));
+}
+
 Result<void> look_up(Config& c) {
+  take_processes(c.tasks);
   if (!c.given("details")) return {};
   return require_cachestat("--details",
                            "without --details DIRTY and WRITE tell whether there are such pages");
@@ -291,7 +302,7 @@ TOOL(cachefiles) {
           "known for files that are only mapped, and for those whose file system acts on each close "
           "(NFS, FUSE, overlayfs): \"-\".\n\n"
           "--below DIR shows the files below a directory, open or not, with the same numbers (Linux "
-          "6.5): it opens each for reading, which those who watch the files can see. Links are not "
+          "6.5): it opens each for reading, which programs that watch the files can see. Links are not "
           "followed, and other file systems not entered.\n\n"
           "--by-directory adds up the open and mapped files of each directory. --by-cgroup shows the page cache that "
           "is charged to each memory cgroup, which is the whole cache, open or not: a page is "

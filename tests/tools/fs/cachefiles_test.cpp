@@ -43,6 +43,19 @@ TOOL_TEST(Cachefiles, AnOpenFile) {
   }
 }
 
+// Any thread stands for its process.
+TOOL_TEST(Cachefiles, OfAThread) {
+  require_tool("cachefiles");
+  Workload workload("caching", "--threads 3");
+  for (auto& thread : fs::directory_iterator("/proc/" + workload.id() + "/task")) {
+    auto tid = thread.path().filename().string();
+    auto report = report_of(Strings("cachefiles --json -t") + Strings{tid});
+    auto row = line_with(report.body, {{"inode", workload.ready()["inode"].u64()}});
+    expect_fields(row, {{"pid", workload.pid()}, {"processes", 1}});
+  }
+  workload.release();
+}
+
 TOOL_TEST(Cachefiles, OfSeveralProcessesAndWithoutAName) {
   require_tool("cachefiles");
   Workload workload("caching", "--unlink --children 5");

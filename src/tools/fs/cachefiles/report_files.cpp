@@ -39,8 +39,8 @@ std::uint64_t bytes_per_page() {
   return kBytes;
 }
 
-/// By a copy of the process's descriptor: opening the file would break leases, and be seen by those
-/// who watch it. Closing the copy must have no effect either (CACHEFILES_FLUSHES).
+/// By a copy of the process's descriptor: opening the file would break leases and notify watchers.
+/// Closing the copy must have no effect either (CACHEFILES_FLUSHES).
 std::optional<CacheRow::Details> details_of(const CacheRow& row) {
   if (row.kind != CacheRow::file || row.fd == CACHEFILES_NO_FD || row.flags & CACHEFILES_FLUSHES ||
       !row.pid)
@@ -194,7 +194,7 @@ class CacheFilesReporter : public Reporter {
     rows.push_back(std::move(others));
   }
 
-  /// What the kernel counts as cache beyond these files.
+  /// The kernel's counts of the cache, less these files.
   void add_rest(std::vector<CacheRow>& rows) const {
     std::uint64_t of_files = 0, of_devices = 0;
     for (auto& [mapping, found] : files_)
