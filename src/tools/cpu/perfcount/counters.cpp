@@ -361,7 +361,7 @@ class Counters : public Counting {
 
   void open_new_cpus() {
     auto now = wanted_cpus();
-    // A CPU that is offline has ended its counters for good.
+    // A CPU that goes offline ends its counters; it needs new ones when it is back.
     std::erase_if(cpus_, [&](int cpu) { return std::ranges::find(now, cpu) == now.end(); });
     std::erase_if(now, [&](int cpu) { return std::ranges::find(cpus_, cpu) != cpus_.end(); });
     if (now.empty()) return;
@@ -371,7 +371,7 @@ class Counters : public Counting {
                      r.error());
   }
 
-  /// What it counted since it was read last.
+  /// The count since the last reading.
   static CounterValue read(Counter& counter) {
     auto now = read_counter(counter.fd.get());
     if (!now) return {};

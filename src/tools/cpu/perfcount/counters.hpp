@@ -30,7 +30,7 @@ struct Settings {
 /// "cycles,{branches,branch-misses},sched:sched_switch": adds them to the settings.
 Result<void> take_events(Settings& settings, std::string_view text);
 
-/// What was counted since the previous report. (An empty one tells the types of its fields.)
+/// Counts since the previous report. The fields have the types of an empty one.
 struct Line {
   std::string event;
   std::int64_t cpu = -1;               ///< -1: the sum of all
