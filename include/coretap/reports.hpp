@@ -190,6 +190,14 @@ struct AggregateReport {
   AggregateReport runs_at_intervals(std::string_view program) && {
     return set(&AggregateReport::at_intervals, program);
   }
+
+  /// Program of kind iter that writes no records: it runs over all objects when tracing begins, and
+  /// at the end of each interval before the counters are read.
+  std::string_view pass = {};
+
+  AggregateReport passes(std::string_view iterator) && {
+    return set(&AggregateReport::pass, iterator);
+  }
   /// A row: key, value, and room for its owner (struct task_id).
   std::size_t owner_at() const { return value_at + value_size; }
   std::size_t row_size() const { return owner_at() + sizeof(task_id); }

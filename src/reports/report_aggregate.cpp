@@ -99,6 +99,10 @@ class AggregateReporter : public Reporter {
                    {.map = std::string(report_.totals_map), .value_size = report_.totals_size});
           !opened)
         return opened;
+    if (!report_.pass.empty()) {
+      if (auto opened = s.source->open_iterator(report_.pass); !opened) return opened;
+      if (auto passed = s.source->pass(report_.pass, 1); !passed) return passed.error();
+    }
     auto opened =
         open(s, counters_,
              {.map = keyed_ ? std::string(report_.map) : fmt::format("{}_cpus", report_.map),
@@ -243,6 +247,10 @@ class AggregateReporter : public Reporter {
   }
 
   void end_interval(Session& s) {
+    if (!report_.pass.empty() && !ended_ns_) {
+      if (auto passed = s.source->pass(report_.pass, 1); !passed)
+        s.note("what has happened to objects that still exist is not counted yet", passed.error());
+    }
     if (report_.at_intervals.empty() || no_intervals_ || ended_ns_) return;
     auto run = run_on_each_cpu(s, report_.at_intervals);
     if (run) return;
