@@ -6,6 +6,7 @@
 #include "lib/stack/stack.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "net/ipv6.bpf.h"
+#include "net/skb_netns.bpf.h"
 #include "net/tcpdrop.h"
 
 OPT(bool, counting);
@@ -14,8 +15,6 @@ const volatile bool wanted_reasons[TCPDROP_REASONS] = {};
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
-#define SKB_DST_PTRMASK (~1UL)
-#define LEAST_NAMESPACE 0xe0000000 /* inode numbers of namespaces are above */
 
 #define IP_HEADER 20
 #define IP_FRAGMENT 0x1fff
@@ -136,31 +135,6 @@ inline_ bool read_packet(struct sk_buff *skb, struct tcpdrop_event *e)
 	if (e->received)
 		swap_ends(&e->flow);
 	return true;
-}
-
-inline_ u32 netns_of_device(struct net_device *dev)
-{
-	u32 inode = BPF_CORE_READ(dev, nd_net.net, ns.inum);
-
-	return inode >= LEAST_NAMESPACE ? inode : 0;
-}
-
-/*
- * TCP clears the packet's device, or reuses the field. The
- * route also has a device, unless its field is reused as well.
- */
-inline_ u32 netns_of(struct sk_buff *skb, struct sock *sk)
-{
-	struct dst_entry *route;
-	u32 inode;
-
-	if (sk)
-		return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	inode = netns_of_device(BPF_CORE_READ(skb, dev));
-	if (inode)
-		return inode;
-	route = (void *)(BPF_CORE_READ(skb, _skb_refdst) & SKB_DST_PTRMASK);
-	return netns_of_device(BPF_CORE_READ(route, dev));
 }
 
 /* The receiver's owner, else the sender's, if both are on this host. */
