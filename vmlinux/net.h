@@ -2,9 +2,14 @@
 /* Sockets and TCP. */
 #pragma once
 
-/* include/net/net_namespace.h */
+/* include/net/net_namespace.h, include/net/netns/ipv4.h */
+struct netns_ipv4 {
+	u8 sysctl_tcp_recovery;
+};
+
 struct net {
 	struct ns_common ns;
+	struct netns_ipv4 ipv4;
 };
 
 typedef struct {
@@ -53,6 +58,15 @@ typedef struct {
 	int owned;
 } socket_lock_t;
 
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+struct numa_drop_counters {
+	atomic_t drops0;
+	atomic_t drops1;
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type;
@@ -64,6 +78,9 @@ struct sock {
 	struct socket *sk_socket;
 	socket_lock_t sk_lock;
 	u8 sk_shutdown;
+	atomic_t sk_drops;
+	struct numa_drop_counters *sk_drop_counters;
+	struct sock_cgroup_data sk_cgrp_data;
 };
 
 /* include/linux/net.h */
@@ -154,6 +171,10 @@ struct tcp_rack {
 	u32 rtt_us;
 };
 
+struct tcp_options_received {
+	u16 sack_ok : 3;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	struct tcp_rack rack;
@@ -167,6 +188,14 @@ struct tcp_sock {
 	u32 snd_una;
 	u64 bytes_received;
 	u64 bytes_retrans;
+	u32 segs_in;
+	u32 segs_out;
+	u32 data_segs_in;
+	u32 data_segs_out;
+	u32 rcv_ooopack;
+	u32 dsack_dups;
+	u32 reord_seen;
+	struct tcp_options_received rx_opt;
 	bool is_mptcp;
 };
 

@@ -3,16 +3,11 @@
 #include "lib/net/sock_owners.bpf.h"
 #include "lib/core/emit.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
+#include "net/retransmit.bpf.h"
 #include "net/tcpretrans.h"
 
 OPT(bool, counting);
 OPT(bool, with_probes);
-
-/* Timer value of a tail loss probe; a macro in the kernel, the same since 3.10. */
-#define ICSK_TIME_LOSS_PROBE 5
-
-/* Newer kernels (6.18, not 6.12) pass the result, and also report failures. */
-TP_ARGS(tcp_retransmit_skb);
 
 TABLE(flows, struct flow, struct tcpretrans_count)
 SOCK_SLOT(struct sock_owner);
@@ -35,7 +30,7 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 		if (c) {
 			__sync_fetch_and_add(&c->retransmits, 1);
 			__sync_fetch_and_add(&c->bytes, what->length);
-			for (u32 i = 0; i < TCPRETRANS_CAUSES; i++)
+			for (u32 i = 0; i < RETRANSMIT_CAUSES; i++)
 				if (what->cause == i)
 					__sync_fetch_and_add(&c->causes[i], 1);
 		}
@@ -52,28 +47,6 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 	return emit_end(e);
 }
 
-/*
- * A probe is sent by its timer while no loss is known. In recovery
- * the timer may still be set up for a probe that will not be sent.
- */
-inline_ bool is_probe(struct tcp_sock *tp, u32 congestion)
-{
-	struct inet_connection_sock *icsk = &tp->inet_conn;
-
-	return icsk->icsk_pending == ICSK_TIME_LOSS_PROBE && congestion < TCP_CA_Recovery;
-}
-
-/* The kernel enters the states before it sends. Which acknowledgements led to a fast retransmit, or
- * if RACK's timer did, is not kept. */
-inline_ u32 cause_of(struct tcpretrans_event *what)
-{
-	if (what->kind == TCPRETRANS_PROBE)
-		return TCPRETRANS_LOSS_PROBE;
-	if (what->congestion == TCP_CA_Loss)
-		return TCPRETRANS_TIMEOUT;
-	return what->congestion == TCP_CA_Recovery ? TCPRETRANS_FAST : TCPRETRANS_OTHER;
-}
-
 SEC("tp_btf/tcp_retransmit_skb")
 int on_retransmit(u64 *ctx)
 {
@@ -83,15 +56,15 @@ int on_retransmit(u64 *ctx)
 	struct tcpretrans_event what = {};
 	struct flow f = {};
 
-	if (!tp || (tp_args_tcp_retransmit_skb >= 3 && (s32)ARG(ctx, 2)))
+	if (!tp || retransmit_failed(ctx))
 		return 0;
-	what.congestion = BPF_CORE_READ_BITFIELD_PROBED(&tp->inet_conn, icsk_ca_state);
-	if (is_probe(tp, what.congestion)) {
+	what.congestion = congestion_state(tp);
+	what.cause = retransmit_cause(tp, what.congestion);
+	if (what.cause == RETRANSMIT_LOSS_PROBE) {
 		what.kind = TCPRETRANS_PROBE;
 		if (!with_probes)
 			return filtered();
 	}
-	what.cause = cause_of(&what);
 	what.state = sk->__sk_common.skc_state;
 	what.sequence = BPF_CORE_READ(cb, seq);
 	what.length = BPF_CORE_READ(cb, end_seq) - what.sequence;
@@ -106,7 +79,7 @@ int on_synack(u64 *ctx)
 {
 	struct request_sock *req = (struct request_sock *)ctx[1];
 	struct tcpretrans_event what = { .kind = TCPRETRANS_SYNACK,
-					 .cause = TCPRETRANS_SYN_ACK,
+					 .cause = RETRANSMIT_SYN_ACK,
 					 .state = TCP_SYN_RECV };
 	struct flow f = {};
 

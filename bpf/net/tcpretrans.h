@@ -3,19 +3,9 @@
 #define CORETAP_TCPRETRANS_H
 
 #include "lib/net/flow.h"
+#include "net/retransmit.h"
 
 enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK, TCPRETRANS_KINDS };
-
-/* Why the kernel sends again. */
-enum tcpretrans_cause {
-	TCPRETRANS_TIMEOUT, /* the timer expired; also what it then sends again with
-			       acknowledgements */
-	TCPRETRANS_FAST,    /* acknowledgements show a loss, by duplicates, SACK or RACK */
-	TCPRETRANS_LOSS_PROBE,
-	TCPRETRANS_SYN_ACK, /* the answer to a SYN, by its timer */
-	TCPRETRANS_OTHER,   /* as when the path's MTU is smaller */
-	TCPRETRANS_CAUSES
-};
 
 struct tcpretrans_event {
 	struct event_head head;
@@ -27,7 +17,7 @@ struct tcpretrans_event {
 	__u32 sequence;
 	__u32 length;
 	__u32 segments;
-	__u32 cause; /* enum tcpretrans_cause */
+	__u32 cause; /* enum retransmit_cause */
 	__u32 pad;
 };
 
@@ -35,7 +25,7 @@ struct tcpretrans_event {
 struct tcpretrans_count {
 	__u64 retransmits;
 	__u64 bytes;
-	__u64 causes[TCPRETRANS_CAUSES];
+	__u64 causes[RETRANSMIT_CAUSES];
 };
 
 #endif

@@ -30,6 +30,7 @@ WL_NUMBER("backlog", backlog, 128, "of listen(2)");
 WL_NUMBER("lost", lost, 0, "of each session's segments are sent again, at least");
 WL_NUMBER("server-lost", server_lost, 0, "the same of those that the server sends");
 WL_FLAG("hole", hole, "the client's first segment is lost, six that follow it are not");
+WL_TEXT("off", off, NULL, "a number in /proc/sys/net/ipv4 that is set to 0");
 WL_TEXT("congestion", congestion, NULL, "algorithm of the client's end");
 WL_FLAG("mptcp", mptcp, "by MPTCP");
 WL_FLAG("handed", handed, "another process serves than accepts");
@@ -541,6 +542,8 @@ static int workload(void)
 					     : "::ffff:127.0.0.1";
 	client_ports = calloc(sessions, sizeof(*client_ports));
 	lo_up();
+	if (off)
+		wl_set(wl_format("/proc/sys/net/ipv4/%s", off), "0");
 	int listener = bound();
 	fail_if(!refused && !listens_late && listen(listener, backlog), "listen");
 	server_port = lo_port(listener);

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::string_view kSigns[] = {"R>", "L>", "S>"};
 constexpr std::string_view kKinds[] = {"retransmit", "loss_probe", "syn_ack"};
-constexpr std::string_view kCauses[] = {"timeout", "fast", "loss_probe", "syn_ack", "other"};
-static_assert(std::size(kCauses) == TCPRETRANS_CAUSES);
+constexpr std::string_view kCauses[] = {"timeout",    "fast",    "rack",
+                                        "loss_probe", "syn_ack", "other"};
+static_assert(std::size(kCauses) == RETRANSMIT_CAUSES);
 static_assert(std::size(kSigns) == TCPRETRANS_KINDS && std::size(kKinds) == TCPRETRANS_KINDS);
 
 std::string state(const Event& e) { return tcp_state(e.state); }
@@ -42,8 +43,13 @@ TOOL(tcpretrans) {
           "is not that task but the process that was seen to connect, accept or shut down the "
           "socket; if none was seen, as with connections older than the tracer, there is no PID, "
           "and no task filter matches the line.\n\n"
-          "--count prints one table of connections at the end, with a column for each cause. An IPv6 socket used for IPv4 counts "
-          "as IPv4.",
+          "CAUSE is rack where RACK marks a connection's lost segments: by the times when others "
+          "were sent that have been acknowledged (RFC 8985). That is so if both ends use SACK, "
+          "unless the sysctl net.ipv4.tcp_recovery forbids it on an older kernel. Elsewhere counts "
+          "of duplicate acknowledgements mark them: fast. The kernel does not keep whether an "
+          "acknowledgement or RACK's timer showed the loss.\n\n"
+          "--count prints one table of connections at the end, with a column for each cause. An "
+          "IPv6 socket used for IPv4 counts as IPv4.",
       .overhead =
           "a hook per retransmit, one per change of a connection's state and one per accepted "
           "connection: not measurable",
@@ -85,8 +91,9 @@ TOOL(tcpretrans) {
                field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
                                        "first sequence number of the segment")
                    .with("sequence"),
-               named<&Event::cause, kCauses>("cause", "CAUSE", as::wide(as::text, -10),
-                                             "why: timeout, fast, loss_probe, syn_ack or other"),
+               named<&Event::cause, kCauses>(
+                   "cause", "CAUSE", as::wide(as::text, -10),
+                   "why: timeout, fast, rack, loss_probe, syn_ack or other"),
                named<&Event::kind, kKinds>("kind", "KIND", as::text,
                                            "retransmit, loss_probe or syn_ack")
                    .with("json"),
@@ -115,11 +122,14 @@ TOOL(tcpretrans) {
                  of_value<Count, &tcpretrans_count::bytes>("sent_again_bytes", "BYTES", as::number,
                                                            "bytes in these segments")
                      .with("json"),
-                 count_of<TCPRETRANS_TIMEOUT>("timeouts", "TIMEOUT", "after a timeout"),
-                 count_of<TCPRETRANS_FAST>("fast", "FAST", "when acknowledgements show a loss"),
-                 count_of<TCPRETRANS_LOSS_PROBE>("loss_probes", "PROBE", "tail loss probes"),
-                 count_of<TCPRETRANS_SYN_ACK>("syn_acks", "SYN-ACK", "answers to a SYN"),
-                 count_of<TCPRETRANS_OTHER>("others", "OTHER", "for other causes"),
+                 count_of<RETRANSMIT_TIMEOUT>("timeouts", "TIMEOUT", "after a timeout"),
+                 count_of<RETRANSMIT_FAST>("fast", "FAST",
+                                           "when duplicate acknowledgements show a loss"),
+                 count_of<RETRANSMIT_RACK>("rack", "RACK",
+                                           "when the times of acknowledged segments show it"),
+                 count_of<RETRANSMIT_LOSS_PROBE>("loss_probes", "PROBE", "tail loss probes"),
+                 count_of<RETRANSMIT_SYN_ACK>("syn_acks", "SYN-ACK", "answers to a SYN"),
+                 count_of<RETRANSMIT_OTHER>("others", "OTHER", "for other causes"),
                  net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>(),
                  net::parts<&Count::key>()},
                 "retransmits")}},
