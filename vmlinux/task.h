@@ -181,6 +181,8 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	void *stack;
+	unsigned long sas_ss_sp;
+	size_t sas_ss_size;
 	unsigned int flags;
 	unsigned int on_cpu; /* the same */
 	unsigned int on_rq;  /* int until 7.3: only unsigned numbers may shrink */

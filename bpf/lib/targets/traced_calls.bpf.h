@@ -40,17 +40,29 @@ inline_ bool is_kernel_address(u64 address)
 	return address >> 63;
 }
 
+/* The same for user stacks: a signal handler may have one of its own, above or below the other. */
+inline_ bool left_stack(u64 sp, u64 now)
+{
+	struct task_struct *t = running_task();
+	u64 bytes = OF_RUNNING(t, sas_ss_size), first = OF_RUNNING(t, sas_ss_sp);
+	bool in_handler = sp - first < bytes;
+
+	return in_handler == (now - first < bytes) ? sp <= now : in_handler;
+}
+
 /*
- * Is a call that would return to this stack pointer over, when another
- * one would return to `now`? Kernel interrupts have separate stacks.
+ * Is a call that would return to this stack pointer over, when another one would
+ * return to `now`? Kernel interrupts have separate stacks. 0: its program was replaced by exec.
  */
 inline_ bool has_left(u64 sp, u64 now)
 {
+	if (!sp)
+		return true;
 	if (is_kernel_address(sp) != is_kernel_address(now) || now == SYSTEM_CALL)
 		return is_kernel_address(sp);
-	if (is_kernel_address(sp) && (sp ^ now) >= THREAD_BYTES)
-		return false;
-	return sp <= now;
+	if (is_kernel_address(sp))
+		return (sp ^ now) < THREAD_BYTES && sp <= now;
+	return left_stack(sp, now);
 }
 
 /* A call that ends by a jump to another function: both have the same return address. */
@@ -100,15 +112,11 @@ inline_ struct traced_call *call_at(struct call_stack *s, u64 n);
 		return (struct traced_call *)&all->at[n & (CALL_LEVELS - 1)]; \
 	}
 
-inline_ struct traced_call *call_enters(const struct call_place *at)
+/* The number of calls that are still under way when this one begins. */
+inline_ u64 calls_left_at(struct call_stack *all, const struct call_place *at)
 {
-	struct call_stack *all = call_stack(true);
-	struct traced_call *c;
-	u64 n, before;
+	u64 n = all->depth;
 
-	if (!all)
-		return NULL;
-	n = before = all->depth;
 	for (u32 i = 0; i < CALL_LEVELS && n; i++) {
 		struct traced_call *last = call_at(all, n - 1);
 
@@ -117,6 +125,19 @@ inline_ struct traced_call *call_enters(const struct call_place *at)
 		n--;
 	}
 	barrier_var(n); /* the loop exits into one verifier state */
+	return n;
+}
+
+inline_ struct traced_call *call_enters(const struct call_place *at)
+{
+	struct call_stack *all = call_stack(true);
+	struct traced_call *c;
+	u64 n, before;
+
+	if (!all)
+		return NULL;
+	before = all->depth;
+	n = calls_left_at(all, at);
 	if (n < before)
 		count_n(LEDGER_UNMATCHED, before - n);
 	if (n >= call_levels) {
@@ -133,9 +154,12 @@ inline_ struct traced_call *call_enters(const struct call_place *at)
 	return c;
 }
 
-/* The call that returns; inner calls whose return was not seen
- * are dropped. NULL: its entry was filtered or not seen. */
-inline_ struct traced_call *call_returns(const struct call_place *at, u64 **depth, u64 *left)
+/*
+ * The call that returns; inner calls whose return was not seen are
+ * dropped: their number. NULL: its entry was filtered or not seen.
+ */
+inline_ struct traced_call *call_found(const struct call_place *at, u64 **depth, u64 *left,
+				       u64 *dropped)
 {
 	struct call_stack *all = call_stack(false);
 	bool found = false;
@@ -160,11 +184,22 @@ inline_ struct traced_call *call_returns(const struct call_place *at, u64 **dept
 		call_at(all, n)->sp = CALL_IS_OVER;
 		*left = before;
 	} else if (n + 1 < before) {
-		count_n(LEDGER_UNMATCHED, before - 1 - n);
+		*dropped = before - 1 - n;
 	} else if (n && call_at(all, n - 1)->sp == CALL_IS_OVER) {
 		*left = n - 1;
 	}
 	return call_at(all, n);
+}
+
+/* The same; those that are dropped are counted. */
+inline_ struct traced_call *call_returns(const struct call_place *at, u64 **depth, u64 *left)
+{
+	u64 dropped = 0;
+	struct traced_call *c = call_found(at, depth, left, &dropped);
+
+	if (dropped)
+		count_n(LEDGER_UNMATCHED, dropped);
+	return c;
 }
 
 #endif
