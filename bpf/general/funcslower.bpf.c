@@ -5,6 +5,7 @@
 #include "lib/stack/stack.bpf.h"
 #include "lib/targets/each_function.bpf.h"
 #include "lib/targets/return_address.bpf.h"
+#include "lib/targets/timed_call.bpf.h"
 #include "general/funcslower.h"
 
 OPT_OR(__u64, min_ns, 1000000);
@@ -45,6 +46,12 @@ inline_ u64 user_stack_now(void *ctx)
 	id = stack_of_user(ctx, 0);
 	all->walking = 0;
 	return id;
+}
+
+inline_ void call_begins(const struct call_place *at, struct traced_call *c)
+{
+	if (arguments)
+		place_arguments(at, at->sp == SYSTEM_CALL, ((struct entered *)c)->arguments);
 }
 
 inline_ void call_ends(const struct call_place *at, struct traced_call *c, u64 ns)
@@ -227,36 +234,14 @@ inline_ int node_returned(const struct call_place *at)
 
 inline_ int place_entered(const struct call_place *at, const bool system_call)
 {
-	struct traced_call *c;
-
-	if (!target_wanted(at->id))
-		return 0;
-	if (tree)
-		return node_entered(at);
-	c = call_enters(at);
-	if (!c)
-		return 0;
-	if (arguments)
-		place_arguments(at, system_call, ((struct entered *)c)->arguments);
-	c->start = bpf_ktime_get_ns();
-	return 0;
+	if (!tree)
+		return timed_call_entered(at);
+	return target_wanted(at->id) ? node_entered(at) : 0;
 }
 
 inline_ int place_returned(const struct call_place *at, const bool system_call)
 {
-	u64 now, *depth, left;
-	struct traced_call *c;
-
-	if (tree)
-		return node_returned(at);
-	now = bpf_ktime_get_ns();
-	c = call_returns(at, &depth, &left);
-	if (!c)
-		return 0;
-	call_ends(at, c, since(c->start, now));
-	barrier();
-	*depth = left;
-	return 0;
+	return tree ? node_returned(at) : timed_call_returned(at);
 }
 
 /* With --tree: a thread's open calls end with it. */

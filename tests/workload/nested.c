@@ -15,10 +15,10 @@ WL_FLAG("jump", jump, "leave two calls by longjmp in each round");
 WL_FLAG("signal", by_signal, "a handler on the same stack runs within a call in each round");
 WL_FLAG("alternate", alternate, "the handler has its own stack, above those of threads");
 WL_FLAG("end-inside", end_inside, "each thread ends within two calls");
-WL_FLAG("exec", exec_inside, "the process executes itself, once, within two calls");
-WL_FLAG("stay", stay, "stay within two calls at the end, until killed");
+WL_FLAG("exec", exec_inside, "the process executes itself within two calls, and does all again");
+WL_FLAG("stay", stay, "linger within two calls");
 WL_FLAG("tail", tail, "a call ends by a jump to another function in each round");
-WL_FLAG("executed", executed, "set by --exec for the second program");
+WL_FLAG("executed", executed, "set by --exec for the program that is executed");
 
 static __thread volatile uint64_t sink;
 static __thread jmp_buf way_out;
@@ -116,18 +116,27 @@ WL_FRAME uint64_t n_wide(uint64_t number)
 	return number;
 }
 
+static void execute_again(void)
+{
+	char number[32], *arguments[] = {(char *)wl_name, "--executed", number,
+					 wl_linger_wanted ? "--linger" : NULL, NULL};
+
+	snprintf(number, sizeof(number), "--rounds=%lu", rounds);
+	execv("/proc/self/exe", arguments);
+	wl_die(WL_FAILED, "exec fails: %s", strerror(errno));
+}
+
+enum stay { BY_EXIT, BY_EXEC, FOR_GOOD };
+
 WL_FRAME uint64_t n_stays(uint64_t how)
 {
-	if (how == 1)
+	if (how == BY_EXIT)
 		pthread_exit(NULL);
-	if (how == 2) {
-		char *arguments[] = {(char *)wl_name, "--executed", "--rounds=1", NULL};
-
-		execv("/proc/self/exe", arguments);
-		wl_die(WL_FAILED, "exec fails: %s", strerror(errno));
-	}
-	for (;;)
-		pause();
+	if (how == BY_EXEC)
+		execute_again();
+	else
+		wl_await_stdin();
+	return how;
 }
 
 WL_FRAME uint64_t n_enters(uint64_t how)
@@ -160,7 +169,7 @@ static void *in_thread(void *arg)
 {
 	all_in_turn(arg);
 	if (end_inside)
-		sink += n_enters(1);
+		sink += n_enters(BY_EXIT);
 	return arg;
 }
 
@@ -176,11 +185,8 @@ int main(int argc, char **argv)
 	/* Mapped before the threads' own stacks, so above them. */
 	char *stacks = wl_anonymous(threads * SIGNAL_STACK);
 
-	if (executed) {
-		all_in_turn(stacks);
-		return 0;
-	}
-	wl_ready();
+	if (!executed)
+		wl_ready();
 	if (threads > 1 || end_inside)
 		wl_threads(threads, in_thread, stacks, SIGNAL_STACK);
 	else
@@ -188,12 +194,14 @@ int main(int argc, char **argv)
 	uint64_t leaves = 5 + 1 + jump + 2 * by_signal + tail + wide;
 	uint64_t all = 1 + 2 + depth + 3 * jump + 2 * by_signal + 2 * tail + !!wide + leaves;
 
-	wl_fields("calls %lu leaves %lu", all * rounds * threads, leaves * rounds * threads);
-	if (exec_inside || stay)
-		wl_line_end();
 	if (exec_inside)
-		sink += n_enters(2);
-	if (stay)
-		sink += n_enters(3);
-	return wl_well_done();
+		sink += n_enters(BY_EXEC);
+	if (executed)
+		threads = 2;
+	wl_fields("calls %lu leaves %lu", all * rounds * threads, leaves * rounds * threads);
+	if (!stay)
+		return wl_well_done();
+	wl_line_end();
+	sink += n_enters(FOR_GOOD);
+	return WL_OK;
 }

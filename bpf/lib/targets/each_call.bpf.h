@@ -9,35 +9,16 @@
 #define CORETAP_EACH_CALL_BPF_H
 
 #include "lib/targets/each_function.bpf.h"
-
-inline_ void call_begins(const struct call_place *at, struct traced_call *c);
-inline_ void call_ends(const struct call_place *at, struct traced_call *c, u64 ns);
+#include "lib/targets/timed_call.bpf.h"
 
 inline_ int place_entered(const struct call_place *at, const bool system_call)
 {
-	struct traced_call *c;
-
-	if (!target_wanted(at->id))
-		return 0;
-	c = call_enters(at);
-	if (!c)
-		return 0;
-	call_begins(at, c);
-	c->start = bpf_ktime_get_ns();
-	return 0;
+	return timed_call_entered(at);
 }
 
 inline_ int place_returned(const struct call_place *at, const bool system_call)
 {
-	u64 now = bpf_ktime_get_ns(), *depth, left;
-	struct traced_call *c = call_returns(at, &depth, &left);
-
-	if (!c)
-		return 0;
-	call_ends(at, c, since(c->start, now));
-	barrier();
-	*depth = left;
-	return 0;
+	return timed_call_returned(at);
 }
 
 #endif
