@@ -15,6 +15,7 @@
 #include "lib/mm/fault.h"
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
+#include "lib/mm/mapping_changes.bpf.h"
 
 #define VM_HUGETLB 0x400000
 
@@ -84,35 +85,6 @@ inline_ void area_of(struct area *a, struct vm_area_struct *vma, const bool trus
 static long take_area(struct task_struct *task, struct vm_area_struct *vma, void *to)
 {
 	area_of(to, vma, true);
-	return 0;
-}
-
-/* A plain number at first, a sequence counter since 6.14. */
-struct seqcount___fault {
-	unsigned int sequence;
-} __attribute__((preserve_access_index));
-
-struct mm_struct___seqcount {
-	struct seqcount___fault mm_lock_seq;
-} __attribute__((preserve_access_index));
-
-struct mm_struct___number {
-	unsigned int mm_lock_seq;
-} __attribute__((preserve_access_index));
-
-/*
- * A count of possible mapping changes: since 6.4 the kernel keeps one for its own
- * lookups (5e31275cc997). 0: not available. The mapping of a fault is not being changed.
- */
-inline_ u64 mapping_changes(struct mm_struct *mm)
-{
-	struct mm_struct___seqcount *counter = (void *)mm;
-	struct mm_struct___number *number = (void *)mm;
-
-	if (bpf_core_field_exists(counter->mm_lock_seq.sequence))
-		return 1ULL << 32 | counter->mm_lock_seq.sequence;
-	if (bpf_core_field_exists(number->mm_lock_seq))
-		return 1ULL << 32 | number->mm_lock_seq;
 	return 0;
 }
 
