@@ -4,11 +4,13 @@
 #include "lib/core/parent.bpf.h"
 #include "lib/aggregate/extreme.bpf.h"
 #include "lib/aggregate/percentile.bpf.h"
+#include "syscall/call_object.bpf.h"
 #include "syscall/interrupted.bpf.h"
 #include "syscall/syscount.h"
 
 OPT(bool, by_process);
 OPT(bool, by_call_too); /* with by_process */
+OPT(bool, by_object);
 OPT(bool, timed);
 OPT(bool, percentiles); /* with timed */
 OPT(bool, failures);
@@ -16,13 +18,15 @@ OPT(__u32, only_errno);
 OPT(bool, some_calls);
 const volatile __u8 wanted_calls[CALLS] = {};
 
-/* The current call of a task; without --latency only one interrupted by a signal. */
+/* The current call of a task; without --latency or --objects only one interrupted by a signal. */
 struct call {
 	u64 start; /* 0: not known */
 	u32 index;
 	u32 interrupted;      /* ERESTART...; 0: not interrupted */
 	struct pt_regs *regs; /* if interrupted: its registers, and the address of the call */
 	u64 address;
+	u64 begun; /* with --objects: `object` is of this call */
+	struct call_object object;
 };
 
 struct slots {
@@ -33,11 +37,11 @@ TASK_SLOT(struct call);
 CPU_TABLE(calls, struct syscount_key, struct syscount_counts)
 SUMS(calls, struct slots)
 
-inline_ struct syscount_counts *counts_of(u32 index, u64 ns)
+inline_ struct syscount_counts *counts_of(u32 index, u64 ns, const struct call *c)
 {
 	struct slots *s;
 
-	if (by_process || owner_parts || percentiles) {
+	if (by_process || by_object || owner_parts || percentiles) {
 		struct syscount_key key = {};
 
 		if (!by_process || by_call_too)
@@ -48,6 +52,11 @@ inline_ struct syscount_counts *counts_of(u32 index, u64 ns)
 		}
 		if (percentiles)
 			key.bucket = fine_bucket(ns);
+		if (by_object) {
+			key.object = c ? c->object.kind : SYSCOUNT_UNKNOWN;
+			if (c)
+				key.file = c->object.file;
+		}
 		return calls_row(&key);
 	}
 	s = calls_slot();
@@ -58,9 +67,9 @@ inline_ struct syscount_counts *counts_of(u32 index, u64 ns)
 }
 
 /* Atomic, as a task can be preempted here on some kernels (PREEMPT_RT). */
-inline_ void add(u32 index, u64 ns, bool failed)
+inline_ void add(u32 index, u64 ns, bool failed, const struct call *call)
 {
-	struct syscount_counts *c = counts_of(index, ns);
+	struct syscount_counts *c = counts_of(index, ns, call);
 
 	if (!c)
 		return;
@@ -72,6 +81,23 @@ inline_ void add(u32 index, u64 ns, bool failed)
 			__sync_fetch_and_add(&c->errors, 1);
 	}
 	__sync_fetch_and_add(&c->count, 1);
+}
+
+/* At its end: the slot with the object of the call, also of one that began before tracing. */
+inline_ struct call *with_object(struct pt_regs *regs, s32 number)
+{
+	struct call *c = current_slot(true);
+
+	if (!c)
+		return NULL;
+	if (!c->begun) {
+		/* A return from a signal handler has changed the registers. */
+		if (number == NO_CALL)
+			return NULL;
+		find_object(&c->object, regs);
+	}
+	c->begun = 0;
+	return c;
 }
 
 inline_ bool wanted_call(u32 index)
@@ -113,6 +139,10 @@ int on_enter(u64 *ctx)
 		return 0;
 	c->interrupted = 0;
 	c->index = index;
+	if (by_object) {
+		find_object(&c->object, (void *)ctx[0]);
+		c->begun = 1;
+	}
 	c->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -170,7 +200,9 @@ int on_exit(u64 *ctx)
 		return 0;
 	if (timed)
 		ns = since(start, bpf_ktime_get_ns());
-	add(index, ns, number != NO_CALL && call_failed(result));
+	if (by_object)
+		c = with_object(regs, number);
+	add(index, ns, number != NO_CALL && call_failed(result), c);
 	return 0;
 }
 
@@ -194,6 +226,7 @@ int on_signal(u64 *ctx)
 	c->start = 0;
 	if (!call_ended_by(action, error) || !wanted_result(-EINTR))
 		return 0;
-	add(c->index, timed ? since(start, bpf_ktime_get_ns()) : 0, true);
+	c->begun = 0;
+	add(c->index, timed ? since(start, bpf_ktime_get_ns()) : 0, true, c);
 	return 0;
 }

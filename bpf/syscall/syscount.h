@@ -4,11 +4,23 @@
 
 #include "lib/core/shared.h"
 
+/* The memory that holds the instruction of a call. */
+enum syscount_object {
+	SYSCOUNT_NO_OBJECT, /* not requested */
+	SYSCOUNT_FILE,
+	SYSCOUNT_VDSO,
+	SYSCOUNT_ANONYMOUS,
+	SYSCOUNT_UNKNOWN, /* not found, or the call began before tracing */
+	SYSCOUNT_OBJECTS
+};
+
 struct syscount_key {
 	__u32 call; /* its index; not with only --process */
 	__u32 pid;  /* pid and comm: with --process */
 	char comm[COMM_LEN];
-	__u32 bucket; /* of the time, with --spread (lib/aggregate/percentile.bpf.h) */
+	__u32 bucket;        /* of the time, with --spread (lib/aggregate/percentile.bpf.h) */
+	__u32 object;        /* enum syscount_object */
+	struct file_id file; /* zeros, except for SYSCOUNT_FILE */
 };
 
 #define SYSCOUNT_PERCENTILES 3

@@ -54,6 +54,37 @@ Option interval() {
   return option;
 }
 
+/// The path that the kernel program sent for the file; null: it was lost.
+Value object(const Line& l, const FieldContext& context) {
+  Key of_file{};
+  of_file.object = SYSCOUNT_FILE;
+  of_file.file = l.key.file;
+  switch (l.key.object) {
+    case SYSCOUNT_FILE: {
+      auto* path = context.row_text(of_file);
+      return path ? Value(*path) : Value();
+    }
+    case SYSCOUNT_VDSO:
+      return std::string("[vdso]");
+    case SYSCOUNT_ANONYMOUS:
+      return std::string("[anonymous]");
+    default:
+      return std::string("[unknown]");
+  }
+}
+
+Option objects() {
+  auto option = flag(0, "objects",
+                     "a row for each program or library whose code makes the calls, too; --by "
+                     "object: only these");
+  option.apply = [](Config& c, std::string_view) -> Result<void> {
+    c.set(setting(&Opt::by_object), 1);
+    c.set(setting(&Opt::unwind_tables), 1);  // for lib/stack/mapping.bpf.h
+    return {};
+  };
+  return option;
+}
+
 std::string list(const Config& c) {
   std::string text;
   for (auto& call : all_syscalls()) {
@@ -114,6 +145,13 @@ AggregateReport report() {
        derived<Line, [](const Line& l) { return text_in(l.key.comm); }>(
            "comm", "COMM", as::comm, "command name of its first thread")
            .only("process"),
+       derived<Line, object>(
+           "object", "OBJECT", as::wide(as::text, -40),
+           "program or library whose code made the calls; null: its path was lost")
+           .only("objects")
+           .key_part()
+           .or_null()
+           .capped(),
        of_value<Line, &Counts::count>("count", "COUNT", as::pages, "calls that ended"),
        of_value<Line, &Counts::total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16),
                                          "total time in the calls")
@@ -133,7 +171,7 @@ AggregateReport report() {
               "MAX (ms)"),
        spread<0>("p50_ns", "P50 (us)", "P50 (ms)"), spread<1>("p95_ns", "P95 (us)", "P95 (ms)"),
        spread<2>("p99_ns", "P99 (us)", "P99 (ms)")},
-      "total_ns,count", 10, "process|spread");
+      "total_ns,count", 10, "process|spread|objects");
   all.bucket_at = offsetof(Key, bucket);
   all.usual_percentiles.assign(kPercents.begin(), kPercents.end());
   return std::move(all).with_largest<&Counts::longest>().with_largest<&Counts::shortest>();
@@ -149,6 +187,7 @@ std::vector<Option> options() {
       one_of(value('e', "errno", "ERROR",
                    "only calls that failed with this error, by name or number", take_errno),
              errors),
+      objects(),
       shared::syscalls(0, setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
       flag('l', "list", "print the system calls of this machine, then exit"),
       shared::top('T'),
@@ -188,7 +227,12 @@ TOOL(syscount) {
           "did is left out because its time is not known. A return from a signal handler "
           "(rt_sigreturn) has no result and never fails. Work that io_uring does involves no "
           "system calls.\n\n"
-          "The time of a call starts again if a handler ran before it was restarted.",
+          "The time of a call starts again if a handler ran before it was restarted.\n\n"
+          "--by object adds the calls up by the file that contains the instruction that makes the "
+          "call. For most programs that is libc, also if a library called libc; others are "
+          "programs that are linked statically, written in Go, or make calls themselves. "
+          "[anonymous] is code that is in no file (a JIT compiler's). stackcount shows the callers "
+          "of a system call.",
       .overhead =
           "one hook per system call of any process, two with --latency; while it runs, the kernel "
           "takes its slow path for every call. Counted in the kernel, no output per event",
@@ -199,6 +243,7 @@ TOOL(syscount) {
                    {"syscount -P -T 20", "the twenty processes that make the most calls"},
                    {"syscount -x -e ENOENT -P", "which processes look for files that do not exist"},
                    {"syscount --syscall openat,read -p 181", "two calls of process 181"},
+                   {"syscount --by object", "which programs and libraries contain the calls"},
                    {"syscount -Lm -- tar cf /tmp/etc.tar /etc",
                     "what a command does, in milliseconds"}},
       .questions = {{"Which system calls does a process make most often?", "syscount -p 1234"},
@@ -218,7 +263,7 @@ TOOL(syscount) {
       .options = options(),
       .elsewhere = {{0, "exec", "put the command at the end, after --"}},
       .hooks = {{"ends of calls", {{{"on_exit"}}}},
-                {"starts of calls", {{{"on_enter"}}}, "latency"},
+                {"starts of calls", {{{"on_enter"}}}, "latency|objects"},
                 {"signals",
                  {{{"on_signal"}}},
                  {},

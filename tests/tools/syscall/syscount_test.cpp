@@ -216,6 +216,59 @@ TOOL_TEST(Syscount, TopTextAndList) {
                   {": read\n", ": clock_nanosleep\n", ": futex_waitv\n", ": mseal\n"});
 }
 
+/// The calls of this name by object; of paths the last part.
+Counts by_object(const Report& report) {
+  Counts all;
+  for (auto& row : report.body) {
+    if (row.has("syscall") && row["syscall"].str() != "getppid") continue;
+    auto object = row["object"].str();
+    all[object.substr(object.rfind('/') + 1)] += row["count"].u64();
+  }
+  return all;
+}
+
+TOOL_TEST(Syscount, ProgramsAndLibrariesThatMakeTheCalls) {
+  for (auto& more : {"", " --maps"}) {
+    SCOPED_TRACE(more);
+    const Strings tool("syscount --json --strict -p {pid} --syscall getppid");
+    auto seen = watch_all({{Strings(std::string("objects --threads 20") + more),
+                            {tool + "--by" + "object", tool + "--objects",
+                             tool + "--objects" + "-L" + "--spread",
+                             Strings("syscount --by object --json -L -p {pid}")}}})
+                    .at(0);
+    const Counts wanted = {{"objects", seen.number("own")},
+                           {"inline_calls.so", seen.number("library")},
+                           {"libc.so.6", seen.number("libc")},
+                           {"[anonymous]", seen.number("made")},
+                           {"memfd:objects_code", seen.number("mapped")}};
+    // Mappings that another thread changes may not be found; a wrong one is never shown.
+    const std::uint64_t most = *more ? sum(seen.report(1).body, "count") / 50 : 0;
+    for (std::size_t i = 0; i < 3; i++) {
+      auto shown = by_object(seen.report(i));
+      EXPECT_LE(shown["[unknown]"], most) << i;
+      shown.erase("[unknown]");
+      EXPECT_EQ(shown.size(), wanted.size());
+      for (auto& [object, count] : wanted) {
+        EXPECT_LE(shown[object], count) << object;
+        EXPECT_GE(shown[object] + most, count) << object;
+      }
+    }
+    // All calls: those of the dynamic linker and of libc, too.
+    auto all = by_object(seen.report(3));
+    EXPECT_LE(all["inline_calls.so"], seen.number("library"));
+    EXPECT_GE(all["inline_calls.so"] + most, seen.number("library"));
+    EXPECT_GT(all["libc.so.6"], seen.number("libc"));
+  }
+}
+
+// The name of a file is known after its process has ended.
+TOOL_TEST(Syscount, ObjectsOfProcessesThatEnd) {
+  auto report = follow(Strings("syscount --objects"), Strings("objects --threads 3"));
+  EXPECT_EQ(by_object(report)["inline_calls.so"], 3u * 22u);
+  EXPECT_EQ(by_object(report)["memfd:objects_code"], 3u * 55u);
+  EXPECT_FALSE(lines_with(report.body, {{"syscall", "execve"}}).empty());
+}
+
 TESTS_OF(syscount, .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
          .stress = count_row("syscalls --calls {n} --restarts 0", 500000, "count", "calls",
                              "-P --syscall getppid"),
