@@ -78,8 +78,7 @@ Counts by_caller(const Report& report) {
       EXPECT_EQ(call["depth"].u64(), caller["depth"].u64() + 1);
       EXPECT_EQ(call["tid"].u64(), caller["tid"].u64());
       EXPECT_GE(start, caller["monotonic_ns"].u64());
-      if (call["ending"].str() == "return" && caller["ending"].str() == "return" &&
-          caller["target"].str() != "n_tail") {
+      if (call["ending"].str() == "return" && caller["ending"].str() == "return") {
         EXPECT_LE(start + call["latency_ns"].u64(),
                   caller["monotonic_ns"].u64() + caller["latency_ns"].u64());
       }
@@ -181,12 +180,15 @@ TOOL_TEST(Funcslower, TreesLeaveShortCallsOut) {
     EXPECT_GE(call["latency_ns"].u64(), 3'000'000u);
     if (call["depth"].u64() == 0) hidden += call["hidden_calls"].u64();
     if (call["target"].str() != "n_wide") continue;
-    expect_fields(call, {{"hidden_calls", 30}, {"depth", 0}});
-    EXPECT_EQ(call["self_ns"].u64() + call["hidden_ns"].u64(), call["latency_ns"].u64());
+    // On a slow machine some leaves are long.
+    auto leaves = lines_where(
+        shortened, [&](auto& leaf) { return leaf["parent_id"].text() == call["call_id"].text(); });
+    EXPECT_EQ(call["hidden_calls"].u64() + leaves.size(), 30u);
+    EXPECT_EQ(call["self_ns"].u64() + call["hidden_ns"].u64() + sum(leaves, "latency_ns"),
+              call["latency_ns"].u64());
   }
   EXPECT_EQ(lines_with(shortened.body, {{"target", "n_wide"}}).size(), 2u);
   EXPECT_EQ(shortened.body.size() + shortened.lost("filtered"), seen.truth["calls"].u64());
-  EXPECT_GE(hidden, 60u);
   EXPECT_LE(hidden, shortened.lost("filtered"));
   auto bounded = seen.report(1);
   for (auto& call : lines_with(bounded.body, {{"target", "n_wide"}}))

@@ -8,13 +8,12 @@ namespace coretap {
 
 namespace {
 
-/// Finds the caller of each call, as an index plus one, and computes the time outside of inner
-/// calls.
+/// Sorts the calls by their start, finds the caller of each, as an index plus one, and computes the
+/// time outside of inner calls.
 void connect(CallTree& calls) {
   std::ranges::sort(calls, [](auto& a, auto& b) {
     return std::tuple(a.start(), a.node.depth) < std::tuple(b.start(), b.node.depth);
   });
-  std::vector<std::uint64_t> inner(calls.size());
   std::vector<std::size_t> path;
   for (std::size_t i = 0; i < calls.size(); i++) {
     auto& call = calls[i];
@@ -25,16 +24,23 @@ void connect(CallTree& calls) {
           (!call.node.caller || call.node.caller == outer.start())) {
         call.caller = path.back() + 1;
         outer.has_calls = true;
-        if (call.timed()) inner[path.back()] += call.node.call.latency_ns;
       }
     }
     path.push_back(i);
   }
-  for (std::size_t i = 0; i < calls.size(); i++) {
-    auto& node = calls[i].node;
-    // The kernel's sum lacks calls that ended after this one: a jump to another function.
-    auto within = std::max<std::uint64_t>(node.inner_ns, inner[i] + node.hidden_ns);
-    calls[i].self_ns = node.call.latency_ns - std::min<std::uint64_t>(node.call.latency_ns, within);
+  // Inner calls first.
+  std::vector<std::uint64_t> inner(calls.size());
+  for (auto i = calls.size(); i-- > 0;) {
+    auto& call = calls[i];
+    auto& time = call.node.call.latency_ns;
+    auto within = std::max<std::uint64_t>(call.node.inner_ns, inner[i] + call.node.hidden_ns);
+    call.self_ns = time - std::min<std::uint64_t>(time, within);
+    if (!call.caller || !call.timed()) continue;
+    inner[call.caller - 1] += time;
+    // A call that ended by a jump to this one lasts as long, though its return is seen before.
+    auto& outer = calls[call.caller - 1];
+    if (outer.timed() && call.start() + time > outer.start() + outer.node.call.latency_ns)
+      outer.node.call.latency_ns = call.start() + time - outer.start();
   }
 }
 
