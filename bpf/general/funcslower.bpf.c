@@ -138,7 +138,7 @@ inline_ void tell(struct call_stack *all, struct entered *c, u64 ns, u64 result,
 	emit_end(e);
 }
 
-/* A call that ended without a return. A function of its own, so that it is verified once. */
+/* A call that ended without a return. A separate function, so that it is verified once. */
 __noinline int tell_one_ended(u64 n, u32 end)
 {
 	struct call_stack *all;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a user function returns to: it tells a call from the same frame, after one that
+ * Where a user function returns to: it distinguishes a call from the same frame, after one that
  * was left by longjmp() or an exception, from a jump at the end of that one.
  *
  * Contexts: the running task, outside of interrupts, preemptible.

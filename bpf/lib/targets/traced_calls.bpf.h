@@ -40,7 +40,7 @@ inline_ bool is_kernel_address(u64 address)
 	return address >> 63;
 }
 
-/* The same for user stacks: a signal handler may have one of its own, above or below the other. */
+/* The same for user stacks: a signal handler may have a separate one, above or below the other. */
 inline_ bool left_stack(u64 sp, u64 now)
 {
 	struct task_struct *t = running_task();

@@ -171,8 +171,7 @@ class TreeReporter : public Reporter {
 
   std::string indented(std::size_t depth) const { return std::string(column_ + 2 * depth, ' '); }
 
-  /// What follows the call where it ends: its result, and in a comment the name of an outer call,
-  /// or why there is no result.
+  /// The result, and in a comment these words and the reason if there is no result.
   std::string end_of(const TreeCall& call, std::string words = {}) const {
     auto result = call.node.end == FUNCSLOWER_RETURNED ? " = " + report_.result(call.node.call)
                                                        : std::string();
