@@ -13,6 +13,7 @@
 #include "coretap/config.hpp"
 #include "coretap/errors.hpp"
 #include "coretap/flags.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/syscalls.hpp"
 #include "coretap/tool.hpp"
@@ -232,10 +233,10 @@ TOOL(funcslower) {
                    setting(&Opt::min_ns), kMicrosecond),
             number('a', "arguments", "N", "print the first N arguments",
                    Range{1, FUNCSLOWER_ARGUMENTS}, setting(&Opt::arguments)),
-            flag(0, "tree",
-                 "show calls within each other as trees, with their own times; all, or those that "
-                 "take as long as --min-ms or --min-us says",
-                 setting(&Opt::tree)),
+            same_everywhere(flag(0, "tree",
+                                 "show calls within each other as trees, with their own times; "
+                                 "all, or those that take as long as --min-ms or --min-us says",
+                                 setting(&Opt::tree))),
             flag('T', "time", "print the time of day at which the call started"),
             shared::timestamp('t'), shared::regular_expressions('r'), shared::debug(),
             shared::max_probes(), shared::return_trampoline(), shared::kernel_stack(),
