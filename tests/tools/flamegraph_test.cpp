@@ -135,7 +135,7 @@ TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
   EXPECT_EQ(graph.total(), report.sum("total_ns") / 1000);
   EXPECT_EQ(graph.sum("workload_middle"), asleep / 1000);
   EXPECT_GE(graph.sum("workload_middle"), 20u * 4500) << "twenty sleeps of 5 ms";
-  EXPECT_EQ(graph.styles("workload_middle"), std::set<std::string>{"u"});
+  EXPECT_EQ(graph.styles("workload_middle"), std::set<std::string>{"p"});
   EXPECT_EQ(graph.styles("sleeper"), std::set<std::string>{"t"});
 }
 

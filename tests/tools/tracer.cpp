@@ -15,7 +15,6 @@
 
 #include "coretap/tool.hpp"
 #include "machine.hpp"
-#include "observe.hpp"
 #include "text.hpp"
 
 namespace coretap::tooltest {
@@ -120,9 +119,10 @@ void require_tool(const std::string& tool) {
   if (KnownToRun::all().has(tool)) return;
   auto known = tried.find(tool);
   if (known == tried.end()) {
-    Strings words{tool_path(tool), "--json", "--duration", "0.2"};
-    if (has_option(tool, "--pid PID")) words = words + Strings{"--pid", std::to_string(::getpid())};
-    known = tried.emplace(tool, run(words)).first;
+    const Strings words{tool_path(tool), "--json", "--duration", "0.2"};
+    auto result = run(words + Strings{"--pid", std::to_string(::getpid())});
+    if (result.status == 2) result = run(words);  // a report of the whole machine has no filter
+    known = tried.emplace(tool, std::move(result)).first;
   }
   auto& [status, out, err] = known->second;
   if (status == 0) return note_that_it_runs(tool);
