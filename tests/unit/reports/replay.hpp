@@ -34,7 +34,11 @@ class MadeSource : public Source {
  public:
   /// `stacks`: kernel stacks, one after each record.
   MadeSource(std::uint32_t seed, std::size_t record_size, std::size_t records, bool stacks = false)
-      : chance_(seed), record_size_(record_size), records_(records), stacks_(stacks) {}
+      : chance_(seed),
+        passes_(~seed),
+        record_size_(record_size),
+        records_(records),
+        stacks_(stacks) {}
 
   Result<void> open_records(TakeRecord take) override {
     take_ = std::move(take);
@@ -82,7 +86,7 @@ class MadeSource : public Source {
   Result<void> open_iterator(std::string_view) override { return {}; }
   Result<std::string> pass(std::string_view, std::size_t size) override {
     std::string all(size * records_, '\0');
-    chance_.fill(all.data(), all.size());
+    passes_.fill(all.data(), all.size());
     return all;
   }
   void add_ledger(std::uint64_t*) override {}
@@ -128,6 +132,7 @@ class MadeSource : public Source {
   };
 
   Chance chance_;
+  Chance passes_;  ///< of its own: a table may make passes before its readings
   std::size_t record_size_, records_;
   bool stacks_;
   TakeRecord take_;
