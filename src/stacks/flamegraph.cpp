@@ -315,7 +315,7 @@ std::uint16_t FlameGraph::part_of(const StackWord& frame) {
   if (known != object_numbers_.end()) return known->second;
   if (objects_.size() >= kMostObjects) return 0;
   object_numbers_.emplace(object, static_cast<std::uint16_t>(objects_.size()));
-  objects_.push_back(std::string(start_of_name(object, kLongestObject)));
+  objects_.emplace_back(start_of_name(object, kLongestObject));
   return static_cast<std::uint16_t>(objects_.size() - 1);
 }
 

@@ -132,7 +132,7 @@ class MadeSource : public Source {
   };
 
   Chance chance_;
-  Chance passes_;  ///< of its own: a table may make passes before its readings
+  Chance passes_;  ///< separate: a table may make passes before its readings
   std::size_t record_size_, records_;
   bool stacks_;
   TakeRecord take_;
