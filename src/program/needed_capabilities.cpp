@@ -115,6 +115,8 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
       {symbols, {Capability::syslog, "names of kernel functions", false}}};
   for (auto& [applies, need] : all)
     if (applies) needed.push_back(need);
+  if (!tool.report->has_program())  // other reports load
+    for (auto& need : needed) need.always = false;
   return needed;
 }
 

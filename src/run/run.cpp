@@ -225,7 +225,7 @@ class Run {
     drop_capabilities(s_);
     check_rotation(s_);
     for (auto& l : s_.plan.limits) s_.say("note: " + l);
-    if (has_program_) announce(s_);
+    if (has_program_ || !reporter_->immediate()) announce(s_);
     print_header(s_);
     give_memory_back();
     if (auto r = trace(s_, *reporter_, command_); !r) return r.error();
@@ -324,6 +324,11 @@ std::string build_words() {
 }
 
 Result<void> prepare(Session& s) {
+  if (s.tool.report->opens_perf_events() && !own_capabilities().has(Capability::perfmon))
+    return Error{"not allowed to count",
+                 fmt::format("missing {}", name_of(Capability::perfmon)),
+                 {},
+                 kUnsupported};
   if (!s.tool.report->has_program()) return {};
   if (auto r = check_rights(s.kernel); !r) return r;
   auto reporter = s.tool.report->reporter();

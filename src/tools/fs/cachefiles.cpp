@@ -47,16 +47,16 @@ Value has(const CacheRow& r) {
   return value_if(r.one(), (r.flags & Flag) != 0);
 }
 template <std::uint32_t Flag>
-std::string yes(const CacheRow& r) {
-  return !r.one() ? "-" : r.flags & Flag ? "yes" : "no";
+Field state(std::string_view key, std::string_view doc) {
+  return derived<CacheRow, has<Flag>>(key, "", as::text, doc).or_null().with("json");
 }
-template <std::uint32_t Flag>
-std::vector<Field> state(std::string_view key, std::string_view text_key, std::string_view title,
-                         std::string_view doc, std::string_view text_with = {}) {
-  return {derived<CacheRow, has<Flag>>(key, "", as::text, doc).or_null().with("json"),
-          derived<CacheRow, yes<Flag>>(text_key, title, as::wide(as::text, -5), doc)
-              .in_text()
-              .with(text_with)};
+std::string states(const CacheRow& r) {
+  if (!r.one()) return "-";
+  std::string letters;
+  for (auto [flag, letter] :
+       {std::pair{CACHEFILES_DIRTY, 'D'}, {CACHEFILES_WRITEBACK, 'W'}, {CACHEFILES_MAPPED, 'M'}})
+    letters += r.flags & flag ? letter : '-';
+  return letters;
 }
 
 template <auto Member>
@@ -113,7 +113,8 @@ std::vector<Field> sizes() {
       row_kind().with("json"), cached(),
       derived<CacheRow, of_one<&CacheRow::size>>("size_bytes", "SIZE(KB)", kSize,
                                                  "size of the file")
-          .or_null(),
+          .or_null()
+          .with("extended"),
       derived<CacheRow, cached_ratio>("cached_ratio", "IN-CACHE%", as::percent,
                                       "part of the file that is in the cache, 0 to 1")
           .or_null()};
@@ -137,9 +138,11 @@ std::vector<Field> details() {
 std::vector<Field> identity() {
   FieldList fields = {
       derived<CacheRow, device>("device", "DEV", as::wide(as::text, -7), "device, as numbers")
-          .or_null(),
+          .or_null()
+          .with("extended"),
       derived<CacheRow, of_one<&CacheRow::inode>>("inode", "INODE", as::number, "inode number")
-          .or_null()};
+          .or_null()
+          .with("extended")};
   return fields;
 }
 
@@ -152,19 +155,22 @@ std::vector<Field> names(std::string_view doc) {
 CacheFilesReport files_report() {
   FieldList fields = {
       sizes(),
-      state<CACHEFILES_DIRTY>("dirty", "dirty_text", "DIRTY", "it has pages to be written",
-                              "!details"),
-      state<CACHEFILES_WRITEBACK>("writeback", "writeback_text", "WRITE",
-                                  "it has pages that are being written", "!details"),
-      state<CACHEFILES_MAPPED>("mapped", "mapped_text", "MAP", "a process has mapped it"),
+      state<CACHEFILES_DIRTY>("dirty", "it has pages to be written"),
+      state<CACHEFILES_WRITEBACK>("writeback", "it has pages that are being written"),
+      state<CACHEFILES_MAPPED>("mapped", "a process has mapped it"),
+      derived<CacheRow, states>("state_letters", "STATE", as::wide(as::text, -5),
+                                "D it has pages to be written, W pages that are being written, M a "
+                                "process has mapped it")
+          .in_text(),
       details(),
       derived<CacheRow, of_one<&CacheRow::processes>>("processes", "PROCS", as::small,
                                                       "processes that have it open or mapped")
           .or_null(),
-      derived<CacheRow, pid>("pid", "PID", as::pid, "one of them").or_null(),
+      derived<CacheRow, pid>("pid", "PID", as::pid, "one of them").or_null().with("extended"),
       derived<CacheRow, comm>("comm", "COMM", as::comm, "its command name").or_null(),
       derived<CacheRow, fs>("fs", "FS", as::wide(as::text, -8), "type of the file system")
-          .or_null(),
+          .or_null()
+          .with("extended"),
       identity(),
       derived<CacheRow, has<CACHEFILES_DELETED>>("deleted", "", as::text, "it has no name any more")
           .or_null()
@@ -280,7 +286,7 @@ Result<void> look_up(Config& c) {
   take_processes(c.tasks);
   if (!c.given("details")) return {};
   return require_cachestat("--details",
-                           "without --details DIRTY and WRITE tell whether there are such pages");
+                           "without --details STATE tells whether there are such pages");
 }
 
 }  // namespace
@@ -291,8 +297,8 @@ TOOL(cachefiles) {
       .summary = "what fills the page cache: files, directories, cgroups",
       .description =
           "The files in the page cache that processes have open or mapped, with how much of each is "
-          "cached, whether it has pages to be written (DIRTY) or that are being written (WRITE), and "
-          "whether a process has mapped it. A file that several processes use is one row, with the "
+          "cached, whether it has pages to be written (D) or that are being written (W), and whether a "
+          "process has mapped it (M). A file that several processes use is one row, with the "
           "number of these processes and one of them. The last rows are the rest of the cache: files "
           "that no process has open, whose names the kernel does not tell, metadata of file "
           "systems, and block devices. Shared memory, tmpfs and memfds are in the cache, too. "
@@ -337,6 +343,7 @@ TOOL(cachefiles) {
                                     "(Linux 6.5)",
                                     Complete::directory, "a directory"),
                           shared::timestamp(), shared::top()},
+                         belonging_to("!by-directory|by-cgroup", {shared::extended()}),
                          belonging_to("!by-directory|by-cgroup|below",
                                       {flag(0, "details",
                                             "how much of each file is dirty, being written, "

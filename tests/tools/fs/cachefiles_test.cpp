@@ -206,9 +206,10 @@ TOOL_TEST(Cachefiles, ByCgroup) {
 
 TOOL_TEST(Cachefiles, Text) {
   auto lines = complete_lines(output_of("cachefiles --top 2"));
+  EXPECT_EQ(words(lines.at(0)), words("CACHED(KB) IN-CACHE% STATE PROCS COMM FILE"));
+  lines = complete_lines(output_of("cachefiles -e --top 2"));
   EXPECT_EQ(words(lines.at(0)),
-            words("CACHED(KB) SIZE(KB) IN-CACHE% DIRTY WRITE MAP PROCS PID COMM "
-                  "FS DEV INODE FILE"));
+            words("CACHED(KB) SIZE(KB) IN-CACHE% STATE PROCS PID COMM FS DEV INODE FILE"));
   EXPECT_LE(lines.size(), 6u);
   expect_refused("cachefiles --by-cgroup --by-directory");
   expect_refused("cachefiles --by-cgroup -p 1");
