@@ -129,8 +129,8 @@ const std::vector<OwnCommand>& commands() {
        .summary = "check which tools this kernel and your privileges allow",
        .description =
            "Tests what the kernel supports, loads the programs of every tool, or of each TOOL, "
-           "without attaching them, and prints what is missing. Exit status 3: no tool can run, "
-           "or one of those that were named cannot.",
+           "without attaching them, and prints what is missing. Exit status 3: no tool with a "
+           "program can run, or one of those that were named cannot.",
        .options = {json()},
        .complete = Complete::tool,
        .run = run_doctor_of},
