@@ -56,8 +56,13 @@ bool maps_need_bpf(const Session& s) {
 
 std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
   std::vector<NeededCapability> needed;
-  if (tool.report->opens_perf_events())
+  const NeededCapability admin{
+      Capability::sys_admin,
+      "where kernel.perf_event_paranoid is above 2, as Debian has it, for perf events", true};
+  if (tool.report->opens_perf_events()) {
     needed.push_back({Capability::perfmon, "to open perf events", true});
+    needed.push_back(admin);
+  }
   bool loads = tool.report->has_program();
   for (auto& other : tool.other_reports) loads |= other.report->has_program();
   if (tool.object.compressed.empty() || !loads) return needed;
@@ -86,10 +91,7 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
         "before Linux 6.10 where kernel.perf_event_paranoid is above 2, and on its stable kernels "
         "since 2025, to probe user functions",
         always("uprobe")}},
-      {perf,
-       {Capability::sys_admin,
-        "where kernel.perf_event_paranoid is above 2, as Debian has it, for perf events",
-        always_perf}},
+      {perf, {admin.capability, admin.purpose, always_perf}},
       {attaches_in_modules(tool), {Capability::sys_admin, "functions of modules", false}},
       {true,
        {Capability::sys_resource,

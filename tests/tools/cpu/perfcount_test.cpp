@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "shared.hpp"
@@ -102,6 +103,9 @@ TOOL_TEST(Perfcount, OnlyTheProcess) {
 
 TOOL_TEST(Perfcount, CgroupAndCpus) {
   Cgroup cgroup("perfcount");
+  // Without any controller below the root, older kernels do not count in cgroups.
+  std::ofstream(std::filesystem::path(cgroup.path()).parent_path() / "cgroup.subtree_control")
+      << "+pids" << std::flush;
   Workload calls(Workload::of({"syscalls", "--calls", "5000"}, {.linger = true}));
   cgroup.add(calls.pid());
   Workload others("syscalls", Strings{"--calls", "700"});

@@ -77,7 +77,7 @@ TEST(CapabilitySet, EachToolSaysWhatItNeeds) {
     auto tool = build(entry);
     auto needs = needed_capabilities(tool);
     if (tool.object.compressed.empty()) {
-      EXPECT_EQ(needs.size(), tool.report->opens_perf_events() ? 1u : 0u);
+      EXPECT_EQ(needs.size(), tool.report->opens_perf_events() ? 2u : 0u);
       continue;
     }
     for (auto right : {Capability::bpf, Capability::perfmon})

@@ -304,8 +304,15 @@ class Counters : public Counting {
     if (lacks_descriptors(error))
       return Error{what, "too many open files", "raise the limit (ulimit -n), or count less"};
     if (error == EACCES || error == EPERM)
-      return Error{what, fmt::format("missing {}", name_of(Capability::perfmon)),
-                   "run as root (sudo), or grant that capability", kUnsupported};
+      return Error{
+          what,
+          fmt::format("missing {}{}", name_of(Capability::perfmon), perf_capability_missing(error)),
+          "run as root (sudo), or grant that capability", kUnsupported};
+    if (error == ENOENT && cgroup_fd_)
+      return Error{what, fmt::format("the kernel does not count in the cgroup {}", cgroup_),
+                   "it does once the cgroup above has a controller for those below it: write "
+                   "+pids to its cgroup.subtree_control",
+                   kUnsupported};
     return Error{what, refusal_words(event.event, event.name, error),
                  "software events are everywhere: task-clock, context-switches, page-faults",
                  kUnsupported};
