@@ -88,6 +88,8 @@ struct Tried {
   std::uint64_t value = 0;  ///< of the function that called the code
 };
 
+constexpr unsigned kSeconds = 3;
+
 /// The child's life: it never returns.
 template <class Call>
 [[noreturn]] void try_code(CodeBytes code, std::uint64_t offset, int to, Call call) {
@@ -100,6 +102,12 @@ template <class Call>
   ends.sa_handler = [](int) { _exit(1); };  // neither a core file nor a line in the kernel's log
   ends.sa_flags = SA_ONSTACK;
   for (int number : {SIGSEGV, SIGILL, SIGBUS, SIGTRAP, SIGFPE}) sigaction(number, &ends, nullptr);
+  signal(SIGALRM, SIG_DFL);
+  sigset_t alarms;
+  sigemptyset(&alarms);
+  sigaddset(&alarms, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &alarms, nullptr);
+  alarm(kSeconds);  // the code may not come to an end
   const ProbedCode probed(code, offset);
   Tried tried{probed.error()};
   if (probed.probed()) tried.value = call(probed);
@@ -129,12 +137,10 @@ std::optional<Tried> in_child(CodeBytes code, std::uint64_t offset, Call call) {
   if (pipe2(ends, O_CLOEXEC)) return Tried{errno};
   const Fd from(ends[0]);
   Fd to(ends[1]);
-  const auto parent = getpid();
   const pid_t child = fork();
   if (child < 0) return Tried{errno};
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
     try_code(code, offset, to.get(), call);
   }
   to.reset();
