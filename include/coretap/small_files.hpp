@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace coretap {
 
@@ -24,6 +25,13 @@ std::optional<long long> read_number(const std::string& path);
 std::optional<long long> read_keyed(const std::string& path, std::string_view key);
 /// The same in the text of such a file.
 std::optional<long long> keyed_number(std::string_view text, std::string_view key);
+
+/// The number after "name " in a text of such lines, such as /proc/vmstat.
+std::optional<std::uint64_t> named_number(std::string_view text, std::string_view name);
+
+/// The fields in the text of a task's "stat" file by their numbers in proc(5); the first three,
+/// which the task can choose in part, are empty. Nothing: the text is not of that form.
+std::vector<std::string_view> stat_fields(std::string_view text);
 
 /// A value of /proc/meminfo, in kB; 0 if there is no such line.
 std::uint64_t memory_kb(std::string_view name);

@@ -77,6 +77,22 @@ std::optional<long long> keyed_number(std::string_view text, std::string_view ke
   return std::nullopt;
 }
 
+std::optional<std::uint64_t> named_number(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    auto line = take_until(text, '\n');
+    if (take_until(line, ' ') == name) return parse_unsigned(line);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string_view> stat_fields(std::string_view text) {
+  auto after = text.rfind(')');  // a name may contain any character
+  if (after == text.npos) return {};
+  auto fields = words_in(text.substr(after + 1));
+  fields.insert(fields.begin(), 3, {});
+  return fields;
+}
+
 void open_standard_files() {
   // open() returns the lowest free number.
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})

@@ -34,15 +34,27 @@ std::string unescaped(std::string_view text) {
 
 }  // namespace
 
-Result<std::string> cgroup2_mount() {
-  auto mounts = read_file("/proc/self/mountinfo", 4 << 20);
-  std::string_view rest = mounts ? std::string_view(*mounts) : "";
-  while (!rest.empty()) {
-    auto line = take_until(rest, '\n');
-    if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
-    for (int skip = 0; skip < 4; skip++) line.remove_prefix(line.find(' ') + 1);
-    return unescaped(line.substr(0, line.find(' ')));
+std::vector<Mount> mounts_in(std::string_view mountinfo) {
+  constexpr std::string_view kSecondPart = " - ";
+  std::vector<Mount> all;
+  while (!mountinfo.empty()) {
+    auto line = take_until(mountinfo, '\n');
+    const auto at = line.find(kSecondPart);
+    if (at == line.npos) continue;
+    auto second = line.substr(at + kSecondPart.size());
+    for (int skip = 0; skip < 4; skip++) take_until(line, ' ');
+    auto& mount = all.emplace_back();
+    mount.directory = unescaped(take_until(line, ' '));
+    mount.type = take_until(second, ' ');
+    take_until(second, ' ');  // what is mounted
+    mount.options = second;
   }
+  return all;
+}
+
+Result<std::string> cgroup2_mount() {
+  for (auto& mount : mounts_in(read_file("/proc/self/mountinfo", 4 << 20).value_or("")))
+    if (mount.type == "cgroup2") return mount.directory;
   return Error{"cannot filter by cgroup", "no cgroup version 2 hierarchy is mounted",
                "mount -t cgroup2 none /some/directory, or filter by --pid", kUnsupported};
 }

@@ -35,8 +35,7 @@ std::optional<std::vector<CpuTimes>> parse_cpu_times(std::string_view proc_stat)
 }
 
 std::optional<std::vector<CpuTimes>> cpu_times() {
-  constexpr std::size_t kMost = 16 << 20;  // it also lists all interrupts
-  auto text = read_file("/proc/stat", kMost);
+  auto text = read_file("/proc/stat", kProcStat);
   return text ? parse_cpu_times(*text) : std::nullopt;
 }
 

@@ -104,6 +104,13 @@ Result<int> tracefs();
 Result<std::vector<std::string>> tracepoint_names();
 Result<int> tracepoint_id(std::string_view category, std::string_view name);
 
+struct Mount {
+  std::string directory, type;
+  std::string options;  ///< of the file system
+};
+/// The lines of /proc/self/mountinfo.
+std::vector<Mount> mounts_in(std::string_view mountinfo);
+
 /// Mount point of cgroup v2 (also beside version 1).
 Result<std::string> cgroup2_mount();
 /// The directory of a cgroup: its path, or its path relative to that mount.

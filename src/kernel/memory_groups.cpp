@@ -11,6 +11,7 @@
 
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
+#include "kernel/kernel.hpp"
 
 namespace coretap {
 
@@ -37,23 +38,6 @@ bool add_below(std::vector<MemoryGroup>& all, const std::string& directory, cons
   return true;
 }
 
-struct MountLine {
-  std::string_view directory, type, options;
-};
-
-MountLine mount_line(std::string_view line) {
-  MountLine m;
-  for (int field = 0; field < 4; field++) take_until(line, ' ');
-  m.directory = take_until(line, ' ');
-  auto at = line.find(" - ");
-  if (at == line.npos) return {};
-  line.remove_prefix(at + 3);
-  m.type = take_until(line, ' ');
-  take_until(line, ' ');
-  m.options = line;
-  return m;
-}
-
 bool has_option(std::string_view options, std::string_view option) {
   while (!options.empty())
     if (take_until(options, ',') == option) return true;
@@ -64,14 +48,12 @@ bool has_option(std::string_view options, std::string_view option) {
 
 std::string memory_hierarchy(std::string_view mountinfo) {
   std::string second, first;
-  while (!mountinfo.empty()) {
-    auto m = mount_line(take_until(mountinfo, '\n'));
-    std::string directory(m.directory);
-    if (m.type == "cgroup" && has_option(m.options, "memory")) {
-      first = directory;
-    } else if (m.type == "cgroup2") {
-      auto controllers = read_file(directory + "/cgroup.controllers").value_or("");
-      if (std::ranges::count(words_in(controllers), "memory")) second = directory;
+  for (auto& mount : mounts_in(mountinfo)) {
+    if (mount.type == "cgroup" && has_option(mount.options, "memory")) {
+      first = mount.directory;
+    } else if (mount.type == "cgroup2") {
+      auto controllers = read_file(mount.directory + "/cgroup.controllers").value_or("");
+      if (std::ranges::count(words_in(controllers), "memory")) second = mount.directory;
     }
   }
   return second.empty() ? first : second;

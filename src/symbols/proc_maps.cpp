@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 #include "symbols/process_files.hpp"
 
 namespace coretap::symbols {
@@ -149,15 +151,11 @@ Fd open_of(const std::string& proc_root, pid_t tgid, const char* name) {
                       UINT64_MAX);
 }
 
-/// A field of /proc/PID/stat, counted from 1; the name in field 2 may contain any character.
-std::uint64_t stat_field(const std::string& proc_root, pid_t tgid, int wanted) {
+/// A field of /proc/PID/stat, counted from 1.
+std::uint64_t stat_field(const std::string& proc_root, pid_t tgid, std::size_t wanted) {
   const std::string text = read_small_file(proc_root + "/" + std::to_string(tgid) + "/stat", 4096);
-  std::size_t at = text.rfind(')');
-  for (int field = 2; field < wanted && at != text.npos; ++field) at = text.find(' ', at + 1);
-  if (at == text.npos) return 0;
-  std::uint64_t value = 0;
-  std::from_chars(text.data() + at + 1, text.data() + text.size(), value);
-  return value;
+  const auto fields = stat_fields(text);
+  return wanted < fields.size() ? parse_unsigned(fields[wanted]).value_or(0) : 0;
 }
 
 }  // namespace

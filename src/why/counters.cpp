@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/cpu_times.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 #include "kernel/kernel.hpp"
@@ -56,13 +57,15 @@ void read_disks(Counters& to) {
 }
 
 void read_cpus(Counters& to) {
-  each_line("/proc/stat", [&](auto& words) {
-    if (words[0] == "processes" && words.size() > 1) to["processes"] = number(words[1]);
-    if (!words[0].starts_with("cpu") || words[0] == "cpu" || words.size() < 9) return;
-    constexpr double kTicks = 100;  // USER_HZ
-    to[words[0] + ".idle_s"] = (number(words[4]) + number(words[5])) / kTicks;
-    to[words[0] + ".steal_s"] = number(words[8]) / kTicks;
-  });
+  constexpr double kTicks = 100;  // USER_HZ
+  auto text = read_file("/proc/stat", kProcStat).value_or("");
+  if (auto started = named_number(text, "processes"))
+    to["processes"] = static_cast<double>(*started);
+  for (auto& cpu : parse_cpu_times(text).value_or(std::vector<CpuTimes>())) {
+    if (cpu.cpu < 0) continue;
+    to[fmt::format("cpu{}.idle_s", cpu.cpu)] = static_cast<double>(cpu.idle + cpu.iowait) / kTicks;
+    to[fmt::format("cpu{}.steal_s", cpu.cpu)] = static_cast<double>(cpu.steal) / kTicks;
+  }
 }
 
 /// The time in which some task was held up (PSI), in us.
@@ -77,12 +80,11 @@ void read_stall(Counters& to, const std::string& path, const std::string& name) 
 std::map<std::string, std::string> cgroup_mounts() {
   std::map<std::string, std::string> mounts;
   if (auto mount = cgroup2_mount()) mounts.emplace("", *mount);
-  each_line("/proc/self/mounts", [&](auto& words) {
-    if (words.size() < 4) return;
-    if (words[2] != "cgroup") return;
-    for (std::string_view options = words[3]; !options.empty();)
-      mounts.emplace(take_until(options, ','), words[1]);
-  });
+  for (auto& mount : mounts_in(read_file("/proc/self/mountinfo", 4 << 20).value_or(""))) {
+    if (mount.type != "cgroup") continue;
+    for (std::string_view options = mount.options; !options.empty();)
+      mounts.emplace(take_until(options, ','), mount.directory);
+  }
   return mounts;
 }
 

@@ -24,11 +24,8 @@ std::string first_line_of(const std::string& path) {
 
 std::vector<std::string> stat_of(std::uint32_t pid) {
   auto text = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or("");
-  auto after = text.rfind(')');  // a name may contain any character
-  if (after == text.npos) return {};
-  std::vector<std::string> fields(3);
-  for (auto word : words_in(std::string_view(text).substr(after + 1))) fields.emplace_back(word);
-  return fields;
+  auto fields = stat_fields(text);
+  return {fields.begin(), fields.end()};
 }
 
 }  // namespace coretap::why

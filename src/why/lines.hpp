@@ -15,8 +15,7 @@ void each_line(const std::string& path,
 /// Without its end of line; empty: the file cannot be read.
 std::string first_line_of(const std::string& path);
 
-/// The fields of /proc/PID/stat by their numbers in proc(5); the first three are empty. Nothing:
-/// the process has ended.
+/// stat_fields() of a process. Nothing: it has ended.
 std::vector<std::string> stat_of(std::uint32_t pid);
 
 }  // namespace coretap::why

@@ -84,13 +84,11 @@ Result<void> find_terminal(Config& c, const std::string& text) {
 
 /// The controlling terminal of this process; 0: none.
 dev_t controlling_terminal() {
+  constexpr std::size_t kTerminal = 7;  // tty_nr
   auto text = read_file("/proc/self/stat").value_or("");
-  std::string_view rest = text;
-  auto end = rest.rfind(')');
-  if (end == rest.npos) return 0;
-  rest.remove_prefix(std::min(rest.size(), end + 2));
-  for (int field = 0; field < 4; field++) take_until(rest, ' ');  // state, ppid, pgrp, session
-  auto number = parse_unsigned(take_until(rest, ' ')).value_or(0);
+  auto fields = stat_fields(text);
+  if (fields.size() <= kTerminal) return 0;
+  auto number = parse_unsigned(fields[kTerminal]).value_or(0);
   return makedev(number >> 8 & 0xfff, (number & 0xff) | (number >> 12 & 0xfff00));
 }
 

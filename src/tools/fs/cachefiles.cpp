@@ -205,17 +205,6 @@ struct GroupRow {
   Value file, shmem, mapped, dirty, writeback, active, inactive;
 };
 
-/// Bytes under one of these names; of version 1 those of a cgroup and all below it.
-Value bytes_of(std::string_view text, std::string_view second, std::string_view first) {
-  while (!text.empty()) {
-    auto line = take_until(text, '\n');
-    auto name = take_until(line, ' ');
-    if (name != second && name != first) continue;
-    if (auto number = parse_unsigned(line)) return *number;
-  }
-  return {};
-}
-
 std::uint64_t amount(const GroupRow& r) {
   auto* bytes = std::get_if<std::uint64_t>(&r.file);
   return bytes ? *bytes : 0;
@@ -226,13 +215,12 @@ Result<SnapshotReport::Reading> read_groups(const Config& c) {
   if (!groups) return groups.error();
   std::vector<GroupRow> all;
   for (auto& g : *groups) {
-    auto of = [&](std::string_view second, std::string_view first) {
-      return bytes_of(g.stat, second, first);
-    };
-    // Version 1 has both its own and the total names; version 2 has neither of the second column.
+    // Version 1 has both its own and the total names, which include those below; version 2 has
+    // neither of the second column.
     const bool first = g.stat.find("\ntotal_cache ") != std::string::npos;
     auto either = [&](std::string_view second, std::string_view one) {
-      return first ? of(one, one) : of(second, second);
+      auto bytes = named_number(g.stat, first ? one : second);
+      return value_if(bytes.has_value(), bytes.value_or(0));
     };
     all.push_back({.id = g.id,
                    .path = g.path,

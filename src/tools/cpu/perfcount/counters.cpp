@@ -146,27 +146,19 @@ std::uint64_t in_us(const timeval& t) {
          static_cast<std::uint64_t>(t.tv_usec);
 }
 
-/// Words of a line as numbers, from the one at `from` on.
-std::optional<std::uint64_t> number_at(const std::vector<std::string_view>& words, std::size_t at) {
-  return at < words.size() ? parse_unsigned(words[at]) : std::nullopt;
-}
-
 /// utime and stime (and those of children that have been waited for) of a "stat" file.
 std::optional<CpuTime> time_of_task(const std::string& file, bool children) {
-  auto text = read_file(file);
-  if (!text) return {};
-  const auto name_ends = text->rfind(')');  // the name may have any characters
-  if (name_ends == text->npos) return {};
-  const auto words = words_in(std::string_view(*text).substr(name_ends + 1));
-  constexpr std::size_t kUser = 11, kSystem = 12, kChildren = 2;  // after the state
-  auto user = number_at(words, kUser), system = number_at(words, kSystem);
-  if (!user || !system) return {};
-  CpuTime time{in_us(*user), in_us(*system)};
+  constexpr std::size_t kUser = 14, kSystem = 15, kChildren = 2;
+  const auto text = read_file(file).value_or("");
+  const auto fields = stat_fields(text);
+  if (fields.size() <= kSystem + kChildren) return {};
+  auto time = [&](std::size_t field) { return in_us(parse_unsigned(fields[field]).value_or(0)); };
+  CpuTime all{time(kUser), time(kSystem)};
   if (children) {
-    time.user += in_us(number_at(words, kUser + kChildren).value_or(0));
-    time.system += in_us(number_at(words, kSystem + kChildren).value_or(0));
+    all.user += time(kUser + kChildren);
+    all.system += time(kSystem + kChildren);
   }
-  return time;
+  return all;
 }
 
 /// The CPU time of the machine or of one CPU.
@@ -180,15 +172,10 @@ std::optional<CpuTime> time_of_machine(std::optional<std::uint32_t> cpu) {
 }
 
 std::optional<CpuTime> time_of_cgroup(const std::string& directory) {
-  auto text = read_file(directory + "/cpu.stat");
-  if (!text) return {};
-  std::map<std::string_view, std::uint64_t> values;
-  for (std::string_view rest = *text; !rest.empty();) {
-    const auto words = words_in(take_until(rest, '\n'));
-    if (auto value = number_at(words, 1)) values[words[0]] = *value;
-  }
-  if (!values.contains("user_usec") || !values.contains("system_usec")) return {};
-  return CpuTime{values["user_usec"], values["system_usec"]};
+  const auto text = read_file(directory + "/cpu.stat").value_or("");
+  const auto user = named_number(text, "user_usec"), system = named_number(text, "system_usec");
+  if (!user || !system) return {};
+  return CpuTime{*user, *system};
 }
 
 /// The command and those of its descendants that have been waited for.
@@ -219,13 +206,13 @@ class Counters : public Counting {
     each_cpu_ = config.given("each-cpu");
     events_ = config.own<Settings>().events;
     if (auto r = find_cgroup(); !r) return r;
+    of_tasks_ = command_ > 0 || !config.tasks.pids.empty() || !config.tasks.tids.empty();
     if (events_.empty()) default_events();
     for (auto& event : events_)
       event.shared = std::ranges::any_of(events_, [&](auto& other) {
         return other.event.is_hardware() &&
                (&other == &event || (event.group && other.group == event.group));
       });
-    of_tasks_ = command_ > 0 || !config.tasks.pids.empty() || !config.tasks.tids.empty();
     if (auto r = of_tasks_ ? open_tasks() : open_cpus(wanted_cpus()); !r) return r;
     s.retained.add(Capability::perfmon);  // for CPUs that come online
     if (perf_events_for_admin()) s.retained.add(Capability::sys_admin);
@@ -260,8 +247,6 @@ class Counters : public Counting {
 
   /// Those of `perf stat`.
   void default_events() {
-    const bool tasks = !session_->config.tasks.pids.empty() ||
-                       !session_->config.tasks.tids.empty() || command_ > 0;
     std::vector<std::string> missing;
     auto add = [&](std::string_view name) {
       auto event = perf_event(name);
@@ -271,7 +256,7 @@ class Counters : public Counting {
       else
         events_.push_back({std::string(name), *event});
     };
-    for (auto* name : {tasks ? "task-clock" : "cpu-clock", "context-switches", "cpu-migrations",
+    for (auto* name : {of_tasks_ ? "task-clock" : "cpu-clock", "context-switches", "cpu-migrations",
                        "page-faults", "cycles", "instructions", "branches", "branch-misses"})
       add(name);
     if (!missing.empty())
