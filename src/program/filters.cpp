@@ -37,19 +37,19 @@ std::vector<address_prefix> keys_of(const std::vector<AddressPrefix>& prefixes) 
 }
 
 /// The filters' maps, by name, and the keys in them.
-std::map<std::string, std::vector<std::string>> filter_keys(const Config& config, pid_t command) {
+std::map<std::string, std::vector<std::string>> filter_keys(const Session& s) {
   std::map<std::string, std::vector<std::string>> all;
   auto add = [&](const char* map, const auto& list) {
     for (auto& key : list) all[map].emplace_back(reinterpret_cast<const char*>(&key), sizeof key);
   };
-  auto& tasks = config.tasks;
-  auto& flows = config.flows;
+  auto& tasks = s.config.tasks;
+  auto& flows = s.config.flows;
   std::vector<std::array<char, COMM_LEN>> comms;
   for (auto* names : {&tasks.comms, &tasks.not_comms})
     for (auto& name : *names) name.copy(comms.emplace_back().data(), COMM_LEN - 1);
   add("filter_comms", comms);
   add("filter_tgids", tasks.not_pids.empty() ? tasks.pids : tasks.not_pids);
-  if (command > 0) add("filter_tgids", std::array{command});
+  if (s.command > 0) add("filter_tgids", std::array{s.command});
   add("filter_tids", tasks.tids);
   add("filter_uids", tasks.uids);
   add("filter_lports", flows.local_ports);
@@ -119,7 +119,7 @@ std::optional<ino_t> own_pid_namespace() {
   return st.st_ino;
 }
 
-Result<void> configure_filters(Session& s, pid_t command) {
+Result<void> configure_filters(Session& s) {
   auto& tasks = s.config.tasks;
   set_variable(s, "filter_ip", s.config.flows.ip);
   set_variable(s, "filter_netns", s.config.flows.netns);
@@ -128,8 +128,8 @@ Result<void> configure_filters(Session& s, pid_t command) {
   task_filter filter{};
   filter.not_tgid = !tasks.not_pids.empty();
   filter.not_comm = !tasks.not_comms.empty();
-  filter.by_tgid = !tasks.pids.empty() || filter.not_tgid || command > 0;
-  filter.follow = command > 0;
+  filter.by_tgid = !tasks.pids.empty() || filter.not_tgid || s.command > 0;
+  filter.follow = s.command > 0;
   filter.by_tid = !tasks.tids.empty();
   filter.by_uid = !tasks.uids.empty();
   filter.by_comm = !tasks.comms.empty() || filter.not_comm;
@@ -146,7 +146,7 @@ Result<void> configure_filters(Session& s, pid_t command) {
   // In a nested pid namespace this process sees other ids than the kernel program does.
   if (auto here = own_pid_namespace()) set_variable(s, "view_pidns", *here);
   set_variable(s, "filter", &filter, sizeof filter);
-  for (auto& [name, keys] : filter_keys(s.config, command))
+  for (auto& [name, keys] : filter_keys(s))
     if (auto* map = s.map(name)) {
       set_entries(map, keys.size());
       set_variable(s, name + "_on", 1);  // of flows
@@ -155,14 +155,14 @@ Result<void> configure_filters(Session& s, pid_t command) {
   return {};
 }
 
-Result<void> fill_filters(Session& s, pid_t command) {
+Result<void> fill_filters(Session& s) {
   for (auto& [name, entries] : s.config.entries())
     for (auto& e : entries)
       if (auto* map = s.map(name);
           map && bpf_map_update_elem(bpf_map__fd(map), e.key.data(), e.value.data(), BPF_ANY))
         return Error{fmt::format("cannot fill the map {}", name), strerror(errno)};
   const std::uint8_t one = 1;
-  for (auto& [name, keys] : filter_keys(s.config, command))
+  for (auto& [name, keys] : filter_keys(s))
     for (auto& key : keys)
       if (auto* map = s.map(name);
           map && bpf_map_update_elem(bpf_map__fd(map), key.data(), &one, BPF_ANY))

@@ -19,8 +19,8 @@ std::optional<ino_t> own_pid_namespace();
 /// left.
 Result<std::vector<std::string>> find_tasks(Config::Tasks& tasks);
 /// Before load: sets the filter's constants and map sizes. Fails if nothing can match.
-Result<void> configure_filters(Session& session, pid_t command);
+Result<void> configure_filters(Session& session);
 /// After load: fills in the ids.
-Result<void> fill_filters(Session& session, pid_t command);
+Result<void> fill_filters(Session& session);
 
 }  // namespace coretap

@@ -92,12 +92,12 @@ void learn_names(Session& s) {
   for (auto& f : s.tool.report->fields()) s.names.learn(f.format, s.kernel);
 }
 
-Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {
+Result<void> prepare_with(Session& s, Reporter& reporter, const Refused& refused) {
   if (auto r = open_object(s); !r) return r;
   s.limits.clear();
   s.unwinds = false;
   configure(s, reporter);
-  if (auto r = configure_filters(s, command); !r) return r;
+  if (auto r = configure_filters(s); !r) return r;
   reporter.size_maps(s);
   size_maps(s);
   auto plan = make_plan(s.tool, s.config, s.kernel, s.object.get(), refused);
@@ -254,7 +254,7 @@ class Run {
   Result<void> plan(const Refused& refused) {
     s_.names.context.return_borrowed();
     reporter_ = s_.tool.report->reporter();
-    return prepare_with(s_, *reporter_, s_.command, refused);
+    return prepare_with(s_, *reporter_, refused);
   }
 
   /// If attaching fails despite the checks, rejects that candidate and plans again.
@@ -262,7 +262,7 @@ class Run {
     for (Refused refused;;) {
       if (auto r = plan(refused); !r) return r;
       if (auto r = load_with_names(s_); !r) return r;
-      if (auto r = fill_filters(s_, s_.command); !r) return r;
+      if (auto r = fill_filters(s_); !r) return r;
       if (auto r = reporter_->ready(s_); !r) return r;
       std::string failed;
       auto attached = attach_all(s_, failed);
@@ -332,7 +332,7 @@ Result<void> prepare(Session& s) {
   if (!s.tool.report->has_program()) return {};
   if (auto r = check_rights(s.kernel); !r) return r;
   auto reporter = s.tool.report->reporter();
-  if (auto r = prepare_with(s, *reporter, 0, {}); !r) return r;
+  if (auto r = prepare_with(s, *reporter, {}); !r) return r;
   return load_with_names(s);
 }
 

@@ -104,7 +104,7 @@ Seen see(Strings options, Sampling references = every(1)) {
   for (auto& edit : s.config.edits())
     edit_rodata(s, edit.target.offset, &edit.value, edit.target.size);
   reporter->configure(s);
-  must(configure_filters(s, 0));
+  must(configure_filters(s));
   size_maps(s);
   reporter->size_maps(s);
   constexpr std::pair<const char*, const char*> kPrograms[] = {{"on_reference", "page-faults"},
@@ -114,7 +114,7 @@ Seen see(Strings options, Sampling references = every(1)) {
   for (auto& [name, event] : kPrograms)
     bpf_program__set_autoload(bpf_object__find_program_by_name(s.object.get(), name), true);
   must(load(s));
-  must(fill_filters(s, 0));
+  must(fill_filters(s));
   must(reporter->ready(s));
   must(reporter->open(s));
   for (auto& [name, event] : kPrograms) {

@@ -228,7 +228,7 @@ TEST(Filters, GoIntoTheProgram) {
   o.config.tasks.comms = {"one", "two"};
   o.config.tasks.uids = {1000, 1001, 1002};
   o.config.tasks.pids = {static_cast<std::uint32_t>(getpid())};
-  auto r = configure_filters(o.session, 0);
+  auto r = configure_filters(o.session);
   ASSERT_TRUE(r) << r.error().what << ": " << r.error().why;
   auto f = o.filter();
   EXPECT_TRUE(f.on && f.by_tgid && f.by_uid && f.by_comm);
@@ -245,7 +245,7 @@ TEST(Filters, CgroupById) {
   ASSERT_EQ(stat(mount->c_str(), &root), 0);
   Opened o("runqlat");
   o.config.tasks.cgroup = std::to_string(root.st_ino);
-  ASSERT_TRUE(configure_filters(o.session, 0));
+  ASSERT_TRUE(configure_filters(o.session));
   EXPECT_EQ(o.filter().by_cgroup, 1);
   EXPECT_EQ(o.filter().cgroup, root.st_ino);
 }
@@ -264,7 +264,7 @@ bool found(const task_filter& f, const std::array<std::uint64_t, 256>& names,
 TEST(Filters, PartsOfNames) {
   Opened o("runqlat");
   o.config.tasks.names = {"abab", "k\xff", "z"};
-  ASSERT_TRUE(configure_filters(o.session, 0));
+  ASSERT_TRUE(configure_filters(o.session));
   auto f = o.filter();
   auto names = o.constant<std::array<std::uint64_t, 256>>("filter_names");
   EXPECT_EQ(f.on, 1);
@@ -280,7 +280,8 @@ TEST(Filters, PartsOfNames) {
 TEST(Filters, FollowACommand) {
   Opened o("runqlat");
   ASSERT_TRUE(o.session.object);
-  auto r = configure_filters(o.session, getpid());
+  o.session.command = getpid();
+  auto r = configure_filters(o.session);
   ASSERT_TRUE(r) << r.error().what;
   auto f = o.filter();
   EXPECT_EQ(f.by_tgid, 1);
@@ -315,7 +316,7 @@ TEST(Filters, WhatMatchesNothingIsRefused) {
   for (auto* bad : {"no/such/cgroup", "99999999999"}) {
     Opened o("runqlat");
     o.config.tasks.cgroup = bad;
-    auto r = configure_filters(o.session, 0);
+    auto r = configure_filters(o.session);
     ASSERT_FALSE(r) << bad;
     EXPECT_FALSE(r.error().hint.empty()) << r.error().what;
   }
