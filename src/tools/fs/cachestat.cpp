@@ -1,12 +1,11 @@
 // cachestat: hits and misses of the page cache.
 #include <cstdint>
-#include <optional>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cachestat.skel.h"
 #include "coretap/live_report.hpp"
 #include "coretap/page_cache.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
@@ -19,24 +18,37 @@ namespace {
 std::uint64_t buffers_mb(const Sums&) { return memory_kb("Buffers") / 1024; }
 std::uint64_t cached_mb(const Sums&) { return memory_kb("Cached") / 1024; }
 
-/// The number after this name in /proc/vmstat.
-std::optional<std::uint64_t> counter(std::string_view vmstat, std::string_view name) {
-  while (!vmstat.empty()) {
-    auto line = take_until(vmstat, '\n');
-    if (take_until(line, ' ') == name) return parse_unsigned(line);
-  }
-  return std::nullopt;
-}
-
-/// The kernel counts refaults itself, before 5.9 (170b04b7ae49) those of files only. The kernel
-/// program does not use this member.
+/// The kernel counts refaults itself, before 5.9 (170b04b7ae49) those of files only.
 void read_refaults(Sums& sums, std::uint64_t) {
   auto text = read_file("/proc/vmstat").value_or("");
-  auto count = counter(text, "workingset_refault_file");
-  if (!count) count = counter(text, "workingset_refault");
-  sums.pad[0] = count.value_or(0);
+  auto count = named_number(text, "workingset_refault_file");
+  if (!count) count = named_number(text, "workingset_refault");
+  sums.refaults = count.value_or(0);
 }
-std::uint64_t refaults(const Sums& sums) { return sums.pad[0]; }
+
+AggregateReport counts(std::vector<Field> more) {
+  return sums<Sums>(
+      "pages",
+      {derived<Sums, hits>("hits", "HITS", as::number, "accesses that found their page").counter(),
+       derived<Sums, misses>("misses", "MISSES", as::number, "accesses whose page was read in")
+           .counter(),
+       field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),
+       derived<Sums, hit_ratio>("hit_ratio", "HITRATIO%", as::percent,
+                                "share of hits in all accesses, 0 to 1"),
+       derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
+                                 "block device pages in the cache")
+           .gauge(),
+       derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number, "file pages in the cache")
+           .gauge(),
+       derived<Sums, read_ahead>("read_ahead", "READAHEAD", as::number,
+                                 "pages read in that were not accessed yet")
+           .counter(),
+       std::move(more),
+       field<&Sums::accessed>("accessed", "ACCESSED", as::number, "accesses").with("json"),
+       field<&Sums::added>("added", "ADDED", as::number, "pages added to the cache").with("json"),
+       field<&Sums::written>("write_added", "WADDED", as::number, "of those, by a write")
+           .with("json")});
+}
 
 }  // namespace
 
@@ -84,40 +96,13 @@ TOOL(cachestat) {
                   flag(0, "refaults",
                        "also pages that were evicted and came back (of the machine)")},
       .hooks = page_cache::hooks(),
-      .report =
-          LiveReport{
-              sums<Sums>(
-                  "pages",
-                  {derived<Sums, hits>("hits", "HITS", as::number, "accesses that found their page")
-                       .counter(),
-                   derived<Sums, misses>("misses", "MISSES", as::number,
-                                         "accesses whose page was read in")
-                       .counter(),
-                   field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),
-                   derived<Sums, hit_ratio>("hit_ratio", "HITRATIO%", as::percent,
-                                            "share of hits in all accesses, 0 to 1"),
-                   derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
-                                             "block device pages in the cache")
-                       .gauge(),
-                   derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number,
-                                            "file pages in the cache")
-                       .gauge(),
-                   derived<Sums, read_ahead>("read_ahead", "READAHEAD", as::number,
-                                             "pages read in that were not accessed yet")
-                       .counter(),
-                   derived<Sums, refaults>(
-                       "refaulted_pages", "REFAULTS", as::number,
-                       "pages that were evicted and came back, of the whole machine")
-                       .counter()
-                       .only("refaults"),
-                   field<&Sums::accessed>("accessed", "ACCESSED", as::number, "accesses")
-                       .with("json"),
-                   field<&Sums::added>("added", "ADDED", as::number, "pages added to the cache")
-                       .with("json"),
-                   field<&Sums::written>("write_added", "WADDED", as::number,
-                                         "of those, by a write")
-                       .with("json")}),
-              of_counters<Sums, read_refaults>},
+      .report = counts({}),
+      .other_reports = {{"refaults",
+                         LiveReport{
+                             counts({field<&Sums::refaults>(
+                                 "refaulted_pages", "REFAULTS", as::number,
+                                 "pages that were evicted and came back, of the whole machine")}),
+                             of_counters<Sums, read_refaults>}}},
       .announce = "Tracing the page cache",
   };
 }
