@@ -236,6 +236,8 @@ Option frequency(std::string_view doc, std::uint64_t most);
 /// or kLeastHardwarePeriod, `alias` the name in similar tools.
 Option sample_period(char letter, std::string_view doc, std::uint64_t least,
                      std::string_view alias = "sample-period");
+/// Completes the names of perf events.
+Option of_perf_events(Option option);
 /// The event that perf events sample; for tools whose program has one for a clock. The tool calls
 /// the others when its command line is checked and looked up.
 Option sampled_event(char letter);

@@ -483,6 +483,13 @@ struct SnapshotReport {
     std::string (*text)(const void* head) = nullptr;  ///< after the time
     std::shared_ptr<const void> prototype = {};
   };
+  template <class Top, std::string (*Text)(const Top&)>
+  static Head head_of(std::string_view type, std::vector<Field> fields) {
+    Head head{.type = type, .fields = std::move(fields)};
+    head.text = [](const void* top) { return Text(*static_cast<const Top*>(top)); };
+    head.prototype = std::make_shared<const Top>();
+    return head;
+  }
   std::string_view source;  ///< "/proc/buddyinfo"
   std::vector<Field> fields;
   Series series = {};
@@ -521,7 +528,7 @@ struct SnapshotReport {
   template <class Record, class Top, Result<Top> (*Read)(const std::vector<const Record*>&),
             std::string (*Text)(const Top&)>
   SnapshotReport headed(std::string_view type, std::vector<Field> head_fields) && {
-    head = {.type = type, .fields = std::move(head_fields)};
+    head = head_of<Top, Text>(type, std::move(head_fields));
     head.read = [](const std::vector<const void*>& records) -> Result<std::shared_ptr<const void>> {
       std::vector<const Record*> all;
       all.reserve(records.size());
@@ -530,8 +537,6 @@ struct SnapshotReport {
       if (!top) return top.error();
       return std::shared_ptr<const void>(std::make_shared<const Top>(std::move(*top)));
     };
-    head.text = [](const void* top) { return Text(*static_cast<const Top*>(top)); };
-    head.prototype = std::make_shared<const Top>();
     return std::move(*this);
   }
   /// The loader counts; `make` makes the object that does.
@@ -539,18 +544,16 @@ struct SnapshotReport {
     counting = make;
     return std::move(*this);
   }
-  SnapshotReport with_perf_events() && {
-    perf_events = true;
-    return std::move(*this);
-  }
   /// The same, and it also makes the head.
   template <class Top, std::string (*Text)(const Top&)>
   SnapshotReport counted_by(std::unique_ptr<Counting> (*make)(const Config&), std::string_view type,
                             std::vector<Field> head_fields) && {
     counting = make;
-    head = {.type = type, .fields = std::move(head_fields)};
-    head.text = [](const void* top) { return Text(*static_cast<const Top*>(top)); };
-    head.prototype = std::make_shared<const Top>();
+    head = head_of<Top, Text>(type, std::move(head_fields));
+    return std::move(*this);
+  }
+  SnapshotReport with_perf_events() && {
+    perf_events = true;
     return std::move(*this);
   }
 };

@@ -46,6 +46,14 @@ Option sample_period(char letter, std::string_view doc, std::uint64_t least,
       }).also(alias));
 }
 
+Option of_perf_events(Option option) {
+  return one_of(std::move(option), [] {
+    std::vector<Completion> all;
+    for (auto& name : perf_event_names()) all.push_back({name});
+    return all;
+  });
+}
+
 Option sampled_event(char letter) {
   auto option = same_everywhere(value(
       letter, "event", "EVENT",
@@ -64,11 +72,7 @@ Option sampled_event(char letter) {
         c.sampling.event = text;
         return {};
       }));
-  return one_of(std::move(option), [] {
-    std::vector<Completion> all;
-    for (auto& name : perf_event_names()) all.push_back({name});
-    return all;
-  });
+  return of_perf_events(std::move(option));
 }
 
 Result<void> check_sampled_event(const Config& c) {

@@ -59,7 +59,8 @@ inline constexpr char kPictureScript[] = R"js(
 const pictureLine = 18;
 // Letters from U+1000 on may take the room of two.
 const pictureColumns = text => [...text].reduce((sum, c) => sum + (c >= "\u1000" ? 2 : 1), 0);
-// Shows a text in lines of so many columns, and breaks longer words; returns the place below.
+// Shows a text in lines of at most this number of columns, and breaks longer words; returns the
+// place below.
 function pictureLines(node, text, x, y, columns) {
   const most = Math.max(8, Math.floor(columns));
   let line = "", used = 0;

@@ -20,21 +20,6 @@ static void *wait_forever(void *unused)
 	return unused;
 }
 
-/* By mincore(); mapping alone reads no pages. */
-static uint64_t resident(int fd)
-{
-	uint64_t found = 0;
-	unsigned char *map = malloc(pages);
-	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-
-	fail_if(!map || at == MAP_FAILED || mincore(at, size, map), "mincore");
-	for (uint64_t i = 0; i < pages; i++)
-		found += map[i] & 1;
-	munmap(at, size);
-	free(map);
-	return found;
-}
-
 static int workload(void)
 {
 	char path[WL_PATH], *buffer = calloc(1, size);
@@ -63,7 +48,7 @@ static int workload(void)
 	}
 	if (dirty)
 		fail_if(pwrite(fd, buffer, dirty * page, 0) != (ssize_t)(dirty * page), path);
-	uint64_t cached = resident(fd);
+	uint64_t cached = wl_resident(fd, size);
 	if (mapped) {
 		fail_if(mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED, "mmap");
 		close(fd);

@@ -3,6 +3,8 @@
 #define WL_OWN_MAIN
 #include "workload.h"
 
+#include "objects/inline_call.h"
+
 #include <dlfcn.h>
 
 #define CODE_BYTES 4096
@@ -16,20 +18,6 @@ WL_NUMBER("threads", threads, 1, "threads that do so, one after another");
 WL_FLAG("maps", maps, "another thread maps and unmaps memory meanwhile");
 
 static volatile bool done;
-
-static inline __attribute__((always_inline)) void call(void)
-{
-#if defined(__x86_64__)
-	long result = SYS_getppid;
-
-	__asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
-#elif defined(__aarch64__)
-	register long x8 __asm__("x8") = SYS_getppid;
-	register long x0 __asm__("x0");
-
-	__asm__ volatile("svc 0" : "=r"(x0) : "r"(x8) : "memory");
-#endif
-}
 
 static const uint32_t kCode[] = {
 #if defined(__x86_64__)
@@ -55,7 +43,7 @@ static void *all_in_turn(void *calls)
 	int file = must(memfd_create("objects_code", MFD_CLOEXEC), "memfd_create");
 
 	for (uint64_t i = 0; i < own; i++)
-		call();
+		inline_call();
 	((void (*)(uint64_t))calls)(library);
 	for (uint64_t i = 0; i < by_libc; i++)
 		syscall(SYS_getppid);

@@ -16,21 +16,6 @@ struct phase {
 	uint64_t calls, bytes, page_accesses, took_ns, minor_faults;
 };
 
-/* Resident pages of a mapping by mincore(); mapping alone reads no pages. */
-static uint64_t resident(int fd)
-{
-	uint64_t found = 0;
-	unsigned char *map = malloc(pages);
-	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-
-	fail_if(!map || at == MAP_FAILED || mincore(at, size, map), "mincore");
-	for (uint64_t i = 0; i < pages; i++)
-		found += map[i] & 1;
-	munmap(at, size);
-	free(map);
-	return found;
-}
-
 /* Pages still being added to an LRU list cannot be dropped; another CPU may hold some. */
 static void drop(int fd)
 {
@@ -39,7 +24,7 @@ static void drop(int fd)
 	for (int i = 0; i < 50; i++) {
 		fail_if(fsync(fd), "fsync");
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-		left = resident(fd);
+		left = wl_resident(fd, size);
 		if (!left)
 			return;
 		wl_nap_ms(10);
@@ -104,7 +89,7 @@ static void read_ahead(struct phase *p, int fd)
 	/* One call reads at most a device's read-ahead. */
 	for (uint64_t at = 0; at < size; at += 65536)
 		check(!posix_fadvise(fd, (off_t)at, 65536, POSIX_FADV_WILLNEED), "posix_fadvise");
-	for (int i = 0; resident(fd) < pages; i++) {
+	for (int i = 0; wl_resident(fd, size) < pages; i++) {
 		lacks_if(i == 500, "the file is not read ahead");
 		wl_nap_ms(10);
 	}
@@ -125,7 +110,7 @@ static void run(struct phase *p, int file)
 		transfer(&(struct phase){.name = "warm-up"}, file, false);
 	if (writing)
 		file = other_file();
-	else if (!cold && resident(file) != pages)
+	else if (!cold && wl_resident(file, size) != pages)
 		wl_die(WL_CANNOT, "the cache does not keep the file");
 	getrusage(RUSAGE_SELF, &before);
 	p->took_ns = wl_now();

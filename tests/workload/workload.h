@@ -962,6 +962,22 @@ static inline int wl_temp_file(const char *dir, int flags, char *path)
 	return fd;
 }
 
+/* Pages of a file in the page cache, by mincore(); mapping alone reads none. */
+static inline uint64_t wl_resident(int fd, uint64_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), pages = (size + page - 1) / page;
+	unsigned char *map = malloc(pages);
+	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	uint64_t found = 0;
+
+	fail_if(!map || at == MAP_FAILED || mincore(at, size, map), "mincore");
+	for (uint64_t i = 0; i < pages; i++)
+		found += map[i] & 1;
+	munmap(at, size);
+	free(map);
+	return found;
+}
+
 /* Valid as long as the text of wl_format(). */
 static inline const char *wl_at(const char *dir, const char *name)
 {

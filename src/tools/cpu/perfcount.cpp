@@ -46,12 +46,6 @@ std::string elapsed_text(const Elapsed& e) {
   return text;
 }
 
-std::vector<Completion> event_names() {
-  std::vector<Completion> all;
-  for (auto& name : perf_event_names()) all.push_back({name});
-  return all;
-}
-
 Result<void> check(const Config& c) {
   const bool tasks = !c.tasks.pids.empty() || !c.tasks.tids.empty() || !c.command.empty();
   if (!c.tasks.not_pids.empty())
@@ -98,15 +92,15 @@ TOOL(perfcount) {
                      "perfcount -p 1234 1"},
                     {"How much user and system time does a command take?", "perfcount -- COMMAND"}},
       .positionals = shared::interval_count(),
-      .options = {one_of(value('e', "perf-events", "EVENT,...",
-                               "these events of perf(1) and tracepoints: cycles, page-faults, "
-                               "LLC-load-misses:u, r01c2, sched:sched_switch; {a,b}: a group",
-                               [](Config& c, std::string_view text) {
-                                 return perfcount::take_events(c.own<perfcount::Settings>(), text);
-                               })
-                             .also("event")
-                             .adding_up(),
-                         event_names),
+      .options = {shared::of_perf_events(
+                      value('e', "perf-events", "EVENT,...",
+                            "these events of perf(1) and tracepoints: cycles, page-faults, "
+                            "LLC-load-misses:u, r01c2, sched:sched_switch; {a,b}: a group",
+                            [](Config& c, std::string_view text) {
+                              return perfcount::take_events(c.own<perfcount::Settings>(), text);
+                            })
+                          .also("event")
+                          .adding_up()),
                   shared::pid(), shared::tid(), shared::cgroup(), shared::cpu('C'),
                   flag('A', "each-cpu", "a row for each CPU").also("no-aggr")},
       .report =

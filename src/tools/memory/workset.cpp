@@ -176,7 +176,7 @@ TOOL(workset) {
           "counts refaults only.\n\n"
           "--distances tells how much memory was missing. The refault distance of a page is the "
           "number of pages that were evicted or activated between its eviction and its return: with "
-          "so much more memory it would not have been evicted. The columns are percentiles of the "
+          "that much more memory it would not have been evicted. The columns are percentiles of the "
           "distances: 90%(KB) is the additional memory with which 90 % of the pages would have "
           "stayed. It is missing to the machine (/), or to the cgroup whose limit evicted the pages. "
           "-d shows histograms of the distances.\n\n"
