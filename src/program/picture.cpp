@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "coretap/parse.hpp"
+#include "coretap/sanitize.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
@@ -33,6 +34,45 @@ void put_code(std::string& out, std::string_view code) {
     out += line;
     out += '\n';
   }
+}
+
+void begin_picture(std::string& out, const PictureTitle& title, int height,
+                   std::string_view style) {
+  out += fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+      "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n<style><![CDATA[",
+      kPictureWidth, height, xml_text(title.title));
+  put_code(out, kPictureStyle);
+  out += style;
+  out += "]]></style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+}
+
+namespace {
+constexpr int kFirstNote = 28 + kPictureLine;
+}  // namespace
+
+int below_titles(const std::vector<std::string>& notes) {
+  return kFirstNote + kPictureLine * static_cast<int>(notes.size());
+}
+
+void put_titles(std::string& out, const PictureTitle& title,
+                const std::vector<std::string>& notes) {
+  out += fmt::format("<text class=\"ink title\" x=\"{}\" y=\"24\">{}</text>\n", kPictureMargin,
+                     xml_text(title.title));
+  int y = kFirstNote;
+  for (auto& note : notes) {
+    out += fmt::format("<text class=\"dim note\" x=\"{}\" y=\"{}\">{}</text>\n", kPictureMargin, y,
+                       xml_text(note));
+    y += kPictureLine;
+  }
+}
+
+void end_picture(std::string& out, std::string_view script) {
+  out += "<script><![CDATA[";
+  put_code(out, kPictureScript);
+  put_code(out, script);
+  out += "]]></script>\n</svg>\n";
 }
 
 std::string grouped(std::uint64_t value) {

@@ -18,8 +18,22 @@ struct PictureTitle {
 /// started.
 PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit);
 
+/// Pixels, until the script fits the picture to the window.
+inline constexpr int kPictureWidth = 1200, kPictureMargin = 10;
+inline constexpr int kPictureLine = 18;         ///< of text
+inline constexpr double kPictureLetter = 7.25;  ///< approximate width of a letter
+
 /// Adds a style or script without its indentation and comments.
 void put_code(std::string& out, std::string_view code);
+
+/// Begins the file: kPictureStyle, this style, which is complete, and the background.
+void begin_picture(std::string& out, const PictureTitle& title, int height, std::string_view style);
+/// The y at which the lines end that put_titles() adds.
+int below_titles(const std::vector<std::string>& notes);
+/// The title, and a line for each note.
+void put_titles(std::string& out, const PictureTitle& title, const std::vector<std::string>& notes);
+/// Ends the file: kPictureScript, and this script, which goes on where that ends.
+void end_picture(std::string& out, std::string_view script);
 
 /// 1234567 as 1,234,567.
 std::string grouped(std::uint64_t value);

@@ -16,12 +16,12 @@ namespace coretap {
 
 namespace {
 
-// Pixels; the script fits the picture to the window.
-constexpr int kWidth = 1200, kMargin = 10, kLeft = 130, kRow = 14, kLine = 18;
-constexpr int kInner = kWidth - kLeft - kMargin;
+// Pixels, as those of every picture.
+constexpr int kMargin = kPictureMargin, kLine = kPictureLine, kLeft = 130, kRow = 14;
+constexpr int kInner = kPictureWidth - kLeft - kMargin;
 constexpr int kSumBars = 24, kSums = kSumBars + kLine;  // the sums of columns
 constexpr int kSwatch = 30;
-constexpr double kLetter = 7.25;  // approximate width of a letter
+constexpr double kLetter = kPictureLetter;
 constexpr std::size_t kTicks = 8;
 constexpr unsigned kShades = 16;
 constexpr std::string_view kDensity = " .:-=+*#%@";
@@ -89,9 +89,8 @@ std::string range_of(const HistogramScale& scale, int slot) {
   return fmt::format("{} to {} {}", from, last, scale.column());
 }
 
-void put_style(std::string& out) {
-  out += "<style><![CDATA[";
-  put_code(out, kPictureStyle);
+std::string style() {
+  std::string out;
   put_code(out, kHeatStyle);
   // Light to dark on a light background, dark to light on a dark one.
   auto shades = [&](int least, int most) {
@@ -104,7 +103,7 @@ void put_style(std::string& out) {
   shades(82, 30);
   out += "@media screen and (prefers-color-scheme: dark) {\n";
   shades(26, 78);
-  out += "}\n]]></style>\n";
+  return out + "}\n";
 }
 
 /// The colours with the numbers from which they hold; the last number is the largest.
@@ -229,25 +228,14 @@ std::string HeatMap::svg(const PictureTitle& title) const {
   if (!shared_.empty())
     notes.push_back(fmt::format("the last {} histograms are drawn as one", shared_.size()));
   notes.insert(notes.end(), title.notes.begin(), title.notes.end());
-  auto lines = static_cast<int>(notes.size());
-  const int legend = 28 + kLine * (lines + 1), head = legend + 3 * kLine;
+  const int legend = below_titles(notes), head = legend + 3 * kLine;
   const int plane = rows * kRow, step = plane + kSums + 3 * kLine;
   auto shown = std::max<std::size_t>(1, panels_.size());
   const int height = head + static_cast<int>(shown) * step + kLine + kMargin;
 
   std::string out;
-  put(out,
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-      "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n",
-      kWidth, height, xml_text(title.title));
-  put_style(out);
-  out += "<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-  put(out, "<text class=\"ink title\" x=\"{}\" y=\"24\">{}</text>\n", kMargin,
-      xml_text(title.title));
-  for (int i = 0; i < lines; i++)
-    put(out, "<text class=\"dim note\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin,
-        28 + kLine * (i + 1), xml_text(notes[static_cast<std::size_t>(i)]));
+  begin_picture(out, title, height, style());
+  put_titles(out, title, notes);
   put_legend(out, most, title.unit, legend);
 
   std::vector<std::string> ranges;
@@ -282,7 +270,7 @@ std::string HeatMap::svg(const PictureTitle& title) const {
       put(out, "<text class=\"dim tick\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
           std::clamp(
               kLeft + (static_cast<double>(at) + 0.5) * kInner / static_cast<double>(columns),
-              kLeft + 4 * kLetter, kWidth - kMargin - 4 * kLetter),
+              kLeft + 4 * kLetter, kPictureWidth - kMargin - 4 * kLetter),
           top + plane + kSums + 14, times_[at].substr(0, 8));
     }
   }
@@ -293,11 +281,8 @@ std::string HeatMap::svg(const PictureTitle& title) const {
       "<text class=\"ink reset\" x=\"{}\" y=\"{}\" text-anchor=\"end\" role=\"button\" "
       "tabindex=\"0\" visibility=\"hidden\">reset zoom</text></g>\n",
       kLeft + kInner / 2, head + static_cast<int>(shown) * step + 10, kMargin, legend + 2 * kLine,
-      kWidth - kMargin, legend + 2 * kLine);
-  out += "<script><![CDATA[";
-  put_code(out, kPictureScript);
-  put_code(out, kHeatScript);
-  out += "]]></script>\n</svg>\n";
+      kPictureWidth - kMargin, legend + 2 * kLine);
+  end_picture(out, kHeatScript);
   return out;
 }
 

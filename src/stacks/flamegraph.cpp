@@ -16,10 +16,10 @@ namespace coretap {
 
 namespace {
 
-// Pixels, until the script fits the picture to the window.
-constexpr int kWidth = 1200, kMargin = 10, kRow = 17, kBox = 16;
-constexpr int kLine = 18;         // of text above the graph
-constexpr double kLetter = 7.25;  // approximate width of a letter
+// Pixels, as those of every picture.
+constexpr int kWidth = kPictureWidth, kMargin = kPictureMargin, kLine = kPictureLine, kRow = 17,
+              kBox = 16;
+constexpr double kLetter = kPictureLetter;
 constexpr double kNarrowest = 0.1;
 constexpr int kInner = kWidth - 2 * kMargin;
 
@@ -427,14 +427,9 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
                                 grouped(shortened_), grouped(kMostFrames)));
   notes.insert(notes.end(), title.notes.begin(), title.notes.end());
 
-  auto lines = static_cast<int>(notes.size());
   std::string head;
-  put(head, "<text class=\"ink title\" x=\"{}\" y=\"24\">{}</text>\n", kMargin,
-      xml_text(title.title));
-  for (int i = 0; i < lines; i++)
-    put(head, "<text class=\"dim note\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin,
-        28 + kLine * (i + 1), xml_text(notes[static_cast<std::size_t>(i)]));
-  int detail = 28 + kLine * (lines + 1);
+  put_titles(head, title, notes);
+  int detail = below_titles(notes);
   detail += kLine * put_legend(head, paint ? paint->legend : colours.legend(), detail);
   const int top = detail + 2 * kLine, height = top + rows + kMargin;
   put(head,
@@ -449,18 +444,13 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
 
   std::string out;
   out.reserve(64 * 1024 + tree.boxes.size() * 256);
-  put(out,
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-      "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n<style><![CDATA[",
-      kWidth, height, xml_text(title.title));
-  put_code(out, kPictureStyle);
-  put_code(out, kFlameStyle);
+  std::string style;
+  put_code(style, kFlameStyle);
   if (paint)
-    out += paint->css;
+    style += paint->css;
   else
-    colours.put(out);
-  out += "]]></style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    colours.put(style);
+  begin_picture(out, title, height, style);
   put(out,
       "<svg class=\"graph\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-unit=\"{}\"{}>\n",
       kMargin, top, kInner, rows, xml_text(title.unit), paint ? " data-words=\"1\"" : "");
@@ -472,10 +462,7 @@ std::string FlameGraph::svg(const PictureTitle& title, const Paint* paint) const
   out += head;
   out += "</g>\n";
 
-  out += "<script><![CDATA[";
-  put_code(out, kPictureScript);
-  put_code(out, kFlameScript);
-  out += "]]></script>\n</svg>\n";
+  end_picture(out, kFlameScript);
   return out;
 }
 
