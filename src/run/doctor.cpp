@@ -134,8 +134,7 @@ Tools tools_named(const std::vector<std::string>& names) {
   return tools;
 }
 
-Finding judge(const Registered& entry) {
-  auto tool = build(entry);
+Finding judge(const Tool& tool) {
   const std::string name(tool.name);
   Config config;
   Session session(tool, config);
@@ -191,13 +190,14 @@ int run_doctor(const Config& config, const std::vector<std::string>& words) {
   if (!json) out.line("");
   out.flush();  // loading every tool takes a while
   for (auto* entry : tools) {
-    auto tool = judge(*entry);
+    const auto built = build(*entry);
+    auto tool = judge(built);
     // Tools without a program run everywhere, and are no answer to whether this kernel allows any.
-    run += tool.state != "cannot" && (!words.empty() || build(*entry).report->has_program());
+    run += tool.state != "cannot" && (!words.empty() || built.report->has_program());
     JsonLine line;
     line.text("type", "tool").text("tool", tool.name).text("state", tool.state);
     line.text("why", tool.note).key("rights").begin_array();
-    for (auto& need : needed_capabilities(build(*entry))) {
+    for (auto& need : needed_capabilities(built)) {
       line.begin_object().text("right", name_of(need.capability)).text("purpose", need.purpose);
       line.boolean("always", need.always).end_object();
     }
