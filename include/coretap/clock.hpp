@@ -15,6 +15,17 @@ int clock_error();
 /// Nanoseconds since 1970 for a moment of the monotonic clock.
 std::int64_t since_1970_ns(std::uint64_t monotonic);
 
+/// The offset of the wall clock from the monotonic clock now.
+std::int64_t wall_ahead_ns();
+
+// For recordings (src/record):
+/// monotonic_ns() returns this moment until release_clock(), so that a recorded report and the one
+/// shown from the recording have the same times.
+void hold_clock(std::uint64_t monotonic);
+void release_clock();
+/// The wall clock is that much ahead, not as the system says.
+void set_wall_ahead(std::int64_t ns);
+
 /// "13:05:59", local time.
 std::string wall_time();
 

@@ -72,6 +72,7 @@ class Config {
 
   OutputFormat format = OutputFormat::text;
   std::vector<std::string> command;  ///< to run and trace
+  std::vector<std::string> words;    ///< arguments that are not options
   Sampling sampling;                 ///< of perf events, overrides their hooks' defaults
   std::vector<std::string> notes;    ///< messages to print before tracing begins
   /// Arguments that select data, with defaults: "MIN_US 10000".
@@ -142,6 +143,7 @@ class Config {
   /// Files to write; "-": standard output, empty: none.
   struct Files {
     std::string heatmap, svg, pprof, dot;  ///< heat map, flame graph, profile and call graph
+    std::string record;                ///< recording
     std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of --output; 0 bytes: no rotation
   } files;
 

@@ -317,9 +317,14 @@ Field field(std::string_view key, std::string_view title, Format format, std::st
           }};
 }
 
+/// Bytes of the records that are being read. Kernel programs set offsets of texts correctly;
+/// a recording may have any, and a text beyond the record's end is empty.
+inline std::size_t record_bytes = SIZE_MAX;
+
 /// Text of any length after the record (struct text in bpf/lib/core/shared.h).
 template <class Record, class Text>
 std::string_view text_of(const Record& record, const Text& text) {
+  if (text.at > record_bytes || text.bytes > record_bytes - text.at) return {};
   return {reinterpret_cast<const char*>(&record) + text.at, text.bytes};
 }
 

@@ -38,6 +38,7 @@ struct Sampling {
   std::string event = {};  ///< of perf(1), in place of the program's own; empty: that one
 
   Sampling on_one_cpu() const { return {hz, period, true}; }
+  bool operator==(const Sampling&) const = default;
 };
 inline Sampling at_hz(std::uint64_t hz) { return {.hz = hz}; }
 inline Sampling every(std::uint64_t period) { return {.period = period}; }

@@ -15,6 +15,9 @@ std::vector<std::pair<std::string, std::int64_t>> enumerators_of(std::string_vie
 /// True if a structure of the kernel has this member.
 bool kernel_has_field(std::string_view type, std::string_view member);
 
+std::uint64_t page_bytes();  ///< of a page of memory
+/// A user's name in /etc/passwd; the number if it is not there.
+std::string user_name(std::uint32_t uid);
 int possible_cpus();
 /// From the last time that the list could be read.
 std::vector<int> online_cpus();

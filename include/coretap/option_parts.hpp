@@ -51,6 +51,7 @@ namespace shared {
 std::vector<Option> output_files();
 /// Every tool that prints events has it.
 Option max_rate();
+Option record();
 }  // namespace shared
 
 }  // namespace coretap

@@ -94,6 +94,9 @@ class ReportKind {
   virtual std::vector<int> early_signals(const Config&) const { return {}; }
   /// False: the loader reads all data itself; nothing is loaded or attached.
   virtual bool has_program() const { return true; }
+  /// Can its runs be recorded (src/record)? Then all that its reporter shows comes from
+  /// Session::source, from Names and from what base/recall.hpp has.
+  virtual bool can_be_recorded() const { return false; }
   /// Does the loader itself open perf events?
   virtual bool opens_perf_events() const { return false; }
   /// For --explain if there is no program: "/proc/buddyinfo".

@@ -507,6 +507,9 @@ struct SnapshotReport {
   /// Instead of `read`: reports of what was counted since the previous one.
   std::unique_ptr<Counting> (*counting)(const Config&) = nullptr;
   bool perf_events = false;  ///< the loader opens some
+  /// All that `read` reads are files about the machine, by read_file(); else its runs cannot be
+  /// recorded.
+  bool recordable = true;
 
   /// Instead of `read`: the records of this program of kind iter.
   template <class Record>
@@ -550,6 +553,10 @@ struct SnapshotReport {
                             std::vector<Field> head_fields) && {
     counting = make;
     head = head_of<Top, Text>(type, std::move(head_fields));
+    return std::move(*this);
+  }
+  SnapshotReport not_recorded() && {
+    recordable = false;
     return std::move(*this);
   }
   SnapshotReport with_perf_events() && {

@@ -76,6 +76,9 @@ class KernelSymbols {
   std::size_t size() const;
 
  private:
+  Result<void> read_once();
+  Symbol look_up(std::uint64_t address);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -42,6 +43,9 @@ const NamespaceOffset& namespace_offset() {
 
 std::int64_t kernel_monotonic() { return nanoseconds(CLOCK_MONOTONIC) - namespace_offset().ns; }
 
+std::optional<std::uint64_t> held;           // hold_clock()
+std::optional<std::int64_t> recorded_ahead;  // set_wall_ahead()
+
 /// Offset of the wall clock from the monotonic clock, in ns.
 struct Ahead {
   std::int64_t by, within;  ///< the error is at most `within`
@@ -66,6 +70,7 @@ std::int64_t to_wall(std::uint64_t monotonic) {
   static std::int64_t asked_for = -1;
   // Small enough that adding the wall clock's time cannot overflow.
   auto moment = static_cast<std::int64_t>(std::min(monotonic, kLast));
+  if (recorded_ahead) return moment + *recorded_ahead;
   if (asked_for < 0) {
     ahead = ask();
     for (int i = 1; i < kAttempts; i++)
@@ -107,16 +112,26 @@ std::string time_of_day(const tm& t, const Moment& moment) {
 
 }  // namespace
 
-std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(kernel_monotonic()); }
+std::uint64_t monotonic_ns() {
+  return held ? *held : static_cast<std::uint64_t>(kernel_monotonic());
+}
+
+void hold_clock(std::uint64_t monotonic) { held = monotonic; }
+void release_clock() { held.reset(); }
+void set_wall_ahead(std::int64_t ns) { recorded_ahead = ns; }
+
+std::int64_t wall_ahead_ns() {
+  const auto now = kernel_monotonic();
+  return to_wall(static_cast<std::uint64_t>(now)) - now;
+}
 
 int clock_error() { return namespace_offset().error; }
 
 std::int64_t since_1970_ns(std::uint64_t monotonic) { return to_wall(monotonic); }
 
 std::string wall_time() {
-  time_t now = time(nullptr);
-  tm local{};
-  localtime_r(&now, &local);
+  const auto local =
+      held ? Moment(to_wall(*held)).local() : Moment(nanoseconds(CLOCK_REALTIME)).local();
   return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
 }
 

@@ -1,6 +1,7 @@
 #include "coretap/small_files.hpp"
 
 #include "base/read_failures.hpp"
+#include "base/recall.hpp"
 #include "base/uninterrupted.hpp"
 #include "coretap/parse.hpp"
 
@@ -12,8 +13,31 @@
 
 namespace coretap {
 
+namespace {
+
+/// Files about the machine, which recordings have; not those about a process, nor the users' own.
+bool is_of_machine(std::string_view path) {
+  constexpr std::string_view kProc = "/proc/";
+  if (path.starts_with("/sys/")) return true;
+  return path.starts_with(kProc) && path.size() > kProc.size() &&
+         !(path[kProc.size()] >= '0' && path[kProc.size()] <= '9') &&
+         !path.starts_with("/proc/self/");
+}
+
+}  // namespace
+
 std::optional<std::string> read_file(const std::string& path, std::size_t limit) {
-  return read_file_at(AT_FDCWD, path, limit);
+  if (!recall) return read_file_at(AT_FDCWD, path, limit);
+  if (!replaying() && !is_of_machine(path)) return read_file_at(AT_FDCWD, path, limit);
+  const auto answer = recalled(Ask::file, path, [&] {
+    const auto text = read_file_at(AT_FDCWD, path, limit);
+    return text ? "+" + *text : std::string("-");
+  });
+  if (!answer.starts_with('+')) {
+    errno = ENOENT;
+    return std::nullopt;
+  }
+  return answer.substr(1);
 }
 
 std::size_t read_bytes(int fd, std::uint64_t at, void* to, std::size_t size) {

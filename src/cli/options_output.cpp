@@ -48,6 +48,18 @@ std::vector<Option> output_files() {
        same_everywhere(flag(0, "append", "append to FILE instead of replacing it"))});
 }
 
+Option record() {
+  return same_everywhere(value(
+      0, "record", "FILE",
+      "also record the run into FILE, which coretap show prints again, in any form of output",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--record needs a file");
+        c.files.record = text;
+        return {};
+      },
+      Complete::file));
+}
+
 Option max_rate() {
   return limit(0, "max-rate", "N",
                "show at most N events per second; others are counted as limited, not as lost",

@@ -128,6 +128,7 @@ std::vector<Option> common_options(const Tool& tool) {
   }
   add({duration('d'), output()});
   add(output_files());
+  if (!tool.compile) add_if(&ReportKind::can_be_recorded, {record()});
   add({color(), simple('j', "json", "one JSON object per line"), csv(), output_format(),
        simple(0, "strict", "exit with status 4 if data was lost"),
        simple(0, "exit-status", "with -- COMMAND: exit with its exit status")});
@@ -397,7 +398,8 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (invocation.what != Invocation::run) return invocation;
 
   auto see = fmt::format("see {} --help", command_of(tool.shown_name()));
-  if (auto r = take_positionals(tool, c, *words); !r) return r.error();
+  c.words = *words;
+  if (auto r = take_positionals(tool, c, c.words); !r) return r.error();
   if (c.given("help")) {
     invocation.what = Invocation::help;
     return invocation;

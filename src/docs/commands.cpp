@@ -70,10 +70,19 @@ int run_completion(const Config&, const Words& words) {
 
 Option json() { return flag(0, "json", "one JSON object per line"); }
 
+int run_show(const Config& config, const Words& words) {
+  if (config.given("info")) return show_info(words[0]);
+  return show_recording(words[0], {words.begin() + 1, words.end()});
+}
+
 int run(const OwnCommand& command, const Words& arguments) {
   auto name = command_of(command.name);
   Invocation invocation;
-  auto words = take_options(invocation, name, options_of(command), arguments);
+  // Options after the first word are not the command's own.
+  const auto first = std::ranges::find_if(arguments, [](auto& a) { return !a.starts_with('-'); });
+  const auto own = command.passes_options && first != arguments.end() ? first + 1 : arguments.end();
+  auto words = take_options(invocation, name, options_of(command), {arguments.begin(), own});
+  if (words) words->insert(words->end(), own, arguments.end());
   auto refused = [&](std::string what) {
     return failed(command.name, usage(std::move(what), fmt::format("see {} --help", name)));
   };
@@ -110,6 +119,25 @@ const std::vector<OwnCommand>& commands() {
            "found.",
        .options = {json()},
        .run = run_find},
+      {.name = "show",
+       .arguments = "FILE [OPTION...]",
+       .least = 1,
+       .most = SIZE_MAX,
+       .summary = "print a recording that a tool made with --record",
+       .description =
+           "Prints what the tool printed when it was recorded, byte for byte, or in another form: "
+           "OPTIONs are those of the tool, such as --json, --csv, --sort, --top or --output; for "
+           "tools with stacks also --folded, --svg and --pprof. Options that decide what is traced "
+           "are refused: they must be given when the run is recorded. Times are in the time zone "
+           "of the recorder. No rights are needed, and nothing is traced. A recording whose end "
+           "is missing is shown as far as it goes."
+           "\n\nRecord with: coretap opensnoop --record opens.ctr -d 60, which prints as always.",
+       .options = {flag(0, "info", "print where, when and with which options it was recorded")},
+       .examples = {{"show opens.ctr --json", "the recorded events as JSON"},
+                    {"show --info opens.ctr", "what is in the file"}},
+       .passes_options = true,
+       .complete = Complete::file,
+       .run = run_show},
       {.name = "guide",
        .arguments = "[PAGE]",
        .most = 1,

@@ -24,6 +24,8 @@ struct OwnCommand {
   /// Text of its manual page about rights and output. Empty: coretap(8) describes the command, and
   /// it has no link.
   std::string_view rights = {}, output = {}, json = {};
+  /// Its words include options that are not in this table.
+  bool passes_options = false;
   Complete complete = Complete::nothing;         ///< for the words
   std::vector<Completion> (*words)() = nullptr;  ///< the same, if the words are a closed list
   int (*run)(const Config&, const std::vector<std::string>& words) = nullptr;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/recall.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 
@@ -93,6 +94,24 @@ std::set<std::string> paths_of(std::string_view disk) {
   return paths;
 }
 
+/// The name of a device number, which is returned if there is none.
+std::string current_name(std::uint32_t device, const std::string& numbers) {
+  char target[PATH_MAX];
+  auto n = readlink(("/sys/dev/block/" + numbers).c_str(), target, sizeof target - 1);
+  if (n <= 0) {
+    auto name = numbers;
+    each_listed([&](std::uint32_t number, std::string_view listed) {
+      if (number == device) name = listed;
+      return number == device;
+    });
+    return name;
+  }
+  std::string_view path(target, static_cast<std::size_t>(n));
+  std::string name(path.substr(path.rfind('/') + 1));
+  std::replace(name.begin(), name.end(), '!', '/');
+  return name;
+}
+
 }  // namespace
 
 Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
@@ -145,20 +164,7 @@ Result<std::uint32_t> disk_of_requests(std::uint32_t device) {
 
 std::string disk_name(std::uint32_t device) {
   auto numbers = fmt::format("{}:{}", device >> 20, device & 0xfffff);
-  char target[PATH_MAX];
-  auto n = readlink(("/sys/dev/block/" + numbers).c_str(), target, sizeof target - 1);
-  if (n <= 0) {
-    auto name = numbers;
-    each_listed([&](std::uint32_t number, std::string_view listed) {
-      if (number == device) name = listed;
-      return number == device;
-    });
-    return name;
-  }
-  std::string_view path(target, static_cast<std::size_t>(n));
-  std::string name(path.substr(path.rfind('/') + 1));
-  std::replace(name.begin(), name.end(), '!', '/');
-  return name;
+  return recalled(Ask::disk, numbers, [&] { return current_name(device, numbers); });
 }
 
 std::uint64_t disks() {

@@ -21,8 +21,10 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/descriptors.hpp"
+#include "base/recall.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
@@ -48,6 +50,26 @@ Fd load(bpf_prog_type type, std::vector<bpf_insn> program,
         const bpf_prog_load_opts* options = nullptr) {
   program.insert(program.end(), std::begin(kReturn), std::end(kReturn));
   return Fd(bpf_prog_load(type, "coretap_probe", "GPL", program.data(), program.size(), options));
+}
+
+template <class Live>
+Btf::Enumerators recalled_enumerators(std::string_view type, Live live) {
+  if (!recall) return live();
+  const auto words = unpacked(recalled(Ask::enumerators, type, [&] {
+    std::vector<std::string> each;
+    for (auto& [name, value] : live()) {
+      each.push_back(name);
+      each.push_back(std::to_string(value));
+    }
+    return packed(each);
+  }));
+  Btf::Enumerators all;
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    std::int64_t value = 0;
+    std::from_chars(words[i + 1].data(), words[i + 1].data() + words[i + 1].size(), value);
+    all.emplace_back(words[i], value);
+  }
+  return all;
 }
 
 }  // namespace
@@ -152,13 +174,16 @@ bool Kernel::has_field(std::string_view type, std::string_view member) {
 }
 
 Btf::Enumerators Kernel::enumerators(std::string_view type) {
-  if (!types()) return {};
-  auto id = btf_.find(type, BTF_KIND_ENUM);
-  return btf_.enumerators(btf_.type(id ? id : btf_.find(type, BTF_KIND_ENUM64)));
+  return recalled_enumerators(type, [&]() -> Btf::Enumerators {
+    if (!types()) return {};
+    auto id = btf_.find(type, BTF_KIND_ENUM);
+    return btf_.enumerators(btf_.type(id ? id : btf_.find(type, BTF_KIND_ENUM64)));
+  });
 }
 
 Btf::Enumerators Kernel::enumerators_beside(std::string_view name) {
-  return types() ? btf_.enumerators(btf_.enum_with(name)) : Btf::Enumerators{};
+  return recalled_enumerators(
+      name, [&] { return types() ? btf_.enumerators(btf_.enum_with(name)) : Btf::Enumerators{}; });
 }
 
 bool Kernel::has_enumerator(std::string_view type, std::string_view name) {
@@ -275,14 +300,44 @@ std::string lockdown() {
 }
 
 std::string kernel_release() {
-  utsname u{};
-  uname(&u);
-  return u.release;
+  return recalled(Ask::kernel, "", [] {
+    utsname u{};
+    uname(&u);
+    return std::string(u.release);
+  });
+}
+
+std::string user_name(std::uint32_t uid) {
+  const auto number = std::to_string(uid);
+  return recalled(Ask::user, number, [&] {
+    static const auto kUsers = [] {
+      std::map<std::string, std::string, std::less<>> all;
+      const auto text = read_file("/etc/passwd").value_or("");
+      for (std::string_view rest = text; !rest.empty();) {
+        auto line = take_until(rest, '\n');
+        const auto name = take_until(line, ':');
+        take_until(line, ':');
+        all.emplace(take_until(line, ':'), name);
+      }
+      return all;
+    }();
+    const auto known = kUsers.find(number);
+    return known == kUsers.end() ? number : known->second;
+  });
+}
+
+std::uint64_t page_bytes() {
+  static const auto kHere = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (!recall) return kHere;
+  return parse_unsigned(recalled(Ask::page_bytes, "", [] { return std::to_string(kHere); }))
+      .value_or(kHere);
 }
 
 int possible_cpus() {
-  int n = libbpf_num_possible_cpus();
-  return n > 0 ? n : 1;
+  auto ask = [] { return std::to_string(std::max(1, libbpf_num_possible_cpus())); };
+  constexpr std::uint64_t kMost = 1 << 16;
+  const auto number = parse_unsigned(recalled(Ask::possible_cpus, "", ask)).value_or(1);
+  return static_cast<int>(std::clamp<std::uint64_t>(number, 1, kMost));
 }
 
 std::vector<int> parse_cpus(std::string_view list) {
@@ -328,8 +383,14 @@ Result<void> read_cpus() {
 }
 
 std::vector<int> online_cpus() {
-  read_online();
-  return last_online;
+  if (!recall) {
+    read_online();
+    return last_online;
+  }
+  return parse_cpus(recalled(Ask::online_cpus, "", [] {
+    read_online();
+    return fmt::to_string(fmt::join(last_online, ","));
+  }));
 }
 
 std::vector<int> nodes_of_cpus(int cpus, const std::string& directory) {

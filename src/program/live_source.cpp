@@ -228,8 +228,9 @@ class LiveSource : public Source {
     auto* map = s_.map(name);
     if (!map) return true;
     return s_.complete(
-        coretap::each_entry(map, [&, bytes = value_bytes(map)](const char* key, const char* value) {
-          visit(key, {value, bytes});
+        coretap::each_entry(map, [&, keys = bpf_map__key_size(map), bytes = value_bytes(map)](
+                                     const char* key, const char* value) {
+          visit({key, keys}, {value, bytes});
         }));
   }
 

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/recall.hpp"
 #include "kernel/containers.hpp"
 #include "text/errors.hpp"
 
@@ -45,7 +46,14 @@ Session::Session(const Tool& t, const Config& c) : tool(t), config(c), source(li
     static constexpr std::string CgroupNames::*kByWhich[] = {
         &CgroupNames::path, &CgroupNames::container, &CgroupNames::container_id, &CgroupNames::pod,
         &CgroupNames::unit};
-    return containers->of(cgroup).*kByWhich[static_cast<std::size_t>(which)];
+    const auto number = static_cast<std::size_t>(which);
+    if (!recall) return containers->of(cgroup).*kByWhich[number];
+    const auto all = unpacked(recalled(Ask::cgroup, std::to_string(cgroup), [&] {
+      std::vector<std::string> each;
+      for (auto name : kByWhich) each.push_back(containers->of(cgroup).*name);
+      return packed(each);
+    }));
+    return number < all.size() ? all[number] : std::string();
   };
 }
 

@@ -1,6 +1,7 @@
 // One run of one tool: the state that its parts share.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ namespace coretap {
 
 namespace metrics {
 class Exporter;
+}
+namespace record {
+class Recorder;
 }
 
 /// Maps the values of an array map into memory.
@@ -80,6 +84,10 @@ struct Session {
   bool incomplete = false;                ///< complete() has reported a failure
   pid_t command = 0;                      ///< process of the command after --, held; 0: none
   std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
+  /// Without a kernel program: receives the constants that reports set, by name.
+  std::map<std::string, std::string>* constants = nullptr;
+  record::Recorder* recorder = nullptr;   ///< of this run; reports then ask for all that later
+                                          ///< outputs may need (ask_all)
   metrics::Exporter* exporter = nullptr;  ///< receives the reports; nullptr: they are printed
 
   Session(const Tool& t, const Config& c);

@@ -54,7 +54,7 @@ class CounterSource {
 class Source {
  public:
   using TakeRecord = std::function<void(const void* record, std::size_t bytes)>;
-  using VisitEntry = std::function<void(const char* key, std::string_view value)>;
+  using VisitEntry = std::function<void(std::string_view key, std::string_view value)>;
 
   virtual ~Source() = default;
 
@@ -78,10 +78,11 @@ class Source {
   /// The same with keys and values of these types: visit(key, value).
   template <class Key, class Value, class Visit>
   bool each_typed_entry(std::string_view map, Visit visit) {
-    return each_entry(map, [&](const char* k, std::string_view v) {
+    return each_entry(map, [&](std::string_view k, std::string_view v) {
       Key key;
       Value value;
-      memcpy(&key, k, sizeof key);
+      if (k.size() < sizeof key || v.size() < sizeof value) return;  // of a recording
+      memcpy(&key, k.data(), sizeof key);
       memcpy(&value, v.data(), sizeof value);
       visit(key, value);
     });

@@ -54,6 +54,9 @@ void each_constant(const Session& s, const VisitVariable& visit) {
 
 bool set_variable(Session& s, std::string_view name, const void* bytes, std::size_t size) {
   bool done = false;
+  if (s.constants)
+    s.constants->insert_or_assign(std::string(name),
+                                  std::string(static_cast<const char*>(bytes), size));
   each_variable(s, ".rodata", [&](std::string_view n, std::uint32_t offset, std::uint32_t room) {
     if (n != name) return;
     edit_rodata(s, offset, bytes, std::min<std::size_t>(size, room));

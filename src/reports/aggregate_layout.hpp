@@ -41,6 +41,9 @@ std::unique_ptr<AggregateLayout> make_heatmap_layout(const AggregateReport& repo
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& report);
 
+/// The load averages, as /proc/loadavg has them.
+std::string machine_loads();
+
 hist hist_of(const AggregateReport& report, const std::string& row);
 /// "disk = sda, flags = Write": the requested keys of a histogram, without stacks.
 std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row);

@@ -25,11 +25,7 @@ std::vector<std::string> AggregateRows::since_last(Reading now, const Reading& l
     events_ = std::accumulate(delta.begin(),
                               delta.begin() + static_cast<std::ptrdiff_t>(report_.event_counters),
                               events_);
-    std::string row(report_.row_size(), '\0');
-    memcpy(row.data(), key.data(), std::min(key.size(), report_.key_size));
-    if (key.size() > report_.key_size)
-      memcpy(row.data() + report_.owner_at(), key.data() + report_.value_at, sizeof(task_id));
-    memcpy(row.data() + report_.value_at, delta.data(), report_.value_size);
+    auto row = row_of(key, delta);
     if (auto found = largest.find(key); found != largest.end())
       for (std::size_t i = 0; i < found->second.size(); i++)
         memcpy(row.data() + report_.value_at + report_.largest[i], &found->second[i], 8);
@@ -37,6 +33,15 @@ std::vector<std::string> AggregateRows::since_last(Reading now, const Reading& l
   }
   sort(rows, context);
   return rows;
+}
+
+std::string AggregateRows::row_of(const std::string& key, const Counters& counters) const {
+  std::string row(report_.row_size(), '\0');
+  memcpy(row.data(), key.data(), std::min(key.size(), report_.key_size));
+  if (key.size() > report_.key_size)
+    memcpy(row.data() + report_.owner_at(), key.data() + report_.value_at, sizeof(task_id));
+  memcpy(row.data() + report_.value_at, counters.data(), report_.value_size);
+  return row;
 }
 
 void AggregateRows::add_up(std::string& to, const std::string& from) const {

@@ -28,6 +28,8 @@ class AggregateRows {
   /// the largest values by key.
   std::vector<std::string> since_last(Reading now, const Reading& largest,
                                       const FieldContext& context);
+  /// A row with this key and these counters.
+  std::string row_of(const std::string& key, const Counters& counters) const;
   /// Adds up rows that are the same for AggregateReport::one_row_for.
   void merge(std::vector<std::string>& rows, const FieldContext& context) const;
   /// Adds up rows with equal keys.

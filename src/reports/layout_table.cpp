@@ -21,6 +21,7 @@ namespace coretap {
 
 namespace {
 
+
 class TableLayout : public AggregateLayout {
  public:
   explicit TableLayout(const AggregateReport& report) : report_(report) {}
@@ -208,9 +209,7 @@ class ScreenLayout : public TableLayout {
 
  private:
   std::string header(std::size_t rows) const override {
-    auto load = read_file("/proc/loadavg", 64).value_or("");
-    while (!load.empty() && load.back() == '\n') load.pop_back();
-    auto line = fmt::format("{} loadavg: {}", wall_time(), load);
+    auto line = fmt::format("{} loadavg: {}", wall_time(), machine_loads());
     if (screen_.is_open())
       line += fmt::format(" rows: {}{}", rows, keys_.paused ? " [paused]" : "");
     return line;
@@ -243,6 +242,12 @@ class ScreenLayout : public TableLayout {
 };
 
 }  // namespace
+
+std::string machine_loads() {
+  auto load = read_file("/proc/loadavg", 64).value_or("");
+  while (!load.empty() && load.back() == '\n') load.pop_back();
+  return load;
+}
 
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report) {
   if (report.layout == AggregateReport::interval || report.layout == AggregateReport::lines)

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 
+#include "base/recall.hpp"
+#include "coretap/parse.hpp"
+
 namespace coretap {
 
 void OwnActivity::configure(const Session& s) {
-  auto own = static_cast<std::uint32_t>(getpid());
+  const auto own = static_cast<std::uint32_t>(parse_unsigned(recalled(Ask::own_process, "", [] {
+                                                return std::to_string(getpid());
+                                              })).value_or(0));
   bool asked = s.config.given("include-self") || std::ranges::count(s.config.tasks.pids, own);
   own_ = asked ? 0 : own;
 }

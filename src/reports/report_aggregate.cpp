@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/recall.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/live_report.hpp"
 #include "coretap/nearest.hpp"
@@ -26,6 +28,7 @@
 #include "reports/row_owner.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
+#include "text/columns.hpp"
 
 namespace coretap {
 
@@ -51,7 +54,8 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
   }
 }
 
-constexpr std::size_t kSpareTexts = 1024;  // of removed rows, which may reappear
+constexpr std::size_t kSpareTexts = 1024;      // of removed rows, which may reappear
+constexpr std::size_t kMostSampled = 1 << 20;  // keys
 
 class AggregateReporter : public Reporter {
  public:
@@ -144,6 +148,8 @@ class AggregateReporter : public Reporter {
       auto all = counters_->read(now, largest);
       if (!counters_->whole()) rows_.deltas().complete(all);
       rows = rows_.since_last(std::move(all), largest, s.names.context);
+      if (s.recorder)
+        for (auto& row : rows) ask_all(report_.fields, row.data(), s.names);
       auto refused = refuse(rows, s.names.context);
       s.ledger.count[LEDGER_FILTERED] += refused;
       before += refused;
@@ -161,9 +167,21 @@ class AggregateReporter : public Reporter {
     auto all_totals = totals();
     group(rows, s.names.context);
     AggregateReading reading{rows, rows_, all_totals, iso_time(now)};
+    if (s.recorder && report_.layout == AggregateReport::screen) machine_loads();
     layout_->show(s, reading);
     if (has_stacks()) names_.next_report();
     if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
+  }
+
+  double sample_seconds() const override { return 1; }
+  void sample(Session& s) override {
+    Counters none(report_.value_size / 8);
+    AggregateRows::Reading largest;
+    for (auto& [key, counters] : counters_->read(monotonic_ns(), largest))
+      if (sampled_.size() < kMostSampled && sampled_.insert(key).second)
+        ask_all(report_.fields, rows_.row_of(key, none).data(), s.names);
+    (void)totals();
+    if (report_.layout == AggregateReport::screen) machine_loads();
   }
 
   void ends(Session& s) override {
@@ -273,7 +291,11 @@ class AggregateReporter : public Reporter {
   Counters totals() const {
     Counters all(report_.totals_size / 8);
     if (!live_.read_totals) return totals_ ? sum_of(*totals_, all.size()) : all;
-    live_.read_totals(all.data());
+    const auto bytes = recalled(Ask::totals, "", [&] {
+      live_.read_totals(all.data());
+      return std::string(reinterpret_cast<const char*>(all.data()), all.size() * sizeof all[0]);
+    });
+    memcpy(all.data(), bytes.data(), std::min(bytes.size(), all.size() * sizeof all[0]));
     for (std::size_t i = 0; i < first_totals_.size(); i++) all[i] -= first_totals_[i];
     return all;
   }
@@ -401,6 +423,7 @@ class AggregateReporter : public Reporter {
   StackNames names_;
   std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are being read
   bool keyed_ = false, no_intervals_ = false;
+  std::set<std::string> sampled_;  ///< keys whose names sample() has asked for
   std::uint32_t owner_parts_ = 0;  ///< enum owner_part
   std::uint64_t last_ns_ = 0, ended_ns_ = 0;
 };
@@ -453,6 +476,7 @@ class AggregateKind : public ReportKind {
   }
   bool has_histograms() const override { return report_.layout == AggregateReport::histograms; }
   std::size_t record_size() const override { return report_.row_size(); }
+  bool can_be_recorded() const override { return true; }
   std::vector<std::string_view> conditions() const override {
     std::vector<std::string_view> all = {report_.keyed_when, report_.extension,
                                          report_.header_when};

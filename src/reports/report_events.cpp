@@ -19,6 +19,7 @@
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/stacks.hpp"
+#include "symbols/recalled_symbol.hpp"
 #include "text/columns.hpp"
 
 namespace coretap {
@@ -44,9 +45,12 @@ class UserFunctions {
     auto [known, is_new] = images_.try_emplace(code.pid, code.image);
     if (is_new || known->second != code.image) {
       known->second = code.image;
-      symbols_.remember(pid, 0, code.image, code.stack_begin);
+      if (!replaying()) symbols_.remember(pid, 0, code.image, code.stack_begin);
     }
-    auto symbol = symbols_.find(pid, code.address, true, code.image);
+    auto live = [&] { return symbols_.find(pid, code.address, true, code.image); };
+    auto symbol =
+        recall ? symbols::recalled(Ask::user_symbol, {code.pid, code.image, code.address, 1}, live)
+               : live();
     return symbol.known() ? symbol.name : fmt::format("{:#x}", code.address);
   }
 
@@ -102,6 +106,7 @@ class EventReporter : public Reporter {
   void record(Session& s, const void* data, std::size_t size) override {
     if (with_callers_ && callers_.take(s, data, size)) return;
     if (size < report_.record_size) return;
+    if (s.recorder) ask_all(report_.fields, data, s.names);
     if (hurried_) {
       s.ledger.unread++;
       return;
@@ -243,6 +248,7 @@ class EventKind : public ReportKind {
     return in_columns(report_.fields, report_.orders, Config());
   }
   std::size_t record_size() const override { return report_.record_size; }
+  bool can_be_recorded() const override { return true; }
   std::vector<std::string_view> conditions() const override {
     return {report_.stack_when, report_.callers_when};
   }

@@ -115,6 +115,8 @@ class SnapshotReporter : public Reporter {
     auto bytes = s.source->pass(report_.program, report_.record_size);
     if (!bytes) return bytes.error();
     auto records = records_of(std::move(*bytes), report_.record_size);
+    if (s.recorder)
+      for (auto* record : records.records) ask_all(report_.fields, record, s.names);
     if (report_.head.read) {
       auto top = report_.head.read(records.records);
       if (!top) return top.error();
@@ -219,6 +221,7 @@ class SnapshotKind : public ReportKind {
                         .read = series.read};
     return shape;
   }
+  bool can_be_recorded() const override { return !report_.counting && report_.recordable; }
   bool has_program() const override { return !report_.program.empty(); }
   bool opens_perf_events() const override { return report_.perf_events; }
   bool kernel_symbols() const override { return has_stacks(report_.fields); }

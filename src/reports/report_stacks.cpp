@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "base/recall.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/report_kind.hpp"
 #include "kernel/perf_events.hpp"
 #include "program/attach.hpp"
@@ -93,6 +95,12 @@ class StackReporter : public Reporter {
   // The only records announce processes whose user stack was seen for the first time.
   void record(Session& s, const void* data, std::size_t size) override {
     names_.take(s, data, size);
+  }
+
+  // Reading all sums takes longer than reading counters.
+  double sample_seconds() const override { return 10; }
+  void sample(Session& s) override {
+    for (auto& e : StackSums::read(s)) parties(s, e, false);
   }
 
   void ends(Session& s) override {
@@ -186,7 +194,10 @@ class StackReporter : public Reporter {
       case StackReport::bytes:
         return {{{"alloc_objects", "count"}, {"alloc_space", "bytes"}}};
       default:
-        if (report_.ticks) tick_ns_ = tick_ns(s);
+        if (report_.ticks)
+          tick_ns_ = parse_unsigned(recalled(Ask::tick, "", [&] {
+                       return std::to_string(tick_ns(s));
+                     })).value_or(0);
         if (!tick_ns_) return {{kSamples}};
         return {{kSamples, {"cpu", "nanoseconds"}}, tick_ns_};
     }
@@ -318,6 +329,7 @@ class StackKind : public ReportKind {
   }
   MetricShape metrics(const Config&) const override { return {.kind = MetricShape::stacks}; }
   bool kernel_symbols() const override { return true; }
+  bool can_be_recorded() const override { return true; }
   bool names_processes() const override { return true; }
   bool adds_up() const override { return true; }
   Result<void> check(Config& c) const override { return StackTables::check(c); }

@@ -29,6 +29,10 @@ class Reporter {
   virtual void hurry() {}
   /// At each interval, and at the end.
   virtual void report(Session&) {}
+  /// While a run is recorded: how often sample() reads what a report would read, in seconds; 0:
+  /// only records and reports matter.
+  virtual double sample_seconds() const { return 0; }
+  virtual void sample(Session&) {}
   /// Tracing ends, and a last report follows; programs are still attached.
   virtual void ends(Session&) {}
   /// When everything has been counted: prints what includes losses.

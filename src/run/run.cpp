@@ -1,12 +1,16 @@
 #include "run/run.hpp"
 
 #include <bpf/libbpf.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,10 +18,13 @@
 #include "base/descriptors.hpp"
 #include "base/loop.hpp"
 #include "base/memory.hpp"
+#include "base/recall.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/kernel.hpp"
+#include "coretap/sanitize.hpp"
 #include "coretap/version.hpp"
 #include "metrics/exporter.hpp"
 #include "program/attach.hpp"
@@ -30,6 +37,8 @@
 #include "program/session.hpp"
 #include "program/target_attach.hpp"
 #include "program/variables.hpp"
+#include "record/recorder.hpp"
+#include "record/replay.hpp"
 #include "reports/reporter.hpp"
 #include "run/command.hpp"
 #include "run/run_words.hpp"
@@ -73,7 +82,7 @@ void configure(Session& s, Reporter& reporter) {
   // Programs can handle sets of at most 1024 CPUs.
   auto cpu_words = static_cast<std::uint64_t>((possible_cpus() + 63) / 64);
   set_variable(s, "cpu_words", cpu_words <= 16 ? cpu_words : 0);
-  set_variable(s, "page_bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
+  set_variable(s, "page_bytes", page_bytes());
   reporter.configure(s);
 }
 
@@ -172,6 +181,82 @@ void check_rotation(const Session& s) {
     s.note(fmt::format("{} will grow beyond --rotate", s.file.path()), {{}, why});
 }
 
+/// Options that decide where the output goes and what form it has: `coretap show` takes others.
+constexpr std::string_view kOutputOptions[] = {
+    "append",  "color",  "csv",    "debug",         "dot",   "exit-status", "explain",
+    "heatmap", "json",   "output", "output-format", "pprof", "record",      "rotate",
+    "screen",  "strict", "svg"};
+
+std::vector<std::string> words_to_record(const Config& config) {
+  std::vector<std::string> words;
+  for (auto& [name, value] : config.given_options())
+    if (std::ranges::find(kOutputOptions, name) == std::end(kOutputOptions))
+      words.push_back(value.empty() ? fmt::format("--{}", name)
+                                    : fmt::format("--{}={}", name, value));
+  words.insert(words.end(), config.words.begin(), config.words.end());
+  return words;
+}
+
+record::Head head_of(const Session& s) {
+  utsname system{};
+  uname(&system);
+  const time_t now = time(nullptr);
+  tm local{};
+  localtime_r(&now, &local);
+  return {.coretap = std::string(kVersion),
+          .tool = std::string(s.tool.name),
+          .called = std::string(s.tool.called.name),
+          .words = words_to_record(s.config),
+          .host = system.nodename,
+          .kernel = system.release,
+          .machine = system.machine,
+          .zone_seconds = local.tm_gmtoff,
+          .zone = local.tm_zone,
+          .record_bytes = s.tool.report->record_size()};
+}
+
+/// --record: from now on the session's data and answers of the system are written, too.
+class Recording {
+ public:
+  explicit Recording(Session& s) : s_(s) {}
+  ~Recording() {
+    if (!s_.recorder) return;
+    recorder_.close();
+    recall = nullptr;
+    release_clock();
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  Result<void> begin() {
+    if (s_.config.files.record.empty()) return {};
+    if (auto r = recorder_.open(s_.config.files.record); !r) return r;
+    recorder_.head(head_of(s_));
+    s_.source = recorder_.over(std::move(s_.source));
+    s_.recorder = &recorder_;
+    recall = &recorder_;
+    return {};
+  }
+
+ private:
+  Session& s_;
+  record::Recorder recorder_;
+};
+
+void end_recording(Session& s, std::uint64_t missed) {
+  auto& recorder = *s.recorder;
+  recorder.did(record::Did::finish, missed);
+  recorder.flush();
+  if (recorder.file().failed()) {
+    s.incomplete = true;
+    return;
+  }
+  const auto seconds = static_cast<double>(monotonic_ns() - s.began_ns) / 1e9;
+  s.say(fmt::format("recorded {:.1f} s, {} events, {:.1f} KB: {}", seconds, s.ledger.seen(),
+                    static_cast<double>(recorder.file().bytes()) / 1024,
+                    printable(recorder.file().path())));
+}
+
 /// The end of a run without failure, unless its output cannot be written.
 Result<int> end_of_output(Session& s) {
   s.out.flush();
@@ -180,8 +265,10 @@ Result<int> end_of_output(Session& s) {
 }
 
 Result<int> finish(Session& s, Reporter& reporter, Command& command) {
-  if (!s.out.closed()) let_signals_kill();  // the rest is only printing
+  if (!s.out.closed()) let_signals_kill();            // the rest is only printing
+  const auto missed = s.ledger.count[LEDGER_MISSED];  // counted by links
   s.ledger = whole_ledger(s);
+  if (s.recorder) end_recording(s, missed);
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.shown_name(), finished.error());
   if (s.out.dropped() && s.config.given("strict")) return int{kDataLost};
@@ -216,9 +303,45 @@ class Run {
     return end_of_output(s_);
   }
 
+  /// Shows a recording.
+  Result<int> show(record::Replay& from, const record::Replay::Mark& begin) {
+    reporter_ = s_.tool.report->reporter();
+    learn_names(s_);
+    s_.names.targets = unpacked(recalled(Ask::targets, "", [] { return std::string(); }));
+    hold_clock(begin.monotonic_ns);
+    s_.began_ns = begin.monotonic_ns;
+    s_.source = from.source();
+    reporter_->configure(s_);
+    if (auto r = reporter_->open(s_); !r) return r.error();
+    print_header(s_);
+    auto took = s_.source->open_records(
+        [this](const void* record, std::size_t bytes) { reporter_->record(s_, record, bytes); });
+    if (!took) return took.error();
+    reporter_->begin(s_);
+    s_.out.keep_header();
+    auto last = begin;
+    while (last.did != record::Did::finish && !reporter_->wants_end()) {
+      auto mark = from.next();
+      if (!mark) return mark.error();
+      if (!*mark) {
+        end_early(last);
+        break;
+      }
+      do_again(last = **mark);
+      s_.out.flush();
+      if (s_.out.failed() || s_.out.closed()) break;
+    }
+    return finish(s_, *reporter_, command_);
+  }
+
   Result<int> run() {
     if (auto r = hold_command(); !r) return r.error();
     if (auto r = has_program_ ? start_program() : start_without(); !r) return r.error();
+    if (s_.recorder) {
+      s_.recorder->moment();
+      record_header(s_);
+      recalled(Ask::targets, "", [&] { return packed(s_.names.targets); });
+    }
     if (auto r = reporter_->open(s_); !r) return r.error();
     if (auto r = start_on_each_cpu(s_); !r) return r.error();
     begin(s_);
@@ -233,6 +356,36 @@ class Run {
   }
 
  private:
+  void do_again(const record::Replay::Mark& mark) {
+    hold_clock(mark.monotonic_ns);
+    switch (mark.did) {
+      case record::Did::report:
+      case record::Did::last:
+        reporter_->report(s_);
+        s_.out.flush(true);
+        break;
+      case record::Did::ends:
+        reporter_->ends(s_);
+        break;
+      case record::Did::hurry:
+        reporter_->hurry();
+        break;
+      case record::Did::finish:
+        s_.ledger.count[LEDGER_MISSED] += mark.missed;
+        break;
+      case record::Did::begin:
+      case record::Did::sample:
+        break;
+    }
+  }
+
+  /// The recorded run was killed, or the file is not whole: what it has is shown.
+  void end_early(const record::Replay::Mark& last) {
+    s_.say(fmt::format("the recording ends at {}, without its end: what came later is missing",
+                       wall_time(last.monotonic_ns)));
+    if (last.did == record::Did::sample && !reporter_->immediate()) reporter_->report(s_);
+  }
+
   Result<void> hold_command() {
     if (s_.config.command.empty()) return {};
     if (auto r = command_.prepare(s_.config.command); !r) return r;
@@ -310,6 +463,9 @@ Result<int> run_steps(Session& s, Config& config) {
       if (auto r = s.tool.look_up(config); !r) return r.error();
     for (auto& note : config.notes) s.say("note: " + note);
   }
+  Recording recording(s);
+  if (!config.given("explain"))
+    if (auto r = recording.begin(); !r) return r.error();
   Run run(s);
   return config.given("explain") ? run.explain() : run.run();
 }
@@ -359,6 +515,112 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
   auto text = text_instead(*parsed, tool);
   if (text) s.out.write(*text);
   auto status = text ? end_of_output(s) : run_steps(s, parsed->config);
+  return status ? *status : fail(status.error());
+}
+
+namespace {
+
+/// The words of the recorded run, and those of the user.
+std::vector<std::string> words_to_show(const record::Head& head,
+                                       const std::vector<std::string>& more) {
+  std::vector<std::string> words = more;
+  words.insert(words.end(), head.words.begin(), head.words.end());
+  return words;
+}
+
+/// Refuses options that would have changed a constant of the kernel program, its hooks or filters.
+Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const Config& shown) {
+  auto refused = [&](std::string_view what) {
+    return Error{fmt::format("{}: was decided when the run was recorded", what),
+                 {},
+                 fmt::format("record again with it: coretap {} --record FILE ...", tool.name),
+                 kUsage};
+  };
+  for (auto& [name, value] : shown.given_options()) {
+    if (recorded.given(name)) continue;
+    Config with = recorded;
+    const auto options = all_options(tool);
+    auto option = std::ranges::find_if(options, [&](auto& o) { return o.name == name; });
+    if (option == options.end()) continue;
+    if (auto r = option->apply(with, value); !r) return r.error();
+    with.give(name, value);
+    const bool same_constants = std::ranges::equal(
+        with.edits(), recorded.edits(),
+        [](auto& a, auto& b) { return a.target.offset == b.target.offset && a.value == b.value; });
+    const bool hooks_differ = std::ranges::any_of(
+        tool.hooks, [&](auto& hook) { return with.holds(hook.when) != recorded.holds(hook.when); });
+    Session one(tool, recorded), other(tool, with);
+    std::map<std::string, std::string> before, after;
+    one.constants = &before;
+    other.constants = &after;
+    tool.report->reporter()->configure(one);
+    tool.report->reporter()->configure(other);
+    if (!same_constants || hooks_differ || before != after || with.tasks != recorded.tasks ||
+        with.sampling != recorded.sampling ||
+        &*chosen_report(tool, with) != &*chosen_report(tool, recorded))
+      return refused(fmt::format("--{}", name));
+  }
+  return {};
+}
+
+}  // namespace
+
+void use_zone(const record::Head& head) {
+  constexpr std::int64_t kMost = 26 * 3600;
+  if (head.zone_seconds < -kMost || head.zone_seconds > kMost) return;
+  // POSIX counts west of Greenwich.
+  const auto west = -head.zone_seconds, minutes = (west < 0 ? -west : west) / 60;
+  const auto zone = fmt::format("<{:+03}>{}{:02}:{:02}", head.zone_seconds / 3600,
+                                west < 0 ? "-" : "+", minutes / 60, minutes % 60);
+  setenv("TZ", zone.c_str(), 1);
+  tzset();
+}
+
+int show_recording(const std::string& path, const std::vector<std::string>& arguments) {
+  auto fail = [&](const Error& e) {
+    print_error("coretap show", e);
+    return e.status;
+  };
+  record::Replay replay;
+  if (auto r = replay.open(path); !r) return fail(r.error());
+  auto* registered = find_tool(replay.head().tool);
+  if (!registered)
+    return fail({fmt::format("{}: is of a tool that is not in this coretap: '{}'", path,
+                             printable(replay.head().tool)),
+                 {},
+                 {},
+                 kUnsupported});
+  recall = &replay;
+  const auto declared = build(*registered);
+  auto recorded = parse_command_line(declared, replay.head().words);
+  if (!recorded) return fail(recorded.error());
+  auto parsed = parse_command_line(declared, words_to_show(replay.head(), arguments));
+  if (!parsed) return fail(parsed.error());
+  auto tool = declared;
+  tool.report = chosen_report(declared, parsed->config);
+  if (tool.report->record_size() != replay.head().record_bytes || !tool.report->can_be_recorded())
+    return fail({fmt::format("{}: coretap {} has recorded it with other data", path,
+                             printable(replay.head().coretap)),
+                 {},
+                 "show it with that version",
+                 kUnsupported});
+  use_zone(replay.head());
+  auto begin = replay.begin();
+  if (!begin) return fail(begin.error());
+  if (auto r = check_same_tracing(tool, recorded->config, parsed->config); !r)
+    return fail(r.error());
+  Session s(tool, parsed->config);
+  if (auto text = text_instead(*parsed, tool)) {
+    s.out.write(*text);
+    auto status = end_of_output(s);
+    return status ? *status : fail(status.error());
+  }
+  if (auto r = redirect(s); !r) return fail(r.error());
+  auto& files = s.config.files;
+  confine_show(s.file || !files.svg.empty() || !files.pprof.empty() || !files.heatmap.empty() ||
+               !files.dot.empty());
+  auto status = Run(s).show(replay, *begin);
+  recall = nullptr;
   return status ? *status : fail(status.error());
 }
 

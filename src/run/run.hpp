@@ -11,6 +11,9 @@
 
 namespace coretap {
 
+namespace record {
+struct Head;
+}
 struct Session;
 
 /// For a tool that `coretap serve` runs: pages of metrics on request instead of reports.
@@ -23,6 +26,17 @@ struct Exported {
 /// Runs a tool with its arguments; returns the exit status.
 int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
              Exported* exported = nullptr);
+
+/// Prints a recording as the run would have printed it with these arguments, too.
+int show_recording(const std::string& path, const std::vector<std::string>& arguments);
+
+/// Takes from this process the rights that showing a recording does not need. `opens_files`: files
+/// are written later.
+void confine_show(bool opens_files);
+/// Prints what a recording has.
+int show_info(const std::string& path);
+/// Local times become those of the recorder.
+void use_zone(const record::Head& head);
 
 /// The build, as printed after the version: "commit 0123456789ab, libbpf 1.1, compiler GNU 12.2.0".
 std::string build_words();

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/recall.hpp"
 #include "cli/help.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/sanitize.hpp"
@@ -24,11 +25,12 @@ namespace coretap {
 namespace {
 
 /// The probed programs and libraries.
-std::set<std::string> files_of(const CandidatePlan& way) {
+std::vector<std::string> files_of(const CandidatePlan* way) {
   std::set<std::string> files;
-  for (auto& [program, places] : way.places)
-    for (auto& point : places.points) files.insert(point.path);
-  return files;
+  if (way)
+    for (auto& [program, places] : way->places)
+      for (auto& point : places.points) files.insert(point.path);
+  return {files.begin(), files.end()};
 }
 
 /// " (MIN_US 10000, --pid 123)": the arguments and options that select data; empty: there are none.
@@ -59,6 +61,30 @@ std::string subject(const Session& s) {
   return text;
 }
 
+struct AttachedHook {
+  std::string name;
+  std::vector<std::string> attached, files = {};
+};
+
+std::vector<AttachedHook> attached_hooks(const Session& s) {
+  const auto bytes = recalled(Ask::hooks, "", [&] {
+    std::vector<std::string> all;
+    for (auto& h : s.plan.hooks) {
+      if (!h.wanted) continue;
+      auto* used = h.used();
+      all.push_back(packed({std::string(h.hook->name),
+                            packed(used ? used->targets : std::vector<std::string>()),
+                            packed(files_of(used))}));
+    }
+    return packed(all);
+  });
+  std::vector<AttachedHook> hooks;
+  for (auto& one : unpacked(bytes))
+    if (auto parts = unpacked(one); parts.size() == 3)
+      hooks.push_back({parts[0], unpacked(parts[1]), unpacked(parts[2])});
+  return hooks;
+}
+
 /// With --debug all places, with --verbose if they are few.
 bool lists_targets(const Session& s) {
   constexpr std::size_t kFew = 20;
@@ -67,6 +93,12 @@ bool lists_targets(const Session& s) {
 }
 
 }  // namespace
+
+void record_header(const Session& s) {
+  kernel_release();
+  attached_hooks(s);
+  recalled(Ask::limits, "", [&] { return packed(s.plan.limits); });
+}
 
 void print_header(Session& s) {
   if (s.config.format != OutputFormat::json || !s.prints()) return;
@@ -78,15 +110,13 @@ void print_header(Session& s) {
   line.key("options").begin_object();
   for (auto& [name, value] : s.config.given_options()) line.text(name, value);
   line.end_object().key("hooks").begin_array();
-  for (auto& h : s.plan.hooks) {
-    if (!h.wanted) continue;
-    line.begin_object().text("hook", h.hook->name);
-    auto* used = h.used();
-    line.texts("attached", used ? used->targets : std::vector<std::string>());
-    if (used && !used->places.empty()) line.texts("files", files_of(*used));
+  for (auto& hook : attached_hooks(s)) {
+    line.begin_object().text("hook", hook.name).texts("attached", hook.attached);
+    if (!hook.files.empty()) line.texts("files", hook.files);
     line.end_object();
   }
-  line.end_array().texts("limits", s.plan.limits);
+  line.end_array().texts(
+      "limits", unpacked(recalled(Ask::limits, "", [&] { return packed(s.plan.limits); })));
   s.out.line(line.finish());
 }
 

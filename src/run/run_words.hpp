@@ -5,6 +5,8 @@ namespace coretap {
 
 struct Session;
 
+/// Asks for all that print_header() needs: while a run is recorded.
+void record_header(const Session& s);
 /// The first line of --json.
 void print_header(Session& s);
 /// To standard error: attach points if requested, and the traced targets.

@@ -11,11 +11,13 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/loop.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/parse.hpp"
 #include "metrics/exporter.hpp"
@@ -23,6 +25,7 @@
 #include "program/section.hpp"
 #include "program/target_attach.hpp"
 #include "program/variables.hpp"
+#include "record/recorder.hpp"
 #include "reports/reporter.hpp"
 #include "run/command.hpp"
 
@@ -40,6 +43,7 @@ constexpr std::chrono::milliseconds kStepOfReport{50};  // a report needs all ea
 // After the end: this long, but at least this many records; the rest is only counted.
 constexpr std::chrono::milliseconds kLastStep{80};
 constexpr std::uint64_t kLastRecords = 10'000;
+constexpr double kRecordSeconds = 1;    // a recording lacks at most that time if the run is killed
 constexpr double kCollectSeconds = 15;  // without requests: keeps maps of keys from filling up
 
 /// Opens perf events on CPUs that come online during sampling. A CPU that goes offline loses its
@@ -122,7 +126,9 @@ class Tracing {
     watch_data();
     watch_ends();
     if (s_.exporter) answer_requests();
+    if (s_.recorder) keep_recording();
     reporter_.begin(s_);
+    recorded(record::Did::begin);
     s_.out.keep_header();
     for (int fd : reporter_.wakes()) loop_.watch(fd, EPOLLIN, [this] { drain(); });
     handle_signals();
@@ -176,8 +182,41 @@ class Tracing {
     });
   }
 
-  void show() {
+  /// The clock stands still until recorded().
+  void moment() {
+    if (s_.recorder) s_.recorder->moment();
+  }
+  void recorded(record::Did what) {
+    if (s_.recorder) s_.recorder->did(what);
+  }
+
+  void keep_recording() {
+    loop_.every(kRecordSeconds, [this, last = monotonic_ns()]() mutable {
+      drain();
+      const auto every = reporter_.sample_seconds();
+      const auto now = monotonic_ns();
+      if (every > 0 &&
+          static_cast<double>(now - std::max(last, shown_ns_)) >= (every - 0.5) * 1e9) {
+        last = now;
+        moment();
+        s_.recorder->sampling = true;
+        reporter_.sample(s_);
+        (void)whole_ledger(s_);
+        s_.recorder->sampling = false;
+        recorded(record::Did::sample);
+      }
+      s_.recorder->flush();
+      if (!s_.recorder->file().failed() || std::exchange(told_, true)) return;
+      s_.incomplete = true;
+      s_.note("the recording has ended", s_.recorder->file().error());
+    });
+  }
+
+  void show(record::Did as = record::Did::report) {
+    moment();
     reporter_.report(s_);
+    recorded(as);
+    if (s_.recorder) shown_ns_ = monotonic_ns();
     s_.out.flush(true);
     check_output();
   }
@@ -290,7 +329,11 @@ class Tracing {
     const bool complete = reporter_.immediate() || counted();
     if (command_.pid() > 0 && command_.status() < 0)
       s_.say(fmt::format("the command (process {}) goes on, untraced", command_.pid()));
-    if (!complete && wanted()) reporter_.ends(s_);
+    if (!complete && wanted()) {
+      moment();
+      reporter_.ends(s_);
+      recorded(record::Did::ends);
+    }
     // Events until now belong to the last report; later ones do not.
     const bool stopped = true;
     set_live(s_, "tracing_stopped", &stopped, sizeof stopped);
@@ -298,10 +341,11 @@ class Tracing {
     leave(s_.links);
     if (wanted() && take(kLastStep, kLastRecords)) {
       reporter_.hurry();
+      recorded(record::Did::hurry);
       while (take(kLastStep)) {
       }
     }
-    if (wanted() && !complete) show();
+    if (wanted() && !complete) show(record::Did::last);
   }
 
   /// Counts events that were not pushed as limited; they were counted as shown before.
@@ -319,7 +363,9 @@ class Tracing {
   Loop loop_;
   CpuWatch cpus_;
   std::uint64_t reports_ = 0;
+  std::uint64_t shown_ns_ = 0;  ///< the last report, while a run is recorded
   bool again_ = false, too_many_ = false;
+  bool told_ = false;  ///< that the recording has failed
 };
 
 }  // namespace

@@ -39,13 +39,15 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
 bool StackNames::take(Session& s, const void* record, std::size_t size) {
   if (!walker_) return false;
   auto& process = *static_cast<const stack_process*>(record);
-  if (size < sizeof process || process.mark != STACK_PROCESS) return walker_->take(record, size);
+  if (size < sizeof process || process.mark != STACK_PROCESS)
+    return !replaying() && walker_->take(record, size);
   meet(s, process);
   return true;
 }
 
 /// The process is alive now, but may have ended when its symbols are needed.
 void StackNames::meet(Session& s, const stack_process& process) {
+  if (replaying()) return;
   if (process.news == STACK_PROCESS_MET)
     stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from),
                       walker_->image(process), process.stack_begin);

@@ -36,11 +36,11 @@ std::vector<stack_party> parties(std::string_view value) {
 /// Deletes stacks that no sum refers to.
 void forget_stacks(Session& s) {
   std::vector<std::uint64_t> known;
-  s.source->each_entry(kStacks, [&](const char* key, std::string_view) {
-    memcpy(&known.emplace_back(), key, sizeof known.back());
+  s.source->each_entry(kStacks, [&](std::string_view key, std::string_view) {
+    memcpy(&known.emplace_back(), key.data(), sizeof known.back());
   });
   std::unordered_set<std::uint64_t> used;
-  const bool all = s.source->each_entry(kSums, [&](const char*, std::string_view value) {
+  const bool all = s.source->each_entry(kSums, [&](std::string_view, std::string_view value) {
     for (auto& p : parties(value)) used.insert({p.kernel, p.user});
   });
   if (!all) return;
@@ -56,12 +56,13 @@ void forget_stacks(Session& s) {
 std::vector<StackSums::Entry> StackSums::read(const Session& s, Sums* before,
                                               std::vector<std::uint64_t>* idle) {
   std::vector<Entry> entries;
-  s.source->each_entry(kSums, [&](const char* key, std::string_view value) {
+  s.source->each_entry(kSums, [&](std::string_view key, std::string_view value) {
+    if (key.size() < sizeof(std::uint64_t) || value.size() < sizeof(stack_sum) + sizeof(stack_party)) return;
     Entry e;
     memcpy(&e.sum, value.data(), sizeof e.sum);
     if (before) {
       std::uint64_t id = 0;
-      memcpy(&id, key, sizeof id);
+      memcpy(&id, key.data(), sizeof id);
       auto [then, fresh] = before->try_emplace(id);
       auto now = e.sum;
       e.sum = difference(now, then->second);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "symbols/recalled_symbol.hpp"
+
 namespace coretap {
 
 namespace {
@@ -86,6 +88,23 @@ std::optional<Error> Stacks::take_kernel_failure() {
   return loaded ? std::nullopt : std::optional(loaded.error());
 }
 
+Symbol Stacks::user_symbol(pid_t tgid, const stack& s, std::uint32_t frame,
+                           const symbols::NumberedFiles* files) {
+  const auto ip = s.ip[frame];
+  const bool exact = frame == 0 || (ip & STACK_EXACT);
+  auto live = [&] {
+    return files && (ip & STACK_IN_FILE)
+               ? user_symbols().find_in_file(*files, ip, tgid, exact)
+               : user_symbols().find(tgid, ip & ~STACK_EXACT, exact, s.image);
+  };
+  if (!recall) return live();
+  const bool any_process = ip & STACK_IN_FILE;
+  return symbols::recalled(
+      Ask::user_symbol,
+      {any_process ? 0 : static_cast<std::uint64_t>(tgid), any_process ? 0 : s.image, ip, exact},
+      live);
+}
+
 Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files,
                     Symbol* outermost, std::vector<FramePlace>* places) {
   Frames frames;
@@ -97,10 +116,7 @@ Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* fi
       frames.back() = kSignalHandler;
       if (places) places->back().function = kSignalHandler, places->back().linkage_name.clear();
     }
-    bool exact = i == 0 || interrupted;
-    auto symbol = files && (s.ip[i] & STACK_IN_FILE)
-                      ? user_symbols().find_in_file(*files, s.ip[i], tgid, exact)
-                      : user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, exact, s.image);
+    auto symbol = user_symbol(tgid, s, i, files);
     if (!style_.addresses && !style_.places)
       for (auto& name : take_inlined(symbol)) {
         frames.push_back(name);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/recall.hpp"
 #include "coretap/fields.hpp"
 #include "coretap/json.hpp"
 #include "coretap/symbols.hpp"
@@ -42,11 +43,14 @@ class Stacks {
 
   /// The process is alive now, but may have ended when its symbols are needed.
   void remember(pid_t tgid, pid_t forked_from, std::uint32_t image, std::uint64_t stack_begin) {
+    if (replaying()) return;
     user_symbols().remember(tgid, forked_from, image, stack_begin);
   }
 
  private:
   UserSymbols& user_symbols();
+  Symbol user_symbol(pid_t tgid, const stack& s, std::uint32_t frame,
+                     const symbols::NumberedFiles* files);
   std::string word(const Symbol& symbol, bool user, std::uint64_t address) const;
 
   Style style_;

@@ -9,8 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/recall.hpp"
 #include "coretap/symbols.hpp"
 #include "symbols/process_files.hpp"
+#include "symbols/recalled_symbol.hpp"
 
 namespace coretap {
 namespace {
@@ -177,6 +179,7 @@ void KernelSymbols::Impl::sort() {
 
 KernelSymbols::KernelSymbols(std::string path) : impl_(std::make_unique<Impl>()) {
   impl_->path = std::move(path);
+  if (replaying()) return;
   impl_->file = open_symbols(impl_->path);
   if (!impl_->file) impl_->refused = errno;
 }
@@ -185,6 +188,17 @@ KernelSymbols::KernelSymbols(KernelSymbols&&) noexcept = default;
 KernelSymbols& KernelSymbols::operator=(KernelSymbols&&) noexcept = default;
 
 Result<void> KernelSymbols::load() {
+  if (!recall) return read_once();
+  const auto why = recalled(Ask::kernel_symbols, "", [&] {
+    const auto r = read_once();
+    return r ? std::string() : packed({r.error().what, r.error().why, r.error().hint});
+  });
+  if (const auto words = unpacked(why); words.size() == 3)
+    return Error{words[0], words[1], words[2], kUnsupported};
+  return {};
+}
+
+Result<void> KernelSymbols::read_once() {
   if (!std::exchange(impl_->loaded, true)) {
     try {
       impl_->failure = impl_->read();
@@ -203,8 +217,13 @@ Result<void> KernelSymbols::load() {
 }
 
 Symbol KernelSymbols::find(std::uint64_t address) {
+  if (!recall) return look_up(address);
+  return symbols::recalled(Ask::kernel_symbol, {address}, [&] { return look_up(address); });
+}
+
+Symbol KernelSymbols::look_up(std::uint64_t address) {
   Symbol symbol;
-  if (!load()) return symbol;
+  if (!read_once()) return symbol;
   auto it = std::upper_bound(impl_->entries.begin(), impl_->entries.end(), address,
                              [](std::uint64_t a, const Entry& entry) { return a < entry.address; });
   if (it == impl_->entries.begin()) return symbol;
@@ -234,16 +253,21 @@ void each_symbol(const std::string& path, Visit visit) {
   each_line(path, [&](const Line& line) { return line.address == 0 || visit(line); });
 }
 
-}  // namespace
-
-std::optional<Error> kernel_addresses_hidden(const std::string& path) {
+bool addresses_hidden(const std::string& path) {
   bool hidden = true;
   each_line(path, [&](const Line& line) {
     hidden = line.address == 0;
     return hidden && !is_code(line.type);  // per-CPU data may begin at 0
   });
-  if (!hidden) return {};
-  return hidden_addresses();
+  return hidden;
+}
+
+}  // namespace
+
+std::optional<Error> kernel_addresses_hidden(const std::string& path) {
+  const auto answer =
+      recalled(Ask::addresses_hidden, "", [&] { return addresses_hidden(path) ? "1" : "0"; });
+  return answer == "0" ? std::nullopt : std::optional(hidden_addresses());
 }
 
 std::optional<std::uint64_t> kernel_address(std::string_view name, const std::string& path) {

@@ -112,4 +112,15 @@ std::string Columns::line(const LineOf& of, const void* record, const Names& nam
   return std::string(line.finish());
 }
 
+void ask_all(const std::vector<Field>& fields, const void* record, const Names& names) {
+  for (auto& f : fields) {
+    if (!f.read) continue;
+    const auto value = f.read(record, names.context);
+    if (!names_things(f.format)) continue;
+    if (auto* n = std::get_if<std::uint64_t>(&value)) names.name(f.format, *n);
+    if (auto* n = std::get_if<std::int64_t>(&value))
+      names.name(f.format, static_cast<std::uint64_t>(*n));
+  }
+}
+
 }  // namespace coretap

@@ -39,6 +39,10 @@ class Columns {
   std::vector<Field> fields_;
 };
 
+/// Asks for everything that outputs of these fields may need: while a run is recorded, for outputs
+/// that are made from the recording.
+void ask_all(const std::vector<Field>& fields, const void* record, const Names& names);
+
 /// Removes trailing spaces.
 std::string trimmed(std::string line);
 

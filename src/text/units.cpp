@@ -1,6 +1,7 @@
 #include "text/units.hpp"
 
-#include <unistd.h>
+#include "coretap/kernel.hpp"
+
 
 namespace coretap {
 
@@ -13,7 +14,7 @@ std::span<const KeyUnit> key_units() {
       {"_sectors", "sectors of 512 bytes", {"bytes", 512}},
       {"_kb", "KiB", {"bytes", 1 << 10}},
       {"_mb", "MiB", {"bytes", 1 << 20}},
-      {"_pages", "pages", {"bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))}},
+      {"_pages", "pages", {"bytes", page_bytes()}},
       {"_ratio", "0 to 1", {"ratio"}},
   };
   return kUnits;

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
 
 #include "coretap/config.hpp"
+#include "coretap/kernel.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "exitsnoop.skel.h"
@@ -45,7 +45,7 @@ std::string seconds(const Event& e) {
   return fmt::format("{:.2f}", static_cast<double>(e.age_ns) / 1e9);
 }
 Value max_rss(const Event& e) {
-  return value_if(e.ended, e.max_rss * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  return value_if(e.ended, e.max_rss * page_bytes());
 }
 std::string label(const Event&, const FieldContext& context) {
   return context.config ? std::string(context.config->text("label")) : std::string();

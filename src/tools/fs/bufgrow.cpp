@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "bufgrow.skel.h"
+#include "coretap/kernel.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 
@@ -17,8 +18,7 @@ namespace {
 
 template <auto Member>
 std::uint64_t bytes(const Line& l) {
-  static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return l.value.*Member * kPage;
+  return l.value.*Member * page_bytes();
 }
 
 }  // namespace

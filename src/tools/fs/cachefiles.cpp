@@ -246,20 +246,26 @@ Field group_field(std::string_view key, std::string_view title, std::string_view
 
 SnapshotReport groups_report() {
   return snapshot<GroupRow>(
-      "memory.stat of each memory cgroup",
-      {group_field<&GroupRow::file>("cached_bytes", "CACHED(KB)",
-                                    "page cache that is charged to it and to those below it"),
-       group_field<&GroupRow::shmem>("shmem_bytes", "SHMEM(KB)", "of it shared memory and tmpfs"),
-       group_field<&GroupRow::mapped>("mapped_bytes", "MAPPED(KB)", "of it mapped by processes"),
-       group_field<&GroupRow::dirty>("dirty_bytes", "DIRTY(KB)", "of it to be written"),
-       group_field<&GroupRow::writeback>("writeback_bytes", "WRITING(KB)", "of it being written"),
-       group_field<&GroupRow::active>("active_bytes", "ACTIVE(KB)",
-                                      "files on the list of active pages, used more than once"),
-       group_field<&GroupRow::inactive>("inactive_bytes", "INACT(KB)",
-                                        "files on the list that reclaim takes first"),
-       field<&GroupRow::id>("cgroup_id", "", as::number, "id of the cgroup").with("json"),
-       field<&GroupRow::path>("cgroup", "CGROUP", as::rest, "its path").capped()},
-      read_groups);
+             "memory.stat of each memory cgroup",
+             {group_field<&GroupRow::file>(
+                  "cached_bytes", "CACHED(KB)",
+                  "page cache that is charged to it and to those below it"),
+              group_field<&GroupRow::shmem>("shmem_bytes", "SHMEM(KB)",
+                                            "of it shared memory and tmpfs"),
+              group_field<&GroupRow::mapped>("mapped_bytes", "MAPPED(KB)",
+                                             "of it mapped by processes"),
+              group_field<&GroupRow::dirty>("dirty_bytes", "DIRTY(KB)", "of it to be written"),
+              group_field<&GroupRow::writeback>("writeback_bytes", "WRITING(KB)",
+                                                "of it being written"),
+              group_field<&GroupRow::active>(
+                  "active_bytes", "ACTIVE(KB)",
+                  "files on the list of active pages, used more than once"),
+              group_field<&GroupRow::inactive>("inactive_bytes", "INACT(KB)",
+                                               "files on the list that reclaim takes first"),
+              field<&GroupRow::id>("cgroup_id", "", as::number, "id of the cgroup").with("json"),
+              field<&GroupRow::path>("cgroup", "CGROUP", as::rest, "its path").capped()},
+             read_groups)
+      .not_recorded();
 }
 
 /// Threads share their process's files, and the kernel shows those of the first thread only.

@@ -1,13 +1,10 @@
 // cachetop: hits and misses of the page cache by process.
 #include "fs/cachetop.h"
 
-#include <map>
-
 #include "cachetop.skel.h"
+#include "coretap/kernel.hpp"
 #include "coretap/page_cache.hpp"
-#include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
-#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
 
 using namespace coretap;
@@ -21,22 +18,7 @@ std::uint64_t hits(const Line& l) { return page_cache::hits(l.value); }
 std::uint64_t misses(const Line& l) { return page_cache::misses(l.value); }
 std::uint64_t read_ahead(const Line& l) { return page_cache::read_ahead(l.value); }
 Value hit_ratio(const Line& l) { return page_cache::hit_ratio(l.value); }
-/// From /etc/passwd; a user that is not there by number.
-std::string user(const Line& l) {
-  static const auto kUsers = [] {
-    std::map<std::uint64_t, std::string> all;
-    auto text = read_file("/etc/passwd", 1 << 20).value_or("");
-    for (std::string_view rest = text; !rest.empty();) {
-      auto line = take_until(rest, '\n');
-      auto name = take_until(line, ':');
-      take_until(line, ':');
-      if (auto uid = parse_unsigned(take_until(line, ':'))) all.emplace(*uid, name);
-    }
-    return all;
-  }();
-  auto known = kUsers.find(l.key.uid);
-  return known == kUsers.end() ? std::to_string(l.key.uid) : known->second;
-}
+std::string user(const Line& l) { return user_name(l.key.uid); }
 /// The share of dirtied pages that were in the cache before the write.
 Value write_hit_ratio(const Line& l) {
   if (!l.value.dirtied) return {};

@@ -17,6 +17,7 @@
 
 #include "coretap/config.hpp"
 #include "coretap/faults.hpp"
+#include "coretap/kernel.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"
@@ -84,25 +85,28 @@ double huge_ratio(const Resident& r) {
 SnapshotReport resident_report() {
   constexpr auto kSize = as::wide(as::kilobytes, 10);
   return snapshot<Resident>(
-      "/proc/PID/smaps_rollup of the processes that the user may inspect",
-      {who<Resident>(id::comm, id::pid),
-       field<&Resident::rss>("rss_bytes", "RSS(KB)", kSize, "resident memory, without hugetlb")
-           .gauge(),
-       field<&Resident::anonymous>("anon_huge_bytes", "ANON(KB)", kSize,
-                                   "anonymous memory in transparent huge pages")
-           .gauge(),
-       field<&Resident::shmem>("shmem_huge_bytes", "SHMEM(KB)", kSize,
-                               "shared memory that is mapped by huge pages")
-           .gauge(),
-       field<&Resident::file>("file_huge_bytes", "FILE(KB)", kSize,
-                              "files that are mapped by huge pages")
-           .gauge(),
-       field<&Resident::hugetlb>("hugetlb_bytes", "HUGETLB(KB)", as::wide(as::kilobytes, 11),
-                                 "hugetlb memory")
-           .gauge(),
-       derived<Resident, huge_ratio>("huge_ratio", "HUGE%", as::percent,
-                                     "part of the resident memory in transparent huge pages")},
-      read_resident);
+             "/proc/PID/smaps_rollup of the processes that the user may inspect",
+             {who<Resident>(id::comm, id::pid),
+              field<&Resident::rss>("rss_bytes", "RSS(KB)", kSize,
+                                    "resident memory, without hugetlb")
+                  .gauge(),
+              field<&Resident::anonymous>("anon_huge_bytes", "ANON(KB)", kSize,
+                                          "anonymous memory in transparent huge pages")
+                  .gauge(),
+              field<&Resident::shmem>("shmem_huge_bytes", "SHMEM(KB)", kSize,
+                                      "shared memory that is mapped by huge pages")
+                  .gauge(),
+              field<&Resident::file>("file_huge_bytes", "FILE(KB)", kSize,
+                                     "files that are mapped by huge pages")
+                  .gauge(),
+              field<&Resident::hugetlb>("hugetlb_bytes", "HUGETLB(KB)", as::wide(as::kilobytes, 11),
+                                        "hugetlb memory")
+                  .gauge(),
+              derived<Resident, huge_ratio>(
+                  "huge_ratio", "HUGE%", as::percent,
+                  "part of the resident memory in transparent huge pages")},
+             read_resident)
+      .not_recorded();
 }
 
 // ----
@@ -125,7 +129,7 @@ std::string settings() {
 /// 2 MB with pages of 4 KB, 512 MB with pages of 64 KB.
 Result<void> look_up(Config& c) {
   c.notes.push_back(settings());
-  auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  auto page = page_bytes();
   if (auto huge = read_number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"))
     c.set(setting(&rodata_of<hfaults_bpf>::huge_order), std::bit_width(*huge / page) - 1);
   return {};

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "coretap/kernel.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
@@ -20,7 +20,7 @@ constexpr std::string_view kKinds[] = {"machine", "memcg"};
 static_assert(std::size(kKinds) == OOMKILL_KINDS);
 
 std::uint64_t in_bytes(std::uint64_t pages) {
-  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return pages * page_bytes();
 }
 template <auto Member>
 std::uint64_t bytes(const Event& e) {

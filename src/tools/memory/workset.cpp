@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "coretap/config.hpp"
+#include "coretap/kernel.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/percentiles.hpp"
 #include "coretap/skeleton.hpp"
@@ -85,11 +86,6 @@ WorksetReport counters_report() {
 }
 
 // ---- refault distances ----
-
-std::uint64_t page_bytes() {
-  static const auto kBytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return kBytes;
-}
 
 template <std::size_t Index>
 Field needed(std::string_view key, std::string_view title) {

@@ -32,13 +32,16 @@ class Chance {
 /// Random data as from a kernel program. All data passed on are counted.
 class MadeSource : public Source {
  public:
-  /// `stacks`: kernel stacks, one after each record.
-  MadeSource(std::uint32_t seed, std::size_t record_size, std::size_t records, bool stacks = false)
+  /// `stacks`: kernel stacks, one after each record. `with_texts`: records are said to be as long
+  /// as their texts may be.
+  MadeSource(std::uint32_t seed, std::size_t record_size, std::size_t records, bool stacks = false,
+             bool with_texts = false)
       : chance_(seed),
         passes_(~seed),
         record_size_(record_size),
         records_(records),
-        stacks_(stacks) {}
+        stacks_(stacks),
+        with_texts_(with_texts) {}
 
   Result<void> open_records(TakeRecord take) override {
     take_ = std::move(take);
@@ -51,7 +54,8 @@ class MadeSource : public Source {
     memcpy(record.data() + record_size_, &none, sizeof none);
     for (std::size_t i = 0; i < records_; i++) {
       chance_.fill(record.data(), record_size_);
-      take_(record.data(), record_size_ + (stacks_ ? sizeof(stack) : 0));
+      take_(record.data(),
+            with_texts_ ? record.size() : record_size_ + (stacks_ ? sizeof(stack) : 0));
     }
     return false;
   }
@@ -72,7 +76,7 @@ class MadeSource : public Source {
       memcpy(value.data(), &sum, sizeof sum);
       memcpy(value.data() + sizeof sum, &party, sizeof party);
       counted_ += sum.count;
-      visit(reinterpret_cast<const char*>(&id), value);
+      visit({reinterpret_cast<const char*>(&id), sizeof id}, value);
     }
     return true;
   }
@@ -134,7 +138,7 @@ class MadeSource : public Source {
   Chance chance_;
   Chance passes_;  ///< separate: a table may make passes before its readings
   std::size_t record_size_, records_;
-  bool stacks_;
+  bool stacks_, with_texts_;
   TakeRecord take_;
   std::uint64_t counted_ = 0;
 };

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/kernel.hpp"
 #include "symbols/process_files.hpp"
 
 namespace coretap {
@@ -69,7 +70,7 @@ Result<void> require_cachestat(const std::string& option, std::string instead) {
 }
 
 std::optional<CacheRow::Details> cachestat_of(int fd, std::uint64_t* cached) {
-  static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  static const auto page = page_bytes();
   const CacheRange all;
   CacheCounts counts{};
   if (syscall(kCachestat, fd, &all, &counts, 0) != 0) return {};

@@ -17,6 +17,7 @@
 
 #include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
+#include "coretap/kernel.hpp"
 #include "coretap/report_kind.hpp"
 #include "coretap/small_files.hpp"
 #include "fs/cachefiles.h"
@@ -33,11 +34,6 @@ namespace {
 
 constexpr std::uint64_t kUsualRows = 20;  // of text
 constexpr std::string_view kOpen = "on_file", kMapped = "on_area";
-
-std::uint64_t bytes_per_page() {
-  static const auto kBytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return kBytes;
-}
 
 /// By a copy of the process's descriptor: opening the file would break leases and notify watchers.
 /// Closing the copy must have no effect either (CACHEFILES_FLUSHES).
@@ -140,7 +136,7 @@ class CacheFilesReporter : public Reporter {
     if (f.pid) at->second.processes.insert(f.pid);
     if (is_new) {
       row.kind = f.flags & CACHEFILES_DEVICE ? CacheRow::device : CacheRow::file;
-      row.cached = f.pages * bytes_per_page();
+      row.cached = f.pages * page_bytes();
       row.size = f.bytes;
       row.inode = f.inode;
       row.open_inode = f.open_inode;

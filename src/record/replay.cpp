@@ -1,0 +1,350 @@
+#include "record/replay.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <protozero/exception.hpp>
+#include <protozero/pbf_reader.hpp>
+
+#include "coretap/clock.hpp"
+#include "coretap/fields.hpp"
+#include "record/changes.hpp"
+#include "record/recorder.hpp"
+
+namespace coretap::record {
+
+namespace {
+
+constexpr std::size_t kMostAnswerBytes = 256 << 20;
+constexpr std::size_t kMostStacks = 1 << 20;
+constexpr std::size_t kMostMaps = 256;
+constexpr std::uint64_t kMostKey = 4096, kMostValue = 1 << 20;
+
+using Message = protozero::pbf_reader;
+using Wire = protozero::pbf_wire_type;
+
+/// The number and the bytes in a part of two or three fields.
+struct Numbered {
+  std::uint64_t number = 0;
+  std::string_view name, bytes, more;
+
+  static Numbered of(std::string_view part) {
+    Numbered all;
+    Message in(part.data(), part.size());
+    while (in.next()) {
+      const auto wire = in.wire_type();
+      auto view = [&] {
+        const auto v = in.get_view();
+        return std::string_view(v.data(), v.size());
+      };
+      if (in.tag() == 1 && wire == Wire::varint)
+        all.number = in.get_uint64();
+      else if (in.tag() == 1 && wire == Wire::fixed64)
+        all.number = in.get_fixed64();
+      else if (in.tag() == 1 && wire == Wire::length_delimited)
+        all.name = view();
+      else if (in.tag() == 2 && wire == Wire::length_delimited)
+        all.bytes = view();
+      else if (in.tag() == 3 && wire == Wire::length_delimited)
+        all.more = view();
+      else
+        in.skip();
+    }
+    return all;
+  }
+};
+
+struct Map {
+  MapLayout layout;
+  Changes rows;
+  CounterSource::Reading largest, removed;  ///< since they were last given to a report
+};
+
+}  // namespace
+
+struct Replay::State {
+  std::map<std::uint64_t, Map> maps;
+  std::unordered_map<std::uint64_t, stack> stacks;
+  std::map<std::string, std::deque<std::string>, std::less<>> passes;  ///< by program
+  std::uint64_t ledger[LEDGER_CAUSES] = {};
+  Source::TakeRecord take;
+
+  Map* named(std::string_view name, std::uint64_t kind) {
+    for (auto& [number, map] : maps)
+      if (map.layout.kind == kind && map.layout.name == name) return &map;
+    return nullptr;
+  }
+};
+
+class Replay::Counters : public CounterSource {
+ public:
+  Counters(State& state, CounterShape shape) : state_(state), shape_(std::move(shape)) {}
+
+  Reading read(std::uint64_t, Reading& largest) override {
+    auto* map = found();
+    if (!map) return {};
+    largest = std::exchange(map->largest, {});
+    return map->rows.rows();
+  }
+
+  Reading take_out(const std::vector<std::string>&, std::size_t, std::uint64_t) override {
+    auto* map = found();
+    return map ? std::exchange(map->removed, {}) : Reading();
+  }
+
+ private:
+  /// Maps that were laid out otherwise are not this one.
+  Map* found() {
+    auto* map = state_.named(shape_.map, MapLayout::counters);
+    if (!map || map->layout.key_bytes != shape_.key_size ||
+        map->layout.value_bytes != shape_.value_size ||
+        map->layout.largest != shape_.largest.size())
+      return nullptr;
+    return map;
+  }
+
+  State& state_;
+  CounterShape shape_;
+};
+
+class Replay::FromFile : public Source {
+ public:
+  explicit FromFile(State& state) : state_(state) {}
+
+  Result<void> open_records(TakeRecord take) override {
+    state_.take = std::move(take);
+    return {};
+  }
+  bool take_records(std::chrono::nanoseconds, std::uint64_t) override { return false; }
+
+  Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override {
+    return std::unique_ptr<CounterSource>(std::make_unique<Counters>(state_, std::move(shape)));
+  }
+
+  bool each_entry(std::string_view name, const VisitEntry& visit) override {
+    auto* map = state_.named(name, MapLayout::entries);
+    if (!map) return true;
+    for (auto& [key, words] : map->rows.rows())
+      visit(key, {reinterpret_cast<const char*>(words.data()), map->layout.value_bytes});
+    return true;
+  }
+
+  bool stack_of(std::uint64_t id, stack& to) override {
+    auto found = state_.stacks.find(id);
+    if (found == state_.stacks.end()) return false;
+    to = found->second;
+    return true;
+  }
+
+  Result<void> open_iterator(std::string_view) override { return {}; }
+  Result<std::string> pass(std::string_view program, std::size_t size) override {
+    auto found = state_.passes.find(program);
+    if (found == state_.passes.end() || found->second.empty()) return std::string();
+    auto bytes = std::move(found->second.front());
+    found->second.pop_front();
+    bytes.resize(bytes.size() / size * size);
+    return bytes;
+  }
+
+  void add_ledger(std::uint64_t* count) override {
+    for (int i = 0; i < LEDGER_CAUSES; i++) count[i] += state_.ledger[i];
+  }
+
+ private:
+  State& state_;
+};
+
+Replay::Replay() : state_(std::make_unique<State>()) {}
+Replay::~Replay() = default;
+
+std::unique_ptr<Source> Replay::source() { return std::make_unique<FromFile>(*state_); }
+
+Error Replay::damaged() const {
+  return Error{fmt::format("cannot read {}", path_), "it is damaged", {}, kFailed};
+}
+
+Error Replay::no_begin() const {
+  return Error{fmt::format("{} ends before tracing began", path_), {}, {}, kFailed};
+}
+
+Result<void> Replay::open(const std::string& path) {
+  path_ = path;
+  if (auto r = in_.open(path); !r) return r;
+  return read_head();
+}
+
+Result<void> Replay::use(std::string parts) {
+  in_.use(std::move(parts));
+  return read_head();
+}
+
+Result<void> Replay::read_head() {
+  Part part{};
+  std::string_view bytes;
+  auto got = in_.next(part, bytes);
+  if (!got) return got.error();
+  if (!*got) return no_begin();
+  if (part != Part::head) return damaged();
+  try {
+    head_ = Head::of(bytes);
+  } catch (const protozero::exception&) {
+    return damaged();
+  }
+  return {};
+}
+
+std::string Replay::answer(Ask what, std::string_view question,
+                           const std::function<std::string()>&) {
+  std::string key(1, static_cast<char>(what));
+  key += question;
+  auto found = answers_.find(key);
+  return found == answers_.end() ? std::string() : found->second;
+}
+
+Result<void> Replay::give_records(std::string_view bytes) {
+  // Readers of records may look behind those that are too short: there are zeros.
+  std::string record;
+  for (std::uint64_t size = 0; !bytes.empty();) {
+    if (!take_varint(bytes, size) || size > bytes.size()) return damaged();
+    records_++;
+    record.assign(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+    if (!state_->take) continue;
+    record_bytes = size;
+    state_->take(record.data(), size);
+    record_bytes = SIZE_MAX;
+  }
+  return {};
+}
+
+Result<void> Replay::take(Part part, std::string_view bytes) {
+  auto& state = *state_;
+  switch (part) {
+    case Part::records:
+      return give_records(bytes);
+    case Part::answer: {
+      const auto parts = Numbered::of(bytes);
+      std::string key(1, static_cast<char>(parts.number));
+      key += parts.bytes;
+      answer_bytes_ += key.size() + parts.more.size();
+      if (answer_bytes_ > kMostAnswerBytes) return damaged();
+      answers_.insert_or_assign(std::move(key), std::string(parts.more));
+      return {};
+    }
+    case Part::clock: {
+      Message in(bytes.data(), bytes.size());
+      while (in.next())
+        if (in.tag() == 1 && in.wire_type() == Wire::varint)
+          set_wall_ahead(in.get_sint64());
+        else
+          in.skip();
+      return {};
+    }
+    case Part::map: {
+      auto layout = MapLayout::of(bytes);
+      if (layout.key_bytes > kMostKey || layout.value_bytes > kMostValue ||
+          layout.largest > layout.words() || state.maps.size() >= kMostMaps)
+        return damaged();
+      const auto number = layout.number;
+      const Changes none(layout.key_bytes, layout.words());
+      state.maps.insert_or_assign(number, Map{std::move(layout), none, {}, {}});
+      return {};
+    }
+    case Part::reading:
+    case Part::entries:
+    case Part::removed: {
+      const auto parts = Numbered::of(bytes);
+      auto found = state.maps.find(parts.number);
+      if (found == state.maps.end()) return damaged();
+      auto& map = found->second;
+      if (part == Part::removed) {
+        Changes gone(map.layout.key_bytes, map.layout.words());
+        if (!gone.take(parts.bytes)) return damaged();
+        for (auto& [key, words] : gone.rows()) {
+          map.rows.erase(key);
+          map.removed.insert_or_assign(key, words);
+        }
+        return {};
+      }
+      if (!map.rows.take(parts.bytes)) return damaged();
+      if (parts.more.empty()) return {};
+      Changes largest(map.layout.key_bytes, map.layout.largest);
+      if (!largest.take(parts.more)) return damaged();
+      for (auto& [key, values] : largest.rows()) {
+        auto& known = map.largest.try_emplace(key, values.size()).first->second;
+        for (std::size_t i = 0; i < values.size(); i++) known[i] = std::max(known[i], values[i]);
+      }
+      return {};
+    }
+    case Part::ledger:
+      for (auto& count : state.ledger)
+        if (!take_varint(bytes, count)) count = 0;
+      return {};
+    case Part::stack: {
+      const auto parts = Numbered::of(bytes);
+      if (parts.bytes.size() < offsetof(stack, ip) || parts.bytes.size() > sizeof(stack) ||
+          state.stacks.size() >= kMostStacks)
+        return damaged();
+      auto& to = state.stacks[parts.number];
+      to = {};
+      memcpy(&to, parts.bytes.data(), parts.bytes.size());
+      const auto frames = (parts.bytes.size() - offsetof(stack, ip)) / sizeof to.ip[0];
+      to.depth = static_cast<__u16>(std::min<std::size_t>(to.depth, frames));
+      if (to.end >= STACK_ENDS) return damaged();
+      return {};
+    }
+    case Part::pass: {
+      const auto parts = Numbered::of(bytes);
+      state.passes[std::string(parts.name)].emplace_back(parts.bytes);
+      return {};
+    }
+    default:
+      if (static_cast<std::uint32_t>(part) < kMayBePassedOver) return damaged();
+      return {};
+  }
+}
+
+Result<Replay::Mark> Replay::begin() {
+  auto mark = next();
+  if (!mark) return mark.error();
+  if (!*mark || (*mark)->did != Did::begin) return no_begin();
+  return **mark;
+}
+
+Result<std::optional<Replay::Mark>> Replay::next() {
+  try {
+    Part part{};
+    std::string_view bytes;
+    for (;;) {
+      auto got = in_.next(part, bytes);
+      if (!got) return got.error();
+      if (!*got) return std::optional<Mark>();
+      if (part != Part::mark) {
+        if (auto r = take(part, bytes); !r) return r.error();
+        continue;
+      }
+      Mark mark{};
+      Message in(bytes.data(), bytes.size());
+      while (in.next()) {
+        if (in.wire_type() != Wire::varint) {
+          in.skip();
+          continue;
+        }
+        const auto tag = in.tag();
+        const auto value = in.get_uint64();
+        if (tag == 1) mark.did = static_cast<Did>(value);
+        if (tag == 2) mark.monotonic_ns = value;
+        if (tag == 3) mark.missed = value;
+      }
+      return std::optional(mark);
+    }
+  } catch (const protozero::exception&) {
+    return damaged();
+  }
+}
+
+}  // namespace coretap::record

@@ -1,0 +1,70 @@
+// Gives the data of a recording to the reports that got them when it was recorded. Files may come
+// from anybody: sizes and counts are checked here, so that reports can trust what they get.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/recall.hpp"
+#include "program/source.hpp"
+#include "record/format.hpp"
+
+namespace coretap::record {
+
+class Replay : public Recall {
+ public:
+  Replay();
+  ~Replay() override;
+  /// Reads the head.
+  Result<void> open(const std::string& path);
+  Result<void> use(std::string parts);  ///< Reader::use
+  const Head& head() const { return head_; }
+  const Reader& file() const { return in_; }
+
+  struct Mark {
+    Did did;
+    std::uint64_t monotonic_ns = 0;
+    std::uint64_t missed = 0;
+  };
+  /// Reads to the next mark, and gives the records before it to the report; nothing: there are no
+  /// more marks.
+  Result<std::optional<Mark>> next();
+
+  /// The first mark.
+  Result<Mark> begin();
+
+  /// The source of the report's data; this object must outlive it.
+  std::unique_ptr<Source> source();
+  std::uint64_t records() const { return records_; }
+
+  bool replays() const override { return true; }
+  std::string answer(Ask what, std::string_view question,
+                     const std::function<std::string()>& live) override;
+
+ private:
+  class Counters;
+  class FromFile;
+  struct State;
+
+  Result<void> read_head();
+  Result<void> take(Part part, std::string_view bytes);
+  Result<void> give_records(std::string_view bytes);
+  Error damaged() const;
+  Error no_begin() const;
+
+  Reader in_;
+  std::string path_;
+  Head head_;
+  std::unordered_map<std::string, std::string> answers_;
+  std::size_t answer_bytes_ = 0;
+  std::unique_ptr<State> state_;
+  std::uint64_t records_ = 0;
+};
+
+}  // namespace coretap::record

@@ -1,0 +1,67 @@
+#include <sys/mman.h>
+
+#include <map>
+#include <string>
+
+#include "base/recall.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/tool.hpp"
+#include "fuzz.hpp"
+#include "program/session.hpp"
+#include "record/replay.hpp"
+#include "reports/reporter.hpp"
+
+using namespace coretap;
+
+namespace {
+
+const Tool* recordable(const std::string& name) {
+  static std::map<std::string, Tool> all;
+  auto* entry = find_tool(name);
+  if (!entry) return nullptr;
+  auto& tool = all.try_emplace(name, build(*entry)).first->second;
+  return tool.report->can_be_recorded() && !tool.compile ? &tool : nullptr;
+}
+
+}  // namespace
+
+/// The first byte chooses a form of output; the others are the parts of a recording, unpacked.
+FUZZ(recordings, bytes) {
+  fuzz::Input input(bytes);
+  const auto form = input.number<std::uint8_t>();
+  Config config;
+  config.format = static_cast<OutputFormat>(form % 3);
+  record::Replay replay;
+  if (!replay.use(std::string(input.text(bytes.size())))) return;
+  const auto* tool = recordable(replay.head().tool);
+  if (!tool) return;
+  struct Recalled {
+    explicit Recalled(Recall& one) { recall = &one; }
+    ~Recalled() {
+      recall = nullptr;
+      release_clock();
+    }
+  } recalled(replay);
+  auto begin = replay.begin();
+  if (!begin) return;
+  Session s(*tool, config);
+  const Fd file(memfd_create("shown", MFD_CLOEXEC));
+  s.out = Sink(file.get());
+  s.source = replay.source();
+  auto reporter = tool->report->reporter();
+  for (auto& f : tool->report->fields()) s.names.learn(f.format, s.kernel);
+  hold_clock(begin->monotonic_ns);
+  reporter->configure(s);
+  if (!reporter->open(s)) return;
+  (void)s.source->open_records(
+      [&](const void* record, std::size_t size) { reporter->record(s, record, size); });
+  reporter->begin(s);
+  for (int marks = 0; marks < 100; marks++) {
+    auto mark = replay.next();
+    if (!mark || !*mark) break;
+    hold_clock((*mark)->monotonic_ns);
+    reporter->report(s);
+  }
+  (void)reporter->finish(s);
+  s.out.flush();
+}

@@ -1,0 +1,123 @@
+// --record and `coretap show`: for each kind of report, what the run printed is printed again from
+// the file, in each form of output, without rights.
+#include <sys/stat.h>
+
+#include <random>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct RecordedKind {
+  std::string words;
+  std::vector<std::string> forms;
+};
+const RecordedKind kRecordedKinds[] = {
+    {"opensnoop", {"", "--json", "--csv", "--timestamp --json"}},
+    {"biosnoop", {"", "--json", "--csv"}},
+    {"runqlat 0.3 2", {"", "--json", "--csv"}},
+    {"biotop -C", {"", "--json", "--csv", "--sort bytes --json"}},
+    {"syscount -L", {"", "--json", "--csv", "--top 3"}},
+    {"offcputime --kernel-stacks-only", {"--folded", "--json", "--csv", "--functions"}},
+    {"profile", {"", "--json", "--csv", "--functions"}},
+    {"loads", {"", "--json", "--csv"}},
+    {"cachestat 0.3 2", {"", "--json", "--csv"}},
+};
+
+/// Something to see for each tool: opens, reads, writes that reach the disk, switches.
+struct ThingsToSee {
+  TemporaryDirectory directory;
+  Process shell{Spawn{
+      .argv = {"/bin/sh", "-c",
+               "while :; do cat /etc/passwd /etc/hostname; dd if=/dev/zero of=" + directory.path() +
+                   "/file bs=64k count=4 conv=fsync; "
+                   "sleep 0.01; done >/dev/null 2>&1"}}};
+};
+
+class Recorded : public ::testing::TestWithParam<RecordedKind> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, Recorded, ::testing::ValuesIn(kRecordedKinds), [](auto& info) {
+  const std::string words = info.param.words;
+  return words.substr(0, words.find(' '));
+});
+
+/// The first line of --json says that the run was recorded.
+std::string without_record_option(std::string text, const std::string& file) {
+  const auto option = ",\"record\":\"" + file + "\"";
+  if (auto at = text.find(option); at != text.npos) text.erase(at, option.size());
+  return text;
+}
+
+TEST_P(Recorded, IsShownAsPrinted) {
+  auto words = Strings(GetParam().words);
+  const auto tool = words.front();
+  require_tool(tool);
+  TemporaryDirectory directory;
+  for (auto& form : GetParam().forms) {
+    SCOPED_TRACE(form);
+    const auto file = directory.path() + "/one.ctr";
+    const ThingsToSee load;
+    auto live = run(Strings{tool_path(tool)} + Strings(words.begin() + 1, words.end()) +
+                    Strings(form) + Strings{"--record", file, "--duration", "0.7"});
+    ASSERT_EQ(live.status, 0) << live.err;
+    expect_contains(live.err, {"recorded"});
+    auto shown = run(Strings{tool_path("coretap"), "show", file} + Strings(form));
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    EXPECT_EQ(shown.out, without_record_option(live.out, file));
+    EXPECT_FALSE(shown.out.empty());
+  }
+}
+
+TEST(Recording, WhatWasKilledIsShownToItsLastSecond) {
+  require_tool("opensnoop");
+  TemporaryDirectory directory;
+  std::mt19937 random(1);
+  for (int i = 0; i < 2; i++) {
+    const auto file = directory.path() + "/killed.ctr";
+    const ThingsToSee load;
+    Process tool(Spawn{.argv = {tool_path("opensnoop"), "--json", "--record", file},
+                       .stdout_path = directory.path() + "/live"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(1800 + random() % 1500));
+    tool.signal(SIGKILL);
+    tool.wait();
+    auto shown = run({tool_path("coretap"), "show", file, "--json"});
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    expect_contains(shown.err, {"without its end"});
+    const auto live = lines(slurp(directory.path() + "/live")), kept = lines(shown.out);
+    ASSERT_GT(kept.size(), 10u);
+    // All but the last second, and nothing else; the last line of both may be another.
+    auto at = [](const std::string& line) { return Json::parse(line)["monotonic_ns"].u64(); };
+    EXPECT_GT(static_cast<double>(at(kept[kept.size() - 2])) + 1.1e9 * slowness(),
+              static_cast<double>(at(live[live.size() - 2])));
+    for (std::size_t i = 1; i + 2 < kept.size(); i++) ASSERT_EQ(kept[i], live[i]);
+  }
+}
+
+TEST(Recording, OptionsOfTheTracingAreRefused) {
+  require_tool("runqlat");
+  TemporaryDirectory directory;
+  const auto file = directory.path() + "/one.ctr";
+  ASSERT_EQ(run({tool_path("runqlat"), "--record", file, "--duration", "0.3"}).status, 0);
+  struct stat found {};
+  ASSERT_EQ(::stat(file.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600u);
+  for (auto* wrong : {"-p 1", "-P", "--comm x", "-m", "--by comm", "--queue"}) {
+    SCOPED_TRACE(wrong);
+    auto shown = run(Strings{tool_path("coretap"), "show", file} + Strings(wrong));
+    EXPECT_EQ(shown.status, 2);
+    EXPECT_TRUE(shown.err.find("was decided when") != std::string::npos ||
+                shown.err.find("unknown option") != std::string::npos)
+        << shown.err;
+  }
+  auto info = run({tool_path("coretap"), "show", "--info", file});
+  EXPECT_EQ(info.status, 0);
+  expect_contains(info.out, {"runqlat --duration=0.3", "whole"});
+  EXPECT_EQ(run({tool_path("coretap"), "show", "/etc/hostname"}).status, 2);
+  EXPECT_EQ(run({tool_path("coretap"), "show"}).status, 2);
+  EXPECT_NE(run({tool_path("runqlat"), "--record", "/nowhere/file"}).status, 0);
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
