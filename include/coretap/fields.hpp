@@ -197,7 +197,10 @@ struct Field {
   std::string_view nanosecond_title = {};   ///< if --nanoseconds shows them as nanoseconds
 
   bool table_only = false;  ///< other fields contain its data
-  bool nullable = false;    ///< may be empty, though it is not for an all-zero record
+  /// May `read` ask the system, so that it must be called for each record of a run that is
+  /// recorded?
+  bool asks = true;
+  bool nullable = false;  ///< may be empty, though it is not for an all-zero record
   Role role = Role::plain;
   Values values = Values::by_format;
 
@@ -210,6 +213,7 @@ struct Field {
   /// A number whose sums are meaningless.
   Field no_metric() const { return changed(&Field::role, Role::derived); }
   Field bounded() const { return changed(&Field::values, Values::bounded); }
+  Field asking() const { return changed(&Field::asks, true); }
   Field capped() const { return changed(&Field::values, Values::capped); }
   Field unbounded() const { return changed(&Field::values, Values::unbounded); }
   Field or_null() const { return changed(&Field::nullable, true); }
@@ -312,9 +316,11 @@ struct member_of<T Record::*> {
 template <auto Member>
 Field field(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
-  return {key, title, format, doc, [](const void* record, const FieldContext&) {
-            return detail::to_value(static_cast<const Record*>(record)->*Member);
-          }};
+  Field field{key, title, format, doc, [](const void* record, const FieldContext&) {
+                return detail::to_value(static_cast<const Record*>(record)->*Member);
+              }};
+  field.asks = false;
+  return field;
 }
 
 /// Bytes of the records that are being read. Kernel programs set offsets of texts correctly;
@@ -343,14 +349,17 @@ template <auto Member>
 Field text_field(std::string_view key, std::string_view title, Format format,
                  std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
-  return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
-            auto& r = *static_cast<const Record*>(record);
-            return std::string(text_of(r, r.*Member));
-          }};
+  Field field{key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
+                auto& r = *static_cast<const Record*>(record);
+                return std::string(text_of(r, r.*Member));
+              }};
+  field.asks = false;
+  return field;
 }
 
-/// A computed field: derived<Record, ratio>("hit_ratio", ...); the
-/// function takes the record, and a FieldContext if it needs one.
+/// A computed field: derived<Record, ratio>("hit_ratio", ...); the function takes the record, and a
+/// FieldContext if it needs one. A function that asks the system in another way (read_file) needs
+/// Field::asking().
 template <class Record, auto Function>
 Field derived(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   Field field{
@@ -361,6 +370,7 @@ Field derived(std::string_view key, std::string_view title, Format format, std::
         else
           return detail::to_value(Function(r));
       }};
+  field.asks = std::is_invocable_v<decltype(Function), const Record&, const FieldContext&>;
   field.role = Role::derived;
   return field;
 }

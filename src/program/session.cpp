@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -41,13 +42,16 @@ void CpuSlots::sum(std::uint64_t* sum, std::size_t counters) const {
 Session::Session(const Tool& t, const Config& c) : tool(t), config(c), source(live_source(*this)) {
   names.context.config = &c;
   // Cgroups are read when the first one is requested.
-  names.context.cgroup_name = [containers = std::make_shared<Containers>()](std::uint64_t cgroup,
-                                                                            CgroupName which) {
+  names.context.cgroup_name = [containers = std::make_shared<Containers>(),
+                               asked = std::make_shared<std::unordered_set<std::uint64_t>>()](
+                                  std::uint64_t cgroup, CgroupName which) {
     static constexpr std::string CgroupNames::*kByWhich[] = {
         &CgroupNames::path, &CgroupNames::container, &CgroupNames::container_id, &CgroupNames::pod,
         &CgroupNames::unit};
     const auto number = static_cast<std::size_t>(which);
-    if (!recall) return containers->of(cgroup).*kByWhich[number];
+    // Each cgroup is recorded once, as its names do not change.
+    if (!recall || (!replaying() && !asked->insert(cgroup).second))
+      return containers->of(cgroup).*kByWhich[number];
     const auto all = unpacked(recalled(Ask::cgroup, std::to_string(cgroup), [&] {
       std::vector<std::string> each;
       for (auto name : kByWhich) each.push_back(containers->of(cgroup).*name);

@@ -540,7 +540,7 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
     if (recorded.given(name)) continue;
     Config with = recorded;
     const auto options = all_options(tool);
-    auto option = std::ranges::find_if(options, [&](auto& o) { return o.name == name; });
+    auto option = std::ranges::find_if(options, [&wanted = name](auto& o) { return o.name == wanted; });
     if (option == options.end()) continue;
     if (auto r = option->apply(with, value); !r) return r.error();
     with.give(name, value);

@@ -114,9 +114,11 @@ std::string Columns::line(const LineOf& of, const void* record, const Names& nam
 
 void ask_all(const std::vector<Field>& fields, const void* record, const Names& names) {
   for (auto& f : fields) {
-    if (!f.read) continue;
+    // Other formats have their names from the start.
+    const bool named = f.format.kind == Format::disk || f.format.kind == Format::symbol;
+    if (!f.read || !(f.asks || named)) continue;
     const auto value = f.read(record, names.context);
-    if (!names_things(f.format)) continue;
+    if (!named) continue;
     if (auto* n = std::get_if<std::uint64_t>(&value)) names.name(f.format, *n);
     if (auto* n = std::get_if<std::int64_t>(&value))
       names.name(f.format, static_cast<std::uint64_t>(*n));

@@ -64,7 +64,8 @@ TOOL(cachetop) {
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                derived<Line, user>("user", "UID", as::wide(as::text, -8), "name of the user")
                    .key_part()
-                   .in_text(),
+                   .in_text()
+                   .asking(),
                of_key<Line, &Key::uid>("uid", "", as::wide(as::pid, -6), "user id").with("json"),
                of_key<Line, &Key::comm>("comm", "CMD", as::comm, "command name of the thread"),
                derived<Line, hits>("hits", "HITS", as::wide(as::number, 8),

@@ -60,7 +60,8 @@ TOOL(drsnoop) {
            field<&Event::reclaimed>("reclaimed_pages", "PAGES", as::pages, "pages reclaimed"),
            derived<Event, free_kb>("free_kb", "FREE(KB)", as::number,
                                    "free memory of the machine when printed")
-               .with("extended"),
+               .with("extended")
+               .asking(),
            who<&Event::who>(id::tid.with("extended")),
            named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -6),
                                        "direct, memcg or node")

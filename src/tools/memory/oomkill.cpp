@@ -19,9 +19,7 @@ namespace {
 constexpr std::string_view kKinds[] = {"machine", "memcg"};
 static_assert(std::size(kKinds) == OOMKILL_KINDS);
 
-std::uint64_t in_bytes(std::uint64_t pages) {
-  return pages * page_bytes();
-}
+std::uint64_t in_bytes(std::uint64_t pages) { return pages * page_bytes(); }
 template <auto Member>
 std::uint64_t bytes(const Event& e) {
   return in_bytes(e.*Member);
@@ -105,7 +103,9 @@ TOOL(oomkill) {
       .report =
           events<Event>(
               {who<&Event::victim>(id::cgroup),
-               derived<Event, sentence>("text", "EVENT", as::rest, "what happened").in_text(),
+               derived<Event, sentence>("text", "EVENT", as::rest, "what happened")
+                   .in_text()
+                   .asking(),
                with("json",
                     {who<&Event::trigger>(id::comm.keyed("trigger_comm", "TCOMM"),
                                           id::pid.keyed("trigger_pid", "TPID"),
