@@ -303,8 +303,12 @@ class Run {
     return end_of_output(s_);
   }
 
-  /// Shows a recording.
-  Result<int> show(record::Replay& from, const record::Replay::Mark& begin) {
+  /// Shows a recording. `every_ns`: reports are that far apart, where the recording has readings;
+  /// 0: as they were.
+  Result<int> show(record::Replay& from, const record::Replay::Mark& begin,
+                   std::uint64_t every_ns) {
+    every_ns_ = every_ns;
+    shown_ns_ = begin.monotonic_ns;
     reporter_ = s_.tool.report->reporter();
     learn_names(s_);
     s_.names.targets = unpacked(recalled(Ask::targets, "", [] { return std::string(); }));
@@ -358,12 +362,17 @@ class Run {
  private:
   void do_again(const record::Replay::Mark& mark) {
     hold_clock(mark.monotonic_ns);
+    // Readings are late by less than half of the time between two.
+    constexpr std::uint64_t kLate = 500'000'000;
+    const bool reading = mark.did == record::Did::report || mark.did == record::Did::sample;
+    const bool due = every_ns_ ? mark.monotonic_ns - shown_ns_ + kLate >= every_ns_
+                               : mark.did == record::Did::report;
+    if (mark.did == record::Did::last || (reading && due)) {
+      shown_ns_ = mark.monotonic_ns;
+      reporter_->report(s_);
+      s_.out.flush(true);
+    }
     switch (mark.did) {
-      case record::Did::report:
-      case record::Did::last:
-        reporter_->report(s_);
-        s_.out.flush(true);
-        break;
       case record::Did::ends:
         reporter_->ends(s_);
         break;
@@ -375,6 +384,8 @@ class Run {
         break;
       case record::Did::begin:
       case record::Did::sample:
+      case record::Did::report:
+      case record::Did::last:
         break;
     }
   }
@@ -429,6 +440,7 @@ class Run {
   const bool has_program_;
   Command command_;
   std::unique_ptr<Reporter> reporter_;
+  std::uint64_t every_ns_ = 0, shown_ns_ = 0;  ///< of show()
 };
 
 /// The text that is printed instead of a run, for --help and the like; nothing: the tool runs.
@@ -520,11 +532,37 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
 
 namespace {
 
-/// The words of the recorded run, and those of the user.
-std::vector<std::string> words_to_show(const record::Head& head,
+/// The option of a word such as "--sort=bytes"; empty: it is another word.
+std::string_view option_of(std::string_view word) {
+  if (!word.starts_with("--")) return {};
+  return word.substr(2, word.substr(0, word.find('=')).size() - 2);
+}
+
+bool gives_interval(const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [](std::string_view word) {
+    return option_of(word) == "interval" || (word.starts_with("-i") && !word.starts_with("--"));
+  });
+}
+
+/// The words of the user, and those of the recorded run that they do not replace.
+std::vector<std::string> words_to_show(const Tool& tool, const record::Head& head,
                                        const std::vector<std::string>& more) {
-  std::vector<std::string> words = more;
-  words.insert(words.end(), head.words.begin(), head.words.end());
+  auto words = more;
+  const bool interval = gives_interval(more);
+  auto positional = tool.positionals.begin();
+  for (auto& word : head.words) {
+    const auto option = option_of(word);
+    if (option.empty()) {
+      const bool of_interval = positional != tool.positionals.end() &&
+                               (positional->option == "interval" || positional->metavar == "COUNT");
+      if (positional != tool.positionals.end() && !positional->repeats()) ++positional;
+      if (interval && of_interval) continue;
+    } else if ((interval && option == "interval") ||
+               std::ranges::any_of(more, [&](auto& w) { return option_of(w) == option; })) {
+      continue;
+    }
+    words.push_back(word);
+  }
   return words;
 }
 
@@ -537,10 +575,11 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
                  kUsage};
   };
   for (auto& [name, value] : shown.given_options()) {
-    if (recorded.given(name)) continue;
+    if (recorded.given(name) ? recorded.text(name) == value : name == "interval") continue;
     Config with = recorded;
     const auto options = all_options(tool);
-    auto option = std::ranges::find_if(options, [&wanted = name](auto& o) { return o.name == wanted; });
+    auto option =
+        std::ranges::find_if(options, [&wanted = name](auto& o) { return o.name == wanted; });
     if (option == options.end()) continue;
     if (auto r = option->apply(with, value); !r) return r.error();
     with.give(name, value);
@@ -594,7 +633,7 @@ int show_recording(const std::string& path, const std::vector<std::string>& argu
   const auto declared = build(*registered);
   auto recorded = parse_command_line(declared, replay.head().words);
   if (!recorded) return fail(recorded.error());
-  auto parsed = parse_command_line(declared, words_to_show(replay.head(), arguments));
+  auto parsed = parse_command_line(declared, words_to_show(declared, replay.head(), arguments));
   if (!parsed) return fail(parsed.error());
   auto tool = declared;
   tool.report = chosen_report(declared, parsed->config);
@@ -619,7 +658,11 @@ int show_recording(const std::string& path, const std::vector<std::string>& argu
   auto& files = s.config.files;
   confine_show(s.file || !files.svg.empty() || !files.pprof.empty() || !files.heatmap.empty() ||
                !files.dot.empty());
-  auto status = Run(s).show(replay, *begin);
+  const bool other_interval = gives_interval(arguments);
+  if (other_interval && parsed->config.schedule.interval < 1)
+    return fail(usage("--interval: a recording has readings of each second, not of shorter times"));
+  const auto every = other_interval ? parsed->config.schedule.interval * 1e9 : 0;
+  auto status = Run(s).show(replay, *begin, static_cast<std::uint64_t>(every));
   recall = nullptr;
   return status ? *status : fail(status.error());
 }
