@@ -184,7 +184,6 @@ void Writer::close() {
   if (!fd_) return;
   if (!error_) compress(pending_, true);
   pending_.clear();
-  if (::fsync(fd_.get()) != 0 && errno != EINVAL && !error_) error_ = errno;
   fd_.reset();
 }
 

@@ -246,7 +246,7 @@ class Recording {
 void end_recording(Session& s, std::uint64_t missed) {
   auto& recorder = *s.recorder;
   recorder.did(record::Did::finish, missed);
-  recorder.flush();
+  recorder.close();
   if (recorder.file().failed()) {
     s.incomplete = true;
     return;
@@ -265,10 +265,10 @@ Result<int> end_of_output(Session& s) {
 }
 
 Result<int> finish(Session& s, Reporter& reporter, Command& command) {
-  if (!s.out.closed()) let_signals_kill();            // the rest is only printing
   const auto missed = s.ledger.count[LEDGER_MISSED];  // counted by links
   s.ledger = whole_ledger(s);
   if (s.recorder) end_recording(s, missed);
+  if (!s.out.closed()) let_signals_kill();  // the rest is only printing
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.shown_name(), finished.error());
   if (s.out.dropped() && s.config.given("strict")) return int{kDataLost};
