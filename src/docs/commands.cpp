@@ -8,6 +8,7 @@
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "compare/compare.hpp"
 #include "coretap/option_parts.hpp"
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
@@ -267,6 +268,50 @@ const std::vector<OwnCommand>& commands() {
            "through (ids of findings that it causes) and command. Notes have type note: id, text, "
            "count and command.",
        .run = run_why},
+      {.name = "compare",
+       .arguments = "BEFORE... [--] AFTER...",
+       .least = 1,
+       .most = SIZE_MAX,
+       .summary = "what changed between two recordings, and how certain that is",
+       .description =
+           "Each file has the lines of a tool that was run with --json and an interval, such as "
+           "biolatency --json 1 300. Two files are compared, or two sets of at least three, with "
+           "-- between them. Their lengths may differ: rates and shares are compared, no counts.\n\n"
+           "A load changes from second to second, so its intervals are not independent, and a test "
+           "of all counts together would take that for a difference. Each recording is cut into "
+           "eight groups of intervals; the spread between them, with the correlation of "
+           "neighbouring intervals, gives the error. A change is shown if it is certain at 99 % "
+           "for all lines together, and at least --at-least. A recording needs at least 16 "
+           "intervals, and 8 values beyond a percentile. Lost events widen the ranges.",
+       .options = compare_options(),
+       .examples = {{"compare before.json after.json", "what changed?"},
+                    {"compare before.json after.json --fail-if 'p99 > +10%'",
+                     "in a script: status 5 if p99 is certainly more than 10 % larger"},
+                    {"compare --plan 5% before.json",
+                     "how long recordings must be so that 5 % are found"},
+                    {"compare --paired a1 a2 a3 a4 a5 a6 -- b1 b2 b3 b4 b5 b6",
+                     "recordings in turns, which see the same drift of the load"}},
+       .rights = "The right to read the files.",
+       .output =
+           "The first line has both recordings, what was lost, and facts that differ. Then a line "
+           "each: the value before and after; the change, if it is certain; the range that "
+           "contains it at 99 %; and the smallest change that would be found in 8 of 10 runs. "
+           "Slots of histograms are powers of two, in which percentiles have ranges only; shares "
+           "above their bounds are exact, and are tested instead. If there are several keys, a "
+           "sentence has those that carry a change. Conditions of --fail-if are WHAT [of "
+           "KEY=VALUE] > or < N, with %, ns, us, ms, s or /s. WHAT is p50, p90, p99, p99.9, mean, "
+           "max, events/s, rate, share or lost. A condition holds if the whole range does. Exit "
+           "status: 5 if a condition holds; with --strict 6 if one is undecided and none holds.",
+       .json =
+           "The first line has type comparison: before and after (host, kernel, seconds, "
+           "recordings, kept, lost), different, paired and rare_keys. Each line has type change: "
+           "what, key, unit, a, b, change, low, high, p (for all lines together), smallest, "
+           "contribution and verdict (more, less, same, too_few, lost or untested); changes are "
+           "parts of a. Type contribution: "
+           "what, key, part, changed. Type condition: condition, answer (holds, does_not_hold or "
+           "undecided) and text.",
+       .complete = Complete::file,
+       .run = run_compare},
       {.name = "serve",
        .arguments = "[FILE]",
        .most = 1,

@@ -628,7 +628,7 @@ TOOL_TEST(Common, CommandsOfCoretap) {
         << result.err;
   }
   for (auto* command : {"list", "find", "guide", "doctor", "tplist", "bpflist", "link", "help",
-                        "man", "completion", "version", "why"}) {
+                        "man", "completion", "version", "why", "compare"}) {
     auto help = said_by({"coretap", command, "--help"});
     expect_contains(help, {"Usage: coretap " + std::string(command)});
     EXPECT_EQ(said_by({"coretap", "help", command}), help);
