@@ -89,6 +89,17 @@ std::string change_of(const Line& line) {
   return percent(*line.change);
 }
 
+constexpr double kMostPercent = 9.995;  // larger changes are factors
+
+std::string range_of(double low, double high) {
+  if (high < kMostPercent) return fmt::format("{:+.1f}..{:+.1f} %", 100 * low, 100 * high);
+  return fmt::format("{}..{}", percent(low), percent(high));
+}
+
+std::string size_of(double part) {
+  return part < kMostPercent ? fmt::format("{:.1f} %", 100 * part) : percent(part);
+}
+
 void row(std::string& out, const Line& line, Unit unit) {
   auto name = printable(name_of(line, unit));
   // A name that is cut is as wide as its column.
@@ -103,9 +114,7 @@ void row(std::string& out, const Line& line, Unit unit) {
   if (auto words = words_of(line); !words.empty())
     text += fmt::format("  {}", words);
   else if (line.low)
-    text += fmt::format("{:>18}{:>10}",
-                        fmt::format("{:+.1f}..{:+.1f} %", 100 * *line.low, 100 * *line.high),
-                        fmt::format("{:.1f} %", 100 * *line.smallest));
+    text += fmt::format(" {:>17} {:>9}", range_of(*line.low, *line.high), size_of(*line.smallest));
   out += text + '\n';
 }
 
@@ -195,7 +204,8 @@ std::string amount(double value, Unit unit) {
 }
 
 std::string percent(double part) {
-  return std::isfinite(part) ? fmt::format("{:+.1f} %", 100 * part) : "new";
+  if (part < kMostPercent) return fmt::format("{:+.1f} %", 100 * part);
+  return part < 1e6 ? fmt::format("x {:.3g}", part + 1) : "x ?";
 }
 
 std::string in_text(const Comparison& c) {

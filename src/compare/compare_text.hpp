@@ -39,7 +39,7 @@ std::string in_json(const Condition& condition, const Answer& answer);
 
 /// "2.31 ms", "4.1 kB", "1,944": three digits.
 std::string amount(double value, Unit unit);
-/// "+5.2 %"; of a part of the value.
+/// "+5.2 %"; of a part of the value. Tenfold and more: "x 12.3".
 std::string percent(double part);
 
 }  // namespace coretap::compare

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -570,8 +571,10 @@ class Comparing {
       if (changes[name.what] > 0)
         made.contribution = std::abs(*made.b - *made.a) / changes[name.what];
     }
-    std::stable_sort(lines_.begin() + static_cast<std::ptrdiff_t>(first), lines_.end(),
-                     [](auto& x, auto& y) { return x.contribution > y.contribution; });
+    std::sort(
+        lines_.begin() + static_cast<std::ptrdiff_t>(first), lines_.end(), [](auto& x, auto& y) {
+          return std::tie(y.contribution, x.what, x.key) < std::tie(x.contribution, y.what, y.key);
+        });
     for (auto& [what, key] : choices_.wanted)
       if (what == "share") share_of(key, a, b);
   }
@@ -632,6 +635,7 @@ class Comparing {
       return all;
     };
     const auto before = per_second(all_->a.all), after = per_second(all_->b.all);
+    std::vector<std::pair<std::string, Sides>> parts;
     for (auto& line : lines_) {
       if (!line.key.empty() || (line.verdict != Verdict::more && line.verdict != Verdict::less))
         continue;
@@ -642,24 +646,26 @@ class Comparing {
       };
       const auto change = value(after) - value(before);
       std::vector<Contribution> all;
-      for (auto& key : keys) {
-        const auto own = sides(key);
+      if (parts.empty())
+        for (auto& key : keys) parts.emplace_back(key, *sides(key));
+      for (auto& [key, own] : parts) {
         auto first = before, last = after;
         for (auto* with : {&first, &last}) {
           const auto sign = with == &first ? 1.0 : -1.0;
-          with->add(own->b.all, sign / own->b.all.seconds);
-          with->add(own->a.all, -sign / own->a.all.seconds);
+          with->add(own.b.all, sign / own.b.all.seconds);
+          with->add(own.a.all, -sign / own.a.all.seconds);
           with->seconds = 1;
         }
         const auto part = (value(first) - value(before) + value(after) - value(last)) / 2 / change;
         Contribution made{line.what, key, part};
-        made.changed = trouble(own->a, *measure) == Verdict::same &&
-                       trouble(own->b, *measure) == Verdict::same &&
-                       test(own->a, own->b, *measure, choices_.paired).p < 1 - kSure;
+        made.changed = trouble(own.a, *measure) == Verdict::same &&
+                       trouble(own.b, *measure) == Verdict::same &&
+                       test(own.a, own.b, *measure, choices_.paired).p < 1 - kSure;
         all.push_back(std::move(made));
       }
-      std::ranges::stable_sort(
-          all, [](auto& x, auto& y) { return std::abs(x.part) > std::abs(y.part); });
+      std::ranges::sort(all, [](auto& x, auto& y) {
+        return std::pair(-std::abs(x.part), x.key) < std::pair(-std::abs(y.part), y.key);
+      });
       std::ranges::move(all, std::back_inserter(c.contributions));
     }
   }
@@ -676,7 +682,7 @@ class Comparing {
     return {};
   }
 
-  static constexpr std::size_t kMostKeys = 1000;
+  static constexpr std::size_t kMostKeys = 256;
 
   const std::vector<Series>& a_;
   const std::vector<Series>& b_;

@@ -312,6 +312,9 @@ TEST(CompareText, Amounts) {
   EXPECT_EQ(amount(1944, unit::plain), "1,944");
   EXPECT_EQ(amount(1234567, unit::plain), "1,234,567");
   EXPECT_EQ(percent(0.0512), "+5.1 %");
+  EXPECT_EQ(percent(-0.999), "-99.9 %");
+  EXPECT_EQ(percent(11.3), "x 12.3");
+  EXPECT_EQ(percent(INFINITY), "x ?");
 }
 
 TEST(CompareText, ConditionsAreParsed) {
