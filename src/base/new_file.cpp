@@ -29,12 +29,14 @@ Error failure(const std::string& path, int error) {
 NewFile::NewFile(NewFile&& other) noexcept
     : path_(std::move(other.path_)),
       beside_(std::exchange(other.beside_, {})),
-      fd_(std::move(other.fd_)) {}
+      fd_(std::move(other.fd_)),
+      begun_(other.begun_) {}
 
 NewFile& NewFile::operator=(NewFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(beside_, other.beside_);
   std::swap(fd_, other.fd_);
+  std::swap(begun_, other.begun_);
   return *this;
 }
 
@@ -65,17 +67,26 @@ Result<NewFile> NewFile::create(const std::string& path) {
 }
 
 Result<void> NewFile::write(std::string_view text) {
+  if (auto r = add(text); !r) return r;
+  return finish();
+}
+
+Result<void> NewFile::add(std::string_view part) {
   struct stat there {};
   // The target of a symbolic link may be longer.
-  if (beside_.empty() && fstat(fd_.get(), &there) == 0 && S_ISREG(there.st_mode) &&
-      ftruncate(fd_.get(), 0))
+  if (!std::exchange(begun_, true) && beside_.empty() && fstat(fd_.get(), &there) == 0 &&
+      S_ISREG(there.st_mode) && ftruncate(fd_.get(), 0))
     return failure(path_, errno);
-  while (!text.empty()) {
-    auto n = ::write(fd_.get(), text.data(), text.size());
+  while (!part.empty()) {
+    auto n = ::write(fd_.get(), part.data(), part.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failure(path_, errno);
-    text.remove_prefix(static_cast<std::size_t>(n));
+    part.remove_prefix(static_cast<std::size_t>(n));
   }
+  return {};
+}
+
+Result<void> NewFile::finish() {
   // Some file systems report lack of space only here.
   if (close(fd_.release())) return failure(path_, errno);
   if (beside_.empty()) return {};

@@ -22,10 +22,16 @@ class NewFile {
 
   /// Writes the whole text and renames the file into place; call it once.
   Result<void> write(std::string_view text);
+  /// The same in parts: add() any number of times, then finish().
+  Result<void> add(std::string_view part);
+  Result<void> finish();
+  /// Whether finish() renames it, which may need rights to its directory.
+  bool is_renamed() const { return !beside_.empty(); }
 
  private:
   std::string path_, beside_;  ///< beside_: empty if the path itself is open
   Fd fd_;
+  bool begun_ = false;
 };
 
 }  // namespace coretap
