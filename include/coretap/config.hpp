@@ -23,6 +23,7 @@ enum class OutputFormat { text, json, csv };
 class Config {
  public:
   /// True if this option (long name) was given. "a|b": either; "!a|b": neither; "": always true;
+  /// "a=word": its value is a list with this word;
   /// "task-filter": any of the shared filters, or a command.
   bool holds(std::string_view condition) const;
   bool given(std::string_view option) const { return given_.contains(option); }
@@ -148,6 +149,8 @@ class Config {
   } files;
 
  private:
+  bool lists(std::string_view word) const;
+
   std::map<std::string, std::string, std::less<>> given_;
   std::vector<Edit> edits_;
   Entries entries_;

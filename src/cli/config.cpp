@@ -19,11 +19,19 @@ bool Config::holds(std::string_view condition) const {
   if (condition.front() == '!') return !holds(condition.substr(1));
   while (!condition.empty()) {
     auto word = take_until(condition, '|');
-    if (word.starts_with('!')   ? !given(word.substr(1))
-        : word == "task-filter" ? filters_tasks()
-                                : given(word))
+    if (word.starts_with('!')         ? !given(word.substr(1))
+        : word == "task-filter"       ? filters_tasks()
+        : word.find('=') != word.npos ? lists(word)
+                                      : given(word))
       return true;
   }
+  return false;
+}
+
+bool Config::lists(std::string_view word) const {
+  auto all = text(take_until(word, '='));
+  while (!all.empty())
+    if (take_until(all, ',') == word) return true;
   return false;
 }
 

@@ -59,7 +59,7 @@ inline Words options_of(std::string_view condition) {
   Words all;
   std::istringstream in{std::string(condition)};
   for (std::string word; std::getline(in, word, '|');)
-    all.push_back(word.substr(word.starts_with('!')));
+    all.push_back(word.substr(0, word.find('=')).substr(word.starts_with('!')));
   return all;
 }
 
