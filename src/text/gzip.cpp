@@ -6,12 +6,54 @@
 
 namespace coretap {
 
-std::string gzip(std::string_view bytes, Compression how) {
+namespace {
+
+bool begin(z_stream& z, Compression how) {
   constexpr int kGzip = 16, kMemory = 8;
+  return deflateInit2(&z, how == Compression::fast ? Z_BEST_SPEED : Z_DEFAULT_COMPRESSION,
+                      Z_DEFLATED, kGzip + MAX_WBITS, kMemory, Z_DEFAULT_STRATEGY) == Z_OK;
+}
+
+}  // namespace
+
+struct GzipStream::State {
   z_stream z{};
-  if (deflateInit2(&z, how == Compression::fast ? Z_BEST_SPEED : Z_DEFAULT_COMPRESSION, Z_DEFLATED,
-                   kGzip + MAX_WBITS, kMemory, Z_DEFAULT_STRATEGY) != Z_OK)
-    return {};
+};
+
+GzipStream::GzipStream(Compression how) : state_(std::make_unique<State>()) {
+  if (!begin(state_->z, how)) state_.reset();
+}
+
+GzipStream::~GzipStream() {
+  if (state_) deflateEnd(&state_->z);
+}
+
+bool GzipStream::deflate(std::string_view bytes, int flush, std::string& out) {
+  if (!state_) return false;
+  auto& z = state_->z;
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z.avail_in = static_cast<uInt>(bytes.size());
+  char part[1 << 14];
+  int status = Z_OK;
+  do {
+    z.next_out = reinterpret_cast<Bytef*>(part);
+    z.avail_out = sizeof part;
+    status = ::deflate(&z, flush);
+    out.append(part, sizeof part - z.avail_out);
+  } while (status == Z_OK && !z.avail_out);
+  // Z_BUF_ERROR: there was nothing left to do.
+  return status == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) ||
+         (flush != Z_FINISH && status == Z_BUF_ERROR);
+}
+
+bool GzipStream::add(std::string_view bytes, std::string& out) {
+  return deflate(bytes, Z_NO_FLUSH, out);
+}
+bool GzipStream::finish(std::string& out) { return deflate({}, Z_FINISH, out); }
+
+std::string gzip(std::string_view bytes, Compression how) {
+  z_stream z{};
+  if (!begin(z, how)) return {};
   std::string out(deflateBound(&z, bytes.size()), '\0');
   z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   z.avail_in = static_cast<uInt>(bytes.size());
