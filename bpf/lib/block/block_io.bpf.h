@@ -150,7 +150,7 @@ inline_ struct block_io *claim(struct request *rq)
 	return s;
 }
 
-inline_ struct block_io *wanted_slot(struct request *rq)
+inline_ struct block_io *wanted_io(struct request *rq)
 {
 	struct block_io *s = rq_slot(rq);
 
@@ -163,7 +163,7 @@ inline_ struct block_io *wanted_slot(struct request *rq)
 
 inline_ int io_inserted(struct request *rq)
 {
-	struct block_io *s = wanted_slot(rq);
+	struct block_io *s = wanted_io(rq);
 
 	if (s && !s->inserted)
 		s->inserted = bpf_ktime_get_ns();
@@ -176,7 +176,7 @@ inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
 {
 	u64 sector = rq->__sector;
 	u32 bytes = rq->__data_len;
-	struct block_io *s = wanted_slot(rq);
+	struct block_io *s = wanted_io(rq);
 
 	if (!s)
 		return NULL;
