@@ -1,0 +1,436 @@
+#include "tools/cpu/timeline/report_timeline.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/new_file.hpp"
+#include "coretap/clock.hpp"
+#include "coretap/report_kind.hpp"
+#include "perfetto/trace_writer.hpp"
+#include "program/each_cpu.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "reports/reporter.hpp"
+#include "text/gzip.hpp"
+#include "tools/cpu/timeline/timeline_events.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::string_view kAllTasks = "on_task", kRunning = "on_running";
+constexpr std::string_view kUsualFile = "timeline.pftrace";
+constexpr std::uint64_t kSnapshotNs = 10'000'000'000;  // between snapshots of the clocks
+constexpr std::uint64_t kJumpNs = 1'000'000;           // a clock was set, or the machine slept
+constexpr std::uint64_t kLeastRing = 16 << 20, kMostRing = 128 << 20, kRingOfCpu = 8 << 20;
+
+std::uint64_t read_clock(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+/// All at one moment, as nearly as possible: this task may be preempted between the readings.
+perfetto::Clocks read_clocks() {
+  perfetto::Clocks best;
+  std::uint64_t within = UINT64_MAX;
+  for (int attempt = 0; attempt < 5; attempt++) {
+    auto before = monotonic_ns();
+    auto boot = read_clock(CLOCK_BOOTTIME), real = read_clock(CLOCK_REALTIME);
+    auto took = monotonic_ns() - before;
+    if (took >= within) continue;
+    within = took;
+    best = {before + took / 2, boot, real};
+  }
+  return best;
+}
+
+std::uint64_t apart(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
+
+/// The file, compressed as it is written.
+class TraceFile {
+ public:
+  void open(const std::string& path) {
+    auto file = NewFile::create(path);
+    if (file)
+      file_ = std::move(*file);
+    else
+      failed_ = file.error();
+  }
+  void add(std::string_view bytes) {
+    if (failed_) return;
+    if (!gzip_.add(bytes, packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
+    if (packed_.size() >= kPacked) write();
+  }
+  void finish() {
+    if (failed_) return;
+    if (!gzip_.finish(packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
+    write();
+    if (failed_) return;
+    if (auto r = file_->finish(); !r) failed_ = r.error();
+  }
+  bool is_renamed() const { return file_->is_renamed(); }
+  std::uint64_t bytes() const { return bytes_; }
+  const std::optional<Error>& failed() const { return failed_; }
+
+ private:
+  static constexpr std::size_t kPacked = 1 << 18;
+
+  void write() {
+    if (failed_) return;
+    if (auto r = file_->add(packed_); !r) failed_ = r.error();
+    bytes_ += packed_.size();
+    packed_.clear();
+  }
+
+  std::optional<NewFile> file_;
+  GzipStream gzip_{Compression::fast};
+  std::string packed_;
+  std::uint64_t bytes_ = 0;
+  std::optional<Error> failed_;
+};
+
+std::string path_of(const Config& config) {
+  auto given = config.text("perfetto");
+  return std::string(given.empty() ? kUsualFile : given);
+}
+
+/// "1.3 MB"
+std::string size_words(std::uint64_t bytes) {
+  constexpr double kThousand = 1000;
+  auto size = static_cast<double>(bytes);
+  if (size < kThousand) return fmt::format("{} bytes", bytes);
+  if (size < kThousand * kThousand) return fmt::format("{:.1f} kB", size / kThousand);
+  return fmt::format("{:.1f} MB", size / kThousand / kThousand);
+}
+
+/// The signal with which the user requests the file of --last.
+std::vector<int> write_signals(const Config& config) {
+  return config.given("last") ? std::vector<int>{SIGUSR1} : std::vector<int>();
+}
+
+class TimelineReporter : public Reporter {
+ public:
+  void configure(Session& s) override {
+    set_variable(s, "with_irq", s.config.holds("only=irq"));
+    last_ns_ = s.config.own<TimelineSettings>().last_ns;
+    signals_ = write_signals(s.config);
+  }
+
+  Result<void> open(Session& s) override {
+    first_path_ = path_ = path_of(s.config);
+    file_ = std::make_unique<TraceFile>();
+    file_->open(path_);
+    if (file_->failed()) return *file_->failed();
+    // At the end, in a directory that may belong to another user.
+    if (file_->is_renamed()) s.retained.add({Capability::dac_override, Capability::fowner});
+    if (s.plan.has(kAllTasks))
+      if (auto r = s.source->open_iterator(kAllTasks); !r) return r;
+    events_.emplace(
+        writer_,
+        TimelineEvents::Words{[&s](std::uint32_t disk) { return s.names.name(as::disk, disk); },
+                              [&s](std::uint32_t flags) { return s.names.name(as::rwbs, flags); }});
+    return {};
+  }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::csv) s.out.line(csv_header());
+    clocks_ = read_clocks();
+    writer_.clocks(clocks_);
+    part_began_ns_ = clocks_.monotonic;
+    write_system();
+    events_->begin(s.began_ns);
+    if (!s.plan.has(kAllTasks)) return;
+    auto tasks = s.source->pass(kAllTasks, sizeof(timeline_task_event));
+    if (!tasks) return s.note("tasks have no names until they run", tasks.error());
+    for (std::size_t at = 0; at < tasks->size(); at += sizeof(timeline_task_event))
+      events_->take(tasks->data() + at, sizeof(timeline_task_event));
+  }
+
+  void record(Session&, const void* data, std::size_t size) override { events_->take(data, size); }
+
+  void poll(Session&) override {
+    auto now = read_clocks();
+    if (last_ns_ && now.monotonic - part_began_ns_ >=
+                        std::clamp(last_ns_ / kPartsOfLast, kLeastPartNs, kMostPartNs)) {
+      next_part(now);
+    } else if (now.monotonic - clocks_.monotonic >= kSnapshotNs ||
+               apart(now.boot - clocks_.boot, now.monotonic - clocks_.monotonic) >= kJumpNs ||
+               apart(now.real - clocks_.real, now.monotonic - clocks_.monotonic) >= kJumpNs) {
+      clocks_ = now;
+      writer_.clocks(now);
+    }
+  }
+
+  std::vector<int> signals() const override { return signals_; }
+  void signalled(Session& s, int) override {
+    next_part(read_clocks());
+    write_last();
+    tell(s);
+    s.out.flush();
+  }
+
+  // Tells gaps for which no record followed.
+  void ends(Session& s) override { s.complete(run_on_each_cpu(s, kRunning)); }
+
+  void report(Session& s) override {
+    events_->finish();
+    if (last_ns_) {
+      next_part(read_clocks());
+      write_last();
+    } else {
+      file_->finish();
+    }
+    auto counts = events_->counts();
+    s.ledger.count[LEDGER_UNMATCHED] += counts.repaired;
+    s.ledger.count[LEDGER_OVERWRITTEN] += forgotten_.shown();
+    s.ledger.shown = counts.since(forgotten_).shown();
+    tell(s);
+  }
+
+  Result<void> finish(Session&) override {
+    if (file_->failed()) return *file_->failed();
+    return {};
+  }
+  bool keeps_file() const override { return true; }
+  bool wants_end() const override { return file_->failed().has_value(); }
+
+ private:
+  /// Of --last: a piece of the trace that can be read alone, compressed.
+  struct Part {
+    std::uint64_t end_ns;
+    std::string packed;
+    TimelineEvents::Counts counts;
+  };
+  static constexpr std::uint64_t kPartsOfLast = 16, kLeastPartNs = 50'000'000,
+                                 kMostPartNs = 1'000'000'000;
+  static constexpr std::size_t kMostKept = 256 << 20;  // bytes of all parts
+
+  void take(std::string_view bytes) {
+    if (last_ns_ && !writes_)
+      part_ += bytes;
+    else
+      file_->add(bytes);
+  }
+
+  void write_system() {
+    utsname is{};
+    if (uname(&is) == 0) writer_.system({is.sysname, is.release, is.version, is.machine});
+  }
+
+  void next_part(const perfetto::Clocks& now) {
+    events_->finish();
+    parts_.push_back(
+        {now.monotonic, gzip(part_, Compression::fast), events_->counts().since(in_parts_)});
+    in_parts_ = events_->counts();
+    kept_ += parts_.back().packed.size();
+    part_.clear();
+    while (parts_.size() > 1 &&
+           (parts_.front().end_ns + last_ns_ < now.monotonic || kept_ > kMostKept)) {
+      auto& gone = parts_.front().counts;
+      for (std::size_t kind = 0; kind < TIMELINE_KINDS; kind++)
+        forgotten_.of[kind] += gone.of[kind];
+      forgotten_.lost += gone.lost;
+      kept_ -= parts_.front().packed.size();
+      parts_.pop_front();
+    }
+    part_began_ns_ = now.monotonic;
+    clocks_ = now;
+    writer_.clocks(now);
+    events_->begin_part();
+  }
+
+  /// The second file of a run has a number.
+  void write_last() {
+    if (++files_ > 1) {
+      path_ = fmt::format("{}.{}", first_path_, files_);
+      file_ = std::make_unique<TraceFile>();
+      file_->open(path_);
+    }
+    writer_.flush();  // what the next part begins with
+    auto next = std::exchange(part_, {});
+    writes_ = true;
+    writer_.clocks(clocks_);
+    write_system();
+    events_->write_tasks();
+    writer_.flush();
+    writes_ = false;
+    for (auto& part : parts_)
+      if (auto bytes = gunzip(part.packed, SIZE_MAX / 2)) file_->add(*bytes);
+    file_->finish();
+    part_ = std::move(next);
+  }
+
+  void tell(Session& s) const {
+    if (file_->failed()) return;
+    auto counts = events_->counts().since(forgotten_);
+    if (s.config.format == OutputFormat::json)
+      json(s, counts);
+    else if (s.config.format == OutputFormat::csv)
+      csv(s, counts);
+    else
+      text(s, counts);
+  }
+
+  struct Number {
+    std::string_view key;
+    std::uint64_t value;
+  };
+
+  std::vector<Number> numbers(const TimelineEvents::Counts& c) const {
+    return {{"bytes", file_->bytes()},
+            {"switches", c.of[TIMELINE_SWITCH]},
+            {"wakeups", c.of[TIMELINE_WAKING]},
+            {"interrupts", c.of[TIMELINE_IRQ]},
+            {"softirqs", c.of[TIMELINE_SOFTIRQ]},
+            {"syscalls", c.of[TIMELINE_CALL]},
+            {"requests", c.of[TIMELINE_REQUEST]},
+            {"faults", c.of[TIMELINE_FAULT]},
+            {"gaps", c.of[TIMELINE_GAP]},
+            {"gap_events", c.lost}};
+  }
+  std::string csv_header() const {
+    std::string line = "time,file";
+    for (auto& n : numbers({})) line += fmt::format(",{}", n.key);
+    return line;
+  }
+  void json(Session& s, const TimelineEvents::Counts& counts) const {
+    JsonLine line("trace", s.tool.name);
+    line.text("time", iso_time(monotonic_ns())).text("file", path_);
+    for (auto& n : numbers(counts)) line.number(n.key, n.value);
+    s.out.line(line.finish());
+  }
+  void csv(Session& s, const TimelineEvents::Counts& counts) const {
+    auto line = fmt::format("{},{}", iso_time(monotonic_ns()), csv_field(path_));
+    for (auto& n : numbers(counts)) line += fmt::format(",{}", n.value);
+    s.out.line(line);
+  }
+  void text(Session& s, const TimelineEvents::Counts& counts) const {
+    s.out.line(
+        fmt::format("{} events, {}{}: {}", counts.shown(),
+                    counts.of[TIMELINE_GAP]
+                        ? fmt::format("{} lost in {} gaps, ", counts.lost, counts.of[TIMELINE_GAP])
+                        : "",
+                    size_words(file_->bytes()), printable(path_)));
+    s.out.line(
+        "Open it at ui.perfetto.dev (it stays in the browser) or by trace_processor; the gaps are "
+        "drawn as [events lost].");
+  }
+
+  std::string first_path_, path_;
+  std::unique_ptr<TraceFile> file_;
+  perfetto::TraceWriter writer_{1, [this](std::string_view bytes) { take(bytes); }};
+  std::optional<TimelineEvents> events_;
+  perfetto::Clocks clocks_;
+
+  // Of --last.
+  std::uint64_t last_ns_ = 0, part_began_ns_ = 0;
+  std::string part_;
+  std::deque<Part> parts_;
+  std::size_t kept_ = 0;
+  TimelineEvents::Counts in_parts_, forgotten_;
+  std::vector<int> signals_;
+  unsigned files_ = 0;
+  bool writes_ = false;  ///< to the file
+};
+
+class TimelineKind : public ReportKind {
+ public:
+  std::string_view name() const override { return "timeline"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<TimelineReporter>();
+  }
+  bool names_processes() const override { return false; }  // CPUs run coretap, too
+  /// For the names of disks and operations.
+  std::vector<Field> fields() const override {
+    return {field<&timeline_request::disk>("disk", "", as::disk, "disk"),
+            field<&timeline_request::flags>("operation", "", as::rwbs, "operation")};
+  }
+  std::uint64_t ring_bytes(const Config&) const override {
+    return std::clamp(kRingOfCpu * static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_CONF)),
+                      kLeastRing, kMostRing);
+  }
+  std::string_view ring_doc() const override {
+    return "size of the buffer from the kernel (default: 8 MB for each CPU, 16 to 128 MB)";
+  }
+  Result<void> check(Config& config) const override {
+    if (config.given("only")) return {};
+    // System calls and faults of the whole machine would be most of the trace.
+    std::string parts = "sched,irq,block";
+    if (config.filters_tasks()) parts += ",syscalls,faults";
+    if (config.given("min-us")) parts += ",syscalls";
+    config.give("only", parts);
+    return {};
+  }
+
+  std::vector<int> early_signals(const Config& config) const override {
+    return write_signals(config);
+  }
+
+  std::vector<JsonKind> json() const override {
+    std::vector<OutputKey> keys = {type_key("trace"), time_key()};
+    auto more = numbers();
+    keys.insert(keys.end(), more.begin(), more.end());
+    return {{"trace", "one per file", std::move(keys)}};
+  }
+  std::vector<OutputKey> csv() const override {
+    std::vector<OutputKey> keys = {time_key()};
+    auto more = numbers();
+    keys.insert(keys.end(), more.begin(), more.end());
+    return keys;
+  }
+  void manual(Manual& m) const override {
+    m.prose(
+        "The trace is a file for Perfetto (protobuf, compressed by gzip), which ui.perfetto.dev "
+        "opens in the browser without sending it anywhere, and trace_processor reads by SQL. It "
+        "appears when tracing ends; an older one of its name stays until then. Standard output has "
+        "a line that tells its size and the number of events.");
+    m.prose(
+        "With --last the file has only the last part of the trace, which is kept in memory (at most "
+        "256 MB, compressed). It is also written at each signal USR1, while tracing goes on: the "
+        "second file of a run has .2 at the end of its name, and so on. Events before that part "
+        "count as overwritten.");
+    m.prose(
+        "Each CPU has a track with the tasks that it runs, each thread one with its states and "
+        "wakers. Where the kernel's buffer was full, the CPU runs a task [events lost], and the "
+        "track \"coretap: lost\" has the number of events: in sums, such a gap counts for no task. "
+        "A larger --ring-size helps.");
+  }
+
+ private:
+  static std::vector<OutputKey> numbers() {
+    return {key("file", "string", "the trace"),
+            key("bytes", "integer", "its size"),
+            key("switches", "integer", "context switches in it"),
+            key("wakeups", "integer", "wakeups, each with its waker"),
+            key("interrupts", "integer", "runs of interrupt handlers"),
+            key("softirqs", "integer", "runs of softirqs"),
+            key("syscalls", "integer", "system calls"),
+            key("requests", "integer", "requests of block devices"),
+            key("faults", "integer", "page faults"),
+            key("gaps", "integer", "gaps, where the buffer was full"),
+            key("gap_events", "integer", "events lost in them")};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const ReportKind> make_kind(TimelineReport) {
+  return std::make_shared<TimelineKind>();
+}
+
+}  // namespace coretap
