@@ -95,7 +95,7 @@ inline_ void describe_running(struct timeline_task *to, u32 tid)
 	bpf_core_read_str(to->comm, sizeof(to->comm), &t->comm);
 }
 
-/* Before the first record that fits again: tells what did not. False: there is still no room. */
+/* A record of what did not fit, before the first one that fits again. False: still no room. */
 inline_ bool tell_gap(struct timeline_cpu *c, u64 now)
 {
 	struct timeline_gap *gap = bpf_ringbuf_reserve(&events, sizeof(*gap), 0);
@@ -104,7 +104,7 @@ inline_ bool tell_gap(struct timeline_cpu *c, u64 now)
 		return false;
 	__builtin_memset(gap, 0, sizeof(*gap));
 	gap->from = exchange(&c->from, 0);
-	if (!gap->from) { /* an interrupt has told it meanwhile */
+	if (!gap->from) { /* an interrupt has sent it meanwhile */
 		bpf_ringbuf_discard(gap, BPF_RB_NO_WAKEUP);
 		return true;
 	}
@@ -150,8 +150,8 @@ inline_ int task_event(struct timeline_cpu *c, enum timeline_kind kind, u64 now,
 }
 
 /*
- * Some switches are not reported (seen on 6.18): the kernel's accounting tells since when the task
- * runs that leaves the CPU now, but not of the idle task.
+ * Some switches are not reported (seen on 6.18). The kernel's accounting has the time since when
+ * the task runs that leaves the CPU now, but not of the idle task.
  */
 inline_ void tell_unreported(struct timeline_cpu *c, struct task_struct *t, u64 now)
 {
@@ -342,7 +342,7 @@ int on_softirq_entry(u64 *ctx)
 	return 0;
 }
 
-/* What a task is in: its page fault first, as lib/mm/fault.bpf.h wants it. */
+/* A task's page fault and system call; the fault comes first for lib/mm/fault.bpf.h. */
 struct timeline_slot {
 	struct fault fault;
 	u64 fault_start; /* 0: none */
@@ -403,6 +403,29 @@ int on_exit(u64 *ctx)
 	e->result = (s64)ctx[1];
 	e->index = s->call;
 	return emit_end(e);
+}
+
+/* Calls in progress when tracing ends. */
+SEC("iter/task")
+int on_unfinished(struct bpf_iter__task *ctx)
+{
+	struct timeline_call e = { .at.kind = TIMELINE_CALL, .unfinished = 1 };
+	struct task_struct *t = ctx->task;
+	struct timeline_slot *s;
+
+	if (!t)
+		return 0;
+	s = task_slot(t);
+	if (!s || !s->call_start)
+		return 0;
+	e.at.head.time_ns = bpf_ktime_get_ns();
+	e.start = s->call_start;
+	e.index = s->call;
+	if (since(e.start, e.at.head.time_ns) < min_call_ns)
+		return 0;
+	describe(&e.task, t);
+	bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
+	return 0;
 }
 
 inline_ struct fault *fault_slot(bool make)

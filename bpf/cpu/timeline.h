@@ -74,7 +74,7 @@ struct timeline_call {
 	__s64 result;
 	struct timeline_task task;
 	__u32 index; /* by call_index() */
-	__u32 pad;
+	__u32 unfinished;
 };
 
 struct timeline_request {

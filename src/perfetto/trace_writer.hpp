@@ -47,7 +47,7 @@ struct Event {
 std::uint32_t printed_state(std::uint32_t state, bool preempted);
 inline constexpr std::uint32_t kUnknownState = 0x200;  ///< no state of the kernel
 
-/// Who wakes a task, if it is not the task that the CPU runs.
+/// The waker, if it is not the task that the CPU runs.
 enum WakerFlag : std::uint32_t { kHardInterrupt = 8, kSoftInterrupt = 16 };
 
 /// All times are of the monotonic clock. Text may be anything: it is made safe.
@@ -85,7 +85,7 @@ class TraceWriter {
 
   /// Writes what is kept: events of CPUs and packets.
   void flush();
-  /// What follows can be read without what was written before.
+  /// Starts a part that can be read without the parts before.
   void begin_part();
 
  private:

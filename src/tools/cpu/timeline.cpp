@@ -1,4 +1,4 @@
-// timeline: what CPUs run, who wakes whom, and interrupts, as a trace for Perfetto.
+// timeline: what CPUs run, wakeups and interrupts, as a trace for Perfetto.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -78,7 +78,7 @@ TOOL(timeline) {
           "An arrow leads from the submission of a request, on the track of the thread, to the "
           "request and to its completion, on the track of a CPU.\n\n"
           "Nothing is left out silently: where events did not fit into the buffer, the trace has a "
-          "gap with their number. A system call that has not ended when tracing ends is not shown.",
+          "gap with their number. A system call that began before tracing did is not shown.",
       .overhead =
           "one hook per context switch and wakeup, two per interrupt, three per request, and a "
           "record of about 60 bytes for each; with system calls two hooks for each call of any "
@@ -133,6 +133,10 @@ TOOL(timeline) {
                 {"issue to the device", {{{"on_issue"}}}, "only=block"},
                 {"completion", {{{"on_complete"}}}, "only=block"},
                 {"system calls", {{{"on_exit", "on_enter"}}}, "only=syscalls"},
+                {"calls under way",
+                 {{{"on_unfinished"}}},
+                 "only=syscalls",
+                 "calls that have not ended when tracing does are not shown"},
                 faults("minor faults", {{{"on_minor"}}, {{"on_minor_kept"}}}, every(1)),
                 faults("major faults", {{{"on_major"}}, {{"on_major_kept"}}}, every(1)),
                 faults("starts of faults", {{{"on_user_fault", "on_kernel_fault"}},

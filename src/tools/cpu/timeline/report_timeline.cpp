@@ -31,7 +31,8 @@ namespace coretap {
 
 namespace {
 
-constexpr std::string_view kAllTasks = "on_task", kRunning = "on_running";
+constexpr std::string_view kAllTasks = "on_task", kRunning = "on_running",
+                           kUnfinished = "on_unfinished";
 constexpr std::string_view kUsualFile = "timeline.pftrace";
 constexpr std::uint64_t kSnapshotNs = 10'000'000'000;  // between snapshots of the clocks
 constexpr std::uint64_t kJumpNs = 1'000'000;           // a clock was set, or the machine slept
@@ -138,8 +139,9 @@ class TimelineReporter : public Reporter {
     if (file_->failed()) return *file_->failed();
     // At the end, in a directory that may belong to another user.
     if (file_->is_renamed()) s.retained.add({Capability::dac_override, Capability::fowner});
-    if (s.plan.has(kAllTasks))
-      if (auto r = s.source->open_iterator(kAllTasks); !r) return r;
+    for (auto iterator : {kAllTasks, kUnfinished})
+      if (s.plan.has(iterator))
+        if (auto r = s.source->open_iterator(iterator); !r) return r;
     events_.emplace(
         writer_,
         TimelineEvents::Words{[&s](std::uint32_t disk) { return s.names.name(as::disk, disk); },
@@ -153,12 +155,9 @@ class TimelineReporter : public Reporter {
     writer_.clocks(clocks_);
     part_began_ns_ = clocks_.monotonic;
     write_system();
-    events_->begin(s.began_ns);
-    if (!s.plan.has(kAllTasks)) return;
-    auto tasks = s.source->pass(kAllTasks, sizeof(timeline_task_event));
-    if (!tasks) return s.note("tasks have no names until they run", tasks.error());
-    for (std::size_t at = 0; at < tasks->size(); at += sizeof(timeline_task_event))
-      events_->take(tasks->data() + at, sizeof(timeline_task_event));
+    events_->begin(s.began_ns, s.config.holds("only=sched"));
+    if (s.plan.has(kAllTasks))
+      take_all<timeline_task_event>(s, kAllTasks, "tasks have no names until they run");
   }
 
   void record(Session&, const void* data, std::size_t size) override { events_->take(data, size); }
@@ -184,8 +183,12 @@ class TimelineReporter : public Reporter {
     s.out.flush();
   }
 
-  // Tells gaps for which no record followed.
-  void ends(Session& s) override { s.complete(run_on_each_cpu(s, kRunning)); }
+  void ends(Session& s) override {
+    // The program reports gaps after which no record came.
+    s.complete(run_on_each_cpu(s, kRunning));
+    if (s.plan.has(kUnfinished))
+      take_all<timeline_call>(s, kUnfinished, "calls under way are not shown");
+  }
 
   void report(Session& s) override {
     events_->finish();
@@ -219,6 +222,15 @@ class TimelineReporter : public Reporter {
   static constexpr std::uint64_t kPartsOfLast = 16, kLeastPartNs = 50'000'000,
                                  kMostPartNs = 1'000'000'000;
   static constexpr std::size_t kMostKept = 256 << 20;  // bytes of all parts
+
+  /// The records of an iterator; `without`: what is missing if it fails.
+  template <class Record>
+  void take_all(Session& s, std::string_view iterator, std::string_view without) {
+    auto all = s.source->pass(iterator, sizeof(Record));
+    if (!all) return s.note(without, all.error());
+    for (std::size_t at = 0; at < all->size(); at += sizeof(Record))
+      events_->take(all->data() + at, sizeof(Record));
+  }
 
   void take(std::string_view bytes) {
     if (last_ns_ && !writes_)
@@ -326,9 +338,9 @@ class TimelineReporter : public Reporter {
                         ? fmt::format("{} lost in {} gaps, ", counts.lost, counts.of[TIMELINE_GAP])
                         : "",
                     size_words(file_->bytes()), printable(path_)));
-    s.out.line(
-        "Open it at ui.perfetto.dev (it stays in the browser) or by trace_processor; the gaps are "
-        "drawn as [events lost].");
+    s.out.line(fmt::format(
+        "Open it at ui.perfetto.dev (it stays in the browser), or by trace_processor.{}",
+        counts.of[TIMELINE_GAP] ? " CPUs run [events lost] in the gaps." : ""));
   }
 
   std::string first_path_, path_;

@@ -8,7 +8,7 @@ namespace coretap {
 
 class ReportKind;
 
-/// What --only selects.
+/// The words of --only.
 struct TimelinePart {
   std::string_view word, doc;
 };

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostTasks = 1 << 18;
 constexpr std::size_t kMostLanes = 1024;
-// What runs in a gap: a task above all real ones, one for each CPU.
+// The task that a CPU runs in a gap: its id is above all real ones.
 constexpr std::uint32_t kLostTid = (1 << 22) + 1;
 constexpr char kLostName[] = "[events lost]";
 constexpr std::uint32_t kDead = 0x10;
@@ -218,6 +218,7 @@ void TimelineEvents::task_event(const timeline_task_event& e) {
   if (e.at.kind == TIMELINE_SWITCH) return switched(e, c);
   if (e.at.kind == TIMELINE_WAKING) return wakes(e, c);
   // Running.
+  if (!with_switches_) return;
   if (!c.begun && e.at.head.time_ns < began_ns_ && e.at.tid != e.task.tid) return;
   end_gap(e.at.cpu, c);
   const auto time = std::max<std::uint64_t>(e.at.head.time_ns, c.sure_ns);
@@ -266,14 +267,26 @@ Track TimelineEvents::thread(const timeline_task& task) {
 }
 
 void TimelineEvents::call(const timeline_call& c) {
-  know(c.task);
-  counts_.of[TIMELINE_CALL]++;
+  auto known = unfinished_.find(c.task.tid);
+  if (c.unfinished) {
+    unfinished_.insert_or_assign(c.task.tid, c);
+    return;
+  }
+  // It has ended before tracing did.
+  if (known != unfinished_.end() && known->second.start == c.start) unfinished_.erase(known);
   const bool failed = c.result < 0 && c.result >= -4095;
   const auto error = failed ? error_name(static_cast<int>(-c.result)) : std::string();
   const Argument arguments[] = {{"result", std::int64_t{c.result}},
                                 {"error", std::string_view(error)}};
-  to_.slice(thread(c.task), c.start, c.at.head.time_ns,
-            {.name = syscall_name(c.index), .arguments = {arguments, failed ? 2u : 1u}});
+  show_call(c, c.at.head.time_ns, {arguments, failed ? 2u : 1u});
+}
+
+void TimelineEvents::show_call(const timeline_call& c, std::uint64_t end_ns,
+                               std::span<const Argument> arguments) {
+  know(c.task);
+  counts_.of[TIMELINE_CALL]++;
+  to_.slice(thread(c.task), c.start, end_ns,
+            {.name = syscall_name(c.index), .arguments = arguments});
 }
 
 void TimelineEvents::request(const timeline_request& r) {
@@ -343,6 +356,9 @@ void TimelineEvents::take(const void* record, std::size_t size) {
 }
 
 void TimelineEvents::finish() {
+  const Argument arguments[] = {{"unfinished", true}};
+  for (auto& [tid, c] : unfinished_) show_call(c, newest_ns_, arguments);
+  unfinished_.clear();
   for (std::uint32_t number = 0; number < cpus_.size(); number++) end_gap(number, cpus_[number]);
   to_.flush();
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -32,11 +33,14 @@ class TimelineEvents {
   TimelineEvents(perfetto::TraceWriter& to, Words words) : to_(to), words_(std::move(words)) {}
 
   /// Switches before this moment do not count: not all programs were attached.
-  void begin(std::uint64_t time_ns) { began_ns_ = time_ns; }
+  void begin(std::uint64_t time_ns, bool with_switches) {
+    began_ns_ = time_ns;
+    with_switches_ = with_switches;
+  }
   void take(const void* record, std::size_t size);
   /// Before what is written is complete.
   void finish();
-  /// What follows can be read without what was written before.
+  /// Starts a part that can be read without the parts before.
   void begin_part();
   /// All tasks that are known, for the beginning of a trace.
   void write_tasks();
@@ -79,6 +83,8 @@ class TimelineEvents {
   void gap(const timeline_gap& g);
   void interrupt(const timeline_interrupt& i);
   void call(const timeline_call& c);
+  void show_call(const timeline_call& c, std::uint64_t end_ns,
+                 std::span<const perfetto::Argument> arguments);
   void request(const timeline_request& r);
   void fault(const timeline_fault& f);
 
@@ -87,8 +93,10 @@ class TimelineEvents {
   perfetto::TraceWriter& to_;
   Words words_;
   Counts counts_;
+  bool with_switches_ = true;
   std::uint64_t began_ns_ = 0, newest_ns_ = 0, next_flow_ = 1;
   std::unordered_map<std::uint32_t, Task> tasks_;
+  std::unordered_map<std::uint32_t, timeline_call> unfinished_;  ///< by thread
   std::vector<Cpu> cpus_;
   std::unordered_map<std::uint32_t, Lanes> disks_;
 };

@@ -85,7 +85,7 @@ TEST(Timeline, TheFirstSwitchOfACpuIsOneThatImportersIgnore) {
 
 TEST(Timeline, EventsBeforeTheStartDoNotCount) {
   Traced t;
-  t.events.begin(105);
+  t.events.begin(105, true);
   t.take(TIMELINE_SWITCH, 90, 10, 1, kB);
   t.take(TIMELINE_WAKING, 95, 11, 0, kA);
   t.take(TIMELINE_SWITCH, 110, 10, 1, kB);
@@ -190,6 +190,29 @@ TEST(Timeline, OverlappingRequestsHaveTracksBesideEachOther) {
   for (auto& track : t.packets(60))
     if (track.text(2) == "vda") disks.insert(track.number(1));
   EXPECT_EQ(disks.size(), 2u);
+}
+
+TEST(Timeline, CallsUnderWayEndWithTheTrace) {
+  Traced t;
+  auto call = [&](const timeline_task& task, std::uint64_t start, std::uint64_t time, bool ends) {
+    timeline_call c{};
+    c.at = {{time}, TIMELINE_CALL, 0, 0};
+    c.start = start;
+    c.task = task;
+    c.unfinished = !ends;
+    t.events.take(&c, sizeof c);
+  };
+  call(kA, 100, 200, false);
+  call(kA, 80, 90, true);  // read later
+  call(kB, 110, 201, false);
+  call(kB, 110, 300, true);
+  auto events = t.packets(11);
+  ASSERT_EQ(events.size(), 6u);
+  EXPECT_EQ(t.events.counts().shown(), 3u);
+  std::vector<std::uint64_t> times;
+  for (auto& p : Wire(t.bytes).messages(1))
+    if (p.has(11)) times.push_back(p.number(8));
+  EXPECT_EQ(times, (std::vector<std::uint64_t>{80, 90, 110, 300, 100, 300}));
 }
 
 TEST(Timeline, ShortAndUnknownRecordsAreIgnored) {
