@@ -380,6 +380,16 @@ TEST(ConfigConditions, OptionsAndNegation) {
   for (auto* no : {"!json", "csv", "csv|strict", "jso"}) EXPECT_FALSE(c.holds(no)) << no;
 }
 
+TEST(ConfigConditions, WordsOfAList) {
+  Config c;
+  c.give("only", "sched,irq");
+  for (auto* yes :
+       {"only=sched", "only=irq", "only=block|only=irq", "!only=block", "csv|only=sched"})
+    EXPECT_TRUE(c.holds(yes)) << yes;
+  for (auto* no : {"only=block", "only=sch", "only=", "!only=irq", "other=sched"})
+    EXPECT_FALSE(c.holds(no)) << no;
+}
+
 TEST(ConfigConditions, TaskFilter) {
   EXPECT_FALSE(Config().holds("task-filter"));
   EXPECT_TRUE(Config().holds("!task-filter"));
