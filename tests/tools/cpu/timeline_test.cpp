@@ -108,7 +108,7 @@ TOOL_TEST(Timeline, StatesAreThoseOfTheKernel) {
 }
 
 TOOL_TEST(Timeline, GapsAreDrawn) {
-  TraceOf trace("--only sched --ring-size 4096", "sleeper --ms 0 --threads 8 --sleeps 500", true);
+  TraceOf trace("--only sched --ring-size 4096", "sleeper --ms 1 --threads 8 --sleeps 100", true);
   auto about = only(trace.seen.body());
   auto lost = trace.slices("coretap: lost", "");
   EXPECT_GT(lost.size(), 0u) << "a buffer of a page overflows";
