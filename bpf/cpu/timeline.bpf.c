@@ -30,9 +30,9 @@ struct timeline_cpu {
 	u64 lost[LOST_KINDS]; /* records since the last one that fitted */
 	u64 from;             /* the first of them; 0: none */
 	u64 task;             /* that the last switch was to: its address, and its id then */
-	u32 tid;
 	u64 irq_start[IRQ_LEVELS];
 	u64 softirq_start[SOFTIRQ_SLOTS];
+	u32 tid;
 	u32 irqs;         /* handlers under way, one inside another */
 	u32 softirqs;     /* under way, a bit for each */
 	u32 wakes_thread; /* the next task that is woken is the thread of an interrupt */

@@ -205,7 +205,7 @@ TEST_P(ToolPlans, PlanOrReasons) {
   for (auto& hook : tool.hooks) EXPECT_TRUE(says(text, std::string(hook.name) + ":"));
   // Suggested options must exist.
   for (auto at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
-    auto name = text.substr(at + 2, text.find_first_of(" ),:\n", at) - at - 2);
+    auto name = text.substr(at + 2, text.find_first_of("= ),:\n", at) - at - 2);
     EXPECT_TRUE(has_option(tool, name)) << "--" << name << " in: " << text;
   }
 }
