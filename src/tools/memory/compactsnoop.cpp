@@ -35,7 +35,8 @@ TOOL(compactsnoop) {
           "With --extended: FRAGIDX, the fragmentation index of the requested order when the run "
           "began (towards 0: lack of memory, towards 1: fragmentation, -1: would have succeeded, "
           "-: no order), the zone's watermarks and free memory in pages, and the pages scanned and "
-          "migrated.",
+          "migrated.\n\n"
+          "`vmscan --counters` shows the kernel's own counters of compaction.",
       .overhead = "a few hooks per run of compaction, which is itself rare and slow",
       .examples = {{"compactsnoop", "all runs"},
                    {"compactsnoop -T -e", "with times, fragmentation index and watermarks"},

@@ -17,7 +17,7 @@
 
 #include "coretap/config.hpp"
 #include "coretap/faults.hpp"
-#include "coretap/kernel.hpp"
+#include "coretap/memory_counters.hpp" "coretap/kernel.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"
@@ -149,20 +149,26 @@ TOOL(hfaults) {
           "Only transparent huge pages of the usual size (2 MB with pages of 4 KB) are counted. Pages that "
           "the kernel faults in to populate memory (mlock, MAP_POPULATE) are not counted either.\n\n"
           "--resident shows instead how much memory of each process is in huge pages now, also in "
-          "pages that were mapped before. The settings of transparent huge pages in "
+          "pages that were mapped before. --counters shows by how much the kernel's own counters of huge "
+          "pages grew, with those of the compaction that makes them: why there was no huge page "
+          "(thp_fault_fallback, compact_fail), and what became of them (thp_split_page, thp_swpout); of "
+          "the whole machine. The settings of transparent huge pages in "
           "/sys/kernel/mm/transparent_hugepage are printed before tracing.",
       .overhead =
           "two hooks per page fault, one per page allocation and release, which takes some tens of "
           "nanoseconds except for huge pages. --resident attaches nothing, but makes the kernel go "
-          "through the memory of all processes",
+          "through the memory of all processes. --counters attaches nothing",
       .examples = {{"hfaults", "all processes until Ctrl-C"},
                    {"hfaults 1", "each second"},
                    {"hfaults -p 181 10 1", "process 181 for ten seconds"},
+                   {"hfaults --counters 10", "what the kernel counted, every ten seconds"},
                    {"hfaults --resident -r 5", "the five processes that have most huge pages"}},
       .questions = {{"Which processes use huge pages?", "hfaults 10 1"},
                     {"Does a program get the transparent huge pages that it asks for?",
                      "hfaults -p 181 1"},
                     {"How much memory of a process is in huge pages?", "hfaults --resident"},
+                    {"Are huge pages split, swapped out or not to be had?",
+                     "hfaults --counters 10"},
                     {"For which processes does khugepaged work?", "hfaults -s collapses 10 1"}},
       .object = skeleton<hfaults_bpf>(),
       .positionals = shared::interval_count(),
@@ -170,8 +176,10 @@ TOOL(hfaults) {
           {{flag(0, "resident",
                  "memory in huge pages by process, instead of faults: immediately, and again "
                  "each interval"),
+            flag(0, "counters",
+                 "the kernel's counters of huge pages and compaction, instead of faults"),
             shared::top('r')},
-           belonging_to("!resident", {shared::sort(), shared::max_keys()}),
+           belonging_to("!resident|counters", {shared::sort(), shared::max_keys()}),
            shared::task_filters()}),
       .hooks = {faults::minor(),
                 faults::major(),
@@ -203,8 +211,10 @@ TOOL(hfaults) {
                                                   "huge pages made from small pages")},
               "thp,hugetlb,collapses,fallbacks")
               .counted_by(4),
-      .other_reports = {{"resident", resident_report()}},
+      .other_reports = {{"resident", resident_report()},
+                        {"counters", memory_counters<MemoryCounters::huge_pages>()}},
       .announce = "Tracing huge page faults",
+      .exclusive = {{"resident", "counters"}, {"counters", "top"}},
       .look_up = look_up,
   };
 }

@@ -2,6 +2,7 @@
 #include "memory/vmscan.h"
 
 #include "coretap/config.hpp"
+#include "coretap/memory_counters.hpp"
 #include "coretap/reclaim.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"
@@ -114,34 +115,44 @@ TOOL(vmscan) {
           "written. These are the pages of pgscan and pgsteal in /proc/vmstat.\n\n"
           "--shrinkers shows each slab shrinker by the function that frees the objects, with its "
           "runs, time and freed objects.\n\n"
+          "--counters shows instead by how much the kernel's own counters of reclaim, swap, "
+          "compaction and transparent huge pages grew, such as compact_fail and "
+          "thp_fault_fallback: of the whole machine, without filters by task. A counter that did not grow has no "
+          "row. drsnoop, compactsnoop and hfaults show the tasks.\n\n"
           "Filters apply to the task that reclaims, or that wakes kswapd; kswapd is a separate "
           "task.",
       .overhead =
           "two hooks per run of reclaim and per slab shrinker called, no output per event; no cost "
-          "while memory is free",
+          "while memory is free. --counters attaches nothing",
       .examples = {{"vmscan", "a line per second"},
                    {"vmscan -e 5 12", "a minute, every five seconds, with all numbers"},
                    {"vmscan -d 60 1", "histograms of a minute"},
                    {"vmscan --pages 10", "what is scanned and freed, every ten seconds"},
                    {"vmscan --shrinkers 60 1", "the shrinkers of a minute"},
+                   {"vmscan --counters -T 10", "what the kernel counted, every ten seconds"},
                    {"vmscan -c system.slice/nginx.service", "reclaim that this service waits for"}},
       .questions = {{"Is memory short: how hard does the kernel reclaim?", "vmscan"},
                     {"Do tasks wait for reclaim, or does kswapd keep up?", "vmscan -e 5 12"},
                     {"Does the kernel reclaim anonymous pages or page cache, and how efficiently?",
                      "vmscan --pages 10"},
-                    {"Are slab shrinkers slow, and which?", "vmscan --shrinkers 60 1"}},
+                    {"Are slab shrinkers slow, and which?", "vmscan --shrinkers 60 1"},
+                    {"How often does compaction fail, or a huge page allocation?",
+                     "vmscan --counters 10"}},
       .object = skeleton<vmscan_bpf>(),
       .positionals = shared::interval_count(1),
-      .options = joined({{flag('d', "distributed", "histograms of the times of the runs",
-                               setting(&Opt::distributed)),
-                          flag(0, "pages", "pages scanned and reclaimed, by cause and type",
-                               setting(&Opt::by_pages)),
-                          flag(0, "shrinkers", "slab shrinkers, each with its time and objects",
-                               setting(&Opt::by_shrinker))},
-                         belonging_to("!distributed", {shared::extended()}),
-                         belonging_to("pages|shrinkers", {shared::sort()}),
-                         belonging_to("shrinkers", {shared::top(), shared::max_keys()}),
-                         shared::task_filters()}),
+      .options = joined(
+          {{flag('d', "distributed", "histograms of the times of the runs",
+                 setting(&Opt::distributed)),
+            flag(0, "pages", "pages scanned and reclaimed, by cause and type",
+                 setting(&Opt::by_pages)),
+            flag(0, "shrinkers", "slab shrinkers, each with its time and objects",
+                 setting(&Opt::by_shrinker)),
+            flag(0, "counters", "the kernel's counters of reclaim, compaction and huge pages")},
+           belonging_to("counters", {shared::timestamp()}),
+           belonging_to("!distributed", {shared::extended()}),
+           belonging_to("pages|shrinkers", {shared::sort()}),
+           belonging_to("shrinkers", {shared::top(), shared::max_keys()}),
+           shared::task_filters()}),
       .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}, "!shrinkers"},
                 {"memory cgroup reclaim",
                  {{{"on_memcg_begin", "on_memcg_end"}}},
@@ -208,11 +219,16 @@ TOOL(vmscan) {
                                                            "kind", "reclaim", as::text,
                                                            "direct, memcg, or slab: shrinkers")})},
                         {"pages", pages_report()},
-                        {"shrinkers", shrinkers_report()}},
+                        {"shrinkers", shrinkers_report()},
+                        {"counters", memory_counters<MemoryCounters::reclaim>()}},
       .announce = "Tracing memory reclaim",
       .exclusive = {{"distributed", "pages"},
                     {"distributed", "shrinkers"},
+                    {"distributed", "counters"},
                     {"pages", "shrinkers"},
+                    {"pages", "counters"},
+                    {"shrinkers", "counters"},
+                    {"extended", "counters"},
                     {"extended", "pages"},
                     {"extended", "shrinkers"}},
       .look_up = look_up,

@@ -68,6 +68,29 @@ TOOL_TEST(Hfaults, ResidentLikeSmaps) {
   EXPECT_EQ(lines(output_of("hfaults --resident -r 1")).size(), 2u);
 }
 
+TOOL_TEST(Hfaults, CountersOfTheKernel) {
+  auto workload = Workload::of("faulter --anon 100 --thp 6", kLinger);
+  Counters around;
+  Tracer tracer("hfaults", "--counters --json 0.3");
+  workload.release();
+  auto faults = workload.truth()["thp"]["minor"].u64();
+  usleep(500'000);
+  auto report = tracer.stop();
+  std::uint64_t got = 0, fell_back = 0;
+  for (auto& row : report.body) {
+    auto name = row["counter"].str();
+    EXPECT_TRUE(name.starts_with("thp_") || name.starts_with("compact_") ||
+                name.starts_with("pgmigrate_"))
+        << name;
+    if (name == "thp_fault_alloc") got += row["count"].u64();
+    if (name == "thp_fault_fallback") fell_back += row["count"].u64();
+  }
+  EXPECT_GE(got + fell_back, faults);
+  EXPECT_LE(got, around.growth("thp_fault_alloc"));
+  EXPECT_LE(fell_back, around.growth("thp_fault_fallback"));
+  expect_refused("hfaults --counters --resident", {"--counters"});
+}
+
 TOOL_TEST(Hfaults, SettingsBeforeTracing) {
   auto result = result_of("hfaults 0.1 1");
   auto all = slurp("/sys/kernel/mm/transparent_hugepage/enabled");

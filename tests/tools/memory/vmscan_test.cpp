@@ -181,6 +181,44 @@ TOOL_TEST(Vmscan, EachShrinker) {
   for (auto& [function, count] : ours) EXPECT_TRUE(most.contains(function)) << function;
 }
 
+// Against the same file, read by the test before, while and after the tool counts.
+TOOL_TEST(Vmscan, CountersOfTheKernel) {
+  Workload workload("reclaim", "--events 10");
+  Counters around;
+  Tracer tracer("vmscan", "--counters --json 0.3");
+  Counters within;
+  workload.release();
+  workload.truth();
+  if (in_guest()) {
+    EXPECT_EQ(run({"sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"}).status, 0);
+  }
+  const std::string_view names[] = {
+      "pgscan_direct",           "pgsteal_kswapd", "pageoutrun",      "slabs_scanned",
+      "compact_migrate_scanned", "compact_fail",   "thp_fault_alloc", "compact_stall"};
+  std::map<std::string_view, std::uint64_t> least, ours;
+  for (auto name : names) least[name] = within.growth(name);
+  usleep(500'000);
+  auto report = tracer.stop();
+  for (auto& row : report.body) {
+    EXPECT_GT(row["count"].u64(), 0u) << row.text();
+    for (auto name : names)
+      if (row["counter"].str() == name) {
+        ours[name] += row["count"].u64();
+        EXPECT_TRUE(row["meaning"].is_string() || name == "slabs_scanned") << row.text();
+      }
+  }
+  EXPECT_GT(ours["pgscan_direct"] + ours["pgsteal_kswapd"], 0u);
+  if (in_guest()) {
+    EXPECT_GT(ours["compact_migrate_scanned"], 0u);
+  }
+  for (auto name : names) {
+    SCOPED_TRACE(name);
+    EXPECT_GE(ours[name], least[name]);
+    EXPECT_LE(ours[name], around.growth(name));
+  }
+  expect_refused("vmscan --counters -p 1 1 1", {"--counters"});
+}
+
 TOOL_TEST(Vmscan, TextAndCsv) {
   EXPECT_EQ(
       2u, expect_table(output_of("vmscan 0.1 2"),
@@ -192,7 +230,8 @@ TESTS_OF(vmscan,
          .reports = {{ReportKind::aggregate},
                      {ReportKind::aggregate, {"-d"}},
                      {ReportKind::aggregate, {"--pages"}},
-                     {ReportKind::aggregate, {"--shrinkers"}}},
+                     {ReportKind::aggregate, {"--shrinkers"}},
+                     {ReportKind::snapshot, {"--counters"}}},
          .events = {{}, "reclaim --memcg --events 3 --seconds 8", true},
          .stress = total_row("reclaim --memcg --events {n}", 50, "memcg_runs", memcg_stalls, {},
                              "worker_pid"));
