@@ -34,8 +34,9 @@ inline Need has_arguments(std::string_view tracepoint, int count) {
 struct Sampling {
   std::uint64_t hz = 0;
   std::uint64_t period = 0;
-  bool one_cpu = false;    ///< only on the first one: the program examines all CPUs
-  std::string event = {};  ///< of perf(1), in place of the program's own; empty: that one
+  bool one_cpu = false;  ///< only on the first one: the program examines all CPUs
+  /// Of perf(1), in place of the program's own; none: that one.
+  std::vector<std::string> events = {};
 
   Sampling on_one_cpu() const { return {hz, period, true}; }
   bool operator==(const Sampling&) const = default;
@@ -105,6 +106,7 @@ struct Hook {
   std::vector<bool> (*paired)(const Config&) = nullptr;
   /// Of the entries of the words' user functions; null: all that EntryReads has.
   EntryReadsOf reads = nullptr;
+  std::size_t event = 0;  ///< which of Sampling::events it samples; not wanted without that one
 };
 
 /// The tool's positional words (shared::target_arguments).

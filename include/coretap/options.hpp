@@ -238,9 +238,14 @@ Option sample_period(char letter, std::string_view doc, std::uint64_t least,
                      std::string_view alias = "sample-period");
 /// Completes the names of perf events.
 Option of_perf_events(Option option);
-/// The event that perf events sample; for tools whose program has one for a clock. The tool calls
-/// the others when its command line is checked and looked up.
+/// The events that perf events sample, at most kMostEvents; for tools whose program has one for a
+/// clock, and a hook for each further event (Hook::event). The tool calls the others when its
+/// command line is checked and looked up.
+inline constexpr std::size_t kMostEvents = 4;
 Option sampled_event(char letter);
+/// --ratio and --cpi: two events, and their ratio (StackReport::ratio_when). Its program then adds
+/// up the periods of the samples.
+std::vector<Option> event_ratio(Setting by_period);
 Result<void> check_sampled_event(const Config& config);
 Result<void> look_up_sampled_event(Config& config);
 Option kernel_stack();
@@ -309,13 +314,10 @@ std::vector<Option> kernel_stacks(char annotations_letter = 0);
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 
 /// Splits waits for a CPU (bpf/lib/sched/allowed_idle.bpf.h).
+Option affinity(Setting on, Setting migration_cost);
 template <class Rodata>
 Option affinity() {
-  return flag(
-      0, "affinity",
-      "split waits by whether a CPU was idle that the task may use (also traces wakeups, and "
-      "writes shared memory each time that a CPU becomes idle or busy)",
-      setting(&Rodata::affinity));
+  return affinity(setting(&Rodata::affinity), setting(&Rodata::migration_cost_ns));
 }
 /// Selects waits off the CPU (bpf/lib/sched/offcpu.bpf.h).
 template <class Rodata>

@@ -428,10 +428,16 @@ struct StackReport {
 
   /// Each report has the differences to the previous one, instead of one report at the end.
   bool deltas = false;
-  /// Samples are CPU clock ticks: each accounts for the time until the next one.
-  bool ticks = false;
+  /// Samples are of this perf event unless options name others (stack_party::event). Those of a
+  /// clock account for the time until the next one. Empty: no samples.
+  std::string_view event = {};
+  /// With it, the ratio of two events is shown.
+  std::string_view ratio_when = {};
 
-  StackReport by_ticks() const { return changed(&StackReport::ticks, true); }
+  StackReport of_event(std::string_view name) const { return changed(&StackReport::event, name); }
+  StackReport with_ratio(std::string_view options) const {
+    return changed(&StackReport::ratio_when, options);
+  }
   StackReport at_intervals() const { return changed(&StackReport::deltas, true); }
   /// bpf/lib/sched/still_waiting.bpf.h; the tool has the hook waits_under_way().
   StackReport with_waits() const {

@@ -15,6 +15,24 @@ namespace {
 constexpr char kMaxRate[] = "kernel.perf_event_max_sample_rate";
 constexpr std::uint64_t kMostPeriod = 10'000'000'000;
 
+Result<void> take_event(Config& c, std::string_view option, std::string_view name) {
+  auto& all = c.sampling.events;
+  auto event = perf_event(name);
+  if (!event) {
+    auto error = event.error();
+    error.what = fmt::format("--{}: {}", option, error.what);
+    return error;
+  }
+  if (event->is_tracepoint())
+    return usage(fmt::format("--{}: '{}' is a tracepoint", option, name),
+                 fmt::format("coretap stackcount t:{}", name));
+  if (std::ranges::count(all, name)) return {};
+  if (all.size() == kMostEvents)
+    return usage(fmt::format("--{}: at most {} events at once", option, kMostEvents));
+  all.emplace_back(name);
+  return {};
+}
+
 }  // namespace
 
 Option frequency(std::string_view doc, std::uint64_t most) {
@@ -55,44 +73,65 @@ Option of_perf_events(Option option) {
 }
 
 Option sampled_event(char letter) {
-  auto option = same_everywhere(value(
-      letter, "event", "EVENT",
-      "sample this event of perf(1) instead of the clock: page-faults, context-switches, cycles, "
-      "cache-misses, LLC-load-misses, r01c2 (raw)",
-      [](Config& c, std::string_view text) -> Result<void> {
-        auto event = perf_event(text);
-        if (!event) {
-          auto error = event.error();
-          error.what = fmt::format("--event: {}", error.what);
-          return error;
-        }
-        if (event->is_tracepoint())
-          return usage(fmt::format("--event: '{}' is a tracepoint", text),
-                       fmt::format("coretap stackcount t:{}", text));
-        c.sampling.event = text;
-        return {};
-      }));
+  auto option = same_everywhere(
+      value(letter, "event", "EVENT,...",
+            "sample these events of perf(1) instead of the clock, each on its own: page-faults, "
+            "context-switches, cycles, cache-misses, LLC-load-misses, r01c2 (raw)",
+            [](Config& c, std::string_view text) {
+              return each_word(text, [&](auto name) { return take_event(c, "event", name); });
+            }));
+  option.adds_up = true;
   return of_perf_events(std::move(option));
 }
 
+std::vector<Option> event_ratio(Setting by_period) {
+  auto set = [=](Config& c, std::string_view option, std::string_view first,
+                 std::string_view second) -> Result<void> {
+    c.set(by_period, 1);
+    if (first == second)
+      return usage(fmt::format("--{}: '{}' is not two events", option, first),
+                   "--ratio cycles/instructions");
+    if (auto r = take_event(c, option, first); !r) return r;
+    return take_event(c, option, second);
+  };
+  auto ratio = same_everywhere(value(
+      0, "ratio", "EVENT/EVENT",
+      "functions, or with --svg a flame graph, with the ratio of two events: cpu-clock/page-faults",
+      [=](Config& c, std::string_view text) -> Result<void> {
+        auto slash = text.find('/');
+        if (slash == text.npos)
+          return usage(fmt::format("--ratio: '{}' is not two events", text),
+                       "--ratio cycles/instructions");
+        return set(c, "ratio", text.substr(0, slash), text.substr(slash + 1));
+      }));
+  auto cpi = same_everywhere(
+      flag(0, "cpi", "cycles per instruction: the same as --ratio cycles/instructions"));
+  cpi.apply = [=](Config& c, std::string_view) { return set(c, "cpi", "cycles", "instructions"); };
+  return {std::move(ratio), std::move(cpi)};
+}
+
 Result<void> check_sampled_event(const Config& c) {
-  auto event = perf_event(c.sampling.event.empty() ? "cpu-clock" : c.sampling.event);
-  if (!event) return event.error();
-  if (auto least = least_period(*event); c.sampling.period && c.sampling.period < least)
-    return usage(fmt::format("--period: '{}' is not a number from {} to {}", c.sampling.period,
-                             least, kMostPeriod),
-                 "a shorter period can keep a CPU in the interrupts of the event");
+  auto names = c.sampling.events;
+  if (names.empty()) names.emplace_back("cpu-clock");
+  for (auto& name : names) {
+    auto event = perf_event(name);
+    if (!event) return event.error();
+    if (auto least = least_period(*event); c.sampling.period && c.sampling.period < least)
+      return usage(fmt::format("--period: '{}' is not a number from {} to {}", c.sampling.period,
+                               least, kMostPeriod),
+                   "a shorter period can keep a CPU in the interrupts of the event");
+  }
   return {};
 }
 
 Result<void> look_up_sampled_event(Config& c) {
-  if (c.sampling.event.empty()) return {};
-  auto why = perf_event_refusal(c.sampling.event);
-  if (why.empty()) return {};
-  return Error{fmt::format("cannot sample {}", c.sampling.event), why,
-               "software events are everywhere: cpu-clock, page-faults, context-switches, "
-               "cpu-migrations",
-               kUnsupported};
+  for (auto& event : c.sampling.events)
+    if (auto why = perf_event_refusal(event); !why.empty())
+      return Error{fmt::format("cannot sample {}", event), why,
+                   "software events are everywhere: cpu-clock, page-faults, context-switches, "
+                   "cpu-migrations",
+                   kUnsupported};
+  return {};
 }
 
 Option cpu(char letter) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "coretap/option_parts.hpp"
+#include "coretap/small_files.hpp"
 
 namespace coretap::shared {
 
@@ -61,6 +62,28 @@ Positional duration_argument(std::string_view otherwise) {
           .apply = taking("DURATION", &Schedule::duration),
           .option = "duration",
           .otherwise = std::string(otherwise)};
+}
+
+Option affinity(Setting on, Setting migration_cost) {
+  auto option =
+      flag(0, "affinity",
+           "split waits by whether a CPU was idle that the task may use (also traces wakeups, and "
+           "writes shared memory each time that a CPU becomes idle or busy)",
+           on);
+  option.apply = [=, apply = option.apply](Config& c, std::string_view text) -> Result<void> {
+    constexpr std::uint64_t kUsual = 500'000;
+    auto cost = read_number("/sys/kernel/debug/sched/migration_cost_ns");
+    // Until 5.13 (8a99b6833c88).
+    if (!cost) cost = read_number("/proc/sys/kernel/sched_migration_cost_ns");
+    if (!cost)
+      c.notes.emplace_back(
+          "/sys/kernel/debug/sched/migration_cost_ns cannot be read: 500000 is assumed");
+    // -1, in the kernel 32 bits: tasks are never moved.
+    const bool never = cost && (*cost == -1 || *cost == UINT32_MAX);
+    c.set(migration_cost, never ? UINT64_MAX : static_cast<std::uint64_t>(cost.value_or(kUsual)));
+    return apply(c, text);
+  };
+  return option;
 }
 
 }  // namespace coretap::shared

@@ -122,8 +122,10 @@ Result<Links> attach_sampled(const Session& s, bpf_program* program, std::vector
 }  // namespace
 
 std::string event_of(const Session& s, const bpf_program* program) {
-  auto& asked = s.config.sampling.event;
-  return asked.empty() ? std::string(section_of(program).target) : asked;
+  auto& asked = s.config.sampling.events;
+  auto* hook = s.plan.hook_of(bpf_program__name(program));
+  const auto event = hook ? hook->hook->event : 0;
+  return event < asked.size() ? asked[event] : std::string(section_of(program).target);
 }
 
 Result<Links> attach_program(const Session& s, bpf_program* program) {
@@ -180,7 +182,8 @@ Sampling sampling_of(const Session& s, const bpf_program* program) {
   if (asked.hz || asked.period) return asked;
   auto event = perf_event(event_of(s, program));
   // Each of them, as they are rare, and a rate would have to be found by trying.
-  if (!asked.event.empty() && event && !event->is_clock() && !event->is_hardware()) return every(1);
+  if (!asked.events.empty() && event && !event->is_clock() && !event->is_hardware())
+    return every(1);
   return s.plan.sampling(bpf_program__name(program));
 }
 

@@ -118,7 +118,8 @@ class Judge {
         ProbeFinder& finder)
       : config_(config), kernel_(kernel), object_(object), refused_(refused), finder_(finder) {}
 
-  CandidatePlan judge(const Candidate& way) {
+  /// `event`: of Hook.
+  CandidatePlan judge(const Candidate& way, std::size_t event) {
     CandidatePlan plan{&way, {}, {}};
     for (auto& need : way.needs)
       if (plan.rejected_because.empty()) plan.rejected_because = refusal(need, kernel_);
@@ -128,7 +129,7 @@ class Judge {
         plan.rejected_because = fmt::format("the executable has no program {}", name);
         break;
       }
-      auto why = judge(plan, name, program);
+      auto why = judge(plan, name, program, event);
       if (plan.rejected_because.empty()) plan.rejected_because = std::move(why);
     }
     return plan;
@@ -136,14 +137,15 @@ class Judge {
 
  private:
   /// Adds what the program attaches to. -> why this kernel cannot attach it; empty: it can
-  std::string judge(CandidatePlan& plan, std::string_view name, const bpf_program* program) {
+  std::string judge(CandidatePlan& plan, std::string_view name, const bpf_program* program,
+                    std::size_t event) {
     const auto section = section_of(program);
     auto& way = *plan.way;
     FunctionName place;
     const bool by_word = way.function_of && is_trampoline(section.kind);
     if (by_word) place = way.function_of(config_, section.target);
-    if (section.kind == kPerfEvent && !config_.sampling.event.empty())
-      plan.targets.push_back(fmt::format("{}/{}", section.kind, config_.sampling.event));
+    if (auto& asked = config_.sampling.events; section.kind == kPerfEvent && event < asked.size())
+      plan.targets.push_back(fmt::format("{}/{}", section.kind, asked[event]));
     else
       plan.targets.push_back(place.function.empty()
                                  ? section.text()
@@ -288,7 +290,8 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
   ProbeFinder finder(config);
   Judge judge(config, kernel, object, refused, finder);
   for (auto& hook : tool.hooks) {
-    HookPlan h{&hook, config.holds(hook.when), -1, {}};
+    const bool has_event = !hook.event || hook.event < config.sampling.events.size();
+    HookPlan h{&hook, has_event && config.holds(hook.when), -1, {}};
     if (hook.targets && h.wanted) {
       auto r = plan_targets(plan, h, config, kernel, refused, finder);
       if (!r) return r.error();
@@ -299,7 +302,7 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       // Checks take time: candidates after the chosen one are checked only for
       // --explain.
       if (h.chosen >= 0 && !config.given("explain")) break;
-      h.candidates.push_back(judge.judge(way));
+      h.candidates.push_back(judge.judge(way, hook.event));
       if (h.wanted && h.chosen < 0 && h.candidates.back().rejected_because.empty())
         h.chosen = static_cast<int>(h.candidates.size()) - 1;
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include "program/variables.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
+#include "stacks/ratio_graph.hpp"
 #include "stacks/stack_files.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
@@ -67,6 +69,7 @@ class StackReporter : public Reporter {
     layout_.emplace(report_, StackLayout::Style{.annotated = s.config.given("annotations"),
                                                 .delimited = s.config.given("delimited"),
                                                 .tool = s.tool.name});
+    ratio_ = !report_.ratio_when.empty() && s.config.holds(report_.ratio_when);
     reasons_wanted_ = !report_.reasons_when.empty() && s.config.holds(report_.reasons_when);
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
@@ -82,12 +85,22 @@ class StackReporter : public Reporter {
       if (auto r = s.source->open_iterator(report_.waits_by); !r) return r;
       adds_waits_ = true;
     }
+    if (!report_.event.empty()) {
+      events_ = s.config.sampling.events;
+      if (events_.empty()) events_.emplace_back(report_.event);
+      if (several() && (s.config.given("screen") || !s.config.files.dot.empty()))
+        return usage("--dot and --screen show one event", "sample one event, or leave them out");
+    }
+    if (ratio_)
+      files_.draw_by([this](const PictureTitle& title) {
+        return ratios_->svg(title, events_.front(), events_.back());
+      });
     if (auto r = tables_.open(s); !r) return r;
     return files_.open(s, values_of(s));
   }
 
   void begin(Session& s) override {
-    tables_.begin(s);
+    tables_.begin(s, several());
     if (s.config.format == OutputFormat::csv && !tables_.replace_stacks())
       s.out.line(layout_->csv_keys());
   }
@@ -116,26 +129,23 @@ class StackReporter : public Reporter {
         (s.config.given("timestamp") || !report_.deltas))
       s.out.line(wall_time());
     files_.begin(layout_->scale());
-    tables_.begin_report();
+    if (ratio_) ratios_.emplace();
+    for (auto& e : entries)
+      if (!events_.empty()) e.event = std::exchange(e.parties.front().event, 0);
     std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
+      if (a.event != b.event) return a.event < b.event;
       if (waits(a) != waits(b)) return waits(a);
-      if (layout_->value(a.sum) != layout_->value(b.sum))
-        return layout_->value(a.sum) < layout_->value(b.sum);
+      if (value(a) != value(b)) return value(a) < value(b);
       return memcmp(a.parties.data(), b.parties.data(), a.parties.size() * sizeof(stack_party)) < 0;
     });
-    for (auto& e : entries) {
-      if (own_.is(e.parties.front().tgid)) {
-        s.ledger.count[LEDGER_FILTERED] += e.sum.count;
-        continue;
-      }
-      if (s.exporter || show(s, e))
-        s.ledger.shown += e.sum.count;
-      else
-        s.ledger.count[LEDGER_FILTERED] += e.sum.count;
+    const std::span<const Entry> all = entries;
+    const std::size_t apart = ratio_ ? 1 : std::max<std::size_t>(events_.size(), 1);
+    for (std::size_t event = 0, at = 0; event < apart; event++) {
+      auto end = apart == 1 ? all.size() : at;
+      while (end < all.size() && all[end].event == event) end++;
+      show(s, all.subspan(at, end - at), apart == 1 ? std::string() : events_[event]);
+      at = end;
     }
-    for (auto& [stack, sum] : std::exchange(folded_, {}))
-      s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
-    if (tables_.replace_stacks() && !s.exporter) tables_.show(s, *layout_);
     if ((deltas_ || s.exporter) && profiling_.use_count() == 1) sums_.forget_idle(s);
     names_.next_report();
   }
@@ -156,7 +166,7 @@ class StackReporter : public Reporter {
 
   Result<void> finish(Session& s) override {
     if (auto r = tables_.finish(s); !r) return r;
-    return files_.finish(s, report_.value_title);
+    return files_.finish(s, ratio_ ? events_.front() : report_.value_title);
   }
   bool keeps_file() const override { return files_.keeps_file() || tables_.keeps_file(); }
 
@@ -169,8 +179,9 @@ class StackReporter : public Reporter {
       auto profile = files_.profile();
       for (auto& e : StackSums::read_since(s, *before))
         if (!own_.is(e.parties.front().tgid)) {
+          if (!events_.empty()) e.event = std::exchange(e.parties.front().event, 0);
           auto all = parties(s, e, false);
-          profile.add(layout_->path(all), labels(all), values(e.sum));
+          profile.add(layout_->path(all), labels(all), values(e));
         }
       names_.next_report();
       auto left_out = stay ? 0 : sums_.forgotten().count;
@@ -180,6 +191,33 @@ class StackReporter : public Reporter {
 
  private:
   static bool waits(const Entry& e) { return e.parties.front().waiting != 0; }
+  bool several() const { return events_.size() > 1; }
+  /// By --ratio the events that the samples stand for.
+  std::uint64_t value(const Entry& e) const {
+    return ratio_ ? e.sum.total_ns : layout_->value(e.sum);
+  }
+
+  /// Those of one event, which is empty if there is only one.
+  void show(Session& s, std::span<const Entry> entries, const std::string& event) {
+    tables_.begin_report(event);
+    const bool lists = s.config.format == OutputFormat::text && !s.config.given("folded") &&
+                       !s.exporter && !files_.wanted();
+    if (!event.empty() && lists && !tables_.screen()) s.out.line(fmt::format("event: {}", event));
+    for (auto& e : entries) {
+      if (own_.is(e.parties.front().tgid)) {
+        s.ledger.count[LEDGER_FILTERED] += e.sum.count;
+        continue;
+      }
+      if (s.exporter || show(s, e))
+        s.ledger.shown += e.sum.count;
+      else
+        s.ledger.count[LEDGER_FILTERED] += e.sum.count;
+    }
+    for (auto& [stack, sum] : std::exchange(folded_, {}))
+      s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
+    if (tables_.replace_stacks() && !s.exporter) tables_.show(s, *layout_);
+  }
+
   bool attached_waits(const Session& s) const {
     if (report_.waits_by.empty() || !s.object) return false;
     auto* program =
@@ -194,7 +232,12 @@ class StackReporter : public Reporter {
       case StackReport::bytes:
         return {{{"alloc_objects", "count"}, {"alloc_space", "bytes"}}};
       default:
-        if (report_.ticks)
+        if (several()) {
+          StackFiles::Values all;
+          for (auto& event : events_) all.types.push_back({event, "count"});
+          return all;
+        }
+        if (!report_.event.empty())
           tick_ns_ = parse_unsigned(recalled(Ask::tick, "", [&] {
                        return std::to_string(tick_ns(s));
                      })).value_or(0);
@@ -202,7 +245,13 @@ class StackReporter : public Reporter {
         return {{kSamples, {"cpu", "nanoseconds"}}, tick_ns_};
     }
   }
-  std::vector<std::uint64_t> values(const stack_sum& sum) const {
+  std::vector<std::uint64_t> values(const Entry& e) const {
+    auto& sum = e.sum;
+    if (several()) {
+      std::vector<std::uint64_t> all(events_.size());
+      all.at(e.event) = sum.count;
+      return all;
+    }
     if (report_.measure != StackReport::samples) return {sum.count, sum.total_ns};
     return {sum.count, sum.count * tick_ns_};
   }
@@ -246,19 +295,23 @@ class StackReporter : public Reporter {
       path = layout_->path(all);
       if (!tables_.part().take(path)) return false;
     }
-    files_.add(path, labels(all), layout_->value(e.sum), values(e.sum));
-    tables_.add(all, path, layout_->value(e.sum));
+    tables_.add(all, path, value(e), ratio_ && e.event);
+    if (ratio_ && files_.wanted()) ratios_->add(path, value(e), e.event);
+    const bool apart = several() && !ratio_;
+    files_.add(path, labels(all), value(e), values(e), apart ? events_[e.event] : std::string());
     if (tables_.replace_stacks()) return true;
+    const std::string_view event = events_.empty() ? std::string_view() : events_[e.event];
     if (s.config.format == OutputFormat::json) {
-      s.out.line(layout_->json(all, e.sum));
+      s.out.line(layout_->json(all, e.sum, event));
     } else if (s.config.format == OutputFormat::csv) {
-      s.out.line(layout_->csv(all, e.sum));
+      s.out.line(layout_->csv(all, e.sum, event));
     } else if (s.config.given("folded")) {
       // Threads with the same name and stack share a line.
-      folded_[layout_->folded(path)] += layout_->value(e.sum);
+      if (apart) path = below(events_[e.event], std::move(path));
+      folded_[layout_->folded(path)] += value(e);
     } else if (!files_.wanted() && s.config.files.dot.empty()) {
       for (auto& line : layout_->lines(all)) s.out.line(line);
-      s.out.line(fmt::format("        {}\n", layout_->shown(layout_->value(e.sum))));
+      s.out.line(fmt::format("        {}\n", layout_->shown(value(e))));
     }
     return true;
   }
@@ -273,8 +326,11 @@ class StackReporter : public Reporter {
   StackFiles files_;
   bool reasons_wanted_ = false;
   std::map<std::uint64_t, std::size_t> reasons_;  ///< of kernel stacks
-  std::uint64_t tick_ns_ = 0;                     ///< the time that a sample counts for; 0: none
-  bool adds_waits_ = false;                       ///< adds waits in progress when tracing ends
+  std::vector<std::string> events_;               ///< that are sampled
+  bool ratio_ = false;                            ///< of the first event to the second
+  std::optional<RatioGraph> ratios_;
+  std::uint64_t tick_ns_ = 0;  ///< the time that a sample counts for; 0: none
+  bool adds_waits_ = false;    ///< adds waits in progress when tracing ends
   StackSums sums_;
   std::shared_ptr<bool> profiling_ = std::make_shared<bool>();  ///< shared by profiles in progress
 };
@@ -340,6 +396,7 @@ class StackKind : public ReportKind {
   std::vector<JsonKind> json() const override {
     JsonKind kind{"stack", "one per stack and thread, the largest sum last", {type_key("stack")}};
     add(kind.keys, stack_owner());
+    add(kind.keys, event());
     add(kind.keys, marks());
     add(kind.keys, reason(" or null"));
     kind.keys.push_back(kernel_stack_key());
@@ -362,6 +419,7 @@ class StackKind : public ReportKind {
 
   std::vector<OutputKey> csv() const override {
     auto all = stack_owner();
+    add(all, event());
     add(all, marks());
     add(all, sums());
     all.push_back(
@@ -394,6 +452,10 @@ class StackKind : public ReportKind {
  private:
   bool timed() const { return report_.measure == StackReport::time; }
   bool waits() const { return !report_.waits_by.empty(); }
+  std::vector<OutputKey> event() const {
+    if (report_.event.empty()) return {};
+    return {key("event", "string", "the event that was sampled")};
+  }
   std::vector<OutputKey> marks() const {
     std::vector<OutputKey> all;
     if (timed()) all.push_back(key("runnable", "boolean", "preempted rather than blocked"));

@@ -28,6 +28,11 @@ constexpr std::string_view kProfileWords =
 
 }  // namespace
 
+std::vector<StackWord> below(const std::string& event, std::vector<StackWord> path) {
+  path.insert(path.begin(), {StackWord::mark, false, event});
+  return path;
+}
+
 void StackFiles::manual(Manual& m) {
   if (m.has_option("svg")) m.prose(kFlameGraphWords);
   if (m.has_option("pprof")) m.prose(kProfileWords);
@@ -64,8 +69,10 @@ void StackFiles::begin(std::uint64_t scale) {
 }
 
 void StackFiles::add(const std::vector<StackWord>& path, const PprofProfile::Task& task,
-                     std::uint64_t graph_value, const std::vector<std::uint64_t>& values) {
-  if (graph_) graph_->add(path, graph_value);
+                     std::uint64_t graph_value, const std::vector<std::uint64_t>& values,
+                     const std::string& event) {
+  if (graph_ && event.empty()) graph_->add(path, graph_value);
+  if (graph_ && !event.empty()) graph_->add(below(event, path), graph_value);
   if (profile_) profile_->add(path, task, values);
 }
 

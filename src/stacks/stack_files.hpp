@@ -39,6 +39,9 @@ class StackProfile {
   PprofProfile profile_;
 };
 
+/// A path with the name of an event as its outermost frame.
+std::vector<StackWord> below(const std::string& event, std::vector<StackWord> path);
+
 class StackFiles {
  public:
   using Values = StackProfile::Values;
@@ -55,8 +58,10 @@ class StackFiles {
   void begin(std::uint64_t scale);
   /// The time until which stacks were added, if begin() was called at the start.
   void ends();
+  /// `event`: the outermost frame of the flame graph; empty: none.
   void add(const std::vector<StackWord>& path, const PprofProfile::Task& task,
-           std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
+           std::uint64_t graph_value, const std::vector<std::uint64_t>& values,
+           const std::string& event = {});
   /// A separate profile, for a request.
   StackProfile profile() const { return StackProfile(values_); }
   /// A line for the comments of the profile.

@@ -16,8 +16,9 @@ struct StackGroup::Word {
 };
 
 const StackGroup::Word StackGroup::kWords[] = {
-    {"comm", comm},           {"pid", pid}, {"tid", tid},   {"object", object}, {"cgroup", cgroup},
-    {"container", container}, {"pod", pod}, {"unit", unit},
+    {"comm", comm},           {"pid", pid},       {"tid", tid},
+    {"object", object},       {"caller", caller}, {"cgroup", cgroup},
+    {"container", container}, {"pod", pod},       {"unit", unit},
 };
 
 std::string StackGroup::words() {
@@ -38,13 +39,25 @@ Result<void> StackGroup::check(const Config& config) {
 void StackGroup::configure(Session& s) {
   kind_ = none;
   for (auto& key : s.config.rows.by) kind_ = std::ranges::find(kWords, key, &Word::word)->kind;
-  set_variable(s, "stack_by_task", kind_ != none && kind_ != object);
+  set_variable(s, "stack_by_task", kind_ != none && kind_ != object && kind_ != caller);
   set_variable(s, "stack_by_cgroup", kind_ >= cgroup);
 }
 
 std::string_view StackGroup::word() const {
   return kind_ == none ? "" : std::ranges::find(kWords, kind_, &Word::kind)->word;
 }
+
+namespace {
+
+/// Of glibc or musl; before glibc 2.34 threads had a separate library.
+bool is_c_library(std::string_view object) {
+  for (std::string_view start :
+       {"libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl", "[vdso"})
+    if (object.starts_with(start)) return true;
+  return false;
+}
+
+}  // namespace
 
 std::string StackGroup::name(const Session& s, const StackParty& p) const {
   auto named = [&](CgroupName which) {
@@ -66,6 +79,10 @@ std::string StackGroup::name(const Session& s, const StackParty& p) const {
       auto name = object_of(places.empty() ? kNone : places.front(), kernel);
       return name.empty() ? "[unknown]" : name;
     }
+    case caller:
+      for (auto& place : p.user_places)
+        if (auto name = object_of(place, false); !name.empty() && !is_c_library(name)) return name;
+      return p.user_places.empty() ? "[kernel]" : "[unknown]";
     case cgroup:
       return named(CgroupName::path);
     case container:

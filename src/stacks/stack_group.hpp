@@ -25,7 +25,7 @@ class StackGroup {
   std::string name(const Session& s, const StackParty& party) const;
 
  private:
-  enum Kind { none, comm, pid, tid, object, cgroup, container, pod, unit };
+  enum Kind { none, comm, pid, tid, object, caller, cgroup, container, pod, unit };
   struct Word;
   static const Word kWords[];
 

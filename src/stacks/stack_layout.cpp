@@ -203,11 +203,13 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
   return out;
 }
 
-std::string StackLayout::json(const std::vector<StackParty>& parties, const stack_sum& sum) const {
+std::string StackLayout::json(const std::vector<StackParty>& parties, const stack_sum& sum,
+                              std::string_view event) const {
   auto& task = parties.front();
   JsonLine line("stack", style_.tool);
   line.text("comm", task.name());
   json_ids(line, task.who);
+  if (!event.empty()) line.text("event", event);
   if (report_.measure == StackReport::time)
     line.boolean("runnable", task.who.state == STACK_RUNNABLE);
   if (!report_.waits_by.empty()) line.boolean("still_waiting", task.who.waiting);
@@ -234,16 +236,19 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
 
 std::string StackLayout::csv_keys() const {
   if (report_.measure == StackReport::bytes) return "comm,pid,tid,bytes,count,stack";
-  if (report_.measure != StackReport::time) return "comm,pid,tid,count,stack";
+  if (report_.measure != StackReport::time)
+    return report_.event.empty() ? "comm,pid,tid,count,stack" : "comm,pid,tid,event,count,stack";
   std::string keys = report_.waits_by.empty()
                          ? "comm,pid,tid,runnable,total_ns,count,stack"
                          : "comm,pid,tid,runnable,still_waiting,total_ns,count,stack";
   return report_.reasons_when.empty() ? keys : keys + ",reason";
 }
 
-std::string StackLayout::csv(const std::vector<StackParty>& parties, const stack_sum& sum) const {
+std::string StackLayout::csv(const std::vector<StackParty>& parties, const stack_sum& sum,
+                             std::string_view event) const {
   auto& task = parties.front();
   auto row = fmt::format("{},{},{},", csv_field(task.name()), task.who.tgid, task.who.tid);
+  if (!event.empty()) row += fmt::format("{},", event);
   if (report_.measure == StackReport::time) {
     row += fmt::format("{},", task.who.state == STACK_RUNNABLE);
     if (!report_.waits_by.empty()) row += fmt::format("{},", task.who.waiting != 0);

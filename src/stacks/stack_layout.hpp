@@ -56,9 +56,12 @@ class StackLayout {
   std::string folded(const std::vector<StackWord>& path) const;
   /// The lines without the sum.
   std::vector<std::string> lines(const std::vector<StackParty>& parties) const;
-  std::string json(const std::vector<StackParty>& parties, const stack_sum& sum) const;
+  /// `event`: that was sampled; empty: none.
+  std::string json(const std::vector<StackParty>& parties, const stack_sum& sum,
+                   std::string_view event = {}) const;
   std::string csv_keys() const;
-  std::string csv(const std::vector<StackParty>& parties, const stack_sum& sum) const;
+  std::string csv(const std::vector<StackParty>& parties, const stack_sum& sum,
+                  std::string_view event = {}) const;
 
   /// The measured value: ns, samples, or bytes.
   std::uint64_t value(const stack_sum& sum) const;

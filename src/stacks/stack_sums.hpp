@@ -14,6 +14,7 @@ class StackSums {
   struct Entry {
     stack_sum sum;
     std::vector<stack_party> parties;
+    std::uint32_t event = 0;  ///< number of the event that was sampled
   };
   using Sums = std::unordered_map<std::uint64_t, stack_sum>;  ///< by key
 

@@ -83,22 +83,32 @@ std::vector<JsonKind> StackTables::json(const StackReport& report) {
     keys.insert(keys.end(), more.begin(), more.end());
     return keys;
   };
+  std::vector<OutputKey> event, ratio;
+  if (!report.event.empty())
+    event = {key("event", "string or null", "of several events, that which was sampled")};
+  if (!report.ratio_when.empty())
+    ratio = {
+        key("ratio", "number or null",
+            "with --ratio or --cpi, of the first event to the second, in the function itself")};
   return {
       {"function", "with --functions, one per function, the largest first",
-       with({type_key("function"), key("group", "string or null", group),
-             key("function", "string", "its name, or [unknown]"),
-             key("object", "string", "its file, or [kernel] or the kernel's module"),
-             key("in_kernel", "boolean", "code of the kernel")},
-            sums("in the function itself", "with what it calls"))},
-      {"group",
-       "with --by alone, one per group, the largest first",
-       {type_key("group"), key("by", "string", "the key of --by"),
-        key("group", "string", "the name of the group"), key(total, "integer", "the group's sum")}},
+       with(with(with(with({type_key("function")}, event),
+                      {key("group", "string or null", group),
+                       key("function", "string", "its name, or [unknown]"),
+                       key("object", "string", "its file, or [kernel] or the kernel's module"),
+                       key("in_kernel", "boolean", "code of the kernel")}),
+                 sums("in the function itself", "with what it calls")),
+            ratio)},
+      {"group", "with --by alone, one per group, the largest first",
+       with(with({type_key("group")}, event), {key("by", "string", "the key of --by"),
+                                               key("group", "string", "the name of the group"),
+                                               key(total, "integer", "the group's sum")})},
       {"branch",
        "with --tree, --callers-of or --callees-of, one per frame of the tree, each before those within",
-       with({type_key("branch"), key("level", "integer", "the number of frames around it"),
-             key("kind", "string", "task, user, kernel, or mark"),
-             key("name", "string", "the function, the name of the task, or the mark")},
+       with(with(with({type_key("branch")}, event),
+                 {key("level", "integer", "the number of frames around it"),
+                  key("kind", "string", "task, user, kernel, or mark"),
+                  key("name", "string", "the function, the name of the task, or the mark")}),
             sums("of stacks that end here", "with all frames within"))}};
 }
 
@@ -117,7 +127,10 @@ void StackTables::configure(Session& s) {
   least_ = static_cast<double>(c.number("least", kLeast));
   by_total_ = c.text("functions") == "total";
   dot_wanted_ = !c.files.dot.empty();
-  if (c.given("functions") || (c.given("screen") && !group_.chosen()))
+  ratio_ = !report_.ratio_when.empty() && c.holds(report_.ratio_when);
+  if (c.given("cpi")) ratio_title_ = "CPI";
+  if (c.given("functions") || (ratio_ && c.files.svg.empty()) ||
+      (c.given("screen") && !group_.chosen()))
     shows_ = functions;
   else if (c.given("folded"))
     shows_ = stacks;
@@ -128,8 +141,8 @@ void StackTables::configure(Session& s) {
 }
 
 bool StackTables::need_places() const {
-  return shows_ == functions || group_.word() == "object" || !part_.callers.empty() ||
-         !part_.callees.empty();
+  return shows_ == functions || group_.word() == "object" || group_.word() == "caller" ||
+         !part_.callers.empty() || !part_.callees.empty();
 }
 
 Result<void> StackTables::open(Session& s) {
@@ -137,30 +150,33 @@ Result<void> StackTables::open(Session& s) {
   return dot_wanted_ ? dot_.open(s, s.config.files.dot) : Result<void>();
 }
 
-void StackTables::begin(Session& s) {
+void StackTables::begin(Session& s, bool events) {
   if (s.config.format != OutputFormat::csv) return;
+  const auto* event = events && !ratio_ ? "event," : "";
   if (shows_ == functions)
-    s.out.line(fmt::format("group,self{0},total{0},object,function", suffix_of(report_)));
+    s.out.line(fmt::format("{1}group,self{0},total{0},{2}object,function", suffix_of(report_),
+                           event, ratio_ ? "ratio," : ""));
   else if (shows_ == groups)
-    s.out.line(fmt::format("{},total{}", group_.word(), suffix_of(report_)));
+    s.out.line(fmt::format("{}{},total{}", event, group_.word(), suffix_of(report_)));
   else if (shows_ == tree)
-    s.out.line(fmt::format("level,kind,self{0},total{0},name", suffix_of(report_)));
+    s.out.line(fmt::format("{1}level,kind,self{0},total{0},name", suffix_of(report_), event));
 }
 
-void StackTables::begin_report() {
-  functions_ = {};
+void StackTables::begin_report(const std::string& event) {
+  event_ = event;
+  functions_ = second_ = {};
   groups_.clear();
   if (shows_ == tree || dot_wanted_) tree_.emplace();
 }
 
 void StackTables::add(const std::vector<StackParty>& parties, const std::vector<StackWord>& path,
-                      std::uint64_t value) {
+                      std::uint64_t value, bool second) {
   if (tree_) tree_->add(path, value);
   auto& task = parties.front();
   auto group = group_.chosen() ? task.name() : std::string();
   // Of a waker report only the waker has stacks.
   auto& walked = report_.layout == StackReport::waker ? parties.back() : task;
-  if (shows_ == functions) functions_.add(walked, group, value);
+  if (shows_ == functions) (second ? second_ : functions_).add(walked, group, value);
   if (shows_ == groups) groups_[group] += value;
 }
 
@@ -183,6 +199,12 @@ std::vector<std::string> StackTables::lines(const StackLayout& layout) const {
   return out;
 }
 
+std::optional<double> StackTables::ratio(const FunctionTable::Row& row) const {
+  auto* other = second_.like(row);
+  if (!other || !other->self) return std::nullopt;
+  return static_cast<double>(row.self) / static_cast<double>(other->self);
+}
+
 std::vector<std::string> StackTables::function_lines(const StackLayout& layout) const {
   auto rows = functions_.rows(by_total_);
   const auto all = functions_.total();
@@ -193,14 +215,21 @@ std::vector<std::string> StackTables::function_lines(const StackLayout& layout) 
   auto group = [&](const std::string& name) {
     return group_.chosen() ? fmt::format("{:<{}} ", printable(name), kName) : std::string();
   };
-  std::vector<std::string> out{fmt::format("{:>10} {:>7} {:>10} {:>7}  {}{:<{}} {}", "SELF", "%",
-                                           "TOTAL", "%", group(upper_case(group_.word())), "OBJECT",
-                                           object, "FUNCTION")};
+  auto quotient = [&](const FunctionTable::Row& row) {
+    if (!ratio_) return std::string();
+    auto known = ratio(row);
+    if (!known) return fmt::format("{:>10}  ", "-");
+    return *known < 100 ? fmt::format("{:>10.3g}  ", *known) : fmt::format("{:>10.0f}  ", *known);
+  };
+  std::vector<std::string> out{
+      fmt::format("{:>10} {:>7} {:>10} {:>7}  {}{}{:<{}} {}", "SELF", "%", "TOTAL", "%",
+                  ratio_ ? fmt::format("{:>10}  ", ratio_title_) : std::string(),
+                  group(upper_case(group_.word())), "OBJECT", object, "FUNCTION")};
   for (auto& row : rows)
-    out.push_back(fmt::format("{:>10} {:>6.2f}% {:>10} {:>6.2f}%  {}{:<{}} {}",
-                              layout.shown(row.self), percent(row.self, all),
-                              layout.shown(row.total), percent(row.total, all), group(row.group),
-                              printable(row.object), object, printable(row.function)));
+    out.push_back(fmt::format(
+        "{:>10} {:>6.2f}% {:>10} {:>6.2f}%  {}{}{:<{}} {}", layout.shown(row.self),
+        percent(row.self, all), layout.shown(row.total), percent(row.total, all), quotient(row),
+        group(row.group), printable(row.object), object, printable(row.function)));
   if (small)
     out.push_back(fmt::format("{:>38} {} {} below {} %: --least", "", small,
                               small == 1 ? "function" : "functions", least_));
@@ -210,35 +239,51 @@ std::vector<std::string> StackTables::function_lines(const StackLayout& layout) 
 void StackTables::json_rows(Session& s) const {
   const std::string self = fmt::format("self{}", suffix_of(report_)),
                     total = fmt::format("total{}", suffix_of(report_));
+  auto event = [&](JsonLine& line) {
+    if (!report_.event.empty()) line.text_if(!event_.empty(), "event", event_);
+  };
   if (shows_ == functions)
     for (auto& row : functions_.rows(by_total_)) {
       JsonLine line("function", s.tool.name);
+      event(line);
       line.text_if(group_.chosen(), "group", row.group).text("function", row.function);
       line.text("object", row.object).boolean("in_kernel", row.kernel);
       line.number(self, row.self).number(total, row.total);
+      if (!report_.ratio_when.empty()) {
+        auto known = ratio_ ? ratio(row) : std::nullopt;
+        line.key("ratio");
+        known ? line.real(*known) : line.null();
+      }
       s.out.line(line.finish());
     }
   if (shows_ == groups)
     for (auto& [name, sum] : largest_first(groups_)) {
       JsonLine line("group", s.tool.name);
+      event(line);
       line.text("by", group_.word()).text("group", name).number(total, sum);
       s.out.line(line.finish());
     }
   if (shows_ == tree)
-    for (auto& line : call_tree_json(*tree_, s.tool.name, suffix_of(report_))) s.out.line(line);
+    for (auto& line : call_tree_json(*tree_, s.tool.name, suffix_of(report_), event))
+      s.out.line(line);
 }
 
 void StackTables::csv_rows(Session& s) const {
+  const auto event = event_.empty() ? std::string() : event_ + ',';
+  auto quotient = [&](const FunctionTable::Row& row) {
+    auto known = ratio(row);
+    return !ratio_ ? std::string() : known ? fmt::format("{:.6g},", *known) : std::string(",");
+  };
   if (shows_ == functions)
     for (auto& row : functions_.rows(by_total_))
-      s.out.line(fmt::format("{},{},{},{},{}", csv_field(row.group), row.self, row.total,
-                             csv_field(row.object), csv_field(row.function)));
+      s.out.line(fmt::format("{}{},{},{},{}{},{}", event, csv_field(row.group), row.self, row.total,
+                             quotient(row), csv_field(row.object), csv_field(row.function)));
   if (shows_ == groups)
     for (auto& [name, total] : largest_first(groups_))
-      s.out.line(fmt::format("{},{}", csv_field(name), total));
+      s.out.line(fmt::format("{}{},{}", event, csv_field(name), total));
   if (shows_ == tree)
     tree_->walk(true, [&](const FlameGraph::Branch& b) {
-      s.out.line(fmt::format("{},{},{},{},{}", b.level, kind_of(b.kind), b.own, b.total,
+      s.out.line(fmt::format("{}{},{},{},{},{}", event, b.level, kind_of(b.kind), b.own, b.total,
                              csv_field(std::string(b.name))));
       return true;
     });

@@ -25,8 +25,8 @@ class StackTables {
 
   void configure(Session& s);
   Result<void> open(Session& s);
-  /// Before the first line.
-  void begin(Session& s);
+  /// Before the first line; `events`: reports are of one of several events.
+  void begin(Session& s, bool events);
 
   /// Do tables replace the list of stacks?
   bool replace_stacks() const { return shows_ != stacks; }
@@ -36,12 +36,14 @@ class StackTables {
   bool need_paths() const { return shows_ == tree || dot_wanted_ || !part_.whole(); }
   const StackPart& part() const { return part_; }
   const StackGroup& group() const { return group_; }
+  bool screen() const { return screen_.is_open(); }
 
-  /// Starts a report.
-  void begin_report();
-  /// `path`: of these tasks, after part().take(), if need_paths().
+  /// Starts a report; `event`: of which it is, if there are several.
+  void begin_report(const std::string& event);
+  /// `path`: of these tasks, after part().take(), if need_paths(). `second`: a value of the event
+  /// that the others are divided by.
   void add(const std::vector<StackParty>& parties, const std::vector<StackWord>& path,
-           std::uint64_t value);
+           std::uint64_t value, bool second = false);
   /// `layout`: for the unit.
   void show(Session& s, const StackLayout& layout);
   Result<void> finish(Session& s);
@@ -63,6 +65,8 @@ class StackTables {
   void json_rows(Session& s) const;
   void csv_rows(Session& s) const;
   void draw(Session& s);
+  /// Of two events in the function itself; nothing: not seen with the second.
+  std::optional<double> ratio(const FunctionTable::Row& row) const;
 
   const StackReport& report_;
   Shows shows_ = stacks;
@@ -70,7 +74,10 @@ class StackTables {
   double least_ = 0;
   StackPart part_;
   StackGroup group_;
-  FunctionTable functions_;
+  FunctionTable functions_, second_;
+  bool ratio_ = false;  ///< of functions_ to second_
+  std::string event_;   ///< empty: there is only one
+  std::string_view ratio_title_ = "RATIO";
   std::map<std::string, std::uint64_t> groups_;
   std::optional<FlameGraph> tree_;
   LastFile dot_;

@@ -102,6 +102,11 @@ void FunctionTable::add(const StackParty& p, const std::string& group, std::uint
   frames(p.user, p.user_places, false);
 }
 
+const FunctionTable::Row* FunctionTable::like(const Row& row) const {
+  auto found = rows_.find({row.group, row.object, row.function, row.kernel});
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
 std::vector<FunctionTable::Row> FunctionTable::rows(bool by_total) const {
   std::vector<Row> all;
   all.reserve(rows_.size());
@@ -144,11 +149,13 @@ std::vector<std::string> call_tree(const FlameGraph& tree, double least) {
 }
 
 std::vector<std::string> call_tree_json(const FlameGraph& tree, std::string_view tool,
-                                        std::string_view suffix) {
+                                        std::string_view suffix,
+                                        const std::function<void(JsonLine&)>& first) {
   std::vector<std::string> out;
   const std::string own = fmt::format("self{}", suffix), total = fmt::format("total{}", suffix);
   tree.walk(true, [&](const FlameGraph::Branch& b) {
     JsonLine line("branch", tool);
+    if (first) first(line);
     line.number("level", b.level).text("kind", kind_of(b.kind)).text("name", b.name);
     line.number(own, b.own).number(total, b.total);
     out.emplace_back(line.finish());

@@ -2,6 +2,7 @@
 // groups, call trees and call graphs. Pure: names in, rows and text out.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -43,6 +44,8 @@ class FunctionTable {
   void add(const StackParty& party, const std::string& group, std::uint64_t value);
   /// The largest first.
   std::vector<Row> rows(bool by_total) const;
+  /// The same function's row in this table; null: it has none.
+  const Row* like(const Row& row) const;
   std::uint64_t total() const { return total_; }
 
  private:
@@ -57,7 +60,8 @@ std::string_view kind_of(StackWord::Kind kind);
 /// `least` per cent are left out; a last line says how many.
 std::vector<std::string> call_tree(const FlameGraph& tree, double least);
 std::vector<std::string> call_tree_json(const FlameGraph& tree, std::string_view tool,
-                                        std::string_view suffix);
+                                        std::string_view suffix,
+                                        const std::function<void(JsonLine&)>& first = {});
 
 /// A call graph in the language of Graphviz. Recursive calls count once.
 std::string call_graph(const FlameGraph& tree, const std::string& title, double least);

@@ -131,7 +131,10 @@ struct stack_party {
 	__u32 tgid; /* in the loader's pid namespace */
 	__u32 tid;
 	__u32 state;   /* enum stack_state */
-	__u32 waiting; /* was still off the CPU when tracing ended */
+	union {
+		__u32 waiting; /* was still off the CPU when tracing ended */
+		__u32 event;   /* of a sampler: which of its perf events */
+	};
 	union {
 		char comm[COMM_LEN];
 		__u64 cgroup; /* with stack_by_cgroup: its id (version 2) */

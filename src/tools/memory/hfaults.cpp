@@ -17,7 +17,8 @@
 
 #include "coretap/config.hpp"
 #include "coretap/faults.hpp"
-#include "coretap/memory_counters.hpp" "coretap/kernel.hpp"
+#include "coretap/kernel.hpp"
+#include "coretap/memory_counters.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/small_files.hpp"

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "../profile_reader.hpp"
 #include "shared.hpp"
 
 namespace coretap::tooltest {
@@ -91,6 +92,108 @@ TOOL_TEST(Profile, IdleAndFolded) {
       << idle;
   auto busy = output_of("profile -f 1");
   EXPECT_EQ(Folded(busy).idle, 0u) << busy;
+}
+
+/// Page faults of a process, as the kernel counts them for it.
+std::uint64_t faults_of(const std::string& pid) {
+  auto stat = slurp("/proc/" + pid + "/stat");
+  auto fields = words(stat.substr(stat.rfind(')') + 1));
+  return std::stoull(fields.at(7)) + std::stoull(fields.at(9));
+}
+
+// One run, two events: each has its own samples, by the kernel's count of faults and CPU time.
+TOOL_TEST(Profile, SeveralEvents) {
+  for (std::string how : {"-e cpu-clock -e page-faults", "--event page-faults,cpu-clock"}) {
+    auto faulter = Workload::of("faulter --anon 30000", kLinger);
+    auto before = faults_of(faulter.id());
+    Tracer tracer("profile", "--json --strict " + how + " -p " + faulter.id());
+    faulter.release();
+    auto touched = faulter.truth()["anon"]["minor"].u64();
+    usleep(100'000);
+    auto most = faults_of(faulter.id()) - before;
+    auto report = tracer.stop();
+    std::map<std::string, std::uint64_t> sums;
+    for (auto& line : report.body) sums[line["event"].str()] += line["count"].u64();
+    EXPECT_GE(sums["page-faults"], touched) << how;
+    EXPECT_LE(sums["page-faults"], most) << how;
+    EXPECT_LE(sums["cpu-clock"], 100u) << how;
+    EXPECT_LE(sums.size(), 2u);
+  }
+}
+
+TOOL_TEST(Profile, EventsInEachForm) {
+  TemporaryDirectory directory;
+  const auto pprof = directory.path() + "/profile.pb.gz", svg = directory.path() + "/a.svg";
+  auto of = [](const std::string& options) {
+    return output_of(Strings("profile -e cpu-clock,page-faults " + options + " -- sh -c") +
+                     Strings{"for i in 1 2 3 4 5 6; do ls / >/dev/null; done; i=0; while [ $i -lt "
+                             "300000 ]; do i=$((i+1)); done"});
+  };
+  auto folded = of("--folded");
+  for (auto& line : complete_lines(folded))
+    EXPECT_TRUE(line.starts_with("cpu-clock;") || line.starts_with("page-faults;")) << line;
+  expect_contains(folded, {"cpu-clock;sh;", "page-faults;ls;", "page-faults;sh;"});
+  auto text = of("");
+  auto second = text.find("event: page-faults\n");
+  EXPECT_TRUE(text.starts_with("event: cpu-clock\n")) << text;
+  ASSERT_NE(second, text.npos) << text;
+  auto functions = of("--functions");
+  expect_contains(functions, {"event: cpu-clock\n", "event: page-faults\n"});
+  expect_contains(of("--by comm --csv"), {"event,comm,total", "page-faults,ls,"});
+  of("--pprof " + pprof + " --svg " + svg);
+  auto profile = read_profile(pprof);
+  EXPECT_EQ(profile["types"].strings(), (Strings{"cpu-clock/count", "page-faults/count"}));
+  std::uint64_t faults = 0;
+  for (auto& sample : profile["samples"].items()) {
+    auto values = sample["values"].items();
+    EXPECT_TRUE(!values[0].u64() || !values[1].u64());
+    faults += values[1].u64();
+    for (auto& frame : sample["frames"].items()) EXPECT_NE(frame["name"].str(), "page-faults");
+  }
+  EXPECT_GT(faults, 100u);
+  expect_contains(slurp(svg), {"<title>page-faults\n", "<title>cpu-clock\n"});
+
+  expect_refused("profile -e a-b,page-faults", {"a-b"});
+  expect_refused("profile -e cs,faults,migrations,minor-faults,cpu-clock", {"at most 4"}, 2);
+  expect_refused("profile -e cs,faults --dot x.dot", {"--dot"}, 2);
+}
+
+// CPU time for each page fault of the function that touches the pages.
+TOOL_TEST(Profile, RatioOfTwoEvents) {
+  TemporaryDirectory directory;
+  auto svg = directory.path() + "/a.svg";
+  auto faulter = Workload::of("faulter --anon 60000", kLinger);
+  const auto with = "-U --json --strict --ratio cpu-clock/page-faults -p " + faulter.id();
+  auto before = faults_of(faulter.id());
+  Tracer tracer("profile", with), draws("profile", with + " --svg " + svg);
+  faulter.release();
+  auto touched = faulter.truth()["anon"]["minor"].u64();
+  usleep(100'000);
+  auto most = faults_of(faulter.id()) - before;
+  auto report = tracer.stop();
+  draws.stop();
+  double faults = 0;
+  for (auto& row : report.body)
+    if (!row["ratio"].is_null() && row["ratio"].real() > 0)
+      faults += row["self"].real() / row["ratio"].real();
+  EXPECT_GE(faults, static_cast<double>(touched) * 0.999) << report.err;
+  EXPECT_LE(faults, static_cast<double>(most) * 1.001);
+  // Each sample of the clock stands for its period.
+  EXPECT_EQ(report.body.at(0)["self"].u64() % (1'000'000'000 / 49), 0u);
+  expect_contains(slurp(svg), {"cpu-clock for each of page-faults", " page-faults: ", "\"low1\""});
+  auto table = complete_lines(output_of("profile --ratio cpu-clock/page-faults 0.3"));
+  EXPECT_EQ(words(table.at(0)), words("SELF % TOTAL % RATIO OBJECT FUNCTION"));
+  for (auto* other : {"-e cs", "--folded", "--by comm", "--tree", "--cpi"})
+    expect_refused("profile --ratio cpu-clock/page-faults " + std::string(other), {"--ratio"}, 2);
+  expect_refused("profile --ratio page-faults", {"two events"}, 2);
+  expect_refused("profile --ratio cs/cs", {"two events"}, 2);
+  auto cpi = result_of(Strings("profile --cpi 0.1"));
+  if (cpi.status) {
+    EXPECT_EQ(cpi.status, 3) << cpi.err;
+    expect_contains(cpi.err, {"cannot sample cycles", "no hardware counter"});
+  } else {
+    expect_contains(cpi.out, {" CPI "});
+  }
 }
 
 /// A process that runs code which it has written into its memory, with a map as Java agents write
