@@ -187,6 +187,7 @@ struct task_struct {
 	unsigned int on_cpu; /* the same */
 	unsigned int on_rq;  /* int until 7.3: only unsigned numbers may shrink */
 	int prio;
+	unsigned int policy;
 	struct sched_entity se;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;

@@ -37,8 +37,10 @@ inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 		return delays_add_of_task(&key, w->ns, t);
 	if (!w->idle_known)
 		return add_part(&key, WAIT_UNKNOWN, w->ns, t);
-	if (w->idle_ns)
-		add_part(&key, WAIT_CPU_IDLE, w->idle_ns, t);
+	if (w->idle_ns > w->warm_ns)
+		add_part(&key, WAIT_CPU_IDLE, w->idle_ns - w->warm_ns, t);
+	if (w->warm_ns)
+		add_part(&key, WAIT_CACHE_WARM, w->warm_ns, t);
 	if (w->quota_ns)
 		add_part(&key, WAIT_QUOTA, w->quota_ns, t);
 	if (w->ns > w->idle_ns + w->quota_ns)

@@ -10,7 +10,8 @@ enum wait_part {
 	WAIT_CPU_IDLE, /* a CPU was idle that the task may use */
 	WAIT_CPUS_BUSY,
 	WAIT_UNKNOWN,
-	WAIT_QUOTA, /* its cgroup had used its quota */
+	WAIT_QUOTA,      /* its cgroup had used its quota */
+	WAIT_CACHE_WARM, /* a CPU was idle, but its caches counted as warm where it was */
 };
 
 /* Members not requested are 0. */

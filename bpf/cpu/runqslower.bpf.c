@@ -105,6 +105,7 @@ inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->latency_ns = w->ns;
 	e->idle_ns = w->idle_known ? w->idle_ns : NOT_KNOWN;
+	e->warm_ns = w->warm_ns;
 	e->quota_ns = w->quota_ns;
 	e->cpu = bpf_get_smp_processor_id();
 	identify_task(&e->who, t);

@@ -10,6 +10,7 @@ struct runqslower_event {
 	struct event_head head;
 	__u64 latency_ns;
 	__u64 idle_ns;    /* part of the wait with an idle CPU that the task may use; NOT_KNOWN */
+	__u64 warm_ns;    /* of this, while its caches counted as warm */
 	__u64 quota_ns;   /* part in which its cgroup had used its quota */
 	__u64 longest_ns; /* part of the wait in which this task ran; 0: not known */
 	struct task_id who;

@@ -39,6 +39,7 @@ inline_ int add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 	v->wait_ns += w->ns;
 	if (affinity && w->idle_known) {
 		v->idle_ns += w->idle_ns;
+		v->warm_ns += w->warm_ns;
 		v->quota_ns += w->quota_ns;
 	} else if (affinity) {
 		v->unknown_ns += w->ns;

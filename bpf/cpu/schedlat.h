@@ -21,6 +21,7 @@ struct schedlat_value {
 	__u64 wait_ns;
 	__u64 run_ns;
 	__u64 idle_ns; /* with --affinity: parts of wait_ns */
+	__u64 warm_ns; /* of this, while its caches counted as warm */
 	__u64 quota_ns;
 	__u64 unknown_ns;
 	struct extreme longest; /* wait */

@@ -76,8 +76,8 @@ Measured measure(const std::string& tool, Strings options, int cpu) {
 TOOL_TEST(Affinity, WaitsForOneCpu) {
   require_affinity("runqlat");
   auto m = measure("runqlat", {}, 0);
-  auto idle = part(m.report, "cpu_idle"), busy = part(m.report, "cpus_busy"),
-       quota = part(m.report, "quota");
+  auto idle = part(m.report, "cpu_idle") + part(m.report, "cache_warm"),
+       busy = part(m.report, "cpus_busy"), quota = part(m.report, "quota");
   // The report excludes waits in progress at the start and at the end.
   EXPECT_GE(idle + quota, m.least[0] - 3 * kPeriod - kTick);
   EXPECT_GE(quota, m.throttled - 3 * kPeriod);
@@ -90,7 +90,7 @@ TOOL_TEST(Affinity, WaitsForOneCpu) {
 TOOL_TEST(Affinity, WaitsForAnyCpu) {
   require_affinity("runqlat");
   auto m = measure("runqlat", {}, -1);
-  auto idle = part(m.report, "cpu_idle");
+  auto idle = part(m.report, "cpu_idle") + part(m.report, "cache_warm");
   std::chrono::nanoseconds all{};
   for (auto time : m.most) all += time;
   // At least the idle time of each CPU, and at most the sum over all.
@@ -108,6 +108,7 @@ TOOL_TEST(Affinity, EachLongWait) {
   for (auto& wait : m.report.body) {
     ASSERT_FALSE(wait["idle_ns"].is_null());
     EXPECT_LE(wait["idle_ns"].u64() + wait["quota_ns"].u64(), wait["latency_ns"].u64());
+    EXPECT_LE(wait["warm_ns"].u64(), wait["idle_ns"].u64());
     idle += std::chrono::nanoseconds(wait["idle_ns"].u64());
     quota += std::chrono::nanoseconds(wait["quota_ns"].u64());
   }
@@ -125,6 +126,36 @@ TOOL_TEST(Affinity, DelaysOfATask) {
   EXPECT_LE(idle, kPeriod);
   EXPECT_LE(all("unknown_ns"), kPeriod) << "of a wait that began before tracing";
   EXPECT_LE(idle + quota + all("unknown_ns"), all("wait_ns"));
+  EXPECT_LE(all("warm_ns"), idle);
+}
+
+// Three threads begin on one CPU and may then use all: while another one is idle, they wait for
+// the load balancer. The scheduler's own setting decides whether it takes their caches for warm.
+TOOL_TEST(Affinity, CacheWarm) {
+  require_affinity("runqlat");
+  if (!in_guest()) throw Skip("changes the scheduler's settings: a guest's only");
+  if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) throw Skip("there is one CPU");
+  const std::string file = "/sys/kernel/debug/sched/migration_cost_ns";
+  if (slurp(file).empty()) {
+    run({"mount", "-t", "debugfs", "debugfs", "/sys/kernel/debug"});
+    if (slurp(file).empty()) throw Skip("this kernel has no such setting");
+  }
+  for (bool warm : {false, true}) {
+    SCOPED_TRACE(warm);
+    Setting cost(file, warm ? "1000000000" : "0");
+    Workload workload("runqueue", "--threads 3 --ms 200 --widen", kLinger);
+    Tracer tracer("runqlat", {"--json", "--affinity", "-p", workload.id()});
+    workload.release();
+    workload.truth();
+    auto report = tracer.stop();
+    auto idle = part(report, "cpu_idle"), held = part(report, "cache_warm");
+    if (warm) {
+      EXPECT_GT(held, 1ms) << "none waited beside an idle CPU";
+      EXPECT_LE(idle, held / 10);
+    } else {
+      EXPECT_EQ(held, 0ms);
+    }
+  }
 }
 
 // Three on one CPU keep it busy: none of them waits while it is idle.
@@ -138,7 +169,7 @@ TOOL_TEST(Affinity, BusyCpu) {
   auto report = tracer.stop();
   auto delay = std::chrono::nanoseconds(truth["run_delay_ns"].u64());
   EXPECT_GE(part(report, "cpus_busy"), delay * 95 / 100);
-  EXPECT_LE(part(report, "cpu_idle"), delay / 20);
+  EXPECT_LE(part(report, "cpu_idle") + part(report, "cache_warm"), delay / 20);
   EXPECT_LE(part(report, "unknown"), kPeriod) << "of a wait that began before tracing";
 }
 

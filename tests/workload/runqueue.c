@@ -5,7 +5,9 @@
 WL_BOUNDED("threads", threads, 4, 1, 1000, "busy threads");
 WL_BOUNDED("ms", run_ms, 500, 0, 60000, "how long they are busy");
 WL_NUMBER("cpu", cpu, WL_UNSET, "the CPU they share (default: the last allowed)");
+WL_FLAG("widen", widen, "once they are busy, they may use all CPUs");
 static sem_t done, leave;
+static cpu_set_t allowed;
 static volatile uint64_t deadline;
 
 struct schedstat {
@@ -24,6 +26,8 @@ static void *worker_main(void *arg)
 	wl_pin((int)cpu);
 	wl_arrive(&((struct worker *)arg)->tid);
 	wl_wait(&wl_gate, 1);
+	if (widen)
+		sched_setaffinity(0, sizeof(allowed), &allowed);
 	while (wl_now() < deadline)
 		workload_spin(100000);
 	sem_post(&done);
@@ -65,7 +69,6 @@ static int workload(void)
 	struct schedstat sum = {0};
 	struct wl_switches all = {0};
 	struct worker *workers;
-	cpu_set_t allowed;
 
 	cannot_if(sched_getaffinity(0, sizeof(allowed), &allowed), "affinity");
 	for (int i = 0; cpu == WL_UNSET && i < CPU_SETSIZE; i++)

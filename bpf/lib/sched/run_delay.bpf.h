@@ -14,6 +14,12 @@
 #include "lib/core/since.bpf.h"
 #include "lib/core/program.bpf.h"
 
+/*
+ * With --affinity: for so long after a task has run, the scheduler takes its caches for warm and
+ * does not move it to an idle CPU; ~0: always.
+ */
+OPT(__u64, migration_cost_ns);
+
 /* The state kept for a task. */
 struct wait {
 	u64 delay; /* run delay already reported or before tracing; or time of queueing */
@@ -22,6 +28,7 @@ struct wait {
 	u64 allowed; /* number of the set of those CPUs */
 	u64 queue;   /* the address of its struct cfs_rq, and throttled_so_far() there */
 	u64 throttled;
+	u64 warm; /* with --affinity: for how long from the start its caches count as warm */
 };
 
 TASK_SLOT(struct wait);
@@ -31,6 +38,7 @@ struct waited {
 	u64 queued;   /* joined this CPU's queue, by the clock of at_switch(); 0: not known
 		       */
 	u64 idle_ns;  /* with --affinity: the part with an idle CPU that it may use */
+	u64 warm_ns;  /* of this, what was certainly spent while its caches counted as warm */
 	u64 quota_ns; /* and the part in which its cgroup had no quota left, first */
 	bool idle_known;
 };
@@ -85,6 +93,22 @@ int switch_by_delay(u64 *ctx)
 	return add_wait(ctx, next, &(struct waited){ .ns = delay, .queued = queued });
 }
 
+#define REALTIME_PRIO 100 /* MAX_RT_PRIO: smaller ones are real time */
+#define SCHED_IDLE 5      /* gives way to all others, and is moved at any time */
+
+/* As task_hot() decides. A task that was woken on another CPU has an exec_start of 0. */
+inline_ u64 warm_from_now(struct task_struct *t)
+{
+	u64 ago;
+
+	if (t->prio < REALTIME_PRIO || t->policy == SCHED_IDLE)
+		return 0;
+	if (migration_cost_ns == ~0ULL)
+		return migration_cost_ns;
+	ago = since(t->se.exec_start, t->se.cfs_rq->rq->clock_task);
+	return since(ago, migration_cost_ns);
+}
+
 inline_ int enqueue(struct task_struct *t, u64 now)
 {
 	struct wait *w;
@@ -97,6 +121,7 @@ inline_ int enqueue(struct task_struct *t, u64 now)
 	w->delay = now;
 	if (!affinity)
 		return 0;
+	w->warm = warm_from_now(t);
 	w->queue = (u64)t->se.cfs_rq;
 	w->throttled = throttled_so_far(t->se.cfs_rq);
 	w->allowed = tracing_since ? allowed_cpus(t) : CPUS_UNKNOWN;
@@ -109,6 +134,8 @@ inline_ int enqueue(struct task_struct *t, u64 now)
  * If the CPUs that it may use have changed meanwhile, the parts are unknown. A throttled
  * task does not move to another CPU's queue. While it was throttled a CPU may have been
  * idle or not: as much idle time is not counted, since the scheduler could not use it.
+ * Its caches are warm at the start, but idle time may be anywhere in the wait: what does
+ * not fit behind the warm part is certainly in it.
  */
 inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct *t, u64 now)
 {
@@ -124,6 +151,8 @@ inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct 
 		wait->quota_ns = wait->ns;
 	idle = since(w->idle, idle_so_far(w->allowed, now));
 	wait->idle_ns = since(wait->quota_ns, idle < wait->ns ? idle : wait->ns);
+	idle = since(w->warm, wait->ns); /* the part behind it */
+	wait->warm_ns = since(idle, wait->idle_ns);
 }
 
 PROGRAM(on_wakeup, "tp_btf/sched_wakeup", enqueue((void *)ctx[0], bpf_ktime_get_ns()))

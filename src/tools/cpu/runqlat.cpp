@@ -11,7 +11,8 @@ using Key = runqlat_key;
 
 namespace {
 
-constexpr std::string_view kParts[] = {"", "cpu_idle", "cpus_busy", "unknown", "quota"};
+constexpr std::string_view kParts[] = {"",        "cpu_idle", "cpus_busy",
+                                       "unknown", "quota",    "cache_warm"};
 
 }  // namespace
 
@@ -26,7 +27,10 @@ TOOL(runqlat) {
           "--affinity splits each wait: the part during which the task's cgroup had used its "
           "quota of CPU time (quota; cpu.max in cgroups), the part during which a CPU that the "
           "task may use was idle, so that the scheduler could have run the task (cpu_idle), and "
-          "the part during which all of these CPUs were busy (cpus_busy). Each part has its own "
+          "the part during which all of these CPUs were busy (cpus_busy). For a while after a task "
+          "has run, its data may still be in the caches of its CPU, and load balancing does not move "
+          "it to an idle CPU: what is certainly such a wait is cache_warm instead of cpu_idle. That "
+          "while is migration_cost_ns in /sys/kernel/debug/sched, 0.5 ms by default. Each part has its own "
           "histogram. If the set of CPUs that a task may use changes while it waits, its wait is "
           "in another one (unknown). With --affinity the tool measures the time from wakeup to "
           "run itself, instead of reading the kernel's accounting.\n\n"
@@ -68,7 +72,7 @@ TOOL(runqlat) {
           "delays", "run queue latency",
           {named<&Key::part, kParts>(
                "part", "part", as::text,
-               "which part of the waits: quota, cpu_idle, cpus_busy or unknown")
+               "which part of the waits: quota, cpu_idle, cache_warm, cpus_busy or unknown")
                .with("affinity"),
            field<&Key::pidns>("pid_namespace", "pidns", as::number,
                               "pid namespace; 0: of an exiting task")

@@ -42,7 +42,9 @@ TOOL(runqslower) {
           "show. If the waiting task moved from CPU to CPU, only the last CPU is considered.\n\n"
           "With --affinity QUOTA is the part of the wait during which the task's cgroup had used "
           "its quota of CPU time (cpu.max), and IDLE the part during which a CPU that the task "
-          "may use was idle: the scheduler could have run the task. During the rest of the wait "
+          "may use was idle: the scheduler could have run the task. WARM is what of IDLE was "
+          "certainly within the time after its last run in which load balancing does not move it, as "
+          "its caches may be warm (migration_cost_ns in /sys/kernel/debug/sched). During the rest of the wait "
           "all of these CPUs were busy.\n\n"
           "Filters apply to the task that waited.",
       .overhead =
@@ -81,6 +83,11 @@ TOOL(runqslower) {
                derived<Event, part_of_wait<&Event::idle_ns>>(
                    "idle_ns", "IDLE(us)", as::whole_microseconds,
                    "part of it during which a CPU that it may use was idle")
+                   .or_null()
+                   .with("affinity"),
+               derived<Event, part_of_wait<&Event::warm_ns>>(
+                   "warm_ns", "WARM(us)", as::whole_microseconds,
+                   "of this, while the scheduler took its caches for warm, and would not move it")
                    .or_null()
                    .with("affinity"),
                derived<Event, part_of_wait<&Event::quota_ns>>(

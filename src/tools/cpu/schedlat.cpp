@@ -59,7 +59,8 @@ TOOL(schedlat) {
           "row for each name. Of delays within 0.03 % of the longest one, the time may be that of "
           "any, to a millisecond.\n\n"
           "--affinity shows the parts of the delays in which the scheduler could have run the task, "
-          "as a CPU was idle that the task may use, and in which the task's cgroup had no quota left. "
+          "as a CPU was idle that the task may use, what of these it certainly did not because the task's "
+          "caches may be warm where it ran last (WARM), and in which the task's cgroup had no quota left. "
           "With it the tool measures the delays itself.",
       .overhead =
           "one hook per context switch (and two per wakeup on kernels without run delay "
@@ -109,6 +110,12 @@ TOOL(schedlat) {
                                                   "part of the delays in which a CPU was idle that "
                                                   "the task may use")
                        .only("affinity"),
+                   of_value<Line, &Sums::warm_ns>(
+                       "warm_ns", "WARM(ms)",
+                       as::precise(as::milliseconds, 3),
+                       "of this, while the scheduler took its caches for warm, and would not move "
+                       "it")
+                       .only("affinity"),
                    of_value<Line, &Sums::quota_ns>("quota_ns", "QUOTA(ms)",
                                                    as::precise(as::milliseconds, 3),
                                                    "part in which its cgroup had used its quota")
@@ -121,7 +128,9 @@ TOOL(schedlat) {
                                               "time of day at which it ended")
                        .in_text(),
                    derived<Line, moment_iso>(
-                       "max_at", "", as::text, "time at which the longest one ended; null: none")
+                       "max_at",
+                       "", as::text,
+                       "time at which the longest one ended; null: none")
                        .or_null()
                        .with("json")},
                   "max_ns,wait_ns", 20)
