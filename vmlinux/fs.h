@@ -100,6 +100,8 @@ struct file_lock_context {
 
 /* include/linux/xarray.h */
 struct xa_node {
+	unsigned char shift;
+	void *slots[64];
 	unsigned long marks[3];
 };
 

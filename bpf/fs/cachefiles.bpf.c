@@ -5,6 +5,7 @@
 #include "lib/mm/mm.bpf.h"
 #include "lib/paths/path.bpf.h"
 #include "fs/cachefiles.h"
+#include "fs/cache_owner.bpf.h"
 
 #define HUGETLBFS_MAGIC 0x958458f6 /* its pages are not in the page cache */
 #define TMPFS_MAGIC 0x01021994     /* nothing writes its pages to a file */
@@ -128,6 +129,7 @@ inline_ int show(struct bpf_iter_meta *meta, struct task_struct *task, struct fi
 		r->head.flags |= CACHEFILES_HAS_PATH;
 		r->head.path_kind = count_cut(file_path_of(&r->walked, r->text, file, task));
 		used = walked_bytes(&r->walked);
+		find_owner(&r->head, mapping);
 	}
 	r->head.path.at = sizeof(r->head);
 	r->head.path.bytes = used;

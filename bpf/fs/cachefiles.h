@@ -32,6 +32,9 @@ struct cachefiles_file {
 	__u32 path_kind;
 	struct text path;
 	__u32 pad;
+	__u64 owner;  /* id of the cgroup that most of its pages are charged to; 0: not known */
+	__u32 owned;  /* of the pages that were looked at, those of it */
+	__u32 looked; /* pages that were looked at and belong to a cgroup */
 	char comm[COMM_LEN];
 	char fs[CACHEFILES_FS]; /* type of the file system */
 };

@@ -4,7 +4,7 @@
 #include "lib/core/filter.bpf.h"
 #include "lib/core/program.bpf.h"
 #include "lib/mm/mm.bpf.h"
-#include "memory/page_memcg.bpf.h"
+#include "lib/mm/page_memcg.bpf.h"
 #include "memory/swapout.h"
 
 #define MAPPING_ANON 1

@@ -152,6 +152,34 @@ std::vector<Field> names(std::string_view doc) {
   return fields;
 }
 
+Value owner_id(const CacheRow& r) { return unless_0(r.owner); }
+Value owner_ratio(const CacheRow& r) {
+  return value_if(r.looked, static_cast<double>(r.owned) / std::max(r.looked, 1U));
+}
+Value owner(const CacheRow& r, const FieldContext& context) {
+  if (!r.owner || !context.cgroup_name) return {};
+  auto name = context.cgroup_name(r.owner, CgroupName::path);
+  return value_if(!name.empty(), name);
+}
+
+std::vector<Field> owners() {
+  FieldList fields = {
+      derived<CacheRow, owner_ratio>("owner_ratio", "OWNER%", as::percent,
+                                     "part of the pages looked at that are charged to the owner")
+          .or_null()
+          .only("owner"),
+      derived<CacheRow, owner_id>("owner_cgroup_id", "", as::number, "id of the owner")
+          .or_null()
+          .only("owner")
+          .with("json"),
+      derived<CacheRow, owner>(
+          "owner_cgroup", "OWNER", as::wide(as::text, -24),
+          "memory cgroup that most of its pages are charged to; null: none, or not known")
+          .or_null()
+          .only("owner")};
+  return fields;
+}
+
 CacheFilesReport files_report() {
   FieldList fields = {
       sizes(),
@@ -172,6 +200,7 @@ CacheFilesReport files_report() {
           .or_null()
           .with("extended"),
       identity(),
+      owners(),
       derived<CacheRow, has<CACHEFILES_DELETED>>("deleted", "", as::text, "it has no name any more")
           .or_null()
           .with("json"),
@@ -304,6 +333,9 @@ TOOL(cachefiles) {
           "--below DIR shows the files below a directory, open or not, with the same numbers (Linux "
           "6.5): it opens each for reading, which programs that watch the files can see. Links are not "
           "followed, and other file systems not entered.\n\n"
+          "--owner adds the memory cgroup that the pages of each file are charged to, which is the one "
+          "that read them in first: that of most of up to 64 pages, spread over the file, and its part of "
+          "them.\n\n"
           "--by-directory adds up the open and mapped files of each directory. --by-cgroup shows the page cache that "
           "is charged to each memory cgroup, which is the whole cache, open or not: a page is "
           "charged to the cgroup that read it in first. A cgroup contains those below it.\n\n"
@@ -319,6 +351,7 @@ TOOL(cachefiles) {
                    {"cachefiles -p 181", "the files of process 181"},
                    {"cachefiles --below /var/log", "files of a directory, open or not"},
                    {"cachefiles --by-directory 10", "by directory, every ten seconds"},
+                   {"cachefiles --owner", "with the memory cgroup that pays for each file"},
                    {"cachefiles --by-cgroup", "the whole cache by memory cgroup"}},
       .questions =
           {
@@ -327,22 +360,26 @@ TOOL(cachefiles) {
               {"Which files of a directory are cached, also closed ones?",
                "cachefiles --below /var/lib"},
               {"Which cgroup uses the page cache?", "cachefiles --by-cgroup"},
+              {"Which cgroup pays for a cached file?", "cachefiles --owner"},
           },
       .object = skeleton<cachefiles_bpf>(),
       .positionals = shared::interval_count(),
-      .options = joined({{flag(0, "by-directory", "add up files by their directory"),
-                          flag(0, "by-cgroup", "the page cache charged to each memory cgroup"),
-                          free_text(0, "below", "DIR",
-                                    "instead, all files below this directory, open or not "
-                                    "(Linux 6.5)",
-                                    Complete::directory, "a directory"),
-                          shared::timestamp(), shared::top()},
-                         belonging_to("!by-directory|by-cgroup", {shared::extended()}),
-                         belonging_to("!by-directory|by-cgroup|below",
-                                      {flag(0, "details",
-                                            "how much of each file is dirty, being written, "
-                                            "evicted (Linux 6.5)")}),
-                         shared::task_filters()}),
+      .options =
+          joined({{flag(0, "by-directory", "add up files by their directory"),
+                   flag(0, "by-cgroup", "the page cache charged to each memory cgroup"),
+                   free_text(0, "below", "DIR",
+                             "instead, all files below this directory, open or not "
+                             "(Linux 6.5)",
+                             Complete::directory, "a directory"),
+                   shared::timestamp(), shared::top()},
+                  belonging_to("!by-directory|by-cgroup", {shared::extended()}),
+                  belonging_to("!by-directory|by-cgroup|below",
+                               {flag(0, "details",
+                                     "how much of each file is dirty, being written, "
+                                     "evicted (Linux 6.5)"),
+                                flag(0, "owner", "the memory cgroup that each file is charged to",
+                                     setting(&rodata_of<cachefiles_bpf>::owners))}),
+                  shared::task_filters()}),
       .hooks = {{.name = "open files",
                  .candidates = {{{"on_file"}}},
                  .when = "!by-cgroup|below",

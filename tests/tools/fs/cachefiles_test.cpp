@@ -195,6 +195,25 @@ TOOL_TEST(Cachefiles, BelowADirectory) {
   expect_refused("cachefiles --below / -p 1");
 }
 
+// A file that a process has open, and another one read in a memory cgroup that cannot hold it.
+TOOL_TEST(Cachefiles, Owner) {
+  Workload workload("rereads", "--rounds 2 --size 40000000", kLinger);
+  workload.release();
+  auto truth = workload.truth();
+  auto report = report_of(Strings("cachefiles --json --owner -p") + Strings{workload.id()});
+  auto row = line_with(report.body, {{"size_bytes", 40'000'000}, {"kind", "file"}});
+  expect_fields(row, {{"owner_cgroup_id", truth["cgroup_id"].u64()}});
+  EXPECT_EQ(row["owner_ratio"].real(), 1.0);
+  if (!row["owner_cgroup"].is_null()) {  // version 1 has its names elsewhere
+    EXPECT_TRUE(truth["cgroup"].str().ends_with(row["owner_cgroup"].str())) << row.text();
+  }
+  for (auto& line : report.body)
+    if (!line["owner_ratio"].is_null()) {
+      expect_between(line["owner_ratio"].real(), 0.0, 1.0);
+    }
+  expect_refused("cachefiles --owner --by-cgroup", {"--owner"});
+}
+
 // A cgroup that holds the pages of a file that is read in it.
 TOOL_TEST(Cachefiles, ByCgroup) {
   auto rows = report_of("cachefiles --json --by-cgroup").body;

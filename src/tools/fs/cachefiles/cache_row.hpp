@@ -15,6 +15,8 @@ struct CacheRow {
   std::uint32_t number = 0;  ///< of the device, in the kernel's form
   std::uint32_t pid = 0, fd = 0, flags = 0;
   std::string comm, fs, path;
+  std::uint64_t owner = 0;  ///< id of the cgroup that most of its pages are charged to; 0: none
+  std::uint32_t owned = 0, looked = 0;  ///< pages: of this cgroup, and of any
   /// Of cachestat(2), in bytes; nothing: not asked for, or not known.
   struct Details {
     std::uint64_t dirty, writeback, evicted, recently_evicted;

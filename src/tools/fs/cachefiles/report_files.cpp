@@ -150,6 +150,11 @@ class CacheFilesReporter : public Reporter {
     }
     row.flags |= f.flags;
     if (row.path.empty() && f.flags & CACHEFILES_HAS_PATH) row.path = file_path(path, f.path_kind);
+    if (f.looked) {
+      row.owner = f.owner;
+      row.owned = f.owned;
+      row.looked = f.looked;
+    }
   }
 
   std::vector<CacheRow> files() const {
