@@ -68,6 +68,21 @@ TOOL_TEST(StackTables, GroupsIncludeProcessesThatHaveEnded) {
   EXPECT_TRUE(contains(process.out(), name + ";")) << process.out().substr(0, 2000);
 }
 
+// libc makes the call for the program.
+TOOL_TEST(StackTables, TheCallerOutsideLibc) {
+  Workload calls("calls", "--calls 60", kLinger);
+  const auto with = " -U --json -p " + calls.id() + " t:syscalls:sys_enter_getppid";
+  Tracer by_object("stackcount", "--by object" + with),
+      by_caller("stackcount", "--by caller" + with);
+  calls.release();
+  calls.truth();
+  auto objects = by_object.stop(), callers = by_caller.stop();
+  EXPECT_EQ(only(callers, "group", "calls")["total"].u64(), 60u) << callers.err;
+  ASSERT_EQ(objects.body.size(), 1u);
+  expect_fields(objects.body[0], {{"total", 60}});
+  expect_contains(objects.body[0]["group"].str(), {"libc"});
+}
+
 TOOL_TEST(StackTables, IntervalsAddUp) {
   Workload calls("calls", "--calls 60 --sleep-us 20000", kLinger);
   Tracer tracer("stackcount",

@@ -231,8 +231,8 @@ TOOL(syscount) {
           "--by object adds the calls up by the file that contains the instruction that makes the "
           "call. For most programs that is libc, also if a library called libc; others are "
           "programs that are linked statically, written in Go, or make calls themselves. "
-          "[anonymous] is code that is in no file (a JIT compiler's). stackcount shows the callers "
-          "of a system call.",
+          "[anonymous] is code that is in no file (a JIT compiler's). For the program or library that called "
+          "libc, `stackcount -U --by caller t:raw_syscalls:sys_enter` looks at the stack of each call.",
       .overhead =
           "one hook per system call of any process, two with --latency; while it runs, the kernel "
           "takes its slow path for every call. Counted in the kernel, no output per event",
