@@ -112,7 +112,7 @@ inline_ void find_owner(struct cachefiles_file *f, struct address_space *mapping
 	u64 pages = (f->bytes >> 12) + 1, most = 0;
 	struct mem_cgroup *group = NULL;
 
-	if (!owners || !s)
+	if (!owners || !s || !bpf_core_type_exists(struct mem_cgroup))
 		return;
 	__builtin_memset(s, 0, sizeof(*s));
 	s->head = (u64)BPF_CORE_READ(mapping, i_pages.xa_head);

@@ -220,6 +220,10 @@ GuidePage memory() {
              "One allocation can cause many runs of both: STEPS has them in their order, and "
              "RETRIES counts the repeated reclaims.",
              {}},
+            {"Does compaction help at all?", "vmscan --counters 5 1",
+             "compact_stall are allocations that compacted memory themselves; many compact_fail "
+             "among them are work for nothing. thp_fault_fallback are faults that got no huge page.",
+             "If most fail, free memory is unmovable: see --types above."},
             {"5. Does system time come from it?", "profile -K --functions=total 5",
              "Look for compact_zone, isolate_migratepages, shrink_lruvec and clear_huge_page: "
              "TOTAL is the share with all that they call.",
