@@ -42,7 +42,7 @@ inline_ bool xa_is_page(u64 entry)
 
 /*
  * The first entry from this one on, around the end of the node: a sparse file's pages are found,
- * too. What reclaim has evicted is no entry.
+ * too. Pages that reclaim has evicted are no entries.
  */
 __noinline u64 owner_entry(u32 from)
 {

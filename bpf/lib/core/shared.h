@@ -130,7 +130,7 @@ struct stack_party {
 	__u64 user;
 	__u32 tgid; /* in the loader's pid namespace */
 	__u32 tid;
-	__u32 state;   /* enum stack_state */
+	__u32 state; /* enum stack_state */
 	union {
 		__u32 waiting; /* was still off the CPU when tracing ended */
 		__u32 event;   /* of a sampler: which of its perf events */
