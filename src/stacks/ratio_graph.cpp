@@ -1,5 +1,7 @@
 #include "stacks/ratio_graph.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/figures.hpp"
@@ -11,8 +13,8 @@ namespace {
 constexpr std::string_view kCss = R"css(
 .high2 { fill: #3a70c0; } .high1 { fill: #8bb0e4; } .like { fill: #d9d9d6; }
 .low1 { fill: #f3b5aa; } .low2 { fill: #d03a2a; }
-.none { fill: #2560b4; stroke: #333; stroke-width: 1.2px; stroke-dasharray: 4 3; }
-.high2 + text, .low2 + text, .none + text { fill: #fff; }
+.none { fill: #c9d6ea; stroke: #333; stroke-width: 1.2px; stroke-dasharray: 4 3; }
+.high2 + text, .low2 + text { fill: #fff; }
 )css";
 
 constexpr double kMore = 1.25, kTwice = 2;
@@ -23,6 +25,11 @@ std::string_view style_of(double compared) {
   if (compared >= kMore) return "high1";
   if (compared > 1 / kMore) return "like";
   return compared > 1 / kTwice ? "low1" : "low2";
+}
+
+std::string number(double ratio) {
+  return ratio < 100 ? fmt::format("{:.3g}", ratio)
+                     : grouped(static_cast<std::uint64_t>(std::llround(ratio)));
 }
 
 double ratio(const std::array<std::uint64_t, 2>& values) {
@@ -55,21 +62,21 @@ std::string RatioGraph::svg(PictureTitle title, std::string_view first,
 
   FlameGraph::Paint paint;
   paint.css = kCss;
-  paint.legend = {{"high2", "twice"}, {"high1", "higher"}, {"like", "as all"},
-                  {"low1", "lower"},  {"low2", "half"},    {"none", "no second event"}};
+  // Words beside a dark colour would be white, as they are in frames.
+  paint.legend = {{"high2", ""}, {"high1", "higher"}, {"like", "as all"},
+                  {"low2", ""},  {"low1", "lower"},   {"none", "no second event"}};
   paint.look = [&](std::uint32_t frame) -> FlameGraph::Paint::Look {
     auto& sum = sums[frame];
     auto words = fmt::format("{} {} ({:.2f}%), {} {}", grouped(sum[0]), first,
                              percent(sum[0], all[0]), grouped(sum[1]), second);
     if (!sum[1]) return {"none", std::move(words)};
-    words += fmt::format(": {:.3g}", ratio(sum));
+    words += fmt::format(": {}", number(ratio(sum)));
     return {style_of(ratio(sum) / ratio(all)), std::move(words)};
   };
-  title.notes.insert(
-      title.notes.begin(),
-      {fmt::format("width: {0}; colour: {0} for each of {1}, compared to {2} of all", first, second,
-                   all[1] ? fmt::format("{:.3g}", ratio(all)) : "nothing"),
-       fmt::format("frames that have only {} are left out", second)});
+  title.notes.insert(title.notes.begin(),
+                     {fmt::format("width: {0}; colour: {0} for each of {1}, compared to {2} of all",
+                                  first, second, all[1] ? number(ratio(all)) : "nothing"),
+                      fmt::format("frames that have only {} are left out", second)});
   return graph_.svg(title, paint);
 }
 

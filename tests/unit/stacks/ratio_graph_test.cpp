@@ -48,6 +48,9 @@ TEST(RatioGraph, WithoutTheSecondEvent) {
   auto svg = graph.svg({"", "a", {}}, "a", "b");
   EXPECT_TRUE(says(frame_of(svg, "f"), "class=\"none\""));
   EXPECT_TRUE(says(svg, "compared to nothing of all"));
+  graph.add(called("g"), 1'234'567'000, 0);
+  graph.add(called("g"), 1000, 1);
+  EXPECT_TRUE(says(frame_of(graph.svg({"", "a", {}}, "a", "b"), "g"), ": 1,234,567<"));
   EXPECT_TRUE(says(RatioGraph().svg({"", "a", {}}, "a", "b"), "</svg>"));
 }
 
