@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "cfi/bytes.hpp"
+#include "base/bytes.hpp"
 #include "lib/stack/unwind.h"
 
 namespace coretap::unwind {

@@ -26,8 +26,8 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 #include <optional>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/read_failures.hpp"
-#include "cfi/bytes.hpp"
 #include "coretap/fd.hpp"
 #include "expression/debug_sections.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -36,8 +36,6 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 namespace coretap::expression {
 
 namespace {
-
-using unwind::Bytes;
 
 constexpr std::size_t kMostMembers = 1 << 16;  // of one record, including its inner records
 constexpr std::size_t kMostEntries = 1 << 22;  // visited in one search

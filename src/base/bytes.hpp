@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-namespace coretap::unwind {
+namespace coretap {
 
 class Bytes {
  public:
@@ -123,4 +123,4 @@ class Bytes {
   bool ok_ = true;
 };
 
-}  // namespace coretap::unwind
+}  // namespace coretap
