@@ -3,13 +3,12 @@
 #include "expression/dwarf.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
-#include "elf_header.hpp"
 #include "expression/code.hpp"
 #include "expression/compile.hpp"
 #include "fuzz.hpp"
+#include "made_sections.hpp"
 #include "symbols/elf_symbols.hpp"
 
 using namespace coretap;
@@ -114,50 +113,12 @@ void check(int fd, std::uint64_t offset) {
     compile(*function, text);
 }
 
-/// Sections by number, as an ELF file. Damage to the sections never damages the ELF headers.
-std::string wrapped(fuzz::Input input) {
-  constexpr std::array kNames = {
-      ".debug_info",   ".debug_types",   ".debug_abbrev",     ".debug_aranges",
-      ".debug_addr",   ".debug_str",     ".debug_line_str",   ".debug_str_offsets",
-      ".debug_ranges", ".debug_loc",     ".debug_rnglists",   ".debug_loclists",
-      ".zdebug_info",  ".gnu_debuglink", ".gnu_debugaltlink", ".note.gnu.build-id",
-  };
-  std::string file(sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr), '\0'), names(1, '\0');
-  std::vector<Elf64_Shdr> headers(1);
-  auto add = [&](const char* name, std::string_view bytes, Elf64_Xword flags, Elf64_Word type) {
-    Elf64_Shdr header{};
-    header.sh_name = static_cast<Elf64_Word>(names.size());
-    header.sh_type = type;
-    header.sh_flags = flags;
-    header.sh_offset = file.size();
-    header.sh_size = bytes.size();
-    header.sh_addralign = 1;
-    headers.push_back(header);
-    names += name + std::string(1, '\0');
-    file += bytes;
-  };
-  while (!input.empty() && headers.size() < 40) {
-    const auto number = input.number<std::uint8_t>();
-    const auto bytes = input.text(input.number<std::uint16_t>());
-    const auto which = number % kNames.size();
-    add(kNames[which], bytes, number & 0x80 ? SHF_COMPRESSED : 0,
-        which == kNames.size() - 1 ? SHT_NOTE : SHT_PROGBITS);
-  }
-  names += ".shstrtab" + std::string(1, '\0');
-  const auto own = names.size() - sizeof ".shstrtab";
-  add("", std::string(names), 0, SHT_STRTAB);
-  headers.back().sh_name = static_cast<Elf64_Word>(own);
-
-  const auto header = elf_header(ET_DYN, 1, file.size(), headers.size());
-  Elf64_Phdr segment{};
-  segment.p_type = PT_LOAD;
-  segment.p_flags = PF_R | PF_X;
-  segment.p_filesz = segment.p_memsz = std::uint64_t{1} << 47;  // an offset is an address
-  std::memcpy(file.data(), &header, sizeof header);
-  std::memcpy(file.data() + sizeof header, &segment, sizeof segment);
-  return file.append(reinterpret_cast<const char*>(headers.data()),
-                     headers.size() * sizeof headers[0]);
-}
+constexpr const char* kDwarfSections[] = {
+    ".debug_info",   ".debug_types",   ".debug_abbrev",     ".debug_aranges",
+    ".debug_addr",   ".debug_str",     ".debug_line_str",   ".debug_str_offsets",
+    ".debug_ranges", ".debug_loc",     ".debug_rnglists",   ".debug_loclists",
+    ".zdebug_info",  ".gnu_debuglink", ".gnu_debugaltlink", ".note.gnu.build-id",
+};
 
 }  // namespace
 
@@ -175,6 +136,6 @@ FUZZ(dwarf, bytes) {
   }
   fuzz::Input input(bytes);
   const auto address = input.number<std::uint64_t>();
-  const fuzz::MemoryFile file(wrapped(input));
+  const fuzz::MemoryFile file(fuzz::with_sections(input, kDwarfSections));
   check(file.fd(), address);
 }
