@@ -231,6 +231,36 @@ const std::vector<OwnCommand>& commands() {
            "map (id, kind, name, memory_bytes, key_bytes, value_bytes, max_entries) or link (id, "
            "kind, name, attach_point, prog_id). Values that were never counted are null.",
        .run = run_bpflist},
+      {.name = "symbolize",
+       .arguments = "FILE [ADDRESS...]",
+       .least = 1,
+       .most = SIZE_MAX,
+       .summary = "print functions (also inlined) and source lines of addresses",
+       .description =
+           "FILE is a program or library, ADDRESS a hexadecimal number as addr2line and objdump "
+           "have it: the address in the file, not in a process. Without ADDRESS, reads addresses "
+           "from standard input. Debug information (DWARF 2 to 5) is read from a file with the "
+           "same build id below /usr/lib/debug, from the file of the debug link, or from FILE; for "
+           "Go programs without it, from the table of their runtime. Otherwise only the names of "
+           "symbols are known. Separate .dwo files, and files that dwz shares, are not read. Exit "
+           "status 1: nothing is known about any of the addresses.",
+       .options = symbolize_options(),
+       .examples = {{"symbolize /usr/bin/python3.11 0x1d2e40",
+                     "the line, and the functions that were inlined there"},
+                    {"symbolize --debug-root /srv/debug ./server < addresses",
+                     "many addresses, with debug files from another directory"}},
+       .rights = "The right to read the files.",
+       .output =
+           "ADDRESS FUNCTION at FILE:LINE. Inlined functions are marked with (inlined); each is "
+           "followed by its caller, on a line of its own, with the line of the call. A function "
+           "that is known only by its symbol is followed by the offset in it.",
+       .json =
+           "Each line has type symbol: address, frames (the innermost first: function, "
+           "linkage_name, offset_bytes, file, line, inlined) and why (the reason why something is "
+           "unknown). linkage_name is null if it is the same as function; offset_bytes is null "
+           "if debug information has the function.",
+       .complete = Complete::file,
+       .run = run_symbolize},
       {.name = "why",
        .arguments = "[SECONDS]",
        .most = 1,

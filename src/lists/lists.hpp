@@ -20,9 +20,11 @@ inline constexpr const ListCommand* kListCommands[] = {&kBpflist, &kTplist};
 
 std::vector<Option> bpflist_options();
 std::vector<Option> tplist_options();
+std::vector<Option> symbolize_options();
 
 /// Each takes checked options and words, and returns the exit status.
 int run_bpflist(const Config& config, const std::vector<std::string>& words);
 int run_tplist(const Config& config, const std::vector<std::string>& words);
+int run_symbolize(const Config& config, const std::vector<std::string>& words);
 
 }  // namespace coretap
