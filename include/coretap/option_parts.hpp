@@ -52,6 +52,8 @@ std::vector<Option> output_files();
 /// Every tool that prints events has it.
 Option max_rate();
 Option record();
+/// Every tool that sums up stacks has it.
+Option lines();
 }  // namespace shared
 
 }  // namespace coretap

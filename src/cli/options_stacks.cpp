@@ -115,11 +115,17 @@ Option unwind_memory() {
   return option;
 }
 
+/// Not same_everywhere(): ttysnoop has an option of this name.
+Option lines() {
+  return flag(0, "lines", "source lines and inlined functions, from debug information");
+}
+
 std::vector<Option> kernel_stacks(char annotations_letter) {
-  return {folded(),      annotations(annotations_letter),
-          svg(),         color_by(),
-          pprof(),       offset(),
-          stack_depth(), stack_storage()};
+  return {folded(),       annotations(annotations_letter),
+          svg(),          color_by(),
+          pprof(),        lines(),
+          offset(),       stack_depth(),
+          stack_storage()};
 }
 
 std::vector<Option> one_stack_only() {

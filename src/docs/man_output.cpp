@@ -217,7 +217,13 @@ void stack_tables(Page& p) {
       "--callers-of shows what calls it, the nearest caller first. They apply to --folded, --svg, "
       "--pprof and --dot, too. A function's name may have * for any text, and no parameters. With "
       "--interval each report is of the time since the last one; --screen redraws it on a "
-      "terminal, with the keys q quit, s other order, r reverse, p or space pause.",
+      "terminal, with the keys q quit, s other order, r reverse, p or space pause.\n\n"
+      "With --lines, frames have their source lines, and functions that the compiler inlined are "
+      "frames above the one that they are part of, marked (inlined) in text and _[i] by "
+      "--annotations; a profile of --pprof has them as lines of one location, and JSON has them "
+      "in kernel_frames and user_frames. Debug information (DWARF) must have the build id of the "
+      "running code; it is read from /usr/lib/debug or from the file itself, in 10 seconds of CPU "
+      "time altogether. Other frames stay as they are.",
       StackGroup::words()));
 }
 

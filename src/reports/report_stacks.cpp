@@ -64,10 +64,12 @@ class StackReporter : public Reporter {
         s,
         {.offsets = s.config.given("offset"),
          .modules = s.config.given("verbose"),
-         .located = StackFiles::need_places(s.config) || s.exporter || tables_.need_places()},
+         .located = StackFiles::need_places(s.config) || s.exporter || tables_.need_places(),
+         .lines = s.config.given("lines")},
         user);
     layout_.emplace(report_, StackLayout::Style{.annotated = s.config.given("annotations"),
                                                 .delimited = s.config.given("delimited"),
+                                                .lines = s.config.given("lines"),
                                                 .tool = s.tool.name});
     ratio_ = !report_.ratio_when.empty() && s.config.holds(report_.ratio_when);
     reasons_wanted_ = !report_.reasons_when.empty() && s.config.holds(report_.reasons_when);
@@ -401,12 +403,14 @@ class StackKind : public ReportKind {
     add(kind.keys, reason(" or null"));
     kind.keys.push_back(kernel_stack_key());
     add(kind.keys, user_stack_keys());
+    add(kind.keys, frame_line_keys());
     if (report_.layout != StackReport::alone) {
       std::vector<OutputKey> waker = {
           key("context", "string", "task, or what is not a task: irq, softirq, idle")};
       add(waker, stack_owner());
       waker.push_back(kernel_stack_key());
       add(waker, user_stack_keys());
+      add(waker, frame_line_keys());
       kind.keys.push_back(key("wakers", "array of objects",
                               "the waker of the task, the waker of that one, ...", {},
                               std::move(waker)));

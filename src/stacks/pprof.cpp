@@ -1,5 +1,6 @@
 #include "stacks/pprof.hpp"
 
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +21,13 @@ constexpr std::uint64_t kFirstStart = 0x400000, kGap = 0x10000;
 constexpr std::size_t kMostSegments = 64;
 constexpr std::uint64_t kMostCode = 1ULL << 36;  // bytes
 constexpr std::string_view kUnknown = "[unknown]";
+
+/// True if debug information says that `word` is part of the function that follows it.
+bool is_inlined_in(const StackWord& word, const StackWord& caller) {
+  auto *in = word.place, *out = caller.place;
+  return in && out && in->inlined && !in->compiled && in->at && in->at == out->at &&
+         in->file == out->file && word.kind == caller.kind;
+}
 
 }  // namespace
 
@@ -82,31 +90,43 @@ PprofProfile::Address PprofProfile::address_of(const StackWord& word) {
   return {};
 }
 
-std::uint64_t PprofProfile::function(const std::string& name, const std::string& linkage_name) {
-  std::pair key{text(name), text(linkage_name.empty() ? name : linkage_name)};
+std::uint64_t PprofProfile::function(const std::string& name, const std::string& linkage_name,
+                                     const std::string& source) {
+  std::tuple key{text(name), text(linkage_name.empty() ? name : linkage_name), text(source)};
   return functions_.try_emplace(key, functions_.size() + 1).first->second;
 }
 
-std::uint64_t PprofProfile::location(const StackWord& word) {
-  auto in = address_of(word);
-  bool known = !word.place || !word.place->function.empty();
-  std::uint64_t f = 0;
-  if (known)
-    f = word.place ? function(word.place->function, word.place->linkage_name)
-                   : function(word.text, {});
-  else if (!in.mapping || !in.address)
-    f = function(std::string(kUnknown), {});
-  else  // unnamed: the reader may find the name in the file
-    mappings_[in.mapping - 1].named = false;
-  return locations_.try_emplace({in.mapping, in.address, f}, locations_.size() + 1).first->second;
+std::uint64_t PprofProfile::location(std::span<const StackWord* const> words) {
+  auto in = address_of(*words.back());
+  std::vector<Line> lines;
+  for (auto* word : words) {
+    auto* place = word->place;
+    if (place && place->function.empty()) continue;
+    lines.push_back({place ? function(place->function, place->linkage_name, place->source)
+                           : function(word->text, {}),
+                     place ? place->line : 0});
+  }
+  if (lines.empty()) {
+    if (!in.mapping || !in.address)
+      lines.push_back({function(std::string(kUnknown), {}), 0});
+    else  // unnamed: the reader may find the name in the file
+      mappings_[in.mapping - 1].named = false;
+  }
+  return locations_.try_emplace({in.mapping, in.address, std::move(lines)}, locations_.size() + 1)
+      .first->second;
 }
 
 void PprofProfile::add(std::span<const StackWord> path, const Task& task,
                        std::span<const std::uint64_t> values) {
   Key key{{}, text(task.comm), task.pid};
   key.locations.reserve(path.size());
-  for (auto word = path.rbegin(); word != path.rend(); ++word)
-    key.locations.push_back(location(*word));
+  std::vector<const StackWord*> at_one_place;
+  for (auto word = path.rbegin(); word != path.rend(); ++word) {
+    at_one_place.push_back(&*word);
+    if (auto next = std::next(word); next != path.rend() && is_inlined_in(*word, *next)) continue;
+    key.locations.push_back(location(at_one_place));
+    at_one_place.clear();
+  }
   auto& sums = samples_[std::move(key)];
   sums.resize(types_.size());
   for (std::size_t i = 0; i < types_.size(); i++) sums[i] += values[i];
@@ -152,18 +172,23 @@ std::string PprofProfile::finish(const About& about) {
     });
   for (auto& entry : locations_)
     add_message(to, profile::location, [&](auto& m) {
-      const auto in = std::get<0>(entry.first), address = std::get<1>(entry.first),
-                 f = std::get<2>(entry.first);
+      const auto in = std::get<0>(entry.first), address = std::get<1>(entry.first);
       m.add_uint64(location::id, entry.second);
       if (in) m.add_uint64(location::mapping_id, in);
       if (address) m.add_uint64(location::address, address);
-      if (f) add_message(m, location::line, [&](auto& l) { l.add_uint64(line::function_id, f); });
+      for (auto& each : std::get<2>(entry.first))
+        add_message(m, location::line, [&](auto& l) {
+          l.add_uint64(line::function_id, each.function);
+          if (each.line) l.add_int64(line::line, number(each.line));
+        });
     });
   for (auto& entry : functions_)
     add_message(to, profile::function, [&](auto& m) {
       m.add_uint64(function::id, entry.second);
-      m.add_int64(function::name, number(entry.first.first));
-      m.add_int64(function::system_name, number(entry.first.second));
+      auto [name, system_name, file] = entry.first;
+      m.add_int64(function::name, number(name));
+      m.add_int64(function::system_name, number(system_name));
+      if (file) m.add_int64(function::filename, number(file));
     });
   to.add_int64(profile::time_nanos, about.began_ns);
   to.add_int64(profile::duration_nanos, number(about.lasted_ns));

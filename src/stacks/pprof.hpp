@@ -1,6 +1,7 @@
 // Gzip-compressed profiles that pprof and many others read (github.com/google/pprof,
 // proto/profile.proto). Pure: stacks in, bytes out.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -58,8 +59,10 @@ class PprofProfile {
   std::uint64_t kernel();
   std::size_t add_mapping(const Mapping& mapping);
   Address address_of(const StackWord& word);
-  std::uint64_t function(const std::string& name, const std::string& linkage_name);
-  std::uint64_t location(const StackWord& word);
+  std::uint64_t function(const std::string& name, const std::string& linkage_name,
+                         const std::string& source = {});
+  /// `words`: the function at a place, after those that the compiler inlined there.
+  std::uint64_t location(std::span<const StackWord* const> words);
 
   std::vector<Type> types_;
   std::map<std::string, std::uint64_t, std::less<>> texts_;  ///< and their indices, from 0
@@ -68,9 +71,14 @@ class PprofProfile {
   std::vector<Mapping> mappings_;  ///< numbered from 1
   std::uint64_t next_start_;
   std::uint64_t kernel_ = 0;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> functions_;
-  /// Mapping, address and function (0: unknown).
-  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> locations_;
+  /// Name, the linker's name, source file.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> functions_;
+  struct Line {
+    std::uint64_t function, line;
+    auto operator<=>(const Line&) const = default;
+  };
+  /// Mapping, address and lines, innermost first; none: its function is unknown.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::vector<Line>>, std::uint64_t> locations_;
   struct Key {
     std::vector<std::uint64_t> locations;  ///< leaf first
     std::uint64_t comm, pid;

@@ -50,10 +50,10 @@ namespace location {
 enum : protozero::pbf_tag_type { id = 1, mapping_id = 2, address = 3, line = 4 };
 }
 namespace line {
-enum : protozero::pbf_tag_type { function_id = 1 };
+enum : protozero::pbf_tag_type { function_id = 1, line = 2 };
 }
 namespace function {
-enum : protozero::pbf_tag_type { id = 1, name = 2, system_name = 3 };
+enum : protozero::pbf_tag_type { id = 1, name = 2, system_name = 3, filename = 4 };
 }
 
 }  // namespace pprof

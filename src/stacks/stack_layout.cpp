@@ -81,9 +81,30 @@ void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
   line.number("user_stack_guessed", guessed);
 }
 
-void json_frames(JsonLine& line, const StackParty& p) {
+void json_frames(JsonLine& line, const StackParty& p, bool lines) {
   line.texts("kernel_stack", p.kernel);
   json_user_stack(line, p.user, p.cut, p.guessed);
+  if (!lines) return;
+  for (auto& [key, places] :
+       {std::pair("kernel_frames", p.kernel_places), {"user_frames", p.user_places}}) {
+    line.key(key).begin_array();
+    for (auto& f : places) {
+      line.begin_object().text_if(!f.function.empty(), "function", f.function);
+      line.text_if(!f.source.empty(), "file", f.source).number_if(f.line != 0, "line", f.line);
+      line.boolean("inlined", f.inlined).end_object();
+    }
+    line.end_array();
+  }
+}
+
+std::vector<OutputKey> frame_line_keys() {
+  const std::vector<OutputKey> members = {
+      key("function", "string or null", "its name; null: unknown"),
+      key("file", "string or null", "its source file with the directory; null: unknown"),
+      key("line", "integer or null", "the line that runs, or that of the call; null: unknown"),
+      key("inlined", "boolean", "the compiler made it a part of the next frame's function")};
+  return {key("kernel_frames", "array of objects", "frames of kernel_stack", "lines", members),
+          key("user_frames", "array of objects", "frames of user_stack", "lines", members)};
 }
 
 std::string StackParty::name() const {
@@ -165,7 +186,10 @@ std::string StackLayout::folded(const std::vector<StackWord>& path) const {
 
 std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parties) const {
   std::vector<std::string> out;
-  auto put = [&](const StackWord& frame) { out.push_back("    " + printable(word(frame))); };
+  auto put = [&](const StackWord& frame) {
+    const bool inlined = style_.lines && !style_.annotated && frame.place && frame.place->inlined;
+    out.push_back("    " + printable(word(frame)) + (inlined ? " (inlined)" : ""));
+  };
   auto up = [&](const StackParty& p) {  // leaf first
     for (std::size_t i = 0; i < p.kernel.size(); i++) put(kernel_word(p, i, false));
     if (style_.delimited && !p.kernel.empty() && !p.user.empty()) out.emplace_back("    --");
@@ -215,7 +239,7 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
   if (!report_.waits_by.empty()) line.boolean("still_waiting", task.who.waiting);
   if (!report_.reasons_when.empty())
     line.text_if(task.reason.has_value(), "reason", reason_of(task));
-  json_frames(line, task);
+  json_frames(line, task, style_.lines);
   if (report_.layout != StackReport::alone) {
     line.key("wakers").begin_array();
     for (std::size_t i = 1; i < parties.size(); i++) {
@@ -223,7 +247,7 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
           .text("context", context_of(parties[i].who.state))
           .text("comm", parties[i].name());
       json_ids(line, parties[i].who);
-      json_frames(line, parties[i]);
+      json_frames(line, parties[i], style_.lines);
       line.end_object();
     }
     line.end_array();

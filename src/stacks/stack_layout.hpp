@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coretap/reports.hpp"
+#include "coretap/schema.hpp"
 #include "lib/core/shared.h"
 #include "stacks/stack_word.hpp"
 #include "stacks/stacks.hpp"
@@ -36,14 +37,18 @@ std::string stack_marks(std::string_view cut, std::uint32_t guessed);
 /// JSON keys of a user stack; leaf first.
 void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
                      std::uint32_t guessed);
-/// JSON keys of the task's stacks.
-void json_frames(JsonLine& line, const StackParty& party);
+/// JSON keys of the task's stacks; with `lines`, also of the frames' source lines.
+void json_frames(JsonLine& line, const StackParty& party, bool lines = false);
+
+/// JSON keys of the frames' source lines (--lines).
+std::vector<OutputKey> frame_line_keys();
 
 class StackLayout {
  public:
   struct Style {
     bool annotated = false;      ///< frames end with _[k], _[j] or _[i]: annotation_of()
     bool delimited = false;      ///< a word between user and kernel frames
+    bool lines = false;          ///< frames have source lines: in text, inlined ones say so
     std::string_view tool = {};  ///< name of the tool
   };
   StackLayout(const StackReport& report, Style style) : report_(report), style_(style) {}

@@ -72,6 +72,9 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
     for (auto uid : stacks_->take_given_up())
       s.note(fmt::format("functions of user {}'s programs have no names", uid),
              {{}, "reading the files takes too long"});
+    if (stacks_->take_lines_given_up())
+      s.note("the rest of the frames has no source lines",
+             {{}, "reading the debug information takes too long"});
     named.cut = walk_cut(found, outermost);
     named.guessed = found.guessed;
   }

@@ -21,10 +21,10 @@ constexpr Annotation kAnnotations[] = {
 }  // namespace
 
 FrameCode code_of(const StackWord& word) {
+  if (word.place && word.place->inlined) return FrameCode::inlined;
   if (word.kind == StackWord::kernel) return FrameCode::kernel;
   if (word.kind != StackWord::user || !word.place) return FrameCode::unknown;
   auto& place = *word.place;
-  if (place.inlined) return FrameCode::inlined;
   if (place.compiled) return FrameCode::compiled;
   if (place.object.empty()) return FrameCode::unknown;
   if (place.at && place.file) return place.file->program ? FrameCode::program : FrameCode::library;

@@ -19,6 +19,8 @@ struct FramePlace {
   std::string object = {};                    ///< as Symbol::module; empty: unknown
   bool compiled = false;                      ///< as Symbol::compiled
   bool inlined = false;                       ///< part of the function that called it
+  std::string source = {};                    ///< its file; empty: unknown
+  std::uint32_t line = 0;                     ///< in that file
 };
 
 /// The kinds of code that a frame may be.

@@ -1,10 +1,12 @@
 #include "stacks/stacks.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "symbols/demangle.hpp"
 #include "symbols/recalled_symbol.hpp"
 
 namespace coretap {
@@ -47,6 +49,15 @@ std::vector<std::string> take_inlined(Symbol& symbol) {
   }
 }
 
+/// Adds the line to the last frame.
+void place_line(Frames& frames, std::vector<FramePlace>* places,
+                const symbols::SourceFrame& source) {
+  add_line(frames.back(), source);
+  if (!places) return;
+  places->back().source = source.file;
+  places->back().line = source.line;
+}
+
 }  // namespace
 
 UserSymbols& Stacks::user_symbols() {
@@ -70,14 +81,49 @@ std::string Stacks::word(const Symbol& symbol, bool user, std::uint64_t address)
   return text;
 }
 
+/// The functions that the compiler inlined into that of the symbol: all but the last of `found`.
+void Stacks::add_inlined(Frames& frames, std::vector<FramePlace>* places, FrameLines::Found& found,
+                         const Symbol& symbol) const {
+  for (; found.size() > 1; found.erase(found.begin())) {
+    auto& source = found.front();
+    auto name = source.function.empty() ? "[unknown]" : symbols::demangle(source.function);
+    if (places) {
+      FramePlace place{.function = name, .file = symbol.file, .at = symbol.file_offset};
+      if (name != source.function) place.linkage_name = source.function;
+      place.object = symbol.module;
+      place.inlined = true;
+      place.source = source.file;
+      place.line = source.line;
+      places->push_back(std::move(place));
+    }
+    add_line(name, source);
+    frames.push_back(std::move(name));
+  }
+}
+
 Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {
   Frames frames;
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
-    auto symbol = kernel_->find(s.ip[i]);
+  const std::span ips(s.ip, std::min<std::uint32_t>(s.depth, STACK_DEPTH));
+  std::vector<FrameLines::Found> lines;
+  if (lines_) {
+    // All but the first are return addresses.
+    std::vector<std::uint64_t> addresses(ips.begin(), ips.end());
+    for (std::size_t i = 1; i < addresses.size(); i++) addresses[i]--;
+    lines = lines_->kernel(addresses);
+  }
+  for (std::size_t i = 0; i < ips.size(); i++) {
+    auto symbol = kernel_->find(ips[i]);
     if (frames.empty() && is_tracing(symbol.name)) continue;
-    frames.push_back(word(symbol, false, s.ip[i]));
+    if (lines_) {
+      symbol.file_offset = ips[i];  // identifies the place; never printed
+      add_inlined(frames, places, lines[i], symbol);
+    }
+    frames.push_back(word(symbol, false, ips[i]));
     if (places)
-      places->push_back({.function = std::move(symbol.name), .object = std::move(symbol.module)});
+      places->push_back({.function = std::move(symbol.name),
+                         .at = symbol.file_offset,
+                         .object = std::move(symbol.module)});
+    if (lines_ && !lines[i].empty()) place_line(frames, places, lines[i].back());
   }
   return frames;
 }
@@ -110,13 +156,28 @@ Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* fi
   Frames frames;
   // Only the leaf, and a frame that a signal interrupted, has an exact address; the others have
   // return addresses.
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
-    bool interrupted = s.ip[i] & STACK_EXACT;
-    if (interrupted && !frames.empty()) {
+  const std::span ips(s.ip, std::min<std::uint32_t>(s.depth, STACK_DEPTH));
+  const auto is_exact = [&](std::size_t i) { return i == 0 || (ips[i] & STACK_EXACT); };
+  std::vector<Symbol> symbols;
+  for (std::uint32_t i = 0; i < ips.size(); i++) symbols.push_back(user_symbol(tgid, s, i, files));
+  std::vector<FrameLines::Found> lines(symbols.size());
+  if (lines_) {
+    std::vector<FrameLines::Frame> all;
+    for (std::size_t i = 0; i < symbols.size(); i++) all.push_back({&symbols[i], is_exact(i)});
+    lines = lines_->user(tgid, all);
+  }
+  for (std::size_t i = 0; i < symbols.size(); i++) {
+    auto& symbol = symbols[i];
+    if ((ips[i] & STACK_EXACT) && !frames.empty()) {
       frames.back() = kSignalHandler;
-      if (places) places->back().function = kSignalHandler, places->back().linkage_name.clear();
+      if (places) {
+        auto& handler = places->back();
+        handler.function = kSignalHandler;
+        handler.linkage_name.clear();
+        handler.source.clear();
+        handler.line = 0;
+      }
     }
-    auto symbol = user_symbol(tgid, s, i, files);
     if (!style_.addresses && !style_.places)
       for (auto& name : take_inlined(symbol)) {
         frames.push_back(name);
@@ -126,12 +187,14 @@ Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* fi
                              .compiled = true,
                              .inlined = true});
       }
-    frames.push_back(word(symbol, true, s.ip[i] & ~STACK_EXACT));
+    add_inlined(frames, places, lines[i], symbol);
+    frames.push_back(word(symbol, true, ips[i] & ~STACK_EXACT));
     if (places)
       places->push_back({symbol.name, symbol.linkage_name, symbol.file, symbol.file_offset,
                          symbol.module, symbol.compiled});
-    if (outermost) *outermost = std::move(symbol);
+    if (!lines[i].empty()) place_line(frames, places, lines[i].back());
   }
+  if (outermost && !symbols.empty()) *outermost = std::move(symbols.back());
   return frames;
 }
 

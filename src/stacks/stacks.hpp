@@ -12,6 +12,7 @@
 #include "coretap/json.hpp"
 #include "coretap/symbols.hpp"
 #include "lib/core/shared.h"
+#include "stacks/frame_lines.hpp"
 #include "stacks/stack_word.hpp"
 
 namespace coretap {
@@ -24,10 +25,13 @@ class Stacks {
     bool places = false;     ///< "function+0x1f [module]", also for kernel functions
     bool addresses = false;  ///< before each: in memory of the kernel's functions, else in the file
     bool located = false;    ///< stores the locations of frames (FramePlace)
+    bool lines = false;      ///< source lines and inlined functions; includes `located`
   };
-  explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {}
+  explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {
+    if (style.lines) lines_ = std::make_unique<FrameLines>();
+  }
 
-  bool keeps_places() const { return style_.located; }
+  bool keeps_places() const { return style_.located || style_.lines; }
   /// Leaf first, in the order of the kernel's walk. *places: of these frames.
   Frames kernel(const stack& s, std::vector<FramePlace>* places = nullptr);
   /// Why kernel functions have no names, if they have none; returned once.
@@ -36,6 +40,8 @@ class Stacks {
   std::vector<uid_t> take_given_up() {
     return user_ ? user_->take_given_up() : std::vector<uid_t>();
   }
+  /// True once if the rest of the frames has no source lines, as their files take too long to read.
+  bool take_lines_given_up() { return lines_ && lines_->take_given_up(); }
   /// `files`: for frames that refer to a file by number; null: there are none.
   /// *outermost: the symbol of the last frame.
   Frames user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files = nullptr,
@@ -52,11 +58,14 @@ class Stacks {
   Symbol user_symbol(pid_t tgid, const stack& s, std::uint32_t frame,
                      const symbols::NumberedFiles* files);
   std::string word(const Symbol& symbol, bool user, std::uint64_t address) const;
+  void add_inlined(Frames& frames, std::vector<FramePlace>* places, FrameLines::Found& found,
+                   const Symbol& symbol) const;
 
   Style style_;
   std::unique_ptr<KernelSymbols> kernel_;
   bool kernel_failure_taken_ = false;
   std::unique_ptr<UserSymbols> user_;
+  std::unique_ptr<FrameLines> lines_;  ///< null: not wanted
 };
 
 }  // namespace coretap

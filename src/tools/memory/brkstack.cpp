@@ -2,6 +2,7 @@
 #include "memory/brkstack.h"
 
 #include "brkstack.skel.h"
+#include "coretap/option_parts.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 
@@ -51,7 +52,7 @@ TOOL(brkstack) {
                    shared::timestamp()},
                   shared::task_filters(),
                   {shared::folded(), shared::annotations(0), shared::svg(), shared::color_by(),
-                   shared::pprof(), shared::stack_depth(), shared::stack_storage(),
+                   shared::pprof(), shared::lines(), shared::stack_depth(), shared::stack_storage(),
                    shared::unwind(), shared::unwind_memory(), shared::max_keys()},
                   belonging_to("!folded|svg|pprof",
                                {shared::interval(), shared::top('r'), shared::sort()})}),

@@ -2,6 +2,7 @@
 #include "memory/memleak.h"
 
 #include "coretap/config.hpp"
+#include "coretap/option_parts.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "memleak.skel.h"
@@ -120,6 +121,7 @@ TOOL(memleak) {
             shared::svg(),
             shared::color_by(),
             shared::pprof(),
+            shared::lines(),
             shared::offset(0),
             shared::stack_depth(),
             shared::stack_storage(),

@@ -135,6 +135,37 @@ TEST(Pprof, EqualStacksAreOneSample) {
   EXPECT_EQ(total, 7u);
 }
 
+TEST(Pprof, InlinedFunctionsAreLinesOfOneLocation) {
+  auto file = std::make_shared<CodeFile>(CodeFile{"/usr/bin/app", "0badcafe", {{0x1000, 0x2345}}});
+  FramePlace outer{"outer", "", file, 0x1010}, inner{"inner", "", file, 0x1010}, jit = inner;
+  outer.source = "/s/app.c", outer.line = 70;
+  inner.source = "/s/app.h", inner.line = 3;
+  inner.inlined = jit.inlined = jit.compiled = true;
+  auto p = samples();
+  const Path path{{StackWord::user, false, "outer", &outer},
+                  {StackWord::user, false, "inner", &inner}};
+  p.add(path, {"app", 7}, Numbers{1, 1});
+  p.add(path, {"app", 7}, Numbers{1, 1});
+  p.add(Path{path[0], {StackWord::user, false, "inner", &jit}}, {"app", 8}, Numbers{1, 1});
+  Wire all(gunzip(p.finish({})));
+  auto text = all.all(6);
+  std::map<std::uint64_t, Wire> functions;
+  for (auto& m : all.messages(5)) functions.emplace(m.number(1), m);
+  std::vector<Words> locations;
+  for (auto& m : all.messages(4)) {
+    auto& lines = locations.emplace_back();
+    for (auto& line : m.messages(4)) {
+      auto& f = functions.at(line.number(1));
+      lines.push_back(
+          fmt::format("{} {}:{}", text.at(f.number(2)), text.at(f.number(4)), line.number(2)));
+    }
+  }
+  std::ranges::sort(locations);
+  EXPECT_EQ(locations,
+            (std::vector<Words>{
+                {"inner /s/app.h:3", "outer /s/app.c:70"}, {"inner :0"}, {"outer /s/app.c:70"}}));
+}
+
 TEST(Pprof, AFileHasAMappingForEachSegment) {
   auto file = std::make_shared<CodeFile>(
       CodeFile{"/usr/bin/app", "0badcafe", {{0x1000, 0x2345}, {0x9000, 0x10}}});

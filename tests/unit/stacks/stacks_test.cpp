@@ -1,5 +1,6 @@
 #include "stacks/stacks.hpp"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include "expect.hpp"
@@ -76,6 +77,56 @@ TEST(Stacks, InlinedFunctionsAreFrames) {
   EXPECT_EQ(Stacks({.places = true}).user(getpid(), with({address})).size(), 1u);
   std::filesystem::remove(path);
   ::munmap(memory, 4096);
+}
+
+class StacksWithLines : public testing::Test {
+ protected:
+  void SetUp() override {
+    scratch_.write("code.c",
+                   "static inline __attribute__((always_inline)) int within(int x) {\n"
+                   "  return x / 7 * 3;\n"
+                   "}\n"
+                   "int stacks_with_lines(int x) {\n"
+                   "  return within(x) - 1;\n"
+                   "}\n");
+    const auto object = scratch_.in("code.so");
+    if (!succeeds(fmt::format("cd {} && cc -shared -fPIC -O2 -g -Wl,--build-id code.c -o code.so",
+                              scratch_.path())))
+      GTEST_SKIP() << "needs a compiler";
+    handle_ = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle_) GTEST_SKIP() << ::dlerror();
+    begin_ = reinterpret_cast<std::uint64_t>(::dlsym(handle_, "stacks_with_lines"));
+  }
+  void TearDown() override {
+    if (handle_) ::dlclose(handle_);
+  }
+  ScratchDirectory scratch_;
+  void* handle_ = nullptr;
+  std::uint64_t begin_ = 0;
+};
+
+TEST_F(StacksWithLines, InlinedFunctionsComeBeforeTheirCallers) {
+  Stacks stacks({.lines = true});
+  std::set<std::string> seen;
+  for (std::uint64_t i = 0; i < 24; i++) {
+    std::vector<FramePlace> places;
+    auto frames = stacks.user(getpid(), with({begin_ + i}), nullptr, nullptr, &places);
+    ASSERT_EQ(places.size(), frames.size());
+    if (!frames.back().starts_with("stacks_with_lines")) break;
+    seen.insert(frames.begin(), frames.end());
+    if (frames.size() < 2) continue;
+    EXPECT_EQ(frames.size(), 2u);
+    EXPECT_EQ(places[0].function, "within");
+    EXPECT_TRUE(places[0].inlined && !places[1].inlined);
+    EXPECT_EQ(places[0].at, places[1].at);
+    EXPECT_EQ(places[0].source, scratch_.in("code.c"));
+    EXPECT_EQ(code_of({StackWord::user, false, frames[0], &places[0]}), FrameCode::inlined);
+    EXPECT_EQ(annotation_of(FrameCode::inlined), "_[i]");
+  }
+  EXPECT_TRUE(seen.contains("within (code.c:2)")) << testing::PrintToString(seen);
+  EXPECT_TRUE(seen.contains("stacks_with_lines (code.c:5)")) << testing::PrintToString(seen);
+  // Without the option nothing changes.
+  EXPECT_EQ(Stacks({}).user(getpid(), with({begin_ + 1})), Words{"stacks_with_lines"});
 }
 
 // The depth comes from a map: it is limited to the array.

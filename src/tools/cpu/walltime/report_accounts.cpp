@@ -99,9 +99,11 @@ class AccountsReporter : public Reporter {
     bool user = graph_.wanted() && !c.given("kernel-stacks-only");
     set_variable(s, "graph", graph_.wanted());
     set_variable(s, "stack_user", user);
-    names_.configure(
-        s, {.offsets = c.given("offset"), .located = StackFiles::need_places(c) || c.given("diff")},
-        user);
+    names_.configure(s,
+                     {.offsets = c.given("offset"),
+                      .located = StackFiles::need_places(c) || c.given("diff"),
+                      .lines = c.given("lines")},
+                     user);
     find_limits(s);
   }
 

@@ -57,7 +57,8 @@ class OutstandingReporter : public Reporter {
                      {.offsets = c.given("offset"),
                       .modules = c.given("verbose"),
                       .places = text_,
-                      .located = StackFiles::need_places(c) || s.exporter},
+                      .located = StackFiles::need_places(c) || s.exporter,
+                      .lines = c.given("lines")},
                      c.holds("task-filter"));
     std::uint64_t salt = 0;
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
