@@ -23,10 +23,11 @@ struct owner_search {
 	u64 slots[OWNER_SLOTS]; /* of the node that was read last */
 	struct mem_cgroup *group[OWNER_GROUPS];
 	u32 pages[OWNER_GROUPS];
-	u32 looked;
+	u32 looked, unused;
 };
 
-SCRATCH(owner_search, struct owner_search);
+/* For the iterators of open and of mapped files. */
+SCRATCH_EACH(owner_search, struct owner_search, 2);
 
 #define XA_SPECIAL 4096 /* smaller entries are marks of the tree */
 
@@ -44,9 +45,9 @@ inline_ bool xa_is_page(u64 entry)
  * The first entry from this one on, around the end of the node: a sparse file's pages are found,
  * too. Pages that reclaim has evicted are no entries.
  */
-__noinline u64 owner_entry(u32 from)
+__noinline u64 owner_entry(u32 from, u32 user)
 {
-	struct owner_search *s = scratch(&owner_search);
+	struct owner_search *s = scratch_at(&owner_search, user);
 	u64 entry;
 
 	/* Up to 6.7 the verifier checks this function even if it is not called. */
@@ -61,9 +62,9 @@ __noinline u64 owner_entry(u32 from)
 }
 
 /* The entry below a node; 0: none. */
-__noinline u64 owner_below(u64 node)
+__noinline u64 owner_below(u64 node, u32 user)
 {
-	struct owner_search *s = scratch(&owner_search);
+	struct owner_search *s = scratch_at(&owner_search, user);
 	struct xa_node *inner = (void *)(node - 2);
 	u32 bytes = bpf_core_field_size(inner->slots);
 	u8 shift = 0;
@@ -76,12 +77,12 @@ __noinline u64 owner_below(u64 node)
 	    bpf_probe_read_kernel(s->slots, bytes,
 				  (void *)inner + bpf_core_field_offset(inner->slots)))
 		return 0;
-	return owner_entry((s->index >> (shift & 63)) & (bytes / 8 - 1));
+	return owner_entry((s->index >> (shift & 63)) & (bytes / 8 - 1), user);
 }
 
-__noinline int owner_look(void)
+__noinline int owner_look(u32 user)
 {
-	struct owner_search *s = scratch(&owner_search);
+	struct owner_search *s = scratch_at(&owner_search, user);
 	struct mem_cgroup *group;
 	u64 entry;
 
@@ -89,7 +90,7 @@ __noinline int owner_look(void)
 		return 0;
 	entry = s->head;
 	for (u32 i = 0; i < OWNER_LEVELS && xa_is_inner(entry); i++)
-		entry = owner_below(entry);
+		entry = owner_below(entry, user);
 	if (!xa_is_page(entry))
 		return 0;
 	group = memcg_of_page((void *)entry);
@@ -106,9 +107,9 @@ __noinline int owner_look(void)
 	return 0;
 }
 
-inline_ void find_owner(struct cachefiles_file *f, struct address_space *mapping)
+inline_ void find_owner(struct cachefiles_file *f, struct address_space *mapping, const u32 user)
 {
-	struct owner_search *s = scratch(&owner_search);
+	struct owner_search *s = scratch_at(&owner_search, user);
 	u64 pages = (f->bytes >> 12) + 1, most = 0;
 	struct mem_cgroup *group = NULL;
 
@@ -120,7 +121,7 @@ inline_ void find_owner(struct cachefiles_file *f, struct address_space *mapping
 		s->index = pages < OWNER_LOOKS ? i : pages / OWNER_LOOKS * i;
 		if (i >= pages || i >= f->pages)
 			break;
-		owner_look();
+		owner_look(user);
 	}
 	for (u32 i = 0; i < OWNER_GROUPS; i++) {
 		if (s->pages[i] <= most)

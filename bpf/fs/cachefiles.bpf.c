@@ -129,7 +129,7 @@ inline_ int show(struct bpf_iter_meta *meta, struct task_struct *task, struct fi
 		r->head.flags |= CACHEFILES_HAS_PATH;
 		r->head.path_kind = count_cut(file_path_of(&r->walked, r->text, file, task));
 		used = walked_bytes(&r->walked);
-		find_owner(&r->head, mapping);
+		find_owner(&r->head, mapping, fd == CACHEFILES_NO_FD);
 	}
 	r->head.path.at = sizeof(r->head);
 	r->head.path.bytes = used;

@@ -89,7 +89,7 @@ struct Tool {
   std::string_view description;  ///< meaning of the numbers, paragraphs separated by an empty line
   std::string_view overhead;     ///< costs for the traced system
   std::vector<Example> examples;
-  std::vector<Question> questions;  ///< one to four
+  std::vector<Question> questions;  ///< one to five
   std::vector<OtherName> other_names = {};
   std::vector<Difference> differs = {};  ///< from similar tools; empty if there are none
   KernelObject object;

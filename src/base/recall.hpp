@@ -11,7 +11,7 @@
 
 namespace coretap {
 
-/// What is asked. The numbers are part of the format of recordings: never reuse one.
+/// Kinds of questions. The numbers are part of the format of recordings: never reuse one.
 enum class Ask : std::uint8_t {
   enumerators = 1,       ///< of an enum of the kernel
   disk = 2,              ///< name of a device number

@@ -12,6 +12,7 @@
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
+#include "run/run.hpp"
 #include "why/members.hpp"
 
 namespace coretap::compare {
@@ -197,6 +198,11 @@ Result<Series> series_of_lines(std::string_view text, const std::string& path) {
 }
 
 Result<Series> read_series(const std::string& path) {
+  if (is_recording(path)) {
+    auto lines = recording_as_json(path);
+    if (!lines) return lines.error();
+    return series_of_lines(*lines, path);
+  }
   auto text = read_file(path, kMostBytes);
   if (!text) return system_error("cannot read " + printable(path), errno);
   return series_of_lines(*text, path);

@@ -87,7 +87,7 @@ struct Series {
 /// With fine buckets folded to slots.
 Series folded(Series series);
 
-/// Reads the lines that a tool printed with --json and an interval.
+/// Reads a recording, or the lines that a tool printed with --json and an interval.
 Result<Series> read_series(const std::string& path);
 /// The same of their text; `path` is for messages.
 Result<Series> series_of_lines(std::string_view text, const std::string& path);

@@ -304,8 +304,8 @@ const std::vector<OwnCommand>& commands() {
        .most = SIZE_MAX,
        .summary = "what changed between two recordings, and how certain that is",
        .description =
-           "Each file has the lines of a tool that was run with --json and an interval, such as "
-           "biolatency --json 1 300. Two files are compared, or two sets of at least three, with "
+           "Each file is a recording of a histogram (biolatency --record before.ctr -d 300), or has "
+           "the lines that the tool printed with --json and an interval. Two files are compared, or two sets of at least three, with "
            "-- between them. Their lengths may differ: rates and shares are compared, no counts.\n\n"
            "A load changes from second to second, so its intervals are not independent, and a test "
            "of all counts together would take that for a difference. Each recording is cut into "
@@ -314,10 +314,10 @@ const std::vector<OwnCommand>& commands() {
            "for all lines together, and at least --at-least. A recording needs at least 16 "
            "intervals, and 8 values beyond a percentile. Lost events widen the ranges.",
        .options = compare_options(),
-       .examples = {{"compare before.json after.json", "what changed?"},
-                    {"compare before.json after.json --fail-if 'p99 > +10%'",
+       .examples = {{"compare before.ctr after.ctr", "what changed?"},
+                    {"compare before.ctr after.ctr --fail-if 'p99 > +10%'",
                      "in a script: status 5 if p99 is certainly more than 10 % larger"},
-                    {"compare --plan 5% before.json",
+                    {"compare --plan 5% before.ctr",
                      "how long recordings must be so that 5 % are found"},
                     {"compare --paired a1 a2 a3 a4 a5 a6 -- b1 b2 b3 b4 b5 b6",
                      "recordings in turns, which see the same drift of the load"}},

@@ -66,6 +66,7 @@ bpf_map* Session::map(std::string_view name) const {
 }
 
 void Session::say(std::string_view message) const {
+  if (quiet) return;
   auto text = fmt::format("{}: {}\n", tool.shown_name(), message);
   fputs(text.c_str(), stderr);
 }

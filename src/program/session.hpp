@@ -76,14 +76,15 @@ struct Session {
   Pads pads;                       ///< filled in by Tool::compile
   std::unique_ptr<Source> source;  ///< source of the reported data
   Links links;
-  std::vector<Fd> copies;                 ///< of programs on targets
-  CapabilitySet retained;                 ///< capabilities needed after attaching
-  CapabilitySet reserve;                  ///< rarely needed ones: not effective until then
-  bool unwinds = false;                   ///< user stacks are unwound by tables (src/unwind)
-  Mapped live;                            ///< .bss, shared by the programs, after load
-  bool incomplete = false;                ///< complete() has reported a failure
-  pid_t command = 0;                      ///< process of the command after --, held; 0: none
-  std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
+  std::vector<Fd> copies;      ///< of programs on targets
+  CapabilitySet retained;      ///< capabilities needed after attaching
+  CapabilitySet reserve;       ///< rarely needed ones: not effective until then
+  bool unwinds = false;        ///< user stacks are unwound by tables (src/unwind)
+  Mapped live;                 ///< .bss, shared by the programs, after load
+  bool quiet = false;          ///< prints no message
+  bool incomplete = false;     ///< complete() has reported a failure
+  pid_t command = 0;           ///< process of the command after --, held; 0: none
+  std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
   /// Without a kernel program: receives the constants that reports set, by name.
   std::map<std::string, std::string>* constants = nullptr;
   record::Recorder* recorder = nullptr;   ///< of this run; reports then ask for all that later

@@ -24,7 +24,7 @@ enum class Part : std::uint32_t {
   reading = 6,   ///< what changed in a map's counters since the previous reading
   entries = 7,   ///< what changed in a map's entries
   ledger = 8,    ///< counts of the kernel programs until now
-  mark = 9,      ///< what the run did with the parts before it
+  mark = 9,      ///< the run handled the parts before it (Did)
   stack = 10,    ///< a stack by its id
   pass = 11,     ///< records of an iterator program
   removed = 12,  ///< counters of keys that were removed from a map
@@ -62,7 +62,7 @@ class Writer {
   /// Creates or replaces the file, which only its owner may read.
   Result<void> open(const std::string& path);
   void put(Part part, std::string_view bytes);
-  /// What was put until now can be read from the file, also if this process is killed.
+  /// Writes all parts until now to the file, which then has them even if this process is killed.
   void flush();
   void close();
   bool failed() const { return error_ != 0; }
@@ -82,7 +82,7 @@ class Writer {
   int error_ = 0;
 };
 
-/// Reads a recording, which anybody may have made.
+/// Reads a recording, which may come from any user.
 class Reader {
  public:
   Reader();
@@ -90,7 +90,7 @@ class Reader {
   Result<void> open(const std::string& path);
   /// Reads parts that are in memory, not packed.
   void use(std::string parts);
-  /// The next part; false: there are no more. `bytes` is valid until the next call.
+  /// The next part; false: there is none. `bytes` is valid until the next call.
   Result<bool> next(Part& part, std::string_view& bytes);
   /// True after the last part if the file ends within a frame or a part.
   bool cut() const { return cut_; }

@@ -27,7 +27,7 @@ class Recorder : public Recall {
 
   /// The clock stands still from now until did(): reports have the times that are recorded.
   void moment();
-  /// What was done with all that was recorded since the last call.
+  /// Says how the run handled the data since the last call.
   void did(Did what, std::uint64_t missed = 0);
   /// While this is true, maps are read for the recording, not for a report.
   bool sampling = false;
@@ -54,7 +54,7 @@ class Recorder : public Recall {
   void write_records();
 
   Writer out_;
-  std::string batch_;  ///< of records
+  std::string batch_;                                     ///< of records
   std::unordered_map<std::string, std::size_t> answers_;  ///< hash of the last one, by question
   std::int64_t ahead_ = 0;
   std::uint64_t now_ = 0;

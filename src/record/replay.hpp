@@ -1,5 +1,5 @@
 // Gives the data of a recording to the reports that got them when it was recorded. Files may come
-// from anybody: sizes and counts are checked here, so that reports can trust what they get.
+// from any user: sizes and counts are checked here, so that reports can trust what they get.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -32,8 +32,8 @@ class Replay : public Recall {
     std::uint64_t monotonic_ns = 0;
     std::uint64_t missed = 0;
   };
-  /// Reads to the next mark, and gives the records before it to the report; nothing: there are no
-  /// more marks.
+  /// Reads to the next mark, and gives the records before it to the report; nothing:
+  /// there is no further mark.
   Result<std::optional<Mark>> next();
 
   /// The first mark.

@@ -1,6 +1,7 @@
 #include "run/run.hpp"
 
 #include <bpf/libbpf.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #include "coretap/clock.hpp"
 #include "coretap/kernel.hpp"
 #include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/version.hpp"
 #include "metrics/exporter.hpp"
 #include "program/attach.hpp"
@@ -183,9 +185,9 @@ void check_rotation(const Session& s) {
 
 /// Options that decide where the output goes and what form it has: `coretap show` takes others.
 constexpr std::string_view kOutputOptions[] = {
-    "append",  "color",  "csv",    "debug",         "dot",   "exit-status", "explain",
-    "heatmap", "json",   "output", "output-format", "pprof", "record",      "rotate",
-    "screen",  "strict", "svg"};
+    "append",  "color",   "csv",    "debug",  "dot",    "exit-status",
+    "explain", "heatmap", "json",   "lines",  "output", "output-format",
+    "pprof",   "record",  "rotate", "screen", "strict", "svg"};
 
 std::vector<std::string> words_to_record(const Config& config) {
   std::vector<std::string> words;
@@ -615,56 +617,98 @@ void use_zone(const record::Head& head) {
   tzset();
 }
 
-int show_recording(const std::string& path, const std::vector<std::string>& arguments) {
-  auto fail = [&](const Error& e) {
-    print_error("coretap show", e);
-    return e.status;
-  };
-  record::Replay replay;
-  if (auto r = replay.open(path); !r) return fail(r.error());
+namespace {
+
+/// `to`: a file instead of standard output; then no message is printed, and reports are those of
+/// each second unless the run had intervals.
+Result<int> show(record::Replay& replay, const std::string& path,
+                 std::vector<std::string> arguments, std::optional<int> to) {
+  if (auto r = replay.open(path); !r) return r.error();
   auto* registered = find_tool(replay.head().tool);
   if (!registered)
-    return fail({fmt::format("{}: is of a tool that is not in this coretap: '{}'", path,
+    return Error{fmt::format("{}: is of a tool that is not in this coretap: '{}'", path,
                              printable(replay.head().tool)),
                  {},
                  {},
-                 kUnsupported});
-  recall = &replay;
+                 kUnsupported};
   const auto declared = build(*registered);
   auto recorded = parse_command_line(declared, replay.head().words);
-  if (!recorded) return fail(recorded.error());
+  if (!recorded) return recorded.error();
+  if (to && !recorded->config.schedule.interval) arguments.emplace_back("--interval=1");
   auto parsed = parse_command_line(declared, words_to_show(declared, replay.head(), arguments));
-  if (!parsed) return fail(parsed.error());
+  if (!parsed) return parsed.error();
   auto tool = declared;
   tool.report = chosen_report(declared, parsed->config);
   if (tool.report->record_size() != replay.head().record_bytes || !tool.report->can_be_recorded())
-    return fail({fmt::format("{}: coretap {} has recorded it with other data", path,
+    return Error{fmt::format("{}: coretap {} has recorded it with other data", path,
                              printable(replay.head().coretap)),
                  {},
                  "show it with that version",
-                 kUnsupported});
+                 kUnsupported};
   use_zone(replay.head());
   auto begin = replay.begin();
-  if (!begin) return fail(begin.error());
-  if (auto r = check_same_tracing(tool, recorded->config, parsed->config); !r)
-    return fail(r.error());
+  if (!begin) return begin.error();
+  if (auto r = check_same_tracing(tool, recorded->config, parsed->config); !r) return r.error();
+  if (parsed->config.given("lines"))
+    return usage("--lines: a recording has no source lines",
+                 "coretap symbolize prints those of addresses");
+  const bool other_interval = gives_interval(arguments);
+  if (other_interval && parsed->config.schedule.interval < 1)
+    return usage("--interval: a recording has readings of each second, not of shorter times");
   Session s(tool, parsed->config);
   if (auto text = text_instead(*parsed, tool)) {
     s.out.write(*text);
-    auto status = end_of_output(s);
-    return status ? *status : fail(status.error());
+    return end_of_output(s);
   }
-  if (auto r = redirect(s); !r) return fail(r.error());
-  auto& files = s.config.files;
-  confine_show(s.file || !files.svg.empty() || !files.pprof.empty() || !files.heatmap.empty() ||
-               !files.dot.empty());
-  const bool other_interval = gives_interval(arguments);
-  if (other_interval && parsed->config.schedule.interval < 1)
-    return fail(usage("--interval: a recording has readings of each second, not of shorter times"));
+  if (to) {
+    s.out = Sink(*to);
+    s.quiet = true;
+  } else {
+    if (auto r = redirect(s); !r) return r.error();
+    auto& files = s.config.files;
+    confine_show(s.file || !files.svg.empty() || !files.pprof.empty() || !files.heatmap.empty() ||
+                 !files.dot.empty());
+  }
   const auto every = other_interval ? parsed->config.schedule.interval * 1e9 : 0;
-  auto status = Run(s).show(replay, *begin, static_cast<std::uint64_t>(every));
-  recall = nullptr;
-  return status ? *status : fail(status.error());
+  return Run(s).show(replay, *begin, static_cast<std::uint64_t>(every));
+}
+
+/// Answers come from a recording.
+class Recalling {
+ public:
+  explicit Recalling(record::Replay& replay) { recall = &replay; }
+  ~Recalling() {
+    recall = nullptr;
+    release_clock();
+  }
+  Recalling(const Recalling&) = delete;
+  Recalling& operator=(const Recalling&) = delete;
+};
+
+}  // namespace
+
+int show_recording(const std::string& path, const std::vector<std::string>& arguments) {
+  record::Replay replay;
+  const Recalling recalling(replay);
+  auto status = show(replay, path, arguments, {});
+  if (status) return *status;
+  print_error("coretap show", status.error());
+  return status.error().status;
+}
+
+bool is_recording(const std::string& path) {
+  return static_cast<bool>(record::Reader().open(path));
+}
+
+Result<std::string> recording_as_json(const std::string& path) {
+  record::Replay replay;
+  const Recalling recalling(replay);
+  const Fd file(memfd_create("shown", MFD_CLOEXEC));
+  if (!file) return system_error("cannot make a file in memory", errno);
+  if (auto status = show(replay, path, {"--json"}, file.get()); !status) return status.error();
+  std::string text(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
+  text.resize(read_bytes(file.get(), 0, text.data(), text.size()));
+  return text;
 }
 
 }  // namespace coretap

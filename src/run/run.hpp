@@ -30,6 +30,9 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
 /// Prints a recording as the run would have printed it with these arguments, too.
 int show_recording(const std::string& path, const std::vector<std::string>& arguments);
 
+bool is_recording(const std::string& path);
+/// The text that `coretap show --json` prints, with a report for each second or as often as the run had one.
+Result<std::string> recording_as_json(const std::string& path);
 /// Takes from this process the rights that showing a recording does not need. `opens_files`: files
 /// are written later.
 void confine_show(bool opens_files);

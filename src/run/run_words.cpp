@@ -127,6 +127,7 @@ void print_ledger(Session& s) {
     s.out.line(line.finish());
     s.out.flush();
   }
+  if (s.quiet) return;
   auto text = s.ledger.text(s.config.given("verbose"), STDERR_FILENO);
   if (!text.empty()) fputs(fmt::format("{}: {}", s.tool.shown_name(), text).c_str(), stderr);
 }
