@@ -144,7 +144,7 @@ class Config {
   /// Files to write; "-": standard output, empty: none.
   struct Files {
     std::string heatmap, svg, pprof, dot;  ///< heat map, flame graph, profile and call graph
-    std::string record;                ///< recording
+    std::string record;                    ///< recording
     std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of --output; 0 bytes: no rotation
   } files;
 

@@ -388,9 +388,10 @@ class Comparing {
     if (buckets_.kind == Buckets::slots) shares(*all_);
     largest({}, *all_);
     rate({}, *all_);
-    for (auto& [what, key] : choices_.wanted) {
-      if (std::ranges::any_of(lines_, [&](auto& l) { return l.what == what && l.key == key; }))
-        continue;
+    for (auto& name : choices_.wanted) {
+      const auto& [what, key] = name;
+      auto has = [&name](auto& l) { return l.what == name.what && l.key == name.key; };
+      if (std::ranges::any_of(lines_, has)) continue;
       const bool events = what == "events/s" || (what == "rate" && !key.empty());
       if (what != "mean" && what != "max" && !events && !share_of_percentile(what)) continue;
       const auto by_key = key.empty() ? std::optional<Sides>{} : sides(key);

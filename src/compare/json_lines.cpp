@@ -119,7 +119,7 @@ class Lines {
       Bounds bounds{number_of(slot, ("from" + suffix).c_str()),
                     number_of(slot, ("below" + suffix).c_str())};
       if (bounds.below <= bounds.from) continue;
-      r.slots.push_back({bounds, number_of(slot, "count")});
+      r.slots.emplace_back(bounds, number_of(slot, "count"));
       series_.facts.kept += r.slots.back().second;
     }
     return r;
@@ -173,8 +173,9 @@ class Lines {
     for (std::size_t i = 0; i < reports_.size(); i++) {
       const auto length = i ? reports_[i].first - reports_[i - 1].first : usual;
       const auto parts = std::clamp(std::round(length / usual), 1.0, 1e5);
-      for (auto empty = 1.0; empty < parts && series_.intervals.size() < kMostIntervals; empty++)
-        series_.intervals.push_back({.seconds = length / parts});
+      for (int empty = 1; empty < static_cast<int>(parts); empty++)
+        if (series_.intervals.size() < kMostIntervals)
+          series_.intervals.push_back({.seconds = length / parts});
       Interval interval{.seconds = length / parts};
       for (auto& report : reports_[i].second) {
         Histogram h{.total = report.total};

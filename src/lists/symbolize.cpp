@@ -222,7 +222,7 @@ int run_symbolize(const Config& config, const std::vector<std::string>& words) {
   if (auto opened = file.open(); !opened) return list_failed(kSymbolize, opened.error());
   auto sorted = asked;
   std::ranges::sort(sorted);
-  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   auto places = file.find(sorted);
   Sink out;
   bool any = asked.empty();

@@ -21,7 +21,6 @@ namespace coretap {
 
 namespace {
 
-
 class TableLayout : public AggregateLayout {
  public:
   explicit TableLayout(const AggregateReport& report) : report_(report) {}

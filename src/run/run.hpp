@@ -31,7 +31,8 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
 int show_recording(const std::string& path, const std::vector<std::string>& arguments);
 
 bool is_recording(const std::string& path);
-/// The text that `coretap show --json` prints, with a report for each second or as often as the run had one.
+/// The text that `coretap show --json` prints, with a report for each second or as often as the run
+/// had one.
 Result<std::string> recording_as_json(const std::string& path);
 /// Takes from this process the rights that showing a recording does not need. `opens_files`: files
 /// are written later.

@@ -106,7 +106,7 @@ void FrameLines::find(File& file, std::vector<std::uint64_t> addresses) {
     return;
   }
   std::ranges::sort(addresses);
-  addresses.erase(std::ranges::unique(addresses).begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   const auto before = cpu_time_now();
   auto places = file.lines->find(addresses, std::chrono::ceil<std::chrono::milliseconds>(left_));
   left_ -= cpu_time_now() - before;

@@ -75,7 +75,8 @@ class PprofProfile {
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> functions_;
   struct Line {
     std::uint64_t function, line;
-    auto operator<=>(const Line&) const = default;
+    // clang-tidy 14 takes a 0 in defaulted code for a pointer.
+    auto operator<=>(const Line&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   /// Mapping, address and lines, innermost first; none: its function is unknown.
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::vector<Line>>, std::uint64_t> locations_;

@@ -57,7 +57,9 @@ std::vector<StackSums::Entry> StackSums::read(const Session& s, Sums* before,
                                               std::vector<std::uint64_t>* idle) {
   std::vector<Entry> entries;
   s.source->each_entry(kSums, [&](std::string_view key, std::string_view value) {
-    if (key.size() < sizeof(std::uint64_t) || value.size() < sizeof(stack_sum) + sizeof(stack_party)) return;
+    if (key.size() < sizeof(std::uint64_t) ||
+        value.size() < sizeof(stack_sum) + sizeof(stack_party))
+      return;
     Entry e;
     memcpy(&e.sum, value.data(), sizeof e.sum);
     if (before) {

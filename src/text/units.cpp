@@ -2,7 +2,6 @@
 
 #include "coretap/kernel.hpp"
 
-
 namespace coretap {
 
 std::span<const KeyUnit> key_units() {

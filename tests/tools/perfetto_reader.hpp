@@ -1,5 +1,5 @@
-// An independent importer of Perfetto's traces: does what trace_processor does with them, and asserts
-// what it counts as errors. Written from the importers' source, not from the writer.
+// An independent importer of Perfetto's traces: does what trace_processor does with them, and
+// asserts what it counts as errors. Written from the importers' source, not from the writer.
 #pragma once
 
 #include "harness.hpp"

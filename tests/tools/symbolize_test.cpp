@@ -25,7 +25,7 @@ TOOL_TEST(Symbolize, HasTheLineOfAFunction) {
   auto found = symbolize(Strings{"symbolize", file, hexadecimal(address).substr(2)});
   EXPECT_EQ(found.status, 0) << found.err;
   EXPECT_TRUE(found.out.starts_with(hexadecimal(address) + " main at /")) << found.out;
-  expect_contains(found.out, {"/probes.c:"});
+  expect_contains(found.out, {"/workload.h:"});
 
   found = symbolize(Strings{"symbolize", "--json", file, hexadecimal(address), "0x1"});
   EXPECT_EQ(found.status, 0) << found.err;

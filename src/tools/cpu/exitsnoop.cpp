@@ -44,9 +44,7 @@ std::string how(const Event& e) {
 std::string seconds(const Event& e) {
   return fmt::format("{:.2f}", static_cast<double>(e.age_ns) / 1e9);
 }
-Value max_rss(const Event& e) {
-  return value_if(e.ended, e.max_rss * page_bytes());
-}
+Value max_rss(const Event& e) { return value_if(e.ended, e.max_rss * page_bytes()); }
 std::string label(const Event&, const FieldContext& context) {
   return context.config ? std::string(context.config->text("label")) : std::string();
 }

@@ -135,8 +135,8 @@ TEST(Recording, EachReportPrintsTheSame) {
   EXPECT_GT(shows, 300);
 }
 
-/// A recording that was made while text was printed has all that JSON needs: no name is empty in one
-/// and known in the other.
+/// A recording that was made while text was printed has all that JSON needs: no name is empty in
+/// one and known in the other.
 TEST(Recording, OtherFormsOfOutputHaveTheirNames) {
   const ScratchDirectory directory;
   const auto text = directory.in("text.ctr"), json = directory.in("json.ctr");
