@@ -196,7 +196,7 @@ Value block_error(std::int32_t status) {
                                     EREMOTEIO, EBADE,      ENODATA,   EILSEQ, ENOMEM,
                                     EIO,       EREMCHG,    EAGAIN,    EBUSY};
   if (!status) return {};
-  if (status < 0) return std::int64_t{-status};
+  if (status < 0) return -std::int64_t{status};
   if (static_cast<std::size_t>(status) < std::size(kErrors)) return std::int64_t{kErrors[status]};
   return fmt::format("status {}", status);
 }

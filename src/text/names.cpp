@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -223,8 +224,9 @@ std::string_view restart_name(int error) {
 
 std::string error_name(int error) {
   if (error == 0) return "0";
+  if (error == std::numeric_limits<int>::min()) return std::to_string(error);
   if (auto name = restart_name(std::abs(error)); !name.empty()) return std::string(name);
-  auto* name = strerrorname_np(error < 0 ? -error : error);
+  auto* name = strerrorname_np(std::abs(error));
   return name ? name : std::to_string(error);
 }
 
