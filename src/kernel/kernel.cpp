@@ -52,6 +52,17 @@ Fd load(bpf_prog_type type, std::vector<bpf_insn> program,
   return Fd(bpf_prog_load(type, "coretap_probe", "GPL", program.data(), program.size(), options));
 }
 
+/// -1, if a recording has no answer.
+template <class Live>
+int recalled_fact(std::string_view kind, std::string_view name, Live live) {
+  if (!recall) return live();
+  const auto text = recalled(Ask::kernel_has, fmt::format("{} {}", kind, name),
+                             [&] { return std::to_string(static_cast<int>(live())); });
+  int value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 template <class Live>
 Btf::Enumerators recalled_enumerators(std::string_view type, Live live) {
   if (!recall) return live();
@@ -162,23 +173,31 @@ const btf_type* Kernel::tracepoint_prototype(std::string_view tracepoint) {
 }
 
 int Kernel::tracepoint_args(std::string_view tracepoint) {
-  auto* prototype = tracepoint_prototype(tracepoint);
-  // The first parameter is the tracepoint's private data.
-  return prototype ? static_cast<int>(BTF_INFO_VLEN(prototype->info)) - 1 : -1;
+  return recalled_fact("tracepoint", tracepoint, [&] {
+    auto* prototype = tracepoint_prototype(tracepoint);
+    // The first parameter is the tracepoint's private data.
+    return prototype ? static_cast<int>(BTF_INFO_VLEN(prototype->info)) - 1 : -1;
+  });
 }
 
-bool Kernel::has_function(std::string_view function) { return function_type(function) != 0; }
+bool Kernel::has_function(std::string_view function) {
+  return recalled_fact("function", function, [&] { return function_type(function) != 0; }) > 0;
+}
 
 bool Kernel::has_field(std::string_view type, std::string_view member) {
-  return types() && btf_.has_member(btf_.type(btf_.find(type, BTF_KIND_STRUCT)), member);
+  return recalled_fact(type, member, [&] {
+           return types() && btf_.has_member(btf_.type(btf_.find(type, BTF_KIND_STRUCT)), member);
+         }) > 0;
 }
 
 Btf::Enumerators Kernel::enumerators(std::string_view type) {
-  return recalled_enumerators(type, [&]() -> Btf::Enumerators {
-    if (!types()) return {};
-    auto id = btf_.find(type, BTF_KIND_ENUM);
-    return btf_.enumerators(btf_.type(id ? id : btf_.find(type, BTF_KIND_ENUM64)));
-  });
+  return recalled_enumerators(type, [&] { return enumerators_of_type(type); });
+}
+
+Btf::Enumerators Kernel::enumerators_of_type(std::string_view type) {
+  if (!types()) return {};
+  auto id = btf_.find(type, BTF_KIND_ENUM);
+  return btf_.enumerators(btf_.type(id ? id : btf_.find(type, BTF_KIND_ENUM64)));
 }
 
 Btf::Enumerators Kernel::enumerators_beside(std::string_view name) {
@@ -187,9 +206,11 @@ Btf::Enumerators Kernel::enumerators_beside(std::string_view name) {
 }
 
 bool Kernel::has_enumerator(std::string_view type, std::string_view name) {
-  for (auto& [known, value] : enumerators(type))
-    if (known == name) return true;
-  return false;
+  return recalled_fact(type, name, [&] {
+           for (auto& [known, value] : enumerators_of_type(type))
+             if (known == name) return true;
+           return false;
+         }) > 0;
 }
 
 const std::string& Kernel::fentry_refusal() {

@@ -72,6 +72,7 @@ class Kernel {
 
  private:
   bool types();  ///< loads the types on first use
+  Btf::Enumerators enumerators_of_type(std::string_view type);
   const btf_type* tracepoint_prototype(std::string_view tracepoint);
 
   Btf btf_;

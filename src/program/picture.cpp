@@ -13,7 +13,8 @@ namespace coretap {
 PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit) {
   std::string text(s.tool.name);
   for (auto& [name, value] : s.config.given_options()) {
-    if (name == "svg" || name == "pprof" || name == "heatmap" || name == "diff") continue;
+    if (name == "svg" || name == "pprof" || name == "heatmap" || name == "diff" || name == "record")
+      continue;
     text += fmt::format(" --{}{}{}", name, value.empty() ? "" : " ", value);
   }
   // The command's arguments may be secret, and pictures are shared.

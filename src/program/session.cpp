@@ -49,14 +49,15 @@ Session::Session(const Tool& t, const Config& c) : tool(t), config(c), source(li
         &CgroupNames::path, &CgroupNames::container, &CgroupNames::container_id, &CgroupNames::pod,
         &CgroupNames::unit};
     const auto number = static_cast<std::size_t>(which);
-    // Each cgroup is recorded once, as its names do not change.
-    if (!recall || (!replaying() && !asked->insert(cgroup).second))
+    // Names do not change once they are known: they are recorded then, and not again.
+    if (!recall || (!replaying() && asked->contains(cgroup)))
       return containers->of(cgroup).*kByWhich[number];
     const auto all = unpacked(recalled(Ask::cgroup, std::to_string(cgroup), [&] {
       std::vector<std::string> each;
       for (auto name : kByWhich) each.push_back(containers->of(cgroup).*name);
       return packed(each);
     }));
+    if (!all.empty() && !all[0].empty()) asked->insert(cgroup);
     return number < all.size() ? all[number] : std::string();
   };
 }

@@ -63,6 +63,7 @@ std::string Head::bytes() const {
   out.add_sint64(8, zone_seconds);
   out.add_string(9, zone);
   out.add_uint64(10, record_bytes);
+  for (auto& option : files) out.add_string(11, option);
   return to;
 }
 
@@ -97,6 +98,9 @@ Head Head::of(std::string_view bytes) {
         break;
       case 9:
         to = &head.zone;
+        break;
+      case 11:
+        to = text ? &head.files.emplace_back() : nullptr;
         break;
       default:
         break;

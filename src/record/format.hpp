@@ -49,6 +49,8 @@ struct Head {
   std::int64_t zone_seconds = 0;  ///< of the recorder's local time east of UTC
   std::string zone;
   std::uint64_t record_bytes = 0;  ///< of one record or row
+  std::vector<std::string>
+      files;  ///< options of files that it wrote: they may decide what is traced
 
   std::string bytes() const;
   static Head of(std::string_view bytes);

@@ -27,6 +27,8 @@ class Recorder : public Recall {
 
   /// The clock stands still from now until did(): reports have the times that are recorded.
   void moment();
+  /// As it was at the last moment().
+  std::uint64_t now() const { return now_; }
   /// Says how the run handled the data since the last call.
   void did(Did what, std::uint64_t missed = 0);
   /// While this is true, maps are read for the recording, not for a report.

@@ -199,6 +199,16 @@ std::vector<std::string> words_to_record(const Config& config) {
   return words;
 }
 
+/// Options that name a file, of an output that some tools make from other data.
+constexpr std::string_view kFileOptions[] = {"dot", "heatmap", "pprof", "svg"};
+
+std::vector<std::string> files_to_record(const Config& config) {
+  std::vector<std::string> given;
+  for (auto option : kFileOptions)
+    if (config.given(option)) given.emplace_back(option);
+  return given;
+}
+
 record::Head head_of(const Session& s) {
   utsname system{};
   uname(&system);
@@ -214,7 +224,8 @@ record::Head head_of(const Session& s) {
           .machine = system.machine,
           .zone_seconds = local.tm_gmtoff,
           .zone = local.tm_zone,
-          .record_bytes = s.tool.report->record_size()};
+          .record_bytes = s.tool.report->record_size(),
+          .files = files_to_record(s.config)};
 }
 
 /// --record: from now on the session's data and answers of the system are written, too.
@@ -247,13 +258,15 @@ class Recording {
 
 void end_recording(Session& s, std::uint64_t missed) {
   auto& recorder = *s.recorder;
+  recorder.moment();
   recorder.did(record::Did::finish, missed);
+  const auto seconds = static_cast<double>(recorder.now() - s.began_ns) / 1e9;
   recorder.close();
+  hold_clock(recorder.now());  // what is still printed has this time
   if (recorder.file().failed()) {
     s.incomplete = true;
     return;
   }
-  const auto seconds = static_cast<double>(monotonic_ns() - s.began_ns) / 1e9;
   s.say(fmt::format("recorded {:.1f} s, {} events, {:.1f} KB: {}", seconds, s.ledger.seen(),
                     static_cast<double>(recorder.file().bytes()) / 1024,
                     printable(recorder.file().path())));
@@ -568,6 +581,26 @@ std::vector<std::string> words_to_show(const Tool& tool, const record::Head& hea
   return words;
 }
 
+/// Constants of the kernel program that a report sets, by name.
+std::map<std::string, std::string> settings_of(const Tool& tool, const Config& config) {
+  std::map<std::string, std::string> all;
+  Session s(tool, config);
+  s.constants = &all;
+  tool.report->reporter()->configure(s);
+  return all;
+}
+
+bool same_settings(const Tool& tool, const Config& one, const Config& other) {
+  auto before = settings_of(tool, one), after = settings_of(tool, other);
+  // Some are random.
+  for (auto& [name, value] : settings_of(tool, one))
+    if (before[name] != value) {
+      before.erase(name);
+      after.erase(name);
+    }
+  return before == after;
+}
+
 /// Refuses options that would have changed a constant of the kernel program, its hooks or filters.
 Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const Config& shown) {
   auto refused = [&](std::string_view what) {
@@ -577,7 +610,8 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
                  kUsage};
   };
   for (auto& [name, value] : shown.given_options()) {
-    if (recorded.given(name) ? recorded.text(name) == value : name == "interval") continue;
+    const bool file = std::ranges::find(kFileOptions, name) != std::end(kFileOptions);
+    if (recorded.given(name) ? file || recorded.text(name) == value : name == "interval") continue;
     Config with = recorded;
     const auto options = all_options(tool);
     auto option =
@@ -590,14 +624,8 @@ Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const 
         [](auto& a, auto& b) { return a.target.offset == b.target.offset && a.value == b.value; });
     const bool hooks_differ = std::ranges::any_of(
         tool.hooks, [&](auto& hook) { return with.holds(hook.when) != recorded.holds(hook.when); });
-    Session one(tool, recorded), other(tool, with);
-    std::map<std::string, std::string> before, after;
-    one.constants = &before;
-    other.constants = &after;
-    tool.report->reporter()->configure(one);
-    tool.report->reporter()->configure(other);
-    if (!same_constants || hooks_differ || before != after || with.tasks != recorded.tasks ||
-        with.sampling != recorded.sampling ||
+    if (!same_constants || hooks_differ || !same_settings(tool, recorded, with) ||
+        with.tasks != recorded.tasks || with.sampling != recorded.sampling ||
         &*chosen_report(tool, with) != &*chosen_report(tool, recorded))
       return refused(fmt::format("--{}", name));
   }
@@ -632,7 +660,11 @@ Result<int> show(record::Replay& replay, const std::string& path,
                  {},
                  kUnsupported};
   const auto declared = build(*registered);
-  auto recorded = parse_command_line(declared, replay.head().words);
+  auto recorded_words = replay.head().words;
+  for (auto& option : replay.head().files)
+    if (std::ranges::find(kFileOptions, option) != std::end(kFileOptions))
+      recorded_words.insert(recorded_words.begin(), fmt::format("--{}=file.svg", option));
+  auto recorded = parse_command_line(declared, recorded_words);
   if (!recorded) return recorded.error();
   if (to && !recorded->config.schedule.interval) arguments.emplace_back("--interval=1");
   auto parsed = parse_command_line(declared, words_to_show(declared, replay.head(), arguments));

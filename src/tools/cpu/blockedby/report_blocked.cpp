@@ -399,6 +399,7 @@ std::vector<OutputKey> wait_keys() {
 class BlockedKind : public ReportKind {
  public:
   std::string_view name() const override { return "blocked"; }
+  bool can_be_recorded() const override { return true; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<BlockedReporter>();
   }

@@ -519,6 +519,7 @@ std::vector<OutputKey> keys(const std::string& unknown) {
 class AccountsKind : public ReportKind {
  public:
   std::string_view name() const override { return "accounts"; }
+  bool can_be_recorded() const override { return true; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<AccountsReporter>();
   }

@@ -218,6 +218,7 @@ class TreeKind : public ReportKind {
   explicit TreeKind(TreeReport report) : report_(std::move(report)) {}
 
   std::string_view name() const override { return "tree"; }
+  bool can_be_recorded() const override { return true; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<TreeReporter>(report_);
   }

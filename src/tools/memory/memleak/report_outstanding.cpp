@@ -289,6 +289,7 @@ void add(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
 class OutstandingKind : public ReportKind {
  public:
   std::string_view name() const override { return "outstanding"; }
+  bool can_be_recorded() const override { return true; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<OutstandingReporter>();
   }
