@@ -117,7 +117,8 @@ std::array<std::uint64_t, kColumns> shares(const Row& row) {
     rests[i] = static_cast<std::uint64_t>(exact % all);
     left -= tenths[i];
   }
-  for (; left; left--) {
+  // Less than a tenth for each column, unless the times of a recording are not of one account.
+  for (left = std::min<std::uint64_t>(left, kColumns); left; left--) {
     auto most = std::ranges::max_element(rests) - rests.begin();
     tenths[static_cast<std::size_t>(most)]++;
     rests[static_cast<std::size_t>(most)] = 0;

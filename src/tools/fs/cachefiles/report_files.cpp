@@ -233,7 +233,6 @@ class CacheFilesKind : public ReportKind {
   explicit CacheFilesKind(CacheFilesReport report) : report_(std::move(report)) {}
 
   std::string_view name() const override { return "cache"; }
-  bool can_be_recorded() const override { return true; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<CacheFilesReporter>(report_);
   }
