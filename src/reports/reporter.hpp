@@ -15,6 +15,8 @@ class Reporter {
   virtual ~Reporter() = default;
   /// Before load: sets the kernel program's variables.
   virtual void configure(Session&) {}
+  /// Before load, after configure(): makes maps that the program's maps need.
+  virtual Result<void> make_maps(Session&) { return {}; }
   /// Before load: sets the sizes of the maps of this kind.
   virtual void size_maps(Session&) {}
   /// After load, before anything is attached: does slow preparations.

@@ -108,6 +108,7 @@ Result<void> prepare_with(Session& s, Reporter& reporter, const Refused& refused
   s.limits.clear();
   s.unwinds = false;
   configure(s, reporter);
+  if (auto r = reporter.make_maps(s); !r) return r;
   if (auto r = configure_filters(s); !r) return r;
   reporter.size_maps(s);
   size_maps(s);

@@ -76,15 +76,21 @@ class CallReporter : public Reporter {
     auto& cgroups = s.config.own<CallSettings>().cgroups;
     for (auto& c : cgroups) names_.insert_or_assign(c.id, c.name);
     if (names_.empty()) names_.emplace(0, "");
-    if (auto* map = s.map("recorders"))
-      if (auto sample = Recorder::configure(map, names_.size(), slots_, cpus_))
-        sample_ = std::move(*sample);
     choose_cgroups(s, cgroups);
     if (cgroups.empty() && !s.config.filters_tasks())
       set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
     tell_texts(s);
     keeps_ = keeps_calls(s.config);
     signals_ = dump_signals(s.config);
+  }
+
+  Result<void> make_maps(Session& s) override {
+    auto* map = s.map("recorders");
+    if (!map) return {};
+    auto sample = Recorder::configure(map, names_.size(), slots_, cpus_);
+    if (!sample) return sample.error();
+    sample_ = std::move(*sample);
+    return {};
   }
 
   Result<void> open(Session& s) override {
