@@ -10,6 +10,7 @@
 
 #include "lib/core/text.bpf.h"
 #include "lib/mm/page_memcg.bpf.h"
+#include "fs/cachefiles.h"
 
 OPT(bool, owners);
 

@@ -23,7 +23,8 @@ namespace {
 
 // A skippable frame (RFC 8878): magic, length of the rest, the format's name and version.
 constexpr std::uint32_t kSkippable = 0x184D2A50;
-constexpr std::string_view kName{"CORETAP", 8};
+using namespace std::string_view_literals;
+constexpr std::string_view kName = "CORETAP\0"sv;
 constexpr std::size_t kIntroduction = 4 + 4 + kName.size() + 4;
 
 // Level 1 is the smallest and the fastest for these records; frames of 1 MB end often enough for

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "coretap/fd.hpp"
 #include "coretap/result.hpp"

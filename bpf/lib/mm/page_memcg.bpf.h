@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The memory cgroup that a page is charged to. */
+/*
+ * The memory cgroup that a page is charged to.
+ *
+ * Contexts: any. Nothing holds the page: reads of kernel memory that may fail.
+ */
 #ifndef CORETAP_PAGE_MEMCG_BPF_H
 #define CORETAP_PAGE_MEMCG_BPF_H
 
