@@ -1,7 +1,9 @@
 // Times: the kernel's monotonic nanoseconds and the wall clock.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace coretap {
 
@@ -23,7 +25,7 @@ std::int64_t wall_ahead_ns();
 /// shown from the recording have the same times.
 void hold_clock(std::uint64_t monotonic);
 void release_clock();
-/// The wall clock is that much ahead, not as the system says.
+/// The wall clock is that much ahead until release_clock(), not as the system says.
 void set_wall_ahead(std::int64_t ns);
 
 /// "13:05:59", local time.
@@ -38,5 +40,8 @@ std::string utc_time(std::uint64_t monotonic);
 /// ISO 8601 with microseconds and zone, for a moment of the monotonic clock. No further digits:
 /// many parsers accept six at most (RFC 5424, %f of Python).
 std::string iso_time(std::uint64_t monotonic);
+
+/// Nanoseconds since 1970 of a text that iso_time() made; nothing: it has another form.
+std::optional<std::uint64_t> time_in_iso(std::string_view text);
 
 }  // namespace coretap

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/parse.hpp"
 #include "coretap/small_files.hpp"
 
 namespace coretap {
@@ -117,7 +118,10 @@ std::uint64_t monotonic_ns() {
 }
 
 void hold_clock(std::uint64_t monotonic) { held = monotonic; }
-void release_clock() { held.reset(); }
+void release_clock() {
+  held.reset();
+  recorded_ahead.reset();
+}
 void set_wall_ahead(std::int64_t ns) { recorded_ahead = ns; }
 
 std::int64_t wall_ahead_ns() {
@@ -153,6 +157,32 @@ std::string iso_time(std::uint64_t monotonic) {
                      local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
                      moment.ns / 1000, zone < 0 ? '-' : '+', (zone < 0 ? -zone : zone) / 60,
                      (zone < 0 ? -zone : zone) % 60);
+}
+
+std::optional<std::uint64_t> time_in_iso(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00.000000+00:00";
+  if (text.size() != kForm.size()) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); i++) {
+    bool fits = kForm[i] == '0'   ? text[i] >= '0' && text[i] <= '9'
+                : kForm[i] == '+' ? text[i] == '+' || text[i] == '-'
+                                  : text[i] == kForm[i];
+    if (!fits) return std::nullopt;
+  }
+  auto number = [&](std::size_t at, std::size_t digits) {
+    return static_cast<int>(parse_unsigned(text.substr(at, digits)).value_or(0));
+  };
+  tm t{};
+  t.tm_year = number(0, 4) - 1900;
+  t.tm_mon = number(5, 2) - 1;
+  t.tm_mday = number(8, 2);
+  t.tm_hour = number(11, 2);
+  t.tm_min = number(14, 2);
+  t.tm_sec = number(17, 2);
+  auto zone = (number(27, 2) * 60 + number(30, 2)) * 60 * (text[26] == '-' ? -1 : 1);
+  auto seconds = timegm(&t) - zone;
+  if (seconds < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(seconds) * 1'000'000'000 +
+         static_cast<std::uint64_t>(number(20, 6)) * 1'000;
 }
 
 }  // namespace coretap

@@ -1,25 +1,31 @@
 #include "base/recall.hpp"
 
+#include <protozero/buffer_string.hpp>
+#include <protozero/exception.hpp>
+#include <protozero/varint.hpp>
+
+#include "coretap/clock.hpp"
+
 namespace coretap {
 
+Recalling::~Recalling() {
+  recall = nullptr;
+  release_clock();
+}
+
 void put_varint(std::string& to, std::uint64_t value) {
-  while (value >= 0x80) {
-    to += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  to += static_cast<char>(value);
+  protozero::add_varint_to_buffer(&to, value);
 }
 
 bool take_varint(std::string_view& bytes, std::uint64_t& value) {
-  value = 0;
-  for (unsigned shift = 0, i = 0; shift < 64 && i < bytes.size(); shift += 7, i++) {
-    const auto byte = static_cast<unsigned char>(bytes[i]);
-    value |= std::uint64_t{byte & 0x7fu} << shift;
-    if (byte & 0x80) continue;
-    bytes.remove_prefix(i + 1);
-    return true;
+  const char* at = bytes.data();
+  try {
+    value = protozero::decode_varint(&at, bytes.data() + bytes.size());
+  } catch (const protozero::exception&) {
+    return false;
   }
-  return false;
+  bytes.remove_prefix(static_cast<std::size_t>(at - bytes.data()));
+  return true;
 }
 
 std::string packed(const std::vector<std::string>& texts) {

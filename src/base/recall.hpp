@@ -48,6 +48,15 @@ class Recall {
 /// nullptr: the run is not recorded, and no recording is shown.
 inline Recall* recall = nullptr;  // one for the process, like the clock
 
+/// While it exists, questions go to this object; then the system answers, and the clock is its own.
+class Recalling {
+ public:
+  explicit Recalling(Recall& one) { recall = &one; }
+  ~Recalling();
+  Recalling(const Recalling&) = delete;
+  Recalling& operator=(const Recalling&) = delete;
+};
+
 inline bool replaying() { return recall && recall->replays(); }
 
 template <class Live>
@@ -59,8 +68,7 @@ std::string recalled(Ask what, std::string_view question, Live live) {
 std::string packed(const std::vector<std::string>& texts);
 std::vector<std::string> unpacked(std::string_view bytes);
 
-/// A number in a text of 1 to 10 bytes (base 128, the least significant first), and back: takes it
-/// off `bytes`; false: there is none.
+/// A number as protobuf's varint, and back: takes it off `bytes`; false: there is none.
 void put_varint(std::string& to, std::uint64_t value);
 bool take_varint(std::string_view& bytes, std::uint64_t& value);
 

@@ -20,6 +20,7 @@
 #include "mcp/mcp.hpp"
 #include "run/commands.hpp"
 #include "run/run.hpp"
+#include "run/run_words.hpp"
 #include "run/tool_links.hpp"
 #include "serve/serve.hpp"
 #include "text/errors.hpp"

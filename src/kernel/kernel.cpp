@@ -355,9 +355,12 @@ std::uint64_t page_bytes() {
 }
 
 int possible_cpus() {
-  auto ask = [] { return std::to_string(std::max(1, libbpf_num_possible_cpus())); };
+  const int here = std::max(1, libbpf_num_possible_cpus());
+  if (!recall) return here;
   constexpr std::uint64_t kMost = 1 << 16;
-  const auto number = parse_unsigned(recalled(Ask::possible_cpus, "", ask)).value_or(1);
+  const auto number = parse_unsigned(recalled(Ask::possible_cpus, "", [&] {
+                        return std::to_string(here);
+                      })).value_or(1);
   return static_cast<int>(std::clamp<std::uint64_t>(number, 1, kMost));
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <protozero/varint.hpp>
+
 #include "base/recall.hpp"
 
 namespace coretap::record {
@@ -10,20 +12,15 @@ namespace {
 
 constexpr std::size_t kMostRows = 4 << 20;
 
-std::uint64_t zigzag(std::uint64_t difference) {
-  return difference << 1 ^ (difference >> 63 ? ~std::uint64_t{0} : 0);
-}
-std::uint64_t unzigzag(std::uint64_t value) {
-  return value >> 1 ^ (value & 1 ? ~std::uint64_t{0} : 0);
-}
-
 /// Runs of equal words are one number; each other word is a difference.
 void put_words(std::string& to, const Changes::Words& before, const Changes::Words& now) {
   for (std::size_t i = 0; i < now.size();) {
     auto same = i;
     while (same < now.size() && now[same] == before[same]) same++;
     put_varint(to, same - i);
-    if (same < now.size()) put_varint(to, zigzag(now[same] - before[same]));
+    if (same < now.size())
+      put_varint(to,
+                 protozero::encode_zigzag64(static_cast<std::int64_t>(now[same] - before[same])));
     i = same + 1;
   }
 }
@@ -35,7 +32,7 @@ bool take_words(std::string_view& bytes, Changes::Words& words) {
     i += same;
     if (i == words.size()) return true;
     if (!take_varint(bytes, difference)) return false;
-    words[i] += unzigzag(difference);
+    words[i] += static_cast<std::uint64_t>(protozero::decode_zigzag64(difference));
   }
   return true;
 }

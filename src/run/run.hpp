@@ -11,9 +11,6 @@
 
 namespace coretap {
 
-namespace record {
-struct Head;
-}
 struct Session;
 
 /// For a tool that `coretap serve` runs: pages of metrics on request instead of reports.
@@ -34,16 +31,8 @@ bool is_recording(const std::string& path);
 /// The text that `coretap show --json` prints, with a report for each second or as often as the run
 /// had one.
 Result<std::string> recording_as_json(const std::string& path);
-/// Takes from this process the rights that showing a recording does not need. `opens_files`: files
-/// are written later.
-void confine_show(bool opens_files);
 /// Prints what a recording has.
 int show_info(const std::string& path);
-/// Local times become those of the recorder.
-void use_zone(const record::Head& head);
-
-/// The build, as printed after the version: "commit 0123456789ab, libbpf 1.1, compiler GNU 12.2.0".
-std::string build_words();
 
 /// Opens, configures, plans and loads, without attaching; `doctor` does that with each tool.
 Result<void> prepare(Session& session);

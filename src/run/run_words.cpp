@@ -94,6 +94,13 @@ bool lists_targets(const Session& s) {
 
 }  // namespace
 
+std::string build_words() {
+  std::string_view commit = kCommit;
+  return fmt::format("{}libbpf {}, compiler {}",
+                     commit.empty() ? "" : fmt::format("commit {}, ", commit),
+                     std::string_view(libbpf_version_string()).substr(1), kCompiler);
+}
+
 void record_header(const Session& s) {
   kernel_release();
   attached_hooks(s);

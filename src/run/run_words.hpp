@@ -1,9 +1,13 @@
 // Messages of a run about itself: header, attach points, ledger.
 #pragma once
+#include <string>
 
 namespace coretap {
 
 struct Session;
+
+/// The build, as printed after the version: "commit 0123456789ab, libbpf 1.1, compiler GNU 12.2.0".
+std::string build_words();
 
 /// Asks for all that print_header() needs: while a run is recorded.
 void record_header(const Session& s);

@@ -1,25 +1,220 @@
-// `coretap show --info`: what a recording has, without showing it.
+// `coretap show`: prints a recording.
 #include <seccomp.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <ctime>
 #include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/descriptors.hpp"
 #include "base/recall.hpp"
+#include "cli/parser.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/fd.hpp"
 #include "coretap/sanitize.hpp"
+#include "coretap/small_files.hpp"
 #include "kernel/capabilities.hpp"
+#include "program/session.hpp"
 #include "record/replay.hpp"
-#include "run/commands.hpp"
+#include "reports/reporter.hpp"
+#include "run/recording.hpp"
 #include "run/run.hpp"
+#include "run/run_words.hpp"
+#include "run/steps.hpp"
 #include "text/errors.hpp"
 
 namespace coretap {
 
-void confine_show(bool opens_files) {
+namespace {
+
+/// A recorded run, whose data go through its report again.
+class Showing {
+ public:
+  /// `every_ns`: reports are that far apart, where the recording has readings; 0: as they were.
+  Showing(Session& s, record::Replay& from, std::uint64_t every_ns)
+      : s_(s), from_(from), reporter_(s.tool.report->reporter()), every_ns_(every_ns) {}
+  ~Showing() { s_.names.context.return_borrowed(); }
+  Showing(const Showing&) = delete;
+  Showing& operator=(const Showing&) = delete;
+
+  Result<int> run(const record::Replay::Mark& begin) {
+    shown_ns_ = begin.monotonic_ns;
+    learn_names(s_);
+    s_.names.targets = unpacked(recalled(Ask::targets, "", [] { return std::string(); }));
+    hold_clock(begin.monotonic_ns);
+    s_.began_ns = begin.monotonic_ns;
+    s_.source = from_.source();
+    reporter_->configure(s_);
+    if (auto r = reporter_->open(s_); !r) return r.error();
+    print_header(s_);
+    auto took = s_.source->open_records(
+        [this](const void* record, std::size_t bytes) { reporter_->record(s_, record, bytes); });
+    if (!took) return took.error();
+    reporter_->begin(s_);
+    s_.out.keep_header();
+    auto last = begin;
+    while (last.did != record::Did::finish && !reporter_->wants_end()) {
+      auto mark = from_.next();
+      if (!mark) return mark.error();
+      if (!*mark) {
+        end_early(last);
+        break;
+      }
+      do_again(last = **mark);
+      s_.out.flush();
+      if (s_.out.failed() || s_.out.closed()) break;
+    }
+    return finish(s_, *reporter_, -1);
+  }
+
+ private:
+  void do_again(const record::Replay::Mark& mark) {
+    hold_clock(mark.monotonic_ns);
+    // Readings are late by less than half of the time between two.
+    constexpr std::uint64_t kLate = 500'000'000;
+    const bool reading = mark.did == record::Did::report || mark.did == record::Did::sample;
+    const bool due = every_ns_ ? mark.monotonic_ns - shown_ns_ + kLate >= every_ns_
+                               : mark.did == record::Did::report;
+    if (mark.did == record::Did::last || (reading && due)) {
+      shown_ns_ = mark.monotonic_ns;
+      reporter_->report(s_);
+      s_.out.flush(true);
+    }
+    switch (mark.did) {
+      case record::Did::ends:
+        reporter_->ends(s_);
+        break;
+      case record::Did::hurry:
+        reporter_->hurry();
+        break;
+      case record::Did::finish:
+        s_.ledger.count[LEDGER_MISSED] += mark.missed;
+        break;
+      case record::Did::begin:
+      case record::Did::sample:
+      case record::Did::report:
+      case record::Did::last:
+        break;
+    }
+  }
+
+  /// The recorded run was killed, or the file is not whole: what it has is shown.
+  void end_early(const record::Replay::Mark& last) {
+    s_.say(fmt::format("the recording ends at {}, without its end: what came later is missing",
+                       wall_time(last.monotonic_ns)));
+    if (last.did == record::Did::sample && !reporter_->immediate()) reporter_->report(s_);
+  }
+
+  Session& s_;
+  record::Replay& from_;
+  std::unique_ptr<Reporter> reporter_;
+  const std::uint64_t every_ns_;
+  std::uint64_t shown_ns_ = 0;
+};
+
+/// The option of a word such as "--sort=bytes"; empty: it is another word.
+std::string_view option_of(std::string_view word) {
+  if (!word.starts_with("--")) return {};
+  return word.substr(2, word.substr(0, word.find('=')).size() - 2);
+}
+
+bool gives_interval(const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [](std::string_view word) {
+    return option_of(word) == "interval" || (word.starts_with("-i") && !word.starts_with("--"));
+  });
+}
+
+/// The words of the user, and those of the recorded run that they do not replace.
+std::vector<std::string> words_to_show(const Tool& tool, const record::Head& head,
+                                       const std::vector<std::string>& more) {
+  auto words = more;
+  const bool interval = gives_interval(more);
+  auto positional = tool.positionals.begin();
+  for (auto& word : head.words) {
+    const auto option = option_of(word);
+    if (option.empty()) {
+      const bool of_interval = positional != tool.positionals.end() &&
+                               (positional->option == "interval" || positional->metavar == "COUNT");
+      if (positional != tool.positionals.end() && !positional->repeats()) ++positional;
+      if (interval && of_interval) continue;
+    } else if ((interval && option == "interval") ||
+               std::ranges::any_of(more, [&](auto& w) { return option_of(w) == option; })) {
+      continue;
+    }
+    words.push_back(word);
+  }
+  return words;
+}
+
+/// Constants of the kernel program that a report sets, by name; without those that are random.
+std::map<std::string, std::string> settings_of(const Tool& tool, const Config& config) {
+  std::map<std::string, std::string> once, again;
+  for (auto* all : {&once, &again}) {
+    Session s(tool, config);
+    s.constants = all;
+    tool.report->reporter()->configure(s);
+  }
+  std::erase_if(once, [&](auto& setting) { return again[setting.first] != setting.second; });
+  return once;
+}
+
+/// Refuses options that would have changed a constant of the kernel program, its hooks or filters.
+Result<void> check_same_tracing(const Tool& tool, const Config& recorded, const Config& shown) {
+  auto refused = [&](std::string_view option) {
+    return Error{fmt::format("--{}: was decided when the run was recorded", option),
+                 {},
+                 fmt::format("record again with it: coretap {} --record FILE ...", tool.name),
+                 kUsage};
+  };
+  const auto options = all_options(tool);
+  const auto settings = settings_of(tool, recorded);
+  for (auto& [name, value] : shown.given_options()) {
+    if (recorded.given(name) ? is_file_option(name) || recorded.text(name) == value
+                             : name == "interval")
+      continue;
+    Config with = recorded;
+    auto option =
+        std::ranges::find_if(options, [&wanted = name](auto& o) { return o.name == wanted; });
+    if (option == options.end()) continue;
+    if (auto r = option->apply(with, value); !r) return r.error();
+    with.give(name, value);
+    const bool same_constants = std::ranges::equal(
+        with.edits(), recorded.edits(),
+        [](auto& a, auto& b) { return a.target.offset == b.target.offset && a.value == b.value; });
+    const bool hooks_differ = std::ranges::any_of(
+        tool.hooks, [&](auto& hook) { return with.holds(hook.when) != recorded.holds(hook.when); });
+    if (!same_constants || hooks_differ || settings_of(tool, with) != settings ||
+        with.tasks != recorded.tasks || with.sampling != recorded.sampling ||
+        &*chosen_report(tool, with) != &*chosen_report(tool, recorded))
+      return refused(name);
+  }
+  return {};
+}
+
+/// Local times become those of the recorder.
+void use_zone(const record::Head& head) {
+  constexpr std::int64_t kMost = 26 * 3600;
+  if (head.zone_seconds < -kMost || head.zone_seconds > kMost) return;
+  // POSIX counts west of Greenwich.
+  const auto west = -head.zone_seconds, minutes = (west < 0 ? -west : west) / 60;
+  const auto zone = fmt::format("<{:+03}>{}{:02}:{:02}", head.zone_seconds / 3600,
+                                west < 0 ? "-" : "+", minutes / 60, minutes % 60);
+  setenv("TZ", zone.c_str(), 1);
+  tzset();
+}
+
+/// Takes from this process the rights that showing a recording does not need. `opens_files`: files
+/// are written later.
+void confine(bool opens_files) {
   if (auto* filter = seccomp_init(SCMP_ACT_ALLOW)) {
     auto deny = [&](std::initializer_list<const char*> names) {
       for (auto* name : names)
@@ -60,11 +255,94 @@ void confine_show(bool opens_files) {
                                   : CapabilitySet{});
 }
 
+/// `to`: a file instead of standard output; then no message is printed, and reports are those of
+/// each second unless the run had intervals.
+Result<int> show(record::Replay& replay, const std::string& path,
+                 std::vector<std::string> arguments, std::optional<int> to) {
+  if (auto r = replay.open(path); !r) return r.error();
+  auto* registered = find_tool(replay.head().tool);
+  if (!registered)
+    return Error{fmt::format("{}: is of a tool that is not in this coretap: '{}'", path,
+                             printable(replay.head().tool)),
+                 {},
+                 {},
+                 kUnsupported};
+  const auto declared = build(*registered);
+  auto recorded_words = replay.head().words;
+  for (auto& option : replay.head().files)
+    if (is_file_option(option))
+      recorded_words.insert(recorded_words.begin(), fmt::format("--{}=file.svg", option));
+  auto recorded = parse_command_line(declared, recorded_words);
+  if (!recorded) return recorded.error();
+  if (to && !recorded->config.schedule.interval) arguments.emplace_back("--interval=1");
+  auto parsed = parse_command_line(declared, words_to_show(declared, replay.head(), arguments));
+  if (!parsed) return parsed.error();
+  auto tool = declared;
+  tool.report = chosen_report(declared, parsed->config);
+  if (tool.report->record_size() != replay.head().record_bytes || !tool.report->can_be_recorded())
+    return Error{fmt::format("{}: coretap {} has recorded it with other data", path,
+                             printable(replay.head().coretap)),
+                 {},
+                 "show it with that version",
+                 kUnsupported};
+  use_zone(replay.head());
+  auto begin = replay.begin();
+  if (!begin) return begin.error();
+  if (auto r = check_same_tracing(tool, recorded->config, parsed->config); !r) return r.error();
+  if (parsed->config.given("lines"))
+    return usage("--lines: a recording has no source lines",
+                 "coretap symbolize prints those of addresses");
+  const bool other_interval = gives_interval(arguments);
+  if (other_interval && parsed->config.schedule.interval < 1)
+    return usage("--interval: a recording has readings of each second, not of shorter times");
+  Session s(tool, parsed->config);
+  if (auto text = text_instead(*parsed, tool)) {
+    s.out.write(*text);
+    return end_of_output(s);
+  }
+  if (to) {
+    s.out = Sink(*to);
+    s.quiet = true;
+  } else {
+    if (auto r = redirect(s); !r) return r.error();
+    confine(s.file ||
+            std::ranges::any_of(kFileOptions, [&](auto option) { return s.config.given(option); }));
+  }
+  const auto every = other_interval ? parsed->config.schedule.interval * 1e9 : 0;
+  return Showing(s, replay, static_cast<std::uint64_t>(every)).run(*begin);
+}
+
+}  // namespace
+
+int show_recording(const std::string& path, const std::vector<std::string>& arguments) {
+  record::Replay replay;
+  const Recalling recalling(replay);
+  auto status = show(replay, path, arguments, {});
+  if (status) return *status;
+  print_error("coretap show", status.error());
+  return status.error().status;
+}
+
+bool is_recording(const std::string& path) {
+  return static_cast<bool>(record::Reader().open(path));
+}
+
+Result<std::string> recording_as_json(const std::string& path) {
+  record::Replay replay;
+  const Recalling recalling(replay);
+  const Fd file(memfd_create("shown", MFD_CLOEXEC));
+  if (!file) return system_error("cannot make a file in memory", errno);
+  if (auto status = show(replay, path, {"--json"}, file.get()); !status) return status.error();
+  std::string text(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
+  text.resize(read_bytes(file.get(), 0, text.data(), text.size()));
+  return text;
+}
+
 int show_info(const std::string& path) {
   auto fail = [](const Error& e) { return print_error("coretap show", e); };
   record::Replay replay;
+  const Recalling recalling(replay);
   if (auto r = replay.open(path); !r) return fail(r.error());
-  recall = &replay;
   use_zone(replay.head());
   std::uint64_t from = 0, until = 0, reports = 0;
   bool finished = false;
@@ -77,7 +355,6 @@ int show_info(const std::string& path) {
     reports += (*mark)->did == record::Did::report || (*mark)->did == record::Did::last;
     finished |= (*mark)->did == record::Did::finish;
   }
-  recall = nullptr;
   auto& head = replay.head();
   std::vector<std::string> words{head.tool};
   words.insert(words.end(), head.words.begin(), head.words.end());

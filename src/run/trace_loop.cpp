@@ -43,7 +43,7 @@ constexpr std::chrono::milliseconds kStepOfReport{50};  // a report needs all ea
 // After the end: this long, but at least this many records; the rest is only counted.
 constexpr std::chrono::milliseconds kLastStep{80};
 constexpr std::uint64_t kLastRecords = 10'000;
-constexpr double kRecordSeconds = 1;    // a recording lacks at most that time if the run is killed
+constexpr double kRecordSeconds = 1;    // what a recording lacks if the run is killed
 constexpr double kCollectSeconds = 15;  // without requests: keeps maps of keys from filling up
 
 /// Opens perf events on CPUs that come online during sampling. A CPU that goes offline loses its

@@ -35,13 +35,7 @@ FUZZ(recordings, bytes) {
   if (!replay.use(std::string(input.text(bytes.size())))) return;
   const auto* tool = recordable(replay.head().tool);
   if (!tool) return;
-  struct Recalled {
-    explicit Recalled(Recall& one) { recall = &one; }
-    ~Recalled() {
-      recall = nullptr;
-      release_clock();
-    }
-  } recalled(replay);
+  const Recalling recalling(replay);
   auto begin = replay.begin();
   if (!begin) return;
   Session s(*tool, config);

@@ -34,14 +34,6 @@ class Printed {
   Fd file_;
 };
 
-struct RecallFor {
-  explicit RecallFor(Recall& one) { recall = &one; }
-  ~RecallFor() {
-    recall = nullptr;
-    release_clock();
-  }
-};
-
 constexpr int kReports = 3;
 
 std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
@@ -49,7 +41,7 @@ std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
   Recorder recorder;
   EXPECT_TRUE(recorder.open(path));
   recorder.head({.tool = std::string(tool.name), .record_bytes = tool.report->record_size()});
-  RecallFor recall(recorder);
+  const Recalling recalling(recorder);
   Session s(tool, config);
   s.recorder = &recorder;
   s.source = recorder.over(
@@ -87,7 +79,7 @@ std::string shown(const Tool& tool, const Config& config, const std::string& pat
   Replay replay;
   EXPECT_TRUE(replay.open(path));
   EXPECT_EQ(replay.head().tool, tool.name);
-  RecallFor recall(replay);
+  const Recalling recalling(replay);
   auto mark = replay.begin();
   EXPECT_TRUE(mark);
   if (!mark) return {};

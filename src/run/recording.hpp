@@ -1,0 +1,39 @@
+// --record: a recording of the run.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/recall.hpp"
+#include "coretap/result.hpp"
+#include "record/recorder.hpp"
+
+namespace coretap {
+
+struct Session;
+
+/// Options that name a file of an output. Some tools make it from data that they record only then.
+inline constexpr std::string_view kFileOptions[] = {"dot", "heatmap", "pprof", "svg"};
+bool is_file_option(std::string_view name);
+
+/// From begin() on, the session's data and answers of the system are written, too, if the user
+/// wants that.
+class Recording {
+ public:
+  explicit Recording(Session& s) : s_(s) {}
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  Result<void> begin();
+
+ private:
+  Session& s_;
+  record::Recorder recorder_;
+  std::optional<Recalling> recalling_;
+};
+
+/// When everything has been counted. `missed`: events that no kernel program counts.
+void end_recording(Session& s, std::uint64_t missed);
+
+}  // namespace coretap
