@@ -35,6 +35,18 @@ class Bytes {
   }
   std::uint8_t u8() { return number<std::uint8_t>(); }
 
+  /// A number of 8 bytes, or of 4 with any other size.
+  std::uint64_t word(unsigned size) {
+    return size == 8 ? number<std::uint64_t>() : number<std::uint32_t>();
+  }
+  /// The length that a unit begins with; sets the size of its offsets.
+  std::uint64_t initial_length(std::uint8_t& offset_size) {
+    constexpr std::uint32_t kLong = 0xffffffff;
+    const std::uint64_t length = number<std::uint32_t>();
+    offset_size = length == kLong ? 8 : 4;
+    return length == kLong ? number<std::uint64_t>() : length;
+  }
+
   std::uint64_t uleb() { return leb(false); }
   std::int64_t sleb() { return static_cast<std::int64_t>(leb(true)); }
 

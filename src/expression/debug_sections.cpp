@@ -1,22 +1,24 @@
 #include "expression/debug_sections.hpp"
 
 #include <elf.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/read_failures.hpp"
 #include "coretap/small_files.hpp"
 #include "symbols/elf_symbols.hpp"
+#include "symbols/packed_section.hpp"
 #include "symbols/process_files.hpp"
 
 namespace coretap::expression {
 
 namespace {
+
+using symbols::PackedSection;
 
 /// Sections that the reader uses: not those of lines, frames and macros.
 constexpr std::array<std::string_view, 12> kNames = {
@@ -29,58 +31,34 @@ constexpr std::uint64_t kMostLink = 8192;
 constexpr std::uint64_t kZlibRatio = 1032;  // maximum compression ratio of zlib
 constexpr std::uint64_t kRoom = 16;         // minimum number of zeros after a section
 
-struct Source {
-  enum Packing { plain, zlib, zstd } packing = plain;
-  std::uint64_t at = 0, size = 0;  // offset and size in the file
-  std::uint64_t unpacked = 0;
-};
-
 template <class T>
 bool read_value(int fd, std::uint64_t at, T& value) {
   return read_bytes(fd, at, &value, sizeof value) == sizeof value;
 }
 
-bool unpack(int fd, const Source& source, char* to) {
-  if (source.packing == Source::plain)
-    return read_bytes(fd, source.at, to, source.size) == source.size;
-  const auto packed = symbols::read_at(fd, source.at, source.size);
-  if (source.packing == Source::zstd) {
-    const auto got = ::ZSTD_decompress(to, source.unpacked, packed.data(), packed.size());
-    return !::ZSTD_isError(got) && got == source.unpacked;
-  }
-  uLongf got = source.unpacked;
-  return ::uncompress(reinterpret_cast<Bytef*>(to), &got,
-                      reinterpret_cast<const Bytef*>(packed.data()), packed.size()) == Z_OK &&
-         got == source.unpacked;
+bool read_section(int fd, const PackedSection& section, char* to) {
+  if (!section.is_packed()) return read_bytes(fd, section.at, to, section.size) == section.size;
+  const std::span all(reinterpret_cast<std::uint8_t*>(to), section.size);
+  return symbols::unpack(fd, section, [&](std::uint64_t written) { return all.subspan(written); });
 }
 
 /// Location of a section with a requested name. nullopt: it is damaged.
-std::optional<Source> source_of(int fd, const GElf_Shdr& header, bool with_z) {
-  Source source{Source::plain, header.sh_offset, header.sh_size, header.sh_size};
-  std::uint64_t head = 0;
+std::optional<PackedSection> source_of(int fd, const GElf_Shdr& header, bool with_z) {
+  auto source = symbols::packed_section(fd, header);
   if (with_z) {
     struct {
       char magic[4];
       unsigned char size[8];
     } old{};
-    head = sizeof old;
-    if (!read_value(fd, source.at, old) || std::memcmp(old.magic, "ZLIB", 4) != 0) return {};
-    source.packing = Source::zlib;
-    source.unpacked = 0;
-    for (auto byte : old.size) source.unpacked = source.unpacked << 8 | byte;
-  } else if (header.sh_flags & SHF_COMPRESSED) {
-    constexpr std::uint32_t kZlib = 1, kZstd = 2;  // ELFCOMPRESS_*; older headers lack the second
-    Elf64_Chdr packed;
-    head = sizeof packed;
-    if (!read_value(fd, source.at, packed)) return {};
-    if (packed.ch_type != kZlib && packed.ch_type != kZstd) return {};
-    source.packing = packed.ch_type == kZlib ? Source::zlib : Source::zstd;
-    source.unpacked = packed.ch_size;
+    source = {PackedSection::zlib, header.sh_offset + sizeof old, header.sh_size - sizeof old, 0};
+    if (header.sh_size <= sizeof old || !read_value(fd, header.sh_offset, old) ||
+        std::memcmp(old.magic, "ZLIB", 4) != 0)
+      return {};
+    for (auto byte : old.size) source->size = source->size << 8 | byte;
   }
-  if (source.size <= head) return {};
-  source.at += head;
-  source.size -= head;
-  if (source.packing == Source::zlib && source.unpacked / kZlibRatio > source.size) return {};
+  if (source && source->packing == PackedSection::zlib &&
+      source->size / kZlibRatio > source->stored)
+    return {};
   return source;
 }
 
@@ -94,7 +72,7 @@ Result<DebugSections> DebugSections::read(int fd, bool relocatable) {
     return Error{"the file has no debug information"};
 
   DebugSections all;
-  std::array<std::optional<Source>, kSections> sources;
+  std::array<std::optional<PackedSection>, kSections> sources;
   auto see = [&](const GElf_Shdr& header, std::string_view name) {
     if (header.sh_type == SHT_NOBITS || !header.sh_size) return;
     if (header.sh_offset > file->size || header.sh_size > file->size - header.sh_offset)
@@ -136,7 +114,7 @@ Result<DebugSections> DebugSections::read(int fd, bool relocatable) {
   };
   for (std::size_t i = 0; i < kSections; i++) {
     if (!sources[i]) continue;
-    const auto size = sources[i]->unpacked;
+    const auto size = sources[i]->size;
     all.places_[i] = {end, size};
     add(kNames[i], SHT_PROGBITS, size);
     if (size > kMostBytes || (end += padded(size)) > kMostBytes)
@@ -165,7 +143,7 @@ Result<DebugSections> DebugSections::read(int fd, bool relocatable) {
   std::ranges::copy(names, image + end);
   std::memcpy(image + headers_at, headers.data(), headers.size() * sizeof headers[0]);
   for (std::size_t i = 0; i < kSections; i++)
-    if (sources[i] && !unpack(fd, *sources[i], image + all.places_[i].at))
+    if (sources[i] && !read_section(fd, *sources[i], image + all.places_[i].at))
       return Error{"the file's debug information is damaged"};
   return all;
 }

@@ -2,8 +2,6 @@
 
 #include <elf.h>
 #include <string.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <algorithm>
 
@@ -26,71 +24,23 @@ constexpr std::uint64_t kLeastWindow = 512, kMostWindow = 64 << 10;
 bool DebugSection::unpack() {
   if (unpacked_) return !bytes_.empty();
   unpacked_ = true;
-  if (size_ > *room_) return false;
-  *room_ -= size_;
-  // Memory is taken as the contents arrive: a small file may promise much.
-  constexpr std::size_t kPiece = 1 << 20;
-  std::vector<std::uint8_t> packed(std::min<std::uint64_t>(stored_, kPiece));
-  std::uint64_t at = 0, written = 0;
-  const auto more = [&] {
-    const auto got = read_bytes(fd_, place_ + at, packed.data(),
-                                std::min<std::uint64_t>(packed.size(), stored_ - at));
-    at += got;
-    return got;
-  };
-  const auto room = [&] {
-    if (written == bytes_.size())
-      bytes_.resize(std::min(size_, std::max<std::uint64_t>(kPiece, written * 2)));
-    return bytes_.size() - written;
-  };
-  bool whole = false;
-  if (packing_ == zlib) {
-    z_stream stream{};
-    if (::inflateInit(&stream) != Z_OK) return false;
-    int status = Z_OK;
-    while (status == Z_OK && written < size_) {
-      if (stream.avail_in == 0) {
-        stream.avail_in = static_cast<uInt>(more());
-        stream.next_in = packed.data();
-        if (stream.avail_in == 0) break;
-      }
-      const auto given = std::min<std::uint64_t>(room(), UINT32_MAX);
-      stream.avail_out = static_cast<uInt>(given);
-      stream.next_out = bytes_.data() + written;
-      status = ::inflate(&stream, Z_NO_FLUSH);
-      written += given - stream.avail_out;
-    }
-    ::inflateEnd(&stream);
-    whole = written == size_;
-  } else {
-    ZSTD_DStream* stream = ::ZSTD_createDStream();
-    if (stream == nullptr) return false;
-    ZSTD_inBuffer in{packed.data(), 0, 0};
-    while (written < size_) {
-      if (in.pos == in.size) {
-        in.size = more();
-        in.pos = 0;
-        if (in.size == 0) break;
-      }
-      ZSTD_outBuffer out{bytes_.data(), 0, 0};
-      out.size = room();
-      out.dst = bytes_.data() + written;
-      if (::ZSTD_isError(::ZSTD_decompressStream(stream, &out, &in))) break;
-      written += out.pos;
-    }
-    ::ZSTD_freeDStream(stream);
-    whole = written == size_;
-  }
-  if (!whole) {
-    bytes_ = {};
-    ReadFailures::note(0);
-  }
-  return whole;
+  const auto size = section_.size;
+  if (size > *room_) return false;
+  *room_ -= size;
+  constexpr std::uint64_t kLeastRoom = 1 << 20;
+  const bool whole = symbols::unpack(fd_, section_, [&](std::uint64_t written) {
+    if (written == bytes_.size()) bytes_.resize(std::min(size, std::max(kLeastRoom, written * 2)));
+    return std::span(bytes_).subspan(written);
+  });
+  if (whole) return true;
+  bytes_ = {};
+  ReadFailures::note(0);
+  return false;
 }
 
 std::optional<Bytes> DebugSection::at(std::uint64_t offset, std::uint64_t count) {
-  if (offset > size_ || count > size_ - offset) return {};
-  if (packing_ != plain) {
+  if (offset > section_.size || count > section_.size - offset) return {};
+  if (section_.is_packed()) {
     if (!unpack()) return {};
     return Bytes({bytes_.data() + offset, static_cast<std::size_t>(count)}, offset);
   }
@@ -102,25 +52,25 @@ std::optional<Bytes> DebugSection::at(std::uint64_t offset, std::uint64_t count)
     const std::uint64_t want =
         goes_on ? std::clamp<std::uint64_t>(bytes_.size() * 2, kLeastWindow, kMostWindow)
                 : kLeastWindow;
-    bytes_.resize(std::min(std::max(want, count), size_ - offset));
+    bytes_.resize(std::min(std::max(want, count), section_.size - offset));
     begin_ = offset;
-    bytes_.resize(read_bytes(fd_, place_ + offset, bytes_.data(), bytes_.size()));
+    bytes_.resize(read_bytes(fd_, section_.at + offset, bytes_.data(), bytes_.size()));
     if (bytes_.size() < count) return {};
   }
   return Bytes({bytes_.data() + (offset - begin_), static_cast<std::size_t>(count)}, offset);
 }
 
 Bytes DebugSection::from(std::uint64_t offset, std::uint64_t count) {
-  if (offset >= size_) return Bytes({});
-  return at(offset, std::min(count, size_ - offset)).value_or(Bytes({}));
+  if (offset >= section_.size) return Bytes({});
+  return at(offset, std::min(count, section_.size - offset)).value_or(Bytes({}));
 }
 
 bool DebugSection::read(std::uint64_t offset, std::uint64_t count, std::vector<std::uint8_t>& to) {
   to.clear();
-  if (offset > size_ || count > size_ - offset) return false;
-  if (packing_ == plain) {
+  if (offset > section_.size || count > section_.size - offset) return false;
+  if (!section_.is_packed()) {
     to.resize(count);
-    return read_bytes(fd_, place_ + offset, to.data(), count) == count;
+    return read_bytes(fd_, section_.at + offset, to.data(), count) == count;
   }
   if (!unpack()) return false;
   const auto* begin = bytes_.data() + offset;
@@ -154,23 +104,13 @@ DebugData::DebugData(int fd, std::uint64_t most_unpacked)
       return false;
     }
     auto& section = sections_[static_cast<std::size_t>(known - kDebugSections.begin())];
-    if (section.size_ != 0) return false;
+    if (section.size() != 0) return false;
+    if (!wide && (header.sh_flags & SHF_COMPRESSED)) return false;
+    const auto found = packed_section(fd, header);
+    if (!found) return false;
     section.fd_ = fd;
     section.room_ = &room_;
-    section.place_ = header.sh_offset;
-    section.stored_ = section.size_ = header.sh_size;
-    if ((header.sh_flags & SHF_COMPRESSED) == 0) return false;
-    constexpr std::uint32_t kZlib = 1, kZstd = 2;  // ELFCOMPRESS_*; older headers lack the second
-    section.size_ = 0;
-    Elf64_Chdr packed;
-    if (!wide || header.sh_size <= sizeof packed ||
-        read_bytes(fd, header.sh_offset, &packed, sizeof packed) != sizeof packed ||
-        (packed.ch_type != kZlib && packed.ch_type != kZstd))
-      return false;
-    section.packing_ = packed.ch_type == kZlib ? DebugSection::zlib : DebugSection::zstd;
-    section.place_ += sizeof packed;
-    section.stored_ -= sizeof packed;
-    section.size_ = packed.ch_size;
+    section.section_ = *found;
     return false;
   });
   if (sections_[info].size() == 0 || sections_[abbrev].size() == 0) return;

@@ -10,6 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "symbols/elf_file.hpp"
+#include "symbols/packed_section.hpp"
 
 namespace coretap::symbols {
 
@@ -19,8 +20,8 @@ class DebugSection {
   DebugSection() = default;
   /// A part of a file that is not compressed.
   DebugSection(int fd, std::uint64_t place, std::uint64_t size)
-      : fd_(fd), place_(place), stored_(size), size_(size) {}
-  std::uint64_t size() const { return size_; }
+      : fd_(fd), section_{PackedSection::plain, place, size, size} {}
+  std::uint64_t size() const { return section_.size; }
   /// `count` bytes; nullopt unless all can be read. Valid until the next call.
   std::optional<Bytes> at(std::uint64_t offset, std::uint64_t count);
   /// At most `count` bytes from `offset` on: fewer at the end of the section. Valid until the next
@@ -33,16 +34,14 @@ class DebugSection {
 
  private:
   friend class DebugData;
-  enum Packing : std::uint8_t { plain, zlib, zstd };
   bool unpack();
 
   int fd_ = -1;
-  Packing packing_ = plain;
+  PackedSection section_;
   bool unpacked_ = false;
-  std::uint64_t place_ = 0, stored_ = 0, size_ = 0;  // in the file; size: uncompressed
-  std::vector<std::uint8_t> bytes_;                  // a window of the section, or all of it
-  std::uint64_t begin_ = 0;                          // of the window
-  std::uint64_t* room_ = nullptr;                    // bytes left for uncompressed sections
+  std::vector<std::uint8_t> bytes_;  // a window of the section, or all of it
+  std::uint64_t begin_ = 0;          // of the window
+  std::uint64_t* room_ = nullptr;    // bytes left for uncompressed sections
 };
 
 /// The open file is used until this object ends, which must not be moved.

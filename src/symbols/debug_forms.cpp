@@ -1,5 +1,6 @@
 #include "symbols/debug_forms.hpp"
 
+#include <dwarf.h>
 #include <string.h>
 
 namespace coretap::symbols {
@@ -34,46 +35,46 @@ std::uint64_t sized_number(Bytes& from, unsigned size) {
 
 std::optional<unsigned> size_of_form(std::uint64_t form, const DebugUnit& unit) {
   switch (form) {
-    case form_addr:
+    case DW_FORM_addr:
       return unit.address_size;
-    case form_data1:
-    case form_flag:
-    case form_ref1:
-    case form_strx1:
-    case form_addrx1:
+    case DW_FORM_data1:
+    case DW_FORM_flag:
+    case DW_FORM_ref1:
+    case DW_FORM_strx1:
+    case DW_FORM_addrx1:
       return 1;
-    case form_data2:
-    case form_ref2:
-    case form_strx2:
-    case form_addrx2:
+    case DW_FORM_data2:
+    case DW_FORM_ref2:
+    case DW_FORM_strx2:
+    case DW_FORM_addrx2:
       return 2;
-    case form_strx3:
-    case form_addrx3:
+    case DW_FORM_strx3:
+    case DW_FORM_addrx3:
       return 3;
-    case form_data4:
-    case form_ref4:
-    case form_strx4:
-    case form_addrx4:
-    case form_ref_sup4:
+    case DW_FORM_data4:
+    case DW_FORM_ref4:
+    case DW_FORM_strx4:
+    case DW_FORM_addrx4:
+    case DW_FORM_ref_sup4:
       return 4;
-    case form_data8:
-    case form_ref8:
-    case form_ref_sig8:
-    case form_ref_sup8:
+    case DW_FORM_data8:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_sig8:
+    case DW_FORM_ref_sup8:
       return 8;
-    case form_data16:
+    case DW_FORM_data16:
       return 16;
-    case form_ref_addr:
+    case DW_FORM_ref_addr:
       return unit.version == 2 ? unit.address_size : unit.offset_size;
-    case form_strp:
-    case form_sec_offset:
-    case form_strp_sup:
-    case form_line_strp:
-    case form_gnu_ref_alt:
-    case form_gnu_strp_alt:
+    case DW_FORM_strp:
+    case DW_FORM_sec_offset:
+    case DW_FORM_strp_sup:
+    case DW_FORM_line_strp:
+    case DW_FORM_GNU_ref_alt:
+    case DW_FORM_GNU_strp_alt:
       return unit.offset_size;
-    case form_flag_present:
-    case form_implicit_const:
+    case DW_FORM_flag_present:
+    case DW_FORM_implicit_const:
       return 0;
     default:
       return {};
@@ -82,32 +83,32 @@ std::optional<unsigned> size_of_form(std::uint64_t form, const DebugUnit& unit) 
 
 bool read_form(Bytes& from, std::uint64_t form, std::int64_t implicit, const DebugUnit& unit,
                DebugValue& value) {
-  if (form == form_indirect) {
+  if (form == DW_FORM_indirect) {
     form = from.uleb();
-    if (form == form_indirect || form == form_implicit_const) return false;
+    if (form == DW_FORM_indirect || form == DW_FORM_implicit_const) return false;
   }
   value.form = static_cast<std::uint16_t>(form);
   if (const auto size = size_of_form(form, unit)) {
-    value.number = form == form_implicit_const ? static_cast<std::uint64_t>(implicit)
-                   : form == form_flag_present ? 1
-                                               : sized_number(from, *size);
+    value.number = form == DW_FORM_implicit_const ? static_cast<std::uint64_t>(implicit)
+                   : form == DW_FORM_flag_present ? 1
+                                                  : sized_number(from, *size);
     return from.ok();
   }
   switch (form) {
-    case form_udata:
-    case form_ref_udata:
-    case form_strx:
-    case form_addrx:
-    case form_loclistx:
-    case form_rnglistx:
-    case form_gnu_addr_index:
-    case form_gnu_str_index:
+    case DW_FORM_udata:
+    case DW_FORM_ref_udata:
+    case DW_FORM_strx:
+    case DW_FORM_addrx:
+    case DW_FORM_loclistx:
+    case DW_FORM_rnglistx:
+    case DW_FORM_GNU_addr_index:
+    case DW_FORM_GNU_str_index:
       value.number = from.uleb();
       return from.ok();
-    case form_sdata:
+    case DW_FORM_sdata:
       value.number = static_cast<std::uint64_t>(from.sleb());
       return from.ok();
-    case form_string: {
+    case DW_FORM_string: {
       value.number = from.address();
       const auto* end = from.left() == 0 ? nullptr : ::memchr(from.position(), 0, from.left());
       if (end == nullptr) return false;
@@ -115,17 +116,17 @@ bool read_form(Bytes& from, std::uint64_t form, std::int64_t implicit, const Deb
       from.take(static_cast<std::uint64_t>(nul - from.position()) + 1);
       return true;
     }
-    case form_block1:
+    case DW_FORM_block1:
       value.number = from.u8();
       break;
-    case form_block2:
+    case DW_FORM_block2:
       value.number = from.number<std::uint16_t>();
       break;
-    case form_block4:
+    case DW_FORM_block4:
       value.number = from.number<std::uint32_t>();
       break;
-    case form_block:
-    case form_exprloc:
+    case DW_FORM_block:
+    case DW_FORM_exprloc:
       value.number = from.uleb();
       break;
     default:
@@ -136,8 +137,8 @@ bool read_form(Bytes& from, std::uint64_t form, std::int64_t implicit, const Deb
 }
 
 bool is_address(std::uint16_t form) {
-  return form == form_addr || form == form_addrx || form == form_gnu_addr_index ||
-         (form >= form_addrx1 && form <= form_addrx4);
+  return form == DW_FORM_addr || form == DW_FORM_addrx || form == DW_FORM_GNU_addr_index ||
+         (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4);
 }
 
 namespace {
@@ -158,21 +159,21 @@ std::optional<std::uint64_t> table_entry(DebugSection& table, std::uint64_t base
 std::string text_of(DebugData& data, const DebugUnit& unit, const DebugValue& value,
                     const std::vector<std::uint8_t>& own, std::uint64_t own_begin) {
   switch (value.form) {
-    case form_string: {
+    case DW_FORM_string: {
       const auto at = value.number - own_begin;
       if (at >= own.size()) return {};
       const auto* text = reinterpret_cast<const char*>(own.data()) + at;
       return {text, ::strnlen(text, own.size() - at)};
     }
-    case form_strp:
+    case DW_FORM_strp:
       return data[DebugData::str].text(value.number);
-    case form_line_strp:
+    case DW_FORM_line_strp:
       return data[DebugData::line_str].text(value.number);
-    case form_strx:
-    case form_strx1:
-    case form_strx2:
-    case form_strx3:
-    case form_strx4: {
+    case DW_FORM_strx:
+    case DW_FORM_strx1:
+    case DW_FORM_strx2:
+    case DW_FORM_strx3:
+    case DW_FORM_strx4: {
       const auto at = table_entry(data[DebugData::str_offsets], unit.str_offsets_base, value.number,
                                   unit.offset_size);
       return at ? data[DebugData::str].text(*at) : std::string();
@@ -184,7 +185,7 @@ std::string text_of(DebugData& data, const DebugUnit& unit, const DebugValue& va
 
 std::optional<std::uint64_t> address_of(DebugData& data, const DebugUnit& unit,
                                         const DebugValue& value) {
-  if (value.form == form_addr) return value.number;
+  if (value.form == DW_FORM_addr) return value.number;
   if (!is_address(value.form)) return {};
   return table_entry(data[DebugData::addr], unit.addr_base, value.number, unit.address_size);
 }

@@ -1,5 +1,7 @@
 #include "symbols/line_program.hpp"
 
+#include <dwarf.h>
+
 #include <utility>
 
 namespace coretap::symbols {
@@ -9,14 +11,6 @@ namespace {
 constexpr std::uint64_t kMostProgram = 256 << 20;  // bytes
 constexpr std::size_t kMostNames = 1 << 20;        // files, or directories
 constexpr std::size_t kMostFormats = 16;           // values of one file
-
-/// The initial length of a unit or program; sets the size of its offsets.
-std::uint64_t initial_length(Bytes& from, std::uint8_t& offset_size) {
-  constexpr std::uint32_t kLong = 0xffffffff;
-  const std::uint64_t length = from.number<std::uint32_t>();
-  offset_size = length == kLong ? 8 : 4;
-  return length == kLong ? from.number<std::uint64_t>() : length;
-}
 
 }  // namespace
 
@@ -29,7 +23,7 @@ bool LineProgram::read(DebugData& data, const DebugUnit& unit, std::uint64_t off
   files_.clear();
   auto& section = data[DebugData::line];
   Bytes head = section.from(offset, 12);
-  const auto length = initial_length(head, unit_.offset_size);
+  const auto length = head.initial_length(unit_.offset_size);
   begin_ = head.address();
   if (!head.ok() || length > kMostProgram || !section.read(begin_, length, bytes_)) return false;
   Bytes all({bytes_.data(), bytes_.size()}, begin_);
@@ -39,8 +33,7 @@ bool LineProgram::read(DebugData& data, const DebugUnit& unit, std::uint64_t off
     unit_.address_size = all.u8();
     all.u8();  // size of segment selectors
   }
-  const auto header_length =
-      unit_.offset_size == 8 ? all.number<std::uint64_t>() : all.number<std::uint32_t>();
+  const auto header_length = all.word(unit_.offset_size);
   Bytes header = all.take(header_length);
   instructions_ = bytes_.size() - all.left();
   step_ = header.u8();
@@ -61,14 +54,14 @@ bool LineProgram::old_names(Bytes& header) {
   DebugValue name;
   directories_.emplace_back();
   for (;;) {
-    if (!read_form(header, form_string, 0, unit_, name)) return false;
+    if (!read_form(header, DW_FORM_string, 0, unit_, name)) return false;
     if (header.address() - name.number == 1) break;
     if (directories_.size() >= kMostNames) return false;
     directories_.push_back({.name = name});
   }
   files_.emplace_back();
   for (;;) {
-    if (!read_form(header, form_string, 0, unit_, name)) return false;
+    if (!read_form(header, DW_FORM_string, 0, unit_, name)) return false;
     if (header.address() - name.number == 1) return true;
     const auto directory = header.uleb();
     header.uleb();  // time
@@ -79,7 +72,6 @@ bool LineProgram::old_names(Bytes& header) {
 }
 
 bool LineProgram::names(Bytes& header, std::vector<File>& to) {
-  constexpr std::uint64_t kPath = 1, kDirectory = 2;  // DW_LNCT_
   std::pair<std::uint64_t, std::uint64_t> formats[kMostFormats];
   const std::size_t values = header.u8();
   if (values > kMostFormats) return false;
@@ -93,8 +85,8 @@ bool LineProgram::names(Bytes& header, std::vector<File>& to) {
     for (std::size_t i = 0; i < values; i++) {
       DebugValue value;
       if (!read_form(header, formats[i].second, 0, unit_, value)) return false;
-      if (formats[i].first == kPath) file.name = value;
-      if (formats[i].first == kDirectory) file.directory = value.number;
+      if (formats[i].first == DW_LNCT_path) file.name = value;
+      if (formats[i].first == DW_LNCT_directory_index) file.directory = value.number;
     }
     to.push_back(file);
   }
@@ -128,24 +120,24 @@ bool LineProgram::run(const OnRow& row) {
     }
     switch (opcode) {
       case 0: {  // extended
-        constexpr unsigned kEndSequence = 1, kSetAddress = 2, kDefineFile = 3;
         const auto size = code.uleb();
         Bytes body = code.take(size);
         if (!code.ok() || size == 0) return false;
         switch (body.u8()) {
-          case kEndSequence:
+          case DW_LNE_end_sequence:
             if (!emit(true)) return true;
             address = 0;
             file = line = 1;
             break;
-          case kSetAddress:
+          case DW_LNE_set_address:
             address = size == 5   ? body.number<std::uint32_t>()
                       : size == 9 ? body.number<std::uint64_t>()
                                   : 0;
             break;
-          case kDefineFile: {
+          case DW_LNE_define_file: {
             File added;
-            if (files_.size() >= kMostNames || !read_form(body, form_string, 0, unit_, added.name))
+            if (files_.size() >= kMostNames ||
+                !read_form(body, DW_FORM_string, 0, unit_, added.name))
               return false;
             added.directory = body.uleb();
             files_.push_back(added);
@@ -156,22 +148,22 @@ bool LineProgram::run(const OnRow& row) {
         }
         break;
       }
-      case 1:  // copy
+      case DW_LNS_copy:
         if (!emit(false)) return true;
         break;
-      case 2:  // advance_pc
+      case DW_LNS_advance_pc:
         address += code.uleb() * step_;
         break;
-      case 3:  // advance_line
+      case DW_LNS_advance_line:
         line += static_cast<std::uint64_t>(code.sleb());
         break;
-      case 4:  // set_file
+      case DW_LNS_set_file:
         file = code.uleb();
         break;
-      case 8:  // const_add_pc
+      case DW_LNS_const_add_pc:
         address += std::uint64_t{(255U - opcode_base_) / range_} * step_;
         break;
-      case 9:  // fixed_advance_pc
+      case DW_LNS_fixed_advance_pc:
         address += code.number<std::uint16_t>();
         break;
       default:

@@ -1,5 +1,6 @@
 #include "symbols/source_lines.hpp"
 
+#include <dwarf.h>
 #include <fcntl.h>
 #include <time.h>
 
@@ -37,20 +38,11 @@ constexpr std::string_view kTooLong = "reading the debug information takes too l
 constexpr std::string_view kSplit = "functions are in a .dwo file, which is not read";
 constexpr std::string_view kShared = "functions are in a file that dwz made, which is not read";
 
-enum DebugTag : std::uint16_t {
-  tag_entry_point = 0x03,
-  tag_compile_unit = 0x11,
-  tag_inlined_subroutine = 0x1d,
-  tag_subprogram = 0x2e,
-  tag_partial_unit = 0x3c,
-  tag_skeleton_unit = 0x4a,
-};
-
 bool is_unit_tag(std::uint16_t tag) {
-  return tag == tag_compile_unit || tag == tag_partial_unit || tag == tag_skeleton_unit;
+  return tag == DW_TAG_compile_unit || tag == DW_TAG_partial_unit || tag == DW_TAG_skeleton_unit;
 }
 bool is_function(std::uint16_t tag) {
-  return tag == tag_subprogram || tag == tag_inlined_subroutine;
+  return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
 /// The attributes that are read of an entry.
@@ -61,42 +53,42 @@ struct DebugEntry {
 
   DebugValue* member(std::uint64_t attribute, bool unit) {
     switch (attribute) {
-      case 0x03:
+      case DW_AT_name:
         return &name;
-      case 0x11:
+      case DW_AT_low_pc:
         return &low;
-      case 0x12:
+      case DW_AT_high_pc:
         return &high;
-      case 0x31:  // abstract_origin
-      case 0x47:  // specification
+      case DW_AT_abstract_origin:
+      case DW_AT_specification:
         return &origin;
-      case 0x55:
+      case DW_AT_ranges:
         return &ranges;
-      case 0x58:
+      case DW_AT_call_file:
         return &call_file;
-      case 0x59:
+      case DW_AT_call_line:
         return &call_line;
-      case 0x6e:
-      case 0x2007:  // MIPS_linkage_name
+      case DW_AT_linkage_name:
+      case DW_AT_MIPS_linkage_name:
         return &linkage_name;
       default:
         break;
     }
     if (!unit) return nullptr;
     switch (attribute) {
-      case 0x10:
+      case DW_AT_stmt_list:
         return &lines;
-      case 0x1b:
+      case DW_AT_comp_dir:
         return &directory;
-      case 0x72:
+      case DW_AT_str_offsets_base:
         return &str_offsets_base;
-      case 0x73:
-      case 0x2133:  // GNU_addr_base
+      case DW_AT_addr_base:
+      case DW_AT_GNU_addr_base:
         return &addr_base;
-      case 0x74:
+      case DW_AT_rnglists_base:
         return &rnglists_base;
-      case 0x76:
-      case 0x2130:  // GNU_dwo_name
+      case DW_AT_dwo_name:
+      case DW_AT_GNU_dwo_name:
         return &split;
       default:
         return nullptr;
@@ -183,12 +175,12 @@ class Abbreviations {
       next.children = from.u8() != 0;
       next.first = static_cast<std::uint32_t>(steps_.size());
       const bool wanted =
-          is_function(next.tag) || is_unit_tag(next.tag) || next.tag == tag_entry_point;
+          is_function(next.tag) || is_unit_tag(next.tag) || next.tag == DW_TAG_entry_point;
       std::uint64_t skip = 0;
       DebugEntry entry;
       for (;;) {
         const auto attribute = from.uleb(), form = from.uleb();
-        const std::int64_t implicit = form == form_implicit_const ? from.sleb() : 0;
+        const std::int64_t implicit = form == DW_FORM_implicit_const ? from.sleb() : 0;
         if (!from.ok()) return {};
         if (attribute == 0 && form == 0) break;
         if (form > UINT16_MAX) return false;
@@ -344,11 +336,7 @@ class SourceLines::Impl {
       DebugUnit unit;
       unit.offset = at;
       Bytes head = info.from(at, 48);
-      std::uint64_t length = head.number<std::uint32_t>();
-      if (length == 0xffffffff) {
-        unit.offset_size = 8;
-        length = head.number<std::uint64_t>();
-      }
+      const auto length = head.initial_length(unit.offset_size);
       const auto body = head.address();
       if (!head.ok() || length > info.size() - body || length == 0 || units_.size() >= kMostUnits ||
           late())
@@ -357,21 +345,17 @@ class SourceLines::Impl {
       const auto version = head.number<std::uint16_t>();
       if (version < 2 || version > 5) continue;
       unit.version = static_cast<std::uint8_t>(version);
-      const auto offset = [&] {
-        return unit.offset_size == 8 ? head.number<std::uint64_t>() : head.number<std::uint32_t>();
-      };
-      constexpr std::uint8_t kCompile = 1, kPartial = 3, kSkeleton = 4;  // DW_UT_
-      std::uint8_t type = kCompile;
+      std::uint8_t type = DW_UT_compile;
       if (version == 5) {
         type = head.u8();
         unit.address_size = head.u8();
-        unit.abbreviations = offset();
-        if (type == kSkeleton) head.number<std::uint64_t>();
+        unit.abbreviations = head.word(unit.offset_size);
+        if (type == DW_UT_skeleton) head.number<std::uint64_t>();
       } else {
-        unit.abbreviations = offset();
+        unit.abbreviations = head.word(unit.offset_size);
         unit.address_size = head.u8();
       }
-      if (type != kCompile && type != kPartial && type != kSkeleton) continue;
+      if (type != DW_UT_compile && type != DW_UT_partial && type != DW_UT_skeleton) continue;
       unit.entries = head.address() - unit.offset;
       if (head.ok() && unit.offset + unit.entries < unit.end &&
           (unit.address_size == 4 || unit.address_size == 8))
@@ -392,17 +376,12 @@ class SourceLines::Impl {
     for (std::uint64_t at = 0; at < section.size();) {
       Bytes head = section.from(at, 12);
       std::uint8_t offset_size = 4;
-      std::uint64_t length = head.number<std::uint32_t>();
-      if (length == 0xffffffff) {
-        offset_size = 8;
-        length = head.number<std::uint64_t>();
-      }
+      const auto length = head.initial_length(offset_size);
       const auto start = head.address();
       if (!head.ok() || length > section.size() - start || late()) return false;
       head = section.from(start, 12);
       const auto version = head.number<std::uint16_t>();
-      const auto info =
-          offset_size == 8 ? head.number<std::uint64_t>() : head.number<std::uint32_t>();
+      const auto info = head.word(offset_size);
       const unsigned size = head.u8(), selector = head.u8();
       const auto end = start + length;
       auto each = head.address();
@@ -415,10 +394,8 @@ class SourceLines::Impl {
         continue;
       for (; each < end && end - each >= 2 * size; each += 2 * size) {
         Bytes pair = section.from(each, 2 * size);
-        const std::uint64_t begin =
-            size == 8 ? pair.number<std::uint64_t>() : pair.number<std::uint32_t>();
-        const std::uint64_t count =
-            size == 8 ? pair.number<std::uint64_t>() : pair.number<std::uint32_t>();
+        const std::uint64_t begin = pair.word(size);
+        const std::uint64_t count = pair.word(size);
         std::uint64_t last = 0;
         if (late() || !pair.ok() || (!begin && !count)) break;
         if (!count || __builtin_add_overflow(begin, count, &last)) continue;
@@ -483,9 +460,7 @@ class SourceLines::Impl {
     for (std::size_t n = 0; n < kMostRanges && !late(); n++, at += 2 * size) {
       auto pair = data_[DebugData::ranges].at(at, 2 * size);
       if (!pair) return;
-      const auto address = [&]() -> std::uint64_t {
-        return size == 8 ? pair->number<std::uint64_t>() : pair->number<std::uint32_t>();
-      };
+      const auto address = [&]() -> std::uint64_t { return pair->word(size); };
       const auto begin = address(), end = address();
       if (!begin && !end) return;
       if (begin == selects)
@@ -499,54 +474,50 @@ class SourceLines::Impl {
   void list_of_ranges(const DebugUnit& unit, const DebugValue& place, Tell tell) {
     auto& section = data_[DebugData::rnglists];
     auto at = place.number;
-    if (place.form == form_rnglistx) {
+    if (place.form == DW_FORM_rnglistx) {
       std::uint64_t entry = 0;
       if (__builtin_mul_overflow(at, std::uint64_t{unit.offset_size}, &entry) ||
           __builtin_add_overflow(entry, unit.rnglists_base, &entry))
         return;
       auto bytes = section.at(entry, unit.offset_size);
       if (!bytes) return;
-      at = unit.rnglists_base + (unit.offset_size == 8 ? bytes->number<std::uint64_t>()
-                                                       : bytes->number<std::uint32_t>());
+      at = unit.rnglists_base + (bytes->word(unit.offset_size));
     }
     auto base = unit.low;
     for (std::size_t n = 0; n < kMostRanges && !late(); n++) {
       constexpr std::uint64_t kMostEntry = 1 + 2 * 10;
       Bytes bytes = section.from(at, kMostEntry);
       const auto begin = bytes.address();
-      const auto plain = [&]() -> std::uint64_t {
-        return unit.address_size == 8 ? bytes.number<std::uint64_t>()
-                                      : bytes.number<std::uint32_t>();
-      };
+      const auto plain = [&] { return bytes.word(unit.address_size); };
       const auto indexed = [&] {
-        return address_of(data_, unit, {form_addrx, bytes.uleb()}).value_or(0);
+        return address_of(data_, unit, {DW_FORM_addrx, bytes.uleb()}).value_or(0);
       };
       std::uint64_t first = 0;
       const unsigned kind = bytes.u8();
-      switch (kind) {  // DW_RLE_
-        case 1:
+      switch (kind) {
+        case DW_RLE_base_addressx:
           base = indexed();
           break;
-        case 2:
+        case DW_RLE_startx_endx:
           first = indexed();
           tell(first, indexed());
           break;
-        case 3:
+        case DW_RLE_startx_length:
           first = indexed();
           tell(first, first + bytes.uleb());
           break;
-        case 4:
+        case DW_RLE_offset_pair:
           first = bytes.uleb();
           tell(base + first, base + bytes.uleb());
           break;
-        case 5:
+        case DW_RLE_base_address:
           base = plain();
           break;
-        case 6:
+        case DW_RLE_start_end:
           first = plain();
           tell(first, plain());
           break;
-        case 7:
+        case DW_RLE_start_length:
           first = plain();
           tell(first, first + bytes.uleb());
           break;
@@ -664,7 +635,7 @@ class SourceLines::Impl {
       if (is_function(known->tag) && (entry.low || entry.ranges))
         each_range(unit_, entry, [&](const AddressRange& range) {
           each_wanted(range.first, range.second, [&](std::size_t i) {
-            add_hit(hits_[i], entry, offset, known->tag == tag_inlined_subroutine);
+            add_hit(hits_[i], entry, offset, known->tag == DW_TAG_inlined_subroutine);
           });
         });
       if (!known->children) continue;
@@ -703,13 +674,13 @@ class SourceLines::Impl {
       }
       if (search.name.empty()) search.name = text(entry.name);
       for (const auto* value : {&entry.name, &entry.linkage_name, &entry.origin})
-        search.shared |= value->form == form_gnu_ref_alt || value->form == form_gnu_strp_alt ||
-                         value->form == form_strp_sup || value->form == form_ref_sup4 ||
-                         value->form == form_ref_sup8;
+        search.shared |= value->form == DW_FORM_GNU_ref_alt ||
+                         value->form == DW_FORM_GNU_strp_alt || value->form == DW_FORM_strp_sup ||
+                         value->form == DW_FORM_ref_sup4 || value->form == DW_FORM_ref_sup8;
       const auto form = entry.origin.form;
-      if (form == form_ref_addr)
+      if (form == DW_FORM_ref_addr)
         search.at = entry.origin.number;
-      else if (form == form_ref_udata || (form >= form_ref1 && form <= form_ref8))
+      else if (form == DW_FORM_ref_udata || (form >= DW_FORM_ref1 && form <= DW_FORM_ref8))
         search.at = unit_.offset + entry.origin.number;
       else
         break;
