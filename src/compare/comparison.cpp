@@ -35,7 +35,7 @@ class Sequence {
     sum_ += n;
     if (!interval) first_ += n;
   }
-  /// Of the logarithm of the mean, for so many intervals.
+  /// Of the logarithm of the mean, for this number of intervals.
   void take(Estimate& e, std::size_t intervals) const {
     const auto n = static_cast<double>(intervals), mean = sum_ / n;
     const auto spread = squares_ - n * mean * mean;
@@ -63,6 +63,18 @@ struct Side {
   std::size_t number_of_intervals = 0;  ///< of that
   double largest = 0;
   bool recordings = false;
+
+  /// Sets `all` and `without` from the parts.
+  void add_up() {
+    all = {};
+    without.clear();
+    for (auto& part : parts) all.add(part);
+    if (recordings) return;
+    for (auto& part : parts) {
+      without.push_back(all);
+      without.back().add(part, -1);
+    }
+  }
 };
 
 /// A value of some counts: its logarithm, or that of its bounds if a share of all events was lost.
@@ -170,12 +182,7 @@ Side side_of(const std::vector<Series>& all, const std::optional<std::string>& k
       }
     }
   }
-  for (auto& part : side.parts) side.all.add(part);
-  if (!side.recordings)
-    for (auto& part : side.parts) {
-      side.without.push_back(side.all);
-      side.without.back().add(part, -1);
-    }
+  side.add_up();
   return side;
 }
 
@@ -463,15 +470,9 @@ class Comparing {
     Side side{.lost = rows.lost, .recordings = rows.recordings};
     if (row) side.sequence = row->sequence;
     if (row) side.number_of_intervals = rows.intervals;
-    for (std::size_t i = 0; i < rows.seconds.size(); i++) {
+    for (std::size_t i = 0; i < rows.seconds.size(); i++)
       side.parts.push_back({.count = row ? row->parts[i] : 0, .seconds = rows.seconds[i]});
-      side.all.add(side.parts.back());
-    }
-    if (!side.recordings)
-      for (auto& part : side.parts) {
-        side.without.push_back(side.all);
-        side.without.back().add(part, -1);
-      }
+    side.add_up();
     return side;
   }
 
@@ -592,14 +593,7 @@ class Comparing {
           part.counts[name.key == key] += row.parts[i];
           part.count += row.parts[i];
         }
-      side.all = {};
-      side.without.clear();
-      for (auto& part : side.parts) side.all.add(part);
-      if (!side.recordings)
-        for (auto& part : side.parts) {
-          side.without.push_back(side.all);
-          side.without.back().add(part, -1);
-        }
+      side.add_up();
       return side;
     };
     tested({.what = "share", .key = key, .kind = Kind::share}, {split(a), split(b)}, share_from(1),

@@ -2,13 +2,13 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
-#include <ctime>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "base/descriptors.hpp"
 #include "compare/series.hpp"
+#include "coretap/clock.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
@@ -26,29 +26,6 @@ using why::text_of;
 constexpr std::size_t kMostBytes = 1U << 30;
 constexpr std::size_t kMostIntervals = 1 << 20;
 constexpr Unit kUnits[] = {unit::ns, unit::bytes, unit::sectors, unit::pages};
-
-/// Seconds of "2026-11-26T14:13:49.122405+00:00", in its zone; nothing: not of that form.
-std::optional<double> seconds_of(const std::string& text) {
-  std::tm t{};
-  if (text.size() < 19 || text[10] != 'T') return {};
-  auto number = [&](std::size_t at, std::size_t size) {
-    auto n = parse_unsigned(std::string_view(text).substr(at, size));
-    return n ? static_cast<int>(*n) : -1;
-  };
-  t.tm_year = number(0, 4) - 1900;
-  t.tm_mon = number(5, 2) - 1;
-  t.tm_mday = number(8, 2);
-  t.tm_hour = number(11, 2);
-  t.tm_min = number(14, 2);
-  t.tm_sec = number(17, 2);
-  if (std::min({t.tm_year, t.tm_mon, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec}) < 0) return {};
-  auto seconds = static_cast<double>(::timegm(&t));
-  if (text.size() > 20 && text[19] == '.')
-    if (auto end = text.find_first_not_of("0123456789", 20); end != text.npos)
-      if (auto part = parse_unsigned(std::string_view(text).substr(20, end - 20)))
-        seconds += static_cast<double>(*part) / std::pow(10, static_cast<double>(end - 20));
-  return seconds;
-}
 
 struct Bounds {
   std::uint64_t from, below;
@@ -90,11 +67,12 @@ class Lines {
       for (auto* cause : {"lost", "untracked", "unmatched", "missed", "unjudged", "unread"})
         series_.facts.lost += number_of(object, cause);
     } else if (type == "histogram") {
-      auto time = seconds_of(text_of(object, "time"));
-      if (!time) return;
+      const auto at = time_in_iso(text_of(object, "time"));
+      if (!at) return;
+      const auto time = static_cast<double>(*at) / 1e9;
       if (series_.facts.name.empty()) series_.facts.name = text_of(object, "tool");
       if (series_.facts.name != text_of(object, "tool")) return;
-      if (reports_.empty() || reports_.back().first != *time) reports_.push_back({*time, {}});
+      if (reports_.empty() || reports_.back().first != time) reports_.push_back({time, {}});
       reports_.back().second.push_back(report(object));
     }
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/clock.hpp"
 #include "coretap/parse.hpp"
 #include "metrics/otlp.hpp"
 #include "metrics/otlp_parts.hpp"
@@ -64,33 +65,6 @@ const Convention* convention_of(std::string_view key) {
   for (auto& c : kConventions)
     if (c.key == key) return &c;
   return nullptr;
-}
-
-/// Parses "2026-11-25T15:16:08.123456+01:00", as printed by iso_time(), to ns since 1970.
-std::optional<std::uint64_t> time_of(std::string_view text) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00.000000+00:00";
-  if (text.size() != kForm.size()) return std::nullopt;
-  for (std::size_t i = 0; i < text.size(); i++) {
-    bool fits = kForm[i] == '0'   ? text[i] >= '0' && text[i] <= '9'
-                : kForm[i] == '+' ? text[i] == '+' || text[i] == '-'
-                                  : text[i] == kForm[i];
-    if (!fits) return std::nullopt;
-  }
-  auto number = [&](std::size_t at, std::size_t digits) {
-    return static_cast<int>(parse_unsigned(text.substr(at, digits)).value_or(0));
-  };
-  tm t{};
-  t.tm_year = number(0, 4) - 1900;
-  t.tm_mon = number(5, 2) - 1;
-  t.tm_mday = number(8, 2);
-  t.tm_hour = number(11, 2);
-  t.tm_min = number(14, 2);
-  t.tm_sec = number(17, 2);
-  auto zone = (number(27, 2) * 60 + number(30, 2)) * 60 * (text[26] == '-' ? -1 : 1);
-  auto seconds = timegm(&t) - zone;
-  if (seconds < 0) return std::nullopt;
-  return static_cast<std::uint64_t>(seconds) * 1'000'000'000 +
-         static_cast<std::uint64_t>(number(20, 6)) * 1'000;
 }
 
 /// False: null, or too many levels or items.
@@ -161,7 +135,7 @@ bool OtlpLogs::add(std::string_view line, std::string_view entry, std::uint64_t 
     return found != event.MemberEnd() && found->value.IsString() ? text_of(found->value)
                                                                  : std::string();
   };
-  auto time = time_of(text("time"));
+  auto time = time_in_iso(text("time"));
   auto tool = text("tool");
   if (text("type") != "event" || tool.empty() || !time) return false;
   std::uint32_t attributes = 0, dropped = 0;

@@ -8,13 +8,6 @@
 namespace coretap::tooltest {
 
 inline const std::string kReadTrace = kProtobuf + R"py(
-def packed(b):
-    at, all = 0, []
-    while at < len(b):
-        n, at = varint(b, at)
-        all.append(n)
-    return all
-
 def text(b):
     s = b.decode()  # UTF-8
     assert all(c >= " " for c in s), s

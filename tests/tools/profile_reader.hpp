@@ -30,16 +30,16 @@ def members(b):
             value, at = b[at:at + size], at + size
         all.setdefault(tag >> 3, []).append(value)
     return all
-)py";
 
-inline const std::string kReadProfile = kProtobuf + R"py(
 def packed(b):
     at, all = 0, []
     while at < len(b):
         n, at = varint(b, at)
         all.append(n)
     return all
+)py";
 
+inline const std::string kReadProfile = kProtobuf + R"py(
 p = members(gzip.open(sys.argv[1]).read())
 text = [t.decode() for t in p[6]]
 one = lambda m, n: m.get(n, [0])[0]

@@ -21,6 +21,16 @@ struct Found {
   std::map<std::string, double> change;
   int reports = 0, all = 0;
 
+  void add(const Comparison& one) {
+    bool any = false;
+    for (auto& line : one.lines) {
+      if (!line.low) continue;
+      lines[line.what] += *line.low > 0 || *line.high < 0;
+      change[line.what] += *line.change / all;
+      any |= line.verdict == Verdict::more || line.verdict == Verdict::less;
+    }
+    reports += any;
+  }
   double share(const std::string& line) { return static_cast<double>(lines[line]) / all; }
 };
 
@@ -34,14 +44,7 @@ Found found(const World& world, int count) {
     std::vector<Series> a{simulated(world, median, 0, random)};
     std::vector<Series> b{simulated(world, median, world.shift, random)};
     auto c = compare(a, b, choices);
-    bool any = false;
-    for (auto& line : c->lines) {
-      if (!line.low) continue;
-      f.lines[line.what] += *line.low > 0 || *line.high < 0;
-      f.change[line.what] += *line.change / count;
-      any |= line.verdict == Verdict::more || line.verdict == Verdict::less;
-    }
-    f.reports += any;
+    f.add(*c);
   }
   return f;
 }
@@ -119,14 +122,7 @@ TEST(CompareWorlds, PairsRaiseFewAlarms) {
       }
       auto c = compare(a, b, {.at_least = 0, .paired = true});
       ASSERT_TRUE(c);
-      bool any = false;
-      for (auto& line : c->lines) {
-        if (!line.low) continue;
-        f.lines[line.what] += *line.low > 0 || *line.high < 0;
-        f.change[line.what] += *line.change / count;
-        any |= line.verdict == Verdict::more || line.verdict == Verdict::less;
-      }
-      f.reports += any;
+      f.add(*c);
     }
     report(name, f);
     for (auto& [line, n] : f.lines)
