@@ -139,6 +139,8 @@ class Config {
     std::uint64_t most = 0;   ///< in the kernel; 0: scaled to the machine
     enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
     std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
+    /// The frames of user stacks: of programs and interpreted code, or one kind of them.
+    enum Code { all, native, interpreted } code = all;
   } stacks;
 
   /// Files to write; "-": standard output, empty: none.

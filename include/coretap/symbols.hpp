@@ -46,8 +46,11 @@ struct Symbol {
   std::shared_ptr<const CodeFile> file;  ///< null: not in a file, or in the kernel
   /// Offset in that file of the address looked up; empty if the file cannot be read.
   std::optional<std::uint64_t> file_offset;
-  bool entry = false;     ///< start of a program or thread: a stack that ends here is complete
-  bool compiled = false;  ///< code that a runtime compiles into memory (JIT)
+  bool entry = false;        ///< start of a program or thread: a stack that ends here is complete
+  bool compiled = false;     ///< code that a runtime compiles into memory (JIT)
+  bool interpreted = false;  ///< code of a scripting language
+  std::string source;        ///< its file; empty: unknown
+  std::uint32_t line = 0;    ///< in that file; 0: unknown
 
   bool known() const { return !name.empty(); }
 };

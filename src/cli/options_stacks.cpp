@@ -7,9 +7,10 @@ namespace coretap::shared {
 
 Option stack_depth() {
   return same_everywhere(value(
-      0, "perf-max-stack-depth", "FRAMES", "frames kept of each stack, 127 at most (default: 127)",
+      0, "perf-max-stack-depth", "FRAMES",
+      "frames kept of each stack: of user stacks 512 at most, of kernel stacks 127 (default: the most)",
       [](Config& c, std::string_view text) -> Result<void> {
-        auto n = take_number("--perf-max-stack-depth", text, 1, 127, parse_unsigned);
+        auto n = take_number("--perf-max-stack-depth", text, 1, 512, parse_unsigned);
         if (!n) return n.error();
         c.stacks.depth = static_cast<std::uint32_t>(*n);
         return {};
@@ -100,6 +101,23 @@ Option unwind() {
       [](Config& c, std::uint64_t how) { c.stacks.unwind = static_cast<Stacks::Unwind>(how); }));
 }
 
+std::vector<Option> code() {
+  using Stacks = Config::Stacks;
+  auto only = [](std::string_view name, std::string_view doc, Stacks::Code code) {
+    auto option = same_everywhere(flag(0, name, doc));
+    option.apply = [code](Config& c, std::string_view) -> Result<void> {
+      if (c.stacks.code != Stacks::all && c.stacks.code != code)
+        return usage("--native-only and --runtime-only exclude each other");
+      c.stacks.code = code;
+      return {};
+    };
+    return option;
+  };
+  return {only("native-only", "no frames of interpreted code (Python)", Stacks::native),
+          only("runtime-only", "of user stacks with interpreted code (Python), only its frames",
+               Stacks::interpreted)};
+}
+
 Option unwind_memory() {
   constexpr std::uint64_t kLeast = 4096;
   auto option = limit(0, "unwind-memory", "SIZE",
@@ -138,7 +156,8 @@ std::vector<Option> stacks(char annotations_letter) {
       {one_stack_only(),
        {same_everywhere(flag('d', "delimited", "a delimiter between kernel and user stack"))},
        kernel_stacks(annotations_letter),
-       {unwind(), unwind_memory()}});
+       {unwind(), unwind_memory()},
+       code()});
 }
 
 std::vector<Option> stack_tables() {

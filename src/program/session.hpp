@@ -101,7 +101,12 @@ struct Session {
   void note(std::string_view what, const Error& why) const;  ///< what is missing, and why
   /// With an exporter, nothing is printed except events that have an output file.
   bool prints() const { return !exporter || file; }
-  std::uint32_t stack_depth() const { return config.stacks.depth ? config.stacks.depth : 127; }
+  std::uint32_t stack_depth() const {
+    return std::min<std::uint32_t>(user_stack_depth(), STACK_DEPTH);
+  }
+  std::uint32_t user_stack_depth() const {
+    return config.stacks.depth ? config.stacks.depth : STACK_MOST;
+  }
 };
 
 }  // namespace coretap

@@ -148,7 +148,7 @@ class RecordedSource : public Source {
     std::string bytes;
     protozero::pbf_writer out(bytes);
     out.add_fixed64(1, id);
-    const auto depth = std::min<std::size_t>(to.depth, STACK_DEPTH);
+    const auto depth = std::min<std::size_t>(to.depth & ~STACK_LINKED, STACK_DEPTH);
     out.add_bytes(2, reinterpret_cast<const char*>(&to),
                   offsetof(stack, ip) + depth * sizeof to.ip[0]);
     to_.put(Part::stack, bytes);

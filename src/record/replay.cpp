@@ -293,7 +293,8 @@ Result<void> Replay::take(Part part, std::string_view bytes) {
       to = {};
       memcpy(&to, parts.bytes.data(), parts.bytes.size());
       const auto frames = (parts.bytes.size() - offsetof(stack, ip)) / sizeof to.ip[0];
-      to.depth = static_cast<__u16>(std::min<std::size_t>(to.depth, frames));
+      if (frames < static_cast<std::size_t>(to.depth & ~STACK_LINKED))
+        to.depth = static_cast<__u16>(frames);
       if (to.end >= STACK_ENDS) return damaged();
       return {};
     }

@@ -30,8 +30,8 @@ struct Palette {
   int hue, saturation, lightness;  ///< of the darkest shade
 };
 // The hues that flame graphs commonly have: green for JIT-compiled code, aqua for inlined, yellow
-// and red for other user code, orange for the kernel. Lightness separates them for the
-// colour-blind. States are dark, with white letters.
+// and red for other user code, pink for interpreted code, orange for the kernel. Lightness
+// separates them for the colour-blind. States are dark, with white letters.
 constexpr Palette kPalettes[] = {
     {"t", "task", 50, 25, 88},
     {"u", "user", 3, 76, 79},
@@ -53,10 +53,11 @@ constexpr Palette kPalettes[] = {
     {"l", "library", 50, 80, 69},
     {"j", "JIT-compiled", 140, 61, 42},
     {"i", "inlined", 193, 100, 84},
+    {"y", "interpreted", 325, 60, 70},
 };
 // The last ones are in the order of FrameCode.
 constexpr std::size_t kWakers = StackWord::other + 1, kCodes = kWakers + 3;
-static_assert(kCodes + 4 == std::size(kPalettes));
+static_assert(kCodes + 5 == std::size(kPalettes));
 constexpr std::size_t kOthers = kWakers;  // of objects without a colour
 // Of the largest objects.
 constexpr std::size_t kObjects[] = {kCodes,      kCodes + 1,        kCodes + 2,

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kFlameGraphWords =
     "The flame graph of --svg is that path drawn upwards, each frame as wide as its share. Its "
     "legend tells the colours: of programs (red), libraries (yellow), code that a runtime compiled "
-    "(green) or inlined (aqua), the kernel (orange) and wakers (purple), of object files with "
+    "(green) or inlined (aqua), interpreted code (pink), the kernel (orange) and wakers (purple), of object files with "
     "--color-by object, or one for each name with --color-by name, the same in all graphs. It is "
     "one file for any browser: a click zooms, Ctrl-F searches by a regular expression or plain "
     "text and tells the share of what is found. Its head tells the options, the time traced and what was lost. The file appears "

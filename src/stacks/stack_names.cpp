@@ -1,5 +1,7 @@
 #include "stacks/stack_names.hpp"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "program/variables.hpp"
@@ -25,6 +27,8 @@ void StackNames::next_report() {
 
 void StackNames::configure(Session& s, Stacks::Style style, bool user) {
   set_variable(s, "stack_depth", s.stack_depth());
+  set_variable(s, "stack_user_depth", s.user_stack_depth());
+  style.interpreted_only = s.config.stacks.code == Config::Stacks::interpreted;
   stacks_ = std::make_unique<Stacks>(style);
   if (user)
     s.retained.add(
@@ -68,7 +72,16 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
     named.frames = kernel_frames(s, *stacks_, found, places);
   } else {
     Symbol outermost;
-    named.frames = stacks_->user(tgid, found, walker_->files(), &outermost, places);
+    std::vector<std::uint64_t> frames;
+    const bool whole = add_parts(
+        found, [&](std::uint64_t key, stack& part) { return s.source->stack_of(key, part); },
+        frames);
+    named.frames = stacks_->user(tgid, {frames, found.image}, {walker_->files(), walker_->codes()},
+                                 &outermost, places);
+    if (!whole) {
+      named.frames.emplace_back("[Missed User Stack]");
+      if (places) places->emplace_back();
+    }
     for (auto uid : stacks_->take_given_up())
       s.note(fmt::format("functions of user {}'s programs have no names", uid),
              {{}, "reading the files takes too long"});

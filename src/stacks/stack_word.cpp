@@ -25,6 +25,7 @@ FrameCode code_of(const StackWord& word) {
   if (word.kind == StackWord::kernel) return FrameCode::kernel;
   if (word.kind != StackWord::user || !word.place) return FrameCode::unknown;
   auto& place = *word.place;
+  if (place.interpreted) return FrameCode::interpreted;
   if (place.compiled) return FrameCode::compiled;
   if (place.object.empty()) return FrameCode::unknown;
   if (place.at && place.file) return place.file->program ? FrameCode::program : FrameCode::library;

@@ -19,12 +19,21 @@ struct FramePlace {
   std::string object = {};                    ///< as Symbol::module; empty: unknown
   bool compiled = false;                      ///< as Symbol::compiled
   bool inlined = false;                       ///< part of the function that called it
+  bool interpreted = false;                   ///< as Symbol::interpreted
   std::string source = {};                    ///< its file; empty: unknown
   std::uint32_t line = 0;                     ///< in that file
 };
 
 /// The kinds of code that a frame may be.
-enum class FrameCode : std::uint8_t { unknown, program, library, compiled, inlined, kernel };
+enum class FrameCode : std::uint8_t {
+  unknown,
+  program,
+  library,
+  compiled,
+  inlined,
+  interpreted,
+  kernel
+};
 
 struct StackWord {
   enum Kind : std::uint8_t {

@@ -60,6 +60,19 @@ void place_line(Frames& frames, std::vector<FramePlace>* places,
 
 }  // namespace
 
+bool add_parts(stack part, const std::function<bool(std::uint64_t key, stack& to)>& stored,
+               std::vector<std::uint64_t>& frames) {
+  for (int parts = 1;; parts++) {
+    std::size_t depth = std::min<std::size_t>(part.depth & ~STACK_LINKED, STACK_DEPTH);
+    const bool linked = (part.depth & STACK_LINKED) && depth;
+    depth -= linked;
+    frames.insert(frames.end(), part.ip, part.ip + depth);
+    if (!linked) return true;
+    const auto next = part.ip[depth];
+    if (parts == STACK_PARTS || !stored(next, part)) return false;
+  }
+}
+
 UserSymbols& Stacks::user_symbols() {
   if (!user_) user_ = std::make_unique<UserSymbols>();
   return *user_;
@@ -101,6 +114,23 @@ void Stacks::add_inlined(Frames& frames, std::vector<FramePlace>* places, FrameL
   }
 }
 
+void Stacks::add_interpreted(Frames& frames, std::vector<FramePlace>* places,
+                             const Symbol& symbol) const {
+  symbols::SourceFrame source;
+  source.file = symbol.source;
+  source.line = symbol.line;
+  auto text = symbol.name;
+  add_line(text, source);
+  if (style_.modules) text += fmt::format(" ({})", symbol.module);
+  frames.push_back(std::move(text));
+  if (!places) return;
+  FramePlace place{.function = symbol.name, .object = symbol.module};
+  place.interpreted = true;
+  place.source = symbol.source;
+  place.line = symbol.line;
+  places->push_back(std::move(place));
+}
+
 Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {
   Frames frames;
   const std::span ips(s.ip, std::min<std::uint32_t>(s.depth, STACK_DEPTH));
@@ -134,9 +164,32 @@ std::optional<Error> Stacks::take_kernel_failure() {
   return loaded ? std::nullopt : std::optional(loaded.error());
 }
 
-Symbol Stacks::user_symbol(pid_t tgid, const stack& s, std::uint32_t frame,
-                           const symbols::NumberedFiles* files) {
-  const auto ip = s.ip[frame];
+namespace {
+
+/// Without a name: code of the interpreter itself, which is not shown.
+Symbol interpreted_symbol(std::uint64_t word, const runtimes::CodeNames* codes) {
+  auto live = [&] {
+    auto frame = codes ? codes->find(word) : runtimes::RuntimeFrame();
+    if (frame.function.empty()) frame.function = "[python]";
+    Symbol symbol{.name = frame.shown ? std::move(frame.function) : "",
+                  .module = "[python]",
+                  .linkage_name = {},
+                  .file = {}};
+    symbol.interpreted = true;
+    symbol.source = std::move(frame.file);
+    symbol.line = frame.line;
+    return symbol;
+  };
+  return recall ? symbols::recalled(Ask::user_symbol, {0, 0, word, false}, live) : live();
+}
+
+}  // namespace
+
+Symbol Stacks::user_symbol(pid_t tgid, const UserStack& s, std::uint32_t frame,
+                           const Numbered& numbered) {
+  const auto ip = s.frames[frame];
+  if (ip & STACK_RUNTIME) return interpreted_symbol(ip, numbered.codes);
+  const auto* files = numbered.files;
   const bool exact = frame == 0 || (ip & STACK_EXACT);
   auto live = [&] {
     return files && (ip & STACK_IN_FILE)
@@ -151,15 +204,23 @@ Symbol Stacks::user_symbol(pid_t tgid, const stack& s, std::uint32_t frame,
       live);
 }
 
-Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files,
-                    Symbol* outermost, std::vector<FramePlace>* places) {
+Frames Stacks::user(pid_t tgid, const UserStack& s, const Numbered& numbered, Symbol* outermost,
+                    std::vector<FramePlace>* places) {
   Frames frames;
   // Only the leaf, and a frame that a signal interrupted, has an exact address; the others have
   // return addresses.
-  const std::span ips(s.ip, std::min<std::uint32_t>(s.depth, STACK_DEPTH));
+  const auto ips = s.frames;
   const auto is_exact = [&](std::size_t i) { return i == 0 || (ips[i] & STACK_EXACT); };
+  const auto is_interpreted = [&](std::size_t i) { return (ips[i] & STACK_RUNTIME) != 0; };
+  // The native frame that runs interpreted ones is the interpreter's loop.
+  const auto is_loop = [&](std::size_t i) {
+    return i + 1 < ips.size() && is_interpreted(i + 1) && !is_interpreted(i);
+  };
+  bool any_interpreted = false;
+  for (std::size_t i = 0; i < ips.size(); i++) any_interpreted |= is_interpreted(i);
   std::vector<Symbol> symbols;
-  for (std::uint32_t i = 0; i < ips.size(); i++) symbols.push_back(user_symbol(tgid, s, i, files));
+  for (std::uint32_t i = 0; i < ips.size(); i++)
+    symbols.push_back(user_symbol(tgid, s, i, numbered));
   std::vector<FrameLines::Found> lines(symbols.size());
   if (lines_) {
     std::vector<FrameLines::Frame> all;
@@ -168,6 +229,11 @@ Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* fi
   }
   for (std::size_t i = 0; i < symbols.size(); i++) {
     auto& symbol = symbols[i];
+    if (is_interpreted(i)) {
+      if (symbol.known()) add_interpreted(frames, places, symbol);
+      continue;
+    }
+    if (is_loop(i) || (any_interpreted && style_.interpreted_only)) continue;
     if ((ips[i] & STACK_EXACT) && !frames.empty()) {
       frames.back() = kSignalHandler;
       if (places) {

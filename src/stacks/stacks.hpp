@@ -2,8 +2,10 @@
 #pragma once
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,10 +14,15 @@
 #include "coretap/json.hpp"
 #include "coretap/symbols.hpp"
 #include "lib/core/shared.h"
+#include "runtimes/code_names.hpp"
 #include "stacks/frame_lines.hpp"
 #include "stacks/stack_word.hpp"
 
 namespace coretap {
+
+/// Adds the frames of a user stack, which may be stored in parts. False: an outer part is missing.
+bool add_parts(stack part, const std::function<bool(std::uint64_t key, stack& to)>& stored,
+               std::vector<std::uint64_t>& frames);
 
 class Stacks {
  public:
@@ -26,6 +33,7 @@ class Stacks {
     bool addresses = false;  ///< before each: in memory of the kernel's functions, else in the file
     bool located = false;    ///< stores the locations of frames (FramePlace)
     bool lines = false;      ///< source lines and inlined functions; includes `located`
+    bool interpreted_only = false;  ///< of user stacks that have such frames, only these
   };
   explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {
     if (style.lines) lines_ = std::make_unique<FrameLines>();
@@ -42,10 +50,19 @@ class Stacks {
   }
   /// True once if the rest of the frames has no source lines, as their files take too long to read.
   bool take_lines_given_up() { return lines_ && lines_->take_given_up(); }
-  /// `files`: for frames that refer to a file by number; null: there are none.
+  /// For frames that are numbers instead of addresses; null: there are none.
+  struct Numbered {
+    const symbols::NumberedFiles* files = nullptr;
+    const runtimes::CodeNames* codes = nullptr;
+  };
+  /// All parts of a user stack; `image` as in struct stack.
+  struct UserStack {
+    std::span<const std::uint64_t> frames;
+    std::uint32_t image = 0;
+  };
   /// *outermost: the symbol of the last frame.
-  Frames user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files = nullptr,
-              Symbol* outermost = nullptr, std::vector<FramePlace>* places = nullptr);
+  Frames user(pid_t tgid, const UserStack& s, const Numbered& numbered, Symbol* outermost = nullptr,
+              std::vector<FramePlace>* places = nullptr);
 
   /// The process is alive now, but may have ended when its symbols are needed.
   void remember(pid_t tgid, pid_t forked_from, std::uint32_t image, std::uint64_t stack_begin) {
@@ -55,9 +72,9 @@ class Stacks {
 
  private:
   UserSymbols& user_symbols();
-  Symbol user_symbol(pid_t tgid, const stack& s, std::uint32_t frame,
-                     const symbols::NumberedFiles* files);
+  Symbol user_symbol(pid_t tgid, const UserStack& s, std::uint32_t frame, const Numbered& numbered);
   std::string word(const Symbol& symbol, bool user, std::uint64_t address) const;
+  void add_interpreted(Frames& frames, std::vector<FramePlace>* places, const Symbol& symbol) const;
   void add_inlined(Frames& frames, std::vector<FramePlace>* places, FrameLines::Found& found,
                    const Symbol& symbol) const;
 

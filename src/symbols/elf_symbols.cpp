@@ -177,6 +177,32 @@ void each_code_symbol(Elf* elf, Visit visit) {
 
 }  // namespace
 
+std::vector<ExportedSymbol> find_exported(int fd, std::span<const std::string_view> names) {
+  std::vector<ExportedSymbol> found(names.size());
+  const ElfHandle elf = open_elf(fd);
+  if (!elf || !is_native(elf.get())) return found;
+  const auto table = symbol_table(elf.get(), SHT_DYNSYM);
+  if (!table) return found;
+  each_symbol(elf.get(), *table, [&](const GElf_Sym& symbol, std::string_view text) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (text.starts_with(names[i]) && text.size() > names[i].size() &&
+          text[names[i].size()] == '\0')
+        found[i] = {symbol.st_value, symbol.st_size, {}};
+  });
+  std::size_t segments = 0;
+  if (::elf_getphdrnum(elf.get(), &segments) != 0) return found;
+  for (std::size_t i = 0; i < std::min(segments, kMaxSegments); ++i) {
+    GElf_Phdr header;
+    if (::gelf_getphdr(elf.get(), static_cast<int>(i), &header) == nullptr ||
+        header.p_type != PT_LOAD)
+      continue;
+    for (auto& symbol : found)
+      if (symbol.address && symbol.address - header.p_vaddr < header.p_filesz)
+        symbol.offset = header.p_offset + (symbol.address - header.p_vaddr);
+  }
+  return found;
+}
+
 FunctionPlace find_function(int fd, std::string_view name) {
   const ElfHandle elf = open_elf(fd);
   if (!elf) return {};

@@ -111,6 +111,14 @@ struct FunctionPlace {
 /// ones.
 FunctionPlace find_function(int fd, std::string_view name);
 
+/// A symbol of a file's dynamic table.
+struct ExportedSymbol {
+  std::uint64_t address = 0, size = 0;       ///< address 0: there is none
+  std::optional<std::uint64_t> offset = {};  ///< in the file
+};
+/// Of these names, without versions, in their order.
+std::vector<ExportedSymbol> find_exported(int fd, std::span<const std::string_view> names);
+
 /// Functions of a file whose names satisfy a condition.
 struct NamedFunctions {
   struct Function {

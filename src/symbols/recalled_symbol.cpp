@@ -9,7 +9,8 @@ namespace coretap::symbols {
 namespace {
 
 // Numbers are parts of the format of recordings.
-constexpr std::uint64_t kEntry = 1, kCompiled = 2, kFileOffset = 4, kProgram = 8, kInFile = 16;
+constexpr std::uint64_t kEntry = 1, kCompiled = 2, kFileOffset = 4, kProgram = 8, kInFile = 16,
+                        kInterpreted = 32;
 
 std::string bytes_of(const Symbol& symbol) {
   std::string numbers;
@@ -17,10 +18,14 @@ std::string bytes_of(const Symbol& symbol) {
   put_varint(numbers, symbol.entry * kEntry | symbol.compiled * kCompiled |
                           symbol.file_offset.has_value() * kFileOffset |
                           (symbol.file && symbol.file->program) * kProgram |
-                          (symbol.file != nullptr) * kInFile);
+                          (symbol.file != nullptr) * kInFile | symbol.interpreted * kInterpreted);
   put_varint(numbers, symbol.offset);
   put_varint(numbers, symbol.module_offset);
   put_varint(numbers, symbol.file_offset.value_or(0));
+  if (symbol.interpreted) {
+    put_varint(numbers, symbol.line);
+    numbers += symbol.source;
+  }
   texts.push_back(std::move(numbers));
   if (symbol.file) {
     std::string segments;
@@ -57,6 +62,12 @@ Symbol symbol_of(std::string_view bytes) {
   symbol.entry = flags & kEntry;
   symbol.compiled = flags & kCompiled;
   if (flags & kFileOffset) symbol.file_offset = file_offset;
+  symbol.interpreted = flags & kInterpreted;
+  std::uint64_t line = 0;
+  if (symbol.interpreted && take_varint(numbers, line)) {
+    symbol.line = static_cast<std::uint32_t>(line);
+    symbol.source = numbers;
+  }
   if ((flags & kInFile) && texts.size() == 7) symbol.file = file_of(texts, flags & kProgram);
   return symbol;
 }

@@ -27,6 +27,7 @@ bool KnownFiles::Before::operator()(const unwind_file_key& a, const unwind_file_
 unwind_file file_entry(const File& file, std::uint16_t number) {
   unwind_file entry{};
   entry.file = number;
+  entry.runtime = file.runtime;
   entry.page = file.state == File::no_memory ? UNWIND_LACK_MEMORY : UNWIND_LACK_CFI;
   if (file.state == File::ready) {
     entry.page = file.page;

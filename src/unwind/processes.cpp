@@ -56,6 +56,7 @@ unwind_mapping mapping_of(const symbols::Mapping& m, const KnownFile& known) {
   if (!address) return to;
   to.bias = m.start - *address + file->base;
   to.file = known.number;
+  to.runtime = file->runtime;
   if (file->state != File::ready) return to;
   to.page = file->page;
   to.pages = file->pages;

@@ -65,13 +65,15 @@ class TableWalker : public StackWalker {
  public:
   void configure(Session& s) override {
     set_variable(s, "unwind_tables", 1);
+    set_variable(s, "runtimes", s.config.stacks.code != Config::Stacks::native);
     s.unwinds = true;
     s.retained.add(Capability::bpf);  // tables grow as processes appear
   }
 
   Result<void> ready(Session& s) override {
     auto fd = [&](const char* name) { return bpf_map__fd(s.map(name)); };
-    tables_.emplace(Tables::Maps{fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows")},
+    tables_.emplace(Tables::Maps{fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows"),
+                                 fd("runtime_files")},
                     s.config.stacks.unwind_memory);
     if (!tables_->ready()) return Error{"cannot write unwind tables", "the kernel maps none"};
     processes_.emplace(Processes::Maps{fd("unwind_mappings"), s.map("unwind_processes")}, *tables_);
@@ -108,6 +110,7 @@ class TableWalker : public StackWalker {
   }
 
   bool take(const void* record, std::size_t size) override {
+    if (codes_.take(record, size)) return true;
     auto& news = *static_cast<const unwind_unread*>(record);
     if (size < sizeof news || news.mark != UNWIND_UNREAD) return false;
     if (news.text.at + news.text.bytes > size || unread_.size() >= kMostUnread) return true;
@@ -126,6 +129,8 @@ class TableWalker : public StackWalker {
   const symbols::NumberedFiles* files() const override {
     return processes_ ? &processes_->files() : nullptr;
   }
+
+  const runtimes::CodeNames* codes() const override { return &codes_; }
 
   double poll_seconds() const override { return kPoll; }
 
@@ -225,6 +230,7 @@ class TableWalker : public StackWalker {
   }
 
   std::optional<Tables> tables_;
+  runtimes::CodeNames codes_;
   std::optional<KnownFiles> known_;
   std::optional<Processes> processes_;
   std::optional<RunningFiles> running_;  // until their tables have been read
@@ -247,7 +253,8 @@ std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tab
 void size_maps(Session& s) {
   for (auto* name :
        {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows", "unwind_processes",
-        "unwind_files", "unwind_answer", "unwind_told", "unwind_unread"})
+        "unwind_files", "unwind_answer", "unwind_told", "unwind_unread", "runtime_files",
+        "runtime_threads", "runtime_codes", "runtime_recent", "runtime_record"})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
   if (auto* rows = s.map("unwind_rows"))
     bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.stacks.unwind_memory));

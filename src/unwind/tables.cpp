@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "runtimes/python.hpp"
 #include "unwind/kernel_maps.hpp"
 
 namespace coretap::unwind {
@@ -45,7 +46,7 @@ std::shared_ptr<File> Tables::known(const symbols::FileIdentity& id) {
 std::shared_ptr<File> Tables::of_file(int fd, const symbols::FileIdentity& id) {
   auto file = known(id);
   if (file && !worth_trying(*file)) return file;
-  file = build(Image(fd), file);
+  file = build(Image(fd), file, fd);
   if (!by_identity_.contains(id) && by_identity_.size() >= kMostIdentities) forget_idle();
   by_identity_[id] = file;
   return file;
@@ -73,11 +74,12 @@ bool Tables::worth_trying(const File& file) {
 }
 
 /// `file`: the object that had no room, or null; its owners then see the state change to ready.
-std::shared_ptr<File> Tables::build(const Image& image, std::shared_ptr<File> file) {
+std::shared_ptr<File> Tables::build(const Image& image, std::shared_ptr<File> file, int fd) {
   auto elf = read_elf_code(image);
   auto table = make_table(image, elf, rules_);
+  const auto runtime = fd < 0 || table.pages.empty() ? std::uint8_t{0} : runtime_of(fd, table.base);
   // Claims in the file are not trusted: only an equal table makes two files the same.
-  auto same = table.pages.empty() ? nullptr : equal_file(elf, table);
+  auto same = table.pages.empty() ? nullptr : equal_file(elf, table, runtime);
   if (same) file = same;
   if (!file) file = std::make_shared<File>();
   file->used = ++clock_;
@@ -86,12 +88,29 @@ std::shared_ptr<File> Tables::build(const Image& image, std::shared_ptr<File> fi
   file->state = File::no_cfi;
   if (table.pages.empty()) return file;
   file->base = table.base;
+  file->runtime = runtime;
   file->state = place(*file, table) ? File::ready : File::no_memory;
   if (file->state == File::ready) by_content_.emplace(hash_of(table), file);
   return file;
 }
 
-std::shared_ptr<File> Tables::equal_file(const ElfCode& elf, const Table& table) {
+/// The index of what the kernel program has to know of an interpreter in the file; 0: none.
+std::uint8_t Tables::runtime_of(int fd, std::uint64_t base) {
+  if (maps_.runtimes < 0) return 0;
+  const auto found = runtimes::python_in(fd, base);
+  if (!found) return 0;
+  auto same = std::ranges::find_if(
+      runtimes_, [&](auto& known) { return std::memcmp(&known, &*found, sizeof known) == 0; });
+  if (same != runtimes_.end()) return static_cast<std::uint8_t>(same - runtimes_.begin() + 1);
+  const auto index = static_cast<std::uint32_t>(runtimes_.size() + 1);
+  if (index >= RUNTIME_FILES || bpf_map_update_elem(maps_.runtimes, &index, &*found, BPF_ANY) != 0)
+    return 0;
+  runtimes_.push_back(*found);
+  return static_cast<std::uint8_t>(index);
+}
+
+std::shared_ptr<File> Tables::equal_file(const ElfCode& elf, const Table& table,
+                                         std::uint8_t runtime) {
   auto [at, end] = by_content_.equal_range(hash_of(table));
   while (at != end) {
     auto file = at->second.lock();
@@ -99,7 +118,8 @@ std::shared_ptr<File> Tables::equal_file(const ElfCode& elf, const Table& table)
       at = by_content_.erase(at);
       continue;
     }
-    if (file->elf.segments == elf.segments && file->base == table.base && holds(*file, table))
+    if (file->runtime == runtime && file->elf.segments == elf.segments &&
+        file->base == table.base && holds(*file, table))
       return file;
     ++at;
   }

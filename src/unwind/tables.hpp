@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coretap/fd.hpp"
+#include "lib/stack/runtime.h"
 #include "symbols/process_files.hpp"
 #include "unwind/extents.hpp"
 #include "unwind/table.hpp"
@@ -24,6 +25,7 @@ struct File {
   enum State { ready, no_cfi, no_memory } state = no_cfi;
   std::uint64_t base = 0;
   std::uint32_t page = 0, pages = 0;  ///< in unwind_pages
+  std::uint8_t runtime = 0;           ///< in runtime_files; 0: it has no interpreter
   struct Rows {
     std::uint32_t chunk, first, count;
   };
@@ -47,9 +49,9 @@ class Tables {
   /// Programs that read freed room have finished after this time.
   static constexpr std::chrono::milliseconds kGrace{100};
 
-  /// Descriptors of unwind_rules, unwind_pages and unwind_rows.
+  /// Descriptors of unwind_rules, unwind_pages, unwind_rows and runtime_files.
   struct Maps {
-    int rules = -1, pages = -1, rows = -1;
+    int rules = -1, pages = -1, rows = -1, runtimes = -1;
   };
   Tables(Maps maps, std::size_t budget);
   static std::uint32_t chunks_for(std::size_t budget);
@@ -93,8 +95,9 @@ class Tables {
     std::vector<File::Rows> rows;
     std::size_t bytes;
   };
-  std::shared_ptr<File> build(const Image& image, std::shared_ptr<File> file);
-  std::shared_ptr<File> equal_file(const ElfCode& elf, const Table& table);
+  std::shared_ptr<File> build(const Image& image, std::shared_ptr<File> file, int fd = -1);
+  std::uint8_t runtime_of(int fd, std::uint64_t base);
+  std::shared_ptr<File> equal_file(const ElfCode& elf, const Table& table, std::uint8_t runtime);
   bool holds(const File& file, const Table& table) const;
   std::vector<File*> idle() const;
   void drop_idle(std::size_t bytes);
@@ -117,6 +120,7 @@ class Tables {
   std::unordered_map<symbols::FileIdentity, std::shared_ptr<File>, symbols::FileIdentityHash>
       by_identity_;
   std::deque<Dropped> dropped_;
+  std::vector<runtime_file> runtimes_;  // from index 1 on
 };
 
 }  // namespace coretap::unwind

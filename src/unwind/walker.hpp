@@ -10,6 +10,7 @@
 
 #include "coretap/symbols.hpp"
 #include "program/session.hpp"
+#include "runtimes/code_names.hpp"
 
 namespace coretap {
 
@@ -30,6 +31,8 @@ class StackWalker {
   }
   /// The files that frames may refer to by number; null: all frames are addresses.
   virtual const symbols::NumberedFiles* files() const { return nullptr; }
+  /// The names of interpreted code; null: no frame is of such code.
+  virtual const runtimes::CodeNames* codes() const { return nullptr; }
   /// As the functions of these names in Reporter.
   virtual double poll_seconds() const { return 0; }
   virtual void poll(Session&) {}

@@ -32,7 +32,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define OPT_OR(type, name, otherwise) const volatile type name = otherwise
 #define TP_ARGS(tracepoint) const volatile __u32 tp_args_##tracepoint = 0
 
-OPT(__u32, stack_depth); /* maximum number of frames per walk */
+OPT(__u32, stack_depth);      /* maximum number of frames per kernel stack */
+OPT(__u32, stack_user_depth); /* and per user stack */
 OPT_OR(__u64, page_bytes, 4096);
 
 /* Size and alignment of a task's kernel stack on x86-64 and arm64. */

@@ -108,6 +108,16 @@ enum stack_end {
 #define STACK_PLACE_BITS 46
 #define STACK_PLACE_MASK ((1ULL << STACK_PLACE_BITS) - 1)
 
+/*
+ * A user stack of more frames than that is stored in parts, the outermost ones first, so that they
+ * are shared: STACK_PART frames each, and as many as remain in the innermost. All but the outermost
+ * end with the next part's key.
+ */
+#define STACK_PART (STACK_DEPTH - 1)
+#define STACK_PARTS 5
+#define STACK_MOST 512
+#define STACK_LINKED 0x8000 /* in the depth: the last word is a key */
+
 struct stack {
 	__u16 depth;
 	__u8 end;     /* enum stack_end */

@@ -9,6 +9,7 @@
 
 #include "lib/core/emit.bpf.h"
 #include "lib/stack/process.bpf.h"
+#include "lib/stack/runtime_code.bpf.h"
 #include "lib/stack/unread_file.bpf.h"
 #include "lib/stack/walk.bpf.h"
 
@@ -101,6 +102,74 @@ __noinline int hash_user_stack(u32 depth)
 	return 0;
 }
 
+/* Copies a part of the walk's frames, from `first` on; leaves their hash in w->hash. */
+__noinline int stack_copy_part(u32 first, u32 frames)
+{
+	struct walk *w = current_walk();
+	u64 hash = 0;
+
+	if (!w)
+		return 0;
+	for (u32 i = 0; i < STACK_PART; i++) {
+		u32 at = first + i;
+
+		barrier_var(at);
+		if (i >= frames || at >= STACK_MOST)
+			break;
+		w->runtime.part.ip[i] = walk_frames(w)[at];
+		hash = walk_hash(hash, w->runtime.part.ip[i]);
+	}
+	w->hash = hash;
+	return 0;
+}
+
+/* Stores a part of the walk's frames, behind them the next part's key; returns its own. */
+__noinline u64 stack_store_part(u32 first, u32 frames, u64 next)
+{
+	struct walk *w = current_walk();
+	struct stack *part;
+
+	if (!w)
+		return 0;
+	part = &w->runtime.part;
+	part->end = w->stack.end;
+	part->guessed = w->stack.guessed;
+	part->image = w->stack.image;
+	part->depth = (u16)(next ? (frames + 1) | STACK_LINKED : frames);
+	stack_copy_part(first, frames);
+	if (next) {
+		barrier_var(frames);
+		if (frames >= STACK_DEPTH)
+			return 0;
+		part->ip[frames] = next;
+		w->hash = walk_hash(w->hash, next);
+	}
+	next = stack_key(part, w->hash);
+	stack_store(part, next);
+	return next;
+}
+
+/* Stores a stack of more than STACK_DEPTH frames; returns its innermost part's key. */
+__noinline u64 stack_store_deep(void)
+{
+	struct walk *w = current_walk();
+	u32 first;
+	u64 next = 0;
+
+	if (!w)
+		return 0;
+	first = w->stack.depth;
+	for (int i = 0; i < STACK_PARTS; i++) {
+		u32 frames = first > STACK_PART ? STACK_PART : first;
+
+		if (!frames)
+			break;
+		first -= frames;
+		next = stack_store_part(first, frames, next);
+	}
+	return next;
+}
+
 /*
  * Stores the user stack of the running task; returns its key in `stacks`,
  * 0: no stack. `before`: its key of the previous time, known to be stored.
@@ -121,10 +190,16 @@ inline_ u64 stack_of_user(void *ctx, u64 before)
 	}
 	if (frames <= 0)
 		return 0;
-	id = stack_key(&w->stack, w->hash);
-	if (stack_stored(id, before))
-		return id;
-	stack_store(&w->stack, id);
+	if (unwind_tables && runtimes && frames > 0)
+		runtime_send_met();
+	if (w->stack.depth > STACK_DEPTH) {
+		id = stack_store_deep();
+	} else {
+		id = stack_key(&w->stack, w->hash);
+		if (stack_stored(id, before))
+			return id;
+		stack_store(&w->stack, id);
+	}
 	meet_process(w);
 	if (unwind_tables && w->unread)
 		unwind_tell_unread();

@@ -8,6 +8,7 @@
 #define CORETAP_UNWIND_BPF_H
 
 #include "lib/stack/mapping.bpf.h"
+#include "lib/stack/python.bpf.h"
 #include "lib/stack/user_words.bpf.h"
 
 /* The loader writes through mmap; the entry of a process is changed last. */
@@ -78,6 +79,8 @@ inline_ void unwind_begin(struct walk *w)
 	w->guessed = 0;
 	w->not_ready = 0;
 	w->unread = 0;
+	w->runtime.begun = 0;
+	w->runtime.met = 0;
 }
 
 #define NOWHERE 1 /* address from which nothing is read */
@@ -162,6 +165,7 @@ __noinline int unwind_find_in_file(u64 pc)
 	w->found.length = (u32)length;
 	w->found.pages = 0;
 	w->found.file = 0;
+	w->found.runtime = 0;
 	w->found.page = UNWIND_LACK_CFI;
 	if (!s->file && s->start != s->vdso)
 		return 1;
@@ -180,6 +184,7 @@ __noinline int unwind_find_in_file(u64 pc)
 		w->found.page = f->page;
 		w->found.pages = f->pages;
 		w->found.file = (u16)f->file;
+		w->found.runtime = (u8)f->runtime;
 		w->found.bias = s->start - f->extents[i].bias;
 		break;
 	}
@@ -377,6 +382,8 @@ __noinline int unwind_step(void)
 
 	if (!unwind_tables || !w)
 		return 1;
+	if (w->stack.depth >= stack_user_depth)
+		return unwind_end(w, STACK_END_DEPTH);
 	pc = w->ip - !w->exact;
 	if (pc - w->found.start >= (u64)w->found.length << 12 && !unwind_find_mapping(pc)) {
 		if (unwind_replaced())
@@ -434,6 +441,8 @@ __noinline int unwind_step(void)
 		return unwind_end(w, STACK_END_OTHER_RULE);
 	if (cfa <= w->sp)
 		return unwind_end(w, STACK_END_BACKWARDS);
+	if (w->found.runtime && runtimes)
+		runtime_here(cfa, pc - w->found.bias);
 	if (rule->bp == UNWIND_BP_AT_CFA) {
 		unwind_bp_saved(w, cfa + (s64)rule->bp_slot * 8);
 	} else if (rule->bp == UNWIND_BP_AT_BP) {

@@ -71,7 +71,8 @@ struct unwind_mapping {
 	__u32 pages;
 	__u32 length; /* in units of 4096 bytes */
 	__u16 file;   /* number for STACK_IN_FILE; 0: none */
-	__u16 used;   /* used since the loader last cleared it */
+	__u8 used;    /* used since the loader last cleared it */
+	__u8 runtime; /* of runtime_files, if the file has an interpreter; 0: none */
 };
 
 /*
@@ -115,7 +116,7 @@ struct unwind_file {
 	__u32 page; /* as in struct unwind_mapping */
 	__u32 pages;
 	__u32 file;
-	__u32 pad;
+	__u32 runtime; /* as in struct unwind_mapping */
 	struct unwind_extent extents[UNWIND_EXTENTS];
 };
 

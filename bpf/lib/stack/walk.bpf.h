@@ -81,6 +81,10 @@ __noinline int walk_frame_pointer(void)
 
 	if (!w)
 		return 1;
+	if (w->stack.depth >= stack_user_depth) {
+		w->stack.end = STACK_END_DEPTH;
+		return 1;
+	}
 	walk_found(w, w->ip);
 	fp = w->bp;
 	w->read.by_bp = 1;
@@ -136,15 +140,12 @@ __noinline long walk_user(void)
 		if (unwind_tables)
 			unwind_begin(w);
 		/* One more: a step may have to be repeated. */
-		for (u32 i = 0; i < STACK_DEPTH + 1 && !ended; i++) {
-			if (w->stack.depth >= stack_depth)
-				break;
+		for (u32 i = 0; i < STACK_MOST + 1 && !ended; i++)
 			ended = unwind_tables ? unwind_step() : walk_frame_pointer();
-		}
+		if (unwind_tables && runtimes && w->runtime.begun)
+			runtime_rest();
 		if (unwind_tables && w->not_ready)
 			w->stack.end = STACK_END_NOT_READY;
-		else if (!ended)
-			w->stack.end = STACK_END_DEPTH;
 	}
 	if (!w->addresses) /* valid in all processes */
 		w->stack.image = 0;

@@ -8,6 +8,7 @@
 #define CORETAP_WALK_STATE_BPF_H
 
 #include "lib/core/task.bpf.h"
+#include "lib/stack/runtime.h"
 #include "lib/stack/unwind.h"
 
 OPT(bool, walk_leaf);     /* no walk: only the task's current address */
@@ -41,11 +42,55 @@ struct walk_words {
 	u16 at[WALK_WORDS]; /* their distances from sp, in words */
 };
 
+#define RUNTIME_MEETS 16
+#define RUNTIME_SEGMENTS 256
+#define RUNTIME_BLOCK \
+	1024 /* bytes: a read of one frame costs as much as those of three in a block */
+#define RUNTIME_SEEN 16
+/* In `words`: the last frame of its segment. */
+#define RUNTIME_LAST (1ULL << 62)
+
+/* Interpreted frames of the thread (lib/stack/python.bpf.h), innermost first, in segments. */
+struct runtime_thread {
+	u64 program;
+	u64 id; /* the thread pointer */
+};
+
+struct runtime_walk {
+	u32 begun;
+	u32 frames;   /* in `words` */
+	u32 segments; /* in the arrays of segments */
+	u32 emitted;  /* of these */
+	u32 given;    /* frames in the stack */
+	u32 met;      /* in `meet` */
+	u64 bias;     /* of the interpreter's mapping */
+	u64 at;       /* the next frame; 0: no more */
+	u64 interpreter;
+	struct runtime_thread thread;
+	u64 c_frame;
+	union {
+		u64 words[STACK_MOST];
+		struct stack part; /* when the walk has ended */
+	};
+	/* An address in the native frame that runs the segment's frames; 0: any one of the loop. */
+	u64 anchor[RUNTIME_SEGMENTS];
+	u64 block[RUNTIME_BLOCK / 8]; /* copy of memory that ends with a frame */
+	u64 block_at, block_end;      /* its addresses */
+	u64 frame;                    /* where the last frame begins in the block, in words */
+	u64 code[32];                 /* copy of the last code object */
+	/* Code objects of this walk, by a part of their address: calls of one function are many. */
+	u64 seen[RUNTIME_SEEN], seen_number[RUNTIME_SEEN];
+	/* Code objects whose names have not been sent. */
+	u64 meet[RUNTIME_MEETS], meet_number[RUNTIME_MEETS];
+	struct runtime_file file;
+};
+
 /* State of a walk, and its result. */
 struct walk {
 	struct stack stack;
-	u64 hash;    /* of the frames found */
-	u64 program; /* program_of() the task */
+	u64 more[STACK_MOST - STACK_DEPTH]; /* frames behind those in `stack` */
+	u64 hash;                           /* of the frames found */
+	u64 program;                        /* program_of() the task */
 	u64 mm;
 	u64 ip, sp, bp, bx, di, r10;
 	u64 bp_at;                   /* address of the caller's saved rbp; 0: in bp */
@@ -66,6 +111,7 @@ struct walk {
 	u64 block[WALK_BLOCK / 8];
 	struct walk_words read; /* if the caller sets read.recorded */
 	struct mapping_search search;
+	struct runtime_walk runtime;
 };
 
 /*
@@ -89,18 +135,24 @@ inline_ u64 walk_hash(u64 hash, u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* Adds a frame: an address, or STACK_IN_FILE. */
+/* STACK_MOST of them. */
+inline_ u64 *walk_frames(struct walk *w)
+{
+	return (u64 *)((void *)w + offsetof(struct walk, stack.ip));
+}
+
+/* Adds a frame: an address, STACK_IN_FILE, or STACK_RUNTIME. */
 inline_ void walk_found(struct walk *w, u64 frame)
 {
 	u32 depth = w->stack.depth;
 
 	barrier_var(depth);
-	if (depth >= STACK_DEPTH)
+	if (depth >= STACK_MOST)
 		return;
-	w->stack.ip[depth] = frame;
+	walk_frames(w)[depth] = frame;
 	w->stack.depth = depth + 1;
 	w->hash = walk_hash(w->hash, frame);
-	if (!(frame & STACK_IN_FILE))
+	if (!(frame & (STACK_IN_FILE | STACK_RUNTIME)))
 		w->addresses++;
 }
 

@@ -544,6 +544,7 @@ TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
   // Maps that may be shared, and the map that must be in the same object, if any.
   static const std::map<std::string_view, std::string_view> kShared{
       {"unwind_unread", ""},              // claimed by one atomic step
+      {"runtime_record", ""},             // likewise
       {"stack_scratch", "scratch_user"},  // shows whether another program has used it
       {"scratch_user", ""},
       {"walk_scratch", "task_walks"},  // replaces it where programs are preempted

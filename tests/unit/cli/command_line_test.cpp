@@ -188,7 +188,7 @@ TEST(CommandLine, BadValues) {
   refuses_each("runqlat", {"--comm"}, {"", "a,", ",a", "a,,b"}, "--comm");
   refuses_each("drsnoop", {"--ring-size"},
                {"0", "2G", "-1", "", "K", "16777217T", "18446744073709551615G"}, "--ring-size");
-  refuses_each("offcputime", {"--perf-max-stack-depth"}, {"0", "128", "x"}, "127");
+  refuses_each("offcputime", {"--perf-max-stack-depth"}, {"0", "513", "x"}, "512");
   refuses_each("tcplife", {"-L"},
                {"0", "65536", "80,", "http", "-1", "", "5-4", "0-4", "1-65536", "1-", "-", "1-2-3"},
                "is not a list of ports or ranges");

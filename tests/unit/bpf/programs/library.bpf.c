@@ -25,7 +25,7 @@ __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM]
 #define OTHER ((struct task_struct *)other_memory)
 #define REGISTERS ((struct pt_regs *)(stack_memory + ROOM) - 1)
 
-#define stack_depth depth_limit
+#define stack_user_depth depth_limit
 #define bpf_get_current_task_btf() TASK
 #define bpf_get_current_task() ((u64)TASK)
 #define bpf_get_current_pid_tgid() ((u64)GIVEN_TGID << 32 | 8)

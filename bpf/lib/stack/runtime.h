@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Frames of interpreted code in user stacks: what lib/stack/python.bpf.h and src/runtimes share. */
+#ifndef CORETAP_RUNTIME_H
+#define CORETAP_RUNTIME_H
+
+#include "lib/core/shared.h"
+
+/*
+ * Set in a frame of interpreted code: instead of an address, the frame is the number of a code
+ * object above a place in it. It stays valid when the code and its process have gone.
+ */
+#define STACK_RUNTIME (1ULL << 61)
+#define RUNTIME_NUMBER_BITS 40
+#define RUNTIME_PLACE_BITS 20
+#define RUNTIME_PLACE_MASK ((1ULL << RUNTIME_PLACE_BITS) - 1)
+
+/* The place of a frame with number 0, which has no code object: why others may be missing. */
+enum runtime_mark {
+	RUNTIME_MARK_VERSION = 1, /* a version whose structures are not known */
+	RUNTIME_MARK_THREAD,      /* too many threads: this one was not found */
+	RUNTIME_MARK_UNREADABLE,  /* a frame or code object that is none, or not in memory */
+	RUNTIME_MARKS
+};
+
+/* Kinds of frames. */
+enum python_frames {
+	PYTHON_NOT_KNOWN,
+	PYTHON_OBJECTS, /* 3.9: objects; one for each native frame of the evaluation loop */
+	PYTHON_COUNTED, /* 3.10: the same, with a C structure in each of those native frames */
+	PYTHON_INLINED, /* 3.11: calls add frames only; the first one of a loop is marked */
+	PYTHON_SHIMS,   /* 3.12: a frame in the native one is the loop's first */
+	PYTHON_CURRENT, /* 3.13: the same, without the C structure */
+};
+
+/* Offsets in the structures of one version, in bytes. */
+struct python_layout {
+	__u8 frames; /* enum python_frames */
+	__u8 minor;  /* of the version */
+	__u16 frame_bytes;
+	__u16 interpreters, interpreter; /* in the runtime: the first; in one: the next */
+	__u16 threads, thread, id; /* in an interpreter; in a thread: next, and pthread_self() */
+	__u16 current;             /* in a thread: frame or C structure */
+	__u16 c_frame, c_previous; /* in the C structure */
+	__u16 executable, previous, instruction, first, owner; /* in a frame */
+	__u16 type;                                            /* in any object */
+	__u16 line, version, file, name, lines, code; /* in a code object; version 0: none */
+	__u16 ascii, compact;                         /* in a string: its characters */
+};
+
+/* A file that contains an interpreter; by unwind_mapping's runtime. */
+struct runtime_file {
+	struct python_layout python;
+	__u64 runtime;              /* _PyRuntime: address minus the bias of a mapping */
+	__u64 code_type;            /* PyCode_Type, likewise */
+	__u64 eval_begin, eval_end; /* with PYTHON_OBJECTS: the evaluation loop, likewise */
+};
+
+#define RUNTIME_FILES 256
+
+/* A code object, sent when a stack first has it. */
+#define RUNTIME_CODE 0xfffffffffffffffcULL /* no record starts with this time */
+#define RUNTIME_FILE_NAME 512
+#define RUNTIME_NAME 256
+#define RUNTIME_LINES 4096
+
+struct runtime_text {
+	__u16 bytes;
+	__u8 kind; /* bytes per character; 0: not readable */
+	__u8 cut;  /* there was more */
+};
+
+struct runtime_code {
+	__u64 mark;
+	__u64 number;
+	__u32 line;       /* the first */
+	__u32 line_bytes; /* of the table of lines: RUNTIME_LINES at most were copied */
+	struct runtime_text file, name;
+	__u8 minor;
+	__u8 pad[7];
+	char file_text[RUNTIME_FILE_NAME];
+	char name_text[RUNTIME_NAME];
+	char lines[RUNTIME_LINES]; /* sent only as far as used */
+};
+
+#endif

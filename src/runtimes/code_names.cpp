@@ -1,0 +1,115 @@
+#include "runtimes/code_names.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "runtimes/line_table.hpp"
+
+namespace coretap::runtimes {
+
+namespace {
+
+constexpr std::uint32_t kMostLine = 100'000'000;  // of a text in which every line has a byte
+
+void add_utf8(std::string& to, std::uint32_t c) {
+  if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
+  auto more = [&](int shift) { to += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
+  if (c < 0x80) {
+    to += static_cast<char>(c);
+  } else if (c < 0x800) {
+    to += static_cast<char>(0xc0 | c >> 6);
+    more(0);
+  } else if (c < 0x10000) {
+    to += static_cast<char>(0xe0 | c >> 12);
+    more(6);
+    more(0);
+  } else {
+    to += static_cast<char>(0xf0 | c >> 18);
+    more(12);
+    more(6);
+    more(0);
+  }
+}
+
+/// Characters of one, two or four bytes.
+std::string text_of(const runtime_text& text, std::string_view bytes) {
+  if (text.kind != 1 && text.kind != 2 && text.kind != 4) return {};
+  bytes = bytes.substr(0, text.bytes);
+  std::string out;
+  for (; bytes.size() >= text.kind; bytes.remove_prefix(text.kind)) {
+    std::uint32_t c = 0;
+    std::memcpy(&c, bytes.data(), text.kind);  // the kernel program's byte order
+    add_utf8(out, c);
+  }
+  if (text.cut) out += "...";
+  return out;
+}
+
+std::string_view mark_of(std::uint64_t place) {
+  switch (place) {
+    case RUNTIME_MARK_VERSION:
+      return "[python: unknown version]";
+    case RUNTIME_MARK_THREAD:
+      return "[python: thread not found]";
+    case RUNTIME_MARK_UNREADABLE:
+      return "[python: frames not readable]";
+    default:
+      return "[python]";
+  }
+}
+
+}  // namespace
+
+bool CodeNames::take(const void* record, std::size_t size) {
+  auto& from = *static_cast<const runtime_code*>(record);
+  if (size < sizeof from.mark || from.mark != RUNTIME_CODE) return false;
+  constexpr auto kHead = offsetof(runtime_code, lines);
+  if (size < kHead) return true;
+  Code code;
+  code.minor = from.minor;
+  code.first = from.line < kMostLine ? from.line : 0;
+  code.function = text_of(from.name, {from.name_text, sizeof from.name_text});
+  code.file = text_of(from.file, {from.file_text, sizeof from.file_text});
+  const auto lines = std::min<std::size_t>(from.line_bytes, RUNTIME_LINES);
+  // Records have padding behind them.
+  code.lines.assign(from.lines, std::min(lines, size - kHead));
+  auto [at, is_new] = codes_.try_emplace(from.number);
+  if (!is_new) {
+    if (at->second != code) at->second.ambiguous = true;
+    return true;
+  }
+  at->second = std::move(code);
+  bytes_ += at->second.bytes();
+  order_.push_back(from.number);
+  if (bytes_ > kMostBytes) drop_oldest();
+  return true;
+}
+
+/// Half of them: frequent ones are not sent again while the kernel program remembers them.
+void CodeNames::drop_oldest() {
+  while (bytes_ > kMostBytes / 2 && !order_.empty()) {
+    auto at = codes_.find(order_.front());
+    order_.pop_front();
+    bytes_ -= at->second.bytes();
+    codes_.erase(at);
+  }
+}
+
+RuntimeFrame CodeNames::find(std::uint64_t word) const {
+  const auto number = (word & ~(STACK_RUNTIME | STACK_EXACT)) >> RUNTIME_PLACE_BITS;
+  const auto place = word & RUNTIME_PLACE_MASK;
+  if (!number) return {.function = std::string(mark_of(place))};
+  auto at = codes_.find(number);
+  if (at == codes_.end() || at->second.ambiguous) return {};
+  auto& code = at->second;
+  RuntimeFrame frame{.function = code.function, .file = code.file, .line = code.first};
+  if (auto line = line_at(code.minor, code.lines, code.first, static_cast<std::uint32_t>(place));
+      line && *line < kMostLine)
+    frame.line = *line;
+  frame.shown = has_lines(code.minor, code.lines);
+  return frame;
+}
+
+}  // namespace coretap::runtimes

@@ -1,0 +1,222 @@
+#include "runtimes/python.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+
+#include "symbols/elf_symbols.hpp"
+
+namespace coretap::runtimes {
+
+namespace {
+
+// In files of these versions nothing tells the offsets.
+constexpr python_layout kOlder[] = {
+    {.frames = PYTHON_OBJECTS,
+     .minor = 9,
+     .frame_bytes = 112,
+     .interpreters = 40,
+     .interpreter = 0,
+     .threads = 8,
+     .thread = 8,
+     .id = 176,
+     .current = 24,
+     .executable = 32,
+     .previous = 24,
+     .instruction = 104,
+     .type = 8,
+     .line = 40,
+     .file = 104,
+     .name = 112,
+     .lines = 120,
+     .ascii = 48,
+     .compact = 72},
+    {.frames = PYTHON_COUNTED,
+     .minor = 10,
+     .frame_bytes = 104,
+     .interpreters = 40,
+     .interpreter = 0,
+     .threads = 8,
+     .thread = 8,
+     .id = 176,
+     .current = 48,
+     .c_frame = 24,
+     .c_previous = 8,
+     .executable = 32,
+     .previous = 24,
+     .instruction = 96,
+     .type = 8,
+     .line = 40,
+     .file = 104,
+     .name = 112,
+     .lines = 120,
+     .ascii = 48,
+     .compact = 72},
+    {.frames = PYTHON_INLINED,
+     .minor = 11,
+     .frame_bytes = 72,
+     .interpreters = 48,
+     .interpreter = 0,
+     .threads = 16,
+     .thread = 8,
+     .id = 152,
+     .current = 56,
+     .c_frame = 8,
+     .c_previous = 16,
+     .executable = 32,
+     .previous = 48,
+     .instruction = 56,
+     .first = 68,
+     .owner = 69,
+     .type = 8,
+     .line = 72,
+     .file = 112,
+     .name = 128,
+     .lines = 136,
+     .code = 184,
+     .ascii = 48,
+     .compact = 72},
+    {.frames = PYTHON_SHIMS,
+     .minor = 12,
+     .frame_bytes = 72,
+     .interpreters = 48,
+     .interpreter = 0,
+     .threads = 72,
+     .thread = 8,
+     .id = 136,
+     .current = 56,
+     .c_frame = 0,
+     .c_previous = 8,
+     .executable = 0,
+     .previous = 8,
+     .instruction = 56,
+     .owner = 70,
+     .type = 8,
+     .line = 68,
+     .version = 92,
+     .file = 112,
+     .name = 128,
+     .lines = 136,
+     .code = 192,
+     .ascii = 40,
+     .compact = 56},
+};
+
+constexpr unsigned kFirstWithOffsets = 13, kLastWithOffsets = 15;
+constexpr char kCookie[] = "xdebugpy";
+// The program reads this many bytes of a frame and of a code object.
+constexpr std::uint64_t kMostFrame = 128 - 8, kMostCode = 144 - 8;
+
+/// Words of _Py_DebugOffsets, whose sections have more members in later versions.
+struct Members {
+  // Sections begin at these words.
+  unsigned interpreter, thread, frame, code, object, unicode;
+  unsigned thread_frame, thread_id;  // within the section of threads
+};
+// 3.13: include/internal/pycore_runtime.h; 3.14 and 3.15: pycore_debug_offsets.h.
+constexpr Members members_of(unsigned minor) {
+  constexpr unsigned kRuntime = 3, kRuntimeMembers = 3;  // behind cookie, version, free_threaded
+  const bool first = minor == 13, third = minor >= 15;
+  Members m{};
+  m.interpreter = kRuntime + kRuntimeMembers;
+  m.thread = m.interpreter + (first ? 13 : 16);
+  m.frame = m.thread + (third ? 17 : 9);
+  m.code = m.frame + (first ? 6 : 8);
+  m.object = m.code + (first ? 10 : 11);
+  const unsigned type = third ? 6 + 2 : 4, tuple = 3, list = 3, set = first ? 0 : 4;
+  const unsigned dict = 3, floating = 2, integer = 3, bytes = 3;
+  m.unicode = m.object + 2 + type + tuple + list + set + dict + floating + integer + bytes;
+  m.thread_frame = 4;
+  m.thread_id = third ? 8 : 5;
+  return m;
+}
+constexpr std::size_t kOffsetWords = members_of(kLastWithOffsets).unicode + 5;
+
+std::optional<python_layout> layout_by_offsets(std::span<const std::uint64_t> words,
+                                               unsigned minor) {
+  constexpr unsigned kFreeThreaded = 2, kInterpreters = 5;
+  if (std::memcmp(words.data(), kCookie, sizeof(std::uint64_t)) != 0 ||
+      (words[1] >> 16) != (0x300U | minor) || words[kFreeThreaded])
+    return {};
+  const auto m = members_of(minor);
+  bool fits = true;
+  auto at = [&](unsigned word, std::uint64_t most = UINT16_MAX) {
+    fits &= words[word] <= most;
+    return static_cast<__u16>(words[word]);
+  };
+  python_layout to{.frames = PYTHON_CURRENT, .minor = static_cast<__u8>(minor)};
+  to.interpreters = at(kInterpreters);
+  to.interpreter = at(m.interpreter + 2);
+  to.threads = at(m.interpreter + 3);
+  to.thread = at(m.thread + 2);
+  to.current = at(m.thread + m.thread_frame);
+  to.id = at(m.thread + m.thread_id);
+  to.previous = at(m.frame + 1, kMostFrame);
+  to.executable = at(m.frame + 2, kMostFrame);
+  to.instruction = at(m.frame + 3, kMostFrame);
+  to.owner = at(m.frame + 5, kMostFrame);
+  to.frame_bytes = 80;  // with all of these
+  for (auto last : {to.previous, to.executable, to.instruction, to.owner})
+    fits &= last + 8U <= to.frame_bytes || last == to.owner;
+  fits &= to.owner < to.frame_bytes;
+  to.file = at(m.code + 1, kMostCode);
+  to.name = at(m.code + 3, kMostCode);
+  to.lines = at(m.code + 4, kMostCode);
+  to.line = at(m.code + 5, kMostCode);
+  // co_version follows three other numbers (Include/cpython/code.h).
+  to.version = to.line + 24;
+  fits &= to.version <= kMostCode;
+  to.code = at(m.code + 9);
+  to.type = at(m.object + 1, kMostCode);
+  to.ascii = at(m.unicode + 3);
+  to.compact = to.ascii + 16;
+  if (!fits) return {};
+  return to;
+}
+
+std::optional<python_layout> layout_of_minor(unsigned minor) {
+  for (auto& layout : kOlder)
+    if (layout.minor == minor) return layout;
+  return {};
+}
+
+}  // namespace
+
+std::optional<runtime_file> python_in(int fd, std::uint64_t base) {
+  enum { kRuntime, kCodeType, kVersion, kLoop, kNewIn9, kNewIn10, kNames };
+  constexpr std::array<std::string_view, kNames> kExported = {
+      "_PyRuntime",       "PyCode_Type", "Py_Version", "_PyEval_EvalFrameDefault",
+      "PyModule_AddType", "PyIter_Send"};
+  const auto found = symbols::find_exported(fd, kExported);
+  auto& runtime = found[kRuntime];
+  if (!runtime.address || !found[kCodeType].address) return {};
+  auto read = [&](const symbols::ExportedSymbol& symbol, void* to, std::size_t bytes) {
+    return symbol.offset && ::pread(fd, to, bytes, static_cast<off_t>(*symbol.offset)) ==
+                                static_cast<ssize_t>(bytes);
+  };
+  runtime_file file{};
+  file.runtime = runtime.address - base;
+  file.code_type = found[kCodeType].address - base;
+  file.eval_begin = found[kLoop].address - base;
+  file.eval_end = file.eval_begin + found[kLoop].size;
+  std::uint64_t version = 0;
+  unsigned minor = 0;
+  if (found[kVersion].address) {
+    if (read(found[kVersion], &version, sizeof version) && version >> 24 == 3)
+      minor = version >> 16 & 0xff;
+  } else if (found[kNewIn9].address) {
+    minor = found[kNewIn10].address ? 10 : 9;
+  }
+  std::optional<python_layout> layout = layout_of_minor(minor);
+  std::array<std::uint64_t, kOffsetWords> offsets{};
+  if (minor >= kFirstWithOffsets && minor <= kLastWithOffsets &&
+      read(runtime, offsets.data(), sizeof offsets))
+    layout = layout_by_offsets(offsets, minor);
+  if (layout) file.python = *layout;
+  return file;
+}
+
+}  // namespace coretap::runtimes

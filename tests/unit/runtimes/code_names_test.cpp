@@ -1,0 +1,124 @@
+#include "runtimes/code_names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace coretap::runtimes {
+namespace {
+
+struct Sent {
+  std::uint64_t number = 1;
+  std::string name = "work";
+  std::string file = "/srv/app.py";
+  std::string lines = "\x80\x10";  // one unit on the first line
+  std::uint32_t line = 10;
+  std::uint8_t minor = 11;
+};
+
+/// As the kernel program sends it.
+void send(CodeNames& names, const Sent& sent, std::size_t cut = 0) {
+  auto code = std::make_unique<runtime_code>();
+  std::memset(code.get(), 0, sizeof *code);
+  code->mark = RUNTIME_CODE;
+  code->number = sent.number;
+  code->minor = sent.minor;
+  code->line = sent.line;
+  code->line_bytes = static_cast<__u32>(sent.lines.size());
+  code->file = {static_cast<__u16>(sent.file.size()), 1, 0};
+  code->name = {static_cast<__u16>(sent.name.size()), 1, 0};
+  std::memcpy(code->file_text, sent.file.data(), sent.file.size());
+  std::memcpy(code->name_text, sent.name.data(), sent.name.size());
+  std::memcpy(code->lines, sent.lines.data(), sent.lines.size());
+  EXPECT_TRUE(names.take(code.get(), offsetof(runtime_code, lines) + sent.lines.size() - cut));
+}
+
+std::uint64_t word(std::uint64_t number, std::uint64_t place) {
+  return STACK_RUNTIME | number << RUNTIME_PLACE_BITS | place;
+}
+
+TEST(CodeNames, NamesFileAndLine) {
+  CodeNames names;
+  send(names, {});
+  const auto frame = names.find(word(1, 0));
+  EXPECT_EQ(frame.function, "work");
+  EXPECT_EQ(frame.file, "/srv/app.py");
+  EXPECT_EQ(frame.line, 10u);
+  EXPECT_TRUE(frame.shown);
+}
+
+TEST(CodeNames, APlaceWithoutLineHasTheFunctionsFirst) {
+  CodeNames names;
+  send(names, {});
+  EXPECT_EQ(names.find(word(1, 77)).line, 10u);
+}
+
+TEST(CodeNames, OtherRecordsAreNotTaken) {
+  CodeNames names;
+  const std::uint64_t other[2] = {42, 43};
+  EXPECT_FALSE(names.take(other, sizeof other));
+  EXPECT_FALSE(names.take(other, 4));
+}
+
+TEST(CodeNames, WideCharactersAreUtf8) {
+  CodeNames names;
+  auto code = std::make_unique<runtime_code>();
+  std::memset(code.get(), 0, sizeof *code);
+  code->mark = RUNTIME_CODE;
+  code->number = 9;
+  code->minor = 12;
+  const char16_t two[] = u"日x\xd800";
+  const char32_t four[] = {0x1f600, 'y', 0x7fffffff};
+  code->name = {6, 2, 0};
+  code->file = {12, 4, 1};
+  std::memcpy(code->name_text, two, 6);
+  std::memcpy(code->file_text, four, 12);
+  ASSERT_TRUE(names.take(code.get(), sizeof *code));
+  EXPECT_EQ(names.find(word(9, 0)).function, "日x\xef\xbf\xbd");
+  EXPECT_EQ(names.find(word(9, 0)).file, "😀y\xef\xbf\xbd...");
+}
+
+TEST(CodeNames, TwoCodeObjectsWithOneNumberHaveNoName) {
+  CodeNames names;
+  send(names, {});
+  send(names, {});  // the same again: the kernel program had forgotten it
+  EXPECT_EQ(names.find(word(1, 0)).function, "work");
+  send(names, {.name = "other"});
+  EXPECT_EQ(names.find(word(1, 0)).function, "");
+}
+
+TEST(CodeNames, MarksTellWhatIsMissing) {
+  CodeNames names;
+  for (std::uint64_t mark = 1; mark < RUNTIME_MARKS; mark++)
+    EXPECT_TRUE(names.find(word(0, mark)).function.starts_with("[python: ")) << mark;
+  EXPECT_EQ(names.find(word(7, 0)).function, "");  // never received
+}
+
+TEST(CodeNames, RecordsMayBeTooShortOrLie) {
+  CodeNames names;
+  runtime_code code{};
+  code.mark = RUNTIME_CODE;
+  EXPECT_TRUE(names.take(&code, sizeof code.mark));
+  code.number = 3;
+  code.line = 0xffffffff;
+  code.line_bytes = 0xffffffff;
+  code.name = {0xffff, 4, 0};
+  code.file = {0xffff, 3, 0};
+  EXPECT_TRUE(names.take(&code, offsetof(runtime_code, lines) + 1));
+  EXPECT_EQ(names.find(word(3, 1)).line, 0u);
+}
+
+TEST(CodeNames, MemoryIsBounded) {
+  CodeNames names;
+  const std::string lines(RUNTIME_LINES, '\x81');
+  for (std::uint64_t n = 1; n < 20'000; n++) send(names, {.number = n, .lines = lines});
+  EXPECT_LE(names.bytes(), CodeNames::kMostBytes);
+  EXPECT_EQ(names.find(word(19'999, 0)).function, "work");
+  EXPECT_EQ(names.find(word(1, 0)).function, "");
+}
+
+}  // namespace
+}  // namespace coretap::runtimes
