@@ -31,8 +31,7 @@ static inline __attribute__((always_inline, unused)) int lock_spins(__u32 flags)
 /* clang-format on */
 
 /* The loader's lists of programs. */
-#define KLOCK_STRING(name) #name
-#define KLOCK_ENTRIES(function, ...) KLOCK_STRING(on_##function),
-#define KLOCK_RETURNS(function, ...) KLOCK_STRING(on_##function##_return),
+#define KLOCK_ENTRIES(function, ...) progs::on_##function,
+#define KLOCK_RETURNS(function, ...) progs::on_##function##_return,
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "coretap/address.hpp"
 #include "coretap/hooks.hpp"
+#include "coretap/object_names.hpp"
 #include "coretap/options.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/result.hpp"
@@ -49,7 +50,7 @@ class Config {
   const std::vector<Edit>& edits() const { return edits_; }
 
   /// Adds an entry to a map of the BPF object, before programs are attached.
-  void put(std::string_view map, std::string key, std::string value);
+  void put(MapName map, std::string key, std::string value);
   struct Entry {
     std::string key, value;
   };

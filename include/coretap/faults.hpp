@@ -71,28 +71,33 @@ inline Need finds_areas() { return has_enumerator("bpf_func_id", "BPF_FUNC_find_
 
 inline Hook minor(std::string_view when = {}) {
   return {.name = "minor faults",
-          .candidates = {{{"on_minor"}, {finds_areas()}}, {{"on_minor_kept"}}},
+          .candidates = {{{ProgramName("on_minor")}, {finds_areas()}},
+                         {{ProgramName("on_minor_kept")}}},
           .when = when,
           .sampling = every(1)};
 }
 inline Hook major(std::string_view when = {}) {
   return {.name = "major faults",
-          .candidates = {{{"on_major"}, {finds_areas()}}, {{"on_major_kept"}}},
+          .candidates = {{{ProgramName("on_major")}, {finds_areas()}},
+                         {{ProgramName("on_major_kept")}}},
           .when = when,
           .sampling = every(1)};
 }
 inline Hook areas(std::string_view when = {}) {
   return {.name = "mapping of the address",
-          .candidates = {{{}, {finds_areas()}}, {{"on_fault"}}, {{"on_fault_kprobe"}}},
+          .candidates = {{{}, {finds_areas()}},
+                         {{ProgramName("on_fault")}},
+                         {{ProgramName("on_fault_kprobe")}}},
           .when = when};
 }
 /// Programs at the start of a fault, with the kind of access.
 inline Hook starts(std::string_view when = {}, std::string_view optional = {}) {
-  return {
-      .name = "start of a fault",
-      .candidates = {{{"on_user_fault", "on_kernel_fault"}}, {{"on_fault"}}, {{"on_fault_kprobe"}}},
-      .when = when,
-      .optional = optional};
+  return {.name = "start of a fault",
+          .candidates = {{{ProgramName("on_user_fault"), ProgramName("on_kernel_fault")}},
+                         {{ProgramName("on_fault")}},
+                         {{ProgramName("on_fault_kprobe")}}},
+          .when = when,
+          .optional = optional};
 }
 
 }  // namespace faults

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "coretap/object_names.hpp"
+
 namespace coretap {
 
 class Config;
@@ -61,7 +63,7 @@ using FunctionOf = FunctionName (*)(const Config&, std::string_view word);
 /// Empty: another hook already delivers the event on this kernel.
 /// The ELF section name of each program defines its attach point.
 struct Candidate {
-  std::vector<std::string_view> programs;
+  std::vector<ProgramName> programs;
   std::vector<Need> needs = {};
   std::string_view caveat = {};  ///< limitation of this candidate; printed when it is chosen
   /// For sections "fentry/WORD" and "fexit/WORD"; null: words are function names.

@@ -12,6 +12,6 @@ inline constexpr std::string_view kSoftirqNames[] = {SOFTIRQS(CORETAP_NAME)};
 #undef CORETAP_NAME
 
 /// For IRQ_VECTORS(), in a list of programs.
-#define IRQ_VECTOR_PROGRAMS(vector) "on_" #vector "_entry", "on_" #vector "_exit",
+#define IRQ_VECTOR_PROGRAMS(vector) progs::on_##vector##_entry, progs::on_##vector##_exit,
 
 }  // namespace coretap

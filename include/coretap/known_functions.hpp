@@ -30,8 +30,8 @@ std::vector<std::string> words_for(const Config& config, std::span<const KnownFu
                                    bool programs = false);
 
 /// The hook; `words` calls words_for(). If it returns none, `instead` is the advice.
-Hook known_functions(std::string_view name, std::vector<std::string_view> programs,
-                     TargetWords words, std::string_view instead);
+Hook known_functions(std::string_view name, std::vector<ProgramName> programs, TargetWords words,
+                     std::string_view instead);
 
 using RoleOf = std::uint8_t (*)(std::string_view name);
 /// For Tool::look_up: `roles` is target_roles.

@@ -12,8 +12,9 @@ inline constexpr std::string_view kInsteadOfLookups =
 /// bpf_get_func_ret came with 5.17.
 inline Hook lookup_hook() {
   return {.name = "look-ups",
-          .candidates = {{{"on_lookup"}, {has_enumerator("bpf_func_id", "BPF_FUNC_get_func_ret")}},
-                         {{"on_lookup_kprobe", "on_lookup_kretprobe"}}},
+          .candidates = {{{ProgramName("on_lookup")},
+                          {has_enumerator("bpf_func_id", "BPF_FUNC_get_func_ret")}},
+                         {{ProgramName("on_lookup_kprobe"), ProgramName("on_lookup_kretprobe")}}},
           .instead = kInsteadOfLookups};
 }
 

@@ -32,13 +32,13 @@ inline std::vector<Hook> hooks() {
       "this kernel has no tracepoint for accesses: hits on mapped files are not seen, and repeated "
       "reads of one page count once";
   return {{"accesses",
-           {{{"on_read", "on_map", "on_fault"}},
-            {.programs = {"folio_accessed"}, .caveat = kMarks},
-            {.programs = {"folio_accessed_kprobe"}, .caveat = kMarks},
-            {.programs = {"page_accessed"}, .caveat = kMarks},
-            {.programs = {"page_accessed_kprobe"}, .caveat = kMarks}}},
-          {"pages added", {{{"on_add"}}}},
-          {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}};
+           {{{ProgramName("on_read"), ProgramName("on_map"), ProgramName("on_fault")}},
+            {.programs = {ProgramName("folio_accessed")}, .caveat = kMarks},
+            {.programs = {ProgramName("folio_accessed_kprobe")}, .caveat = kMarks},
+            {.programs = {ProgramName("page_accessed")}, .caveat = kMarks},
+            {.programs = {ProgramName("page_accessed_kprobe")}, .caveat = kMarks}}},
+          {"pages added", {{{ProgramName("on_add")}}}},
+          {"pages dirtied", {{{ProgramName("on_dirty_folio")}}, {{ProgramName("on_dirty_page")}}}}};
 }
 
 }  // namespace coretap::page_cache

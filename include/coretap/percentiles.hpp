@@ -25,7 +25,7 @@ std::uint64_t fine_percentile(const FineCounts& counts, double percent);
 /// with a column for each percentile, of the values since the previous report
 /// and of all since the start of tracing. `Bucket`: the last member of Key.
 template <class Key, auto Bucket>
-AggregateReport percentiles(std::string_view map, std::string_view what, FieldList keys,
+AggregateReport percentiles(MapName map, std::string_view what, FieldList keys,
                             std::vector<double> usual) {
   AggregateReport r{
       .layout = AggregateReport::percentile_columns, .map = map, .fields = std::move(keys)};

@@ -13,6 +13,7 @@
 
 #include "coretap/fields.hpp"
 #include "coretap/histogram.hpp"
+#include "coretap/object_names.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
@@ -120,7 +121,8 @@ struct AggregateReport {
     percentile_columns,  ///< rows by key: include/coretap/percentiles.hpp
   };
   Layout layout = table;
-  std::string_view map;       ///< name of the kernel program's map; its per-CPU slots are NAME_cpus
+  /// The kernel program's; its per-CPU slots are NAME_cpus. Without keys these slots.
+  MapName map;
   std::vector<Field> fields;  ///< of a Row: keys and values
   std::vector<ColumnOrder> orders = {};
   std::size_t key_size = 0;
@@ -174,7 +176,7 @@ struct AggregateReport {
   std::string_view extension = {};  ///< option that adds the line avg/total/count
   bool averages = false;            ///< or always
   /// Counters next to them, since the start of tracing: "TITLE: 3/10" in text.
-  std::string_view totals_map = {};
+  MapName totals_map = {};
   std::string_view totals_title = {};
   std::vector<Field> totals = {};
   std::size_t totals_size = 0;
@@ -185,19 +187,17 @@ struct AggregateReport {
 
   /// Program in section run/each_cpu that is run on each CPU when all programs
   /// are attached, and at the end of each interval before the counters are read.
-  std::string_view at_intervals = {};
+  ProgramName at_intervals = {};
 
-  AggregateReport runs_at_intervals(std::string_view program) && {
+  AggregateReport runs_at_intervals(ProgramName program) && {
     return set(&AggregateReport::at_intervals, program);
   }
 
   /// Program of kind iter that writes no records: it runs over all objects when tracing begins, and
   /// at the end of each interval before the counters are read.
-  std::string_view pass = {};
+  ProgramName pass = {};
 
-  AggregateReport passes(std::string_view iterator) && {
-    return set(&AggregateReport::pass, iterator);
-  }
+  AggregateReport passes(ProgramName iterator) && { return set(&AggregateReport::pass, iterator); }
   /// A row: key, value, and room for its owner (struct task_id).
   std::size_t owner_at() const { return value_at + value_size; }
   std::size_t row_size() const { return owner_at() + sizeof(task_id); }
@@ -222,7 +222,7 @@ struct AggregateReport {
     return std::move(*this);
   }
   template <class Record>
-  AggregateReport with_totals(std::string_view slots, std::string_view title,
+  AggregateReport with_totals(MapName slots, std::string_view title,
                               std::vector<Field> counters) && {
     totals_map = slots;
     totals_title = title;
@@ -293,7 +293,7 @@ struct AggregateReport {
 /// Histograms by key: HISTOGRAM(map, Key) of the kernel program. Keys whose
 /// option is not given are omitted; without any there is one histogram.
 template <class Key>
-AggregateReport histogram(std::string_view map, std::string_view what, FieldList keys,
+AggregateReport histogram(MapName map, std::string_view what, FieldList keys,
                           std::string_view extension = {}) {
   AggregateReport r{.layout = AggregateReport::histograms, .map = map, .fields = std::move(keys)};
   r.key_size = sizeof(Key);
@@ -308,7 +308,7 @@ AggregateReport histogram(std::string_view map, std::string_view what, FieldList
 
 /// One row per interval from per-CPU counters: SUMS(map, Record).
 template <class Record>
-AggregateReport sums(std::string_view map, FieldList fields) {
+AggregateReport sums(MapName map, FieldList fields) {
   static_assert(sizeof(Record) % 8 == 0);
   AggregateReport r{.layout = AggregateReport::interval, .map = map, .fields = std::move(fields)};
   r.value_size = sizeof(Record);
@@ -318,8 +318,8 @@ AggregateReport sums(std::string_view map, FieldList fields) {
 
 /// Rows by key: TABLE(map, Key, Value).
 template <class Key, class Value>
-AggregateReport table(std::string_view map, FieldList fields, std::string_view sort,
-                      std::uint64_t top = 0, std::string_view keyed_when = {}) {
+AggregateReport table(MapName map, FieldList fields, std::string_view sort, std::uint64_t top = 0,
+                      std::string_view keyed_when = {}) {
   static_assert(sizeof(Value) % 8 == 0);
   AggregateReport r{.layout = AggregateReport::table, .map = map, .fields = std::move(fields)};
   r.key_size = sizeof(Key);
@@ -422,7 +422,7 @@ struct StackReport {
   /// User stacks are recorded if this holds.
   std::string_view user_stacks_when = "!kernel-stacks-only";
   /// An iterator program that adds waits in progress when tracing ends; empty: none.
-  std::string_view waits_by = {};
+  ProgramName waits_by = {};
   /// The reason of a wait, by its kernel stack, is its innermost frame if this holds; empty: never.
   std::string_view reasons_when = {};
 
@@ -441,7 +441,7 @@ struct StackReport {
   StackReport at_intervals() const { return changed(&StackReport::deltas, true); }
   /// bpf/lib/sched/still_waiting.bpf.h; the tool has the hook waits_under_way().
   StackReport with_waits() const {
-    return changed(&StackReport::waits_by, std::string_view("on_waiting"));
+    return changed(&StackReport::waits_by, ProgramName("on_waiting"));
   }
   /// The tool has the option shared::reasons().
   StackReport with_reasons() const {
@@ -505,10 +505,10 @@ struct SnapshotReport {
   std::string_view format_of = {};        ///< "/sys/kernel/debug/extfrag/unusable_index"
   std::shared_ptr<const void> prototype;  ///< an empty record, for the types of its fields
 
-  std::string_view program = {};  ///< of kind iter; empty: none
-  std::size_t record_size = 0;    ///< of the program's records
-  std::size_t key_size = 0;       ///< rows are Group<Key>; 0: they are the program's records
-  std::string_view sort = {};     ///< key of a field, largest first
+  ProgramName program = {};     ///< of kind iter; empty: none
+  std::size_t record_size = 0;  ///< of the program's records
+  std::size_t key_size = 0;     ///< rows are Group<Key>; 0: they are the program's records
+  std::string_view sort = {};   ///< key of a field, largest first
   Head head = {};
   /// Instead of `read`: reports of what was counted since the previous one.
   std::unique_ptr<Counting> (*counting)(const Config&) = nullptr;
@@ -519,7 +519,7 @@ struct SnapshotReport {
 
   /// Instead of `read`: the records of this program of kind iter.
   template <class Record>
-  SnapshotReport read_by(std::string_view iterator) && {
+  SnapshotReport read_by(ProgramName iterator) && {
     program = iterator;
     record_size = sizeof(Record);
     return std::move(*this);

@@ -2,4 +2,5 @@
 #pragma once
 #include <string_view>
 
+#include "coretap/object_names.hpp"
 #include "lib/core/shared.h"

@@ -9,6 +9,7 @@
 #include "coretap/fields.hpp"
 #include "coretap/hooks.hpp"
 #include "coretap/identity.hpp"
+#include "coretap/object_names.hpp"
 #include "coretap/options.hpp"
 #include "coretap/reports.hpp"
 
@@ -67,7 +68,7 @@ struct MapSize {
     sockets,         ///< one for each 64 KB of memory
     per_cpu,         ///< operations in progress on CPUs, with a reserve
   };
-  std::string_view map;
+  MapName map;
   By by;
   std::string_view when = {};  ///< only with these options
   enum Entries {

@@ -63,8 +63,8 @@ void Config::add_bit(Setting mask, std::uint64_t bit) {
   set(mask, std::uint64_t{1} << bit);
 }
 
-void Config::put(std::string_view map, std::string key, std::string value) {
-  entries_[std::string(map)].push_back({std::move(key), std::move(value)});
+void Config::put(MapName map, std::string key, std::string value) {
+  entries_[map.c_str()].push_back({std::move(key), std::move(value)});
 }
 
 }  // namespace coretap

@@ -72,17 +72,22 @@ FunctionName fs_function(const Config& config, std::string_view word) {
 
 std::vector<Hook> fs_call_hooks() {
   Candidate functions{
-      .programs = {"on_read_end", "on_write_end", "on_open_end", "on_fsync_end", "on_getattr_end",
-                   "on_read", "on_write", "on_open", "on_fsync", "on_getattr"},
+      .programs = {ProgramName("on_read_end"), ProgramName("on_write_end"),
+                   ProgramName("on_open_end"), ProgramName("on_fsync_end"),
+                   ProgramName("on_getattr_end"), ProgramName("on_read"), ProgramName("on_write"),
+                   ProgramName("on_open"), ProgramName("on_fsync"), ProgramName("on_getattr")},
       // getattr has five arguments since 5.12 (549c7297717c), this helper exists since 5.17.
       .needs = {has_enumerator("bpf_func_id", "BPF_FUNC_get_func_ret")},
       .caveat = kFsFunctionsNotSeen,
       .function_of = fs_function,
       .only = "--type ext4, xfs, btrfs or f2fs"};
   auto splice = functions;
-  splice.programs.insert(splice.programs.begin(), {"on_splice_end", "on_splice"});
+  splice.programs.insert(splice.programs.begin(),
+                         {ProgramName("on_splice_end"), ProgramName("on_splice")});
   return {{"operations",
-           {splice, functions, {.programs = {"on_exit", "on_enter"}, .caveat = kFsNotSeen}}},
+           {splice,
+            functions,
+            {.programs = {ProgramName("on_exit"), ProgramName("on_enter")}, .caveat = kFsNotSeen}}},
           timed_ring_io_hook()};
 }
 

@@ -137,7 +137,8 @@ std::string database_command(std::uint32_t number) {
 }
 
 Hook database_hook(bool texts) {
-  return known_functions("queries of database servers", {"target_user", "target_user_return"},
+  return known_functions("queries of database servers",
+                         {ProgramName("target_user"), ProgramName("target_user_return")},
                          words_of(texts), "give the path of a server's program with --library");
 }
 

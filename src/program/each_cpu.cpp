@@ -15,10 +15,10 @@
 
 namespace coretap {
 
-Result<void> run_on_each_cpu(const Session& s, std::string_view program) {
-  if (!s.object) return {};
-  auto* found = bpf_object__find_program_by_name(s.object.get(), std::string(program).c_str());
-  int fd = found ? bpf_program__fd(found) : -1;
+namespace {
+
+Result<void> run_on_each_cpu(const bpf_program* program) {
+  int fd = program ? bpf_program__fd(program) : -1;
   if (fd < 0) return {};
   for (int cpu : online_cpus()) {
     LIBBPF_OPTS(bpf_test_run_opts, options);
@@ -26,16 +26,24 @@ Result<void> run_on_each_cpu(const Session& s, std::string_view program) {
     options.cpu = static_cast<__u32>(cpu);
     if (bpf_prog_test_run_opts(fd, &options) == 0) continue;
     if (errno == ENXIO) continue;  // the CPU has gone offline meanwhile
-    return Error{fmt::format("cannot run {} on CPU {}", program, cpu), strerror(errno)};
+    return Error{fmt::format("cannot run {} on CPU {}", bpf_program__name(program), cpu),
+                 strerror(errno)};
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> run_on_each_cpu(const Session& s, ProgramName program) {
+  if (!s.object) return {};
+  return run_on_each_cpu(bpf_object__find_program_by_name(s.object.get(), program.c_str()));
 }
 
 Result<void> start_on_each_cpu(const Session& s) {
   for (auto* program : programs_of(s.object.get())) {
     auto section = section_of(program);
     if (section.kind != kRun || section.target != kEachCpu) continue;
-    if (auto run = run_on_each_cpu(s, bpf_program__name(program)); !run) return run;
+    if (auto run = run_on_each_cpu(program); !run) return run;
   }
   return {};
 }

@@ -124,7 +124,7 @@ Result<void> configure_filters(Session& s) {
   set_variable(s, "filter_ip", s.config.flows.ip);
   set_variable(s, "filter_netns", s.config.flows.netns);
   for (auto& [name, entries] : s.config.entries())
-    if (auto* map = s.map(name)) set_entries(map, entries.size());
+    if (auto* map = s.map_named(name.c_str())) set_entries(map, entries.size());
   task_filter filter{};
   filter.not_tgid = !tasks.not_pids.empty();
   filter.not_comm = !tasks.not_comms.empty();
@@ -147,24 +147,25 @@ Result<void> configure_filters(Session& s) {
   if (auto here = own_pid_namespace()) set_variable(s, "view_pidns", *here);
   set_variable(s, "filter", &filter, sizeof filter);
   for (auto& [name, keys] : filter_keys(s))
-    if (auto* map = s.map(name)) {
+    if (auto* map = s.map_named(name.c_str())) {
       set_entries(map, keys.size());
       set_variable(s, name + "_on", 1);  // of flows
     }
-  if (auto* map = s.map("filter_tgids"); map && filter.follow) set_entries(map, max_tasks());
+  if (auto* map = s.map(MapName("filter_tgids")); map && filter.follow)
+    set_entries(map, max_tasks());
   return {};
 }
 
 Result<void> fill_filters(Session& s) {
   for (auto& [name, entries] : s.config.entries())
     for (auto& e : entries)
-      if (auto* map = s.map(name);
+      if (auto* map = s.map_named(name.c_str());
           map && bpf_map_update_elem(bpf_map__fd(map), e.key.data(), e.value.data(), BPF_ANY))
         return Error{fmt::format("cannot fill the map {}", name), strerror(errno)};
   const std::uint8_t one = 1;
   for (auto& [name, keys] : filter_keys(s))
     for (auto& key : keys)
-      if (auto* map = s.map(name);
+      if (auto* map = s.map_named(name.c_str());
           map && bpf_map_update_elem(bpf_map__fd(map), key.data(), &one, BPF_ANY))
         return Error{"cannot set the filter", strerror(errno), "name fewer ids"};
   return {};

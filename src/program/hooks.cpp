@@ -5,10 +5,10 @@
 namespace coretap {
 
 std::vector<Hook> run_delay_hooks() {
-  const std::vector<std::string_view> at_wakeups = {"on_wakeup", "on_wakeup_new",
-                                                    "switch_by_wakeup"};
+  const std::vector<ProgramName> at_wakeups = {
+      ProgramName("on_wakeup"), ProgramName("on_wakeup_new"), ProgramName("switch_by_wakeup")};
   return {{"context switches",
-           {{{"switch_by_delay"},
+           {{{ProgramName("switch_by_delay")},
              {has_field("task_struct", "sched_info"), has_field("sched_info", "run_delay"),
               has_field("sched_entity", "cfs_rq")}},
             {at_wakeups}},
@@ -18,12 +18,12 @@ std::vector<Hook> run_delay_hooks() {
            .candidates = {{at_wakeups, {has_enumerator("bpf_func_id", "BPF_FUNC_loop")}}},
            .when = "affinity",
            .instead = "leave out --affinity: tracing programs have no locks on this kernel"},
-          {"CPUs that are idle at the start", {{{"idle_since_start"}}}, "affinity"}};
+          {"CPUs that are idle at the start", {{{ProgramName("idle_since_start")}}}, "affinity"}};
 }
 
 Hook waits_under_way() {
   return {.name = "waits under way at the end",
-          .candidates = {{{"on_waiting"}}},
+          .candidates = {{{ProgramName("on_waiting")}}},
           .optional = "waits that are under way when tracing ends are not shown"};
 }
 
@@ -41,39 +41,44 @@ Need submissions(int arguments) { return has_arguments("io_uring_submit_sqe", ar
 
 /// For kernels before 5.18; 5.10 has the io_uring of 5.15.
 Candidate by_user_data() {
-  return {{"on_ring_end", "on_ring_sqe"}, {completions(4), submissions(7)}, kRingDoubt};
+  return {{ProgramName("on_ring_end"), ProgramName("on_ring_sqe")},
+          {completions(4), submissions(7)},
+          kRingDoubt};
 }
 
 }  // namespace
 
 Hook ring_io_hook() {
-  return {
-      kRingHook,
-      {{{"on_ring_end"}, {completions(3)}}, {{"on_ring_end"}, {completions(7)}}, by_user_data()},
-      {},
-      kRingUnseen};
-}
-
-Hook timed_ring_io_hook() {
   return {kRingHook,
-          {{{"on_ring_end", "on_ring_req"}, {completions(3)}},
-           {{"on_ring_end", "on_ring_req"}, {completions(7)}},
-           {{"on_ring_end", "on_ring_sqe"}, {completions(7), submissions(2)}},
+          {{{ProgramName("on_ring_end")}, {completions(3)}},
+           {{ProgramName("on_ring_end")}, {completions(7)}},
            by_user_data()},
           {},
           kRingUnseen};
 }
 
+Hook timed_ring_io_hook() {
+  return {
+      kRingHook,
+      {{{ProgramName("on_ring_end"), ProgramName("on_ring_req")}, {completions(3)}},
+       {{ProgramName("on_ring_end"), ProgramName("on_ring_req")}, {completions(7)}},
+       {{ProgramName("on_ring_end"), ProgramName("on_ring_sqe")}, {completions(7), submissions(2)}},
+       by_user_data()},
+      {},
+      kRingUnseen};
+}
+
 Hook ended_sockets(std::string_view when) {
   return {"end of sockets",
-          {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}}, {{"on_destroy"}}},
+          {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
+           {{ProgramName("on_destroy")}}},
           when};
 }
 
 Hook accepted_connections(std::string_view when) {
   return {.name = "accepted connections",
-          .candidates = {{{"on_accept"}},
-                         {.programs = {"on_accept_exit"},
+          .candidates = {{{ProgramName("on_accept")}},
+                         {.programs = {ProgramName("on_accept_exit")},
                           .caveat = "who accepts a connection is seen at the ends of system calls, "
                                     "all of which take a little longer then; not seen: io_uring, "
                                     "and 32-bit programs on a 64-bit kernel"}},

@@ -31,7 +31,7 @@ void KeptRows::configure(Session& s, std::string_view table, bool owners) {
 
 Result<void> KeptRows::open(Session& s, std::string_view table, std::size_t key_size,
                             std::size_t value_size) {
-  auto* map = s.map(fmt::format("{}_rows", table));
+  auto* map = s.map_named(fmt::format("{}_rows", table).c_str());
   if (!map) return {};
   key_size_ = key_size;
   value_size_ = value_size;

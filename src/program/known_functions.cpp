@@ -87,8 +87,8 @@ std::vector<std::string> words_for(const Config& config, std::span<const KnownFu
   return others.take();
 }
 
-Hook known_functions(std::string_view name, std::vector<std::string_view> programs,
-                     TargetWords words, std::string_view instead) {
+Hook known_functions(std::string_view name, std::vector<ProgramName> programs, TargetWords words,
+                     std::string_view instead) {
   return {.name = name,
           .candidates = {{std::move(programs)}},
           .instead = instead,

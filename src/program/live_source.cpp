@@ -179,12 +179,12 @@ class LiveSource : public Source {
   explicit LiveSource(Session& session) : s_(session) {}
 
   Result<void> open() override {
-    auto* map = s_.map("ledger");
+    auto* map = s_.map(MapName("ledger"));
     return map ? ledger_.open(map) : Result<void>();
   }
 
   Result<void> open_records(TakeRecord take) override {
-    auto* events = s_.map("events");
+    auto* events = s_.map(MapName("events"));
     if (!events) return {};
     take_ = std::move(take);
     ring_.reset(ring_buffer__new(
@@ -214,7 +214,7 @@ class LiveSource : public Source {
   }
 
   Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override {
-    auto* map = s_.map(shape.map);
+    auto* map = s_.map_named(shape.map.c_str());
     if (!map) return Error{fmt::format("cannot read the map {}", shape.map), "there is none"};
     auto opened = [&](auto counters) -> Result<std::unique_ptr<CounterSource>> {
       if (auto r = counters->open(map); !r) return r.error();
@@ -224,7 +224,7 @@ class LiveSource : public Source {
     return opened(std::make_unique<SlotCounters>(s_, std::move(shape)));
   }
 
-  bool each_entry(std::string_view name, const VisitEntry& visit) override {
+  bool each_entry(MapName name, const VisitEntry& visit) override {
     auto* map = s_.map(name);
     if (!map) return true;
     return s_.complete(
@@ -234,28 +234,28 @@ class LiveSource : public Source {
         }));
   }
 
-  void erase(std::string_view name, const void* key) override {
+  void erase(MapName name, const void* key) override {
     if (auto* map = s_.map(name)) bpf_map_delete_elem(bpf_map__fd(map), key);
   }
 
   bool stack_of(std::uint64_t id, stack& to) override {
-    auto* map = s_.map("stacks");
+    auto* map = s_.map(MapName("stacks"));
     return map && bpf_map_lookup_elem(bpf_map__fd(map), &id, &to) == 0;
   }
 
-  Result<void> open_iterator(std::string_view name) override {
+  Result<void> open_iterator(ProgramName name) override {
     const auto what = cannot_read(name);
-    auto* program = bpf_object__find_program_by_name(s_.object.get(), std::string(name).c_str());
+    auto* program = bpf_object__find_program_by_name(s_.object.get(), name.c_str());
     if (!program || bpf_program__fd(program) < 0) return Error{what, "it is not loaded"};
     auto* link = bpf_program__attach_iter(program, nullptr);
     if (!link) return system_error(what, errno, kUnsupported);
-    iterators_.insert_or_assign(std::string(name), Link(link));
+    iterators_.insert_or_assign(name.c_str(), Link(link));
     return {};
   }
 
-  Result<std::string> pass(std::string_view program, std::size_t size) override {
+  Result<std::string> pass(ProgramName program, std::size_t size) override {
     const auto what = cannot_read(program);
-    auto found = iterators_.find(program);
+    auto found = iterators_.find(program.c_str());
     if (found == iterators_.end()) return Error{what, "it is not open"};
     // An iterator cannot be rewound: each pass opens a new descriptor.
     const Fd fd(bpf_iter_create(found->second.fd()));

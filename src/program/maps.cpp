@@ -178,7 +178,7 @@ void fill_stocks(Session& s) {
 }
 
 void fill_nodes(Session& s) {
-  auto* map = s.map("cpu_nodes");
+  auto* map = s.map(MapName("cpu_nodes"));
   if (!map) return;
   auto nodes = nodes_of_cpus(possible_cpus());
   for (std::uint32_t cpu = 0; cpu < nodes.size(); cpu++) {
@@ -260,23 +260,24 @@ void size_maps(Session& s) {
     if (auto type = bpf_map__type(map);
         type == BPF_MAP_TYPE_TASK_STORAGE || type == BPF_MAP_TYPE_SK_STORAGE)
       bpf_map__set_autocreate(map, storage);
-  if (auto* map = s.map("task_slots_hash"); map && !storage)
+  if (auto* map = s.map(MapName("task_slots_hash")); map && !storage)
     on_demand(s, map, max_tasks(), max_tasks());
-  if (auto* map = s.map("sock_slots_hash"); map && !storage) set_entries(map, most_sockets());
+  if (auto* map = s.map(MapName("sock_slots_hash")); map && !storage)
+    set_entries(map, most_sockets());
   // If the tracepoint indicates the last thread, the map is not used (process_end.bpf.h).
-  if (auto* map = s.map("ended_processes");
+  if (auto* map = s.map(MapName("ended_processes"));
       map && s.kernel.tracepoint_args("sched_process_exit") < 2)
     set_entries(map, 8192);
-  if (auto* map = s.map("acceptors")) on_demand(s, map, most_sockets(), 8192);
+  if (auto* map = s.map(MapName("acceptors"))) on_demand(s, map, most_sockets(), 8192);
   // Per-thread entries, which exist while a thread has a lot to keep.
-  for (auto* name : {"long_records", "call_values"})
+  for (auto name : {MapName("long_records"), MapName("call_values")})
     if (auto* map = s.map(name)) on_demand(s, map, max_tasks(), kPreallocatedCalls);
   // One for each pending io_uring request, if its completion needs that (ring_io.bpf.h).
-  if (auto* map = s.map("ring_requests");
+  if (auto* map = s.map(MapName("ring_requests"));
       map && (s.kernel.tracepoint_args("io_uring_complete") == 4 ||
-              bpf_object__find_program_by_name(s.object.get(), "on_ring_req")))
+              bpf_object__find_program_by_name(s.object.get(), ProgramName("on_ring_req").c_str())))
     on_demand(s, map, 1 << 14, 1 << 13);
-  if (auto* map = s.map("events")) {
+  if (auto* map = s.map(MapName("events"))) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     auto bytes = s.config.events.ring_bytes ? s.config.events.ring_bytes
                                             : s.tool.report->ring_bytes(s.config);

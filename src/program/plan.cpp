@@ -124,9 +124,9 @@ class Judge {
     for (auto& need : way.needs)
       if (plan.rejected_because.empty()) plan.rejected_because = refusal(need, kernel_);
     for (auto name : way.programs) {
-      auto* program = bpf_object__find_program_by_name(object_, std::string(name).c_str());
+      auto* program = bpf_object__find_program_by_name(object_, name.c_str());
       if (!program) {
-        plan.rejected_because = fmt::format("the executable has no program {}", name);
+        plan.rejected_because = fmt::format("the executable has no program {}", name.c_str());
         break;
       }
       auto why = judge(plan, name, program, event);
@@ -206,7 +206,7 @@ Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel&
   h.candidates.push_back({&way, target_words(plan.targets, plan.means), {}});
   h.chosen = 0;
   for (auto name : way.programs)
-    if (auto known = refused.find(name); known != refused.end()) {
+    if (auto known = refused.find(name.c_str()); known != refused.end()) {
       auto error = no_way(hook, known->second);
       error.hint.clear();
       return error;
@@ -326,7 +326,7 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
 void select_programs(const Plan& plan, bpf_object* object, const std::set<std::string_view>& own) {
   for (auto* program : programs_of(object)) {
     const std::string_view name = bpf_program__name(program);
-    bool load = own.contains(name) || plan.has(name);
+    bool load = own.contains(name) || plan.hook_of(name);
     // Of programs on targets, loads only those that have a place to attach to.
     if (auto kind = kind_of(program)) load = load && plan.targets.count(*kind) > 0;
     bpf_program__set_autoload(program, load);

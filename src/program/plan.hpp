@@ -49,7 +49,7 @@ struct Plan {
 
   /// The hook that has chosen this program; null: none.
   const HookPlan* hook_of(std::string_view program) const;
-  bool has(std::string_view program) const { return hook_of(program) != nullptr; }
+  bool has(ProgramName program) const { return hook_of(program) != nullptr; }
   /// The places of a chosen program on a user function; null: it is not one.
   const ProbePoints* places(std::string_view program) const;
   /// The target function of a chosen fentry or fexit program.
@@ -69,15 +69,17 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
 void select_programs(const Plan& plan, bpf_object* object, const std::set<std::string_view>& own);
 
 /// Programs in bpf/lib; the library enables them itself, without a tool's hook.
-inline constexpr std::string_view kFollowProgram = "filter_follow";
-inline constexpr std::string_view kTaskFreeProgram = "task_slot_free";
-inline constexpr std::string_view kLongFreeProgram = "long_record_free";
+inline constexpr ProgramName kFollowProgram("filter_follow");
+inline constexpr ProgramName kTaskFreeProgram("task_slot_free");
+inline constexpr ProgramName kLongFreeProgram("long_record_free");
 /// They maintain the tables of processes that fork, exec or exit; the last one looks up which file
 /// this process has mapped at an address.
-inline constexpr std::array<std::string_view, 4> kUnwindPrograms = {
-    "unwind_fork", "unwind_exec", "unwind_exit", "unwind_ask_key"};
+inline constexpr std::array kUnwindPrograms = {
+    ProgramName("unwind_fork"), ProgramName("unwind_exec"), ProgramName("unwind_exit"),
+    ProgramName("unwind_ask_key")};
 struct LibraryProgram {
-  std::string_view name, purpose, when;
+  ProgramName name;
+  std::string_view purpose, when;
 };
 const std::vector<LibraryProgram>& library_programs();
 

@@ -62,8 +62,8 @@ Session::Session(const Tool& t, const Config& c) : tool(t), config(c), source(li
   };
 }
 
-bpf_map* Session::map(std::string_view name) const {
-  return object ? bpf_object__find_map_by_name(object.get(), std::string(name).c_str()) : nullptr;
+bpf_map* Session::map_named(const char* name) const {
+  return object ? bpf_object__find_map_by_name(object.get(), name) : nullptr;
 }
 
 void Session::say(std::string_view message) const {

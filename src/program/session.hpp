@@ -93,8 +93,10 @@ struct Session {
 
   Session(const Tool& t, const Config& c);
 
-  bpf_map* map(std::string_view name) const;  ///< nullptr: the tool has none
-  void say(std::string_view message) const;   ///< to stderr, with the tool's name
+  bpf_map* map(MapName name) const { return map_named(name.c_str()); }
+  /// For names that the library makes. nullptr: the tool has none.
+  bpf_map* map_named(const char* name) const;
+  void say(std::string_view message) const;  ///< to stderr, with the tool's name
   void verbose(std::string_view message) const;
   /// Reports a failed reading; the run then ends with kFailed. -> whether all was read
   bool complete(const Result<void>& reading);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coretap/object_names.hpp"
 #include "coretap/result.hpp"
 #include "lib/core/shared.h"
 
@@ -73,11 +74,11 @@ class Source {
 
   /// Visits each entry of a hash map once, if entries are not deleted meanwhile; none if there is
   /// no such map. False: some may be left out, which has been reported to the session.
-  virtual bool each_entry(std::string_view map, const VisitEntry& visit) = 0;
-  virtual void erase(std::string_view /*map*/, const void* /*key*/) {}
+  virtual bool each_entry(MapName map, const VisitEntry& visit) = 0;
+  virtual void erase(MapName /*map*/, const void* /*key*/) {}
   /// The same with keys and values of these types: visit(key, value).
   template <class Key, class Value, class Visit>
-  bool each_typed_entry(std::string_view map, Visit visit) {
+  bool each_typed_entry(MapName map, Visit visit) {
     return each_entry(map, [&](std::string_view k, std::string_view v) {
       Key key;
       Value value;
@@ -92,9 +93,9 @@ class Source {
   virtual bool stack_of(std::uint64_t id, stack& to) = 0;
 
   /// After load, while this process still has its capabilities: opens an iterator program.
-  virtual Result<void> open_iterator(std::string_view program) = 0;
+  virtual Result<void> open_iterator(ProgramName program) = 0;
   /// The records of one iterator pass over all objects, each of `size` bytes.
-  virtual Result<std::string> pass(std::string_view program, std::size_t size) = 0;
+  virtual Result<std::string> pass(ProgramName program, std::size_t size) = 0;
 
   /// Adds the counts of the kernel programs until now, by cause (enum ledger_cause).
   virtual void add_ledger(std::uint64_t* count) = 0;

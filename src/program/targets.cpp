@@ -852,17 +852,20 @@ class Search {
 
 Hook traced(std::string_view name, TargetWords words, EntryReadsOf reads) {
   return {.name = name,
-          .candidates = {{{"target_kernel", "target_kernel_return", "target_user",
-                           "target_user_return", "target_usdt", "target_tracepoint", "target_event",
-                           "target_sys_enter", "target_sys_exit"}}},
+          .candidates = {{{ProgramName("target_kernel"), ProgramName("target_kernel_return"),
+                           ProgramName("target_user"), ProgramName("target_user_return"),
+                           ProgramName("target_usdt"), ProgramName("target_tracepoint"),
+                           ProgramName("target_event"), ProgramName("target_sys_enter"),
+                           ProgramName("target_sys_exit")}}},
           .targets = words,
           .reads = reads};
 }
 
 Hook traced_calls(std::string_view name, EntryReadsOf reads) {
   return {.name = name,
-          .candidates = {{{"target_kernel", "target_kernel_return", "target_user",
-                           "target_user_return", "target_sys_enter", "target_sys_exit"}}},
+          .candidates = {{{ProgramName("target_kernel"), ProgramName("target_kernel_return"),
+                           ProgramName("target_user"), ProgramName("target_user_return"),
+                           ProgramName("target_sys_enter"), ProgramName("target_sys_exit")}}},
           .targets = words_of_command_line,
           .calls = true,
           .reads = reads};
@@ -871,7 +874,7 @@ Hook traced_calls(std::string_view name, EntryReadsOf reads) {
 Hook traced_by_word(std::string_view name, TargetWords words,
                     std::vector<bool> (*paired)(const Config&)) {
   auto hook = traced(name, words);
-  std::erase(hook.candidates.front().programs, "target_tracepoint");
+  std::erase(hook.candidates.front().programs, ProgramName("target_tracepoint"));
   hook.by_word = true;
   hook.paired = paired;
   hook.reads = reads_of_expressions;
@@ -880,8 +883,9 @@ Hook traced_by_word(std::string_view name, TargetWords words,
 
 Hook traced_whole(std::string_view name, TargetWords words) {
   return {.name = name,
-          .candidates = {{{"target_kernel", "target_kernel_return", "target_event",
-                           "target_sys_enter", "target_sys_exit"}}},
+          .candidates = {{{ProgramName("target_kernel"), ProgramName("target_kernel_return"),
+                           ProgramName("target_event"), ProgramName("target_sys_enter"),
+                           ProgramName("target_sys_exit")}}},
           .targets = words,
           .by_word = true};
 }

@@ -110,10 +110,11 @@ class RecordedSource : public Source {
         std::make_unique<RecordedCounters>(to_, std::move(*live), std::move(layout)));
   }
 
-  bool each_entry(std::string_view map, const VisitEntry& visit) override {
+  bool each_entry(MapName name, const VisitEntry& visit) override {
+    const std::string_view map = name;
     Changes::Rows rows;
     std::size_t keys = 0, values = 0;
-    const bool all = live_->each_entry(map, [&](std::string_view key, std::string_view value) {
+    const bool all = live_->each_entry(name, [&](std::string_view key, std::string_view value) {
       keys = key.size();
       values = value.size();
       auto& words = rows.try_emplace(std::string(key), (value.size() + 7) / 8).first->second;
@@ -141,7 +142,7 @@ class RecordedSource : public Source {
     to_.put(Part::entries, bytes);
     return all;
   }
-  void erase(std::string_view map, const void* key) override { live_->erase(map, key); }
+  void erase(MapName map, const void* key) override { live_->erase(map, key); }
 
   bool stack_of(std::uint64_t id, stack& to) override {
     if (!live_->stack_of(id, to)) return false;
@@ -155,15 +156,13 @@ class RecordedSource : public Source {
     return true;
   }
 
-  Result<void> open_iterator(std::string_view program) override {
-    return live_->open_iterator(program);
-  }
-  Result<std::string> pass(std::string_view program, std::size_t size) override {
+  Result<void> open_iterator(ProgramName program) override { return live_->open_iterator(program); }
+  Result<std::string> pass(ProgramName program, std::size_t size) override {
     auto records = live_->pass(program, size);
     if (!records) return records;
     std::string bytes;
     protozero::pbf_writer out(bytes);
-    out.add_string(1, program.data(), program.size());
+    out.add_string(1, program.c_str());
     out.add_bytes(2, *records);
     to_.put(Part::pass, bytes);
     return records;

@@ -125,7 +125,7 @@ class Replay::FromFile : public Source {
     return std::unique_ptr<CounterSource>(std::make_unique<Counters>(state_, std::move(shape)));
   }
 
-  bool each_entry(std::string_view name, const VisitEntry& visit) override {
+  bool each_entry(MapName name, const VisitEntry& visit) override {
     auto* map = state_.named(name, MapLayout::entries);
     if (!map) return true;
     for (auto& [key, words] : map->rows.rows())
@@ -140,9 +140,9 @@ class Replay::FromFile : public Source {
     return true;
   }
 
-  Result<void> open_iterator(std::string_view) override { return {}; }
-  Result<std::string> pass(std::string_view program, std::size_t size) override {
-    auto found = state_.passes.find(program);
+  Result<void> open_iterator(ProgramName) override { return {}; }
+  Result<std::string> pass(ProgramName program, std::size_t size) override {
+    auto found = state_.passes.find(program.c_str());
     if (found == state_.passes.end() || found->second.empty()) return std::string();
     auto bytes = std::move(found->second.front());
     found->second.pop_front();

@@ -69,11 +69,12 @@ class AggregateReporter : public Reporter {
     own_.configure(s, report_.fields);
     add_up_by(s.config.rows.by);
     keyed_ = keyed(s.config);
-    set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
-    set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
+    const auto name = table_name();
+    set_variable(s, fmt::format("{}_keyed", name), keyed_);
+    set_variable(s, fmt::format("{}_step", name), step_of(report_.scale, s.config));
     set_variable(s, "owner_parts", owner_parts_);
     if (owner_parts_) s.names.context.owner_at = report_.owner_at();
-    KeptRows::configure(s, report_.map, owner_parts_ != 0);
+    KeptRows::configure(s, name, owner_parts_ != 0);
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
     if (s.exporter) layout_ = std::make_unique<ExporterLayout>();
@@ -88,7 +89,7 @@ class AggregateReporter : public Reporter {
     }
     if (!has_stacks()) return;
     StackNames::size_maps(s);
-    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
+    if (auto* map = s.map(MapName("stacks"))) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
 
@@ -98,24 +99,22 @@ class AggregateReporter : public Reporter {
     if (live_.read_totals)
       first_totals_ = totals();
     else if (report_.totals_size)
-      if (auto opened =
-              open(s, totals_,
-                   {.map = std::string(report_.totals_map), .value_size = report_.totals_size});
+      if (auto opened = open(
+              s, totals_, {.map = report_.totals_map.c_str(), .value_size = report_.totals_size});
           !opened)
         return opened;
     if (!report_.pass.empty()) {
       if (auto opened = s.source->open_iterator(report_.pass); !opened) return opened;
       if (auto passed = s.source->pass(report_.pass, 1); !passed) return passed.error();
     }
-    auto opened =
-        open(s, counters_,
-             {.map = keyed_ ? std::string(report_.map) : fmt::format("{}_cpus", report_.map),
-              .key_size = keyed_ ? key_bytes() : report_.key_size,
-              .value_size = report_.value_size,
-              .keyed = keyed_,
-              .owned = owner_parts_ != 0,
-              .largest = report_.largest,
-              .running = live_.running});
+    auto opened = open(s, counters_,
+                       {.map = keyed_ ? report_.map.c_str() : fmt::format("{}_cpus", table_name()),
+                        .key_size = keyed_ ? key_bytes() : report_.key_size,
+                        .value_size = report_.value_size,
+                        .keyed = keyed_,
+                        .owned = owner_parts_ != 0,
+                        .largest = report_.largest,
+                        .running = live_.running});
     if (opened && live_.running && report_.layout == AggregateReport::interval)
       before_ = sum_of(*counters_, report_.value_size / 8);
     return opened;
@@ -229,6 +228,12 @@ class AggregateReporter : public Reporter {
     layout_ = make_layout(report_);
   }
 
+  /// The aggregate's name in the kernel program, which also names its variables.
+  std::string_view table_name() const {
+    std::string_view name = report_.map;
+    if (name.ends_with("_cpus")) name.remove_suffix(5);
+    return name;
+  }
   bool keyed(const Config& config) const {
     if (report_.keyless) return false;
     if (owner_parts_) return true;

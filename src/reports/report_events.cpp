@@ -83,7 +83,7 @@ class EventReporter : public Reporter {
 
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
-    if (auto* map = s.map("stacks"); map && with_callers_) size_for_stacks(s, map);
+    if (auto* map = s.map(MapName("stacks")); map && with_callers_) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return callers_.ready(s); }
   bool periodic() const override { return false; }

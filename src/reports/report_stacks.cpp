@@ -78,7 +78,7 @@ class StackReporter : public Reporter {
 
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
-    for (auto* name : {"stacks", "stack_counts"})
+    for (auto name : {MapName("stacks"), MapName("stack_counts")})
       if (auto* map = s.map(name)) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
@@ -222,8 +222,7 @@ class StackReporter : public Reporter {
 
   bool attached_waits(const Session& s) const {
     if (report_.waits_by.empty() || !s.object) return false;
-    auto* program =
-        bpf_object__find_program_by_name(s.object.get(), std::string(report_.waits_by).c_str());
+    auto* program = bpf_object__find_program_by_name(s.object.get(), report_.waits_by.c_str());
     return program && bpf_program__fd(program) >= 0;
   }
   StackFiles::Values values_of(const Session& s) {

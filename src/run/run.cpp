@@ -82,9 +82,9 @@ void configure(Session& s, Reporter& reporter) {
 std::set<std::string_view> own_programs(const Session& s) {
   std::set<std::string_view> own;
   if (!s.config.command.empty()) own.insert(kFollowProgram);
-  if (auto* storage = s.map("task_slots"); storage && !bpf_map__autocreate(storage))
+  if (auto* storage = s.map(MapName("task_slots")); storage && !bpf_map__autocreate(storage))
     own.insert(kTaskFreeProgram);
-  if (s.map("long_records")) own.insert(kLongFreeProgram);
+  if (s.map(MapName("long_records"))) own.insert(kLongFreeProgram);
   if (s.unwinds) own.insert(kUnwindPrograms.begin(), kUnwindPrograms.end());
   return own;
 }

@@ -33,7 +33,7 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
   if (user)
     s.retained.add(
         {Capability::sys_ptrace, Capability::dac_read_search, Capability::checkpoint_restore});
-  walker_ = unwind::make_walker(s.config.stacks.unwind, user && s.map("unwind_rows"));
+  walker_ = unwind::make_walker(s.config.stacks.unwind, user && s.map(MapName("unwind_rows")));
   walker_->remapped = [this](pid_t tgid, std::uint32_t image) {
     stacks_->remember(tgid, 0, image, 0);
   };

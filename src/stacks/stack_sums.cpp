@@ -21,7 +21,8 @@ stack_sum difference(const stack_sum& now, const stack_sum& then) {
   return {.total_ns = now.total_ns - then.total_ns, .count = now.count - then.count};
 }
 
-constexpr std::string_view kSums = "stack_counts", kStacks = "stacks";
+constexpr MapName kSums("stack_counts");
+constexpr MapName kStacks("stacks");
 
 std::size_t parties_of(std::size_t value_bytes) {
   return (value_bytes - sizeof(stack_sum)) / sizeof(stack_party);

@@ -71,12 +71,14 @@ class TableWalker : public StackWalker {
   }
 
   Result<void> ready(Session& s) override {
-    auto fd = [&](const char* name) { return bpf_map__fd(s.map(name)); };
-    tables_.emplace(Tables::Maps{fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows"),
-                                 fd("runtime_files")},
+    auto fd = [&](MapName name) { return bpf_map__fd(s.map(name)); };
+    tables_.emplace(Tables::Maps{fd(MapName("unwind_rules")), fd(MapName("unwind_pages")),
+                                 fd(MapName("unwind_rows")), fd(MapName("runtime_files"))},
                     s.config.stacks.unwind_memory);
     if (!tables_->ready()) return Error{"cannot write unwind tables", "the kernel maps none"};
-    processes_.emplace(Processes::Maps{fd("unwind_mappings"), s.map("unwind_processes")}, *tables_);
+    processes_.emplace(
+        Processes::Maps{fd(MapName("unwind_mappings")), s.map(MapName("unwind_processes"))},
+        *tables_);
     processes_->no_room = [this, &s](const std::string& path) { tell_no_room(s, path); };
     processes_->reading = [this, &s](const std::string&) { tell_progress(s); };
     if (auto r = watch_.open(); !r) {
@@ -162,10 +164,10 @@ class TableWalker : public StackWalker {
 
   /// Registers files by inode, for stacks of processes whose mappings are not known yet.
   void know_files(Session& s) {
-    auto* ask = bpf_object__find_program_by_name(s.object.get(), kUnwindPrograms[3].data());
-    known_.emplace(KnownFiles::Maps{bpf_map__fd(s.map("unwind_files")),
+    auto* ask = bpf_object__find_program_by_name(s.object.get(), kUnwindPrograms[3].c_str());
+    known_.emplace(KnownFiles::Maps{bpf_map__fd(s.map(MapName("unwind_files"))),
                                     ask ? bpf_program__fd(ask) : -1,
-                                    bpf_map__fd(s.map("unwind_answer"))});
+                                    bpf_map__fd(s.map(MapName("unwind_answer")))});
     processes_->has_read = [this](int fd, const KnownFile& file) { known_->tell(fd, file); };
     processes_->has_read_vdso = [this](const KnownFile& file) { known_->tell_vdso(file); };
     tables_->dropped = [this](const File& file) { known_->changed(file); };
@@ -251,16 +253,17 @@ std::unique_ptr<StackWalker> make_walker(Config::Stacks::Unwind how, bool by_tab
 }
 
 void size_maps(Session& s) {
-  for (auto* name :
-       {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows", "unwind_processes",
-        "unwind_files", "unwind_answer", "unwind_told", "unwind_unread", "runtime_files",
-        "runtime_threads", "runtime_codes", "runtime_recent", "runtime_record"})
+  for (auto name : {MapName("unwind_rules"), MapName("unwind_pages"), MapName("unwind_mappings"),
+                    MapName("unwind_rows"), MapName("unwind_processes"), MapName("unwind_files"),
+                    MapName("unwind_answer"), MapName("unwind_told"), MapName("unwind_unread"),
+                    MapName("runtime_files"), MapName("runtime_threads"), MapName("runtime_codes"),
+                    MapName("runtime_recent"), MapName("runtime_record")})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
-  if (auto* rows = s.map("unwind_rows"))
+  if (auto* rows = s.map(MapName("unwind_rows")))
     bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.stacks.unwind_memory));
-  if (auto* processes = s.map("unwind_processes"))
+  if (auto* processes = s.map(MapName("unwind_processes")))
     on_demand(s, processes, kMostProcesses, kReadyProcesses);
-  if (auto* files = s.map("unwind_files")) on_demand(s, files, kMostFiles, kReadyFiles);
+  if (auto* files = s.map(MapName("unwind_files"))) on_demand(s, files, kMostFiles, kReadyFiles);
 }
 
 }  // namespace coretap::unwind

@@ -37,8 +37,8 @@ TOOL(bashreadline) {
                   shared::extended()},
       .hooks =
           {{"lines typed",
-            {{{"on_bash", "on_bash_return"}},
-             {{"on_library", "on_library_return"},
+            {{{progs::on_bash, progs::on_bash_return}},
+             {{progs::on_library, progs::on_library_return},
               {},
               "only processes named bash are shown, because bash uses the readline library"}}}},
       .report =

@@ -53,7 +53,7 @@ TOOL(dbstat) {
            shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(), shared::max_keys()},
       .hooks = {database_hook(false)},
       .report = histogram<Key>(
-                    "queries", "query latency",
+                    maps::queries, "query latency",
                     {named<&Key::server, kDatabases>("database", "database", as::text,
                                                      "mysql (MariaDB, too) or postgres")
                          .with("servers"),

@@ -21,7 +21,7 @@ Positional process() {
           .option = "pid"};
 }
 
-Hook function(std::string_view name, std::string_view entry, std::string_view end) {
+Hook function(std::string_view name, ProgramName entry, ProgramName end) {
   return {name, {{{entry, end}}}, {}, "this C library has no such function"};
 }
 
@@ -88,27 +88,27 @@ TOOL(deadlock) {
                     {0, "lock-symbols", "--symbols-prefix for functions with other names"},
                     {0, "unlock-symbols", "--symbols-prefix for functions with other names"}},
       .hooks = {{"mutexes that are taken",
-                 {{{"on_pthread_mutex_lock", "on_pthread_mutex_lock_return"}}}},
-                {"mutexes that are given back", {{{"on_unlock"}}}},
-                function("pthread_mutex_trylock", "on_pthread_mutex_trylock",
-                         "on_pthread_mutex_trylock_return"),
-                function("pthread_mutex_timedlock", "on_pthread_mutex_timedlock",
-                         "on_pthread_mutex_timedlock_return"),
-                function("pthread_mutex_clocklock", "on_pthread_mutex_clocklock",
-                         "on_pthread_mutex_clocklock_return"),
-                function("pthread_cond_wait", "on_pthread_cond_wait",
-                         "on_pthread_cond_wait_return"),
-                function("pthread_cond_timedwait", "on_pthread_cond_timedwait",
-                         "on_pthread_cond_timedwait_return"),
-                function("pthread_cond_clockwait", "on_pthread_cond_clockwait",
-                         "on_pthread_cond_clockwait_return"),
-                function("lives of mutexes", "on_init", "on_destroy"),
-                {"free", {{{"on_free"}}}, "free"},
-                {"threads that are made", {{{"on_new_task", "on_create"}}}}},
-      .maps = {{"orders", MapSize::objects},
-               {"lives", MapSize::objects},
-               {"pages", MapSize::objects, "free"},
-               {"creators", MapSize::objects}},
+                 {{{progs::on_pthread_mutex_lock, progs::on_pthread_mutex_lock_return}}}},
+                {"mutexes that are given back", {{{progs::on_unlock}}}},
+                function("pthread_mutex_trylock", progs::on_pthread_mutex_trylock,
+                         progs::on_pthread_mutex_trylock_return),
+                function("pthread_mutex_timedlock", progs::on_pthread_mutex_timedlock,
+                         progs::on_pthread_mutex_timedlock_return),
+                function("pthread_mutex_clocklock", progs::on_pthread_mutex_clocklock,
+                         progs::on_pthread_mutex_clocklock_return),
+                function("pthread_cond_wait", progs::on_pthread_cond_wait,
+                         progs::on_pthread_cond_wait_return),
+                function("pthread_cond_timedwait", progs::on_pthread_cond_timedwait,
+                         progs::on_pthread_cond_timedwait_return),
+                function("pthread_cond_clockwait", progs::on_pthread_cond_clockwait,
+                         progs::on_pthread_cond_clockwait_return),
+                function("lives of mutexes", progs::on_init, progs::on_destroy),
+                {"free", {{{progs::on_free}}}, "free"},
+                {"threads that are made", {{{progs::on_new_task, progs::on_create}}}}},
+      .maps = {{maps::orders, MapSize::objects},
+               {maps::lives, MapSize::objects},
+               {maps::pages, MapSize::objects, "free"},
+               {maps::creators, MapSize::objects}},
       .report = DeadlockReport{},
       .announce = "Tracing the orders in which mutexes are taken",
   };

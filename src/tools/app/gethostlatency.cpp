@@ -34,7 +34,7 @@ Value error(const Event& e) {
   return e.result > 0 ? error_name(e.result) : std::string("not found");
 }
 
-Candidate way(std::string_view entry, std::string_view end) { return {{entry, end}}; }
+Candidate way(ProgramName entry, ProgramName end) { return {{entry, end}}; }
 
 }  // namespace
 
@@ -77,21 +77,21 @@ TOOL(gethostlatency) {
                   flag('x', "failed", "only calls that found nothing",
                        setting(&Rodata::failed_only)),
                   shared::print_uid(), shared::extended()},
-      .hooks = {{"getaddrinfo", {way("on_getaddrinfo", "on_getaddrinfo_return")}},
+      .hooks = {{"getaddrinfo", {way(progs::on_getaddrinfo, progs::on_getaddrinfo_return)}},
                 {"gethostbyname",
-                 {way("on_gethostbyname", "on_gethostbyname_return")},
+                 {way(progs::on_gethostbyname, progs::on_gethostbyname_return)},
                  {},
                  "calls of gethostbyname are not seen"},
                 {"gethostbyname2",
-                 {way("on_gethostbyname2", "on_gethostbyname2_return")},
+                 {way(progs::on_gethostbyname2, progs::on_gethostbyname2_return)},
                  {},
                  "calls of gethostbyname2 are not seen"},
                 {"gethostbyname_r",
-                 {way("on_gethostbyname_r", "on_gethostbyname_r_return")},
+                 {way(progs::on_gethostbyname_r, progs::on_gethostbyname_r_return)},
                  {},
                  "calls of gethostbyname_r are not seen"},
                 {"gethostbyname2_r",
-                 {way("on_gethostbyname2_r", "on_gethostbyname2_r_return")},
+                 {way(progs::on_gethostbyname2_r, progs::on_gethostbyname2_r_return)},
                  {},
                  "calls of gethostbyname2_r are not seen"}},
       .report =

@@ -103,7 +103,7 @@ TOOL(javagc) {
                     {'l', "language", "leave it out: only Java programs are traced"},
                     {'F', "filter", "select lines with grep; KIND is pause or pools"}},
       .hooks = {known_functions("collections of Java's virtual machine",
-                                {"target_user", "target_usdt"}, words,
+                                {progs::target_user, progs::target_usdt}, words,
                                 "give the path of libjvm.so with --library")},
       .report =
           events<Event>(

@@ -168,8 +168,9 @@ TOOL(sslsniff) {
                           "show-data|no-data"}},
       .elsewhere = {{'l', "latency", "nothing: LAT(ms) is always shown"},
                     {'d', "debug", "use --verbose"}},
-      .hooks = {known_functions("calls of TLS libraries", {"target_user", "target_user_return"},
-                                words, "give the path of a library or program with --library")},
+      .hooks = {known_functions("calls of TLS libraries",
+                                {progs::target_user, progs::target_user_return}, words,
+                                "give the path of a library or program with --library")},
       .report =
           events<Event>(
               {who<&Event::who>(id::uid.with("extra"), id::comm, id::pid, id::tid.with("extra")),

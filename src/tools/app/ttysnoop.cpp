@@ -170,9 +170,9 @@ TOOL(ttysnoop) {
             shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(0),
             shared::duration('d')},
            belonging_to("!raw", {shared::timestamp(), shared::print_uid()})}),
-      .hooks = {{"results", {{{"on_exit"}}}},
-                {"write", {{{"on_write"}}}},
-                {"writev", {{{"on_writev"}}}}},
+      .hooks = {{"results", {{{progs::on_exit}}}},
+                {"write", {{{progs::on_write}}}},
+                {"writev", {{{progs::on_writev}}}}},
       .report = events<Event>(
           {derived<Event, terminal>("tty", "TTY", as::wide(as::text, -8), "the terminal"),
            who<&Event::who>(id::uid, id::pid, id::comm, id::tid, id::cgroup),

@@ -108,12 +108,12 @@ TOOL(biolatpcts) {
           {{'j', "json",
             "an object for each disk and operation, in nanoseconds; bcc's has one for "
             "each interval, in seconds (--output-format json: without this note)"}},
-      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
-                {"issue to the device", {{{"on_issue"}}}},
-                {"completion", {{{"on_complete"}}}}},
-      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
+      .hooks = {{"submission", {{{progs::on_io_start}}, {{progs::on_getrq}}}, "task-filter"},
+                {"issue to the device", {{{progs::on_issue}}}},
+                {"completion", {{{progs::on_complete}}}}},
+      .maps = {{maps::requests, MapSize::block_requests}, {maps::bios, MapSize::block_bios}},
       .report = percentiles<Key, &Key::bucket>(
-                    "latencies", "time",
+                    maps::latencies, "time",
                     {field<&Key::disk>("disk", "DISK", as::disk, "the disk"),
                      field<&Key::operation>("operation", "OPERATION", as::wide(as::block_flags, -9),
                                             "operation")},

@@ -52,11 +52,11 @@ TOOL(bitesize) {
           {{'c', "comm",
             "whole names; in libbpf-tools the start of a name: --name TEXT finds a part "
             "(--whole-comm: without this note)"}},
-      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
-                {"issue to the device", {{{"on_issue"}}}}},
-      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
+      .hooks = {{"submission", {{{progs::on_io_start}}, {{progs::on_getrq}}}},
+                {"issue to the device", {{{progs::on_issue}}}}},
+      .maps = {{maps::requests, MapSize::block_requests}, {maps::bios, MapSize::block_bios}},
       .report = histogram<Sizes>(
-                    "sizes", "request size",
+                    maps::sizes, "request size",
                     {derived<Sizes, comm>("comm", "Process Name", as::comm, "command name"),
                      field<&Sizes::disk>("disk", "disk", as::disk, "the disk").with("disks"),
                      field<&Sizes::flags>("operation", "operation", as::block_flags, "operation")

@@ -38,8 +38,9 @@ TOOL(mdflush) {
                                setting(&rodata_of<mdflush_bpf>::with_latency)),
                           shared::disk()},
                          shared::task_filters()}),
-      .hooks = {{"requests", {{{"on_bio"}}}}, {"ends of requests", {{{"on_end"}}}, "latency"}},
-      .maps = {{"flushes", MapSize::per_cpu, "latency"}},
+      .hooks = {{"requests", {{{progs::on_bio}}}},
+                {"ends of requests", {{{progs::on_end}}}, "latency"}},
+      .maps = {{maps::flushes, MapSize::per_cpu, "latency"}},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid, id::comm),

@@ -139,18 +139,18 @@ TOOL(scsilatency) {
                   one_device(), shared::milliseconds(), shared::timestamp(), shared::pid(),
                   shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::max_keys()},
-      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
-                {"issues to the device", {{{"on_issue"}}}, "task-filter"},
-                {"commands", {{{"on_start"}}}},
-                {"ends of commands", {{{"on_done"}}}},
-                {"timeouts", {{{"on_timeout"}}}},
-                {"commands that are not taken", {{{"on_error"}}}}},
-      .maps = {{"commands", MapSize::block_requests},
-               {"requests", MapSize::block_requests},
-               {"bios", MapSize::block_bios}},
+      .hooks = {{"submission", {{{progs::on_io_start}}, {{progs::on_getrq}}}, "task-filter"},
+                {"issues to the device", {{{progs::on_issue}}}, "task-filter"},
+                {"commands", {{{progs::on_start}}}},
+                {"ends of commands", {{{progs::on_done}}}},
+                {"timeouts", {{{progs::on_timeout}}}},
+                {"commands that are not taken", {{{progs::on_error}}}}},
+      .maps = {{maps::commands, MapSize::block_requests},
+               {maps::requests, MapSize::block_requests},
+               {maps::bios, MapSize::block_bios}},
       .report =
           histogram<Key>(
-              "latencies", "latency",
+              maps::latencies, "latency",
               {derived<Key, command>("command", "command", as::text, "the command").bounded(),
                derived<Key, device>("device", "device", as::text, "host, channel, target and LUN")
                    .bounded()

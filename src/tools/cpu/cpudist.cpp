@@ -66,19 +66,19 @@ TOOL(cpudist) {
             flag('e', "extension", "print average, total and count below each histogram"),
             shared::milliseconds(), shared::timestamp(), shared::max_keys()},
            shared::task_filters()}),
-      .hooks = {{"context switches", {{{"on_switch"}}}, "!offcpu"},
-                {"stints under way", {{{"on_interval"}}}, "!offcpu"},
-                {"context switches off the CPU", {{{"off_switch"}}}, "offcpu"}},
+      .hooks = {{"context switches", {{{progs::on_switch}}}, "!offcpu"},
+                {"stints under way", {{{progs::on_interval}}}, "!offcpu"},
+                {"context switches off the CPU", {{{progs::off_switch}}}, "offcpu"}},
       .report =
           histogram<Key>(
-              "stints", "times on or off the CPU",
+              maps::stints, "times on or off the CPU",
               {named<&Key::type, kTypes>("switch_type", "switch", as::text,
                                          "how the task left the CPU: voluntary or preempted")
                    .with("switch-types"),
                who<Key>(id::pid.titled("pid").with("pids"), id::tid.titled("tid").with("tids"),
                         id::comm.titled("").with("pids|tids"))},
               "extension")
-              .runs_at_intervals("on_interval"),
+              .runs_at_intervals(progs::on_interval),
       .announce = "Tracing how long tasks stay on or off the CPU",
       .exclusive = {{"switch-type", "switch-types"}},
   };

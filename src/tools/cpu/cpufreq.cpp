@@ -51,7 +51,7 @@ Option frequency() {
 AggregateReport clocks() {
   auto report =
       histogram<Key>(
-          "frequencies", "CPU clocks",
+          maps::frequencies, "CPU clocks",
           {derived<Key, comm>("comm", "", as::comm, "command name of the task; syswide: all tasks"),
            derived<Key, syswide>("syswide", "", as::number, "the histogram covers all tasks")
                .key_part()
@@ -89,10 +89,10 @@ TOOL(cpufreq) {
       .options =
           joined({{shared::duration('d'), frequency(), shared::timestamp(), shared::max_keys()},
                   shared::task_filters()}),
-      .hooks = {{.name = "ticks", .candidates = {{{"on_tick"}}}, .sampling = at_hz(99)},
-                {"changes of clocks", {{{"on_change"}}}},
+      .hooks = {{.name = "ticks", .candidates = {{{progs::on_tick}}}, .sampling = at_hz(99)},
+                {"changes of clocks", {{{progs::on_change}}}},
                 {.name = "samples of intel_pstate",
-                 .candidates = {{{"on_pstate"}}},
+                 .candidates = {{{progs::on_pstate}}},
                  .optional = "measured clocks of intel_pstate"}},
       .report = clocks(),
       .announce = "Sampling CPU clocks",

@@ -82,17 +82,17 @@ TOOL(cpuunclaimed) {
                      "offsets"}},
       .hooks = {{.name = "waits and idle CPUs",
                  // Tracing programs can use spin locks since 5.17, which added bpf_loop.
-                 .candidates = {{{"on_wakeup", "on_wakeup_new", "on_switch", "on_migrate",
-                                  "idle_since_start"},
+                 .candidates = {{{progs::on_wakeup, progs::on_wakeup_new, progs::on_switch,
+                                  progs::on_migrate, progs::idle_since_start},
                                  {has_enumerator("bpf_func_id", "BPF_FUNC_loop")}}},
                  .when = "!sampled",
                  .instead = "use --sampled: tracing programs cannot use locks on this kernel"},
                 {.name = "samples of run queues",
-                 .candidates = {{{"on_start", "on_sample"}}},
+                 .candidates = {{{progs::on_start, progs::on_sample}}},
                  .when = "sampled",
                  .sampling = at_hz(99).on_one_cpu()}},
       .report = sums<Sums>(
-          "unclaimed",
+          maps::unclaimed_cpus,
           {derived<Sums, busy>("busy_ratio", "%CPU", as::percent,
                                "share of the time in which CPUs ran tasks"),
            derived<Sums, [](const Sums& s) { return share(s, s.unclaimed_ns); }>(

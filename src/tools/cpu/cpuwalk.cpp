@@ -41,7 +41,7 @@ Value of_node(const Line& l, const FieldContext& context) {
 template <auto Share>
 AggregateReport busy(std::string_view key, std::string_view of, std::vector<int> (*all)()) {
   return table<Key, Sums>(
-             "cpus",
+             maps::cpus,
              {of_key<Line, &Key::number>(key, key, as::small, of),
               of_value<Line, &Sums::busy_ns>("busy_ns", "msecs", as::milliseconds,
                                              "time in which it ran tasks"),
@@ -51,7 +51,7 @@ AggregateReport busy(std::string_view key, std::string_view of, std::vector<int>
                                             "an interval")},
              {})
       .as_bars(of, all)
-      .runs_at_intervals("on_interval");
+      .runs_at_intervals(progs::on_interval);
 }
 
 }  // namespace
@@ -85,8 +85,8 @@ TOOL(cpuwalk) {
       .options = joined({{flag(0, "per-node", "a line for each NUMA node", setting(&Opt::by_node)),
                           shared::timestamp()},
                          shared::task_filters()}),
-      .hooks = {{"context switches", {{{"on_switch"}}}},
-                {"tasks at the end of an interval", {{{"on_interval"}}}}},
+      .hooks = {{"context switches", {{{progs::on_switch}}}},
+                {"tasks at the end of an interval", {{{progs::on_interval}}}}},
       .report = busy<of_cpu>("cpu", "CPU", online_cpus),
       .other_reports = {{"per-node", busy<of_node>("node", "NUMA node", online_nodes)}},
       .announce = "Tracing how long CPUs run tasks",

@@ -121,9 +121,10 @@ TOOL(execsnoop) {
                          Range{.least = 1}, setting(&Rodata::max_args)),
                   flag('C', "print-cpu", "print the CPU"),
                   flag('M', "parent", "print the parent's name").also("print-pcomm")},
-      .hooks = {{"programs", {{{"on_exec"}}}},
-                {"failed execve", {{{"on_execve", "on_failed"}}}, "fails"},
-                {"failed execveat", {{{"on_execveat"}}}, "fails", "failed execveat is not seen"}},
+      .hooks =
+          {{"programs", {{{progs::on_exec}}}},
+           {"failed execve", {{{progs::on_execve, progs::on_failed}}}, "fails"},
+           {"failed execveat", {{{progs::on_execveat}}}, "fails", "failed execveat is not seen"}},
       .report =
           events<Event>(
               {who<&Event::who>(id::uid, id::comm.titled("PCOMM")),

@@ -84,7 +84,7 @@ TOOL(exitsnoop) {
                   shared::extended(), shared::duration('d'), shared::pid(), shared::tid(0),
                   shared::uid(), shared::comm(), shared::cgroup()},
       .elsewhere = {{0, "timespec", "use --json, which has both clocks"}},
-      .hooks = {{"ends of threads", {{{"on_exit"}}}}},
+      .hooks = {{"ends of threads", {{{progs::on_exit}}}}},
       .report =
           events<Event>(
               {derived<Event, label>("label", "LABEL", as::text, "text of --label").only("label"),

@@ -63,7 +63,7 @@ TOOL(forksnoop) {
       .object = skeleton<forksnoop_bpf>(),
       .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
                   flag('H', "threads", "new threads, too", setting(&Rodata::with_threads))},
-      .hooks = {{"new tasks", {{{"on_new"}}}}},
+      .hooks = {{"new tasks", {{{progs::on_new}}}}},
       .report = events<Event>(
                     {who<&Event::who>(id::uid.with(""), id::pid, id::comm, id::tid),
                      field<&Event::ppid>("ppid", "PPID", as::pid, "parent of the creator"),

@@ -55,8 +55,8 @@ TOOL(hardirqs) {
       .other_meanings = {{'C', "",
                           "by CPU, as in libbpf-tools; bcc's -C only counts, as --count does "
                           "(--per-cpu: without this note)"}},
-      .hooks = {{"start of handlers", {{{"on_irq_entry"}}}, "!count"},
-                {"end of handlers", {{{"on_irq_exit"}}}},
+      .hooks = {{"start of handlers", {{{progs::on_irq_entry}}}, "!count"},
+                {"end of handlers", {{{progs::on_irq_exit}}}},
                 {.name = "vectors",
                  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
                  .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
@@ -64,7 +64,7 @@ TOOL(hardirqs) {
                  .instead = "leave out --vectors; /proc/interrupts counts them"}},
       .report =
           table<Key, Sums>(
-              "handlers",
+              maps::handlers,
               {of_key<Line, &Key::name>("name", "HARDIRQ", as::wide(as::text, -33),
                                         "name of the handler, or of the vector")
                    .bounded(),
@@ -92,7 +92,7 @@ TOOL(hardirqs) {
               .columns({{"name,total_ns,count,max_ns,cpu"}}),
       .other_reports = {{"distributed",
                          histogram<Key>(
-                             "durations", "handler times",
+                             maps::durations, "handler times",
                              {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
                               field<&Key::name>("name", "hardirq", as::text,
                                                 "name of the handler, or of the vector")

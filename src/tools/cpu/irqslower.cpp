@@ -47,8 +47,8 @@ TOOL(irqslower) {
                           shared::kernel_stack(), shared::cpu('c'), shared::pid(), shared::tid(),
                           shared::uid(), shared::comm(), shared::cgroup(0)},
                          belonging_to("kernel-stack", {shared::stack_depth()})}),
-      .hooks = {{"end of handlers", {{{"on_irq_exit"}}}},
-                {"start of handlers", {{{"on_irq_entry"}}}},
+      .hooks = {{"end of handlers", {{{progs::on_irq_exit}}}},
+                {"start of handlers", {{{progs::on_irq_entry}}}},
                 {.name = "vectors",
                  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
                  .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},

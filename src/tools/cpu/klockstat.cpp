@@ -49,7 +49,7 @@ Field measured() {
 AggregateReport report_of(const Field& of, std::string_view count_doc,
                           const std::string_view (&titles)[3]) {
   return table<Key, Sums>(
-             "times",
+             maps::times,
              {derived<Line, caller>("caller", "Caller", as::wide(as::text, -37),
                                     "function that took the lock, and where in it")
                   .capped(),
@@ -157,20 +157,20 @@ TOOL(klockstat) {
                           "each report covers its interval; those of bcc and libbpf-tools add up "
                           "unless -R is given (with -R: without this note)",
                           "reset"}},
-      .hooks =
-          {{"waits",
-            {{{"on_begin", "on_end"}},
-             // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): macros make the names
-             {{KLOCK_WAITS(KLOCK_ENTRIES) KLOCK_WAITS(KLOCK_RETURNS)},
-              {},
-              "only waits for mutexes and reader/writer semaphores are seen"}},
-            "!holds"},
-           {"holds",
-            {{{KLOCK_TAKES(KLOCK_RETURNS)
-                   KLOCK_RELEASES(KLOCK_ENTRIES) "on_downgrade_write_return"}},
-             {{"on_mmap_acquired", "on_mmap_released"}, {}, "only holds of mmap_lock are seen"}},
-            "holds"}},
-      .maps = {{"held", MapSize::objects, "holds"}},
+      .hooks = {{"waits",
+                 {{{progs::on_begin, progs::on_end}},
+                  {{KLOCK_WAITS(KLOCK_ENTRIES) KLOCK_WAITS(KLOCK_RETURNS)},
+                   {},
+                   "only waits for mutexes and reader/writer semaphores are seen"}},
+                 "!holds"},
+                {"holds",
+                 {{{KLOCK_TAKES(KLOCK_RETURNS) KLOCK_RELEASES(KLOCK_ENTRIES)
+                        progs::on_downgrade_write_return}},
+                  {{progs::on_mmap_acquired, progs::on_mmap_released},
+                   {},
+                   "only holds of mmap_lock are seen"}},
+                 "holds"}},
+      .maps = {{maps::held, MapSize::objects, "holds"}},
       .report = waits(),
       .other_reports = {{"holds", holds()}},
       .announce = "Tracing kernel locks",

@@ -161,13 +161,13 @@ TOOL(kvmexit) {
                     {'T', "tids", "-t TID,..."},
                     {'d', "debug", "use --verbose"}},
       .hooks = {{.name = "exits",
-                 .candidates = {{{"on_exit"}}},
+                 .candidates = {{{progs::on_exit}}},
                  .instead = "load the module kvm_intel or kvm_amd first; there are no exits "
                             "without it"},
-                {"entries", {{{"on_entry"}}}, "latency"}},
+                {"entries", {{{progs::on_entry}}}, "latency"}},
       .report =
           table<Key, Sums>(
-              "exits",
+              maps::exits,
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                derived<Line, tid>("tid", "TID", as::pid, "thread; null: all of the process")
                    .key_part(),

@@ -64,12 +64,12 @@ TOOL(llcstat) {
                   shared::top(), shared::sort(0), shared::pid(), shared::uid(), shared::comm(),
                   shared::cgroup(0), shared::max_keys()},
       .hooks = {{.name = "last-level cache",
-                 .candidates = {{{"on_reference", "on_miss"}}},
+                 .candidates = {{{progs::on_reference, progs::on_miss}}},
                  .sampling = every(kLeastHardwarePeriod),
                  .instead = "run it on the host, or give the virtual machine a virtual PMU"}},
       .report =
           table<llcstat_key, Counts>(
-              "counts",
+              maps::counts,
               {who<&Line::key>(id::pid.columns(-8), id::tid.with({}).columns(-8).only("tids"),
                                id::comm.titled("NAME")),
                of<kKey, &llcstat_key::cpu>("cpu", "CPU", as::number, -4, "CPU that it ran on")

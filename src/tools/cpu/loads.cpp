@@ -41,7 +41,7 @@ std::vector<Field> load_average_fields() {
 template <class Row, auto line = load_line>
 SnapshotReport rows(FieldList fields) {
   return snapshot<Row>("the kernel, in /proc/loadavg and its list of tasks,", std::move(fields))
-      .template read_by<Task>("on_task")
+      .template read_by<Task>(progs::on_task)
       .template headed<Task, LoadAverages, load, line>("averages", load_average_fields());
 }
 
@@ -82,7 +82,7 @@ TOOL(loads) {
                           shared::top(), shared::stack_depth()},
                          shared::task_filters()}),
       .hooks = {{.name = "tasks",
-                 .candidates = {{{"on_task"}}},
+                 .candidates = {{{progs::on_task}}},
                  .instead = "ps -eLo state,pid,lwp,comm,wchan shows tasks, uptime the averages"}},
       .report = rows<Kind>({state(), who<task_kind>(id::comm),
                             derived<Kind, count>("count", "COUNT", as::pages, "tasks").gauge(),

@@ -41,9 +41,9 @@ TOOL(numasched) {
       .object = skeleton<numasched_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::comm('c'), shared::uid(), shared::cgroup(0),
                   shared::extended(), shared::duration('d')},
-      .hooks = {{"migrations of tasks", {{{"on_migrate"}}}},
+      .hooks = {{"migrations of tasks", {{{progs::on_migrate}}}},
                 {"decisions of NUMA balancing",
-                 {{{"on_move", "on_swap"}}},
+                 {{{progs::on_move, progs::on_swap}}},
                  {},
                  "moves by NUMA balancing are not distinguished: this kernel is built without it"}},
       .report =

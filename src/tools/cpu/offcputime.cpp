@@ -46,7 +46,7 @@ TOOL(offcputime) {
                          shared::off_cpu<Opt>(),
                          {shared::reasons()},
                          shared::stacks()}),
-      .hooks = {{"context switches", {{{"on_switch"}}}}, waits_under_way()},
+      .hooks = {{"context switches", {{{progs::on_switch}}}}, waits_under_way()},
       .report = StackReport{"microseconds off the CPU"}.with_waits().with_reasons(),
       .announce = "Tracing off-CPU time (us) by {stacks}",
       .exclusive =

@@ -37,8 +37,8 @@ TOOL(offwaketime) {
                          shared::off_cpu<Opt>(),
                          {shared::reasons()},
                          shared::stacks()}),
-      .hooks = {{"context switches", {{{"on_switch"}}}},
-                {"wake-ups", {{{"on_waking"}}}},
+      .hooks = {{"context switches", {{{progs::on_switch}}}},
+                {"wake-ups", {{{progs::on_waking}}}},
                 waits_under_way()},
       .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain}
                     .with_waits()

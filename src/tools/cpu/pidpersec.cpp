@@ -39,10 +39,10 @@ TOOL(pidpersec) {
       .object = skeleton<pidpersec_bpf>(),
       .positionals = shared::interval_count(1),
       .options = shared::task_filters(),
-      .hooks = {{"forks", {{{"on_fork"}}}}},
+      .hooks = {{"forks", {{{progs::on_fork}}}}},
       .report =
           sums<Sums>(
-              "forks",
+              maps::forks_cpus,
               {rate<Sums, all>("tasks_per_second", "PIDs/sec", as::wide(as::number, 10),
                                "new tasks per second of the interval"),
                field<&Sums::processes>("processes", "PROCESSES", as::number, "new processes"),

@@ -9,7 +9,7 @@ using Opt = rodata_of<profile_bpf>;
 namespace {
 
 /// A program for each event.
-Hook sampler(std::string_view name, std::string_view program, std::size_t event) {
+Hook sampler(std::string_view name, ProgramName program, std::size_t event) {
   return {.name = name, .candidates = {{{program}}}, .sampling = at_hz(49), .event = event};
 }
 
@@ -80,8 +80,9 @@ TOOL(profile) {
       .elsewhere = {{'A', "address", "--json has the address of each frame"},
                     {0, "hash-storage-size", "use --stack-storage-size"}},
       // Not in lockstep with activity at 50 or 100 Hz.
-      .hooks = {sampler("ticks", "on_sample", 0), sampler("second event", "on_second", 1),
-                sampler("third event", "on_third", 2), sampler("fourth event", "on_fourth", 3)},
+      .hooks = {sampler("ticks", progs::on_sample, 0), sampler("second event", progs::on_second, 1),
+                sampler("third event", progs::on_third, 2),
+                sampler("fourth event", progs::on_fourth, 3)},
       .report = StackReport{"samples", StackReport::samples}
                     .of_event("cpu-clock")
                     .with_ratio("ratio|cpi"),

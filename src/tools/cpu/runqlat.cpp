@@ -69,7 +69,7 @@ TOOL(runqlat) {
                   shared::max_keys()},
       .hooks = run_delay_hooks(),
       .report = histogram<Key>(
-          "delays", "run queue latency",
+          maps::delays, "run queue latency",
           {named<&Key::part, kParts>(
                "part", "part", as::text,
                "which part of the waits: quota, cpu_idle, cache_warm, cpus_busy or unknown")

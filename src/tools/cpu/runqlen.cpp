@@ -64,9 +64,9 @@ TOOL(runqlen) {
                           shared::timestamp(), shared::max_keys()},
                          shared::task_filters()}),
       .elsewhere = {{'H', "host", "all tasks that wait for the CPU are counted anyway"}},
-      .hooks = {{.name = "ticks", .candidates = {{{"on_tick"}}}, .sampling = at_hz(99)}},
+      .hooks = {{.name = "ticks", .candidates = {{{progs::on_tick}}}, .sampling = at_hz(99)}},
       .report = histogram<runqlen_key>(
-                    "lengths", "run queue length",
+                    maps::lengths, "run queue length",
                     {field<&runqlen_key::cpu>("cpu", "cpu", as::number, "CPU").with("cpus")})
                     .timed_with("timestamp")
                     .without_owner("a queue belongs to all tasks in it")
@@ -74,7 +74,7 @@ TOOL(runqlen) {
       .other_reports =
           {{"runqocc",
             table<runqlen_key, hist>(
-                "lengths",
+                maps::lengths,
                 {derived<Line, cpu>("cpu", "CPU", as::small, "CPU").key_part().only("cpus"),
                  derived<Line, samples>("samples", "SAMPLES", as::number, "ticks").counter(),
                  derived<Line, queued>("queued", "OCCUPIED", as::number,

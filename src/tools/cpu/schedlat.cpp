@@ -35,7 +35,7 @@ void nothing_more(Sums&, std::uint64_t) {}
 
 std::vector<Hook> hooks() {
   auto all = run_delay_hooks();
-  all.push_back({"stints under way", {{{"on_interval"}}}});
+  all.push_back({"stints under way", {{{progs::on_interval}}}});
   return all;
 }
 
@@ -84,7 +84,7 @@ TOOL(schedlat) {
       .report =
           LiveReport{
               table<Key, Sums>(
-                  "tasks",
+                  maps::tasks,
                   {who<Key>(id::comm, id::pid, id::tid.with("")),
                    of_value<Line, &Sums::run_ns>("run_ns", "RUN(ms)",
                                                  as::wide(as::precise(as::milliseconds, 3), 12),
@@ -137,7 +137,7 @@ TOOL(schedlat) {
                   .with_largest<&Sums::longest>()
                   .with_largest<&Sums::moment>()
                   .counted_by(3)
-                  .runs_at_intervals("on_interval")
+                  .runs_at_intervals(progs::on_interval)
                   .timed_with("timestamp"),
               of_counters<Sums, nothing_more>},
       .announce = "Tracing switches of tasks",

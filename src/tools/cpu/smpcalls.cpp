@@ -54,15 +54,16 @@ TOOL(smpcalls) {
                   shared::task_filters()}),
       .hooks = {{.name = "calls of functions",
                  .candidates =
-                     {{{"on_exit", "on_entry", "on_queue"}},
-                      {.programs = {"many_end", "single_end", "many", "single", "async"},
+                     {{{progs::on_exit, progs::on_entry, progs::on_queue}},
+                      {.programs = {progs::many_end, progs::single_end, progs::many, progs::single,
+                                    progs::async},
                        .caveat = "a call counts once, however many CPUs run its function; its time "
                                  "is the caller's wait"}},
                  .instead = "hardirqs --vectors counts the interrupts of such calls (x86)"}},
-      .maps = {{"calls", MapSize::per_cpu}},
+      .maps = {{maps::calls, MapSize::per_cpu}},
       .report =
           table<Key, Sums>(
-              "functions",
+              maps::functions,
               {of_key<Line, &Key::function>("function", "FUNC", as::wide(as::symbol, -33),
                                             "the function"),
                of_value<Line, &Sums::count>("count", "CALLS", as::number, "calls"),
@@ -90,8 +91,7 @@ TOOL(smpcalls) {
       .other_reports =
           {{"distributed",
             histogram<Key>(
-                "durations",
-                "times until the function had run",
+                maps::durations, "times until the function had run",
                 {of_key<Line, &Key::function>("function", "function", as::symbol, "the function"),
                  of_key<Line, &Key::pid>("pid", "pid", as::pid, "process of the caller")
                      .with("pids"),

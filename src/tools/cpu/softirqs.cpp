@@ -58,9 +58,11 @@ TOOL(softirqs) {
       .other_meanings = {{'C', "",
                           "count and time, as in libbpf-tools; bcc's -C only counts, as --events "
                           "does (--count: without this note)"}},
-      .hooks = {{"end of softirqs", {{{"on_exit"}}}},
-                {"start of softirqs", {{{"on_entry"}}}, "!events"},
-                {"interrupt handlers", {{{"on_irq_exit", "on_irq_entry"}}}, "!events|include-irqs"},
+      .hooks = {{"end of softirqs", {{{progs::on_exit}}}},
+                {"start of softirqs", {{{progs::on_entry}}}, "!events"},
+                {"interrupt handlers",
+                 {{{progs::on_irq_exit, progs::on_irq_entry}}},
+                 "!events|include-irqs"},
                 {"the processor's own interrupts",
                  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
                  {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
@@ -68,7 +70,7 @@ TOOL(softirqs) {
                  "their time counts as time of the softirq in which they nest"}},
       .report =
           table<Key, Sums>(
-              "vectors",
+              maps::vectors,
               {named_key<Line, &Key::vector, kSoftirqNames>(
                    "name", "SOFTIRQ", as::wide(as::text, -16), "name of the softirq"),
                of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs", as::whole_microseconds,
@@ -98,7 +100,7 @@ TOOL(softirqs) {
               .timed_with("timestamp"),
       .other_reports =
           {{"distributed",
-            histogram<Key>("durations", "softirq times",
+            histogram<Key>(maps::durations, "softirq times",
                            {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
                             named<&Key::vector, kSoftirqNames>("name", "softirq",
                                                                as::text, "name of the softirq")})

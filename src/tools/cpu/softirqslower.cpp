@@ -55,9 +55,9 @@ TOOL(softirqslower) {
                           shared::kernel_stack(), shared::cpu('c'), shared::pid(), shared::tid(),
                           shared::uid(), shared::comm(), shared::cgroup(0)},
                          belonging_to("kernel-stack", {shared::stack_depth()})}),
-      .hooks = {{"end of softirqs", {{{"on_exit"}}}},
-                {"start of softirqs", {{{"on_entry"}}}},
-                {"softirqs that are raised", {{{"on_raise"}}}}},
+      .hooks = {{"end of softirqs", {{{progs::on_exit}}}},
+                {"start of softirqs", {{{progs::on_entry}}}},
+                {"softirqs that are raised", {{{progs::on_raise}}}}},
       .report =
           events<Event>({named<&Event::stage, kStages>("stage", "STAGE", as::wide(as::text, -20),
                                                        "the stage that was slow"),

@@ -37,9 +37,10 @@ TOOL(threadsnoop) {
       .options = joined(
           {{shared::library('l'), shared::timestamp(), shared::extended(), shared::duration('d')},
            shared::task_filters()}),
-      .hooks = {{"new threads", {{{"on_fork"}}}},
+      .hooks = {{"new threads", {{{progs::on_fork}}}},
                 {"start routines",
-                 {{{"on_create", "on_created"}}, {{"on_create_old", "on_created_old"}}},
+                 {{{progs::on_create, progs::on_created}},
+                  {{progs::on_create_old, progs::on_created_old}}},
                  {},
                  "start routines are not known"}},
       .report =

@@ -42,8 +42,8 @@ TOOL(wakeuptime) {
             shared::unwind(), shared::unwind_memory()},
            shared::kernel_stacks()}),
       .elsewhere = {{'v', "", "--json has the address of each frame; --verbose is about the run"}},
-      .hooks = {{"context switches", {{{"on_switch"}}}},
-                {"wake-ups", {{{"on_waking"}}}},
+      .hooks = {{"context switches", {{{progs::on_switch}}}},
+                {"wake-ups", {{{progs::on_waking}}}},
                 waits_under_way()},
       .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker}
                     .user_stacks_with("user-stacks")

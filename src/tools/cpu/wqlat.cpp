@@ -77,12 +77,12 @@ TOOL(wqlat) {
                  setting(&Opt::executions)),
             shared::nanoseconds(), shared::timestamp(), shared::max_keys()},
            shared::task_filters()}),
-      .hooks = {{"end of execution", {{{"on_end"}}}, "execution"},
-                {"start of execution", {{{"on_start"}}}},
-                {"queueing", {{{"on_queue"}}}}},
-      .maps = {{"waiting", MapSize::per_cpu}, {"running", MapSize::per_cpu, "execution"}},
+      .hooks = {{"end of execution", {{{progs::on_end}}}, "execution"},
+                {"start of execution", {{{progs::on_start}}}},
+                {"queueing", {{{progs::on_queue}}}}},
+      .maps = {{maps::waiting, MapSize::per_cpu}, {maps::running, MapSize::per_cpu, "execution"}},
       .report = histogram<Key>(
-                    "times", "times of work items",
+                    maps::times, "times of work items",
                     {field<&Key::workqueue>("wqname", "wqname", as::text, "name of the work queue")
                          .capped()
                          .with("workqueues"),

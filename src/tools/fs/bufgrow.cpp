@@ -46,9 +46,9 @@ TOOL(bufgrow) {
       .options = joined({{flag('D', "disks", "rows by disk, too", setting(&Opt::by_disk)),
                           shared::disk(), shared::top('r'), shared::sort(), shared::max_keys()},
                          shared::task_filters()}),
-      .hooks = {{"pages added", {{{"on_add"}}}}, {"pages removed", {{{"on_remove"}}}}},
+      .hooks = {{"pages added", {{{progs::on_add}}}}, {"pages removed", {{{progs::on_remove}}}}},
       .report = table<Key, Counts>(
-                    "buffers",
+                    maps::buffers,
                     {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                      of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
                      of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk").only("disks"),

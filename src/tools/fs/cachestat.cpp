@@ -28,7 +28,7 @@ void read_refaults(Sums& sums, std::uint64_t) {
 
 AggregateReport counts(std::vector<Field> more) {
   return sums<Sums>(
-      "pages",
+      maps::pages_cpus,
       {derived<Sums, hits>("hits", "HITS", as::number, "accesses that found their page").counter(),
        derived<Sums, misses>("misses", "MISSES", as::number, "accesses whose page was read in")
            .counter(),

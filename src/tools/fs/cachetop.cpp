@@ -60,7 +60,7 @@ TOOL(cachetop) {
       .hooks = page_cache::hooks(),
       .report =
           table<Key, Sums>(
-              "pages",
+              maps::pages,
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                derived<Line, user>("user", "UID", as::wide(as::text, -8), "name of the user")
                    .key_part()

@@ -118,9 +118,9 @@ TOOL(dirtop) {
                                         Range{0, 4096}, Setting{})},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
+      .hooks = {{"system calls", {{.programs = {progs::on_exit}, .caveat = kFileIoNotSeen}}},
                 ring_io_hook()},
-      .report = table<Key, file_counts>("directories",
+      .report = table<Key, file_counts>(maps::directories,
                                         {counts_of_files<Line>(),
                                          derived<Line, directory>("directory", "PATH", as::rest,
                                                                   "path of the directory")

@@ -116,13 +116,13 @@ TOOL(filegone) {
                    flag('x', "failed", "only calls that failed", setting(&Opt::failed_only))},
                   shared::task_filters()}),
       // Some of these calls do not exist on all architectures.
-      .hooks = {{"results", {{{"on_gone"}}}},
-                {"rmdir", {{{"on_rmdir"}}}, {}, "calls of rmdir are not seen"},
-                {"unlinkat", {{{"on_unlinkat"}}}},
-                {"renameat2", {{{"on_renameat2"}}}},
-                {"unlink", {{{"on_unlink"}}}, {}, "calls of unlink are not seen"},
-                {"rename", {{{"on_rename"}}}, {}, "calls of rename are not seen"},
-                {"renameat", {{{"on_renameat"}}}, {}, "calls of renameat are not seen"}},
+      .hooks = {{"results", {{{progs::on_gone}}}},
+                {"rmdir", {{{progs::on_rmdir}}}, {}, "calls of rmdir are not seen"},
+                {"unlinkat", {{{progs::on_unlinkat}}}},
+                {"renameat2", {{{progs::on_renameat2}}}},
+                {"unlink", {{{progs::on_unlink}}}, {}, "calls of unlink are not seen"},
+                {"rename", {{{progs::on_rename}}}, {}, "calls of rename are not seen"},
+                {"renameat", {{{progs::on_renameat}}}, {}, "calls of renameat are not seen"}},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid, id::comm, id::tid),

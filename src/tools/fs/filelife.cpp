@@ -26,10 +26,11 @@ Value path(const Event& e) { return given_path_of(e, e.path); }
 bool cut(const Event& e) { return incomplete(e.path); }
 
 /// `old`: system calls that some architectures do not have.
-Candidate by_calls(std::vector<std::string_view> old) {
-  for (auto program : {"on_opened", "on_unlinkat", "on_renameat", "on_renameat2", "on_call_end",
-                       "on_changed", "on_change_kept", "on_change_set"})
-    old.emplace_back(program);
+Candidate by_calls(std::vector<ProgramName> old) {
+  for (auto program :
+       {progs::on_opened, progs::on_unlinkat, progs::on_renameat, progs::on_renameat2,
+        progs::on_call_end, progs::on_changed, progs::on_change_kept, progs::on_change_set})
+    old.push_back(program);
   return {.programs = std::move(old),
           .caveat =
               "removals from network and FUSE file systems may not be seen, nor files that "
@@ -78,15 +79,15 @@ TOOL(filelife) {
             shared::max_keys()},
            shared::task_filters()}),
       .hooks = {{"files created and removed",
-                 {{{"on_created", "on_removed", "on_replaced"}},
-                  {{"on_created_kprobe", "on_removed_kprobe", "on_replaced_kprobe"}},
-                  by_calls({"on_unlink", "on_rename"}),
+                 {{{progs::on_created, progs::on_removed, progs::on_replaced}},
+                  {{progs::on_created_kprobe, progs::on_removed_kprobe, progs::on_replaced_kprobe}},
+                  by_calls({progs::on_unlink, progs::on_rename}),
                   by_calls({})},
                  {},
                  {},
                  {},
                  "use filegone, which shows removals without the age of the file"}},
-      .maps = {{"born", MapSize::objects}},
+      .maps = {{maps::born, MapSize::objects}},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid, id::comm, id::tid),

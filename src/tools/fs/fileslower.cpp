@@ -61,8 +61,8 @@ TOOL(fileslower) {
       .options = joined({shared::file_io<Opt>(),
                          {shared::directory('d'), shared::timestamp('T'), shared::duration()},
                          shared::task_filters()}),
-      .hooks = {{"results", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
-                {"system calls", {{{"on_enter"}}}},
+      .hooks = {{"results", {{.programs = {progs::on_exit}, .caveat = kFileIoNotSeen}}},
+                {"system calls", {{{progs::on_enter}}}},
                 timed_ring_io_hook()},
       .report =
           events<Event>(

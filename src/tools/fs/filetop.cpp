@@ -61,11 +61,11 @@ TOOL(filetop) {
                          {shared::directory('d')},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
+      .hooks = {{"system calls", {{.programs = {progs::on_exit}, .caveat = kFileIoNotSeen}}},
                 ring_io_hook()},
       .report =
           table<Key, file_counts>(
-              "files",
+              maps::files,
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").with("json"),
                of_key<Line, &Key::tid>("tid", "TID", as::pid, "thread"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),

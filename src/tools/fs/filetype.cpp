@@ -64,11 +64,11 @@ TOOL(filetype) {
       .options = joined({{shared::timestamp(), shared::top('r'), shared::sort()},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
+      .hooks = {{"system calls", {{.programs = {progs::on_exit}, .caveat = kFileIoNotSeen}}},
                 ring_io_hook()},
       .report =
           table<Key, file_counts>(
-              "types",
+              maps::types,
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
                derived<Line, type>("type_of_file", "TYPE", as::wide(as::text, -10),

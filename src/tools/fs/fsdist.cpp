@@ -66,7 +66,7 @@ TOOL(fsdist) {
       .elsewhere = {{0, "notimestamp", "reports have no time without --timestamp"}},
       .hooks = fs_call_hooks(),
       .report = histogram<Key>(
-          "latencies", "latency",
+          maps::latencies, "latency",
           {derived<Key, type>("fs_type", "type", as::text, "type of the file system")
                .bounded()
                .with("!type"),

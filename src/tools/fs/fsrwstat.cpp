@@ -47,11 +47,11 @@ TOOL(fsrwstat) {
       .positionals = shared::interval_count(1),
       .options = joined(
           {{shared::top('r'), shared::sort()}, shared::task_filters(), {shared::max_keys()}}),
-      .hooks = {{"system calls", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
+      .hooks = {{"system calls", {{.programs = {progs::on_exit}, .caveat = kFileIoNotSeen}}},
                 ring_io_hook()},
       .report =
           table<Key, Counts>(
-              "types",
+              maps::types,
               {derived<Line, type>("fs_type", "FS", as::text, "type of the file system").bounded(),
                rate_of<Line, &Counts::reads>("reads", "READ/s", as::number, "reads").in_text(),
                rate_of<Line, &Counts::writes>("writes", "WRITE/s", as::number, "writes").in_text(),

@@ -40,19 +40,20 @@ TOOL(icstat) {
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
                   shared::cgroup()},
       .hooks = {{.name = "look-ups",
-                 .candidates = {{{"by_number", "by_test", "if_cached", "by_test_rcu"}},
-                                {{"by_number_kprobe", "by_test_kprobe", "if_cached_kprobe",
-                                  "by_test_rcu_kprobe"}},
-                                {{"by_number", "by_test", "if_cached"}},
-                                {{"by_number_kprobe", "by_test_kprobe", "if_cached_kprobe"}}},
+                 .candidates =
+                     {{{progs::by_number, progs::by_test, progs::if_cached, progs::by_test_rcu}},
+                      {{progs::by_number_kprobe, progs::by_test_kprobe, progs::if_cached_kprobe,
+                        progs::by_test_rcu_kprobe}},
+                      {{progs::by_number, progs::by_test, progs::if_cached}},
+                      {{progs::by_number_kprobe, progs::by_test_kprobe, progs::if_cached_kprobe}}},
                  .instead = "slabratetop counts inode allocations, such as that at each miss: "
                             "ext4_inode_cache and so on"}},
-      .report =
-          sums<Sums>("inodes", {field<&Sums::lookups>("lookups", "REFS", as::number, "look-ups"),
-                                field<&Sums::misses>("misses", "MISSES", as::number,
-                                                     "those that did not find the inode"),
-                                derived<Sums, ratio>("hit_ratio", "HIT%", as::percent,
-                                                     "share of those that found it, 0 to 1")}),
+      .report = sums<Sums>(maps::inodes_cpus,
+                           {field<&Sums::lookups>("lookups", "REFS", as::number, "look-ups"),
+                            field<&Sums::misses>("misses", "MISSES", as::number,
+                                                 "those that did not find the inode"),
+                            derived<Sums, ratio>("hit_ratio", "HIT%", as::percent,
+                                                 "share of those that found it, 0 to 1")}),
       .announce = "Tracing look-ups of inodes",
   };
 }

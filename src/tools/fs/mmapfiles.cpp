@@ -37,13 +37,13 @@ TOOL(mmapfiles) {
                           shared::name('n'), shared::top('r'), shared::sort(), shared::max_keys()},
                          shared::task_filters()}),
       .hooks = {{"mappings",
-                 {{{"on_map"}},
-                  {{"on_map_kprobe"}},
-                  {.programs = {"on_call"},
+                 {{{progs::on_map}},
+                  {{progs::on_map_kprobe}},
+                  {.programs = {progs::on_call},
                    .caveat = "this kernel cannot trace functions: what it maps itself when a "
                              "program starts is not seen, nor are 32-bit programs"}}}},
       .report = table<Key, Counts>(
-          "files",
+          maps::files,
           {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").only("processes"),
            of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name").only("processes"),
            of_value<Line, &Counts::maps>("maps", "MAPS", as::pages, "mappings"),

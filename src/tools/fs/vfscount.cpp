@@ -41,7 +41,7 @@ TOOL(vfscount) {
       .hooks = {functions()},
       .report =
           table<count_calls_key, count_calls_counts>(
-              "calls",
+              maps::calls_cpus,
               {of_key<Line, &count_calls_key::target>("target", "FUNC", as::target, "function"),
                of_value<Line, &count_calls_counts::count>("count", "COUNT", as::pages, "calls")},
               "count")

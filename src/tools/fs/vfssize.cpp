@@ -45,9 +45,9 @@ TOOL(vfssize) {
                          shared::file_io<Opt>(),
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
+      .hooks = {{"system calls", {{{progs::on_exit}}}}, ring_io_hook()},
       .report = histogram<Key>(
-                    "sizes", "bytes per call",
+                    maps::sizes, "bytes per call",
                     {field<&Key::comm>("comm", "comm", as::comm, "command name of the thread"),
                      field<&Key::pid>("pid", "pid", as::pid, "process"),
                      named<&Key::write, kOperations>("operation", "operation", as::text,

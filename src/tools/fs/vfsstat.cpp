@@ -54,11 +54,12 @@ TOOL(vfsstat) {
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"operations",
-                 {{{"read_call", "readv_call", "write_call", "writev_call", "fsync_call",
-                    "open_call", "mkdir_call", "unlinkat_begins", "remove_call"}}}}},
+                 {{{progs::read_call, progs::readv_call, progs::write_call, progs::writev_call,
+                    progs::fsync_call, progs::open_call, progs::mkdir_call, progs::unlinkat_begins,
+                    progs::remove_call}}}}},
       .report =
           sums<Sums>(
-              "operations",
+              maps::operations_cpus,
               {operation<&Sums::reads>("reads", "READ/s", "READS", "reads"),
                operation<&Sums::writes>("writes", "WRITE/s", "WRITES", "writes"),
                operation<&Sums::fsyncs>("fsyncs", "FSYNC/s", "FSYNCS", "flushes of a file"),

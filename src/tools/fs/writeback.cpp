@@ -83,10 +83,10 @@ TOOL(writeback) {
            {shared::disk(), shared::name('n')},
            shared::task_filters(),
            belonging_to("throttle", {shared::top(), shared::sort('s'), shared::max_keys()})}),
-      .hooks = {{"works", {{{"on_start", "on_written"}}}, "!throttle"},
-                {"ends of works", {{{"on_exec", "on_done"}}}, "!throttle"},
-                {"who asks", {{{"on_queue"}}}, "!throttle"},
-                {"sleeps of writers", {{{"on_throttle"}}}, "throttle"}},
+      .hooks = {{"works", {{{progs::on_start, progs::on_written}}}, "!throttle"},
+                {"ends of works", {{{progs::on_exec, progs::on_done}}}, "!throttle"},
+                {"who asks", {{{progs::on_queue}}}, "!throttle"},
+                {"sleeps of writers", {{{progs::on_throttle}}}, "throttle"}},
       .report =
           events<Event>(
               {derived<Event, device_of<Event>>("device", "DEVICE", kDevice, kDeviceDoc).bounded(),
@@ -101,7 +101,7 @@ TOOL(writeback) {
       .other_reports =
           {{"throttle",
             table<Key, Sums>(
-                "throttled",
+                maps::throttled,
                 {derived<Line, [](const Line& l) { return device_of(l.key); }>("device", "DEVICE",
                                                                                kDevice, kDeviceDoc)
                      .bounded(),

@@ -48,10 +48,10 @@ TOOL(writesync) {
           joined({{shared::all_files<Opt>(), shared::timestamp(), shared::top('r'), shared::sort()},
                   shared::task_filters(),
                   {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
+      .hooks = {{"system calls", {{{progs::on_exit}}}}, ring_io_hook()},
       .report =
           table<Key, Counts>(
-              "files",
+              maps::files,
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
                of_value<Line, &Counts::sync>("sync_writes", "SYNC", as::wide(as::number, 7),

@@ -165,7 +165,7 @@ TOOL(argdist) {
       .elsewhere = {{'c', "cumulative", "--once prints one report of all values, at the end"}},
       .hooks = {traced_by_word("places", distribution::places, words_that_ask_for_entries)},
       .report = table<argdist_key, argdist_count>(
-                    "counts",
+                    maps::counts,
                     {of_value<Line, &argdist_count::count>("count", "COUNT",
                                                            as::wide(as::number, -10), "how often"),
                      derived<Line, event>("event", "EVENT", as::rest, "values, by their names")
@@ -183,7 +183,7 @@ TOOL(argdist) {
       .other_reports =
           {{"histogram-of",
             histogram<argdist_range>(
-                "ranges", "values",
+                maps::ranges, "values",
                 {derived<argdist_range, range>("probe", "", as::text, "the SPEC, or its label")
                      .bounded(),
                  derived<argdist_range, [](const argdist_range& r) { return bool(r.negative); }>(

@@ -68,7 +68,7 @@ TOOL(funccount) {
       .hooks = {traced("calls", words_of_command_line, reads_nothing)},
       .report =
           table<count_calls_key, count_calls_counts>(
-              "calls",
+              maps::calls_cpus,
               {of_key<Line, &count_calls_key::target>("target", "FUNC", as::target,
                                                       "function, tracepoint or probe"),
                of_value<Line, &count_calls_counts::count>("count", "COUNT", as::pages, "calls")},

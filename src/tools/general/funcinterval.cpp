@@ -73,7 +73,7 @@ TOOL(funcinterval) {
                   shared::regular_expressions('r'), shared::debug(), shared::max_probes(),
                   shared::return_trampoline()},
       .hooks = {traced("calls", words_of_command_line, reads_nothing)},
-      .report = histogram<Key>("intervals", "interval",
+      .report = histogram<Key>(maps::intervals_cpus, "interval",
                                {field<&Key::target>("target", "Function", as::target,
                                                     "function, tracepoint or probe")})
                     .by_slots()

@@ -65,7 +65,7 @@ TOOL(funclatency) {
       .hooks = {traced_calls("calls", reads_stack)},
       .report =
           histogram<Key>(
-              "latencies", "latency",
+              maps::latencies, "latency",
               {field<&Key::target>("target", "Function", as::target, "function").with("function"),
                who<Key>(id::pid.titled("pid").with("pids"))})
               .scaled({unit::ns, 1})

@@ -250,10 +250,10 @@ TOOL(funcslower) {
                         {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})}),
       .elsewhere = {{'f', "folded", "stackcount and offcputime add stacks up, with --folded"}},
       .hooks = {traced_calls("calls", reads),
-                {"ends of threads", {{{"on_thread_exit"}}}, "tree"},
-                {"exec", {{{"on_exec"}}}, "tree"},
+                {"ends of threads", {{{progs::on_thread_exit}}}, "tree"},
+                {"exec", {{{progs::on_exec}}}, "tree"},
                 {"calls under way",
-                 {{{"on_open_calls"}}},
+                 {{{progs::on_open_calls}}},
                  "tree",
                  "calls that have not ended are not shown"}},
       .report =

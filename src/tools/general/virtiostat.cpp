@@ -23,12 +23,14 @@ bool wanted(const Line& l, const FieldContext& context) {
 
 /// The functions that this kernel has; the later ones were added by newer kernels.
 Hook additions() {
-  using Programs = std::vector<std::string_view>;
-  const Programs fentry = {"on_sgs",        "on_out",       "on_in",      "on_in_ctx",
-                           "on_out_mapped", "on_in_mapped", "on_in_clean"},
-                 kprobe = {"on_sgs_kprobe",     "on_out_kprobe",        "on_in_kprobe",
-                           "on_in_ctx_kprobe",  "on_out_mapped_kprobe", "on_in_mapped_kprobe",
-                           "on_in_clean_kprobe"};
+  using Programs = std::vector<ProgramName>;
+  const Programs fentry = {progs::on_sgs,     progs::on_out,        progs::on_in,
+                           progs::on_in_ctx,  progs::on_out_mapped, progs::on_in_mapped,
+                           progs::on_in_clean},
+                 kprobe = {progs::on_sgs_kprobe,        progs::on_out_kprobe,
+                           progs::on_in_kprobe,         progs::on_in_ctx_kprobe,
+                           progs::on_out_mapped_kprobe, progs::on_in_mapped_kprobe,
+                           progs::on_in_clean_kprobe};
   Hook hook{.name = "buffers handed over"};
   for (auto& programs : {fentry, kprobe})
     for (int functions : {7, 6, 4})
@@ -78,7 +80,7 @@ TOOL(virtiostat) {
       .hooks = {additions()},
       .report =
           table<Key, Sums>(
-              "queues",
+              maps::queues,
               {of_key<Line, &Key::driver>("driver", "Driver", as::wide(as::text, -12),
                                           "driver of the device")
                    .bounded(),

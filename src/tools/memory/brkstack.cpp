@@ -56,11 +56,11 @@ TOOL(brkstack) {
                    shared::unwind(), shared::unwind_memory(), shared::max_keys()},
                   belonging_to("!folded|svg|pprof",
                                {shared::interval(), shared::top('r'), shared::sort()})}),
-      .hooks = {{"calls of brk", {{{"on_brk", "on_brk_return"}}}},
-                {"calls of mmap", {{{"on_mmap", "on_mmap_return"}}}, "mmap"}},
+      .hooks = {{"calls of brk", {{{progs::on_brk, progs::on_brk_return}}}},
+                {"calls of mmap", {{{progs::on_mmap, progs::on_mmap_return}}}, "mmap"}},
       .report =
           table<Key, Counts>(
-              "heaps",
+              maps::heaps,
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
                derived<Line, call>("call", "CALL", as::wide(as::text, -4), "brk or mmap").bounded(),

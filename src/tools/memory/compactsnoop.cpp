@@ -55,11 +55,12 @@ TOOL(compactsnoop) {
                          belonging_to("kernel-stack", {shared::stack_depth()})}),
       .hooks = {{"zone and order",
                  {{{}, {has_arguments("mm_compaction_begin", 4)}},
-                  {.programs = {"on_suitable", "on_isolate_migrate", "on_isolate_free"},
+                  {.programs = {progs::on_suitable, progs::on_isolate_migrate,
+                                progs::on_isolate_free},
                    .caveat = "this kernel does not report which pages its fast search scanned: "
                              "MSCAN and FSCAN do not include them"}}},
-                {"compaction", {{{"on_begin", "on_end"}}}},
-                {"migration", {{{"on_migrate"}}}, {}, "migrated pages are not counted"}},
+                {"compaction", {{{progs::on_begin, progs::on_end}}}},
+                {"migration", {{{progs::on_migrate}}}, {}, "migrated pages are not counted"}},
       .report = events<Event>(
           {who<&Event::who>(id::comm, id::pid),
            field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node").bounded(),

@@ -386,9 +386,9 @@ TOOL(extfrag) {
       .object = skeleton<extfrag_bpf>(),
       .positionals = shared::interval_count(),
       .options = options(),
-      .hooks = {{"fallbacks", {{{"on_fallback"}}}}},
+      .hooks = {{"fallbacks", {{{progs::on_fallback}}}}},
       .report = table<extfrag_key, extfrag_count>(
-          "fallbacks",
+          maps::fallbacks,
           {who<&Line::key>(id::pid.only("process"), id::comm.only("process")), OfLine::alloc_type(),
            OfLine::fallback_type(), OfLine::alloc_order(), OfLine::fallback_order(),
            OfLine::fragmenting().with("all"), OfLine::ownership(),

@@ -21,7 +21,7 @@ std::uint64_t all(const Line& l) { return l.value.minor + l.value.major; }
 AggregateReport rows() {
   auto areas = area_fields<Line, &Key::area>();
   for (auto& field : areas) field = field.only("files");
-  return table<Key, Counts>("rows",
+  return table<Key, Counts>(maps::rows,
                             {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                              of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
                              derived<Line, all>("faults", "FAULTS", as::number, "page faults"),

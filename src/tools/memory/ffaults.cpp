@@ -48,7 +48,7 @@ TOOL(ffaults) {
            shared::task_filters()}),
       .hooks = {faults::minor(), faults::major(), faults::areas(), faults::starts("write")},
       .report = table<Key, Counts>(
-                    "files",
+                    maps::files,
                     {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").only("processes"),
                      of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name")
                          .only("processes"),

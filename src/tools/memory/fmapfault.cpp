@@ -42,7 +42,7 @@ TOOL(fmapfault) {
                          shared::task_filters()}),
       .hooks = {faults::minor(), faults::major(), faults::areas(), faults::starts("write")},
       .report = table<Key, Counts>(
-                    "files",
+                    maps::files,
                     {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                      of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
                      derived<Line, all>("faults", "FAULTS", as::number, "page faults"),

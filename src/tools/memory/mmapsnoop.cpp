@@ -72,7 +72,7 @@ TOOL(mmapsnoop) {
                           flag('x', "failed", "only calls that failed", setting(&Opt::failed_only)),
                           shared::duration('d')},
                          shared::task_filters()}),
-      .hooks = {{"calls of mmap", {{{"on_enter"}}}}, {"results", {{{"on_exit"}}}}},
+      .hooks = {{"calls of mmap", {{{progs::on_enter}}}}, {"results", {{{progs::on_exit}}}}},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid.columns(-6), id::comm, id::tid),

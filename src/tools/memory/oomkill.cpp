@@ -88,18 +88,18 @@ TOOL(oomkill) {
                          belonging_to("kernel-stack", {shared::stack_depth()}),
                          shared::task_filters()}),
       .hooks = {{.name = "killed processes",
-                 .candidates = {{{"on_victim"}, {has_arguments("mark_victim", 2)}},
-                                {.programs = {"on_victim_number"},
+                 .candidates = {{{progs::on_victim}, {has_arguments("mark_victim", 2)}},
+                                {.programs = {progs::on_victim_number},
                                  .caveat = "of processes that were already exiting only those are "
                                            "shown that found no memory themselves"}},
                  .instead = "look for \"Killed process\" in the kernel's log (dmesg)"},
-                {"reclaim of the machine", {{{"on_direct"}}}},
+                {"reclaim of the machine", {{{progs::on_direct}}}},
                 {"reclaim of memory cgroups",
-                 {{{"on_memcg"}}},
+                 {{{progs::on_memcg}}},
                  {},
                  "which cgroup's limit was reached is not known: this kernel is built without "
                  "memory cgroups"},
-                {"signals of the kernel", {{{"on_signal"}}}}},
+                {"signals of the kernel", {{{progs::on_signal}}}}},
       .report =
           events<Event>(
               {who<&Event::victim>(id::cgroup),

@@ -59,16 +59,16 @@ TOOL(slabratetop) {
       .positionals = shared::interval_count(1),
       .options = joined({shared::screen(), {shared::max_keys()}, shared::task_filters()}),
       .hooks = {{"allocations from caches",
-                 {{{"on_alloc"}, {has_arguments("kmalloc", 6)}},  // both changed in 6.1
-                  {{"on_call", "on_node_call"}},
-                  {{"on_call_kprobe", "on_node_call_kprobe"}}}},
-                {"kmalloc", {{{"on_kmalloc"}}}},
+                 {{{progs::on_alloc}, {has_arguments("kmalloc", 6)}},  // both changed in 6.1
+                  {{progs::on_call, progs::on_node_call}},
+                  {{progs::on_call_kprobe, progs::on_node_call_kprobe}}}},
+                {"kmalloc", {{{progs::on_kmalloc}}}},
                 {"kmalloc for a node",
-                 {{{}, {has_arguments("kmalloc", 6)}}, {{"on_kmalloc_node"}}}}},
-      .maps = {{"caches", MapSize::slab_caches}},
+                 {{{}, {has_arguments("kmalloc", 6)}}, {{progs::on_kmalloc_node}}}}},
+      .maps = {{maps::caches, MapSize::slab_caches}},
       .report =
           table<Key, Counts>(
-              "caches",
+              maps::caches,
               {derived<Line, cache>("cache", "CACHE", as::wide(as::text, -32), "name of the cache")
                    .or_null()
                    .capped(),

@@ -40,18 +40,21 @@ TOOL(swapin) {
       .options = joined({{flag('T', "notime", "no line with the time of day"), shared::pid(),
                           shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
                          {shared::top('r'), shared::sort(), shared::max_keys()}}),
-      .hooks =
-          {faults::starts(),
-           {"reads from swap", {{{"on_bio"}}}},
-           {"reads from disks in memory",
-            // bpf_cpumask_create: added in 6.3, which removed the traced function.
-            {{{"on_read"}}, {{"on_read_kprobe"}}, {{}, {{Need::function, "bpf_cpumask_create"}}}},
-            {},
-            "swap on zram is not seen"},
-           {.name = "major faults", .candidates = {{{"on_major"}}}, .sampling = every(1)}},
+      .hooks = {faults::starts(),
+                {"reads from swap", {{{progs::on_bio}}}},
+                {"reads from disks in memory",
+                 // bpf_cpumask_create: added in 6.3, which removed the traced function.
+                 {{{progs::on_read}},
+                  {{progs::on_read_kprobe}},
+                  {{}, {{Need::function, "bpf_cpumask_create"}}}},
+                 {},
+                 "swap on zram is not seen"},
+                {.name = "major faults",
+                 .candidates = {{{progs::on_major}}},
+                 .sampling = every(1)}},
       .report =
           table<Key, Counts>(
-              "waits",
+              maps::waits,
               {of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the task"),
                of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                of_value<Line, &Counts::count>("count", "COUNT", as::wide(as::number, 7),

@@ -59,15 +59,15 @@ TOOL(swapout) {
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::top('r'), shared::sort(), shared::max_keys()},
-      .hooks = {{"pages written", {{{"on_write_folio"}}, {{"on_write_page"}}}},
-                {"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}},
+      .hooks = {{"pages written", {{{progs::on_write_folio}}, {{progs::on_write_page}}}},
+                {"direct reclaim", {{{progs::on_direct_begin, progs::on_direct_end}}}},
                 {"memory cgroup reclaim",
-                 {{{"on_memcg_begin", "on_memcg_end"}}},
+                 {{{progs::on_memcg_begin, progs::on_memcg_end}}},
                  {},
                  "this kernel is built without memory cgroups: owners are not known"}},
       .report =
           table<Key, Counts>(
-              "pages",
+              maps::pages,
               {derived<Line, comm>("comm", "COMM", as::comm,
                                    "command name of the owner; null: not one process")
                    .or_null()

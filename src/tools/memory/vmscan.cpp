@@ -53,7 +53,7 @@ Result<void> look_up(Config& c) {
 
 AggregateReport pages_report() {
   return table<vmscan_pages_key, Pages>(
-      "pages",
+      maps::pages,
       {named_key<PagesLine, &vmscan_pages_key::cause, kReclaimCauses>(
            "cause", "CAUSE", as::wide(as::text, -6), "direct, kswapd, memcg or other"),
        named_key<PagesLine, &vmscan_pages_key::file, kPageTypes>(
@@ -76,7 +76,7 @@ AggregateReport pages_report() {
 
 AggregateReport shrinkers_report() {
   return table<vmscan_shrinker_key, Shrinker>(
-      "shrinkers",
+      maps::shrinkers,
       {of_key<ShrinkerLine, &vmscan_shrinker_key::function>("shrinker", "SHRINKER", as::symbol,
                                                             "function that frees the objects")
            .bounded(),
@@ -153,27 +153,28 @@ TOOL(vmscan) {
            belonging_to("pages|shrinkers", {shared::sort()}),
            belonging_to("shrinkers", {shared::top(), shared::max_keys()}),
            shared::task_filters()}),
-      .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}, "!shrinkers"},
-                {"memory cgroup reclaim",
-                 {{{"on_memcg_begin", "on_memcg_end"}}},
-                 "!shrinkers",
-                 "reclaim by memory cgroups is not seen: this kernel is built without them"},
-                {"slab shrinkers", {{{"on_slab_start", "on_slab_end"}}}, "!pages"},
-                {"wakeups of kswapd", {{{"on_kswapd_wakeup"}}}, kUsual},
-                {"kswapd", {{{"on_kswapd_wake", "on_kswapd_sleep"}}}, kUsual},
-                {"pages written", {{{"on_write_folio"}}, {{"on_write_page"}}}, kUsual},
-                {"pages scanned",
-                 {{{"on_isolate", "on_shrink"}, {has_arguments("mm_vmscan_lru_isolate", 7)}},
-                  // 6.7 changed both (3dfbb555c98a, 8c2214fc9a47).
-                  {.programs = {"on_isolate", "on_shrink"},
-                   .needs = {has_field("mm_struct", "lru_gen")},
-                   .caveat = "pages that the multi-generational LRU scans are not seen on this "
-                             "kernel, if it is on (/sys/kernel/mm/lru_gen/enabled)"},
-                  {{"on_isolate", "on_shrink"}}},
-                 "pages"}},
+      .hooks =
+          {{"direct reclaim", {{{progs::on_direct_begin, progs::on_direct_end}}}, "!shrinkers"},
+           {"memory cgroup reclaim",
+            {{{progs::on_memcg_begin, progs::on_memcg_end}}},
+            "!shrinkers",
+            "reclaim by memory cgroups is not seen: this kernel is built without them"},
+           {"slab shrinkers", {{{progs::on_slab_start, progs::on_slab_end}}}, "!pages"},
+           {"wakeups of kswapd", {{{progs::on_kswapd_wakeup}}}, kUsual},
+           {"kswapd", {{{progs::on_kswapd_wake, progs::on_kswapd_sleep}}}, kUsual},
+           {"pages written", {{{progs::on_write_folio}}, {{progs::on_write_page}}}, kUsual},
+           {"pages scanned",
+            {{{progs::on_isolate, progs::on_shrink}, {has_arguments("mm_vmscan_lru_isolate", 7)}},
+             // 6.7 changed both (3dfbb555c98a, 8c2214fc9a47).
+             {.programs = {progs::on_isolate, progs::on_shrink},
+              .needs = {has_field("mm_struct", "lru_gen")},
+              .caveat = "pages that the multi-generational LRU scans are not seen on this "
+                        "kernel, if it is on (/sys/kernel/mm/lru_gen/enabled)"},
+             {{progs::on_isolate, progs::on_shrink}}},
+            "pages"}},
       .report =
           sums<Sums>(
-              "reclaims",
+              maps::reclaims_cpus,
               {derived<Sums, of<&Sums::time_ns, VMSCAN_SLAB>>(
                    "slab_ns", "S-SLABms", as::wide(as::milliseconds, 8), "time in slab shrinkers")
                    .counter(),
@@ -214,7 +215,7 @@ TOOL(vmscan) {
                                               "runs of kswapd")})})
               .counted_by(VMSCAN_KINDS + 2)
               .always_timed(),
-      .other_reports = {{"distributed", histogram<Key>("durations", "reclaim times",
+      .other_reports = {{"distributed", histogram<Key>(maps::durations, "reclaim times",
                                                        {named<&Key::kind, kKinds>(
                                                            "kind", "reclaim", as::text,
                                                            "direct, memcg, or slab: shrinkers")})},

@@ -102,7 +102,7 @@ Value cgroup_path(std::uint64_t id, const FieldContext& context) {
 
 AggregateReport distances_report() {
   auto all = table<Key, Pages>(
-      "pages",
+      maps::pages,
       {named_key<Line, &Key::file, kTypes>("pages", "PAGES", as::wide(as::text, -5),
                                            "anon: anonymous and shared memory, file: page cache"),
        of_value<Line, &Pages::refaulted>("refaulted_pages", "REFAULTS", as::number,
@@ -130,7 +130,7 @@ AggregateReport distances_report() {
 
 AggregateReport histograms_report() {
   return histogram<Key>(
-             "distances", "refault distances, in memory",
+             maps::distances, "refault distances, in memory",
              {named<&Key::file, kTypes>("pages", "pages", as::text,
                                         "anon: anonymous and shared memory, file: page cache")})
       .scaled({.unit = unit::bytes, .step = 1024})
@@ -206,7 +206,7 @@ TOOL(workset) {
            belonging_to("distances", {shared::sort(), shared::max_keys()}),
            shared::task_filters()}),
       .hooks = {{"refaults",
-                 {{{"on_refault"}}, {{"on_refault_kprobe"}}},
+                 {{{progs::on_refault}}, {{progs::on_refault_kprobe}}},
                  kDistances,
                  {},
                  {},

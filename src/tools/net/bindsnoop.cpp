@@ -71,7 +71,7 @@ TOOL(bindsnoop) {
                      "the program is already compiled; --explain shows where it is attached"},
                     {0, "errors", "use --with-errors, or -E"},
                     {0, "failed", "use --with-failed, or -x"}},
-      .hooks = {{"results", {{{"on_exit"}}}}, {"bind", {{{"on_bind"}}}}},
+      .hooks = {{"results", {{{progs::on_exit}}}}, {"bind", {{{progs::on_bind}}}}},
       .report = events<Event>(
           {who<&Event::who>(id::uid),
            derived<Event, [](const Event& e) { return -e.ret; }>(
@@ -94,7 +94,7 @@ TOOL(bindsnoop) {
            who<&Event::who>(id::tid, id::cgroup)}),
       .other_reports = {{"count",
                          table<flow, bindsnoop_count>(
-                             "binds",
+                             maps::binds,
                              {net::local_address<&Count::key>(), net::local_port<&Count::key>(),
                               of_value<Count, &bindsnoop_count::binds>("binds", "BINDS", as::number,
                                                                        "calls that succeeded"),

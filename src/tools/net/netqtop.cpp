@@ -112,10 +112,11 @@ TOOL(netqtop) {
                          {interface(), flag('t', "throughput", "show bytes and packets per second"),
                           shared::wide(0), shared::netns(), shared::pid(), shared::tid(0),
                           shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()}}),
-      .hooks = {{"packets to send", {{{"on_transmit"}}}}, {"packets received", {{{"on_receive"}}}}},
+      .hooks = {{"packets to send", {{{progs::on_transmit}}}},
+                {"packets received", {{{progs::on_receive}}}}},
       .report =
           table<Key, Sums>(
-              "queues",
+              maps::queues,
               {of_key<Line, &Key::name>("interface_name", "IFACE", as::wide(as::text, -15),
                                         "network interface")
                    .capped(),

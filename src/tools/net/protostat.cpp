@@ -84,22 +84,23 @@ TOOL(protostat) {
                   shared::top(), shared::timestamp(), shared::netns(), shared::pid(),
                   shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::max_keys()},
-      .hooks = {{"changes of connections", {{{"on_state"}}}},
-                {"ends of sockets", {{{"on_destroy"}}}},
-                {.name = "open files", .candidates = {{{"on_file"}}}},
-                {"retransmits", {{{"on_retransmit"}}}},
-                {"retransmits of SYN-ACKs", {{{"on_synack"}}}},
-                {"resets sent", {{{"on_reset_sent"}}}},
-                {"resets received", {{{"on_reset_received"}}}},
+      .hooks = {{"changes of connections", {{{progs::on_state}}}},
+                {"ends of sockets", {{{progs::on_destroy}}}},
+                {.name = "open files", .candidates = {{{progs::on_file}}}},
+                {"retransmits", {{{progs::on_retransmit}}}},
+                {"retransmits of SYN-ACKs", {{{progs::on_synack}}}},
+                {"resets sent", {{{progs::on_reset_sent}}}},
+                {"resets received", {{{progs::on_reset_received}}}},
                 {.name = "datagrams sent",
-                 .candidates = {{{"on_send"}}, {{"on_send_ipv4", "on_send_ipv6"}}},
+                 .candidates = {{{progs::on_send}}, {{progs::on_send_ipv4, progs::on_send_ipv6}}},
                  .when = "udp"},
                 {.name = "datagrams received",
-                 .candidates = {{{"on_receive"}}, {{"on_receive_ipv4", "on_receive_ipv6"}}},
+                 .candidates = {{{progs::on_receive}},
+                                {{progs::on_receive_ipv4, progs::on_receive_ipv6}}},
                  .when = "udp"}},
       .report =
           table<Key, Counts>(
-              "counters",
+              maps::counters,
               {owner<&Key::who>(id::pid, id::comm, id::uid.with("json")),
                who<&Key::who>(id::cgroup),
                derived<Key, netns>("netns", "NETNS", as::number,
@@ -164,7 +165,7 @@ TOOL(protostat) {
                    .with("json")},
               "packets")
               .counted_by(PROTOSTAT_EVENTS)
-              .passes("on_file"),
+              .passes(progs::on_file),
       .announce = "Counting events of TCP and UDP",
   };
 }

@@ -53,7 +53,7 @@ TOOL(solisten) {
                   flag(0, "show-netns", "print the network namespace"), shared::local_ports('P'),
                   shared::local_addresses(), shared::ipv4(), shared::ipv6(), shared::wide(),
                   shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
-      .hooks = {{"results", {{{"on_exit"}}}}, {"listen", {{{"on_listen"}}}}},
+      .hooks = {{"results", {{{progs::on_exit}}}}, {"listen", {{{progs::on_listen}}}}},
       .report =
           events<Event>({who<&Event::who>(id::pid, id::comm),
                          net::namespace_id<&Event::flow>().with("show-netns"),

@@ -34,8 +34,8 @@ TOOL(tcpaccept) {
                   shared::netns(), shared::print_uid(), shared::wide(), shared::pid(),
                   shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"accepted connections",
-                 {{{"on_accepted", "on_exit"}},
-                  {.programs = {"on_exit"},
+                 {{{progs::on_accepted, progs::on_exit}},
+                  {.programs = {progs::on_exit},
                    .caveat = "not seen: connections accepted by io_uring, by the kernel itself, "
                              "and by 32-bit programs on a 64-bit kernel"}}}},
       .report = events<Event>(

@@ -95,22 +95,23 @@ TOOL(tcpcong) {
            {shared::pid(), shared::tid(), shared::uid(0), shared::comm(), shared::cgroup(),
             shared::max_keys()}}),
       .hooks = {{"changes of congestion control's state",
-                 {{{"on_set"}},
-                  {.programs = {"after_alert", "after_loss", "after_cwr", "after_probe"},
+                 {{{progs::on_set}},
+                  {.programs = {progs::after_alert, progs::after_loss, progs::after_cwr,
+                                progs::after_probe},
                    .caveat =
                        "connections that are older than the tracer count from when congestion "
                        "control first handles them"},
-                  {.programs = {"on_segment", "on_retransmit"},
+                  {.programs = {progs::on_segment, progs::on_retransmit},
                    .caveat = "a change is seen only with the next segment that is received or "
                              "retransmitted; older connections count from then"}}},
-                {"states of connections", {{{"on_state"}}}},
+                {"states of connections", {{{progs::on_state}}}},
                 accepted_connections("task-filter"),
-                {"start of tracing", {{{"on_start"}}}},
+                {"start of tracing", {{{progs::on_start}}}},
                 ended_sockets()},
       .report =
           LiveReport{
               table<tcpcong_flow, Times>(
-                  "flows",
+                  maps::flows,
                   {net::titled(net::local_endpoint<&Line::key>(), "LAddrPort"),
                    net::titled(net::remote_endpoint<&Line::key>(), "RAddrPort"),
                    state<open>("open_ns", "Open_ms", "open_us", "Open_us", "the normal state"),
@@ -142,7 +143,7 @@ TOOL(tcpcong) {
               of_counters<Times, add_running>},
       .other_reports = {{"dist",
                          histogram<Key>(
-                             "durations", "times in one state",
+                             maps::durations, "times in one state",
                              {field<&Key::state>("congestion_state", "state",
                                                  as::enumerator("tcp_ca_state", "TCP_CA_", -10),
                                                  "state of congestion control")})

@@ -63,10 +63,10 @@ TOOL(tcpconnect) {
                     {'s', "", "use -L (--source-port)"},
                     {'d', "dns",
                      "run gethostlatency alongside, which shows the names that are looked up"}},
-      .hooks = {{"changes of state", {{{"on_state"}}}},
-                {"ends of connect(2)", {{{"on_exit"}}}, "source-port|failed"},
-                {"end of sockets", {{{"on_destroy"}}}, "failed"}},
-      .maps = {{"attempts", MapSize::objects, "source-port|failed"}},
+      .hooks = {{"changes of state", {{{progs::on_state}}}},
+                {"ends of connect(2)", {{{progs::on_exit}}}, "source-port|failed"},
+                {"end of sockets", {{{progs::on_destroy}}}, "failed"}},
+      .maps = {{maps::attempts, MapSize::objects, "source-port|failed"}},
       .report =
           events<Event>(
               {owner<&Event::owner>(id::uid, id::pid, id::comm), net::ip_version<&Event::flow>(),
@@ -81,7 +81,7 @@ TOOL(tcpconnect) {
               .timed({{TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
       .other_reports = {{"count",
                          table<flow, tcpconnect_count>(
-                             "connects",
+                             maps::connects,
                              {net::local_address<&Count::key>(), net::remote_address<&Count::key>(),
                               net::local_port<&Count::key>().only("source-port"),
                               net::remote_port<&Count::key>(),

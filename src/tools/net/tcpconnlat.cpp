@@ -51,7 +51,7 @@ TOOL(tcpconnlat) {
             shared::wide(), shared::pid(), shared::tid(0), shared::uid(), shared::comm(),
             shared::cgroup()},
            shared::flow_filters(0, 'P')}),
-      .hooks = {{"changes of state", {{{"on_state"}}}}, ended_sockets()},
+      .hooks = {{"changes of state", {{{progs::on_state}}}}, ended_sockets()},
       .report = events<Event>(
                     {owner<&Event::owner>(id::pid, id::comm), net::ip_version<&Event::flow>(),
                      net::titled(net::local_address<&Event::flow>(), "SADDR"),

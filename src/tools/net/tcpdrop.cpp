@@ -176,14 +176,14 @@ TOOL(tcpdrop) {
                   belonging_to("count", {shared::stack_storage()})}),
       .elsewhere = {{0, "netns-id", "use --netns"}, {0, "pid-netns", "use --netns PID"}},
       .hooks = {{"drops",
-                 {{{"on_drop"}, {has_enumerator(kReasons, "SKB_DROP_REASON_NOT_SPECIFIED")}},
-                  {.programs = {"on_drop"},
+                 {{{progs::on_drop}, {has_enumerator(kReasons, "SKB_DROP_REASON_NOT_SPECIFIED")}},
+                  {.programs = {progs::on_drop},
                    .caveat = "the kernel gives no reasons, and does not report packets that TCP "
                              "drops after it has found their socket"}}},
-                {"owners of sockets", {{{"on_state"}}}},
+                {"owners of sockets", {{{progs::on_state}}}},
                 accepted_connections(),
                 ended_sockets()},
-      .maps = {{"owners", MapSize::sockets}},
+      .maps = {{maps::owners, MapSize::sockets}},
       .report =
           events<Event>(
               {owner<&Event::owner>(id::pid, id::comm.with("wide")),
@@ -217,7 +217,7 @@ TOOL(tcpdrop) {
               .columns({{"pid,ip,source,arrow,destination,state,tcp_flags,reason"}}),
       .other_reports = {{"count",
                          table<Key, tcpdrop_count>(
-                             "drops",
+                             maps::drops,
                              {of_value<Line, &tcpdrop_count::drops>("drops", "DROPS", as::number,
                                                                     "dropped packets"),
                               derived<Line, [](const Line& l) { return unless_0(l.key.reason); }>(

@@ -61,9 +61,9 @@ TOOL(tcplife) {
            shared::flow_filters(),
            {flag('T', "time", "print the time of day"), shared::timestamp('t'), shared::wide()}}),
       .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"}},
-      .hooks = {{"changes of state", {{{"on_state"}}}},
+      .hooks = {{"changes of state", {{{progs::on_state}}}},
                 accepted_connections(),
-                {"end of sockets", {{{"on_destroy"}}}}},
+                {"end of sockets", {{{progs::on_destroy}}}}},
       .report =
           events<Event>(
               {owner<&Event::owner>(id::pid, id::comm),

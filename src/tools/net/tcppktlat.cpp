@@ -91,8 +91,8 @@ TOOL(tcppktlat) {
            flows(),
            belonging_to("histogram", {shared::milliseconds(), shared::interval()}),
            {shared::duration('d')}}),
-      .hooks = {{"segments that arrive", {{{"on_segment"}}}},
-                {"data that is read", {{{"on_taken"}}}},
+      .hooks = {{"segments that arrive", {{{progs::on_segment}}}},
+                {"data that is read", {{{progs::on_taken}}}},
                 ended_sockets()},
       .report =
           events<Event>(
@@ -110,7 +110,7 @@ TOOL(tcppktlat) {
                net::namespace_id<&Event::flow>()})
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp"}}),
       .other_reports = {{"histogram",
-                         histogram<Key>("waits", "times",
+                         histogram<Key>(maps::waits, "times",
                                         {named<&Key::part, kParts>(
                                              "part", "part", as::text,
                                              "reader: until a process read it; softirq: before")

@@ -73,9 +73,9 @@ TOOL(tcpretrans) {
                          shared::flow_filters(0, 0),
                          {shared::wide(), shared::pid(), shared::tid(), shared::uid(),
                           shared::comm(), shared::cgroup(0), shared::max_keys()}}),
-      .hooks = {{"retransmits", {{{"on_retransmit"}}}},
-                {"answers to SYN", {{{"on_synack"}}}},
-                {"owners of sockets", {{{"on_state"}}}},
+      .hooks = {{"retransmits", {{{progs::on_retransmit}}}},
+                {"answers to SYN", {{{progs::on_synack}}}},
+                {"owners of sockets", {{{progs::on_state}}}},
                 accepted_connections(),
                 ended_sockets()},
       .report =
@@ -111,7 +111,7 @@ TOOL(tcpretrans) {
       .other_reports =
           {{"count",
             table<flow, tcpretrans_count>(
-                "flows",
+                maps::flows,
                 {net::local_endpoint<&Count::key>(),
                  derived<Count, arrow>("arrow", "", as::wide(as::text, -3), "between the two ends")
                      .key_part()

@@ -70,12 +70,12 @@ TOOL(tcprtt) {
                   shared::cgroup(),
                   shared::max_keys()},
       .elsewhere = {{'D', "debug", "use --verbose"}},
-      .hooks = {{"received segments", {{{"on_segment"}}}},
-                {"owners of sockets", {{{"on_state"}}}, "task-filter|by"},
+      .hooks = {{"received segments", {{{progs::on_segment}}}},
+                {"owners of sockets", {{{progs::on_state}}}, "task-filter|by"},
                 accepted_connections("task-filter|by"),
                 ended_sockets("raw|task-filter")},
       .report = histogram<Key>(
-          "times", "round-trip times",
+          maps::times, "round-trip times",
           {derived<Key, local>("local_address", "Local Address", as::address, "local address")
                .key_part()
                .with("byladdr"),

@@ -75,7 +75,9 @@ TOOL(tcpstates) {
                           "without this note)"}},
       .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"},
                     {'Y', "journal", "write --json to `systemd-cat -t tcpstates`"}},
-      .hooks = {{"changes of state", {{{"on_state"}}}}, accepted_connections(), ended_sockets()},
+      .hooks = {{"changes of state", {{{progs::on_state}}}},
+                accepted_connections(),
+                ended_sockets()},
       .report = events<Event>(
                     {field<&Event::socket>("socket", "SKADDR", as::pointer,
                                            "address of the socket in the kernel"),

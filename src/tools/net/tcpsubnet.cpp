@@ -66,7 +66,7 @@ Result<void> add(Config& c, std::string_view text) {
     return usage(fmt::format("too many subnets; {} at most", TCPSUBNET_MOST));
   address_prefix key{.bits = prefix->bits};
   std::ranges::copy(prefix->address, key.address);
-  c.put(one.ipv6 ? "subnets_ipv6" : "subnets_ipv4",
+  c.put(one.ipv6 ? maps::subnets_ipv6 : maps::subnets_ipv4,
         std::string(reinterpret_cast<const char*>(&key), sizeof key),
         std::string(1, static_cast<char>(all.size())));
   all.push_back(std::move(one));
@@ -159,7 +159,7 @@ TOOL(tcpsubnet) {
       .hooks = sock_io::hooks(sock_io::sends),
       .report =
           table<Key, Sums>(
-              "amounts",
+              maps::amounts_cpus,
               {derived<Line, subnet>("subnet", "SUBNET", as::wide(as::text, -21), "the subnet")
                    .bounded(),
                derived<Line, amount>("amount", "      SENT", as::wide(as::text, 10),

@@ -83,10 +83,10 @@ TOOL(tcpsynbl) {
                   shared::timestamp(), shared::ipv4(), shared::ipv6(), shared::local_ports(),
                   shared::local_addresses(), shared::netns(), shared::pid(), shared::tid(),
                   shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
-      .hooks = {{"handshakes", {{{"on_state"}}}}},
-      .maps = {{"owners", MapSize::sockets}},
+      .hooks = {{"handshakes", {{{progs::on_state}}}}},
+      .maps = {{maps::owners, MapSize::sockets}},
       .report = LiveReport{.aggregate =
-                               histogram<Key>("backlogs", "lengths of accept queues",
+                               histogram<Key>(maps::backlogs, "lengths of accept queues",
                                               {derived<Key, backlog_max>(
                                                    "backlog_max", "backlog_max", as::number,
                                                    "size of the queue; null: no handshake")

@@ -67,7 +67,7 @@ TOOL(tcptop) {
       .hooks = sock_io::hooks(sock_io::both),
       .report =
           table<Key, Sums>(
-              "connections",
+              maps::connections,
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process that sent or received"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the process"),
                of_key<Line, &Key::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("json"),

@@ -62,9 +62,9 @@ TOOL(tcptracer) {
                      "--explain shows what is attached"},
                     {'C', "", "filter by --cgroup, which takes paths and ids"},
                     {'M', "", "filter by --cgroup, which takes paths and ids"}},
-      .hooks = {{"changes of state", {{{"on_state"}}}},
-                {"accepted connections", {{{"on_accept"}}}},
-                {"end of sockets", {{{"on_destroy"}}}}},
+      .hooks = {{"changes of state", {{{progs::on_state}}}},
+                {"accepted connections", {{{progs::on_accept}}}},
+                {"end of sockets", {{{progs::on_destroy}}}}},
       .report =
           events<Event>(
               {owner<&Event::owner>(id::uid),

@@ -37,7 +37,7 @@ TOOL(udpconnect) {
                   shared::ipv6(), shared::local_addresses(), shared::remote_addresses(),
                   shared::netns(), shared::timestamp('t'), shared::print_uid(), shared::wide(),
                   shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
-      .hooks = {{"results", {{{"on_exit"}}}}, {"connect", {{{"on_connect"}}}}},
+      .hooks = {{"results", {{{progs::on_exit}}}}, {"connect", {{{progs::on_connect}}}}},
       .report = events<Event>(
           {who<&Event::who>(id::uid, id::pid, id::comm), net::ip_version<&Event::flow>(),
            net::remote_address<&Event::flow>(), net::remote_port<&Event::flow>(),

@@ -160,8 +160,8 @@ TOOL(mountsnoop) {
       .elsewhere = {{'d', "detailed", "use --json, which has each argument by its name"},
                     {0, "cgroupmap", "use --cgroup"},
                     {0, "mntnsmap", "use --container or --cgroup"}},
-      .hooks = {{"results", {{{"on_exit"}}}},
-                {"calls", {{{"on_enter2", "on_enter3", "on_enter5"}}}}},
+      .hooks = {{"results", {{{progs::on_exit}}}},
+                {"calls", {{{progs::on_enter2, progs::on_enter3, progs::on_enter5}}}}},
       .report =
           events<Event>(
               {who<&Event::who>(id::comm, id::pid, id::tid.with({})),

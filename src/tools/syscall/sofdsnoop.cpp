@@ -51,11 +51,11 @@ TOOL(sofdsnoop) {
       .object = skeleton<sofdsnoop_bpf>(),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::name('n'),
                   shared::duration('d'), shared::uid(), shared::comm(), shared::cgroup()},
-      .hooks = {{"results", {{{"on_exit"}}}},
-                {"sendmsg", {{{"on_sendmsg"}}}},
-                {"sendmmsg", {{{"on_sendmmsg"}}}},
-                {"recvmsg", {{{"on_recvmsg"}}}},
-                {"recvmmsg", {{{"on_recvmmsg"}}}}},
+      .hooks = {{"results", {{{progs::on_exit}}}},
+                {"sendmsg", {{{progs::on_sendmsg}}}},
+                {"sendmmsg", {{{progs::on_sendmmsg}}}},
+                {"recvmsg", {{{progs::on_recvmsg}}}},
+                {"recvmmsg", {{{progs::on_recvmmsg}}}}},
       .report = events<Event>(
           {derived<Event, action>("action", "ACTION", as::wide(as::text, -6),
                                   "direction: SEND or RECV")

@@ -132,7 +132,7 @@ Field spread(std::string_view key, std::string_view title, std::string_view in_m
 
 AggregateReport report() {
   auto all = table<Key, Counts>(
-      "calls",
+      maps::calls,
       {of_key<Line, &Key::call>("syscall", "SYSCALL", as::syscall, "name of the system call")
            .only("calls|!process"),
        derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
@@ -262,10 +262,10 @@ TOOL(syscount) {
       .positionals = shared::interval_count(),
       .options = options(),
       .elsewhere = {{0, "exec", "put the command at the end, after --"}},
-      .hooks = {{"ends of calls", {{{"on_exit"}}}},
-                {"starts of calls", {{{"on_enter"}}}, "latency|objects"},
+      .hooks = {{"ends of calls", {{{progs::on_exit}}}},
+                {"starts of calls", {{{progs::on_enter}}}, "latency|objects"},
                 {"signals",
-                 {{{"on_signal"}}},
+                 {{{progs::on_signal}}},
                  {},
                  "calls that a signal's handler ended with EINTR are not counted"}},
       .report = report(),

@@ -233,9 +233,9 @@ TEST(Filters, GoIntoTheProgram) {
   auto f = o.filter();
   EXPECT_TRUE(f.on && f.by_tgid && f.by_uid && f.by_comm);
   EXPECT_FALSE(f.by_tid || f.by_name || f.by_cgroup || f.follow);
-  EXPECT_EQ(bpf_map__max_entries(o.session.map("filter_tgids")), 1u);
-  EXPECT_EQ(bpf_map__max_entries(o.session.map("filter_uids")), 3u);
-  EXPECT_EQ(bpf_map__max_entries(o.session.map("filter_comms")), 2u);
+  EXPECT_EQ(bpf_map__max_entries(o.session.map(MapName("filter_tgids"))), 1u);
+  EXPECT_EQ(bpf_map__max_entries(o.session.map(MapName("filter_uids"))), 3u);
+  EXPECT_EQ(bpf_map__max_entries(o.session.map(MapName("filter_comms"))), 2u);
 }
 
 TEST(Filters, CgroupById) {
@@ -286,7 +286,8 @@ TEST(Filters, FollowACommand) {
   auto f = o.filter();
   EXPECT_EQ(f.by_tgid, 1);
   EXPECT_EQ(f.follow, 1);
-  EXPECT_GE(bpf_map__max_entries(o.session.map("filter_tgids")), 1024u) << "its children need room";
+  EXPECT_GE(bpf_map__max_entries(o.session.map(MapName("filter_tgids"))), 1024u)
+      << "its children need room";
 }
 
 TEST(Filters, WhatMatchesNothingIsRefused) {

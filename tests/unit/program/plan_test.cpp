@@ -42,9 +42,10 @@ class Plans : public testing::Test {
   Object object;
 };
 
-const Candidate kGood{{"switch_by_delay"}};
-const Candidate kNeedy{{"switch_by_delay"}, {has_field("task_struct", "no_such_field")}};
-const Candidate kOther{{"on_wakeup", "switch_by_wakeup"}};
+const Candidate kGood{{ProgramName("switch_by_delay")}};
+const Candidate kNeedy{{ProgramName("switch_by_delay")},
+                       {has_field("task_struct", "no_such_field")}};
+const Candidate kOther{{ProgramName("on_wakeup"), ProgramName("switch_by_wakeup")}};
 
 TEST_F(Plans, TheFirstUsableWay) {
   auto p = plan({{"switches", {kNeedy, kOther, kGood}}});
@@ -84,7 +85,7 @@ TEST_F(Plans, ExplainAsksAboutAllWays) {
 }
 
 TEST_F(Plans, NoWayIsAnErrorThatTellsWhatWasTried) {
-  auto p = plan({{"switches", {kNeedy, {{"no_such_program"}}}}});
+  auto p = plan({{"switches", {kNeedy, {{ProgramName("no_such_program")}}}}});
   ASSERT_FALSE(p);
   EXPECT_EQ(p.error().status, kUnsupported);
   EXPECT_TRUE(says(p.error().what, "switches"));
@@ -170,7 +171,8 @@ TEST_F(Plans, Needs) {
 }
 
 TEST_F(Plans, SelectTurnsOnWhatIsChosenAndNothingElse) {
-  auto p = plan({{"switches", {kNeedy, kOther}}, {"never", {{{"on_wakeup_new"}}}, "pids"}});
+  auto p =
+      plan({{"switches", {kNeedy, kOther}}, {"never", {{{ProgramName("on_wakeup_new")}}}, "pids"}});
   ASSERT_TRUE(p);
   select_programs(*p, object.get(), {"filter_follow"});
   WordSet loaded;

@@ -64,8 +64,8 @@ class MadeSource : public Source {
     return std::unique_ptr<CounterSource>(std::make_unique<Made>(*this, std::move(shape)));
   }
 
-  bool each_entry(std::string_view map, const VisitEntry& visit) override {
-    if (map != "stack_counts") return true;
+  bool each_entry(MapName map, const VisitEntry& visit) override {
+    if (map != MapName("stack_counts")) return true;
     for (std::uint64_t id = 1; id <= kStacks; id++) {
       std::string value(sizeof(stack_sum) + sizeof(stack_party), '\0');
       const stack_sum sum{.total_ns = chance_.below(1'000'000), .count = 1 + chance_.below(9)};
@@ -87,8 +87,8 @@ class MadeSource : public Source {
     return true;
   }
 
-  Result<void> open_iterator(std::string_view) override { return {}; }
-  Result<std::string> pass(std::string_view, std::size_t size) override {
+  Result<void> open_iterator(ProgramName) override { return {}; }
+  Result<std::string> pass(ProgramName, std::size_t size) override {
     std::string all(size * records_, '\0');
     passes_.fill(all.data(), all.size());
     return all;

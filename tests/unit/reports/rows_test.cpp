@@ -26,7 +26,7 @@ std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
 
 AggregateReport report() {
   return table<Key, Totals>(
-      "rows",
+      MapName("rows"),
       {derived<Line, id>("id", "ID", as::small, "key"),
        derived<Line, count>("count", "COUNT", as::pages, "events"),
        derived<Line, total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16), "time")
@@ -91,7 +91,7 @@ std::uint64_t extreme_slot(std::uint32_t interval, std::uint64_t value) {
 TEST(TableRows, LargestIsOfAllCpusAndOfItsInterval) {
   using LargestLine = Row<Key, WithLargest>;
   auto r = table<Key, WithLargest>(
-               "rows",
+               MapName("rows"),
                {of_value<LargestLine, &WithLargest::longest>("max_ns", "MAX", as::number, "most")},
                "max_ns")
                .with_largest<&WithLargest::longest>();

@@ -174,7 +174,7 @@ TEST_P(EveryTool, HasHooksAndMapsThatItsKernelProgramHas) {
       if (!way.caveat.empty()) expect_fragment(way.caveat, "caveat");
       for (auto program : way.programs) {
         named.insert(program);
-        EXPECT_FALSE(parts.section(program).empty()) << "there is no program " << program;
+        EXPECT_FALSE(parts.section(program).empty()) << "there is no program " << program.c_str();
       }
     }
   }
@@ -182,7 +182,7 @@ TEST_P(EveryTool, HasHooksAndMapsThatItsKernelProgramHas) {
   for (auto& program : parts.programs)
     EXPECT_TRUE(named.contains(program.name)) << program.name << " belongs to no hook";
   for (auto& size : tool.maps)
-    EXPECT_TRUE(std::ranges::count(parts.maps, size.map)) << "no map " << size.map;
+    EXPECT_TRUE(std::ranges::count(parts.maps, size.map.c_str())) << "no map " << size.map.c_str();
 }
 
 TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {

@@ -55,7 +55,7 @@ class KernelTables {
       return std::string("cannot make the kernel's maps: ") + strerror(-error);
     return {};
   }
-  bpf_map* map(const char* name) const { return session_->map(name); }
+  bpf_map* map(const char* name) const { return session_->map_named(name); }
   int program() const {
     return bpf_program__fd(
         bpf_object__find_program_by_name(session_->object.get(), "unwind_ask_key"));

@@ -14,6 +14,7 @@
 #include "base/new_file.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "deadlock.skel.h"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "reports/reporter.hpp"
@@ -43,7 +44,7 @@ class DeadlockReporter : public Reporter {
   }
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
-    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
+    if (auto* map = s.map(maps::stacks)) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
 
@@ -113,11 +114,11 @@ class DeadlockReporter : public Reporter {
   void look(Session& s) {
     looked_ns_ = monotonic_ns();
     s.source->each_typed_entry<deadlock_order, deadlock_seen>(
-        "orders", [&](auto& order, auto& seen) { graph_.add(order, seen); });
+        maps::orders, [&](auto& order, auto& seen) { graph_.add(order, seen); });
     auto cycles = graph_.new_cycles();
     if (cycles.empty()) return;
     s.source->each_typed_entry<std::uint32_t, deadlock_creator>(
-        "creators", [&](auto tid, auto& creator) { creators_[tid] = creator; });
+        maps::creators, [&](auto tid, auto& creator) { creators_[tid] = creator; });
     for (auto& cycle : cycles) {
       number_++;
       if (s.config.format == OutputFormat::json)

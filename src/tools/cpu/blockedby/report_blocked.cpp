@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 
+#include "blockedby.skel.h"
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "program/maps.hpp"
@@ -28,7 +29,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::string_view kIterator = "on_waiting";
+constexpr ProgramName kIterator = progs::on_waiting;
 constexpr std::size_t kMostOwners = 16;  // of a chain
 
 using RowId = std::uint64_t;
@@ -87,12 +88,12 @@ class BlockedReporter : public Reporter {
 
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
-    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
+    if (auto* map = s.map(maps::stacks)) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
   Result<void> open(Session& s) override {
     auto* program =
-        s.object ? bpf_object__find_program_by_name(s.object.get(), kIterator.data()) : nullptr;
+        s.object ? bpf_object__find_program_by_name(s.object.get(), kIterator.c_str()) : nullptr;
     if (!program || bpf_program__fd(program) < 0) return {};
     adds_waits_ = true;
     return s.source->open_iterator(kIterator);
@@ -160,7 +161,7 @@ class BlockedReporter : public Reporter {
   void read(Session& s) {
     rows_.clear();
     open_.clear();
-    s.source->each_typed_entry<std::uint64_t, blockedby_row>("waits", [&](auto& id, auto& row) {
+    s.source->each_typed_entry<std::uint64_t, blockedby_row>(maps::waits, [&](auto& id, auto& row) {
       auto& kept = rows_[id] = row;
       if (kept.key.waiter.waiting && kept.key.waiter.tid) {
         // Several rows of a wait: the last owner counts.

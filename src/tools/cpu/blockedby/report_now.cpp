@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "blockedby.skel.h"
 #include "coretap/clock.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/report_kind.hpp"
@@ -32,7 +33,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::string_view kIterator = "on_blocked";
+constexpr ProgramName kIterator = progs::on_blocked;
 
 /// A blocked task and its holder.
 struct Blocked {

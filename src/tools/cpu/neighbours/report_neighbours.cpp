@@ -19,6 +19,7 @@
 #include "coretap/report_kind.hpp"
 #include "kernel/kernel.hpp"
 #include "metrics/exporter.hpp"
+#include "neighbours.skel.h"
 #include "program/kept_rows.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
@@ -38,7 +39,8 @@ using neighbours::kParts;
 using neighbours::Losses;
 using neighbours::Victim;
 
-constexpr std::string_view kMap = "lost", kReclaims = "reclaims", kIterator = "on_open";
+constexpr MapName kMap = maps::lost, kReclaims = maps::reclaims;
+constexpr ProgramName kIterator = progs::on_open;
 constexpr std::uint64_t kTop = 20;      // rows of text without --top
 constexpr std::uint64_t kCulprits = 3;  // below each row without --culprits,
 constexpr double kLeastShare = 1;       // of these, percent of the time

@@ -25,14 +25,15 @@
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
 #include "text/gzip.hpp"
+#include "timeline.skel.h"
 #include "tools/cpu/timeline/timeline_events.hpp"
 
 namespace coretap {
 
 namespace {
 
-constexpr std::string_view kAllTasks = "on_task", kRunning = "on_running",
-                           kUnfinished = "on_unfinished";
+constexpr ProgramName kAllTasks = progs::on_task, kRunning = progs::on_running,
+                      kUnfinished = progs::on_unfinished;
 constexpr std::string_view kUsualFile = "timeline.pftrace";
 constexpr std::uint64_t kSnapshotNs = 10'000'000'000;  // between snapshots of the clocks
 constexpr std::uint64_t kJumpNs = 1'000'000;           // a clock was set, or the machine slept
@@ -225,7 +226,7 @@ class TimelineReporter : public Reporter {
 
   /// The records of an iterator; `without`: what is missing if it fails.
   template <class Record>
-  void take_all(Session& s, std::string_view iterator, std::string_view without) {
+  void take_all(Session& s, ProgramName iterator, std::string_view without) {
     auto all = s.source->pass(iterator, sizeof(Record));
     if (!all) return s.note(without, all.error());
     for (std::size_t at = 0; at < all->size(); at += sizeof(Record))

@@ -13,6 +13,7 @@
 #include "program/variables.hpp"
 #include "reports/histogram.hpp"
 #include "tools/cpu/walltime/states.hpp"
+#include "walltime.skel.h"
 
 namespace coretap {
 
@@ -37,12 +38,13 @@ void WallLatency::configure(Session& s) {
 }
 
 void WallLatency::size_maps(Session& s) const {
-  if (auto* map = s.map("wait_hists"); map && wanted_) bpf_map__set_max_entries(map, kMostKinds);
+  if (auto* map = s.map(maps::wait_hists); map && wanted_)
+    bpf_map__set_max_entries(map, kMostKinds);
 }
 
 void WallLatency::show(Session& s, std::string_view time, const StateOf& state_of) {
   std::map<std::size_t, hist> states;
-  s.source->each_typed_entry<walltime_kind, hist>("wait_hists", [&](auto& kind, auto& now) {
+  s.source->each_typed_entry<walltime_kind, hist>(maps::wait_hists, [&](auto& kind, auto& now) {
     const WallCell cell{kind.witness, kind.stack};
     auto& before = before_[cell];
     auto more = difference(now, before);

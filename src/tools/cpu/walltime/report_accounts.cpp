@@ -27,12 +27,13 @@
 #include "tools/cpu/walltime/graph.hpp"
 #include "tools/cpu/walltime/latency.hpp"
 #include "tools/cpu/walltime/states.hpp"
+#include "walltime.skel.h"
 
 namespace coretap {
 
 namespace {
 
-constexpr std::string_view kIterator = "on_account";
+constexpr ProgramName kIterator = progs::on_account;
 constexpr std::uint64_t kMinWait = 100;  // us
 constexpr std::uint64_t kTop = 20;       // rows of text without --top
 constexpr std::chrono::milliseconds kLastRecords{100};
@@ -110,7 +111,7 @@ class AccountsReporter : public Reporter {
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
     latency_.size_maps(s);
-    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
+    if (auto* map = s.map(maps::stacks)) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override {
     if (auto r = graph_.ready(s); !r) return r;
@@ -183,7 +184,7 @@ class AccountsReporter : public Reporter {
   /// The time since the last call, by row.
   std::vector<wall::Row> collect(Session& s) {
     s.source->each_typed_entry<walltime_row, wall_sum>(
-        "wait_rows", [&](auto& row, auto& sum) { accounts_.take_row(row, sum); });
+        maps::wait_rows, [&](auto& row, auto& sum) { accounts_.take_row(row, sum); });
     auto rows = add_up(s, accounts_.report(closed_));
     graph_.end_part(until_ns_);
     return rows;
@@ -288,7 +289,7 @@ class AccountsReporter : public Reporter {
         for (auto& [cell, sum] : *cells) {
           walltime_row row{
               .owner = o.owner, .witness = cell.witness, .stack = cell.stack, .user = cell.user};
-          s.source->erase("wait_rows", &row);
+          s.source->erase(maps::wait_rows, &row);
         }
     }
   }

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "cachefiles.skel.h"
 #include "coretap/clock.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/kernel.hpp"
@@ -33,7 +34,7 @@ namespace coretap {
 namespace {
 
 constexpr std::uint64_t kUsualRows = 20;  // of text
-constexpr std::string_view kOpen = "on_file", kMapped = "on_area";
+constexpr ProgramName kOpen = progs::on_file, kMapped = progs::on_area;
 
 /// By a copy of the process's descriptor: opening the file would break leases and notify watchers.
 /// Closing the copy must have no effect either (CACHEFILES_FLUSHES).
@@ -113,7 +114,7 @@ class CacheFilesReporter : public Reporter {
     std::set<std::uint32_t> processes;
   };
 
-  bool read(Session& s, std::string_view iterator) {
+  bool read(Session& s, ProgramName iterator) {
     auto bytes = s.source->pass(iterator, 1);
     if (!bytes) {
       s.complete(bytes.error());

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "argdist.skel.h"
 #include "coretap/config.hpp"
 #include "expression/types.hpp"
 #include "kernel/kernel.hpp"
@@ -293,7 +294,7 @@ Result<void> compile_specs(Session& s) {
   }
   if (auto r = made.code.put(s); !r) return r;
   set_variable(s, "signed_words", made.signed_words);
-  if (auto* counts = s.map("counts")) bpf_map__set_key_size(counts, (made.bytes + 7) / 8 * 8);
+  if (auto* counts = s.map(maps::counts)) bpf_map__set_key_size(counts, (made.bytes + 7) / 8 * 8);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "base/rate_limit.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "funcslower.skel.h"
 #include "metrics/exporter.hpp"
 #include "program/session.hpp"
 #include "reports/own_activity.hpp"
@@ -23,7 +24,7 @@ namespace coretap {
 namespace {
 
 constexpr std::size_t kCallsOfTree = 10'000;
-constexpr std::string_view kOpenCalls = "on_open_calls";  // the iterator program
+constexpr ProgramName kOpenCalls = progs::on_open_calls;  // the iterator program
 
 std::string_view end_words(std::uint8_t end) {
   switch (end) {

@@ -15,6 +15,7 @@
 #include "coretap/small_files.hpp"
 #include "general/call_values.h"
 #include "kernel/kernel.hpp"
+#include "ksnoop.skel.h"
 #include "lists/prototype.hpp"
 #include "program/places.hpp"
 #include "program/session.hpp"
@@ -273,7 +274,7 @@ Result<void> compile_calls(Session& s) {
   if (auto r = made.put(s); !r) return r;
   set_variable(s, "call_has_return", has_return.data(), has_return.size());
   set_variable(s, "record_bytes", bytes);
-  if (auto* map = s.map("call_values")) bpf_map__set_value_size(map, bytes);
+  if (auto* map = s.map(maps::call_values)) bpf_map__set_value_size(map, bytes);
   return {};
 }
 

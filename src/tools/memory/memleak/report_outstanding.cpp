@@ -14,6 +14,7 @@
 
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "memleak.skel.h"
 #include "memory/memleak.h"
 #include "metrics/exporter.hpp"
 #include "program/maps.hpp"
@@ -32,7 +33,7 @@ namespace {
 constexpr std::uint64_t kTop = 10;        // stacks in text without --top
 constexpr std::uint64_t kYoungest = 500;  // ms; younger allocations may be freed soon
 
-constexpr std::string_view kBlocks = "allocs", kSums = "alloc_sums";  // maps
+constexpr MapName kBlocks = maps::allocs, kSums = maps::alloc_sums;
 
 const std::string kSeveral = "[several]";  // instead of a process name
 
@@ -67,7 +68,7 @@ class OutstandingReporter : public Reporter {
 
   void size_maps(Session& s) override {
     StackNames::size_maps(s);
-    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
+    if (auto* map = s.map(maps::stacks)) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
   Result<void> open(Session& s) override {
@@ -159,7 +160,7 @@ class OutstandingReporter : public Reporter {
 
   /// Removes entries for which `visit` is false.
   template <class Key, class Value, class Visit>
-  static void visit(Session& s, std::string_view map, Visit visit) {
+  static void visit(Session& s, MapName map, Visit visit) {
     std::vector<Key> unwanted;
     s.source->each_typed_entry<Key, Value>(map, [&](auto& key, auto& value) {
       if (!visit(key, value)) unwanted.push_back(key);

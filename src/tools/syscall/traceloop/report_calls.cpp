@@ -22,6 +22,7 @@
 #include "reports/reporter.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
+#include "traceloop.skel.h"
 
 namespace coretap {
 
@@ -29,7 +30,7 @@ namespace {
 
 constexpr double kPoll = 0.1;
 constexpr std::uint64_t kSlots = 8192;                  // per CPU; default of --size
-constexpr std::string_view kCallsUnderWay = "on_task";  // the iterator program
+constexpr ProgramName kCallsUnderWay = progs::on_task;  // the iterator program
 
 struct Call {
   int cpu;  ///< -1: unknown
@@ -85,7 +86,7 @@ class CallReporter : public Reporter {
   }
 
   Result<void> make_maps(Session& s) override {
-    auto* map = s.map("recorders");
+    auto* map = s.map(maps::recorders);
     if (!map) return {};
     auto sample = Recorder::configure(map, names_.size(), slots_, cpus_);
     if (!sample) return sample.error();
@@ -99,7 +100,7 @@ class CallReporter : public Reporter {
     if (reads_under_way_)
       if (auto r = s.source->open_iterator(kCallsUnderWay); !r) return r;
     for (auto& [key, name] : names_)
-      if (auto r = recorders_[key].open(s.map("recorders"), key, slots_, cpus_); !r) return r;
+      if (auto r = recorders_[key].open(s.map(maps::recorders), key, slots_, cpus_); !r) return r;
     return {};
   }
 
