@@ -16,6 +16,7 @@
 #include "coretap/options.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/result.hpp"
+#include "coretap/when.hpp"
 
 namespace coretap {
 
@@ -23,10 +24,7 @@ enum class OutputFormat { text, json, csv };
 
 class Config {
  public:
-  /// True if this option (long name) was given. "a|b": either; "!a|b": neither; "": always true;
-  /// "a=word": its value is a list with this word;
-  /// "task-filter": any of the shared filters, or a command.
-  bool holds(std::string_view condition) const;
+  bool holds(When condition) const { return holds_text(condition); }
   bool given(std::string_view option) const { return given_.contains(option); }
   bool filters_tasks() const;
   /// True if the file is below `directory`, or if no directory is set.
@@ -152,6 +150,7 @@ class Config {
   } files;
 
  private:
+  bool holds_text(std::string_view condition) const;
   bool lists(std::string_view word) const;
 
   std::map<std::string, std::string, std::less<>> given_;

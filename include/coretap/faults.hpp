@@ -69,21 +69,21 @@ namespace faults {
 /// Whether the mapping at an address can be looked up: since 5.17.
 inline Need finds_areas() { return has_enumerator("bpf_func_id", "BPF_FUNC_find_vma"); }
 
-inline Hook minor(std::string_view when = {}) {
+inline Hook minor(When when = {}) {
   return {.name = "minor faults",
           .candidates = {{{ProgramName("on_minor")}, {finds_areas()}},
                          {{ProgramName("on_minor_kept")}}},
           .when = when,
           .sampling = every(1)};
 }
-inline Hook major(std::string_view when = {}) {
+inline Hook major(When when = {}) {
   return {.name = "major faults",
           .candidates = {{{ProgramName("on_major")}, {finds_areas()}},
                          {{ProgramName("on_major_kept")}}},
           .when = when,
           .sampling = every(1)};
 }
-inline Hook areas(std::string_view when = {}) {
+inline Hook areas(When when = {}) {
   return {.name = "mapping of the address",
           .candidates = {{{}, {finds_areas()}},
                          {{ProgramName("on_fault")}},
@@ -91,7 +91,7 @@ inline Hook areas(std::string_view when = {}) {
           .when = when};
 }
 /// Programs at the start of a fault, with the kind of access.
-inline Hook starts(std::string_view when = {}, std::string_view optional = {}) {
+inline Hook starts(When when = {}, std::string_view optional = {}) {
   return {.name = "start of a fault",
           .candidates = {{{ProgramName("on_user_fault"), ProgramName("on_kernel_fault")}},
                          {{ProgramName("on_fault")}},

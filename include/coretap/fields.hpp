@@ -16,6 +16,8 @@
 #include <variant>
 #include <vector>
 
+#include "coretap/when.hpp"
+
 struct stack;  // bpf/lib/core/shared.h
 struct user_code;
 
@@ -183,7 +185,7 @@ enum class Values : std::uint8_t {
 };
 
 /// Field::only_with for fields that exist only if --by names them.
-inline constexpr std::string_view kNamedByOnly = "by";
+inline constexpr When kNamedByOnly = "by";
 
 struct Field {
   std::string_view key;    ///< snake_case, unit in the name: "latency_ns"
@@ -191,8 +193,8 @@ struct Field {
   Format format;
   std::string_view doc;
   Value (*read)(const void* record, const FieldContext& context) = nullptr;
-  std::string_view shown_with = {};  ///< in tables only with this option; always in JSON and CSV
-  std::string_view only_with = {};   ///< only exists with this option
+  When shown_with = {};  ///< in tables only with this option; always in JSON and CSV
+  When only_with = {};   ///< only exists with this option
   std::string_view millisecond_title = {};  ///< if --milliseconds shows microseconds as such
   std::string_view nanosecond_title = {};   ///< if --nanoseconds shows them as nanoseconds
 
@@ -218,8 +220,8 @@ struct Field {
   Field unbounded() const { return changed(&Field::values, Values::unbounded); }
   Field or_null() const { return changed(&Field::nullable, true); }
   Field in_text() const { return changed(&Field::table_only, true); }
-  Field with(std::string_view option) const { return changed(&Field::shown_with, option); }
-  Field only(std::string_view option) const { return changed(&Field::only_with, option); }
+  Field with(When option) const { return changed(&Field::shown_with, option); }
+  Field only(When option) const { return changed(&Field::only_with, option); }
   Field milliseconds(std::string_view title_then) const {
     return changed(&Field::millisecond_title, title_then);
   }
@@ -262,14 +264,14 @@ class FieldList {
 /// with these keys ("pid,comm"), in this order.
 struct ColumnOrder {
   std::string_view keys;
-  std::string_view when = {};  ///< only with this option
+  When when = {};  ///< only with this option
 };
 /// The fields in the first of these orders whose option is given.
 std::vector<Field> in_columns(std::vector<Field> fields, const std::vector<ColumnOrder>& orders,
                               const Config& config);
 
 /// Several fields that tables show only with an option: with("json", {...}).
-inline std::vector<Field> with(std::string_view option, FieldList list) {
+inline std::vector<Field> with(When option, FieldList list) {
   std::vector<Field> fields = std::move(list);
   for (auto& field : fields) field.shown_with = option;
   return fields;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coretap/object_names.hpp"
+#include "coretap/when.hpp"
 
 namespace coretap {
 
@@ -89,7 +90,7 @@ inline EntryReads reads_stack(const Config&, std::size_t) { return {0, true}; }
 struct Hook {
   std::string_view name;
   std::vector<Candidate> candidates;  ///< best first
-  std::string_view when = {};         ///< only with this option (long name), "!name": only without
+  When when = {};                     ///< only then
   std::string_view optional = {};     ///< what is lost without it; empty: the tool requires it
   Sampling sampling = {};             ///< of its perf events, unless options change it
   std::string_view instead = {};      ///< what to do if no candidate works; empty: coretap doctor
@@ -131,9 +132,9 @@ std::vector<Hook> run_delay_hooks();
 /// The hook of bpf/lib/sched/still_waiting.bpf.h.
 Hook waits_under_way();
 /// The hook of bpf/lib/net/accepted.bpf.h; `when` as in Hook.
-Hook accepted_connections(std::string_view when = {});
+Hook accepted_connections(When when = {});
 /// The hook of the program that forgets a socket, for kernels where that is not automatic.
-Hook ended_sockets(std::string_view when = {});
+Hook ended_sockets(When when = {});
 
 /// For each word of the command line: does it trace returns and use $latency or $entry? For
 /// Hook::paired.

@@ -16,8 +16,8 @@ template <class Of>
 struct Part {
   Field field;  // without its reader
 
-  Part with(std::string_view option) const { return {field.with(option)}; }
-  Part only(std::string_view option) const { return {field.only(option)}; }
+  Part with(When option) const { return {field.with(option)}; }
+  Part only(When option) const { return {field.only(option)}; }
   /// For a task other than the one that the record is about.
   Part keyed(std::string_view key, std::string_view title) const {
     auto part = titled(title);
@@ -92,7 +92,7 @@ void add_part(std::vector<Field>& to, const id::Part<Of>& part) {
   to.back().read = read_part<Read, Of>;
   if constexpr (std::is_same_v<Of, id::Cgroup>) {
     auto add = [&](std::string_view key, std::string_view title, int width, std::string_view doc,
-                   auto read, std::string_view option = "containers") {
+                   auto read, When option = "containers") {
       to.push_back({.key = key,
                     .title = title,
                     .format = as::wide(as::text, width),

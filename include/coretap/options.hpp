@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coretap/result.hpp"
+#include "coretap/when.hpp"
 
 namespace coretap {
 
@@ -81,8 +82,8 @@ struct Option {
   std::function<std::vector<Completion>()> words = {};
   /// Its value may be omitted; a word that follows belongs to it only with this ending (".svg").
   std::string_view optional_suffix = {};
-  /// Without this condition (Config::holds) it has no effect, and the command line is rejected.
-  std::string_view belongs_to = {};
+  /// Without this condition it has no effect, and the command line is rejected.
+  When belongs_to = {};
   /// Rejects values that a similar tool's option of this letter uses with another meaning.
   std::function<Result<void>(std::string_view)> by_letter = {};
   char alias_letter = 0;            ///< another letter in similar tools, accepted silently; 0: none
@@ -121,10 +122,10 @@ struct Elsewhere {
 /// note is printed before tracing; other names of the option have no note. Without a letter and a
 /// name: the tool does something else without these options.
 struct OtherMeaning {
-  char letter;                   ///< 0: none
-  std::string_view name;         ///< long name; empty: none
-  std::string_view note;         ///< the meaning here, the one there, and the name that has no note
-  std::string_view unless = {};  ///< options that make it unambiguous (Config::holds)
+  char letter;            ///< 0: none
+  std::string_view name;  ///< long name; empty: none
+  std::string_view note;  ///< the meaning here, the one there, and the name that has no note
+  When unless = {};       ///< options that make it unambiguous
 };
 
 /// A word on the command line without a dash, declared like an option.
@@ -189,7 +190,7 @@ std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
 
 /// Options without effect unless a condition holds: belonging_to("events", {...}), and
 /// for those that cannot be combined with others: belonging_to("!index|unusable", {...}).
-std::vector<Option> belonging_to(std::string_view condition, std::vector<Option> options);
+std::vector<Option> belonging_to(When condition, std::vector<Option> options);
 
 /// Options with the same meaning in every tool that has them.
 namespace shared {

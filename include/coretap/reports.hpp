@@ -15,6 +15,7 @@
 #include "coretap/histogram.hpp"
 #include "coretap/object_names.hpp"
 #include "coretap/result.hpp"
+#include "coretap/when.hpp"
 
 namespace coretap {
 
@@ -135,7 +136,7 @@ struct AggregateReport {
 
   /// Keys are in use only if this condition holds; empty: always. Otherwise values are
   /// read from per-CPU slots: one value, or as many as fit, with their index as key.
-  std::string_view keyed_when = {};
+  When keyed_when = {};
   bool keyless = false;  ///< never any keys
   /// Why rows are not owned by tasks; empty: --by can
   /// request their owners (bpf/lib/aggregate/aggregate.bpf.h).
@@ -147,8 +148,8 @@ struct AggregateReport {
 
   bool callers = false;  ///< kernel stacks start with the caller of a lock (bpf/cpu/lock.bpf.h)
 
-  bool largest_last = false;          ///< without --sort, on terminals
-  std::string_view header_when = {};  ///< option that adds the time to text; empty: always
+  bool largest_last = false;  ///< without --sort, on terminals
+  When header_when = {};      ///< option that adds the time to text; empty: always
 
   /// Keys that other tools have for --sort: the key here, or the options that replace it.
   std::vector<std::pair<std::string_view, std::string_view>> sort_words = {};
@@ -166,7 +167,7 @@ struct AggregateReport {
 
   // interval, lines
   /// Option that adds the time of day to lines of text; empty: always.
-  std::string_view time_when = "timestamp";
+  When time_when = "timestamp";
 
   std::vector<int> (*numbers)() = nullptr;  ///< for bars: those that always have a row
 
@@ -231,7 +232,7 @@ struct AggregateReport {
     return std::move(*this);
   }
   AggregateReport with_averages() && { return set(&AggregateReport::averages, true); }
-  AggregateReport always_timed() && { return set(&AggregateReport::time_when, std::string_view()); }
+  AggregateReport always_timed() && { return set(&AggregateReport::time_when, When()); }
   template <class Value, std::string (*Words)(const Value&)>
   AggregateReport with_total() && {
     total = [](const void* counters) { return Words(*static_cast<const Value*>(counters)); };
@@ -241,9 +242,7 @@ struct AggregateReport {
   AggregateReport by_slots() && { return set(&AggregateReport::keyless, true); }
   AggregateReport with_callers() && { return set(&AggregateReport::callers, true); }
   AggregateReport ascending() && { return set(&AggregateReport::largest_last, true); }
-  AggregateReport timed_with(std::string_view option) && {
-    return set(&AggregateReport::header_when, option);
-  }
+  AggregateReport timed_with(When option) && { return set(&AggregateReport::header_when, option); }
   AggregateReport sorted_also_by(
       std::vector<std::pair<std::string_view, std::string_view>> words) && {
     return set(&AggregateReport::sort_words, std::move(words));
@@ -319,7 +318,7 @@ AggregateReport sums(MapName map, FieldList fields) {
 /// Rows by key: TABLE(map, Key, Value).
 template <class Key, class Value>
 AggregateReport table(MapName map, FieldList fields, std::string_view sort, std::uint64_t top = 0,
-                      std::string_view keyed_when = {}) {
+                      When keyed_when = {}) {
   static_assert(sizeof(Value) % 8 == 0);
   AggregateReport r{.layout = AggregateReport::table, .map = map, .fields = std::move(fields)};
   r.key_size = sizeof(Key);
@@ -341,7 +340,7 @@ struct TimeColumn {
   } kind = since_start;
   std::string_view title = "TIME(s)";
   int width = 14;
-  std::string_view when = "timestamp";
+  When when = "timestamp";
   std::string_view unless = {};  ///< not with this option
 };
 
@@ -349,8 +348,8 @@ struct TimeColumn {
 /// event_head.
 struct EventReport {
   std::vector<Field> fields;
-  std::size_t record_size = 0;       ///< bytes, without the stack
-  std::string_view stack_when = {};  ///< option that adds a struct stack to the record
+  std::size_t record_size = 0;  ///< bytes, without the stack
+  When stack_when = {};         ///< option that adds a struct stack to the record
   std::vector<TimeColumn> times = {TimeColumn{}};
   std::size_t columns_before_times = 0;
   std::vector<ColumnOrder> orders = {};
@@ -358,7 +357,7 @@ struct EventReport {
   bool (*wanted)(const Config&, const void* record) = nullptr;
   /// Option that prints after each line the user stack whose
   /// key (bpf/lib/stack/stack.bpf.h) and process are in the record.
-  std::string_view callers_when = {};
+  When callers_when = {};
   std::uint64_t (*callers)(const void* record) = nullptr;
   std::uint32_t (*callers_of)(const void* record) = nullptr;
   bool high_rate_events = false;
@@ -378,7 +377,7 @@ struct EventReport {
     return std::move(*this);
   }
   template <auto Stack, auto Who>
-  EventReport with_callers(std::string_view when) && {
+  EventReport with_callers(When when) && {
     using Record = typename detail::member_of<decltype(Stack)>::record;
     callers_when = when;
     callers = [](const void* r) { return std::uint64_t{static_cast<const Record*>(r)->*Stack}; };
@@ -400,7 +399,7 @@ struct EventReport {
 };
 
 template <class Record>
-EventReport events(FieldList fields, std::string_view stack_when = {}) {
+EventReport events(FieldList fields, When stack_when = {}) {
   return {std::move(fields), sizeof(Record), stack_when};
 }
 
@@ -420,11 +419,11 @@ struct StackReport {
   Measure measure = time;
   Layout layout = alone;
   /// User stacks are recorded if this holds.
-  std::string_view user_stacks_when = "!kernel-stacks-only";
+  When user_stacks_when = "!kernel-stacks-only";
   /// An iterator program that adds waits in progress when tracing ends; empty: none.
   ProgramName waits_by = {};
   /// The reason of a wait, by its kernel stack, is its innermost frame if this holds; empty: never.
-  std::string_view reasons_when = {};
+  When reasons_when = {};
 
   /// Each report has the differences to the previous one, instead of one report at the end.
   bool deltas = false;
@@ -432,23 +431,19 @@ struct StackReport {
   /// clock account for the time until the next one. Empty: no samples.
   std::string_view event = {};
   /// With it, the ratio of two events is shown.
-  std::string_view ratio_when = {};
+  When ratio_when = {};
 
   StackReport of_event(std::string_view name) const { return changed(&StackReport::event, name); }
-  StackReport with_ratio(std::string_view options) const {
-    return changed(&StackReport::ratio_when, options);
-  }
+  StackReport with_ratio(When options) const { return changed(&StackReport::ratio_when, options); }
   StackReport at_intervals() const { return changed(&StackReport::deltas, true); }
   /// bpf/lib/sched/still_waiting.bpf.h; the tool has the hook waits_under_way().
   StackReport with_waits() const {
     return changed(&StackReport::waits_by, ProgramName("on_waiting"));
   }
   /// The tool has the option shared::reasons().
-  StackReport with_reasons() const {
-    return changed(&StackReport::reasons_when, std::string_view("reasons"));
-  }
+  StackReport with_reasons() const { return changed(&StackReport::reasons_when, When("reasons")); }
   /// Rows by task name have no process to look up functions in, unless this option is given.
-  StackReport user_stacks_with(std::string_view option) const {
+  StackReport user_stacks_with(When option) const {
     return changed(&StackReport::user_stacks_when, option);
   }
 

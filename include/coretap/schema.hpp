@@ -14,7 +14,7 @@ struct OutputKey {
   std::string type;  ///< in JSON: "integer", "string", "number or null", "array of objects", ...
   std::string unit;  ///< "nanoseconds"; empty: none
   std::string doc;
-  std::string_view when = {};           ///< a condition; empty: always present
+  When when = {};                       ///< a condition; empty: always present
   std::vector<OutputKey> members = {};  ///< of the objects in an array
   bool negative = false;                ///< the integer may be negative
 };
@@ -26,25 +26,25 @@ struct JsonKind {
 };
 
 /// The unit is derived from the end of the name: "_ns", "_bytes".
-OutputKey key(std::string name, std::string type, std::string doc, std::string_view when = {},
+OutputKey key(std::string name, std::string type, std::string doc, When when = {},
               std::vector<OutputKey> members = {});
 /// A field's key; its type is that of its value for a record of this many zero bytes.
-OutputKey key(const Field& field, std::size_t record_size, std::string_view when = {});
+OutputKey key(const Field& field, std::size_t record_size, When when = {});
 /// The same for a record that must not be all zeros.
-OutputKey key_of(const Field& field, const void* record, std::string_view when = {});
+OutputKey key_of(const Field& field, const void* record, When when = {});
 
 /// The same for CSV, which has no arrays.
-OutputKey csv_key_of(const Field& field, const void* record, std::string_view when = {});
-OutputKey csv_key(const Field& field, std::size_t record_size, std::string_view when = {});
+OutputKey csv_key_of(const Field& field, const void* record, When when = {});
+OutputKey csv_key(const Field& field, std::size_t record_size, When when = {});
 
 /// Keys common to several kinds.
 OutputKey type_key(const std::string& type);
 OutputKey time_key();
 OutputKey monotonic_key();
 /// A kernel stack in JSON, and in CSV.
-OutputKey kernel_stack_key(std::string_view when = {});
-OutputKey folded_kernel_stack_key(std::string_view when = {});
+OutputKey kernel_stack_key(When when = {});
+OutputKey folded_kernel_stack_key(When when = {});
 /// A user stack in JSON: its frames and their reliability.
-std::vector<OutputKey> user_stack_keys(std::string_view when = {});
+std::vector<OutputKey> user_stack_keys(When when = {});
 
 }  // namespace coretap

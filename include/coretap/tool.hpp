@@ -70,7 +70,7 @@ struct MapSize {
   };
   MapName map;
   By by;
-  std::string_view when = {};  ///< only with these options
+  When when = {};  ///< only with these options
   enum Entries {
     on_demand,     ///< allocated while tracing, if this kernel can do so safely
     preallocated,  ///< fewer, by memory size: the traced functions are the allocator

@@ -14,9 +14,9 @@ std::string_view Config::text(std::string_view option) const {
   return found == given_.end() ? std::string_view() : found->second;
 }
 
-bool Config::holds(std::string_view condition) const {
+bool Config::holds_text(std::string_view condition) const {
   if (condition.empty()) return true;
-  if (condition.front() == '!') return !holds(condition.substr(1));
+  if (condition.front() == '!') return !holds_text(condition.substr(1));
   while (!condition.empty()) {
     auto word = take_until(condition, '|');
     if (word.starts_with('!')         ? !given(word.substr(1))

@@ -132,7 +132,7 @@ Option one_of(Option option, std::function<std::vector<Completion>()> words) {
   return option;
 }
 
-std::vector<Option> belonging_to(std::string_view condition, std::vector<Option> options) {
+std::vector<Option> belonging_to(When condition, std::vector<Option> options) {
   // An option that belongs to one of these belongs to them by it.
   for (auto& o : options)
     if (o.belongs_to.empty()) o.belongs_to = condition;

@@ -37,22 +37,22 @@ std::string_view ring_doc(const Tool& tool) {
 }
 
 /// Options refer to the text of their conditions.
-std::string_view kept(std::string condition) {
+When kept(std::string condition) {
   static std::set<std::string, std::less<>> all;
-  return *all.insert(std::move(condition)).first;
+  return When::made(*all.insert(std::move(condition)).first);
 }
 
 /// The condition under which one of a tool's reports has a certain option; nullopt: none has it.
-std::optional<std::string_view> condition_of(const Tool& tool,
-                                             const std::function<bool(const ReportKind&)>& has) {
-  if (has(*tool.report)) return "";
+std::optional<When> condition_of(const Tool& tool,
+                                 const std::function<bool(const ReportKind&)>& has) {
+  if (has(*tool.report)) return When();
   std::vector<std::string_view> all;
   for (auto& other : tool.other_reports)
     if (has(*other.report)) all.push_back(other.when);
   if (all.empty()) return {};
   // Negations cannot be joined.
   if (all.size() == 1 || std::ranges::any_of(all, [](auto when) { return when.find('!') == 0; }))
-    return all.front();
+    return When::made(all.front());
   return kept(fmt::format("{}", fmt::join(all, "|")));
 }
 
@@ -64,7 +64,7 @@ bool shows_containers(const ReportKind& kind) {
 bool shows_stacks(const ReportKind& kind) { return kind.name() == "stacks"; }
 
 /// The condition under which stacks are shown; nullopt: never.
-std::optional<std::string_view> condition_of_stacks(const Tool& tool) {
+std::optional<When> condition_of_stacks(const Tool& tool) {
   if (!shows_stacks(*tool.report)) return condition_of(tool, shows_stacks);
   std::string others;
   for (auto& other : tool.other_reports)
@@ -216,7 +216,7 @@ Result<void> check_conditions(const std::vector<Option>& options, const Config& 
     if (!o.belongs_to.starts_with('!'))
       return usage(fmt::format("--{} needs {}", o.name, condition_options(o.belongs_to)), see);
     auto others = o.belongs_to.substr(1), other = take_until(others, '|');
-    while (!c.holds(other)) other = take_until(others, '|');
+    while (!c.holds(When::made(other))) other = take_until(others, '|');
     return usage(
         fmt::format("--{} and {} cannot be used together", o.name, condition_options(other)), see);
   }

@@ -68,14 +68,14 @@ Hook timed_ring_io_hook() {
       kRingUnseen};
 }
 
-Hook ended_sockets(std::string_view when) {
+Hook ended_sockets(When when) {
   return {"end of sockets",
           {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
            {{ProgramName("on_destroy")}}},
           when};
 }
 
-Hook accepted_connections(std::string_view when) {
+Hook accepted_connections(When when) {
   return {.name = "accepted connections",
           .candidates = {{{ProgramName("on_accept")}},
                          {.programs = {ProgramName("on_accept_exit")},

@@ -485,6 +485,7 @@ class AggregateKind : public ReportKind {
   std::vector<std::string_view> conditions() const override {
     std::vector<std::string_view> all = {report_.keyed_when, report_.extension,
                                          report_.header_when};
+    if (report_.time_when != "timestamp") all.push_back(report_.time_when);
     for (auto& order : report_.orders) all.push_back(order.when);
     return all;
   }
@@ -595,7 +596,7 @@ class AggregateKind : public ReportKind {
       if (c.rows.sort == word) c.rows.sort = key;
     return {};
   }
-  OutputKey of(const Field& f, std::string_view when) const { return key(f, record_size(), when); }
+  OutputKey of(const Field& f, When when) const { return key(f, record_size(), when); }
   std::vector<OutputKey> columns() const {
     std::vector<OutputKey> all;
     for (auto& f : report_.fields)

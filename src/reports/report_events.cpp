@@ -250,7 +250,11 @@ class EventKind : public ReportKind {
   std::size_t record_size() const override { return report_.record_size; }
   bool can_be_recorded() const override { return true; }
   std::vector<std::string_view> conditions() const override {
-    return {report_.stack_when, report_.callers_when};
+    std::vector<std::string_view> all = {report_.stack_when, report_.callers_when};
+    for (auto& order : report_.orders) all.push_back(order.when);
+    for (auto& time : report_.times)
+      if (time.when != "timestamp") all.insert(all.end(), {time.when, time.unless});
+    return all;
   }
   bool kernel_symbols() const override { return !report_.stack_when.empty(); }
   std::uint64_t ring_bytes(const Config& config) const override {

@@ -295,8 +295,7 @@ class SnapshotKind : public ReportKind {
 
  private:
   static void add(std::vector<OutputKey>& keys, const std::vector<Field>& fields,
-                  const void* prototype,
-                  OutputKey (*make)(const Field&, const void*, std::string_view)) {
+                  const void* prototype, OutputKey (*make)(const Field&, const void*, When)) {
     for (auto& f : fields)
       if (!f.table_only) keys.push_back(make(f, prototype, f.only_with));
   }

@@ -391,7 +391,7 @@ class StackKind : public ReportKind {
   bool adds_up() const override { return true; }
   Result<void> check(Config& c) const override { return StackTables::check(c); }
   std::vector<std::string_view> conditions() const override {
-    return {report_.user_stacks_when, report_.reasons_when};
+    return {report_.user_stacks_when, report_.reasons_when, report_.ratio_when};
   }
 
   std::vector<JsonKind> json() const override {

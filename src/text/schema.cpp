@@ -49,7 +49,7 @@ constexpr char kFolded[] = ", outermost function first, joined by semicolons";
 
 }  // namespace
 
-OutputKey key(std::string name, std::string type, std::string doc, std::string_view when,
+OutputKey key(std::string name, std::string type, std::string doc, When when,
               std::vector<OutputKey> members) {
   auto* unit = unit_of_key(name);
   auto words = std::string(unit ? unit->words : "");
@@ -57,7 +57,7 @@ OutputKey key(std::string name, std::string type, std::string doc, std::string_v
           std::move(members)};
 }
 
-OutputKey key_of(const Field& f, const void* record, std::string_view when) {
+OutputKey key_of(const Field& f, const void* record, When when) {
   auto doc = std::string(f.doc);
   if (f.format.kind == Format::stack) doc += kInnermostFirst;
   auto value = f.read(record, {});
@@ -68,7 +68,7 @@ OutputKey key_of(const Field& f, const void* record, std::string_view when) {
   return k;
 }
 
-OutputKey csv_key_of(const Field& f, const void* record, std::string_view when) {
+OutputKey csv_key_of(const Field& f, const void* record, When when) {
   if (f.format.kind == Format::stack)
     return key(std::string(f.key), "string", std::string(f.doc) + kFolded, when);
   auto k = key_of(f, record, when);
@@ -76,12 +76,12 @@ OutputKey csv_key_of(const Field& f, const void* record, std::string_view when) 
   return k;
 }
 
-OutputKey key(const Field& f, std::size_t record_size, std::string_view when) {
+OutputKey key(const Field& f, std::size_t record_size, When when) {
   std::vector<std::uint64_t> zeros(record_size / 8 + 1);
   return key_of(f, zeros.data(), when);
 }
 
-OutputKey csv_key(const Field& f, std::size_t record_size, std::string_view when) {
+OutputKey csv_key(const Field& f, std::size_t record_size, When when) {
   std::vector<std::uint64_t> zeros(record_size / 8 + 1);
   return csv_key_of(f, zeros.data(), when);
 }
@@ -94,15 +94,15 @@ OutputKey time_key() {
 }
 OutputKey monotonic_key() { return key("monotonic_ns", "integer", "the kernel's monotonic clock"); }
 
-OutputKey kernel_stack_key(std::string_view when) {
+OutputKey kernel_stack_key(When when) {
   return key("kernel_stack", kArray, fmt::format("kernel stack{}", kInnermostFirst), when);
 }
 
-OutputKey folded_kernel_stack_key(std::string_view when) {
+OutputKey folded_kernel_stack_key(When when) {
   return key("kernel_stack", "string", fmt::format("kernel stack{}", kFolded), when);
 }
 
-std::vector<OutputKey> user_stack_keys(std::string_view when) {
+std::vector<OutputKey> user_stack_keys(When when) {
   return {key("user_stack", kArray, fmt::format("user stack{}", kInnermostFirst), when),
           key("user_stack_truncated", "string or null",
               "why the user stack ends too early, such as \"no mapping\"; null: it is whole", when),

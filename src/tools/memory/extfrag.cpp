@@ -297,8 +297,8 @@ Result<void> look_up(Config& c) {
   return {};
 }
 
-constexpr std::string_view kFallbacks = "!index|unusable|types|watermarks",
-                           kTable = "!events|index|unusable|types|watermarks";
+constexpr When kFallbacks = "!index|unusable|types|watermarks",
+               kTable = "!events|index|unusable|types|watermarks";
 
 std::vector<Option> options() {
   return joined(

@@ -14,7 +14,7 @@ using Line = Row<Key, Counts>;
 
 namespace {
 
-constexpr std::string_view kTables = "processes|files";
+constexpr When kTables = "processes|files";
 
 std::uint64_t all(const Line& l) { return l.value.minor + l.value.major; }
 

@@ -15,8 +15,8 @@ using Event = memleak_event;
 namespace {
 
 // Traces the memory of programs if any is named, else the kernel's.
-constexpr std::string_view kUser = "task-filter|library|symbols-prefix";
-constexpr std::string_view kKernel = "!task-filter|library|symbols-prefix";
+constexpr When kUser = "task-filter|library|symbols-prefix";
+constexpr When kKernel = "!task-filter|library|symbols-prefix";
 
 Result<void> check(const Config& c) {
   if (!c.rows.sort.empty() && c.rows.sort != "size" && c.rows.sort != "count")

@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kKinds[] = {"slab", "direct", "memcg"};
 static_assert(std::size(kKinds) == VMSCAN_KINDS);
 
-constexpr std::string_view kUsual = "!distributed|pages|shrinkers";  // the report without these
+constexpr When kUsual = "!distributed|pages|shrinkers";  // the report without these
 
 constexpr std::string_view kPageTypes[] = {"anon", "file"};
 

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::array<double, WORKSET_PERCENTILES> kPercents = {50, 75, 90, 95, 99};
 constexpr std::string_view kTypes[] = {"anon", "file"};
-constexpr std::string_view kDistances = "distances|distributed";
+constexpr When kDistances = "distances|distributed";
 
 // ---- the kernel's counters ----
 

@@ -373,20 +373,42 @@ TEST(ParseSize, Suffixes) {
     EXPECT_FALSE(parse_size(bad)) << bad;
 }
 
+// What is not a condition does not compile, nor does a text in place of a name of the kernel
+// object.
+template <std::size_t Size>
+struct Text {
+  char chars[Size];
+  consteval Text(const char (&text)[Size]) { std::copy_n(text, Size, chars); }
+};
+template <Text T>
+concept is_condition = requires {
+  typename std::bool_constant<(When(T.chars), true)>;
+};
+static_assert(is_condition<""> && is_condition<"a"> && is_condition<"!a|b-c"> &&
+              is_condition<"a|!b"> && is_condition<"a=b|c">);
+static_assert(!is_condition<"a||b"> && !is_condition<"a |b"> && !is_condition<"|a"> &&
+              !is_condition<"a|"> && !is_condition<"!!a"> && !is_condition<"a!b"> &&
+              !is_condition<"a="> && !is_condition<"--a">);
+static_assert(!std::is_convertible_v<const char*, ProgramName> &&
+              !std::is_convertible_v<std::string_view, MapName> &&
+              !std::is_constructible_v<MapName, ProgramName>);
+
 TEST(ConfigConditions, OptionsAndNegation) {
   Config c;
   c.give("json", "");
-  for (auto* yes : {"", "json", "!csv", "csv|json", "json|csv"}) EXPECT_TRUE(c.holds(yes)) << yes;
-  for (auto* no : {"!json", "csv", "csv|strict", "jso"}) EXPECT_FALSE(c.holds(no)) << no;
+  for (auto yes : std::initializer_list<When>{"", "json", "!csv", "csv|json", "json|csv"})
+    EXPECT_TRUE(c.holds(yes)) << yes;
+  for (auto no : std::initializer_list<When>{"!json", "csv", "csv|strict", "jso"})
+    EXPECT_FALSE(c.holds(no)) << no;
 }
 
 TEST(ConfigConditions, WordsOfAList) {
   Config c;
   c.give("only", "sched,irq");
-  for (auto* yes :
-       {"only=sched", "only=irq", "only=block|only=irq", "!only=block", "csv|only=sched"})
+  for (auto yes : std::initializer_list<When>{"only=sched", "only=irq", "only=block|only=irq",
+                                              "!only=block", "csv|only=sched"})
     EXPECT_TRUE(c.holds(yes)) << yes;
-  for (auto* no : {"only=block", "only=sch", "only=", "!only=irq", "other=sched"})
+  for (auto no : std::initializer_list<When>{"only=block", "only=sch", "!only=irq", "other=sched"})
     EXPECT_FALSE(c.holds(no)) << no;
 }
 

@@ -198,7 +198,8 @@ inline void give_some(Config& config, const OfTool& of, Chance& chance) {
   for (auto* word : {"timestamp", "verbose"}) add(word);
   if (!of.when.empty()) config.give(of.when, "");
   // They take values, or select another report.
-  for (auto* other : {"task-filter", "by", "heatmap", "svg", "pprof"}) names.erase(other);
+  for (auto* other : {"task-filter", "by", "heatmap", "svg", "pprof", "ratio", "cpi"})
+    names.erase(other);
   for (auto& other : of.tool.other_reports) names.erase(std::string(other.when));
   for (auto& name : names)
     if (chance.one_in(2)) config.give(name, "");
