@@ -313,6 +313,8 @@ std::vector<Option> one_stack_only();  ///< -U -K alone
 std::vector<Option> kernel_stacks(char annotations_letter = 0);
 /// For Tool::exclusive of tools that have them.
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
+/// The same with reasons().
+std::vector<std::pair<std::string_view, std::string_view>> off_cpu_rules();
 
 /// Splits waits for a CPU (bpf/lib/sched/allowed_idle.bpf.h).
 Option affinity(Setting on, Setting migration_cost);

@@ -189,6 +189,12 @@ std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
   return {{"user-stacks-only", "kernel-stacks-only"}, {"folded", "json"}, {"folded", "csv"}};
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> off_cpu_rules() {
+  auto rules = stack_rules();
+  rules.emplace_back("user-stacks-only", "reasons");
+  return rules;
+}
+
 Option reasons() {
   return flag(0, "reasons",
               "what each wait was for, as its kernel stack shows, as the innermost frame");

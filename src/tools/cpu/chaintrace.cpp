@@ -53,12 +53,7 @@ TOOL(chaintrace) {
                     .with_waits()
                     .with_reasons(),
       .announce = "Tracing blocked time (us) by chains of wakers",
-      .exclusive =
-          [] {
-            auto rules = shared::stack_rules();
-            rules.emplace_back("user-stacks-only", "reasons");
-            return rules;
-          }(),
+      .exclusive = shared::off_cpu_rules(),
       .check = shared::check_off_cpu,
   };
 }

@@ -49,12 +49,7 @@ TOOL(offcputime) {
       .hooks = {{"context switches", {{{progs::on_switch}}}}, waits_under_way()},
       .report = StackReport{"microseconds off the CPU"}.with_waits().with_reasons(),
       .announce = "Tracing off-CPU time (us) by {stacks}",
-      .exclusive =
-          [] {
-            auto rules = shared::stack_rules();
-            rules.emplace_back("user-stacks-only", "reasons");
-            return rules;
-          }(),
+      .exclusive = shared::off_cpu_rules(),
       .check = shared::check_off_cpu,
   };
 }

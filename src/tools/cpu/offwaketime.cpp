@@ -44,12 +44,7 @@ TOOL(offwaketime) {
                     .with_waits()
                     .with_reasons(),
       .announce = "Tracing blocked time (us) by the task's and the waker's stack",
-      .exclusive =
-          [] {
-            auto rules = shared::stack_rules();
-            rules.emplace_back("user-stacks-only", "reasons");
-            return rules;
-          }(),
+      .exclusive = shared::off_cpu_rules(),
       .check = shared::check_off_cpu,
   };
 }
