@@ -373,8 +373,7 @@ TEST(ParseSize, Suffixes) {
     EXPECT_FALSE(parse_size(bad)) << bad;
 }
 
-// What is not a condition does not compile, nor does a text in place of a name of the kernel
-// object.
+// Other texts are no conditions, and texts are no names of a kernel object: they do not compile.
 template <std::size_t Size>
 struct Text {
   char chars[Size];
