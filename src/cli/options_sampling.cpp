@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostPeriod = 10'000'000'000;
 
 Result<void> take_event(Config& c, std::string_view option, std::string_view name) {
   auto& all = c.sampling.events;
-  auto event = perf_event(name);
+  auto event = perf_event_word(name);
   if (!event) {
     auto error = event.error();
     error.what = fmt::format("--{}: {}", option, error.what);
@@ -68,6 +68,7 @@ Option of_perf_events(Option option) {
   return one_of(std::move(option), [] {
     std::vector<Completion> all;
     for (auto& name : perf_event_names()) all.push_back({name});
+    for (auto& name : Pmus().all_aliases()) all.push_back({name});
     return all;
   });
 }
@@ -76,9 +77,14 @@ Option sampled_event(char letter) {
   auto option = same_everywhere(
       value(letter, "event", "EVENT,...",
             "sample these events of perf(1) instead of the clock, each on its own: page-faults, "
-            "context-switches, cycles, cache-misses, LLC-load-misses, r01c2 (raw)",
-            [](Config& c, std::string_view text) {
-              return each_word(text, [&](auto name) { return take_event(c, "event", name); });
+            "context-switches, cycles, cache-misses, LLC-load-misses, r01c2 (raw), "
+            "cpu/mem-loads,ldlat=30/P (of a PMU)",
+            [](Config& c, std::string_view text) -> Result<void> {
+              for (bool more = true; more;) {
+                const auto word = take_event_word(text, &more);
+                if (auto r = take_event(c, "event", word); !r) return r;
+              }
+              return {};
             }));
   option.adds_up = true;
   return of_perf_events(std::move(option));
@@ -99,6 +105,12 @@ std::vector<Option> event_ratio(Setting by_period) {
       "functions, or with --svg a flame graph, with the ratio of two events: cpu-clock/page-faults",
       [=](Config& c, std::string_view text) -> Result<void> {
         auto slash = text.find('/');
+        // An event of a PMU has two slashes: the first one's, unless a name is before the first.
+        const auto names = perf_event_names();
+        const auto first = text.substr(0, std::min(text.find_first_of("/:"), text.size()));
+        if (slash != text.npos && std::ranges::count(text, '/') > 1 &&
+            std::ranges::find(names, first) == names.end())
+          slash = text.find('/', text.find('/', slash + 1) + 1);
         if (slash == text.npos)
           return usage(fmt::format("--ratio: '{}' is not two events", text),
                        "--ratio cycles/instructions");
@@ -114,7 +126,7 @@ Result<void> check_sampled_event(const Config& c) {
   auto names = c.sampling.events;
   if (names.empty()) names.emplace_back("cpu-clock");
   for (auto& name : names) {
-    auto event = perf_event(name);
+    auto event = perf_event_word(name);
     if (!event) return event.error();
     if (auto least = least_period(*event); c.sampling.period && c.sampling.period < least)
       return usage(fmt::format("--period: '{}' is not a number from {} to {}", c.sampling.period,
@@ -125,12 +137,25 @@ Result<void> check_sampled_event(const Config& c) {
 }
 
 Result<void> look_up_sampled_event(Config& c) {
-  for (auto& event : c.sampling.events)
-    if (auto why = perf_event_refusal(event); !why.empty())
-      return Error{fmt::format("cannot sample {}", event), why,
+  for (auto& name : c.sampling.events) {
+    auto event = perf_event(name);
+    if (!event) return event.error();
+    int precise = 0;
+    if (auto why = perf_event_refusal(name, &precise); !why.empty())
+      return Error{fmt::format("cannot sample {}", name), why,
                    "software events are everywhere: cpu-clock, page-faults, context-switches, "
                    "cpu-migrations",
                    kUnsupported};
+    if (auto& pmu = event->of_pmu;
+        pmu && c.places.cpu && !pmu->counts_on(static_cast<int>(*c.places.cpu)))
+      return Error{fmt::format("cannot sample {}", name),
+                   fmt::format("the PMU {} does not count on CPU {}", pmu->pmu, *c.places.cpu),
+                   {},
+                   kUnsupported};
+    if (precise < event->precise || (event->most_precise && !precise))
+      c.notes.push_back(fmt::format("{}: samples have precision {} of 3: this machine has no more",
+                                    name, precise));
+  }
   return {};
 }
 

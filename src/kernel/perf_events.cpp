@@ -5,12 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "base/descriptors.hpp"
+#include "base/recall.hpp"
 #include "coretap/fd.hpp"
 #include "coretap/nearest.hpp"
 #include "coretap/parse.hpp"
@@ -132,7 +134,17 @@ Result<PerfEvent> tracepoint_event(std::string_view name) {
   return PerfEvent{PERF_TYPE_TRACEPOINT, static_cast<std::uint64_t>(*id)};
 }
 
-Result<PerfEvent> plain_event(std::string_view name) {
+Result<PerfEvent> of_pmu(Result<PmuEvent> event) {
+  if (!event) return event.error();
+  PerfEvent all{event->type, event->config[0]};
+  all.of_pmu = std::move(*event);
+  return all;
+}
+
+/// Not looked up.
+PerfEvent some_pmu_event() { return {.type = PERF_TYPE_MAX, .of_pmu = PmuEvent{}}; }
+
+Result<PerfEvent> plain_event(std::string_view name, const Pmus& pmus) {
   std::vector<std::string_view> known;
   for (auto& e : all_events()) {
     if (e.name == name) return e.event;
@@ -141,18 +153,76 @@ Result<PerfEvent> plain_event(std::string_view name) {
   if (name.find(':') != name.npos) return tracepoint_event(name);
   if (name.starts_with('r'))
     if (auto config = parse_hexadecimal(name.substr(1))) return PerfEvent{PERF_TYPE_RAW, *config};
+  if (replaying()) return some_pmu_event();  // of that machine
+  const auto aliases = pmus.all_aliases();
+  if (std::ranges::count(aliases, name)) return of_pmu(pmus.alias(name));
+  if (name == "mem-loads" || name == "mem-stores")
+    return Error{fmt::format("this machine has no event {}", name),
+                 fmt::format("a PMU of the CPU has it; PMUs here: {}", pmus.list()),
+                 "perf list shows the events of this machine", kUnsupported};
+  known.insert(known.end(), aliases.begin(), aliases.end());
   return Error{
       fmt::format("there is no perf event '{}'", name), {}, did_you_mean(name, known), kUsage};
 }
 
-}  // namespace
+/// False: there are other letters.
+bool take_modifiers(std::string_view letters, PerfEvent& event) {
+  constexpr int kMost = 3;
+  const auto count = [&](char letter) {
+    return static_cast<int>(std::ranges::count(letters, letter));
+  };
+  const int user = count('u'), kernel = count('k'), precise = count('p'), most = count('P');
+  if (user > 1 || kernel > 1 || precise > kMost || most + (precise > 0) > 1) return false;
+  event.not_kernel = user && !kernel;
+  event.not_user = kernel && !user;
+  event.most_precise = most;
+  event.precise = most ? kMost : precise;
+  return letters.size() == static_cast<std::size_t>(user + kernel + precise + most);
+}
 
-Result<PerfEvent> perf_event(std::string_view name) {
-  const bool user = name.ends_with(":u"), kernel = name.ends_with(":k");
-  auto event = plain_event(user || kernel ? name.substr(0, name.size() - 2) : name);
-  if (event && (user || kernel)) (user ? event->not_kernel : event->not_user) = true;
+Error wrong_modifiers(std::string_view name) {
+  return usage(fmt::format("'{}': the modifiers are wrong", name),
+               "u: in user mode, k: in the kernel, p, pp, ppp: precise, P: as precise as possible");
+}
+
+/// `look_up`: in /sys.
+Result<PerfEvent> event_of(std::string_view name, const Pmus& pmus, bool look_up) {
+  Result<PerfEvent> event = PerfEvent();
+  std::string_view letters;
+  if (name.find('/') != name.npos) {
+    auto word = pmu_word(name);
+    if (!word) return word.error();
+    letters = word->modifiers;
+    if (letters.starts_with(':')) letters.remove_prefix(1);
+    event = look_up ? of_pmu(pmus.event(word->pmu, word->terms)) : some_pmu_event();
+    if (!event) {
+      event.error().what = fmt::format("{}: {}", name, event.error().what);
+      if (event.error().hint.empty()) event.error().hint = "perf list shows events";
+    }
+  } else {
+    // A tracepoint has a colon of its own.
+    const auto colon = name.rfind(':');
+    const auto last = colon == name.npos ? std::string_view() : name.substr(colon + 1);
+    const bool modified = !last.empty() && last.find_first_not_of("ukpP") == last.npos;
+    if (modified) letters = last;
+    event = plain_event(modified ? name.substr(0, colon) : name, pmus);
+  }
+  if (!event) return event;
+  if (!take_modifiers(letters, *event)) return wrong_modifiers(name);
+  if (event->precise && !event->is_hardware())
+    return usage(fmt::format("'{}': only hardware events can be sampled precisely", name));
+  if (event->most_precise && look_up)
+    event->precise = pmus.most_precise(event->of_pmu ? event->of_pmu->pmu : "cpu");
   return event;
 }
+
+}  // namespace
+
+Result<PerfEvent> perf_event(std::string_view name, const Pmus& pmus) {
+  return event_of(name, pmus, true);
+}
+
+Result<PerfEvent> perf_event_word(std::string_view name) { return event_of(name, Pmus(), false); }
 
 std::uint64_t least_period(const PerfEvent& event) {
   return event.is_clock() ? kLeastClockPeriod : event.is_hardware() ? kLeastHardwarePeriod : 1;
@@ -160,42 +230,74 @@ std::uint64_t least_period(const PerfEvent& event) {
 
 namespace {
 
-perf_event_attr attributes_of(const PerfEvent& event) {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = event.type;
-  attr.config = event.config;
-  attr.exclude_user = event.not_user;
-  attr.exclude_kernel = attr.exclude_hv = event.not_kernel;
-  return attr;
+/// perf_event_attr as it is since 09519ec3b19e (6.3), whichever headers there are.
+union Attributes {
+  explicit Attributes(const PerfEvent& event) {
+    memset(this, 0, sizeof *this);
+    attr.type = event.type;
+    attr.config = event.config;
+    attr.exclude_user = event.not_user;
+    attr.exclude_kernel = attr.exclude_hv = event.not_kernel;
+    attr.size = kConfig3;
+    if (!event.of_pmu) return;
+    auto& config = event.of_pmu->config;
+    attr.config1 = config[1];
+    attr.config2 = config[2];
+    if (!config[3]) return;
+    memcpy(bytes + kConfig3, &config[3], sizeof config[3]);
+    attr.size = kConfig3 + sizeof config[3];  // refused by older kernels
+  }
+  int open(pid_t task, int cpu, int group, unsigned long flags) {
+    return static_cast<int>(
+        syscall(SYS_perf_event_open, this, task, cpu, group, flags | PERF_FLAG_FD_CLOEXEC));
+  }
+
+  static constexpr std::uint32_t kConfig3 = 128;  ///< its offset
+  perf_event_attr attr;
+  char bytes[kConfig3 + sizeof(std::uint64_t)];
+};
+
+/// ENOENT comes from PMUs that do not know the event as it is.
+bool may_be_too_precise(int error) {
+  return error == EINVAL || error == EOPNOTSUPP || error == ENOENT;
+}
+
+/// `precise`: gets how precise samples are.
+int open_sampled(const PerfEvent& event, const Sampling& sampling, int cpu, int& precise) {
+  Attributes all(event);
+  if (sampling.period) {
+    all.attr.sample_period = sampling.period;
+  } else if (sampling.hz) {
+    all.attr.freq = 1;
+    all.attr.sample_freq = sampling.hz;
+  }
+  const bool samples = sampling.period || sampling.hz;
+  for (precise = samples ? event.precise : 0;; precise--) {
+    all.attr.precise_ip = static_cast<unsigned>(precise) & 3;
+    const int fd = all.open(-1, cpu, -1, 0);
+    if (fd >= 0 || !precise || !may_be_too_precise(errno)) return fd;
+  }
 }
 
 }  // namespace
 
 int open_perf_event(const PerfEvent& event, const Sampling& sampling, int cpu) {
-  auto attr = attributes_of(event);
-  if (sampling.period) {
-    attr.sample_period = sampling.period;
-  } else if (sampling.hz) {
-    attr.freq = 1;
-    attr.sample_freq = sampling.hz;
-  }
-  return static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  int precise = 0;
+  return open_sampled(event, sampling, cpu, precise);
 }
 
 int open_counter(const PerfEvent& event, const Counted& whose) {
-  auto attr = attributes_of(event);
+  Attributes all(event);
+  auto& attr = all.attr;
   attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
   attr.inherit = whose.children != Counted::none;
   attr.inherit_thread = whose.children == Counted::threads;
   attr.disabled = whose.group == -1;
   attr.enable_on_exec = whose.from_exec && whose.group == -1;
-  unsigned long flags = PERF_FLAG_FD_CLOEXEC;
-  if (whose.cgroup != -1) flags |= PERF_FLAG_PID_CGROUP;
+  const bool in_cgroup = whose.cgroup != -1;
   auto opened = [&] {
-    return static_cast<int>(syscall(SYS_perf_event_open, &attr,
-                                    whose.cgroup != -1 ? whose.cgroup : whose.task, whose.cpu,
-                                    whose.group, flags));
+    return all.open(in_cgroup ? whose.cgroup : whose.task, whose.cpu, whose.group,
+                    in_cgroup ? PERF_FLAG_PID_CGROUP : 0);
   };
   const int fd = opened();
   if (fd >= 0 || errno != EINVAL || !attr.inherit_thread) return fd;
@@ -217,11 +319,13 @@ std::string refusal_words(const PerfEvent& event, std::string_view name, int err
   if (!missing || event.is_tracepoint())
     return fmt::format("cannot open {}: {}", name, strerror(error));
   if (!event.is_hardware()) return fmt::format("this kernel has no software event {}", name);
+  if (event.of_pmu)
+    return fmt::format("the PMU {} does not count it: {}", event.of_pmu->pmu, strerror(error));
   return fmt::format(
       "this machine has no hardware counter for {}; virtual machines often have none", name);
 }
 
-std::string perf_event_refusal(std::string_view name) {
+std::string perf_event_refusal(std::string_view name, int* precise) {
   auto event = perf_event(name);
   if (!event) {
     auto& e = event.error();
@@ -229,9 +333,22 @@ std::string perf_event_refusal(std::string_view name) {
   }
   // A period too long to elapse before the descriptor is closed.
   constexpr std::uint64_t kLong = 1'000'000'000'000;
-  Fd fd(open_perf_event(*event, every(kLong), online_cpus().front()));
-  if (fd || errno == EACCES || errno == EPERM || lacks_descriptors(errno)) return {};
-  return refusal_words(*event, name, errno);
+  const auto online = online_cpus();
+  const auto cpu = std::ranges::find_if(
+      online, [&](int one) { return !event->of_pmu || event->of_pmu->counts_on(one); });
+  if (cpu == online.end())
+    return fmt::format("none of the CPUs of the PMU {} is online", event->of_pmu->pmu);
+  int got = 0;
+  const Fd fd(open_sampled(*event, every(kLong), *cpu, got));
+  const int error = errno;
+  if (precise) *precise = got;
+  if (fd || error == EACCES || error == EPERM || lacks_descriptors(error)) return {};
+  if (event->of_pmu && error == ENODATA)
+    return fmt::format("this CPU has {} only in a group with the event mem-loads-aux", name);
+  if (event->of_pmu && Fd(open_perf_event(*event, {}, *cpu)))
+    return fmt::format("the PMU {} counts, but cannot sample; perfcount -e '{}' counts it",
+                       event->of_pmu->pmu, name);
+  return refusal_words(*event, name, error);
 }
 
 }  // namespace coretap

@@ -200,6 +200,7 @@ Result<Links> attach_perf_event(bpf_program* program, std::string_view name,
                                  : "neither its hook nor an option says how often"};
   Links links;
   for (int cpu : cpus) {
+    if (event->of_pmu && !event->of_pmu->counts_on(cpu)) continue;
     Fd opened(open_perf_event(*event, sampling, cpu));
     if (auto r = add(links, attach_event(program, {kPerfEvent, name}, std::move(opened))); !r)
       return r.error();

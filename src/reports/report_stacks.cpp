@@ -88,7 +88,7 @@ class StackReporter : public Reporter {
       adds_waits_ = true;
     }
     if (!report_.event.empty()) {
-      events_ = s.config.sampling.events;
+      for (auto& event : s.config.sampling.events) events_.push_back(event_title(event));
       if (events_.empty()) events_.emplace_back(report_.event);
       if (several() && (s.config.given("screen") || !s.config.files.dot.empty()))
         return usage("--dot and --screen show one event", "sample one event, or leave them out");

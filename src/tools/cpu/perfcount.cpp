@@ -15,18 +15,27 @@ namespace {
 
 Value cpu(const Line& l) { return value_if(l.cpu >= 0, l.cpu); }
 Value count(const Line& l) { return value_if(l.count.has_value(), l.count.value_or(0)); }
+/// False: the count itself is what the reader wants.
+bool is_scaled(const Line& l) { return !l.unit.empty() || l.scale != 1; }
+Value scaled(const Line& l) {
+  return value_if(l.count && is_scaled(l), static_cast<double>(l.count.value_or(0)) * l.scale);
+}
+Value scaled_unit(const Line& l) { return value_if(!l.unit.empty(), l.unit); }
 std::string count_text(const Line& l) {
   if (!l.count) return "not counted";
+  if (is_scaled(l))
+    return fmt::format("{:.2f} {}", static_cast<double>(*l.count) * l.scale, l.unit);
   return l.is_clock ? fmt::format("{:.2f} ms", static_cast<double>(*l.count) / 1e6)
                     : std::to_string(*l.count);
 }
 Value per_second(const Line& l) {
-  return value_if(l.count && !l.is_clock && l.seconds > 0,
+  return value_if(l.count && !l.is_clock && !l.snapshot && l.seconds > 0,
                   static_cast<double>(l.count.value_or(0)) / l.seconds);
 }
 std::string per_second_text(const Line& l) {
   auto rate = per_second(l);
-  return std::holds_alternative<double>(rate) ? fmt::format("{:.1f}", std::get<double>(rate)) : "";
+  if (!std::holds_alternative<double>(rate)) return "";
+  return fmt::format("{:.{}f}", std::get<double>(rate) * l.scale, is_scaled(l) ? 2 : 1);
 }
 Value ratio(const Line& l) { return value_if(l.ratio.has_value(), l.ratio.value_or(0)); }
 Value ratio_unit(const Line& l) { return value_if(l.ratio.has_value(), std::string(l.ratio_unit)); }
@@ -76,6 +85,10 @@ TOOL(perfcount) {
           "RUN% is the part of the time in which an event was counted, and COUNT is scaled to all "
           "of it, as by perf. Events in braces are counted at the same time: their ratio is "
           "exact. :u after an event counts in user mode only, :k in the kernel only.\n\n"
+          "Events of PMUs are named as `perf list` does: msr/tsc/, cpu/event=0x3c,umask=1/u, "
+          "power/energy-pkg/, and by their name alone if one PMU has it. If the kernel says their "
+          "unit, counts are shown in it. Many PMUs outside the cores count on one CPU for all of a "
+          "package, and never for tasks or cgroups.\n\n"
           "RATE/s is per second of the report; perf's is per second of task-clock.",
       .overhead =
           "what the kernel needs to count; a switch of tasks costs more with counters of "
@@ -85,20 +98,23 @@ TOOL(perfcount) {
                    {"perfcount -A 1 5", "each CPU, for five seconds"},
                    {"perfcount -c system.slice/nginx.service 10", "a service, each ten seconds"},
                    {"perfcount -e '{cycles,instructions},page-faults' -- make", "chosen events"},
-                   {"perfcount -e sched:sched_switch,block:block_rq_issue 1", "tracepoints"}},
+                   {"perfcount -e sched:sched_switch,block:block_rq_issue 1", "tracepoints"},
+                   {"perfcount -e power/energy-pkg/ 1", "energy of the package, in joules"}},
       .questions = {{"How many instructions per cycle does a program achieve?",
                      "perfcount -e '{cycles,instructions}' -- COMMAND"},
                     {"How often is a program preempted, migrated or stopped by page faults?",
                      "perfcount -p 1234 1"},
-                    {"How much user and system time does a command take?", "perfcount -- COMMAND"}},
+                    {"How much user and system time does a command take?", "perfcount -- COMMAND"},
+                    {"How much energy do the CPUs use?", "perfcount -e power/energy-pkg/ 1"}},
       .positionals = shared::interval_count(),
       .options = {shared::of_perf_events(
-                      value('e', "perf-events", "EVENT,...",
-                            "these events of perf(1) and tracepoints: cycles, page-faults, "
-                            "LLC-load-misses:u, r01c2, sched:sched_switch; {a,b}: a group",
-                            [](Config& c, std::string_view text) {
-                              return perfcount::take_events(c.own<perfcount::Settings>(), text);
-                            })
+                      value(
+                          'e', "perf-events", "EVENT,...",
+                          "these events of perf(1) and tracepoints: cycles, page-faults, "
+                          "LLC-load-misses:u, r01c2, sched:sched_switch, msr/tsc/; {a,b}: a group",
+                          [](Config& c, std::string_view text) {
+                            return perfcount::take_events(c.own<perfcount::Settings>(), text);
+                          })
                           .also("event")
                           .adding_up()),
                   shared::pid(), shared::tid(), shared::cgroup(), shared::cpu('C'),
@@ -116,8 +132,16 @@ TOOL(perfcount) {
                derived<Line, count_text>("count", "COUNT", as::wide(as::text, 16),
                                          "the same in text")
                    .in_text(),
+               derived<Line, scaled>("scaled", "", as::number,
+                                     "the count in the unit of a PMU's event")
+                   .or_null()
+                   .with("json"),
+               derived<Line, scaled_unit>("unit", "", as::text, "such as Joules")
+                   .or_null()
+                   .with("json"),
                derived<Line, per_second>("count_per_second", "", as::number,
-                                         "events per second; null: a clock")
+                                         "events per second; null: a clock, or a PMU's value that "
+                                         "is not a sum")
                    .or_null()
                    .with("json"),
                derived<Line, per_second_text>("count_per_second", "RATE/s", as::wide(as::text, 14),

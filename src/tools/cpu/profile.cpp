@@ -29,6 +29,11 @@ TOOL(profile) {
           "four, are sampled in one run, and each is shown on its own: JSON and CSV have its name, a "
           "folded stack and a flame graph have it as their first frame, a profile for pprof has a "
           "type of sample for each.\n\n"
+          "Events of PMUs are named as `perf list` does: cpu/mem-loads,ldlat=30/P, "
+          "cpu/event=0xcd,umask=1,name=loads/, or mem-loads if one PMU has it. u or k after the "
+          "last slash (of other events after a colon) is user mode or the kernel, p to ppp asks for "
+          "samples nearer to the instruction that caused them, P for the nearest that there are. "
+          "PMUs outside the cores count, but cannot sample: `perfcount -e`.\n\n"
           "--ratio A/B shows how many events of one kind there are for each of the other, by function "
           "or, with --svg, as a flame graph: its width is that of A, its colour the ratio compared to "
           "that of everything, blue where it is higher. Each sample counts as its period, so values "
@@ -44,6 +49,8 @@ TOOL(profile) {
                    {"profile -e page-faults --functions 10", "the code that faults"},
                    {"profile -e cpu-clock,page-faults --folded 10", "two events at once"},
                    {"profile --cpi --svg out.svg 30", "cycles, coloured by cycles per instruction"},
+                   {"profile -e cpu/mem-loads,ldlat=30/P --functions 10",
+                    "the code that waits for memory (loads of 30 cycles and more)"},
                    {"profile --ratio cpu-clock/page-faults 10",
                     "CPU time per page fault, by function"},
                    {"profile --callers-of malloc 10", "the call tree that leads to malloc"},

@@ -147,6 +147,49 @@ TOOL_TEST(Perfcount, GroupsCountTogether) {
   }
 }
 
+constexpr char kMsr[] = "/sys/bus/event_source/devices/msr/events/tsc";
+
+TOOL_TEST(Perfcount, EventsOfPmus) {
+  if (!std::filesystem::exists(kMsr)) throw Skip("this machine has no PMU msr");
+  // The counter of time stamps: of a thread that is always on a CPU, and of the machine.
+  Process busy({.argv = {"sh", "-c", "while :; do :; done"}});
+  Tracer of_task("perfcount", {"--json", "-e", "task-clock,msr/tsc,name=ticks/", "-p",
+                               std::to_string(busy.pid())});
+  auto of_all = report_of("perfcount --json -A -e msr/tsc/ 1 1");
+  auto task = of_task.stop();
+  busy.signal(9);
+  auto lines = lines_with(of_all.body, {{"type", "snapshot"}});
+  ASSERT_GE(lines.size(), 1u);
+  const auto hertz = lines[0]["count_per_second"].real();
+  for (auto& line : lines) {
+    expect_fields(line, {{"event", "msr/tsc/"}, {"scaled", nullptr}, {"unit", nullptr}});
+    expect_between(line["count_per_second"].real(), hertz * 0.99, hertz * 1.01);
+  }
+  const auto seconds = event_of(task, "task-clock")["count"].real() / 1e9;
+  expect_between(event_of(task, "ticks")["count"].real() / seconds, hertz * 0.99, hertz * 1.01);
+  if (!std::filesystem::exists("/usr/bin/perf")) throw Skip("there is no perf (linux-perf)");
+  Process perf({.argv = {"perf", "stat", "-x,", "-a", "-e", "msr/tsc/", "sleep", "1"}});
+  perf.wait();
+  std::istringstream cells(perf.err());
+  std::string count, unit, event, ran_ns;
+  for (auto* cell : {&count, &unit, &event, &ran_ns}) std::getline(cells, *cell, ',');
+  if (count.empty() || !isdigit(count[0])) throw Skip("perf does not run here: " + perf.err());
+  const auto theirs = std::stod(count) / std::stod(ran_ns) * 1e9;
+  expect_between(hertz, theirs * 0.99, theirs * 1.01);
+}
+
+TOOL_TEST(Perfcount, RefusalsOfPmus) {
+  expect_refused({"perfcount", "-e", "no_such_pmu/event=1/", "1", "1"},
+                 {"no PMU 'no_such_pmu'", "PMUs here: ", "perf list"}, 3);
+  expect_refused({"profile", "-e", "no_such_pmu/event=1/", "1"}, {"no PMU 'no_such_pmu'"}, 3);
+  expect_refused({"perfcount", "-e", "cs,cpu/event=1"}, {"is not an event of a PMU"});
+  expect_refused({"perfcount", "-e", "cpu/event=1/q"}, {"modifiers"});
+  if (!std::filesystem::exists(kMsr)) throw Skip("this machine has no PMU msr");
+  expect_refused({"perfcount", "-e", "msr/tsk/", "1", "1"},
+                 {"the PMU msr has no term or event 'tsk'", "terms event, ", "events ", "'tsc'"});
+  expect_refused({"profile", "-e", "msr/tsc/", "1"}, {"the PMU msr counts, but cannot sample"}, 3);
+}
+
 TOOL_TEST(Perfcount, Refusals) {
   expect_refused({"perfcount", "-e", ""}, {"needs an event"});
   expect_refused({"perfcount", "-e", "{cs"}, {"'{cs' has a brace"});

@@ -31,13 +31,13 @@ namespace coretap::perfcount {
 namespace {
 
 Result<Wanted> wanted(std::string_view name, int group) {
-  auto event = perf_event(name);
+  auto event = perf_event_word(name);
   if (!event) {
     auto error = event.error();
     error.what = fmt::format("--perf-events: {}", error.what);
     return error;
   }
-  return Wanted{std::string(name), *event, group};
+  return Wanted{std::string(name), event_title(name), *event, group};
 }
 
 Result<void> take_one(Settings& s, std::string_view name, int group) {
@@ -70,10 +70,10 @@ Result<void> take_events(Settings& s, const std::string_view given) {
       s.groups++;
     } else {
       text = part;
-      part = take_until(text, ',');
+      part = take_event_word(text);
     }
     do {
-      const auto name = group ? take_until(part, ',') : std::exchange(part, {});
+      const auto name = group ? take_event_word(part) : std::exchange(part, {});
       if (name.find_first_of("{}") != name.npos) return unpaired();
       if (auto r = take_one(s, name, group ? s.groups : 0); !r) return r;
     } while (!part.empty());
@@ -208,12 +208,18 @@ class Counters : public Counting {
     if (auto r = find_cgroup(); !r) return r;
     of_tasks_ = command_ > 0 || !config.tasks.pids.empty() || !config.tasks.tids.empty();
     if (events_.empty()) default_events();
+    for (auto& wanted : events_) {
+      auto event = perf_event(wanted.word);
+      if (!event) return event.error();
+      wanted.event = std::move(*event);
+    }
     for (auto& event : events_)
       event.shared = std::ranges::any_of(events_, [&](auto& other) {
         return other.event.is_hardware() &&
                (&other == &event || (event.group && other.group == event.group));
       });
     if (auto r = of_tasks_ ? open_tasks() : open_cpus(wanted_cpus()); !r) return r;
+    if (auto r = check_opened(); !r) return r;
     s.retained.add(Capability::perfmon);  // for CPUs that come online
     if (perf_events_for_admin()) s.retained.add(Capability::sys_admin);
     began_ns_ = monotonic_ns();
@@ -254,7 +260,7 @@ class Counters : public Counting {
       if (event->is_hardware() && !is_there(*event))
         missing.emplace_back(name);
       else
-        events_.push_back({std::string(name), *event});
+        events_.push_back({std::string(name), std::string(name), *event});
     };
     for (auto* name : {of_tasks_ ? "task-clock" : "cpu-clock", "context-switches", "cpu-migrations",
                        "page-faults", "cycles", "instructions", "branches", "branch-misses"})
@@ -298,6 +304,10 @@ class Counters : public Counting {
                    "it does once the cgroup above has a controller for those below it: write "
                    "+pids to its cgroup.subtree_control",
                    kUnsupported};
+    if (auto& pmu = event.event.of_pmu; pmu && pmu->for_others && (of_tasks_ || cgroup_fd_))
+      return Error{
+          what, fmt::format("the PMU {} counts what all tasks of some CPUs do together", pmu->pmu),
+          "leave out processes, cgroup and command", kUnsupported};
     return Error{what, refusal_words(event.event, event.name, error),
                  "software events are everywhere: task-clock, context-switches, page-faults",
                  kUnsupported};
@@ -309,6 +319,8 @@ class Counters : public Counting {
     std::vector<int> leaders;
     for (std::size_t i = 0; i < events_.size(); i++) {
       auto& event = events_[i];
+      if (whose.cpu >= 0 && event.event.of_pmu && !event.event.of_pmu->counts_on(whose.cpu))
+        continue;
       if (event.group != group) leader = -1;
       group = event.group;
       whose.group = group ? leader : -1;
@@ -351,6 +363,20 @@ class Counters : public Counting {
     return {};
   }
 
+  /// PMUs count on some CPUs only.
+  Result<void> check_opened() const {
+    for (std::size_t i = 0; i < events_.size(); i++) {
+      auto& pmu = events_[i].event.of_pmu;
+      if (pmu && std::ranges::find(counters_, i, &Counter::event) == counters_.end())
+        return Error{fmt::format("cannot count {}", events_[i].name),
+                     fmt::format("the PMU {} counts on CPU {}, which is not counted here", pmu->pmu,
+                                 fmt::join(pmu->cpus, ",")),
+                     {},
+                     kUnsupported};
+    }
+    return {};
+  }
+
   void open_new_cpus() {
     auto now = wanted_cpus();
     // A CPU that goes offline ends its counters; it needs new ones when it is back.
@@ -364,9 +390,11 @@ class Counters : public Counting {
   }
 
   /// The count since the last reading.
-  static CounterValue read(Counter& counter) {
+  CounterValue read(Counter& counter) const {
     auto now = read_counter(counter.fd.get());
     if (!now) return {};
+    if (auto& pmu = events_[counter.event].event.of_pmu; pmu && pmu->snapshot)
+      counter.last.value = 0;
     CounterValue since{now->value - counter.last.value, now->enabled_ns - counter.last.enabled_ns,
                        now->running_ns - counter.last.running_ns};
     counter.last = *now;
@@ -395,6 +423,11 @@ class Counters : public Counting {
       auto& event = events_[key.second];
       Line line{.event = event.name, .cpu = key.first, .seconds = seconds, .ratio = {}};
       line.is_clock = event.event.is_clock();
+      if (auto& pmu = event.event.of_pmu) {
+        line.snapshot = pmu->snapshot;
+        line.scale = pmu->scale;
+        line.unit = pmu->unit;
+      }
       const auto enabled = static_cast<double>(sum.enabled_ns),
                  running = static_cast<double>(sum.running_ns);
       if (!event.shared || sum.running_ns >= sum.enabled_ns) {

@@ -16,7 +16,7 @@ namespace coretap::perfcount {
 
 /// An event of the command line.
 struct Wanted {
-  std::string name;
+  std::string word, name;
   PerfEvent event;
   int group = 0;        ///< events with the same number count at the same time; 0: alone
   bool shared = false;  ///< hardware counters, also of its group: they may count in turns
@@ -37,7 +37,9 @@ struct Line {
   std::optional<std::uint64_t> count;  ///< of clocks: nanoseconds; nothing: it was not counted
   double counted = 0;                  ///< part of the time in which it was, 0 to 1
   double seconds = 0;                  ///< of the report
-  bool is_clock = false;
+  bool is_clock = false, snapshot = false;
+  double scale = 1;                   ///< a count times this is in `unit`
+  std::string unit;                   ///< empty: events
   std::optional<double> ratio = 0.0;  ///< to another event, or of a clock to the time
   std::string_view ratio_unit;
 };

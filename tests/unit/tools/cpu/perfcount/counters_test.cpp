@@ -22,6 +22,9 @@ TEST(Perfcount, Events) {
   EXPECT_EQ(taken("cs"), "cs/0 ");
   EXPECT_EQ(taken("cycles:u,{branches,branch-misses},cs,{faults,r1c2}"),
             "cycles:u/0u branches/1 branch-misses/1 cs/0 faults/2 r1c2/2 ");
+  EXPECT_EQ(taken("cpu/event=1,umask=2/u,{msr/tsc/,a/b,name=misses/}"),
+            "cpu/event=1,umask=2/u/0u msr/tsc//1 misses/1 ");
+  EXPECT_EQ(taken("cs,cpu/event=1"), "--perf-events: 'cpu/event=1' is not an event of a PMU");
   EXPECT_EQ(taken("{cs"), "--perf-events: '{cs' has a brace without its other");
   EXPECT_EQ(taken("cs}"), "--perf-events: 'cs}' has a brace without its other");
   EXPECT_EQ(taken("{cs}faults"), "--perf-events: '{cs}faults' has a brace without its other");
