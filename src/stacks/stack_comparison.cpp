@@ -42,6 +42,14 @@ bool above_noise(double before, double now, double noise) { return std::abs(now 
 
 }  // namespace
 
+std::string_view difference_css() { return kCss; }
+
+std::string_view difference_style(double change, bool gone) {
+  const auto depth =
+      std::clamp(static_cast<int>(std::ceil(kDepths * std::abs(change))), 1, kDepths);
+  return kStyles[gone ? 2 : change > 0 ? 0 : 1][depth - 1];
+}
+
 std::string per_second(double ns) {
   auto size = std::abs(ns);
   if (size >= 1e7) return fmt::format("{:.1f} ms/s", ns / 1e6);
@@ -208,9 +216,7 @@ std::string StackComparison::svg(const PictureTitle& title) const {
     else
       words += fmt::format("; noise {}", per_second(noises[i]));
     if (!real) return {gone ? "gone" : "same", std::move(words)};
-    const auto depth =
-        std::clamp(static_cast<int>(std::ceil(kDepths * std::abs(change) / largest)), 1, kDepths);
-    return {kStyles[gone ? 2 : change > 0 ? 0 : 1][depth - 1], std::move(words)};
+    return {difference_style(change / largest, gone), std::move(words)};
   };
 
   auto with = title;

@@ -87,6 +87,11 @@ class StackComparison {
   std::uint64_t cut_ = 0;
 };
 
+/// How differential flame graphs look: their styles, also "same" and "gone", and that of a certain
+/// change, as a part of the largest one.
+std::string_view difference_css();
+std::string_view difference_style(double change, bool gone);
+
 /// "12.3 ms/s"
 std::string per_second(double ns);
 
