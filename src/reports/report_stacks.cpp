@@ -12,6 +12,7 @@
 
 #include "base/recall.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/json.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/report_kind.hpp"
 #include "kernel/perf_events.hpp"
@@ -130,6 +131,9 @@ class StackReporter : public Reporter {
     if (deltas_ && text && !tables_.replace_stacks() &&
         (s.config.given("timestamp") || !report_.deltas))
       s.out.line(wall_time());
+    if (s.config.format == OutputFormat::json && s.config.schedule.interval > 0 &&
+        !tables_.replace_stacks() && !s.exporter)
+      s.out.line(JsonLine("report", s.tool.name).text("time", iso_time(monotonic_ns())).finish());
     files_.begin(layout_->scale());
     if (ratio_) ratios_.emplace();
     for (auto& e : entries)
@@ -415,7 +419,9 @@ class StackKind : public ReportKind {
                               std::move(waker)));
     }
     add(kind.keys, sums());
-    std::vector<JsonKind> all{std::move(kind)};
+    std::vector<JsonKind> all{
+        std::move(kind),
+        {"report", "with --interval, before the lines of each", {type_key("report"), time_key()}}};
     for (auto& table : StackTables::json(report_)) all.push_back(std::move(table));
     return all;
   }

@@ -274,7 +274,9 @@ Result<int> show(record::Replay& replay, const std::string& path,
       recorded_words.insert(recorded_words.begin(), fmt::format("--{}=file.svg", option));
   auto recorded = parse_command_line(declared, recorded_words);
   if (!recorded) return recorded.error();
-  if (to && !recorded->config.schedule.interval) arguments.emplace_back("--interval=1");
+  if (to && !recorded->config.schedule.interval &&
+      std::ranges::any_of(all_options(declared), [](auto& o) { return o.name == "interval"; }))
+    arguments.emplace_back("--interval=1");
   auto parsed = parse_command_line(declared, words_to_show(declared, replay.head(), arguments));
   if (!parsed) return parsed.error();
   auto tool = declared;
