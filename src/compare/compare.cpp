@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/new_file.hpp"
 #include "compare/compare_text.hpp"
+#include "compare/stack_picture.hpp"
 #include "text/errors.hpp"
 
 namespace coretap {
@@ -17,6 +19,7 @@ constexpr int kHolds = 5, kUndecided = 6;  // of --fail-if
 struct CompareOwn {
   std::vector<compare::Condition> conditions;
   double at_least = 0.05, plan = 0;
+  std::string svg;
 };
 
 int failed(Error error) {
@@ -81,6 +84,14 @@ std::vector<Option> compare_options() {
       percent_option("plan", "print how long two recordings like this one must be to find a change",
                      &CompareOwn::plan),
       flag(0, "paired", "recordings were made in turns: A1 B1 B2 A2 ..., given as A1 A2 -- B1 B2"),
+      value(
+          0, "svg", "FILE", "write a flame graph of stacks: red is more, blue is less",
+          [](Config& c, std::string_view text) -> Result<void> {
+            if (text.empty()) return usage("--svg needs the name of a file");
+            c.own<CompareOwn>().svg = text;
+            return {};
+          },
+          Complete::file),
       flag(0, "strict", "exit status 6 if a condition is undecided"),
       flag(0, "json", "print one JSON object per line"),
       flag(0, "csv", "print comma-separated values"),
@@ -110,6 +121,12 @@ int run_compare(const Config& config, const std::vector<std::string>& words) {
   for (auto& condition : own.conditions) choices.wanted.push_back(wanted(condition));
   auto result = compare::compare(*a, *b, choices);
   if (!result) return failed(result.error());
+  if (!own.svg.empty()) {
+    if (result->whole.empty()) return failed(usage("--svg: these are not recordings of stacks"));
+    auto file = NewFile::create(own.svg);
+    if (!file) return failed(file.error());
+    if (auto r = file->write(differential_svg(*result, *a, *b)); !r) return failed(r.error());
+  }
   const bool json = config.given("json");
   auto text = json ? in_json(*result) : config.given("csv") ? in_csv(*result) : in_text(*result);
   bool holds = false, undecided = false;

@@ -16,7 +16,7 @@ namespace {
 using Verdict = Line::Verdict;
 using Kind = Line::Kind;
 
-constexpr int kName = 20;
+constexpr int kName = 20, kWidestName = 56;
 constexpr std::size_t kMostRows = 30;
 constexpr double kLeastPart = 0.1;  // of a change: smaller contributions are not in the text
 
@@ -39,11 +39,13 @@ std::string rate(double v) {
                      : digits(v);
 }
 
-std::string shown(const Line& line, std::optional<double> value, double below, Unit unit) {
+std::string shown(const Line& line, std::optional<double> value, double below, Unit usual) {
   if (!value) return "-";
+  // Rates of histograms are of events.
+  const auto unit = line.unit.value_or(line.kind == Kind::rate ? unit::plain : usual);
   switch (line.kind) {
     case Kind::rate:
-      return rate(*value);
+      return unit.suffix.empty() ? rate(*value) : amount(*value, unit);
     case Kind::share:
       return digits(100 * *value) + " %";
     case Kind::range:
@@ -58,7 +60,13 @@ std::string name_of(const Line& line, Unit unit) {
   auto name = line.what;
   if (line.what == "above") name += ' ' + amount(line.bound, unit);
   if (line.key.empty()) return name;
-  return line.kind == Kind::rate ? line.key : fmt::format("{} of {}", name, line.key);
+  if (!line.of_row)
+    return line.kind == Kind::rate ? line.key : fmt::format("{} of {}", name, line.key);
+  if (name == "events/s") return line.key;
+  const auto sign = line.key.find('=') + 1;
+  for (auto what : {kSelf, kTotal, kStack})
+    if (name == fmt::format("{}/s", what)) return fmt::format("{} {}", what, line.key.substr(sign));
+  return fmt::format("{} {}", line.key, name);
 }
 
 std::string_view words_of(const Line& line) {
@@ -100,16 +108,23 @@ std::string size_of(double part) {
   return part < kMostPercent ? fmt::format("{:.1f} %", 100 * part) : percent(part);
 }
 
-void row(std::string& out, const Line& line, Unit unit) {
+bool within_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }  // UTF-8
+
+void row(std::string& out, const Line& line, Unit unit, std::size_t width) {
   auto name = printable(name_of(line, unit));
-  // A name that is cut is as wide as its column.
-  if (name.size() > kName) {
-    auto end = static_cast<std::size_t>(kName) - 2;
-    while (end && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) end--;  // UTF-8
+  // A name that is cut is as wide as its column; of stacks the ends matter.
+  if (name.size() > width && line.key.starts_with(kStackKey)) {
+    const auto kept = kStack.size() + 1;
+    auto from = name.size() - (width - kept - 2);
+    while (from < name.size() && within_character(name[from])) from++;
+    name = name.substr(0, kept) + ".." + name.substr(from);
+  } else if (name.size() > width) {
+    auto end = width - 2;
+    while (end && within_character(name[end])) end--;
     name = name.substr(0, end) + "..";
   }
   auto text =
-      fmt::format("{:<{}}{:>10}{:>11}{:>10}", name, kName, shown(line, line.a, line.a_below, unit),
+      fmt::format("{:<{}}{:>10}{:>11}{:>10}", name, width, shown(line, line.a, line.a_below, unit),
                   shown(line, line.b, line.b_below, unit), change_of(line));
   if (auto words = words_of(line); !words.empty())
     text += fmt::format("  {}", words);
@@ -175,6 +190,8 @@ void facts(JsonLine& line, std::string_view key, const Facts& f, double seconds,
 
 /// The key of a line's unit: "ns", "/s", "ratio" or nothing.
 std::string_view unit_of(const Line& line, const Comparison& c) {
+  if (line.unit && line.kind == Kind::value) return line.unit->suffix;
+  if (line.unit && line.kind == Kind::rate && line.unit->suffix == unit::ns.suffix) return "ns/s";
   return line.kind == Kind::rate ? "/s" : line.kind == Kind::share ? "ratio" : c.scale.unit.suffix;
 }
 
@@ -214,22 +231,41 @@ std::string in_text(const Comparison& c) {
                   side(c.b, c.seconds_b, c.recordings_b), lost(c));
   if (!c.different.empty()) head += "; different: " + joined(c.different);
   auto out = printable(head) + '\n';
-  out += fmt::format("{:<{}}{:>10}{:>11}{:>10}{:>18}{:>10}\n", "", kName, "before", "after",
-                     "change", "99 % sure", "seen from");
-  std::size_t rows = 0, hidden = 0, same = 0;
+  // Of keys, those that changed; the others are in JSON.
+  std::size_t rows = 0, hidden = 0, same = 0, width = kName;
+  std::vector<const Line*> shown_lines;
+  double least = INFINITY, most = 0;  // changes of the others that would have been seen
   for (auto& line : c.lines) {
-    const bool plain = line.key.empty() || line.kind != Kind::rate;
-    // Of keys, those that changed; the others are in JSON.
+    const bool plain = line.key.empty() || !(line.of_row || line.kind == Kind::rate);
     if (!plain && (!changed(line) || rows >= kMostRows)) {
       (changed(line) ? hidden : same)++;
+      if (line.smallest && line.a) {
+        least = std::min(least, *line.smallest * *line.a);
+        most = std::max(most, *line.smallest * *line.a);
+      }
       continue;
     }
     rows += !plain;
-    row(out, line, c.scale.unit);
+    width = std::max(width, std::min<std::size_t>(printable(name_of(line, c.scale.unit)).size() + 1,
+                                                  kWidestName));
+    shown_lines.push_back(&line);
   }
-  if (hidden) out += fmt::format("{} more keys changed.\n", hidden);
-  if (same) out += fmt::format("{} keys without a change that is certain.\n", same);
-  if (c.rare) out += fmt::format("{} keys with too few events to compare.\n", c.rare);
+  out += fmt::format("{:<{}}{:>10}{:>11}{:>10}{:>18}{:>10}\n", "", width, "before", "after",
+                     "change", "99 % sure", "seen from");
+  for (auto* line : shown_lines) row(out, *line, c.scale.unit, width);
+  const auto* keys = c.whole.empty() ? "keys" : "functions and stacks";
+  if (hidden) out += fmt::format("{} more {} changed.\n", hidden, keys);
+  if (same) out += fmt::format("{} {} without a change that is certain", same, keys);
+  if (same && most > 0 && !c.whole.empty()) {
+    const auto unit = c.whole.ends_with("_ns") ? unit::ns : unit::plain;
+    out += fmt::format("; seen would have been {} to {} per second", amount(least, unit),
+                       amount(most, unit));
+  }
+  if (same) out += ".\n";
+  if (c.rare)
+    out += fmt::format("{} {} {}.\n", c.rare, keys,
+                       c.whole.empty() ? "with too few events to compare"
+                                       : "with less than 0.5 % or too few events");
   contributions(out, c);
   return out;
 }
@@ -328,7 +364,8 @@ Result<Condition> condition_in(std::string_view text) {
   }
   c.what = left;
   if (!share_of_percentile(left) && left != "mean" && left != "max" && left != "rate" &&
-      left != "share" && left != "lost" && !(left.size() > 2 && left.ends_with("/s")))
+      left != "share" && left != "lost" && !left.starts_with("mean ") &&
+      !(left.size() > 2 && left.ends_with("/s")))
     return refused("compares p50, p90, p99, p99.9, mean, max, events/s, rate, share or lost");
   if (left == "share" && c.key.empty()) return refused("the share of a key: share of KEY=VALUE");
   if (left == "rate" && c.key.empty()) c.what = "rate";

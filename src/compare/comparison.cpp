@@ -427,6 +427,7 @@ class Comparing {
   struct Rows {
     std::map<Name, Row> rows;
     std::map<std::string, Row> all;  ///< by what is counted
+    std::map<Name, double> events;   ///< Series::events
     std::vector<double> seconds, lost;
     double duration = 0;
     std::size_t intervals = 0;  ///< of one recording
@@ -441,6 +442,12 @@ class Comparing {
       auto& s = all[at];
       r.lost.push_back(s.facts.lost_share());
       std::vector<Row*> rows(s.names.size()), totals(s.names.size());
+      for (std::size_t n = 0; n < s.events.size(); n++)
+        if (s.events[n]) {
+          r.events[s.names[n]] += static_cast<double>(s.events[n]);
+          r.events[{s.names[n].what, {}}] +=
+              s.names[n].key.empty() ? 0 : static_cast<double>(s.events[n]);
+        }
       for (std::size_t g = 0; g < kGroups; g++) {
         const auto part = r.recordings ? at : g;
         for (auto i = group_begin(g, s.intervals.size());
@@ -465,16 +472,19 @@ class Comparing {
     return r;
   }
 
-  /// As sums with a single number.
-  static Side row_side(const Rows& rows, const Row* row) {
+  /// As sums with a single number; of sums, `total` is the number of events.
+  static Side row_side(const Rows& rows, const Row* row, const Name& name = {}) {
     Side side{.lost = rows.lost, .recordings = rows.recordings};
     if (row) side.sequence = row->sequence;
     if (row) side.number_of_intervals = rows.intervals;
     for (std::size_t i = 0; i < rows.seconds.size(); i++)
       side.parts.push_back({.count = row ? row->parts[i] : 0, .seconds = rows.seconds[i]});
+    if (auto sum = rows.events.find(name); row && sum != rows.events.end())
+      side.parts[0].total = sum->second;
     side.add_up();
     return side;
   }
+  static double events_of(const Sums& s) { return s.total > 0 ? s.total : s.count; }
 
   /// Of a key lost events may have been any number up to all that were lost.
   static Measure rate_of_key(const Rows& a, const Rows& b) {
@@ -492,20 +502,23 @@ class Comparing {
                   return std::pair{log_of(rate), log_of(rate + most * lost / (1 - lost))};
                 },
             .trouble = [](auto&, double) { return Verdict::same; },
-            .least = [](auto& s) { return 1 / std::max(s.count, 1.0); }};
+            .least = [](auto& s) { return 1 / std::max(events_of(s), 1.0); }};
   }
 
   /// The logarithm has no meaning for few events: the test is of the difference of the rates.
   static Difference few_events(const Side& a, const Side& b, bool pairs) {
-    const Measure rate{
-        .value = [](auto& s, double) { return s.count / s.seconds; },
-        .bounds =
-            [](auto& s, double lost) {
-              const auto r = s.count / s.seconds;
-              return std::pair{r, r / (1 - lost)};
-            },
-        .trouble = [](auto&, double) { return Verdict::same; },
-        .least = [](auto& s) { return std::max(s.count, 1.0) / (s.seconds * s.seconds); }};
+    const Measure rate{.value = [](auto& s, double) { return s.count / s.seconds; },
+                       .bounds =
+                           [](auto& s, double lost) {
+                             const auto r = s.count / s.seconds;
+                             return std::pair{r, r / (1 - lost)};
+                           },
+                       .trouble = [](auto&, double) { return Verdict::same; },
+                       .least =
+                           [](auto& s) {
+                             const auto n = std::max(s.count, 1.0) / s.seconds;
+                             return s.total > 0 ? n * n / s.total : n / s.seconds;
+                           }};
     auto without = [](Side side) {
       side.number_of_intervals = 0;  // those are of the logarithm
       return side;
@@ -522,7 +535,8 @@ class Comparing {
     };
     if (too_few()) {
       line.verdict = Verdict::few;
-    } else if (std::min(a.all.count, b.all.count) >= kLeastEvents && each(a) && each(b)) {
+    } else if (std::min(events_of(a.all), events_of(b.all)) >= kLeastEvents &&
+               std::min(a.all.count, b.all.count) > 0 && each(a) && each(b)) {
       take(line, test(a, b, measure, choices_.paired));
     } else {
       auto d = few_events(a, b, choices_.paired);
@@ -548,12 +562,23 @@ class Comparing {
       for (auto& [name, row] : side->rows) names.insert(name);
     }
     const auto of_key = rate_of_key(a, b), of_all = rate_of_all();
-    std::map<std::string, double> changes;
+    // Functions and stacks contain each other: only their whole is a sum of all.
+    c.whole = a_[0].whole;
+    const bool stacks = !c.whole.empty();
+    std::map<std::string, double> changes, largest;
     for (auto& what : whats) {
-      Line line{.what = what + "/s", .kind = Kind::rate};
-      row_line(std::move(line), row_side(a, find(a.all, what)), row_side(b, find(b.all, what)),
-               of_all);
-      changes[what] = std::abs(*lines_.back().b - *lines_.back().a);
+      if (stacks && what != c.whole) continue;
+      Line line{.what = what + "/s", .kind = Kind::rate, .unit = unit_of(what)};
+      auto known = std::ranges::find_if(
+          lines_, [&](auto& l) { return l.what == line.what && l.key.empty(); });
+      const auto at = known - lines_.begin();
+      if (known == lines_.end())
+        row_line(std::move(line), row_side(a, find(a.all, what), {what, {}}),
+                 row_side(b, find(b.all, what), {what, {}}), of_all);
+      auto& made = lines_[static_cast<std::size_t>(at)];
+      const auto before = made.a.value_or(0), after = made.b.value_or(0);
+      changes[what] = std::abs(after - before);
+      largest[what] = std::max(before, after);
     }
     const auto first = lines_.size();
     for (auto& name : names) {
@@ -563,22 +588,105 @@ class Comparing {
       const bool asked = std::ranges::any_of(choices_.wanted, [&](auto& w) {
         return w == wanted || (w.what == "rate" && w.key == wanted.key);
       });
-      if (std::max(ra ? ra->sum : 0, rb ? rb->sum : 0) < kLeastEvents && !asked) {
+      auto events_in = [&](const Rows& rows, const Row* row) {
+        const auto sum = rows.events.find(name);
+        return !row ? 0 : sum == rows.events.end() ? row->sum : sum->second;
+      };
+      const auto part = std::max(ra ? ra->sum / a.duration : 0, rb ? rb->sum / b.duration : 0) /
+                        std::max(largest[c.whole], 1e-300);
+      if ((std::max(events_in(a, ra), events_in(b, rb)) < kLeastEvents ||
+           (stacks && part < kLeastPartOfStacks)) &&
+          !asked) {
         c.rare++;
         continue;
       }
-      Line line{.what = wanted.what, .key = name.key, .kind = Kind::rate};
-      row_line(std::move(line), row_side(a, ra), row_side(b, rb), of_key);
+      Line line{.what = wanted.what, .key = name.key, .kind = Kind::rate, .of_row = true};
+      line.unit = unit_of(stacks ? c.whole : name.what);
+      row_line(std::move(line), row_side(a, ra, name), row_side(b, rb, name), of_key);
       auto& made = lines_.back();
-      if (changes[name.what] > 0)
-        made.contribution = std::abs(*made.b - *made.a) / changes[name.what];
+      const auto of = stacks ? largest[c.whole] : changes[name.what];
+      if (of > 0) made.contribution = std::abs(*made.b - *made.a) / of;
     }
     std::sort(
         lines_.begin() + static_cast<std::ptrdiff_t>(first), lines_.end(), [](auto& x, auto& y) {
           return std::tie(y.contribution, x.what, x.key) < std::tie(x.contribution, y.what, y.key);
         });
+    means();
     for (auto& [what, key] : choices_.wanted)
       if (what == "share") share_of(key, a, b);
+  }
+
+  static std::optional<Unit> unit_of(std::string_view what) {
+    if (what.ends_with("_ns")) return unit::ns;
+    if (what.ends_with("bytes")) return unit::bytes;
+    return unit::plain;
+  }
+
+  /// By key: the events and sums of each interval.
+  using Means = std::map<std::string, std::map<std::size_t, Histogram>>;
+
+  static std::vector<Means> means_of(const std::vector<Series>& all, const std::string& sum,
+                                     const std::string& of) {
+    std::vector<Means> made(all.size());
+    for (std::size_t r = 0; r < all.size(); r++)
+      for (std::size_t i = 0; i < all[r].intervals.size(); i++)
+        for (auto& [number, n] : all[r].intervals[i].counts) {
+          auto& name = all[r].names[number];
+          if (name.what != sum && name.what != of) continue;
+          for (auto key : {std::string_view(), std::string_view(name.key)}) {
+            auto& h = made[r][std::string(key)][i];
+            if (name.what == sum)
+              h.total += n;
+            else
+              h.counts.emplace_back(0, n);
+            if (name.key.empty()) break;
+          }
+        }
+    return made;
+  }
+
+  static Side mean_side(const std::vector<Series>& all, const std::vector<Means>& means,
+                        const std::string& key) {
+    Side side{.recordings = all.size() > 1};
+    side.parts.resize(side.recordings ? all.size() : kGroups);
+    static const std::map<std::size_t, Histogram> kNone;
+    for (std::size_t r = 0; r < all.size(); r++) {
+      const auto found = means[r].find(key);
+      auto& by_interval = found == means[r].end() ? kNone : found->second;
+      side.lost.push_back(all[r].facts.lost_share());
+      const auto count = all[r].intervals.size();
+      for (std::size_t g = 0; g < kGroups; g++)
+        for (auto i = group_begin(g, count); i < group_begin(g + 1, count); i++) {
+          auto& part = side.parts[side.recordings ? r : g];
+          const auto seconds = all[r].intervals[i].seconds;
+          part.seconds += seconds;
+          if (!side.recordings) side.intervals.push_back({seconds, {}});
+          const auto h = by_interval.find(i);
+          if (h == by_interval.end()) continue;
+          part.add(h->second);
+          if (!side.recordings) side.intervals.back().second.push_back(&h->second);
+        }
+    }
+    side.add_up();
+    return side;
+  }
+
+  /// Sums per event, of everything and of keys with many events.
+  void means() {
+    auto all = a_[0].means;
+    for (auto& each : b_[0].means) all.insert(each);
+    for (auto& [sum, of] : all) {
+      const auto a = means_of(a_, sum, of), b = means_of(b_, sum, of);
+      std::set<std::string> keys{std::string()};
+      for (auto& line : lines_)
+        if (line.what == sum + "/s" && line.low) keys.insert(line.key);
+      for (auto& key : keys) {
+        Line line{.what = "mean " + sum, .key = key, .of_row = !key.empty()};
+        line.unit = unit_of(sum);
+        tested(std::move(line), {mean_side(a_, a, key), mean_side(b_, b, key)}, mean_value(),
+               plain);
+      }
+    }
   }
 
   /// The share that a key has of everything: its counts above the first bucket, all others in it.
@@ -609,8 +717,14 @@ class Comparing {
     for (auto& line : lines_) {
       if (!line.p) continue;
       line.p = *next++;
-      const auto size = line.change ? std::abs(*line.change) : INFINITY;
-      if (*line.p < 1 - kSure && size >= choices_.at_least)
+      // Of functions and stacks the size of a change is its part of everything.
+      const bool stacks = line.of_row && !a_[0].whole.empty();
+      const auto size = stacks        ? line.contribution
+                        : line.change ? std::abs(*line.change)
+                                      : INFINITY;
+      const auto least =
+          stacks ? std::min(choices_.at_least, kLeastPartOfStacks) : choices_.at_least;
+      if (*line.p < 1 - kSure && size >= least)
         line.verdict = *line.b > *line.a ? Verdict::more : Verdict::less;
     }
   }
@@ -726,6 +840,9 @@ Result<Comparison> compare(const std::vector<Series>& a, const std::vector<Serie
       if (s.facts.name != first.facts.name)
         return usage(fmt::format("recordings of {} and {} cannot be compared", first.facts.name,
                                  s.facts.name));
+      if (s.whole != first.whole)
+        return usage("one recording has other stacks than the other",
+                     "record both with the same options");
       if (s.facts.counted != first.facts.counted)
         return usage(fmt::format("'{}' and '{}' count different events", first.facts.counted,
                                  s.facts.counted),

@@ -37,7 +37,9 @@ struct Line {
   std::optional<double> p = {};  ///< with that of all lines together (Holm)
   double contribution = 0;       ///< of a key to the change of all, by size
   Verdict verdict = Verdict::untested;
-  bool gone_or_new = false;  ///< one side has no event of this key
+  bool gone_or_new = false;       ///< one side has no event of this key
+  bool of_row = false;            ///< of a key of a table, of a function or of a stack
+  std::optional<Unit> unit = {};  ///< if it is not that of the histograms
 };
 
 /// The part of a change that a key causes: of 1, and may be negative.
@@ -57,6 +59,8 @@ struct Comparison {
   std::vector<Line> lines;
   std::vector<Contribution> contributions;
   std::size_t rare = 0;  ///< keys with too few events to be compared
+  /// Of stacks: what is counted ("time_ns"); empty: the recordings have no stacks.
+  std::string whole = {};
 };
 
 /// A value that is compared although it is not among the usual ones.
@@ -71,6 +75,8 @@ struct Choices {
   std::vector<Wanted> wanted = {};
 };
 
+/// Of all time: functions and stacks with less on both sides are not compared.
+inline constexpr double kLeastPartOfStacks = 0.005;
 inline constexpr std::size_t kLeastRecordings = 3;  ///< of a set
 inline constexpr std::size_t kLeastPairs = 6;
 

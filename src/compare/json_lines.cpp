@@ -2,7 +2,9 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -36,6 +38,48 @@ struct Report {
   std::uint64_t total = 0;
 };
 
+/// Longer keys are cut, and what has more keys is not read.
+constexpr rapidjson::SizeType kDeepest = 1024;
+constexpr std::size_t kLongestKey = 2048, kMostKeys = 1 << 19, kMostEvents = 1 << 26;
+
+/// Numbers that say what a row is about.
+bool is_id(std::string_view name) {
+  constexpr std::string_view kIds[] = {"cgroup_id", "cpu",   "gid",   "id",    "inode", "ip",
+                                       "level",     "major", "minor", "netns", "node",  "order",
+                                       "pid",       "port",  "ppid",  "ret",   "tid",   "uid"};
+  constexpr std::string_view kEnds[] = {"_pid", "_tid", "_id", "_port", "_cpu", "_uid"};
+  return std::ranges::count(kIds, name) || name == "monotonic_ns" ||
+         std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
+}
+/// Not sums: they follow from others, or do not add up.
+bool adds_up(std::string_view name) {
+  constexpr std::string_view kBegins[] = {"average",  "mean", "min_", "max_", "longest", "largest",
+                                          "shortest", "p5",   "p9",   "p1",   "percent"};
+  constexpr std::string_view kEnds[] = {"_per_second", "_ratio", "_percent", "_hz", "ratio"};
+  return std::ranges::none_of(kBegins, [&](auto begin) { return name.starts_with(begin); }) &&
+         std::ranges::none_of(kEnds, [&](auto end) { return name.ends_with(end); });
+}
+bool has_unit(std::string_view name) {
+  return name.ends_with("_ns") || name.ends_with("bytes") || name.ends_with("sectors") ||
+         name.ends_with("pages");
+}
+/// Words of events that have few values.
+bool is_label(std::string_view name) {
+  constexpr std::string_view kLabels[] = {
+      "action", "cgroup", "comm",      "container", "device",   "direction",
+      "disk",   "error",  "event",     "file_type", "function", "kind",
+      "name",   "object", "operation", "probe",     "protocol", "reason",
+      "stage",  "state",  "syscall",   "target",    "unit"};
+  return std::ranges::count(kLabels, name);
+}
+std::string_view latency_of(const rapidjson::Value& event) {
+  constexpr std::string_view kTimes[] = {"latency_ns", "delay_ns", "duration_ns", "lasted_ns",
+                                         "time_ns",    "total_ns", "wait_ns"};
+  for (auto name : kTimes)
+    if (auto* value = member(event, name.data()); value && value->IsUint64()) return name;
+  return {};
+}
+
 class Lines {
  public:
   Result<Series> read(std::string_view text, const std::string& path) {
@@ -48,9 +92,21 @@ class Lines {
                      "record with TOOL --json -i 1 > FILE");
       take(object);
     }
-    if (reports_.size() > kMostIntervals) return usage(printable(path) + " has too many reports");
+    if (reports_.size() > kMostIntervals || times_.size() > kMostIntervals ||
+        series_.names.size() > kMostKeys || events_.size() > kMostEvents)
+      return usage(printable(path) + " has too many reports or keys");
+    if (reports_.empty() && !nodes_.empty()) add_stacks();
+    if (reports_.empty() && !events_.empty()) {
+      bin_events();
+      return std::move(series_);
+    }
+    if (reports_.empty() && !times_.empty()) {
+      fill_counts();
+      return std::move(series_);
+    }
     if (reports_.empty())
-      return usage(printable(path) + " has no histograms", "record with TOOL --json -i 1 > FILE");
+      return usage(printable(path) + " has nothing that can be compared by intervals",
+                   "record with TOOL --record FILE -i 1, or TOOL --json -i 1 > FILE");
     if (!scale()) return usage(printable(path) + " has histograms with unknown bounds");
     fill();
     return std::move(series_);
@@ -63,6 +119,8 @@ class Lines {
       series_.facts.name = text_of(object, "tool");
       series_.facts.kernel = text_of(object, "kernel");
       series_.facts.others = {{"version", text_of(object, "version")}};
+      if (const auto at = time_in_iso(text_of(object, "time")))
+        began_ = static_cast<double>(*at) / 1e9;
     } else if (type == "ledger") {
       for (auto* cause : {"lost", "untracked", "unmatched", "missed", "unjudged", "unread"})
         series_.facts.lost += number_of(object, cause);
@@ -74,7 +132,230 @@ class Lines {
       if (series_.facts.name != text_of(object, "tool")) return;
       if (reports_.empty() || reports_.back().first != time) reports_.push_back({time, {}});
       reports_.back().second.push_back(report(object));
+    } else if (type == "row" || type == "interval" || type == "account") {
+      if (at_time(object)) take_row(object);
+    } else if (type == "report") {
+      at_time(object);
+    } else if (type == "stack") {
+      if (!times_.empty()) take_stack(object);
+    } else if (type == "event") {
+      take_event(object);
     }
+  }
+
+  /// Begins an interval; false: the line has no time, or is of another tool.
+  bool at_time(const rapidjson::Value& object) {
+    const auto at = time_in_iso(text_of(object, "time"));
+    if (series_.facts.name.empty()) series_.facts.name = text_of(object, "tool");
+    if (!at || series_.facts.name != text_of(object, "tool")) return false;
+    const auto time = static_cast<double>(*at) / 1e9;
+    if (times_.empty() || times_.back() != time) {
+      times_.push_back(time);
+      counts_.emplace_back();
+    }
+    return true;
+  }
+
+  static std::string labels_of(const rapidjson::Value& object, bool all) {
+    std::string key;
+    for (auto& [name, value] : object.GetObject()) {
+      const std::string_view word(name.GetString(), name.GetStringLength());
+      if (!value.IsString() || word == "type" || word == "tool" || word == "time") continue;
+      if (all ? word == "container_id" : !is_label(word)) continue;
+      key += fmt::format("{}{}={}", key.empty() ? "" : ",", word, value.GetString());
+    }
+    if (auto* pid = member(object, "pid"); all && key.empty() && pid && pid->IsUint64())
+      key = fmt::format("pid={}", pid->GetUint64());
+    if (key.size() > kLongestKey) key.resize(kLongestKey);
+    return key;
+  }
+
+  void add(const Name& name, std::uint64_t n, std::uint64_t events) {
+    if (!n || series_.names.size() > kMostKeys) return;
+    const auto number = series_.number(name);
+    counts_.back().emplace_back(number, n);
+    series_.events.resize(series_.names.size());
+    series_.events[number] += events;
+  }
+
+  /// Numbers without a unit count the events of which others are sums.
+  void take_row(const rapidjson::Value& row) {
+    const auto key = labels_of(row, true);
+    std::vector<std::pair<std::string_view, std::uint64_t>> numbers;
+    std::string_view counted;
+    std::uint64_t events = 0;
+    std::size_t counters = 0;
+    for (auto& [name, value] : row.GetObject()) {
+      const std::string_view word(name.GetString(), name.GetStringLength());
+      if (!value.IsUint64() || is_id(word) || !adds_up(word)) continue;
+      numbers.emplace_back(word, value.GetUint64());
+      if (has_unit(word)) continue;
+      counted = word;
+      events += value.GetUint64();
+      counters++;
+    }
+    for (auto& [name, n] : numbers) {
+      const bool sum = has_unit(name) && counters;
+      add({std::string(name), key}, n, sum ? events : 0);
+      if (sum && counters == 1) series_.means.try_emplace(std::string(name), counted);
+    }
+    series_.facts.kept += events;
+  }
+
+  void take_event(const rapidjson::Value& event) {
+    const auto at = time_in_iso(text_of(event, "time"));
+    if (series_.facts.name.empty()) series_.facts.name = text_of(event, "tool");
+    if (!at || events_.size() > kMostEvents || series_.names.size() > kMostKeys ||
+        series_.facts.name != text_of(event, "tool"))
+      return;
+    const auto field = latency_of(event);
+    if (latency_.empty()) latency_ = field;
+    Event one{static_cast<double>(*at) / 1e9,
+              series_.number({"events", labels_of(event, false)}),
+              {},
+              false};
+    if (!field.empty() && field == latency_) {
+      one.latency = number_of(event, field.data());
+      one.timed = true;
+    }
+    events_.push_back(one);
+    series_.facts.kept++;
+  }
+
+  /// Into intervals of a second, or shorter ones if there would be too few.
+  void bin_events() {
+    std::ranges::sort(events_, {}, &Event::time);
+    const auto from = began_ > 0 ? std::min(began_, events_[0].time) : events_[0].time;
+    const auto lasted = std::max(events_.back().time - from, 1e-3);
+    constexpr double kLeast = 16;
+    const auto count = std::min(lasted >= kLeast ? std::round(lasted) : kLeast,
+                                static_cast<double>(kMostIntervals));
+    const auto width = lasted / count;
+    series_.buckets = Buckets::of_values(unit::ns);
+    series_.intervals.resize(static_cast<std::size_t>(count));
+    for (auto& interval : series_.intervals) interval.seconds = width;
+    std::map<std::pair<std::size_t, std::uint32_t>, std::map<std::uint32_t, std::uint64_t>> bins;
+    std::map<std::pair<std::size_t, std::uint32_t>, Histogram> sums;
+    std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> counts;
+    for (auto& e : events_) {
+      const auto at =
+          std::min(static_cast<std::size_t>((e.time - from) / width), series_.intervals.size() - 1);
+      counts[{at, e.name}]++;
+      if (!e.timed) continue;
+      auto& sum = sums[{at, e.name}];
+      sum.total += e.latency;
+      sum.largest = std::max(sum.largest, e.latency);
+      bins[{at, e.name}][series_.buckets.of(e.latency)]++;
+    }
+    for (auto& [place, n] : counts)
+      series_.intervals[place.first].counts.emplace_back(place.second, n);
+    for (auto& [place, sum] : sums) {
+      auto& buckets = bins[place];
+      sum.counts.assign(buckets.begin(), buckets.end());
+      series_.intervals[place.first].histograms.emplace_back(place.second, std::move(sum));
+    }
+  }
+
+  std::uint32_t node(std::uint32_t parent, std::string word) {
+    std::ranges::replace(word, ';', ':');
+    const auto [name, fresh] = words_.try_emplace(word, static_cast<std::uint32_t>(words_.size()));
+    if (fresh) spelled_.push_back(word);
+    const auto [at, is_new] =
+        children_.try_emplace(static_cast<std::uint64_t>(parent) << 32 | name->second,
+                              static_cast<std::uint32_t>(nodes_.size()));
+    if (is_new) nodes_.push_back({parent, name->second});
+    return at->second;
+  }
+
+  /// Keeps what it was in this interval by node.
+  void take_stack(const rapidjson::Value& stack) {
+    constexpr const char* kValues[] = {"total_ns", "bytes", "count"};
+    const auto* value =
+        std::ranges::find_if(kValues, [&](auto* name) { return member(stack, name) != nullptr; });
+    if (value == std::end(kValues) || nodes_.size() > kMostKeys) return;
+    if (nodes_.empty()) nodes_.emplace_back();  // the root
+    series_.whole = *value == kValues[0] ? "time_ns" : *value == kValues[2] ? "samples" : *value;
+    const bool counts = *value == kValues[2];
+    std::uint32_t at = 0;
+    if (auto event = text_of(stack, "event"); !event.empty() && event != first_event_) {
+      if (first_event_.empty())
+        first_event_ = event;
+      else
+        at = node(at, event);
+    }
+    at = node(at, text_of(stack, "comm"));
+    for (auto* side : {"user_stack", "kernel_stack"}) {
+      auto* frames = member(stack, side);
+      if (!frames || !frames->IsArray()) continue;
+      for (auto i = std::min(frames->Size(), kDeepest); i-- > 0;)
+        if ((*frames)[i].IsString()) at = node(at, (*frames)[i].GetString());
+    }
+    auto& of = own_[{times_.size() - 1, at}];
+    of.first += number_of(stack, *value);
+    of.second += counts ? 0 : number_of(stack, "count");
+    series_.facts.kept += number_of(stack, "count");
+  }
+
+  /// A count for each function and each stack, which contains the stacks above it. Stacks with less
+  /// than a ten-thousandth of all are counted for their callers only.
+  void add_stacks() {
+    constexpr std::uint64_t kParts = 10'000;
+    std::vector<std::uint64_t> sums(nodes_.size());
+    for (auto& [place, value] : own_)
+      for (auto n = place.second;; n = nodes_[n].first) {
+        sums[n] += value.first;
+        if (!n) break;
+      }
+    std::vector<std::string> paths(nodes_.size());
+    for (std::size_t i = 1; i < nodes_.size(); i++) {
+      auto& path = paths[nodes_[i].first];
+      const auto& word = spelled_[nodes_[i].second];
+      if (sums[i] < sums[0] / kParts || path.size() + word.size() > kLongestKey) continue;
+      if (nodes_[i].first && path.empty()) continue;
+      paths[i] = (path.empty() ? "" : path + ";") + word;
+    }
+    for (auto& [place, value] : own_) {
+      auto put = [&, interval = place.first, sum = value.first, events = value.second](
+                     std::string_view what, std::string key) {
+        if (!sum || series_.names.size() > kMostKeys) return;
+        const auto number = series_.number({std::string(what), std::move(key)});
+        counts_[interval].emplace_back(number, sum);
+        series_.events.resize(series_.names.size());
+        series_.events[number] += events;
+      };
+      auto function = [&](std::uint32_t n) { return "function=" + spelled_[nodes_[n].second]; };
+      put(series_.whole, {});
+      put(kSelf, function(place.second));
+      std::vector<std::uint32_t> seen;
+      for (auto n = place.second; n; n = nodes_[n].first) {
+        if (!paths[n].empty()) put(kStack, std::string(kStackKey) + paths[n]);
+        if (std::ranges::count(seen, nodes_[n].second)) continue;  // recursion
+        seen.push_back(nodes_[n].second);
+        if (nodes_[n].first) put(kTotal, function(n));
+      }
+    }
+  }
+
+  /// As fill() does for histograms.
+  void fill_counts() {
+    const auto usual = usual_length(times_);
+    for (std::size_t i = 0; i < times_.size(); i++) {
+      const auto length = i ? times_[i] - times_[i - 1] : usual;
+      const auto parts = std::clamp(std::round(length / usual), 1.0, 1e5);
+      for (int empty = 1; empty < static_cast<int>(parts); empty++)
+        if (series_.intervals.size() < kMostIntervals)
+          series_.intervals.push_back({.seconds = length / parts});
+      series_.intervals.push_back(
+          {.seconds = length / parts, .histograms = {}, .counts = std::move(counts_[i])});
+    }
+  }
+
+  template <class Times>
+  static double usual_length(const Times& times) {
+    std::vector<double> lengths;
+    for (std::size_t i = 1; i < times.size(); i++) lengths.push_back(times[i] - times[i - 1]);
+    std::ranges::sort(lengths);
+    return lengths.empty() ? 1.0 : std::max(lengths[lengths.size() / 2], 1e-3);
   }
 
   Report report(const rapidjson::Value& object) {
@@ -143,11 +424,9 @@ class Lines {
 
   /// Intervals without events may have no line.
   void fill() {
-    std::vector<double> lengths;
-    for (std::size_t i = 1; i < reports_.size(); i++)
-      lengths.push_back(reports_[i].first - reports_[i - 1].first);
-    std::ranges::sort(lengths);
-    const auto usual = lengths.empty() ? 1.0 : std::max(lengths[lengths.size() / 2], 1e-3);
+    std::vector<double> times;
+    for (auto& [time, reports] : reports_) times.push_back(time);
+    const auto usual = usual_length(times);
     for (std::size_t i = 0; i < reports_.size(); i++) {
       const auto length = i ? reports_[i].first - reports_[i - 1].first : usual;
       const auto parts = std::clamp(std::round(length / usual), 1.0, 1e5);
@@ -165,7 +444,26 @@ class Lines {
     }
   }
 
+  struct Event {
+    double time;
+    std::uint32_t name;
+    std::uint64_t latency;
+    bool timed;  ///< has a latency
+  };
+
   Series series_;
+  double began_ = 0;           ///< of the header
+  std::vector<double> times_;  ///< of intervals of counts
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> counts_;  ///< of these
+  std::vector<Event> events_;
+  std::string_view latency_;  ///< the field of the events' latency
+  // Of stacks: a tree of names, of which the first one is the root; what ended in a node.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_;  ///< parent, word
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;
+  std::unordered_map<std::string, std::uint32_t> words_;
+  std::vector<std::string> spelled_;
+  std::map<std::pair<std::size_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> own_;
+  std::string first_event_;
   std::string unit_;
   std::vector<std::pair<double, std::vector<Report>>> reports_;
 };

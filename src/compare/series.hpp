@@ -76,6 +76,13 @@ struct Series {
   Buckets buckets;
   std::vector<Name> names;
   std::vector<Interval> intervals;
+  /// By name: of how many events its counts are sums; 0 or none: counts are numbers of events.
+  std::vector<std::uint64_t> events = {};
+  /// {"bytes", "ios"}: the mean of the first ones is per event of the second ones.
+  std::map<std::string, std::string> means = {};
+  /// Names are those of functions and stacks (kSelf ...), which contain each other; all are parts
+  /// of this one ("time_ns").
+  std::string whole = {};
 
   /// The number of a name, which is added if it is new.
   std::uint32_t number(const Name& name);
@@ -84,6 +91,10 @@ struct Series {
  private:
   std::map<Name, std::uint32_t> numbers_;
 };
+
+/// What is counted of stacks, with the keys "function=read" and "stack=sh;main;read".
+inline constexpr std::string_view kSelf = "self", kTotal = "total", kStack = "stack";
+inline constexpr std::string_view kStackKey = "stack=";
 
 /// With fine buckets folded to slots.
 Series folded(Series series);

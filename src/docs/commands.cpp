@@ -305,19 +305,30 @@ const std::vector<OwnCommand>& commands() {
        .most = SIZE_MAX,
        .summary = "what changed between two recordings, and how certain that is",
        .description =
-           "Each file is a recording of a histogram (biolatency --record before.ctr -d 300), or has "
-           "the lines that the tool printed with --json and an interval. Two files are compared, or two sets of at least three, with "
+           "Each file is a recording (biolatency --record before.ctr -d 300), or has the lines that "
+           "the tool printed with --json and an interval. Compared are histograms; tables (rates of "
+           "counts and sums, and means, of each key); events (rates by command and other labels, "
+           "percentiles of their latency); and stacks (time or samples of each function, by itself "
+           "and with what it calls, and of each stack). Stacks need an interval, too: profile "
+           "--record before.ctr -i 1. Two files are compared, or two sets of at least three, with "
            "-- between them. Their lengths may differ: rates and shares are compared, no counts.\n\n"
            "A load changes from second to second, so its intervals are not independent, and a test "
            "of all counts together would take that for a difference. Each recording is cut into "
            "eight groups of intervals; the spread between them, with the correlation of "
            "neighbouring intervals, gives the error. A change is shown if it is certain at 99 % "
            "for all lines together, and at least --at-least. A recording needs at least 16 "
-           "intervals, and 8 values beyond a percentile. Lost events widen the ranges.",
+           "intervals, and 8 values beyond a percentile. Lost events widen the ranges.\n\n"
+           "Stacks are scaled to time: their values are per second. A change of a function or stack "
+           "counts from half a percent of all time on; those with less are not compared. --svg "
+           "draws a flame graph in which only certain changes are red (more) or blue (less).",
        .options = compare_options(),
        .examples = {{"compare before.ctr after.ctr", "what changed?"},
                     {"compare before.ctr after.ctr --fail-if 'p99 > +10%'",
                      "in a script: status 5 if p99 is certainly more than 10 % larger"},
+                    {"compare before.ctr after.ctr --svg diff.svg",
+                     "which functions take more time: red in a flame graph"},
+                    {"compare before.ctr after.ctr --fail-if 'self/s of function=memcpy > +10%'",
+                     "status 5 if a function takes certainly more time"},
                     {"compare --plan 5% before.ctr",
                      "how long recordings must be so that 5 % are found"},
                     {"compare --paired a1 a2 a3 a4 a5 a6 -- b1 b2 b3 b4 b5 b6",
@@ -331,13 +342,14 @@ const std::vector<OwnCommand>& commands() {
            "above their bounds are exact, and are tested instead. If there are several keys, a "
            "sentence has those that carry a change. Conditions of --fail-if are WHAT [of "
            "KEY=VALUE] > or < N, with %, ns, us, ms, s or /s. WHAT is p50, p90, p99, p99.9, mean, "
-           "max, events/s, rate, share or lost. A condition holds if the whole range does. Exit "
+           "max, events/s, COLUMN/s, mean COLUMN, rate, share or lost; of stacks self/s, total/s and "
+           "stack/s, of function=NAME or stack=COMMAND;...;NAME. A condition holds if the whole range does. Exit "
            "status: 5 if a condition holds; with --strict 6 if one is undecided and none holds.",
        .json =
            "The first line has type comparison: before and after (host, kernel, seconds, "
            "recordings, kept, lost), different, paired and rare_keys. Each line has type change: "
            "what, key, unit, a, b, change, low, high, p (for all lines together), smallest, "
-           "contribution and verdict (more, less, same, too_few, lost or untested); changes are "
+           "contribution (of stacks: part of all time) and verdict (more, less, same, too_few, lost or untested); changes are "
            "parts of a. Type contribution: "
            "what, key, part, changed. Type condition: condition, answer (holds, does_not_hold or "
            "undecided) and text.",

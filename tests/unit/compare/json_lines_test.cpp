@@ -67,12 +67,12 @@ TEST(CompareLines, FilesOfAnyContent) {
     auto s = series_of_lines(text, "f\x1b");
     return s ? std::string("?") : s.error().what;
   };
-  EXPECT_EQ(why(""), "f\\x1b has no histograms");
+  EXPECT_EQ(why(""), "f\\x1b has nothing that can be compared by intervals");
   EXPECT_EQ(why("usecs : count\n"), "f\\x1b is not a file of JSON lines");
   EXPECT_EQ(why("[[[[\n"), "f\\x1b is not a file of JSON lines");
   EXPECT_EQ(why(R"({"type":"event"})"
                 "\n"),
-            "f\\x1b has no histograms");
+            "f\\x1b has nothing that can be compared by intervals");
   EXPECT_TRUE(
       says(why(line(1, "", R"(1,{"from_ns":5,"below_ns":1,"count":2})")), "unknown bounds"));
   EXPECT_FALSE(read_series("/nonexistent"));

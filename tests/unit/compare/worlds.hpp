@@ -2,6 +2,8 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "compare/series.hpp"
@@ -129,6 +131,102 @@ inline Series simulated(const World& world, double median, double shift, Random&
       before = below;
     }
     s.intervals.push_back({.seconds = 1, .histograms = {{name, std::move(h)}}});
+  }
+  return s;
+}
+
+/// Factors of the load that drift from interval to interval.
+class Drift {
+ public:
+  Drift(const World& world, Random& random)
+      : world_(world), random_(random), state_(random.normal()) {}
+  double next() {
+    state_ = world_.correlation * state_ +
+             std::sqrt(1 - world_.correlation * world_.correlation) * random_.normal();
+    return std::exp(world_.rate_jitter * state_);
+  }
+
+ private:
+  const World& world_;
+  Random& random_;
+  double state_;
+};
+
+/// A table: events and bytes by key. Rates fall from key to key; `shift` is of the first key.
+inline Series simulated_table(const World& world, std::size_t keys, Random& random) {
+  Series s;
+  s.facts.name = "table";
+  s.means["bytes"] = "count";
+  std::vector<Drift> drifts;
+  std::vector<double> weights;
+  double all = 0;
+  for (std::size_t k = 0; k < keys; k++) {
+    drifts.emplace_back(world, random);
+    weights.push_back(1 / static_cast<double>(k + 1));
+    all += weights.back();
+  }
+  for (std::size_t i = 0; i < world.intervals; i++) {
+    Interval interval{.seconds = 1};
+    for (std::size_t k = 0; k < keys; k++) {
+      const auto key = "comm=c" + std::to_string(k);
+      const auto mean = world.values / static_cast<double>(world.intervals) * weights[k] / all *
+                        drifts[k].next() * (k ? 1 : 1 + world.shift);
+      const auto n = random.poisson(mean);
+      if (!n) continue;
+      double bytes = 0;
+      for (std::uint64_t e = 0; e < n; e++) bytes += 4096 * std::exp(random.normal());
+      const auto count = s.number({"count", key}), sum = s.number({"bytes", key});
+      interval.counts.emplace_back(count, n);
+      interval.counts.emplace_back(sum, static_cast<std::uint64_t>(bytes));
+      s.events.resize(s.names.size());
+      s.events[sum] += n;
+      s.facts.kept += n;
+    }
+    s.intervals.push_back(std::move(interval));
+  }
+  return s;
+}
+
+/// Stacks of one program: 8 functions that call 8 others each, and those take the time. `shift` of
+/// all time is added to the function "grown".
+inline Series simulated_stacks(const World& world, Random& random) {
+  constexpr int kCallers = 8, kLeaves = 8, kGrown = 19;
+  Series s;
+  s.facts.name = "stacks";
+  s.whole = "samples";
+  Drift all(world, random);
+  std::vector<Drift> drifts;
+  for (int caller = 0; caller < kCallers; caller++) drifts.emplace_back(world, random);
+  double weights = 0;
+  for (int leaf = 0; leaf < kCallers * kLeaves; leaf++) weights += 1.0 / (leaf + 1);
+  for (std::size_t i = 0; i < world.intervals; i++) {
+    Interval interval{.seconds = 1};
+    std::map<std::uint32_t, std::uint64_t> counts;
+    const auto expected = world.values / static_cast<double>(world.intervals) * all.next();
+    double factors[kCallers];
+    for (int caller = 0; caller < kCallers; caller++)
+      factors[caller] = drifts[static_cast<std::size_t>(caller)].next();
+    for (int leaf = 0; leaf < kCallers * kLeaves; leaf++) {
+      const auto caller = leaf % kCallers;
+      const auto share =
+          1.0 / (leaf + 1) / weights * factors[caller] + (leaf == kGrown ? world.shift : 0);
+      const auto n = random.poisson(expected * share);
+      if (!n) continue;
+      const auto by = "by" + std::to_string(caller);
+      const auto name = leaf == kGrown ? std::string("grown") : "f" + std::to_string(leaf);
+      auto add = [&](std::string_view what, const std::string& key) {
+        counts[s.number({std::string(what), key})] += n;
+      };
+      add("samples", "");
+      add(kSelf, "function=" + name);
+      for (auto& function : {std::string("main"), by, name}) add(kTotal, "function=" + function);
+      for (auto& path : {std::string("prog"), std::string("prog;main"), "prog;main;" + by,
+                         "prog;main;" + by + ";" + name})
+        add(kStack, std::string(kStackKey) + path);
+      s.facts.kept += n;
+    }
+    interval.counts.assign(counts.begin(), counts.end());
+    s.intervals.push_back(std::move(interval));
   }
   return s;
 }
