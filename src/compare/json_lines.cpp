@@ -106,7 +106,7 @@ class Lines {
     }
     if (reports_.empty())
       return usage(printable(path) + " has nothing that can be compared by intervals",
-                   "record with TOOL --record FILE -i 1, or TOOL --json -i 1 > FILE");
+                   "record with TOOL --record FILE --interval 1, or TOOL --json --interval 1 > FILE");
     if (!scale()) return usage(printable(path) + " has histograms with unknown bounds");
     fill();
     return std::move(series_);

@@ -92,7 +92,7 @@ struct Series {
   std::map<Name, std::uint32_t> numbers_;
 };
 
-/// What is counted of stacks, with the keys "function=read" and "stack=sh;main;read".
+/// Values of stacks, with the keys "function=read" and "stack=sh;main;read".
 inline constexpr std::string_view kSelf = "self", kTotal = "total", kStack = "stack";
 inline constexpr std::string_view kStackKey = "stack=";
 

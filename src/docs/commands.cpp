@@ -310,7 +310,7 @@ const std::vector<OwnCommand>& commands() {
            "counts and sums, and means, of each key); events (rates by command and other labels, "
            "percentiles of their latency); and stacks (time or samples of each function, by itself "
            "and with what it calls, and of each stack). Stacks need an interval, too: profile "
-           "--record before.ctr -i 1. Two files are compared, or two sets of at least three, with "
+           "--record before.ctr --interval 1. Two files are compared, or two sets of at least three, with "
            "-- between them. Their lengths may differ: rates and shares are compared, no counts.\n\n"
            "A load changes from second to second, so its intervals are not independent, and a test "
            "of all counts together would take that for a difference. Each recording is cut into "

@@ -200,7 +200,7 @@ Result<PerfEvent> event_of(std::string_view name, const Pmus& pmus, bool look_up
       if (event.error().hint.empty()) event.error().hint = "perf list shows events";
     }
   } else {
-    // A tracepoint has a colon of its own.
+    // There is also a colon within the names of tracepoints.
     const auto colon = name.rfind(':');
     const auto last = colon == name.npos ? std::string_view() : name.substr(colon + 1);
     const bool modified = !last.empty() && last.find_first_not_of("ukpP") == last.npos;

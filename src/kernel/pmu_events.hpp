@@ -10,7 +10,7 @@
 
 namespace coretap {
 
-/// What perf_event_open() gets for an event of a PMU, and how its counts are shown.
+/// An event of a PMU: values for perf_event_open(), and the form of its counts in output.
 struct PmuEvent {
   std::string pmu;
   std::uint32_t type = 0;
