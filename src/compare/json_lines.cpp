@@ -105,8 +105,9 @@ class Lines {
       return std::move(series_);
     }
     if (reports_.empty())
-      return usage(printable(path) + " has nothing that can be compared by intervals",
-                   "record with TOOL --record FILE --interval 1, or TOOL --json --interval 1 > FILE");
+      return usage(
+          printable(path) + " has nothing that can be compared by intervals",
+          "record with TOOL --record FILE --interval 1, or TOOL --json --interval 1 > FILE");
     if (!scale()) return usage(printable(path) + " has histograms with unknown bounds");
     fill();
     return std::move(series_);

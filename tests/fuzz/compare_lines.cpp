@@ -31,6 +31,5 @@ FUZZ(compare_lines, bytes) {
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
       MUST(fuzz::is_plain(line));
     }
-  if (!same->whole.empty())
-    MUST(compare::differential_svg(*same, one, one).ends_with("</svg>\n"));
+  if (!same->whole.empty()) MUST(compare::differential_svg(*same, one, one).ends_with("</svg>\n"));
 }

@@ -9,6 +9,7 @@ std::string recorded_shares(const TemporaryDirectory& directory, const char* nam
   auto file = directory.path() + "/" + name;
   Workload shares("shares", Strings{"--f", std::to_string(f), "--g", std::to_string(g), "--sleep",
                                     std::to_string(100 - f - g), "--ms", "60000"});
+  shares.release();
   auto ran = run({tool_path("profile"), "-F", "999", "-p", shares.id(), "--record", file,
                   "--interval", "0.25", "--duration", "6"});
   EXPECT_EQ(ran.status, 0) << ran.err;
@@ -21,8 +22,7 @@ Json change_of(const std::string& text, const char* what, const char* key) {
     if (json["type"].str() == "change" && json["what"].str() == what && json["key"].str() == key)
       return json;
   }
-  ADD_FAILURE() << what << " of " << key << " is not in " << text;
-  return {};
+  throw std::runtime_error(std::string(what) + " of " + key + " is not in " + text);
 }
 
 TEST(CompareLive, StacksOfAWorkloadThatChanged) {
