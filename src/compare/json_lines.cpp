@@ -66,10 +66,10 @@ bool has_unit(std::string_view name) {
 /// Words of events that have few values.
 bool is_label(std::string_view name) {
   constexpr std::string_view kLabels[] = {
-      "action", "cgroup", "comm",      "container", "device",   "direction",
+      "action", "comm",      "container", "device",   "direction",
       "disk",   "error",  "event",     "file_type", "function", "kind",
       "name",   "object", "operation", "probe",     "protocol", "reason",
-      "stage",  "state",  "syscall",   "target",    "unit"};
+      "stage",  "state",  "syscall",   "target"};
   return std::ranges::count(kLabels, name);
 }
 std::string_view latency_of(const rapidjson::Value& event) {
@@ -278,12 +278,9 @@ class Lines {
     series_.whole = *value == kValues[0] ? "time_ns" : *value == kValues[2] ? "samples" : *value;
     const bool counts = *value == kValues[2];
     std::uint32_t at = 0;
-    if (auto event = text_of(stack, "event"); !event.empty() && event != first_event_) {
-      if (first_event_.empty())
-        first_event_ = event;
-      else
-        at = node(at, event);
-    }
+    // Several events may be in one recording: each but the usual one is a frame.
+    if (auto event = text_of(stack, "event"); !event.empty() && event != "cpu-clock")
+      at = node(at, event);
     at = node(at, text_of(stack, "comm"));
     for (auto* side : {"user_stack", "kernel_stack"}) {
       auto* frames = member(stack, side);
@@ -464,7 +461,6 @@ class Lines {
   std::unordered_map<std::string, std::uint32_t> words_;
   std::vector<std::string> spelled_;
   std::map<std::pair<std::size_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> own_;
-  std::string first_event_;
   std::string unit_;
   std::vector<std::pair<double, std::vector<Report>>> reports_;
 };
