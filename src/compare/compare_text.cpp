@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ using Verdict = Line::Verdict;
 using Kind = Line::Kind;
 
 constexpr int kName = 20, kWidestName = 56;
-constexpr std::size_t kMostRows = 30;
+constexpr std::size_t kMostRows = 30, kMostRowsOfStacks = 12;
 constexpr double kLeastPart = 0.1;  // of a change: smaller contributions are not in the text
 
 std::string digits(double v) {
@@ -232,16 +233,19 @@ std::string in_text(const Comparison& c) {
   if (!c.different.empty()) head += "; different: " + joined(c.different);
   auto out = printable(head) + '\n';
   // Of keys, those that changed; the others are in JSON.
-  std::size_t rows = 0, hidden = 0, same = 0, width = kName;
+  std::size_t hidden = 0, same = 0, width = kName;
   std::vector<const Line*> shown_lines;
-  double least = INFINITY, most = 0;  // changes of the others that would have been seen
+  std::map<std::string_view, std::size_t> rows_of;  // of functions, and of stacks
+  double least = INFINITY, largest = 0;  // changes of the others that would have been seen
   for (auto& line : c.lines) {
     const bool plain = line.key.empty() || !(line.of_row || line.kind == Kind::rate);
-    if (!plain && (!changed(line) || rows >= kMostRows)) {
+    const auto most = c.whole.empty() ? kMostRows : kMostRowsOfStacks;
+    auto& rows = rows_of[c.whole.empty() ? std::string_view() : line.what];
+    if (!plain && (!changed(line) || rows >= most)) {
       (changed(line) ? hidden : same)++;
       if (line.smallest && line.a) {
         least = std::min(least, *line.smallest * *line.a);
-        most = std::max(most, *line.smallest * *line.a);
+        largest = std::max(largest, *line.smallest * *line.a);
       }
       continue;
     }
@@ -250,16 +254,20 @@ std::string in_text(const Comparison& c) {
                                                   kWidestName));
     shown_lines.push_back(&line);
   }
+  if (!c.whole.empty())
+    std::ranges::stable_sort(shown_lines, {}, [](auto* line) {
+      return !line->of_row ? 0 : line->what == "self/s" ? 1 : line->what == "total/s" ? 2 : 3;
+    });
   out += fmt::format("{:<{}}{:>10}{:>11}{:>10}{:>18}{:>10}\n", "", width, "before", "after",
                      "change", "99 % sure", "seen from");
   for (auto* line : shown_lines) row(out, *line, c.scale.unit, width);
   const auto* keys = c.whole.empty() ? "keys" : "functions and stacks";
   if (hidden) out += fmt::format("{} more {} changed.\n", hidden, keys);
   if (same) out += fmt::format("{} {} without a change that is certain", same, keys);
-  if (same && most > 0 && !c.whole.empty()) {
+  if (same && largest > 0 && !c.whole.empty()) {
     const auto unit = c.whole.ends_with("_ns") ? unit::ns : unit::plain;
     out += fmt::format("; seen would have been {} to {} per second", amount(least, unit),
-                       amount(most, unit));
+                       amount(largest, unit));
   }
   if (same) out += ".\n";
   if (c.rare)

@@ -44,9 +44,9 @@ constexpr std::size_t kLongestKey = 2048, kMostKeys = 1 << 19, kMostEvents = 1 <
 
 /// Numbers that say what a row is about.
 bool is_id(std::string_view name) {
-  constexpr std::string_view kIds[] = {"cgroup_id", "cpu",   "gid",   "id",    "inode", "ip",
-                                       "level",     "major", "minor", "netns", "node",  "order",
-                                       "pid",       "port",  "ppid",  "ret",   "tid",   "uid"};
+  constexpr std::string_view kIds[] = {
+      "cgroup_id", "cpu",   "gid", "id",   "inode", "ip",  "level",   "major", "minor", "netns",
+      "node",      "order", "pid", "port", "ppid",  "ret", "threads", "tid",   "uid"};
   constexpr std::string_view kEnds[] = {"_pid", "_tid", "_id", "_port", "_cpu", "_uid"};
   return std::ranges::count(kIds, name) || name == "monotonic_ns" ||
          std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
@@ -66,10 +66,9 @@ bool has_unit(std::string_view name) {
 /// Words of events that have few values.
 bool is_label(std::string_view name) {
   constexpr std::string_view kLabels[] = {
-      "action", "comm",      "container", "device",   "direction",
-      "disk",   "error",  "event",     "file_type", "function", "kind",
-      "name",   "object", "operation", "probe",     "protocol", "reason",
-      "stage",  "state",  "syscall",   "target"};
+      "action", "comm",      "container", "device", "direction", "disk",    "error",
+      "event",  "file_type", "function",  "kind",   "name",      "object",  "operation",
+      "probe",  "protocol",  "reason",    "stage",  "state",     "syscall", "target"};
   return std::ranges::count(kLabels, name);
 }
 std::string_view latency_of(const rapidjson::Value& event) {
