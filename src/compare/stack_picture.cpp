@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <string_view>
 
@@ -15,7 +16,7 @@ namespace coretap::compare {
 
 namespace {
 
-constexpr double kParts = 1000;  // of a unit, so that rates are whole numbers
+constexpr std::uint64_t kParts = 1000;  // of a unit, so that rates are whole numbers
 
 struct Place {
   double before = 0, after = 0;              ///< per second, with the frames above
@@ -72,7 +73,7 @@ std::string differential_svg(const Comparison& c, const std::vector<Series>& a,
 
   const auto unit = c.whole.ends_with("_ns") ? unit::ns : unit::plain;
   auto per_second = [&](double v) { return amount(v, unit) + "/s"; };
-  FlameGraph graph;
+  FlameGraph graph(kParts);
   std::map<std::string, std::uint32_t, std::less<>> drawn;
   std::vector<const Place*> shown{&all};
   for (auto& [path, place] : places) {
@@ -87,7 +88,8 @@ std::string differential_svg(const Comparison& c, const std::vector<Series>& a,
     shown[frame] = &place;
     const auto own =
         place.after > 0 ? place.after - place.inner_after : place.before - place.inner_before;
-    graph.add_to(frame, static_cast<std::uint64_t>(std::llround(std::max(own, 0.0) * kParts)));
+    graph.add_to(frame, static_cast<std::uint64_t>(
+                            std::llround(std::max(own, 0.0) * static_cast<double>(kParts))));
   }
 
   FlameGraph::Paint paint;
@@ -112,7 +114,8 @@ std::string differential_svg(const Comparison& c, const std::vector<Series>& a,
     return {difference_style(change / std::max(largest, std::abs(change)), gone), std::move(words)};
   };
   PictureTitle title{.title = fmt::format("{}: what changed", c.a.name),
-                     .unit = fmt::format("{} per second", c.whole)};
+                     .unit = fmt::format("{} per second",
+                                         unit.suffix == unit::ns.suffix ? "nanoseconds" : c.whole)};
   title.notes = {
       fmt::format("before {:.0f} s: {}; after {:.0f} s: {}", c.seconds_a, per_second(all.before),
                   c.seconds_b, per_second(all.after)),
