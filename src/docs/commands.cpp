@@ -19,6 +19,7 @@
 #include "lists/lists.hpp"
 #include "mcp/mcp.hpp"
 #include "run/commands.hpp"
+#include "run/record.hpp"
 #include "run/run.hpp"
 #include "run/run_words.hpp"
 #include "run/tool_links.hpp"
@@ -77,12 +78,25 @@ int run_show(const Config& config, const Words& words) {
   return show_recording(words[0], {words.begin() + 1, words.end()});
 }
 
+/// Behind the command's own options and its first word.
+Words::const_iterator end_of_own(const OwnCommand& command, const Words& arguments) {
+  const auto options = options_of(command);
+  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
+    if (!word->starts_with('-')) return word + 1;
+    const auto takes_next = [&](const Option& o) {
+      return !o.metavar.empty() && (*word == fmt::format("--{}", o.name) ||
+                                    (o.letter && *word == fmt::format("-{}", o.letter)));
+    };
+    if (std::ranges::any_of(options, takes_next) && ++word == arguments.end()) break;
+  }
+  return arguments.end();
+}
+
 int run(const OwnCommand& command, const Words& arguments) {
   auto name = command_of(command.name);
   Invocation invocation;
   // Options after the first word are not the command's own.
-  const auto first = std::ranges::find_if(arguments, [](auto& a) { return !a.starts_with('-'); });
-  const auto own = command.passes_options && first != arguments.end() ? first + 1 : arguments.end();
+  const auto own = command.passes_options ? end_of_own(command, arguments) : arguments.end();
   auto words = take_options(invocation, name, options_of(command), {arguments.begin(), own});
   if (words) words->insert(words->end(), own, arguments.end());
   auto refused = [&](std::string what) {
@@ -121,6 +135,44 @@ const std::vector<OwnCommand>& commands() {
            "found.",
        .options = {json()},
        .run = run_find},
+      {.name = "record",
+       .arguments = "TOOL...",
+       .least = 1,
+       .most = SIZE_MAX,
+       .summary = "record tools for coretap show, or keep their last minutes until something happens",
+       .description =
+           "Records what a tool would print, and prints nothing. With --output, one TOOL follows "
+           "with its options. With --dir or --last there can be several: each TOOL is one word, "
+           "quoted with its options. coretap show prints the files in any form of output.\n\n"
+           "With --last it is a flight recorder: only the last minutes of each tool stay, in parts "
+           "of at most ten seconds. A trigger of --on, or SIGUSR1, saves these in a dump: a "
+           "directory named by time and trigger, which coretap show prints as if it were one "
+           "recording. Nothing is copied and nothing pauses: a dump consists of links.",
+       .options = record_options(),
+       .examples = {{"record -o opens.ctr opensnoop -x", "failed opens, into a file"},
+                    {"record --dir night -d 8h 'biolatency -D' runqlat", "two tools, each into a file"},
+                    {"record --last 5m --on 'psi memory some 150ms/1s',oomkill vmscan drsnoop",
+                     "what went before memory was short"}},
+       .rights =
+           "Those of the tools. The directory must belong to the user who records, and nobody "
+           "else may write there; it must not be a symbolic link. Files can be read by their "
+           "owner only.",
+       .output =
+           "Nothing on standard output. The ring has at most three eighths of --most, a dump at "
+           "most seven sixteenths; older dumps are removed for newer ones, or if there are more "
+           "than --keep. If there is no space, what is not recorded is counted, and recording "
+           "goes on when there is. A dump has files TOOL.NUMBER.ctr, each a recording of its own, "
+           "and why.json: triggers, host, tools, and events that were not recorded. Triggers "
+           "while a dump is being made (--after) are added to its why.json. If the recorder is "
+           "killed, the next one saves what is left of the ring as a dump (interrupted).\n\n"
+           "Triggers: 'psi cpu|memory|io some|full STALL/WINDOW', measured by the kernel; 'load > "
+           "N' or 'load > N/cpu'; the name of a tool that shows single events, for each of them; "
+           "'TOOL > N/s'. Such a tool is recorded, too.\n\n"
+           "Exit status: 0, or the first one of a tool that was not 0; 1 if events were not "
+           "recorded for lack of space.",
+       .passes_options = true,
+       .complete = Complete::tool,
+       .run = run_record},
       {.name = "show",
        .arguments = "FILE [OPTION...]",
        .least = 1,

@@ -65,6 +65,8 @@ std::string Head::bytes() const {
   out.add_string(9, zone);
   out.add_uint64(10, record_bytes);
   for (auto& option : files) out.add_string(11, option);
+  if (run) out.add_fixed64(12, run);
+  if (run) out.add_uint64(13, segment);
   return to;
 }
 
@@ -112,6 +114,10 @@ Head Head::of(std::string_view bytes) {
       head.zone_seconds = in.get_sint64();
     else if (in.tag() == 10 && number)
       head.record_bytes = in.get_uint64();
+    else if (in.tag() == 12 && in.wire_type() == protozero::pbf_wire_type::fixed64)
+      head.run = in.get_fixed64();
+    else if (in.tag() == 13 && number)
+      head.segment = in.get_uint64();
     else
       in.skip();
   }
@@ -136,15 +142,38 @@ Result<void> Writer::open(const std::string& path) {
   // The file may have existed, with other rights.
   if (::fchmod(fd_.get(), 0600) != 0 || ::ftruncate(fd_.get(), 0) != 0)
     return system_error(what, errno);
-  to_ = std::make_unique<Compressor>();
-  ::ZSTD_CCtx_setParameter(to_->context.get(), ZSTD_c_compressionLevel, kLevel);
-  write(introduction());
+  begin();
   return {};
+}
+
+Result<void> Writer::open_new(int directory, const std::string& name, Room& room) {
+  path_ = name;
+  room_ = &room;
+  fd_.reset(::openat(directory, name.c_str(),
+                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  error_ = fd_ ? 0 : errno;
+  pending_.clear();
+  if (!fd_) return error();
+  begin();
+  return {};
+}
+
+void Writer::begin() {
+  if (!to_) to_ = std::make_unique<Compressor>();
+  ::ZSTD_CCtx_reset(to_->context.get(), ZSTD_reset_session_only);
+  ::ZSTD_CCtx_setParameter(to_->context.get(), ZSTD_c_compressionLevel, kLevel);
+  written_ = in_frame_ = 0;
+  write(introduction());
 }
 
 Error Writer::error() const { return system_error(fmt::format("cannot write {}", path_), error_); }
 
 void Writer::write(std::string_view bytes) {
+  if (const auto more = in_blocks(written_ + bytes.size()) - in_blocks(written_);
+      room_ && more && !room_->take(more)) {
+    error_ = ENOSPC;
+    return;
+  }
   while (!bytes.empty() && !error_) {
     const auto n = ::write(fd_.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -200,6 +229,8 @@ struct Reader::Decompressor {
 };
 
 Reader::Reader() = default;
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
 Reader::~Reader() = default;
 
 Result<void> Reader::open(const std::string& path) {
@@ -220,8 +251,6 @@ Result<void> Reader::open(const std::string& path) {
   if (begin != wanted)
     return Error{
         what, "another version of coretap has written it in another format", {}, kUnsupported};
-  from_ = std::make_unique<Decompressor>();
-  ::ZSTD_DCtx_setParameter(from_->context.get(), ZSTD_d_windowLogMax, kWindowLog);
   return {};
 }
 
@@ -231,6 +260,10 @@ void Reader::use(std::string parts) {
 }
 
 bool Reader::more() {
+  if (!from_) {  // many files may be open
+    from_ = std::make_unique<Decompressor>();
+    ::ZSTD_DCtx_setParameter(from_->context.get(), ZSTD_d_windowLogMax, kWindowLog);
+  }
   auto& from = *from_;
   buffer_.erase(0, at_);
   at_ = 0;

@@ -41,6 +41,8 @@ enum class Did : std::uint32_t {
   last = 5,    ///< the report at the end
   finish = 6,  ///< the run ended; without this mark the recording was cut
   hurry = 7,   ///< Reporter::hurry
+  split = 8,   ///< a segment ends here; the run goes on in the next one
+  base = 9,    ///< the parts before it are of the time before this segment
 };
 
 struct Head {
@@ -52,10 +54,27 @@ struct Head {
   std::uint64_t record_bytes = 0;  ///< of one record or row
   std::vector<std::string>
       files;  ///< options of files that it wrote: they may decide what is traced
+  /// Of a segment: the same for all segments of a run, and its place among these. A segment can be
+  /// shown alone. Its counters begin at 0: those of several segments are added up.
+  std::uint64_t run = 0, segment = 0;
 
   std::string bytes() const;
   static Head of(std::string_view bytes);
 };
+
+/// The space that files may take.
+class Room {
+ public:
+  virtual ~Room() = default;
+  /// A file grows by that much. False: there is no space.
+  virtual bool take(std::uint64_t bytes) = 0;
+};
+
+/// Space is taken in blocks.
+inline std::uint64_t in_blocks(std::uint64_t bytes) {
+  constexpr std::uint64_t kBlock = 4096;
+  return (bytes + kBlock - 1) / kBlock * kBlock;
+}
 
 /// Writes a recording. After the first failure nothing is written, and error() says why.
 class Writer {
@@ -64,6 +83,9 @@ class Writer {
   ~Writer();
   /// Creates or replaces the file, which only its owner may read.
   Result<void> open(const std::string& path);
+  /// Makes a file that did not exist; what was open before is forgotten. `room` must outlive this
+  /// object.
+  Result<void> open_new(int directory, const std::string& name, Room& room);
   void put(Part part, std::string_view bytes);
   /// Writes all parts until now to the file, which then has them even if this process is killed.
   void flush();
@@ -75,6 +97,7 @@ class Writer {
 
  private:
   struct Compressor;
+  void begin();
   void compress(std::string_view bytes, bool end_of_frame);
   void write(std::string_view bytes);
 
@@ -82,6 +105,7 @@ class Writer {
   Fd fd_;
   std::string path_, pending_;
   std::uint64_t written_ = 0, in_frame_ = 0;
+  Room* room_ = nullptr;
   int error_ = 0;
 };
 
@@ -89,6 +113,8 @@ class Writer {
 class Reader {
  public:
   Reader();
+  Reader(Reader&&) noexcept;
+  Reader& operator=(Reader&&) noexcept;
   ~Reader();
   Result<void> open(const std::string& path);
   /// Reads parts that are in memory, not packed.

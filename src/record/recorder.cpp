@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
+#include <unordered_set>
 #include <utility>
 
 #include <protozero/pbf_reader.hpp>
@@ -18,6 +21,8 @@ namespace {
 
 constexpr std::size_t kMostBatch = 256 << 10;    // bytes of records that are written at once
 constexpr std::size_t kMostAnswers = 256 << 10;  // then all are forgotten, and written again
+// Of those that each segment begins with; then those that are asked no more are forgotten.
+constexpr std::size_t kMostCarriedAnswers = 8 << 20, kMostCarriedStacks = 8 << 20;
 
 using Counters = CounterSource::Counters;
 using Reading = CounterSource::Reading;
@@ -30,7 +35,35 @@ void join_largest(Reading& to, const Reading& from) {
   }
 }
 
-class RecordedCounters : public CounterSource {
+/// The sums of stacks (bpf/lib/stack/stack_counts.bpf.h) begin with struct stack_sum.
+std::uint64_t sums_in(std::string_view map) {
+  return map == "stack_counts" ? sizeof(stack_sum) / sizeof(std::uint64_t) : 0;
+}
+
+/// What has been added since `base`, in the first `sums` words of each row; rows without change are
+/// left out. Rows that have begun again, or are gone, leave `base`.
+Reading since(const Reading& now, Reading& base, std::size_t sums) {
+  if (base.empty()) return now;
+  Reading more;
+  std::erase_if(base, [&](auto& row) { return !now.contains(row.first); });
+  for (auto& [key, words] : now) {
+    auto before = base.find(key);
+    if (before != base.end() && before->second == words) continue;
+    auto& added = more.emplace_hint(more.end(), key, words)->second;
+    if (before == base.end()) continue;
+    const auto& then = before->second;
+    const auto count = static_cast<std::ptrdiff_t>(std::min({sums, then.size(), words.size()}));
+    if (!std::equal(then.begin(), then.begin() + count, words.begin(), std::less_equal<>())) {
+      base.erase(before);
+      continue;
+    }
+    for (std::ptrdiff_t i = 0; i < count; i++)
+      added[static_cast<std::size_t>(i)] -= then[static_cast<std::size_t>(i)];
+  }
+  return more;
+}
+
+class RecordedCounters : public CounterSource, private Recorder::Carrier {
  public:
   RecordedCounters(Recorder& recorder, std::unique_ptr<CounterSource> live, MapLayout layout)
       : to_(recorder),
@@ -38,7 +71,11 @@ class RecordedCounters : public CounterSource {
         layout_(std::move(layout)),
         changes_(layout_.key_bytes, layout_.words()) {
     to_.put(Part::map, layout_.bytes());
+    to_.carry(*this);
   }
+  ~RecordedCounters() override { to_.forget(*this); }
+  RecordedCounters(const RecordedCounters&) = delete;
+  RecordedCounters& operator=(const RecordedCounters&) = delete;
 
   Reading read(std::uint64_t now_ns, Reading& largest) override {
     auto all = live_->read(now_ns, largest);
@@ -46,7 +83,8 @@ class RecordedCounters : public CounterSource {
     std::string bytes;
     protozero::pbf_writer out(bytes);
     out.add_uint64(1, layout_.number);
-    out.add_bytes(2, changes_.to(all));
+    out.add_bytes(2, changes_.to(since(all, base_, layout_.words())));
+    if (to_.segments()) last_ = all;
     if (layout_.largest)
       out.add_bytes(3, Changes::whole(largest, layout_.key_bytes, layout_.largest));
     to_.put(Part::reading, bytes);
@@ -63,27 +101,46 @@ class RecordedCounters : public CounterSource {
                    std::uint64_t now_ns) override {
     auto gone = live_->take_out(idle, known, now_ns);
     if (gone.empty()) return gone;
-    for (auto& [key, last] : gone) changes_.erase(key);
+    auto written = gone;
+    for (auto& [key, last] : written) {
+      if (auto before = base_.find(key); before != base_.end())
+        for (std::size_t i = 0; i < last.size(); i++) last[i] -= before->second[i];
+      changes_.erase(key);
+      base_.erase(key);
+      last_.erase(key);
+    }
     std::string bytes;
     protozero::pbf_writer out(bytes);
     out.add_uint64(1, layout_.number);
-    out.add_bytes(2, Changes::whole(gone, layout_.key_bytes, layout_.words()));
+    out.add_bytes(2, Changes::whole(written, layout_.key_bytes, layout_.words()));
     to_.put(Part::removed, bytes);
     return gone;
   }
 
  private:
+  void begin_segment() override {
+    to_.put(Part::map, layout_.bytes());
+    changes_ = Changes(layout_.key_bytes, layout_.words());
+    base_ = last_;
+  }
+
   Recorder& to_;
   std::unique_ptr<CounterSource> live_;
   MapLayout layout_;
   Changes changes_;
+  Reading base_, last_;  ///< when the segment began, and now
   Reading until_report_;
 };
 
-class RecordedSource : public Source {
+class RecordedSource : public Source, private Recorder::Carrier {
  public:
   RecordedSource(Recorder& recorder, std::unique_ptr<Source> live)
-      : to_(recorder), live_(std::move(live)) {}
+      : to_(recorder), live_(std::move(live)) {
+    to_.carry(*this);
+  }
+  ~RecordedSource() override { to_.forget(*this); }
+  RecordedSource(const RecordedSource&) = delete;
+  RecordedSource& operator=(const RecordedSource&) = delete;
 
   Result<void> open() override { return live_->open(); }
 
@@ -128,18 +185,15 @@ class RecordedSource : public Source {
                        .name = std::string(map),
                        .kind = MapLayout::entries,
                        .key_bytes = keys,
-                       .value_bytes = values};
+                       .value_bytes = values,
+                       .sums = sums_in(map)};
       to_.put(Part::map, layout.bytes());
-      found = entries_
-                  .try_emplace(std::string(map),
-                               std::pair(layout.number, Changes(keys, layout.words())))
-                  .first;
+      const Changes none(keys, layout.words());
+      found = entries_.try_emplace(std::string(map), Entries{std::move(layout), none, {}, {}}).first;
     }
-    std::string bytes;
-    protozero::pbf_writer out(bytes);
-    out.add_uint64(1, found->second.first);
-    out.add_bytes(2, found->second.second.to(rows));
-    to_.put(Part::entries, bytes);
+    auto& known = found->second;
+    put_entries(known, rows);
+    if (to_.segments()) known.last = std::move(rows);
     return all;
   }
   void erase(MapName map, const void* key) override { live_->erase(map, key); }
@@ -153,6 +207,10 @@ class RecordedSource : public Source {
     out.add_bytes(2, reinterpret_cast<const char*>(&to),
                   offsetof(stack, ip) + depth * sizeof to.ip[0]);
     to_.put(Part::stack, bytes);
+    if (to_.segments() && known_stacks_.insert(id).second) {
+      stack_bytes_ += bytes.size();
+      stacks_.emplace_back(id, std::move(bytes));
+    }
     return true;
   }
 
@@ -165,6 +223,7 @@ class RecordedSource : public Source {
     out.add_string(1, program.c_str());
     out.add_bytes(2, *records);
     to_.put(Part::pass, bytes);
+    if (to_.segments() && !records->empty()) passes_[std::string(program)] = std::move(bytes);
     return records;
   }
 
@@ -173,18 +232,63 @@ class RecordedSource : public Source {
     live_->add_ledger(own);
     std::string bytes;
     for (int i = 0; i < LEDGER_CAUSES; i++) {
-      put_varint(bytes, own[i]);
+      put_varint(bytes, own[i] - counted_before_[i]);
+      counted_[i] = own[i];
       count[i] += own[i];
     }
     if (std::exchange(ledger_, bytes) != bytes) to_.put(Part::ledger, bytes);
   }
 
  private:
+  struct Entries {
+    MapLayout layout;
+    Changes changes;
+    Reading base, last;  ///< when the segment began, and now
+  };
+
+  void put_entries(Entries& known, const Reading& rows) {
+    std::string bytes;
+    protozero::pbf_writer out(bytes);
+    out.add_uint64(1, known.layout.number);
+    out.add_bytes(2, known.changes.to(since(rows, known.base, known.layout.sums)));
+    to_.put(Part::entries, bytes);
+  }
+
+  void begin_segment() override {
+    ledger_.clear();
+    std::ranges::copy(counted_, counted_before_);
+    while (stack_bytes_ > kMostCarriedStacks) {
+      stack_bytes_ -= stacks_.front().second.size();
+      known_stacks_.erase(stacks_.front().first);
+      stacks_.pop_front();
+    }
+    for (auto& [id, bytes] : stacks_) to_.put(Part::stack, bytes);
+    bool any = !passes_.empty();
+    for (auto& [program, bytes] : passes_) to_.put(Part::pass, bytes);
+    for (auto& [name, known] : entries_) {
+      to_.put(Part::map, known.layout.bytes());
+      known.changes = Changes(known.layout.key_bytes, known.layout.words());
+      if (known.layout.sums) {
+        known.base = known.last;
+        continue;
+      }
+      put_entries(known, known.last);
+      any = true;
+    }
+    if (any) to_.did(Did::base);
+  }
+
   Recorder& to_;
   std::unique_ptr<Source> live_;
   std::string ledger_;
+  std::uint64_t counted_[LEDGER_CAUSES] = {}, counted_before_[LEDGER_CAUSES] = {};
   std::uint64_t maps_ = 0;
-  std::map<std::string, std::pair<std::uint64_t, Changes>, std::less<>> entries_;
+  std::map<std::string, Entries, std::less<>> entries_;
+  // For the next segment:
+  std::map<std::string, std::string, std::less<>> passes_;  ///< the last one, by program
+  std::deque<std::pair<std::uint64_t, std::string>> stacks_;
+  std::unordered_set<std::uint64_t> known_stacks_;
+  std::size_t stack_bytes_ = 0;
 };
 
 }  // namespace
@@ -198,6 +302,7 @@ std::string MapLayout::bytes() const {
   out.add_uint64(4, key_bytes);
   out.add_uint64(5, value_bytes);
   out.add_uint64(6, largest);
+  if (sums) out.add_uint64(7, sums);
   return to;
 }
 
@@ -206,7 +311,7 @@ MapLayout MapLayout::of(std::string_view bytes) {
   protozero::pbf_reader in(bytes.data(), bytes.size());
   std::uint64_t* const numbers[] = {nullptr,        &layout.number,    nullptr,
                                     &layout.kind,   &layout.key_bytes, &layout.value_bytes,
-                                    &layout.largest};
+                                    &layout.largest, &layout.sums};
   while (in.next()) {
     const auto tag = in.tag();
     if (tag == 2 && in.wire_type() == protozero::pbf_wire_type::length_delimited)
@@ -230,18 +335,74 @@ std::string Recorder::answer(Ask what, std::string_view question,
   std::string key(1, static_cast<char>(what));
   key += question;
   const auto hash = std::hash<std::string>()(answer) | 1;
-  if (answers_.size() >= kMostAnswers) answers_.clear();
-  if (std::exchange(answers_[std::move(key)], hash) == hash) return answer;
-  std::string bytes;
-  protozero::pbf_writer out(bytes);
-  out.add_uint64(1, static_cast<std::uint64_t>(what));
-  out.add_bytes(2, question.data(), question.size());
-  out.add_bytes(3, answer);
-  put(Part::answer, bytes);
+  if (answers_.size() >= kMostAnswers) forget_answers();
+  auto [at, is_new] = answers_.try_emplace(std::move(key));
+  auto& known = at->second;
+  if (segments_) known.segment = segments_->number();
+  if (std::exchange(known.hash, hash) == hash) return answer;
+  if (segments_) {
+    answer_bytes_ += (is_new ? at->first.size() : 0) + answer.size() - known.answer.size();
+    known.answer = answer;
+  }
+  put_answer(at->first, answer);
   return answer;
 }
 
+/// `key`: the kind and the question.
+void Recorder::put_answer(std::string_view key, std::string_view answer) {
+  std::string bytes;
+  protozero::pbf_writer out(bytes);
+  out.add_uint64(1, static_cast<std::uint8_t>(key[0]));
+  out.add_bytes(2, key.data() + 1, key.size() - 1);
+  out.add_bytes(3, answer.data(), answer.size());
+  put(Part::answer, bytes);
+}
+
+void Recorder::forget_answers() {
+  if (!segments_) return answers_.clear();
+  std::erase_if(answers_, [&](auto& one) {
+    const bool old = one.second.segment < segments_->number();
+    if (old) answer_bytes_ -= one.first.size() + one.second.answer.size();
+    return old;
+  });
+}
+
+Result<void> Recorder::open(Segments& segments) {
+  segments_ = &segments;
+  return segments.begin_next(out_, coretap::monotonic_ns());
+}
+
+std::uint64_t Recorder::monotonic_now() { return coretap::monotonic_ns(); }
+
+void Recorder::say_counts(std::uint64_t events, std::uint64_t shown) {
+  if (!state_) return;
+  state_->events = events;
+  if (!segments_) state_->bytes = out_.bytes();
+  if (state_->shown.exchange(shown) != shown && segments_) segments_->wake_if_asked();
+}
+
+void Recorder::next_segment() {
+  write_records();
+  out_.close();
+  if (answer_bytes_ > kMostCarriedAnswers) forget_answers();
+  if (!segments_->begin_next(out_, now_)) return;
+  head_.run = segments_->run();
+  head_.segment = segments_->number();
+  put(Part::head, head_.bytes());
+  ahead_ = 0;
+  set_clock();
+  for (auto& [key, known] : answers_) put_answer(key, known.answer);
+  // Objects that were made first are given back first: maps before what refers to them.
+  for (auto* one : carriers_) one->begin_segment();
+  did(Did::begin);
+}
+
 void Recorder::record(const void* data, std::size_t size) {
+  if (segments_ && out_.failed()) {
+    segments_->state().unrecorded += 1 + std::exchange(unwritten_, 0);
+    return;
+  }
+  unwritten_++;
   put_varint(batch_, size);
   batch_.append(static_cast<const char*>(data), size);
   if (batch_.size() >= kMostBatch) write_records();

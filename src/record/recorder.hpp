@@ -6,18 +6,29 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/recall.hpp"
 #include "program/source.hpp"
 #include "record/format.hpp"
+#include "record/segments.hpp"
 
 namespace coretap::record {
 
 class Recorder : public Recall {
  public:
   Result<void> open(const std::string& path) { return out_.open(path); }
+  /// Instead: into segments; next_segment() ends one and begins the next.
+  Result<void> open(Segments& segments);
   /// First.
-  void head(const Head& head) { put(Part::head, head.bytes()); }
+  void head(const Head& head) {
+    head_ = head;
+    if (segments_) {
+      head_.run = segments_->run();
+      head_.segment = segments_->number();
+    }
+    put(Part::head, head_.bytes());
+  }
   /// A source that records what it gets from `live`; this object must outlive it.
   std::unique_ptr<Source> over(std::unique_ptr<Source> live);
 
@@ -34,6 +45,26 @@ class Recorder : public Recall {
   /// While this is true, maps are read for the recording, not for a report.
   bool sampling = false;
 
+  /// After did(Did::split), at the same moment: what has been read until now is not in the next
+  /// segment, which begins with all answers.
+  void next_segment();
+  bool segment_due() const { return segments_ && segments_->due(out_, monotonic_now()); }
+  bool segment_too_large() const {
+    return segments_ && !out_.failed() && segments_->too_large(out_);
+  }
+  Segments* segments() const { return segments_; }
+  void report_to(ToolState& state) { state_ = &state; }
+  /// To report_to()'s state, if there is one.
+  void say_counts(std::uint64_t events, std::uint64_t shown);
+  /// Writes to a segment what it needs to be shown alone.
+  class Carrier {
+   public:
+    virtual ~Carrier() = default;
+    virtual void begin_segment() = 0;
+  };
+  void carry(Carrier& one) { carriers_.push_back(&one); }
+  void forget(const Carrier& one) { std::erase(carriers_, &one); }
+
   void put(Part part, std::string_view bytes) {
     write_records();
     out_.put(part, bytes);
@@ -44,6 +75,7 @@ class Recorder : public Recall {
   void flush() {
     write_records();
     out_.flush();
+    if (!out_.failed()) unwritten_ = 0;
   }
   void close() {
     write_records();
@@ -52,12 +84,26 @@ class Recorder : public Recall {
   const Writer& file() const { return out_; }
 
  private:
+  struct Known {
+    std::size_t hash = 0;
+    std::string answer = {};       ///< if there are segments
+    std::uint64_t segment = 0;  ///< where it was asked last
+  };
+  static std::uint64_t monotonic_now();
   void set_clock();
   void write_records();
+  void put_answer(std::string_view key, std::string_view answer);
+  void forget_answers();
 
   Writer out_;
-  std::string batch_;                                     ///< of records
-  std::unordered_map<std::string, std::size_t> answers_;  ///< hash of the last one, by question
+  Segments* segments_ = nullptr;
+  ToolState* state_ = nullptr;
+  std::vector<Carrier*> carriers_;
+  Head head_;
+  std::string batch_;                               ///< of records
+  std::uint64_t unwritten_ = 0;                     ///< records since the last flush()
+  std::unordered_map<std::string, Known> answers_;  ///< the last one, by question
+  std::size_t answer_bytes_ = 0;
   std::int64_t ahead_ = 0;
   std::uint64_t now_ = 0;
 };
@@ -68,7 +114,9 @@ struct MapLayout {
   std::uint64_t number = 0;
   std::string name;
   std::uint64_t kind = counters, key_bytes = 0, value_bytes = 0, largest = 0;
+  std::uint64_t sums = 0;  ///< entries: the first words of a value that only grow, as counters do
 
+  bool operator==(const MapLayout&) const = default;
   std::size_t words() const { return (value_bytes + 7) / 8; }
   std::string bytes() const;
   static MapLayout of(std::string_view bytes);

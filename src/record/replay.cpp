@@ -59,9 +59,29 @@ struct Numbered {
 };
 
 struct Map {
+  using Reading = CounterSource::Reading;
+
   MapLayout layout;
   Changes rows;
-  CounterSource::Reading largest, removed;  ///< since they were last given to a report
+  Reading largest, removed;  ///< since they were last given to a report
+  Reading before;            ///< of the segments before this one
+
+  std::size_t sums() const {
+    return layout.kind == MapLayout::counters ? layout.words() : layout.sums;
+  }
+  Reading all() const {
+    if (before.empty()) return rows.rows();
+    auto all = before;
+    for (auto& [key, words] : rows.rows()) {
+      auto& to = all.try_emplace(key, words.size()).first->second;
+      for (std::size_t i = 0; i < words.size(); i++) to[i] = words[i] + (i < sums() ? to[i] : 0);
+    }
+    return all;
+  }
+  void next_segment() {
+    if (sums()) before = all();
+    rows = Changes(layout.key_bytes, layout.words());
+  }
 };
 
 }  // namespace
@@ -70,8 +90,13 @@ struct Replay::State {
   std::map<std::uint64_t, Map> maps;
   std::unordered_map<std::uint64_t, stack> stacks;
   std::map<std::string, std::deque<std::string>, std::less<>> passes;  ///< by program
-  std::uint64_t ledger[LEDGER_CAUSES] = {};
+  std::uint64_t ledger[LEDGER_CAUSES] = {}, ledger_before[LEDGER_CAUSES] = {};
   Source::TakeRecord take;
+
+  void next_segment() {
+    for (auto& [number, map] : maps) map.next_segment();
+    for (int i = 0; i < LEDGER_CAUSES; i++) ledger_before[i] += std::exchange(ledger[i], 0);
+  }
 
   Map* named(std::string_view name, std::uint64_t kind) {
     for (auto& [number, map] : maps)
@@ -88,7 +113,7 @@ class Replay::Counters : public CounterSource {
     auto* map = found();
     if (!map) return {};
     largest = std::exchange(map->largest, {});
-    return map->rows.rows();
+    return map->all();
   }
 
   Reading take_out(const std::vector<std::string>&, std::size_t, std::uint64_t) override {
@@ -128,7 +153,7 @@ class Replay::FromFile : public Source {
   bool each_entry(MapName name, const VisitEntry& visit) override {
     auto* map = state_.named(name, MapLayout::entries);
     if (!map) return true;
-    for (auto& [key, words] : map->rows.rows())
+    for (auto& [key, words] : map->before.empty() ? map->rows.rows() : map->all())
       visit(key, {reinterpret_cast<const char*>(words.data()), map->layout.value_bytes});
     return true;
   }
@@ -151,7 +176,7 @@ class Replay::FromFile : public Source {
   }
 
   void add_ledger(std::uint64_t* count) override {
-    for (int i = 0; i < LEDGER_CAUSES; i++) count[i] += state_.ledger[i];
+    for (int i = 0; i < LEDGER_CAUSES; i++) count[i] += state_.ledger[i] + state_.ledger_before[i];
   }
 
  private:
@@ -172,9 +197,35 @@ Error Replay::no_begin() const {
 }
 
 Result<void> Replay::open(const std::string& path) {
-  path_ = path;
-  if (auto r = in_.open(path); !r) return r;
-  return read_head();
+  return open(std::vector{path});
+}
+
+Result<void> Replay::open(const std::vector<std::string>& paths) {
+  for (auto& path : paths) {
+    auto& [name, file] = later_.emplace_back(path, Reader());
+    if (auto r = file.open(path); !r) return r;
+    file_bytes_ += file.file_bytes();
+  }
+  if (auto r = next_file(); !r) return r.error();
+  return {};
+}
+
+/// False: there is none.
+Result<bool> Replay::next_file() {
+  if (later_.empty()) return false;
+  const auto before = std::exchange(head_, {});
+  unpacked_ += in_.unpacked_bytes();
+  path_ = std::move(later_.front().first);
+  in_ = std::move(later_.front().second);
+  later_.pop_front();
+  if (auto r = read_head(); !r) return r.error();
+  if (++segments_ == 1) return true;
+  if (head_.tool != before.tool || !head_.run || head_.run != before.run ||
+      head_.record_bytes != before.record_bytes || head_.segment <= before.segment)
+    return damaged();
+  gaps_ += !was_split_ || head_.segment != before.segment + 1;
+  state_->next_segment();
+  return true;
 }
 
 Result<void> Replay::use(std::string parts) {
@@ -230,9 +281,11 @@ Result<void> Replay::take(Part part, std::string_view bytes) {
       const auto parts = Numbered::of(bytes);
       std::string key(1, static_cast<char>(parts.number));
       key += parts.bytes;
-      answer_bytes_ += key.size() + parts.more.size();
+      auto [known, is_new] = answers_.try_emplace(std::move(key));
+      answer_bytes_ += (is_new ? known->first.size() : 0) + parts.more.size();
+      answer_bytes_ -= known->second.size();
       if (answer_bytes_ > kMostAnswerBytes) return damaged();
-      answers_.insert_or_assign(std::move(key), std::string(parts.more));
+      known->second = parts.more;
       return {};
     }
     case Part::clock: {
@@ -247,11 +300,18 @@ Result<void> Replay::take(Part part, std::string_view bytes) {
     case Part::map: {
       auto layout = MapLayout::of(bytes);
       if (layout.key_bytes > kMostKey || layout.value_bytes > kMostValue ||
-          layout.largest > layout.words() || state.maps.size() >= kMostMaps)
+          layout.largest > layout.words() || layout.sums > layout.words() ||
+          state.maps.size() >= kMostMaps)
         return damaged();
       const auto number = layout.number;
+      // In another segment, it is the same one.
+      if (auto known = state.maps.find(number);
+          known != state.maps.end() && known->second.layout == layout) {
+        known->second.rows = Changes(layout.key_bytes, layout.words());
+        return {};
+      }
       const Changes none(layout.key_bytes, layout.words());
-      state.maps.insert_or_assign(number, Map{std::move(layout), none, {}, {}});
+      state.maps.insert_or_assign(number, Map{std::move(layout), none, {}, {}, {}});
       return {};
     }
     case Part::reading:
@@ -266,7 +326,11 @@ Result<void> Replay::take(Part part, std::string_view bytes) {
         if (!gone.take(parts.bytes)) return damaged();
         for (auto& [key, words] : gone.rows()) {
           map.rows.erase(key);
-          map.removed.insert_or_assign(key, words);
+          auto& last = map.removed.insert_or_assign(key, words).first->second;
+          auto before = map.before.find(key);
+          if (before == map.before.end()) continue;
+          for (std::size_t i = 0; i < last.size(); i++) last[i] += before->second[i];
+          map.before.erase(before);
         }
         return {};
       }
@@ -323,7 +387,12 @@ Result<std::optional<Replay::Mark>> Replay::next() {
     for (;;) {
       auto got = in_.next(part, bytes);
       if (!got) return got.error();
-      if (!*got) return std::optional<Mark>();
+      if (!*got) {
+        auto more = next_file();
+        if (!more) return more.error();
+        if (!*more) return std::optional<Mark>();
+        continue;
+      }
       if (part != Part::mark) {
         if (auto r = take(part, bytes); !r) return r.error();
         continue;
@@ -341,6 +410,14 @@ Result<std::optional<Replay::Mark>> Replay::next() {
         if (tag == 2) mark.monotonic_ns = value;
         if (tag == 3) mark.missed = value;
       }
+      was_split_ = mark.did == Did::split;
+      if (mark.did == Did::base) {
+        if (segments_ > 1) state_->passes.clear();
+        has_base_ = true;
+        continue;
+      }
+      if (segments_ > 1 && mark.did == Did::begin) continue;
+      if (was_split_ && !later_.empty()) continue;
       return std::optional(mark);
     }
   } catch (const protozero::exception&) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/recall.hpp"
 #include "program/source.hpp"
@@ -23,9 +24,17 @@ class Replay : public Recall {
   ~Replay() override;
   /// Reads the head.
   Result<void> open(const std::string& path);
+  /// The same for segments of one run, in their order.
+  Result<void> open(const std::vector<std::string>& paths);
   Result<void> use(std::string parts);  ///< Reader::use
   const Head& head() const { return head_; }
-  const Reader& file() const { return in_; }
+  std::uint64_t file_bytes() const { return file_bytes_; }
+  std::uint64_t unpacked_bytes() const { return unpacked_ + in_.unpacked_bytes(); }
+  /// How often a segment was missing, or without its end, before another one.
+  std::uint64_t gaps() const { return gaps_; }
+  /// After begin(): data of the time before the recording are there; a report of them is not to be
+  /// shown, and those after it have what changed.
+  bool has_base() const { return has_base_; }
 
   struct Mark {
     Did did;
@@ -53,12 +62,17 @@ class Replay : public Recall {
   struct State;
 
   Result<void> read_head();
+  Result<bool> next_file();
   Result<void> take(Part part, std::string_view bytes);
   Result<void> give_records(std::string_view bytes);
   Error damaged() const;
   Error no_begin() const;
 
   Reader in_;
+  std::deque<std::pair<std::string, Reader>> later_;  ///< the files after that
+  std::size_t segments_ = 0;                        ///< until now
+  bool was_split_ = false, has_base_ = false;
+  std::uint64_t file_bytes_ = 0, unpacked_ = 0, gaps_ = 0;
   std::string path_;
   Head head_;
   std::unordered_map<std::string, std::string> answers_;

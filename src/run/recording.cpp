@@ -72,8 +72,11 @@ Recording::~Recording() {
 }
 
 Result<void> Recording::begin() {
-  if (s_.config.files.record.empty()) return {};
-  if (auto r = recorder_.open(s_.config.files.record); !r) return r;
+  const auto& file = to_ ? to_->file : s_.config.files.record;
+  const bool kept = to_ && to_->segments;
+  if (file.empty() && !kept) return {};
+  if (auto r = kept ? recorder_.open(*to_->segments) : recorder_.open(file); !r) return r;
+  if (to_) recorder_.report_to(*to_->state);
   recorder_.head(head_of(s_));
   s_.source = recorder_.over(std::move(s_.source));
   s_.recorder = &recorder_;
@@ -88,6 +91,7 @@ void end_recording(Session& s, std::uint64_t missed) {
   const auto seconds = static_cast<double>(recorder.now() - s.began_ns) / 1e9;
   recorder.close();
   hold_clock(recorder.now());  // what is still printed has this time
+  if (recorder.segments()) return;
   if (recorder.file().failed()) {
     s.incomplete = true;
     return;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/recall.hpp"
@@ -16,11 +17,18 @@ struct Session;
 inline constexpr std::string_view kFileOptions[] = {"dot", "heatmap", "pprof", "svg"};
 bool is_file_option(std::string_view name);
 
+/// Where a run is recorded that prints nothing (`coretap record`).
+struct RecordTo {
+  std::string file;                      ///< empty: to segments
+  record::Segments* segments = nullptr;  ///< the last ones are kept
+  record::ToolState* state = nullptr;    ///< what has been recorded until now is written to it
+};
+
 /// From begin() on, the session's data and answers of the system are written, too, if the user
 /// wants that.
 class Recording {
  public:
-  explicit Recording(Session& s) : s_(s) {}
+  explicit Recording(Session& s, const RecordTo* to = nullptr) : s_(s), to_(to) {}
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -29,6 +37,7 @@ class Recording {
 
  private:
   Session& s_;
+  const RecordTo* to_;
   record::Recorder recorder_;
   std::optional<Recalling> recalling_;
 };

@@ -1,6 +1,7 @@
 #include "run/run.hpp"
 
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -192,7 +193,7 @@ class Run {
     drop_capabilities(s_);
     check_rotation(s_);
     for (auto& l : s_.plan.limits) s_.say("note: " + l);
-    if (has_program_ || !reporter_->immediate()) announce(s_);
+    if (!s_.silent && (has_program_ || !reporter_->immediate())) announce(s_);
     print_header(s_);
     give_memory_back();
     if (auto r = trace(s_, *reporter_, command_); !r) return r.error();
@@ -246,7 +247,7 @@ class Run {
 };
 
 /// `config`: the session's, which looking up completes.
-Result<int> run_steps(Session& s, Config& config) {
+Result<int> run_steps(Session& s, Config& config, const RecordTo* recorded) {
   auto gone = find_tasks(config.tasks);
   if (!gone) return gone.error();
   for (auto& note : *gone) s.say("note: " + note);
@@ -261,7 +262,7 @@ Result<int> run_steps(Session& s, Config& config) {
       if (auto r = s.tool.look_up(config); !r) return r.error();
     for (auto& note : config.notes) s.say("note: " + note);
   }
-  Recording recording(s);
+  Recording recording(s, recorded);
   if (!config.given("explain"))
     if (auto r = recording.begin(); !r) return r.error();
   Run run(s);
@@ -283,7 +284,8 @@ Result<void> prepare(Session& s) {
   return load_with_names(s);
 }
 
-int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Exported* exported) {
+int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Exported* exported,
+             const RecordTo* recorded) {
   auto fail = [&](const Error& e) {
     print_error(declared.shown_name(), e);
     return e.status;
@@ -303,9 +305,14 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     // Requests determine the times.
     parsed->config.schedule = {};
   }
+  const Fd nowhere(recorded && !exported ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1);
+  if (nowhere) {
+    s.out = Sink(nowhere.get());
+    s.silent = true;
+  }
   auto text = text_instead(*parsed, tool);
   if (text) s.out.write(*text);
-  auto status = text ? end_of_output(s) : run_steps(s, parsed->config);
+  auto status = text ? end_of_output(s) : run_steps(s, parsed->config, recorded);
   return status ? *status : fail(status.error());
 }
 

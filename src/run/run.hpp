@@ -11,6 +11,7 @@
 
 namespace coretap {
 
+struct RecordTo;
 struct Session;
 
 /// For a tool that `coretap serve` runs: pages of metrics on request instead of reports.
@@ -22,7 +23,7 @@ struct Exported {
 
 /// Runs a tool with its arguments; returns the exit status.
 int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
-             Exported* exported = nullptr);
+             Exported* exported = nullptr, const RecordTo* recorded = nullptr);
 
 /// Prints a recording as the run would have printed it with these arguments, too.
 int show_recording(const std::string& path, const std::vector<std::string>& arguments);

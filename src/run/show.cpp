@@ -61,13 +61,20 @@ class Showing {
     if (!took) return took.error();
     reporter_->begin(s_);
     s_.out.keep_header();
+    if (from_.has_base()) pass_over();
     auto last = begin;
-    while (last.did != record::Did::finish && !reporter_->wants_end()) {
+    while (last.did != record::Did::finish && last.did != record::Did::split &&
+           !reporter_->wants_end()) {
       auto mark = from_.next();
       if (!mark) return mark.error();
       if (!*mark) {
         end_early(last);
         break;
+      }
+      if (from_.gaps() != gaps_) {
+        gaps_ = from_.gaps();
+        s_.say(fmt::format("a part of the recording is missing before {}",
+                           wall_time((*mark)->monotonic_ns)));
       }
       do_again(last = **mark);
       s_.out.flush();
@@ -77,6 +84,17 @@ class Showing {
   }
 
  private:
+  /// What was before the recording counts as reported.
+  void pass_over() {
+    const Fd nowhere(memfd_create("before", MFD_CLOEXEC));
+    const auto ledger = s_.ledger;
+    s_.out.flush();
+    auto out = std::exchange(s_.out, Sink(nowhere.get()));
+    reporter_->report(s_);
+    s_.out = std::move(out);
+    s_.ledger = ledger;
+  }
+
   void do_again(const record::Replay::Mark& mark) {
     hold_clock(mark.monotonic_ns);
     // Readings are late by less than half of the time between two.
@@ -93,6 +111,10 @@ class Showing {
       case record::Did::ends:
         reporter_->ends(s_);
         break;
+      case record::Did::split:  // the last segment
+        reporter_->ends(s_);
+        if (!reporter_->immediate()) reporter_->report(s_);
+        break;
       case record::Did::hurry:
         reporter_->hurry();
         break;
@@ -100,6 +122,7 @@ class Showing {
         s_.ledger.count[LEDGER_MISSED] += mark.missed;
         break;
       case record::Did::begin:
+      case record::Did::base:
       case record::Did::sample:
       case record::Did::report:
       case record::Did::last:
@@ -118,7 +141,7 @@ class Showing {
   record::Replay& from_;
   std::unique_ptr<Reporter> reporter_;
   const std::uint64_t every_ns_;
-  std::uint64_t shown_ns_ = 0;
+  std::uint64_t shown_ns_ = 0, gaps_ = 0;
 };
 
 /// The option of a word such as "--sort=bytes"; empty: it is another word.
@@ -355,12 +378,11 @@ int show_info(const std::string& path) {
     if (!from) from = (*mark)->monotonic_ns;
     until = std::max(until, (*mark)->monotonic_ns);
     reports += (*mark)->did == record::Did::report || (*mark)->did == record::Did::last;
-    finished |= (*mark)->did == record::Did::finish;
+    finished |= (*mark)->did == record::Did::finish || (*mark)->did == record::Did::split;
   }
   auto& head = replay.head();
   std::vector<std::string> words{head.tool};
   words.insert(words.end(), head.words.begin(), head.words.end());
-  auto& file = replay.file();
   auto text = fmt::format("{}, coretap {}, recorded on {} ({}, {})\n", fmt::join(words, " "),
                           head.coretap, head.host, head.kernel, head.machine);
   text = printable(text.substr(0, text.size() - 1)) + "\n";
@@ -368,7 +390,7 @@ int show_info(const std::string& path) {
                              static_cast<double>(until - from) / 1e9)
                : "  it ends before tracing began\n";
   text += fmt::format("  {} records, {} reports; {} bytes, {} unpacked; {}\n", replay.records(),
-                      reports, file.file_bytes(), file.unpacked_bytes(),
+                      reports, replay.file_bytes(), replay.unpacked_bytes(),
                       finished ? "whole" : "its end is missing");
   return print_text(text);
 }

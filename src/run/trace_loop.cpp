@@ -166,6 +166,7 @@ class Tracing {
   /// -> whether records are left
   bool take(std::chrono::nanoseconds most, std::uint64_t least = 0) {
     bool more = s_.source->take_records(most, least);
+    if (s_.recorder) keep_within_segment();
     reporter_.poll(s_);
     s_.out.flush();
     if (s_.exporter) s_.exporter->send_events();
@@ -191,25 +192,51 @@ class Tracing {
   }
 
   void keep_recording() {
+    constexpr double kSamples = 3;  // in a segment
+    if (auto* segments = s_.recorder->segments())
+      segments->lengthen(static_cast<std::uint64_t>(reporter_.sample_seconds() * kSamples * 1e9));
     loop_.every(kRecordSeconds, [this, last = monotonic_ns()]() mutable {
       drain();
       const auto every = reporter_.sample_seconds();
       const auto now = monotonic_ns();
-      if (every > 0 &&
-          static_cast<double>(now - std::max(last, shown_ns_)) >= (every - 0.5) * 1e9) {
+      if (s_.recorder->segment_due()) {
         last = now;
-        moment();
-        s_.recorder->sampling = true;
-        reporter_.sample(s_);
-        (void)whole_ledger(s_);
-        s_.recorder->sampling = false;
-        recorded(record::Did::sample);
+        next_segment();
+      } else if (every > 0 && static_cast<double>(now - std::max(last, shown_ns_)) >=
+                                  (every - 0.5) * 1e9) {
+        last = now;
+        sample(record::Did::sample);
       }
       s_.recorder->flush();
+      s_.recorder->say_counts(whole_ledger(s_).seen(), s_.ledger.shown);
       if (!s_.recorder->file().failed() || std::exchange(told_, true)) return;
+      if (s_.recorder->segments())
+        return s_.note("a part of the recording is missing", s_.recorder->file().error());
       s_.incomplete = true;
       s_.note("the recording has ended", s_.recorder->file().error());
     });
+  }
+
+  void sample(record::Did as) {
+    moment();
+    s_.recorder->sampling = true;
+    reporter_.sample(s_);
+    (void)whole_ledger(s_);
+    s_.recorder->sampling = false;
+    recorded(as);
+  }
+
+  /// Reports that are not sampled are made, so that the segment has its data.
+  void next_segment() {
+    if (reporter_.periodic() && !reporter_.immediate() && reporter_.sample_seconds() <= 0) show();
+    sample(record::Did::split);
+    s_.recorder->next_segment();
+  }
+
+  void keep_within_segment() {
+    if (s_.recorder->segment_too_large()) next_segment();
+    if (auto* of = s_.recorder->segments(); of && of->state().wakes)
+      s_.recorder->say_counts(of->state().events, s_.ledger.shown);
   }
 
   void show(record::Did as = record::Did::report) {

@@ -18,6 +18,7 @@
 
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "cli/words.hpp"
 #include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
 #include "coretap/tool.hpp"
@@ -217,31 +218,6 @@ metrics::ExportOptions Entry::export_options() const {
           .labels = labels,
           .max_series = max_series,
           .max_rate = max_rate.value_or(0)};
-}
-
-Result<std::vector<std::string>> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  bool inside = false;
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); i++) {
-    char c = line[i];
-    if (!quote && (c == ' ' || c == '\t' || c == '\n')) {
-      inside = false;
-      continue;
-    }
-    if (!inside) words.emplace_back();
-    inside = true;
-    if (quote ? c == quote : c == '\'' || c == '"') {
-      quote = quote ? 0 : c;
-    } else if (c == '\\' && quote != '\'') {
-      if (++i == line.size()) return usage("a backslash ends the command line");
-      words.back() += line[i];
-    } else {
-      words.back() += c;
-    }
-  }
-  if (quote) return usage(fmt::format("a {} is not closed", quote));
-  return words;
 }
 
 Result<ServeConfig> parse_config(std::string_view text, const std::string& file) {

@@ -66,7 +66,4 @@ Result<ServeConfig> parse_config(std::string_view text, const std::string& file)
 /// Checks names, tools, command lines, labels and limits, as far as possible without running.
 Result<void> check(ServeConfig& config);
 
-/// Splits a command line into words like a shell: blanks, quotes and backslashes.
-Result<std::vector<std::string>> words_of(std::string_view line);
-
 }  // namespace coretap::serve

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -33,6 +32,7 @@
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
 #include "metrics/page.hpp"
+#include "run/child.hpp"
 #include "run/run.hpp"
 #include "serve/channel.hpp"
 #include "serve/collector.hpp"
@@ -65,58 +65,11 @@ void notify(std::string_view state) {
          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + strlen(path)));
 }
 
-/// Closes all descriptors except the standard ones and `kept`, which are renumbered from 3; empty
-/// members of `kept` stay empty.
-void close_others(std::initializer_list<Fd*> kept) {
-  constexpr int kFirst = 3, kAbove = 100;  // move up first: none is overwritten
-  auto to = [](Fd& fd, int copy) {
-    if (copy >= 0) return fd.reset(copy);
-    say(fmt::format("cannot start a process: {}", strerror(errno)));
-    _exit(kFailed);
-  };
-  for (auto* fd : kept)
-    if (*fd) to(*fd, fcntl(fd->get(), F_DUPFD_CLOEXEC, kAbove));
-  int next = kFirst;
-  for (auto* fd : kept)
-    if (*fd) to(*fd, dup3(fd->get(), next++, O_CLOEXEC));
-  close_range(static_cast<unsigned>(next), ~0U, 0);
-}
-
 /// Two connected sockets; empty: failed, with errno.
 std::pair<Fd, Fd> connected(int type) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) return {};
   return {Fd(ends[0]), Fd(ends[1])};
-}
-
-/// A child process, and a descriptor that is readable when it has ended.
-struct Child {
-  pid_t pid = -1;  ///< -1: failed, with errno
-  Fd end = {};
-};
-
-/// Forks a child that runs `work`, which never returns. The child ends with this process.
-Child start(const std::function<void()>& work) {
-  auto parent = getpid();
-  auto pid = fork();
-  if (pid < 0) return {};
-  if (pid > 0) {
-    Child child{pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)))};
-    if (child.end) return child;
-    const int error = errno;
-    kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-    errno = error;
-    return {};
-  }
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(kFailed);
-  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  dup2(null, STDIN_FILENO);
-  dup2(null, STDOUT_FILENO);
-  unsetenv("NOTIFY_SOCKET");
-  work();
-  _exit(kFailed);
 }
 
 struct Running {
@@ -192,7 +145,7 @@ class Supervisor {
       std::tie(events, its_events) = connected(SOCK_STREAM);
       if (!events) say_failed(tool, "its events are not pushed");
     }
-    auto child = start([&, &its = its] {
+    auto child = start_child([&, &its = its] {
       close_others({&its, &its_events});
       Exported exported{tool.entry.export_options(), std::move(its), std::move(its_events)};
       exported.options.starts_at_zero = !options_.once;
@@ -320,7 +273,7 @@ class Supervisor {
 
   void begin_listener() {
     auto [ours, its] = connected(SOCK_SEQPACKET);
-    auto child = !ours ? Child() : start([&, &its = its] {
+    auto child = !ours ? Child() : start_child([&, &its = its] {
       close_others({&socket_, &its});
       run_listener(std::move(socket_), std::move(its), config_.otlp, since_ns_);
     });
