@@ -74,8 +74,7 @@ int run_completion(const Config&, const Words& words) {
 Option json() { return flag(0, "json", "one JSON object per line"); }
 
 int run_show(const Config& config, const Words& words) {
-  if (config.given("info")) return show_info(words[0]);
-  return show_recording(words[0], {words.begin() + 1, words.end()});
+  return show_recordings(words, config.given("info"));
 }
 
 /// Behind the command's own options and its first word.
@@ -174,21 +173,25 @@ const std::vector<OwnCommand>& commands() {
        .complete = Complete::tool,
        .run = run_record},
       {.name = "show",
-       .arguments = "FILE [OPTION...]",
+       .arguments = "FILE... [OPTION...]",
        .least = 1,
        .most = SIZE_MAX,
-       .summary = "print a recording that a tool made with --record",
+       .summary = "print a recording that a tool or coretap record made",
        .description =
            "Prints what the tool printed when it was recorded, byte for byte, or in another form: "
            "OPTIONs are those of the tool, such as --json, --csv, --sort, --top or --output; for "
            "tools with stacks also --folded, --svg and --pprof. Options that decide what is traced "
            "are refused: they must be given when the run is recorded. Times are in the time zone "
            "of the recorder. No rights are needed, and nothing is traced. A recording whose end "
-           "is missing is shown as far as it goes."
+           "is missing is shown as far as it goes. FILE can be a dump of coretap record --last: its "
+           "parts are shown as one recording. If there are several recordings, each follows a "
+           "title, or all are JSON or CSV; a name after FILE shows that tool only."
            "\n\nRecord with: coretap opensnoop --record opens.ctr -d 60, which prints as always.",
        .options = {flag(0, "info", "print where, when and with which options it was recorded")},
        .examples = {{"show opens.ctr --json", "the recorded events as JSON"},
-                    {"show --info opens.ctr", "what is in the file"}},
+                    {"show --info opens.ctr", "what is in the file"},
+                    {"show /run/coretap/hindsight/2026-11-29T03:14:07-oomkill vmscan --csv",
+                     "one of the tools of a dump"}},
        .passes_options = true,
        .complete = Complete::file,
        .run = run_show},

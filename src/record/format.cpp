@@ -169,8 +169,8 @@ void Writer::begin() {
 Error Writer::error() const { return system_error(fmt::format("cannot write {}", path_), error_); }
 
 void Writer::write(std::string_view bytes) {
-  if (const auto more = in_blocks(written_ + bytes.size()) - in_blocks(written_);
-      room_ && more && !room_->take(more)) {
+  const auto end = in_blocks(written_ + bytes.size());
+  if (const auto more = end - in_blocks(written_); room_ && more && !room_->take(more)) {
     error_ = ENOSPC;
     return;
   }
@@ -179,6 +179,7 @@ void Writer::write(std::string_view bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       error_ = n < 0 ? errno : EIO;
+      if (room_) room_->give_back(end - in_blocks(written_));
       return;
     }
     written_ += static_cast<std::uint64_t>(n);

@@ -68,6 +68,8 @@ class Room {
   virtual ~Room() = default;
   /// A file grows by that much. False: there is no space.
   virtual bool take(std::uint64_t bytes) = 0;
+  /// The file has not grown by that much.
+  virtual void give_back(std::uint64_t bytes) = 0;
 };
 
 /// Space is taken in blocks.

@@ -40,7 +40,7 @@ std::uint64_t sums_in(std::string_view map) {
   return map == "stack_counts" ? sizeof(stack_sum) / sizeof(std::uint64_t) : 0;
 }
 
-/// What has been added since `base`, in the first `sums` words of each row; rows without change are
+/// The growth since `base`, in the first `sums` words of each row; rows without change are
 /// left out. Rows that have begun again, or are gone, leave `base`.
 Reading since(const Reading& now, Reading& base, std::size_t sums) {
   if (base.empty()) return now;

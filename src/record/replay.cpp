@@ -228,9 +228,12 @@ Result<bool> Replay::next_file() {
   return true;
 }
 
-Result<void> Replay::use(std::string parts) {
-  in_.use(std::move(parts));
-  return read_head();
+Result<void> Replay::use(std::string parts, std::string next_segment) {
+  for (auto* one : {&parts, &next_segment})
+    if (!one->empty() || one == &parts)
+      later_.emplace_back(std::string(), Reader()).second.use(std::move(*one));
+  if (auto r = next_file(); !r) return r.error();
+  return {};
 }
 
 Result<void> Replay::read_head() {

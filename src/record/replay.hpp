@@ -26,7 +26,7 @@ class Replay : public Recall {
   Result<void> open(const std::string& path);
   /// The same for segments of one run, in their order.
   Result<void> open(const std::vector<std::string>& paths);
-  Result<void> use(std::string parts);  ///< Reader::use
+  Result<void> use(std::string parts, std::string next_segment = {});  ///< Reader::use
   const Head& head() const { return head_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
   std::uint64_t unpacked_bytes() const { return unpacked_ + in_.unpacked_bytes(); }

@@ -27,6 +27,7 @@ Result<void> Segments::begin_next(Writer& to, std::uint64_t now_ns) {
   if (auto opened = to.open_new(directory_, name, *this); !opened) return opened;
   if (to.failed()) {
     ::unlinkat(directory_, name.c_str(), 0);
+    give_back(in_blocks(to.bytes()));
     return to.error();
   }
   state_.segment = number;

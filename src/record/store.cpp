@@ -72,7 +72,7 @@ std::uint64_t bytes_at(int directory, const std::string& name) {
              : 0;
 }
 
-/// Fails unless it is this user's, and nobody else can write there.
+/// Fails unless it is this user's, and no other user can write there.
 Result<void> check_owner(const Fd& directory, const std::string& path) {
   struct stat found {};
   const auto what = fmt::format("cannot record into {}", path);
@@ -414,7 +414,7 @@ void Store::dump(const Trigger& why) {
   cut_ = false;
   open_until_ns_ = began + static_cast<std::uint64_t>(options_.after * 1e9);
   link_new();
-  // What was recorded until now is in whole segments within a second.
+  // All that was recorded until now is in whole segments within a second.
   for (std::size_t i = 0; i < tools_.size(); i++) shared_->tools[i].wanted++;
   auto written = write_reason(false);
   const auto ms = static_cast<double>(now() - began) / 1e6;

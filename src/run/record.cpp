@@ -233,7 +233,10 @@ class Recordings {
     if (::isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
     for (auto& one : running_tools_)
       if (one.pid) ::kill(one.pid, loop_.signal() == SIGINT && in_our_group(one.pid) ? 0 : SIGINT);
+    constexpr int kPatience = 100;  // the terminal's signal may have come to this process alone
     for (int i = 0; running_ && i < kEndSeconds * 100; i++) {
+      for (auto& one : running_tools_)
+        if (i == kPatience && one.pid && in_our_group(one.pid)) ::kill(one.pid, SIGINT);
       for (std::size_t tool = 0; tool < running_tools_.size(); tool++) {
         siginfo_t info{};
         auto& one = running_tools_[tool];
@@ -245,7 +248,10 @@ class Recordings {
       if (running_) ::usleep(10'000);
     }
     for (auto& one : running_tools_)
-      if (one.pid) ::kill(one.pid, SIGKILL);
+      if (one.pid) {
+        ::kill(one.pid, SIGKILL);
+        status_ = kFailed;
+      }
     if (!keeps()) return;
     const auto made = store_.dumps_made(), refused = store_.dumps_refused();
     std::uint64_t unrecorded = 0;
@@ -286,7 +292,7 @@ Option size_option(std::string_view name, std::string_view doc, std::uint64_t& (
   });
 }
 
-/// One tool with its options as words of their own, or several command lines.
+/// One tool with its options as separate words, or several command lines.
 Result<std::vector<ToRecord>> tools_of(const Own& own, const std::vector<std::string>& words) {
   std::vector<ToRecord> tools;
   const bool one = own.directory.empty() && own.store.last <= 0;

@@ -25,15 +25,15 @@ struct Exported {
 int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
              Exported* exported = nullptr, const RecordTo* recorded = nullptr);
 
-/// Prints a recording as the run would have printed it with these arguments, too.
-int show_recording(const std::string& path, const std::vector<std::string>& arguments);
+/// Prints recordings as the runs would have printed them: `words` are files and directories, the
+/// segments of one run being one recording, then perhaps the name of one of them, and arguments.
+/// `info`: prints what they have.
+int show_recordings(std::vector<std::string> words, bool info);
 
 bool is_recording(const std::string& path);
 /// The text that `coretap show --json` prints, with a report for each second or as often as the run
 /// had one.
 Result<std::string> recording_as_json(const std::string& path);
-/// Prints what a recording has.
-int show_info(const std::string& path);
 
 /// Opens, configures, plans and loads, without attaching; `doctor` does that with each tool.
 Result<void> prepare(Session& session);

@@ -1,12 +1,14 @@
 // `coretap show`: prints a recording.
 #include <seccomp.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -25,6 +27,7 @@
 #include "kernel/capabilities.hpp"
 #include "program/session.hpp"
 #include "record/replay.hpp"
+#include "record/store.hpp"
 #include "reports/reporter.hpp"
 #include "run/recording.hpp"
 #include "run/run.hpp"
@@ -84,7 +87,7 @@ class Showing {
   }
 
  private:
-  /// What was before the recording counts as reported.
+  /// Data of the time before the recording count as reported.
   void pass_over() {
     const Fd nowhere(memfd_create("before", MFD_CLOEXEC));
     const auto ledger = s_.ledger;
@@ -280,9 +283,10 @@ void confine(bool opens_files) {
 
 /// `to`: a file instead of standard output; then no message is printed, and reports are those of
 /// each second unless the run had intervals.
-Result<int> show(record::Replay& replay, const std::string& path,
+Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
                  std::vector<std::string> arguments, std::optional<int> to) {
-  if (auto r = replay.open(path); !r) return r.error();
+  if (auto r = replay.open(paths); !r) return r.error();
+  auto& path = paths.front();
   auto* registered = find_tool(replay.head().tool);
   if (!registered)
     return Error{fmt::format("{}: is of a tool that is not in this coretap: '{}'", path,
@@ -337,15 +341,129 @@ Result<int> show(record::Replay& replay, const std::string& path,
   return Showing(s, replay, static_cast<std::uint64_t>(every)).run(*begin);
 }
 
-}  // namespace
+int show_failed(const Error& error) { return print_error("coretap show", error); }
 
-int show_recording(const std::string& path, const std::vector<std::string>& arguments) {
+/// A recording, or the segments of one run in their order.
+struct Recorded {
+  std::string tool;  ///< as its files are named
+  std::uint64_t run = 0;
+  std::map<std::uint64_t, std::string> files = {};  ///< by number of the segment
+};
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::vector<std::string> recordings_in(const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code failed;
+  for (auto& entry : std::filesystem::directory_iterator(directory, failed))
+    if (entry.path().extension() == ".ctr") paths.push_back(entry.path().native());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+Error nothing_in(const std::string& directory) {
+  std::string dump;
+  std::error_code failed;
+  for (auto& entry : std::filesystem::directory_iterator(directory, failed))
+    if (entry.path().filename() != record::kRingDirectory && entry.is_directory(failed))
+      dump = std::max(dump, entry.path().native());
+  return {fmt::format("there is no recording in {}", directory),
+          {},
+          dump.empty() ? std::string() : fmt::format("the last dump there is {}", dump),
+          kUsage};
+}
+
+/// Takes the files and directories that `words` begin with.
+Result<std::vector<Recorded>> take_recordings(std::vector<std::string>& words) {
+  std::vector<std::string> paths;
+  std::size_t taken = 0;
+  for (; taken < words.size(); taken++) {
+    auto& word = words[taken];
+    std::error_code failed;
+    if (std::filesystem::is_directory(word, failed)) {
+      auto inside = recordings_in(word);
+      if (inside.empty()) return nothing_in(word);
+      paths.insert(paths.end(), inside.begin(), inside.end());
+    } else if (!taken || (!word.starts_with('-') && is_recording(word))) {
+      paths.push_back(word);
+    } else {
+      break;
+    }
+  }
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(taken));
+  std::vector<Recorded> all;
+  for (auto& path : paths) {
+    record::Replay replay;
+    if (auto r = replay.open(path); !r) {
+      if (paths.size() == 1) return r.error();
+      print_error("coretap show", r.error());  // begun when its run was killed
+      continue;
+    }
+    auto& head = replay.head();
+    const auto name = file_name(path);
+    const auto tool = name.substr(0, name.find('.'));
+    auto known = std::ranges::find_if(all, [&](auto& one) {
+      return head.run && one.run == head.run && one.tool == tool && !one.files.contains(head.segment);
+    });
+    if (known == all.end()) known = all.insert(all.end(), Recorded{tool, head.run});
+    known->files.emplace(head.segment, path);
+  }
+  if (!words.empty() && all.size() > 1) {
+    const auto only = words[0];
+    const auto other = [&](auto& one) { return one.tool != only; };
+    if (!std::ranges::all_of(all, other)) {
+      std::erase_if(all, other);
+      words.erase(words.begin());
+    }
+  }
+  if (all.empty()) return Error{"there is no recording that can be read", {}, {}, kFailed};
+  return all;
+}
+
+std::vector<std::string> files_of(const Recorded& one) {
+  std::vector<std::string> paths;
+  for (auto& [number, path] : one.files) paths.push_back(path);
+  return paths;
+}
+
+int show_one(const Recorded& one, const std::vector<std::string>& arguments) {
   record::Replay replay;
   const Recalling recalling(replay);
-  auto status = show(replay, path, arguments, {});
-  if (status) return *status;
-  print_error("coretap show", status.error());
-  return status.error().status;
+  auto status = show(replay, files_of(one), arguments, {});
+  return status ? *status : show_failed(status.error());
+}
+
+/// Each in a separate process, which gives up its rights.
+int show_each(const std::vector<Recorded>& all, const std::vector<std::string>& arguments) {
+  int status = kOk;
+  const bool titles = std::ranges::none_of(
+      arguments, [](auto& word) { return word == "--json" || word == "--csv"; });
+  for (auto& one : all) {
+    if (titles && print_text(fmt::format("{}==> {} <==\n", &one == &all[0] ? "" : "\n",
+                                         printable(one.tool))) != kOk)
+      return kFailed;
+    const auto child = ::fork();
+    if (child == 0) _exit(show_one(one, arguments));
+    int ended = 0;
+    if (child < 0 || ::waitpid(child, &ended, 0) != child)
+      return show_failed(system_error("cannot start a process", errno));
+    if (!status) status = WIFEXITED(ended) ? WEXITSTATUS(ended) : kFailed;
+  }
+  return status;
+}
+
+int show_info(const Recorded& one);
+
+}  // namespace
+
+int show_recordings(std::vector<std::string> words, bool info) {
+  raise_descriptor_limit();
+  auto all = take_recordings(words);
+  if (!all) return show_failed(all.error());
+  if (!info) return all->size() == 1 ? show_one(all->front(), words) : show_each(*all, words);
+  int status = kOk;
+  for (auto& one : *all) status = std::max(status, show_info(one));
+  return status;
 }
 
 bool is_recording(const std::string& path) {
@@ -357,28 +475,29 @@ Result<std::string> recording_as_json(const std::string& path) {
   const Recalling recalling(replay);
   const Fd file(memfd_create("shown", MFD_CLOEXEC));
   if (!file) return system_error("cannot make a file in memory", errno);
-  if (auto status = show(replay, path, {"--json"}, file.get()); !status) return status.error();
+  if (auto status = show(replay, {path}, {"--json"}, file.get()); !status) return status.error();
   std::string text(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
   text.resize(read_bytes(file.get(), 0, text.data(), text.size()));
   return text;
 }
 
-int show_info(const std::string& path) {
-  auto fail = [](const Error& e) { return print_error("coretap show", e); };
+namespace {
+
+int show_info(const Recorded& one) {
   record::Replay replay;
   const Recalling recalling(replay);
-  if (auto r = replay.open(path); !r) return fail(r.error());
+  if (auto r = replay.open(files_of(one)); !r) return show_failed(r.error());
   use_zone(replay.head());
   std::uint64_t from = 0, until = 0, reports = 0;
   bool finished = false;
   for (;;) {
     auto mark = replay.next();
-    if (!mark) return fail(mark.error());
+    if (!mark) return show_failed(mark.error());
     if (!*mark) break;
     if (!from) from = (*mark)->monotonic_ns;
     until = std::max(until, (*mark)->monotonic_ns);
     reports += (*mark)->did == record::Did::report || (*mark)->did == record::Did::last;
-    finished |= (*mark)->did == record::Did::finish || (*mark)->did == record::Did::split;
+    finished = (*mark)->did == record::Did::finish || (*mark)->did == record::Did::split;
   }
   auto& head = replay.head();
   std::vector<std::string> words{head.tool};
@@ -392,7 +511,13 @@ int show_info(const std::string& path) {
   text += fmt::format("  {} records, {} reports; {} bytes, {} unpacked; {}\n", replay.records(),
                       reports, replay.file_bytes(), replay.unpacked_bytes(),
                       finished ? "whole" : "its end is missing");
+  if (one.files.size() > 1)
+    text += fmt::format("  {} segments{}\n", one.files.size(),
+                        replay.gaps() ? fmt::format("; {} times a part is missing", replay.gaps())
+                                      : std::string());
   return print_text(text);
 }
+
+}  // namespace
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// What makes a flight recorder save what it has: pressure, load, events.
+// Triggers, at which a flight recorder saves what it has: pressure, load, events.
 #pragma once
 #include <functional>
 #include <string>

@@ -32,7 +32,10 @@ FUZZ(recordings, bytes) {
   Config config;
   config.format = static_cast<OutputFormat>(form % 3);
   record::Replay replay;
-  if (!replay.use(std::string(input.text(bytes.size())))) return;
+  // Or of two segments.
+  const std::size_t first = form & 0x80 ? input.number<std::uint16_t>() : bytes.size();
+  const std::string parts(input.text(first));
+  if (!replay.use(parts, std::string(input.text(bytes.size())))) return;
   const auto* tool = recordable(replay.head().tool);
   if (!tool) return;
   const Recalling recalling(replay);
@@ -50,6 +53,7 @@ FUZZ(recordings, bytes) {
   (void)s.source->open_records(
       [&](const void* record, std::size_t size) { reporter->record(s, record, size); });
   reporter->begin(s);
+  if (replay.has_base()) reporter->report(s);
   for (int marks = 0; marks < 100; marks++) {
     auto mark = replay.next();
     if (!mark || !*mark) break;

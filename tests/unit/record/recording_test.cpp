@@ -1,4 +1,6 @@
 // Recordings: whatever a report printed from kernel programs' data, it prints again from the file.
+#include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -36,10 +38,12 @@ class Printed {
 
 constexpr int kReports = 3;
 
+/// `segments`: there instead, one for each report; `each`: what each report printed.
 std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
-                     const std::string& path) {
+                     const std::string& path, Segments* segments = nullptr,
+                     std::vector<std::string>* each = nullptr) {
   Recorder recorder;
-  EXPECT_TRUE(recorder.open(path));
+  EXPECT_TRUE(segments ? recorder.open(*segments) : recorder.open(path));
   recorder.head({.tool = std::string(tool.name), .record_bytes = tool.report->record_size()});
   const Recalling recalling(recorder);
   Session s(tool, config);
@@ -64,8 +68,19 @@ std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
     recorder.sampling = false;
     recorder.did(Did::sample);
     recorder.moment();
+    s.out.flush();
+    const auto before = printed.text().size();
     reporter->report(s);
     recorder.did(Did::report);
+    s.out.flush();
+    if (each) each->push_back(printed.text().substr(before));
+    if (!segments || i + 1 == kReports) continue;
+    recorder.moment();
+    recorder.sampling = true;
+    reporter->sample(s);
+    recorder.sampling = false;
+    recorder.did(Did::split);
+    recorder.next_segment();
   }
   EXPECT_TRUE(reporter->finish(s));
   recorder.did(Did::finish);
@@ -75,9 +90,10 @@ std::string recorded(const Tool& tool, const Config& config, std::uint32_t seed,
   return printed.text();
 }
 
-std::string shown(const Tool& tool, const Config& config, const std::string& path) {
+std::string shown(const Tool& tool, const Config& config, const std::vector<std::string>& paths,
+                  std::string* last_report = nullptr) {
   Replay replay;
-  EXPECT_TRUE(replay.open(path));
+  EXPECT_TRUE(replay.open(paths));
   EXPECT_EQ(replay.head().tool, tool.name);
   const Recalling recalling(replay);
   auto mark = replay.begin();
@@ -94,16 +110,134 @@ std::string shown(const Tool& tool, const Config& config, const std::string& pat
   EXPECT_TRUE(s.source->open_records(
       [&](const void* record, std::size_t bytes) { reporter->record(s, record, bytes); }));
   reporter->begin(s);
+  if (replay.has_base()) reporter->report(s);
   for (;;) {
     auto next = replay.next();
     EXPECT_TRUE(next);
     if (!next || !*next || (*next)->did == Did::finish) break;
     hold_clock((*next)->monotonic_ns);
+    s.out.flush();
+    const auto before = printed.text().size();
     if ((*next)->did == Did::report) reporter->report(s);
+    s.out.flush();
+    if ((*next)->did == Did::report && last_report) *last_report = printed.text().substr(before);
   }
   EXPECT_TRUE(reporter->finish(s));
   s.out.flush();
   return printed.text();
+}
+
+std::string shown(const Tool& tool, const Config& config, const std::string& path) {
+  return shown(tool, config, std::vector{path});
+}
+
+/// A directory of segments, as the store makes it.
+struct SegmentDirectory {
+  ScratchDirectory place;
+  Shared shared{};
+  Fd fd{open(place.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}, wake{eventfd(0, 0)};
+  Segments segments{shared, shared.tools[0], fd.get(), "tool", wake.get(), {~0ULL, ~0ULL}};
+
+  SegmentDirectory() { shared.left = 1 << 30; }
+  std::vector<std::string> paths() const {
+    std::vector<std::string> all;
+    for (std::uint64_t i = 1; i <= shared.tools[0].segment; i++)
+      all.push_back(place.in(segment_name("tool", i)));
+    return all;
+  }
+};
+
+TEST(Recording, SegmentsAreShownAsOneRecordingAndAlone) {
+  int shows = 0, alone = 0;
+  for (auto& of : all_reports()) {
+    const auto kind = of.tool.report->name();
+    // The sums of stacks that are made here do not grow.
+    if (!of.tool.report->can_be_recorded() || of.tool.compile || kind == "stacks") continue;
+    SCOPED_TRACE(::testing::Message() << of.tool.name << " --" << of.when << " " << kind);
+    Config config;
+    Chance chance(7);
+    replay::give_some(config, of, chance);
+    SegmentDirectory directory;
+    std::vector<std::string> each;
+    const auto live = recorded(of.tool, config, 7, "", &directory.segments, &each);
+    const auto paths = directory.paths();
+    ASSERT_EQ(paths.size(), std::size_t{kReports});
+    EXPECT_EQ(shown(of.tool, config, paths), live);
+    shows += !live.empty();
+    if (kind == "event") continue;
+    // Its report has nothing of earlier segments, and its names.
+    std::string last;
+    shown(of.tool, config, {paths.back()}, &last);
+    alone += last == each.back();
+    if (last != each.back()) printf("differs: %s --%s %s\n", std::string(of.tool.name).c_str(), std::string(of.when).c_str(), std::string(kind).c_str());
+  }
+  EXPECT_GT(shows, 100);
+  EXPECT_GT(alone, 50);
+}
+
+TEST(Recording, AMissingSegmentIsCounted) {
+  SegmentDirectory directory;
+  const auto tool = build(*find_tool("syscount"));
+  recorded(tool, {}, 3, "", &directory.segments);
+  auto paths = directory.paths();
+  const auto gaps = [](const std::vector<std::string>& all) {
+    Replay replay;
+    EXPECT_TRUE(replay.open(all));
+    const Recalling recalling(replay);
+    while (true) {
+      auto mark = replay.next();
+      EXPECT_TRUE(mark);
+      if (!mark || !*mark) return replay.gaps();
+    }
+  };
+  EXPECT_EQ(gaps(paths), 0u);
+  EXPECT_EQ(gaps({paths[0], paths[2]}), 1u);
+  EXPECT_EQ(gaps({paths[2]}), 0u);
+  // In another order, or of another run: refused.
+  Replay wrong;
+  EXPECT_TRUE(wrong.open({paths[1], paths[0]}));
+  const Recalling recalling(wrong);
+  Result<std::optional<Replay::Mark>> mark = wrong.next();
+  while (mark && *mark) mark = wrong.next();
+  EXPECT_FALSE(mark);
+}
+
+TEST(Recording, WithoutSpaceRecordsAreCounted) {
+  SegmentDirectory directory;
+  Recorder recorder;
+  ASSERT_TRUE(recorder.open(directory.segments));
+  recorder.head({.tool = "x"});
+  recorder.moment();
+  recorder.did(Did::begin);
+  auto& state = directory.shared.tools[0];
+  directory.shared.left = 0;
+  std::uint64_t written = 0;
+  std::string noise(100'000, '\0');
+  Chance chance(5);
+  for (auto& c : noise) c = static_cast<char>(chance.below(256));
+  for (int i = 0; i < 10; i++) {
+    recorder.record(noise.data(), noise.size());
+    recorder.flush();
+    written++;
+  }
+  EXPECT_TRUE(recorder.file().failed());
+  EXPECT_EQ(state.unrecorded, written);
+  EXPECT_GE(directory.shared.left, 0);
+  recorder.moment();
+  recorder.did(Did::split);
+  recorder.next_segment();
+  EXPECT_EQ(state.segment, 1u) << "there is no space for another one";
+  EXPECT_EQ(state.closed, 1u);
+  directory.shared.left = 1 << 20;
+  EXPECT_TRUE(recorder.segment_due());
+  recorder.next_segment();
+  EXPECT_EQ(state.segment, 2u);
+  EXPECT_FALSE(recorder.file().failed());
+  recorder.record("x", 1);
+  recorder.flush();
+  EXPECT_EQ(state.unrecorded, written);
+  Replay replay;
+  EXPECT_TRUE(replay.open(directory.paths()));
 }
 
 TEST(Recording, EachReportPrintsTheSame) {
