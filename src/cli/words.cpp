@@ -4,7 +4,7 @@
 
 namespace coretap {
 
-Result<std::vector<std::string>> words_of(std::string_view line) {
+Result<std::vector<std::string>> command_words(std::string_view line) {
   std::vector<std::string> words;
   bool inside = false;
   char quote = 0;

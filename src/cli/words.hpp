@@ -9,6 +9,6 @@
 namespace coretap {
 
 /// Splits a command line into words like a shell: blanks, quotes and backslashes.
-Result<std::vector<std::string>> words_of(std::string_view line);
+Result<std::vector<std::string>> command_words(std::string_view line);
 
 }  // namespace coretap

@@ -303,7 +303,7 @@ Result<std::vector<ToRecord>> tools_of(const Own& own, const std::vector<std::st
     return {};
   };
   if (one) {
-    auto line = words_of(words[0]);
+    auto line = command_words(words[0]);
     if (!line) return line.error();
     line->insert(line->end(), words.begin() + 1, words.end());
     if (auto r = add(std::move(*line)); !r) return r.error();
@@ -313,7 +313,7 @@ Result<std::vector<ToRecord>> tools_of(const Own& own, const std::vector<std::st
     if (word.starts_with('-'))
       return usage(fmt::format("'{}' does not belong to a tool", word),
                    "several tools can be recorded: quote each with its options, as 'biolatency -D'");
-    auto line = words_of(word);
+    auto line = command_words(word);
     if (!line) return line.error();
     if (auto r = add(std::move(*line)); !r) return r.error();
   }
@@ -394,8 +394,13 @@ std::vector<Option> record_options() {
               return add_triggers(c.own<Own>().triggers, given);
             })
           .adding_up(),
-      seconds_option(0, "after", "TIME", "go on saving for TIME after a trigger (default: 30s)",
-                     [](Own& o) -> double& { return o.store.after; }),
+      value(0, "after", "TIME", "go on saving for TIME after a trigger (default: 30s; 0: do not)",
+            [](Config& c, std::string_view given) -> Result<void> {
+              auto& after = c.own<Own>().store.after;
+              if (given != "0") return store(take_seconds("--after", given), after);
+              after = 0;
+              return {};
+            }),
       size_option("most", "limit of ring and dumps together (default: 256M); the oldest dump goes first",
                   [](Own& o) -> std::uint64_t& { return o.store.most; }),
       value(0, "keep", "NUMBER", "dumps that stay (default: 20)",

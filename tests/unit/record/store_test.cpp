@@ -35,7 +35,7 @@ struct Made {
   /// Each tool ends its segment, and begins another one of that size.
   void write(std::size_t bytes) {
     std::string noise(bytes, '\0');
-    for (auto& c : noise) c = static_cast<char>(random = random * 1103515245 + 12345 >> 3);
+    for (auto& c : noise) c = static_cast<char>((random = random * 1103515245 + 12345) >> 16);
     for (auto& [segments, file] : writers) {
       file->close();
       if (!segments->begin_next(*file, monotonic_ns())) continue;

@@ -1,4 +1,5 @@
 // The configuration of `coretap serve`: accepted files, and the errors of rejected ones.
+#include "cli/words.hpp"
 #include "serve/config.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
@@ -17,11 +18,11 @@ Result<ServeConfig> config(std::string_view text) {
 }
 
 TEST(ServeConfig, WordsAsAShellHasThem) {
-  EXPECT_EQ(*words_of("biolatency -D"), (Words{"biolatency", "-D"}));
-  EXPECT_EQ(*words_of("  a 'b c' \"d\\\"e\" f\\ g ''"), (Words{"a", "b c", "d\"e", "f g", ""}));
-  EXPECT_FALSE(words_of("a 'b"));
-  EXPECT_FALSE(words_of("a\\"));
-  EXPECT_TRUE(words_of("")->empty());
+  EXPECT_EQ(*command_words("biolatency -D"), (Words{"biolatency", "-D"}));
+  EXPECT_EQ(*command_words("  a 'b c' \"d\\\"e\" f\\ g ''"), (Words{"a", "b c", "d\"e", "f g", ""}));
+  EXPECT_FALSE(command_words("a 'b"));
+  EXPECT_FALSE(command_words("a\\"));
+  EXPECT_TRUE(command_words("")->empty());
 }
 
 TEST(ServeConfig, Everything) {
