@@ -138,7 +138,8 @@ const std::vector<OwnCommand>& commands() {
        .arguments = "TOOL...",
        .least = 1,
        .most = SIZE_MAX,
-       .summary = "record tools for coretap show, or keep their last minutes until something happens",
+       .summary =
+           "record tools for coretap show, or keep their last minutes until something happens",
        .description =
            "Records what a tool would print, and prints nothing. With --output, one TOOL follows "
            "with its options. With --dir or --last there can be several: each TOOL is one word, "
@@ -149,7 +150,8 @@ const std::vector<OwnCommand>& commands() {
            "recording. Nothing is copied and nothing pauses: a dump consists of links.",
        .options = record_options(),
        .examples = {{"record -o opens.ctr opensnoop -x", "failed opens, into a file"},
-                    {"record --dir night -d 8h 'biolatency -D' runqlat", "two tools, each into a file"},
+                    {"record --dir night -d 8h 'biolatency -D' runqlat",
+                     "two tools, each into a file"},
                     {"record --last 5m --on 'psi memory some 150ms/1s',oomkill vmscan drsnoop",
                      "what went before memory was short"}},
        .rights =

@@ -149,8 +149,8 @@ Result<void> Writer::open(const std::string& path) {
 Result<void> Writer::open_new(int directory, const std::string& name, Room& room) {
   path_ = name;
   room_ = &room;
-  fd_.reset(::openat(directory, name.c_str(),
-                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  fd_.reset(::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                     0600));
   error_ = fd_ ? 0 : errno;
   pending_.clear();
   if (!fd_) return error();

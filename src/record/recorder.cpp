@@ -189,7 +189,8 @@ class RecordedSource : public Source, private Recorder::Carrier {
                        .sums = sums_in(map)};
       to_.put(Part::map, layout.bytes());
       const Changes none(keys, layout.words());
-      found = entries_.try_emplace(std::string(map), Entries{std::move(layout), none, {}, {}}).first;
+      found =
+          entries_.try_emplace(std::string(map), Entries{std::move(layout), none, {}, {}}).first;
     }
     auto& known = found->second;
     put_entries(known, rows);
@@ -309,8 +310,8 @@ std::string MapLayout::bytes() const {
 MapLayout MapLayout::of(std::string_view bytes) {
   MapLayout layout;
   protozero::pbf_reader in(bytes.data(), bytes.size());
-  std::uint64_t* const numbers[] = {nullptr,        &layout.number,    nullptr,
-                                    &layout.kind,   &layout.key_bytes, &layout.value_bytes,
+  std::uint64_t* const numbers[] = {nullptr,         &layout.number,    nullptr,
+                                    &layout.kind,    &layout.key_bytes, &layout.value_bytes,
                                     &layout.largest, &layout.sums};
   while (in.next()) {
     const auto tag = in.tag();

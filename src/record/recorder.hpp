@@ -86,7 +86,7 @@ class Recorder : public Recall {
  private:
   struct Known {
     std::size_t hash = 0;
-    std::string answer = {};       ///< if there are segments
+    std::string answer = {};    ///< if there are segments
     std::uint64_t segment = 0;  ///< where it was asked last
   };
   static std::uint64_t monotonic_now();

@@ -196,9 +196,7 @@ Error Replay::no_begin() const {
   return Error{fmt::format("{} ends before tracing began", path_), {}, {}, kFailed};
 }
 
-Result<void> Replay::open(const std::string& path) {
-  return open(std::vector{path});
-}
+Result<void> Replay::open(const std::string& path) { return open(std::vector{path}); }
 
 Result<void> Replay::open(const std::vector<std::string>& paths) {
   for (auto& path : paths) {

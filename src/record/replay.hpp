@@ -70,7 +70,7 @@ class Replay : public Recall {
 
   Reader in_;
   std::deque<std::pair<std::string, Reader>> later_;  ///< the files after that
-  std::size_t segments_ = 0;                        ///< until now
+  std::size_t segments_ = 0;                          ///< until now
   bool was_split_ = false, has_base_ = false;
   std::uint64_t file_bytes_ = 0, unpacked_ = 0, gaps_ = 0;
   std::string path_;

@@ -54,9 +54,7 @@ class Segments : public Room {
 
   Result<void> begin_next(Writer& to, std::uint64_t now_ns);
   bool take(std::uint64_t bytes) override;
-  void give_back(std::uint64_t bytes) override {
-    shared_.left += static_cast<std::int64_t>(bytes);
-  }
+  void give_back(std::uint64_t bytes) override { shared_.left += static_cast<std::int64_t>(bytes); }
   bool due(const Writer& to, std::uint64_t now_ns) const;
   bool too_large(const Writer& to) const { return to.bytes() >= limits_.bytes; }
   /// Of the current one.

@@ -131,8 +131,7 @@ Result<void> Store::open(StoreOptions options) {
   auto& path = options_.directory;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const auto what = fmt::format("cannot record into {}", path);
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return system_error(what, errno, kUsage);
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return system_error(what, errno, kUsage);
   root_ = directory_at(AT_FDCWD, path);
   if (auto r = check_owner(root_, path); !r) return r;
   lock_.reset(
@@ -141,8 +140,8 @@ Result<void> Store::open(StoreOptions options) {
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
     return Error{what, "another coretap records there", "name another directory", kUsage};
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  auto* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (!wake_ || memory == MAP_FAILED) return system_error(what, errno);
   shared_ = new (memory) Shared{};
   struct statvfs system {};
@@ -250,7 +249,8 @@ void Store::notice() {
   }
   for (auto& segment : segments_)
     if (!segment.ended_ns)
-      segment.bytes = bytes_at(ring_.get(), segment_name(tools_[segment.tool].name, segment.number));
+      segment.bytes =
+          bytes_at(ring_.get(), segment_name(tools_[segment.tool].name, segment.number));
 }
 
 void Store::ended(std::size_t tool, std::string why) {

@@ -20,9 +20,9 @@ inline constexpr std::string_view kRingDirectory = "ring", kDumpReason = "why.js
 
 struct StoreOptions {
   std::string directory;
-  double last = 300, after = 30;              ///< seconds around a trigger
-  std::uint64_t most = 256 << 20;             ///< bytes of ring and dumps together
-  std::uint64_t keep = 20;                    ///< dumps
+  double last = 300, after = 30;   ///< seconds around a trigger
+  std::uint64_t most = 256 << 20;  ///< bytes of ring and dumps together
+  std::uint64_t keep = 20;         ///< dumps
   /// Bytes that stay free in the file system; 0: 64 MB or a twentieth of it.
   std::uint64_t free = 0;
   std::uint64_t dumps = 1;                    ///< by triggers other than the user's ...
@@ -87,7 +87,7 @@ class Store {
   };
   struct Dump {
     std::string name;
-    std::uint64_t bytes;                        ///< besides segments_
+    std::uint64_t bytes;  ///< besides segments_
     std::vector<std::list<Segment>::iterator> segments;
   };
   struct Told {
@@ -119,8 +119,8 @@ class Store {
   Fd root_, ring_, lock_, wake_;
   Shared* shared_ = nullptr;
   std::vector<Tool> tools_;
-  std::list<Segment> segments_;  ///< the oldest first
-  std::deque<Dump> dumps_;       ///< the oldest first
+  std::list<Segment> segments_;      ///< the oldest first
+  std::deque<Dump> dumps_;           ///< the oldest first
   std::deque<std::uint64_t> times_;  ///< of dumps that count for options_.dumps
   // The dump that is being made:
   Fd open_;

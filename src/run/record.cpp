@@ -37,7 +37,8 @@ namespace coretap {
 namespace {
 
 constexpr char kName[] = "coretap record";
-constexpr std::string_view kUsualParent = "/run/coretap", kUsualDirectory = "/run/coretap/hindsight";
+constexpr std::string_view kUsualParent = "/run/coretap",
+                           kUsualDirectory = "/run/coretap/hindsight";
 constexpr int kEndSeconds = 20;  // for tools to end and to write the rest
 constexpr std::uint64_t kMostKeep = 1000;
 
@@ -66,7 +67,8 @@ std::string minutes(double seconds) {
 /// The processes of the tools, until they or the user end.
 class Recordings {
  public:
-  Recordings(std::vector<ToRecord> tools, Own own) : tools_(std::move(tools)), own_(std::move(own)) {}
+  Recordings(std::vector<ToRecord> tools, Own own)
+      : tools_(std::move(tools)), own_(std::move(own)) {}
   ~Recordings() {
     if (states_) ::munmap(states_, bytes_of_states());
   }
@@ -240,8 +242,8 @@ class Recordings {
       for (std::size_t tool = 0; tool < running_tools_.size(); tool++) {
         siginfo_t info{};
         auto& one = running_tools_[tool];
-        if (one.pid && ::waitid(P_PID, static_cast<id_t>(one.pid), &info,
-                                WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        if (one.pid &&
+            ::waitid(P_PID, static_cast<id_t>(one.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid)
           reap(tool);
       }
@@ -259,7 +261,8 @@ class Recordings {
     store_.end();
     auto text = fmt::format("{} in {}", several(made, "dump"), own_.store.directory);
     if (refused) text += fmt::format(", {} refused", refused);
-    if (unrecorded) text += fmt::format("; {} events were not recorded for lack of space", unrecorded);
+    if (unrecorded)
+      text += fmt::format("; {} events were not recorded for lack of space", unrecorded);
     say(text);
     if (unrecorded && !status_) status_ = kFailed;
   }
@@ -311,8 +314,9 @@ Result<std::vector<ToRecord>> tools_of(const Own& own, const std::vector<std::st
   }
   for (auto& word : words) {
     if (word.starts_with('-'))
-      return usage(fmt::format("'{}' does not belong to a tool", word),
-                   "several tools can be recorded: quote each with its options, as 'biolatency -D'");
+      return usage(
+          fmt::format("'{}' does not belong to a tool", word),
+          "several tools can be recorded: quote each with its options, as 'biolatency -D'");
     auto line = command_words(word);
     if (!line) return line.error();
     if (auto r = add(std::move(*line)); !r) return r.error();
@@ -384,9 +388,10 @@ std::vector<Option> record_options() {
           Complete::directory),
       seconds_option('d', "duration", "SECONDS", "end after SECONDS",
                      [](Own& o) -> double& { return o.duration; }),
-      seconds_option(0, "last", "TIME",
-                     "keep only the last TIME, as 5m, until a trigger or SIGUSR1 saves it in a dump",
-                     [](Own& o) -> double& { return o.store.last; }),
+      seconds_option(
+          0, "last", "TIME",
+          "keep only the last TIME, as 5m, until a trigger or SIGUSR1 saves it in a dump",
+          [](Own& o) -> double& { return o.store.last; }),
       value(0, "on", "TRIGGER,...",
             "save on TRIGGER: 'psi memory some 150ms/1s', 'load > 4/cpu', a tool such as oomkill "
             "(each of its events), or 'TOOL > 500/s'",
@@ -401,17 +406,17 @@ std::vector<Option> record_options() {
               after = 0;
               return {};
             }),
-      size_option("most", "limit of ring and dumps together (default: 256M); the oldest dump goes first",
+      size_option("most",
+                  "limit of ring and dumps together (default: 256M); the oldest dump goes first",
                   [](Own& o) -> std::uint64_t& { return o.store.most; }),
       value(0, "keep", "NUMBER", "dumps that stay (default: 20)",
             [](Config& c, std::string_view given) {
               return store(take_number("--keep", given, 1, kMostKeep), c.own<Own>().store.keep);
             }),
-      value(0, "at-most", "NUMBER/TIME",
-            "dumps that triggers may make in TIME (default: 1/10m); SIGUSR1 always makes one",
-            [](Config& c, std::string_view given) {
-              return take_times(c.own<Own>().store, given);
-            }),
+      value(
+          0, "at-most", "NUMBER/TIME",
+          "dumps that triggers may make in TIME (default: 1/10m); SIGUSR1 always makes one",
+          [](Config& c, std::string_view given) { return take_times(c.own<Own>().store, given); }),
       size_option("free",
                   "space that stays free in the file system (default: 64M, or a twentieth of it)",
                   [](Own& o) -> std::uint64_t& { return o.store.free; }),

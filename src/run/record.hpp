@@ -11,8 +11,8 @@ namespace coretap {
 
 /// A tool that is to be recorded.
 struct ToRecord {
-  std::string name;     ///< of its files
-  std::string command;  ///< as typed
+  std::string name;                    ///< of its files
+  std::string command;                 ///< as typed
   std::vector<std::string> arguments;  ///< the first is the tool
 };
 /// Checks a command line, whose first word is the tool.

@@ -403,7 +403,8 @@ Result<std::vector<Recorded>> take_recordings(std::vector<std::string>& words) {
     const auto name = file_name(path);
     const auto tool = name.substr(0, name.find('.'));
     auto known = std::ranges::find_if(all, [&](auto& one) {
-      return head.run && one.run == head.run && one.tool == tool && !one.files.contains(head.segment);
+      return head.run && one.run == head.run && one.tool == tool &&
+             !one.files.contains(head.segment);
     });
     if (known == all.end()) known = all.insert(all.end(), Recorded{tool, head.run});
     known->files.emplace(head.segment, path);
@@ -512,9 +513,9 @@ int show_info(const Recorded& one) {
                       reports, replay.file_bytes(), replay.unpacked_bytes(),
                       finished ? "whole" : "its end is missing");
   if (one.files.size() > 1)
-    text += fmt::format("  {} segments{}\n", one.files.size(),
-                        replay.gaps() ? fmt::format("; {} times a part is missing", replay.gaps())
-                                      : std::string());
+    text += fmt::format(
+        "  {} segments{}\n", one.files.size(),
+        replay.gaps() ? fmt::format("; {} times a part is missing", replay.gaps()) : std::string());
   return print_text(text);
 }
 

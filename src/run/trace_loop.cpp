@@ -202,8 +202,8 @@ class Tracing {
       if (s_.recorder->segment_due()) {
         last = now;
         next_segment();
-      } else if (every > 0 && static_cast<double>(now - std::max(last, shown_ns_)) >=
-                                  (every - 0.5) * 1e9) {
+      } else if (every > 0 &&
+                 static_cast<double>(now - std::max(last, shown_ns_)) >= (every - 0.5) * 1e9) {
         last = now;
         sample(record::Did::sample);
       }

@@ -42,8 +42,8 @@ Result<Fd> watch_pressure(const TriggerRule& rule) {
   if (!fd) {
     const int error = errno;
     if (error == ENOENT || error == EOPNOTSUPP)
-      return Error{what, "this kernel does not measure pressure (CONFIG_PSI, psi=1)", {},
-                   kUnsupported};
+      return Error{
+          what, "this kernel does not measure pressure (CONFIG_PSI, psi=1)", {}, kUnsupported};
     return system_error(what, error, kUnsupported);
   }
   const auto words = fmt::format("{} {:.0f} {:.0f}", rule.full ? "full" : "some", rule.limit * 1e6,
@@ -136,8 +136,9 @@ Result<void> Triggers::begin(Loop& loop, const std::vector<TriggerRule>& rules, 
       auto fd = watch_pressure(rule);
       if (!fd) return fd.error();
       watched.fd = std::move(*fd);
-      loop.watch(watched.fd.get(), EPOLLPRI,
-                 [this, rule] { fire_({rule.text, pressure_now(rule)}); });
+      loop.watch(watched.fd.get(), EPOLLPRI, [this, rule] {
+        fire_({rule.text, pressure_now(rule)});
+      });
     }
     all_.push_back(std::move(watched));
   }

@@ -106,7 +106,8 @@ TOOL_TEST(Record, OneToolOrSeveralIntoFiles) {
   TemporaryDirectory directory;
   const auto in = [&](const std::string& name) { return directory.path() + "/" + name; };
   Opens opens("/nowhere/a");
-  auto one = run({tool_path("coretap"), "record", "-o", in("one.ctr"), "-d", "1", "opensnoop", "-x"});
+  auto one =
+      run({tool_path("coretap"), "record", "-o", in("one.ctr"), "-d", "1", "opensnoop", "-x"});
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_EQ(one.out, "");
   expect_contains(one.err, {"Recording opensnoop into", "recorded"});
@@ -190,9 +191,9 @@ TOOL_TEST(Hindsight, CountsOfSegmentsAddUp) {
   require_tool("syscount");
   TemporaryDirectory directory;
   const auto store = directory.path() + "/store";
-  Process process(Spawn{
-      .argv = recorder(store, {"--last", "60s", "--after", "0",
-                               "syscount -p " + std::to_string(::getpid()), "profile"})});
+  Process process(
+      Spawn{.argv = recorder(store, {"--last", "60s", "--after", "0",
+                                     "syscount -p " + std::to_string(::getpid()), "profile"})});
   await_ring(process, store, "syscount");
   std::this_thread::sleep_for(1s);
   constexpr std::uint64_t kCalls = 7000;
@@ -234,7 +235,8 @@ TOOL_TEST(Hindsight, WhatAKilledRecorderHadIsThere) {
   const auto store = directory.path() + "/store";
   for (bool in_dump : {false, true}) {
     SCOPED_TRACE(in_dump);
-    Process process(Spawn{.argv = recorder(store, {"--last", "6s", "--after", "30s", "opensnoop -x"})});
+    Process process(
+        Spawn{.argv = recorder(store, {"--last", "6s", "--after", "30s", "opensnoop -x"})});
     await_ring(process, store, "opensnoop");
     const std::string prefix = in_dump ? "/nowhere/d" : "/nowhere/c";
     Opens opens(prefix);
@@ -292,7 +294,7 @@ TOOL_TEST(Hindsight, NeverNeedsMoreThanItsLimit) {
   EXPECT_LE(largest, kMost + (64 << 10)) << process.err();
   EXPECT_GT(largest, kMost / 3);
   EXPECT_LE(dumps_in(store).size(), 3u);
-  // What is not recorded is said.
+  // Events without space are counted.
   EXPECT_EQ(status, contains(process.err(), "not recorded for lack of space") ? 1 : 0)
       << process.err();
   expect_contains(process.err(), {"is small"});
@@ -308,7 +310,8 @@ TOOL_TEST(Hindsight, AFullFileSystemEndsNothing) {
     throw Skip("a tmpfs cannot be mounted here");
   {
     const auto store = place + "/store";
-    Process process(Spawn{.argv = recorder(store, {"--last", "60s", "--after", "0", "opensnoop -x"})});
+    Process process(
+        Spawn{.argv = recorder(store, {"--last", "60s", "--after", "0", "opensnoop -x"})});
     await_ring(process, store, "opensnoop");
     Opens opens("/nowhere/f", 100us);
     std::this_thread::sleep_for(2s);
@@ -349,8 +352,9 @@ TOOL_TEST(Hindsight, Triggers) {
     run({program});
     std::this_thread::sleep_for(1500ms * slowness());
   }
-  EXPECT_TRUE(process.await([](auto&, auto& err) { return contains(err, "no dump, as there were"); }))
-      << process.err();
+  EXPECT_TRUE(process.await([](auto&, auto& err) {
+    return contains(err, "no dump, as there were");
+  })) << process.err();
   process.signal(SIGINT);
   EXPECT_EQ(process.wait(), 0) << process.err();
   ASSERT_EQ(dumps_in(store).size(), 1u) << process.err();
@@ -364,20 +368,22 @@ TOOL_TEST(Hindsight, Triggers) {
   // The kernel's own triggers, and the load; two at once make one dump.
   if (::access("/proc/pressure/cpu", W_OK) != 0) throw Skip("this kernel measures no pressure");
   const auto other = directory.path() + "/other";
-  Process busy(Spawn{.argv = recorder(
-                         other, {"--last", "20s", "--after", "5s", "--on",
-                                 "psi cpu some 10ms/500ms,load > 0.001", "syscount"})});
+  Process busy(
+      Spawn{.argv = recorder(other, {"--last", "20s", "--after", "5s", "--on",
+                                     "psi cpu some 10ms/500ms,load > 0.001", "syscount"})});
   await_ring(busy, other, "syscount");
   std::vector<std::unique_ptr<Process>> spin;
   for (int i = 0; i < 2 * static_cast<int>(std::thread::hardware_concurrency()) + 2; i++)
-    spin.push_back(std::make_unique<Process>(Spawn{.argv = {"/bin/sh", "-c", "while :; do :; done"}}));
+    spin.push_back(
+        std::make_unique<Process>(Spawn{.argv = {"/bin/sh", "-c", "while :; do :; done"}}));
   EXPECT_TRUE(busy.await([](auto&, auto& err) { return contains(err, ": saved "); })) << busy.err();
   std::this_thread::sleep_for(4s);
   spin.clear();
   busy.signal(SIGINT);
   EXPECT_EQ(busy.wait(), 0) << busy.err();
   ASSERT_EQ(dumps_in(other).size(), 1u) << busy.err();
-  expect_contains(slurp(dumps_in(other)[0] + "/why.json"), {"psi cpu some 10ms/500ms", "load > 0.001"});
+  expect_contains(slurp(dumps_in(other)[0] + "/why.json"),
+                  {"psi cpu some 10ms/500ms", "load > 0.001"});
 }
 
 TOOL_TEST(Hindsight, EndsAtOnceAndRefusesOthersDirectories) {

@@ -89,7 +89,8 @@ TEST(Store, ADumpIsMadeOfLinksInAFewMilliseconds) {
   std::size_t links = 0;
   for (auto& entry : fs::directory_iterator(dumps[0])) {
     if (entry.path().extension() != ".ctr") continue;
-    struct stat there {}, here {};
+    struct stat there {
+    }, here{};
     ASSERT_EQ(::stat(entry.path().c_str(), &there), 0);
     const auto ring = place.in("store/ring/" + entry.path().filename().string());
     ASSERT_EQ(::stat(ring.c_str(), &here), 0);
@@ -120,7 +121,7 @@ TEST(Store, NeverNeedsMoreThanItsLimit) {
   EXPECT_LE(largest, kMost);
   EXPECT_GT(largest, kMost / 2) << "the limit is used";
   EXPECT_NE(made.said.find("is small"), std::string::npos) << made.said;
-  // What it counts is what is there.
+  // Its own sum agrees with du.
   EXPECT_NEAR(static_cast<double>(made.store.bytes()),
               static_cast<double>(disk_usage(place.in("store"))), 100'000);
   // The last dump can be shown: all of the ring that fits.

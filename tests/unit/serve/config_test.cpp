@@ -1,8 +1,8 @@
 // The configuration of `coretap serve`: accepted files, and the errors of rejected ones.
-#include "cli/words.hpp"
 #include "serve/config.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "cli/words.hpp"
 #include "expect.hpp"
 #include "metrics/names.hpp"
 #include "serve/config_keys.hpp"
@@ -19,7 +19,8 @@ Result<ServeConfig> config(std::string_view text) {
 
 TEST(ServeConfig, WordsAsAShellHasThem) {
   EXPECT_EQ(*command_words("biolatency -D"), (Words{"biolatency", "-D"}));
-  EXPECT_EQ(*command_words("  a 'b c' \"d\\\"e\" f\\ g ''"), (Words{"a", "b c", "d\"e", "f g", ""}));
+  EXPECT_EQ(*command_words("  a 'b c' \"d\\\"e\" f\\ g ''"),
+            (Words{"a", "b c", "d\"e", "f g", ""}));
   EXPECT_FALSE(command_words("a 'b"));
   EXPECT_FALSE(command_words("a\\"));
   EXPECT_TRUE(command_words("")->empty());
