@@ -265,7 +265,7 @@ def lint(run):
 
 
 def of_packages(run, *words):
-    """The tests of the packages of the existing builds."""
+    """The tests of the packages that are made of the existing builds."""
     if fetched(run) and run.build() and run.build("static"):
         run.step("packages", [run.root / "tests/packages/run", "--build", run.directory(), "--static-build", run.directory("static"),
                               "--results", run.directory("package"), *words])
@@ -288,12 +288,15 @@ def in_turn(name, words, seconds, *only):
 in_turn("rpm", "packages: the RPM is checked, installed, used, removed; lintian", 60, "lintian", "rpmlint", "RPM")
 in_turn("deb", "packages: the DEB is installed, used, removed", 140, "DEB")
 in_turn("systemd", "packages: the exporter's service under systemd, in a guest", 90, "systemd")
-in_turn("twice", "packages: made twice, objects compiled elsewhere: the same bytes", 75, "reproducible")
+in_turn("twice", "packages: made twice, objects compiled elsewhere: the same bytes; a release in a copy of the repository", 75, "reproducible",
+        "release")
+in_turn("deb-source", "packages: what dpkg-buildpackage makes of the source package", 400, "Debian's build")
+in_turn("rpm-source", "packages: what rpmbuild makes of the source package", 400, "Fedora's build")
 
 
-@part("all-twice", "packages: built a second time, from nothing: the same bytes", 900, needs=("package",))
+@part("all-twice", "packages: built from source a second time, from nothing: the same bytes", 2400, needs=("package", "package-checks"))
 def all_twice(run):
-    of_packages(run, "--only", "overrides", "--twice", "all")
+    of_packages(run, "--group", "source", "--twice")
 
 
 @part("sanitize", "unit tests with the address and undefined-behaviour sanitisers", 500, ("ci",), needs=("fuzz",), by_turn=True)

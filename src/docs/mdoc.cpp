@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cli/help.hpp"
+#include "coretap/date.hpp"
 #include "coretap/parse.hpp"
 #include "coretap/version.hpp"
 
@@ -12,8 +13,6 @@ namespace coretap {
 
 namespace {
 
-// Date of the last change of the pages' form; build dates would make builds differ.
-constexpr char kDate[] = "November 22, 2026";
 constexpr std::size_t kFill = 78;
 
 bool lower(char c) { return c >= 'a' && c <= 'z'; }

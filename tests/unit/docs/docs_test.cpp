@@ -358,7 +358,7 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
 
 TEST(Documents, TheTopLevelHoldsNothingElse) {
   const auto known = words_of(
-      "CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE README.md SECURITY.md bpf cmake "
+      "CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE LICENSES README.md SECURITY.md bpf cmake "
       "completion docs include packaging scripts src tests vmlinux");
   for (auto& entry : fs::directory_iterator(places::source_dir())) {
     auto name = entry.path().filename().string();
