@@ -61,10 +61,11 @@ class ProfileReader {
   static void each(std::string_view bytes, const Number& number, const Inner& inner) {
     auto m = message(bytes);
     while (m.next()) {
+      const auto tag = m.tag();  // without NDEBUG, reading the value forgets it
       if (m.wire_type() == protozero::pbf_wire_type::varint)
-        number(m.tag(), m.get_uint64());
+        number(tag, m.get_uint64());
       else if (m.wire_type() == protozero::pbf_wire_type::length_delimited)
-        inner(m.tag(), bytes_of(m));
+        inner(tag, bytes_of(m));
       else
         m.skip();
     }
