@@ -357,6 +357,7 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
 }
 
 TEST(Documents, TheTopLevelHoldsNothingElse) {
+  if (!fs::exists(places::source_dir() + "/.git")) GTEST_SKIP() << "packagers add directories";
   const auto known = words_of(
       "CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE LICENSES README.md SECURITY.md bpf cmake "
       "completion docs include packaging scripts src tests vmlinux");
