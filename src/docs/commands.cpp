@@ -138,8 +138,7 @@ const std::vector<OwnCommand>& commands() {
        .arguments = "TOOL...",
        .least = 1,
        .most = SIZE_MAX,
-       .summary =
-           "record tools for coretap show, or keep their last minutes until something happens",
+       .summary = "record tools, or keep their last minutes for a trigger",
        .description =
            "Records what a tool would print, and prints nothing. With --output, one TOOL follows "
            "with its options. With --dir or --last there can be several: each TOOL is one word, "

@@ -48,8 +48,13 @@ Result<Fd> watch_pressure(const TriggerRule& rule) {
   }
   const auto words = fmt::format("{} {:.0f} {:.0f}", rule.full ? "full" : "some", rule.limit * 1e6,
                                  rule.window * 1e6);
-  if (::write(fd.get(), words.c_str(), words.size() + 1) < 0)
-    return system_error(what, errno, kUnsupported);
+  if (::write(fd.get(), words.c_str(), words.size() + 1) < 0) {
+    const int error = errno;
+    auto failed = system_error(what, error, kUnsupported);
+    if (error == EINVAL)
+      failed.hint = "windows are from 500ms to 10s; without CAP_SYS_RESOURCE, only multiples of 2s";
+    return failed;
+  }
   return fd;
 }
 

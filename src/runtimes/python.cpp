@@ -13,7 +13,7 @@ namespace coretap::runtimes {
 
 namespace {
 
-// In files of these versions nothing tells the offsets.
+// Files of these versions do not contain the offsets.
 constexpr python_layout kOlder[] = {
     {.frames = PYTHON_OBJECTS,
      .minor = 9,

@@ -237,7 +237,7 @@ TEST(Interpreted, OneKindOfFramesOnly) {
   EXPECT_GE(only, 1u);
 }
 
-/// A program that looks like CPython to us, and lies.
+/// A program with the symbols of CPython, and wrong data.
 TEST(Interpreted, ProgramsThatOnlyPretend) {
 #ifndef __x86_64__
   throw Skip("frames of interpreters: x86-64 only");

@@ -1,4 +1,4 @@
-// Exports what CPython 3.12 exports, with structures that lie. pretend KIND: runs until killed.
+// Exports what CPython 3.12 exports, with wrong structures. pretend KIND: runs until killed.
 //   frames   one frame that is its own caller, of a code object whose texts cannot be read
 //   threads  a list of threads that never ends and does not have this one
 //   wild     pointers to nowhere

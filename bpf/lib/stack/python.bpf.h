@@ -69,16 +69,13 @@ inline_ u64 python_of_frame(struct runtime_walk *r, u32 offset)
  * Reads a frame, and what is below it on its page: the caller's frame is mostly there. Not below
  * the page, as a fault costs as much as ten frames.
  */
-__noinline int python_read_frame(u64 at, u32 bytes)
+inline_ int python_read_frame(struct runtime_walk *r, u64 at, u32 bytes)
 {
-	struct walk *w = current_walk();
-	struct runtime_walk *r;
 	u64 start, end = at + bytes;
 	u32 size;
 
-	if (!runtimes || !w || at & 7 || bytes > 128)
+	if (at & 7 || bytes > 128)
 		return 0;
-	r = &w->runtime;
 	if (at < r->block_at || end > r->block_end) {
 		start = end - RUNTIME_BLOCK;
 		if (start < (at & ~4095ULL))
@@ -218,7 +215,7 @@ inline_ u64 python_number(struct walk *w, u64 code)
 	return number;
 }
 
-#define PYTHON_END RUNTIME_MARKS /* there are no more frames */
+#define PYTHON_END RUNTIME_MARKS /* the last frame was added before */
 
 /* Adds the frame at r->at, and steps to its caller's. Not 0: a mark, or PYTHON_END. */
 __noinline int python_step(void)
@@ -235,7 +232,7 @@ __noinline int python_step(void)
 	frame = r->at;
 	if (!frame || r->frames >= STACK_MOST || r->segments >= RUNTIME_SEGMENTS)
 		return PYTHON_END;
-	if (!python_read_frame(frame, at->frame_bytes))
+	if (!python_read_frame(r, frame, at->frame_bytes))
 		return RUNTIME_MARK_UNREADABLE;
 	r->at = python_of_frame(r, at->previous);
 	if (at->frames >= PYTHON_SHIMS && python_byte_of_frame(r, at->owner) >= 3) {
@@ -363,7 +360,7 @@ __noinline int python_thread(void)
 	return found;
 }
 
-/* Reads all frames of the thread. */
+/* Reads all frames of the thread. Called by walk_user(), as calls of it would be too deep. */
 __noinline int runtime_begin(void)
 {
 	struct walk *w = current_walk();
@@ -416,8 +413,8 @@ __noinline int runtime_begin(void)
 	return 0;
 }
 
-/* Adds frames of the next segment to the stack; 0: there are more. */
-__noinline int runtime_emit_some(void)
+/* Adds frames of the next segment, or of all others, to the stack; 0: there are more. */
+__noinline int runtime_emit_some(bool all)
 {
 	struct walk *w = current_walk();
 	struct runtime_walk *r;
@@ -435,20 +432,18 @@ __noinline int runtime_emit_some(void)
 		word = r->words[at];
 		walk_found(w, word & ~RUNTIME_LAST);
 		r->given = at + 1;
-		if (word & RUNTIME_LAST)
+		if (word & RUNTIME_LAST && !all)
 			return 1;
 	}
 	return 0;
 }
 
-/* Adds the frames of the next segment to the stack. */
-inline_ int runtime_emit(struct runtime_walk *r)
+inline_ int runtime_emit(bool all)
 {
 	int done = 0;
 
-	r->emitted++;
 	for (u32 i = 0; i < STACK_MOST / 8 + 1 && !done; i++)
-		done = runtime_emit_some();
+		done = runtime_emit_some(all);
 	return done;
 }
 
@@ -463,8 +458,6 @@ __noinline int runtime_here(u64 cfa, u64 place)
 	if (!runtimes || !w)
 		return 0;
 	r = &w->runtime;
-	if (!r->begun)
-		runtime_begin();
 	segment = r->emitted;
 	if (segment >= r->segments)
 		return 0;
@@ -476,21 +469,14 @@ __noinline int runtime_here(u64 cfa, u64 place)
 	} else if (anchor >= cfa) {
 		return 0;
 	}
-	return runtime_emit(r);
+	r->emitted++;
+	return runtime_emit(false);
 }
 
 /* The walk has ended: adds the frames whose native ones it has not reached. */
 __noinline int runtime_rest(void)
 {
-	struct walk *w = current_walk();
-
-	if (!runtimes || !w)
-		return 0;
-	for (u32 i = 0; i < STACK_MOST / 8; i++) {
-		if (runtime_emit_some() && w->runtime.given >= w->runtime.frames)
-			break;
-	}
-	return 0;
+	return runtimes ? runtime_emit(true) : 0;
 }
 
 #endif

@@ -372,7 +372,9 @@ inline_ int unwind_entry(struct walk *w)
 	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
 }
 
-/* Records the frame and steps to its caller's; not 0: it was the last one. */
+#define UNWIND_RUNTIME 2 /* runtime_begin() is needed before the step */
+
+/* Records the frame and steps to its caller's; not 0: it was the last one, or UNWIND_RUNTIME. */
 __noinline int unwind_step(void)
 {
 	struct walk *w = current_walk();
@@ -394,6 +396,8 @@ __noinline int unwind_step(void)
 			walk_found(w, w->ip);
 		return unwind_end(w, w->looked ? STACK_END_NO_MAPPING : STACK_END_NOT_READY);
 	}
+	if (w->found.runtime && runtimes && !w->runtime.begun)
+		return UNWIND_RUNTIME;
 	w->stack.guessed += w->guessed;
 	w->guessed = 0;
 	walk_found(w, unwind_frame(w));

@@ -106,7 +106,7 @@ __noinline long walk_user(void)
 {
 	struct walk *w = current_walk();
 #ifdef __TARGET_ARCH_x86
-	bool ended = false;
+	int ended = 0;
 	u32 cs;
 #endif
 
@@ -140,8 +140,11 @@ __noinline long walk_user(void)
 		if (unwind_tables)
 			unwind_begin(w);
 		/* One more: a step may have to be repeated. */
-		for (u32 i = 0; i < STACK_MOST + 1 && !ended; i++)
+		for (u32 i = 0; i < STACK_MOST + 2 && !ended; i++) {
 			ended = unwind_tables ? unwind_step() : walk_frame_pointer();
+			if (unwind_tables && ended == UNWIND_RUNTIME)
+				ended = runtime_begin();
+		}
 		if (unwind_tables && runtimes && w->runtime.begun)
 			runtime_rest();
 		if (unwind_tables && w->not_ready)
