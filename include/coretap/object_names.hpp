@@ -2,6 +2,13 @@
 #pragma once
 #include <string_view>
 
+// clang 14 crashes on consteval constructors; other compilers check the names.
+#if defined(__clang__) && __clang_major__ < 17
+#define CORETAP_CONSTEVAL constexpr
+#else
+#define CORETAP_CONSTEVAL consteval
+#endif
+
 namespace coretap {
 
 /// A name that its kernel object has: the header that scripts/skeleton makes of an object has a
@@ -13,7 +20,7 @@ class ObjectName {
   constexpr ObjectName() = default;  ///< none
   /// For the generated headers. The library, which serves all objects, names what it has defined
   /// in bpf/lib; scripts/picture compares these names, and rejects others in loaders.
-  explicit consteval ObjectName(const char* name) : name_(name) {}
+  explicit CORETAP_CONSTEVAL ObjectName(const char* name) : name_(name) {}
 
   constexpr const char* c_str() const { return name_; }
   constexpr operator std::string_view() const { return name_; }

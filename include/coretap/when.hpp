@@ -2,6 +2,8 @@
 #pragma once
 #include <string_view>
 
+#include "coretap/object_names.hpp"
+
 namespace coretap {
 
 /// A condition for Config::holds(), by long names of options. "a|b": either; "!a|b": neither;
@@ -11,7 +13,7 @@ namespace coretap {
 class When : public std::string_view {
  public:
   constexpr When() = default;
-  consteval When(const char* text) : When(made(text)) {
+  CORETAP_CONSTEVAL When(const char* text) : When(made(text)) {
     char before = '|';
     for (char c : *this) {
       const bool may_follow = c == '!' ? before == '|' : is_letter(c) || is_letter(before);

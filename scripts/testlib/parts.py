@@ -290,8 +290,11 @@ in_turn("deb", "packages: the DEB is installed, used, removed", 140, "DEB")
 in_turn("systemd", "packages: the exporter's service under systemd, in a guest", 90, "systemd")
 in_turn("twice", "packages: made twice, objects compiled elsewhere: the same bytes; a release in a copy of the repository", 75, "reproducible",
         "release")
-in_turn("deb-source", "packages: what dpkg-buildpackage makes of the source package", 600, "Debian's build")
-in_turn("rpm-source", "packages: what rpmbuild makes of the source package", 600, "Fedora's build")
+
+
+@part("all-source", "packages: what dpkg-buildpackage and rpmbuild make of the source packages", 1200, needs=("package", "package-checks"))
+def all_source(run):
+    of_packages(run, "--only", "Debian's build", "--only", "Fedora's build")
 
 
 @part("all-twice", "packages: built from source a second time, from nothing: the same bytes", 2400, needs=("package", "package-checks"))

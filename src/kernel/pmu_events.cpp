@@ -221,7 +221,6 @@ bool PmuEvent::counts_on(int cpu) const {
 }
 
 Result<PmuWord> pmu_word(std::string_view word) {
-  PmuWord parts;
   const auto first = word.find('/'), last = word.find('/', first + 1);
   if (word.size() > kMostWord || first == word.npos || last == word.npos ||
       word.find('/', last + 1) != word.npos || !is_file_name(word.substr(0, first)))

@@ -24,6 +24,12 @@ Totals totals_of(const Json& profile) {
   return all;
 }
 
+/// "step" of "step (app.py:7)": profiles have a separate field for lines.
+std::string without_line(const std::string& frame) {
+  static const std::regex kLine(R"( \([^()]+:\d+\)$)");
+  return std::regex_replace(frame, kLine, "");
+}
+
 /// Sums of the same run's lines.
 Totals totals_of(const Report& report, const char* amount, std::uint64_t scale = 1) {
   Totals all;
@@ -31,7 +37,7 @@ Totals totals_of(const Report& report, const char* amount, std::uint64_t scale =
     Strings names;
     if (line.has("runnable") && line["runnable"].boolean()) names.emplace_back("[runnable]");
     for (auto& f : line["kernel_stack"].strings()) names.push_back(f);
-    for (auto& f : line["user_stack"].strings()) names.push_back(f);
+    for (auto& f : line["user_stack"].strings()) names.push_back(without_line(f));
     if (!line["user_stack_truncated"].is_null())
       names.push_back("[truncated: " + line["user_stack_truncated"].str() + "]");
     auto& sum = all[{line["pid"].is_null() ? 0 : line["pid"].u64(), names}];
