@@ -106,8 +106,6 @@ std::vector<Option> code() {
   auto only = [](std::string_view name, std::string_view doc, Stacks::Code code) {
     auto option = same_everywhere(flag(0, name, doc));
     option.apply = [code](Config& c, std::string_view) -> Result<void> {
-      if (c.stacks.code != Stacks::all && c.stacks.code != code)
-        return usage("--native-only and --runtime-only exclude each other");
       c.stacks.code = code;
       return {};
     };
@@ -186,7 +184,10 @@ std::vector<Option> stack_tables() {
 }
 
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
-  return {{"user-stacks-only", "kernel-stacks-only"}, {"folded", "json"}, {"folded", "csv"}};
+  return {{"user-stacks-only", "kernel-stacks-only"},
+          {"native-only", "runtime-only"},
+          {"folded", "json"},
+          {"folded", "csv"}};
 }
 
 std::vector<std::pair<std::string_view, std::string_view>> off_cpu_rules() {

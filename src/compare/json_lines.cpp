@@ -263,7 +263,7 @@ class Lines {
     const auto [at, is_new] =
         children_.try_emplace(static_cast<std::uint64_t>(parent) << 32 | name->second,
                               static_cast<std::uint32_t>(nodes_.size()));
-    if (is_new) nodes_.push_back({parent, name->second});
+    if (is_new) nodes_.emplace_back(parent, name->second);
     return at->second;
   }
 

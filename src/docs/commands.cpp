@@ -154,14 +154,14 @@ const std::vector<OwnCommand>& commands() {
                     {"record --last 5m --on 'psi memory some 150ms/1s',oomkill vmscan drsnoop",
                      "what went before memory was short"}},
        .rights =
-           "Those of the tools. The directory must belong to the user who records, and nobody "
-           "else may write there; it must not be a symbolic link. Files can be read by their "
+           "Those of the tools. The directory must belong to the user who records, and no other user "
+           "may write there; it must not be a symbolic link. Files can be read by their "
            "owner only.",
        .output =
            "Nothing on standard output. The ring has at most three eighths of --most, a dump at "
            "most seven sixteenths; older dumps are removed for newer ones, or if there are more "
            "than --keep. If there is no space, what is not recorded is counted, and recording "
-           "goes on when there is. A dump has files TOOL.NUMBER.ctr, each a recording of its own, "
+           "goes on when there is. A dump has files TOOL.NUMBER.ctr, each a separate recording, "
            "and why.json: triggers, host, tools, and events that were not recorded. Triggers "
            "while a dump is being made (--after) are added to its why.json. If the recorder is "
            "killed, the next one saves what is left of the ring as a dump (interrupted).\n\n"

@@ -168,16 +168,14 @@ Result<PerfEvent> plain_event(std::string_view name, const Pmus& pmus) {
 /// False: there are other letters.
 bool take_modifiers(std::string_view letters, PerfEvent& event) {
   constexpr int kMost = 3;
-  const auto count = [&](char letter) {
-    return static_cast<int>(std::ranges::count(letters, letter));
-  };
-  const int user = count('u'), kernel = count('k'), precise = count('p'), most = count('P');
+  const auto count = [&](char letter) { return std::ranges::count(letters, letter); };
+  const auto user = count('u'), kernel = count('k'), precise = count('p'), most = count('P');
   if (user > 1 || kernel > 1 || precise > kMost || most + (precise > 0) > 1) return false;
   event.not_kernel = user && !kernel;
   event.not_user = kernel && !user;
   event.most_precise = most;
-  event.precise = most ? kMost : precise;
-  return letters.size() == static_cast<std::size_t>(user + kernel + precise + most);
+  event.precise = most ? kMost : static_cast<int>(precise);
+  return std::ssize(letters) == user + kernel + precise + most;
 }
 
 Error wrong_modifiers(std::string_view name) {

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <new>
 #include <utility>
 
@@ -90,13 +89,8 @@ Result<void> check_owner(const Fd& directory, const std::string& path) {
   return {};
 }
 
-std::string local_time() {
-  const auto now = ::time(nullptr);
-  tm parts{};
-  ::localtime_r(&now, &parts);
-  char text[32];
-  return {text, ::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts)};
-}
+/// "2026-11-26T14:26:57", in this machine's zone.
+std::string local_time() { return iso_time(monotonic_ns()).substr(0, 19); }
 
 /// "psi memory some 150ms/1s" -> "psi-memory".
 std::string word_of(std::string_view trigger) {

@@ -26,7 +26,7 @@ struct StoreOptions {
   /// Bytes that stay free in the file system; 0: 64 MB or a twentieth of it.
   std::uint64_t free = 0;
   std::uint64_t dumps = 1;                    ///< by triggers other than the user's ...
-  double per = 600;                           ///< ... in so many seconds
+  double per = 600;                           ///< ... in this number of seconds
   std::function<void(std::string_view)> say;  ///< prints a message
 };
 

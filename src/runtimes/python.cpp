@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstring>
-#include <initializer_list>
 #include <span>
 
 #include "symbols/elf_symbols.hpp"
@@ -13,108 +12,64 @@ namespace coretap::runtimes {
 
 namespace {
 
-// Files of these versions do not contain the offsets.
-constexpr python_layout kOlder[] = {
-    {.frames = PYTHON_OBJECTS,
-     .minor = 9,
-     .frame_bytes = 112,
-     .interpreters = 40,
-     .interpreter = 0,
-     .threads = 8,
-     .thread = 8,
-     .id = 176,
-     .current = 24,
-     .executable = 32,
-     .previous = 24,
-     .instruction = 104,
-     .type = 8,
-     .line = 40,
-     .file = 104,
-     .name = 112,
-     .lines = 120,
-     .ascii = 48,
-     .compact = 72},
-    {.frames = PYTHON_COUNTED,
-     .minor = 10,
-     .frame_bytes = 104,
-     .interpreters = 40,
-     .interpreter = 0,
-     .threads = 8,
-     .thread = 8,
-     .id = 176,
-     .current = 48,
-     .c_frame = 24,
-     .c_previous = 8,
-     .executable = 32,
-     .previous = 24,
-     .instruction = 96,
-     .type = 8,
-     .line = 40,
-     .file = 104,
-     .name = 112,
-     .lines = 120,
-     .ascii = 48,
-     .compact = 72},
-    {.frames = PYTHON_INLINED,
-     .minor = 11,
-     .frame_bytes = 72,
-     .interpreters = 48,
-     .interpreter = 0,
-     .threads = 16,
-     .thread = 8,
-     .id = 152,
-     .current = 56,
-     .c_frame = 8,
-     .c_previous = 16,
-     .executable = 32,
-     .previous = 48,
-     .instruction = 56,
-     .first = 68,
-     .owner = 69,
-     .type = 8,
-     .line = 72,
-     .file = 112,
-     .name = 128,
-     .lines = 136,
-     .code = 184,
-     .ascii = 48,
-     .compact = 72},
-    {.frames = PYTHON_SHIMS,
-     .minor = 12,
-     .frame_bytes = 72,
-     .interpreters = 48,
-     .interpreter = 0,
-     .threads = 72,
-     .thread = 8,
-     .id = 136,
-     .current = 56,
-     .c_frame = 0,
-     .c_previous = 8,
-     .executable = 0,
-     .previous = 8,
-     .instruction = 56,
-     .owner = 70,
-     .type = 8,
-     .line = 68,
-     .version = 92,
-     .file = 112,
-     .name = 128,
-     .lines = 136,
-     .code = 192,
-     .ascii = 40,
-     .compact = 56},
-};
+constexpr unsigned kFirstKnown = 9;
+
+/// Files of these versions do not contain the offsets: those of 3.9, and what changed since.
+constexpr python_layout layout_before_offsets(unsigned minor) {
+  python_layout at{.frames = PYTHON_OBJECTS,
+                   .minor = static_cast<__u8>(minor),
+                   .frame_bytes = 112,
+                   .interpreters = 40,
+                   .interpreter = 0,
+                   .threads = 8,
+                   .thread = 8,
+                   .id = 176,
+                   .current = 24,
+                   .executable = 32,
+                   .previous = 24,
+                   .instruction = 104,
+                   .type = 8,
+                   .line = 40,
+                   .file = 104,
+                   .name = 112,
+                   .lines = 120,
+                   .ascii = 48,
+                   .compact = 72};
+  if (minor >= 10) {
+    at.frames = PYTHON_COUNTED;
+    at.frame_bytes = 104;
+    at.current = 48, at.c_frame = 24, at.c_previous = 8;
+    at.instruction = 96;
+  }
+  if (minor >= 11) {
+    at.frames = PYTHON_INLINED;
+    at.frame_bytes = 72;
+    at.interpreters = 48, at.threads = 16, at.id = 152;
+    at.current = 56, at.c_frame = 8, at.c_previous = 16;
+    at.previous = 48, at.instruction = 56, at.first = 68, at.owner = 69;
+    at.line = 72, at.file = 112, at.name = 128, at.lines = 136, at.code = 184;
+  }
+  if (minor >= 12) {
+    at.frames = PYTHON_SHIMS;
+    at.threads = 72, at.id = 136;
+    at.c_frame = 0, at.c_previous = 8;
+    at.executable = 0, at.previous = 8, at.first = 0, at.owner = 70;
+    at.line = 68, at.version = 92, at.code = 192;
+    at.ascii = 40, at.compact = 56;
+  }
+  return at;
+}
 
 constexpr unsigned kFirstWithOffsets = 13, kLastWithOffsets = 15;
 constexpr char kCookie[] = "xdebugpy";
-// The program reads this many bytes of a frame and of a code object.
-constexpr std::uint64_t kMostFrame = 128 - 8, kMostCode = 144 - 8;
+// The kernel program reads this many bytes of a frame, and words of a code object up to this one.
+constexpr std::uint64_t kFrameBytes = 80, kMostCode = 144 - 8;
 
 /// Words of _Py_DebugOffsets, whose sections have more members in later versions.
 struct Members {
   // Sections begin at these words.
   unsigned interpreter, thread, frame, code, object, unicode;
-  unsigned thread_frame, thread_id;  // within the section of threads
+  unsigned thread_id;  // within the section of threads
 };
 // 3.13: include/internal/pycore_runtime.h; 3.14 and 3.15: pycore_debug_offsets.h.
 constexpr Members members_of(unsigned minor) {
@@ -129,7 +84,6 @@ constexpr Members members_of(unsigned minor) {
   const unsigned type = third ? 6 + 2 : 4, tuple = 3, list = 3, set = first ? 0 : 4;
   const unsigned dict = 3, floating = 2, integer = 3, bytes = 3;
   m.unicode = m.object + 2 + type + tuple + list + set + dict + floating + integer + bytes;
-  m.thread_frame = 4;
   m.thread_id = third ? 8 : 5;
   return m;
 }
@@ -152,16 +106,13 @@ std::optional<python_layout> layout_by_offsets(std::span<const std::uint64_t> wo
   to.interpreter = at(m.interpreter + 2);
   to.threads = at(m.interpreter + 3);
   to.thread = at(m.thread + 2);
-  to.current = at(m.thread + m.thread_frame);
+  to.current = at(m.thread + 4);
   to.id = at(m.thread + m.thread_id);
-  to.previous = at(m.frame + 1, kMostFrame);
-  to.executable = at(m.frame + 2, kMostFrame);
-  to.instruction = at(m.frame + 3, kMostFrame);
-  to.owner = at(m.frame + 5, kMostFrame);
-  to.frame_bytes = 80;  // with all of these
-  for (auto last : {to.previous, to.executable, to.instruction, to.owner})
-    fits &= last + 8U <= to.frame_bytes || last == to.owner;
-  fits &= to.owner < to.frame_bytes;
+  to.previous = at(m.frame + 1, kFrameBytes - 8);
+  to.executable = at(m.frame + 2, kFrameBytes - 8);
+  to.instruction = at(m.frame + 3, kFrameBytes - 8);
+  to.owner = at(m.frame + 5, kFrameBytes - 1);
+  to.frame_bytes = kFrameBytes;
   to.file = at(m.code + 1, kMostCode);
   to.name = at(m.code + 3, kMostCode);
   to.lines = at(m.code + 4, kMostCode);
@@ -175,12 +126,6 @@ std::optional<python_layout> layout_by_offsets(std::span<const std::uint64_t> wo
   to.compact = to.ascii + 16;
   if (!fits) return {};
   return to;
-}
-
-std::optional<python_layout> layout_of_minor(unsigned minor) {
-  for (auto& layout : kOlder)
-    if (layout.minor == minor) return layout;
-  return {};
 }
 
 }  // namespace
@@ -210,12 +155,12 @@ std::optional<runtime_file> python_in(int fd, std::uint64_t base) {
   } else if (found[kNewIn9].address) {
     minor = found[kNewIn10].address ? 10 : 9;
   }
-  std::optional<python_layout> layout = layout_of_minor(minor);
   std::array<std::uint64_t, kOffsetWords> offsets{};
-  if (minor >= kFirstWithOffsets && minor <= kLastWithOffsets &&
-      read(runtime, offsets.data(), sizeof offsets))
-    layout = layout_by_offsets(offsets, minor);
-  if (layout) file.python = *layout;
+  if (minor >= kFirstKnown && minor < kFirstWithOffsets)
+    file.python = layout_before_offsets(minor);
+  else if (minor >= kFirstWithOffsets && minor <= kLastWithOffsets &&
+           read(runtime, offsets.data(), sizeof offsets))
+    file.python = layout_by_offsets(offsets, minor).value_or(python_layout{});
   return file;
 }
 

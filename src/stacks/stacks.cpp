@@ -116,19 +116,11 @@ void Stacks::add_inlined(Frames& frames, std::vector<FramePlace>* places, FrameL
 
 void Stacks::add_interpreted(Frames& frames, std::vector<FramePlace>* places,
                              const Symbol& symbol) const {
-  symbols::SourceFrame source;
-  source.file = symbol.source;
-  source.line = symbol.line;
-  auto text = symbol.name;
-  add_line(text, source);
-  if (style_.modules) text += fmt::format(" ({})", symbol.module);
-  frames.push_back(std::move(text));
-  if (!places) return;
-  FramePlace place{.function = symbol.name, .object = symbol.module};
-  place.interpreted = true;
-  place.source = symbol.source;
-  place.line = symbol.line;
-  places->push_back(std::move(place));
+  frames.push_back(symbol.name);
+  if (places)
+    places->push_back({.function = symbol.name, .object = symbol.module, .interpreted = true});
+  place_line(frames, places, {.file = symbol.source, .line = symbol.line});
+  if (style_.modules) frames.back() += fmt::format(" ({})", symbol.module);
 }
 
 Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {

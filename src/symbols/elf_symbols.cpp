@@ -175,6 +175,12 @@ void each_code_symbol(Elf* elf, Visit visit) {
       });
 }
 
+// Is this the name, perhaps with a version ("memcpy@@GLIBC_2.14")? `text` goes on behind it.
+bool is_named(std::string_view text, std::string_view name) {
+  return text.size() > name.size() && text.starts_with(name) &&
+         (text[name.size()] == '\0' || text[name.size()] == '@');
+}
+
 }  // namespace
 
 std::vector<ExportedSymbol> find_exported(int fd, std::span<const std::string_view> names) {
@@ -185,21 +191,12 @@ std::vector<ExportedSymbol> find_exported(int fd, std::span<const std::string_vi
   if (!table) return found;
   each_symbol(elf.get(), *table, [&](const GElf_Sym& symbol, std::string_view text) {
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (text.starts_with(names[i]) && text.size() > names[i].size() &&
-          text[names[i].size()] == '\0')
-        found[i] = {symbol.st_value, symbol.st_size, {}};
+      if (is_named(text, names[i])) found[i] = {symbol.st_value, symbol.st_size, {}};
   });
-  std::size_t segments = 0;
-  if (::elf_getphdrnum(elf.get(), &segments) != 0) return found;
-  for (std::size_t i = 0; i < std::min(segments, kMaxSegments); ++i) {
-    GElf_Phdr header;
-    if (::gelf_getphdr(elf.get(), static_cast<int>(i), &header) == nullptr ||
-        header.p_type != PT_LOAD)
-      continue;
-    for (auto& symbol : found)
-      if (symbol.address && symbol.address - header.p_vaddr < header.p_filesz)
-        symbol.offset = header.p_offset + (symbol.address - header.p_vaddr);
-  }
+  const auto file = identity_of(fd);
+  for (auto& symbol : found)
+    if (symbol.address)
+      symbol.offset = file_offset(elf.get(), file ? file->size : 0, symbol.address, PF_R);
   return found;
 }
 
@@ -212,10 +209,7 @@ FunctionPlace find_function(int fd, std::string_view name) {
   std::vector<std::uint64_t> global, local;
   each_code_symbol(elf.get(), [&](const GElf_Sym& symbol, bool indirect, std::string_view text) {
     ++symbols;
-    // "memcpy@@GLIBC_2.14"
-    if (text.size() <= name.size() || !text.starts_with(name) ||
-        (text[name.size()] != '\0' && text[name.size()] != '@'))
-      return;
+    if (!is_named(text, name)) return;
     any_indirect |= indirect;
     auto& list = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? local : global;
     if (list.size() < kMaxPlaces &&

@@ -224,6 +224,7 @@ __noinline int python_step(void)
 	struct runtime_walk *r;
 	struct python_layout *at;
 	u64 frame, code, instruction, number, place;
+	bool last;
 
 	if (!runtimes || !w)
 		return PYTHON_END;
@@ -244,8 +245,8 @@ __noinline int python_step(void)
 	instruction = python_of_frame(r, at->instruction);
 	if (at->frames == PYTHON_OBJECTS || at->frames == PYTHON_COUNTED)
 		instruction = (u32)instruction;
-	if (at->frames == PYTHON_INLINED && python_byte_of_frame(r, at->first))
-		frame = 0; /* the segment's last */
+	last = at->frames == PYTHON_COUNTED ||
+	       (at->frames == PYTHON_INLINED && python_byte_of_frame(r, at->first));
 	number = python_number(w, code);
 	if (!number)
 		return RUNTIME_MARK_UNREADABLE;
@@ -260,7 +261,7 @@ __noinline int python_step(void)
 	runtime_add(r, runtime_word(number, place));
 	if (at->frames == PYTHON_OBJECTS)
 		runtime_end_segment(r, 0);
-	if (at->frames == PYTHON_COUNTED || (at->frames == PYTHON_INLINED && !frame)) {
+	if (last) {
 		runtime_end_segment(r, r->c_frame);
 		if (!python_word(r->c_frame + at->c_previous, &r->c_frame))
 			return RUNTIME_MARK_UNREADABLE;
@@ -379,7 +380,7 @@ __noinline int runtime_begin(void)
 	r->given = 0;
 	r->block_end = 0;
 	for (int i = 0; i < RUNTIME_SEEN; i++)
-		r->seen[i] = 0;
+		r->seen[i] = 1; /* no address of an object */
 	r->bias = w->found.bias;
 	walk_cannot_repeat(w); /* the frames' words are not the native stack's */
 	index = w->found.runtime;

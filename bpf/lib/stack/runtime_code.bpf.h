@@ -113,12 +113,8 @@ __noinline int runtime_send(u32 i)
 	return 0;
 }
 
-inline_ void runtime_send_met(void)
+inline_ void runtime_send_met(struct walk *w)
 {
-	struct walk *w = current_walk();
-
-	if (!w)
-		return;
 	for (u32 i = 0; i < RUNTIME_MEETS; i++) {
 		if (i >= w->runtime.met)
 			break;

@@ -190,8 +190,8 @@ inline_ u64 stack_of_user(void *ctx, u64 before)
 	}
 	if (frames <= 0)
 		return 0;
-	if (unwind_tables && runtimes && frames > 0)
-		runtime_send_met();
+	if (unwind_tables && runtimes)
+		runtime_send_met(w);
 	if (w->stack.depth > STACK_DEPTH) {
 		id = stack_store_deep();
 	} else {

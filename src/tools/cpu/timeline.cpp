@@ -44,7 +44,7 @@ Hook faults(std::string_view name, std::vector<Candidate> candidates, Sampling s
           .candidates = std::move(candidates),
           .when = "only=faults",
           .optional = "page faults are not shown",
-          .sampling = sampling};
+          .sampling = std::move(sampling)};
 }
 
 Result<void> take_last(Config& c, std::string_view text) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "coretap/fd.hpp"
+#include "expect.hpp"
 #include "symbols/elf_symbols.hpp"
 
 namespace coretap::runtimes {
@@ -52,10 +52,10 @@ TEST(Python, TheMachinesOwnIsKnown) {
 TEST(Python, AVersionThatIsNotKnownIsMarked) {
   const auto path = python_file();
   if (path.empty()) GTEST_SKIP() << "no python3 here";
-  char copy[] = "/tmp/coretap-python-XXXXXX";
-  Fd fd(::mkstemp(copy));
-  std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
-  Fd changed(::open(copy, O_RDWR | O_CLOEXEC));
+  const ScratchDirectory scratch;
+  const auto copy = scratch.in("python");
+  std::filesystem::copy_file(path, copy);
+  Fd changed(::open(copy.c_str(), O_RDWR | O_CLOEXEC));
   constexpr std::array<std::string_view, 2> kNames = {"Py_Version", "_PyRuntime"};
   const auto found = symbols::find_exported(changed.get(), kNames);
   ASSERT_TRUE(found[0].offset) << "older than 3.11";
@@ -75,7 +75,6 @@ TEST(Python, AVersionThatIsNotKnownIsMarked) {
   ASSERT_EQ(::pwrite(changed.get(), none.data(), none.size(), static_cast<off_t>(*found[1].offset)),
             1024);
   EXPECT_EQ(python_in(changed.get(), 0)->python.frames, PYTHON_NOT_KNOWN);
-  ::unlink(copy);
 }
 
 }  // namespace
