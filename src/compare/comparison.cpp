@@ -186,17 +186,28 @@ Side side_of(const std::vector<Series>& all, const std::optional<std::string>& k
   return side;
 }
 
-/// Of the value without each interval.
+/// Of the value without each interval. Most intervals of rare events are empty, and as long as the
+/// one before: the value without one is that without the other.
 void take_intervals(Estimate& e, const Side& side, const Measure& measure) {
   std::vector<double> without;
   without.reserve(side.intervals.size());
   auto rest = side.all;
-  for (auto& [seconds, histograms] : side.intervals)
+  const std::pair<double, std::vector<const Histogram*>>* before = nullptr;
+  for (auto& interval : side.intervals) {
+    auto& [seconds, histograms] = interval;
+    const bool same =
+        before && before->first == seconds && histograms.empty() && before->second.empty();
+    before = &interval;
+    if (same) {
+      without.push_back(without.back());
+      continue;
+    }
     for (auto sign : {-1.0, 1.0}) {
       rest.seconds += sign * seconds;
       for (auto* h : histograms) rest.add(*h, sign);
       if (sign < 0) without.push_back(measure.value(rest, side.lost[0]));
     }
+  }
   if (without.size() < 2) return;
   const auto of = jackknife(e.value, without);
   e.interval_lag = of.lag;

@@ -27,6 +27,7 @@ using why::text_of;
 
 constexpr std::size_t kMostBytes = 1U << 30;
 constexpr std::size_t kMostIntervals = 1 << 20;
+constexpr std::size_t kMostMade = 1 << 15;  ///< intervals that no line begins: 9 hours of seconds
 constexpr Unit kUnits[] = {unit::ns, unit::bytes, unit::sectors, unit::pages};
 
 struct Bounds {
@@ -222,14 +223,14 @@ class Lines {
     series_.facts.kept++;
   }
 
-  /// Into intervals of a second, or shorter ones if there would be too few.
+  /// Into intervals of a second; shorter ones if there would be too few, longer if too many.
   void bin_events() {
     std::ranges::sort(events_, {}, &Event::time);
     const auto from = began_ > 0 ? std::min(began_, events_[0].time) : events_[0].time;
     const auto lasted = std::max(events_.back().time - from, 1e-3);
     constexpr double kLeast = 16;
-    const auto count = std::min(lasted >= kLeast ? std::round(lasted) : kLeast,
-                                static_cast<double>(kMostIntervals));
+    const auto count =
+        std::min(lasted >= kLeast ? std::round(lasted) : kLeast, static_cast<double>(kMostMade));
     const auto width = lasted / count;
     series_.buckets = Buckets::of_values(unit::ns);
     series_.intervals.resize(static_cast<std::size_t>(count));
@@ -333,24 +334,29 @@ class Lines {
     }
   }
 
-  /// As fill() does for histograms.
   void fill_counts() {
     const auto usual = usual_length(times_);
-    for (std::size_t i = 0; i < times_.size(); i++) {
-      const auto length = i ? times_[i] - times_[i - 1] : usual;
-      const auto parts = std::clamp(std::round(length / usual), 1.0, 1e5);
-      for (int empty = 1; empty < static_cast<int>(parts); empty++)
-        if (series_.intervals.size() < kMostIntervals)
-          series_.intervals.push_back({.seconds = length / parts});
-      series_.intervals.push_back(
-          {.seconds = length / parts, .histograms = {}, .counts = std::move(counts_[i])});
-    }
+    for (std::size_t i = 0; i < times_.size(); i++)
+      interval_until(times_, i, usual).counts = std::move(counts_[i]);
   }
 
-  template <class Times>
-  static double usual_length(const Times& times) {
+  /// The interval that ends at time `i`. Intervals without events may have no line: they are added
+  /// before it, as many as usual intervals fit. A clock that was set back says nothing of lengths.
+  Interval& interval_until(const std::vector<double>& times, std::size_t i, double usual) {
+    auto length = i ? times[i] - times[i - 1] : usual;
+    if (length <= 0) length = usual;
+    const auto room = static_cast<double>(kMostMade - made_);
+    const auto parts = std::min(std::max(std::round(length / usual), 1.0), 1 + room);
+    made_ += static_cast<std::size_t>(parts) - 1;
+    series_.intervals.resize(series_.intervals.size() + static_cast<std::size_t>(parts),
+                             {.seconds = length / parts});
+    return series_.intervals.back();
+  }
+
+  static double usual_length(const std::vector<double>& times) {
     std::vector<double> lengths;
-    for (std::size_t i = 1; i < times.size(); i++) lengths.push_back(times[i] - times[i - 1]);
+    for (std::size_t i = 1; i < times.size(); i++)
+      if (times[i] > times[i - 1]) lengths.push_back(times[i] - times[i - 1]);
     std::ranges::sort(lengths);
     return lengths.empty() ? 1.0 : std::max(lengths[lengths.size() / 2], 1e-3);
   }
@@ -419,25 +425,18 @@ class Lines {
     return true;
   }
 
-  /// Intervals without events may have no line.
   void fill() {
     std::vector<double> times;
     for (auto& [time, reports] : reports_) times.push_back(time);
     const auto usual = usual_length(times);
     for (std::size_t i = 0; i < reports_.size(); i++) {
-      const auto length = i ? reports_[i].first - reports_[i - 1].first : usual;
-      const auto parts = std::clamp(std::round(length / usual), 1.0, 1e5);
-      for (int empty = 1; empty < static_cast<int>(parts); empty++)
-        if (series_.intervals.size() < kMostIntervals)
-          series_.intervals.push_back({.seconds = length / parts});
-      Interval interval{.seconds = length / parts};
+      auto& interval = interval_until(times, i, usual);
       for (auto& report : reports_[i].second) {
         Histogram h{.total = report.total};
         for (auto& [bounds, count] : report.slots)
           h.counts.emplace_back(series_.buckets.of(bounds.from), count);
         interval.histograms.emplace_back(series_.number({"events", report.key}), std::move(h));
       }
-      series_.intervals.push_back(std::move(interval));
     }
   }
 
@@ -451,6 +450,7 @@ class Lines {
   Series series_;
   double began_ = 0;           ///< of the header
   std::vector<double> times_;  ///< of intervals of counts
+  std::size_t made_ = 0;       ///< intervals that no line began
   std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> counts_;  ///< of these
   std::vector<Event> events_;
   std::string_view latency_;  ///< the field of the events' latency
