@@ -19,6 +19,8 @@ CHANCE = 0.01  # a run fails if a run with that average would have more retries 
 # GoogleTest filter.
 ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "Common.HelpAndVersion", "Common.List", "Common.CommandsOfCoretap",
                        "Common.CoretapOnAFullDisk"])
+# Tests of no tool that measure the machine: none runs beside others.
+MEASURING = "Measuring"
 # One run of each tool: it attaches, sees exactly what happened, and ends.
 LIFE = "Tools/Life.*"
 # Tests that trace, but count nothing that other tests make: on the host they run several at once, too.

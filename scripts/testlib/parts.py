@@ -204,7 +204,8 @@ def own(run):
     tests = gtestreport.listed(program, f"-{elsewhere}")
     declared = subprocess.run([program, "--declarations"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     measuring = {tool["tool"] for tool in map(json.loads, declared) if tool["alone"]}
-    alone = [name for name, test in tests.items() if gtestreport.tool_of(name, test) in measuring]
+    alone = [name for name, test in tests.items()
+             if gtestreport.tool_of(name, test) in measuring or name.startswith(gtestreport.MEASURING)]
     seconds = run.totals.records.seconds()
     here(run, "own tests of tools here", None, gtestreport.lanes(tests.keys() - alone, seconds, AT_ONCE, elsewhere))
     if not run.options.filter:

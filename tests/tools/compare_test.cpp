@@ -25,7 +25,7 @@ Json change_of(const std::string& text, const char* what, const char* key) {
   throw std::runtime_error(std::string(what) + " of " + key + " is not in " + text);
 }
 
-TEST(CompareLive, StacksOfAWorkloadThatChanged) {
+TEST(MeasuringCompare, StacksOfAWorkloadThatChanged) {
   require_tool("profile");
   TemporaryDirectory directory;
   const auto before = recorded_shares(directory, "before", 40, 30),
