@@ -22,7 +22,7 @@ inline_ int sample(struct bpf_perf_event_data *ctx, const u32 event)
 	p->tgid = p->tid = current_tgid(); /* the process, as in similar tools */
 	party_name_current(p);
 	if (stack_kernel)
-		p->kernel = stack_of_kernel(ctx, 0);
+		p->kernel = interrupted_stack_of_kernel(ctx);
 	if (stack_user)
 		p->user = stack_of_user(ctx, 0);
 	p->event = event;

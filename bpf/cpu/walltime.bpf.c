@@ -549,7 +549,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!graph || !tracing_since || account_until || !(u32)bpf_get_current_pid_tgid())
 		return 0;
-	key.stack = stack_of_kernel(ctx, 0);
+	key.stack = interrupted_stack_of_kernel(ctx);
 	if (stack_user)
 		key.user = stack_of_user(ctx, 0);
 	key.witness = key.stack ? WALL_IN_KERNEL : WALL_IN_USER;
@@ -562,7 +562,7 @@ struct stack copied_stack;
 
 __noinline u64 copied_stack_key(u32 bytes)
 {
-	return key_of_kernel_frames(&copied_stack, bytes);
+	return key_of_kernel_frames(&copied_stack, bytes, 0);
 }
 
 inline_ u64 stack_of_open(struct task_struct *t)

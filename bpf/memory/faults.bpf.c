@@ -38,7 +38,7 @@ inline_ void add_stack(struct bpf_perf_event_data *ctx)
 	p->tgid = p->tid = current_tgid();
 	party_name_current(p);
 	if (stack_kernel)
-		p->kernel = stack_of_kernel(ctx, 0);
+		p->kernel = interrupted_stack_of_kernel(ctx);
 	if (stack_user)
 		p->user = stack_of_user(ctx, 0);
 	stack_add_n(&entry, NULL, 0, ctx->sample_period);

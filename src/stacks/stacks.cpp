@@ -135,7 +135,7 @@ Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {
   }
   for (std::size_t i = 0; i < ips.size(); i++) {
     auto symbol = kernel_->find(ips[i]);
-    if (frames.empty() && is_tracing(symbol.name)) continue;
+    if (frames.empty() && !(s.image & STACK_INTERRUPTED) && is_tracing(symbol.name)) continue;
     if (lines_) {
       symbol.file_offset = ips[i];  // identifies the place; never printed
       add_inlined(frames, places, lines[i], symbol);

@@ -117,12 +117,14 @@ enum stack_end {
 #define STACK_PARTS 5
 #define STACK_MOST 512
 #define STACK_LINKED 0x8000 /* in the depth: the last word is a key */
+#define STACK_INTERRUPTED 1 /* begins where the CPU was, not in functions of tracing */
 
 struct stack {
 	__u16 depth;
 	__u8 end;     /* enum stack_end */
 	__u8 guessed; /* number of frames found only by frame pointer, where tables should apply */
-	__u32 image;  /* of a user stack: how to interpret its addresses, stack_image(); 0: none */
+	__u32 image;  /* of a user stack: how to interpret its addresses, stack_image(); 0: none.
+		       * Of a kernel stack: STACK_INTERRUPTED, or 0 */
 	__u64 ip[STACK_DEPTH];
 };
 

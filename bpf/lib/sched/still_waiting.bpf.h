@@ -50,7 +50,7 @@ inline_ bool wanted_so_far(u64 ns)
 
 __noinline u64 waiting_stack_key(u32 bytes)
 {
-	return key_of_kernel_frames(&waiting_stack, bytes);
+	return key_of_kernel_frames(&waiting_stack, bytes, 0);
 }
 
 inline_ u64 stack_of_waiting(struct task_struct *t)

@@ -62,41 +62,60 @@ inline_ u64 python_of_frame(struct runtime_walk *r, u32 offset)
 	u32 i = (u32)r->frame + offset / 8;
 
 	barrier_var(i);
-	return r->block[i & (RUNTIME_BLOCK / 8 - 1)];
-}
-
-/*
- * Reads a frame, and what is below it on its page: the caller's frame is mostly there. Not below
- * the page, as a fault costs as much as ten frames.
- */
-inline_ int python_read_frame(struct runtime_walk *r, u64 at, u32 bytes)
-{
-	u64 start, end = at + bytes;
-	u32 size;
-
-	if (at & 7 || bytes > 128)
-		return 0;
-	if (at < r->block_at || end > r->block_end) {
-		start = end - RUNTIME_BLOCK;
-		if (start < (at & ~4095ULL))
-			start = at & ~4095ULL;
-		if (r->file.python.frames < PYTHON_INLINED) /* objects anywhere */
-			start = at;
-		size = (u32)(end - start);
-		barrier_var(size);
-		r->block_end = 0;
-		if (size > RUNTIME_BLOCK || bpf_probe_read_user(r->block, size, (void *)start))
-			return 0;
-		r->block_at = start;
-		r->block_end = end;
-	}
-	r->frame = (at - r->block_at) / 8;
-	return 1;
+	return i < (RUNTIME_BLOCK + RUNTIME_FRAME) / 8 ? r->block[i] : 0;
 }
 
 inline_ u8 python_byte_of_frame(struct runtime_walk *r, u32 offset)
 {
 	return (u8)(python_of_frame(r, offset) >> (offset & 7) * 8);
+}
+
+/* Reads what is below a frame on its page, too: the caller's frame is mostly there. Not below the
+ * page, as a fault costs as much as ten frames.
+ */
+inline_ void python_read_block(struct runtime_walk *r, u64 at, u32 bytes)
+{
+	u64 end = at + bytes, start = end - RUNTIME_BLOCK;
+	u32 size;
+
+	if (start < (at & ~4095ULL))
+		start = at & ~4095ULL;
+	size = (u32)(end - start);
+	barrier_var(size);
+	r->block_at = 0;
+	r->block_end = 0;
+	if (size > RUNTIME_BLOCK || bpf_probe_read_user(r->block, size, (void *)start))
+		return;
+	r->block_at = start;
+	r->block_end = end;
+}
+
+/*
+ * Reads a frame. The loops' own frames are in native ones, frame objects anywhere: only a frame
+ * that is neither says where its caller's is.
+ */
+inline_ int python_read_frame(struct runtime_walk *r, u64 at)
+{
+	struct python_layout *of = &r->file.python;
+	u32 bytes = of->frame_bytes;
+
+	if (at & 7 || bytes > RUNTIME_FRAME)
+		return 0;
+	if (at < r->block_at && r->block_at - at < RUNTIME_BLOCK)
+		python_read_block(r, at, bytes);
+	if (at >= r->block_at && at + bytes <= r->block_end) {
+		r->frame = (at - r->block_at) / 8;
+		return 1;
+	}
+	barrier_var(bytes);
+	if (bytes > RUNTIME_FRAME ||
+	    bpf_probe_read_user(r->block + RUNTIME_BLOCK / 8, bytes, (void *)at))
+		return 0;
+	r->frame = RUNTIME_BLOCK / 8;
+	if (of->frames == PYTHON_INLINED ||
+	    (of->frames >= PYTHON_SHIMS && python_byte_of_frame(r, of->owner) < 3))
+		python_read_block(r, at, bytes);
+	return 1;
 }
 
 inline_ u64 python_of_code(struct runtime_walk *r, u32 offset)
@@ -202,14 +221,14 @@ inline_ u64 python_number(struct walk *w, u64 code)
 	u32 place = (u32)(code >> 5 ^ code >> 9) & (RUNTIME_SEEN - 1);
 	u64 number;
 
-	if (r->seen[place] == code)
+	if (r->seen[place] == code + 1)
 		return r->seen_number[place];
 	if (bpf_probe_read_user(r->code, 144, (void *)code) ||
 	    python_of_code(r, at->type) != r->bias + r->file.code_type)
 		return 0;
 	number = walk_hash(walk_hash(python_check(r, at), code), w->program);
 	number = number >> (64 - RUNTIME_NUMBER_BITS) | 1; /* 0 are marks */
-	r->seen[place] = code;
+	r->seen[place] = code + 1;
 	r->seen_number[place] = number;
 	python_meet(r, code, number);
 	return number;
@@ -218,22 +237,17 @@ inline_ u64 python_number(struct walk *w, u64 code)
 #define PYTHON_END RUNTIME_MARKS /* the last frame was added before */
 
 /* Adds the frame at r->at, and steps to its caller's. Not 0: a mark, or PYTHON_END. */
-__noinline int python_step(void)
+inline_ int python_step(struct walk *w)
 {
-	struct walk *w = current_walk();
-	struct runtime_walk *r;
-	struct python_layout *at;
+	struct runtime_walk *r = &w->runtime;
+	struct python_layout *at = &r->file.python;
 	u64 frame, code, instruction, number, place;
 	bool last;
 
-	if (!runtimes || !w)
-		return PYTHON_END;
-	r = &w->runtime;
-	at = &r->file.python;
 	frame = r->at;
 	if (!frame || r->frames >= STACK_MOST || r->segments >= RUNTIME_SEGMENTS)
 		return PYTHON_END;
-	if (!python_read_frame(r, frame, at->frame_bytes))
+	if (!python_read_frame(r, frame))
 		return RUNTIME_MARK_UNREADABLE;
 	r->at = python_of_frame(r, at->previous);
 	if (at->frames >= PYTHON_SHIMS && python_byte_of_frame(r, at->owner) >= 3) {
@@ -267,6 +281,25 @@ __noinline int python_step(void)
 			return RUNTIME_MARK_UNREADABLE;
 	}
 	return 0;
+}
+
+#define PYTHON_STEPS 4 /* for each call, which costs a third of a step where walks are by task */
+
+/* Several steps. */
+__noinline int python_steps(void)
+{
+	struct walk *w = current_walk();
+	int failed = 0;
+
+	if (!runtimes || !w)
+		return PYTHON_END;
+#pragma unroll
+	for (int i = 0; i < PYTHON_STEPS; i++) {
+		failed = python_step(w);
+		if (failed)
+			break;
+	}
+	return failed;
 }
 
 /* The frame that the thread runs; false: not readable. */
@@ -378,9 +411,9 @@ __noinline int runtime_begin(void)
 	r->segments = 0;
 	r->emitted = 0;
 	r->given = 0;
+	r->block_at = 0;
 	r->block_end = 0;
-	for (int i = 0; i < RUNTIME_SEEN; i++)
-		r->seen[i] = 1; /* no address of an object */
+	__builtin_memset(r->seen, 0, sizeof(r->seen));
 	r->bias = w->found.bias;
 	walk_cannot_repeat(w); /* the frames' words are not the native stack's */
 	index = w->found.runtime;
@@ -401,11 +434,11 @@ __noinline int runtime_begin(void)
 	else if (!python_first_frame(r, r->at))
 		failed = RUNTIME_MARK_UNREADABLE;
 	else
-		failed = python_step();
-	if (failed == RUNTIME_MARK_UNREADABLE && python_outer_frame(r))
+		failed = python_steps();
+	if (failed == RUNTIME_MARK_UNREADABLE && !r->frames && python_outer_frame(r))
 		failed = 0;
-	for (u32 i = 0; i < STACK_MOST && !failed; i++)
-		failed = python_step();
+	for (u32 i = 0; i < STACK_MOST / PYTHON_STEPS + 1 && !failed; i++)
+		failed = python_steps();
 	if (failed == PYTHON_END)
 		failed = 0;
 	if (failed)
@@ -448,29 +481,27 @@ inline_ int runtime_emit(bool all)
 	return done;
 }
 
-/* The native frame that ends at this address is in a file with an interpreter. */
-__noinline int runtime_here(u64 cfa, u64 place)
+/* Does the native frame that ends at this address run frames, in a file with an interpreter? */
+inline_ bool runtime_is_here(struct runtime_walk *r, u64 cfa, u64 place)
+{
+	u32 segment = r->emitted;
+	u64 anchor;
+
+	if (segment >= r->segments)
+		return false;
+	barrier_var(segment);
+	anchor = r->anchor[segment & (RUNTIME_SEGMENTS - 1)];
+	return anchor ? anchor < cfa : place >= r->file.eval_begin && place < r->file.eval_end;
+}
+
+/* Adds the frames that it runs. */
+__noinline int runtime_here(void)
 {
 	struct walk *w = current_walk();
-	struct runtime_walk *r;
-	u32 segment;
-	u64 anchor;
 
 	if (!runtimes || !w)
 		return 0;
-	r = &w->runtime;
-	segment = r->emitted;
-	if (segment >= r->segments)
-		return 0;
-	barrier_var(segment);
-	anchor = r->anchor[segment & (RUNTIME_SEGMENTS - 1)];
-	if (!anchor) {
-		if (place < r->file.eval_begin || place >= r->file.eval_end)
-			return 0;
-	} else if (anchor >= cfa) {
-		return 0;
-	}
-	r->emitted++;
+	w->runtime.emitted++;
 	return runtime_emit(false);
 }
 

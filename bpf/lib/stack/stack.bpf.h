@@ -50,14 +50,14 @@ inline_ bool stack_stored(u64 id, u64 before)
 }
 
 /* The key of a kernel stack of this many bytes. */
-inline_ u64 key_of_kernel_frames(struct stack *s, u32 bytes)
+inline_ u64 key_of_kernel_frames(struct stack *s, u32 bytes, u32 image)
 {
 	u64 hash = 0;
 
 	s->depth = bytes / 8;
 	s->end = bytes >= stack_depth * 8 ? STACK_END_DEPTH : STACK_END_OPEN;
 	s->guessed = 0;
-	s->image = 0;
+	s->image = image;
 	for (u32 i = 0; i < STACK_DEPTH; i++) {
 		if (i >= bytes / 8)
 			break;
@@ -67,17 +67,17 @@ inline_ u64 key_of_kernel_frames(struct stack *s, u32 bytes)
 }
 
 /* For the stack in the scratch. A separate function, as the verifier needs it. */
-__noinline u64 kernel_stack_key(u32 bytes)
+__noinline u64 kernel_stack_key(u32 bytes, u32 image)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
 
-	return s ? key_of_kernel_frames(s, bytes) : 0;
+	return s ? key_of_kernel_frames(s, bytes, image) : 0;
 }
 
 /* Key in `stacks` of the kernel stack in the scratch; 0: no stack. */
 inline_ u64 kernel_stack_id(long bytes)
 {
-	return bytes > 0 ? kernel_stack_key((u32)bytes) : 0;
+	return bytes > 0 ? kernel_stack_key((u32)bytes, 0) : 0;
 }
 
 /* For a user stack that the kernel's walker has left in current_walk(). */
@@ -206,19 +206,32 @@ inline_ u64 stack_of_user(void *ctx, u64 before)
 	return id;
 }
 
-/* Stores the kernel stack of the running program. */
-inline_ u64 stack_of_kernel(void *ctx, u64 before)
+/* Stores the kernel stack of the running program, or of the code that it interrupted. */
+inline_ u64 store_stack_of_kernel(void *ctx, u64 before, u32 image)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
 	u32 size = stack_depth * 8;
+	long bytes;
 	u64 id;
 
 	if (!s || size > sizeof(s->ip))
 		return 0;
-	id = kernel_stack_id(bpf_get_stack(ctx, s->ip, size, 0));
+	bytes = bpf_get_stack(ctx, s->ip, size, 0);
+	id = bytes > 0 ? kernel_stack_key((u32)bytes, image) : 0;
 	if (id && !stack_stored(id, before))
 		stack_store(s, id);
 	return id;
+}
+
+inline_ u64 stack_of_kernel(void *ctx, u64 before)
+{
+	return store_stack_of_kernel(ctx, before, 0);
+}
+
+/* For programs on perf events, whose stacks do not begin with the program's own functions. */
+inline_ u64 interrupted_stack_of_kernel(void *ctx)
+{
+	return store_stack_of_kernel(ctx, 0, STACK_INTERRUPTED);
 }
 
 /* Kernel stack of a task that is not running; *kept points to it, for storing if it is new. */

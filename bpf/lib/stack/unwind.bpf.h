@@ -375,15 +375,12 @@ inline_ int unwind_entry(struct walk *w)
 #define UNWIND_RUNTIME 2 /* runtime_begin() is needed before the step */
 
 /* Records the frame and steps to its caller's; not 0: it was the last one, or UNWIND_RUNTIME. */
-__noinline int unwind_step(void)
+inline_ int unwind_step(struct walk *w)
 {
-	struct walk *w = current_walk();
 	struct unwind_rule *rule;
 	u64 pc, cfa;
 	u32 index;
 
-	if (!unwind_tables || !w)
-		return 1;
 	if (w->stack.depth >= stack_user_depth)
 		return unwind_end(w, STACK_END_DEPTH);
 	pc = w->ip - !w->exact;
@@ -445,8 +442,8 @@ __noinline int unwind_step(void)
 		return unwind_end(w, STACK_END_OTHER_RULE);
 	if (cfa <= w->sp)
 		return unwind_end(w, STACK_END_BACKWARDS);
-	if (w->found.runtime && runtimes)
-		runtime_here(cfa, pc - w->found.bias);
+	if (w->found.runtime && runtimes && runtime_is_here(&w->runtime, cfa, pc - w->found.bias))
+		runtime_here();
 	if (rule->bp == UNWIND_BP_AT_CFA) {
 		unwind_bp_saved(w, cfa + (s64)rule->bp_slot * 8);
 	} else if (rule->bp == UNWIND_BP_AT_BP) {
@@ -462,6 +459,18 @@ __noinline int unwind_step(void)
 	w->exact = 0;
 	/* Some thread entry points push a zero as return address. */
 	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
+}
+
+/* WALK_STEPS of them: each call looks up the walk. */
+__noinline int unwind_steps(void)
+{
+	struct walk *w = current_walk();
+	int ended;
+
+	if (!unwind_tables || !w)
+		return 1;
+	ended = unwind_step(w);
+	return ended ? ended : unwind_step(w);
 }
 
 #endif

@@ -74,13 +74,10 @@ inline_ u32 walk_registers(struct walk *w)
  * it was the last one. The kernel's walker also reads the frame after the last one,
  * which is a page fault of half a microsecond if the register is not a frame pointer.
  */
-__noinline int walk_frame_pointer(void)
+inline_ int walk_frame_pointer(struct walk *w)
 {
-	struct walk *w = current_walk();
 	u64 fp, next, ip;
 
-	if (!w)
-		return 1;
 	if (w->stack.depth >= stack_user_depth) {
 		w->stack.end = STACK_END_DEPTH;
 		return 1;
@@ -95,6 +92,13 @@ __noinline int walk_frame_pointer(void)
 	w->bp = next > fp ? next : 0; /* callers' frames are at higher addresses */
 	return 0;
 }
+
+__noinline int walk_frame_pointers(void)
+{
+	struct walk *w = current_walk();
+
+	return !w || walk_frame_pointer(w) || walk_frame_pointer(w);
+}
 #endif
 
 /*
@@ -106,7 +110,7 @@ __noinline long walk_user(void)
 {
 	struct walk *w = current_walk();
 #ifdef __TARGET_ARCH_x86
-	int ended = 0;
+	int ended;
 	u32 cs;
 #endif
 
@@ -139,11 +143,14 @@ __noinline long walk_user(void)
 		w->block_bytes = 0;
 		if (unwind_tables)
 			unwind_begin(w);
-		/* One more: a step may have to be repeated. */
-		for (u32 i = 0; i < STACK_MOST + 2 && !ended; i++) {
-			ended = unwind_tables ? unwind_step() : walk_frame_pointer();
-			if (unwind_tables && ended == UNWIND_RUNTIME)
-				ended = runtime_begin();
+		/* More than frames: a step may have to be repeated, and ends steps of its call. */
+		for (u32 i = 0; i < STACK_MOST / WALK_STEPS + 2; i++) {
+			ended = unwind_tables ? unwind_steps() : walk_frame_pointers();
+			if (!ended)
+				continue;
+			if (!unwind_tables || ended != UNWIND_RUNTIME)
+				break;
+			runtime_begin();
 		}
 		if (unwind_tables && runtimes && w->runtime.begun)
 			runtime_rest();

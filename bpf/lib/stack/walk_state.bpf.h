@@ -14,6 +14,8 @@
 OPT(bool, walk_leaf);     /* no walk: only the task's current address */
 OPT(bool, unwind_tables); /* by tables (lib/stack/unwind.bpf.h) if there are any */
 
+#define WALK_STEPS 2 /* by each call of a function that steps */
+
 #define WALK_BLOCK 1024 /* bytes of user stack read at once: a read costs as much as two frames */
 
 #define MAPPING_WORDS 32
@@ -44,9 +46,9 @@ struct walk_words {
 
 #define RUNTIME_MEETS 16
 #define RUNTIME_SEGMENTS 256
-#define RUNTIME_BLOCK \
-	1024 /* bytes: a read of one frame costs as much as those of three in a block */
-#define RUNTIME_SEEN 16
+#define RUNTIME_BLOCK 2048 /* bytes: a read costs as much as two or three frames */
+#define RUNTIME_FRAME 128  /* bytes of one frame, at most */
+#define RUNTIME_SEEN 64
 /* In `words`: the last frame of its segment. */
 #define RUNTIME_LAST (1ULL << 62)
 
@@ -74,11 +76,13 @@ struct runtime_walk {
 	};
 	/* An address in the native frame that runs the segment's frames; 0: any one of the loop. */
 	u64 anchor[RUNTIME_SEGMENTS];
-	u64 block[RUNTIME_BLOCK / 8]; /* copy of memory that ends with a frame */
-	u64 block_at, block_end;      /* its addresses */
-	u64 frame;                    /* where the last frame begins in the block, in words */
-	u64 code[32];                 /* copy of the last code object */
-	/* Code objects of this walk, by a part of their address: calls of one function are many. */
+	/* Copy of memory that ends with a frame; behind it, one of a single frame. */
+	u64 block[(RUNTIME_BLOCK + RUNTIME_FRAME) / 8];
+	u64 block_at, block_end; /* addresses of the first */
+	u64 frame;               /* where the last frame begins in them, in words */
+	u64 code[32];            /* copy of the last code object */
+	/* Code objects of this walk, by a part of their address: calls of one function are many.
+	 * `seen` is the address + 1. */
 	u64 seen[RUNTIME_SEEN], seen_number[RUNTIME_SEEN];
 	/* Code objects whose names have not been sent. */
 	u64 meet[RUNTIME_MEETS], meet_number[RUNTIME_MEETS];

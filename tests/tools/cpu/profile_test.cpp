@@ -294,6 +294,27 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
   EXPECT_GT(sum(own, "count"), 20u) << report.err;
 }
 
+// A tracer that costs much is seen: its program is where the CPU is, not a part of this one.
+TEST(Profile, ProgramsOfOtherTracers) {
+  require_tool("profile");
+  require_tool("stackcount");
+  Process calls({.argv = {"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000000000"}});
+  Tracer traces("stackcount",
+                "--json -p " + std::to_string(calls.pid()) + " t:raw_syscalls:sys_enter");
+  Tracer tracer("profile", "--json -F 999 -K -p " + std::to_string(calls.pid()));
+  nap(std::chrono::seconds(1));
+  auto report = tracer.stop();
+  std::uint64_t all = 0, in_program = 0;
+  for (auto& line : report.body) {
+    if (!line.has("kernel_stack") || line["kernel_stack"].items().empty()) continue;
+    all += line["count"].u64();
+    if (line["kernel_stack"].items()[0].str().starts_with("bpf_prog_"))
+      in_program += line["count"].u64();
+  }
+  EXPECT_GT(all, 100u) << report.err;
+  EXPECT_GT(in_program, all / 50) << report.err;
+}
+
 TESTS_OF(profile, .events = {"-F 999", "sleeper --sleeps 1 --spin 200"}, .alone = true,
          .stress = stack_row("sleeper --sleeps 1 --spin {n}", 1000, samples_each(5'000'000),
                              "--period 5000000")
