@@ -146,6 +146,7 @@ class Config {
   struct Files {
     std::string heatmap, svg, pprof, dot;  ///< heat map, flame graph, profile and call graph
     std::string record;                    ///< recording
+    std::string perfetto;                  ///< trace of events; never standard output
     std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of --output; 0 bytes: no rotation
   } files;
 

@@ -52,6 +52,7 @@ std::vector<Option> output_files();
 /// Every tool that prints events has it.
 Option max_rate();
 Option record();
+Option perfetto();
 /// Every tool that sums up stacks has it.
 Option lines();
 }  // namespace shared

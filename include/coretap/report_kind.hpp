@@ -66,6 +66,8 @@ class ReportKind {
   virtual std::vector<Field> fields() const { return {}; }
   /// Does it print histograms, which a heat map can show?
   virtual bool has_histograms() const { return false; }
+  /// Does it show single events, which a trace can have (--perfetto)?
+  virtual bool has_events() const { return false; }
   /// Can its sums be added up by some of their keys (--by)?
   virtual bool adds_up() const { return false; }
   /// Do records name a process? Then coretap itself is excluded.

@@ -362,7 +362,20 @@ struct EventReport {
   std::uint32_t (*callers_of)(const void* record) = nullptr;
   bool high_rate_events = false;
   bool names_user_functions = false;
+  /// Key of the field that has how long the event took, for traces; the record's time is its end,
+  /// or with `from_begin` its begin. Without such a field an event is a moment.
+  std::string_view span = "latency_ns";
+  bool from_begin = false;
 
+  EventReport spanning(std::string_view key) && {
+    span = key;
+    return std::move(*this);
+  }
+  /// The record's time is when the event began.
+  EventReport timed_at_begin() && {
+    from_begin = true;
+    return std::move(*this);
+  }
   EventReport timed(std::vector<TimeColumn> columns, std::size_t after = 0) && {
     times = std::move(columns);
     columns_before_times = after;

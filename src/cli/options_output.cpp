@@ -60,6 +60,19 @@ Option record() {
       Complete::file));
 }
 
+Option perfetto() {
+  return same_everywhere(value(
+      0, "perfetto", "FILE",
+      "also write the events as a trace for Perfetto (ui.perfetto.dev), on the tracks of threads",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty() || text == "-")
+          return usage("--perfetto: standard output is for one thing only", "name a file");
+        c.files.perfetto = text;
+        return {};
+      },
+      Complete::file));
+}
+
 Option max_rate() {
   return limit(0, "max-rate", "N",
                "show at most N events per second; others are counted as limited, not as lost",

@@ -186,11 +186,14 @@ const std::vector<OwnCommand>& commands() {
            "of the recorder. No rights are needed, and nothing is traced. A recording whose end "
            "is missing is shown as far as it goes. FILE can be a dump of coretap record --last: its "
            "parts are shown as one recording. If there are several recordings, each follows a "
-           "title, or all are JSON or CSV; a name after FILE shows that tool only."
+           "title, or all are JSON or CSV; a name after FILE shows that tool only. --perfetto OUT writes "
+           "the events as a trace for Perfetto, those of several recordings as one timeline."
            "\n\nRecord with: coretap opensnoop --record opens.ctr -d 60, which prints as always.",
        .options = {flag(0, "info", "print where, when and with which options it was recorded")},
        .examples = {{"show opens.ctr --json", "the recorded events as JSON"},
                     {"show --info opens.ctr", "what is in the file"},
+                    {"show /run/coretap/hindsight/2026-11-29T03:14:07-oomkill --perfetto t.pftrace",
+                     "the events of all tools of a dump as one timeline"},
                     {"show /run/coretap/hindsight/2026-11-29T03:14:07-oomkill vmscan --csv",
                      "one of the tools of a dump"}},
        .passes_options = true,
@@ -365,8 +368,9 @@ const std::vector<OwnCommand>& commands() {
            "the tool printed with --json and an interval. Compared are histograms; tables (rates of "
            "counts and sums, and means, of each key); events (rates by command and other labels, "
            "percentiles of their latency); and stacks (time or samples of each function, by itself "
-           "and with what it calls, and of each stack). Stacks need an interval, too: profile "
-           "--record before.ctr --interval 1. Two files are compared, or two sets of at least three, with "
+           "and with what it calls, and of each stack; reasons, states and wakers are frames). "
+           "Stacks need an interval, too: profile --record before.ctr --interval 1. Of walltime the "
+           "states are compared, or, if it was recorded with --svg, its stacks by state. Two files are compared, or two sets of at least three, with "
            "-- between them. Their lengths may differ: rates and shares are compared, no counts.\n\n"
            "A load changes from second to second, so its intervals are not independent, and a test "
            "of all counts together would take that for a difference. Each recording is cut into "

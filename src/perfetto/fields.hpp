@@ -31,13 +31,14 @@ namespace clock {
 enum : Tag { id = 1, time = 2 };
 }
 namespace interned {
-enum : Tag { names = 2, argument_names = 3 };
+enum : Tag { categories = 1, names = 2, argument_names = 3, texts = 29 };
 }
 namespace entry {  // of interned names
 enum : Tag { id = 1, text = 2 };
 }
 namespace event {
 enum : Tag {
+  category = 3,
   arguments = 4,
   type = 9,
   name = 10,
@@ -48,13 +49,25 @@ enum : Tag {
 };
 }
 namespace argument {
-enum : Tag { name = 1, boolean = 2, number = 3, integer = 4, real = 5, text = 6 };
+enum : Tag {
+  name = 1,
+  boolean = 2,
+  number = 3,
+  integer = 4,
+  real = 5,
+  text = 6,
+  address = 7,
+  interned_text = 17,
+};
 }
 namespace track {
 enum : Tag { uuid = 1, name = 2, process = 3, thread = 4, parent = 5, counter = 8 };
 }
 namespace thread {
 enum : Tag { pid = 1, tid = 2, name = 5 };
+}
+namespace process {
+enum : Tag { pid = 1, name = 6 };
 }
 namespace counter {
 enum : Tag { unit_name = 6 };

@@ -17,9 +17,17 @@ namespace {
 constexpr std::size_t kSend = 1 << 16;            // bytes
 constexpr std::uint64_t kBundleNs = 100'000'000;  // importers sort all events; this bounds memory
 constexpr std::size_t kBundleEvents = 1 << 14;
-constexpr std::size_t kMostInterned = 8 << 20;  // bytes of text
+constexpr std::size_t kMostInterned = 8 << 20;  // bytes of text, and of what it takes to find it
+constexpr std::size_t kPerInterned = 128, kLongestInterned = 256;
+constexpr std::size_t kMostArguments = 64;
 constexpr std::size_t kMostTracks = 1 << 16;
 constexpr std::uint32_t kMostCpus = 1024;  // larger numbers end the import
+
+// The upper 8 bits of uuids.
+constexpr std::uint64_t kThread = 1, kLost = 5, kProcess = 7;
+constexpr std::uint64_t uuid(std::uint64_t kind, std::uint64_t number) {
+  return kind << 56 | number;
+}
 
 using protozero::pbf_writer;
 
@@ -28,6 +36,12 @@ void append(std::string& column, std::uint64_t number) {
 }
 
 }  // namespace
+
+Track thread_track(std::uint32_t pid, std::uint32_t tid) {
+  return {.uuid = uuid(kThread, std::uint64_t{pid} << 24 | tid), .pid = pid, .tid = tid};
+}
+Track process_track(std::uint32_t pid) { return {.uuid = uuid(kProcess, pid), .pid = pid}; }
+std::uint64_t lost_track(std::uint32_t number) { return uuid(kLost, number); }
 
 std::uint32_t printed_state(std::uint32_t state, bool preempted) {
   // include/trace/events/sched.h: __trace_sched_switch_state(), and include/linux/sched.h
@@ -46,7 +60,7 @@ std::uint64_t TraceWriter::Interned::id(std::string_view text, std::size_t& byte
   auto [at, is_new] = ids.try_emplace(std::string(text), ids.size() + 1);
   if (is_new) {
     fresh.emplace_back(at->second, at->first);
-    bytes += text.size();
+    bytes += text.size() + kPerInterned;
   }
   return at->second;
 }
@@ -95,7 +109,7 @@ void TraceWriter::system(const System& system) {
 
 void TraceWriter::begin_part() {
   flush();
-  for (auto* names : {&event_names_, &argument_names_}) {
+  for (auto* names : {&categories_, &event_names_, &argument_names_, &texts_of_arguments_}) {
     names->ids.clear();
     names->fresh.clear();
   }
@@ -124,6 +138,10 @@ void TraceWriter::describe(const Track& track) {
       thread.add_int32(thread::pid, static_cast<std::int32_t>(track.pid));
       thread.add_int32(thread::tid, static_cast<std::int32_t>(track.tid));
       if (!track.name.empty()) thread.add_string(thread::name, printable(track.name));
+    } else if (track.pid) {
+      pbf_writer process(to, track::process);
+      process.add_int32(process::pid, static_cast<std::int32_t>(track.pid));
+      if (!track.name.empty()) process.add_string(process::name, printable(track.name));
     } else {
       to.add_string(track::name, printable(track.name));
     }
@@ -134,40 +152,54 @@ void TraceWriter::describe(const Track& track) {
   });
 }
 
+template <class Packet>
+void TraceWriter::add_interned(Packet& p) {
+  const std::pair<Tag, Interned*> all[] = {{interned::categories, &categories_},
+                                           {interned::names, &event_names_},
+                                           {interned::argument_names, &argument_names_},
+                                           {interned::texts, &texts_of_arguments_}};
+  if (std::ranges::all_of(all, [](auto& one) { return one.second->fresh.empty(); })) return;
+  pbf_writer interned(p, packet::interned);
+  for (auto& [tag, names] : all) {
+    for (auto& [id, text] : names->fresh) {
+      pbf_writer entry(interned, tag);
+      entry.add_uint64(entry::id, id);
+      entry.add_string(entry::text, text.data(), text.size());
+    }
+    names->fresh.clear();
+  }
+}
+
 void TraceWriter::event(const Track& track, std::uint64_t time_ns, unsigned type,
                         const Event* event, const double* value) {
   describe(track);
-  constexpr std::size_t kMostArguments = 16;
-  std::array<std::uint64_t, kMostArguments> arguments{};
-  std::uint64_t name = 0;
+  std::array<std::uint64_t, kMostArguments> arguments{}, texts{};
+  std::uint64_t name = 0, category = 0;
   std::size_t count = 0;
   if (event) {
     name = event_names_.id(printable(event->name), interned_bytes_);
+    if (!event->category.empty())
+      category = categories_.id(printable(event->category), interned_bytes_);
     count = std::min(event->arguments.size(), kMostArguments);
-    for (std::size_t i = 0; i < count; i++)
-      arguments[i] = argument_names_.id(event->arguments[i].name, interned_bytes_);
+    for (std::size_t i = 0; i < count; i++) {
+      auto& [of, value] = event->arguments[i];
+      arguments[i] = argument_names_.id(printable(of), interned_bytes_);
+      auto* text = std::get_if<std::string_view>(&value);
+      if (text && text->size() <= kLongestInterned)
+        texts[i] = texts_of_arguments_.id(printable(*text), interned_bytes_);
+    }
   }
   packet([&](auto& p) {
     p.add_uint64(packet::timestamp, time_ns);
     p.add_uint32(packet::flags, kNeedsState);
-    if (!event_names_.fresh.empty() || !argument_names_.fresh.empty()) {
-      pbf_writer interned(p, packet::interned);
-      for (auto [tag, names] : {std::pair(interned::names, &event_names_),
-                                std::pair(interned::argument_names, &argument_names_)}) {
-        for (auto& [id, text] : names->fresh) {
-          pbf_writer entry(interned, tag);
-          entry.add_uint64(entry::id, id);
-          entry.add_string(entry::text, text.data(), text.size());
-        }
-        names->fresh.clear();
-      }
-    }
+    add_interned(p);
     pbf_writer to(p, packet::track_event);
     to.add_uint32(event::type, type);
     to.add_uint64(event::track, track.uuid);
     if (value) to.add_double(event::value, *value);
     if (!event) return;
     to.add_uint64(event::name, name);
+    if (category) to.add_uint64(event::category, category);
     if (event->flow) to.add_fixed64(event::flows, event->flow);
     if (event->ending_flow) to.add_fixed64(event::ending_flows, event->ending_flow);
     for (std::size_t i = 0; i < count; i++) {
@@ -178,8 +210,11 @@ void TraceWriter::event(const Track& track, std::uint64_t time_ns, unsigned type
       if (auto* n = std::get_if<std::int64_t>(&v)) argument.add_int64(argument::integer, *n);
       if (auto* n = std::get_if<bool>(&v)) argument.add_bool(argument::boolean, *n);
       if (auto* n = std::get_if<double>(&v)) argument.add_double(argument::real, *n);
-      if (auto* n = std::get_if<std::string_view>(&v))
-        argument.add_string(argument::text, printable(*n));
+      if (auto* n = std::get_if<Address>(&v)) argument.add_uint64(argument::address, n->value);
+      if (texts[i])
+        argument.add_uint64(argument::interned_text, texts[i]);
+      else if (auto* text = std::get_if<std::string_view>(&v))
+        argument.add_string(argument::text, printable(*text));
     }
   });
 }

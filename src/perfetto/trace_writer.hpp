@@ -27,13 +27,24 @@ struct Track {
   std::uint64_t uuid = 0;
   std::string_view name = {};
   std::uint64_t parent = 0;        ///< uuid; 0: none
-  std::uint32_t pid = 0, tid = 0;  ///< the track of a thread; 0: it is not
+  std::uint32_t pid = 0, tid = 0;  ///< the track of a thread, or without tid of a process
   std::string_view unit = {};      ///< of a counter; empty: the track has slices
 };
 
+/// Importers take a second uuid for a second thread with the same ids: writers whose traces become
+/// one file must have the same one.
+Track thread_track(std::uint32_t pid, std::uint32_t tid);
+Track process_track(std::uint32_t pid);
+/// Of the gaps in which events were lost.
+std::uint64_t lost_track(std::uint32_t number);
+inline constexpr std::string_view kLostTrack = "coretap: lost";
+
+struct Address {
+  std::uint64_t value;
+};
 struct Argument {
   std::string_view name;
-  std::variant<std::uint64_t, std::int64_t, bool, double, std::string_view> value;
+  std::variant<std::uint64_t, std::int64_t, bool, double, std::string_view, Address> value;
 };
 
 struct Event {
@@ -41,6 +52,7 @@ struct Event {
   std::span<const Argument> arguments = {};
   std::uint64_t flow = 0;         ///< an arrow goes through this event; 0: none
   std::uint64_t ending_flow = 0;  ///< an arrow ends here
+  std::string_view category = {};
 };
 
 /// As the tracepoint sched_switch prints it: bits of the state of a task that leaves the CPU.
@@ -63,6 +75,8 @@ class TraceWriter {
   void clocks(const Clocks& now);
   void system(const System& system);
 
+  /// A track that another one has as parent, or whose name matters without events.
+  void describe(const Track& track);
   void slice(const Track& track, std::uint64_t begin_ns, std::uint64_t end_ns, const Event& event);
   void instant(const Track& track, std::uint64_t time_ns, const Event& event);
   void count(const Track& track, std::uint64_t time_ns, double value);
@@ -110,9 +124,11 @@ class TraceWriter {
 
   template <class Fill>
   void packet(Fill fill);
+  /// Text that packets from this one on refer to.
+  template <class Packet>
+  void add_interned(Packet& packet);
   Bundle& bundle(std::uint32_t cpu, std::uint64_t time_ns);
   void write_bundle(std::uint32_t cpu, Bundle& b);
-  void describe(const Track& track);
   void event(const Track& track, std::uint64_t time_ns, unsigned type, const Event* event,
              const double* value = nullptr);
   void send();
@@ -122,7 +138,7 @@ class TraceWriter {
   std::string out_;
   bool state_cleared_ = false;  ///< the first packet of a part was written
   Clocks clocks_;
-  Interned event_names_, argument_names_;
+  Interned categories_, event_names_, argument_names_, texts_of_arguments_;
   std::size_t interned_bytes_ = 0;
   std::unordered_set<std::uint64_t> described_;  ///< tracks
   std::unordered_map<std::string, Name> names_;

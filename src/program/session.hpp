@@ -33,6 +33,9 @@ class Exporter;
 namespace record {
 class Recorder;
 }
+namespace perfetto {
+struct TracePart;
+}
 
 /// Maps the values of an array map into memory.
 Result<void> map_memory(Mapped& memory, const bpf_map* map, std::size_t bytes, int rights);
@@ -88,9 +91,10 @@ struct Session {
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
   /// Without a kernel program: receives the constants that reports set, by name.
   std::map<std::string, std::string>* constants = nullptr;
-  record::Recorder* recorder = nullptr;   ///< of this run; reports then ask for all that later
-                                          ///< outputs may need (ask_all)
-  metrics::Exporter* exporter = nullptr;  ///< receives the reports; nullptr: they are printed
+  record::Recorder* recorder = nullptr;       ///< of this run; reports then ask for all that later
+                                              ///< outputs may need (ask_all)
+  perfetto::TracePart* trace_part = nullptr;  ///< instead of the file of --perfetto
+  metrics::Exporter* exporter = nullptr;      ///< receives the reports; nullptr: they are printed
 
   Session(const Tool& t, const Config& c);
 

@@ -14,6 +14,7 @@
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
+#include "reports/event_trace.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
@@ -79,6 +80,7 @@ class EventReporter : public Reporter {
     if (report_.names_user_functions) functions_.emplace(s);
     set_variable(s, "stack_depth", s.stack_depth());
     if (s.config.events.per_second) rate_.emplace(s.config.events.per_second);
+    traced_.choose(s, report_.fields, report_.span, report_.from_begin);
   }
 
   void size_maps(Session& s) override {
@@ -86,9 +88,18 @@ class EventReporter : public Reporter {
     if (auto* map = s.map(MapName("stacks")); map && with_callers_) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return callers_.ready(s); }
+  Result<void> open(Session& s) override { return trace_.open(s); }
   bool periodic() const override { return false; }
   double poll_seconds() const override { return callers_.poll_seconds(); }
-  void poll(Session& s) override { callers_.poll(s); }
+  void poll(Session& s) override {
+    callers_.poll(s);
+    trace_.check(s);
+  }
+  Result<void> finish(Session& s) override {
+    trace_.finish(s);
+    return {};
+  }
+  bool keeps_file() const override { return static_cast<bool>(trace_); }
   std::vector<int> wakes() const override { return callers_.wakes(); }
 
   void hurry() override { hurried_ = true; }
@@ -130,13 +141,17 @@ class EventReporter : public Reporter {
     s.ledger.shown++;
     enough_ = enough(s);
     if (s.exporter) s.exporter->add(s, data);
-    if (!s.prints() && !(s.exporter && s.exporter->pushes_events())) return;
+    const bool prints = s.prints() || (s.exporter && s.exporter->pushes_events());
+    if (!prints && !trace_) return;
+    const Shown shown{*head, data, frames, with_callers_ ? &callers(s, data) : nullptr};
+    if (trace_) trace(s, shown);
+    if (!prints) return;
     if (s.config.format == OutputFormat::json)
-      json(s, *head, data, frames);
+      json(s, shown);
     else if (s.config.format == OutputFormat::csv)
-      csv(s, *head, data, frames);
+      csv(s, shown);
     else
-      text(s, *head, data, frames);
+      text(s, shown);
   }
 
  private:
@@ -159,46 +174,62 @@ class EventReporter : public Reporter {
     return fmt::format("{:<{}.6f} ", static_cast<double>(since) / 1e9, column.width);
   }
 
-  void text(Session& s, const event_head& head, const void* data, const stack* frames) {
+  struct Shown {
+    const event_head& head;
+    const void* data;
+    const stack* frames;            ///< nullptr: without kernel stack
+    const StackNames::Named* user;  ///< nullptr: without user stack
+  };
+
+  void text(Session& s, const Shown& e) {
     std::string line;
-    for (auto* t : times_) line += time(s, *t, head.time_ns);
-    s.out.line(columns_.row(data, s.names, {line, report_.columns_before_times}));
-    for (auto& below : columns_.below(data, s.names)) s.out.line(below);
-    if (frames)
-      for (auto& frame : kernel_frames(s, *stacks_, *frames)) s.out.line(frame_line(frame));
-    if (with_callers_) {
-      auto& user = callers(s, data);
-      for (auto& frame : user.frames) s.out.line(frame_line(frame));
-      if (auto marks = stack_marks(user.cut, user.guessed); !marks.empty())
+    for (auto* t : times_) line += time(s, *t, e.head.time_ns);
+    s.out.line(columns_.row(e.data, s.names, {line, report_.columns_before_times}));
+    for (auto& below : columns_.below(e.data, s.names)) s.out.line(below);
+    if (e.frames)
+      for (auto& frame : kernel_frames(s, *stacks_, *e.frames)) s.out.line(frame_line(frame));
+    if (e.user) {
+      for (auto& frame : e.user->frames) s.out.line(frame_line(frame));
+      if (auto marks = stack_marks(e.user->cut, e.user->guessed); !marks.empty())
         s.out.line("        " + marks);
     }
-    if (frames || with_callers_) s.out.write("\n");
+    if (e.frames || e.user) s.out.write("\n");
   }
 
-  void json(Session& s, const event_head& head, const void* data, const stack* frames) {
+  void json(Session& s, const Shown& e) {
     JsonLine line("event", s.tool.name);
-    line.text("time", iso_time(head.time_ns)).number("monotonic_ns", head.time_ns);
-    columns_.json(line, data, s.names);
-    if (frames) line.texts("kernel_stack", kernel_frames(s, *stacks_, *frames));
-    if (with_callers_) {
-      auto& user = callers(s, data);
-      json_user_stack(line, user.frames, user.cut, user.guessed);
-    }
+    line.text("time", iso_time(e.head.time_ns)).number("monotonic_ns", e.head.time_ns);
+    columns_.json(line, e.data, s.names);
+    if (e.frames) line.texts("kernel_stack", kernel_frames(s, *stacks_, *e.frames));
+    if (e.user) json_user_stack(line, e.user->frames, e.user->cut, e.user->guessed);
     auto text = line.finish();
     if (s.prints()) s.out.line(text);
     if (s.exporter) s.exporter->add_event(text);
   }
 
-  void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
-    auto row =
-        fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns, columns_.csv(data, s.names));
+  void csv(Session& s, const Shown& e) {
+    auto row = fmt::format("{},{},{}", iso_time(e.head.time_ns), e.head.time_ns,
+                           columns_.csv(e.data, s.names));
     if (with_stack_)
-      row += ',' + csv_field(frames ? folded(kernel_frames(s, *stacks_, *frames)) : "");
-    if (with_callers_) {
-      auto& user = callers(s, data);
-      row += ',' + csv_field(folded(user.frames, user.cut.empty() ? "" : cut_mark(user.cut)));
-    }
+      row += ',' + csv_field(e.frames ? folded(kernel_frames(s, *stacks_, *e.frames)) : "");
+    if (e.user)
+      row +=
+          ',' + csv_field(folded(e.user->frames, e.user->cut.empty() ? "" : cut_mark(e.user->cut)));
     s.out.line(row);
+  }
+
+  void trace(Session& s, const Shown& e) {
+    auto event = traced_.read(s, e.head.time_ns, e.data);
+    std::string kernel, user;
+    if (e.frames) {
+      kernel = folded(kernel_frames(s, *stacks_, *e.frames));
+      event.arguments.push_back({"kernel_stack", std::string_view(kernel)});
+    }
+    if (e.user) {
+      user = folded(e.user->frames);
+      event.arguments.push_back({"user_stack", std::string_view(user)});
+    }
+    trace_.add(s, event);
   }
 
   const StackNames::Named& callers(Session& s, const void* data) {
@@ -217,6 +248,8 @@ class EventReporter : public Reporter {
   StackNames callers_;
   std::optional<UserFunctions> functions_;
   std::optional<RateLimit> rate_;
+  TracedFields traced_;
+  EventTrace trace_;
   bool with_stack_ = false, with_callers_ = false;
   bool hurried_ = false;
   bool enough_ = false;  ///< reached --max-events
@@ -249,6 +282,7 @@ class EventKind : public ReportKind {
   }
   std::size_t record_size() const override { return report_.record_size; }
   bool can_be_recorded() const override { return true; }
+  bool has_events() const override { return true; }
   std::vector<std::string_view> conditions() const override {
     std::vector<std::string_view> all = {report_.stack_when, report_.callers_when};
     for (auto& order : report_.orders) all.push_back(order.when);

@@ -14,7 +14,7 @@ namespace coretap {
 struct Session;
 
 /// Options that name a file of an output. Some tools make it from data that they record only then.
-inline constexpr std::string_view kFileOptions[] = {"dot", "heatmap", "pprof", "svg"};
+inline constexpr std::string_view kFileOptions[] = {"dot", "heatmap", "perfetto", "pprof", "svg"};
 bool is_file_option(std::string_view name);
 
 /// Where a run is recorded that prints nothing (`coretap record`).

@@ -116,7 +116,8 @@ void print_header(Session& s) {
       .number("monotonic_ns", s.began_ns);
   line.key("options").begin_object();
   for (auto& [name, value] : s.config.given_options())
-    if (name != "record") line.text(name, value);  // `coretap show` prints the same line
+    if (name != "record" && name != "perfetto")
+      line.text(name, value);  // `coretap show` prints the same line
   line.end_object().key("hooks").begin_array();
   for (auto& hook : attached_hooks(s)) {
     line.begin_object().text("hook", hook.name).texts("attached", hook.attached);

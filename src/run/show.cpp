@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "base/descriptors.hpp"
+#include "base/new_file.hpp"
 #include "base/recall.hpp"
 #include "cli/parser.hpp"
 #include "coretap/clock.hpp"
@@ -25,6 +26,7 @@
 #include "coretap/sanitize.hpp"
 #include "coretap/small_files.hpp"
 #include "kernel/capabilities.hpp"
+#include "perfetto/trace_file.hpp"
 #include "program/session.hpp"
 #include "record/replay.hpp"
 #include "record/store.hpp"
@@ -284,7 +286,8 @@ void confine(bool opens_files) {
 /// `to`: a file instead of standard output; then no message is printed, and reports are those of
 /// each second unless the run had intervals.
 Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
-                 std::vector<std::string> arguments, std::optional<int> to) {
+                 std::vector<std::string> arguments, std::optional<int> to,
+                 perfetto::TracePart* trace = nullptr) {
   if (auto r = replay.open(paths); !r) return r.error();
   auto& path = paths.front();
   auto* registered = find_tool(replay.head().tool);
@@ -325,6 +328,7 @@ Result<int> show(record::Replay& replay, const std::vector<std::string>& paths,
   if (other_interval && parsed->config.schedule.interval < 1)
     return usage("--interval: a recording has readings of each second, not of shorter times");
   Session s(tool, parsed->config);
+  s.trace_part = trace;
   if (auto text = text_instead(*parsed, tool)) {
     s.out.write(*text);
     return end_of_output(s);
@@ -427,29 +431,88 @@ std::vector<std::string> files_of(const Recorded& one) {
   return paths;
 }
 
-int show_one(const Recorded& one, const std::vector<std::string>& arguments) {
+int show_one(const Recorded& one, const std::vector<std::string>& arguments,
+             perfetto::TracePart* trace = nullptr) {
   record::Replay replay;
   const Recalling recalling(replay);
-  auto status = show(replay, files_of(one), arguments, {});
+  auto status = show(replay, files_of(one), arguments, {}, trace);
   return status ? *status : show_failed(status.error());
 }
 
+/// The file of --perfetto, which is taken off the words; empty: not given.
+std::string take_trace(std::vector<std::string>& words) {
+  constexpr std::string_view kOption = "--perfetto";
+  auto at = std::ranges::find_if(
+      words, [&](auto& w) { return w == kOption || w.starts_with("--perfetto="); });
+  if (at == words.end()) return {};
+  auto value = *at == kOption ? at + 1 : at;
+  if (value == words.end()) return {};
+  auto path = value == at ? at->substr(kOption.size() + 1) : *value;
+  if (path.empty() || path == "-") return {};
+  words.erase(at, value + 1);
+  return path;
+}
+
+/// One file with the events of several tools; a tool that failed is not in it.
+class SharedTrace {
+ public:
+  Result<void> open(const std::string& path) {
+    auto file = NewFile::create(path, NewFile::For::owner);
+    if (!file) return file.error();
+    file_ = std::move(*file);
+    return {};
+  }
+  /// For the next tool.
+  perfetto::TracePart* part() {
+    part_.emplace(perfetto::TracePart{*file_, number_++});
+    return &*part_;
+  }
+  /// The tool has ended. -> whether the file has events of it
+  Result<bool> ended(bool good) {
+    if (!good && (ftruncate(file_->fd(), at_) != 0 || lseek(file_->fd(), at_, SEEK_SET) != at_))
+      return system_error("cannot take an incomplete part from the trace", errno);
+    const auto now = lseek(file_->fd(), 0, SEEK_CUR);
+    return std::exchange(at_, now) != now || now < 0;  // a pipe has no places
+  }
+  Result<void> finish() { return file_->finish(); }
+  explicit operator bool() const { return file_.has_value(); }
+
+ private:
+  std::optional<NewFile> file_;
+  std::optional<perfetto::TracePart> part_;
+  std::uint32_t number_ = 0;
+  off_t at_ = 0;
+};
+
 /// Each in a separate process, which gives up its rights.
-int show_each(const std::vector<Recorded>& all, const std::vector<std::string>& arguments) {
+int show_each(const std::vector<Recorded>& all, std::vector<std::string> arguments) {
   int status = kOk;
+  SharedTrace trace;
+  if (auto path = take_trace(arguments); !path.empty())
+    if (auto r = trace.open(path); !r) return show_failed(r.error());
   const bool titles = std::ranges::none_of(
       arguments, [](auto& word) { return word == "--json" || word == "--csv"; });
   for (auto& one : all) {
     if (titles && print_text(fmt::format("{}==> {} <==\n", &one == &all[0] ? "" : "\n",
                                          printable(one.tool))) != kOk)
       return kFailed;
+    auto* part = trace ? trace.part() : nullptr;
     const auto child = ::fork();
-    if (child == 0) _exit(show_one(one, arguments));
+    if (child == 0) _exit(show_one(one, arguments, part));
     int ended = 0;
     if (child < 0 || ::waitpid(child, &ended, 0) != child)
       return show_failed(system_error("cannot start a process", errno));
-    if (!status) status = WIFEXITED(ended) ? WEXITSTATUS(ended) : kFailed;
+    const int its = WIFEXITED(ended) ? WEXITSTATUS(ended) : kFailed;
+    if (!status) status = its;
+    if (!trace) continue;
+    auto written = trace.ended(its == kOk || its == kDataLost);
+    if (!written) return show_failed(written.error());
+    if (!*written)
+      fmt::print(stderr, "coretap show: note: the trace has no events of {}\n",
+                 printable(one.tool));
   }
+  if (trace)
+    if (auto r = trace.finish(); !r) return show_failed(r.error());
   return status;
 }
 

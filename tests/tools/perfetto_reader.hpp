@@ -19,20 +19,26 @@ STATES = [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20, "Z"), (0x4
 snapshots, release = [], None
 threads, processes, tracks, cpus = {}, {}, {}, {}
 events, sched = [], []
-names, arguments, valid, default_clock = {}, {}, False, 6
+# What packets refer to is of their sequence: each tool of a file has one.
+class Sequence:
+    def __init__(self):
+        self.names, self.arguments, self.categories, self.texts, self.valid, self.clock = {}, {}, {}, {}, False, 6
+
+sequences = {}
 for bytes in members(gzip.open(sys.argv[1]).read())[1]:
     p = members(bytes)
     assert one(p, 10), "packets have a sequence"
+    seq = sequences.setdefault(one(p, 10), Sequence())
     flags = one(p, 13)
     if flags & 1:
-        names, arguments, valid = {}, {}, True
-        default_clock = 6
+        seq.__init__()
+        seq.valid = True
     if 59 in p:
-        default_clock = one(members(p[59][0]), 58, 6)
+        seq.clock = one(members(p[59][0]), 58, 6)
     if flags & 2:
-        assert valid, "it needs state that was never begun"
+        assert seq.valid, "it needs state that was never begun"
     for i in map(members, p.get(12, [])):
-        for number, table in ((2, names), (3, arguments)):
+        for number, table in ((1, seq.categories), (2, seq.names), (3, seq.arguments), (29, seq.texts)):
             for e in map(members, i.get(number, [])):
                 assert one(e, 1) not in table, "interned twice"
                 table[one(e, 1)] = text(one(e, 2, b""))
@@ -54,19 +60,43 @@ for bytes in members(gzip.open(sys.argv[1]).read())[1]:
         track = {"name": text(one(t, 2, b""))}
         if 4 in t:
             track["pid"], track["tid"] = (one(members(t[4][0]), n) for n in (1, 2))
+        if 3 in t:
+            process = members(t[3][0])
+            track["pid"] = one(process, 1)
+            if 6 in process:  # the first name stays
+                processes.setdefault(one(process, 1), {"name": text(process[6][0]), "ppid": 0})
+        if 5 in t:
+            assert one(t, 5) in tracks, "a track without its parent"
+            track["parent"] = one(t, 5)
+            assert "parent" not in tracks[one(t, 5)]
+            track.update((k, tracks[one(t, 5)][k]) for k in ("pid", "tid") if k in tracks[one(t, 5)])
         assert tracks.get(one(t, 1), track) == track, "a track changes"
         tracks[one(t, 1)] = track
     if 11 in p:
         e = members(p[11][0])
         assert one(e, 11) in tracks, "an event without track"
-        assert default_clock == 3
+        assert seq.clock == 3
         args = {}
         for a in map(members, e.get(4, [])):
-            name = arguments[one(a, 1)]
-            value = [v[0] for n, v in a.items() if n != 1][0]
-            args[name] = value.decode() if isinstance(value, type(b"")) else value - (value >> 63 << 64)
+            name = seq.arguments[one(a, 1)]
+            kind, value = [(n, v[0]) for n, v in a.items() if n != 1][0]
+            assert len(a) == 2 and name not in args, name
+            if kind == 17:
+                value = seq.texts[value]
+            elif kind == 6:
+                value = text(value)
+            elif kind == 5:
+                value = struct.unpack("<d", value)[0]
+            elif kind == 2:
+                value = bool(value)
+            else:
+                assert kind in (3, 4, 7), kind
+                if kind == 4:
+                    value -= value >> 63 << 64
+            args[name] = value
         events.append({"ts": one(p, 8) + offset, "type": one(e, 9), "track": one(e, 11),
-                       "name": names[one(e, 10)] if 10 in e else None, "args": args,
+                       "name": seq.names[one(e, 10)] if 10 in e else None, "args": args,
+                       "category": seq.categories[one(e, 3)] if 3 in e else "",
                        "flows": [struct.unpack("<Q", f)[0] for f in e.get(47, [])],
                        "ends": [struct.unpack("<Q", f)[0] for f in e.get(48, [])]})
     if 1 in p:
@@ -102,7 +132,7 @@ for e in events:
         s["dur"] = e["ts"] - s["ts"]
     elif e["type"] in (1, 3):
         s = dict(tracks[e["track"]], track=tracks[e["track"]]["name"], slice=e["name"], ts=e["ts"], dur=0,
-                 depth=len(stack), args=e["args"], flows=e["flows"] + e["ends"], instant=e["type"] == 3)
+                 depth=len(stack), args=e["args"], category=e["category"], flows=e["flows"] + e["ends"], instant=e["type"] == 3)
         s.pop("name")
         slices.append(s)
         if e["type"] == 1:
@@ -147,7 +177,7 @@ for r in runs:
     tids.add(r["tid"])
 lost = [s for s in slices if s["track"] == "coretap: lost"]
 print(json.dumps({
-    "release": release, "snapshots": len(snapshots), "twice": out,
+    "release": release, "boot_ahead": snapshots[0][6] - snapshots[0][3], "snapshots": len(snapshots), "twice": out,
     "unknown": sorted(t for t in tids if t and t not in threads and t < 1 << 22),
     "threads": [dict(v, tid=k) for k, v in threads.items()],
     "processes": [dict(v, pid=k) for k, v in processes.items()],

@@ -65,6 +65,7 @@ Process::Process(const Spawn& spawn) {
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (!working_directory.empty() && ::chdir(working_directory.c_str())) ::_exit(127);
     if (spawn.in_child) spawn.in_child();
     ::prctl(PR_SET_PDEATHSIG, spawn.death_signal);
     if (::getppid() != parent) ::_exit(127);

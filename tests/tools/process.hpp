@@ -26,6 +26,10 @@ struct Skip : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The working directory of programs that tests start: some tools write a file there if no other is
+/// named. Empty: that of the tests.
+inline std::string working_directory;
+
 struct Spawn {
   Strings argv;
   bool stdin_pipe = false;              ///< otherwise /dev/null

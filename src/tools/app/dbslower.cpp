@@ -84,6 +84,7 @@ TOOL(dbslower) {
                    .with("json"),
                derived<Event, query>("query", "QUERY", as::rest, "its text; null: unknown"),
                who<&Event::who>(id::cgroup)})
+              .timed_at_begin()
               .timed({{TimeColumn::since_start, "TIME(s)", 14, ""}})
               .high_rate(),  // long records
       .announce = "Tracing database queries",

@@ -112,6 +112,7 @@ TOOL(gethostlatency) {
                derived<Event, host>("host", "HOST", as::rest,
                                     "the requested name; null: none was given"),
                who<&Event::who>(id::cgroup)})
+              .timed_at_begin()
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing lookups of host names",
   };

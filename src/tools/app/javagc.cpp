@@ -114,6 +114,8 @@ TOOL(javagc) {
                field<&Event::pause_ns>("gc_ns", "GC TIME(us)", as::whole_microseconds,
                                        "time from start to end"),
                who<&Event::who>(id::cgroup)})
+              .spanning("gc_ns")
+              .timed_at_begin()
               .timed({{TimeColumn::wall, "TIME", 12, ""}})
               .columns({{"cpu,pid,gc_ns"}}),
       .announce = "Tracing garbage collections",

@@ -189,6 +189,7 @@ TOOL(sslsniff) {
                                     "plain text, with --hexdump in hexadecimal")
                    .only("show-data"),
                who<&Event::who>(id::cgroup)})
+              .timed_at_begin()
               .timed({{TimeColumn::since_start, "TIME(s)", 14, ""}}, 1)
               .columns({{"function,comm,pid,size_bytes,uid,tid,latency_ns"}})
               .high_rate(),  // long records

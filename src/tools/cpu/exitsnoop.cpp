@@ -111,6 +111,7 @@ TOOL(exitsnoop) {
                      derived<Event, [](const Event& e) { return bool(e.ended); }>(
                          "process_ended", "LAST", as::small, "the process ended with this thread"),
                      who<&Event::who>(id::uid)})})
+              .spanning("age_ns")
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp", "utc"},
                       {TimeColumn::utc, "TIME-UTC", 12, "utc"}}),
       .announce = "Tracing processes that end",

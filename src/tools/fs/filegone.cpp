@@ -144,6 +144,7 @@ TOOL(filegone) {
                derived<Event, shown>("shown_file", "FILE", as::rest,
                                      "path of the file; for renames also the new one")
                    .in_text()})
+              .timed_at_begin()
               .only(wanted)
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing files that are removed or renamed",

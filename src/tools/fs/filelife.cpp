@@ -104,6 +104,7 @@ TOOL(filelife) {
                    .with("json"),
                who<&Event::who>(id::uid.with("json"), id::cgroup),
                derived<Event, path>("file", "FILE", as::rest, "path of the file")})
+              .spanning("age_ns")
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing the lives of files",
   };

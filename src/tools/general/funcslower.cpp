@@ -293,6 +293,7 @@ TOOL(funcslower) {
                    .with("json"),
                who<&Event::who>(id::tid, id::uid.with("json"), id::cgroup)},
               "kernel-stack")
+              .timed_at_begin()
               .with_callers<&Event::user_stack, &Event::who>("user-stack")
               .timed({{TimeColumn::wall, "TIME", 12, "time"},
                       {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),

@@ -134,6 +134,7 @@ TOOL(ksnoop) {
                                                     "arguments and result, by their names")}),
                who<&Event::who>(id::comm.with("json"), id::tid.with("json"), id::uid.with("json"),
                                 id::cgroup)})
+              .timed_at_begin()
               .timed({{TimeColumn::wall, "TIME", 12, ""}})
               .high_rate(),
       .announce = "Tracing",

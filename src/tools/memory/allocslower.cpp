@@ -113,38 +113,42 @@ TOOL(allocslower) {
                  {},
                  "compaction is not seen: this kernel is built without it"},
                 {"victims", {{{progs::on_victim}}}, {}, "selected processes are not seen"}},
-      .report = events<Event>(
-          {who<&Event::who>(id::uid, id::comm, id::pid),
-           field<&Event::order>("order", "ORDER", as::small, "2^order pages were requested"),
-           field<&Event::total_ns>("latency_ns", "LAT(ms)", as::milliseconds,
-                                   "time from the first step to the end of the allocation"),
-           time_field<&Parts::reclaim_ns>("reclaim_ns", "RECLAIM(ms)", "time in direct reclaim"),
-           count_field<&Parts::reclaimed>("reclaimed_pages", "PAGES", "pages reclaimed"),
-           time_field<&Parts::async_ns>("async_compaction_ns", "ASYNC(ms)",
-                                        "time in compaction that does not wait"),
-           time_field<&Parts::sync_ns>("sync_compaction_ns", "SYNC(ms)",
-                                       "time in compaction that may wait"),
-           derived<Event, retries>("retries", "RETRIES", as::wide(as::number, 7),
-                                   "runs of direct reclaim after the first"),
-           count_field<&Parts::reclaims>("reclaims", "RECLAIMS", "runs of direct reclaim")
-               .with("extended"),
-           count_field<&Parts::asyncs>("async_compactions", "ASYNCS",
-                                       "zones compacted without waits")
-               .with("extended"),
-           count_field<&Parts::syncs>("sync_compactions", "SYNCS", "zones compacted with waits")
-               .with("extended"),
-           count_field<&Parts::wakeups>("kswapd_wakeups", "KSWAPD", "wakeup requests for kswapd")
-               .with("extended"),
-           count_field<&Parts::victims>("victims", "VICTIMS", "processes selected to be killed")
-               .with("extended"),
-           derived<Event, failed>("no_page", "FAILED", as::wide(as::text, -6),
-                                  "the allocation got no page")
-               .with("extended"),
-           field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
-               .with("extended"),
-           derived<Event, steps>("steps", "STEPS", as::rest, "the steps in their order"),
-           who<&Event::who>(id::tid, id::cgroup)},
-          "kernel-stack"),
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::uid, id::comm, id::pid),
+               field<&Event::order>("order", "ORDER", as::small, "2^order pages were requested"),
+               field<&Event::total_ns>("latency_ns", "LAT(ms)", as::milliseconds,
+                                       "time from the first step to the end of the allocation"),
+               time_field<&Parts::reclaim_ns>("reclaim_ns", "RECLAIM(ms)",
+                                              "time in direct reclaim"),
+               count_field<&Parts::reclaimed>("reclaimed_pages", "PAGES", "pages reclaimed"),
+               time_field<&Parts::async_ns>("async_compaction_ns", "ASYNC(ms)",
+                                            "time in compaction that does not wait"),
+               time_field<&Parts::sync_ns>("sync_compaction_ns", "SYNC(ms)",
+                                           "time in compaction that may wait"),
+               derived<Event, retries>("retries", "RETRIES", as::wide(as::number, 7),
+                                       "runs of direct reclaim after the first"),
+               count_field<&Parts::reclaims>("reclaims", "RECLAIMS", "runs of direct reclaim")
+                   .with("extended"),
+               count_field<&Parts::asyncs>("async_compactions", "ASYNCS",
+                                           "zones compacted without waits")
+                   .with("extended"),
+               count_field<&Parts::syncs>("sync_compactions", "SYNCS", "zones compacted with waits")
+                   .with("extended"),
+               count_field<&Parts::wakeups>("kswapd_wakeups", "KSWAPD",
+                                            "wakeup requests for kswapd")
+                   .with("extended"),
+               count_field<&Parts::victims>("victims", "VICTIMS", "processes selected to be killed")
+                   .with("extended"),
+               derived<Event, failed>("no_page", "FAILED", as::wide(as::text, -6),
+                                      "the allocation got no page")
+                   .with("extended"),
+               field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
+                   .with("extended"),
+               derived<Event, steps>("steps", "STEPS", as::rest, "the steps in their order"),
+               who<&Event::who>(id::tid, id::cgroup)},
+              "kernel-stack")
+              .timed_at_begin(),
       .announce = "Tracing slow page allocations",
   };
 }

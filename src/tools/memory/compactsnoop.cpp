@@ -61,47 +61,52 @@ TOOL(compactsnoop) {
                              "MSCAN and FSCAN do not include them"}}},
                 {"compaction", {{{progs::on_begin, progs::on_end}}}},
                 {"migration", {{{progs::on_migrate}}}, {}, "migrated pages are not counted"}},
-      .report = events<Event>(
-          {who<&Event::who>(id::comm, id::pid),
-           field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node").bounded(),
-           derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone").bounded(),
-           field<&Event::order>("order", "ORDER", as::small,
-                                "2^order pages requested; -1: whole zone"),
-           named<&Event::sync, kModes>("mode", "MODE", as::wide(as::text, -5),
-                                       "SYNC may wait, ASYNC does not"),
-           derived<Event, fragmentation>("fragmentation_index", "FRAGIDX", as::thousandths,
-                                         "fragmentation index of the order")
-               .or_null()
-               .with("extended"),
-           field<&Event::min>("min_pages", "MIN", as::pages, "the zone's min watermark, pages")
-               .no_metric()
-               .with("extended"),
-           field<&Event::low>("low_pages", "LOW", as::pages, "the zone's low watermark, pages")
-               .no_metric()
-               .with("extended"),
-           field<&Event::high>("high_pages", "HIGH", as::pages, "the zone's high watermark, pages")
-               .no_metric()
-               .with("extended"),
-           field<&Event::free>("free_pages", "FREE", as::pages, "free pages of the zone")
-               .no_metric()
-               .with("extended"),
-           field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time of the run"),
-           field<&Event::status>("status", "STATUS",
-                                 as::enumerator("compact_result", "COMPACT_", -17),
-                                 "result of the run"),
-           named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -9),
-                                       "what requested the run")
-               .with("extended"),
-           field<&Event::migrate_scanned>("migrate_scanned_pages", "MSCAN", as::pages,
-                                          "pages scanned for pages to move")
-               .with("extended"),
-           field<&Event::free_scanned>("free_scanned_pages", "FSCAN", as::pages,
-                                       "pages scanned for free pages")
-               .with("extended"),
-           field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved")
-               .with("extended"),
-           who<&Event::who>(id::tid)},
-          "kernel-stack"),
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::comm, id::pid),
+               field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node").bounded(),
+               derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone")
+                   .bounded(),
+               field<&Event::order>("order", "ORDER", as::small,
+                                    "2^order pages requested; -1: whole zone"),
+               named<&Event::sync, kModes>("mode", "MODE", as::wide(as::text, -5),
+                                           "SYNC may wait, ASYNC does not"),
+               derived<Event, fragmentation>("fragmentation_index", "FRAGIDX", as::thousandths,
+                                             "fragmentation index of the order")
+                   .or_null()
+                   .with("extended"),
+               field<&Event::min>("min_pages", "MIN", as::pages, "the zone's min watermark, pages")
+                   .no_metric()
+                   .with("extended"),
+               field<&Event::low>("low_pages", "LOW", as::pages, "the zone's low watermark, pages")
+                   .no_metric()
+                   .with("extended"),
+               field<&Event::high>("high_pages", "HIGH", as::pages,
+                                   "the zone's high watermark, pages")
+                   .no_metric()
+                   .with("extended"),
+               field<&Event::free>("free_pages", "FREE", as::pages, "free pages of the zone")
+                   .no_metric()
+                   .with("extended"),
+               field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
+                                         "time of the run"),
+               field<&Event::status>("status", "STATUS",
+                                     as::enumerator("compact_result", "COMPACT_", -17),
+                                     "result of the run"),
+               named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -9),
+                                           "what requested the run")
+                   .with("extended"),
+               field<&Event::migrate_scanned>("migrate_scanned_pages", "MSCAN", as::pages,
+                                              "pages scanned for pages to move")
+                   .with("extended"),
+               field<&Event::free_scanned>("free_scanned_pages", "FSCAN", as::pages,
+                                           "pages scanned for free pages")
+                   .with("extended"),
+               field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved")
+                   .with("extended"),
+               who<&Event::who>(id::tid)},
+              "kernel-stack")
+              .timed_at_begin(),
       .announce = "Tracing memory compaction",
   };
 }

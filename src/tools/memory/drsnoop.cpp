@@ -56,28 +56,31 @@ TOOL(drsnoop) {
                  {{{progs::on_node_begin, progs::on_node_end}}},
                  "memcg",
                  "reclaim of a single node is not seen: this kernel is built without NUMA"}},
-      .report = events<Event>(
-          {who<&Event::who>(id::uid, id::comm, id::pid),
-           field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time in reclaim"),
-           field<&Event::reclaimed>("reclaimed_pages", "PAGES", as::pages, "pages reclaimed"),
-           derived<Event, free_kb>("free_kb", "FREE(KB)", as::number,
-                                   "free memory of the machine when printed")
-               .with("extended")
-               .asking(),
-           who<&Event::who>(id::tid.with("extended")),
-           named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -6),
-                                       "direct, memcg or node")
-               .with("extended|memcg"),
-           field<&Event::node>("node", "NODE", as::small,
-                               "NUMA node of the CPU, or the one reclaimed")
-               .bounded()
-               .with("extended"),
-           field<&Event::order>("order", "ORDER", as::small, "2^order pages were requested")
-               .with("extended"),
-           field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
-               .with("extended"),
-           who<&Event::who>(id::cgroup)},
-          "kernel-stack"),
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::uid, id::comm, id::pid),
+               field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
+                                         "time in reclaim"),
+               field<&Event::reclaimed>("reclaimed_pages", "PAGES", as::pages, "pages reclaimed"),
+               derived<Event, free_kb>("free_kb", "FREE(KB)", as::number,
+                                       "free memory of the machine when printed")
+                   .with("extended")
+                   .asking(),
+               who<&Event::who>(id::tid.with("extended")),
+               named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -6),
+                                           "direct, memcg or node")
+                   .with("extended|memcg"),
+               field<&Event::node>("node", "NODE", as::small,
+                                   "NUMA node of the CPU, or the one reclaimed")
+                   .bounded()
+                   .with("extended"),
+               field<&Event::order>("order", "ORDER", as::small, "2^order pages were requested")
+                   .with("extended"),
+               field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
+                   .with("extended"),
+               who<&Event::who>(id::cgroup)},
+              "kernel-stack")
+              .timed_at_begin(),
       .announce = "Tracing direct reclaim",
   };
 }

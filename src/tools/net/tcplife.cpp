@@ -83,6 +83,7 @@ TOOL(tcplife) {
                                            "false: the attempt to connect failed")
                    .with("json"),
                net::namespace_id<&Event::flow>()})
+              .spanning("lasted_ns")
               .timed({{TimeColumn::wall, "TIME", 12, "time"},
                       {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
       .announce = "Tracing TCP sessions",

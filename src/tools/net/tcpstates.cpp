@@ -102,6 +102,7 @@ TOOL(tcpstates) {
                                               "time in the old state; null: not known"),
                      owner<&Event::owner>(id::tid, id::uid.with("json"), id::cgroup),
                      net::namespace_id<&Event::flow>()})
+                    .spanning("in_state_ns")
                     .timed({{TimeColumn::wall, "TIME", 12, "time"},
                             {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
       .announce = "Tracing the states of TCP sockets",

@@ -196,6 +196,7 @@ TOOL(mountsnoop) {
                derived<Event, shown>("text", "CALL", as::rest,
                                      "the call with its arguments and result")
                    .in_text()})
+              .timed_at_begin()
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp"}}),
       .announce = "Tracing mounts and unmounts",
   };

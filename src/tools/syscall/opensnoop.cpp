@@ -170,6 +170,7 @@ TOOL(opensnoop) {
                    .with("json"),
                who<&Event::who>(id::cgroup),
                derived<Event, path>("path", "PATH", as::rest, "path")})
+              .timed_at_begin()
               .with_callers<&Event::callers, &Event::who>("callers")
               .high_rate(),
       .announce = "Tracing opened files",

@@ -95,6 +95,7 @@ TOOL(statsnoop) {
                          .with("json"),
                      who<&Event::who>(id::uid.with("json"), id::cgroup),
                      derived<Event, path>("path", "PATH", as::rest, "path")})
+                    .timed_at_begin()
                     .high_rate(),
       .announce = "Tracing calls of the stat family",
   };

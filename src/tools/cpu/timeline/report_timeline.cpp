@@ -1,11 +1,9 @@
 #include "tools/cpu/timeline/report_timeline.hpp"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -16,9 +14,9 @@
 
 #include <fmt/format.h>
 
-#include "base/new_file.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "perfetto/trace_file.hpp"
 #include "perfetto/trace_writer.hpp"
 #include "program/each_cpu.hpp"
 #include "program/session.hpp"
@@ -35,76 +33,7 @@ namespace {
 constexpr ProgramName kAllTasks = progs::on_task, kRunning = progs::on_running,
                       kUnfinished = progs::on_unfinished;
 constexpr std::string_view kUsualFile = "timeline.pftrace";
-constexpr std::uint64_t kSnapshotNs = 10'000'000'000;  // between snapshots of the clocks
-constexpr std::uint64_t kJumpNs = 1'000'000;           // a clock was set, or the machine slept
 constexpr std::uint64_t kLeastRing = 16 << 20, kMostRing = 128 << 20, kRingOfCpu = 8 << 20;
-
-std::uint64_t read_clock(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-/// All at one moment, as nearly as possible: this task may be preempted between the readings.
-perfetto::Clocks read_clocks() {
-  perfetto::Clocks best;
-  std::uint64_t within = UINT64_MAX;
-  for (int attempt = 0; attempt < 5; attempt++) {
-    auto before = monotonic_ns();
-    auto boot = read_clock(CLOCK_BOOTTIME), real = read_clock(CLOCK_REALTIME);
-    auto took = monotonic_ns() - before;
-    if (took >= within) continue;
-    within = took;
-    best = {before + took / 2, boot, real};
-  }
-  return best;
-}
-
-std::uint64_t apart(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
-
-/// The file, compressed as it is written.
-class TraceFile {
- public:
-  void open(const std::string& path) {
-    auto file = NewFile::create(path);
-    if (file)
-      file_ = std::move(*file);
-    else
-      failed_ = file.error();
-  }
-  void add(std::string_view bytes) {
-    if (failed_) return;
-    if (!gzip_.add(bytes, packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
-    if (packed_.size() >= kPacked) write();
-  }
-  void finish() {
-    if (failed_) return;
-    if (!gzip_.finish(packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
-    write();
-    if (failed_) return;
-    if (auto r = file_->finish(); !r) failed_ = r.error();
-  }
-  bool is_renamed() const { return file_->is_renamed(); }
-  std::uint64_t bytes() const { return bytes_; }
-  const std::optional<Error>& failed() const { return failed_; }
-
- private:
-  static constexpr std::size_t kPacked = 1 << 18;
-
-  void write() {
-    if (failed_) return;
-    if (auto r = file_->add(packed_); !r) failed_ = r.error();
-    bytes_ += packed_.size();
-    packed_.clear();
-  }
-
-  std::optional<NewFile> file_;
-  GzipStream gzip_{Compression::fast};
-  std::string packed_;
-  std::uint64_t bytes_ = 0;
-  std::optional<Error> failed_;
-};
 
 std::string path_of(const Config& config) {
   auto given = config.text("perfetto");
@@ -135,7 +64,7 @@ class TimelineReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     first_path_ = path_ = path_of(s.config);
-    file_ = std::make_unique<TraceFile>();
+    file_ = std::make_unique<perfetto::TraceFile>();
     file_->open(path_);
     if (file_->failed()) return *file_->failed();
     // At the end, in a directory that may belong to another user.
@@ -152,7 +81,7 @@ class TimelineReporter : public Reporter {
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv) s.out.line(csv_header());
-    clocks_ = read_clocks();
+    clocks_ = perfetto::read_clocks();
     writer_.clocks(clocks_);
     part_began_ns_ = clocks_.monotonic;
     write_system();
@@ -164,13 +93,11 @@ class TimelineReporter : public Reporter {
   void record(Session&, const void* data, std::size_t size) override { events_->take(data, size); }
 
   void poll(Session&) override {
-    auto now = read_clocks();
+    auto now = perfetto::read_clocks();
     if (last_ns_ && now.monotonic - part_began_ns_ >=
                         std::clamp(last_ns_ / kPartsOfLast, kLeastPartNs, kMostPartNs)) {
       next_part(now);
-    } else if (now.monotonic - clocks_.monotonic >= kSnapshotNs ||
-               apart(now.boot - clocks_.boot, now.monotonic - clocks_.monotonic) >= kJumpNs ||
-               apart(now.real - clocks_.real, now.monotonic - clocks_.monotonic) >= kJumpNs) {
+    } else if (perfetto::differ(clocks_, now)) {
       clocks_ = now;
       writer_.clocks(now);
     }
@@ -178,7 +105,7 @@ class TimelineReporter : public Reporter {
 
   std::vector<int> signals() const override { return signals_; }
   void signalled(Session& s, int) override {
-    next_part(read_clocks());
+    next_part(perfetto::read_clocks());
     write_last();
     tell(s);
     s.out.flush();
@@ -194,7 +121,7 @@ class TimelineReporter : public Reporter {
   void report(Session& s) override {
     events_->finish();
     if (last_ns_) {
-      next_part(read_clocks());
+      next_part(perfetto::read_clocks());
       write_last();
     } else {
       file_->finish();
@@ -240,10 +167,7 @@ class TimelineReporter : public Reporter {
       file_->add(bytes);
   }
 
-  void write_system() {
-    utsname is{};
-    if (uname(&is) == 0) writer_.system({is.sysname, is.release, is.version, is.machine});
-  }
+  void write_system() { writer_.system(perfetto::this_system()); }
 
   void next_part(const perfetto::Clocks& now) {
     events_->finish();
@@ -271,7 +195,7 @@ class TimelineReporter : public Reporter {
   void write_last() {
     if (++files_ > 1) {
       path_ = fmt::format("{}.{}", first_path_, files_);
-      file_ = std::make_unique<TraceFile>();
+      file_ = std::make_unique<perfetto::TraceFile>();
       file_->open(path_);
     }
     writer_.flush();  // what the next part begins with
@@ -345,7 +269,7 @@ class TimelineReporter : public Reporter {
   }
 
   std::string first_path_, path_;
-  std::unique_ptr<TraceFile> file_;
+  std::unique_ptr<perfetto::TraceFile> file_;
   perfetto::TraceWriter writer_{1, [this](std::string_view bytes) { take(bytes); }};
   std::optional<TimelineEvents> events_;
   perfetto::Clocks clocks_;

@@ -25,7 +25,14 @@ constexpr std::uint32_t kLostTid = (1 << 22) + 1;
 constexpr char kLostName[] = "[events lost]";
 constexpr std::uint32_t kDead = 0x10;
 
-enum TrackKind : std::uint64_t { kThread = 1, kInterrupts, kSoftirqs, kDisk, kLost, kCompletions };
+// Others are the library's (perfetto::thread_track).
+enum TrackKind : std::uint64_t {
+  kInterrupts = 2,
+  kSoftirqs = 3,
+  kDisk = 4,
+  kCompletions = 6,
+  kConnection = 8
+};
 
 std::uint64_t uuid(TrackKind kind, std::uint64_t number, std::uint64_t lane = 0) {
   return kind << 56 | lane << 44 | number;
@@ -241,7 +248,7 @@ void TimelineEvents::gap(const timeline_gap& g) {
   }
   const Argument arguments[] = {{"cpu", std::uint64_t{number}}, {"events", std::uint64_t{g.lost}}};
   to_.slice(
-      {.uuid = uuid(kLost, number), .name = "coretap: lost"}, g.from, until,
+      {.uuid = perfetto::lost_track(number), .name = perfetto::kLostTrack}, g.from, until,
       {.name = fmt::format("{} events lost on CPU {}", g.lost, number), .arguments = arguments});
 }
 
@@ -261,9 +268,7 @@ void TimelineEvents::interrupt(const timeline_interrupt& i) {
 }
 
 Track TimelineEvents::thread(const timeline_task& task) {
-  return {.uuid = uuid(kThread, std::uint64_t{task.tgid} << 24 | task.tid),
-          .pid = task.tgid,
-          .tid = task.tid};
+  return perfetto::thread_track(task.tgid, task.tid);
 }
 
 void TimelineEvents::call(const timeline_call& c) {
@@ -320,7 +325,7 @@ void TimelineEvents::request(const timeline_request& r) {
 void TimelineEvents::fault(const timeline_fault& f) {
   know(f.task);
   counts_.of[TIMELINE_FAULT]++;
-  const Argument arguments[] = {{"address", std::uint64_t{f.address}}};
+  const Argument arguments[] = {{"address", perfetto::Address{f.address}}};
   to_.slice(thread(f.task), f.start, f.at.head.time_ns,
             {.name = f.major ? "major page fault" : "page fault", .arguments = arguments});
 }

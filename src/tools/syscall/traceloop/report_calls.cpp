@@ -19,6 +19,7 @@
 #include "kernel/kernel.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
+#include "reports/event_trace.hpp"
 #include "reports/reporter.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/recorder.hpp"
@@ -96,6 +97,8 @@ class CallReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     sample_.reset();
+    if (auto r = trace_.open(s); !r) return r;
+    shown_until_ns_ = monotonic_ns();
     reads_under_way_ = s.plan.has(kCallsUnderWay);
     if (reads_under_way_)
       if (auto r = s.source->open_iterator(kCallsUnderWay); !r) return r;
@@ -114,6 +117,12 @@ class CallReporter : public Reporter {
   double poll_seconds() const override { return keeps_ ? 0 : kPoll; }
   void poll(Session& s) override {
     if (!keeps_) show_new(s);
+    trace_.check(s);
+  }
+  bool keeps_file() const override { return static_cast<bool>(trace_); }
+  Result<void> finish(Session& s) override {
+    trace_.finish(s);
+    return {};
   }
   std::vector<int> signals() const override { return signals_; }
   void signalled(Session& s, int) override {
@@ -183,16 +192,20 @@ class CallReporter : public Reporter {
     for (auto& [key, recorder] : recorders_) {
       auto calls = take(recorder);
       by_begin(calls);
-      count_overwritten(s, key, LEDGER_LOST);
+      count_overwritten(s, key, calls, LEDGER_LOST);
       for (auto& c : calls) line(s, key, c);
     }
+    shown_until_ns_ = monotonic_ns();
   }
 
-  std::uint64_t count_overwritten(Session& s, std::uint64_t key, ledger_cause cause) {
+  /// `calls`: those that were not.
+  std::uint64_t count_overwritten(Session& s, std::uint64_t key, const std::vector<Call>& calls,
+                                  ledger_cause cause) {
     auto now = recorders_[key].overwritten();
     auto since = now - overwritten_[key];
     overwritten_[key] = now;
     s.ledger.count[cause] += since;
+    trace_.lost(shown_until_ns_, calls.empty() ? monotonic_ns() : calls.front().begin(), since);
     return since;
   }
 
@@ -218,6 +231,7 @@ class CallReporter : public Reporter {
   void dump_all(Session& s, const std::string& why) {
     auto unfinished = under_way(s);
     for (auto& [key, recorder] : recorders_) dump(s, key, unfinished[key], why, nullptr);
+    shown_until_ns_ = monotonic_ns();
   }
 
   void dump(Session& s, std::uint64_t key, const std::vector<Call>& unfinished,
@@ -225,7 +239,7 @@ class CallReporter : public Reporter {
     auto calls = take(recorders_[key]);
     calls.insert(calls.end(), unfinished.begin(), unfinished.end());
     by_begin(calls);
-    auto overwritten = count_overwritten(s, key, LEDGER_OVERWRITTEN);
+    auto overwritten = count_overwritten(s, key, calls, LEDGER_OVERWRITTEN);
     auto now = end ? end->head.time_ns : monotonic_ns();
     auto comm = end ? text_in(end->comm) : std::string();
     if (s.config.format == OutputFormat::json) {
@@ -253,6 +267,7 @@ class CallReporter : public Reporter {
 
   void line(Session& s, std::uint64_t key, const Call& c) {
     s.ledger.shown++;
+    if (trace_) trace(s, c);
     if (s.config.format == OutputFormat::json)
       json(s, key, c);
     else if (s.config.format == OutputFormat::csv)
@@ -323,7 +338,32 @@ class CallReporter : public Reporter {
         c.timed() ? std::to_string(call.end_ns - call.start_ns) : ""));
   }
 
+  void trace(Session& s, const Call& c) {
+    auto& call = c.record.call;
+    const auto comm = text_in(call.comm), name = syscall_name(call.index),
+               words = call_text(c.record, formats_.find(call.index)),
+               error = c.error() ? error_name(c.error()) : std::string();
+    TracedEvent e{.begin_ns = c.begin(),
+                  .end_ns = c.timed() ? call.end_ns : c.begin(),
+                  .pid = call.tgid,
+                  .tid = call.tid,
+                  .comm = comm,
+                  .name = name};
+    e.arguments = {{"call", std::string_view(words)}};
+    if (c.ended()) {
+      e.arguments.push_back({"result", std::int64_t{call.result}});
+      if (!error.empty()) e.arguments.push_back({"error", std::string_view(error)});
+      e.arguments.push_back({"cpu", static_cast<std::uint64_t>(c.cpu)});
+    } else {
+      e.end_ns = std::max(monotonic_ns(), e.begin_ns);
+      e.arguments.push_back({"unfinished", true});
+    }
+    trace_.add(s, e);
+  }
+
   CallFormats formats_;
+  EventTrace trace_;
+  std::uint64_t shown_until_ns_ = 0;  ///< later calls were not shown yet
   std::uint32_t slots_ = 0, cpus_ = 0;
   bool reads_under_way_ = false;  ///< reads calls in progress
   Fd sample_;                     ///< a recorder's map, as a template until the program is loaded
@@ -339,6 +379,7 @@ class CallKind : public ReportKind {
   std::string_view name() const override { return "recorder"; }
   std::unique_ptr<Reporter> reporter() const override { return std::make_unique<CallReporter>(); }
   bool argument_names() const override { return true; }
+  bool has_events() const override { return true; }
   Result<void> look_up(Config& config) const override {
     return find_cgroups(config.own<CallSettings>().cgroups, config.given("recursive"));
   }

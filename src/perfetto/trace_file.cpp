@@ -1,0 +1,103 @@
+#include "perfetto/trace_file.hpp"
+
+#include <poll.h>
+#include <sys/utsname.h>
+
+#include <ctime>
+#include <utility>
+
+#include "base/recall.hpp"
+#include "coretap/clock.hpp"
+#include "kernel/kernel.hpp"
+
+namespace coretap::perfetto {
+
+namespace {
+
+constexpr std::size_t kPacked = 1 << 18;    // bytes that are written at once
+constexpr std::size_t kMostKept = 8 << 20;  // that a reader has not taken
+constexpr int kLastWaitMs = 1000;           // for a reader, at the end
+
+std::uint64_t read_clock(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+/// All at one moment, as nearly as possible: this task may be preempted between the readings.
+Clocks read_clocks() {
+  if (replaying()) {
+    const auto now = monotonic_ns();  // a recording does not have the time since boot
+    return {now, now, now + static_cast<std::uint64_t>(wall_ahead_ns())};
+  }
+  Clocks best;
+  std::uint64_t within = UINT64_MAX;
+  for (int attempt = 0; attempt < 5; attempt++) {
+    auto before = monotonic_ns();
+    auto boot = read_clock(CLOCK_BOOTTIME), real = read_clock(CLOCK_REALTIME);
+    auto took = monotonic_ns() - before;
+    if (took >= within) continue;
+    within = took;
+    best = {before + took / 2, boot, real};
+  }
+  return best;
+}
+
+bool differ(const Clocks& last, const Clocks& now) {
+  constexpr std::uint64_t kMostNs = 10'000'000'000, kJumpNs = 1'000'000;
+  const auto passed = now.monotonic - last.monotonic;
+  auto jumped = [&](std::uint64_t by) { return by - passed + kJumpNs > 2 * kJumpNs; };
+  return passed >= kMostNs || jumped(now.boot - last.boot) || jumped(now.real - last.real);
+}
+
+System this_system() {
+  utsname is{};
+  if (replaying())
+    return {.name = "Linux", .release = kernel_release(), .version = "", .machine = ""};
+  if (uname(&is) != 0) return {};
+  return {is.sysname, is.release, is.version, is.machine};
+}
+
+void TraceFile::open(const std::string& path) {
+  auto file = NewFile::create(path, NewFile::For::owner);
+  if (!file) {
+    failed_ = file.error();
+    return;
+  }
+  own_ = std::move(*file);
+  to_ = &*own_;
+}
+
+void TraceFile::add(std::string_view bytes) {
+  if (failed_) return;
+  if (!gzip_.add(bytes, packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
+  if (packed_.size() >= kPacked) write(false);
+}
+
+void TraceFile::finish() {
+  if (failed_) return;
+  if (!gzip_.finish(packed_)) failed_ = Error{"cannot compress the trace", "zlib failed"};
+  write(true);
+  if (failed_ || !own_) return;
+  if (auto r = own_->finish(); !r) failed_ = r.error();
+}
+
+void TraceFile::write(bool all) {
+  std::string_view rest = packed_;
+  while (!failed_) {
+    const auto before = rest.size();
+    if (auto r = to_->add_now(rest); !r) failed_ = r.error();
+    bytes_ += before - rest.size();
+    if (rest.empty() || !all) break;
+    pollfd reader{.fd = to_->fd(), .events = POLLOUT, .revents = 0};
+    if (poll(&reader, 1, kLastWaitMs) <= 0) break;
+  }
+  if (!failed_ && (rest.size() > kMostKept || (all && !rest.empty())))
+    failed_ = Error{"cannot write the trace", "its reader is too slow"};
+  packed_.erase(0, failed_ ? packed_.size() : packed_.size() - rest.size());
+}
+
+}  // namespace coretap::perfetto
