@@ -7,6 +7,9 @@
 #include "lib/core/program.bpf.h"
 #include "lib/mm/each_fault.bpf.h"
 #include "lib/mm/fault_starts.bpf.h"
+#include "lib/net/accepted.bpf.h"
+#include "lib/net/retransmit.bpf.h"
+#include "lib/net/sock_receives.bpf.h"
 #include "lib/sched/each_irq.bpf.h"
 #include "lib/sched/runqueue.bpf.h"
 #include "lib/syscall/syscall.bpf.h"
@@ -510,4 +513,142 @@ int on_complete(u64 *ctx)
 	}
 	io_ended(rq, s);
 	return 0;
+}
+
+/* With a filter: connections that wanted tasks opened, accepted or used, by their sockets. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u64);
+} wanted_sockets SEC(".maps");
+
+inline_ bool socket_wanted(u64 socket)
+{
+	return !filter.on || bpf_map_lookup_elem(&wanted_sockets, &socket);
+}
+
+/* The running task uses it. */
+inline_ bool task_uses(u64 socket)
+{
+	if (by_coretap() || !keep_current())
+		return false;
+	if (filter.on && !bpf_map_lookup_elem(&wanted_sockets, &socket))
+		map_put(&wanted_sockets, &socket, &socket);
+	return true;
+}
+
+inline_ struct timeline_net *net_begin(enum timeline_net_event what, u64 socket, bool in_task)
+{
+	struct timeline_cpu *c = cpu_slot(&cpus);
+	u64 now = bpf_ktime_get_ns();
+	struct timeline_net *e;
+
+	if (!c)
+		return NULL;
+	e = record_begin(c, sizeof(*e), now, LOST_OTHER);
+	if (!e)
+		return NULL;
+	head(&e->at, TIMELINE_NET, now, tid_here(c, current_task()));
+	if (in_task)
+		describe_running(&e->task, e->at.tid);
+	e->what = what;
+	e->socket = socket;
+	return e;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* not SCTP or MPTCP */
+	struct timeline_net *e;
+	u64 socket = (u64)sk;
+	bool in_task;
+
+	if (!tp || oldstate == newstate)
+		return 0;
+	in_task = users_transition(tp, newstate);
+	if (in_task && newstate == TCP_SYN_SENT && !task_uses(socket))
+		return 0;
+	/* Who accepts a connection is known later. */
+	if (!socket_wanted(socket) && oldstate != TCP_SYN_RECV)
+		return 0;
+	e = net_begin(TIMELINE_STATE, socket, in_task);
+	if (e) {
+		flow_of(tp, &e->flow);
+		e->oldstate = oldstate;
+		e->newstate = newstate;
+		emit_end(e);
+	}
+	if (newstate == TCP_CLOSE && filter.on)
+		bpf_map_delete_elem(&wanted_sockets, &socket);
+	return 0;
+}
+
+inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)
+{
+	struct timeline_net *e;
+
+	if (!task_uses((u64)tp))
+		return 0;
+	e = net_begin(sent ? TIMELINE_SEND : TIMELINE_RECEIVE, (u64)tp, true);
+	if (!e)
+		return 0;
+	flow_of(tp, &e->flow);
+	e->bytes = bytes;
+	return emit_end(e);
+}
+
+inline_ void accepted(struct sock *sk, const struct sock_owner *owner)
+{
+	struct timeline_net *e;
+	struct flow f = {};
+
+	if (!flow_read(sk, &f) || !task_uses((u64)sk))
+		return;
+	e = net_begin(TIMELINE_ACCEPT, (u64)sk, true);
+	if (!e)
+		return;
+	e->flow = f;
+	emit_end(e);
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int on_retransmit(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_skb_cb *cb = (void *)((struct sk_buff *)ctx[1])->cb;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct timeline_net *e;
+
+	if (!tp || retransmit_failed(ctx) || !socket_wanted((u64)sk))
+		return 0;
+	e = net_begin(TIMELINE_RETRANSMIT, (u64)sk, false);
+	if (!e)
+		return 0;
+	flow_of(tp, &e->flow);
+	e->cause = retransmit_cause(tp, congestion_state(tp));
+	e->bytes = BPF_CORE_READ(cb, end_seq) - BPF_CORE_READ(cb, seq);
+	return emit_end(e);
+}
+
+/* A connection in the handshake has no socket yet. */
+SEC("tp_btf/tcp_retransmit_synack")
+int on_synack(u64 *ctx)
+{
+	struct request_sock *req = (struct request_sock *)ctx[1];
+	struct timeline_net *e;
+
+	if (filter.on)
+		return 0;
+	e = net_begin(TIMELINE_RETRANSMIT, 0, false);
+	if (!e)
+		return 0;
+	ends_of(&req->__req_common, &e->flow);
+	e->flow.lport = req->__req_common.skc_num;
+	e->cause = RETRANSMIT_SYN_ACK;
+	return emit_end(e);
 }

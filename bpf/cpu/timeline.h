@@ -3,6 +3,7 @@
 #define CORETAP_TIMELINE_H
 
 #include "lib/core/shared.h"
+#include "lib/net/flow.h"
 
 enum timeline_kind {
 	TIMELINE_SWITCH,  /* struct timeline_task_event: `task` gets the CPU */
@@ -15,6 +16,7 @@ enum timeline_kind {
 	TIMELINE_CALL,    /* struct timeline_call */
 	TIMELINE_REQUEST, /* struct timeline_request */
 	TIMELINE_FAULT,   /* struct timeline_fault */
+	TIMELINE_NET,     /* struct timeline_net */
 	TIMELINE_KINDS
 };
 
@@ -96,6 +98,27 @@ struct timeline_fault {
 	struct timeline_task task;
 	__u32 major;
 	__u32 pad;
+};
+
+enum timeline_net_event {
+	TIMELINE_STATE,
+	TIMELINE_SEND,
+	TIMELINE_RECEIVE,
+	TIMELINE_ACCEPT,
+	TIMELINE_RETRANSMIT,
+};
+
+/* Of a TCP connection. */
+struct timeline_net {
+	struct timeline_head at;
+	struct timeline_task task; /* tid 0: none */
+	struct flow flow;
+	__u64 socket; /* 0: it has none yet */
+	__u16 what;   /* enum timeline_net_event */
+	__u16 cause;  /* of a retransmit: enum retransmit_cause */
+	__u32 bytes;
+	__u32 oldstate;
+	__u32 newstate;
 };
 
 #endif

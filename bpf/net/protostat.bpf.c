@@ -3,7 +3,7 @@
 #include "lib/net/fd_sock.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
 #include "lib/core/program.bpf.h"
-#include "net/retransmit.bpf.h"
+#include "lib/net/retransmit.bpf.h"
 #include "net/skb_netns.bpf.h"
 #include "net/protostat.h"
 

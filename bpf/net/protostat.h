@@ -3,7 +3,7 @@
 #define CORETAP_PROTOSTAT_H
 
 #include "lib/core/shared.h"
-#include "net/retransmit.h"
+#include "lib/net/retransmit.h"
 
 enum protostat_counter {
 	PROTOSTAT_SEGS_IN,

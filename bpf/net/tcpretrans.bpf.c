@@ -3,7 +3,7 @@
 #include "lib/net/sock_owners.bpf.h"
 #include "lib/core/emit.bpf.h"
 #include "lib/aggregate/aggregate.bpf.h"
-#include "net/retransmit.bpf.h"
+#include "lib/net/retransmit.bpf.h"
 #include "net/tcpretrans.h"
 
 OPT(bool, counting);

@@ -3,7 +3,7 @@
 #define CORETAP_TCPRETRANS_H
 
 #include "lib/net/flow.h"
-#include "net/retransmit.h"
+#include "lib/net/retransmit.h"
 
 enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK, TCPRETRANS_KINDS };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcptop: bytes sent and received by process and TCP connection. */
 #include "lib/aggregate/aggregate.bpf.h"
-#include "lib/net/sock_io.bpf.h"
+#include "lib/net/sock_receives.bpf.h"
 #include "net/tcptop.h"
 
 TABLE(connections, struct tcptop_key, struct tcptop_value)
@@ -42,11 +42,3 @@ inline_ int tcp_moved(const struct tcp_sock *tp, u64 bytes, bool sent)
 	__sync_fetch_and_add(sent ? &v->tx_bytes : &v->rx_bytes, bytes);
 	return 0;
 }
-
-/* Receives, in addition to sends. */
-PROGRAM(on_receive, "tp_btf/sock_recv_length",
-	sock_io((struct sock *)ctx[0], ctx[1], ctx[2], false))
-
-PROGRAM(on_receive_ipv4, "fexit/inet_recvmsg", socket_io(ctx, ctx[4], ctx[3], false))
-PROGRAM(on_receive_ipv6, "fexit/inet6_recvmsg", socket_io(ctx, ctx[4], ctx[3], false))
-PROGRAM(on_splice, "fexit/tcp_splice_read", socket_io(ctx, ctx[5], 0, false))

@@ -1,11 +1,13 @@
 // Connections: the fields of a struct flow (bpf/lib/net/flow.h), the same in every tool.
 #pragma once
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "coretap/fields.hpp"
 #include "lib/net/flow.h"
+#include "lib/net/retransmit.h"
 
 namespace coretap {
 
@@ -15,6 +17,10 @@ std::string ip_address(unsigned version, const void* bytes);
 std::string ip_endpoint(unsigned version, const void* bytes, std::uint16_t port);
 /// "ESTABLISHED"; numbers are the same in all kernels.
 std::string tcp_state(unsigned state);
+/// By enum retransmit_cause.
+inline constexpr std::string_view kRetransmitCauses[] = {"timeout",    "fast",    "rack",
+                                                         "loss_probe", "syn_ack", "other"};
+static_assert(std::size(kRetransmitCauses) == RETRANSMIT_CAUSES);
 /// "TCP" for a socket's protocol; unknown numbers stay numbers.
 std::string ip_protocol(unsigned protocol);
 

@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::string_view kSigns[] = {"R>", "L>", "S>"};
 constexpr std::string_view kKinds[] = {"retransmit", "loss_probe", "syn_ack"};
-constexpr std::string_view kCauses[] = {"timeout",    "fast",    "rack",
-                                        "loss_probe", "syn_ack", "other"};
-static_assert(std::size(kCauses) == RETRANSMIT_CAUSES);
 static_assert(std::size(kSigns) == TCPRETRANS_KINDS && std::size(kKinds) == TCPRETRANS_KINDS);
 
 std::string state(const Event& e) { return tcp_state(e.state); }
@@ -91,7 +88,7 @@ TOOL(tcpretrans) {
                field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
                                        "first sequence number of the segment")
                    .with("sequence"),
-               named<&Event::cause, kCauses>(
+               named<&Event::cause, kRetransmitCauses>(
                    "cause", "CAUSE", as::wide(as::text, -10),
                    "why: timeout, fast, rack, loss_probe, syn_ack or other"),
                named<&Event::kind, kKinds>("kind", "KIND", as::text,

@@ -85,7 +85,7 @@ class TimelineReporter : public Reporter {
     writer_.clocks(clocks_);
     part_began_ns_ = clocks_.monotonic;
     write_system();
-    events_->begin(s.began_ns, s.config.holds("only=sched"));
+    events_->begin(s.began_ns, s.config.holds("only=sched"), s.config.filters_tasks());
     if (s.plan.has(kAllTasks))
       take_all<timeline_task_event>(s, kAllTasks, "tasks have no names until they run");
   }
@@ -119,6 +119,7 @@ class TimelineReporter : public Reporter {
   }
 
   void report(Session& s) override {
+    events_->end_connections();
     events_->finish();
     if (last_ns_) {
       next_part(perfetto::read_clocks());
@@ -237,6 +238,7 @@ class TimelineReporter : public Reporter {
             {"syscalls", c.of[TIMELINE_CALL]},
             {"requests", c.of[TIMELINE_REQUEST]},
             {"faults", c.of[TIMELINE_FAULT]},
+            {"net", c.of[TIMELINE_NET]},
             {"gaps", c.of[TIMELINE_GAP]},
             {"gap_events", c.lost}};
   }
@@ -308,7 +310,7 @@ class TimelineKind : public ReportKind {
     if (config.given("only")) return {};
     // System calls and faults of the whole machine would be most of the trace.
     std::string parts = "sched,irq,block";
-    if (config.filters_tasks()) parts += ",syscalls,faults";
+    if (config.filters_tasks()) parts += ",syscalls,faults,net";
     if (config.given("min-us")) parts += ",syscalls";
     config.give("only", parts);
     return {};
@@ -343,7 +345,7 @@ class TimelineKind : public ReportKind {
         "count as overwritten.");
     m.prose(
         "Each CPU has a track with the tasks that it runs, each thread one with its states and "
-        "wakers. Where the kernel's buffer was full, the CPU runs a task [events lost], and the "
+        "wakers, each TCP connection one with its states and retransmits. Where the kernel's buffer was full, the CPU runs a task [events lost], and the "
         "track \"coretap: lost\" has the number of events: in sums, such a gap counts for no task. "
         "A larger --ring-size helps.");
   }
@@ -359,6 +361,7 @@ class TimelineKind : public ReportKind {
             key("syscalls", "integer", "system calls"),
             key("requests", "integer", "requests of block devices"),
             key("faults", "integer", "page faults"),
+            key("net", "integer", "events of TCP connections"),
             key("gaps", "integer", "gaps, where the buffer was full"),
             key("gap_events", "integer", "events lost in them")};
   }

@@ -13,9 +13,12 @@ struct TimelinePart {
   std::string_view word, doc;
 };
 inline constexpr TimelinePart kTimelineParts[] = {
-    {"sched", "switches and wakeups"},          {"irq", "interrupts and softirqs"},
-    {"block", "requests of block devices"},     {"syscalls", "system calls"},
+    {"sched", "switches and wakeups"},
+    {"irq", "interrupts and softirqs"},
+    {"block", "requests of block devices"},
+    {"syscalls", "system calls"},
     {"faults", "page faults of 10 us or more"},
+    {"net", "TCP: connections and their states, sends, receives, retransmits"},
 };
 
 struct TimelineSettings {

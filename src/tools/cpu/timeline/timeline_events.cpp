@@ -9,6 +9,7 @@
 #include "coretap/errors.hpp"
 #include "coretap/fields.hpp"
 #include "coretap/irq.hpp"
+#include "coretap/net.hpp"
 #include "coretap/syscalls.hpp"
 
 namespace coretap {
@@ -20,6 +21,8 @@ namespace {
 
 constexpr std::size_t kMostTasks = 1 << 18;
 constexpr std::size_t kMostLanes = 1024;
+constexpr std::size_t kMostConnections = 1 << 16;
+constexpr std::uint32_t kSynSent = 2, kClose = 7, kListen = 10;  // states of TCP
 // The task that a CPU runs in a gap: its id is above all real ones.
 constexpr std::uint32_t kLostTid = (1 << 22) + 1;
 constexpr char kLostName[] = "[events lost]";
@@ -66,7 +69,7 @@ std::size_t lane(std::vector<std::uint64_t>& lanes, std::uint64_t begin_ns, std:
 std::uint64_t TimelineEvents::Counts::shown() const {
   std::uint64_t all = 0;
   for (auto kind : {TIMELINE_SWITCH, TIMELINE_WAKING, TIMELINE_IRQ, TIMELINE_SOFTIRQ, TIMELINE_CALL,
-                    TIMELINE_REQUEST, TIMELINE_FAULT})
+                    TIMELINE_REQUEST, TIMELINE_FAULT, TIMELINE_NET})
     all += of[kind];
   return all;
 }
@@ -330,6 +333,96 @@ void TimelineEvents::fault(const timeline_fault& f) {
             {.name = f.major ? "major page fault" : "page fault", .arguments = arguments});
 }
 
+TimelineEvents::Connection& TimelineEvents::connection(const timeline_net& n) {
+  if (connections_.size() >= kMostConnections && !connections_.contains(n.socket))
+    end_connections();
+  auto& c = connections_[n.socket];
+  const bool begins = n.what == TIMELINE_STATE && (n.oldstate == kClose || n.oldstate == kListen);
+  if (begins) state_ends(c, n.at.head.time_ns, false);  // its end was not seen
+  if (!c.number || begins) {
+    c = {.number = ++connections_seen_, .since_ns = began_ns_, .state = n.oldstate};
+    c.used = !filtered_;
+  }
+  c.flow = n.flow;
+  c.used |= n.task.tid != 0;
+  return c;
+}
+
+void TimelineEvents::state_ends(Connection& c, std::uint64_t time_ns, bool unfinished) {
+  if (!c.used || !c.since_ns || !c.state || c.state == kClose || c.state == kListen) return;
+  const auto local = ip_endpoint(c.flow.ip, c.flow.local, c.flow.lport),
+             remote = ip_endpoint(c.flow.ip, c.flow.remote, c.flow.rport);
+  const auto name = fmt::format("TCP {} - {}", local, remote);
+  const Argument arguments[] = {{"local", std::string_view(local)},
+                                {"remote", std::string_view(remote)},
+                                {"unfinished", true}};
+  to_.slice({.uuid = uuid(kConnection, c.number), .name = name}, c.since_ns, time_ns,
+            {.name = tcp_state(c.state),
+             .arguments = {arguments, unfinished ? 3u : 2u},
+             .flow = std::exchange(c.to_task, 0),
+             .ending_flow = std::exchange(c.from_task, 0)});
+}
+
+void TimelineEvents::end_connections() {
+  for (auto& [socket, c] : connections_) state_ends(c, std::max(newest_ns_, c.since_ns), true);
+  connections_.clear();
+}
+
+void TimelineEvents::net(const timeline_net& n) {
+  const std::uint64_t time = n.at.head.time_ns;
+  counts_.of[TIMELINE_NET]++;
+  const auto local = ip_endpoint(n.flow.ip, n.flow.local, n.flow.lport),
+             remote = ip_endpoint(n.flow.ip, n.flow.remote, n.flow.rport);
+  const std::string_view cause =
+      n.cause < std::size(kRetransmitCauses) ? kRetransmitCauses[n.cause] : "other";
+  const Argument arguments[] = {{"local", std::string_view(local)},
+                                {"remote", std::string_view(remote)},
+                                {"bytes", std::uint64_t{n.bytes}},
+                                {"cause", cause}};
+  auto in_task = [&](std::string_view name, std::size_t count, std::uint64_t flow,
+                     std::uint64_t ending_flow) {
+    if (!n.task.tid) return;
+    know(n.task);
+    to_.instant(
+        thread(n.task), time,
+        {.name = name, .arguments = {arguments, count}, .flow = flow, .ending_flow = ending_flow});
+  };
+  if (!n.socket) {
+    to_.instant({.uuid = uuid(kConnection, 0), .name = "TCP handshakes"}, time,
+                {.name = "retransmit", .arguments = arguments});
+    return;
+  }
+  auto& c = connection(n);
+  switch (n.what) {
+    case TIMELINE_SEND:
+      return in_task("sends", 3, 0, 0);
+    case TIMELINE_RECEIVE:
+      return in_task("receives", 3, 0, 0);
+    case TIMELINE_ACCEPT:
+      // Its state is drawn when it ends.
+      if (c.state && c.since_ns && c.since_ns <= time && !c.to_task) c.to_task = next_flow_++;
+      return in_task("accepts", 2, 0, c.to_task);
+    case TIMELINE_RETRANSMIT: {
+      const auto name = fmt::format("TCP {} - {}", local, remote);
+      to_.instant({.uuid = uuid(kConnection, c.number), .name = name}, time,
+                  {.name = "retransmit", .arguments = arguments});
+      return;
+    }
+    default:
+      break;
+  }
+  if (!c.state) c.state = n.oldstate;
+  if (c.state != n.oldstate) counts_.repaired++;
+  state_ends(c, std::max(time, c.since_ns), false);
+  c.state = n.newstate;
+  c.since_ns = time;
+  if (n.newstate == kSynSent && n.task.tid) {
+    c.from_task = next_flow_++;
+    in_task("connects", 2, c.from_task, 0);
+  }
+  if (n.newstate == kClose) connections_.erase(n.socket);
+}
+
 void TimelineEvents::take(const void* record, std::size_t size) {
   timeline_head at;
   if (size < sizeof at) return;
@@ -355,6 +448,8 @@ void TimelineEvents::take(const void* record, std::size_t size) {
       return as(&TimelineEvents::request);
     case TIMELINE_FAULT:
       return as(&TimelineEvents::fault);
+    case TIMELINE_NET:
+      return as(&TimelineEvents::net);
     default:
       return;
   }

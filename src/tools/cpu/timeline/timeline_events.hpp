@@ -32,14 +32,18 @@ class TimelineEvents {
 
   TimelineEvents(perfetto::TraceWriter& to, Words words) : to_(to), words_(std::move(words)) {}
 
-  /// Switches before this moment do not count: not all programs were attached.
-  void begin(std::uint64_t time_ns, bool with_switches) {
+  /// Switches before this moment do not count: not all programs were attached. `filtered`: of
+  /// connections only those that tasks in the records used.
+  void begin(std::uint64_t time_ns, bool with_switches, bool filtered = false) {
     began_ns_ = time_ns;
     with_switches_ = with_switches;
+    filtered_ = filtered;
   }
   void take(const void* record, std::size_t size);
   /// Before what is written is complete.
   void finish();
+  /// When tracing has ended: connections that have not.
+  void end_connections();
   /// Starts a part that can be read without the parts before.
   void begin_part();
   /// All tasks that are known, for the beginning of a trace.
@@ -62,6 +66,15 @@ class TimelineEvents {
     std::uint64_t sure_ns = 0;  ///< it runs at least until then
     std::uint64_t gap_end = 0;  ///< of a gap whose end is not written yet; 0: none
     Lanes interrupts, softirqs;
+  };
+
+  struct Connection {
+    std::uint64_t number = 0;  ///< 0: not known yet
+    std::uint64_t since_ns = 0;
+    std::uint32_t state = 0;
+    std::uint64_t from_task = 0, to_task = 0;  ///< arrows: who connects, who accepts
+    struct flow flow {};
+    bool used = false;  ///< by a task in the records
   };
 
   Cpu& cpu(std::uint32_t number);
@@ -87,18 +100,23 @@ class TimelineEvents {
                  std::span<const perfetto::Argument> arguments);
   void request(const timeline_request& r);
   void fault(const timeline_fault& f);
+  void net(const timeline_net& n);
+  Connection& connection(const timeline_net& n);
+  void state_ends(Connection& c, std::uint64_t time_ns, bool unfinished);
 
   perfetto::Track thread(const timeline_task& task);
 
   perfetto::TraceWriter& to_;
   Words words_;
   Counts counts_;
-  bool with_switches_ = true;
+  bool with_switches_ = true, filtered_ = false;
   std::uint64_t began_ns_ = 0, newest_ns_ = 0, next_flow_ = 1;
   std::unordered_map<std::uint32_t, Task> tasks_;
   std::unordered_map<std::uint32_t, timeline_call> unfinished_;  ///< by thread
   std::vector<Cpu> cpus_;
   std::unordered_map<std::uint32_t, Lanes> disks_;
+  std::unordered_map<std::uint64_t, Connection> connections_;  ///< by socket
+  std::uint64_t connections_seen_ = 0;
 };
 
 }  // namespace coretap

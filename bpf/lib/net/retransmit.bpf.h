@@ -8,7 +8,7 @@
 #define CORETAP_RETRANSMIT_BPF_H
 
 #include "lib/core/coretap.bpf.h"
-#include "net/retransmit.h"
+#include "lib/net/retransmit.h"
 
 /* Timer value of a tail loss probe; a macro in the kernel, the same since 3.10. */
 #define ICSK_TIME_LOSS_PROBE 5
