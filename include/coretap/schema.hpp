@@ -1,13 +1,25 @@
 // The keys of JSON lines and the columns of CSV, as listed in
 // the documentation and checked by tests against the output.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coretap/fields.hpp"
 
 namespace coretap {
+
+/// What a value is, for programs that add up lines or compare them.
+enum class Meaning : std::uint8_t {
+  unknown,
+  label,     ///< a word for what the line is about
+  id,        ///< a number for it
+  sum,       ///< grows with events: that of several lines can be added up
+  duration,  ///< of the event
+  other,     ///< follows from others, or is a current state
+};
 
 struct OutputKey {
   std::string name;
@@ -17,6 +29,15 @@ struct OutputKey {
   When when = {};                       ///< a condition; empty: always present
   std::vector<OutputKey> members = {};  ///< of the objects in an array
   bool negative = false;                ///< the integer may be negative
+  Meaning meaning = Meaning::unknown;
+  bool few = false;       ///< a label with few values, which users cannot add to
+  std::string sums = {};  ///< of a sum: the key that counts its events; empty: not one key
+
+  OutputKey as(Meaning is, std::string counted_by = {}) && {
+    meaning = is;
+    sums = std::move(counted_by);
+    return std::move(*this);
+  }
 };
 
 struct JsonKind {

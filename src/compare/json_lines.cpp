@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/descriptors.hpp"
+#include "compare/line_schema.hpp"
 #include "compare/series.hpp"
 #include "coretap/clock.hpp"
 #include "coretap/parse.hpp"
@@ -43,43 +44,6 @@ struct Report {
 constexpr rapidjson::SizeType kDeepest = 1024;
 constexpr std::size_t kLongestKey = 2048, kMostKeys = 1 << 19, kMostEvents = 1 << 26;
 
-/// Numbers that say what a row is about.
-bool is_id(std::string_view name) {
-  constexpr std::string_view kIds[] = {
-      "cgroup_id", "cpu",   "gid", "id",   "inode", "ip",  "level",   "major", "minor", "netns",
-      "node",      "order", "pid", "port", "ppid",  "ret", "threads", "tid",   "uid"};
-  constexpr std::string_view kEnds[] = {"_pid", "_tid", "_id", "_port", "_cpu", "_uid"};
-  return std::ranges::count(kIds, name) || name == "monotonic_ns" ||
-         std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
-}
-/// Not sums: they follow from others, or do not add up.
-bool adds_up(std::string_view name) {
-  constexpr std::string_view kBegins[] = {"average",  "mean", "min_", "max_", "longest", "largest",
-                                          "shortest", "p5",   "p9",   "p1",   "percent"};
-  constexpr std::string_view kEnds[] = {"_per_second", "_ratio", "_percent", "_hz", "ratio"};
-  return std::ranges::none_of(kBegins, [&](auto begin) { return name.starts_with(begin); }) &&
-         std::ranges::none_of(kEnds, [&](auto end) { return name.ends_with(end); });
-}
-bool has_unit(std::string_view name) {
-  return name.ends_with("_ns") || name.ends_with("bytes") || name.ends_with("sectors") ||
-         name.ends_with("pages");
-}
-/// Words of events that have few values.
-bool is_label(std::string_view name) {
-  constexpr std::string_view kLabels[] = {
-      "action", "comm",      "container", "device", "direction", "disk",    "error",
-      "event",  "file_type", "function",  "kind",   "name",      "object",  "operation",
-      "probe",  "protocol",  "reason",    "stage",  "state",     "syscall", "target"};
-  return std::ranges::count(kLabels, name);
-}
-std::string_view latency_of(const rapidjson::Value& event) {
-  constexpr std::string_view kTimes[] = {"latency_ns", "delay_ns", "duration_ns", "lasted_ns",
-                                         "time_ns",    "total_ns", "wait_ns"};
-  for (auto name : kTimes)
-    if (auto* value = member(event, name.data()); value && value->IsUint64()) return name;
-  return {};
-}
-
 class Lines {
  public:
   Result<Series> read(std::string_view text, const std::string& path) {
@@ -95,7 +59,10 @@ class Lines {
     if (reports_.size() > kMostIntervals || times_.size() > kMostIntervals ||
         series_.names.size() > kMostKeys || events_.size() > kMostEvents)
       return usage(printable(path) + " has too many reports or keys");
-    if (reports_.empty() && !nodes_.empty()) add_stacks();
+    if (reports_.empty() && !nodes_.empty()) {
+      forget_rows();  // they say the same, without stacks
+      add_stacks();
+    }
     if (reports_.empty() && !events_.empty()) {
       bin_events();
       return std::move(series_);
@@ -116,8 +83,12 @@ class Lines {
  private:
   void take(const rapidjson::Value& object) {
     auto type = text_of(object, "type");
-    if (type == "header") {
+    if (series_.facts.name.empty()) {
       series_.facts.name = text_of(object, "tool");
+      schema_ = LineSchema(series_.facts.name);
+    }
+    auto& kind = schema_.of(type);
+    if (type == "header") {
       series_.facts.kernel = text_of(object, "kernel");
       series_.facts.others = {{"version", text_of(object, "version")}};
       if (const auto at = time_in_iso(text_of(object, "time")))
@@ -125,29 +96,27 @@ class Lines {
     } else if (type == "ledger") {
       for (auto* cause : {"lost", "untracked", "unmatched", "missed", "unjudged", "unread"})
         series_.facts.lost += number_of(object, cause);
-    } else if (type == "histogram") {
+    } else if (kind.histogram) {
       const auto at = time_in_iso(text_of(object, "time"));
       if (!at) return;
       const auto time = static_cast<double>(*at) / 1e9;
-      if (series_.facts.name.empty()) series_.facts.name = text_of(object, "tool");
       if (series_.facts.name != text_of(object, "tool")) return;
       if (reports_.empty() || reports_.back().first != time) reports_.push_back({time, {}});
-      reports_.back().second.push_back(report(object));
-    } else if (type == "row" || type == "interval" || type == "account") {
-      if (at_time(object)) take_row(object);
+      reports_.back().second.push_back(report(object, kind));
     } else if (type == "report") {
       at_time(object);
     } else if (type == "stack") {
-      if (!times_.empty()) take_stack(object);
+      if (!times_.empty()) take_stack(object, kind);
     } else if (type == "event") {
-      take_event(object);
+      take_event(object, kind);
+    } else if (kind.rows) {
+      if (at_time(object)) take_row(object, kind);
     }
   }
 
   /// Begins an interval; false: the line has no time, or is of another tool.
   bool at_time(const rapidjson::Value& object) {
     const auto at = time_in_iso(text_of(object, "time"));
-    if (series_.facts.name.empty()) series_.facts.name = text_of(object, "tool");
     if (!at || series_.facts.name != text_of(object, "tool")) return false;
     const auto time = static_cast<double>(*at) / 1e9;
     if (times_.empty() || times_.back() != time) {
@@ -157,15 +126,15 @@ class Lines {
     return true;
   }
 
-  static std::string labels_of(const rapidjson::Value& object, bool all) {
+  static std::string labels_of(const rapidjson::Value& object, const LineKind& kind, bool row) {
     std::string key;
     for (auto& [name, value] : object.GetObject()) {
       const std::string_view word(name.GetString(), name.GetStringLength());
       if (!value.IsString() || word == "type" || word == "tool" || word == "time") continue;
-      if (all ? word == "container_id" : !is_label(word)) continue;
+      if (!(row ? kind.labels_rows(word) : kind.labels_events(word))) continue;
       key += fmt::format("{}{}={}", key.empty() ? "" : ",", word, value.GetString());
     }
-    if (auto* pid = member(object, "pid"); all && key.empty() && pid && pid->IsUint64())
+    if (auto* pid = member(object, "pid"); row && key.empty() && pid && pid->IsUint64())
       key = fmt::format("pid={}", pid->GetUint64());
     if (key.size() > kLongestKey) key.resize(kLongestKey);
     return key;
@@ -179,44 +148,50 @@ class Lines {
     series_.events[number] += events;
   }
 
-  /// Numbers without a unit count the events of which others are sums.
-  void take_row(const rapidjson::Value& row) {
-    const auto key = labels_of(row, true);
-    std::vector<std::pair<std::string_view, std::uint64_t>> numbers;
+  /// Sums without a unit count the events of which others are sums.
+  void take_row(const rapidjson::Value& row, const LineKind& kind) {
+    const auto key = labels_of(row, kind, true);
+    std::vector<std::pair<OutputKey, std::uint64_t>> sums;
     std::string_view counted;
     std::uint64_t events = 0;
     std::size_t counters = 0;
     for (auto& [name, value] : row.GetObject()) {
-      const std::string_view word(name.GetString(), name.GetStringLength());
-      if (!value.IsUint64() || is_id(word) || !adds_up(word)) continue;
-      numbers.emplace_back(word, value.GetUint64());
-      if (has_unit(word)) continue;
-      counted = word;
+      if (!value.IsUint64()) continue;
+      auto of = kind.of({name.GetString(), name.GetStringLength()});
+      if (of.meaning != Meaning::sum) continue;
+      sums.emplace_back(std::move(of), value.GetUint64());
+      if (!sums.back().first.unit.empty()) continue;
       events += value.GetUint64();
       counters++;
     }
-    for (auto& [name, n] : numbers) {
-      const bool sum = has_unit(name) && counters;
-      add({std::string(name), key}, n, sum ? events : 0);
-      if (sum && counters == 1) series_.means.try_emplace(std::string(name), counted);
+    for (auto& [of, n] : sums)
+      if (of.unit.empty()) counted = of.name;
+    for (auto& [of, n] : sums) {
+      const bool sum = !of.unit.empty() && counters;
+      const bool one = sum && (counters == 1 || !of.sums.empty());
+      const auto counter = of.sums.empty() ? std::string(counted) : of.sums;
+      add({of.name, key}, n, !sum ? 0 : of.sums.empty() ? events : number_of(row, of.sums.c_str()));
+      if (one && n) series_.means.try_emplace(of.name, counter);
     }
     series_.facts.kept += events;
+    kept_of_rows_ += events;
   }
 
-  void take_event(const rapidjson::Value& event) {
+  void take_event(const rapidjson::Value& event, const LineKind& kind) {
     const auto at = time_in_iso(text_of(event, "time"));
-    if (series_.facts.name.empty()) series_.facts.name = text_of(event, "tool");
     if (!at || events_.size() > kMostEvents || series_.names.size() > kMostKeys ||
         series_.facts.name != text_of(event, "tool"))
       return;
-    const auto field = latency_of(event);
-    if (latency_.empty()) latency_ = field;
     Event one{static_cast<double>(*at) / 1e9,
-              series_.number({"events", labels_of(event, false)}),
+              series_.number({"events", labels_of(event, kind, false)}),
               {},
               false};
-    if (!field.empty() && field == latency_) {
-      one.latency = number_of(event, field.data());
+    for (auto& [name, value] : event.GetObject()) {
+      const std::string_view word(name.GetString(), name.GetStringLength());
+      if (!value.IsUint64() || (!latency_.empty() && word != latency_)) continue;
+      if (latency_.empty() && kind.of(word).meaning != Meaning::duration) continue;
+      latency_ = word;
+      one.latency = value.GetUint64();
       one.timed = true;
     }
     events_.push_back(one);
@@ -268,30 +243,66 @@ class Lines {
     return at->second;
   }
 
+  /// Appends the frames below a node, the outermost first.
+  std::uint32_t frames(std::uint32_t at, const rapidjson::Value& of) {
+    for (auto* side : {"user_stack", "kernel_stack"}) {
+      auto* all = member(of, side);
+      if (!all || !all->IsArray()) continue;
+      for (auto i = std::min(all->Size(), kDeepest); i-- > 0;)
+        if ((*all)[i].IsString()) at = node(at, (*all)[i].GetString());
+    }
+    return at;
+  }
+
+  /// The sum of stacks: an amount if there is one, else their number.
+  static const OutputKey* value_of(const LineKind& kind) {
+    const OutputKey* found = nullptr;
+    for (auto& [name, k] : kind.keys)
+      if (k.meaning == Meaning::sum && (!found || found->unit.empty())) found = &k;
+    return found;
+  }
+
   /// Keeps what it was in this interval by node.
-  void take_stack(const rapidjson::Value& stack) {
-    constexpr const char* kValues[] = {"total_ns", "bytes", "count"};
-    const auto* value =
-        std::ranges::find_if(kValues, [&](auto* name) { return member(stack, name) != nullptr; });
-    if (value == std::end(kValues) || nodes_.size() > kMostKeys) return;
+  void take_stack(const rapidjson::Value& stack, const LineKind& kind) {
+    // Of a tool that is not known.
+    static const OutputKey kUsual[] = {key("total_ns", {}, {}).as(Meaning::sum, "count"),
+                                       key("bytes", {}, {}).as(Meaning::sum, "count"),
+                                       key("count", {}, {}).as(Meaning::sum)};
+    const auto* of = value_of(kind);
+    for (auto& usual : kUsual)
+      if (!of && member(stack, usual.name.c_str())) of = &usual;
+    if (!of || !member(stack, of->name.c_str()) || nodes_.size() > kMostKeys) return;
+    const auto& value = *of;
     if (nodes_.empty()) nodes_.emplace_back();  // the root
-    series_.whole = *value == kValues[0] ? "time_ns" : *value == kValues[2] ? "samples" : *value;
-    const bool counts = *value == kValues[2];
+    const bool counts = value.unit.empty();
+    series_.whole = counts ? "samples" : value.name.ends_with("_ns") ? "time_ns" : value.name;
     std::uint32_t at = 0;
     // Several events may be in one recording: each but the usual one is a frame.
     if (auto event = text_of(stack, "event"); !event.empty() && event != "cpu-clock")
       at = node(at, event);
-    at = node(at, text_of(stack, "comm"));
-    for (auto* side : {"user_stack", "kernel_stack"}) {
-      auto* frames = member(stack, side);
-      if (!frames || !frames->IsArray()) continue;
-      for (auto i = std::min(frames->Size(), kDeepest); i-- > 0;)
-        if ((*frames)[i].IsString()) at = node(at, (*frames)[i].GetString());
-    }
-    auto& of = own_[{times_.size() - 1, at}];
-    of.first += number_of(stack, *value);
-    of.second += counts ? 0 : number_of(stack, "count");
-    series_.facts.kept += number_of(stack, "count");
+    at = frames(node(at, text_of(stack, "comm")), stack);
+    // States and reasons are the innermost frames.
+    for (auto& [name, k] : kind.keys)
+      if (auto word = k.meaning == Meaning::label ? text_of(stack, name.c_str()) : std::string();
+          !word.empty())
+        at = node(at, fmt::format("[{}]", word));
+    // What woke it, what woke that, ...
+    if (auto* wakers = member(stack, "wakers"); wakers && wakers->IsArray())
+      for (auto i = 0U; i < std::min(wakers->Size(), kDeepest); i++)
+        if (auto& waker = (*wakers)[i]; waker.IsObject())
+          at = frames(node(at, "woken by " + text_of(waker, "comm")), waker);
+    auto& sum = own_[{times_.size() - 1, at}];
+    const auto count = counts || value.sums.empty() ? 0 : number_of(stack, value.sums.c_str());
+    sum.first += number_of(stack, value.name.c_str());
+    sum.second += count;
+    series_.facts.kept += counts ? number_of(stack, value.name.c_str()) : count;
+  }
+
+  void forget_rows() {
+    for (auto& counts : counts_) counts.clear();
+    series_.means.clear();
+    series_.events.clear();
+    series_.facts.kept -= kept_of_rows_;
   }
 
   /// A count for each function and each stack, which contains the stacks above it. Stacks with less
@@ -361,12 +372,12 @@ class Lines {
     return lengths.empty() ? 1.0 : std::max(lengths[lengths.size() / 2], 1e-3);
   }
 
-  Report report(const rapidjson::Value& object) {
+  Report report(const rapidjson::Value& object, const LineKind& kind) {
     Report r;
     for (auto& [name, value] : object.GetObject()) {
       const std::string_view key(name.GetString(), name.GetStringLength());
       if (key == "type" || key == "tool" || key == "time") continue;
-      if (value.IsString())
+      if (value.IsString() && kind.labels_rows(key))
         r.key += fmt::format("{}{}={}", r.key.empty() ? "" : ",", key, value.GetString());
       if (key == "pid" && value.IsUint64())
         r.key += fmt::format("{}pid={}", r.key.empty() ? "" : ",", value.GetUint64());
@@ -448,12 +459,14 @@ class Lines {
   };
 
   Series series_;
+  LineSchema schema_;
+  std::uint64_t kept_of_rows_ = 0;
   double began_ = 0;           ///< of the header
   std::vector<double> times_;  ///< of intervals of counts
   std::size_t made_ = 0;       ///< intervals that no line began
   std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> counts_;  ///< of these
   std::vector<Event> events_;
-  std::string_view latency_;  ///< the field of the events' latency
+  std::string latency_;  ///< the field of the events' latency
   // Of stacks: a tree of names, of which the first one is the root; what ended in a node.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_;  ///< parent, word
   std::unordered_map<std::uint64_t, std::uint32_t> children_;

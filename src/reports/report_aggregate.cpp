@@ -599,8 +599,14 @@ class AggregateKind : public ReportKind {
   OutputKey of(const Field& f, When when) const { return key(f, record_size(), when); }
   std::vector<OutputKey> columns() const {
     std::vector<OutputKey> all;
-    for (auto& f : report_.fields)
-      if (!f.table_only) all.push_back(of(f, f.only_with));
+    for (auto& f : report_.fields) {
+      if (f.table_only) continue;
+      all.push_back(of(f, f.only_with));
+      // There is no key that a number could be part of.
+      auto& meaning = all.back().meaning;
+      if (report_.layout == AggregateReport::interval && meaning == Meaning::id)
+        meaning = Meaning::sum;
+    }
     return all;
   }
 

@@ -304,7 +304,10 @@ class EventKind : public ReportKind {
   std::vector<JsonKind> json() const override {
     JsonKind kind{"event", "one per event", {type_key("event"), time_key(), monotonic_key()}};
     for (auto& f : report_.fields)
-      if (!f.table_only) kind.keys.push_back(key(f, report_.record_size, f.only_with));
+      if (!f.table_only) {
+        kind.keys.push_back(key(f, report_.record_size, f.only_with));
+        if (f.key == report_.span) kind.keys.back().meaning = Meaning::duration;
+      }
     if (!report_.stack_when.empty()) kind.keys.push_back(kernel_stack_key(report_.stack_when));
     if (!report_.callers_when.empty())
       for (auto& k : user_stack_keys(report_.callers_when)) kind.keys.push_back(k);

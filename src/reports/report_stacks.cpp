@@ -474,14 +474,16 @@ class StackKind : public ReportKind {
   }
   std::vector<OutputKey> reason(const std::string& unknown) const {
     if (report_.reasons_when.empty()) return {};
-    return {key("reason", "string" + unknown, "with --reasons, what the wait was for")};
+    return {key("reason", "string" + unknown, "with --reasons, what the wait was for")
+                .as(Meaning::label)};
   }
   std::vector<OutputKey> sums() const {
     std::vector<OutputKey> all;
-    if (timed()) all.push_back(key("total_ns", "integer", "sum of the times"));
+    if (timed())
+      all.push_back(key("total_ns", "integer", "sum of the times").as(Meaning::sum, "count"));
     if (report_.measure == StackReport::bytes)
-      all.push_back(key("bytes", "integer", "sum of the bytes"));
-    all.push_back(key("count", "integer", "how often"));
+      all.push_back(key("bytes", "integer", "sum of the bytes").as(Meaning::sum, "count"));
+    all.push_back(key("count", "integer", "how often").as(Meaning::sum));
     return all;
   }
 

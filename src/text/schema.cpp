@@ -44,6 +44,13 @@ bool may_be_negative(const OutputKey& k, const Value& value) {
   return std::holds_alternative<std::monostate>(value) && k.unit.empty();
 }
 
+Meaning meaning_of(const Field& f, const std::string& type) {
+  if (f.role == Role::counter) return Meaning::sum;
+  if (!is_key(f)) return Meaning::other;
+  if (type.starts_with("string")) return Meaning::label;
+  return type.starts_with("integer") ? Meaning::id : Meaning::other;
+}
+
 constexpr char kInnermostFirst[] = ", the innermost function first";
 constexpr char kFolded[] = ", outermost function first, joined by semicolons";
 
@@ -64,6 +71,8 @@ OutputKey key_of(const Field& f, const void* record, When when) {
   auto type = type_of(f, value);
   if (f.nullable && !type.ends_with(kOrNull)) type += kOrNull;
   auto k = key(std::string(f.key), std::move(type), std::move(doc), when);
+  k.meaning = meaning_of(f, k.type);
+  k.few = values_of(f) == Values::bounded;
   k.negative = f.format.kind != Format::pointer && may_be_negative(k, value);
   return k;
 }

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -158,6 +160,7 @@ class AccountsReporter : public Reporter {
       count(s, rows);
     else if (table(s))
       show(s, rows);
+    if (with_stacks(s)) stacks(s);
     if (closed_) graph_.fold(s);
     names_.next_report();
     from_ns_ = until_ns_;
@@ -179,6 +182,26 @@ class AccountsReporter : public Reporter {
   /// Graphs replace the table, as in tools that have only stacks.
   bool table(const Session& s) const {
     return !graph_.compares() && (s.config.format != OutputFormat::text || !graph_.wanted());
+  }
+
+  /// With graphs, JSON has the stacks of each report, too, and a recording what they need.
+  bool with_stacks(const Session& s) const {
+    return graph_.wanted() && !graph_.compares() &&
+           (s.recorder || s.config.format == OutputFormat::json);
+  }
+
+  void stacks(Session& s) {
+    static const Frames kNone;
+    for (auto& [of, sum] : std::exchange(stacks_, {})) {
+      auto& [comm, pid, state, cell] = of;
+      auto& kernel = cell.stack ? names_.kernel(s, cell.stack).frames : kNone;
+      auto& user = cell.user ? names_.user(s, cell.user, static_cast<pid_t>(pid)).frames : kNone;
+      if (s.config.format != OutputFormat::json) continue;
+      JsonLine line("stack", s.tool.name);
+      line.text("comm", comm).number("pid", pid).text("state", wall::states()[state].name);
+      line.texts("kernel_stack", kernel).texts("user_stack", user);
+      s.out.line(line.number("total_ns", sum.ns).number("count", sum.count).finish());
+    }
   }
 
   /// The time since the last call, by row.
@@ -266,6 +289,9 @@ class AccountsReporter : public Reporter {
       for (auto& [cell, sum] : o.cells) {
         auto state = state_of(s, cell);
         add(row.sums[state], sum);
+        if (with_stacks(s) && sum.ns &&
+            (s.config.given("work") || wall::states()[state].column != wall::kWork))
+          add(stacks_[{text_in(o.who.comm), o.who.pid, state, {0, cell.stack, cell.user}}], sum);
         if (cell.stack && state == other) add(others_[cell.stack], sum);
       }
     }
@@ -488,6 +514,8 @@ class AccountsReporter : public Reporter {
   Accounts accounts_;
   std::map<WallCell, std::size_t> reasons_;   ///< states of waits
   std::map<std::uint64_t, wall_sum> others_;  ///< waits without a reason, by stack
+  /// Since the last report: command, process, state and stacks.
+  std::map<std::tuple<std::string, std::uint32_t, std::size_t, WallCell>, wall_sum> stacks_;
   std::vector<std::string> approximate_;
   wall::By by_;
   std::uint64_t from_ns_ = 0, until_ns_ = 0, reports_ = 0;
@@ -498,22 +526,27 @@ class AccountsReporter : public Reporter {
 std::vector<OutputKey> keys(const std::string& unknown) {
   std::vector<OutputKey> all = {
       time_key(),
-      key("pid", "integer" + unknown, "process; null: --by has neither process nor thread"),
-      key("tid", "integer" + unknown, "thread; null: --by does not have it"),
-      key("comm", "string" + unknown, "its name; of a process that of its first thread"),
-      key("uid", "integer" + unknown, "user id"),
-      key("cgroup_id", "integer" + unknown, "cgroup (version 2)"),
-      key("cgroup", "string" + unknown, "its path"),
-      key("container", "string" + unknown, "container of the cgroup"),
-      key("unit", "string" + unknown, "systemd unit of the cgroup"),
-      key("threads", "integer", "threads, with those that have ended"),
-      key("time_ns", "integer", "time of these threads, which all states add up to")};
+      key("pid", "integer" + unknown, "process; null: --by has neither process nor thread")
+          .as(Meaning::id),
+      key("tid", "integer" + unknown, "thread; null: --by does not have it").as(Meaning::id),
+      key("comm", "string" + unknown, "its name; of a process that of its first thread")
+          .as(Meaning::label),
+      key("uid", "integer" + unknown, "user id").as(Meaning::id),
+      key("cgroup_id", "integer" + unknown, "cgroup (version 2)").as(Meaning::id),
+      key("cgroup", "string" + unknown, "its path").as(Meaning::label),
+      key("container", "string" + unknown, "container of the cgroup").as(Meaning::label),
+      key("unit", "string" + unknown, "systemd unit of the cgroup").as(Meaning::label),
+      key("threads", "integer", "threads, with those that have ended").as(Meaning::other),
+      key("time_ns", "integer", "time of these threads, which all states add up to")
+          .as(Meaning::sum)};
   for (auto& state : wall::states()) {
-    all.push_back(key(state.key + "_ns", "integer", state.doc));
-    all.push_back(key(state.key + "_count", "integer", "how often"));
+    const auto count = state.key + "_count";
+    all.push_back(key(state.key + "_ns", "integer", state.doc).as(Meaning::sum, count));
+    all.push_back(key(count, "integer", "how often").as(Meaning::sum));
   }
-  all.push_back(key("longest_ns", "integer", "longest stay off the CPU since tracing began"));
-  all.push_back(key("longest_state", "string" + unknown, "in which state"));
+  all.push_back(key("longest_ns", "integer", "longest stay off the CPU since tracing began")
+                    .as(Meaning::other));
+  all.push_back(key("longest_state", "string" + unknown, "in which state").as(Meaning::other));
   return all;
 }
 
@@ -548,6 +581,15 @@ class AccountsKind : public ReportKind {
          "with --unknown, one for each kernel stack of wait.other",
          {type_key("unknown"), kernel_stack_key(), key("time_ns", "integer", "sum of the times"),
           key("count", "integer", "how often")}},
+        {"stack",
+         "with --svg, --pprof or --folded, after the rows: one for each state and stack; without "
+         "those of WORK unless --work is given",
+         {type_key("stack"), key("comm", "string", "command name"),
+          key("pid", "integer", "process"),
+          key("state", "string", "name of the state").as(Meaning::label), kernel_stack_key(),
+          key("user_stack", "array of strings", "user stack, the innermost function first"),
+          key("total_ns", "integer", "sum of the times").as(Meaning::sum, "count"),
+          key("count", "integer", "how often").as(Meaning::sum)}},
         {"total",
          "one at the end of each report",
          {type_key("total"), time_key(),
