@@ -266,7 +266,12 @@ class Lines {
   void take_stack(const rapidjson::Value& stack, const LineKind& kind) {
     // Of a tool that is not known.
     static const OutputKey kUsual[] = {key("total_ns", {}, {}).as(Meaning::sum, "count"),
-                                       key("bytes", {}, {}).as(Meaning::sum, "count"),
+                                       {.name = "bytes",
+                                        .type = {},
+                                        .unit = "bytes",
+                                        .doc = {},
+                                        .meaning = Meaning::sum,
+                                        .sums = "count"},
                                        key("count", {}, {}).as(Meaning::sum)};
     const auto* of = value_of(kind);
     for (auto& usual : kUsual)
@@ -286,7 +291,7 @@ class Lines {
       if (auto word = k.meaning == Meaning::label ? text_of(stack, name.c_str()) : std::string();
           !word.empty())
         at = node(at, fmt::format("[{}]", word));
-    // What woke it, what woke that, ...
+    // Its waker, the waker of that one, ...
     if (auto* wakers = member(stack, "wakers"); wakers && wakers->IsArray())
       for (auto i = 0U; i < std::min(wakers->Size(), kDeepest); i++)
         if (auto& waker = (*wakers)[i]; waker.IsObject())

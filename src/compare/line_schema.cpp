@@ -5,6 +5,7 @@
 
 #include "coretap/report_kind.hpp"
 #include "coretap/tool.hpp"
+#include "text/units.hpp"
 
 namespace coretap::compare {
 
@@ -41,13 +42,19 @@ bool is_duration(std::string_view name) {
   return std::ranges::count(kTimes, name);
 }
 
+/// Of an amount: also of the key "bytes".
+std::string unit_in(const std::string& name) {
+  const auto* unit = unit_of_key("_" + name);
+  return std::string(unit ? unit->words : "");
+}
+
 void add_kinds(std::map<std::string, LineKind, std::less<>>& to, const coretap::Report& report) {
   for (auto& kind : report->json()) {
     auto& line = to[kind.type];
     for (auto& k : kind.keys) {
       line.rows |= k.meaning == Meaning::sum;
       line.histogram |= k.name == "histogram";
-      line.keys.emplace(k.name, k);
+      line.keys.emplace(k.name, k).first->second.unit = unit_in(k.name);
     }
   }
 }
@@ -62,7 +69,8 @@ const OutputKey* LineKind::declared(std::string_view name) const {
 
 OutputKey LineKind::of(std::string_view name) const {
   if (auto* known = declared(name)) return *known;
-  auto guess = key(std::string(name), {}, {});
+  OutputKey guess{.name = std::string(name), .type = {}, .unit = {}, .doc = {}};
+  guess.unit = unit_in(guess.name);
   guess.meaning = !rows && is_duration(name) ? Meaning::duration
                   : is_id(name)              ? Meaning::id
                   : adds_up(name)            ? Meaning::sum

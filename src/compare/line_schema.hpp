@@ -1,4 +1,4 @@
-// What the keys of JSON lines mean: as their tool declares them, or, of a tool that this coretap
+// Meanings of the keys of JSON lines: as their tool declares them, or, of a tool that this coretap does
 // does not have, by their names.
 #pragma once
 #include <map>

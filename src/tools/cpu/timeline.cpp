@@ -48,7 +48,7 @@ Hook faults(std::string_view name, std::vector<Candidate> candidates, Sampling s
           .sampling = std::move(sampling)};
 }
 
-/// TCP. What a kernel does not offer is not shown.
+/// TCP. Hooks that a kernel does not have are left out.
 std::vector<Hook> with_net(std::vector<Hook> all) {
   all.insert(all.end(),
              {{"states of connections",
@@ -121,9 +121,9 @@ TOOL(timeline) {
       .object = skeleton<timeline_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(
-          {{free_text('o', "perfetto", "FILE",
-                      "write the trace to this file (default: timeline.pftrace)", Complete::file,
-                      "a file"),
+          {{same_everywhere(free_text('o', "perfetto", "FILE",
+                                      "write the trace to this file (default: timeline.pftrace)",
+                                      Complete::file, "a file")),
             only(),
             value(0, "last", "TIME",
                   "keep only the last TIME (10s, 2m) of the trace; also written on signal USR1",

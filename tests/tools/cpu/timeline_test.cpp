@@ -218,6 +218,29 @@ TOOL_TEST(Timeline, PageFaultsThatTakeTime) {
   EXPECT_GT(trace.seen.report().lost("filtered") + only(trace.seen.body())["faults"].u64(), 0u);
 }
 
+// Both ends of connections over the loopback: arrows lead from connects, and to accepts.
+TOOL_TEST(Timeline, ConnectionsAndTheirStates) {
+  TraceOf trace("--only net", "tcp --sessions 3");
+  const auto& truth = trace.seen.truth;
+  std::uint64_t sent = 0, received = 0, connects = 0, accepts = 0, states = 0;
+  const auto client = trace.seen.pid;
+  for (auto& s : trace.json["slices"].items()) {
+    const auto name = s["slice"].str();
+    const bool own =
+        s.has("pid") && (s["pid"].u64() == client ||
+                         (truth.has("server_pid") && s["pid"].u64() == truth["server_pid"].u64()));
+    connects += own && name == "connects";
+    accepts += own && name == "accepts";
+    if (own && name == "sends") sent += s["args"]["bytes"].u64();
+    if (own && name == "receives") received += s["args"]["bytes"].u64();
+    states += s["track"].str().starts_with("TCP ") && name == "ESTABLISHED";
+  }
+  EXPECT_GE(connects, 3u);
+  EXPECT_GE(accepts, 3u);
+  EXPECT_GE(states, 6u) << "both ends";
+  EXPECT_EQ(sent, received);
+}
+
 TOOL_TEST(Timeline, OnlyTheLastPart) {
   TemporaryDirectory directory;
   auto path = directory.path() + "/t.pftrace";

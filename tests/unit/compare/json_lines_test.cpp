@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <set>
+
+#include "all_tools.hpp"
 #include "compare/comparison.hpp"
+#include "coretap/report_kind.hpp"
 #include "expect.hpp"
 
 namespace coretap::compare {
@@ -60,6 +65,99 @@ TEST(CompareLines, StepsFromBounds) {
   EXPECT_EQ(step(slot(0, 2048) + ',' + slot(4096, 8192)), "1024");
   EXPECT_EQ(step(slot(0, 1) + ',' + slot(1, 2) + ',' + slot(5, 6)), "1 linear");
   EXPECT_TRUE(says(step(slot(3000, 6000) + ',' + slot(4000, 8000)), "unknown bounds"));
+}
+
+/// Lines of 20 seconds.
+std::string each_second(const std::string& line) {
+  std::string text;
+  for (int i = 0; i < 20; i++)
+    text += fmt::format(fmt::runtime(line), fmt::format("2026-11-29T04:00:{:02}.000000+00:00", i));
+  return text;
+}
+
+std::set<std::string> names_in(const Series& s) {
+  std::set<std::string> all;
+  for (auto& interval : s.intervals)
+    for (auto& [name, n] : interval.counts)
+      all.insert(fmt::format("{} {} {}", s.names[name].what, s.names[name].key, n));
+  return all;
+}
+
+TEST(CompareLines, ToolsSayWhatTheirValuesMean) {
+  // The longest state is no label, and the number of threads no sum.
+  auto s = series_of_lines(
+      each_second(R"({{"type":"account","tool":"walltime","time":"{}","pid":7,"comm":"sh",)"
+                  R"("threads":3,"time_ns":3000,"cpu_ns":1000,"cpu_count":5,"longest_ns":9,)"
+                  R"("longest_state":"wait.futex"}})"
+                  "\n"),
+      "f");
+  ASSERT_TRUE(s) << s.error().what;
+  EXPECT_EQ(names_in(*s), (std::set<std::string>{"time_ns comm=sh 3000", "cpu_ns comm=sh 1000",
+                                                 "cpu_count comm=sh 5"}));
+  EXPECT_EQ(s->means.at("cpu_ns"), "cpu_count");
+  EXPECT_EQ(s->intervals.size(), 20u);
+}
+
+TEST(CompareLines, WakersAndReasonsAreFrames) {
+  auto s = series_of_lines(
+      each_second(
+          R"({{"type":"report","tool":"offwaketime","time":"{}"}})"
+          "\n"
+          R"({{"type":"stack","tool":"offwaketime","comm":"sh","reason":"pipe","kernel_stack":["b","a"],)"
+          R"("user_stack":[],"wakers":[{{"comm":"cat","kernel_stack":["w"],"user_stack":["u"]}}],)"
+          R"("total_ns":100,"count":2}})"
+          "\n"),
+      "f");
+  ASSERT_TRUE(s) << s.error().what;
+  EXPECT_EQ(s->whole, "time_ns");
+  auto all = names_in(*s);
+  EXPECT_TRUE(all.contains("stack stack=sh;a;b;[pipe];woken by cat;u;w 100")) << *all.begin();
+  EXPECT_TRUE(all.contains("total function=woken by cat 100"));
+  EXPECT_TRUE(all.contains("self function=w 100"));
+}
+
+TEST(CompareLines, StacksOfWalltimeReplaceItsRows) {
+  auto s = series_of_lines(
+      each_second(R"({{"type":"account","tool":"walltime","time":"{}","comm":"sh","time_ns":30}})"
+                  "\n"
+                  R"({{"type":"stack","tool":"walltime","comm":"sh","pid":7,"state":"wait.futex",)"
+                  R"("kernel_stack":["k"],"user_stack":["u"],"total_ns":20,"count":2}})"
+                  "\n"),
+      "f");
+  ASSERT_TRUE(s) << s.error().what;
+  auto all = names_in(*s);
+  EXPECT_TRUE(all.contains("stack stack=sh;u;k;[wait.futex] 20"));
+  EXPECT_TRUE(all.contains("time_ns  20")) << "the whole";
+  for (auto& name : all) EXPECT_FALSE(says(name, "comm=")) << name;
+}
+
+// A new tool needs no rule here: its fields say what they are.
+TEST(CompareLines, EachReportDeclaresWhatItSums) {
+  std::size_t durations = 0;
+  for (auto& tool : all_tools())
+    for (auto& report : reports_of(tool)) {
+      if (!report->can_be_recorded()) continue;
+      for (auto& kind : report->json()) {
+        SCOPED_TRACE(std::string(tool.name) + " " + kind.type);
+        std::size_t sums = 0, of_event = 0;
+        for (auto& k : kind.keys) {
+          sums += k.meaning == Meaning::sum;
+          of_event += k.meaning == Meaning::duration;
+          if (k.meaning == Meaning::sum) {
+            EXPECT_TRUE(k.type.starts_with("integer")) << k.name;
+          }
+          if (!k.sums.empty()) {
+            EXPECT_EQ(std::ranges::count(kind.keys, k.sums, &OutputKey::name), 1) << k.name;
+          }
+        }
+        if (kind.type == "row" || kind.type == "interval") {
+          EXPECT_GT(sums, 0u);
+        }
+        EXPECT_LE(of_event, 1u);
+        durations += of_event;
+      }
+    }
+  EXPECT_GE(durations, 25u);
 }
 
 TEST(CompareLines, FilesOfAnyContent) {

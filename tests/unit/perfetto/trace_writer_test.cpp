@@ -121,9 +121,40 @@ TEST(PerfettoTrace, SlicesNamesAndArrows) {
   ASSERT_EQ(written.size(), 3u);
   EXPECT_EQ(written[0].number(3), 4096u);
   EXPECT_EQ(static_cast<std::int64_t>(written[1].number(4)), -2);
-  EXPECT_EQ(written[2].text(6), "a\\x1b\\xff");
+  auto texts = events[0].in(12).messages(29);
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_EQ(texts[0].text(2), "a\\x1b\\xff");
+  EXPECT_EQ(written[2].number(17), texts[0].number(1));
   EXPECT_EQ(begin.number(47), 5u);
   EXPECT_EQ(instant.number(48), 5u);
+}
+
+TEST(PerfettoTrace, CategoriesAndTypedArguments) {
+  Written w;
+  const std::string text(1000, 'x');
+  const Argument arguments[] = {{"address", Address{0xffff}},
+                                {"ratio", 0.5},
+                                {"last", true},
+                                {"text", std::string_view(text)}};
+  for (int i = 0; i < 2; i++)
+    w.writer.instant(process_track(7), 1,
+                     {.name = "a", .arguments = arguments, .category = "opens"});
+  auto events = w.with(11);
+  ASSERT_EQ(events.size(), 2u);
+  auto categories = events[0].in(12).messages(1);
+  ASSERT_EQ(categories.size(), 1u);
+  EXPECT_EQ(categories[0].text(2), "opens");
+  EXPECT_FALSE(events[1].has(12)) << "all was told before";
+  for (auto& e : events) {
+    EXPECT_EQ(e.in(11).number(3), categories[0].number(1));
+    auto written = e.in(11).messages(4);
+    ASSERT_EQ(written.size(), 4u);
+    EXPECT_EQ(written[0].number(7), 0xffffu);
+    EXPECT_EQ(std::bit_cast<double>(written[1].number(5)), 0.5);
+    EXPECT_EQ(written[2].number(2), 1u);
+    EXPECT_EQ(written[3].text(6), text) << "long text is not kept";
+  }
+  EXPECT_EQ(w.with(60)[0].in(60).in(3).number(1), 7u);
 }
 
 TEST(PerfettoTrace, CountersHaveUnits) {

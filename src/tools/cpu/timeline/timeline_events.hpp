@@ -72,7 +72,7 @@ class TimelineEvents {
     std::uint64_t number = 0;  ///< 0: not known yet
     std::uint64_t since_ns = 0;
     std::uint32_t state = 0;
-    std::uint64_t from_task = 0, to_task = 0;  ///< arrows: who connects, who accepts
+    std::uint64_t from_task = 0, to_task = 0;  ///< arrows: from connect, to accept
     struct flow flow {};
     bool used = false;  ///< by a task in the records
   };

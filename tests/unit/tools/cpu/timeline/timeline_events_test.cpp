@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "wire.hpp"
@@ -213,6 +214,82 @@ TEST(Timeline, CallsUnderWayEndWithTheTrace) {
   for (auto& p : Wire(t.bytes).messages(1))
     if (p.has(11)) times.push_back(p.number(8));
   EXPECT_EQ(times, (std::vector<std::uint64_t>{80, 90, 110, 300, 100, 300}));
+}
+
+struct Net {
+  Traced t;
+  void take(timeline_net_event what, std::uint64_t time, std::uint64_t socket, unsigned from,
+            unsigned to, const timeline_task& by = {}) {
+    timeline_net n{};
+    n.at = {{time}, TIMELINE_NET, 0, 0};
+    n.task = by;
+    n.socket = socket;
+    n.what = static_cast<__u16>(what);
+    n.oldstate = from;
+    n.newstate = to;
+    n.flow.ip = 4;
+    n.flow.rport = 80;
+    t.events.take(&n, sizeof n);
+  }
+  /// "ESTABLISHED 20-50" and names of moments, in the order of the file.
+  std::vector<std::string> drawn() {
+    t.events.end_connections();
+    t.events.finish();
+    std::vector<std::string> all;
+    std::map<std::uint64_t, std::string> names;
+    for (auto& p : Wire(t.bytes).messages(1)) {
+      if (p.has(12))
+        for (auto& n : p.in(12).messages(2)) names[n.number(1)] = n.text(2);
+      if (!p.has(11)) continue;
+      auto e = p.in(11);
+      if (e.number(9) == 2)
+        all.back() += "-" + std::to_string(p.number(8));
+      else
+        all.push_back(names[e.number(10)] + " " + std::to_string(p.number(8)));
+    }
+    return all;
+  }
+};
+
+TEST(Timeline, StatesOfAConnection) {
+  Net net;
+  net.take(TIMELINE_STATE, 10, 5, 7, 2, kA);  // CLOSE, SYN_SENT
+  net.take(TIMELINE_STATE, 20, 5, 2, 1);
+  net.take(TIMELINE_SEND, 25, 5, 0, 0, kA);
+  net.take(TIMELINE_RETRANSMIT, 30, 5, 0, 0);
+  net.take(TIMELINE_STATE, 50, 5, 1, 4, kA);
+  net.take(TIMELINE_STATE, 60, 5, 4, 7);
+  net.take(TIMELINE_STATE, 70, 5, 7, 2, kB);  // the same socket again
+  net.take(TIMELINE_STATE, 80, 5, 2, 1);
+  EXPECT_EQ(net.drawn(),
+            (std::vector<std::string>{"connects 10", "SYN_SENT 10-20", "sends 25", "retransmit 30",
+                                      "ESTABLISHED 20-50", "FIN_WAIT1 50-60", "connects 70",
+                                      "SYN_SENT 70-80", "ESTABLISHED 80-80"}));
+  EXPECT_EQ(net.t.events.counts().repaired, 0u);
+  EXPECT_EQ(net.t.events.counts().shown(), 8u);
+}
+
+TEST(Timeline, ConnectionsOlderThanTheTrace) {
+  Net net;
+  net.t.events.begin(100, false);
+  net.take(TIMELINE_RECEIVE, 110, 5, 0, 0, kA);
+  net.take(TIMELINE_STATE, 120, 5, 1, 8);
+  net.take(TIMELINE_STATE, 130, 5, 9, 7);  // a change was lost
+  EXPECT_EQ(net.drawn(), (std::vector<std::string>{"receives 110", "ESTABLISHED 100-120",
+                                                   "CLOSE_WAIT 120-130"}));
+  EXPECT_EQ(net.t.events.counts().repaired, 1u);
+}
+
+TEST(Timeline, OfFilteredTasksOnlyTheirConnections) {
+  Net net;
+  net.t.events.begin(1, false, true);
+  for (std::uint64_t socket : {5, 6}) {
+    net.take(TIMELINE_STATE, 10, socket, 10, 3);
+    net.take(TIMELINE_STATE, 20, socket, 3, 1);
+  }
+  net.take(TIMELINE_ACCEPT, 25, 6, 0, 0, kA);
+  net.take(TIMELINE_STATE, 40, 6, 1, 7);
+  EXPECT_EQ(net.drawn(), (std::vector<std::string>{"accepts 25", "ESTABLISHED 20-40"}));
 }
 
 TEST(Timeline, ShortAndUnknownRecordsAreIgnored) {
