@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cfi/read_cfi.hpp"
+#include "unwind/go_frames.hpp"
 
 namespace coretap::unwind {
 
@@ -119,14 +120,35 @@ Table make_table(const Image& image, const ElfCode& elf, Rules& rules) {
   // Neighboring rows mostly share a few rules.
   unwind_rule last{};
   std::uint16_t last_index = Rules::kNone;
-  bool complete = read_cfi(image, elf, [&](std::uint64_t address, const unwind_rule& rule) {
-    if (bytes_of(rule) != bytes_of(last)) {
-      last = rule;
-      last_index = rules.index_of(rule);
-    }
+  const auto add = [&](std::uint64_t address, const unwind_rule& rule) {
+    if (bytes_of(rule) == bytes_of(last)) return;
+    last = rule;
+    last_index = rules.index_of(rule);
     builder.add(address, entry.pass(address, last_index));
+  };
+  // Where both tell of an address, Go's table is believed: Go's runtime itself finds pointers in
+  // frames by it, so it is right at every instruction, and it marks the functions that change
+  // stacks. Go's tools write no CFI into files, so none of Go's code has any by them.
+  GoFrames go(image, elf);
+  unwind_rule by_go{}, by_cfi{};
+  const auto pass_go = [&](std::uint64_t before) {
+    for (const auto* row = go.peek(); row && row->address < before; row = go.peek()) {
+      by_go = row->rule;
+      add(row->address, by_go.cfa != UNWIND_NONE ? by_go : by_cfi);
+      go.pop();
+    }
+  };
+  bool has_cfi = false;
+  const bool complete = read_cfi(image, elf, [&](std::uint64_t address, const unwind_rule& rule) {
+    has_cfi = true;
+    pass_go(address);
+    by_cfi = rule;
+    const auto* row = go.peek();
+    if (by_go.cfa == UNWIND_NONE && (!row || row->address != address)) add(address, by_cfi);
   });
-  if (!complete || builder.full()) table = {};
+  if (has_cfi && !complete) return {};
+  pass_go(UINT64_MAX);
+  if (builder.full()) table = {};
   return table;
 }
 

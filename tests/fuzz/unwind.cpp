@@ -7,7 +7,9 @@
 #include "cfi/read_cfi.hpp"
 #include "cfi/runtime_code.hpp"
 #include "fuzz.hpp"
+#include "unwind/go_frames.hpp"
 #include "unwind/made_elf.hpp"
+#include "unwind/made_go.hpp"
 #include "unwind/table.hpp"
 
 using namespace coretap;
@@ -16,6 +18,29 @@ using namespace coretap::unwind;
 namespace {
 
 bool same(const unwind_rule& a, const unwind_rule& b) { return !std::memcmp(&a, &b, sizeof a); }
+
+void check_go_rule(const unwind_rule& rule) {
+  MUST(rule.cfa <= UNWIND_OTHER && rule.bp <= UNWIND_BP_AT_CFA && rule.pad == 0);
+  MUST(rule.cfa != UNWIND_SP || rule.offset >= 8);
+  MUST(rule.bp_slot <= 0 && rule.bx_slot <= 0);
+}
+
+/// True if there are rows.
+bool check_go(const Image& image, const ElfCode& elf) {
+  GoFrames go(image, elf);
+  std::optional<std::uint64_t> last;
+  unwind_rule rule{};
+  for (const auto* row = go.peek(); row; row = go.peek()) {
+    MUST(!last || row->address > *last);
+    MUST(!same(row->rule, rule));
+    check_go_rule(row->rule);
+    last = row->address;
+    rule = row->rule;
+    go.pop();
+  }
+  MUST(rule.cfa == UNWIND_NONE);
+  return last.has_value();
+}
 
 void check(std::string_view file) {
   const Image image(file);
@@ -29,6 +54,7 @@ void check(std::string_view file) {
     rows.emplace_hint(rows.end(), address, rule);
   });
   if (whole && !rows.empty()) MUST(rows.rbegin()->second.cfa == UNWIND_NONE);
+  const bool has_go = check_go(image, elf);
 
   Rules rules;
   const auto table = make_table(image, elf, rules);
@@ -40,7 +66,7 @@ void check(std::string_view file) {
     // Stacks end at a program's entry, of which nothing is known.
     const bool ends =
         address == elf.entry && rule.cfa == UNWIND_NONE && rules.all()[index].cfa == UNWIND_END;
-    if (!table.pages.empty() && index > Rules::kOther && !ends)
+    if (!table.pages.empty() && index > Rules::kOther && !ends && !has_go)
       MUST(same(rules.all()[index], rule));
   }
 }
@@ -63,6 +89,60 @@ FUZZ(eh_frame, bytes) {
   }
   elf.frames = input.rest();
   check(elf.file_with(elf.table));
+}
+
+/// Go's table in a file that is otherwise sound: the first bytes choose its form, a part of it is
+/// replaced.
+FUZZ(go_table, bytes) {
+  fuzz::Input input(bytes);
+  const auto form = input.number<std::uint8_t>();
+  test::MadeGo go;
+  go.version = static_cast<test::MadeGo::Version>(form % 3);
+  go.knows_text = (form & 4) != 0;
+  go.before.resize(form & 8 ? 0x40 : 0);
+  const auto flags = input.number<std::uint8_t>();
+  const auto size = input.number<std::uint16_t>();
+  test::MadeGo::Function function{.name = (form & 16) != 0 ? "runtime.sigreturn" : "main.last",
+                                  .code = {},
+                                  .steps = {},
+                                  .flags = flags,
+                                  .file = "a.s"};
+  std::uint32_t at = 0;
+  for (int steps = form >> 5; steps > 0; steps--) {
+    at += input.number<std::uint8_t>();
+    function.steps.emplace_back(at, input.number<std::int16_t>());
+  }
+  function.code = input.text(size);
+  go.with(function);
+  auto file = go.file();
+  const auto table = file.rfind(test::raw(std::uint64_t{go.functions.size()}));
+  const auto place = table - 8 + input.number<std::uint16_t>();
+  const auto damage = input.rest();
+  if (place < file.size())
+    file.replace(place, std::min(damage.size(), file.size() - place),
+                 damage.substr(0, file.size() - place));
+  check(file);
+}
+
+FUZZ(go_code, bytes) {
+  fuzz::Input input(bytes);
+  const auto how = input.number<std::uint8_t>();
+  std::vector<GoStep> steps;
+  std::uint64_t address = 0x401000;
+  for (int i = how >> 4; i >= 0; i--) {
+    steps.push_back({address, input.number<std::int16_t>()});
+    address += 1 + input.number<std::uint8_t>();
+  }
+  const auto rest = input.rest();
+  std::vector<GoRow> rows;
+  read_go_code({reinterpret_cast<const std::uint8_t*>(rest.data()), rest.size()}, steps,
+               (how & 1) != 0, {.cfa = UNWIND_OTHER}, rows);
+  std::uint64_t last = 0;
+  for (auto& row : rows) {
+    MUST(row.address > last && row.address < 0x401000 + rest.size());
+    last = row.address;
+    check_go_rule(row.rule);
+  }
 }
 
 FUZZ(elf_code, bytes) {
