@@ -180,6 +180,8 @@ class Follower {
       frame(cfa);
     } else if (p.map == Parts::one && (p.op & 0xf8) == 0x58 && p.low == kRbp) {
       restore(-cfa);
+    } else if (p.map == Parts::one && (p.op & 0xf8) == 0x58 && p.low == kRbx) {
+      in_.bx = 0;
     } else if (place && p.op == 0x8b && p.reg == kRbp) {
       restore(*place - cfa);
     } else if (p.map == Parts::one && (p.op == 0xc3 || p.op == 0xeb || p.op == 0xe9)) {

@@ -1,4 +1,5 @@
-// Unwind rules of Go's assembler functions: their instructions tell what Go's tables leave out.
+// Unwind rules of Go's assembler functions, from their instructions: Go's tables lack where
+// registers are saved, and where the stack changes.
 #pragma once
 #include <cstdint>
 #include <span>

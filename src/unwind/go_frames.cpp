@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ constexpr std::uint64_t kMostCode = 256 << 10;   // bytes of an assembler functi
 constexpr std::uint64_t kMostSections = 1024;
 constexpr std::uint64_t kMostSectionNames = 256 << 10;  // bytes
 constexpr std::uint64_t kMostBefore = 8 << 20;          // bytes of other code before Go's
+constexpr std::uint64_t kMostSearched = 256 << 20;      // bytes of a section for the table
+constexpr int kMostHeaders = 1000;      // places there that are like a table's start
 constexpr std::uint64_t kPadding = 64;  // more bytes between two functions are other code
 
 // A cached piece of the file.
@@ -77,6 +80,31 @@ struct Places {
   std::uint64_t text = 0;                   // address
 };
 
+/// C's linker makes the tables of position-independent programs a part of another section.
+void find_in(const Image& image, const Elf64_Shdr& section, Places& places) {
+  constexpr std::uint64_t kAlignment = 16, kPiece = 64 << 10;
+  std::uint64_t budget = kMostSearched;
+  int headers = kMostHeaders;
+  Piece piece(image, budget);
+  for (std::uint64_t at = 0; at < section.sh_size && budget > 0; at += kPiece) {
+    auto bytes = piece.from(section.sh_offset + at, std::min(kPiece, section.sh_size - at));
+    for (; bytes.left() >= kAlignment; bytes.take(kAlignment)) {
+      const auto offset = bytes.address();
+      const auto size = section.sh_offset + section.sh_size - offset;
+      if (bytes.position()[3] != 0xff || bytes.position()[6] != 1 || bytes.position()[7] != 8)
+        continue;
+      if (headers-- == 0) return;
+      std::array<std::uint8_t, symbols::kGoHeaderBytes> header{};
+      if (size < header.size() || !image.read(offset, header.data(), header.size()) ||
+          !symbols::go_header(Bytes(header), size))
+        continue;
+      places.table = offset;
+      places.table_size = size;
+      return;
+    }
+  }
+}
+
 Places find_places(const Image& image) {
   Places places;
   Elf64_Ehdr header;
@@ -89,20 +117,26 @@ Places find_places(const Image& image) {
   const auto& named = sections[header.e_shstrndx];
   std::string names(std::min<std::uint64_t>(named.sh_size, kMostSectionNames), '\0');
   if (!image.read(named.sh_offset, names.data(), names.size())) return places;
+  bool is_go = false;
+  Elf64_Shdr relocated{};
   for (const auto& section : sections) {
-    if (section.sh_name >= names.size() || section.sh_type == SHT_NOBITS) continue;
-    const std::string_view name = names.c_str() + section.sh_name;
-    if (name == ".text") places.text = section.sh_addr;
-    if (!symbols::is_go_table(name) || section.sh_offset > image.size() ||
-        section.sh_size > image.size() - section.sh_offset || (section.sh_flags & SHF_COMPRESSED))
+    if (section.sh_name >= names.size() || section.sh_type == SHT_NOBITS ||
+        section.sh_offset > image.size() || section.sh_size > image.size() - section.sh_offset ||
+        (section.sh_flags & SHF_COMPRESSED) != 0)
       continue;
+    const std::string_view name = names.c_str() + section.sh_name;
+    is_go |= name == ".go.buildinfo";
+    if (name == ".text") places.text = section.sh_addr;
+    if (name == ".data.rel.ro") relocated = section;
+    if (!symbols::is_go_table(name)) continue;
     places.table = section.sh_offset;
     places.table_size = section.sh_size;
   }
+  if (places.table == 0 && is_go) find_in(image, relocated, places);
   return places;
 }
 
-/// What a function means for a stack, by its name.
+/// The meaning of a function for a stack, by its name.
 enum class Role : std::uint8_t {
   plain,
   begins,    // a stack begins there
@@ -164,20 +198,21 @@ class GoFrames::Reader {
   }
 
   const GoRow* peek() {
-    while (at_ == rows_.size()) {
+    for (;;) {
+      for (; at_ < rows_.size(); ++at_)
+        if (!same_rule(rows_[at_].rule, given_)) return &rows_[at_];
       rows_.clear();
       at_ = 0;
       if (next_ > header_.functions) return nullptr;
       if (next_ == header_.functions || values_left_ == 0 || count_ > kMostGoRows) {
         next_ = header_.functions + 1;
-        tell(covered_, {});
+        tell(std::max(covered_, last_address_ + 1), {});
       } else {
         add_function(next_++);
       }
     }
-    return &rows_[at_];
   }
-  void pop() { ++at_; }
+  void pop() { given_ = rows_[at_++].rule; }
 
  private:
   struct Function {
@@ -247,6 +282,7 @@ class GoFrames::Reader {
       while (at < f.end && symbols::go_value(bytes, header_, steps_.empty(), value, size)) {
         if (values_left_ == 0 || steps_.size() == kMostSteps) return false;
         --values_left_;
+        if (!steps_.empty() && steps_.back().address == at) steps_.pop_back();
         steps_.push_back({at, value});
         at = size < f.end - at ? at + size : f.end;
       }
@@ -292,11 +328,17 @@ class GoFrames::Reader {
     }
     if (proofs.size() < kProofs / 3) return false;
     for (const auto text : {header_.text, header_.absolute() ? 0 : places_.text})
-      if ((text != 0 || header_.absolute()) && proven(text, proofs)) return text_ = text, true;
+      if ((text != 0 || header_.absolute()) && proven(text, proofs)) {
+        text_ = text;
+        return true;
+      }
     if (header_.absolute()) return false;
     for (auto text = places_.text & ~(kAlignment - 1);
          text - places_.text + kAlignment < kMostBefore; text += kAlignment)
-      if (makes(text, proofs.front(), list_) && proven(text, proofs)) return text_ = text, true;
+      if (makes(text, proofs.front(), list_) && proven(text, proofs)) {
+        text_ = text;
+        return true;
+      }
     return false;
   }
   bool proven(std::uint64_t text, const std::vector<Proof>& proofs) {
@@ -324,17 +366,13 @@ class GoFrames::Reader {
   // --- rows ---
 
   void tell(std::uint64_t address, const unwind_rule& rule) {
-    if (address < last_address_ || same_rule(rule, last_rule_)) return;
     if (!rows_.empty() && rows_.back().address == address) {
       rows_.back().rule = rule;
-    } else if (address == last_address_) {
-      return;  // the row before was taken already
-    } else {
+    } else if (address > last_address_) {
       rows_.push_back({address, rule});
+      last_address_ = address;
       ++count_;
     }
-    last_address_ = address;
-    last_rule_ = rule;
   }
 
   void add_function(std::uint64_t index) {
@@ -348,7 +386,7 @@ class GoFrames::Reader {
     const bool known = read_steps(*f);
     if (!known) {
       end_ = f->end;
-      // C's functions are in Go's table, too, if Go has linked them: their CFI tells.
+      // C's functions are in Go's table, too, if Go has linked them: their CFI has rules.
       tell(f->begin, {});
     } else {
       add_known(*f, place->first);
@@ -418,7 +456,7 @@ class GoFrames::Reader {
   std::uint64_t next_ = 0;   // function
   std::uint64_t count_ = 0;  // of rows
   std::uint64_t covered_ = 0, last_address_ = 0;
-  unwind_rule last_rule_{};
+  unwind_rule given_{};  // of the last row that was taken
 };
 
 GoFrames::GoFrames(const Image& image, const ElfCode& elf) {

@@ -18,8 +18,8 @@ class GoFrames {
   GoFrames(const GoFrames&) = delete;
   GoFrames& operator=(const GoFrames&) = delete;
 
-  /// The next row; null: no more. Addresses ascend. UNWIND_NONE: from there on the table does not
-  /// tell. Valid until pop().
+  /// The next row; null: no more. Addresses ascend. UNWIND_NONE: from there on the table has
+  /// nothing. Valid until pop().
   const GoRow* peek();
   void pop();
 

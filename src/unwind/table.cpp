@@ -126,7 +126,7 @@ Table make_table(const Image& image, const ElfCode& elf, Rules& rules) {
     last_index = rules.index_of(rule);
     builder.add(address, entry.pass(address, last_index));
   };
-  // Where both tell of an address, Go's table is believed: Go's runtime itself finds pointers in
+  // Where both have a rule, Go's table is believed: Go's runtime itself finds pointers in
   // frames by it, so it is right at every instruction, and it marks the functions that change
   // stacks. Go's tools write no CFI into files, so none of Go's code has any by them.
   GoFrames go(image, elf);

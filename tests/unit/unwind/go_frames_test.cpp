@@ -124,7 +124,7 @@ TEST(GoFrames, AssemblerFunctions) {
     EXPECT_EQ(rules(bytes({0x55, 0x53, 0x5b, 0x5d, 0xc3}),
                     {{1, 0}, {2, 8}, {3, 16}, {4, 8}, {5, 0}}, assembler),
               "+0 sp+8, +1 sp+16 bp@cfa-16, +2 sp+24 bp@cfa-16 bx@cfa-24, "
-              "+3 sp+16 bp@cfa-16 bx@cfa-24, +4 sp+8 bx@cfa-24");
+              "+3 sp+16 bp@cfa-16, +4 sp+8");
     // pushf; sub $0x18,%rsp; mov %rbp,8(%rsp); mov 8(%rsp),%rbp; add $0x18,%rsp; popf; ret
     EXPECT_EQ(rules(bytes({0x9c, 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x6c, 0x24, 8,   0x48,
                            0x8b, 0x6c, 0x24, 8,    0x48, 0x83, 0xc4, 0x18, 0x9d, 0xc3}),
@@ -209,6 +209,7 @@ TEST(GoFrames, AsDebugInformationHasThem) {
     std::string address, cfa;
     if (!(words >> address >> cfa) || address.size() != 16 || !cfa.starts_with("rsp+")) continue;
     const auto at = std::stoull(address, nullptr, 16);
+    if (at == 0) continue;  // of the CIE
     const auto rule = rules.all()[table.find(at)];
     const auto ours = test::text(rule);
     if (rule.cfa == UNWIND_SP && rule.offset == std::stoi(cfa.substr(4))) {
@@ -240,21 +241,17 @@ TEST(GoFrames, PositionIndependentAndWithC) {
     const auto table = table_of(program.scratch.in("program"), rules);
     std::istringstream symbols(output_of("nm " + program.scratch.in("program")));
     std::uint64_t functions = 0;
-    std::string address, kind, name;
-    while (symbols >> address >> kind >> name) {
+    for (std::string line; std::getline(symbols, line);) {
+      std::istringstream words(line);
+      std::string address, kind, name;
+      if (!(words >> address >> kind >> name)) continue;
       const auto rule = [&](std::uint64_t by) {
         return test::text(rules.all()[table.find(std::stoull(address, nullptr, 16) + by)]);
       };
-      if (name.starts_with("main.main")) {
-        EXPECT_EQ(rule(0), "sp+8") << name;
-      }
-      if (name.starts_with("runtime.goexit.")) {
-        EXPECT_EQ(rule(1), "end");
-      }
-      if (name == "main.main" || name.starts_with("runtime.goexit.")) functions++;
-      if (name == "_start") {
-        EXPECT_NE(rule(0), "sp+8");
-      }
+      const bool compiled = name == "main.main", ends = name.starts_with("runtime.goexit.");
+      functions += compiled || ends;
+      EXPECT_TRUE(!compiled || rule(0) == "sp+8") << rule(0);
+      EXPECT_TRUE(!ends || rule(1) == "end") << rule(1);
     }
     EXPECT_EQ(functions, 2u);
   }

@@ -144,7 +144,7 @@ struct MadeGo {
     set(2, 7, SHT_PROGBITS, table_at, table.size());
     set(3, 18, SHT_STRTAB, names_at, section_names.size());
     auto header = elf_header(ET_EXEC, 1, file.size(), sections.size());
-    header.e_entry = kGoText;
+    header.e_entry = text;
     Elf64_Phdr segment{};
     segment.p_type = PT_LOAD;
     segment.p_flags = PF_R | PF_X;
