@@ -16,6 +16,7 @@
 
 #include "coretap/small_files.hpp"
 #include "symbols/elf_file.hpp"
+#include "symbols/go_names.hpp"
 
 // Why libelf and not libdwfl: libdwfl maps the files (truncating one kills the reader by SIGBUS),
 // unpacks .gnu_debugdata without bound, and may query debuginfod servers.
@@ -292,6 +293,7 @@ class ElfReader {
     // .dynsym may still have names that were stripped from .symtab.
     add_tables(main, SHT_DYNSYM, 0);
     if (!whole) add_debugdata(main);
+    if (!whole && fd >= 0) add_go(fd);
     choose(*result);
     return result;
   }
@@ -414,6 +416,25 @@ class ElfReader {
     files_.push_back(std::move(elf));
   }
 
+  // Stripped programs of Go keep the names that its runtime needs.
+  void add_go(int fd) {
+    constexpr std::uint8_t kAfterOthers = 255;
+    go_ = go_names(fd);
+    for (const auto& f : go_.functions) {
+      if (candidates_.size() >= kMaxFunctions) return;
+      const auto* name = reinterpret_cast<const char*>(go_.names.data()) + f.name;
+      const auto length = ::strnlen(name, NameArena::kMaxName);
+      if (length == 0) continue;
+      candidates_.push_back(
+          {.start = f.start,
+           .size = static_cast<std::uint32_t>(std::min<std::uint64_t>(f.size, UINT32_MAX)),
+           .rank = kAfterOthers,
+           .sizeless = false,
+           .length = static_cast<std::uint16_t>(length),
+           .name = name});
+    }
+  }
+
   void choose(ElfSymbols& out) {
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Candidate& a, const Candidate& b) {
@@ -438,6 +459,7 @@ class ElfReader {
 
   std::vector<std::uint64_t> debugdata_;  // outlives the Elf that reads from it
   std::vector<ElfHandle> files_;          // the first one is the main file
+  GoNames go_;
   std::vector<Candidate> candidates_;
 };
 

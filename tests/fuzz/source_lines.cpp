@@ -9,6 +9,7 @@
 #include "made_sections.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/go_lines.hpp"
+#include "symbols/go_names.hpp"
 
 using namespace coretap;
 using namespace coretap::symbols;
@@ -47,6 +48,9 @@ void check(int fd, std::vector<std::uint64_t> addresses) {
     MUST(one[0].frames.size() == all[i].frames.size() || !all[i].why.empty());
   }
   if (const auto go = go_lines(fd, addresses); !go.empty()) check(go, addresses.size());
+  const auto named = go_names(fd);
+  MUST(named.functions.empty() || named.names.back() == 0);
+  for (auto& f : named.functions) MUST(f.size > 0 && f.name < named.names.size());
 }
 
 }  // namespace
