@@ -573,7 +573,7 @@ int on_state(u64 *ctx)
 	in_task = users_transition(tp, newstate);
 	if (in_task && newstate == TCP_SYN_SENT && !task_uses(socket))
 		return 0;
-	/* Who accepts a connection is known later. */
+	/* The task that accepts a connection is known later. */
 	if (!socket_wanted(socket) && oldstate != TCP_SYN_RECV)
 		return 0;
 	e = net_begin(TIMELINE_STATE, socket, in_task);

@@ -11,7 +11,7 @@
 
 namespace coretap {
 
-/// What a value is, for programs that add up lines or compare them.
+/// The meaning of a value, for programs that add up lines or compare them.
 enum class Meaning : std::uint8_t {
   unknown,
   label,     ///< a word for what the line is about

@@ -17,7 +17,7 @@ class NewFile {
   NewFile& operator=(NewFile&& other) noexcept;
   ~NewFile();
 
-  /// Who may read a file that is made, and what paths may be.
+  /// The readers of a file that is made.
   enum class For {
     all,    ///< as the umask says
     owner,  ///< only its owner; no link to a file; add_now() does not wait for a pipe's reader
