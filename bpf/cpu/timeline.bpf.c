@@ -29,6 +29,7 @@ struct task_struct___exits {
 
 enum lost_kind { LOST_SCHEDULING, LOST_OTHER, LOST_KINDS };
 
+/* Interrupts and programs at functions use it in the middle of others: they only count. */
 struct timeline_cpu {
 	u64 lost[LOST_KINDS]; /* records since the last one that fitted */
 	u64 from;             /* the first of them; 0: none */
@@ -41,7 +42,7 @@ struct timeline_cpu {
 	u32 wakes_thread; /* the next task that is woken is the thread of an interrupt */
 };
 
-CPU_SLOTS(cpus, struct timeline_cpu);
+CPU_SLOTS(timeline_cpus, struct timeline_cpu);
 
 /* Tasks that the loader's pid namespace does not see have other ids than the idle task. */
 inline_ u32 shown(u32 id, struct task_struct *t)
@@ -178,7 +179,7 @@ SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 state = left_state(ctx), left;
 	u64 now = bpf_ktime_get_ns();
 
@@ -198,7 +199,7 @@ int on_switch(u64 *ctx)
 
 inline_ int wakes(struct task_struct *t)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 what = task_cpu(t) & 0xffff;
 
 	if (!c)
@@ -219,7 +220,7 @@ SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 
 	return c ? task_event(c, TIMELINE_TASK, bpf_ktime_get_ns(), tid_here(c, current_task()),
 			      task_tgid(parent), child) :
@@ -230,7 +231,7 @@ int on_fork(u64 *ctx)
 SEC("run/each_cpu")
 int on_running(void *ctx)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u64 now = bpf_ktime_get_ns();
 	struct timeline_task_event *e;
 
@@ -283,7 +284,7 @@ inline_ int interrupt(struct timeline_cpu *c, enum timeline_kind kind, u64 start
 
 inline_ int irq_starts(u64 *ctx)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 level;
 
 	if (!c)
@@ -297,7 +298,7 @@ inline_ int irq_starts(u64 *ctx)
 
 inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 level;
 
 	if (!c || !c->irqs)
@@ -311,7 +312,7 @@ inline_ int irq_ends(u64 *ctx, const char *name, bool spurious)
 SEC("tp_btf/irq_handler_exit")
 int on_irq_result(u64 *ctx)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 
 	if (c && (u32)ctx[2] & IRQ_WAKE_THREAD)
 		c->wakes_thread = 1;
@@ -321,7 +322,7 @@ int on_irq_result(u64 *ctx)
 SEC("tp_btf/softirq_exit")
 int on_softirq_exit(u64 *ctx)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
 
 	if (!c || !(c->softirqs & 1U << vector))
@@ -333,7 +334,7 @@ int on_softirq_exit(u64 *ctx)
 SEC("tp_btf/softirq_entry")
 int on_softirq_entry(u64 *ctx)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
 
 	if (!c)
@@ -388,7 +389,7 @@ SEC("tp_btf/sys_exit")
 int on_exit(u64 *ctx)
 {
 	struct timeline_slot *s = current_slot(false);
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u64 now = bpf_ktime_get_ns(), start;
 	struct timeline_call *e;
 
@@ -449,7 +450,7 @@ inline_ bool needs_area(void)
 static __noinline int fault_served(struct bpf_perf_event_data *ctx, bool major, struct area *a)
 {
 	struct timeline_slot *s = current_slot(false);
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u64 now = bpf_ktime_get_ns(), start;
 	struct timeline_fault *e;
 
@@ -488,7 +489,7 @@ int on_complete(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct block_io *s = io_completed(rq, ctx[2]);
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u64 now = bpf_ktime_get_ns();
 	struct timeline_request *e;
 
@@ -541,7 +542,7 @@ inline_ bool task_uses(u64 socket)
 
 inline_ struct timeline_net *net_begin(enum timeline_net_event what, u64 socket, bool in_task)
 {
-	struct timeline_cpu *c = cpu_slot(&cpus);
+	struct timeline_cpu *c = cpu_slot(&timeline_cpus);
 	u64 now = bpf_ktime_get_ns();
 	struct timeline_net *e;
 

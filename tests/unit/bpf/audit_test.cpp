@@ -543,8 +543,9 @@ std::size_t runs_at_once(std::string_view section) {
 TEST_P(EveryKernelProgram, ProgramsThatPreemptEachOtherShareNoScratch) {
   // Maps that may be shared, and the map that must be in the same object, if any.
   static const std::map<std::string_view, std::string_view> kShared{
-      {"unwind_unread", ""},              // claimed by one atomic step
-      {"runtime_record", ""},             // likewise
+      {"unwind_unread", ""},   // claimed by one atomic step
+      {"runtime_record", ""},  // likewise
+      {"timeline_cpus", ""},   // written by switches, and by atomic steps: interrupts have it, too
       {"stack_scratch", "scratch_user"},  // shows whether another program has used it
       {"scratch_user", ""},
       {"walk_scratch", "task_walks"},  // replaces it where programs are preempted
