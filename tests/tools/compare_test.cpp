@@ -53,7 +53,7 @@ TEST(MeasuringCompare, StacksOfAWorkloadThatChanged) {
 }
 
 // The shell starts programs two to four times as often.
-TEST(CompareLive, TablesAndEventsOfAWorkloadThatChanged) {
+TEST(MeasuringCompare, TablesAndEventsOfAWorkloadThatChanged) {
   require_tool("syscount");
   TemporaryDirectory directory;
   auto recorded = [&](const char* name, const char* tool, const char* pause, Strings more) {
