@@ -70,7 +70,16 @@ inline_ u8 python_byte_of_frame(struct runtime_walk *r, u32 offset)
 	return (u8)(python_of_frame(r, offset) >> (offset & 7) * 8);
 }
 
-/* Reads what is below a frame on its page, too: the caller's frame is mostly there. Not below the
+/* Is the frame that was read last the loop's own, which is in a native frame? */
+inline_ bool python_is_own_frame(struct runtime_walk *r)
+{
+	struct python_layout *of = &r->file.python;
+
+	return of->frames >= PYTHON_SHIMS && python_byte_of_frame(r, of->owner) >= 3;
+}
+
+/*
+ * Reads what is below a frame on its page, too: the caller's frame is mostly there. Not below the
  * page, as a fault costs as much as ten frames.
  */
 inline_ void python_read_block(struct runtime_walk *r, u64 at, u32 bytes)
@@ -112,8 +121,7 @@ inline_ int python_read_frame(struct runtime_walk *r, u64 at)
 	    bpf_probe_read_user(r->block + RUNTIME_BLOCK / 8, bytes, (void *)at))
 		return 0;
 	r->frame = RUNTIME_BLOCK / 8;
-	if (of->frames == PYTHON_INLINED ||
-	    (of->frames >= PYTHON_SHIMS && python_byte_of_frame(r, of->owner) < 3))
+	if (of->frames >= PYTHON_INLINED && !python_is_own_frame(r))
 		python_read_block(r, at, bytes);
 	return 1;
 }
@@ -250,8 +258,7 @@ inline_ int python_step(struct walk *w)
 	if (!python_read_frame(r, frame))
 		return RUNTIME_MARK_UNREADABLE;
 	r->at = python_of_frame(r, at->previous);
-	if (at->frames >= PYTHON_SHIMS && python_byte_of_frame(r, at->owner) >= 3) {
-		/* The loop's own frame: its address is in the native one. */
+	if (python_is_own_frame(r)) {
 		runtime_end_segment(r, frame);
 		return 0;
 	}

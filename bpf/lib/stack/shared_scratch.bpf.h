@@ -49,7 +49,7 @@ inline_ u64 preemptible_stack_of_kernel(void *ctx)
 
 	if (!s || size > sizeof(s->ip) || !scratch_take(ctx))
 		return 0;
-	return scratch_store(ctx, s, kernel_stack_id(bpf_get_stack(ctx, s->ip, size, 0)));
+	return scratch_store(ctx, s, kernel_stack_id(bpf_get_stack(ctx, s->ip, size, 0), 0));
 }
 
 #endif

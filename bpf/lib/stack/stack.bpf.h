@@ -75,9 +75,9 @@ __noinline u64 kernel_stack_key(u32 bytes, u32 image)
 }
 
 /* Key in `stacks` of the kernel stack in the scratch; 0: no stack. */
-inline_ u64 kernel_stack_id(long bytes)
+inline_ u64 kernel_stack_id(long bytes, u32 image)
 {
-	return bytes > 0 ? kernel_stack_key((u32)bytes, 0) : 0;
+	return bytes > 0 ? kernel_stack_key((u32)bytes, image) : 0;
 }
 
 /* For a user stack that the kernel's walker has left in current_walk(). */
@@ -211,13 +211,11 @@ inline_ u64 store_stack_of_kernel(void *ctx, u64 before, u32 image)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
 	u32 size = stack_depth * 8;
-	long bytes;
 	u64 id;
 
 	if (!s || size > sizeof(s->ip))
 		return 0;
-	bytes = bpf_get_stack(ctx, s->ip, size, 0);
-	id = bytes > 0 ? kernel_stack_key((u32)bytes, image) : 0;
+	id = kernel_stack_id(bpf_get_stack(ctx, s->ip, size, 0), image);
 	if (id && !stack_stored(id, before))
 		stack_store(s, id);
 	return id;
@@ -243,7 +241,7 @@ inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 	if (!s || size > sizeof(s->ip))
 		return 0;
 	*kept = s;
-	return kernel_stack_id(bpf_get_task_stack(t, s->ip, size, 0));
+	return kernel_stack_id(bpf_get_task_stack(t, s->ip, size, 0), 0);
 }
 
 /* Sums are by task, or by its cgroup, whose id is stored in place of the command's name. */

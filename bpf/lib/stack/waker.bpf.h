@@ -54,7 +54,7 @@ inline_ void party_of_current(void *ctx, struct stack_party *p)
 	if (bytes > 0) {
 		state = state_of_scratch((u32)bytes / 8);
 		if (stack_kernel)
-			kernel = kernel_stack_id(bytes);
+			kernel = kernel_stack_id(bytes, 0);
 		if (kernel && !stack_stored(kernel, p->kernel))
 			stack_store(s, kernel);
 	}

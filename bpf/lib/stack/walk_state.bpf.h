@@ -81,8 +81,10 @@ struct runtime_walk {
 	u64 block_at, block_end; /* addresses of the first */
 	u64 frame;               /* where the last frame begins in them, in words */
 	u64 code[32];            /* copy of the last code object */
-	/* Code objects of this walk, by a part of their address: calls of one function are many.
-	 * `seen` is the address + 1. */
+	/*
+	 * Code objects of this walk, by a part of their address: calls of one function are many.
+	 * `seen` is the address + 1.
+	 */
 	u64 seen[RUNTIME_SEEN], seen_number[RUNTIME_SEEN];
 	/* Code objects whose names have not been sent. */
 	u64 meet[RUNTIME_MEETS], meet_number[RUNTIME_MEETS];

@@ -142,7 +142,7 @@ RUN(run_kernel_stack)
 	if (!s)
 		return 1;
 	*s = given_stack;
-	result = ctx[1] ? kernel_stack_key((u32)ctx[0], 0) : kernel_stack_id((long)ctx[0]);
+	result = ctx[1] ? kernel_stack_key((u32)ctx[0], 0) : kernel_stack_id((long)ctx[0], 0);
 	given_stack.depth = s->depth;
 	return 0;
 }
