@@ -192,12 +192,10 @@ void take_intervals(Estimate& e, const Side& side, const Measure& measure) {
   std::vector<double> without;
   without.reserve(side.intervals.size());
   auto rest = side.all;
-  const std::pair<double, std::vector<const Histogram*>>* before = nullptr;
-  for (auto& interval : side.intervals) {
-    auto& [seconds, histograms] = interval;
-    const bool same =
-        before && before->first == seconds && histograms.empty() && before->second.empty();
-    before = &interval;
+  double empty_seconds = -1;  // of the interval before; -1: it has events
+  for (auto& [seconds, histograms] : side.intervals) {
+    const bool same = histograms.empty() && seconds == empty_seconds;
+    empty_seconds = histograms.empty() ? seconds : -1;
     if (same) {
       without.push_back(without.back());
       continue;

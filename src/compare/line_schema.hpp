@@ -1,5 +1,5 @@
 // Meanings of the keys of JSON lines: as their tool declares them, or, of a tool that this coretap
-// does does not have, by their names.
+// does not have, by their names.
 #pragma once
 #include <map>
 #include <string>

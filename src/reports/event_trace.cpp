@@ -16,7 +16,7 @@ namespace coretap {
 namespace {
 
 constexpr std::size_t kMostLanes = 64, kMostThreads = 1 << 16, kMostSlices = 64;
-constexpr std::uint64_t kLane = 16, kTool = 17, kLost = 18;  // upper 8 bits of uuids
+constexpr std::uint64_t kLane = 16, kTool = 17;  // upper 8 bits of uuids
 constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
 
 std::uint64_t uuid(std::uint64_t kind, std::uint64_t of, const perfetto::TracePart* part) {
@@ -215,8 +215,9 @@ void EventTrace::lost(std::uint64_t from_ns, std::uint64_t until_ns, std::uint64
   const auto text = fmt::format("{} events of {} lost", count, tool_);
   from_ns = std::min(from_ns, until_ns);
   if (!gaps_.take(from_ns, until_ns)) from_ns = until_ns;
-  writer_->slice({.uuid = uuid(kLost, 0, part_), .name = perfetto::kLostTrack}, from_ns, until_ns,
-                 {.name = text, .arguments = arguments, .category = tool_});
+  writer_->slice(
+      {.uuid = perfetto::lost_track(part_ ? part_->number : 0), .name = perfetto::kLostTrack},
+      from_ns, until_ns, {.name = text, .arguments = arguments, .category = tool_});
 }
 
 void EventTrace::check(Session& s) {

@@ -1,7 +1,6 @@
 // --perfetto: the events of a report as a trace for Perfetto, on the tracks of threads.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,7 +59,6 @@ class TracedFields {
               *named_by_ = nullptr;
   bool from_begin_ = false;
   std::vector<std::string> texts_;
-  std::string comm_text_, name_;
 };
 
 class EventTrace {
@@ -78,7 +76,6 @@ class EventTrace {
 
  private:
   struct Thread {
-    std::uint32_t pid = 0;
     std::size_t comm = 0;  ///< its hash
     std::vector<SliceNest> lanes;
   };

@@ -80,7 +80,6 @@ class EventReporter : public Reporter {
     if (report_.names_user_functions) functions_.emplace(s);
     set_variable(s, "stack_depth", s.stack_depth());
     if (s.config.events.per_second) rate_.emplace(s.config.events.per_second);
-    traced_.choose(s, report_.fields, report_.span, report_.from_begin);
   }
 
   void size_maps(Session& s) override {
@@ -88,7 +87,11 @@ class EventReporter : public Reporter {
     if (auto* map = s.map(MapName("stacks")); map && with_callers_) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return callers_.ready(s); }
-  Result<void> open(Session& s) override { return trace_.open(s); }
+  Result<void> open(Session& s) override {
+    auto opened = trace_.open(s);
+    if (trace_) traced_.choose(s, report_.fields, report_.span, report_.from_begin);
+    return opened;
+  }
   bool periodic() const override { return false; }
   double poll_seconds() const override { return callers_.poll_seconds(); }
   void poll(Session& s) override {

@@ -183,11 +183,7 @@ class GoFrames::Reader {
         functions_(image, budget_),
         values_(image, budget_),
         names_(image, budget_),
-        code_(image, budget_) {
-    for (const auto& segment : elf.segments)
-      if (segment.executable) executable_.push_back(segment);
-    std::ranges::sort(executable_, {}, &ElfCode::Segment::address);
-  }
+        code_(image, budget_) {}
 
   bool open() {
     const auto bytes = list_.at(places_.table, symbols::kGoHeaderBytes);
@@ -296,8 +292,9 @@ class GoFrames::Reader {
 
   /// Offset in the file of code at this address, and the number of bytes from there on.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> code_at(std::uint64_t address) const {
-    for (const auto& segment : executable_)
-      if (address >= segment.address && address - segment.address < segment.size)
+    for (const auto& segment : elf_.segments)
+      if (segment.executable && address >= segment.address &&
+          address - segment.address < segment.size)
         return std::pair(segment.offset + (address - segment.address),
                          segment.size - (address - segment.address));
     return {};
@@ -446,7 +443,6 @@ class GoFrames::Reader {
   const Places places_;
   std::uint64_t budget_ = kMostRead, values_left_ = kMostValues;
   Piece list_, functions_, values_, names_, code_;
-  std::vector<ElfCode::Segment> executable_;  // by address
   GoHeader header_;
   std::uint64_t text_ = 0;  // address that starts are relative to
   std::vector<GoStep> steps_;
