@@ -133,7 +133,7 @@ std::vector<std::uint64_t> addresses_of(int fd, std::size_t count) {
     return true;
   });
   std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
