@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cfi/frame_program.hpp"
+#include "cfi/piece.hpp"
 #include "cfi/runtime_code.hpp"
 
 namespace coretap::unwind {
@@ -33,53 +34,35 @@ constexpr std::uint64_t kFunctionBytes = 64;   // maximum, of _init or _fini
 constexpr std::uint64_t kCodeGap = 0x80;       // minimum size of crtstuff
 constexpr int kMaxCodeGaps = 16;
 
-// A cached piece of the image, indexed by address.
+// A piece of the image, indexed by address.
 class Window {
  public:
   Window(const Image& image, const ElfCode& elf, std::uint64_t chunk, std::uint64_t& budget)
-      : image_(image), elf_(elf), chunk_(chunk), budget_(budget) {}
+      : elf_(elf), piece_(image, chunk, budget) {}
 
   /// nullopt unless all bytes can be read. Valid until the next call.
   std::optional<Bytes> at(std::uint64_t address, std::uint64_t bytes) {
-    if (address - start_ > have_ || bytes > have_ - (address - start_))
-      if (!move(address, bytes)) return {};
-    return Bytes({buffer_.data() + (address - start_), bytes}, address);
+    if ((!segment_ || address - segment_->address >= segment_->size) && !find_segment(address))
+      return {};
+    const auto offset = segment_->offset + (address - segment_->address);
+    const auto* found =
+        piece_.at(offset, bytes, {segment_->offset, segment_->offset + segment_->size});
+    if (found == nullptr) return {};
+    return Bytes({found, bytes}, address);
   }
 
  private:
-  bool move(std::uint64_t address, std::uint64_t bytes) {
-    const auto offset = elf_.offset_of_address(address);
-    const auto segment = std::find_if(elf_.segments.begin(), elf_.segments.end(), [&](auto& each) {
-      return offset && *offset >= each.offset && *offset - each.offset < each.size &&
-             each.address + (*offset - each.offset) == address;
+  bool find_segment(std::uint64_t address) {
+    const auto found = std::ranges::find_if(elf_.segments, [&](const ElfCode::Segment& each) {
+      return address - each.address < each.size;
     });
-    if (segment == elf_.segments.end()) return false;
-    const std::uint64_t into = address - segment->address;
-    if (bytes > segment->size - into) return false;
-    // Sequential reads use growing pieces; after a jump the piece is small and includes preceding
-    // bytes.
-    constexpr std::uint64_t kLittle = 512, kMore = 4;
-    const bool goes_on = address - start_ <= have_ + kLittle;
-    const std::uint64_t before = goes_on ? 0 : std::min(into, address % kLittle);
-    const std::uint64_t want = goes_on ? std::clamp(have_ * kMore, kLittle, chunk_) : kLittle;
-    const std::uint64_t size =
-        std::min(std::max(want, before + bytes), segment->size - into + before);
-    have_ = 0;
-    if (size > budget_) return false;
-    budget_ -= size;
-    if (buffer_.size() < size) buffer_.resize(size);
-    if (!image_.read(*offset - before, buffer_.data(), size)) return false;
-    start_ = address - before;
-    have_ = size;
-    return true;
+    segment_ = found == elf_.segments.end() ? nullptr : &*found;
+    return segment_ != nullptr;
   }
 
-  const Image& image_;
   const ElfCode& elf_;
-  const std::uint64_t chunk_;
-  std::uint64_t& budget_;
-  std::vector<std::uint8_t> buffer_;
-  std::uint64_t start_ = 0, have_ = 0;
+  const ElfCode::Segment* segment_ = nullptr;
+  Piece piece_;
 };
 
 bool same(const unwind_rule& left, const unwind_rule& right) {

@@ -358,19 +358,23 @@ class Lines {
 
   /// The interval that ends at time `i`. Intervals without events may have no line: they are added
   /// before it, as many as usual intervals fit. A clock that was set back says nothing of lengths.
+  /// The first one begins with the header, unless the recording is the end of a longer run.
   Interval& interval_until(const std::vector<double>& times, std::size_t i, double usual) {
-    auto length = i ? times[i] - times[i - 1] : usual;
-    if (length <= 0) length = usual;
+    auto length = times[i] - (i ? times[i - 1] : began_);
+    constexpr double kMostFirst = 16;
+    if (length <= 0 || (!i && length > kMostFirst * usual)) length = usual;
     const auto room = static_cast<double>(kMostMade - made_);
-    const auto parts = std::min(std::max(std::round(length / usual), 1.0), 1 + room);
+    const auto parts = i ? std::min(std::max(std::round(length / usual), 1.0), 1 + room) : 1;
     made_ += static_cast<std::size_t>(parts) - 1;
     series_.intervals.resize(series_.intervals.size() + static_cast<std::size_t>(parts),
                              {.seconds = length / parts});
     return series_.intervals.back();
   }
 
-  static double usual_length(const std::vector<double>& times) {
+  /// Of a single interval: the time since the header.
+  double usual_length(const std::vector<double>& times) const {
     std::vector<double> lengths;
+    if (times.size() == 1 && began_ > 0 && times[0] > began_) return times[0] - began_;
     for (std::size_t i = 1; i < times.size(); i++)
       if (times[i] > times[i - 1]) lengths.push_back(times[i] - times[i - 1]);
     std::ranges::sort(lengths);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "cfi/piece.hpp"
 #include "symbols/go_table.hpp"
 
 namespace coretap::unwind {
@@ -23,6 +24,7 @@ using symbols::GoHeader;
 
 // Files may be hostile: these limits bound the work.
 constexpr std::uint64_t kMostRead = 1ULL << 30;  // bytes
+constexpr std::uint64_t kPiece = 64 << 10;       // bytes read at once
 constexpr std::uint64_t kMostValues = 64 << 20;  // values of all functions
 constexpr std::uint64_t kMostGoRows = 8 << 20;   // of all functions
 constexpr std::size_t kMostSteps = 64 << 10;     // of a function
@@ -34,15 +36,15 @@ constexpr std::uint64_t kMostSearched = 256 << 20;      // bytes of a section fo
 constexpr int kMostHeaders = 1000;      // places there that are like a table's start
 constexpr std::uint64_t kPadding = 64;  // more bytes between two functions are other code
 
-// A cached piece of the file.
-class Piece {
+class FilePiece {
  public:
-  Piece(const Image& image, std::uint64_t& budget) : image_(image), budget_(budget) {}
+  FilePiece(const Image& image, std::uint64_t& budget)
+      : image_(image), piece_(image, kPiece, budget) {}
   /// nullopt unless all can be read. Valid until the next call.
   std::optional<Bytes> at(std::uint64_t offset, std::uint64_t bytes) {
-    if (offset - start_ > buffer_.size() || bytes > buffer_.size() - (offset - start_))
-      if (!move(offset, bytes)) return {};
-    return Bytes({buffer_.data() + (offset - start_), static_cast<std::size_t>(bytes)}, offset);
+    const auto* found = piece_.at(offset, bytes, {0, image_.size()});
+    if (found == nullptr) return {};
+    return Bytes({found, static_cast<std::size_t>(bytes)}, offset);
   }
   /// At most `bytes`.
   Bytes from(std::uint64_t offset, std::uint64_t bytes) {
@@ -51,28 +53,8 @@ class Piece {
   }
 
  private:
-  bool move(std::uint64_t offset, std::uint64_t bytes) {
-    constexpr std::uint64_t kLittle = 1 << 10, kMost = 64 << 10;
-    if (offset > image_.size() || bytes > image_.size() - offset) return false;
-    // Sequential reads use growing pieces; after a jump the piece is small.
-    const bool goes_on = offset - start_ <= buffer_.size() + kLittle;
-    const auto want =
-        goes_on ? std::clamp<std::uint64_t>(buffer_.size() * 4, kLittle, kMost) : kLittle;
-    const auto size = std::min(std::max(want, bytes), image_.size() - offset);
-    buffer_.clear();
-    if (size > budget_) return false;
-    budget_ -= size;
-    buffer_.resize(size);
-    start_ = offset;
-    if (image_.read(offset, buffer_.data(), size)) return true;
-    buffer_.clear();
-    return false;
-  }
-
   const Image& image_;
-  std::uint64_t& budget_;
-  std::vector<std::uint8_t> buffer_;
-  std::uint64_t start_ = 0;
+  Piece piece_;
 };
 
 struct Places {
@@ -82,10 +64,10 @@ struct Places {
 
 /// C's linker makes the tables of position-independent programs a part of another section.
 void find_in(const Image& image, const Elf64_Shdr& section, Places& places) {
-  constexpr std::uint64_t kAlignment = 16, kPiece = 64 << 10;
+  constexpr std::uint64_t kAlignment = 16;
   std::uint64_t budget = kMostSearched;
   int headers = kMostHeaders;
-  Piece piece(image, budget);
+  FilePiece piece(image, budget);
   for (std::uint64_t at = 0; at < section.sh_size && budget > 0; at += kPiece) {
     auto bytes = piece.from(section.sh_offset + at, std::min(kPiece, section.sh_size - at));
     for (; bytes.left() >= kAlignment; bytes.take(kAlignment)) {
@@ -346,7 +328,7 @@ class GoFrames::Reader {
     return true;
   }
   /// True if `sub $bytes,%rsp` is there.
-  bool makes(std::uint64_t text, const Proof& proof, Piece& piece) {
+  bool makes(std::uint64_t text, const Proof& proof, FilePiece& piece) {
     constexpr std::uint64_t kLong = 7, kShort = 4;
     const auto place = code_at(text + proof.behind - kLong);
     auto bytes = place ? piece.at(place->first, kLong) : std::nullopt;
@@ -442,7 +424,7 @@ class GoFrames::Reader {
   const ElfCode& elf_;
   const Places places_;
   std::uint64_t budget_ = kMostRead, values_left_ = kMostValues;
-  Piece list_, functions_, values_, names_, code_;
+  FilePiece list_, functions_, values_, names_, code_;
   GoHeader header_;
   std::uint64_t text_ = 0;  // address that starts are relative to
   std::vector<GoStep> steps_;

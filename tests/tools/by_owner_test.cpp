@@ -69,6 +69,11 @@ void expect_as_filtered(const std::string& tool, const Strings& options) {
                     {.linger = true, .in_child = [&] { cgroup.add(::getpid()); }});
   Tracer by(tool, "--json" + options + "--by cgroup,uid");
   Tracer filtered(tool, "--json" + options + Strings{"--cgroup", cgroup.path()});
+  // Distances between requests count from the one before, which both have seen then.
+  TemporaryDirectory directory;
+  Process(
+      {.argv = {"dd", "if=/dev/zero", "of=" + directory.path() + "/file", "count=1", "conv=fsync"}})
+      .wait();
   workload.release();
   workload.truth();
   auto all = by.stop(), some = filtered.stop();

@@ -440,7 +440,8 @@ inline_ int unwind_step(struct walk *w)
 		cfa = unwind_rare_cfa(w, rule);
 	if (!cfa)
 		return unwind_end(w, STACK_END_OTHER_RULE);
-	if (cfa <= w->sp)
+	/* A rule with `more` leads from one stack to another, which may be below. */
+	if (cfa <= w->sp && !(rule->cfa == UNWIND_BP && rule->more))
 		return unwind_end(w, STACK_END_BACKWARDS);
 	if (w->found.runtime && runtimes && runtime_is_here(&w->runtime, cfa, pc - w->found.bias))
 		runtime_here();

@@ -25,7 +25,7 @@ enum unwind_cfa {
 	UNWIND_NONE,     /* no information from this address on */
 	UNWIND_END,      /* the outermost frame: its return address is undefined */
 	UNWIND_SP,       /* rsp + offset */
-	UNWIND_BP,       /* rbp + offset */
+	UNWIND_BP,       /* rbp + offset; with `more`, on another stack: below rsp, too */
 	UNWIND_BX,       /* rbx + offset: the dynamic linker's lazy binding */
 	UNWIND_R10,      /* r10 + offset: while a function realigns its stack */
 	UNWIND_SP_DEREF, /* *(rsp + offset) + more */

@@ -50,6 +50,20 @@ TEST(CompareLines, HistogramsOfIntervals) {
   EXPECT_EQ(h.counts, (Counts{{0, 1}, {2, 2}}));
 }
 
+TEST(CompareLines, TheFirstIntervalBeginsWithTheRun) {
+  auto intervals_and_seconds = [](std::string_view time, std::initializer_list<int> seconds) {
+    auto text =
+        fmt::format(R"({{"type":"header","tool":"biolatency","time":"2026-11-29T{}"}})", time);
+    for (auto second : seconds) text += "\n" + line(second, "", kSlots);
+    auto s = series_of_lines(text, "f");
+    return s ? fmt::format("{} {:.3f}", s->intervals.size(), s->seconds()) : s.error().what;
+  };
+  EXPECT_EQ(intervals_and_seconds("04:00:01.500000+00:00", {6}), "1 5.000");
+  EXPECT_EQ(intervals_and_seconds("04:00:01.800000+00:00", {3, 4, 5}), "3 3.700");
+  EXPECT_EQ(intervals_and_seconds("04:00:01.500000+00:00", {4, 5, 6}), "3 5.000");
+  EXPECT_EQ(intervals_and_seconds("03:00:01.500000+00:00", {4, 5, 6}), "3 3.000") << "a dump";
+}
+
 TEST(CompareLines, StepsFromBounds) {
   auto step = [](const std::string& slots) {
     auto s = series_of_lines(line(1, "", slots), "f");
