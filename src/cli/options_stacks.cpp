@@ -111,8 +111,9 @@ std::vector<Option> code() {
     };
     return option;
   };
-  return {only("native-only", "no frames of interpreted code (Python)", Stacks::native),
-          only("runtime-only", "of user stacks with interpreted code (Python), only its frames",
+  return {only("native-only", "no frames of interpreted code (Python, JavaScript)", Stacks::native),
+          only("runtime-only",
+               "of user stacks with interpreted code (Python, JavaScript), only its frames",
                Stacks::interpreted)};
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtimes/line_table.hpp"
+#include "runtimes/runtimes.hpp"
 
 namespace coretap::runtimes {
 
@@ -47,17 +48,28 @@ std::string text_of(const runtime_text& text, std::string_view bytes) {
   return out;
 }
 
-std::string_view mark_of(std::uint64_t place) {
-  switch (place) {
+/// Instead of a name: "[python: unknown version]".
+std::string mark_of(std::uint64_t word) {
+  auto text = std::string(name_of(kind_of(word)));
+  std::string_view why;
+  switch (word & ((1U << RUNTIME_MARK_BITS) - 1)) {
     case RUNTIME_MARK_VERSION:
-      return "[python: unknown version]";
+      why = "unknown version";
+      break;
     case RUNTIME_MARK_THREAD:
-      return "[python: thread not found]";
+      why = "thread not found";
+      break;
     case RUNTIME_MARK_UNREADABLE:
-      return "[python: frames not readable]";
+      why = "frames not readable";
+      break;
+    case RUNTIME_MARK_FRAME:
+      why = "frame not readable";
+      break;
     default:
-      return "[python]";
+      return text;
   }
+  text.back() = ':';
+  return text.append(" ").append(why).append("]");
 }
 
 }  // namespace
@@ -74,9 +86,18 @@ bool CodeNames::take(const void* record, std::size_t size) {
   code.file = text_of(from.file, {from.file_text, sizeof from.file_text});
   const auto lines = std::min<std::size_t>(from.line_bytes, RUNTIME_LINES);
   // Records have padding behind them.
-  code.lines.assign(from.lines, std::min(lines, size - kHead));
+  const std::string_view sent(from.lines, std::min(lines, size - kHead));
+  code.kind = kind_of(STACK_RUNTIME | from.number << RUNTIME_PLACE_BITS);
+  if (code.kind == RUNTIME_V8) {
+    code.first = sources_.line_of(static_cast<pid_t>(from.tgid), from.source, sent);
+    if (code.function.empty()) code.function = "<anonymous>";
+  } else {
+    code.lines = sent;
+  }
   auto [at, is_new] = codes_.try_emplace(from.number);
   if (!is_new) {
+    if (code.kind == RUNTIME_V8 && (!code.first || !at->second.first))
+      code.first = at->second.first = std::max(code.first, at->second.first);
     if (at->second != code) at->second.ambiguous = true;
     return true;
   }
@@ -100,11 +121,12 @@ void CodeNames::drop_oldest() {
 RuntimeFrame CodeNames::find(std::uint64_t word) const {
   const auto number = (word & ~(STACK_RUNTIME | STACK_EXACT)) >> RUNTIME_PLACE_BITS;
   const auto place = word & RUNTIME_PLACE_MASK;
-  if (!number) return {.function = std::string(mark_of(place))};
+  if (!number) return {.function = mark_of(word)};
   auto at = codes_.find(number);
   if (at == codes_.end() || at->second.ambiguous) return {};
   auto& code = at->second;
   RuntimeFrame frame{.function = code.function, .file = code.file, .line = code.first};
+  if (code.kind != RUNTIME_PYTHON) return frame;
   if (auto line = line_at(code.minor, code.lines, code.first, static_cast<std::uint32_t>(place));
       line && *line < kMostLine)
     frame.line = *line;

@@ -5,8 +5,10 @@
 #include <deque>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "lib/stack/runtime.h"
+#include "runtimes/v8.hpp"
 
 namespace coretap::runtimes {
 
@@ -23,6 +25,9 @@ class CodeNames {
   /// Bytes of names and tables; above, the oldest are dropped.
   static constexpr std::size_t kMostBytes = 32 << 20;
 
+  /// `read`: for lines that are only in the memory of a process; null: these are not known.
+  explicit CodeNames(ReadMemory read = {}) : sources_(std::move(read)) {}
+
   /// True if the record is about a code object.
   bool take(const void* record, std::size_t size);
   /// `word`: a frame with STACK_RUNTIME. Marks have a text in brackets as function.
@@ -31,6 +36,7 @@ class CodeNames {
 
  private:
   struct Code {
+    runtime_kind kind = RUNTIME_NONE;
     std::uint8_t minor = 0;
     bool ambiguous = false;  ///< two code objects have this number
     std::uint32_t first = 0;
@@ -43,6 +49,7 @@ class CodeNames {
   };
   void drop_oldest();
 
+  SourceLines sources_;
   std::unordered_map<std::uint64_t, Code> codes_;
   std::deque<std::uint64_t> order_;  ///< as they came
   std::size_t bytes_ = 0;

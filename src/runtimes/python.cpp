@@ -133,7 +133,7 @@ std::optional<python_layout> layout_by_offsets(std::span<const std::uint64_t> wo
 std::optional<runtime_file> python_in(int fd, std::uint64_t base) {
   enum { kRuntime, kCodeType, kVersion, kLoop, kNewIn9, kNewIn10, kNames };
   constexpr std::array<std::string_view, kNames> kExported = {
-      "_PyRuntime",       "PyCode_Type", "Py_Version", "_PyEval_EvalFrameDefault",
+      kPythonMark,        "PyCode_Type", "Py_Version", "_PyEval_EvalFrameDefault",
       "PyModule_AddType", "PyIter_Send"};
   const auto found = symbols::find_exported(fd, kExported);
   auto& runtime = found[kRuntime];
@@ -143,6 +143,7 @@ std::optional<runtime_file> python_in(int fd, std::uint64_t base) {
                                 static_cast<ssize_t>(bytes);
   };
   runtime_file file{};
+  file.kind = RUNTIME_PYTHON;
   file.runtime = runtime.address - base;
   file.code_type = found[kCodeType].address - base;
   file.eval_begin = found[kLoop].address - base;

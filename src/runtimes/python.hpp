@@ -2,10 +2,13 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "lib/stack/runtime.h"
 
 namespace coretap::runtimes {
+
+constexpr std::string_view kPythonMark = "_PyRuntime";
 
 /// Nothing if the file does not contain the interpreter (the program, or libpython). `base`: the
 /// unwind table's, from which the kernel program counts addresses. A version whose structures are

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtimes/runtimes.hpp"
 #include "symbols/demangle.hpp"
 #include "symbols/recalled_symbol.hpp"
 
@@ -162,9 +163,10 @@ namespace {
 Symbol interpreted_symbol(std::uint64_t word, const runtimes::CodeNames* codes) {
   auto live = [&] {
     auto frame = codes ? codes->find(word) : runtimes::RuntimeFrame();
-    if (frame.function.empty()) frame.function = "[python]";
+    const auto runtime = std::string(runtimes::name_of(runtimes::kind_of(word)));
+    if (frame.function.empty()) frame.function = runtime;
     Symbol symbol{.name = frame.shown ? std::move(frame.function) : "",
-                  .module = "[python]",
+                  .module = runtime,
                   .linkage_name = {},
                   .file = {}};
     symbol.interpreted = true;
@@ -204,9 +206,10 @@ Frames Stacks::user(pid_t tgid, const UserStack& s, const Numbered& numbered, Sy
   const auto ips = s.frames;
   const auto is_exact = [&](std::size_t i) { return i == 0 || (ips[i] & STACK_EXACT); };
   const auto is_interpreted = [&](std::size_t i) { return (ips[i] & STACK_RUNTIME) != 0; };
-  // The native frame that runs interpreted ones is the interpreter's loop.
+  // The native frame that runs interpreted ones is the interpreter's loop, if it has one.
   const auto is_loop = [&](std::size_t i) {
-    return i + 1 < ips.size() && is_interpreted(i + 1) && !is_interpreted(i);
+    return i + 1 < ips.size() && is_interpreted(i + 1) && !is_interpreted(i) &&
+           runtimes::has_loop(runtimes::kind_of(ips[i + 1]));
   };
   bool any_interpreted = false;
   for (std::size_t i = 0; i < ips.size(); i++) any_interpreted |= is_interpreted(i);

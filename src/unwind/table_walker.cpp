@@ -2,6 +2,7 @@
 
 #include <bpf/libbpf.h>
 #include <malloc.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <chrono>
@@ -44,6 +45,12 @@ constexpr bool kSupported = true;
 #else
 constexpr bool kSupported = false;  // distributions for arm64 mostly keep frame pointers
 #endif
+
+bool read_process(pid_t pid, std::uint64_t address, std::span<char> to) {
+  const iovec local{to.data(), to.size()};
+  const iovec remote{reinterpret_cast<void*>(address), to.size()};  // NOLINT: of another process
+  return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(to.size());
+}
 
 class PlainWalker : public StackWalker {
  public:
@@ -232,7 +239,7 @@ class TableWalker : public StackWalker {
   }
 
   std::optional<Tables> tables_;
-  runtimes::CodeNames codes_;
+  runtimes::CodeNames codes_{read_process};
   std::optional<KnownFiles> known_;
   std::optional<Processes> processes_;
   std::optional<RunningFiles> running_;  // until their tables have been read

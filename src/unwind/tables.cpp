@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "runtimes/python.hpp"
+#include "runtimes/runtimes.hpp"
 #include "unwind/kernel_maps.hpp"
 
 namespace coretap::unwind {
@@ -97,7 +97,7 @@ std::shared_ptr<File> Tables::build(const Image& image, std::shared_ptr<File> fi
 /// The index of what the kernel program has to know of an interpreter in the file; 0: none.
 std::uint8_t Tables::runtime_of(int fd, std::uint64_t base) {
   if (maps_.runtimes < 0) return 0;
-  const auto found = runtimes::python_in(fd, base);
+  const auto found = runtimes::runtime_in(fd, base);
   if (!found) return 0;
   auto same = std::ranges::find_if(
       runtimes_, [&](auto& known) { return std::memcmp(&known, &*found, sizeof known) == 0; });

@@ -1,11 +1,12 @@
-// Frames of Python in user stacks, against what the programs themselves know of their calls.
+// Frames of Python and JavaScript in user stacks, against what the programs themselves know of
+// their calls.
 
 #include "harness.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-constexpr char kInterpreter[] = "/usr/bin/python3";
+constexpr char kInterpreter[] = "/usr/bin/python3", kNode[] = "/usr/bin/node";
 
 // Calls of all kinds, 30 deep; prints its own traceback, then computes in one line.
 constexpr char kPythonCalls[] = R"py(
@@ -85,16 +86,64 @@ while True:
     scope[f'f{n}']()
 )py";
 
-/// A script under the machine's own python3.
+// As above; each function is in one line, so that a frame's line is its function's.
+constexpr char kJavaScriptCalls[] = R"js(
+Error.stackTraceLimit = 500;
+function leaf(t) { Error.prepareStackTrace = (e, sites) => sites; const sites = new Error().stack; Error.prepareStackTrace = undefined; console.log(JSON.stringify(sites.filter((s) => s.getFileName()).map((s) => `${s.getFunctionName() || '<anonymous>'} (${s.getFileName().split('/').pop()}:${s.getLineNumber()})`))); return busy(t); }
+function busy(t) { const end = Date.now() + t * 1000; let x = 1; do { for (let i = 0; i < 3e6; i++) x = (x * 3 + i) % 1000003; } while (Date.now() < end); return x; }
+class A { constructor(n, t) { this.x = go(n - 1, t); } }
+class B extends A { constructor(n, t) { super(n, t); } }
+class C { method(n, t) { return go(n - 1, t); } static still(n, t) { return go(n - 1, t); } #hidden(n, t) { return go(n - 1, t); } open(n, t) { return this.#hidden(n, t); } }
+class D { constructor(n, t) { this.n = n; this.t = t; } [Symbol.toPrimitive]() { return go(this.n - 1, this.t); } }
+function* generator(n, t) { yield go(n - 1, t); }
+function* delegates(n, t) { yield* generator(n, t); }
+async function waits(n, t) { const x = go(n - 1, t); await x; return x; }
+const arrow = (n, t) => go(n - 1, t);
+const closure = (n) => function inner(t) { return go(n - 1, t); };
+const object = { short(n, t) { return go(n - 1, t); }, long: function (n, t) { return go(n - 1, t); }, arrow: (n, t) => go(n - 1, t) };
+function é日(n, t) { return go(n - 1, t); }
+function many(n, t, ...rest) { return rest.length ? go(n - 1, t) : many(n, t, 1, 2, 3); }
+function fewer(n, t, a, b, c, d) { return go(n - 1, t); }
+function caught(n, t) { try { throw n; } catch (e) { return go(e - 1, t); } finally { globalThis.z = n; } }
+function variables(n, t) { let a = 1, b = 2, c = () => a + b + c.length + n; return go(n - 1, t) + a - 1 + 0 * c(); }
+function go(n, t) { if (n <= 0) return leaf(t); switch (n % 22) { case 0: return new A(n, t).x; case 1: return new B(n, t).x; case 2: return new C().method(n, t); case 3: return C.still(n, t); case 4: return new C().open(n, t); case 5: return +new D(n, t); case 6: return generator(n, t).next().value; case 7: return [...delegates(n, t)][0]; case 8: waits(n, t); return 1; case 9: return arrow(n, t); case 10: return closure(n)(t); case 11: return object.short(n, t); case 12: return object.long(n, t); case 13: return object.arrow(n, t); case 14: return é日(n, t); case 15: return many(n, t); case 16: return fewer(n, t); case 17: return caught(n, t); case 18: return [1].map(() => go(n - 1, t))[0]; case 19: return [2, 1].sort((a, b) => (n > 0 ? (go(n - 1, t), n = 0) : 0, a - b))[0]; case 20: return go.bind(null, n - 1)(t); default: return variables(n, t); } }
+go(50, 600);
+)js";
+
+// Functions that are compiled, run and freed; name, file and line have the same number.
+constexpr char kJavaScriptCompiled[] = R"js(
+const vm = require('vm');
+console.log('ready');
+for (let n = 1; ; n++) {
+  const line = n % 900 + 1;
+  vm.runInThisContext('\n'.repeat(line - 1) + `(function f${n}() { let x = 0; for (let i = 0; i < 2e6; i++) x += i % 7; return x; })`, { filename: `gen${n}.js` })();
+}
+)js";
+
+// Threads with the same functions at other lines.
+constexpr char kJavaScriptWorkers[] = R"js(
+const { Worker, isMainThread, workerData: n } = require('worker_threads');
+if (isMainThread) {
+  for (let n = 1; n < 4; n++) new Worker(__filename, { workerData: n });
+  setTimeout(() => console.log('ready'), 500);
+} else {
+  require('vm').runInThisContext('\n'.repeat(n) + `(function inThread${n}() { let x = 0; for (;;) for (let i = 0; i < 3e6; i++) x = (x * 3 + i) % 1000003; })`, { filename: `thread${n}.js` })();
+}
+)js";
+
+/// A script under the machine's own python3 or node.
 class Script : public TemporaryDirectory {
  public:
-  explicit Script(std::string_view text) {
-    if (::access(kInterpreter, X_OK)) throw Skip("no python3 here");
+  explicit Script(std::string_view text, const char* interpreter = kInterpreter,
+                  const std::string& name = "script.py", Strings flags = {}) {
+    if (::access(interpreter, X_OK)) throw Skip(std::string("no ") + interpreter + " here");
 #ifndef __x86_64__
     throw Skip("frames of interpreters: x86-64 only");
 #endif
-    std::ofstream(path() + "/script.py") << text;
-    process_.emplace(Spawn{.argv = {kInterpreter, path() + "/script.py"}});
+    std::ofstream(path() + "/" + name) << text;
+    flags.insert(flags.begin(), interpreter);
+    flags.push_back(path() + "/" + name);
+    process_.emplace(Spawn{.argv = flags});
     if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }))
       throw std::runtime_error("the script has ended: " + process_->err());
   }
@@ -133,14 +182,16 @@ std::string profiled(const std::string& pid, Strings more = {}) {
   return tracer.stop_text();
 }
 
-/// Frames of Python only.
-Strings python_of(const Strings& frames) {
-  static const std::regex kFrame(R"(.* \(.*\.py:\d+\))");
+/// Frames of Python, or of files with another ending, only.
+Strings interpreted_of(const Strings& frames, const std::string& ending) {
+  const std::regex kFrame(R"(.* \(.*\.)" + ending + R"(:\d+\))");
   Strings out;
   for (auto& f : frames)
     if (std::regex_match(f, kFrame)) out.push_back(f);
   return out;
 }
+
+Strings python_of(const Strings& frames) { return interpreted_of(frames, "py"); }
 
 TEST(Interpreted, FramesAreThoseOfItsTraceback) {
   Script script(kPythonCalls);
@@ -235,6 +286,105 @@ TEST(Interpreted, OneKindOfFramesOnly) {
       only++;
     }
   EXPECT_GE(only, 1u);
+}
+
+class JavaScript : public Script {
+ public:
+  explicit JavaScript(std::string_view text, Strings flags = {})
+      : Script(text, kNode, "script.js", std::move(flags)) {}
+};
+
+/// By V8's interpreter alone, its first compiler alone, and all of them.
+TEST(Interpreted, JavaScriptFramesAreThoseOfItsError) {
+  for (const Strings& flags :
+       {Strings{}, Strings{"--jitless"}, Strings{"--no-opt", "--always-sparkplug"}}) {
+    SCOPED_TRACE(::testing::PrintToString(flags));
+    JavaScript script(kJavaScriptCalls, flags);
+    auto truth = Json::parse(script.process().out_lines().at(0)).strings();
+    std::reverse(truth.begin(), truth.end());
+    truth.back() = "leaf (script.js:3)";
+    truth.push_back("busy (script.js:4)");
+    std::uint64_t right = 0, other = 0;
+    std::string example;
+    for (auto& stack : folded(profiled(script.pid()))) {
+      Strings frames;
+      for (auto& frame : interpreted_of(stack.frames, "js"))
+        if (frame.find("(script.js:") != std::string::npos) frames.push_back(frame);
+      const auto is_own = [](auto& f) { return f.find("(script.js:") == std::string::npos; };
+      Strings own = truth;
+      std::erase_if(own, is_own);
+      if (frames == own) {
+        right += stack.count;
+      } else {
+        other += stack.count;
+        example = ::testing::PrintToString(stack.frames);
+      }
+    }
+    EXPECT_GE(right, 20u) << example;
+    EXPECT_LE(other, 3 + right / 50) << example << "\nbut: " << ::testing::PrintToString(truth);
+  }
+}
+
+TEST(Interpreted, FreedJavaScriptIsNotTakenForNew) {
+  JavaScript script(kJavaScriptCompiled);
+  static const std::regex kMade(R"(f(\d+) \(gen(\d+)\.js:(\d+)\))");
+  std::uint64_t seen = 0;
+  for (auto& stack : folded(profiled(script.pid())))
+    for (auto& frame : stack.frames) {
+      std::smatch m;
+      if (!std::regex_match(frame, m, kMade)) continue;
+      seen++;
+      EXPECT_EQ(m[1].str(), m[2].str()) << frame;
+      EXPECT_EQ(std::stol(m[3].str()), std::stol(m[1].str()) % 900 + 1) << frame;
+    }
+  EXPECT_GE(seen, 10u);
+}
+
+/// Each thread has separate objects, with equal ids.
+TEST(Interpreted, ThreadsOfJavaScript) {
+  JavaScript script(kJavaScriptWorkers);
+  static const std::regex kThread(R"(inThread(\d+) \(thread(\d+)\.js:(\d+)\))");
+  std::set<std::string> seen;
+  for (auto& stack : folded(profiled(script.pid())))
+    for (auto& frame : stack.frames) {
+      std::smatch m;
+      if (!std::regex_match(frame, m, kThread)) continue;
+      seen.insert(m[1].str());
+      EXPECT_EQ(m[1].str(), m[2].str()) << frame;
+      EXPECT_EQ(std::stol(m[3].str()), std::stol(m[1].str()) + 1) << frame;
+    }
+  EXPECT_EQ(seen.size(), 3u);
+}
+
+/// Programs with the constants of V8, and wrong objects.
+TEST(Interpreted, ProgramsThatPretendToBeV8) {
+#ifndef __x86_64__
+  throw Skip("frames of interpreters: x86-64 only");
+#endif
+  for (std::string kind : {"escapes", "itself", "wild", "long", "version"}) {
+    SCOPED_TRACE(kind);
+    const auto path = workload_path(kind == "version" ? "pretend_v8_99" : "pretend_v8");
+    Process liar({.argv = {path, kind == "version" ? "escapes" : kind}});
+    ASSERT_TRUE(liar.await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }));
+    const auto text = profiled(std::to_string(liar.pid()));
+    std::uint64_t marked = 0, native = 0;
+    for (auto& stack : folded(text))
+      for (auto& frame : stack.frames) {
+        native += frame == "main";
+        if (kind == "escapes")
+          marked += frame.starts_with("bad\\") && frame.ends_with(".js:2)");
+        else if (kind == "wild")
+          marked += frame == "[v8: frame not readable]";
+        else if (kind == "version")
+          marked += frame == "[v8: unknown version]";
+        else
+          marked += frame.starts_with("<anonymous>") || frame.starts_with("bad\\") ||
+                    frame.starts_with("[v8");
+      }
+    EXPECT_EQ(text.find('\033'), std::string::npos);
+    EXPECT_GE(native, 1u) << text;
+    EXPECT_GE(marked, 1u) << text;
+  }
 }
 
 /// A program with the symbols of CPython, and wrong data.

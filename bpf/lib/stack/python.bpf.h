@@ -12,24 +12,12 @@
 #ifndef CORETAP_PYTHON_BPF_H
 #define CORETAP_PYTHON_BPF_H
 
-#include "lib/stack/user_words.bpf.h"
-
-OPT(bool, runtimes); /* frames of interpreters are wanted, too */
+#include "lib/stack/runtime.bpf.h"
 
 #define PYTHON_THREADS 512 /* looked at in the interpreters' lists: new ones are at the start */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RUNTIME_FILES);
-	__type(key, u32);
-	__type(value, struct runtime_file);
-} runtime_files SEC(".maps");
-
 /* The interpreter's structure of a thread. */
 MAP(LRU_HASH, runtime_threads, 4096, struct runtime_thread, u64);
-
-/* Code objects whose names were sent, by number. */
-MAP(LRU_HASH, runtime_codes, 16384, u64, u64);
 
 #ifdef __TARGET_ARCH_x86
 struct thread_struct___x86 {
@@ -49,11 +37,6 @@ inline_ u64 thread_pointer(void)
 #else
 	return 0;
 #endif
-}
-
-inline_ bool python_word(u64 address, u64 *word)
-{
-	return !bpf_probe_read_user(word, sizeof(*word), (void *)address);
 }
 
 /* A word of the frame that was read last. */
@@ -126,99 +109,23 @@ inline_ int python_read_frame(struct runtime_walk *r, u64 at)
 	return 1;
 }
 
-inline_ u64 python_of_code(struct runtime_walk *r, u32 offset)
-{
-	u32 i = offset / 8;
-
-	barrier_var(i);
-	return r->code[i & 31];
-}
-
-inline_ u32 python_half_of_code(struct runtime_walk *r, u32 offset)
-{
-	return (u32)(python_of_code(r, offset) >> (offset & 4) * 8);
-}
-
-inline_ u64 runtime_word(u64 number, u64 place)
-{
-	return STACK_RUNTIME | number << RUNTIME_PLACE_BITS | place;
-}
-
-inline_ void runtime_add(struct runtime_walk *r, u64 word)
-{
-	u32 n = r->frames;
-
-	barrier_var(n);
-	if (n >= STACK_MOST)
-		return;
-	r->words[n] = word;
-	r->frames = n + 1;
-}
-
-/* The frames since the last call are one segment. */
-inline_ void runtime_end_segment(struct runtime_walk *r, u64 anchor)
-{
-	u32 last = r->frames - 1, n = r->segments;
-
-	barrier_var(last);
-	barrier_var(n);
-	if (last >= STACK_MOST || n >= RUNTIME_SEGMENTS || r->words[last] & RUNTIME_LAST)
-		return;
-	r->words[last] |= RUNTIME_LAST;
-	r->anchor[n] = anchor;
-	r->segments = n + 1;
-}
-
 /*
  * Identifies a code object and its contents. From 3.12 on co_version is a count, which is never
  * given twice; before, names of files differ where other pointers are reused.
  */
 inline_ u64 python_check(struct runtime_walk *r, struct python_layout *at)
 {
-	u64 hash = walk_hash(0, python_of_code(r, at->name));
+	u64 hash = walk_hash(0, runtime_of_code(r, at->name));
 
-	hash = walk_hash(hash, python_of_code(r, at->lines));
-	hash = walk_hash(hash, python_of_code(r, at->file));
-	hash = walk_hash(hash, python_half_of_code(r, at->line));
+	hash = walk_hash(hash, runtime_of_code(r, at->lines));
+	hash = walk_hash(hash, runtime_of_code(r, at->file));
+	hash = walk_hash(hash, runtime_half_of_code(r, at->line));
 	if (at->version)
-		return walk_hash(hash, python_half_of_code(r, at->version));
+		return walk_hash(hash, runtime_half_of_code(r, at->version));
 	/* Length and hash of the file's name. */
-	if (!bpf_probe_read_user(r->code, 16, (void *)(python_of_code(r, at->file) + 16)))
+	if (!bpf_probe_read_user(r->code, 16, (void *)(runtime_of_code(r, at->file) + 16)))
 		hash = walk_hash(walk_hash(hash, r->code[0]), r->code[1]);
 	return hash;
-}
-
-struct runtime_recent {
-	u64 number[4096];
-};
-
-/* Numbers of code objects whose names were sent, each at a place that others may take. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct runtime_recent);
-} runtime_recent SEC(".maps");
-
-/* Remembers a code object whose names have not been sent. */
-inline_ void python_meet(struct runtime_walk *r, u64 code, u64 number)
-{
-	struct runtime_recent *recent;
-	u32 zero = 0, n = r->met;
-
-	recent = bpf_map_lookup_elem(&runtime_recent, &zero);
-	if (!recent || recent->number[number & 4095] == number)
-		return;
-	if (bpf_map_lookup_elem(&runtime_codes, &number)) {
-		recent->number[number & 4095] = number;
-		return;
-	}
-	barrier_var(n);
-	if (n >= RUNTIME_MEETS)
-		return; /* sent with one of the next stacks */
-	r->meet[n] = code;
-	r->meet_number[n] = number;
-	r->met = n + 1;
 }
 
 /* The number of a code object; 0: it is none. */
@@ -226,20 +133,14 @@ inline_ u64 python_number(struct walk *w, u64 code)
 {
 	struct runtime_walk *r = &w->runtime;
 	struct python_layout *at = &r->file.python;
-	u32 place = (u32)(code >> 5 ^ code >> 9) & (RUNTIME_SEEN - 1);
-	u64 number;
+	u64 number = runtime_seen(r, code);
 
-	if (r->seen[place] == code + 1)
-		return r->seen_number[place];
+	if (number)
+		return number;
 	if (bpf_probe_read_user(r->code, 144, (void *)code) ||
-	    python_of_code(r, at->type) != r->bias + r->file.code_type)
+	    runtime_of_code(r, at->type) != r->bias + r->file.code_type)
 		return 0;
-	number = walk_hash(walk_hash(python_check(r, at), code), w->program);
-	number = number >> (64 - RUNTIME_NUMBER_BITS) | 1; /* 0 are marks */
-	r->seen[place] = code + 1;
-	r->seen_number[place] = number;
-	python_meet(r, code, number);
-	return number;
+	return runtime_number(w, code, code, walk_hash(python_check(r, at), code));
 }
 
 #define PYTHON_END RUNTIME_MARKS /* the last frame was added before */
@@ -284,7 +185,7 @@ inline_ int python_step(struct walk *w)
 		runtime_end_segment(r, 0);
 	if (last) {
 		runtime_end_segment(r, r->c_frame);
-		if (!python_word(r->c_frame + at->c_previous, &r->c_frame))
+		if (!runtime_read(r->c_frame + at->c_previous, &r->c_frame))
 			return RUNTIME_MARK_UNREADABLE;
 	}
 	return 0;
@@ -318,15 +219,15 @@ inline_ bool python_first_frame(struct runtime_walk *r, u64 thread)
 	if (at->frames == PYTHON_COUNTED) {
 		/* Frame objects are linked apart from the C structures: `c_frame` is in the thread.
 		 */
-		return python_word(thread + at->current, &r->c_frame) &&
-		       python_word(thread + at->c_frame, &r->at);
+		return runtime_read(thread + at->current, &r->c_frame) &&
+		       runtime_read(thread + at->c_frame, &r->at);
 	}
-	if (!python_word(thread + at->current, &r->at))
+	if (!runtime_read(thread + at->current, &r->at))
 		return false;
 	if (at->frames != PYTHON_INLINED && at->frames != PYTHON_SHIMS)
 		return true;
 	r->c_frame = r->at;
-	return python_word(r->c_frame + at->c_frame, &r->at);
+	return runtime_read(r->c_frame + at->c_frame, &r->at);
 }
 
 /* Up to 3.12 a loop that begins is linked before it has a frame: the caller's is the first one. */
@@ -335,8 +236,8 @@ inline_ bool python_outer_frame(struct runtime_walk *r)
 	struct python_layout *at = &r->file.python;
 
 	return (at->frames == PYTHON_INLINED || at->frames == PYTHON_SHIMS) &&
-	       python_word(r->c_frame + at->c_previous, &r->c_frame) && r->c_frame &&
-	       python_word(r->c_frame + at->c_frame, &r->at);
+	       runtime_read(r->c_frame + at->c_previous, &r->c_frame) && r->c_frame &&
+	       runtime_read(r->c_frame + at->c_frame, &r->at);
 }
 
 enum { PYTHON_GO_ON, PYTHON_FOUND, PYTHON_NO_MORE };
@@ -354,16 +255,16 @@ __noinline int python_thread_step(void)
 	r = &w->runtime;
 	at = &r->file.python;
 	if (!r->at) {
-		if (!r->interpreter || !python_word(r->interpreter + at->threads, &r->at) ||
-		    !python_word(r->interpreter + at->interpreter, &r->interpreter))
+		if (!r->interpreter || !runtime_read(r->interpreter + at->threads, &r->at) ||
+		    !runtime_read(r->interpreter + at->interpreter, &r->interpreter))
 			return PYTHON_NO_MORE;
 		return PYTHON_GO_ON;
 	}
-	if (!python_word(r->at + at->id, &id))
+	if (!runtime_read(r->at + at->id, &id))
 		return PYTHON_NO_MORE;
 	if (id == r->thread.id)
 		return PYTHON_FOUND;
-	return python_word(r->at + at->thread, &r->at) ? PYTHON_GO_ON : PYTHON_NO_MORE;
+	return runtime_read(r->at + at->thread, &r->at) ? PYTHON_GO_ON : PYTHON_NO_MORE;
 }
 
 /*
@@ -387,12 +288,12 @@ __noinline int python_thread(void)
 	if (!r->thread.id)
 		return PYTHON_NO_MORE;
 	known = bpf_map_lookup_elem(&runtime_threads, &r->thread);
-	if (known && python_word(*known + at->id, &id) && id == r->thread.id) {
+	if (known && runtime_read(*known + at->id, &id) && id == r->thread.id) {
 		r->at = *known;
 		return PYTHON_FOUND;
 	}
 	r->at = 0;
-	if (!python_word(r->bias + r->file.runtime + at->interpreters, &r->interpreter))
+	if (!runtime_read(r->bias + r->file.runtime + at->interpreters, &r->interpreter))
 		return PYTHON_NO_MORE;
 	for (int i = 0; i < PYTHON_THREADS && found == PYTHON_GO_ON; i++)
 		found = python_thread_step();
@@ -401,121 +302,92 @@ __noinline int python_thread(void)
 	return found;
 }
 
-/* Reads all frames of the thread. Called by walk_user(), as calls of it would be too deep. */
-__noinline int runtime_begin(void)
+/* Reads all frames of the thread. Not 0: a mark, which is the last one. */
+inline_ int python_begin(struct runtime_walk *r)
 {
-	struct walk *w = current_walk();
-	struct runtime_walk *r;
-	struct runtime_file *file;
-	u32 index;
 	int failed;
 
-	if (!runtimes || !w)
-		return 0;
-	r = &w->runtime;
-	r->begun = 1;
-	r->frames = 0;
-	r->segments = 0;
-	r->emitted = 0;
-	r->given = 0;
 	r->block_at = 0;
 	r->block_end = 0;
-	__builtin_memset(r->seen, 0, sizeof(r->seen));
-	r->bias = w->found.bias;
-	walk_cannot_repeat(w); /* the frames' words are not the native stack's */
-	index = w->found.runtime;
-	file = bpf_map_lookup_elem(&runtime_files, &index);
-	if (!file)
-		return 0;
-	r->file = *file;
-	if (r->file.python.frames == PYTHON_NOT_KNOWN) {
-		runtime_add(r, runtime_word(0, RUNTIME_MARK_VERSION));
-		runtime_end_segment(r, 0);
-		return 0;
-	}
+	if (r->file.python.frames == PYTHON_NOT_KNOWN)
+		return RUNTIME_MARK_VERSION;
 	failed = python_thread();
 	if (failed == PYTHON_NO_MORE)
 		return 0; /* before the interpreter's start, after its end, or not its thread */
 	if (failed == PYTHON_GO_ON)
-		failed = RUNTIME_MARK_THREAD;
-	else if (!python_first_frame(r, r->at))
-		failed = RUNTIME_MARK_UNREADABLE;
-	else
-		failed = python_steps();
+		return RUNTIME_MARK_THREAD;
+	if (!python_first_frame(r, r->at))
+		return RUNTIME_MARK_UNREADABLE;
+	failed = python_steps();
 	if (failed == RUNTIME_MARK_UNREADABLE && !r->frames && python_outer_frame(r))
 		failed = 0;
 	for (u32 i = 0; i < STACK_MOST / PYTHON_STEPS + 1 && !failed; i++)
 		failed = python_steps();
-	if (failed == PYTHON_END)
-		failed = 0;
-	if (failed)
-		runtime_add(r, runtime_word(0, (u32)failed));
-	runtime_end_segment(r, 0); /* unless the last one has ended */
-	return 0;
+	return failed == PYTHON_END ? 0 : failed;
 }
 
-/* Adds frames of the next segment, or of all others, to the stack; 0: there are more. */
-__noinline int runtime_emit_some(bool all)
+/* Of a string's state, PyASCIIObject: interned 2 bits, kind 3, compact 1, ascii 1. */
+#define PYTHON_KIND(state) ((state) >> 2 & 7)
+#define PYTHON_COMPACT 0x20
+#define PYTHON_ASCII 0x40
+
+/* Copies a string's characters; the loader checks them. */
+inline_ void python_text(struct python_layout *at, u64 string, struct runtime_text *text, char *to,
+			 const u32 room)
 {
-	struct walk *w = current_walk();
-	struct runtime_walk *r;
+	u64 length = 0;
+	u32 state = 0, bytes;
 
-	if (!runtimes || !w)
-		return 1;
-	r = &w->runtime;
-	for (int i = 0; i < 8; i++) {
-		u32 at = r->given;
-		u64 word;
-
-		barrier_var(at);
-		if (at >= STACK_MOST || at >= r->frames || w->stack.depth >= stack_user_depth)
-			return 1;
-		word = r->words[at];
-		walk_found(w, word & ~RUNTIME_LAST);
-		r->given = at + 1;
-		if (word & RUNTIME_LAST && !all)
-			return 1;
-	}
-	return 0;
+	if (bpf_probe_read_user(&length, sizeof(length), (void *)(string + 16)) ||
+	    bpf_probe_read_user(&state, sizeof(state), (void *)(string + 32)) ||
+	    !(state & PYTHON_COMPACT))
+		return;
+	text->cut = length * PYTHON_KIND(state) > room;
+	bytes = length > room ? room : (u32)length * PYTHON_KIND(state);
+	if (bytes > room)
+		bytes = room;
+	barrier_var(bytes);
+	if (bytes > room)
+		return;
+	if (bpf_probe_read_user(
+		    to, bytes, (void *)(string + (state & PYTHON_ASCII ? at->ascii : at->compact))))
+		return;
+	text->bytes = (u16)bytes;
+	text->kind = PYTHON_KIND(state);
 }
 
-inline_ int runtime_emit(bool all)
+inline_ u32 python_lines(u64 table, struct runtime_code *to)
 {
-	int done = 0;
+	u64 length = 0;
+	u32 bytes;
 
-	for (u32 i = 0; i < STACK_MOST / 8 + 1 && !done; i++)
-		done = runtime_emit_some(all);
-	return done;
-}
-
-/* Does the native frame that ends at this address run frames, in a file with an interpreter? */
-inline_ bool runtime_is_here(struct runtime_walk *r, u64 cfa, u64 place)
-{
-	u32 segment = r->emitted;
-	u64 anchor;
-
-	if (segment >= r->segments)
-		return false;
-	barrier_var(segment);
-	anchor = r->anchor[segment & (RUNTIME_SEGMENTS - 1)];
-	return anchor ? anchor < cfa : place >= r->file.eval_begin && place < r->file.eval_end;
-}
-
-/* Adds the frames that it runs. */
-__noinline int runtime_here(void)
-{
-	struct walk *w = current_walk();
-
-	if (!runtimes || !w)
+	if (bpf_probe_read_user(&length, sizeof(length), (void *)(table + 16)))
 		return 0;
-	w->runtime.emitted++;
-	return runtime_emit(false);
+	to->line_bytes = length > 0xffffffff ? 0xffffffff : (u32)length;
+	bytes = to->line_bytes;
+	if (bytes > RUNTIME_LINES)
+		bytes = RUNTIME_LINES;
+	barrier_var(bytes);
+	if (bytes > RUNTIME_LINES || bpf_probe_read_user(to->lines, bytes, (void *)(table + 32))) {
+		to->line_bytes = 0;
+		return 0;
+	}
+	return bytes;
 }
 
-/* The walk has ended: adds the frames whose native ones it has not reached. */
-__noinline int runtime_rest(void)
+/* Copies names and lines of a code object; returns the bytes of its table of lines, -1: none. */
+inline_ int python_describe(struct runtime_walk *r, struct runtime_code *code, u64 object)
 {
-	return runtimes ? runtime_emit(true) : 0;
+	struct python_layout *at = &r->file.python;
+
+	if (bpf_probe_read_user(r->code, 144, (void *)object))
+		return -1;
+	code->minor = at->minor;
+	code->line = runtime_half_of_code(r, at->line);
+	python_text(at, runtime_of_code(r, at->file), &code->file, code->file_text,
+		    RUNTIME_FILE_NAME);
+	python_text(at, runtime_of_code(r, at->name), &code->name, code->name_text, RUNTIME_NAME);
+	return (int)python_lines(runtime_of_code(r, at->lines), code);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Frames of interpreted code in user stacks: what lib/stack/python.bpf.h and src/runtimes share. */
+/* Frames of interpreted code in user stacks: what lib/stack/runtimes.bpf.h and src/runtimes share.
+ */
 #ifndef CORETAP_RUNTIME_H
 #define CORETAP_RUNTIME_H
 
@@ -14,15 +15,25 @@
 #define RUNTIME_PLACE_BITS 20
 #define RUNTIME_PLACE_MASK ((1ULL << RUNTIME_PLACE_BITS) - 1)
 
-/* The place of a frame with number 0, which has no code object: why others may be missing. */
+/* In the low bits of each number. */
+enum runtime_kind { RUNTIME_NONE, RUNTIME_PYTHON, RUNTIME_V8, RUNTIME_KINDS };
+#define RUNTIME_KIND_BITS 3
+#define RUNTIME_KIND_MASK ((1 << RUNTIME_KIND_BITS) - 1)
+
+/*
+ * In the place of a frame with number 0, which has no code object, below its kind: why others may
+ * be missing.
+ */
+#define RUNTIME_MARK_BITS 8
 enum runtime_mark {
 	RUNTIME_MARK_VERSION = 1, /* a version whose structures are not known */
 	RUNTIME_MARK_THREAD,      /* too many threads: this one was not found */
 	RUNTIME_MARK_UNREADABLE,  /* a frame or code object that is none, or not in memory */
+	RUNTIME_MARK_FRAME,       /* likewise, and other frames are not concerned */
 	RUNTIME_MARKS
 };
 
-/* Kinds of frames. */
+/* Kinds of Python's frames. */
 enum python_frames {
 	PYTHON_NOT_KNOWN,
 	PYTHON_OBJECTS, /* 3.9: objects; one for each native frame of the evaluation loop */
@@ -47,9 +58,27 @@ struct python_layout {
 	__u16 ascii, compact;                         /* in a string: its characters */
 };
 
+/* Offsets in the objects of one version of V8, in bytes; types of objects are V8's numbers. */
+struct v8_layout {
+	__u16 known;                       /* 0: a version whose objects are not known */
+	__u16 fp_context, fp_function;     /* below the frame pointer */
+	__u16 shared;                      /* in a function */
+	__u16 name, data, script, literal; /* in its description, SharedFunctionInfo */
+	__u16 script_source, script_name, script_line, script_id;
+	__u16 scope_flags, scope_count, scope_names; /* in a ScopeInfo */
+	__u16 scope_start;                           /* 0: behind the names */
+	__u16 module_scope;                          /* in the flags */
+	__u16 type;                                  /* in a map */
+	__u16 type_shared, type_scope, type_script;
+	__u16 length, chars; /* in a string */
+	__u16 pad;
+};
+
 /* A file that contains an interpreter; by unwind_mapping's runtime. */
 struct runtime_file {
+	__u32 kind; /* enum runtime_kind; its layout follows, others are 0 */
 	struct python_layout python;
+	struct v8_layout v8;
 	__u64 runtime;              /* _PyRuntime: address minus the bias of a mapping */
 	__u64 code_type;            /* PyCode_Type, likewise */
 	__u64 eval_begin, eval_end; /* with PYTHON_OBJECTS: the evaluation loop, likewise */
@@ -69,17 +98,33 @@ struct runtime_text {
 	__u8 cut;  /* there was more */
 };
 
+/* Where the source of a script is in the process. */
+struct runtime_source {
+	__u64 script;           /* the address of the object; it is moved at times */
+	__u64 object, id;       /* words in it, */
+	__u64 chars;            /* address; 0: not in one piece */
+	__u32 length;           /* in characters */
+	__u32 start;            /* the function's, in characters */
+	__u32 first_line;       /* of the source, from 0 */
+	__u16 object_at, id_at; /* whose offsets these are */
+	__u32 width;            /* of a character, in bytes */
+	__u32 pad;
+};
+
 struct runtime_code {
 	__u64 mark;
 	__u64 number;
 	__u32 line;       /* the first */
-	__u32 line_bytes; /* of the table of lines: RUNTIME_LINES at most were copied */
+	__u32 line_bytes; /* of `lines`: RUNTIME_LINES at most were copied */
 	struct runtime_text file, name;
 	__u8 minor;
-	__u8 pad[7];
+	__u8 pad[3];
+	__u32 tgid;                   /* in the loader's pid namespace; 0: outside */
+	struct runtime_source source; /* V8 */
 	char file_text[RUNTIME_FILE_NAME];
 	char name_text[RUNTIME_NAME];
-	char lines[RUNTIME_LINES]; /* sent only as far as used */
+	/* Python: the table of lines; V8: the source before the function. Sent as far as used. */
+	char lines[RUNTIME_LINES];
 };
 
 #endif

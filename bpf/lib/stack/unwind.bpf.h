@@ -8,7 +8,7 @@
 #define CORETAP_UNWIND_BPF_H
 
 #include "lib/stack/mapping.bpf.h"
-#include "lib/stack/python.bpf.h"
+#include "lib/stack/runtimes.bpf.h"
 #include "lib/stack/user_words.bpf.h"
 
 /* The loader writes through mmap; the entry of a process is changed last. */
@@ -81,6 +81,7 @@ inline_ void unwind_begin(struct walk *w)
 	w->unread = 0;
 	w->runtime.begun = 0;
 	w->runtime.met = 0;
+	w->runtime.guesses = 0;
 }
 
 #define NOWHERE 1 /* address from which nothing is read */
@@ -263,6 +264,7 @@ inline_ int unwind_guess(struct walk *w)
 	if (!unwind_bp(w) || w->bp < w->sp || w->bp - w->sp >= 1 << 20 ||
 	    !unwind_read(w, w->bp, &next) || !unwind_read(w, w->bp + 8, &ip) || !ip)
 		return 1;
+	runtime_guessed(w, w->bp);
 	w->sp = w->bp + 16;
 	w->bp = next;
 	w->ip = ip;

@@ -49,15 +49,17 @@ struct walk_words {
 #define RUNTIME_BLOCK 2048 /* bytes: a read costs as much as two or three frames */
 #define RUNTIME_FRAME 128  /* bytes of one frame, at most */
 #define RUNTIME_SEEN 64
+/* In `guess`: a frame pointer, a multiple of 8 below 2^USER_BITS, above a frame's index. */
+#define RUNTIME_GUESS_SHIFT 6
 /* In `words`: the last frame of its segment. */
 #define RUNTIME_LAST (1ULL << 62)
 
-/* Interpreted frames of the thread (lib/stack/python.bpf.h), innermost first, in segments. */
 struct runtime_thread {
 	u64 program;
 	u64 id; /* the thread pointer */
 };
 
+/* Interpreted frames of the thread (lib/stack/runtimes.bpf.h), innermost first, in segments. */
 struct runtime_walk {
 	u32 begun;
 	u32 frames;   /* in `words` */
@@ -65,6 +67,8 @@ struct runtime_walk {
 	u32 emitted;  /* of these */
 	u32 given;    /* frames in the stack */
 	u32 met;      /* in `meet` */
+	u32 guesses;  /* in `guess` */
+	u32 own_file; /* number of the interpreter's file, 0: none */
 	u64 bias;     /* of the interpreter's mapping */
 	u64 at;       /* the next frame; 0: no more */
 	u64 interpreter;
@@ -72,7 +76,8 @@ struct runtime_walk {
 	u64 c_frame;
 	union {
 		u64 words[STACK_MOST];
-		struct stack part; /* when the walk has ended */
+		u64 guess[STACK_MOST]; /* frame pointers of frames without unwind table */
+		struct stack part;     /* when the walk has ended */
 	};
 	/* An address in the native frame that runs the segment's frames; 0: any one of the loop. */
 	u64 anchor[RUNTIME_SEGMENTS];
@@ -80,6 +85,7 @@ struct runtime_walk {
 	u64 block[(RUNTIME_BLOCK + RUNTIME_FRAME) / 8];
 	u64 block_at, block_end; /* addresses of the first */
 	u64 frame;               /* where the last frame begins in them, in words */
+	u64 shared_map;          /* V8: what descriptions of functions begin with; 0: not known */
 	u64 code[32];            /* copy of the last code object */
 	/*
 	 * Code objects of this walk, by a part of their address: calls of one function are many.

@@ -92,8 +92,15 @@ TEST(CodeNames, TwoCodeObjectsWithOneNumberHaveNoName) {
 
 TEST(CodeNames, MarksTellWhatIsMissing) {
   CodeNames names;
-  for (std::uint64_t mark = 1; mark < RUNTIME_MARKS; mark++)
-    EXPECT_TRUE(names.find(word(0, mark)).function.starts_with("[python: ")) << mark;
+  for (std::uint64_t mark = 1; mark < RUNTIME_MARKS; mark++) {
+    EXPECT_TRUE(names.find(word(0, RUNTIME_PYTHON << RUNTIME_MARK_BITS | mark))
+                    .function.starts_with("[python: "))
+        << mark;
+    EXPECT_TRUE(
+        names.find(word(0, RUNTIME_V8 << RUNTIME_MARK_BITS | mark)).function.starts_with("[v8: "))
+        << mark;
+  }
+  EXPECT_EQ(names.find(word(0, 0)).function, "[unknown]");
   EXPECT_EQ(names.find(word(7, 0)).function, "");  // never received
 }
 
@@ -114,10 +121,11 @@ TEST(CodeNames, RecordsMayBeTooShortOrLie) {
 TEST(CodeNames, MemoryIsBounded) {
   CodeNames names;
   const std::string lines(RUNTIME_LINES, '\x81');
-  for (std::uint64_t n = 1; n < 20'000; n++) send(names, {.number = n, .lines = lines});
+  for (std::uint64_t n = 1; n < 20'000; n++)
+    send(names, {.number = n << RUNTIME_KIND_BITS | RUNTIME_PYTHON, .lines = lines});
   EXPECT_LE(names.bytes(), CodeNames::kMostBytes);
-  EXPECT_EQ(names.find(word(19'999, 0)).function, "work");
-  EXPECT_EQ(names.find(word(1, 0)).function, "");
+  EXPECT_EQ(names.find(word(19'999 << RUNTIME_KIND_BITS | RUNTIME_PYTHON, 0)).function, "work");
+  EXPECT_EQ(names.find(word(1 << RUNTIME_KIND_BITS | RUNTIME_PYTHON, 0)).function, "");
 }
 
 }  // namespace

@@ -199,11 +199,12 @@ runtime_code sent_code(std::uint64_t number, std::string_view name) {
 // The native frame that runs interpreted ones is the interpreter's loop.
 TEST(Stacks, InterpretedFramesInPlaceOfTheLoop) {
   runtimes::CodeNames codes;
-  auto inner = sent_code(1, "inner"), outer = sent_code(2, "outer");
+  auto inner = sent_code(1, "inner"), outer = sent_code(9, "outer");
   codes.take(&inner, sizeof inner);
   codes.take(&outer, sizeof outer);
   auto word = [](std::uint64_t number) { return STACK_RUNTIME | number << RUNTIME_PLACE_BITS; };
-  const auto walked = with({here(), here() + 1, word(1), word(2), here() + 2, word(3), here() + 1});
+  const auto walked =
+      with({here(), here() + 1, word(1), word(9), here() + 2, word(17), here() + 1});
   const std::string native = "coretap_stacks_test_function";
   const Words frames = {native, "inner (app.py:7)", "outer (app.py:7)", "[python]", native};
   std::vector<FramePlace> places;
@@ -216,6 +217,22 @@ TEST(Stacks, InterpretedFramesInPlaceOfTheLoop) {
   EXPECT_EQ(Stacks({.interpreted_only = true}).user(getpid(), walked, {.codes = &codes}),
             (Words{"inner (app.py:7)", "outer (app.py:7)", "[python]"}));
   EXPECT_EQ(Stacks({.interpreted_only = true}).user(getpid(), with({here()}), {}), Words{native});
+}
+
+// JavaScript's frames are native ones of code that V8 has made: none is only the interpreter's.
+TEST(Stacks, FramesOfARuntimeWithoutLoop) {
+  runtimes::CodeNames codes;
+  auto inner = sent_code(8 + RUNTIME_V8, "inner");
+  codes.take(&inner, sizeof inner);
+  auto word = [](std::uint64_t number) { return STACK_RUNTIME | number << RUNTIME_PLACE_BITS; };
+  const auto walked =
+      with({here(), here() + 1, word(8 + RUNTIME_V8), word(RUNTIME_V8), here() + 2});
+  const std::string native = "coretap_stacks_test_function";
+  std::vector<FramePlace> places;
+  EXPECT_EQ(Stacks({.located = true}).user(getpid(), walked, {.codes = &codes}, nullptr, &places),
+            (Words{native, native, "inner", "[v8]", native}));
+  ASSERT_EQ(places.size(), 5u);
+  EXPECT_EQ(places[2].object, "[v8]");
 }
 
 TEST(Stacks, ProcessesThatAreNot) {
