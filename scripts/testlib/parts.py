@@ -217,6 +217,8 @@ def stress(run):
     if is_root(run, "tools in trouble") and run.build():
         environment = {"CORETAP_EXPECT": str(run.root / "tests/vm/expected/here.txt"), "CORETAP_ALL_TOOLS": str(int(run.options.everything))}
         run.gtest("tools in trouble", run.directory() / "bin/stress_tests", "*Stress*", environment, again=True, shards=AT_ONCE)
+        run.step("recordings of tools that are killed, and recordings that are cut",
+                 [run.root / "tests/stress/recordings", "--coretap", run.directory() / "bin/coretap"])
 
 
 @part("vm-beside", "the guests that run beside the three parts before: the life of each tool, and what changes a guest's clock, pids and CPUs", 60,

@@ -462,6 +462,9 @@ const std::vector<OwnCommand>& commands() {
            "coretap-output(7)); coretap_events_degraded_total; coretap_tool_up; "
            "coretap_tool_down with the reason; coretap_tool_restarts_total; and what they cost. "
            "A tool that does not answer within a second is left out.\n\n"
+           "With the table [hindsight] in FILE, tools are also recorded, and the last minutes are "
+           "saved by triggers, SIGUSR1 and requests POST /dump; coretap_hindsight_dumps_total, "
+           "coretap_hindsight_bytes and coretap_hindsight_unrecorded_events_total are about it.\n\n"
            "With the table [otlp] in FILE, metrics are also pushed by OTLP over HTTP, and events "
            "as log records, for tools whose entry requests it.\n\n"
            "coretap-exporter.toml(5) describes FILE.",

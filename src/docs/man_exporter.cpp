@@ -26,7 +26,8 @@ std::string exporter_man_page() {
   p.prose(
       "The TOML file that coretap-serve(8) reads; the package coretap-exporter installs it as "
       "/etc/coretap/exporter.toml. It has a table [serve], which may be omitted, a table "
-      "[[tool]] for each tool, and a table [otlp] if metrics are also to be pushed. Keys that "
+      "[[tool]] for each tool, a table [otlp] if metrics are also to be pushed, and a table "
+      "[hindsight] if recordings of the last minutes are to be kept. Keys that "
       "are not described here are errors: nothing starts or, on SIGHUP, the previous "
       "configuration stays in effect. coretap serve --check FILE shows what a file produces and "
       "whether its tools run here.");
@@ -37,6 +38,32 @@ std::string exporter_man_page() {
   p.section("EVENTS");
   p.prose("The keys of events:");
   key_list(p, serve::kEventKeys);
+  p.section("THE TABLE HINDSIGHT");
+  p.prose(
+      "With this table, coretap serve is a flight recorder, as coretap record --last: tools with "
+      "hindsight = true are also recorded, in segments of some seconds, of which the last minutes "
+      "stay. A trigger, SIGUSR1 or a request POST /dump saves them in a dump, a directory of links "
+      "that coretap show prints. A tool that ends and is started again records into the same "
+      "ring. SIGHUP does not change this table.");
+  key_list(p, serve::kHindsightKeys);
+  p.macro("Pp");
+  p.prose(
+      "A condition on a metric is METRIC{LABEL=\"VALUE\", ...} MEASURE > LIMIT for TIME, or with <. "
+      "METRIC is one of a tool that is kept, as --check lists them; labels may be left out, and the "
+      "label entry chooses one of several entries. For a histogram, MEASURE is a percentile of the "
+      "last second, as p99 or p99.9, and LIMIT a value with its unit: coretap_runqlat_seconds p99 > "
+      "20ms. For a counter, LIMIT is a rate: coretap_execsnoop_events_total > 500/s. A gauge is "
+      "compared as it is: coretap_loads{state=\"D\"} > 8. Series that match are added up; gauges are "
+      "compared one by one. Units are ns, us, ms, s, m and h, or K, M, G and T. With for TIME (1s to "
+      "1h) the condition must hold in each second of that time; a second without events interrupts "
+      "it for a percentile. It is judged each second, and makes one dump until it no longer "
+      "holds.\n\n"
+      "POST /dump answers 200 and a line of JSON with the path of the dump. While a dump goes on "
+      "(after), it is that one, and new is false. Without a dump the status is 503, with the reason; "
+      "it is 409 if nothing is recorded. Requests must come from this machine, without headers "
+      "Origin, Forwarded and X-Forwarded-For, or have the token; otherwise the status is 403. Those "
+      "from this machine count for at_most, unless they come by a Unix socket from root or the "
+      "user of the service.");
   p.section("THE TABLE OTLP");
   p.prose(
       "With this table, coretap serve also pushes data by OTLP over HTTP (protobuf, "

@@ -87,7 +87,8 @@ Exporter::Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd c
       events_(std::move(events)),
       series_(capped(*plan_), plan_->values(), series_of(*plan_, options_.max_series)),
       values_(plan_->values()),
-      totals_(plan_->totals.size()) {
+      totals_(plan_->totals.size()),
+      judge_(options_.thresholds, *plan_, options_.name, options_.over) {
   // Series without labels exist from the first page on.
   if (plan_->labels.empty() && !plan_->families.empty()) series_.add({}, values_, 0);
 }
@@ -338,6 +339,8 @@ std::string Exporter::page(const Session& s, const Ledger& ledger) {
   series_.shown();
   return page.take();
 }
+
+void Exporter::judge() { judge_.look(series_, totals_, monotonic_ns()); }
 
 bool Exporter::too_many(const Ledger& ledger) {
   auto seen = ledger.seen();

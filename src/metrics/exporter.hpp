@@ -9,6 +9,7 @@
 #include "metrics/names.hpp"
 #include "metrics/page.hpp"
 #include "metrics/series.hpp"
+#include "metrics/threshold.hpp"
 
 namespace coretap {
 
@@ -20,10 +21,12 @@ namespace metrics {
 struct ExportOptions {
   std::string name;    ///< label "tool" of common metrics
   bool named = false;  ///< series have a label "entry" with the name: a tool runs twice
-  std::vector<std::string> labels;  ///< capped keys to use as labels
-  std::size_t max_series = 500;     ///< lines of its page for its series
-  std::uint64_t max_rate = 0;       ///< events per second above which it exits; 0: no limit
-  bool starts_at_zero = true;       ///< new series are shown as 0 first, so that rates have a start
+  std::vector<std::string> labels;         ///< capped keys to use as labels
+  std::size_t max_series = 500;            ///< lines of its page for its series
+  std::uint64_t max_rate = 0;              ///< events per second above which it exits; 0: no limit
+  std::vector<Threshold> thresholds = {};  ///< those that do not apply to the tool are passed over
+  Judge::Over over = {};                   ///< a threshold is crossed
+  bool starts_at_zero = true;  ///< new series are shown as 0 first, so that rates have a start
 };
 
 /// Exit status of a tool that exceeded max_rate.
@@ -75,6 +78,10 @@ class Exporter {
   /// The whole page: series, the ledger and the tool's costs.
   std::string page(const Session& s, const Ledger& ledger);
 
+  bool judges() const { return judge_.any(); }
+  /// Judges thresholds. Call it each second, after a report.
+  void judge();
+
   /// True if there were too many events for too long. Call it every kRateSeconds.
   bool too_many(const Ledger& ledger);
   static constexpr double kRateSeconds = 10;
@@ -97,6 +104,7 @@ class Exporter {
   SeriesTable::Labels labels_;         // of the current record
   std::vector<std::uint64_t> values_;  // of the current record
   std::vector<std::uint64_t> totals_;
+  Judge judge_;
   std::string partial_;  // bytes of an incomplete request
   std::uint64_t seen_ = 0, too_many_ = 0;
 };

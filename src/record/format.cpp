@@ -227,6 +227,7 @@ struct Reader::Decompressor {
   std::string packed;
   std::size_t at = 0;
   std::size_t left_in_frame = 0;  ///< 0: a frame has ended
+  bool holds_output = false;      ///< there was no space for all of it
 };
 
 Reader::Reader() = default;
@@ -269,7 +270,7 @@ bool Reader::more() {
   buffer_.erase(0, at_);
   at_ = 0;
   for (;;) {
-    if (from.at == from.packed.size()) {
+    if (from.at == from.packed.size() && !from.holds_output) {
       from.packed.resize(kStep);
       ssize_t n = 0;
       do n = ::read(fd_.get(), from.packed.data(), from.packed.size());
@@ -294,6 +295,7 @@ bool Reader::more() {
       return out.pos > before;
     }
     from.left_in_frame = left;
+    from.holds_output = left && out.pos == out.size;
     if (out.pos > before) return true;
   }
 }

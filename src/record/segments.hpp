@@ -12,6 +12,13 @@
 
 namespace coretap::record {
 
+/// A condition on what a tool measures was met.
+struct Alarm {
+  std::atomic<std::uint64_t> raised;  ///< how often
+  std::atomic<double> value;          ///< what was measured
+};
+inline constexpr std::size_t kMostAlarms = 32;
+
 /// The state of one recorded tool. The tool's process writes it, except `wanted` and `wakes`.
 struct ToolState {
   std::atomic<std::uint64_t> segment;     ///< the current one, from 1; 0: there was none
@@ -22,6 +29,7 @@ struct ToolState {
   std::atomic<std::uint64_t> unrecorded;  ///< records that are in no segment, for lack of space
   std::atomic<std::uint64_t> wanted;      ///< raised: the segment is to end now
   std::atomic<bool> wakes;                ///< `shown` is waited for
+  Alarm alarms[kMostAlarms];
 };
 
 inline constexpr std::size_t kMostTools = 64;

@@ -370,23 +370,24 @@ void Store::remove_dump(std::size_t number) {
   }
 }
 
-void Store::dump(const Trigger& why) {
+std::string Store::dump(const Trigger& why) {
   const auto began = now();
   const auto time = local_time();
   if (open_) {
     constexpr std::size_t kMostTold = 100;
     if (told_.size() < kMostTold) told_.push_back({time, why.name, why.value});
-    return;
+    return path(dumps_.back().name);
   }
   if (!why.of_user) {
     const auto per = static_cast<std::uint64_t>(options_.per * 1e9);
     while (!times_.empty() && times_.front() + per <= began) times_.pop_front();
     if (times_.size() >= options_.dumps) {
       refused_++;
+      refusal_ = fmt::format("no dump, as there were {} in the last {:.0f} s", times_.size(),
+                             options_.per);
       if (!std::exchange(said_refused_, true))
-        options_.say(fmt::format("{}: no dump, as there were {} in the last {:.0f} s", why.name,
-                                 times_.size(), options_.per));
-      return;
+        options_.say(fmt::format("{}: {}", why.name, refusal_));
+      return {};
     }
     times_.push_back(began);
   }
@@ -396,9 +397,10 @@ void Store::dump(const Trigger& why) {
   if (::mkdirat(root_.get(), name.c_str(), 0700) == 0) open_ = directory_at(root_.get(), name);
   if (!open_) {
     refused_++;
-    options_.say(fmt::format("{}: no dump: {}", why.name,
-                             system_error(fmt::format("cannot make {}", path(name)), errno).why));
-    return;
+    const auto failed = system_error(fmt::format("cannot make {}", path(name)), errno);
+    refusal_ = fmt::format("no dump: {}: {}", failed.what, failed.why);
+    options_.say(fmt::format("{}: {}", why.name, refusal_));
+    return {};
   }
   made_++;
   shared_->left -= static_cast<std::int64_t>(kOverhead);
@@ -420,6 +422,7 @@ void Store::dump(const Trigger& why) {
   if (!written) options_.say(written.error().what + ": " + written.error().why);
   make_room();
   if (options_.after <= 0) close_dump();
+  return path(name);
 }
 
 bool Store::link(std::list<Segment>::iterator segment) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coretap/fd.hpp"
@@ -52,24 +53,35 @@ class Store {
   Result<void> check() const;
   /// For the process of that tool, after fork: it does not hold the lock.
   void leave_to_child() { lock_.reset(); }
+  /// The descriptors that this process needs.
+  std::pair<Fd*, Fd*> descriptors() { return {&ring_, &wake_}; }
   std::unique_ptr<Segments> segments(std::size_t tool);
   ToolState& state(std::size_t tool) { return shared_->tools[tool]; }
   /// Its last segment is complete. `why` for people; empty: it ended because it was to.
   void ended(std::size_t tool, std::string why);
-  void began(std::size_t tool) { tools_[tool].down.clear(); }
+  /// It runs again, perhaps with other options.
+  void began(std::size_t tool, std::string command) {
+    tools_[tool].down.clear();
+    tools_[tool].command = std::move(command);
+  }
 
   /// Readable when settle() is to be called.
   int wakes() const { return wake_.get(); }
   /// Notices new segments; removes what is too old or too much. Also call it once a second.
   void settle();
   /// Saves the ring in a new dump; a trigger soon after another one goes into the same dump.
-  void dump(const Trigger& why);
+  /// -> its path; empty: there is none, and refusal() says why.
+  std::string dump(const Trigger& why);
+  const std::string& refusal() const { return refusal_; }
   /// Completes the last dump; the ring is removed.
   void end();
 
   std::uint64_t dumps_made() const { return made_; }
   std::uint64_t dumps_refused() const { return refused_; }
-  std::uint64_t bytes() const { return options_.most - static_cast<std::uint64_t>(shared_->left); }
+  /// Of ring and dumps.
+  std::uint64_t bytes() const {
+    return options_.most - static_cast<std::uint64_t>(shared_->left.load());
+  }
   std::size_t tools() const { return tools_.size(); }
   double slowest_dump_ms() const { return slowest_ms_; }
 
@@ -129,6 +141,7 @@ class Store {
   std::vector<Told> told_;
   std::uint64_t made_ = 0, refused_ = 0;
   double slowest_ms_ = 0;
+  std::string refusal_;
   bool said_small_ = false, said_full_ = false, said_refused_ = false;
 };
 

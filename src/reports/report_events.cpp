@@ -145,6 +145,7 @@ class EventReporter : public Reporter {
     enough_ = enough(s);
     if (s.exporter) s.exporter->add(s, data);
     const bool prints = s.prints() || (s.exporter && s.exporter->pushes_events());
+    if (!prints && s.recorder && frames) kernel_frames(s, *stacks_, *frames);  // asks for names
     if (!prints && !trace_) return;
     const Shown shown{*head, data, frames, with_callers_ ? &callers(s, data) : nullptr};
     if (trace_) trace(s, shown);

@@ -37,10 +37,7 @@ namespace coretap {
 namespace {
 
 constexpr char kName[] = "coretap record";
-constexpr std::string_view kUsualParent = "/run/coretap",
-                           kUsualDirectory = "/run/coretap/hindsight";
 constexpr int kEndSeconds = 20;  // for tools to end and to write the rest
-constexpr std::uint64_t kMostKeep = 1000;
 
 /// The parsed command line.
 struct Own {
@@ -362,6 +359,11 @@ void make_names_differ(std::vector<ToRecord>& tools) {
   }
 }
 
+std::string usual_directory() {
+  ::mkdir("/run/coretap", 0755);
+  return "/run/coretap/hindsight";
+}
+
 Result<void> take_times(record::StoreOptions& options, std::string_view at_most) {
   constexpr std::uint64_t kMostDumps = 1000;
   auto rest = at_most;
@@ -430,7 +432,7 @@ int run_record(const Config& config, const std::vector<std::string>& words) {
   for (auto* option : {"on", "after", "most", "keep", "at-most", "free"})
     if (!keeps && config.given(option))
       return fail(usage(fmt::format("--{} needs --last", option), "as --last 5m"));
-  if (keeps && own.store.last < 2) return fail(usage("--last needs at least 2 seconds"));
+  if (keeps && own.store.last < kLeastLast) return fail(usage("--last needs at least 2 seconds"));
   if (!own.file.empty() && (keeps || !own.directory.empty()))
     return fail(usage("--output is for one tool, without --dir and --last"));
   if (own.file.empty() && own.directory.empty() && !keeps)
@@ -438,10 +440,7 @@ int run_record(const Config& config, const std::vector<std::string>& words) {
                       "--output FILE for one tool, --dir DIRECTORY for several, or --last TIME"));
   auto tools = tools_of(own, words);
   if (!tools) return fail(tools.error());
-  if (keeps && own.directory.empty()) {
-    ::mkdir(std::string(kUsualParent).c_str(), 0755);
-    own.directory = kUsualDirectory;
-  }
+  if (keeps && own.directory.empty()) own.directory = usual_directory();
   own.store.directory = own.directory;
   if (!keeps && !own.directory.empty() && ::mkdir(own.directory.c_str(), 0700) != 0 &&
       errno != EEXIST)

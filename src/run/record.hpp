@@ -1,5 +1,6 @@
 // `coretap record`: records tools, and keeps only the last minutes if wanted.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ struct ToRecord {
 Result<ToRecord> to_record(std::vector<std::string> words);
 /// Numbers names that are there twice.
 void make_names_differ(std::vector<ToRecord>& tools);
+
+/// Where a flight recorder keeps its data unless something else is said; makes its parent.
+std::string usual_directory();
+inline constexpr double kLeastLast = 2;  ///< seconds
+inline constexpr std::uint64_t kMostKeep = 1000;
 
 /// The limits of a flight recorder, as options and keys of a configuration give them.
 Result<void> take_times(record::StoreOptions& options, std::string_view at_most);

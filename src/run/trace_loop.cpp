@@ -44,6 +44,7 @@ constexpr std::chrono::milliseconds kStepOfReport{50};  // a report needs all ea
 constexpr std::chrono::milliseconds kLastStep{80};
 constexpr std::uint64_t kLastRecords = 10'000;
 constexpr double kRecordSeconds = 1;    // what a recording lacks if the run is killed
+constexpr double kJudgeSeconds = 1;     // thresholds on metrics
 constexpr double kCollectSeconds = 15;  // without requests: keeps maps of keys from filling up
 
 /// Opens perf events on CPUs that come online during sampling. A CPU that goes offline loses its
@@ -343,6 +344,11 @@ class Tracing {
       if (!open) loop_.stop();
     });
     if (!reporter_.immediate()) loop_.every(kCollectSeconds, [this] { report(); });
+    if (s_.exporter->judges())
+      loop_.every(kJudgeSeconds, [this] {
+        report();
+        s_.exporter->judge();
+      });
     loop_.every(metrics::Exporter::kRateSeconds, [this] {
       too_many_ = s_.exporter->too_many(whole_ledger(s_));
       if (too_many_) loop_.stop();

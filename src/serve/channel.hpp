@@ -1,5 +1,6 @@
 // Messages of the supervisor to the process that answers requests: tools that were added and
-// removed, and their state. Datagrams over a socket; an added tool comes with its descriptors.
+// removed, their state, and answers to its requests. Datagrams over a socket; an added tool comes
+// with its descriptors.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@ struct News {
     went = '-',
     events = 'e',  ///< of an added tool, to be pushed
     state = 's',
-    last = 'l',  ///< the service ends soon: push metrics now; the answer is kDone
+    dumped = 'd',  ///< answers kWantsDump: "ID 1 JSON", or "ID 0 words"
+    last = 'l',    ///< the service ends soon: push metrics now; the answer is kDone
     end = '.',
   } what;
   /// The tool's key (Collector::key), the name of its entry if it has one, or the state
@@ -26,6 +28,8 @@ struct News {
 
 /// The answer to News::last.
 inline constexpr char kDone = '!';
+/// A request for a dump: "?ID 0", or "?ID 1" if at_most does not limit it.
+inline constexpr char kWantsDump = '?';
 
 /// later: the reader is behind, or the kernel has no memory; nothing was sent.
 enum class Sending { done, later, closed };

@@ -16,12 +16,16 @@
 #define TOML_ENABLE_WINDOWS_COMPAT 0
 #include <toml++/toml.h>
 
+#include "base/descriptors.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "cli/words.hpp"
 #include "coretap/nearest.hpp"
 #include "coretap/option_parts.hpp"
+#include "coretap/parse.hpp"
+#include "coretap/small_files.hpp"
 #include "coretap/tool.hpp"
+#include "run/record.hpp"
 #include "serve/config_keys.hpp"
 #include "serve/endpoint.hpp"
 
@@ -32,6 +36,9 @@ namespace {
 constexpr std::uint64_t kMostSeries = 100'000, kUsualSeries = 500;
 constexpr std::uint64_t kMostEvery = 3600;  // seconds between pushes of metrics
 constexpr std::size_t kMostHeaders = 16, kMostHeaderBytes = 1024;
+constexpr std::size_t kMostTriggers = record::kMostAlarms;
+constexpr std::uint64_t kLeastSize = 64 << 10, kMostSize = 1ULL << 50;
+constexpr double kLongestTime = 7 * 24 * 3600;
 constexpr std::uint64_t kEventRate = 20'000;  // max_events_per_second of tools that show each event
 
 /// True for a header that a request may have beside those that coretap sets.
@@ -57,7 +64,7 @@ class Reader {
   const std::optional<Error>& error() const { return error_; }
 
   void config(const toml::table& table, ServeConfig& config) {
-    keys(table, {"serve", "otlp", "tool"});
+    keys(table, {"serve", "otlp", "hindsight", "tool"});
     if (auto* serve = table_at(table, "serve", "serve must be a table: [serve]")) {
       keys(*serve, kServeKeys);
       text(*serve, "listen", config.listen);
@@ -65,6 +72,8 @@ class Reader {
     }
     if (auto* push = table_at(table, "otlp", "otlp must be a table: [otlp]"))
       otlp(*push, config.otlp.emplace());
+    if (auto* kept = table_at(table, "hindsight", "hindsight must be a table: [hindsight]"))
+      hindsight(*kept, config.hindsight.emplace());
     if (auto* tools = table.get("tool")) {
       if (!tools->is_array()) return fail(*tools, "tools are a list of tables: [[tool]]");
       for (auto& node : *tools->as_array()) {
@@ -120,6 +129,62 @@ class Reader {
     to = static_cast<std::uint64_t>(value->get());
   }
 
+  void truth(const toml::table& table, std::string_view key, bool& to) {
+    auto* node = table.get(key);
+    if (!node) return;
+    if (!node->is_boolean()) return fail(*node, fmt::format("{} must be true or false", key));
+    to = node->as_boolean()->get();
+  }
+  void seconds(const toml::table& table, std::string_view key, double least, double& to) {
+    std::string given;
+    text(table, key, given);
+    if (given.empty()) return;
+    auto value = parse_seconds(given);
+    if (!value || *value < least || *value > kLongestTime)
+      return fail(*table.get(key),
+                  fmt::format("{} must be a time of at least {:g} s, as \"5m\"", key, least));
+    to = *value;
+  }
+  void size(const toml::table& table, std::string_view key, std::uint64_t& to) {
+    std::string given;
+    text(table, key, given);
+    if (given.empty()) return;
+    auto value = parse_size(given);
+    if (!value || *value < kLeastSize || *value > kMostSize)
+      return fail(*table.get(key), fmt::format("{} must be a size, as \"256M\"", key));
+    to = *value;
+  }
+
+  void hindsight(const toml::table& table, Hindsight& h) {
+    keys(table, kHindsightKeys);
+    h.where = where(table);
+    text(table, "directory", h.store.directory);
+    if (!h.store.directory.empty() && h.store.directory[0] != '/')
+      fail(*table.get("directory"), "directory must be an absolute path");
+    seconds(table, "last", kLeastLast, h.store.last);
+    seconds(table, "after", 0, h.store.after);
+    size(table, "most", h.store.most);
+    size(table, "free", h.store.free);
+    number(table, "keep", 1, kMostKeep, h.store.keep);
+    std::string at_most;
+    text(table, "at_most", at_most);
+    if (!at_most.empty())
+      if (auto r = take_times(h.store, at_most); !r)
+        fail(*table.get("at_most"), "at_most: " + r.error().what, r.error().hint);
+    text(table, "token_file", h.token_file);
+    auto* on = table.get("on");
+    if (!on) return;
+    auto* all = on->as_array();
+    if (!all || all->size() > kMostTriggers)
+      return fail(*on, fmt::format("on must be a list of at most {} triggers: [\"load > 4/cpu\"]",
+                                   kMostTriggers));
+    for (auto& one : *all) {
+      auto* trigger = one.as_string();
+      if (!trigger) return fail(one, "on: a trigger must be text in quotes");
+      h.on.push_back({trigger->get(), where(one)});
+    }
+  }
+
   void otlp(const toml::table& table, Otlp& otlp) {
     keys(table, kOtlpKeys);
     text(table, "endpoint", otlp.endpoint);
@@ -148,10 +213,7 @@ class Reader {
   void events(const toml::table& table, EventFile& e) {
     keys(table, kEventKeys);
     text(table, "file", e.file);
-    if (auto* node = table.get("otlp")) {
-      if (!node->is_boolean()) return fail(*node, "otlp must be true or false");
-      e.otlp = node->as_boolean()->get();
-    }
+    truth(table, "otlp", e.otlp);
     if (e.file.empty() && !e.otlp) return fail(table, "events needs file, or otlp = true");
     text(table, "max_bytes", e.max_bytes);
     number(table, "keep", 1, 99, e.keep);
@@ -164,6 +226,7 @@ class Reader {
     text(table, "run", entry.run);
     if (entry.run.empty()) return fail(table, "a tool needs run", "run = \"TOOL OPTIONS\"");
     text(table, "name", entry.name);
+    truth(table, "hindsight", entry.hindsight);
     number(table, "max_series", 1, kMostSeries, entry.max_series);
     if (table.get("max_events_per_second"))
       number(table, "max_events_per_second", 0, 1ULL << 40, entry.max_rate.emplace());
@@ -184,6 +247,100 @@ class Reader {
   std::string file_;
   std::optional<Error> error_;
 };
+
+Error placed(const std::string& where, Error error) {
+  error.what = fmt::format("{}: {}", where, error.what);
+  error.status = kUsage;
+  return error;
+}
+
+/// Can its tool be recorded, and its name be that of files?
+Result<void> check_recorded(const Entry& entry, const std::vector<std::string>& words) {
+  const auto is_plain = [](char c) {
+    return isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+  };
+  if (!std::ranges::all_of(entry.name, is_plain))
+    return usage(fmt::format("'{}' cannot be the name of files", entry.name),
+                 "with hindsight = true, a name has letters, digits, - and _");
+  auto tool = to_record(words);
+  return tool ? Result<void>() : tool.error();
+}
+
+/// The first word of a file that only some may read.
+Result<std::string> read_token(const std::string& file) {
+  constexpr std::size_t kLeast = 16, kMost = 256;
+  auto text = read_file(file, 2 * kMost);
+  if (!text) return system_error(fmt::format("cannot read token_file {}", file), errno, kUsage);
+  const auto words = words_in(*text);
+  if (words.size() != 1 || words[0].size() < kLeast || words[0].size() > kMost ||
+      !std::ranges::all_of(words[0], [](char c) { return c > ' ' && c <= '~'; }))
+    return usage(
+        fmt::format("token_file {} has no word of {} to {} characters", file, kLeast, kMost),
+        "openssl rand -hex 32 makes one");
+  return std::string(words[0]);
+}
+
+using Plans = std::vector<std::shared_ptr<const metrics::Plan>>;  // of the entries
+
+/// Is it about a metric of a tool that is kept?
+Result<void> check_threshold(const metrics::Threshold& threshold, const ServeConfig& config,
+                             const Plans& plans) {
+  bool any = false;
+  std::vector<std::string_view> known;
+  for (std::size_t i = 0; i < plans.size(); i++) {
+    if (!config.entries[i].hindsight) continue;
+    auto is = metrics::applies(threshold, *plans[i], config.entries[i].name);
+    if (!is) return is.error();
+    any |= *is;
+    for (auto* families : {&plans[i]->families, &plans[i]->totals})
+      for (auto& family : *families) known.push_back(family.name);
+  }
+  if (any) return {};
+  auto meant = did_you_mean(threshold.metric, known);
+  return usage(fmt::format("no tool that is kept has the metric '{}'", threshold.metric),
+               meant.empty() ? "coretap serve --check FILE lists them" : meant);
+}
+
+Result<void> check_hindsight(ServeConfig& config, const Plans& plans) {
+  auto kept = [&](const Entry& entry) { return entry.hindsight; };
+  auto first = std::ranges::find_if(config.entries, kept);
+  if (!config.hindsight) {
+    if (first == config.entries.end()) return {};
+    return placed(first->where, usage("hindsight = true needs a table [hindsight]",
+                                      "[hindsight] with last = \"5m\""));
+  }
+  auto& h = *config.hindsight;
+  if (first == config.entries.end())
+    return placed(h.where,
+                  usage("hindsight has no tool to keep", "add hindsight = true to a [[tool]]"));
+  if (std::ranges::count_if(config.entries, kept) > static_cast<long>(record::kMostTools))
+    return placed(h.where,
+                  usage(fmt::format("at most {} tools can be recorded", record::kMostTools)));
+  for (auto& [text, where] : h.on) {
+    if (metrics::names_metric(text)) {
+      auto threshold = metrics::parse_threshold(text);
+      if (!threshold) return placed(where, threshold.error());
+      if (auto r = check_threshold(*threshold, config, plans); !r) return placed(where, r.error());
+      h.thresholds.push_back(std::move(*threshold));
+      continue;
+    }
+    auto rule = parse_trigger(text);
+    if (!rule) return placed(where, rule.error());
+    const bool of_tool = rule->kind == TriggerRule::event || rule->kind == TriggerRule::rate;
+    if (of_tool && std::ranges::none_of(config.entries, [&](auto& entry) {
+          return entry.hindsight && entry.arguments.front() == rule->of;
+        }))
+      return placed(where, usage(fmt::format("{} is no tool that is kept", rule->of),
+                                 fmt::format("add [[tool]] with run = \"{}\" and hindsight = true",
+                                             rule->of)));
+    h.triggers.push_back(std::move(*rule));
+  }
+  if (h.token_file.empty()) return {};
+  auto token = read_token(h.token_file);
+  if (!token) return placed(h.where, token.error());
+  h.token = std::move(*token);
+  return {};
+}
 
 /// Divides the rest equally among tools without a limit, up to kUsualSeries each.
 Result<void> divide_series(ServeConfig& config) {
@@ -207,7 +364,17 @@ Result<void> divide_series(ServeConfig& config) {
 
 bool Entry::operator==(const Entry& other) const {
   auto all = [](const Entry& e) {
-    return std::tie(e.run, e.name, e.named, e.labels, e.max_series, e.max_rate, e.events);
+    return std::tie(e.run, e.name, e.named, e.labels, e.max_series, e.max_rate, e.events,
+                    e.hindsight);
+  };
+  return all(*this) == all(other);
+}
+
+bool Hindsight::operator==(const Hindsight& other) const {
+  auto all = [](const Hindsight& h) {
+    auto& s = h.store;
+    return std::tie(s.directory, s.last, s.after, s.most, s.keep, s.free, s.dumps, s.per, h.on,
+                    h.token_file);
   };
   return all(*this) == all(other);
 }
@@ -234,12 +401,9 @@ Result<ServeConfig> parse_config(std::string_view text, const std::string& file)
 
 Result<void> check(ServeConfig& config) {
   std::set<std::string> names;
+  Plans plans;
   for (auto& entry : config.entries) {
-    auto fail = [&](Error error) {
-      error.what = fmt::format("{}: {}", entry.where, error.what);
-      error.status = kUsage;
-      return error;
-    };
+    auto fail = [&](Error error) { return placed(entry.where, std::move(error)); };
     auto words = command_words(entry.run);
     if (!words) return fail(words.error());
     if (!words->empty() && words->front() == "coretap") words->erase(words->begin());
@@ -280,15 +444,19 @@ Result<void> check(ServeConfig& config) {
                                     words->front())));
     entry.profiles = (*plan)->shape.kind == MetricShape::stacks;
     if (!entry.max_rate && shows_events) entry.max_rate = kEventRate;
+    plans.push_back(*plan);
     entry.named = !entry.name.empty();
     if (entry.name.empty()) entry.name = words->front();
     if (!names.insert(entry.name).second)
       return fail(usage(fmt::format("there are two tools with the name '{}'", entry.name),
                         "give each a name of its own: name = \"...\""));
+    if (entry.hindsight)
+      if (auto r = check_recorded(entry, *command_words(entry.run)); !r) return fail(r.error());
     entry.arguments = std::move(*words);
   }
   if (config.entries.empty())
     return usage("no tool is configured", "add [[tool]] with run = \"TOOL OPTIONS\"");
+  if (auto r = check_hindsight(config, plans); !r) return r.error();
   return divide_series(config);
 }
 

@@ -9,6 +9,8 @@
 
 #include "coretap/result.hpp"
 #include "metrics/exporter.hpp"
+#include "record/store.hpp"
+#include "run/triggers.hpp"
 
 namespace coretap::serve {
 
@@ -33,7 +35,8 @@ struct Entry {
   std::optional<std::uint64_t>
       max_rate;  ///< events per second; 0: no limit; none: by the tool's kind
   std::optional<EventFile> events;
-  std::string where;  ///< "exporter.toml:12", for errors
+  bool hindsight = false;  ///< recorded, too
+  std::string where;       ///< "exporter.toml:12", for errors
 
   bool profiles = false;  ///< the tool has stacks
   /// `run` as words, with the options that `events` adds.
@@ -53,10 +56,31 @@ struct Otlp {
   bool operator==(const Otlp&) const = default;
 };
 
+/// Recordings of the last minutes, which triggers and requests save.
+struct Hindsight {
+  struct On {
+    std::string text, where;
+    bool operator==(const On& other) const { return text == other.text; }
+  };
+  record::StoreOptions store;
+  std::vector<On> on;
+  std::string token_file;
+  std::string where;
+
+  // Of `on`:
+  std::vector<TriggerRule> triggers = {};
+  std::vector<metrics::Threshold> thresholds = {};
+  std::string token = {};  ///< empty: there is none
+
+  /// Of what the file says.
+  bool operator==(const Hindsight& other) const;
+};
+
 struct ServeConfig {
   std::string listen = "127.0.0.1:9961";  ///< or "unix:PATH"
   std::uint64_t max_series = 5000;
   std::optional<Otlp> otlp;  ///< none: nothing is pushed
+  std::optional<Hindsight> hindsight;
   std::vector<Entry> entries;
 };
 

@@ -19,6 +19,28 @@ inline constexpr ConfigKey kServeKeys[] = {
     {"max_series", "NUMBER", "Lines of all tools together (default: 5000)."},
 };
 
+inline constexpr ConfigKey kHindsightKeys[] = {
+    {"directory", "PATH",
+     "Where ring and dumps are, a directory of the service's user (default: /run/coretap/hindsight, "
+     "which is lost at a reboot)."},
+    {"last", "TIME", "What of each tool is kept, as 5m (the default)."},
+    {"after", "TIME", "How long a dump goes on after its trigger (default: 30s; 0s: not)."},
+    {"most", "SIZE",
+     "Limit of ring and dumps together (default: 256M). The oldest dump goes first; then what is kept "
+     "is shorter."},
+    {"keep", "NUMBER", "Dumps that stay (default: 20)."},
+    {"at_most", "NUMBER/TIME", "Dumps that triggers may make in TIME (default: 1/10m)."},
+    {"free", "SIZE",
+     "Space that stays free in the file system (default: 64M, or a twentieth of it)."},
+    {"on", "[TRIGGER, ...]",
+     "When a dump is made: \"psi memory some 150ms/1s\", \"load > 4/cpu\", \"TOOL\" (each event of "
+     "it), \"TOOL > 500/s\", or a condition on a metric; see below. "
+     "The tool needs hindsight = true."},
+    {"token_file", "PATH",
+     "A file with a word of 16 to 256 characters. Requests for a dump that have it in a header "
+     "Authorization: Bearer come from any address, and at_most does not limit them."},
+};
+
 inline constexpr ConfigKey kOtlpKeys[] = {
     {"endpoint", "URL",
      "Where it is pushed to: http://ADDRESS:PORT, perhaps with a path, to which /v1/metrics and "
@@ -48,6 +70,9 @@ inline constexpr ConfigKey kToolKeys[] = {
     {"max_events_per_second", "NUMBER",
      "Above this number, for longer than some seconds, the tool ends for ten minutes (default: 20000 "
      "for tools that show each event; 0: no limit)."},
+    {"hindsight", "true",
+     "The tool is recorded, and the last minutes stay as the table [hindsight] says (default: "
+     "false). Its name is that of its files: letters, digits, - and _."},
     {"events", "{ ... }",
      "Each event is also written to a file, as a line of JSON, or pushed, or both. For tools that "
      "show each event."},

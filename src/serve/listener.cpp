@@ -2,10 +2,12 @@
 #include "serve/listener.hpp"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,6 +19,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -46,10 +49,14 @@ constexpr int kIdleSeconds = 5;
 constexpr int kHeaderBytes = 4096, kBodyBytes = 1 << 20;
 constexpr rlim_t kConnections = 16;
 constexpr int kBacklog = 64;
-constexpr std::size_t kProfiles = 4;               // pending at once; others are refused
-constexpr std::uint64_t kMostSeconds = 60;         // longest profile
-constexpr int kLateSeconds = 15;                   // after a profile's end, until it is given up
+constexpr std::size_t kProfiles = 4;        // pending at once; others are refused
+constexpr std::uint64_t kMostSeconds = 60;  // longest profile
+constexpr int kLateSeconds = 15;            // after a profile's end, until it is given up
+constexpr std::size_t kDumps = 4;           // requests pending at once
+constexpr int kConflict = 409, kForbidden = 403, kGatewayTimeout = 504;
 constexpr std::uint64_t kShareNs = 1'000'000'000;  // requests within one second share a page
+
+struct Waiting;
 
 struct Listener {
   Collector collector;
@@ -62,6 +69,10 @@ struct Listener {
   std::vector<Event> channels;  ///< of tools with a pending profile
   rlim_t own_files = 0;         ///< descriptors other than channels and connections
   std::optional<Pusher> pusher;
+  DumpAccess dump_access;
+  uid_t user = 0;                                           ///< of this process
+  std::map<std::uint32_t, std::shared_ptr<Waiting>> dumps;  ///< requests for dumps, by number
+  std::uint32_t last_dump = 0;
 
   /// Lets the kernel refuse connections above the limit.
   void limit_connections() const {
@@ -83,7 +94,8 @@ struct Listener {
   }
 };
 
-constexpr char kText[] = "text/plain; charset=utf-8", kBytes[] = "application/octet-stream";
+constexpr char kText[] = "text/plain; charset=utf-8", kBytes[] = "application/octet-stream",
+               kJson[] = "application/json";
 
 void reply(evhttp_request* request, int status, const char* type, std::string_view text) {
   auto* headers = evhttp_request_get_output_headers(request);
@@ -116,15 +128,15 @@ void watch_channels(Listener& l) {
     }));
 }
 
-/// A request that waits for its profile.
+/// A request that waits for its profile or dump.
 struct Waiting {
-  Listener& l;
   evhttp_request* request;  ///< null: answered
+  std::size_t* pending = nullptr;
   Event late = {};
 
   void answer(int status, const char* type, std::string_view text) {
     if (!request) return;
-    l.profiles--;
+    if (pending) --*pending;
     reply(std::exchange(request, nullptr), status, type, text);
   }
 };
@@ -144,7 +156,7 @@ void answer_profile(evhttp_request* request, Listener& l, const std::string& nam
                  fmt::format("seconds: a whole number of up to {}\n", kMostSeconds));
   if (l.profiles >= kProfiles)
     return reply(request, HTTP_SERVUNAVAIL, kText, "too many profiles are waited for\n");
-  auto waiting = std::make_shared<Waiting>(Waiting{l, request});
+  auto waiting = std::make_shared<Waiting>(Waiting{request, &l.profiles});
   l.profiles++;
   auto take = [waiting](const std::string& profile) {
     if (profile.empty())
@@ -157,12 +169,97 @@ void answer_profile(evhttp_request* request, Listener& l, const std::string& nam
   };
   if (!l.collector.ask_profile(name, static_cast<std::uint32_t>(number * 1000), take))
     return waiting->answer(HTTP_NOTFOUND, kText, profile_paths(l));
-  waiting->late =
-      Event::after(l.base, static_cast<double>(number + kLateSeconds),
-                   [w = waiting.get()] { w->answer(504, kText, "the tool does not answer\n"); });
+  waiting->late = Event::after(
+      l.base, static_cast<double>(number + kLateSeconds),
+      [w = waiting.get()] { w->answer(kGatewayTimeout, kText, "the tool does not answer\n"); });
   watch_channels(l);
 }
 
+// ---- dumps ----
+
+enum class Asks { nobody, local, user };
+
+/// Compares in a time that does not depend on the place of a difference.
+bool same_token(std::string_view a, std::string_view b) {
+  unsigned char differs = a.size() != b.size();
+  for (std::size_t i = 0; i < a.size() && i < b.size(); i++)
+    differs |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return !differs;
+}
+
+bool is_loopback(const sockaddr_storage& from) {
+  if (from.ss_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in&>(from).sin_addr.s_addr) >> 24 == 127;
+  if (from.ss_family != AF_INET6) return false;
+  auto& address = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&address) ||
+         (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == 127);
+}
+
+/// By the address or the user of the other end, or by the token.
+Asks asks(evhttp_request* request, const Listener& l) {
+  auto* headers = evhttp_request_get_input_headers(request);
+  constexpr std::string_view kBearer = "Bearer ";
+  if (auto* given = evhttp_find_header(headers, "Authorization")) {
+    std::string_view token = given;
+    if (!token.starts_with(kBearer) || l.dump_access.token.empty()) return Asks::nobody;
+    token.remove_prefix(kBearer.size());
+    return same_token(token, l.dump_access.token) ? Asks::user : Asks::nobody;
+  }
+  // A page in a browser of this machine, or a proxy, asks for others.
+  for (auto* header : {"Origin", "Forwarded", "X-Forwarded-For"})
+    if (evhttp_find_header(headers, header)) return Asks::nobody;
+  auto* connection = evhttp_request_get_connection(request);
+  auto* stream = connection ? evhttp_connection_get_bufferevent(connection) : nullptr;
+  const int fd = stream ? bufferevent_getfd(stream) : -1;
+  sockaddr_storage from{};
+  socklen_t size = sizeof from;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&from), &size) != 0) return Asks::nobody;
+  if (from.ss_family != AF_UNIX) return is_loopback(from) ? Asks::local : Asks::nobody;
+  ucred peer{};
+  size = sizeof peer;
+  const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  return known && (peer.uid == 0 || peer.uid == l.user) ? Asks::user : Asks::local;
+}
+
+void answer_dump(evhttp_request* request, Listener& l) {
+  if (evhttp_request_get_command(request) != EVHTTP_REQ_POST) {
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "POST");
+    return reply(request, HTTP_BADMETHOD, kText, "a dump is made by POST\n");
+  }
+  const auto who = asks(request, l);
+  if (who == Asks::nobody)
+    return reply(request, kForbidden, kText,
+                 "dumps are for requests from this machine, or with the token of token_file\n");
+  if (!l.dump_access.any)
+    return reply(request, kConflict, kText,
+                 "nothing is recorded: the configuration has no [hindsight]\n");
+  if (l.dumps.size() >= kDumps)
+    return reply(request, HTTP_SERVUNAVAIL, kText, "too many dumps are waited for\n");
+  const auto id = ++l.last_dump;
+  const auto text = fmt::format("{}{} {}", kWantsDump, id, who == Asks::user ? 1 : 0);
+  if (send(l.news.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    return reply(request, HTTP_SERVUNAVAIL, kText, "the service is busy\n");
+  auto waiting = std::make_shared<Waiting>(Waiting{request});
+  waiting->late = Event::after(l.base, kLateSeconds, [&l, id] {
+    auto node = l.dumps.extract(id);
+    if (node) node.mapped()->answer(kGatewayTimeout, kText, "the service does not answer\n");
+  });
+  l.dumps.emplace(id, std::move(waiting));
+}
+
+/// "ID 1 JSON" or "ID 0 words".
+void take_dumped(Listener& l, std::string_view text) {
+  const auto id = parse_unsigned(take_until(text, ' '));
+  const bool good = take_until(text, ' ') == "1";
+  auto found = l.dumps.find(static_cast<std::uint32_t>(id.value_or(0)));
+  if (found == l.dumps.end()) return;
+  found->second->answer(good ? HTTP_OK : HTTP_SERVUNAVAIL, good ? kJson : kText,
+                        fmt::format("{}\n", text));
+  l.dumps.erase(found);
+}
+
+constexpr std::string_view kDumpPath = "/dump";
 constexpr std::string_view kProfilePath = "/debug/pprof/", kSymbolPath = "/debug/pprof/symbol";
 
 std::string decoded(std::string_view part) {
@@ -192,6 +289,7 @@ void answer(evhttp_request* request, void* context) {
     end_connection(request);
     return reply(request, HTTP_OK, kText, "num_symbols: 0\n");
   }
+  if (at == kDumpPath) return answer_dump(request, l);
   if (evhttp_request_get_command(request) == EVHTTP_REQ_POST)
     return reply(request, HTTP_BADMETHOD, kText, "there is nothing to post\n");
   if (at == "/metrics")
@@ -232,6 +330,9 @@ void take_news(Listener& l) {
         l.collector.take(std::move(*news));
         watch_channels(l);
         break;
+      case News::dumped:
+        take_dumped(l, news->text);
+        continue;
       case News::events:
         if (l.pusher) l.pusher->add_source(std::move(news->text), std::move(news->channel));
         break;
@@ -329,9 +430,11 @@ Result<Fd> listening_socket(const std::string& address) {
   return fd;
 }
 
-void run_listener(Fd socket, Fd news, const std::optional<Otlp>& otlp,
+void run_listener(Fd socket, Fd news, const std::optional<Otlp>& otlp, const DumpAccess& dumps,
                   std::uint64_t served_since_ns) {
   Listener l;
+  l.dump_access = dumps;
+  l.user = geteuid();
   l.news = std::move(news);
   l.base = event_base_new();
   auto* http = l.base ? evhttp_new(l.base) : nullptr;

@@ -15,8 +15,15 @@ namespace coretap::serve {
 /// manager passes a socket (LISTEN_FDS), returns that.
 Result<Fd> listening_socket(const std::string& address);
 
-/// Answers GET and HEAD of /metrics and /debug/pprof/NAME until the supervisor ends; never returns.
+/// Which requests for dumps are accepted.
+struct DumpAccess {
+  bool any = false;   ///< false: nothing is recorded
+  std::string token;  ///< empty: only this machine
+};
+
+/// Answers GET and HEAD of /metrics and /debug/pprof/NAME, and POST of /dump, until the supervisor
+/// ends; never returns.
 [[noreturn]] void run_listener(Fd socket, Fd news, const std::optional<Otlp>& otlp,
-                               std::uint64_t served_since_ns);
+                               const DumpAccess& dumps, std::uint64_t served_since_ns);
 
 }  // namespace coretap::serve

@@ -91,6 +91,7 @@ int check_here(const ServeConfig& config) {
     out.line(fmt::format("  labels: {}; at most {} lines, {} for each set of labels",
                          label_names(*plan), entry.max_series, plan->lines_per_series()));
     if (entry.profiles) out.line(fmt::format("  profiles: /debug/pprof/{}", entry.name));
+    if (entry.hindsight) out.line("  hindsight: its recordings are kept");
     if (auto& e = entry.events)
       out.line(fmt::format("  events: {}{}", e->file,
                            !e->otlp          ? ""
@@ -106,6 +107,9 @@ int check_here(const ServeConfig& config) {
   if (config.otlp)
     out.line(
         fmt::format("OTLP: metrics every {} s to {}", config.otlp->every, config.otlp->endpoint));
+  if (auto& h = config.hindsight)
+    out.line(fmt::format("hindsight: the last {:g} s, {} MB at most, {} triggers", h->store.last,
+                         h->store.most >> 20, h->triggers.size() + h->thresholds.size()));
   auto status = end_of(out);
   return status ? status : all ? kOk : kUnsupported;
 }

@@ -20,6 +20,7 @@
 #include <deque>
 #include <initializer_list>
 #include <list>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -29,13 +30,16 @@
 #include "base/memory.hpp"
 #include "base/new_file.hpp"
 #include "coretap/clock.hpp"
+#include "coretap/parse.hpp"
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
 #include "metrics/page.hpp"
 #include "run/child.hpp"
+#include "run/recording.hpp"
 #include "run/run.hpp"
 #include "serve/channel.hpp"
 #include "serve/collector.hpp"
+#include "serve/flight_recorder.hpp"
 #include "serve/listener.hpp"
 #include "text/errors.hpp"
 
@@ -83,7 +87,8 @@ struct Running {
   double pause = kFirstPause;
   std::string down;  ///< why it is not running
   bool wanted = true;
-  std::string key = {};  ///< of the running process: Collector::key
+  std::string key = {};                      ///< of the running process: Collector::key
+  std::optional<std::size_t> recorded = {};  ///< its place in the flight recorder, while it runs
 };
 
 class Supervisor {
@@ -101,6 +106,7 @@ class Supervisor {
       if (!socket) return fail(socket.error());
       socket_ = std::move(*socket);
     }
+    if (auto r = begin_recording(); !r) return fail(r.error());
     for (auto& entry : config_.entries) {
       tools_.push_back({.entry = entry});
       begin(tools_.back());
@@ -135,6 +141,52 @@ class Supervisor {
 
   static int fail(const Error& error) { return print_error(kName, error); }
 
+  // ---- recordings ----
+
+  Result<void> begin_recording() {
+    constexpr double kTellSeconds = 10;
+    if (!config_.hindsight || options_.once) return {};
+    block_signal(SIGUSR1);
+    recorder_.emplace(loop_, *config_.hindsight, say);
+    if (auto r = recorder_->open(config_.entries, [this] { tell_state(); }); !r) return r;
+    loop_.every(kTellSeconds, [this] { tell_state(); });
+    return {};
+  }
+
+  /// In the process of a tool. -> its exit status
+  int run_in_child(const Running& tool, Exported& exported) {
+    auto* registered = find_tool(tool.entry.arguments.front());
+    const std::vector<std::string> arguments(tool.entry.arguments.begin() + 1,
+                                             tool.entry.arguments.end());
+    if (!tool.recorded) return run_tool(build(*registered), arguments, &exported);
+    const auto segments = recorder_->segments(*tool.recorded);
+    recorder_->judge_in(exported.options, *segments);
+    const RecordTo to{.segments = segments.get(), .state = &recorder_->state(*tool.recorded)};
+    return run_tool(build(*registered), arguments, &exported, &to);
+  }
+
+  /// Requests of the listener. The answer to News::last is not waited for here.
+  void read_listener() {
+    char text[64];
+    const auto n = recv(news_.get(), text, sizeof text, MSG_DONTWAIT);
+    if (n == 0) loop_.forget(news_.get());  // its process has ended, which is watched
+    if (n > 0) take_request({text, static_cast<std::size_t>(n)});
+  }
+
+  void take_request(std::string_view request) {
+    if (!request.starts_with(kWantsDump) || !recorder_) return;
+    request.remove_prefix(1);
+    const auto id = parse_unsigned(take_until(request, ' '));
+    if (!id) return;
+    const auto answer = recorder_->dump_on_request(request == "1");
+    tell({News::dumped, fmt::format("{} {} {}", *id, answer.good ? 1 : 0, answer.text)});
+  }
+
+  void close_news() {
+    if (news_) loop_.forget(news_.get());
+    news_.reset();
+  }
+
   // ---- tools ----
 
   void begin(Running& tool) {
@@ -145,17 +197,20 @@ class Supervisor {
       std::tie(events, its_events) = connected(SOCK_STREAM);
       if (!events) say_failed(tool, "its events are not pushed");
     }
+    if (recorder_ && tool.entry.hindsight) tool.recorded = recorder_->begin(tool.entry);
     auto child = start_child([&, &its = its] {
-      close_others({&its, &its_events});
+      Fd nothing;
+      auto kept = tool.recorded ? recorder_->descriptors() : std::pair(&nothing, &nothing);
+      close_others({&its, &its_events, kept.first, kept.second});
       Exported exported{tool.entry.export_options(), std::move(its), std::move(its_events)};
       exported.options.starts_at_zero = !options_.once;
-      auto* registered = find_tool(tool.entry.arguments.front());
-      std::vector<std::string> arguments(tool.entry.arguments.begin() + 1,
-                                         tool.entry.arguments.end());
       // Not exit(): the supervisor's state must not be cleaned up here.
-      _exit(run_tool(build(*registered), arguments, &exported));
+      _exit(run_in_child(tool, exported));
     });
-    if (child.pid < 0) return fail_to_begin(tool, "cannot start it");
+    if (child.pid < 0) {
+      end_recording(tool, "it could not be started");
+      return fail_to_begin(tool, "cannot start it");
+    }
     tool.pid = child.pid;
     tool.started_ns = monotonic_ns();
     tool.started = time(nullptr);
@@ -166,6 +221,10 @@ class Supervisor {
     tool.process = std::move(child.end);
     loop_.watch(tool.process.get(), EPOLLIN, [this, pid = tool.pid] { ended(pid); });
     announce(tool);
+  }
+
+  void end_recording(Running& tool, std::string why) {
+    if (tool.recorded) recorder_->ended(*std::exchange(tool.recorded, {}), std::move(why));
   }
 
   static void say_failed(const Running& tool, std::string_view what) {
@@ -233,6 +292,9 @@ class Supervisor {
     tool.pid = 0;
     tool.restarts++;
     tell({News::went, tool.key});
+    const auto how = WIFEXITED(status) ? fmt::format("status {}", WEXITSTATUS(status))
+                                       : fmt::format("signal {}", WTERMSIG(status));
+    end_recording(tool, tool.wanted ? fmt::format("it ended with {}", how) : std::string());
     if (!tool.wanted) {
       tools_.erase(at);
       tell_state();
@@ -250,10 +312,7 @@ class Supervisor {
                  : code == kUnsupported || code == kUsage ? kLongestPause
                                                           : tool.pause;
     tool.pause = std::min(2 * tool.pause, kLongestPause);
-    say(fmt::format(
-        "{} ended ({}); it starts again in {:g} s", tool.entry.name,
-        code < 0 ? fmt::format("signal {}", WTERMSIG(status)) : fmt::format("status {}", code),
-        pause));
+    say(fmt::format("{} ended ({}); it starts again in {:g} s", tool.entry.name, how, pause));
     later(tool, pause);
     tell_state();
   }
@@ -275,7 +334,9 @@ class Supervisor {
     auto [ours, its] = connected(SOCK_SEQPACKET);
     auto child = !ours ? Child() : start_child([&, &its = its] {
       close_others({&socket_, &its});
-      run_listener(std::move(socket_), std::move(its), config_.otlp, since_ns_);
+      DumpAccess dumps;
+      if (config_.hindsight) dumps = {true, config_.hindsight->token};
+      run_listener(std::move(socket_), std::move(its), config_.otlp, dumps, since_ns_);
     });
     if (child.pid < 0) {
       say(fmt::format("cannot start the process that answers requests: {}", strerror(errno)));
@@ -283,6 +344,7 @@ class Supervisor {
       return;
     }
     news_ = std::move(ours);
+    loop_.watch(news_.get(), EPOLLIN, [this] { read_listener(); });
     untold_.clear();
     listener_ = child.pid;
     listener_process_ = std::move(child.end);
@@ -292,7 +354,7 @@ class Supervisor {
       int status = 0;
       waitpid(listener_, &status, 0);
       listener_ = 0;
-      news_.reset();
+      close_news();
       if (std::exchange(renews_listener_, false)) return begin_listener();
       say(fmt::format("the process that answers requests ended; it starts again{}",
                       config_.otlp ? ", without what it had to push" : ""));
@@ -304,7 +366,7 @@ class Supervisor {
   }
 
   /// Metrics that the tools cannot provide themselves.
-  std::string state() const {
+  std::string state() {
     using metrics::Type;
     metrics::Page page;
     auto of = [](const Running& tool) { return metrics::labels_text({{"tool", tool.entry.name}}); };
@@ -334,6 +396,7 @@ class Supervisor {
              std::uint64_t{reloaded_});
     page.one("coretap_config_last_reload_success_time_seconds", Type::gauge,
              "when a configuration was taken, since 1970", {}, config_time_);
+    if (recorder_) recorder_->add_metrics(page);
     page.one("coretap_build_info", Type::gauge, "version of coretap",
              metrics::labels_text({{"version", kVersion}, {"commit", kCommit}}), std::uint64_t{1});
     return page.take();
@@ -371,10 +434,12 @@ class Supervisor {
     config_time_ = static_cast<std::uint64_t>(time(nullptr));
     if (fresh->listen != config_.listen)
       say("another address to listen at needs a new start; this one stays");
+    if (fresh->hindsight != config_.hindsight)
+      say("another [hindsight] needs a new start; the one before stays");
     // The listener pushes its data and ends; the next one gets the channels of all tools.
     if (fresh->otlp != config_.otlp && news_) {
       renews_listener_ = true;
-      news_.reset();
+      close_news();
     }
     config_.otlp = fresh->otlp;
     std::size_t kept = 0;
@@ -406,16 +471,27 @@ class Supervisor {
     constexpr int kPatienceMs = 1500;
     if (!config_.otlp || !news_ || send_news(news_.get(), {News::last, {}}) != Sending::done)
       return;
-    pollfd answer{news_.get(), POLLIN, 0};
-    poll(&answer, 1, kPatienceMs);
+    const auto end = monotonic_ns() + kPatienceMs * 1'000'000ULL;
+    for (auto now = monotonic_ns(); now < end; now = monotonic_ns()) {
+      pollfd answer{news_.get(), POLLIN, 0};
+      char first = kDone;
+      if (poll(&answer, 1, static_cast<int>((end - now) / 1'000'000 + 1)) <= 0 ||
+          recv(news_.get(), &first, sizeof first, MSG_DONTWAIT) <= 0 || first == kDone)
+        return;
+    }
   }
 
   void end_all() {
     push_last();
     for (auto& tool : tools_)
       if (tool.pid) kill(tool.pid, SIGTERM);
-    news_.reset();
+    close_news();
     if (listener_ > 0) kill(listener_, SIGTERM);
+    await_ends();
+    if (recorder_) recorder_->end();
+  }
+
+  void await_ends() {
     for (int i = 0; i < kEndSeconds * 100; i++) {
       int status = 0;
       pid_t pid = 0;
@@ -426,6 +502,7 @@ class Supervisor {
     }
     for (auto& tool : tools_)
       if (tool.pid) kill(tool.pid, SIGKILL);
+    usleep(10'000);
   }
 
   ServeConfig config_;
@@ -437,6 +514,7 @@ class Supervisor {
   std::deque<News> untold_;
   bool sends_later_ = false;
   pid_t listener_ = 0;
+  std::optional<FlightRecorder> recorder_;
   Collector collector_;
   bool reloaded_ = true, told_textfile_ = false;
   bool renews_listener_ = false;  ///< it ends on request

@@ -1,8 +1,9 @@
 // `coretap record`, its flight recorder, and dumps as `coretap show` prints them.
+#include <netinet/in.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "harness.hpp"
+#include "served.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -414,6 +415,196 @@ TOOL_TEST(Hindsight, EndsAtOnceAndRefusesOthersDirectories) {
   expect_contains(refused.err, {"another coretap records there"});
   one.signal(SIGTERM);
   EXPECT_EQ(one.wait(), 0) << one.err();
+}
+
+// ---- in coretap serve ----
+
+std::string kept_by_serve(const std::string& store, const std::string& more) {
+  return "[hindsight]\ndirectory = \"" + store + "\"\nlast = \"60s\"\n" + more;
+}
+
+std::string post_dump(const std::string& headers = {}) {
+  return "POST /dump HTTP/1.0\r\n" + headers + "Content-Length: 0\r\n\r\n";
+}
+
+/// The path in a good answer.
+std::string dump_in(const std::string& answer) {
+  EXPECT_TRUE(contains(answer, " 200 ")) << answer;
+  const auto body = answer.find("\r\n\r\n");
+  if (!contains(answer, " 200 ") || body == answer.npos) return "/nowhere";
+  return Json::parse(answer.substr(body + 4))["dump"].str();
+}
+
+TOOL_TEST(Hindsight, ServeSavesWhatWasBeforeAndAfterAToolWasKilled) {
+  TemporaryDirectory directory;
+  const auto store = directory.path() + "/store";
+  Server server(kept_by_serve(store, "after = \"0s\"\n") +
+                entry("opensnoop -x", "hindsight = true") + entry("runqlat", "hindsight = true") +
+                entry("profile -F 19", "hindsight = true") + entry("execsnoop"));
+  Opens opens("/nowhere/g");
+  std::this_thread::sleep_for(3s);
+  const auto first = dump_in(server.answer(post_dump()));
+  std::this_thread::sleep_for(1500ms);
+  const auto before = opens.number();
+  const auto listener = server.listener();
+  for (auto pid : server.children())
+    if (pid != listener) ::kill(pid, SIGKILL);
+  ASSERT_TRUE(server.await([](auto& p) { return p.sum("coretap_tool_restarts_total") == 4; }))
+      << server.process().err();
+  ASSERT_TRUE(server.all_up({"opensnoop", "runqlat", "profile", "execsnoop"}))
+      << server.process().err();
+  const auto after = opens.number();
+  std::this_thread::sleep_for(3s);
+  const auto at_last = opens.number();
+  const auto second = dump_in(server.answer(post_dump()));
+  ASSERT_NE(first, second);
+  std::this_thread::sleep_for(1500ms * slowness());
+  EXPECT_GT(numbers_in(shown(first, {"opensnoop", "--json"}), "/nowhere/g").size(), 100u);
+  const auto numbers = numbers_in(shown(second, {"opensnoop", "--json"}), "/nowhere/g");
+  ASSERT_GT(numbers.size(), 1000u);
+  std::vector<std::uint64_t> old, fresh;
+  for (auto number : numbers) {
+    if (number < before) old.push_back(number);
+    if (number >= after) fresh.push_back(number);
+  }
+  ASSERT_FALSE(old.empty());
+  ASSERT_FALSE(fresh.empty());
+  expect_without_gaps(old);
+  expect_without_gaps(fresh);
+  EXPECT_GT(old.back() + static_cast<std::uint64_t>(2200 * slowness()), before);
+  EXPECT_GE(fresh.back() + 1, at_last) << "what was before the request is there";
+  for (auto* tool : {"runqlat", "profile"}) {
+    std::size_t files = 0;
+    for (auto& file : fs::directory_iterator(second))
+      files += file.path().filename().string().starts_with(tool);
+    EXPECT_GE(files, 3u) << tool;
+    EXPECT_GT(lines(shown(second, {tool, "--json"})).size(), 2u) << tool;
+  }
+  EXPECT_FALSE(fs::exists(second + "/execsnoop.000001.ctr"));
+  auto page = server.page();
+  EXPECT_EQ(page.sum("coretap_hindsight_dumps_total", {{"result", "made"}}), 2);
+  EXPECT_GT(page.sum("coretap_hindsight_bytes"), 0);
+  EXPECT_EQ(page.sum("coretap_hindsight_unrecorded_events_total"), 0);
+  EXPECT_EQ(page.sum("coretap_opensnoop_events_total") > 0, true) << "metrics go on";
+}
+
+TOOL_TEST(Hindsight, ServeReadsItsFileAgainAndEndsItsRing) {
+  TemporaryDirectory directory;
+  const auto store = directory.path() + "/store";
+  const auto table = kept_by_serve(store, "after = \"0s\"\n");
+  std::string dump;
+  {
+    Server server(table + entry("opensnoop -x", "hindsight = true"));
+    // The process before may still end when the next one begins.
+    server.write(table + entry("opensnoop", "hindsight = true") +
+                 entry("syscount", "hindsight = true"));
+    server.process().signal(SIGHUP);
+    ASSERT_TRUE(server.process().await([](auto&, auto& err) {
+      return contains(err, "0 tools stay, 1 end, 2 start");
+    })) << server.process().err();
+    ASSERT_TRUE(server.all_up({"opensnoop", "syscount"})) << server.process().err();
+    std::this_thread::sleep_for(2500ms);
+    dump = dump_in(server.answer(post_dump()));
+    std::this_thread::sleep_for(1500ms * slowness());
+    EXPECT_GT(lines(shown(dump, {"syscount", "--json"})).size(), 2u);
+    const auto why = Json::parse(slurp(dump + "/why.json"));
+    EXPECT_EQ(why["trigger"].str(), "request");
+    EXPECT_TRUE(why["complete"].boolean());
+  }
+  EXPECT_FALSE(fs::exists(store + "/ring"));
+  EXPECT_TRUE(fs::exists(dump));
+}
+
+TOOL_TEST(Hindsight, ServeJudgesMetrics) {
+  TemporaryDirectory directory;
+  const auto store = directory.path() + "/store";
+  Server server(kept_by_serve(store,
+                              "after = \"0s\"\nat_most = \"9/1m\"\n"
+                              "on = [\"coretap_opensnoop_events_total > 300/s for 3s\","
+                              "\"coretap_runqlat_seconds p50 > 1h\"]\n") +
+                entry("opensnoop -x", "hindsight = true") + entry("runqlat", "hindsight = true"));
+  std::this_thread::sleep_for(4s);
+  for (auto& file : fs::directory_iterator(store))
+    EXPECT_FALSE(file.path().filename().string().starts_with("20")) << file.path();
+  const auto began = std::chrono::steady_clock::now();
+  Opens opens("/nowhere/t");
+  ASSERT_TRUE(server.process().await([](auto&, auto& err) { return contains(err, ": saved "); }))
+      << server.process().err();
+  EXPECT_GT(std::chrono::steady_clock::now() - began, 2500ms);
+  std::this_thread::sleep_for(3s);
+  opens.stop();
+  const auto dumps = dumps_in(store);
+  ASSERT_EQ(dumps.size(), 1u) << "it is the same excess: " << server.process().err();
+  EXPECT_TRUE(dumps[0].ends_with("-coretap-opensnoop-events-total")) << dumps[0];
+  const auto why = Json::parse(slurp(dumps[0] + "/why.json"));
+  EXPECT_EQ(why["trigger"].str(), "coretap_opensnoop_events_total > 300/s for 3s");
+  EXPECT_TRUE(why["value"].str().starts_with("opensnoop: ")) << why["value"].str();
+  EXPECT_TRUE(why["value"].str().ends_with("/s")) << why["value"].str();
+  EXPECT_GT(numbers_in(shown(dumps[0], {"opensnoop", "--json"}), "/nowhere/t").size(), 500u);
+}
+
+/// The answer to a request to a port of this machine; empty: none.
+std::string answer_at(std::uint16_t port, const std::string& request) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string all;
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 &&
+      ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(request.size())) {
+    char buffer[4096];
+    for (ssize_t n = 0; (n = ::recv(fd, buffer, sizeof buffer, 0)) > 0;)
+      all.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(fd);
+  return all;
+}
+
+TOOL_TEST(Hindsight, ServeMakesDumpsForThoseWhoMayAsk) {
+  require_tool("runqlat");
+  TemporaryDirectory directory;
+  const auto store = directory.path() + "/store", file = directory.path() + "/x.toml";
+  std::ofstream(directory.path() + "/token") << "correct-horse-battery\n";
+  std::ofstream(file) << kept_by_serve(store,
+                                       "after = \"0s\"\nat_most = \"1/10m\"\ntoken_file = \"" +
+                                           directory.path() + "/token\"\n")
+                      << entry("runqlat", "hindsight = true");
+  constexpr std::uint16_t kPort = 39961;
+  Process process(Spawn{.argv = {tool_path("coretap"), "serve", file, "--listen",
+                                 "127.0.0.1:" + std::to_string(kPort)},
+                        .death_signal = SIGTERM});
+  const auto asked = [&](const std::string& headers) {
+    return answer_at(kPort, post_dump(headers));
+  };
+  ASSERT_TRUE(until([&] {
+    return contains(answer_at(kPort, "GET /metrics HTTP/1.0\r\n\r\n"),
+                    "coretap_tool_up{tool=\"runqlat\"} 1");
+  })) << process.err();
+  std::this_thread::sleep_for(1500ms);
+  EXPECT_TRUE(contains(answer_at(kPort, "GET /dump HTTP/1.0\r\n\r\n"), " 405 "));
+  for (auto* headers : {"Origin: http://example.com\r\n", "X-Forwarded-For: 192.0.2.1\r\n",
+                        "Authorization: Bearer correct-horse-batterz\r\n",
+                        "Authorization: Bearer \r\n", "Authorization: Basic eA==\r\n"})
+    EXPECT_TRUE(contains(asked(headers), " 403 ")) << headers;
+  EXPECT_TRUE(fs::exists(dump_in(asked(""))));
+  const auto refused = asked("");
+  EXPECT_TRUE(contains(refused, " 503 ")) << refused;
+  EXPECT_TRUE(contains(refused, "there were 1 in the last 600 s")) << refused;
+  const std::string token = "Authorization: Bearer correct-horse-battery\r\n";
+  EXPECT_TRUE(fs::exists(dump_in(asked(token))));
+  EXPECT_TRUE(fs::exists(dump_in(asked(token + "Origin: http://example.com\r\n"))));
+  EXPECT_EQ(dumps_in(store).size(), 3u);
+  process.signal(SIGUSR1);
+  EXPECT_TRUE(until([&] { return dumps_in(store).size() == 4; })) << process.err();
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(), 0) << process.err();
+  // Without the table.
+  Server other(entry("runqlat"));
+  const auto none = other.answer(post_dump());
+  EXPECT_TRUE(contains(none, " 409 ")) << none;
+  EXPECT_TRUE(contains(none, "has no [hindsight]")) << none;
 }
 
 }  // namespace

@@ -317,6 +317,27 @@ TEST(Recording, ACutFileIsShownAsFarAsItGoes) {
   EXPECT_EQ(last, kParts);
 }
 
+// The writer was killed: blocks are larger than the reader's steps.
+TEST(Recording, AllThatWasFlushedIsRead) {
+  const ScratchDirectory directory;
+  Writer out;
+  ASSERT_TRUE(out.open(directory.in("killed")));
+  std::string part(150'000, '\0');
+  std::uint32_t random = 1;
+  for (int parts = 1; parts <= 20; parts++) {
+    for (auto& c : part) c = static_cast<char>((random = random * 1103515245 + 12345) >> 28);
+    out.put(Part::records, part);
+    out.flush();
+    Reader in;
+    ASSERT_TRUE(in.open(directory.in("killed")));
+    Part kind{};
+    std::string_view data;
+    int count = 0;
+    for (auto got = in.next(kind, data); got && *got; got = in.next(kind, data)) count++;
+    EXPECT_EQ(count, parts);
+  }
+}
+
 TEST(Recording, ChangesMakeTheSameRows) {
   Chance chance(3);
   for (std::size_t words : {1, 2, 7, 100}) {

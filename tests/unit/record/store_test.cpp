@@ -80,12 +80,13 @@ TEST(Store, ADumpIsMadeOfLinksInAFewMilliseconds) {
   made.add(kTools);
   for (std::size_t i = 0; i < kSegments; i++) made.write(20'000);
   const auto began = std::chrono::steady_clock::now();
-  made.store.dump({"signal", "", true});
+  const auto path = made.store.dump({"signal", "", true});
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
   EXPECT_LT(took.count(), 50);
   RecordProperty("milliseconds", std::to_string(took.count()));
   const auto dumps = dumps_in(place.in("store"));
   ASSERT_EQ(dumps.size(), 1u);
+  EXPECT_EQ(path, dumps[0]);
   std::size_t links = 0;
   for (auto& entry : fs::directory_iterator(dumps[0])) {
     if (entry.path().extension() != ".ctr") continue;

@@ -1,10 +1,14 @@
 // The configuration of `coretap serve`: accepted files, and the errors of rejected ones.
 #include "serve/config.hpp"
+
+#include <fstream>
+
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "cli/words.hpp"
 #include "expect.hpp"
 #include "metrics/names.hpp"
+#include "places.hpp"
 #include "serve/config_keys.hpp"
 
 namespace coretap::serve {
@@ -99,9 +103,59 @@ TEST(ServeConfig, EachKeyIsRead) {
   const std::string events = "[[tool]]\nrun = \"execsnoop\"\nevents = { ";
   for (auto& key : kServeKeys) refuses("[serve]\n", key.name);
   for (auto& key : kOtlpKeys) refuses(key.name == "endpoint" ? "[otlp]\n" : otlp, key.name);
+  for (auto& key : kHindsightKeys) refuses("[hindsight]\n", key.name);
   for (auto& key : kToolKeys) refuses(key.name == "run" ? "[[tool]]\n" : tool, key.name);
   for (auto& key : kEventKeys)
     refuses(key.name == "file" ? events : events + "file = \"/x\", ", key.name, " }");
+}
+
+TEST(ServeConfig, Hindsight) {
+  const ScratchDirectory place;
+  std::ofstream(place.in("token")) << "0123456789abcdef\n";
+  auto c = config(fmt::format(R"(
+[hindsight]
+directory = "/var/lib/x"
+last = "2m"
+after = "0s"
+most = "64M"
+keep = 3
+at_most = "2/1h"
+free = "1M"
+token_file = "{}"
+on = ["load > 1000", "oomkill", "coretap_oomkill_events_total > 3/s for 5s", "execsnoop > 500/s"]
+[[tool]]
+run = "execsnoop"
+hindsight = true
+[[tool]]
+run = "oomkill"
+name = "oom-1"
+hindsight = true
+[[tool]]
+run = "runqlat"
+)",
+                              place.in("token")));
+  ASSERT_TRUE(c) << c.error().what;
+  ASSERT_TRUE(c->hindsight);
+  auto& h = *c->hindsight;
+  EXPECT_EQ(h.store.directory, "/var/lib/x");
+  EXPECT_EQ(h.store.last, 120);
+  EXPECT_EQ(h.store.after, 0);
+  EXPECT_EQ(h.store.most, 64u << 20);
+  EXPECT_EQ(h.store.keep, 3u);
+  EXPECT_EQ(h.store.dumps, 2u);
+  EXPECT_EQ(h.store.per, 3600);
+  EXPECT_EQ(h.store.free, 1u << 20);
+  EXPECT_EQ(h.token, "0123456789abcdef");
+  ASSERT_EQ(h.triggers.size(), 3u);
+  EXPECT_EQ(h.triggers[1].of, "oomkill");
+  ASSERT_EQ(h.thresholds.size(), 1u);
+  EXPECT_EQ(h.thresholds[0].seconds, 5);
+  EXPECT_TRUE(c->entries[0].hindsight);
+  EXPECT_FALSE(c->entries[2].hindsight);
+  auto other = *c->hindsight;
+  EXPECT_TRUE(other == h);
+  other.on[0].text = "load > 2";
+  EXPECT_FALSE(other == h);
 }
 
 TEST(ServeConfig, SeriesAreDivided) {
@@ -156,6 +210,36 @@ TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {
       {"[serve]\nport = 1\n", "x.toml:2: unknown key 'port'"},
       {"serve = 3\n", "serve must be a table"},
       {"tool = 3\n", "tools are a list"},
+      {"hindsight = 3\n", "hindsight must be a table"},
+      {"[hindsight]\n[[tool]]\nrun = \"runqlat\"", "x.toml:1: hindsight has no tool to keep"},
+      {"[[tool]]\nrun = \"runqlat\"\nhindsight = true", "x.toml:1: hindsight = true needs a table"},
+      {"[hindsight]\nlast = \"1s\"", "x.toml:2: last must be a time of at least 2 s"},
+      {"[hindsight]\nlast = \"soon\"", "x.toml:2: last must be a time"},
+      {"[hindsight]\nmost = \"1K\"", "x.toml:2: most must be a size"},
+      {"[hindsight]\nkeep = 0", "x.toml:2: keep must be"},
+      {"[hindsight]\nat_most = \"often\"", "x.toml:2: at_most: 'often'"},
+      {"[hindsight]\ndirectory = \"x\"", "x.toml:2: directory must be an absolute path"},
+      {"[hindsight]\non = \"oomkill\"", "x.toml:2: on must be a list"},
+      {"[hindsight]\non = [\"load > 1\",\n\"nothing\"]\n[[tool]]\nrun = \"runqlat\"\n"
+       "hindsight = true",
+       "x.toml:3: 'nothing' is no trigger"},
+      {"[hindsight]\non = [\"oomkill\"]\n[[tool]]\nrun = \"runqlat\"\nhindsight = true",
+       "x.toml:2: oomkill is no tool that is kept"},
+      {"[hindsight]\non = [\"coretap_runqlat_seconds p99 > 20\"]\n[[tool]]\nrun = \"runqlat\"\n"
+       "hindsight = true",
+       "x.toml:2: 'coretap_runqlat_seconds p99 > 20': coretap_runqlat_seconds is a time"},
+      {"[hindsight]\non = [\"coretap_runqlat_seconds p99 20\"]\n[[tool]]\nrun = \"runqlat\"\n"
+       "hindsight = true",
+       "x.toml:2: 'coretap_runqlat_seconds p99 20' is no condition on a metric: it has no > or <"},
+      {"[hindsight]\non = [\"coretap_execsnoop_events_total > 5/s\"]\n[[tool]]\nrun = \"runqlat\"\n"
+       "hindsight = true\n[[tool]]\nrun = \"execsnoop\"",
+       "x.toml:2: no tool that is kept has the metric 'coretap_execsnoop_events_total'"},
+      {"[hindsight]\n[[tool]]\nrun = \"runqlat\"\nname = \"../x\"\nhindsight = true",
+       "x.toml:2: '../x' cannot be the name of files"},
+      {"[hindsight]\n[[tool]]\nrun = \"timeline\"\nhindsight = true", "x.toml:2: "},
+      {"[hindsight]\ntoken_file = \"/nowhere/x\"\n[[tool]]\nrun = \"runqlat\"\n"
+       "hindsight = true",
+       "x.toml:1: cannot read token_file /nowhere/x"},
   };
   for (auto& bad : kBad) {
     auto c = config(bad.text);
